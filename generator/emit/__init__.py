@@ -1,0 +1,1 @@
+"""From a KernelPlan and its spec to files."""

@@ -1,0 +1,1 @@
+"""Formula text to index-notation IR, and back to text."""

@@ -1,0 +1,1 @@
+"""NumPy evaluation of resolved programs and the precision standard."""

@@ -1,0 +1,1 @@
+"""YAML text to typed, validated operator specs with positions."""

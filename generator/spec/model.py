@@ -1,0 +1,157 @@
+"""The typed operator spec: frozen pydantic models, one class per thing an author writes."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+DTypeName = Literal["float16", "bfloat16", "float32", "float64", "int8", "uint8", "int16", "int32", "int64", "bool"]
+ProductName = Literal["Ascend910B", "Ascend910_93", "Ascend950"]
+Status = Literal["PARAM_NULLPTR", "PARAM_INVALID", "RUNTIME_ERROR"]
+FormatName = Literal["ND", "NCL", "NCHW", "NHWC", "NZ"]
+
+
+class Model(BaseModel):
+    """Base of all spec models: frozen, unknown keys refused."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Text(Model):
+    """A description in both languages of the documents."""
+
+    en: str
+    zh: str
+
+
+class Dim(Model):
+    """A symbolic size. ``where`` constrains it; ``value`` derives it, from attributes, dims or element counts
+    (then it must come out exact); ``when_empty`` is its value when the division is by a size that is zero."""
+
+    where: str | None = None
+    value: str | None = None
+    when_empty: int | None = None
+    about: Text | None = None
+
+
+class Flat(Model):
+    """A one-dimensional buffer with inner order: ``axes`` maps the formula's axes, in index order, to extents,
+    ``order`` lists them slowest first, ``size`` is the buffer's element count. What is not mapped is undefined."""
+
+    axes: dict[str, str]
+    order: list[str]
+    size: str
+
+
+class When(Model):
+    """A shape variant: taken when ``when`` holds; otherwise the parameter's plain ``shape`` stands."""
+
+    when: str
+    shape: list[str]
+
+
+class Param(Model):
+    """One parameter of the aclnn call: a tensor when ``shape`` or ``flat`` is given, else an attribute."""
+
+    symbol: str  # the formula's name
+    name: str  # the graph's name
+    aclnn: str  # the aclnn call's name
+    io: Literal["in", "out", "inout", "attr"]
+    about: Text
+    ctype: str | None = None  # C type in the aclnn call; derived when absent
+    # tensors
+    shape: list[str] | None = None
+    ranks: list[list[str | list[str]]] = Field(default_factory=list)  # a nested list flattens to one canonical dim
+    variants: list[When] = Field(default_factory=list)
+    flat: Flat | None = None
+    dtype: str | None = None  # a dtype, or a dtype variable named in `dtypes`
+    formats: list[FormatName] = Field(default_factory=lambda: ["ND"])
+    optional: bool = False
+    optional_when: str | None = None  # may be null only when this holds
+    aliases: str | None = None  # in-place: the input this output overwrites
+    list_of: bool = False  # an aclTensorList
+    fill: float | None = None  # outputs: value of elements the formula does not write
+    # attributes
+    type: Literal["float", "double", "int", "bool", "string", "int_list", "float_list"] | None = None
+    default: float | int | bool | str | list[int] | list[float] | None = None
+    where: str | None = None  # range of the attribute, e.g. "1 <= num_iters <= 100"
+    aclnn_only: bool = False  # not an attribute of the graph operator
+
+
+class Group(Model):
+    """Optional parameters that are given all or none."""
+
+    members: list[str]
+    code: Status = "PARAM_INVALID"
+
+
+class Constraint(Model):
+    """A condition on dims, attributes and element counts; violating it returns ``code``."""
+
+    that: str
+    code: Status = "PARAM_INVALID"
+    about: Text | None = None
+
+
+class Policies(Model):
+    """How the operator treats the cases a formula does not settle."""
+
+    empty: Literal["success", "refuse", "compute"] = "success"  # no elements: nothing to do | 161002 | run the formula
+    noncontiguous: Literal["accept", "refuse"] = "accept"
+    deterministic: Literal["always", "optional", "never"] = "always"
+    boundary: dict[str, str] = Field(default_factory=dict)  # e.g. {"max": "first", "abs": "0"}
+
+
+class Published(Model):
+    """A formula some document publishes, to be audited; parsed with the relaxed rules."""
+
+    source: str
+    formula: str
+    gradients: dict[str, str] = Field(default_factory=dict)  # tensor in this text -> forward input it is the gradient of
+    cotangents: dict[str, str] = Field(default_factory=dict)  # upstream gradient's name -> forward output
+    notes: Text | None = None
+
+
+class Sizes(Model):
+    """Sizes for tests and benchmarks: dims and int attributes by name; ``ranks`` picks an alternative rank."""
+
+    sizes: dict[str, int]
+    attrs: dict[str, float | int | bool] = Field(default_factory=dict)
+    rank: int | None = None
+    tiling_only: bool = False
+
+
+class Tests(Model):
+    """What the shared suite is to cover beyond what it derives itself."""
+
+    values: dict[str, list[int]] = Field(default_factory=dict)  # dim or int attribute -> values to cover pairwise
+    attrs: dict[str, list[float | int | bool]] = Field(default_factory=dict)
+    inputs: dict[str, Annotated[list[float], Field(min_length=2, max_length=2)]] = Field(default_factory=dict)  # value ranges
+    from_forward: dict[str, str] = Field(default_factory=dict)  # input -> forward output it must be computed from
+    cases: list[Sizes] = Field(default_factory=list)
+
+
+class OpSpec(Model):
+    """One operator."""
+
+    name: str
+    family: str
+    summary: Text
+    notes: list[Text] = Field(default_factory=list)
+    forward: str | None = None  # name of the operator this is the gradient of
+    binds: dict[str, str] = Field(default_factory=dict)  # our input or output -> what it is of the forward's
+    products: list[ProductName] = Field(default_factory=lambda: ["Ascend910B", "Ascend910_93", "Ascend950"])
+    dims: dict[str, Dim] = Field(default_factory=dict)
+    segments: dict[str, dict[str, list[str]]] = Field(default_factory=dict)  # K: {pre: [n], res: [n, n]}
+    broadcast: list[str] = Field(default_factory=list)  # packs with NumPy's broadcast rule
+    params: list[Param]
+    groups: list[Group] = Field(default_factory=list)
+    dtypes: list[dict[str, DTypeName]] = Field(default_factory=list)  # one entry, one combination
+    compute: Literal["float32", "float16", "bfloat16"] = "float32"
+    constraints: list[Constraint] = Field(default_factory=list)
+    policies: Policies = Field(default_factory=Policies)
+    formula: str
+    published: list[Published] = Field(default_factory=list)
+    tests: Tests = Field(default_factory=Tests)
+    bench: list[Sizes] = Field(default_factory=list)

@@ -1,0 +1,1 @@
+"""Symbolic work on formulas: the only folder that imports SymPy."""

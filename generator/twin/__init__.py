@@ -1,0 +1,1 @@
+"""The CPU twin: C++ headers, build, launch and checks."""
