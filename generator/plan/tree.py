@@ -262,7 +262,14 @@ class Block:
     title: str
 
 
-Node = Call | Barrier | Alloc | EnQue | DeQue | Free | Get | FlagPair | SetValue | GetValue | SyncAll | Let | Var | Set | Loop | If | Block
+@dataclass(frozen=True, slots=True)
+class RunStage:
+    """Run stage ``index`` of the alternative, passing the values of its ``args`` (kernel-level loop variables)."""
+
+    index: int
+
+
+Node = RunStage | Call | Barrier | Alloc | EnQue | DeQue | Free | Get | FlagPair | SetValue | GetValue | SyncAll | Let | Var | Set | Loop | If | Block
 
 
 # --- buffers and tiling ----------------------------------------------------------------------------------------------
@@ -297,31 +304,48 @@ class GmTensor:
     """A kernel parameter (or a workspace tensor) as a GlobalTensor member. ``elements`` bounds it."""
 
     name: str
-    ctype: str  # a CType, or "T_<dtype variable>" to be bound per dtype combination
+    ctype: CType
     elements: IntExpr
     param: str | None = None  # formula symbol; None for workspace
     workspace_offset: IntExpr | None = None  # bytes, multiple of 512
 
 
 @dataclass(frozen=True, slots=True)
-class Alternative:
-    """One complete kernel for one dtype class and one presence set.
+class Stage:
+    """One pass over its tiles: its own TPipe (made in the scope that runs the stage), buffers and tile sizes.
 
-    ``fields`` are int64 tiling fields computed in order from dims, attributes, tile parameters, ``coreNum`` and
-    earlier fields; kernels and ledger name them. ``applies`` must all hold, else the next alternative is tried.
+    ``args`` are names of kernel-level loop variables the body reads. ``body`` reads ``blockIdx`` (this vector core),
+    tiling fields, and its own locals.
     """
 
-    name: str  # e.g. "full", "chunked", "stepwise"
-    gm: tuple[GmTensor, ...]
+    name: str
+    title: str
+    args: tuple[str, ...]
     buffers: tuple[Buffer, ...]
     tiles: tuple[TileParam, ...]
+    body: tuple[Node, ...]
+    reserve_select: bool = False  # Select and friends: leave the reserved 8 KB of UB free
+
+
+@dataclass(frozen=True, slots=True)
+class Alternative:
+    """One complete kernel for one dtype combination and one presence set.
+
+    The host, in order: checks ``applies``; for each stage maximises its ``tiles`` in order (later tiles at 1 meanwhile)
+    under the stage's ledger; computes ``fields`` (int64 tiling fields from dims, int attributes, tile parameters,
+    ``coreNum`` and earlier fields), ``block_dim`` and ``workspace``. When a stage's ledger does not fit with all tiles at
+    1, the next alternative is tried. ``body`` holds kernel-level control only: RunStage, SyncAll, Loop.
+    """
+
+    name: str  # "full", "chunked", "stepwise"
+    gm: tuple[GmTensor, ...]
+    stages: tuple[Stage, ...]
     fields: tuple[tuple[str, IntExpr], ...]
     applies: tuple[Cond, ...]
     block_dim: IntExpr
     workspace: IntExpr  # user bytes, 0 when none
     syncs: bool  # uses SyncAll
     body: tuple[Node, ...]
-    reserve_select: bool = False  # Select and friends: leave the reserved 8 KB of UB free
     notes: tuple[str, ...] = ()  # for explain: why this shape
 
 
