@@ -5,6 +5,9 @@ indices may be products ``(i, d)``, segments ``pre(i)``, packs ``*b``. The *reso
 is what every later stage reads: all indices are integer expressions (or gathers), every axis has its extent,
 every tensor its shape, and each load knows in which dims it may leave its tensor.
 
+Scoping is lexical: a reduction binds its axes in its body only, and may reuse the name of an axis of the left side
+(or of an outer reduction), which is then hidden inside. Inside the body the name means the reduction's axis.
+
 Spans are carried for messages and ignored by equality.
 """
 
@@ -87,7 +90,7 @@ class Num:
 
 @dataclass(frozen=True, slots=True)
 class Attr:
-    """A float or bool attribute used as a value."""
+    """A float or bool attribute used as a value. In surface form: any bare name used as a value."""
 
     name: str
     span: Span | None = _span()
@@ -111,6 +114,7 @@ class Load:
     guarded: tuple[int, ...] = ()
     outside: float | None = None
     span: Span | None = _span()
+    spots: tuple[Span, ...] = field(default=(), compare=False, repr=False, kw_only=True)  # where each index stands
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,13 +204,14 @@ Expr = Num | Attr | IntVal | Load | Neg | Not | Binary | Compare | Logic | Call 
 
 @dataclass(frozen=True, slots=True)
 class Assign:
-    """``tensor[indices] = value`` for every value of ``axes`` (empty in surface form: they are inferred)."""
+    """``tensor[indices] = value`` for every value of ``axes`` (in surface form: only those given an extent, ``a[t: T]``)."""
 
     tensor: str
     indices: tuple[Index, ...]
     value: Expr
     axes: tuple[Bound, ...] = ()
     span: Span | None = _span()
+    spots: tuple[Span, ...] = field(default=(), compare=False, repr=False, kw_only=True)  # where each index stands
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,6 +259,7 @@ class Tensor:
     kind: Kind = "float"
     dtype: str | None = None
     optional: bool = False
+    inout: bool = False  # an output that also holds an input's values until it is written
     flat: FlatLayout | None = None
     fill: float | None = None
 

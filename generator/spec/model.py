@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 DTypeName = Literal["float16", "bfloat16", "float32", "float64", "int8", "uint8", "int16", "int32", "int64", "bool"]
 ProductName = Literal["Ascend910B", "Ascend910_93", "Ascend950"]
 Status = Literal["PARAM_NULLPTR", "PARAM_INVALID", "RUNTIME_ERROR"]
 FormatName = Literal["ND", "NCL", "NCHW", "NHWC", "NZ"]
+
+
+def _size_text(value: object) -> object:
+    """An integer where a size is written stands for its text."""
+    return str(value) if type(value) is int else value
+
+
+SizeText = Annotated[str, BeforeValidator(_size_text)]  # an integer expression over dims and int attributes
 
 
 class Model(BaseModel):
@@ -30,7 +38,7 @@ class Dim(Model):
     (then it must come out exact); ``when_empty`` is its value when the division is by a size that is zero."""
 
     where: str | None = None
-    value: str | None = None
+    value: SizeText | None = None
     when_empty: int | None = None
     about: Text | None = None
 
@@ -39,16 +47,16 @@ class Flat(Model):
     """A one-dimensional buffer with inner order: ``axes`` maps the formula's axes, in index order, to extents,
     ``order`` lists them slowest first, ``size`` is the buffer's element count. What is not mapped is undefined."""
 
-    axes: dict[str, str]
+    axes: dict[str, SizeText]
     order: list[str]
-    size: str
+    size: SizeText
 
 
 class When(Model):
     """A shape variant: taken when ``when`` holds; otherwise the parameter's plain ``shape`` stands."""
 
     when: str
-    shape: list[str]
+    shape: list[SizeText]
 
 
 class Param(Model):
@@ -61,8 +69,8 @@ class Param(Model):
     about: Text
     ctype: str | None = None  # C type in the aclnn call; derived when absent
     # tensors
-    shape: list[str] | None = None
-    ranks: list[list[str | list[str]]] = Field(default_factory=list)  # a nested list flattens to one canonical dim
+    shape: list[SizeText] | None = None
+    ranks: list[list[SizeText | list[SizeText]]] = Field(default_factory=list)  # a nested list flattens to one canonical dim
     variants: list[When] = Field(default_factory=list)
     flat: Flat | None = None
     dtype: str | None = None  # a dtype, or a dtype variable named in `dtypes`
@@ -143,7 +151,7 @@ class OpSpec(Model):
     binds: dict[str, str] = Field(default_factory=dict)  # our input or output -> what it is of the forward's
     products: list[ProductName] = Field(default_factory=lambda: ["Ascend910B", "Ascend910_93", "Ascend950"])
     dims: dict[str, Dim] = Field(default_factory=dict)
-    segments: dict[str, dict[str, list[str]]] = Field(default_factory=dict)  # K: {pre: [n], res: [n, n]}
+    segments: dict[str, dict[str, list[SizeText]]] = Field(default_factory=dict)  # K: {pre: [n], res: [n, n]}
     broadcast: list[str] = Field(default_factory=list)  # packs with NumPy's broadcast rule
     params: list[Param]
     groups: list[Group] = Field(default_factory=list)
