@@ -1,0 +1,178 @@
+"""``opwright run OP``: one shape, ad hoc, on the twin: verdict, bytes moved, tiling, breaches of law."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from generator.twin.verify.case import Case, Number
+    from generator.twin.verify.outcome import CaseResult
+    from generator.twin.verify.session import Operator
+
+__all__ = ["run"]
+
+
+class _UsageError(Exception):
+    """What the user asked for makes no sense; the message says what would."""
+
+
+def _pairs(option: str, given: list[str]) -> dict[str, str]:
+    out = {}
+    for text in given:
+        name, mark, value = text.partition("=")
+        if not mark or not name or not value:
+            raise _UsageError(f"--{option} {text}: expected NAME=VALUE")
+        out[name] = value
+    return out
+
+
+def _number(option: str, name: str, text: str) -> Number:
+    if text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    raise _UsageError(f"--{option} {name}={text}: expected a number, true or false")
+
+
+def _combination(operator: Operator, wanted: dict[str, str]) -> int:
+    """The number of the first dtype combination that has the wanted dtypes."""
+    from generator.twin.verify.session import load
+
+    combinations = load(operator.spec).spec.dtypes
+    for k, combination in enumerate(combinations):
+        if all(combination.get(n) == d for n, d in wanted.items()):
+            return k
+    if not wanted:
+        return 0
+    legal = "; ".join(", ".join(f"{n}={d}" for n, d in c.items()) for c in combinations) or "none (dtypes are fixed)"
+    raise _UsageError(f"no dtype combination has {', '.join(f'{n}={d}' for n, d in wanted.items())}; legal: {legal}")
+
+
+def _case(operator: Operator, options: dict[str, Any]) -> Case:
+    from dataclasses import replace
+
+    from generator.twin.verify.cases import case_of
+    from generator.twin.verify.rules import Rules
+    from generator.twin.verify.session import load, targets
+    from generator.twin.verify.shapes import attributes, tensor_params
+
+    checked = load(operator.spec)
+    rules = Rules(checked)
+    kinds = {p.symbol: p.type for p in attributes(checked.spec)}
+    env: dict[str, Number] = {}
+    for option in ("dim", "attr"):
+        for name, text in _pairs(option, options[option]).items():
+            if name not in (*rules.free, *rules.computed, *kinds):
+                raise _UsageError(f"--{option} {name}={text}: no such dim or attribute; there are {', '.join((*rules.free, *kinds))}")
+            value = _number(option, name, text)
+            env[name] = float(value) if kinds.get(name) in ("float", "double") else value
+    optional = [p.symbol for p in tensor_params(checked.spec) if p.optional]
+    for name in options["absent"]:
+        if name not in optional:
+            raise _UsageError(f"--absent {name}: not an optional parameter; optional are {', '.join(optional) or 'none'}")
+    try:
+        case = case_of(
+            checked,
+            {n: v for n, v in env.items() if n not in rules.computed},
+            targets(checked, options["product"], options["cores"])[0],
+            combination=_combination(operator, _pairs("dtype", options["dtype"])),
+            absent=options["absent"],
+            rank=options["rank"],
+            axes=options["axes"],
+            seed=options["seed"],
+        )
+    except ValueError as error:
+        raise _UsageError(str(error)) from error
+    if options["special"]:
+        ((name, value),) = _pairs("special", [options["special"]]).items()
+        if value not in ("nan", "inf", "-inf"):
+            raise _UsageError(f"--special {name}={value}: expected nan, inf or -inf")
+        case = replace(case, special=(name, value))  # type: ignore[arg-type]
+    broken = rules.broken({**dict(case.dims), **dict(case.attrs)})
+    if broken:
+        raise _UsageError(f"the spec excludes this case: {'; '.join(r.text for r in broken)}")
+    return case
+
+
+def _show(result: CaseResult) -> None:
+    """The result as text: verdicts, traffic, tiling, findings."""
+    print(result.case.label())
+    for o in result.outputs:
+        print(f"  {o.name:<12} {o.dtype:<9} {'passed by rule ' + str(o.verdict.rule) if o.passed else 'FAILED':<16} {o.verdict.message}")
+    if result.tiling:
+        t = result.tiling
+        print(f"  tiling key {t.key}, {t.block_dim} cores, workspace {t.workspace} bytes, tiling data {t.data_bytes} bytes")
+        if t.fields:
+            print("  " + ", ".join(f"{n} = {v}" for n, v in t.fields))
+    if result.traffic:
+        print(f"  {'argument':<12} {'read':>12} {'written':>12} {'compulsory':>12}   bytes")
+        for a in result.traffic:
+            print(f"  {a.name:<12} {a.read:>12} {a.written:>12} {a.compulsory:>12}")
+        ratio = f"{result.bytes_moved / result.bytes_compulsory:.4f}" if result.bytes_compulsory else "-"
+        print(f"  moved {result.bytes_moved}, compulsory {result.bytes_compulsory}, ratio {ratio}")
+    print(f"  breaches of law: {len(result.breaches)}; {result.seconds:.2f} s")
+    if not result.passed:
+        print(result.why(), file=sys.stderr)
+
+
+def run(
+    op: Annotated[str, typer.Argument(help="Operator, by its spec's name.")],
+    dim: Annotated[list[str] | None, typer.Option("--dim", help="NAME=EXTENT, for every dim.")] = None,
+    attr: Annotated[list[str] | None, typer.Option("--attr", help="NAME=VALUE; the default otherwise.")] = None,
+    dtype: Annotated[list[str] | None, typer.Option("--dtype", help="VARIABLE=DTYPE; the first combination otherwise.")] = None,
+    product: Annotated[str | None, typer.Option(help="Product; the spec's first otherwise.")] = None,
+    cores: Annotated[int | None, typer.Option(min=1, help="Vector cores; the product's otherwise.")] = None,
+    rank: Annotated[int, typer.Option(min=0, help="Number of the alternative rank; 0 is the shape as written.")] = 0,
+    axes: Annotated[int, typer.Option(min=0, help="How many axes a pack has.")] = 1,
+    absent: Annotated[list[str] | None, typer.Option("--absent", help="An optional parameter that is not given.")] = None,
+    special: Annotated[str | None, typer.Option(help="INPUT=nan|inf|-inf: one element holds it.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of the random inputs.")] = None,
+    law_off: Annotated[list[str] | None, typer.Option("--law-off", help="Name of a law not to check.")] = None,
+    specs: Annotated[Path, typer.Option(help="Folder of specs.")] = Path("specs"),
+    out: Annotated[Path, typer.Option(help="Folder of generated operators.")] = Path("generated"),
+    json_: Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")] = False,
+) -> None:
+    """Run one shape on the twin and judge it against the reference."""
+    from generator.spec.errors import SpecError
+    from generator.twin.build import TwinError
+    from generator.twin.verify.runner import run_case
+    from generator.twin.verify.session import operators, subject
+
+    options: dict[str, Any] = {
+        "dim": dim or [],
+        "attr": attr or [],
+        "dtype": dtype or [],
+        "product": product,
+        "cores": cores,
+        "rank": rank,
+        "axes": axes,
+        "absent": absent or [],
+        "special": special,
+        "seed": seed,
+    }
+    try:
+        (operator,) = operators(specs, out, [op])
+        case = _case(operator, options)
+        result = run_case(subject(operator, case.target.product), case, law_off or [])
+    except KeyError as error:
+        raise _refuse(f"unknown operator or product {error.args[0]!r} (specs are read from {specs})") from error
+    except (_UsageError, TwinError, SpecError) as error:
+        raise _refuse(str(error)) from error
+    if json_:
+        print(json.dumps(result.document(), indent=2))
+    else:
+        _show(result)
+    raise typer.Exit(0 if result.passed else 1)
+
+
+def _refuse(message: str) -> typer.Exit:
+    print(message, file=sys.stderr)
+    return typer.Exit(2)

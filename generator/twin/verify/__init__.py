@@ -1,0 +1,1 @@
+"""Cases derived from a spec, run on the twin and judged by the reference."""

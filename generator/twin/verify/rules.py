@@ -1,0 +1,119 @@
+"""A spec's integer rules asked of whole or partial assignments: constraints, ranges, derived dims."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from generator.formula.checked import CheckedSpec
+from generator.spec import conditions
+from generator.spec.integer import Func, IntExpr, Numel, product
+from generator.twin.verify.case import Number
+from generator.twin.verify.shapes import attributes
+
+__all__ = ["Rule", "Rules", "exact"]
+
+
+def exact(expr: IntExpr, env: Mapping[str, int]) -> int | None:
+    """The value of ``expr``, or None when a division in it leaves a remainder. ZeroDivisionError when one is by zero."""
+    for atom in expr.atoms():
+        if isinstance(atom, Func) and atom.op == "floordiv" and atom.a.evaluate(env) % atom.b.evaluate(env):
+            return None
+    return expr.evaluate(env)
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One condition of the spec. ``about`` names what it restricts: a dim, an attribute, or "constraint"."""
+
+    text: str
+    about: str
+    condition: conditions.Condition
+    needs: frozenset[str]
+
+
+class Rules:
+    """Everything that decides whether dims and attributes are legal together.
+
+    ``free`` are the dims a case may choose: packs and dims without a formula, and those derived from element counts
+    (the counts follow from the choice); ``computed`` are the others.
+    """
+
+    def __init__(self, checked: CheckedSpec) -> None:
+        self.checked = checked
+        self.counts = {name: self._count(name) for name in checked.program.tensors}
+        derived = dict(checked.derived)
+        self.computed = {n: e for n, e in derived.items() if not any(isinstance(a, Numel) for a in e.atoms())}
+        self.counted = {n: e.map_atoms(self._expand) for n, e in derived.items() if n not in self.computed}
+        attrs = {p.symbol for p in checked.spec.params if p.io == "attr"}
+        self.free = tuple(n for n in checked.program.dims if n not in self.computed and n not in attrs)
+        self.attrs = tuple(p.symbol for p in attributes(checked.spec))
+        self.rules = tuple(self._rules())
+
+    def _count(self, name: str) -> IntExpr:
+        tensor = self.checked.program.tensors[name]
+        return tensor.flat.size if tensor.flat is not None else product(tensor.shape)
+
+    def _expand(self, atom: object) -> IntExpr | None:
+        return self.counts[atom.tensor] if isinstance(atom, Numel) else None
+
+    def _rules(self) -> list[Rule]:
+        spec = self.checked.spec
+        texts = [(d.where, n) for n, d in spec.dims.items() if d.where]
+        texts += [(p.where, p.symbol) for p in spec.params if p.io == "attr" and p.where and not p.aclnn_only]
+        texts += [(c.that, "constraint") for c in spec.constraints]
+        out = []
+        for text, about in texts:
+            condition = conditions.parse(text)
+            needs = set(condition.names())
+            for tensor in condition.tensors():
+                needs |= self.counts[tensor].free()
+            out.append(Rule(text, about, condition, frozenset(needs)))
+        return out
+
+    def holds(self, rule: Rule, env: Mapping[str, Number]) -> bool:
+        """Whether a rule holds; every name it needs must be in ``env``."""
+        integers = _integers(env)
+        numels = {t: self.counts[t].evaluate(integers) for t in rule.condition.tensors()}
+        return rule.condition.evaluate(env, numels)
+
+    def completed(self, env: Mapping[str, Number]) -> dict[str, Number] | None:
+        """``env`` with the computed dims that it determines; None when one does not come out exact."""
+        out = dict(env)
+        for name, expr in self.computed.items():
+            integers = _integers(out)
+            if expr.free() <= integers.keys():
+                try:
+                    value = exact(expr, integers)
+                except ZeroDivisionError:
+                    value = self.checked.spec.dims[name].when_empty
+                if value is None:
+                    return None
+                out[name] = value
+        return out
+
+    def broken(self, env: Mapping[str, Number]) -> list[Rule]:
+        """The rules that ``env`` decides and violates."""
+        return [r for r in self.rules if r.needs <= env.keys() and not self.holds(r, env)]
+
+    def counts_agree(self, env: Mapping[str, Number]) -> bool:
+        """Whether each dim derived from element counts comes out as chosen, as far as ``env`` decides it."""
+        integers = _integers(env)
+        for name, expr in self.counted.items():
+            if name in integers and expr.free() <= integers.keys():
+                try:
+                    value = exact(expr, integers)
+                except ZeroDivisionError:
+                    value = self.checked.spec.dims[name].when_empty
+                if value != integers[name]:
+                    return False
+        return True
+
+    def allowed(self, env: Mapping[str, Number]) -> bool:
+        """False when no completion of ``env`` is legal."""
+        full = self.completed(env)
+        return full is not None and self.counts_agree(full) and not self.broken(full)
+
+
+def _integers(env: Mapping[str, Number]) -> dict[str, int]:
+    return {n: v for n, v in env.items() if isinstance(v, int) and not isinstance(v, bool)}

@@ -1,0 +1,184 @@
+"""One case from inputs to verdict: tile, run on the twin, evaluate the reference, judge."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from generator.formula.checked import CheckedSpec
+from generator.reference import dtypes, evaluate
+from generator.reference.precision import Verdict, judge
+from generator.twin.build import Built, TensorArg, Tiling
+from generator.twin.products import Product
+from generator.twin.verify.case import Case, Number, Violation
+from generator.twin.verify.inputs import Inputs, make, poison
+from generator.twin.verify.outcome import ArgumentTraffic, BreachOfLaw, CaseResult, OutputResult, Refusal, TilingUsed
+from generator.twin.verify.shapes import attributes, dtype_of, shapes_of, tensor_params
+from generator.twin.verify.traffic import Marks, touched
+
+__all__ = ["Subject", "run_case", "run_empty", "run_violation"]
+
+Array = NDArray[np.generic]
+Shape = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Subject:
+    """An operator under test: its spec, the twin's build for one product, and its forward's spec where it has one."""
+
+    checked: CheckedSpec
+    built: Built
+    product: Product
+    forward: Callable[[], CheckedSpec] | None = None
+
+
+def _arguments(
+    subject: Subject, case: Case, shapes: Mapping[str, Shape], kinds: Mapping[str, str], absent: Sequence[str]
+) -> tuple[list[TensorArg | None], list[TensorArg | None]]:
+    """The tiling function's inputs and outputs, in parameter order; None for what is absent."""
+
+    def of(*directions: str) -> list[TensorArg | None]:
+        return [
+            None if p.symbol in absent else TensorArg(shapes[p.symbol], kinds[p.symbol])
+            for p in tensor_params(subject.checked.spec, *directions)
+        ]
+
+    return of("in", "inout"), of("out")
+
+
+def _tile(
+    subject: Subject,
+    case: Case,
+    *,
+    shapes: Mapping[str, Shape] | None = None,
+    kinds: Mapping[str, str] | None = None,
+    attrs: Mapping[str, Number] | None = None,
+    absent: Sequence[str] | None = None,
+) -> Tiling:
+    """The tiling function's answer to a case, with something replaced where a violation says so."""
+    spec = subject.checked.spec
+    known = {p.symbol: dtype_of(p, dict(case.dtypes)) for p in tensor_params(spec)}
+    gone = case.absent if absent is None else absent
+    inputs, outputs = _arguments(subject, case, shapes or shapes_of(subject.checked, case), {**known, **(kinds or {})}, gone)
+    values = {**dict(case.attrs), **(attrs or {})}
+    ordered = [float(values[p.symbol]) if p.type in ("float", "double") else values[p.symbol] for p in attributes(spec)]
+    product = replace(subject.product, cores=case.target.cores)
+    return subject.built.tile(inputs, outputs, ordered, product)
+
+
+def run_empty(subject: Subject, case: Case) -> CaseResult:
+    """A case with a tensor of no elements: refused where the policy says so, else lawful; with the policy ``compute``
+    judged like any other case."""
+    policy = subject.checked.spec.policies.empty
+    started = time.perf_counter()
+    tiling = _tile(subject, case)
+    if policy == "refuse":
+        error = "" if tiling.status else "an empty tensor was accepted where the policy refuses it"
+        return CaseResult(case, error=error, empty=True, seconds=time.perf_counter() - started)
+    if tiling.status:
+        return CaseResult(case, error=f"an empty tensor was refused: {tiling.message}", empty=True)
+    return replace(run_case(subject, case, judged=policy == "compute"), empty=True)
+
+
+def run_violation(subject: Subject, violation: Violation) -> Refusal:
+    """A call that breaks one rule: the tiling function must answer with a failure."""
+    shapes = {**shapes_of(subject.checked, violation.base), **dict(violation.shapes)}
+    tiling = _tile(
+        subject, violation.base, shapes=shapes, kinds=dict(violation.dtypes), attrs=dict(violation.attrs), absent=violation.absent
+    )
+    return Refusal(violation, bool(tiling.status), tiling.message)
+
+
+def _outputs(subject: Subject, case: Case, shapes: Mapping[str, Shape]) -> dict[str, Array | None]:
+    """Poisoned storage of every output, in parameter order; None for absent ones."""
+    out: dict[str, Array | None] = {}
+    for p in tensor_params(subject.checked.spec, "out"):
+        shape = shapes[p.symbol]
+        dtype = dtype_of(p, dict(case.dtypes))
+        out[p.symbol] = None if p.symbol in case.absent else poison(math.prod(shape), dtype).reshape(shape)
+    return out
+
+
+def run_case(subject: Subject, case: Case, laws_off: Sequence[str] = (), *, judged: bool = True) -> CaseResult:
+    """Run one case on the twin and judge every output by the precision standard; ``judged=False`` checks the law only."""
+    started = time.perf_counter()
+    checked = subject.checked
+    tiling = _tile(subject, case)
+    if tiling.status:
+        return CaseResult(case, error=f"the tiling function refused a legal call: {tiling.message or tiling.status}")
+    shapes = shapes_of(checked, case)
+    inputs = make(checked, case, subject.forward)
+    outputs = _outputs(subject, case, shapes)
+    report = subject.built.run(tiling, [*inputs.storage.values(), *outputs.values()], laws_off=list(laws_off))
+    marks = touched(checked.program, case.integers, set(case.absent), inputs.values)
+    verdicts = tuple(_judge(subject, case, inputs, outputs, marks)) if judged else ()
+    names = [*inputs.storage, *outputs]
+    return CaseResult(
+        case=case,
+        outputs=verdicts,
+        breaches=tuple(BreachOfLaw(b.rule, b.message, b.file, b.line, b.core) for b in report.breaches),
+        traffic=tuple(
+            ArgumentTraffic(name, moved.read, moved.written, _compulsory(checked, case, marks, name))
+            for name, moved in zip(names, report.per_argument, strict=False)
+        ),
+        tiling=TilingUsed(tiling.key, tiling.block_dim, tiling.workspace_bytes, len(tiling.data)),
+        launches=1,
+        seconds=time.perf_counter() - started,
+    )
+
+
+def _compulsory(checked: CheckedSpec, case: Case, marks: Marks, name: str) -> int:
+    """Bytes of the elements the formula reads from an input or writes to an output."""
+    mask = marks.reads.get(name, marks.writes.get(name))
+    if mask is None:
+        return 0
+    param = next(p for p in checked.spec.params if p.symbol == name)
+    return int(mask.sum()) * dtypes.STORAGE[dtype_of(param, dict(case.dtypes))].itemsize
+
+
+def reference_attrs(checked: CheckedSpec, case: Case) -> dict[str, Number]:
+    """Attributes as the kernel gets them: a C ``float`` is rounded to float32."""
+    kinds = {p.symbol: p.type for p in attributes(checked.spec)}
+    return {n: float(np.float32(v)) if kinds[n] in ("float", "double") else v for n, v in case.attrs}
+
+
+def _judge(
+    subject: Subject, case: Case, inputs: Inputs, outputs: Mapping[str, Array | None], marks: Marks
+) -> list[OutputResult]:
+    checked = subject.checked
+    dims = dict(case.dims)
+    attrs = reference_attrs(checked, case)
+    given = {p.symbol for p in tensor_params(checked.spec) if p.optional and p.symbol not in case.absent}
+    with np.errstate(all="ignore"):
+        golden = evaluate.run(checked.program, inputs.values, dims, attrs, precision="float64", present=given)
+        ref = evaluate.run(checked.program, inputs.values, dims, attrs, precision=checked.spec.compute, present=given)
+    out: list[OutputResult] = []
+    for param in tensor_params(checked.spec, "out"):
+        storage = outputs[param.symbol]
+        if storage is not None:
+            dtype = dtype_of(param, dict(case.dtypes))
+            written = marks.writes[param.symbol]
+            flat = checked.program.tensors[param.symbol].flat is not None
+            out.append(_judge_one(param.symbol, dtype, storage, golden[param.symbol], ref[param.symbol], written if flat else None))
+    return out
+
+
+def _judge_one(name: str, dtype: str, storage: Array, golden: Array, ref: Array, written: NDArray[np.bool_] | None) -> OutputResult:
+    """The verdict on one output; where only part of a buffer is ``written``, the rest must still be poison."""
+    flat = storage.reshape(-1)
+    golden, ref = golden.reshape(-1), ref.reshape(-1)
+    overwritten = 0
+    if written is not None and not written.all():
+        rest = np.ascontiguousarray(flat[~written])
+        overwritten = int((rest.view(np.uint8) != poison(rest.size, dtype).view(np.uint8)).reshape(rest.size, -1).any(axis=1).sum())
+        flat, golden, ref = flat[written], golden[written], ref[written]
+    verdict: Verdict = judge(flat, golden, ref, dtype)
+    if verdict.first_bad_index is not None and written is None:
+        at = tuple(int(i) for i in np.unravel_index(verdict.first_bad_index[0], storage.shape))
+        verdict = replace(verdict, first_bad_index=at, message=verdict.message.replace(f"at {list(verdict.first_bad_index)}", f"at {list(at)}", 1))
+    return OutputResult(name, dtype, verdict, overwritten)
