@@ -92,10 +92,12 @@ def _case(operator: Operator, options: dict[str, Any]) -> Case:
     except ValueError as error:
         raise _UsageError(str(error)) from error
     if options["special"]:
-        ((name, value),) = _pairs("special", [options["special"]]).items()
-        if value not in ("nan", "inf", "-inf"):
-            raise _UsageError(f"--special {name}={value}: expected nan, inf or -inf")
-        case = replace(case, special=(name, value))  # type: ignore[arg-type]
+        ((holder, what),) = _pairs("special", [options["special"]]).items()
+        if what not in ("nan", "inf", "-inf"):
+            raise _UsageError(f"--special {holder}={what}: expected nan, inf or -inf")
+        if holder not in [p.symbol for p in tensor_params(checked.spec, "in", "inout")]:
+            raise _UsageError(f"--special {holder}={what}: no such input")
+        case = replace(case, special=(holder, what))  # type: ignore[arg-type]
     broken = rules.broken({**dict(case.dims), **dict(case.attrs)})
     if broken:
         raise _UsageError(f"the spec excludes this case: {'; '.join(r.text for r in broken)}")
@@ -141,6 +143,7 @@ def run(
     json_: Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")] = False,
 ) -> None:
     """Run one shape on the twin and judge it against the reference."""
+    from generator.emit.names import snake
     from generator.spec.errors import SpecError
     from generator.twin.build import TwinError
     from generator.twin.verify.runner import run_case
@@ -159,7 +162,7 @@ def run(
         "seed": seed,
     }
     try:
-        (operator,) = operators(specs, out, [op])
+        (operator,) = operators(specs, out, snake, [op])
         case = _case(operator, options)
         result = run_case(subject(operator, case.target.product), case, law_off or [])
     except KeyError as error:

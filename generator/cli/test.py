@@ -1,4 +1,5 @@
 """``opwright test``: every derived case of every operator on the twin against the reference, as a table."""
+# ruff: noqa: PT028 - the function named test is a command, not a test of pytest's
 
 from __future__ import annotations
 
@@ -82,10 +83,8 @@ def _table(reports: list[OperatorReport]) -> None:
 
 def _findings(report: OperatorReport) -> list[str]:
     """Failures in words, each with the command that repeats it."""
-    out = []
     bad = [r for r in report.results if not r.passed]
-    for r in bad[:_SHOWN]:
-        out.append(f"{report.operator.name}: {r.case.label()}\n{r.why()}\n  repeat: {r.case.command()}")
+    out = [f"{report.operator.name}: {r.case.label()}\n{r.why()}\n  repeat: {r.case.command()}" for r in bad[:_SHOWN]]
     if len(bad) > _SHOWN:
         out.append(f"{report.operator.name}: {len(bad) - _SHOWN} more cases failed")
     for f in report.refusals:
@@ -117,12 +116,13 @@ def test(
     json_: Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")] = False,
 ) -> None:
     """Derive cases from each spec, run them on the twin, judge them against the reference."""
+    from generator.emit.names import snake
     from generator.spec.errors import SpecError
     from generator.twin.verify.session import operators, run, targets
 
     started = time.monotonic()
     try:
-        chosen = operators(specs, out, op or [])
+        chosen = operators(specs, out, snake, op or [])
         if not chosen:
             print(f"no specs under {specs}", file=sys.stderr)
             raise typer.Exit(2)

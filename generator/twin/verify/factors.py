@@ -95,7 +95,8 @@ def _attribute_values(rules: Rules, param: Param, rng: random.Random) -> tuple[N
     start = float(default) if isinstance(default, int | float) else 1.0
     mine = [r for r in rules.rules if r.needs <= {param.symbol}]
     draws = (round(start * rng.uniform(1.5, 4) + rng.choice((0.0, rng.uniform(0.1, 0.9))), 6) for _ in range(64))
-    others = [v for v in (*draws, rng.uniform(0, 1), rng.uniform(-1, 0)) if v != start and all(rules.holds(r, {param.symbol: v}) for r in mine)]
+    candidates = (v for v in (*draws, rng.uniform(0, 1), rng.uniform(-1, 0)) if v != start)
+    others = [v for v in candidates if all(rules.holds(r, {param.symbol: v}) for r in mine)]
     return (start, *others[:2])
 
 
@@ -104,10 +105,8 @@ def _absences(checked: CheckedSpec) -> tuple[tuple[str, ...], ...]:
     optional = [p.symbol for p in tensor_params(checked.spec) if p.optional]
     grouped = [tuple(m for m in g.members if m in optional) for g in checked.spec.groups]
     units = [g for g in grouped if g] + [(s,) for s in optional if not any(s in g for g in grouped)]
-    out = []
-    for chosen in itertools.product((False, True), repeat=min(len(units), 4)):
-        out.append(tuple(s for unit, gone in zip(units, chosen, strict=False) if gone for s in unit))
-    return tuple(dict.fromkeys(out))
+    choices = itertools.product((False, True), repeat=min(len(units), 4))
+    return tuple(dict.fromkeys(tuple(s for unit, gone in zip(units, chosen, strict=False) if gone for s in unit) for chosen in choices))
 
 
 def factors_of(checked: CheckedSpec, rules: Rules, targets: Sequence[Target], seed: int) -> list[Factor]:
@@ -128,8 +127,8 @@ def factors_of(checked: CheckedSpec, rules: Rules, targets: Sequence[Target], se
         factors.append(Factor(name, values, listed=bool(listed)))
     for param in attributes(spec):
         if param.type in ("int", "float", "double", "bool"):
-            listed = spec.tests.attrs.get(param.symbol) or spec.tests.values.get(param.symbol)
-            factors.append(Factor(param.symbol, _attribute_values(rules, param, rng), listed=bool(listed)))
+            named = bool(spec.tests.attrs.get(param.symbol) or spec.tests.values.get(param.symbol))
+            factors.append(Factor(param.symbol, _attribute_values(rules, param, rng), listed=named))
     return factors
 
 

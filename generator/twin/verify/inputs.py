@@ -36,13 +36,13 @@ class Inputs:
 
 def poison(count: int, dtype: str) -> Array:
     """``count`` elements that no kernel computes: NaNs with a payload, or an odd integer."""
-    kind = dtypes.storage(dtype)
+    kind = dtypes.STORAGE[dtype]
     patterns = {"float32": np.uint32(0x7FC0DEAD), "float16": np.uint16(0x7E5A), "bfloat16": np.uint16(0x7FDA)}
     if dtype in patterns:
         return np.full(count, patterns[dtype]).view(kind)
     if dtype == "bool":
         return np.zeros(count, kind)
-    return np.full(count * np.dtype(kind).itemsize, 0x5A, np.uint8).view(kind)
+    return np.full(count * kind.itemsize, 0x5A, np.uint8).view(kind)
 
 
 def _index_limits(program: Program) -> dict[str, list[tuple[Tensor, int]]]:
@@ -79,7 +79,9 @@ def _special(values: Floats, special: str, rng: np.random.Generator) -> Floats:
     return values
 
 
-def _forward_case(ours: CheckedSpec, forward: CheckedSpec, case: Case, rng: np.random.Generator) -> tuple[dict[str, int], dict[str, Number]]:
+def _forward_case(
+    ours: CheckedSpec, forward: CheckedSpec, case: Case, rng: np.random.Generator
+) -> tuple[dict[str, int], dict[str, Number]]:
     """Dims and attributes of the forward: by name, else from the shapes of the bound tensors, else a test value."""
     known: dict[str, int] = {n: v for n, v in case.integers.items() if n in forward.program.dims or n in forward.program.int_attrs}
     for mine, theirs in ours.spec.binds.items():
@@ -91,10 +93,12 @@ def _forward_case(ours: CheckedSpec, forward: CheckedSpec, case: Case, rng: np.r
     attrs: dict[str, Number] = {}
     mine_attrs = dict(case.attrs)
     for param in attributes(forward.spec):
-        options = forward.spec.tests.attrs.get(param.symbol) or [param.default]
-        drawn = options[int(rng.integers(len(options)))]
+        options: list[Number] = forward.spec.tests.attrs.get(param.symbol) or []
+        if not options and isinstance(param.default, int | float):
+            options = [param.default]
+        drawn = options[int(rng.integers(len(options)))] if options else None
         value = mine_attrs.get(param.symbol, known.get(param.symbol, drawn))
-        if isinstance(value, int | float):
+        if value is not None:
             attrs[param.symbol] = value
     return {n: v for n, v in known.items() if n in forward.program.dims}, attrs
 
@@ -157,7 +161,8 @@ def make(checked: CheckedSpec, case: Case, forward: Callable[[], CheckedSpec] | 
             raw = raw.reshape(-1)
             raw[~mask] = poison(int((~mask).sum()), dtype)
         storage[name] = np.ascontiguousarray(raw.reshape(shapes[name]))
-        values[name] = dtypes.decode(storage[name], dtype).reshape(_formula_shape(checked, name, dict(case.dims), dict(case.attrs)))
+        width = np.float64 if dtype == "float64" else np.float32  # wide enough for every value of the dtype
+        values[name] = dtypes.decode(raw, dtype, width).reshape(_formula_shape(checked, name, dict(case.dims), dict(case.attrs)))
     return Inputs(storage, values)
 
 

@@ -135,7 +135,8 @@ class Refusal:
         return self.refused and not self.crashed
 
     def document(self) -> dict[str, Any]:
-        return {"violation": self.violation.what, "passed": self.passed, "refused": self.refused, "message": self.message, "base": self.violation.base.command()}
+        what, base = self.violation.what, self.violation.base.command()
+        return {"violation": what, "passed": self.passed, "refused": self.refused, "message": self.message, "base": base}
 
 
 def worst(results: Sequence[CaseResult]) -> tuple[float, str]:

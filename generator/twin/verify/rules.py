@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from generator.formula.checked import CheckedSpec
 from generator.spec import conditions
-from generator.spec.integer import Func, IntExpr, Numel, product
+from generator.spec.integer import Atom, Func, IntExpr, Numel, numel, product
 from generator.twin.verify.case import Number
 from generator.twin.verify.shapes import attributes
 
@@ -30,6 +30,7 @@ class Rule:
     about: str
     condition: conditions.Condition
     needs: frozenset[str]
+    tensors: tuple[str, ...] = ()  # whose element counts it names
 
 
 class Rules:
@@ -48,6 +49,7 @@ class Rules:
         attrs = {p.symbol for p in checked.spec.params if p.io == "attr"}
         self.free = tuple(n for n in checked.program.dims if n not in self.computed and n not in attrs)
         self.attrs = tuple(p.symbol for p in attributes(checked.spec))
+        self.constants = {p.symbol: p.default for p in checked.spec.params if p.type == "string" and isinstance(p.default, str)}
         self.rules = tuple(self._rules())
 
     def _count(self, name: str) -> IntExpr:
@@ -62,20 +64,25 @@ class Rules:
         texts = [(d.where, n) for n, d in spec.dims.items() if d.where]
         texts += [(p.where, p.symbol) for p in spec.params if p.io == "attr" and p.where and not p.aclnn_only]
         texts += [(c.that, "constraint") for c in spec.constraints]
+        kinds = {k: [p.symbol for p in spec.params if p.type in k] for k in (("float", "double"), ("bool",), ("string",), ("int",))}
+        floats, bools, strings, ints = kinds.values()
+        integers = [*self.checked.program.dims, *dict(self.checked.derived), *spec.dims, *ints]
+        names = conditions.Names(integers, floats, bools, strings, list(self.counts))
         out = []
         for text, about in texts:
-            condition = conditions.parse(text)
-            needs = set(condition.names())
-            for tensor in condition.tensors():
+            condition = conditions.parse(text, names)
+            tensors = tuple(t for t in self.counts if numel(t).atoms() & _atoms(condition))
+            needs = set(conditions.free(condition)) - self.constants.keys()
+            for tensor in tensors:
                 needs |= self.counts[tensor].free()
-            out.append(Rule(text, about, condition, frozenset(needs)))
+            out.append(Rule(text, about, condition, frozenset(needs), tensors))
         return out
 
     def holds(self, rule: Rule, env: Mapping[str, Number]) -> bool:
         """Whether a rule holds; every name it needs must be in ``env``."""
         integers = _integers(env)
-        numels = {t: self.counts[t].evaluate(integers) for t in rule.condition.tensors()}
-        return rule.condition.evaluate(env, numels)
+        numels = {t: self.counts[t].evaluate(integers) for t in rule.tensors}
+        return conditions.evaluate(rule.condition, {**self.constants, **env}, numels)
 
     def completed(self, env: Mapping[str, Number]) -> dict[str, Number] | None:
         """``env`` with the computed dims that it determines; None when one does not come out exact."""
@@ -113,6 +120,21 @@ class Rules:
         """False when no completion of ``env`` is legal."""
         full = self.completed(env)
         return full is not None and self.counts_agree(full) and not self.broken(full)
+
+
+def _atoms(condition: conditions.Condition) -> frozenset[Atom]:
+    """Every atom of the integer expressions in a condition."""
+    match condition:
+        case conditions.Compare(a=a, b=b):
+            return frozenset().union(*(side.atoms() for side in (a, b) if isinstance(side, IntExpr)))
+        case conditions.Member(a=a):
+            return a.atoms()
+        case conditions.Not(x=x):
+            return _atoms(x)
+        case conditions.And(parts=parts) | conditions.Or(parts=parts):
+            return frozenset().union(*map(_atoms, parts))
+        case _:
+            return frozenset()
 
 
 def _integers(env: Mapping[str, Number]) -> dict[str, int]:

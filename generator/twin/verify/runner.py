@@ -180,5 +180,6 @@ def _judge_one(name: str, dtype: str, storage: Array, golden: Array, ref: Array,
     verdict: Verdict = judge(flat, golden, ref, dtype)
     if verdict.first_bad_index is not None and written is None:
         at = tuple(int(i) for i in np.unravel_index(verdict.first_bad_index[0], storage.shape))
-        verdict = replace(verdict, first_bad_index=at, message=verdict.message.replace(f"at {list(verdict.first_bad_index)}", f"at {list(at)}", 1))
+        message = verdict.message.replace(f"at {list(verdict.first_bad_index)}", f"at {list(at)}", 1)
+        verdict = replace(verdict, first_bad_index=at, message=message)
     return OutputResult(name, dtype, verdict, overwritten)

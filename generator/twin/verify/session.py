@@ -55,8 +55,11 @@ def load(path: Path) -> CheckedSpec:
     return formula.load(path)
 
 
-def operators(specs: Path, out: Path, wanted: Sequence[str] = ()) -> list[Operator]:
-    """The operators whose specs lie under ``specs``, in name order; KeyError names one that is wanted and not there."""
+def operators(specs: Path, out: Path, folder_name: Callable[[str], str], wanted: Sequence[str] = ()) -> list[Operator]:
+    """The operators whose specs lie under ``specs``, in name order; KeyError names one that is wanted and not there.
+
+    ``folder_name`` is the emitter's rule from an operator's name to that of its folder in ``out/<family>/``.
+    """
     found = {load(p).spec.name: p for p in sorted(specs.rglob("*.yaml"))}
     unknown = [w for w in wanted if w not in found]
     if unknown:
@@ -65,7 +68,7 @@ def operators(specs: Path, out: Path, wanted: Sequence[str] = ()) -> list[Operat
     for name in sorted(wanted or found):
         path = found[name]
         spec = load(path).spec
-        folder = out / spec.family / path.stem
+        folder = out / spec.family / folder_name(name)
         out_ops.append(Operator(name, path, folder, found.get(spec.forward) if spec.forward else None))
     return out_ops
 

@@ -30,7 +30,9 @@ class Marks:
     writes: dict[str, Mask] = field(default_factory=dict)
 
 
-def touched(program: Program, env: Mapping[str, int], absent: Set[str] = frozenset(), values: Mapping[str, NDArray[np.generic]] | None = None) -> Marks:
+def touched(
+    program: Program, env: Mapping[str, int], absent: Set[str] = frozenset(), values: Mapping[str, NDArray[np.generic]] | None = None
+) -> Marks:
     """The elements of inputs the formula reads and of outputs it writes (an output with ``fill`` is written whole).
 
     ``env`` holds dims and int attributes. Statements that write only absent outputs still count as reading their right

@@ -121,9 +121,11 @@ def _attributes(checked: CheckedSpec, rules: Rules, base: Case) -> Iterator[Viol
 
 def _outside(rules: Rules, mine: Sequence[Rule], param: Param, start: Number, direction: int) -> Number | None:
     """The nearest value found on one side that the attribute's range excludes."""
-    ints = (start + direction * k for k in range(1, 4096)) if param.type == "int" else ()
-    floats = (start + direction * (abs(start) + 1e-3) * 2.0**k for k in range(16)) if param.type != "int" else ()
-    for value in (*ints, *floats):
+    if param.type == "int":
+        candidates: list[Number] = [start + direction * k for k in range(1, 4096)]
+    else:
+        candidates = [start + direction * (abs(start) + 1e-3) * float(2**k) for k in range(16)]
+    for value in candidates:
         decided = [r for r in mine if r.needs <= {param.symbol}]
         if any(not rules.holds(r, {param.symbol: value}) for r in decided):
             return value
@@ -202,6 +204,7 @@ def _groups(checked: CheckedSpec, base: Case) -> Iterator[Violation]:
     """One member of an all-or-none group missing."""
     for group in checked.spec.groups:
         if len(group.members) > 1 and not set(group.members) & set(base.absent):
-            yield Violation(f"{group.members[0]} is missing while {group.members[1]} is given", base, absent=(*base.absent, group.members[0]))
+            first, second = group.members[:2]
+            yield Violation(f"{first} is missing while {second} is given", base, absent=(*base.absent, first))
 
 
