@@ -1,0 +1,464 @@
+"""Evaluates resolved programs with NumPy: in float64 as the golden values, or in a compute dtype, left to right.
+
+Statements run in order and read their whole right side before they write. There is no Python loop over elements: an
+affine index is a strided view, a sum of products is a matrix product (float64), and everything else is vectorised, in
+chunks of the left side's axes and then of the reduced ones, so that temporaries stay small at any size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from generator.formula import ir
+from generator.reference import lower
+from generator.reference.arrays import Buffer, Resolved, align, guarded_view, leaving, take, view
+from generator.reference.dtypes import FLOATS, encode, round_to, truncate_to
+from generator.reference.errors import EvaluationError, MissingValueError, ShapeError, UnknownNameError
+from generator.reference.functions import FUNCTIONS, KEEP_INTEGERS
+from generator.reference.liveness import last_reads, needed
+from generator.reference.reduce import IDENTITY, combine, contract, reduce_any_order, reduce_in_order
+from generator.spec.integer import IntExpr
+
+__all__ = ["Precision", "round_outputs", "run"]
+
+Array = NDArray[Any]
+Precision = Literal["float64", "float32", "float16", "bfloat16"]
+
+CHUNK: Final = 1 << 20  # elements of the largest temporary aimed at
+_HARD: Final = 1 << 23  # elements from which reduced axes are chunked too
+
+_OPS: Final[Mapping[str, Callable[..., Any]]] = {
+    "add": np.add,
+    "sub": np.subtract,
+    "mul": np.multiply,
+    "div": np.true_divide,
+    "pow": np.power,
+    "floordiv": np.floor_divide,
+    "mod": np.mod,
+    "lt": np.less,
+    "le": np.less_equal,
+    "gt": np.greater,
+    "ge": np.greater_equal,
+    "eq": np.equal,
+    "ne": np.not_equal,
+    "and": np.logical_and,
+    "or": np.logical_or,
+    "not": np.logical_not,
+    "neg": np.negative,
+    "where": np.where,
+}
+
+
+def run(
+    program: ir.Program,
+    inputs: Mapping[str, Array],
+    dims: Mapping[str, int],
+    attrs: Mapping[str, float | int | bool],
+    *,
+    precision: Precision = "float64",
+    present: set[str] | None = None,
+) -> dict[str, Array]:
+    """The outputs of ``program`` by formula symbol, unrounded, in the compute dtype (int64 and bool for those kinds).
+
+    ``inputs`` are arrays of the tensors' shapes, floats of any NumPy width (they are widened piece by piece), flat
+    buffers one-dimensional; ``dims`` has every dim, derived ones included, and ``attrs`` every attribute the formula
+    reads (integers may be in either). ``present`` names the optional tensors that are given; None means the inputs
+    that are there and all outputs. An absent input stands for its ``fill`` where it has one; absent outputs are not
+    computed unless the formula reads them, and not returned. Unwritten elements of outputs are NaN (the least integer
+    for integers) or ``fill``. Raises :class:`~generator.reference.errors.EvaluationError`."""
+    with np.errstate(all="ignore"):
+        return _Run(program, inputs, dims, attrs, precision, present).outputs()
+
+
+def round_outputs(outputs: Mapping[str, Array], dtypes: Mapping[str, str]) -> dict[str, Array]:
+    """Every output rounded once into the storage of its dtype (``dtypes`` by formula symbol)."""
+    return {name: encode(value, dtypes[name]) for name, value in outputs.items()}
+
+
+@dataclass(slots=True)
+class _Scope:
+    """Where an evaluation stands: the values of loop variables and the piece of every axis at hand."""
+
+    loops: dict[str, int] = field(default_factory=dict)
+    ranges: dict[int, tuple[int, int]] = field(default_factory=dict)
+
+
+class _Run:
+    def __init__(
+        self,
+        program: ir.Program,
+        inputs: Mapping[str, Array],
+        dims: Mapping[str, int],
+        attrs: Mapping[str, float | int | bool],
+        precision: Precision,
+        present: set[str] | None,
+    ) -> None:
+        self._program = program
+        self._exact = precision == "float64"
+        self._dtype = np.dtype(np.float32 if precision == "bfloat16" else precision)
+        self._rounding: Callable[[Array], Array] | None = _to_bfloat16 if precision == "bfloat16" else None
+        whole = {k: int(v) for k, v in attrs.items() if isinstance(v, (int, np.integer)) and not isinstance(v, bool)}
+        sizes = {**whole, **{k: int(v) for k, v in dims.items()}}
+        missing = [name for name in (*program.dims, *program.int_attrs) if name not in sizes]
+        if missing:
+            raise MissingValueError(f"no value was given for {', '.join(missing)}")
+        self._present = _presence(program, inputs, present)
+        numels = {name: int(np.asarray(a).size) for name, a in inputs.items()}
+        self._lowerer = lower.Lowerer(program, sizes, numels, {k: v for k, v in attrs.items() if k not in whole})
+        self._live = needed(program, self._present)
+        self._scope = _Scope()
+        self._buffers: dict[str, Buffer] = {}
+        for tensor in program.inputs:
+            if tensor.name in inputs and tensor.name in self._present:
+                self._buffers[tensor.name] = self._input(tensor, np.asarray(inputs[tensor.name]))
+            elif tensor.fill is not None:
+                self._buffers[tensor.name] = self._constant(tensor, tensor.fill)
+
+    def outputs(self) -> dict[str, Array]:
+        body = self._program.body
+        last = last_reads(self._program)
+        for position, (plain, stmt) in enumerate(zip(body, self._lowerer.body(body), strict=True)):
+            del plain
+            self._stmt(stmt)
+            for name in last.get(position, ()):
+                if self._program.tensors[name].role == "local":
+                    self._buffers.pop(name, None)
+        out = {}
+        for tensor in self._program.outputs:
+            if tensor.name in self._present:
+                buffer = self._buffers.get(tensor.name) or self._empty(tensor)
+                out[tensor.name] = buffer.data if tensor.flat is not None else buffer.data.reshape(buffer.extents)
+        return out
+
+    # tensors --------------------------------------------------------------------------------------------------------
+    def _layout(self, tensor: ir.Tensor) -> tuple[tuple[int, ...], tuple[int, ...], int]:
+        """Extents, element strides and element count."""
+        extents = tuple(self._lowerer.number(e) for e in (tensor.flat.extents if tensor.flat else tensor.shape))
+        strides = tuple(self._lowerer.number(e) for e in tensor.strides())
+        size = self._lowerer.number(tensor.flat.size) if tensor.flat else int(np.prod(extents, dtype=np.int64))
+        return extents, strides, size
+
+    def _input(self, tensor: ir.Tensor, array: Array) -> Buffer:
+        extents, strides, size = self._layout(tensor)
+        expected = (size,) if tensor.flat else extents
+        if array.shape != expected:
+            raise ShapeError(f"{tensor.name} has the shape {array.shape}, expected {expected}")
+        kinds = {"float": "f", "int": "iu", "bool": "b"}[tensor.kind]
+        if array.dtype.kind not in kinds:
+            raise ShapeError(f"{tensor.name} holds {array.dtype}, expected an array of {tensor.kind}")
+        data = np.ascontiguousarray(array).reshape(-1)
+        return Buffer(tensor.name, data, extents, strides)
+
+    def _constant(self, tensor: ir.Tensor, value: float) -> Buffer:
+        extents, strides, _ = self._layout(tensor)
+        return Buffer(tensor.name, np.full(1, value, self._storage(tensor)), extents, (0,) * len(strides))
+
+    def _storage(self, tensor: ir.Tensor) -> np.dtype[Any]:
+        return self._dtype if tensor.kind == "float" else np.dtype(np.int64 if tensor.kind == "int" else np.bool_)
+
+    def _empty(self, tensor: ir.Tensor) -> Buffer:
+        extents, strides, size = self._layout(tensor)
+        dtype = self._storage(tensor)
+        poison: float | int | bool = np.nan if tensor.kind == "float" else (int(np.iinfo(np.int64).min) if tensor.kind == "int" else False)
+        return Buffer(tensor.name, np.full(size, poison if tensor.fill is None else tensor.fill, dtype), extents, strides)
+
+    # statements -----------------------------------------------------------------------------------------------------
+    def _number(self, e: int | IntExpr) -> int:
+        return e if isinstance(e, int) else e.evaluate(self._scope.loops)
+
+    def _stmt(self, s: lower.Stmt) -> None:
+        if isinstance(s, lower.AssignNode):
+            if s.target.tensor in self._live:
+                self._assign(s)
+            return
+        for value in range(self._number(s.start), self._number(s.stop), s.step):
+            self._scope.loops[s.var] = value
+            for inner in s.body:
+                self._stmt(inner)
+        self._scope.loops.pop(s.var, None)
+
+    def _assign(self, s: lower.AssignNode) -> None:
+        name = s.target.tensor
+        buffer = self._buffers.get(name)
+        if buffer is None:
+            buffer = self._buffers[name] = self._empty(self._program.tensors[name])
+        lengths = {a: self._number(e) for a, e in zip(s.axes, s.extents, strict=True)}
+        if any(n <= 0 for n in lengths.values()):
+            return
+        pieces = self._pieces(s.value, lengths)
+        if len(pieces) > 1 and any(load.tensor == name and load.indices != s.target.indices for load in s.loads):
+            buffer = Buffer(name, buffer.data.copy(), buffer.extents, buffer.strides)
+        for piece in pieces:
+            self._scope.ranges = dict(piece)
+            value = self._eval(s.value)
+            indices = [self._resolve(i) for i in s.target.indices if isinstance(i, lower.Affine)]
+            leaving(buffer, indices, self._scope.ranges, frozenset(), s.span)
+            view(buffer, indices, s.axes, self._scope.ranges)[...] = align(value, s.value.axes, s.axes)
+        self._buffers[name] = buffer
+
+    # pieces ---------------------------------------------------------------------------------------------------------
+    def _pieces(self, value: lower.Node, lengths: dict[int, int]) -> list[dict[int, tuple[int, int]]]:
+        """The left side's ranges cut so that no temporary is larger than CHUNK, as far as those axes reach."""
+        step = dict(lengths)
+        while True:
+            size, axes = self._largest(value, step)
+            cut = next((a for a in sorted(axes) if step.get(a, 1) > 1 and a in lengths), None)
+            if size <= CHUNK or cut is None:
+                break
+            step[cut] = max(1, min(step[cut] - 1, step[cut] * CHUNK // size))
+        out: list[dict[int, tuple[int, int]]] = [{}]
+        for axis, length in lengths.items():
+            parts = [(start, min(step[axis], length - start)) for start in range(0, length, step[axis])]
+            out = [{**piece, axis: part} for piece in out for part in parts]
+        return out
+
+    def _largest(self, node: lower.Node, lengths: Mapping[int, int]) -> tuple[int, tuple[int, ...]]:
+        """The element count and the axes of the largest temporary that evaluating ``node`` makes."""
+        if isinstance(node, (lower.Constant, lower.IntNode)):
+            return _size(node.axes, lengths), node.axes
+        if isinstance(node, lower.LoadNode):
+            return self._load_size(node, lengths)
+        if isinstance(node, lower.ReduceNode):
+            inner = {**lengths, **{a: max(self._number(e), 1) for a, e in zip(node.bound, node.extents, strict=True)}}
+            parts = (*node.factors, *node.divisors) if self._exact and len(node.factors) > 1 else (node.body,)
+            found = [self._largest(p, inner) for p in parts]
+            if self._exact and len(node.factors) > 1 and any(set(node.factors[0].axes) >= set(p.axes) for p in parts[1:]):
+                found += [(_size(p.axes, inner), p.axes) for p in parts]
+            elif not self._exact:
+                found.append((_size(node.body.axes, inner), node.body.axes))
+            return max([*found, (_size(node.axes, lengths), node.axes)], key=lambda f: f[0])
+        children = node.args if isinstance(node, lower.OpNode) else (node.x,)
+        return max([(_size(node.axes, lengths), node.axes), *(self._largest(c, lengths) for c in children)], key=lambda f: f[0])
+
+    def _load_size(self, node: lower.LoadNode, lengths: Mapping[int, int]) -> tuple[int, tuple[int, ...]]:
+        buffer = self._buffers.get(node.tensor)
+        size = _size(node.axes, lengths)
+        free = buffer is not None and node.affine and not node.guarded and buffer.data.dtype == self._dtype and size <= buffer.data.size
+        return (0 if free else size), node.axes
+
+    # expressions ----------------------------------------------------------------------------------------------------
+    def _eval(self, node: lower.Node) -> Any:
+        """The value of ``node`` over the ranges at hand: an array with the dims ``node.axes``, or a scalar."""
+        match node:
+            case lower.Constant(value):
+                return self._dtype.type(value) if isinstance(value, float) else value
+            case lower.IntNode(value, axes):
+                return self._whole(value, axes)
+            case lower.LoadNode():
+                return self._widen(self._load(node))
+            case lower.OpNode():
+                return self._apply(node)
+            case lower.CastNode(dtype, x):
+                return self._cast(dtype, self._eval(x))
+            case lower.ReduceNode():
+                return self._reduce(node)
+
+    def _apply(self, node: lower.OpNode) -> Any:
+        args = [align(self._eval(a), a.axes, node.axes) for a in node.args]
+        keep = node.op in KEEP_INTEGERS if node.function else node.op in ("add", "sub", "mul", "floordiv", "mod", "pow", "neg", "where")
+        keep = keep or node.op in ("lt", "le", "gt", "ge", "eq", "ne", "and", "or", "not")
+        first = 1 if node.op == "where" else 0
+        kinds = [np.asarray(a).dtype.kind for a in args[first:]]
+        if "f" in kinds or not keep:
+            args[first:] = [a if k == "f" else np.asarray(a, self._dtype) for a, k in zip(args[first:], kinds, strict=True)]
+        elif node.op == "pow" and np.any(np.asarray(args[1]) < 0):
+            args = [np.asarray(a, self._dtype) for a in args]
+        out = (FUNCTIONS if node.function else _OPS)[node.op](*args)
+        return self._rounding(out) if self._rounding is not None and np.asarray(out).dtype.kind == "f" else out
+
+    def _widen(self, values: Array) -> Array:
+        """Elements as the computation has them: the compute dtype, int64 or bool."""
+        kind = values.dtype.kind
+        if kind == "f":
+            values = values.astype(self._dtype, copy=False)
+            return self._rounding(values) if self._rounding is not None else values
+        return values.astype(np.int64, copy=False) if kind in "iu" else values
+
+    def _cast(self, dtype: str, value: Any) -> Any:
+        values = np.asarray(value)
+        if dtype in FLOATS:
+            return self._widen(round_to(values.astype(self._dtype, copy=False), dtype))
+        return values != 0 if dtype == "bool" else truncate_to(values, dtype)
+
+    def _whole(self, e: IntExpr, axes: tuple[int, ...]) -> Any:
+        """An integer expression: a Python int, or an int64 array with the dims ``axes``."""
+        if not axes:
+            return e.evaluate(self._scope.loops)
+        known: dict[str, Any] = dict(self._scope.loops)
+        for a in axes:
+            first, count = self._scope.ranges[a]
+            known[lower.axis_symbol(a)] = align(np.arange(first, first + count, dtype=np.int64), (a,), axes)
+        shape = tuple(self._scope.ranges[a][1] for a in axes)
+        return np.broadcast_to(_polynomial(e, known), shape)
+
+    def _resolve(self, index: lower.Affine) -> Resolved:
+        if isinstance(index.base, int) and all(isinstance(c, int) for _, c in index.steps):
+            return Resolved(index.base, index.steps)  # type: ignore[arg-type]
+        return Resolved(self._number(index.base), tuple((a, self._number(c)) for a, c in index.steps))
+
+    def _load(self, node: lower.LoadNode) -> Array:
+        buffer = self._buffers.get(node.tensor)
+        if buffer is None:
+            tensor = self._program.tensors[node.tensor]
+            what = f"the optional input {node.tensor} is absent" if tensor.optional else f"{node.tensor} has no value"
+            raise MissingValueError(f"{what}, and the formula reads it", node.span)
+        ranges = self._scope.ranges
+        if node.affine:
+            indices = [self._resolve(i) for i in node.indices if isinstance(i, lower.Affine)]
+            if not leaving(buffer, indices, ranges, node.guarded, node.span):
+                return view(buffer, indices, node.axes, ranges)
+            padded = guarded_view(buffer, indices, node.axes, ranges, node.outside)
+            if padded is not None:
+                return padded
+        arrays = [self._index_array(i, node.axes) for i in node.indices]
+        shape = tuple(ranges[a][1] for a in node.axes)
+        return take(buffer, arrays, node.guarded, node.outside, shape, node.span)
+
+    def _index_array(self, index: lower.Dim, axes: tuple[int, ...]) -> Array:
+        if isinstance(index, lower.LoadNode):
+            return np.asarray(align(self._load(index).astype(np.int64), index.axes, axes))
+        if isinstance(index, lower.General):
+            known: dict[str, Any] = dict(self._scope.loops)
+            for a in axes:
+                first, count = self._scope.ranges[a]
+                known[lower.axis_symbol(a)] = align(np.arange(first, first + count, dtype=np.int64), (a,), axes)
+            return np.asarray(_polynomial(index.value, known))
+        resolved = self._resolve(index)
+        out: Any = np.int64(resolved.base)
+        for a, step in resolved.steps:
+            first, count = self._scope.ranges[a]
+            out = out + align(np.arange(first, first + count, dtype=np.int64) * step, (a,), axes)
+        return np.asarray(out)
+
+    # reductions -----------------------------------------------------------------------------------------------------
+    def _reduce(self, node: lower.ReduceNode) -> Any:
+        lengths = [self._number(e) for e in node.extents]
+        count = int(np.prod([max(n, 0) for n in lengths], dtype=np.int64))
+        if count == 0:
+            value = self._of_nothing(node)
+        else:
+            with self._bound({a: (0, n) for a, n in zip(node.bound, lengths, strict=True)}):
+                value = self._reduce_piece(node, None)
+        if node.op != "mean":
+            return value
+        divisor: Any = self._dtype.type(count)
+        if node.divisor is not None:
+            divisor = align(np.asarray(self._eval(node.divisor), self._dtype), node.divisor.axes, node.axes)
+        out = np.true_divide(align(value, self._sum_axes(node), node.axes), divisor)
+        return self._rounding(out) if self._rounding is not None else out
+
+    @staticmethod
+    def _sum_axes(node: lower.ReduceNode) -> tuple[int, ...]:
+        return tuple(a for a in node.body.axes if a not in node.bound)
+
+    def _of_nothing(self, node: lower.ReduceNode) -> Array:
+        if node.op in ("argmax", "argmin"):
+            raise EvaluationError(f"{node.op} over no elements has no value", node.span)
+        identity = IDENTITY["sum" if node.op == "mean" else node.op]
+        shape = tuple(self._scope.ranges[a][1] for a in self._sum_axes(node))
+        return np.full(shape, identity, np.bool_ if isinstance(identity, bool) else self._dtype)
+
+    @contextmanager
+    def _bound(self, ranges: Mapping[int, tuple[int, int]]) -> Iterator[None]:
+        before = self._scope.ranges
+        self._scope.ranges = {**before, **ranges}
+        yield
+        self._scope.ranges = before
+
+    def _reduce_piece(self, node: lower.ReduceNode, start: Array | None) -> Any:
+        """The reduction over the ranges at hand, after ``start``; cut along the first long axis when it is too large."""
+        lengths = {a: count for a, (_, count) in self._scope.ranges.items()}
+        size, axes = self._piece_size(node, lengths)
+        cut = next((a for a in node.bound if a in axes and lengths[a] > 1), None)
+        if size <= _HARD or cut is None or node.op in ("argmax", "argmin"):
+            return self._reduce_now(node, start)
+        first, length = self._scope.ranges[cut]
+        step = max(1, min(length - 1, length * CHUNK // size))
+        for begin in range(0, length, step):
+            with self._bound({cut: (first + begin, min(step, length - begin))}):
+                start = self._reduce_piece(node, start)
+        return start
+
+    def _piece_size(self, node: lower.ReduceNode, lengths: Mapping[int, int]) -> tuple[int, tuple[int, ...]]:
+        parts = (*node.factors, *node.divisors) if self._exact and len(node.factors) > 1 else (node.body,)
+        return max((self._largest(p, lengths) for p in parts), key=lambda f: f[0])
+
+    def _reduce_now(self, node: lower.ReduceNode, start: Array | None) -> Any:
+        op = "sum" if node.op == "mean" else node.op
+        out_axes = self._sum_axes(node)
+        if self._exact and op == "sum" and len(node.factors) + len(node.divisors) > 1:
+            factors = [(np.asarray(self._eval(f)), f.axes) for f in node.factors]
+            divisors = [(np.asarray(self._eval(f)), f.axes) for f in node.divisors]
+            if all(v.dtype == self._dtype for v, _ in factors):
+                present = set().union(*(a for _, a in factors), *(a for _, a in divisors))
+                out = contract(factors, divisors, frozenset(node.bound), out_axes)
+                out = out * self._dtype.type(self._repeats(node, present))
+                return out if start is None else combine(op, start, out)
+        everything = tuple(sorted({*node.body.axes, *node.bound}))
+        values = np.asarray(align(np.asarray(self._eval(node.body)), node.body.axes, everything))
+        values = np.broadcast_to(values, tuple(self._scope.ranges[a][1] for a in everything))
+        dims = tuple(everything.index(a) for a in node.bound)
+        if op in ("argmax", "argmin"):
+            rest = [d for d in range(values.ndim) if d not in dims]
+            flat = values.transpose([*rest, *dims]).reshape(*(values.shape[d] for d in rest), -1)
+            return (np.argmax if op == "argmax" else np.argmin)(flat, axis=-1).astype(np.int64)
+        if self._exact or op not in ("sum", "prod") or values.dtype.kind != "f":
+            out = reduce_any_order(op, values, dims)
+            return out if start is None else combine(op, start, out)
+        return reduce_in_order(op, values, dims, start, self._rounding)
+
+    def _repeats(self, node: lower.ReduceNode, present: set[int]) -> int:
+        """How often the summed product repeats: the extents of bound axes it does not depend on."""
+        return int(np.prod([self._scope.ranges[a][1] for a in node.bound if a not in present], dtype=np.int64))
+
+
+def _size(axes: tuple[int, ...], lengths: Mapping[int, int]) -> int:
+    out = 1
+    for a in axes:
+        out *= lengths[a]
+    return out
+
+
+def _to_bfloat16(values: Array) -> Array:
+    return round_to(np.asarray(values, np.float32), "bfloat16")
+
+
+def _polynomial(e: IntExpr, known: Mapping[str, Any]) -> Any:
+    """The value of ``e`` with arrays for some of its symbols."""
+    from generator.spec.integer import Func, Sym  # local: only indices that are not affine come here
+
+    total: Any = np.int64(0)
+    for monomial, coefficient in e.terms:
+        term: Any = np.int64(coefficient)
+        for atom, power in monomial:
+            if isinstance(atom, Sym):
+                value = known[atom.name]
+            elif isinstance(atom, Func):
+                a, b = _polynomial(atom.a, known), _polynomial(atom.b, known)
+                value = {"floordiv": np.floor_divide, "mod": np.mod, "min": np.minimum, "max": np.maximum}[atom.op](a, b)
+            term = term * value**power
+        total = total + term
+    return total
+
+
+def _presence(program: ir.Program, inputs: Mapping[str, Array], present: set[str] | None) -> set[str]:
+    """The names of the tensors that are given or wanted; checks the names and what must be there."""
+    outer = {t.name: t for t in program.tensors.values() if t.role != "local"}
+    for name in (*inputs, *(present or ())):
+        if name not in outer or (name in inputs and outer[name].role != "input"):
+            raise UnknownNameError(f"the program has no input {name}" if name in inputs else f"the program has no parameter {name}")
+    here = set()
+    for name, tensor in outer.items():
+        given = tensor.role == "output" or name in inputs
+        wanted = not tensor.optional or (given if present is None else name in present)
+        if wanted and not given:
+            raise MissingValueError(f"the input {name} was not given")
+        if wanted:
+            here.add(name)
+    return here
