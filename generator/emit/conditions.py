@@ -1,0 +1,96 @@
+"""Constraints of a spec as C++ tests of the host, over the tiling header's ``Sizes``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from generator.emit.integers import integer
+from generator.emit.shapes import Agreement, attributes
+from generator.formula.checked import CheckedSpec
+from generator.spec import conditions as c
+from generator.spec.integer import IntExpr, Numel
+
+__all__ = ["checks", "constraint_texts", "numels_of"]
+
+
+def constraint_texts(checked: CheckedSpec) -> list[str]:
+    """Every condition a call must meet: dims, attributes of the graph operator, then ``constraints``."""
+    spec = checked.spec
+    texts = [d.where for d in spec.dims.values() if d.where]
+    texts += [p.where for p in attributes(spec) if p.where]
+    return [*texts, *(x.that for x in spec.constraints)]
+
+
+def _conditions(checked: CheckedSpec) -> Iterator[tuple[str, c.Condition]]:
+    spec = checked.spec
+    attrs = {p.symbol: p.type for p in spec.params if p.io == "attr"}
+    names = c.Names(
+        ints={*spec.dims, *checked.program.dims, *(n for n, _ in checked.derived), *(s for s, t in attrs.items() if t == "int")},
+        floats={s for s, t in attrs.items() if t in ("float", "double")},
+        bools={s for s, t in attrs.items() if t == "bool"},
+        strings={s for s, t in attrs.items() if t == "string"},
+        tensors={p.symbol for p in spec.params if p.io != "attr"},
+    )
+    unread = {p.symbol for p in spec.params if p.io == "attr" and (p.aclnn_only or p.type not in ("int", "float", "double", "bool"))}
+    for text in constraint_texts(checked):
+        condition = c.parse(text, names)
+        if not c.free(condition) & unread:
+            yield text, condition
+
+
+def checks(checked: CheckedSpec) -> tuple[Agreement, ...]:
+    """Every ``where`` and ``constraints`` entry the tiling function can see, as a test and the message of its refusal."""
+    return tuple(Agreement(_text(x), f"{text} does not hold") for text, x in _conditions(checked))
+
+
+def numels_of(checked: CheckedSpec) -> frozenset[str]:
+    """Tensors whose element count some condition names."""
+    found: set[str] = set()
+
+    def visit(x: object) -> None:
+        if isinstance(x, IntExpr):
+            found.update(a.tensor for a in x.atoms() if isinstance(a, Numel))
+        elif isinstance(x, tuple):
+            for y in x:
+                visit(y)
+        elif hasattr(x, "__dataclass_fields__"):
+            for f in x.__dataclass_fields__:
+                visit(getattr(x, f))
+
+    for _, condition in _conditions(checked):
+        visit(condition)
+    return frozenset(found)
+
+
+def _side(x: IntExpr | c.Real) -> str:
+    if isinstance(x, IntExpr):
+        return integer(x, lambda n: f"s.{n}", lambda t: f"s.numel_{t}")
+    return f"s.{x.name}" if x.name is not None else f"{x.value!r}f"
+
+
+def _compare(x: c.Compare) -> str:
+    a, b = x.a, x.b
+    if isinstance(a, c.Real) or isinstance(b, c.Real):
+        sides = [f"{s.value}.0f" if isinstance(s, IntExpr) and s.value is not None else _side(s) for s in (a, b)]
+        sides = [f"static_cast<float>({s}.value)" if isinstance(e, IntExpr) and e.value is None else s for s, e in zip(sides, (a, b), strict=True)]
+        return f"{sides[0]} {x.op} {sides[1]}"
+    left = f"Checked({_side(a)})" if a.value is not None and b.value is not None else _side(a)
+    return f"{left} {x.op} {_side(b)}"
+
+
+def _text(x: c.Condition) -> str:
+    match x:
+        case c.Compare():
+            return _compare(x)
+        case c.Member():
+            return "(" + " || ".join(f"{_side(x.a)} == {v}" for v in x.values) + ")"
+        case c.Flag():
+            return f"s.{x.name} != 0"
+        case c.Not():
+            return f"!({_text(x.x)})"
+        case c.And():
+            return " && ".join(f"({_text(p)})" if isinstance(p, c.Or) else _text(p) for p in x.parts)
+        case c.Or():
+            return "(" + " || ".join(f"({_text(p)})" for p in x.parts) + ")"
+        case c.Is():
+            raise ValueError("string attributes are checked before the tiling function")
