@@ -129,8 +129,9 @@ def _extend(rules: Rules, env: Mapping[str, Number]) -> dict[str, Number]:
 
 
 def _middle(cases: Sequence[Case], checked: CheckedSpec) -> Case:
-    """A case of ordinary size: the median by work of those with every optional parameter."""
+    """A case of ordinary size: the median by work of those with every optional parameter, in the ranks as written."""
     full = [c for c in cases if not c.absent] or list(cases)
+    full = [c for c in full if c.rank == 0 and c.axes == 1] or full
     return sorted(full, key=lambda c: (work.points(checked.program, c.integers), c.label()))[len(full) // 2]
 
 

@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,7 @@ from generator.reference.precision import Verdict, judge
 from generator.twin.build import Built, TensorArg, Tiling
 from generator.twin.products import Product
 from generator.twin.verify.case import Case, Number, Violation
+from generator.twin.verify.fields import fields_of
 from generator.twin.verify.inputs import Inputs, make, poison
 from generator.twin.verify.outcome import ArgumentTraffic, BreachOfLaw, CaseResult, OutputResult, Refusal, TilingUsed
 from generator.twin.verify.shapes import attributes, dtype_of, shapes_of, tensor_params
@@ -34,6 +36,7 @@ class Subject:
     checked: CheckedSpec
     built: Built
     product: Product
+    folder: Path
     forward: Callable[[], CheckedSpec] | None = None
 
 
@@ -126,7 +129,7 @@ def run_case(subject: Subject, case: Case, laws_off: Sequence[str] = (), *, judg
             ArgumentTraffic(name, moved.read, moved.written, _compulsory(checked, case, marks, name))
             for name, moved in zip(names, report.per_argument, strict=False)
         ),
-        tiling=TilingUsed(tiling.key, tiling.block_dim, tiling.workspace_bytes, len(tiling.data)),
+        tiling=TilingUsed(tiling.key, tiling.block_dim, tiling.workspace_bytes, len(tiling.data), fields_of(subject.folder, tiling.data)),
         launches=1,
         seconds=time.perf_counter() - started,
     )

@@ -62,7 +62,7 @@ def _ranges(checked: CheckedSpec, rules: Rules, base: Case) -> Iterator[Violatio
         for direction in (-1, 1):
             for step in range(1, 4096):
                 value = start + direction * step
-                if value < 1:
+                if value < (0 if name in rules.counted else 1):
                     break
                 env = _only(rules, rule, {**_env(base), name: value})
                 if env is not None:
