@@ -281,6 +281,7 @@ class Program:
     dims: tuple[str, ...]
     int_attrs: tuple[str, ...]
     float_attrs: tuple[str, ...]
+    bool_attrs: tuple[str, ...] = ()
 
     @property
     def inputs(self) -> tuple[Tensor, ...]:
