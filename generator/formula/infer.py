@@ -32,6 +32,7 @@ from generator.formula.ir import (
     Tensor,
     Where,
 )
+from generator.formula.prove import Facts
 from generator.formula.symbols import Symbols, pack_dim
 from generator.spec.integer import IntExpr, const, floor_div, product, sym
 
@@ -73,10 +74,11 @@ def children(e: Expr) -> tuple[Expr, ...]:
 class Inference:
     """The axes of one statement. ``left`` are the left side's, in order; ``bound`` those of each reduction."""
 
-    def __init__(self, symbols: Symbols, tensors: Mapping[str, Tensor], loops: Sequence[str], report: Report) -> None:
+    def __init__(self, symbols: Symbols, tensors: Mapping[str, Tensor], loops: Sequence[str], facts: Facts, report: Report) -> None:
         self.symbols = symbols
         self.tensors = tensors
         self.loops = set(loops)
+        self.facts = facts
         self.report = report
         self.left: dict[str, Axis] = {}
         self.bound: dict[int, list[Axis]] = {}
@@ -172,9 +174,11 @@ class Inference:
                 self.report(axis.span, "the axis has no size: no tensor is indexed by it alone", f"'{axis.name}'", right)
 
     def agree(self, axis: Axis) -> None:
+        """Every dim the axis indexes on its own has its size; an axis sized by the written tensor may also index a dim that
+        is proved to be larger (``y[j] = x[j] * x[j + H]`` with ``x`` of 2*H)."""
         for extent, span, what in axis.votes[1:]:
             first, _, where = axis.votes[0]
-            if extent != first:
+            if extent != first and not (axis.name in self.left and self.left[axis.name] is axis and self.facts.at_most(first, extent)):
                 self.failed = True
                 self.report(span, f"the axis '{axis.name}' has two sizes", f"{extent} in {what} and {first} in {where}", "dims of one size")
                 return

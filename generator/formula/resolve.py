@@ -176,7 +176,7 @@ class _Resolver:
             self.report(stmt.span, f"'{stmt.tensor}' has {len(known.shape)} dims", f"{len(stmt.indices)} indices", f"{len(known.shape)} indices")
             return None
         shape: list[IntExpr | None] = list(known.shape) if known is not None else [None] * len(stmt.indices)
-        found = Inference(self.symbols, self.tensors, [r.name for _, r in self.loops], self.report)
+        found = Inference(self.symbols, self.tensors, [r.name for _, r in self.loops], self.here(), self.report)
         ok = found.run(stmt, shape)
         self.name_axes(found, stmt)
         if not ok:
