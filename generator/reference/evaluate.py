@@ -69,7 +69,8 @@ def run(
     ``inputs`` are arrays of the tensors' shapes, floats of any NumPy width (they are widened piece by piece), flat
     buffers one-dimensional; ``dims`` has every dim, derived ones included, and ``attrs`` every attribute the formula
     reads (integers may be in either). ``present`` names the optional tensors that are given; None means the inputs
-    that are there and all outputs. An absent input stands for its ``fill`` where it has one; absent outputs are not
+    that are there and all outputs. An in-place
+    tensor is an input and an output; its array is not changed. An absent input stands for its ``fill`` where it has one; absent outputs are not
     computed unless the formula reads them, and not returned. Unwritten elements of outputs are NaN (the least integer
     for integers) or ``fill``. Raises :class:`~generator.reference.errors.EvaluationError`."""
     with np.errstate(all="ignore"):
@@ -119,6 +120,10 @@ class _Run:
                 self._buffers[tensor.name] = self._input(tensor, np.asarray(inputs[tensor.name]))
             elif tensor.fill is not None:
                 self._buffers[tensor.name] = self._constant(tensor, tensor.fill)
+        for tensor in program.outputs:
+            if tensor.inout and tensor.name in self._present:
+                buffer = self._input(tensor, np.asarray(inputs[tensor.name]))
+                self._buffers[tensor.name] = Buffer(tensor.name, buffer.data.astype(self._storage(tensor)), buffer.extents, buffer.strides)
 
     def outputs(self) -> dict[str, Array]:
         body = self._program.body
@@ -451,11 +456,11 @@ def _presence(program: ir.Program, inputs: Mapping[str, Array], present: set[str
     """The names of the tensors that are given or wanted; checks the names and what must be there."""
     outer = {t.name: t for t in program.tensors.values() if t.role != "local"}
     for name in (*inputs, *(present or ())):
-        if name not in outer or (name in inputs and outer[name].role != "input"):
+        if name not in outer or (name in inputs and outer[name].role != "input" and not outer[name].inout):
             raise UnknownNameError(f"the program has no input {name}" if name in inputs else f"the program has no parameter {name}")
     here = set()
     for name, tensor in outer.items():
-        given = tensor.role == "output" or name in inputs
+        given = (tensor.role == "output" and not tensor.inout) or name in inputs
         wanted = not tensor.optional or (given if present is None else name in present)
         if wanted and not given:
             raise MissingValueError(f"the input {name} was not given")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -94,15 +95,17 @@ def test_a_gather_reads_rows_by_index_and_refuses_rows_that_are_not_there() -> N
         run(p, {"table": table, "idx": np.array([0, -1, 0, 0])}, {"T": 4, "V": 5, "D": 3}, {})
 
 
+VALUED = ("sum", "prod", "max", "min", "mean", "argmax", "argmin")
+
+
 @pytest.mark.parametrize("precision", ["float64", "float32"])
 def test_every_reduction_has_its_value_over_rows_and_over_everything(precision: Any) -> None:
-    text = "".join(f"{op}_[t] = {op}[k](x[t, k])\n" for op in ("sum", "prod", "max", "min", "mean", "argmax", "argmin"))
-    text += "any_[t] = any[k](x[t, k] > 2)\nall_[t] = all[k](x[t, k] > 2)\ntotal = sum[t, k](x[t, k])\npart[t] = mean[k](x[t, k], divisor=n - 1)"
-    outs: dict[str, str] = {f"{op}_": "out T" for op in ("sum", "prod", "max", "min", "mean", "any", "all", "argmax", "argmin")}
+    text = "".join(f"{op}_[t] = {op}[k](x[t, k])\n" for op in VALUED)
+    text += "any_[t] = any[k](x[t, k] > 2)\nall_[t] = all[k](x[t, k] > 2)\n"
+    text += "total = sum[t, k](x[t, k])\npart[t] = mean[k](x[t, k], divisor=m)"
+    outs: dict[str, str] = {f"{op}_": "out T" for op in (*VALUED, "any", "all")}
     kinds: dict[str, ir.Kind] = {"argmax_": "int", "argmin_": "int", "any_": "bool", "all_": "bool"}
-    p = program(
-        text.replace("n - 1)", "m)"), {"t": "T", "k": "n", "m": "n - 1"}, kinds=kinds, x="in T,n", total="out", part="out T", **outs
-    )
+    p = program(text, {"t": "T", "k": "n", "m": "n - 1"}, kinds=kinds, x="in T,n", total="out", part="out T", **outs)
     out = run(p, {"x": np.array([[3.0, 1.0, 3.0, 1.0], [4.0, 4.0, 4.0, 4.0]])}, {"T": 2, "n": 4}, {"m": 3}, precision=precision)
     want = {"sum_": [8, 16], "prod_": [9, 256], "max_": [3, 4], "min_": [1, 4], "mean_": [2, 4], "argmax_": [0, 0], "argmin_": [1, 0]}
     want |= {"any_": [True, True], "all_": [False, True], "part": [8 / 3, 16 / 3]}
@@ -268,6 +271,14 @@ def test_optional_inputs_stand_for_their_fill_and_absent_outputs_are_not_compute
     np.testing.assert_array_equal(out["y"], x)
     with pytest.raises(MissingValueError, match="optional input h is absent"):
         run(p, {"x": x}, {"n": 2}, {})
+
+
+def test_an_in_place_tensor_is_read_before_it_is_written_and_the_callers_array_is_kept() -> None:
+    p = program("x[i] = x[i] + y[i]", {"i": "n"}, x="out n", y="in n")
+    p = replace(p, tensors={**p.tensors, "x": replace(p.tensors["x"], inout=True)})
+    x = np.array([1.0, 2.0], np.float32)
+    np.testing.assert_array_equal(run(p, {"x": x, "y": x}, {"n": 2}, {})["x"], [2.0, 4.0])
+    np.testing.assert_array_equal(x, [1.0, 2.0])
 
 
 def test_names_and_shapes_that_do_not_belong_are_typed_errors() -> None:
