@@ -69,10 +69,10 @@ def run(
     ``inputs`` are arrays of the tensors' shapes, floats of any NumPy width (they are widened piece by piece), flat
     buffers one-dimensional; ``dims`` has every dim, derived ones included, and ``attrs`` every attribute the formula
     reads (integers may be in either). ``present`` names the optional tensors that are given; None means the inputs
-    that are there and all outputs. An in-place
-    tensor is an input and an output; its array is not changed. An absent input stands for its ``fill`` where it has one; absent outputs are not
-    computed unless the formula reads them, and not returned. Unwritten elements of outputs are NaN (the least integer
-    for integers) or ``fill``. Raises :class:`~generator.reference.errors.EvaluationError`."""
+    that are there and all outputs. An in-place tensor is an input and an output; its array is not changed. An absent
+    input stands for its ``fill`` where it has one; absent outputs are not computed unless the formula reads them, and
+    not returned. Unwritten elements of outputs are NaN (the least integer for integers) or ``fill``. Raises
+    :class:`~generator.reference.errors.EvaluationError`."""
     with np.errstate(all="ignore"):
         return _Run(program, inputs, dims, attrs, precision, present).outputs()
 
