@@ -1,1 +1,12 @@
-"""One thin module per command."""
+"""The command line: ``opwright COMMAND``, one thin module per command."""
+
+from __future__ import annotations
+
+__all__ = ["main"]
+
+
+def main() -> None:
+    """Entry point of the ``opwright`` command."""
+    from generator.cli.app import run
+
+    run()

@@ -64,16 +64,20 @@ def numels_of(checked: CheckedSpec) -> frozenset[str]:
 
 def _side(x: IntExpr | c.Real) -> str:
     if isinstance(x, IntExpr):
-        return integer(x, lambda n: f"s.{n}", lambda t: f"s.numel_{t}")
+        return integer(x, lambda n: f"s.{n}", lambda t: f"s.elements_{t}")
     return f"s.{x.name}" if x.name is not None else f"{x.value!r}f"
+
+
+def _real(x: IntExpr | c.Real) -> str:
+    if isinstance(x, c.Real):
+        return _side(x)
+    return f"{x.value}.0f" if x.value is not None else f"static_cast<float>(({_side(x)}).value)"
 
 
 def _compare(x: c.Compare) -> str:
     a, b = x.a, x.b
     if isinstance(a, c.Real) or isinstance(b, c.Real):
-        sides = [f"{s.value}.0f" if isinstance(s, IntExpr) and s.value is not None else _side(s) for s in (a, b)]
-        sides = [f"static_cast<float>({s}.value)" if isinstance(e, IntExpr) and e.value is None else s for s, e in zip(sides, (a, b), strict=True)]
-        return f"{sides[0]} {x.op} {sides[1]}"
+        return f"{_real(a)} {x.op} {_real(b)}"
     left = f"Checked({_side(a)})" if a.value is not None and b.value is not None else _side(a)
     return f"{left} {x.op} {_side(b)}"
 

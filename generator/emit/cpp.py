@@ -13,13 +13,14 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from generator.emit.errors import EmitError
 from generator.emit.integers import integer
 from generator.emit.names import method
 from generator.emit.walk import locals_of, used_names, without_unused
 from generator.plan import tree
 from generator.spec.integer import IntExpr
 
-__all__ = ["EmitError", "Method", "StagePrinter", "condition", "control", "queue_type", "scalar"]
+__all__ = ["Method", "StagePrinter", "condition", "control", "queue_type", "scalar"]
 
 Names = Callable[[str], str]
 
@@ -32,10 +33,6 @@ SCALAR_POSITION: Final[Mapping[str, int]] = {
 
 _INLINE_LIMIT: Final = 3  # a titled block of fewer statements stays in place
 _INTS: Final = frozenset({"int8_t", "uint8_t", "int16_t", "uint16_t", "int32_t", "uint32_t", "int64_t", "uint64_t"})
-
-
-class EmitError(Exception):
-    """A plan that cannot be printed: an undeclared name, or a node in a place where it has no meaning."""
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from generator.spec.integer import Func, IntExpr, Numel, Sym, const
@@ -88,4 +89,4 @@ def _atom(a: Sym | Numel | Func, names: Names, numels: Names) -> str:
 
 
 def _wrap(expr: IntExpr, text: str) -> str:
-    return text if expr.is_symbol or (expr.value is not None and expr.value >= 0) else f"({text})"
+    return text if re.fullmatch(r"[\w.]+(->[\w.]+)*", text) else f"({text})"

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from generator.emit.cpp import EmitError, Method, StagePrinter, control, queue_type
+from generator.emit.cpp import Method, StagePrinter, control, queue_type
+from generator.emit.errors import EmitError
 from generator.emit.integers import integer
 from generator.emit.names import camel, macro, method, snake
 from generator.plan import tree
@@ -164,13 +165,20 @@ def _tile_names(plan: tree.KernelPlan) -> Iterator[str]:
 def _entry(
     plan: tree.KernelPlan, kernel: tree.Kernel, alternative: tree.Alternative, k: int, a: int, presence: int, made: _Alternative
 ) -> Entry:
-    dtypes = dict.fromkeys(d for _, d in kernel.dtypes)
-    several = len({x.combination for x in plan.kernels}) > 1
-    words = [plan.op, "Key", alternative.name, *kernel.present, *(dtypes if several else ())]
+    words = [plan.op, "Key", alternative.name, *kernel.present, *_dtype_words(plan, kernel)]
     about = f"{alternative.name}; {', '.join(f'{s} {d}' for s, d in kernel.dtypes)}"
     if plan.optional:
         about += f"; given: {', '.join(kernel.present) or 'no optional parameter'}"
     return Entry(tiling_key(kernel, presence, a), macro(*words), k, a, "", about)
+
+
+def _dtype_words(plan: tree.KernelPlan, kernel: tree.Kernel) -> tuple[str, ...]:
+    """What tells this dtype combination from the others: its distinct dtypes, or its number where those are not enough."""
+    combinations = {x.combination: tuple(dict.fromkeys(d for _, d in x.dtypes)) for x in plan.kernels}
+    own = combinations[kernel.combination]
+    if len(combinations) == 1:
+        return ()
+    return own if list(combinations.values()).count(own) == 1 else (*own, f"Combination{kernel.combination}")
 
 
 def _named(

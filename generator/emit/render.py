@@ -17,8 +17,8 @@ from jinja2.sandbox import SandboxedEnvironment
 
 from generator import __version__
 from generator.emit.conditions import checks, numels_of
-from generator.emit.cpp import EmitError
 from generator.emit.docs import document
+from generator.emit.errors import EmitError
 from generator.emit.host import host_files
 from generator.emit.kernels import kernel_files
 from generator.emit.names import camel, macro, snake

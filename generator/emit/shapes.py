@@ -37,6 +37,7 @@ class Layout:
     groups: tuple[tuple[int, ...], ...]
     pack: int
     text: str
+    inner: tuple[tuple[str, int], ...] = ()  # flattened dims and packs by name, with their place in the shape
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,7 @@ class HostCall:
     attributes: tuple[AttrRead, ...]
     binds: tuple[Bind | Derived, ...]
     agreements: tuple[Agreement, ...]
-    same_rank: tuple[str, ...]
+    agreeing: tuple[Agreement, ...]  # ranks, and dims that one extent or pack flattens
     numels: tuple[str, ...]
     floats: tuple[str, ...] = field(default=())
 
@@ -142,7 +143,7 @@ def host_call(checked: CheckedSpec, optional: tuple[str, ...], numels: tuple[str
     used = {a.tensor for _, e in checked.derived for a in e.atoms() if isinstance(a, Numel)} | set(numels)
     binds, agreements = _bind(checked, reads)
     floats = tuple(a.symbol for a in attrs if not a.is_int)
-    return HostCall(tuple(reads), attrs, binds, agreements, _same_rank(reads), tuple(sorted(used)), floats)
+    return HostCall(tuple(reads), attrs, binds, agreements, _agreeing(spec, reads), tuple(sorted(used)), floats)
 
 
 def empty_tests(checked: CheckedSpec, call: HostCall) -> tuple[str, ...]:
@@ -155,15 +156,44 @@ def empty_tests(checked: CheckedSpec, call: HostCall) -> tuple[str, ...]:
     return tuple(dict.fromkeys(tests))
 
 
-def _same_rank(reads: list[TensorRead]) -> tuple[str, ...]:
-    """Tensors with several accepted ranks use the same one."""
+def _agreeing(spec: OpSpec, reads: list[TensorRead]) -> tuple[Agreement, ...]:
+    """Tensors with several accepted ranks use the same one; dims that share a name or a pack agree one by one; groups of
+    optional parameters are given all or none."""
+    tests: list[Agreement] = []
     several = [t for t in reads if t.alternatives]
-    tests = []
     for t in several[1:]:
-        first = several[0]
-        guards = "".join(f"!{_guard(x)} || " for x in (first, t) if _guard(x))
-        tests.append(f"{guards}{_variable(first)}.rank == {_variable(t)}.rank")
+        guards = _guards(several[0], t)
+        tests.append(Agreement(f"{guards}{_variable(several[0])}.rank == {_variable(t)}.rank", "the tensors' ranks do not agree"))
+    seen: dict[tuple[int, str], tuple[TensorRead, int]] = {}
+    for t in reads:
+        for number, layout in enumerate(t.layouts):
+            for name, at in layout.inner:
+                first, place = seen.setdefault((number, name), (t, at))
+                if first is not t:
+                    test = _same_dims(first, place, t, at, layout, name.startswith("*"))
+                    chosen = f"{_variable(t)}.rank != {number} || " if len(t.layouts) > 1 else ""
+                    what = f"{t.name}: the dims {name} do not agree with those of {first.name}"
+                    if name.lstrip("*") not in spec.broadcast:
+                        tests.append(Agreement(f"{_guards(first, t)}{chosen}{test}", what))
+    positions = {t.symbol: t.optional for t in reads if t.optional >= 0}
+    for g in spec.groups:
+        bits = sum(1 << positions[m] for m in g.members if m in positions)
+        test = f"(present & {bits}U) == 0U || (present & {bits}U) == {bits}U"
+        tests.append(Agreement(test, f"{', '.join(g.members)} are given all or none"))
     return tuple(tests)
+
+
+def _guards(*tensors: TensorRead) -> str:
+    return "".join(f"!{_guard(t)} || " for t in tensors if _guard(t))
+
+
+def _same_dims(a: TensorRead, at: int, b: TensorRead, bt: int, layout: Layout, pack: bool) -> str:
+    shapes = [f"{_variable(t)}_shape->GetStorageShape()" for t in (a, b)]
+    if not pack:
+        return f"{shapes[0]}.GetDim({at}) == {shapes[1]}.GetDim({bt})"
+    ranks = (next(x.rank for x in t.layouts if x.pack >= 0) for t in (a, b))
+    counts = [f"{s}.GetDimNum() - {r}" if r else f"{s}.GetDimNum()" for s, r in zip(shapes, ranks, strict=True)]
+    return f"SameDims({shapes[0]}, {at}, {counts[0]}, {shapes[1]}, {bt}, {counts[1]})"
 
 
 def _read(spec: OpSpec, p: Param, tensor: Tensor, is_input: bool, index: int, optional: tuple[str, ...]) -> TensorRead:
@@ -191,7 +221,10 @@ def _layout(shape: list[str | list[str]]) -> Layout:
         groups.append(tuple(range(at, at + width)))
         at += width
     text = ", ".join(d if isinstance(d, str) else ", ".join(d) for d in shape)
-    return Layout(at, tuple(groups), pack, f"[{text}]")
+    inner = [(d, groups[k][j]) for k, dims in enumerate(shape) if isinstance(dims, list) for j, d in enumerate(dims)]
+    if pack >= 0:
+        inner.append((str(shape[pack]), pack))
+    return Layout(at, tuple(groups), pack, f"[{text}]", tuple(inner))
 
 
 _GETTERS = {"float": ("GetFloat", "float"), "double": ("GetFloat", "float"), "int": ("GetInt", "int64_t"), "bool": ("GetBool", "bool")}
@@ -209,7 +242,7 @@ def _attribute(p: Param, index: int) -> AttrRead:
 
 
 def _sizes(expr: IntExpr) -> str:
-    return integer(expr, lambda n: f"s.{n}", lambda t: f"s.numel_{t}")
+    return integer(expr, lambda n: f"s.{n}", lambda t: f"s.elements_{t}")
 
 
 def _extents(checked: CheckedSpec, reads: list[TensorRead]) -> Iterator[tuple[TensorRead, int, IntExpr]]:
