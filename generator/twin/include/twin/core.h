@@ -17,6 +17,7 @@
 // Reports name the law, the call, the operand and its values, and file:line of the caller (`Site::Here()` as the last,
 // defaulted argument of every public function keeps the signatures call-compatible with the real ones).
 #pragma once
+#include <atomic>
 #include <cstdarg>
 #include <cstdint>
 #include <cstdio>
@@ -97,6 +98,19 @@ struct Buffer {
   Clock ready;     // clock of the producer at EnQue
   Clock freed;     // clock of the consumer at FreeTensor
   int readyEvent = -1, freedEvent = -1;  // event ids held
+  Site touched{nullptr, 0};              // its last allocation
+};
+
+constexpr int kEvents = kPipes * kPipes;  // one event per ordered pair of pipes
+constexpr int kEventIds = 8;
+
+// The hardware flags of one event: set or not, with the clock they carry, and which ids are taken.
+struct Flags {
+  bool set[kEventIds] = {};
+  Clock clock[kEventIds];
+  Site site[kEventIds] = {};
+  uint8_t reserved = 0;  // AllocEventID
+  uint8_t queued = 0;    // held by queues
 };
 
 struct Counters {
@@ -117,8 +131,8 @@ class Core {
   Core(const Core &) = delete;
   Core &operator=(const Core &) = delete;
 
-  // Prepares the core for one block of a launch. `laws[law]` says whether the law is on.
-  void Start(Launch *owner, int blockIndex, const bool *laws, int64_t capacity);
+  // Prepares the core for one block of a launch (launch.h).
+  void Start(Launch *owner, int blockIndex);
 
   // --- law engine ---
   bool On(Law law) const { return lawOn[static_cast<int>(law)]; }
@@ -153,6 +167,7 @@ class Core {
   }
   // Makes copies up to these sequence numbers take effect (dma.h).
   void Land(int32_t mte2, int32_t mte3);
+  void StartCopies();
 
   // --- the shadow of the unified buffer, one entry per 32-byte block ---
   uint8_t *ub = nullptr;                 // kArena bytes
@@ -161,7 +176,6 @@ class Core {
   int32_t *readBy[kPipes] = {};          // and of its last read
   int32_t lastWrite[kPipes] = {}, lastRead[kPipes] = {};  // the largest entry of each of those arrays
   int64_t highWater = 0;                 // bytes handed out by InitBuffer
-  int64_t dirtyBlocks = 0;               // blocks to clear before the next run
 
   int32_t seq[kPipes] = {};              // instructions issued
   int32_t know[kPipes][kPipes] = {};     // know[p][q]: instructions of q that p's next one is ordered after
@@ -170,9 +184,17 @@ class Core {
   // --- buffers, flags, state ---
   int64_t ubBytes = 0;
   int index = 0;
+  const std::atomic<bool> *stop = nullptr;  // the launch is being abandoned
   Launch *launch = nullptr;
   VectorState vector;
   std::vector<Buffer> buffers;
+  int liveBuffers = 0;
+  Flags flags[kEvents];
+  void *pipe = nullptr;                  // the TPipe alive
+  int queues = 0;
+  int kernelType = 0;                    // KERNEL_TASK_TYPE_DEFAULT
+  int atomicOp = 0, atomicType = 0;      // SetAtomicAdd and friends (dma.h)
+  Site atomicSite{nullptr, 0};
   std::vector<Breach> breaches;
   Counters counters;
   bool lawOn[kLaws] = {};
@@ -209,6 +231,7 @@ struct Slices {
 class Instr {
  public:
   Instr(const char *api, Pipe pipe, Site site) : core(Self()), name(api), where(site), unit(pipe) {
+    if (__builtin_expect(core.stop->load(std::memory_order_relaxed), 0)) core.Stop();
     self = ++core.seq[static_cast<int>(pipe)];
     ++core.counters.instructions[static_cast<int>(pipe)];
   }

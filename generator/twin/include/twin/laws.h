@@ -27,6 +27,7 @@
   X(kCount, "count", "a count the call cannot compute completely")                                                                      \
   X(kSinglePipe, "single-pipe", "more than one TPipe alive")                                                                            \
   X(kAtomic, "atomic", "an atomic mode is left set at the end of the kernel")                                                           \
+  X(kFault, "fault", "the scalar unit divides by zero or leaves memory; or the kernel does not end")                                     \
   X(kTilingData, "tiling-data", "the kernel's tiling structure is larger than the tiling data")
 // clang-format on
 

@@ -1,0 +1,12 @@
+// Ascend C's umbrella header, as the twin understands it.
+#pragma once
+#include "twin/macros.h"
+#include "twin/core.h"
+#include "twin/sync.h"
+#include "twin/queue.h"
+#include "twin/launch.h"
+#include "twin/gm.h"
+#include "twin/copy.h"
+#if __has_include("twin/vector_all.h")
+#include "twin/vector_all.h"
+#endif

@@ -1,0 +1,163 @@
+"""Running a compiled kernel on virtual cores and reading its report."""
+
+from __future__ import annotations
+
+import ctypes
+import time
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from generator.twin.errors import TwinError
+from generator.twin.products import LIB_API_WORKSPACE, Product
+from generator.twin.report import Breach, Report, Traffic, laws
+from generator.twin.tiling import Tiling
+
+if TYPE_CHECKING:
+    import numpy as np
+
+_INPUT, _OUTPUT, _IN_OUT = 0, 1, 2
+MAX_BLOCKS = 64
+
+
+class _Array(ctypes.Structure):
+    _fields_ = (("data", ctypes.c_void_p), ("bytes", ctypes.c_int64), ("role", ctypes.c_int32))
+
+
+class _Launch(ctypes.Structure):
+    _fields_ = (
+        ("arrays", ctypes.POINTER(_Array)),
+        ("count", ctypes.c_int32),
+        ("workspace", ctypes.c_int64),
+        ("tiling", ctypes.c_char_p),
+        ("tiling_bytes", ctypes.c_int64),
+        ("key", ctypes.c_uint64),
+        ("block_dim", ctypes.c_int32),
+        ("cores", ctypes.c_int32),
+        ("ub", ctypes.c_int64),
+        ("laws_off", ctypes.c_char_p),
+        ("seconds", ctypes.c_int32),
+    )
+
+
+class _Breach(ctypes.Structure):
+    _fields_ = (
+        ("rule", ctypes.c_char_p),
+        ("text", ctypes.c_char_p),
+        ("file", ctypes.c_char_p),
+        ("line", ctypes.c_int32),
+        ("core", ctypes.c_int32),
+        ("times", ctypes.c_int64),
+    )
+
+
+@cache
+def load(path: Path) -> ctypes.CDLL:
+    """The library of a kernel."""
+    handle = ctypes.CDLL(str(path))
+    handle.TwinRun.restype = ctypes.c_void_p
+    handle.TwinRun.argtypes = (ctypes.POINTER(_Launch),)
+    handle.TwinBreachCount.argtypes = (ctypes.c_void_p,)
+    handle.TwinBreachAt.argtypes = (ctypes.c_void_p, ctypes.c_int32, ctypes.POINTER(_Breach))
+    int64s = ctypes.POINTER(ctypes.c_int64)
+    handle.TwinCounters.argtypes = (ctypes.c_void_p, int64s, int64s, int64s)
+    handle.TwinFree.argtypes = (ctypes.c_void_p,)
+    return handle
+
+
+def parameters(handle: ctypes.CDLL) -> int:
+    """Number of arguments of the kernel's entry, workspace and tiling included."""
+    return int(handle.TwinParameters())
+
+
+def _switches(off: Sequence[str]) -> bytes:
+    known = list(laws())
+    unknown = [name for name in off if name not in known]
+    if unknown:
+        raise TwinError(f"no law is called {unknown[0]!r}; the laws are {', '.join(known)}")
+    return bytes(1 if name in off else 0 for name in known)
+
+
+def _arrays(arrays: Sequence[np.ndarray | None], inputs: int) -> ctypes.Array[_Array]:
+    slots = (_Array * max(len(arrays), 1))()
+    for position, (slot, array) in enumerate(zip(slots, arrays, strict=False)):
+        slot.role = _INPUT if position < inputs else _OUTPUT
+        if array is None:
+            continue
+        if not array.flags.c_contiguous:
+            raise TwinError(f"argument {position} is not contiguous; pass numpy.ascontiguousarray of it")
+        if slot.role == _OUTPUT and not array.flags.writeable:
+            raise TwinError(f"argument {position} is an output but read-only")
+        slot.data, slot.bytes = array.ctypes.data, array.nbytes
+    return slots
+
+
+def run(
+    handle: ctypes.CDLL,
+    tiling: Tiling,
+    arrays: Sequence[np.ndarray | None],
+    chip: Product,
+    laws_off: Sequence[str] = (),
+    seconds: int = 600,
+) -> Report:
+    """Launches the kernel. ``arrays`` are the inputs and then the outputs, which are written in place.
+
+    Raises :class:`TwinError` when the arguments do not fit the kernel's entry.
+    """
+    if tiling.status != 0:
+        raise TwinError(f"no launch: {tiling.message}")
+    if len(arrays) + 2 != parameters(handle):
+        raise TwinError(f"the kernel takes {parameters(handle) - 2} tensors, {len(arrays)} were given")
+    if not 1 <= tiling.block_dim <= MAX_BLOCKS:
+        raise TwinError(f"block dim is {tiling.block_dim}, the twin runs 1 to {MAX_BLOCKS}")
+    inputs = tiling.inputs if tiling.inputs + tiling.outputs == len(arrays) else len(arrays)
+    user = max(0, tiling.workspace_bytes - LIB_API_WORKSPACE)
+    slots = _arrays(arrays, inputs)
+    request = _Launch(
+        arrays=slots,
+        count=len(arrays),
+        workspace=user,
+        tiling=tiling.data,
+        tiling_bytes=len(tiling.data),
+        key=tiling.key,
+        block_dim=tiling.block_dim,
+        cores=chip.aiv,
+        ub=chip.ub,
+        laws_off=_switches(laws_off),
+        seconds=seconds,
+    )
+    start = time.perf_counter()
+    result = handle.TwinRun(ctypes.byref(request))
+    elapsed = time.perf_counter() - start
+    try:
+        return _report(handle, result, len(arrays) + 1, elapsed)
+    finally:
+        handle.TwinFree(result)
+
+
+def _report(handle: ctypes.CDLL, result: int, arguments: int, elapsed: float) -> Report:
+    breaches = []
+    item = _Breach()
+    for index in range(handle.TwinBreachCount(result)):
+        handle.TwinBreachAt(result, index, ctypes.byref(item))
+        rule, text, file = (value.decode(errors="replace") for value in (item.rule, item.text, item.file))
+        breaches.append(Breach(rule, text, file, item.line, item.core, item.times))
+    counters = (ctypes.c_int64 * 7)()
+    read, written = (ctypes.c_int64 * arguments)(), (ctypes.c_int64 * arguments)()
+    handle.TwinCounters(result, counters, read, written)
+    return Report(
+        breaches=tuple(breaches),
+        bytes_read=sum(read),
+        bytes_written=sum(written),
+        per_argument=tuple(Traffic(r, w) for r, w in zip(read, written, strict=True)),
+        scalar_instructions=counters[0],
+        vector_instructions=counters[1],
+        copies_in=counters[2],
+        copies_out=counters[3],
+        barriers=counters[4],
+        flags=counters[5],
+        sync_alls=counters[6],
+        launches=1,
+        seconds=elapsed,
+    )
