@@ -35,6 +35,14 @@ struct LaneBits {
 
     bool Has(int64_t lane) const { return (word[lane >> 6] >> (lane & 63)) & 1u; }
 
+    // Last lane below `width` whose bit is set, or -1.
+    int64_t Last(int64_t width) const {
+        for (int64_t lane = width - 1; lane >= 0; --lane) {
+            if (Has(lane)) return lane;
+        }
+        return -1;
+    }
+
     // First lane at or after `lane` whose bit equals `value`, or `width`.
     int64_t Next(int64_t lane, int64_t width, bool value) const {
         while (lane < width) {

@@ -83,6 +83,9 @@ class VectorCall {
     return Stride{instr.InRange("block stride", block, 0, block_max), instr.InRange("repeat stride", repeat, 0, repeat_max)};
   }
 
+  // Strides of an operand without gaps whose elements may be narrower than the widest type.
+  Stride Dense(int64_t size) const { return Stride{1, width * size / kBlock}; }
+
   // Checks the overlap rule between the destination (the operand that is written) and each source, then the bytes. True: compute.
   bool Begin(OverlapRule rule = OverlapRule::kStandard) {
     if (!instr.Ok() || lanes.Empty()) return false;
@@ -111,6 +114,20 @@ class VectorCall {
       uint8_t *pointer[kMaxOperands];
       for (int i = 0; i < used; ++i) pointer[i] = operand[i].data + LaneOffset(operand[i].stride, operand[i].size, repeat, lane);
       f(count, pointer);
+    });
+  }
+
+  // First byte and end of what the lanes touch, from the operand's start.
+  void Extent(const Stride &stride, int64_t size, int64_t *begin, int64_t *end) const {
+    if (lanes.full && FullyContiguous(stride, size, width)) {
+      *begin = 0;
+      *end = lanes.Total() * size;
+      return;
+    }
+    ForEachRun(lanes, stride.block == 1 ? width : kBlock / size, false, [&](int64_t repeat, int64_t lane, int64_t count) {
+      const int64_t from = LaneOffset(stride, size, repeat, lane);
+      *begin = from < *begin ? from : *begin;
+      *end = from + count * size > *end ? from + count * size : *end;
     });
   }
 
@@ -159,19 +176,6 @@ class VectorCall {
     slot.size = sizeof(T);
     slot.stride = stride;
     slot.write = write;
-  }
-
-  void Extent(const Stride &stride, int64_t size, int64_t *begin, int64_t *end) const {
-    if (lanes.full && FullyContiguous(stride, size, width)) {
-      *begin = 0;
-      *end = lanes.Total() * size;
-      return;
-    }
-    ForEachRun(lanes, stride.block == 1 ? width : kBlock / size, false, [&](int64_t repeat, int64_t lane, int64_t count) {
-      const int64_t from = LaneOffset(stride, size, repeat, lane);
-      *begin = from < *begin ? from : *begin;
-      *end = from + count * size > *end ? from + count * size : *end;
-    });
   }
 
   void Declare(const VectorOperand &slot) {

@@ -293,7 +293,7 @@ template <typename T, typename U, bool isSetMask = true>
 inline void Axpy(const LocalTensor<T> &dst, const LocalTensor<U> &src, const U &scalarValue, int64_t count,
                  twin::Site site = twin::Site::Here()) {
   twin::VectorCall call("Axpy", site, sizeof(T));
-  const UnaryRepeatParams plain(1, 1, 8, twin::kRepeatBlocks * static_cast<int64_t>(sizeof(U)) / static_cast<int64_t>(sizeof(T)));
+  const UnaryRepeatParams plain(1, 1, 8, call.Dense(sizeof(U)).repeat);
   twin::Axpy(call, dst, src, scalarValue, plain, [&] { call.Count(count, isSetMask); });
 }
 

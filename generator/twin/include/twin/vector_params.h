@@ -66,6 +66,13 @@ struct BrcbRepeatParams {
     int64_t dstRepStride = 8;
 };
 
+struct GatherRepeatParams {
+    GatherRepeatParams() = default;
+    GatherRepeatParams(int64_t dst_blk, int64_t dst_rep) : dstBlkStride(dst_blk), dstRepStride(dst_rep) {}
+    int64_t dstBlkStride = 1;
+    int64_t dstRepStride = 8;
+};
+
 // Source block stride u8, repeat u16, source repeat strides u16 and u8 (pattern) on the device.
 struct GatherMaskParams {
     GatherMaskParams() = default;
