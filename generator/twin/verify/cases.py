@@ -13,7 +13,7 @@ from generator.twin.verify.case import Case, Number, Special, Target, Violation
 from generator.twin.verify.covering import Array, Factor, Row, cover
 from generator.twin.verify.factors import ABSENT, AXES, COMBINATION, RANK, TARGET, factors_of, packs_of
 from generator.twin.verify.rules import Rules
-from generator.twin.verify.shapes import attributes, numel_of, tensor_params
+from generator.twin.verify.shapes import INPUTS, attributes, numel_of, tensor_params
 from generator.twin.verify.violations import violations_of
 
 __all__ = ["BUDGET", "CaseSet", "case_of", "derive", "seed_of"]
@@ -141,7 +141,7 @@ def _specials(checked: CheckedSpec, cases: Sequence[Case]) -> list[Case]:
     program = checked.program
     inputs = [
         p.symbol
-        for p in tensor_params(spec, "in", "inout")
+        for p in tensor_params(spec, *INPUTS)
         if program.tensors[p.symbol].kind == "float" and p.symbol not in spec.tests.from_forward and program.tensors[p.symbol].flat is None
     ]
     targets = sorted({c.target for c in cases})

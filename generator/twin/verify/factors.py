@@ -29,18 +29,20 @@ _SCAN = 2049  # extents looked at one by one
 
 
 def packs_of(checked: CheckedSpec) -> tuple[str, ...]:
-    """Names of the packs (``*b``) in the parameters' shapes."""
-    found = [e[1:] for p in tensor_params(checked.spec) for e in p.shape or [] if e.startswith("*")]
-    return tuple(dict.fromkeys(found))
+    """The dims that hold the element counts of packs (``*b``)."""
+    return tuple(f"numel_{name}" for name in checked.packs)
 
 
 def _inner_names(checked: CheckedSpec) -> frozenset[str]:
-    """Dims that are the last extent of some tensor or are reduced over."""
+    """Dims that are reduced over, or are the last extent of some tensor and never an earlier one."""
     program = checked.program
     names: set[str] = set()
+    outer: set[str] = set()
     for tensor in (*program.inputs, *program.outputs):
         if tensor.shape and tensor.flat is None:
             names |= tensor.shape[-1].free()
+            outer |= {n for extent in tensor.shape[:-1] for n in extent.free()}
+    names -= outer
 
     def visit(body: Sequence[Stmt]) -> None:
         for stmt in body:

@@ -15,7 +15,7 @@ from generator.reference import dtypes, evaluate
 from generator.spec.model import Param
 from generator.twin.verify.case import Case, Number
 from generator.twin.verify.factors import loads_of
-from generator.twin.verify.shapes import attributes, dtype_of, shapes_of, tensor_params
+from generator.twin.verify.shapes import INPUTS, attributes, dtype_of, shapes_of, tensor_params
 from generator.twin.verify.traffic import touched
 
 __all__ = ["Inputs", "make", "poison"]
@@ -111,7 +111,7 @@ def _from_forward(ours: CheckedSpec, forward: CheckedSpec, case: Case, rng: np.r
     values: dict[str, NDArray[np.generic]] = {}
     back = {theirs: mine for mine, theirs in ours.spec.binds.items()}
     combination = dict(case.dtypes) or (dict(forward.spec.dtypes[0]) if forward.spec.dtypes else {})
-    for param in tensor_params(forward.spec, "in", "inout"):
+    for param in tensor_params(forward.spec, *INPUTS):
         drawn = _random(forward, param, shapes[param.symbol], stand_in, rng)
         dtype = dtype_of(param, {k: str(v) for k, v in combination.items()})
         values[param.symbol] = dtypes.decode(dtypes.encode(drawn, dtype), dtype).reshape(_formula_shape(forward, param.symbol, dims, attrs))
@@ -145,7 +145,7 @@ def make(checked: CheckedSpec, case: Case, forward: Callable[[], CheckedSpec] | 
         computed = _from_forward(checked, forward(), case, rng)
     storage: dict[str, Array | None] = {}
     values: dict[str, NDArray[np.generic]] = {}
-    for param in tensor_params(checked.spec, "in", "inout"):
+    for param in tensor_params(checked.spec, *INPUTS):
         name = param.symbol
         if name in case.absent:
             storage[name] = None

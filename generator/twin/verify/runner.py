@@ -15,12 +15,11 @@ from generator.formula.checked import CheckedSpec
 from generator.reference import dtypes, evaluate
 from generator.reference.precision import Verdict, judge
 from generator.twin.build import Built, TensorArg, Tiling
-from generator.twin.products import Product
 from generator.twin.verify.case import Case, Number, Violation
 from generator.twin.verify.fields import fields_of
 from generator.twin.verify.inputs import Inputs, make, poison
 from generator.twin.verify.outcome import ArgumentTraffic, BreachOfLaw, CaseResult, OutputResult, Refusal, TilingUsed
-from generator.twin.verify.shapes import attributes, dtype_of, shapes_of, tensor_params
+from generator.twin.verify.shapes import INPUTS, OUTPUTS, attributes, dtype_of, shapes_of, tensor_params
 from generator.twin.verify.traffic import Marks, touched
 
 __all__ = ["Subject", "run_case", "run_empty", "run_violation"]
@@ -35,7 +34,6 @@ class Subject:
 
     checked: CheckedSpec
     built: Built
-    product: Product
     folder: Path
     forward: Callable[[], CheckedSpec] | None = None
 
@@ -51,7 +49,7 @@ def _arguments(
             for p in tensor_params(subject.checked.spec, *directions)
         ]
 
-    return of("in", "inout"), of("out")
+    return of(*INPUTS), of(*OUTPUTS)
 
 
 def _tile(
@@ -70,8 +68,7 @@ def _tile(
     inputs, outputs = _arguments(subject, case, shapes or shapes_of(subject.checked, case), {**known, **(kinds or {})}, gone)
     values = {**dict(case.attrs), **(attrs or {})}
     ordered = [float(values[p.symbol]) if p.type in ("float", "double") else values[p.symbol] for p in attributes(spec)]
-    product = replace(subject.product, cores=case.target.cores)
-    return subject.built.tile(inputs, outputs, ordered, product)
+    return subject.built.tile(inputs, outputs, ordered, cores=case.target.cores)
 
 
 def run_empty(subject: Subject, case: Case) -> CaseResult:
@@ -97,11 +94,14 @@ def run_violation(subject: Subject, violation: Violation) -> Refusal:
     return Refusal(violation, bool(tiling.status), tiling.message)
 
 
-def _outputs(subject: Subject, case: Case, shapes: Mapping[str, Shape]) -> dict[str, Array | None]:
-    """Poisoned storage of every output, in parameter order; None for absent ones."""
+def _outputs(subject: Subject, case: Case, shapes: Mapping[str, Shape], inputs: Inputs) -> dict[str, Array | None]:
+    """Poisoned storage of every output, in parameter order; None for absent ones, the input's own for in-place ones."""
     out: dict[str, Array | None] = {}
-    for p in tensor_params(subject.checked.spec, "out"):
+    for p in tensor_params(subject.checked.spec, *OUTPUTS):
         shape = shapes[p.symbol]
+        if p.io == "inout":
+            out[p.symbol] = inputs.storage[p.symbol]
+            continue
         dtype = dtype_of(p, dict(case.dtypes))
         out[p.symbol] = None if p.symbol in case.absent else poison(math.prod(shape), dtype).reshape(shape)
     return out
@@ -116,8 +116,8 @@ def run_case(subject: Subject, case: Case, laws_off: Sequence[str] = (), *, judg
         return CaseResult(case, error=f"the tiling function refused a legal call: {tiling.message or tiling.status}")
     shapes = shapes_of(checked, case)
     inputs = make(checked, case, subject.forward)
-    outputs = _outputs(subject, case, shapes)
-    report = subject.built.run(tiling, [*inputs.storage.values(), *outputs.values()], laws_off=list(laws_off))
+    outputs = _outputs(subject, case, shapes, inputs)
+    report = subject.built.run(tiling, [*inputs.storage.values(), *outputs.values()], list(laws_off), case.target.cores)
     marks = touched(checked.program, case.integers, set(case.absent), inputs.values)
     verdicts = tuple(_judge(subject, case, inputs, outputs, marks)) if judged else ()
     names = [*inputs.storage, *outputs]
@@ -161,7 +161,7 @@ def _judge(
         golden = evaluate.run(checked.program, inputs.values, dims, attrs, precision="float64", present=given)
         ref = evaluate.run(checked.program, inputs.values, dims, attrs, precision=checked.spec.compute, present=given)
     out: list[OutputResult] = []
-    for param in tensor_params(checked.spec, "out"):
+    for param in tensor_params(checked.spec, *OUTPUTS):
         storage = outputs[param.symbol]
         if storage is not None:
             dtype = dtype_of(param, dict(case.dtypes))

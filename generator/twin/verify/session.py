@@ -13,7 +13,8 @@ from pathlib import Path
 from generator.formula import checked as formula
 from generator.formula.checked import CheckedSpec
 from generator.twin import build as twin
-from generator.twin.products import Product, find
+from generator.twin.products import PRODUCTS
+from generator.twin.products import product as product_of
 from generator.twin.verify.case import Case, Target, Violation
 from generator.twin.verify.cases import CaseSet, derive
 from generator.twin.verify.outcome import CaseResult, Refusal
@@ -76,18 +77,23 @@ def operators(specs: Path, out: Path, folder_name: Callable[[str], str], wanted:
 def targets(checked: CheckedSpec, product: str | None = None, cores: int | None = None) -> list[Target]:
     """Products and core counts to test: those the spec names, each variant; narrowed by ``product`` and ``cores``."""
     names = [product] if product else list(checked.spec.products)
-    return [Target(n, c) for n in names for c in ((cores,) if cores else find(n).core_counts)]
+    return [Target(n, c) for n in names for c in ((cores,) if cores else core_counts(n))]
+
+
+def core_counts(name: str) -> tuple[int, ...]:
+    """Vector cores of a product and of its variants (those whose names begin with its own), ascending."""
+    chosen = product_of(name)
+    return tuple(sorted({p.aiv for p in PRODUCTS.values() if p.name.startswith(name) and p.arch == chosen.arch}))
 
 
 @lru_cache(maxsize=64)
 def subject(operator: Operator, product: str) -> Subject:
     """An operator built for one product; built once in each process, and once on the machine by the twin's cache."""
-    known: Product = find(product)
     forward: Callable[[], CheckedSpec] | None = None
     if operator.forward is not None:
         path = operator.forward
         forward = lambda: load(path)  # noqa: E731
-    return Subject(load(operator.spec), twin.build(operator.folder, known), known, operator.folder, forward)
+    return Subject(load(operator.spec), twin.build(operator.folder, product), operator.folder, forward)
 
 
 def _one(operator: Operator, item: Item, empty: bool) -> CaseResult | Refusal:
@@ -99,9 +105,14 @@ def _one(operator: Operator, item: Item, empty: bool) -> CaseResult | Refusal:
             return run_violation(ready, item)
         return run_empty(ready, item) if empty else run_case(ready, item)
     except twin.TwinError as error:
-        return _failed(item, str(error), empty)
+        return _failed(item, _said(error), empty)
     except (ArithmeticError, ValueError, KeyError, IndexError, MemoryError) as error:
         return _failed(item, f"{type(error).__name__}: {error}", empty)
+
+
+def _said(error: twin.TwinError) -> str:
+    """The error and the first lines of what the compiler said."""
+    return "\n".join([str(error), *error.detail.splitlines()[:12]])
 
 
 def _failed(item: Item, why: str, empty: bool) -> CaseResult | Refusal:
@@ -128,7 +139,7 @@ def prebuild(work: Iterable[tuple[Operator, str]], jobs: int) -> dict[tuple[str,
         for done in as_completed(waiting):
             error = done.exception()
             if isinstance(error, twin.TwinError):
-                failed[waiting[done]] = str(error)
+                failed[waiting[done]] = _said(error)
             elif error is not None:
                 raise error
     return failed

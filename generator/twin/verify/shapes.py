@@ -11,9 +11,11 @@ from generator.formula.ir import Tensor
 from generator.spec.model import OpSpec, Param
 from generator.twin.verify.case import Case, Number
 
-__all__ = ["attributes", "dtype_of", "numel_of", "shapes_of", "split", "tensor_params"]
+__all__ = ["INPUTS", "OUTPUTS", "attributes", "dtype_of", "numel_of", "shapes_of", "split", "tensor_params"]
 
 Shape = tuple[int, ...]
+INPUTS = ("in", "inout")  # directions of what a kernel reads; an in-place parameter is an input and an output
+OUTPUTS = ("out", "inout")
 
 
 def tensor_params(spec: OpSpec, *kinds: str) -> list[Param]:

@@ -43,9 +43,9 @@ def touched(
         if tensor.name in absent or tensor.role == "local":
             continue
         mask = np.zeros(numel_of(tensor, env), dtype=np.bool_)
-        if tensor.role == "input":
-            marks.reads[tensor.name] = mask
-        else:
+        if tensor.role == "input" or tensor.inout:
+            marks.reads[tensor.name] = mask.copy()
+        if tensor.role == "output":
             mask[:] = tensor.fill is not None
             marks.writes[tensor.name] = mask
     _Marker(program, marks, values or {}).body(program.body, dict(env))

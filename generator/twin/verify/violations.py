@@ -164,9 +164,7 @@ def _fixed(checked: CheckedSpec, rules: Rules, base: Case, param: Param, d: int,
         return not names  # a constant or an attribute's value is fixed; computed dims may follow silently
     others = [e for p in _given(checked, base) if p is not param for e in program.tensors[p.symbol].shape]
     others += [e for k, e in enumerate(extents) if k != len(extents) - rank + d]
-    if extent.symbol is None:
-        return any(names <= o.free() for o in others)
-    return any(o.symbol == extent.symbol for o in others)
+    return any(o.free() - dict(base.attrs).keys() == names for o in others)
 
 
 def _ranks(checked: CheckedSpec, base: Case) -> Iterator[Violation]:
@@ -174,6 +172,11 @@ def _ranks(checked: CheckedSpec, base: Case) -> Iterator[Violation]:
     shapes = shapes_of(checked, base)
     for param in _given(checked, base):
         if any(e.startswith("*") for e in param.shape or []):
+            fixed = len(param.shape or []) - 1
+            if fixed:
+                few = shapes[param.symbol][len(shapes[param.symbol]) - fixed + 1 :]
+                changed = tuple((s, few if s == param.symbol else v) for s, v in shapes.items())
+                yield Violation(f"{param.symbol} has rank {len(few)}", base, shapes=changed)
             continue
         allowed = {1 if param.flat else len(param.shape or [])}
         allowed |= {sum(len(e) if isinstance(e, list) else 1 for e in r) for r in param.ranks}

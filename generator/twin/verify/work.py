@@ -9,6 +9,7 @@ from generator.formula.ir import (
     Assign,
     Attr,
     Binary,
+    Bound,
     Call,
     Cast,
     Compare,
@@ -26,6 +27,7 @@ from generator.formula.ir import (
     Stmt,
     Where,
 )
+from generator.spec.integer import IntExpr
 from generator.twin.verify.shapes import numel_of
 
 __all__ = ["children", "elements", "points", "walk"]
@@ -57,12 +59,29 @@ def walk(expr: Expr) -> Iterator[Expr]:
         yield from walk(child)
 
 
-def _expression_points(expr: Expr, env: Mapping[str, int]) -> int:
-    """Points of the largest reduction inside ``expr``, the outermost axes not counted."""
-    inner = max((_expression_points(c, env) for c in children(expr)), default=1)
+def _bound(axes: Mapping[str, int], bounds: tuple[Bound, ...], env: Mapping[str, int]) -> dict[str, int]:
+    return {**axes, **{b.name: b.extent.evaluate(env) for b in bounds if b.extent is not None}}
+
+
+def _names(expr: Expr) -> frozenset[str]:
+    """Names of axes, sizes and loop variables that the value of ``expr`` depends on."""
+    own: frozenset[str] = frozenset()
+    if isinstance(expr, Load):
+        own = frozenset().union(*(i.free() for i in expr.indices if isinstance(i, IntExpr)))
+    elif isinstance(expr, IntVal):
+        own = expr.value.free()
+    inner = own.union(*map(_names, children(expr)))
+    return inner - {b.name for b in expr.axes} if isinstance(expr, Reduce) else inner
+
+
+def _reductions(expr: Expr, axes: Mapping[str, int], env: Mapping[str, int]) -> int:
+    """Points of all reductions inside ``expr``: each runs over its own axes and the outer ones that its body uses."""
+    total = 0
     if isinstance(expr, Reduce):
-        inner *= math.prod(b.extent.evaluate(env) for b in expr.axes if b.extent is not None)
-    return inner
+        axes = _bound(axes, expr.axes, env)
+        used = _names(expr.body) | {b.name for b in expr.axes}
+        total = math.prod(extent for name, extent in axes.items() if name in used)
+    return total + sum(_reductions(c, axes, env) for c in children(expr))
 
 
 def _statement_points(body: tuple[Stmt, ...], env: Mapping[str, int]) -> int:
@@ -73,13 +92,13 @@ def _statement_points(body: tuple[Stmt, ...], env: Mapping[str, int]) -> int:
             trips = max(0, -((start - stop) // stmt.step))
             total += trips * max(_statement_points(stmt.body, {**env, stmt.var: v}) for v in (start, stop - stmt.step))
         elif isinstance(stmt, Assign):
-            outer = math.prod(b.extent.evaluate(env) for b in stmt.axes if b.extent is not None)
-            total += outer * _expression_points(stmt.value, env)
+            axes = _bound({}, stmt.axes, env)
+            total += math.prod(axes.values()) + _reductions(stmt.value, axes, env)
     return total
 
 
 def points(program: Program, env: Mapping[str, int]) -> int:
-    """Evaluation points of the formula: every statement's axes times its largest reduction, over all trips of loops."""
+    """Evaluation points of the formula: those of every statement's axes and of its reductions, over all trips of loops."""
     return _statement_points(program.body, env)
 
 

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from generator.twin.products import find
 from toy_specs import CUMULATIVE, CUMULATIVE_BACKWARD, SCALE_ROWS, TARGETS, spec
 
 from generator.twin.verify.case import Case, Violation
@@ -30,18 +29,18 @@ class StandIn:
     breaches: Sequence[Any] = ()
     asked: list[Any] = field(default_factory=list)
 
-    def tile(self, inputs: Any, outputs: Any, attrs: Any, product: Any) -> Any:
-        self.asked.append((inputs, outputs, attrs, product))
+    def tile(self, inputs: Any, outputs: Any, attrs: Any, cores: int) -> Any:
+        self.asked.append((inputs, outputs, attrs, cores))
         return SimpleNamespace(status=self.status, key=1, block_dim=4, workspace_bytes=0, data=b"", message="no" if self.status else "")
 
-    def run(self, tiling: Any, arrays: Any, laws_off: Any = ()) -> Any:
+    def run(self, tiling: Any, arrays: Any, laws_off: Any, cores: int) -> Any:
         self.kernel(*arrays)
         moved = [SimpleNamespace(read=32, written=0) for _ in arrays]
         return SimpleNamespace(breaches=self.breaches, per_argument=moved)
 
 
 def subject(text: str, stand_in: StandIn, forward: str | None = None) -> Subject:
-    return Subject(spec(text), stand_in, find("Ascend910B"), Path("nowhere"), (lambda: spec(forward)) if forward else None)  # type: ignore[arg-type]
+    return Subject(spec(text), stand_in, Path("nowhere"), (lambda: spec(forward)) if forward else None)  # type: ignore[arg-type]
 
 
 def powers_kernel(x: np.ndarray, powers: np.ndarray, y: np.ndarray) -> None:
@@ -106,11 +105,11 @@ def test_absent_outputs_are_null_to_tiling_and_kernel() -> None:
     case = case_of(spec(SCALE_ROWS), {"R": 3, "D": 16, "eps": 0.5}, TARGETS[0], combination=1, absent=("total",))
     assert run_case(subject(SCALE_ROWS, stand_in), case).passed
     assert seen == [None]
-    inputs, outputs, attrs, product = stand_in.asked[0]
+    inputs, outputs, attrs, cores = stand_in.asked[0]
     assert [a.shape for a in inputs] == [(3, 16), (16,)]
     assert outputs[1] is None
     assert attrs == [0.5]
-    assert product.cores == 40
+    assert cores == 40
 
 
 def test_a_violation_must_be_refused() -> None:

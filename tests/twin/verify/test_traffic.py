@@ -116,9 +116,16 @@ def test_no_extent_no_elements() -> None:
     assert touched(p, {"n": 0}).reads["x"].size == 0
 
 
-def test_points_multiply_axes_reductions_and_trips() -> None:
+def test_points_are_those_of_axes_and_reductions_times_trips() -> None:
     n, m = sym("n"), sym("m")
     total = Reduce("sum", (Bound("k", m),), Binary("mul", Load("x", (sym("i"), sym("k"))), Load("x", (sym("i"), sym("k")))))
     step = Assign("y", (sym("i"),), total, (Bound("i", n),))
     p = program([step, For("r", const(1), const(4), 1, (step,))], tensor("x", "input", n, m), tensor("y", "output", n))
-    assert points(p, {"n": 5, "m": 7}) == 5 * 7 * (1 + 3)
+    assert points(p, {"n": 5, "m": 7}) == (5 + 5 * 7) * (1 + 3)
+
+
+def test_a_reduction_whose_body_hides_the_outer_axis_is_counted_once() -> None:
+    n = sym("n")
+    total = Reduce("sum", (Bound("i", n),), Load("x", (sym("i"),)))
+    p = program([Assign("y", (sym("i"),), total, (Bound("i", n),))], tensor("x", "input", n), tensor("y", "output", n))
+    assert points(p, {"n": 100}) == 100 + 100
