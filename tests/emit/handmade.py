@@ -113,7 +113,7 @@ def alternative(ctype: t.CType) -> t.Alternative:
     )
 
 
-def plan() -> t.KernelPlan:
+def plan(name: str = "ScaledExp") -> t.KernelPlan:
     ctypes: tuple[tuple[str, t.CType], ...] = (("float16", "half"), ("bfloat16", "bfloat16_t"), ("float32", "float"))
     kernels = tuple(t.Kernel(k, (("x", d), ("y", d)), (), (alternative(c),)) for k, (d, c) in enumerate(ctypes))
-    return t.KernelPlan("ScaledExp", ("x",), ("y",), (), ("N",), ("N",), ("scale",), kernels)
+    return t.KernelPlan(name, ("x",), ("y",), (), ("N",), ("N",), ("scale",), kernels)
