@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from generator.formula.ir import Program
+from generator.formula.parse import parse
 from generator.formula.resolve import resolve
 from generator.spec.checks import check as check_source
-from generator.spec.errors import SpecError
+from generator.spec.errors import Problem, SpecError
 from generator.spec.integer import IntExpr
-from generator.spec.load import scan, text_of
+from generator.spec.load import Source, scan, text_of
 from generator.spec.model import OpSpec
 
 __all__ = ["CheckedSpec", "check", "load"]
@@ -42,10 +43,16 @@ def check(text: str, path: str | Path) -> CheckedSpec:
     source = scan(text, path)
     problems = list(source.problems)
     if source.spec is None:
-        raise SpecError(problems)
+        raise SpecError(problems + _syntax(source))
     problems += check_source(source)
     done = resolve(source, source.spec)
     problems += done.problems
     if problems or done.program is None:
         raise SpecError(problems)
     return CheckedSpec(Path(path), source.spec, done.program, done.derived, done.packs)
+
+
+def _syntax(source: Source) -> list[Problem]:
+    """The faults of syntax of the formula of a spec that could not be typed."""
+    text = source.tree.data.get("formula")
+    return [source.inside(("formula",), f) for f in parse(text, relaxed=True).findings] if isinstance(text, str) else []

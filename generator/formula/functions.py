@@ -27,7 +27,9 @@ class Function:
     kinks: tuple[float, ...] = ()
 
 
-def _f(name: str, arity: int, numpy: str, domain: str = "all reals", gives: FnKind = "float", latex: str = "", kinks: tuple[float, ...] = ()) -> Function:
+def _f(
+    name: str, arity: int, numpy: str, domain: str = "all reals", gives: FnKind = "float", latex: str = "", kinks: tuple[float, ...] = ()
+) -> Function:
     return Function(name, arity, numpy, domain, gives, latex or rf"\operatorname{{{name.replace('_', ' ')}}}", kinks)
 
 

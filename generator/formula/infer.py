@@ -25,7 +25,6 @@ from generator.formula.ir import (
     Neg,
     Not,
     Pack,
-    Product,
     Reduce,
     Segment,
     Span,
@@ -35,6 +34,7 @@ from generator.formula.ir import (
 from generator.formula.prove import Facts
 from generator.formula.symbols import Symbols, pack_dim
 from generator.spec.integer import IntExpr, const, floor_div, product, sym
+from generator.spec.names import did_you_mean
 
 __all__ = ["Axis", "Env", "Inference", "children"]
 
@@ -74,18 +74,22 @@ def children(e: Expr) -> tuple[Expr, ...]:
 class Inference:
     """The axes of one statement. ``left`` are the left side's, in order; ``bound`` those of each reduction."""
 
-    def __init__(self, symbols: Symbols, tensors: Mapping[str, Tensor], loops: Sequence[str], facts: Facts, report: Report) -> None:
+    def __init__(
+        self, symbols: Symbols, loops: Sequence[str], facts: Facts, readable: Callable[[Load], Tensor | None], report: Report
+    ) -> None:
         self.symbols = symbols
-        self.tensors = tensors
+        self.readable = readable
         self.loops = set(loops)
         self.facts = facts
         self.report = report
         self.left: dict[str, Axis] = {}
         self.bound: dict[int, list[Axis]] = {}
         self.products: list[tuple[list[Axis], IntExpr]] = []  # parts without a vote, and the product of their extents
+        self.sized: set[str] = set()  # left-side axes whose extent the written tensor gives
         self.failed = False
+        self.blamed = False  # a name at fault was reported: an axis without a size follows from it
 
-    def run(self, stmt: Assign, shape: Sequence[IntExpr | None]) -> bool:
+    def run(self, stmt: Assign, shape: Sequence[IntExpr | None]) -> None:
         """Find every axis of ``stmt``; ``shape`` is the written tensor's, None where it is not known yet."""
         given = {b.name: b.extent for b in stmt.axes}
         for at, index in enumerate(stmt.indices):
@@ -95,9 +99,9 @@ class Inference:
         for at, index in enumerate(stmt.indices):
             extent = shape[at] if at < len(shape) else None
             self.vote(index, extent, self.left, stmt.spots[at] if at < len(stmt.spots) else stmt.span, f"dim {at} of '{stmt.tensor}'")
+        self.sized = {name for name, axis in self.left.items() if axis.votes}
         self.walk(stmt.value, self.left)
         self.settle()
-        return not self.failed
 
     def is_integer(self, name: str) -> bool:
         return name in self.loops or name in self.symbols.ints
@@ -133,17 +137,45 @@ class Inference:
                 self.walk(child, env)
 
     def load(self, e: Load, env: Env) -> None:
-        tensor = self.tensors.get(e.tensor)
+        tensor = self.readable(e)
+        if tensor is None:
+            self.blamed = self.failed = True
+        elif len(tensor.shape) != len(e.indices):
+            self.report(
+                e.span,
+                f"'{e.tensor}' has {_count(tensor.shape, 'dim')}",
+                _count(e.indices, "index", "indices"),
+                _count(tensor.shape, "index", "indices"),
+            )
+            self.blamed = self.failed = True
         for at, index in enumerate(e.indices):
             extent = tensor.shape[at] if tensor is not None and at < len(tensor.shape) else None
             self.vote(index, extent, env, e.spots[at] if at < len(e.spots) else e.span, f"dim {at} of '{e.tensor}'")
 
+    def bound_here(self, index: IntExpr, env: Env, span: Span | None) -> None:
+        """Every name of an index is a bound axis, a loop variable or a size."""
+        for name in sorted(index.free()):
+            if name in env or self.is_integer(name):
+                continue
+            self.blamed = self.failed = True
+            if name in self.symbols.tensors:
+                self.report(span, "a tensor is not an index by itself", f"'{name}'", f"{name}[...], one element of an integer tensor")
+            elif name in self.symbols.float_attrs or name in self.symbols.bool_attrs:
+                self.report(span, "an index is an integer", f"'{name}' is a float or bool attribute", "an axis, a dim or an int attribute")
+            else:
+                known = [*env, *self.loops, *self.symbols.ints]
+                self.report(
+                    span, "the axis is not bound here", f"'{name}'", did_you_mean(name, known, "axes and sizes") + f"; or sum[{name}](...)"
+                )
+
     def vote(self, index: Index, extent: IntExpr | None, env: Env, span: Span | None, what: str) -> None:
         if isinstance(index, IntExpr):
+            self.bound_here(index, env, span)
             name = index.symbol
             if extent is not None and name is not None and name in env:
                 env[name].votes.append((extent, span, what))
         elif isinstance(index, Pack):
+            self.pack(index, env, span)
             if index.name in env:
                 env[index.name].votes.append((sym(pack_dim(index.name)), span, what))
         elif isinstance(index, Gather):
@@ -152,10 +184,29 @@ class Inference:
             info = self.symbols.segments.get(index.name)
             for at, part in enumerate(index.parts):
                 self.vote(part, info.shape[at] if info is not None and at < len(info.shape) else None, env, span, f"segment '{index.name}'")
-        elif extent is not None:
+        else:
+            for part in index.parts:
+                self.vote(part, None, env, span, what)
+            if extent is None:
+                return
             parts = [env[p.symbol] for p in index.parts if isinstance(p, IntExpr) and p.symbol is not None and p.symbol in env]
             if len(parts) == len(index.parts):
                 self.products.append((parts, extent))
+
+    def pack(self, index: Pack, env: Env, span: Span | None) -> None:
+        if index.name not in self.symbols.packs:
+            self.blamed = self.failed = True
+            self.report(
+                index.span or span,
+                "no tensor has this pack of axes",
+                f"'*{index.name}'",
+                did_you_mean(index.name, self.symbols.packs, "packs"),
+            )
+        elif index.name not in env:
+            self.blamed = self.failed = True
+            self.report(
+                index.span or span, "the pack is not bound here", f"'*{index.name}'", f"'*{index.name}' on the left side or in a reduction"
+            )
 
     # settling ---------------------------------------------------------------------------------------------------
     def settle(self) -> None:
@@ -168,7 +219,7 @@ class Inference:
             for parts, extent in self.products:
                 self.divide(parts, extent)
         for axis in axes:
-            if axis.extent is None:
+            if axis.extent is None and not self.blamed:
                 self.failed = True
                 right = f"its extent: {axis.name}: N" if axis.name.isidentifier() else "its extent"
                 self.report(axis.span, "the axis has no size: no tensor is indexed by it alone", f"'{axis.name}'", right)
@@ -178,7 +229,8 @@ class Inference:
         is proved to be larger (``y[j] = x[j] * x[j + H]`` with ``x`` of 2*H)."""
         for extent, span, what in axis.votes[1:]:
             first, _, where = axis.votes[0]
-            if extent != first and not (axis.name in self.left and self.left[axis.name] is axis and self.facts.at_most(first, extent)):
+            sized = axis.name in self.sized and self.left[axis.name] is axis
+            if extent != first and not (sized and self.facts.at_most(first, extent)):
                 self.failed = True
                 self.report(span, f"the axis '{axis.name}' has two sizes", f"{extent} in {what} and {first} in {where}", "dims of one size")
                 return
@@ -190,6 +242,10 @@ class Inference:
         quotient = divided(extent, product(p.extent for p in parts if p.extent is not None))
         if quotient is not None:
             unknown[0].extent = quotient
+
+
+def _count(items: Sequence[object], one: str, many: str = "") -> str:
+    return f"{len(items)} {one if len(items) == 1 else many or one + 's'}"
 
 
 def divided(a: IntExpr, b: IntExpr) -> IntExpr | None:

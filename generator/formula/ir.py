@@ -11,6 +11,7 @@ Scoping is lexical: a reduction binds its axes in its body only, and may reuse t
 Spans are carried for messages and ignored by equality.
 """
 
+# ruff: noqa: RUF009 (_span() returns a dataclass field)
 from __future__ import annotations
 
 from dataclasses import dataclass, field
@@ -34,7 +35,7 @@ class Span:
 
 
 def _span() -> Span | None:
-    return field(default=None, compare=False, repr=False, kw_only=True)  # type: ignore[return-value]
+    return field(default=None, compare=False, repr=False, kw_only=True)
 
 
 # --- indices -----------------------------------------------------------------------------------------------------

@@ -10,7 +10,25 @@ from collections.abc import Callable, Mapping
 from typing import Literal
 
 from generator.formula.functions import FUNCTIONS
-from generator.formula.ir import Attr, Binary, Call, Cast, Compare, Expr, IntVal, Kind, Load, Logic, Neg, Not, Num, Reduce, Span, Tensor, Where
+from generator.formula.ir import (
+    Attr,
+    Binary,
+    Call,
+    Cast,
+    Compare,
+    Expr,
+    IntVal,
+    Kind,
+    Load,
+    Logic,
+    Neg,
+    Not,
+    Num,
+    Reduce,
+    Span,
+    Tensor,
+    Where,
+)
 from generator.formula.symbols import dtype_kind
 
 __all__ = ["Wide", "kind_of", "strong"]

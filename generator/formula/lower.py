@@ -23,8 +23,8 @@ from generator.formula.ir import (
     Num,
     Pack,
     Product,
-    Reduce,
     RedOp,
+    Reduce,
     Segment,
     Span,
     Where,
@@ -177,12 +177,9 @@ class Lowering:
     # loads and indices ------------------------------------------------------------------------------------------
     def load(self, e: Load, env: Env) -> Load:
         tensor = self.owner.readable(e)
-        if tensor is None:
-            for at, i in enumerate(e.indices):  # unknown axes are worth saying even then
-                self.index(i, None, env, _spot(e, at))
-            return e
-        if len(tensor.shape) != len(e.indices):
-            self.report(e.span, f"'{e.tensor}' has {len(tensor.shape)} dims", f"{len(e.indices)} indices", f"{len(tensor.shape)} indices")
+        if tensor is None or len(tensor.shape) != len(e.indices):
+            if tensor is not None:  # a bare name: loads with subscripts were counted when the axes were sized
+                self.report(e.span, f"the tensor '{e.tensor}' is used without its indices", "", f"{len(tensor.shape)} indices")
             return e
         indices = tuple(self.index(i, tensor.shape[at], env, _spot(e, at)) for at, i in enumerate(e.indices))
         done = replace(e, indices=indices)
@@ -192,7 +189,12 @@ class Lowering:
         if self.reductions:
             op = self.reductions[-1].op
             if op == "mean" and self.reductions[-1].divisor is None:
-                self.report(e.span, f"'mean' over a window that leaves '{e.tensor}' does not say what it divides by", "", "mean[k: K](..., divisor=d)")
+                self.report(
+                    e.span,
+                    f"'mean' over a window that leaves '{e.tensor}' does not say what it divides by",
+                    "",
+                    "mean[k: K](..., divisor=d)",
+                )
             return replace(done, guarded=guarded, outside=OUTSIDE[op])
         path = self.facts.with_known(self.path)
         for at in guarded:
@@ -213,12 +215,8 @@ class Lowering:
     def index(self, i: Index, extent: IntExpr | None, env: Env, span: Span | None) -> Index:
         """``i`` as an integer expression (or a gather)."""
         if isinstance(i, IntExpr):
-            return self.affine(i, env, span)
+            return self.affine(i, span)
         if isinstance(i, Pack):
-            if i.name not in self.owner.symbols.packs:
-                self.report(i.span or span, "no tensor has this pack of axes", f"'*{i.name}'", did_you_mean(i.name, self.owner.symbols.packs, "packs"))
-            elif i.name not in env:
-                self.report(i.span or span, "the pack is not bound here", f"'*{i.name}'", f"'*{i.name}' on the left side or in a reduction")
             return sym(i.name)
         if isinstance(i, Gather):
             return self.gather(i, env)
@@ -226,14 +224,7 @@ class Lowering:
             return self.segment(i, extent, env, span)
         return self.product(i, extent, env, span)
 
-    def affine(self, i: IntExpr, env: Env, span: Span | None) -> IntExpr:
-        for name in sorted(i.free()):
-            if name not in env and name not in self.ints:
-                known = [*env, *self.ints]
-                if name in self.owner.tensors:
-                    self.report(span, "a tensor is not an index by itself", f"'{name}'", f"{name}[...], one element of an integer tensor")
-                else:
-                    self.report(span, "the axis is not bound here", f"'{name}'", did_you_mean(name, known, "axes and sizes") + f"; or sum[{name}](...)")
+    def affine(self, i: IntExpr, span: Span | None) -> IntExpr:
         if any(isinstance(a, Numel) for a in i.atoms()):
             self.report(span, "numel is not part of an index", str(i), "a dim")
         return i.substitute(self.owner.symbols.segmented)
@@ -242,7 +233,12 @@ class Lowering:
         load = self.load(i.load, env)
         tensor = self.owner.tensors.get(load.tensor)
         if tensor is not None and tensor.kind != "int":
-            self.report(i.load.span, "an index is an element of an integer tensor", f"'{load.tensor}' holds {tensor.kind} values", "an int32 or int64 tensor")
+            self.report(
+                i.load.span,
+                "an index is an element of an integer tensor",
+                f"'{load.tensor}' holds {tensor.kind} values",
+                "an int32 or int64 tensor",
+            )
         if load.guarded:
             self.report(i.load.span, "the index of a gather can itself leave its tensor", f"'{load.tensor}'", "an index that stays inside")
         return Gather(load, span=i.span)
@@ -254,15 +250,27 @@ class Lowering:
             self.report(i.span or span, "no segment has this name", f"'{i.name}'", did_you_mean(i.name, known, "segments"))
             return const(0)
         if len(info.shape) != len(i.parts):
-            self.report(i.span or span, f"the segment '{i.name}' has {len(info.shape)} dims", f"{len(i.parts)} indices", f"{len(info.shape)} indices")
+            self.report(
+                i.span or span,
+                f"the segment '{i.name}' has {len(info.shape)} dims",
+                f"{len(i.parts)} indices",
+                f"{len(info.shape)} indices",
+            )
             return const(0)
         if extent is not None and extent != info.total:
-            self.report(i.span or span, f"the segment '{i.name}' belongs to an axis of another size", f"{extent}", f"{info.total}, the size of '{info.axis}'")
+            self.report(
+                i.span or span,
+                f"the segment '{i.name}' belongs to an axis of another size",
+                f"{extent}",
+                f"{info.total}, the size of '{info.axis}'",
+            )
         out = const(0)
         for part, size in zip(i.parts, info.shape, strict=True):
             inner = self.part(part, env, span)
             if not self.within(inner, size, self.facts):
-                self.report(i.span or span, f"an index of the segment '{i.name}' is not proved to stay inside", str(inner), f"0 .. {size} - 1")
+                self.report(
+                    i.span or span, f"an index of the segment '{i.name}' is not proved to stay inside", str(inner), f"0 .. {size} - 1"
+                )
             out = out * size + inner
         return info.offset + out
 
@@ -296,7 +304,12 @@ class Lowering:
             return env[part.name].extent or const(1)
         if isinstance(part, Segment) and part.name in self.owner.symbols.segments:
             return self.owner.symbols.segments[part.name].total
-        self.report(span, "a part of a product is an axis", f"'{part}'" if isinstance(part, IntExpr) else "", "(i, d) of axes; write i*D + d for other indices")
+        self.report(
+            span,
+            "a part of a product is an axis",
+            f"'{part}'" if isinstance(part, IntExpr) else "",
+            "(i, d) of axes; write i*D + d for other indices",
+        )
         return const(1)
 
 

@@ -174,7 +174,13 @@ class _Parser:
                 if lines[line - 1].strip() == "pass" or not lines[line - 1].strip():
                     break
                 self.findings.append(
-                    TextError("the formula is not valid syntax", f"'{lines[line - 1].strip()}' ({error.msg})", "tensor[indices] = expression", line=line, column=at)
+                    TextError(
+                        "the formula is not valid syntax",
+                        f"'{lines[line - 1].strip()}' ({error.msg})",
+                        "tensor[indices] = expression",
+                        line=line,
+                        column=at,
+                    )
                 )
                 indent = len(lines[line - 1]) - len(lines[line - 1].lstrip())
                 lines[line - 1] = " " * indent + "pass"
@@ -200,7 +206,9 @@ class _Parser:
         if not isinstance(node, ast.Assign):
             self.refuse(node, "tensor[indices] = expression, or for r in range(...)")
         if len(node.targets) != 1:
-            raise self.fault(node.targets[1], "a chained assignment is not part of the formula language", self.source(node), "one '=' a statement")
+            raise self.fault(
+                node.targets[1], "a chained assignment is not part of the formula language", self.source(node), "one '=' a statement"
+            )
         tensor, indices, spots, axes = self.target(node.targets[0])
         return Assign(tensor, indices, self.expr(node.value), axes, span=self.span(node), spots=spots)
 
@@ -226,8 +234,16 @@ class _Parser:
         if not isinstance(node.target, ast.Name):
             raise self.fault(node.target, "a loop has one variable", self.source(node.target), "for r in range(n):")
         call = node.iter
-        if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "range" and 1 <= len(call.args) <= 3 and not call.keywords):
-            raise self.fault(call, "a loop runs over a range", self.source(call), "range(stop), range(start, stop) or range(start, stop, step)")
+        if not (
+            isinstance(call, ast.Call)
+            and isinstance(call.func, ast.Name)
+            and call.func.id == "range"
+            and 1 <= len(call.args) <= 3
+            and not call.keywords
+        ):
+            raise self.fault(
+                call, "a loop runs over a range", self.source(call), "range(stop), range(start, stop) or range(start, stop, step)"
+            )
         args = [self.integer(a) for a in call.args]
         start, stop = (IntExpr(()), args[0]) if len(args) == 1 else (args[0], args[1])
         step = args[2].value if len(args) == 3 else 1
@@ -299,37 +315,46 @@ class _Parser:
             self.depth -= 1
 
     def dispatch(self, node: ast.expr) -> Expr:
-        span = self.span(node)
-        if isinstance(node, ast.Constant):
-            if type(node.value) in (int, float):
-                return Num(cast("int | float", node.value), self.source(node).strip("'"), span=span)
-            self.refuse(node)
-        if isinstance(node, ast.Name):
-            return Num(CONSTANTS[node.id], node.id, span=span) if node.id in CONSTANTS else Attr(node.id, span=span)
-        if isinstance(node, ast.Subscript):
-            return self.load(node)
-        if isinstance(node, ast.BinOp):
-            op = _BINARY.get(type(node.op))
-            if op is None:
-                raise self.fault(node, f"the operator {type(node.op).__name__} is not part of the formula language", self.source(node), _HINTS.get(type(node.op), "+ - * / ** // %"))
-            return Binary(op, self.expr(node.left), self.expr(node.right), span=span)
-        if isinstance(node, ast.UnaryOp):
-            if isinstance(node.op, ast.USub):
-                return Neg(self.expr(node.operand), span=span)
-            if isinstance(node.op, ast.Not):
-                return Not(self.expr(node.operand), span=span)
-            raise self.fault(node, f"the operator {type(node.op).__name__} is not part of the formula language", self.source(node), _HINTS.get(type(node.op), "- or not"))
-        if isinstance(node, ast.BoolOp):
-            word: Literal["and", "or"] = "and" if isinstance(node.op, ast.And) else "or"
-            out = self.expr(node.values[0])
-            for value in node.values[1:]:
-                out = Logic(word, out, self.expr(value), span=span)
-            return out
-        if isinstance(node, ast.Compare):
-            return self.comparison(node)
-        if isinstance(node, ast.Call):
-            return self.call(node)
-        self.refuse(node)
+        match node:
+            case ast.Constant(value=int() | float() as value) if not isinstance(value, bool):
+                return Num(value, self.source(node).strip("'"), span=self.span(node))
+            case ast.Name(id=name):
+                return Num(CONSTANTS[name], name, span=self.span(node)) if name in CONSTANTS else Attr(name, span=self.span(node))
+            case ast.Subscript():
+                return self.load(node)
+            case ast.BinOp():
+                op = _BINARY.get(type(node.op))
+                if op is None:
+                    raise self.operator(node, node.op, "+ - * / ** // %")
+                return Binary(op, self.expr(node.left), self.expr(node.right), span=self.span(node))
+            case ast.UnaryOp():
+                return self.unary(node)
+            case ast.BoolOp():
+                return self.logic(node)
+            case ast.Compare():
+                return self.comparison(node)
+            case ast.Call():
+                return self.call(node)
+            case _:
+                self.refuse(node)
+
+    def operator(self, node: ast.expr, op: ast.AST, right: str) -> TextError:
+        what = f"the operator {type(op).__name__} is not part of the formula language"
+        return self.fault(node, what, self.source(node), _HINTS.get(type(op), right))
+
+    def unary(self, node: ast.UnaryOp) -> Expr:
+        if isinstance(node.op, ast.USub):
+            return Neg(self.expr(node.operand), span=self.span(node))
+        if isinstance(node.op, ast.Not):
+            return Not(self.expr(node.operand), span=self.span(node))
+        raise self.operator(node, node.op, "- or not")
+
+    def logic(self, node: ast.BoolOp) -> Expr:
+        word: Literal["and", "or"] = "and" if isinstance(node.op, ast.And) else "or"
+        out = self.expr(node.values[0])
+        for value in node.values[1:]:
+            out = Logic(word, out, self.expr(value), span=self.span(node))
+        return out
 
     def comparison(self, node: ast.Compare) -> Expr:
         span = self.span(node)
@@ -338,7 +363,9 @@ class _Parser:
         for op, right_node in zip(node.ops, node.comparators, strict=True):
             word = _COMPARE.get(type(op))
             if word is None:
-                raise self.fault(node, f"the comparison '{type(op).__name__}' is not part of the formula language", self.source(node), "< <= > >= == !=")
+                raise self.fault(
+                    node, f"the comparison '{type(op).__name__}' is not part of the formula language", self.source(node), "< <= > >= == !="
+                )
             right = self.expr(right_node)
             link = Compare(word, left, right, span=span)
             out = link if out is None else Logic("and", out, link, span=span)
@@ -353,7 +380,12 @@ class _Parser:
             self.refuse(node.func, "a function's name")
         name, span = node.func.id, self.span(node)
         if node.keywords:
-            raise self.fault(node.keywords[0], "a keyword argument is not part of the formula language", self.source(node.keywords[0]), f"{name}(...) with plain arguments")
+            raise self.fault(
+                node.keywords[0],
+                "a keyword argument is not part of the formula language",
+                self.source(node.keywords[0]),
+                f"{name}(...) with plain arguments",
+            )
         if name == "cast":
             return self.cast(node)
         if name == "where":
@@ -364,13 +396,20 @@ class _Parser:
             right = f"{name}[k](...)" + (f", or {name}imum(a, b) of two values" if name in ("max", "min") else "")
             raise self.fault(node, f"'{name}' does not say over which axes", self.source(node), right)
         if name not in FUNCTIONS:
-            raise self.fault(node, "no function has this name", f"'{name}'", did_you_mean(name, [*FUNCTIONS, "where", "cast", *REDUCTIONS], "functions"))
+            raise self.fault(
+                node, "no function has this name", f"'{name}'", did_you_mean(name, [*FUNCTIONS, "where", "cast", *REDUCTIONS], "functions")
+            )
         self.arity(node, name, FUNCTIONS[name].arity)
         return Call(name, tuple(self.expr(x) for x in node.args), span=span)
 
     def arity(self, node: ast.Call, name: str, count: int) -> None:
         if len(node.args) != count:
-            raise self.fault(node, f"'{name}' takes {count} argument{'s' * (count != 1)}", f"{len(node.args)} given", f"{name}({', '.join('abc'[:count])})")
+            raise self.fault(
+                node,
+                f"'{name}' takes {count} argument{'s' * (count != 1)}",
+                f"{len(node.args)} given",
+                f"{name}({', '.join('abc'[:count])})",
+            )
 
     def cast(self, node: ast.Call) -> Cast:
         self.arity(node, "cast", 2)
@@ -388,7 +427,9 @@ class _Parser:
         divisor: Expr | None = None
         for keyword in node.keywords:
             if keyword.arg != "divisor" or name != "mean":
-                raise self.fault(keyword, "a keyword argument is not part of the formula language", self.source(keyword), "mean[k: K](..., divisor=d)")
+                raise self.fault(
+                    keyword, "a keyword argument is not part of the formula language", self.source(keyword), "mean[k: K](..., divisor=d)"
+                )
             divisor = self.expr(keyword.value)
         axes = tuple(self.bound(a) for a in self.elements(func.slice))
         names = [a.name for a in axes]

@@ -25,7 +25,6 @@ from generator.formula.ir import (
     Not,
     Num,
     Pack,
-    Product,
     Program,
     Reduce,
     Segment,
@@ -37,7 +36,14 @@ from generator.spec.integer import IntExpr
 __all__ = ["expression", "index", "text"]
 
 _OR, _AND, _NOT, _CMP, _ADD, _MUL, _UNARY, _POW, _ATOM = range(1, 10)
-_BINARY: Final = {"add": ("+", _ADD), "sub": ("-", _ADD), "mul": ("*", _MUL), "div": ("/", _MUL), "floordiv": ("//", _MUL), "mod": ("%", _MUL)}
+_BINARY: Final = {
+    "add": ("+", _ADD),
+    "sub": ("-", _ADD),
+    "mul": ("*", _MUL),
+    "div": ("/", _MUL),
+    "floordiv": ("//", _MUL),
+    "mod": ("%", _MUL),
+}
 _COMPARE: Final = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
 
 

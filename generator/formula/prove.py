@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from generator.spec.integer import Func, IntExpr, Numel, Sym, const, sym
+from generator.spec.integer import Func, IntExpr, Numel, Sym, sym
 
 __all__ = ["Facts", "Range"]
 
 _DEPTH = 3
+_FEW = 16  # values of a symbol that are tried one by one
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,9 +119,12 @@ class Facts:
             return False
         for name in sorted(e.free()):
             low, high = self.sizes.get(name, (0, None))
-            if high is None or not e.is_affine_in([name]):
+            if high is None:
                 continue
-            return all(self._sizes(e.substitute({name: end}), depth - 1) for end in (low, high))
+            if e.is_affine_in([name]):
+                return all(self._sizes(e.substitute({name: end}), depth - 1) for end in (low, high))
+            if high - low <= _FEW:
+                return all(self._sizes(e.substitute({name: value}), depth - 1) for value in range(low, high + 1))
         return False
 
     def _low(self, name: str) -> int:
@@ -176,8 +180,3 @@ def _multiples(e: IntExpr, fact: IntExpr) -> list[int | IntExpr]:
         if m and m in mine and mine[m] % c == 0 and mine[m] // c > 0 and mine[m] // c not in out:
             out.append(mine[m] // c)
     return out
-
-
-def interval(low: int, high: IntExpr) -> tuple[IntExpr, IntExpr]:
-    """``[low, high]`` as two expressions."""
-    return const(low), high

@@ -49,7 +49,7 @@ def bounds_of(spec: CheckedSpec) -> Mapping[str, tuple[int, int | None]]:
 
 
 def _bounds(spec: OpSpec, dims: tuple[str, ...], attrs: tuple[str, ...]) -> dict[str, tuple[int, int | None]]:
-    out: dict[str, tuple[int, int | None]] = {d: (0, None) for d in dims} | {a: (-(2**63), None) for a in attrs}
+    out: dict[str, tuple[int, int | None]] = dict.fromkeys(dims, (0, None)) | dict.fromkeys(attrs, (-(2**63), None))
     for cond in conditions_of(spec):
         for name, (low, high) in out.items():
             new_low, new_high = bounds(cond, name)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from generator.formula.infer import Inference, bounds_of_axes
-from generator.formula.ir import Assign, Bound, For, Gather, Kind, Load, Pack, Product, Program, Segment, Span, Stmt, Tensor
+from generator.formula.infer import Inference, bounds_of_axes, children
+from generator.formula.ir import Assign, Attr, Bound, Expr, For, Gather, Kind, Load, Pack, Product, Program, Segment, Span, Stmt, Tensor
 from generator.formula.kinds import kind_of, strong
 from generator.formula.lower import Lowering
 from generator.formula.parse import FormulaError, parse
@@ -23,6 +24,25 @@ from generator.spec.nodes import Where as Place
 
 __all__ = ["Resolved", "resolve"]
 
+# findings that may only say that a line could not be read
+_INCOMPLETE = (
+    "the output is never",
+    "the tensor is only partly",
+    "the tensor is not wholly",
+    "the tensor is read before",
+    "the tensor may be",
+)
+
+
+# findings that hold whatever the tensors' shapes are
+_SHAPELESS = (
+    "the tensor is not defined",
+    "the name is not defined",
+    "the axis is not bound",
+    "the output is never",
+    "an input is not assigned",
+)
+
 
 @dataclass(frozen=True)
 class Resolved:
@@ -36,7 +56,8 @@ class Resolved:
 
 def resolve(source: Source, spec: OpSpec) -> Resolved:
     """Resolve the formula of ``spec``; all of its faults are in ``problems``, located in the spec file."""
-    symbols, problems = declare(source, spec)
+    symbols, declared = declare(source, spec)
+    problems = list(declared)
 
     def locate(line: int, column: int) -> Span:
         where = source.tree.inside(("formula",), line, column)
@@ -48,12 +69,15 @@ def resolve(source: Source, spec: OpSpec) -> Resolved:
     except FormulaError as error:
         problems += [source.inside(("formula",), f) for f in error.findings]
         body, broken = parse(spec.formula, relaxed=True, locate=locate).body, True
-    if problems and not broken:
-        return Resolved(None, tuple(symbols.derived), tuple(symbols.packs), problems)
+    sized = not declared
     work = _Resolver(source, spec, symbols, body)
+    if broken:
+        work.excuse(spec.formula)
     program = work.run(body)
     if broken:  # lines that could not be read leave holes: only what does not depend on them is worth saying
-        work.problems = [p for p in work.problems if not p.what.startswith(("the output", "the tensor is", "nothing in the"))]
+        work.problems = [p for p in work.problems if not p.what.startswith(_INCOMPLETE)]
+    if not sized:  # some tensors' shapes are not known: only what does not depend on shapes is worth saying
+        work.problems = [p for p in work.problems if p.what.startswith(_SHAPELESS)]
     problems += work.problems
     return Resolved(None if problems else program, tuple(symbols.derived), tuple(symbols.packs), problems)
 
@@ -98,6 +122,13 @@ class _Resolver:
         problem = self.source.problem(place, what, value, right)
         if problem not in self.problems:
             self.problems.append(problem)
+
+    def excuse(self, text: str) -> None:
+        """After faults of syntax, do not blame the readers of tensors whose assignment may be the line that cannot be read."""
+        for line in text.split("\n"):
+            name = re.match(r"\s*([A-Za-z]\w*)\s*(\[|=)", line)
+            if name is not None and name.group(1) not in self.tensors and name.group(1) not in self.written:
+                self.lives[name.group(1)] = _Life(defined=True)
 
     # the program ------------------------------------------------------------------------------------------------
     def run(self, body: Sequence[Stmt]) -> Program:
@@ -157,7 +188,8 @@ class _Resolver:
         self.loops.pop()
         if not self.here().at_most(reach.low, reach.high):
             for name, life in self.lives.items():
-                if life.defined and name not in before and self.tensors[name].role == "local":
+                tensor = self.tensors.get(name)
+                if life.defined and name not in before and tensor is not None and tensor.role == "local":
                     life.defined, life.maybe = False, stmt.span
         return For(stmt.var, start, stop, stmt.step, body, span=stmt.span)
 
@@ -173,13 +205,16 @@ class _Resolver:
             return None
         known = self.tensors.get(stmt.tensor)
         if known is not None and len(known.shape) != len(stmt.indices):
-            self.report(stmt.span, f"'{stmt.tensor}' has {len(known.shape)} dims", f"{len(stmt.indices)} indices", f"{len(known.shape)} indices")
+            self.report(
+                stmt.span, f"'{stmt.tensor}' has {len(known.shape)} dims", f"{len(stmt.indices)} indices", f"{len(known.shape)} indices"
+            )
             return None
         shape: list[IntExpr | None] = list(known.shape) if known is not None else [None] * len(stmt.indices)
-        found = Inference(self.symbols, self.tensors, [r.name for _, r in self.loops], self.here(), self.report)
-        ok = found.run(stmt, shape)
+        found = Inference(self.symbols, [r.name for _, r in self.loops], self.here(), self.readable, self.report)
+        found.run(stmt, shape)
         self.name_axes(found, stmt)
-        if not ok:
+        if found.failed:
+            self.names(stmt.value, found)
             self.poison(stmt)
             return None
         axes = bounds_of_axes(list(found.left.values()))
@@ -205,6 +240,14 @@ class _Resolver:
         life = self.lives.setdefault(stmt.tensor, _Life())
         life.defined = True
         life.known_kind = "float" if life.known_kind is None else life.known_kind
+
+    def names(self, e: Expr, found: Inference) -> None:
+        """Report unknown names among the values of a statement whose axes could not be sized."""
+        bound = {**found.left, **{a.name: a for group in found.bound.values() for a in group}}
+        if isinstance(e, Attr):
+            Lowering(self, found, self.facts).name(e, bound)
+        for child in children(e):
+            self.names(child, found)
 
     def may_write(self, stmt: Assign) -> bool:
         name = stmt.tensor
@@ -232,7 +275,9 @@ class _Resolver:
                 self.report(axis.span, "an axis has the name of an attribute", f"'{axis.name}'", "another name")
             if axis.given is not None:
                 for name in sorted(axis.given.free() - set(self.symbols.dims) - set(self.symbols.int_attrs)):
-                    self.report(axis.span, "an axis' extent names an unknown size", f"'{name}'", did_you_mean(name, self.symbols.ints, "sizes"))
+                    self.report(
+                        axis.span, "an axis' extent names an unknown size", f"'{name}'", did_you_mean(name, self.symbols.ints, "sizes")
+                    )
 
     def extent_of(self, stmt: Assign, at: int, axes: Sequence[Bound]) -> IntExpr:
         """The extent of dim ``at`` of a local tensor, from its first assignment."""
@@ -255,7 +300,9 @@ class _Resolver:
             top = self.here().with_ranges(Range(n, const(0), e - 1) for n, e in extents.items()).highest(index)
             if top is not None and not top.free() & {r.name for _, r in self.loops}:
                 return top + 1
-        self.report(_spot(stmt, at), f"the extent of dim {at} of '{stmt.tensor}' is not known", "", "an axis, or a constant or loop variable")
+        self.report(
+            _spot(stmt, at), f"the extent of dim {at} of '{stmt.tensor}' is not known", "", "an axis, or a constant or loop variable"
+        )
         return const(1)
 
     def types(self, stmt: Assign, value: object, known: Tensor) -> None:
@@ -281,7 +328,12 @@ class _Resolver:
         extent = known.shape[at]
         for fine, side in ((facts.nonnegative(index), "negative"), (facts.less(index, extent), f"{extent} or more")):
             if not fine:
-                self.report(span, f"the index of dim {at} of '{stmt.tensor}' is not proved to stay inside", f"{index} can be {side}", f"0 .. {extent} - 1")
+                self.report(
+                    span,
+                    f"the index of dim {at} of '{stmt.tensor}' is not proved to stay inside",
+                    f"{index} can be {side}",
+                    f"0 .. {extent} - 1",
+                )
 
     def remember(self, stmt: Assign, known: Tensor, indices: Sequence[object], axes: Sequence[Bound]) -> None:
         affine = tuple(i for i in indices if isinstance(i, IntExpr))
@@ -305,7 +357,12 @@ class _Resolver:
             return None
         if not life.defined:
             if life.maybe is not None:
-                self.report(e.span, "the tensor may be unwritten: it is assigned only in a loop that may not run", f"'{e.tensor}'", "an assignment before the loop")
+                self.report(
+                    e.span,
+                    "the tensor may be unwritten: it is assigned only in a loop that may not run",
+                    f"'{e.tensor}'",
+                    "an assignment before the loop",
+                )
             else:
                 self.report(e.span, "the tensor is read before it is written", f"'{e.tensor}'", "an assignment above this line")
         if tensor.optional and tensor.role == "input" and tensor.fill is None:
@@ -318,9 +375,19 @@ class _Resolver:
     def finish(self) -> None:
         for at, p in enumerate(self.spec.params):
             tensor = self.symbols.tensors.get(p.symbol)
+            if tensor is not None and tensor.flat is not None and not self.facts.at_most(product(tensor.shape), tensor.flat.size):
+                where = self.source.at("params", at, "flat", "size")
+                said = f"{tensor.flat.size} for {product(tensor.shape)} mapped elements"
+                self.problems.append(
+                    self.source.problem(where, "the buffer is not proved to hold what its axes map", said, "a size that is never smaller")
+                )
             if tensor is not None and tensor.role == "output" and p.symbol not in self.written:
                 where = self.source.at("params", at, "symbol")
-                self.problems.append(self.source.problem(where, "the output is never written", f"'{p.symbol}'", f"a statement {p.symbol}[...] = ... in the formula"))
+                self.problems.append(
+                    self.source.problem(
+                        where, "the output is never written", f"'{p.symbol}'", f"a statement {p.symbol}[...] = ... in the formula"
+                    )
+                )
         for name, life in self.lives.items():
             if life.stores and life.known_kind is None:
                 self.judge(self.tensors[name], life)
@@ -329,26 +396,51 @@ class _Resolver:
         carried = [s for s in life.stores if any(not any(r.name in i.free() for i in s.write.indices) for r in s.write.loops)]
         if carried:
             if tensor.role == "output":
-                self.report(carried[0].span, "an output is stored once, but this loop stores it again and again", f"'{tensor.name}'", "a local tensor carried by the loop, stored after it")
+                self.report(
+                    carried[0].span,
+                    "an output is stored once, but this loop stores it again and again",
+                    f"'{tensor.name}'",
+                    "a local tensor carried by the loop, stored after it",
+                )
                 return
             first = life.first_read if life.first_read is not None else life.stores[0].order
             early = [s.write for s in life.stores if s.order < first] or [life.stores[0].write]
             missing = complete(early, tensor.shape, self.facts)
             if missing is not None and tensor.fill is None:
-                self.report(life.stores[0].span, "the tensor is not wholly written before it is read", f"'{tensor.name}': {missing}", "an assignment of every element first")
+                self.report(
+                    life.stores[0].span,
+                    "the tensor is not wholly written before it is read",
+                    f"'{tensor.name}': {missing}",
+                    "an assignment of every element first",
+                )
             return
         for at, store in enumerate(life.stores):
             name = overlaps_itself(store.write, self.facts)
             if name is not None:
-                self.report(store.span, "one statement writes an element twice", f"'{tensor.name}', for different values of '{name}'", f"indices that differ when '{name}' does")
+                self.report(
+                    store.span,
+                    "one statement writes an element twice",
+                    f"'{tensor.name}', for different values of '{name}'",
+                    f"indices that differ when '{name}' does",
+                )
             for other in life.stores[:at]:
                 if overlap(other.write, store.write, self.facts):
                     line = f" (line {other.span.line})" if other.span is not None else ""
-                    self.report(store.span, "the tensor is written twice", f"'{tensor.name}'{line}", "disjoint indices, or a tensor carried by a loop")
+                    self.report(
+                        store.span,
+                        "the tensor is written twice",
+                        f"'{tensor.name}'{line}",
+                        "disjoint indices, or a tensor carried by a loop",
+                    )
         if tensor.flat is None and tensor.fill is None:
             missing = complete([s.write for s in life.stores], tensor.shape, self.facts)
             if missing is not None:
-                self.report(life.stores[-1].span, "the tensor is only partly written", f"'{tensor.name}': {missing}", "writes that cover every element, or 'fill:'")
+                self.report(
+                    life.stores[-1].span,
+                    "the tensor is only partly written",
+                    f"'{tensor.name}': {missing}",
+                    "writes that cover every element, or 'fill:'",
+                )
 
 
 def _range(stmt: For) -> Range:
@@ -366,4 +458,3 @@ def _assigns(body: Iterable[Stmt]) -> Iterable[Assign]:
             yield from _assigns(stmt.body)
         else:
             yield stmt
-

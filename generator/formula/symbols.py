@@ -80,7 +80,13 @@ class _Reader:
     def run(self) -> None:
         out = self.out
         out.dims = list(self.spec.dims)
-        groups = {"int": out.int_attrs, "float": out.float_attrs, "double": out.float_attrs, "bool": out.bool_attrs, "string": out.string_attrs}
+        groups = {
+            "int": out.int_attrs,
+            "float": out.float_attrs,
+            "double": out.float_attrs,
+            "bool": out.bool_attrs,
+            "string": out.string_attrs,
+        }
         for p in self.spec.params:
             if not is_tensor(p) and p.type in groups:
                 groups[p.type].append(p.symbol)
@@ -166,7 +172,11 @@ class _Reader:
             if not ready:
                 stuck = sorted(set(values) - done)
                 where = self.source.at("dims", stuck[0], "value")
-                self.problems.append(self.source.problem(where, "dims are derived from each other", ", ".join(stuck), "values that name other dims and element counts"))
+                self.problems.append(
+                    self.source.problem(
+                        where, "dims are derived from each other", ", ".join(stuck), "values that name other dims and element counts"
+                    )
+                )
                 return
             for n in ready:
                 self.out.derived.append((n, values[n]))

@@ -186,7 +186,11 @@ def _cover(pieces: list[list[Progression | None]], dims: list[int], shape: Seque
             continue
         distinct = list(dict.fromkeys(p[d] for p in pieces if not _full(p[d], shape[d])))
         rest = [x for x in open_dims if x != d]
-        good = [q for q in distinct if q is not None and _cover([p for p in pieces if p[d] == q or _full(p[d], shape[d])], rest, shape, facts) is None]
+        good = [
+            q
+            for q in distinct
+            if q is not None and _cover([p for p in pieces if p[d] == q or _full(p[d], shape[d])], rest, shape, facts) is None
+        ]
         if _tiles(good, shape[d], facts):
             return None
         missing = f"dim {d} of {shape[d]} elements, of which only {_said(good)} are written" if good else missing
@@ -209,9 +213,14 @@ def _tiles(pieces: Sequence[Progression], extent: IntExpr, facts: Facts) -> bool
         first = strided.pop(0)
         row = [first]
         for k in range(1, first.stride):
-            match = next((p for p in strided if p.stride == first.stride and p.count == first.count and (p.base - first.base - k).value == 0), None)
+            match = next(
+                (p for p in strided if p.stride == first.stride and p.count == first.count and (p.base - first.base - k).value == 0), None
+            )
             if match is None:
-                match = next((p for p in strided if p.stride == first.stride and p.count == first.count and (p.base - first.base + k).value == 0), None)
+                match = next(
+                    (p for p in strided if p.stride == first.stride and p.count == first.count and (p.base - first.base + k).value == 0),
+                    None,
+                )
             if match is None:
                 break
             strided.remove(match)

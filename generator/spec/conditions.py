@@ -12,7 +12,24 @@ from generator.spec.integer import IntExpr, const, numel, sym
 from generator.spec.names import did_you_mean
 from generator.spec.sizes import describe, from_ast, parse_expression, place
 
-__all__ = ["And", "Compare", "Condition", "Flag", "Is", "Member", "Names", "Not", "Or", "Real", "bounds", "evaluate", "facts", "free", "parse", "text"]
+__all__ = [
+    "And",
+    "Compare",
+    "Condition",
+    "Flag",
+    "Is",
+    "Member",
+    "Names",
+    "Not",
+    "Or",
+    "Real",
+    "bounds",
+    "evaluate",
+    "facts",
+    "free",
+    "parse",
+    "text",
+]
 
 Op = Literal["<", "<=", ">", ">=", "==", "!="]
 _OPS: Final[dict[type[ast.cmpop], Op]] = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
@@ -113,17 +130,23 @@ class _Reader:
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
             return Not(self.condition(node.operand))
         if isinstance(node, ast.Compare):
-            parts = tuple(self.pair(node, op, a, b) for op, a, b in zip(node.ops, [node.left, *node.comparators], node.comparators, strict=False))
+            parts = tuple(
+                self.pair(node, op, a, b) for op, a, b in zip(node.ops, [node.left, *node.comparators], node.comparators, strict=False)
+            )
             return parts[0] if len(parts) == 1 else And(parts)
         if isinstance(node, ast.Name):
             if node.id in self.names.bools:
                 return Flag(node.id)
             if node.id not in self.names.all():
                 raise self.unknown(node)
-        raise self.fault(node, f"{describe(node)} is not a condition", f"'{self.source}'", "a comparison such as D % 16 == 0 or n in {4, 6, 8}")
+        raise self.fault(
+            node, f"{describe(node)} is not a condition", f"'{self.source}'", "a comparison such as D % 16 == 0 or n in {4, 6, 8}"
+        )
 
     def unknown(self, node: ast.Name) -> TextError:
-        return self.fault(node, "the name is not defined here", f"'{node.id}'", did_you_mean(node.id, self.names.all(), "dims and attributes"))
+        return self.fault(
+            node, "the name is not defined here", f"'{node.id}'", did_you_mean(node.id, self.names.all(), "dims and attributes")
+        )
 
     def pair(self, node: ast.Compare, op: ast.cmpop, a: ast.expr, b: ast.expr) -> Condition:
         if isinstance(a, ast.Name) and a.id in self.names.strings:
@@ -154,7 +177,8 @@ class _Reader:
 
     def is_real(self, node: ast.expr) -> bool:
         return any(
-            (isinstance(n, ast.Name) and n.id in self.names.floats) or (isinstance(n, ast.Constant) and isinstance(n.value, float)) for n in ast.walk(node)
+            (isinstance(n, ast.Name) and n.id in self.names.floats) or (isinstance(n, ast.Constant) and isinstance(n.value, float))
+            for n in ast.walk(node)
         )
 
     def real(self, node: ast.expr) -> Real | IntExpr:
@@ -183,7 +207,9 @@ class _Reader:
             arg = node.args[0] if len(node.args) == 1 and not node.keywords else None
             if not isinstance(arg, ast.Name) or arg.id not in self.names.tensors:
                 given = arg.id if isinstance(arg, ast.Name) else self.source
-                raise self.fault(node, "numel takes one tensor of the spec", f"'{given}'", did_you_mean(given, self.names.tensors, "tensors"))
+                raise self.fault(
+                    node, "numel takes one tensor of the spec", f"'{given}'", did_you_mean(given, self.names.tensors, "tensors")
+                )
             return numel(arg.id)
         return None
 

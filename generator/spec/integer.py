@@ -268,7 +268,7 @@ def min_of(a: IntExpr | int, b: IntExpr | int) -> IntExpr:
     if a == b:
         return a
     if (a - b).value is not None:
-        return a if (a - b).value <= 0 else b  # type: ignore[operator]
+        return a if (a - b).value <= 0 else b
     return _atom(Func("min", a, b))
 
 
@@ -277,7 +277,7 @@ def max_of(a: IntExpr | int, b: IntExpr | int) -> IntExpr:
     if a == b:
         return a
     if (a - b).value is not None:
-        return a if (a - b).value >= 0 else b  # type: ignore[operator]
+        return a if (a - b).value >= 0 else b
     return _atom(Func("max", a, b))
 
 

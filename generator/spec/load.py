@@ -109,8 +109,12 @@ def _mend(source: Source, data: Any, error: ValidationError) -> tuple[list[Probl
     data = _copy(data)
     usable: bool | None = True
     # unions report once per member: the finding with the deepest place in the file speaks for all
+    misspelt = _misspelt(error)
     details = sorted(error.errors(include_url=False), key=lambda e: -len(_known(source, e["loc"])))
     for detail in details:
+        if detail["type"] == "missing" and detail["loc"] in misspelt:
+            _put(data, (*misspelt[detail["loc"]][:-1], detail["loc"][-1]), detail["input"][misspelt[detail["loc"]][-1]])
+            continue  # said of the unknown key
         problem, loc = _translate(source, detail)
         where = Where(problem.line, problem.column)
         if where in seen and detail["type"] != "missing":
@@ -122,7 +126,11 @@ def _mend(source: Source, data: Any, error: ValidationError) -> tuple[list[Probl
         if detail["type"] == "extra_forbidden":
             _drop(data, loc)
         elif detail["type"] == "missing":
-            usable = None
+            if detail["loc"][-1] in ("about", "summary"):
+                _put(data, tuple(detail["loc"]), {"en": "", "zh": ""})
+                usable = usable and False
+            else:
+                usable = None
         elif detail["type"] in ("literal_error", "enum"):
             allowed = _allowed(detail)
             _put(data, loc, nearest(str(detail["input"]), allowed) or allowed[0])
@@ -132,6 +140,21 @@ def _mend(source: Source, data: Any, error: ValidationError) -> tuple[list[Probl
         else:
             usable = usable and False
     return problems, data, usable
+
+
+def _misspelt(error: ValidationError) -> dict[Loc, Loc]:
+    """Missing keys for which an unknown key of the same mapping is the likely spelling: both paths."""
+    details = error.errors(include_url=False)
+    extra = [d["loc"] for d in details if d["type"] == "extra_forbidden"]
+    out: dict[Loc, Loc] = {}
+    for d in details:
+        if d["type"] != "missing":
+            continue
+        here = [loc for loc in extra if loc[:-1] == d["loc"][:-1]]
+        close = nearest(str(d["loc"][-1]), [str(loc[-1]) for loc in here])
+        if close is not None:
+            out[d["loc"]] = (*d["loc"][:-1], close)
+    return out
 
 
 def _seen_locs(problems: Sequence[Problem], source: Source) -> list[Loc]:

@@ -74,7 +74,7 @@ class Param(Model):
     variants: list[When] = Field(default_factory=list)
     flat: Flat | None = None
     dtype: str | None = None  # a dtype, or a dtype variable named in `dtypes`
-    formats: list[FormatName] = Field(default_factory=lambda: ["ND"])
+    formats: list[FormatName] = Field(default=["ND"])
     optional: bool = False
     optional_when: str | None = None  # may be null only when this holds
     aliases: str | None = None  # in-place: the input this output overwrites
@@ -149,7 +149,7 @@ class OpSpec(Model):
     notes: list[Text] = Field(default_factory=list)
     forward: str | None = None  # name of the operator this is the gradient of
     binds: dict[str, str] = Field(default_factory=dict)  # our input or output -> what it is of the forward's
-    products: list[ProductName] = Field(default_factory=lambda: ["Ascend910B", "Ascend910_93", "Ascend950"])
+    products: list[ProductName] = Field(default=["Ascend910B", "Ascend910_93", "Ascend950"])
     dims: dict[str, Dim] = Field(default_factory=dict)
     segments: dict[str, dict[str, list[SizeText]]] = Field(default_factory=dict)  # K: {pre: [n], res: [n, n]}
     broadcast: list[str] = Field(default_factory=list)  # packs with NumPy's broadcast rule

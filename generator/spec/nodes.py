@@ -153,11 +153,11 @@ class _Builder:
             out[name] = self.build(value, (*path, name))
         return out
 
-    def scalar(self, node: ScalarNode) -> Any:
+    def scalar(self, node: Node) -> Any:
         tag = str(node.tag)
         text = str(node.value)
         kind = tag.rsplit(":", 1)[-1] if tag.startswith("tag:yaml.org,2002:") else tag
-        if node.style in ("'", '"', "|", ">") and kind == "str":
+        if getattr(node, "style", None) in ("'", '"', "|", ">") and kind == "str":
             return text
         if kind not in ("str", "int", "float", "bool", "null", "merge", "timestamp", "value"):
             self.say(node, "a tag is not allowed", f"'{tag}'", "plain values without tags")

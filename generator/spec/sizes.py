@@ -60,7 +60,9 @@ def parse_expression(text: str) -> ast.expr:
         line = getattr(error, "lineno", 1) or 1
         column = getattr(error, "offset", 1) or 1
         said = getattr(error, "msg", str(error))
-        raise TextError("the expression cannot be read", f"'{text}' ({said})", "an expression such as 2*n + 1", line=line, column=column) from error
+        raise TextError(
+            "the expression cannot be read", f"'{text}' ({said})", "an expression such as 2*n + 1", line=line, column=column
+        ) from error
 
 
 def parse_size(text: str, names: Collection[str] | None = None, tensors: Collection[str] | None = None) -> IntExpr:
@@ -74,7 +76,9 @@ def parse_size(text: str, names: Collection[str] | None = None, tensors: Collect
     def leaf(node: ast.expr) -> IntExpr | None:
         if isinstance(node, ast.Name):
             if names is not None and node.id not in names:
-                raise fault(node, "the name is not defined here", f"'{node.id}'", did_you_mean(node.id, names, "sizes and integer attributes"))
+                raise fault(
+                    node, "the name is not defined here", f"'{node.id}'", did_you_mean(node.id, names, "sizes and integer attributes")
+                )
             return sym(node.id)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "numel":
             arg = node.args[0] if len(node.args) == 1 and not node.keywords else None
