@@ -183,25 +183,24 @@ def _render_all(specs: Path, out: Path, wanted: list[str], old: Manifest, reuse:
 
 
 def _check_links(specs: Path, loaded: Mapping[str, CheckedSpec]) -> None:
-    """Names used across specs: forwards that exist, and no two operators of one name or folder."""
+    """What specs say of each other: forwards that exist and agree, and no two operators of one name or folder."""
     from generator.emit.render import folder
+    from generator.formula.link import link
     from generator.spec.errors import Problem, SpecError
 
     problems = []
-    known = {n: p for p, (n, _) in names_of(specs).items()}
     seen: dict[str, str] = {}
+    by_name = {c.spec.name: c for c in loaded.values()}
     for path, checked in loaded.items():
-        shown = str(specs / path)
-        forward = checked.spec.forward
-        if forward and forward not in known:
-            lines = (specs / path).read_text(encoding="utf-8").splitlines()
-            line = next((k for k, t in enumerate(lines, 1) if t.startswith("forward:")), 1)
-            right = f"one of {', '.join(sorted(known))}"
-            problems.append(Problem(shown, line, 10, "no spec defines the forward operator", f"'{forward}'", right))
+        try:
+            link(checked, by_name)
+        except SpecError as e:
+            problems += e.problems
         where = folder(checked)
         if where in seen:
+            shown = str(specs / path)
             problems.append(Problem(shown, 1, 1, "two specs define one operator", f"'{checked.spec.name}'", f"see {seen[where]}"))
-        seen[where] = shown
+        seen[where] = str(specs / path)
     if problems:
         raise SpecError(problems)
 

@@ -1,0 +1,59 @@
+"""A hand-made plan, emitted, compiled and run on the twin: the printed kernel and tiling work together."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from generator.emit.render import render_sources
+from generator.twin.build import Built, TensorArg, build
+from tests.emit import handmade
+
+pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="no C++ compiler")
+
+
+@pytest.fixture(scope="module", params=["Ascend910B", "Ascend950"])
+def built(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Built:
+    root = tmp_path_factory.mktemp("emitted")
+    for name, text in render_sources(handmade.checked(), handmade.plan()).items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return build(Path(root / "demo" / "scaled_exp"), request.param, root / "cache")
+
+
+@pytest.mark.parametrize("shape", [(1,), (7,), (3, 1000), (48 * 20000 + 13,)])
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+def test_the_printed_kernel_is_lawful_and_right(built: Built, shape: tuple[int, ...], dtype: str) -> None:
+    x = np.random.default_rng(1).uniform(-2, 2, shape).astype(dtype)
+    tiling = built.tile([TensorArg(shape, dtype)], [TensorArg(shape, dtype)], [0.75])
+    assert tiling.status == 0
+    y = np.full_like(x, np.nan)
+    report = built.run(tiling, [x, y])
+    assert [b.rule for b in report.breaches] == []
+    wide = np.exp(x.astype(np.float64)) * 0.75
+    assert np.max(np.abs(y - wide) / wide) < {"float16": 2.0**-10, "float32": 2.0**-21}[dtype]
+
+
+def test_an_empty_tensor_succeeds_without_workspace_and_touches_nothing(built: Built) -> None:
+    tiling = built.tile([TensorArg((0, 4), "float32")], [TensorArg((0, 4), "float32")], [1.0])
+    assert (tiling.status, tiling.key, tiling.block_dim) == (0, 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("x", "y"),
+    [
+        (TensorArg((4,), "float32"), TensorArg((5,), "float32")),
+        (TensorArg((2, 6), "float32"), TensorArg((3, 4), "float32")),
+        (TensorArg((12,), "float32"), TensorArg((3, 4), "float32")),
+        (TensorArg((1, 2, 3), "float32"), TensorArg((1, 2, 3), "float32")),
+        (TensorArg((4,), "float32"), TensorArg((4,), "float16")),
+        (TensorArg((4,), "int32"), TensorArg((4,), "int32")),
+        (TensorArg((-1,), "float32"), TensorArg((-1,), "float32")),
+    ],
+)
+def test_a_call_that_breaks_the_spec_is_refused(built: Built, x: TensorArg, y: TensorArg) -> None:
+    assert built.tile([x], [y], [1.0]).status != 0
