@@ -117,14 +117,26 @@ Arg = Local | Global | Int | Float | Enum | Struct
 
 
 @dataclass(frozen=True, slots=True)
+class Access:
+    """What an instruction touches: a LocalTensor, seen as ``layout`` and indexed per dim (None: all of it). Two
+    accesses of one tensor under one layout are disjoint when some dim's indices provably differ."""
+
+    tensor: str
+    layout: str
+    index: tuple[IntExpr | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Call:
-    """``AscendC::api<template...>(args...);`` on ``pipe``."""
+    """``AscendC::api<template...>(args...);`` on ``pipe``. ``reads``/``writes`` serve dependence analysis only."""
 
     api: str
     args: tuple[Arg, ...]
     pipe: Pipe
     template: tuple[str, ...] = ()
     comment: str | None = None
+    reads: tuple[Access, ...] = ()
+    writes: tuple[Access, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

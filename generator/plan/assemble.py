@@ -1,0 +1,288 @@
+"""From a checked spec to its KernelPlan: combinations, presence sets, alternatives, workspace and tiling fields.
+
+For each dtype combination and presence set: the *full* alternative fuses all it can and keeps reduced axes whole in
+UB; when some axis it holds is unbounded, a *walked* alternative follows that serves every size (fused passes where
+they apply, otherwise one statement a stage). The host takes the first that fits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import combinations
+from typing import Literal
+
+from generator.formula.checked import CheckedSpec
+from generator.formula.ir import Bound, Load, Tensor
+from generator.formula.ranges import bounds_of
+from generator.plan.axes import extents_of, flat, unify
+from generator.plan.bounds import Bounds
+from generator.plan.memory import CTYPES, GmRef
+from generator.plan.normal import Map, Normal, Red, loads, normalise, symbols
+from generator.plan.roles import Roles, assign_roles
+from generator.plan.schedule import GM, Group, Item, LoopItem, groups_of, partition, place
+from generator.plan.stage import BuiltStage, build_stage
+from generator.plan.tiles import Refusal
+from generator.plan.tree import Alternative, Cond, GmTensor, Kernel, KernelPlan, Loop, Node, RunStage, SyncAll
+from generator.spec.integer import IntExpr, const, max_of, min_of, product, round_up, sym
+
+__all__ = ["plan", "presence_sets"]
+
+WORKSPACE_ALIGN = 512  # GM addresses on 512-byte lines copy at full rate (facts.md E.5)
+
+
+def presence_sets(checked: CheckedSpec) -> list[frozenset[str]]:
+    """Every set of optional tensors that may be given together: groups are all or none."""
+    spec = checked.spec
+    optional = [p.symbol for p in spec.params if p.optional and p.io != "attr"]
+    units: list[tuple[str, ...]] = [tuple(m for m in g.members if m in optional) for g in spec.groups]
+    grouped = {m for u in units for m in u}
+    units += [(o,) for o in optional if o not in grouped]
+    units = [u for u in units if u]
+    out = []
+    for n in range(len(units), -1, -1):
+        out += [frozenset(m for u in chosen for m in u) for chosen in combinations(units, n)]
+    return out
+
+
+def dtype_combinations(checked: CheckedSpec) -> list[dict[str, str]]:
+    """Per combination, the dtype of every tensor parameter by formula symbol."""
+    spec = checked.spec
+    tensors = [p for p in spec.params if p.io != "attr"]
+    variables: list[Mapping[str, str]] = list(spec.dtypes) or [{}]
+    return [{p.symbol: v.get(p.dtype or "", p.dtype or "float32") for p in tensors} for v in variables]
+
+
+@dataclass
+class _Assembly:
+    """One alternative under construction."""
+
+    checked: CheckedSpec
+    normal: Normal
+    dtypes: Mapping[str, str]
+    bounds: Bounds
+    mode: Literal["full", "walked"]
+    gms: dict[str, GmRef] = field(default_factory=dict)
+    workspace: list[tuple[GmRef, IntExpr]] = field(default_factory=list)
+    fields: list[tuple[str, IntExpr]] = field(default_factory=list)
+    built: list[BuiltStage] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    syncs: bool = False
+    dirty_read: set[str] = field(default_factory=set)
+    dirty_write: set[str] = field(default_factory=set)
+    shapes: dict[str, tuple[IntExpr, ...]] = field(default_factory=dict)
+    unbounded: bool = False
+
+    def __post_init__(self) -> None:
+        for t in self.normal.tensors.values():
+            self.shapes[t.name] = t.shape
+            if t.role != "local":
+                self.gms[t.name] = GmRef(f"{t.name}Gm", CTYPES[self.dtypes[t.name]], t)
+
+    # workspace ------------------------------------------------------------------------------------------------------------
+    def workspace_tensor(self, name: str, shape: tuple[IntExpr, ...]) -> None:
+        if name in self.gms:
+            return
+        base = name.removesuffix(GM)
+        ref = GmRef(f"{base}Ws", "float", Tensor(base, shape, "local"))
+        self.gms[name] = ref
+        size = round_up(max_of(product(shape), 1) * 4, WORKSPACE_ALIGN)
+        start = f"{base}WsStart"
+        used = sym(self.workspace_end()) if self.workspace else const(0)
+        self.fields.append((start, used))
+        self.fields.append((f"{base}WsEnd", sym(start) + size))
+        self.workspace.append((ref, sym(start)))
+
+    def workspace_end(self) -> str:
+        return self.workspace[-1][0].name + "End"
+
+    # items ------------------------------------------------------------------------------------------------------------------
+    def run(self) -> Alternative:
+        items, crossing = place(partition(self.normal.body, fuse=True), self.normal)
+        if self.mode == "walked":
+            items, crossing = self.refine(items)
+        for t in crossing:
+            self.workspace_tensor(t + GM, self.shapes[t])
+        body = tuple(self.items(items, ()))
+        cores: IntExpr = const(1)
+        for b in self.built:
+            self.fields += list(b.fields)
+            cores = b.cores if cores == const(1) else max_of(cores, b.cores)
+        gm = [GmTensor(g.name, g.ctype, self.elements(g.tensor), n, None) for n, g in self.gms.items() if not n.endswith(GM)]
+        gm += [GmTensor(g.name, g.ctype, product(g.tensor.shape), None, start) for g, start in self.workspace]
+        touched = {t for g in groups_of(items) for s in flat(g.statements) for t in [s.target, *(ld.tensor for ld in loads(s.value))]}
+        gm = [g for g in gm if g.param is None or g.param in touched]
+        extents = {e for g in groups_of(items) for e in extents_of(g.statements).values()}
+        applies = tuple(Cond(">=", e, const(1)) for e in sorted(extents, key=str) if e.value is None)
+        workspace = sym(self.workspace_end()) if self.workspace else const(0)
+        return Alternative(
+            name=self.mode, gm=tuple(gm), stages=tuple(b.stage for b in self.built), fields=tuple(self.fields), applies=applies,
+            block_dim=cores, workspace=workspace, syncs=self.syncs, body=body, notes=tuple(self.notes),
+        )  # fmt: skip
+
+    @staticmethod
+    def elements(t: Tensor) -> IntExpr:
+        return t.flat.size if t.flat is not None else product(t.shape)
+
+    def refine(self, items: tuple[Item, ...]) -> tuple[tuple[Item, ...], tuple[str, ...]]:
+        """For every size: groups that passes can serve stay fused, the others become one statement a stage."""
+        raw = partition(self.normal.body, fuse=True)
+        done = self._refine(raw)
+        return place(done, self.normal)
+
+    def _refine(self, items: Iterable[Item]) -> tuple[Item, ...]:
+        out: list[Item] = []
+        for i in items:
+            if isinstance(i, LoopItem):
+                out.append(replace(i, items=self._refine(i.items)))
+            elif self.passes_serve(i):
+                out.append(i)
+            else:
+                out += partition(i.statements, fuse=False)
+        return tuple(out)
+
+    def passes_serve(self, g: Group) -> bool:
+        gms = {t: self.gms[t] for t in self.gms}
+        try:
+            roles = assign_roles(g, "passes", gms, self.bounds)
+        except Refusal:
+            return False
+        return bool(g.grid) and not self.starved(g, roles)
+
+    def starved(self, g: Group, roles: Roles) -> bool:
+        """A reduction over unbounded axes with nothing unbounded to spread over cores but the lane."""
+        reduces = any(isinstance(s, Red) and any(self.bounds.upper(b.extent) is None for b in s.reduced if b.extent) for s in flat(g.statements))
+        spread_axes = [*roles.outer, *([roles.row] if roles.row is not None else [])]
+        return reduces and not any(self.bounds.upper(b.extent) is None for b in spread_axes if b.extent is not None)
+
+    def items(self, items: Iterable[Item], args: tuple[str, ...]) -> Iterator[Node]:
+        for i in items:
+            if isinstance(i, LoopItem):
+                self.dirty_read, self.dirty_write = set(), set()
+                body = list(self.items(i.items, (*args, i.loop.var)))
+                self.syncs = True
+                body.append(SyncAll())
+                yield SyncAll()
+                yield Loop(i.loop.var, i.loop.start, i.loop.stop, const(i.loop.step), tuple(body))
+                self.dirty_read, self.dirty_write = set(), set()
+                continue
+            yield from self.group(i, args)
+
+    def group(self, g: Group, args: tuple[str, ...]) -> Iterator[Node]:
+        if self.mode == "walked" and len(g.statements) == 1 and isinstance(g.statements[0], Red):
+            halves = self.split(g.statements[0], g)
+            if halves is not None:
+                for part, roles in halves:
+                    yield from self.stage(part, roles, args)
+                return
+        for t in sorted({ld.tensor for s in flat(g.statements) for ld in loads(s.value)} | {s.target for s in flat(g.statements)}):
+            if t.endswith(GM) and t not in self.gms:
+                self.workspace_tensor(t, self.shapes[t.removesuffix(GM).removesuffix("_next")])
+        yield from self.stage(g, assign_roles(g, "full" if self.mode == "full" else "passes", self.gms, self.bounds), args)
+
+    def split(self, s: Red, g: Group) -> list[tuple[Group, Roles]] | None:
+        """A reduction with too little to spread over cores: partial results of equal ranges, then their reduction."""
+        roles = assign_roles(g, "passes", self.gms, self.bounds)
+        candidates = [b for b in s.reduced if b.extent is not None and self.bounds.upper(b.extent) is None]
+        if not candidates or not self.starved(g, roles) or s.op in ("argmax", "argmin"):
+            return None
+        k = candidates[0]
+        assert k.extent is not None
+        base = s.target.removesuffix(GM)
+        name = f"{base}_part{len(self.built)}"
+        parts, length, p = f"{name}_count", f"{name}_length", f"{name}_axis"
+        self.fields.append((parts, min_of(sym("coreNum"), k.extent)))
+        from generator.spec.integer import ceil_div
+
+        self.fields.append((length, ceil_div(k.extent, sym(parts))))
+        part_axis = Bound(p, sym(parts))
+        shape = (sym(parts), *(b.extent for b in s.axes if b.extent is not None))
+        self.shapes[name] = shape
+        self.workspace_tensor(name + GM, shape)
+        index = (sym(p), *(sym(b.name) for b in s.axes))
+        first = Red(name + GM, index, (part_axis, *s.axes), s.op, s.reduced, s.value)
+        start = sym(p) * sym(length)
+        ranged = {k.name: (start, min_of(k.extent, start + sym(length)))}
+        first_roles = replace(roles, outer=(part_axis, *roles.outer), ranges=ranged, split=k.name)
+        second = Red(s.target, s.index, s.axes, s.op, (part_axis,), Load(name + GM, index))
+        g2 = Group((second,), tuple(b.name for b in s.axes))
+        self.notes.append(f"{base}: reduced in equal ranges of {k.name} over the cores, partial results added in fixed order")
+        return [(Group((first,), (p, *g.grid)), first_roles), (g2, assign_roles(g2, "passes", self.gms, self.bounds))]
+
+    def stage(self, g: Group, roles: Roles, args: tuple[str, ...]) -> Iterator[Node]:
+        held = [*roles.full, *([roles.lane] if roles.lane is not None and roles.lane_mode == "full" else [])]
+        self.unbounded |= any(self.bounds.upper(b.extent) is None for b in held if b.extent is not None)
+        index = len(self.built)
+        used = {n for s in flat(g.statements) for n in _free(s)}
+        own = tuple(a for a in args if a in used)
+        title = ", ".join(dict.fromkeys(s.target.removesuffix(GM) for s in flat(g.statements)))
+        self.built.append(build_stage(f"s{index}", title, g, roles, self.gms, self.bounds, own, self.shapes))
+        reads = {ld.tensor for s in flat(g.statements) for ld in loads(s.value) if ld.tensor.endswith(GM)}
+        writes = {s.target for s in flat(g.statements) if s.target.endswith(GM)}
+        if reads & self.dirty_write or writes & (self.dirty_read | self.dirty_write):
+            self.syncs = True
+            self.dirty_read, self.dirty_write = set(), set()
+            yield SyncAll()
+        self.dirty_read |= reads
+        self.dirty_write |= writes
+        yield RunStage(index)
+
+
+def _free(s: Map | Red) -> set[str]:
+    out = {n for i in s.index for n in i.free()} | symbols(s.value)
+    return out
+
+
+def _alternatives(checked: CheckedSpec, dtypes: Mapping[str, str], present: frozenset[str], bounds: Bounds) -> tuple[Alternative, ...]:
+    program = checked.program
+    loops = _loop_variables(program.body)
+    taken = [*program.dims, *program.int_attrs, *program.float_attrs, *loops, *program.tensors, "coreNum", "blockIdx"]
+    normal = unify(normalise(program, present), taken)
+    out: list[Alternative] = []
+    refusals: list[str] = []
+    modes: tuple[Literal["full", "walked"], ...] = ("full", "walked")
+    for mode in modes:
+        a = _Assembly(checked, normal, dtypes, bounds, mode)
+        try:
+            out.append(a.run())
+        except Refusal as r:
+            refusals.append(str(r))
+            continue
+        if mode == "full" and not a.unbounded:
+            break
+    if not out or (len(out) == 1 and out[0].name == "full" and refusals):
+        raise Refusal("; ".join(dict.fromkeys(refusals)))
+    return tuple(out)
+
+
+def _loop_variables(body: Iterable[object]) -> list[str]:
+    out: list[str] = []
+    for s in body:
+        if hasattr(s, "var"):
+            out.append(s.var)
+            out += _loop_variables(s.body)  # type: ignore[attr-defined]
+    return out
+
+
+def plan(checked: CheckedSpec) -> KernelPlan:
+    """The KernelPlan of a checked spec; Refusal when the language has a construct the planner cannot serve."""
+    program, spec = checked.program, checked.spec
+    bounds = Bounds(bounds_of(checked))
+    kernels: list[Kernel] = []
+    for c, dtypes in enumerate(dtype_combinations(checked)):
+        for present in presence_sets(checked):
+            alternatives = _alternatives(checked, dtypes, present, bounds)
+            kernels.append(Kernel(c, tuple(dtypes.items()), tuple(sorted(present)), alternatives))
+    tensors = [p for p in spec.params if p.io != "attr"]
+    return KernelPlan(
+        op=spec.name,
+        inputs=tuple(p.symbol for p in tensors if p.io in ("in", "inout")),
+        outputs=tuple(p.symbol for p in tensors if p.io in ("out", "inout")),
+        optional=tuple(p.symbol for p in tensors if p.optional),
+        dims=program.dims,
+        int_fields=(*program.dims, *program.int_attrs),
+        float_fields=program.float_attrs,
+        kernels=tuple(kernels),
+    )
+
+

@@ -1,0 +1,333 @@
+"""Normal form for planning: every statement is a pure map, or one reduction of a pure map.
+
+Input: a resolved ``Program`` and the set of optional tensors that are present. Reductions inside expressions move
+to statements of their own, means become scaled sums, any/all become max/min of 0/1, statements only absent outputs
+need disappear, an output that is read back gets a local twin, and equal reductions of equal values are computed once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from generator.formula.ir import (
+    Assign,
+    Attr,
+    Binary,
+    Bound,
+    Call,
+    Cast,
+    Compare,
+    Expr,
+    For,
+    Gather,
+    Index,
+    IntVal,
+    Load,
+    Logic,
+    Neg,
+    Not,
+    Num,
+    Program,
+    Reduce,
+    Stmt,
+    Tensor,
+    Where,
+)
+from generator.spec.integer import IntExpr, product, sym
+
+__all__ = ["Map", "NFor", "NStmt", "Normal", "Red", "free_axes", "loads", "normalise", "walk"]
+
+PlainRed = Literal["sum", "prod", "max", "min", "argmax", "argmin"]
+
+
+@dataclass(frozen=True, slots=True)
+class Map:
+    """``target[index] = value`` over ``axes``; no reduction inside ``value``."""
+
+    target: str
+    index: tuple[IntExpr, ...]
+    axes: tuple[Bound, ...]
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Red:
+    """``target[axes] = op over reduced of value``; the target is a local tensor indexed by its axes (and constants)."""
+
+    target: str
+    index: tuple[IntExpr, ...]
+    axes: tuple[Bound, ...]
+    op: PlainRed
+    reduced: tuple[Bound, ...]
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class NFor:
+    """A loop over a carried tensor."""
+
+    var: str
+    start: IntExpr
+    stop: IntExpr
+    step: int
+    body: tuple[NStmt, ...]
+
+
+NStmt = Map | Red | NFor
+
+
+@dataclass(frozen=True, slots=True)
+class Normal:
+    """The program in normal form. ``tensors`` has every tensor a statement names."""
+
+    body: tuple[NStmt, ...]
+    tensors: dict[str, Tensor]
+
+
+# --- traversal -----------------------------------------------------------------------------------------------------
+
+
+def children(e: Expr) -> tuple[Expr, ...]:
+    """Direct subexpressions; the loads inside gather indices count as subexpressions of their load."""
+    match e:
+        case Load():
+            return tuple(i.load for i in e.indices if isinstance(i, Gather))
+        case Neg(x=x) | Not(x=x) | Cast(x=x):
+            return (x,)
+        case Binary(a=a, b=b) | Compare(a=a, b=b) | Logic(a=a, b=b):
+            return (a, b)
+        case Call(args=args):
+            return args
+        case Where(cond=c, a=a, b=b):
+            return (c, a, b)
+        case Reduce(body=b, divisor=d):
+            return (b,) if d is None else (b, d)
+        case _:
+            return ()
+
+
+def rebuild(e: Expr, f: Callable[[Expr], Expr]) -> Expr:
+    """``e`` with ``f`` applied to each direct subexpression."""
+    match e:
+        case Load():
+            if not any(isinstance(i, Gather) for i in e.indices):
+                return e
+            new: list[Index] = []
+            for i in e.indices:
+                if isinstance(i, Gather):
+                    inner = f(i.load)
+                    assert isinstance(inner, Load)
+                    new.append(replace(i, load=inner))
+                else:
+                    new.append(i)
+            return replace(e, indices=tuple(new))
+        case Neg(x=x) | Not(x=x) | Cast(x=x):
+            return replace(e, x=f(x))
+        case Binary(a=a, b=b) | Compare(a=a, b=b) | Logic(a=a, b=b):
+            return replace(e, a=f(a), b=f(b))
+        case Call(args=args):
+            return replace(e, args=tuple(f(a) for a in args))
+        case Where(cond=c, a=a, b=b):
+            return replace(e, cond=f(c), a=f(a), b=f(b))
+        case Reduce(body=b, divisor=d):
+            return replace(e, body=f(b), divisor=None if d is None else f(d))
+        case _:
+            return e
+
+
+def walk(e: Expr) -> Iterator[Expr]:
+    """Every node, root first."""
+    yield e
+    for c in children(e):
+        yield from walk(c)
+
+
+def loads(e: Expr) -> Iterator[Load]:
+    """Every load, gather indices included."""
+    return (n for n in walk(e) if isinstance(n, Load))
+
+
+def symbols(e: Expr) -> set[str]:
+    """Names of integer symbols an expression without reductions depends on."""
+    out: set[str] = set()
+    for n in walk(e):
+        if isinstance(n, IntVal):
+            out |= n.value.free()
+        elif isinstance(n, Load):
+            for i in n.indices:
+                if isinstance(i, IntExpr):
+                    out |= i.free()
+    return out
+
+
+def free_axes(e: Expr, scope: Iterable[Bound]) -> tuple[Bound, ...]:
+    """The axes of ``scope``, in order, that ``e`` (without reductions) depends on."""
+    used = symbols(e)
+    return tuple(b for b in scope if b.name in used)
+
+
+# --- normalisation ---------------------------------------------------------------------------------------------------
+
+
+class _Normaliser:
+    def __init__(self, program: Program, present: frozenset[str]) -> None:
+        self.tensors = dict(program.tensors)
+        self.present = present
+        self.counter = 0
+        self.read_outputs = {
+            ld.tensor for ld in _all_loads(program.body) if self.tensors[ld.tensor].role == "output"
+        }
+        self.versions: dict[str, int] = {}
+        self.known: dict[tuple[object, ...], str] = {}
+
+    def fresh(self, hint: str, axes: tuple[Bound, ...]) -> Tensor:
+        self.counter += 1
+        name = f"{hint}_{self.counter}"
+        while name in self.tensors:
+            name += "_"
+        t = Tensor(name=name, shape=tuple(_extent(b) for b in axes), role="local")
+        self.tensors[name] = t
+        return t
+
+    def block(self, body: tuple[Stmt, ...]) -> list[NStmt]:
+        out: list[NStmt] = []
+        for s in body:
+            if isinstance(s, For):
+                self.known.clear()
+                inner = self.block(s.body)
+                self.known.clear()
+                out.append(NFor(s.var, s.start, s.stop, s.step, tuple(inner)))
+            else:
+                self.assign(s, out)
+        return out
+
+    def assign(self, s: Assign, out: list[NStmt]) -> None:
+        index = tuple(i for i in s.indices if isinstance(i, IntExpr))
+        assert len(index) == len(s.indices), "validated: left sides are affine"
+        local = self.local_name(s.tensor)
+        value = self.hoist(s.value, s.axes, out, local, index)
+        if value is not None:
+            out.append(Map(local, index, s.axes, value))
+        self.touch(local)
+        if local != s.tensor:
+            out.append(Map(s.tensor, index, s.axes, Load(local, index)))
+
+    def local_name(self, tensor: str) -> str:
+        """Outputs that are read back are computed in a local twin, unrounded, and stored from it."""
+        t = self.tensors[tensor]
+        if tensor not in self.read_outputs:
+            return tensor
+        twin = tensor + "_local"
+        while twin in self.tensors and self.tensors[twin].role != "local":
+            twin += "_"
+        if twin not in self.tensors:
+            self.tensors[twin] = Tensor(name=twin, shape=t.shape, role="local", kind=t.kind)
+        return twin
+
+    def touch(self, tensor: str) -> None:
+        self.versions[tensor] = self.versions.get(tensor, 0) + 1
+
+    def hoist(self, e: Expr, axes: tuple[Bound, ...], out: list[NStmt], target: str, index: tuple[IntExpr, ...]) -> Expr | None:
+        """``e`` without reductions; None when the whole of ``e`` is one reduction that could be written to its target."""
+        if isinstance(e, Reduce) and e.op not in ("mean",) and self.tensors[target].role == "local" and _plain(index, axes):
+            op, body = self.reduction(e, axes, out)
+            out.append(Red(target, index, axes, op, e.axes, body))
+            return None
+        return self.strip(e, axes, out)
+
+    def reduction(self, e: Reduce, scope: tuple[Bound, ...], out: list[NStmt]) -> tuple[PlainRed, Expr]:
+        inner = tuple(b for b in scope if b.name not in {a.name for a in e.axes}) + e.axes
+        body = self.strip(e.body, inner, out)
+        if e.op in ("any", "all"):
+            return ("max" if e.op == "any" else "min"), Where(body, Num(1.0), Num(0.0))
+        assert e.op in ("sum", "prod", "max", "min", "argmax", "argmin", "mean")
+        return ("sum" if e.op == "mean" else e.op), body
+
+    def strip(self, e: Expr, scope: tuple[Bound, ...], out: list[NStmt]) -> Expr:
+        if isinstance(e, Load):
+            twin = self.local_name(e.tensor) if self.tensors[e.tensor].role == "output" else e.tensor
+            e = replace(e, tensor=twin)
+        if not isinstance(e, Reduce):
+            return rebuild(e, lambda c: self.strip(c, scope, out))
+        op, body = self.reduction(e, scope, out)
+        bound = {a.name for a in e.axes}
+        axes = free_axes(body, (b for b in scope if b.name not in bound))
+        key = (op, e.axes, body, axes, tuple(sorted((ld.tensor, self.versions.get(ld.tensor, 0)) for ld in loads(body))))
+        name = self.known.get(key)
+        if name is None:
+            t = self.fresh(op, axes)
+            name = self.known[key] = t.name
+            out.append(Red(name, tuple(sym(b.name) for b in axes), axes, op, e.axes, body))
+        load: Expr = Load(name, tuple(sym(b.name) for b in axes))
+        if e.op == "mean":
+            count: Expr = IntVal(product(_extent(a) for a in e.axes)) if e.divisor is None else self.strip(e.divisor, scope, out)
+            if isinstance(count, (IntVal, Num, Attr)):
+                return Binary("mul", load, Binary("div", Num(1.0), count))
+            return Binary("div", load, count)
+        if e.op in ("any", "all"):
+            return Compare("gt", load, Num(0.5))
+        return load
+
+
+def _extent(b: Bound) -> IntExpr:
+    assert b.extent is not None
+    return b.extent
+
+
+def _plain(index: tuple[IntExpr, ...], axes: tuple[Bound, ...]) -> bool:
+    names = [i.symbol for i in index]
+    return sorted(n for n in names if n) == sorted(b.name for b in axes) and len(names) == len(axes)
+
+
+def _all_loads(body: Iterable[Stmt]) -> Iterator[Load]:
+    for s in body:
+        if isinstance(s, For):
+            yield from _all_loads(s.body)
+        else:
+            yield from loads(s.value)
+
+
+def _sweep(body: Iterable[NStmt], needed: set[str], tensors: dict[str, Tensor], present: frozenset[str]) -> tuple[NStmt, ...]:
+    """Drop statements whose target is an absent output or a local nothing needs (backwards over the block)."""
+    kept: list[NStmt] = []
+    for s in reversed(list(body)):
+        if isinstance(s, NFor):
+            while True:  # what one iteration needs, the one before it must make
+                before = set(needed)
+                inner = _sweep(s.body, needed, tensors, present)
+                if needed == before:
+                    break
+            if inner:
+                kept.append(replace(s, body=inner))
+            continue
+        t = tensors[s.target]
+        if (t.role == "output" and (not t.optional or s.target in present)) or (t.role == "local" and s.target in needed):
+            needed |= {ld.tensor for ld in loads(s.value)}
+            kept.append(s)
+    return tuple(reversed(kept))
+
+
+def _absent(e: Expr, tensors: dict[str, Tensor], present: frozenset[str]) -> Expr:
+    """Loads of absent optional inputs become the value the spec's language gives them: their ``fill``, or 0."""
+    if isinstance(e, Load):
+        t = tensors[e.tensor]
+        if t.role == "input" and t.optional and e.tensor not in present:
+            return Num(t.fill if t.fill is not None else 0.0)
+    return rebuild(e, lambda c: _absent(c, tensors, present))
+
+
+def _bind_absent(body: tuple[Stmt, ...], tensors: dict[str, Tensor], present: frozenset[str]) -> tuple[Stmt, ...]:
+    return tuple(
+        replace(s, body=_bind_absent(s.body, tensors, present)) if isinstance(s, For) else replace(s, value=_absent(s.value, tensors, present))
+        for s in body
+    )
+
+
+def normalise(program: Program, present: frozenset[str]) -> Normal:
+    """The normal form of ``program`` with exactly the optional tensors ``present`` given."""
+    n = _Normaliser(program, present)
+    body = n.block(_bind_absent(program.body, program.tensors, present))
+    needed: set[str] = set()
+    return Normal(_sweep(body, needed, n.tensors, present), n.tensors)

@@ -1,0 +1,246 @@
+"""Which statements share a stage, and the part each axis plays in it.
+
+Statements are fused while some axis is free in all of them and every intermediate is used at the element where it
+was made. What crosses a stage lives in workspace. A loop whose body cannot be fused becomes kernel-level control
+around the stages of its body.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from generator.formula.ir import Bound, Gather, Load, Tensor
+from generator.plan.axes import all_axes, flat, tensor_axes
+from generator.plan.normal import Map, NFor, Normal, NStmt, Red, loads, rebuild
+from generator.spec.integer import IntExpr, sym
+
+__all__ = ["Group", "Item", "LoopItem", "groups_of", "partition", "place", "scalar_axes"]
+
+GM = "@gm"  # suffix of a local tensor's copy in workspace
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Statements of one stage. ``grid`` are the axes free in all of them."""
+
+    statements: tuple[NStmt, ...]
+    grid: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LoopItem:
+    """A kernel-level loop around stages."""
+
+    loop: NFor
+    items: tuple[Item, ...]
+
+
+Item = Group | LoopItem
+
+
+def scalar_axes(body: Iterable[NStmt]) -> set[str]:
+    """Axes that index a gathered load: their value must be known to the scalar unit."""
+    out: set[str] = set()
+    for s in flat(body):
+        for ld in loads(s.value):
+            for i in ld.indices:
+                if isinstance(i, Gather):
+                    out |= {n for j in i.load.indices if isinstance(j, IntExpr) for n in j.free()}
+    return out
+
+
+def _grid(statements: Sequence[NStmt]) -> tuple[str, ...]:
+    common: list[str] | None = None
+    reduced: set[str] = set()
+    for s in flat(statements):
+        names = [b.name for b in s.axes]
+        common = names if common is None else [a for a in common if a in names]
+        if isinstance(s, Red):
+            reduced |= {b.name for b in s.reduced}
+    return tuple(a for a in common or () if a not in reduced)
+
+
+def _fusable(statements: Sequence[NStmt]) -> tuple[str, ...] | None:
+    """The grid axes when the statements can share a stage, else None."""
+    made = {s.target for s in flat(statements)} & {ld.tensor for s in flat(statements) for ld in loads(s.value)}
+    axes = tensor_axes(statements, made)
+    grid = list(_grid(statements))
+    for s in flat(statements):
+        own = {b.name for b in all_axes(s)}
+        for tensor, index, where in [(ld.tensor, ld.indices, ld) for ld in loads(s.value)] + [(s.target, s.index, None)]:
+            if tensor not in made:
+                continue
+            if isinstance(where, Load) and where.guarded:
+                return None
+            for i, axis in zip(index, axes[tensor], strict=True):
+                if not isinstance(i, IntExpr):
+                    return None
+                if i.symbol is not None and i.symbol == axis:
+                    continue
+                moving = own & i.free()
+                if moving and i.symbol is None and not i.is_affine_in(moving):
+                    return None
+                grid = [g for g in grid if g != axis and g not in moving]
+    for g in list(grid):  # a grid axis must index every tensor made here
+        if any(g not in a for a in axes.values()):
+            grid.remove(g)
+    return tuple(grid)
+
+
+def _single(s: NStmt) -> Group:
+    return Group((s,), _fusable((s,)) or ())
+
+
+def partition(body: Sequence[NStmt], fuse: bool) -> tuple[Item, ...]:
+    """Groups in order. ``fuse=False``: one statement a group, loops at kernel level."""
+    items: list[Item] = []
+    current: list[NStmt] = []
+
+    def flush() -> None:
+        if current:
+            items.append(Group(tuple(current), _fusable(current) or ()))
+            current.clear()
+
+    for s in body:
+        if fuse:
+            alone = _fusable((s,))
+            together = _fusable([*current, s])
+            if alone is not None and together is not None and (not current or together or (not alone and not (_fusable(current) or ()))):
+                current.append(s)
+                continue
+            flush()
+            if alone is not None and (not isinstance(s, NFor) or alone):
+                current.append(s)
+                continue
+        flush()
+        if isinstance(s, NFor):
+            items.append(LoopItem(s, partition(s.body, fuse)))
+        else:
+            items.append(_single(s))
+    flush()
+    return tuple(items)
+
+
+def groups_of(items: Iterable[Item]) -> Iterator[Group]:
+    """All groups, in order."""
+    for i in items:
+        if isinstance(i, LoopItem):
+            yield from groups_of(i.items)
+        else:
+            yield i
+
+
+# --- placement: what lives in workspace --------------------------------------------------------------------------------
+
+
+def _reads(g: Group) -> set[str]:
+    return {ld.tensor for s in flat(g.statements) for ld in loads(s.value)}
+
+
+def _writes(g: Group) -> set[str]:
+    return {s.target for s in flat(g.statements)}
+
+
+def exposed(statements: Sequence[NStmt]) -> set[str]:
+    """Tensors read before they are surely written, in program order."""
+    out: set[str] = set()
+    written: set[str] = set()
+
+    def visit(body: Sequence[NStmt], sure: bool) -> None:
+        for s in body:
+            if isinstance(s, NFor):
+                visit(s.body, sure)
+                continue
+            for ld in loads(s.value):
+                if ld.tensor not in written:
+                    out.add(ld.tensor)
+            plain = all(i.symbol in {b.name for b in s.axes} for i in s.index)
+            if plain or s.target not in out:
+                written.add(s.target)
+
+    visit(statements, True)
+    return out
+
+
+def _to_gm(s: NStmt, names: set[str]) -> NStmt:
+    if isinstance(s, NFor):
+        return replace(s, body=tuple(_to_gm(c, names) for c in s.body))
+
+    def expr(e: object) -> object:
+        if isinstance(e, Load) and e.tensor in names:
+            e = replace(e, tensor=e.tensor + GM)
+        return rebuild(e, expr)  # type: ignore[arg-type]
+
+    return replace(s, value=expr(s.value))  # type: ignore[arg-type]
+
+
+def _copy(tensor: Tensor, axes: tuple[str | None, ...], to_gm: bool) -> Map:
+    names = tuple(a if a is not None else f"{tensor.name}_d{d}" for d, a in enumerate(axes))
+    index = tuple(sym(n) for n in names)
+    bounds = tuple(Bound(n, e) for n, e in zip(names, tensor.shape, strict=True))
+    source, target = (tensor.name, tensor.name + GM) if to_gm else (tensor.name + GM, tensor.name)
+    return Map(target, index, bounds, Load(source, index))
+
+
+def place(items: tuple[Item, ...], normal: Normal) -> tuple[tuple[Item, ...], tuple[str, ...]]:
+    """Route what crosses groups through workspace: (items, tensors in workspace, without the suffix)."""
+    uses: dict[str, int] = {}
+    for g in groups_of(items):
+        for t in _reads(g) | _writes(g):
+            if normal.tensors[t].role == "local":
+                uses[t] = uses.get(t, 0) + 1
+    crossing = {t for t, n in uses.items() if n > 1} | _carried(items, normal)
+    axes = tensor_axes(normal.body, crossing)
+    placed = _place(items, normal, crossing, axes)
+    return placed, tuple(sorted(crossing))
+
+
+def _carried(items: tuple[Item, ...], normal: Normal) -> set[str]:
+    """Local tensors a group inside a kernel-level loop needs from the iteration before."""
+    out: set[str] = set()
+    for i in items:
+        if isinstance(i, LoopItem):
+            out |= _carried(i.items, normal)
+            for g in groups_of(i.items):
+                out |= {t for t in exposed(g.statements) & _writes(g) if normal.tensors[t].role == "local"}
+    return out
+
+
+def _place(items: tuple[Item, ...], normal: Normal, crossing: set[str], axes: Mapping[str, tuple[str | None, ...]]) -> tuple[Item, ...]:
+    out: list[Item] = []
+    for i in items:
+        if isinstance(i, LoopItem):
+            out.append(replace(i, items=_place(i.items, normal, crossing, axes)))
+        elif len(i.statements) == 1 and not isinstance(i.statements[0], NFor):
+            out += _place_single(i, normal, crossing)
+        else:
+            out.append(_place_fused(i, normal, crossing, axes))
+    return tuple(out)
+
+
+def _place_single(g: Group, normal: Normal, crossing: set[str]) -> list[Item]:
+    s = g.statements[0]
+    assert not isinstance(s, NFor)
+    own = [ld for ld in loads(s.value) if ld.tensor == s.target]
+    mixed = any(ld.indices != s.index or ld.guarded for ld in own) or (bool(own) and isinstance(s, Red))
+    moved = _to_gm(s, crossing)
+    assert not isinstance(moved, NFor)
+    if s.target not in crossing:
+        return [replace(g, statements=(moved,))]
+    target = s.target + GM
+    if not mixed:
+        return [replace(g, statements=(replace(moved, target=target),))]
+    fresh = s.target + "_next" + GM  # reads other elements of what it writes: through a copy
+    copied = Map(target, s.index, s.axes, Load(fresh, s.index))
+    return [replace(g, statements=(replace(moved, target=fresh),)), _single(copied)]
+
+
+def _place_fused(g: Group, normal: Normal, crossing: set[str], axes: Mapping[str, tuple[str | None, ...]]) -> Group:
+    written = _writes(g)
+    only_read = (_reads(g) & crossing) - written
+    body = [_to_gm(s, only_read) for s in g.statements]
+    first = [_copy(normal.tensors[t], axes[t], False) for t in sorted(exposed(g.statements) & written & crossing)]
+    last = [_copy(normal.tensors[t], axes[t], True) for t in sorted(written & crossing)]
+    statements = (*first, *body, *last)
+    return Group(statements, tuple(a for a in g.grid if a in (_fusable(statements) or ())))
