@@ -61,7 +61,9 @@ constexpr uint32_t CastModes(bool more) {
 
 template <typename D, typename S, RoundMode kMode>
 void CastLanes(const VectorCall &call) {
-  call.Apply([](int64_t n, uint8_t *const *at) { MapUnary<D, S>(n, at[1], at[0], [](S value) { return Convert<D, S, kMode>(value); }); });
+  call.Apply([](int64_t n, uint8_t *const *at, const void *) {
+    MapUnary<D, S>(n, at[1], at[0], [](S value) { return Convert<D, S, kMode>(value); });
+  });
 }
 
 template <typename D, typename S>

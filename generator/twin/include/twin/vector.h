@@ -22,6 +22,12 @@ struct VectorOperand {
   bool write = false;
 };
 
+// Checks run once per instruction: kept out of line, so that a kernel with many calls compiles quickly.
+#define TWIN_COLD __attribute__((noinline))
+
+// Computes `n` lanes at the operands' addresses; `scalar` is the instruction's scalar argument, if any.
+using LaneLoop = void (*)(int64_t n, uint8_t *const *at, const void *scalar);
+
 enum class OverlapRule { kStandard, kAccumulate, kDisjoint, kNarrowing };
 
 class VectorCall {
@@ -29,12 +35,12 @@ class VectorCall {
   VectorCall(const char *api, Site site, int64_t widest) : instr(api, Pipe::V, site), width(kRepeatBytes / widest) {}
 
   // Law `unsupported`: the dtype is not in the chip's table for this call.
-  bool Supports(bool legal, const char *dtype) {
+  TWIN_COLD bool Supports(bool legal, const char *dtype) {
     return instr.Require(Law::kUnsupported, legal, "dtype %s is not supported by this call on this chip", dtype);
   }
 
   // Lanes of the count form. Without set_mask the count comes from the mask register (counter mode).
-  void Count(int64_t count, bool set_mask, int64_t largest = kCountMax) {
+  TWIN_COLD void Count(int64_t count, bool set_mask, int64_t largest = kCountMax) {
     if (!set_mask) {
       Registers(1);
       return;
@@ -45,7 +51,7 @@ class VectorCall {
   }
 
   // Lanes of the sliced form, mask as a number of lanes.
-  void Slice(int64_t mask, int64_t repeat, bool set_mask, int64_t largest = 255) {
+  TWIN_COLD void Slice(int64_t mask, int64_t repeat, bool set_mask, int64_t largest = 255) {
     repeat = instr.InRange("repeatTime", repeat, 0, largest);
     NotEmpty("repeatTime", repeat);
     if (!set_mask) {
@@ -57,7 +63,7 @@ class VectorCall {
   }
 
   // Lanes of the sliced form, mask as bits.
-  void Slice(const uint64_t *mask, int64_t repeat, bool set_mask, int64_t largest = 255) {
+  TWIN_COLD void Slice(const uint64_t *mask, int64_t repeat, bool set_mask, int64_t largest = 255) {
     repeat = instr.InRange("repeatTime", repeat, 0, largest);
     NotEmpty("repeatTime", repeat);
     if (!set_mask) {
@@ -78,7 +84,7 @@ class VectorCall {
     Add(tensor, name, stride, align, true);
   }
 
-  Stride Strides(const char *operand, int64_t block, int64_t repeat, int64_t block_max, int64_t repeat_max) {
+  TWIN_COLD Stride Strides(const char *operand, int64_t block, int64_t repeat, int64_t block_max, int64_t repeat_max) {
     (void)operand;
     return Stride{instr.InRange("block stride", block, 0, block_max), instr.InRange("repeat stride", repeat, 0, repeat_max)};
   }
@@ -87,7 +93,7 @@ class VectorCall {
   Stride Dense(int64_t size) const { return Stride{1, width * size / kBlock}; }
 
   // Checks the overlap rule between the destination (the operand that is written) and each source, then the bytes. True: compute.
-  bool Begin(OverlapRule rule = OverlapRule::kStandard) {
+  TWIN_COLD bool Begin(OverlapRule rule = OverlapRule::kStandard) {
     if (!instr.Ok() || lanes.Empty()) return false;
     for (int i = 0; i < used; ++i) {
       if (operand[i].write) Overlap(operand[i], rule);
@@ -101,9 +107,8 @@ class VectorCall {
     return instr.Ok();
   }
 
-  // Calls f(count, pointers...) for runs of lanes in which every operand is contiguous. `pointers[i]` belongs to operand i.
-  template <typename F>
-  void Apply(F f) const {
+  // Runs the loop over runs of lanes in which every operand is contiguous. `at[i]` belongs to operand i.
+  TWIN_COLD void Apply(LaneLoop loop, const void *scalar = nullptr) const {
     bool joined = true;
     bool whole = true;
     for (int i = 0; i < used; ++i) {
@@ -111,14 +116,14 @@ class VectorCall {
       whole = whole && RepeatContiguous(operand[i].stride);
     }
     ForEachRun(lanes, whole ? width : width / kRepeatBlocks, joined, [&](int64_t repeat, int64_t lane, int64_t count) {
-      uint8_t *pointer[kMaxOperands];
-      for (int i = 0; i < used; ++i) pointer[i] = operand[i].data + LaneOffset(operand[i].stride, operand[i].size, repeat, lane);
-      f(count, pointer);
+      uint8_t *at[kMaxOperands];
+      for (int i = 0; i < used; ++i) at[i] = operand[i].data + LaneOffset(operand[i].stride, operand[i].size, repeat, lane);
+      loop(count, at, scalar);
     });
   }
 
   // First byte and end of what the lanes touch, from the operand's start.
-  void Extent(const Stride &stride, int64_t size, int64_t *begin, int64_t *end) const {
+  TWIN_COLD void Extent(const Stride &stride, int64_t size, int64_t *begin, int64_t *end) const {
     if (lanes.full && FullyContiguous(stride, size, width)) {
       *begin = 0;
       *end = lanes.Total() * size;
@@ -143,7 +148,7 @@ class VectorCall {
     instr.Require(Law::kNopCount, value != 0 || !kIs3510, "%s is 0, which is not guaranteed to be ignored on this chip", what);
   }
 
-  void Registers(int64_t repeat) {
+  TWIN_COLD void Registers(int64_t repeat) {
     const VectorState &state = instr.core.vector;
     if (repeat == 0) {
       lanes = Lanes{};
@@ -156,7 +161,7 @@ class VectorCall {
   }
 
   template <typename T>
-  void Add(const AscendC::LocalTensor<T> &tensor, const char *name, Stride stride, int64_t align, bool write) {
+  TWIN_COLD void Add(const AscendC::LocalTensor<T> &tensor, const char *name, Stride stride, int64_t align, bool write) {
     if (lanes.Empty()) return;
     int64_t begin = INT64_MAX;
     int64_t end = 0;
@@ -178,7 +183,7 @@ class VectorCall {
     slot.write = write;
   }
 
-  void Declare(const VectorOperand &slot) {
+  TWIN_COLD void Declare(const VectorOperand &slot) {
     const Stride &stride = slot.stride;
     const bool joined = FullyContiguous(stride, slot.size, width);
     // Repeats that fall on the same bytes are declared once.

@@ -23,7 +23,9 @@ template <typename Op, typename T>
 void RunBinary(VectorCall &call, OverlapRule rule) {
   if (!call.Begin(rule)) return;
   if constexpr (Computes<Op, T>()) {
-    call.Apply([](int64_t n, uint8_t *const *at) { MapBinary<T, T, T>(n, at[2], at[0], at[1], [](T a, T b) { return Op::Lane(a, b); }); });
+    call.Apply([](int64_t n, uint8_t *const *at, const void *) {
+      MapBinary<T, T, T>(n, at[2], at[0], at[1], [](T a, T b) { return Op::Lane(a, b); });
+    });
   }
 }
 
@@ -60,7 +62,9 @@ template <typename Op, typename T>
 void RunUnary(VectorCall &call) {
   if (!call.Begin()) return;
   if constexpr (Computes<Op, T>()) {
-    call.Apply([](int64_t n, uint8_t *const *at) { MapUnary<T, T>(n, at[1], at[0], [](T a) { return Op::Lane(a); }); });
+    call.Apply([](int64_t n, uint8_t *const *at, const void *) {
+      MapUnary<T, T>(n, at[1], at[0], [](T a) { return Op::Lane(a); });
+    });
   }
 }
 
@@ -89,9 +93,12 @@ template <typename Op, typename T>
 void RunScalar(VectorCall &call, T scalar) {
   if (!call.Begin()) return;
   if constexpr (Computes<Op, T>()) {
-    call.Apply([scalar](int64_t n, uint8_t *const *at) {
-      MapUnary<T, T>(n, at[1], at[0], [scalar](T a) { return Op::Lane(a, scalar); });
-    });
+    const auto loop = [](int64_t n, uint8_t *const *at, const void *argument) {
+      T value;
+      memcpy(&value, argument, sizeof value);
+      MapUnary<T, T>(n, at[1], at[0], [value](T a) { return Op::Lane(a, value); });
+    };
+    call.Apply(loop, &scalar);
   }
 }
 
@@ -129,7 +136,7 @@ template <typename Op, typename T, typename U>
 void RunInto(VectorCall &call) {
   if (!call.Begin()) return;
   if constexpr (Computes<Op, T>() && Computes<Op, U>()) {
-    call.Apply([](int64_t n, uint8_t *const *at) {
+    call.Apply([](int64_t n, uint8_t *const *at, const void *) {
       MapInto<T, U, U>(n, at[3], at[0], at[1], [](T d, U a, U b) { return Op::Lane(d, a, b); });
     });
   }
@@ -166,9 +173,12 @@ template <typename T, typename U>
 void RunAxpy(VectorCall &call, U scalar) {
   if (!call.Begin()) return;
   if constexpr (Computes<MulAddOp, T>() && Computes<MulAddOp, U>()) {
-    call.Apply([scalar](int64_t n, uint8_t *const *at) {
-      MapBinary<T, T, U>(n, at[2], at[1], at[0], [scalar](T d, U a) { return MulAddOp::Lane(d, a, scalar); });
-    });
+    const auto loop = [](int64_t n, uint8_t *const *at, const void *argument) {
+      U value;
+      memcpy(&value, argument, sizeof value);
+      MapBinary<T, T, U>(n, at[2], at[1], at[0], [value](T d, U a) { return MulAddOp::Lane(d, a, value); });
+    };
+    call.Apply(loop, &scalar);
   }
 }
 

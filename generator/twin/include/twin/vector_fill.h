@@ -12,12 +12,15 @@ void RunDuplicate(VectorCall &call, T value) {
   if (!call.Begin()) return;
   Chunk<T> filled;
   for (T &lane : filled.lane) lane = value;
-  call.Apply([&filled](int64_t n, uint8_t *const *at) {
-    constexpr int64_t kLanes = Chunk<T>::kLanes;
+  const auto loop = [](int64_t n, uint8_t *const *at, const void *argument) {
+    constexpr int64_t kLanes = Chunk<T>::kLanes, kSize = sizeof(T);
+    Chunk<T> lanes;
+    memcpy(lanes.lane, argument, sizeof lanes.lane);
     int64_t i = 0;
-    for (; i + kLanes <= n; i += kLanes) filled.Store(at[0] + i * static_cast<int64_t>(sizeof(T)));
-    if (i < n) filled.Store(at[0] + i * static_cast<int64_t>(sizeof(T)), n - i);
-  });
+    for (; i + kLanes <= n; i += kLanes) lanes.Store(at[0] + i * kSize);
+    if (i < n) lanes.Store(at[0] + i * kSize, n - i);
+  };
+  call.Apply(loop, filled.lane);
 }
 
 // value_k = first + k over the active order of lanes, repeat after repeat; halves count in float and are rounded once.
@@ -45,7 +48,7 @@ void CopySliced(const AscendC::LocalTensor<T> &dst, const AscendC::LocalTensor<T
   call.Read(src, "src", call.Strides("src", p.srcStride, p.srcRepeatSize, 65535, 4095));
   call.Write(dst, "dst", call.Strides("dst", p.dstStride, p.dstRepeatSize, 65535, 4095));
   if (!call.Begin()) return;
-  call.Apply([](int64_t n, uint8_t *const *at) { memmove(at[1], at[0], static_cast<size_t>(n) * sizeof(T)); });
+  call.Apply([](int64_t n, uint8_t *const *at, const void *) { memmove(at[1], at[0], static_cast<size_t>(n) * sizeof(T)); });
 }
 
 }  // namespace twin
