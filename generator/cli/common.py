@@ -16,7 +16,7 @@ import typer
 if TYPE_CHECKING:
     from generator.emit.writer import Change
 
-__all__ = ["Json", "Operators", "Out", "Specs", "fail", "patch", "progress", "reported", "say", "show"]
+__all__ = ["Json", "Operators", "Out", "Specs", "fail", "need_specs", "patch", "progress", "reported", "say", "show"]
 
 Specs = Annotated[Path, typer.Option("--specs", help="Folder of specs.")]
 Out = Annotated[Path, typer.Option("--out", help="Folder of generated operators.")]

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from generator.formula.checked import CheckedSpec
     from generator.plan.tree import KernelPlan
 
-__all__ = ["Outcome", "Rendered", "UnknownOperatorError", "compare", "current", "generate", "names_of"]
+__all__ = ["Outcome", "Rendered", "UnknownOperatorError", "compare", "current", "generate", "names_of", "planned"]
 
 Progress = Callable[[str, int, int], None]
 _HEAD: Final = re.compile(r"^(name|forward):[ \t]*['\"]?([A-Za-z_][A-Za-z0-9_]*)", re.MULTILINE)
@@ -143,6 +143,18 @@ def _plan(checked: CheckedSpec) -> KernelPlan:
         lines = checked.path.read_text(encoding="utf-8").splitlines()
         line = next((k for k, t in enumerate(lines, 1) if t.startswith("formula:")), 1)
         raise SpecError([Problem(str(checked.path), line, 1, f"the formula cannot be planned: {e}")]) from e
+
+
+def planned(specs: Path, operator: str) -> tuple[CheckedSpec, KernelPlan]:
+    """One operator by name, checked and planned."""
+    from generator.formula import checked as formula
+
+    path = next((p for p, (n, _) in names_of(specs).items() if n == operator), None)
+    if path is None:
+        _chosen(specs, [operator])
+        raise UnknownOperatorError(operator)
+    checked = formula.load(specs / path)
+    return checked, _plan(checked)
 
 
 def _load_all(specs: Path, wanted: Iterable[str], names: Mapping[str, tuple[str, str | None]]) -> dict[str, CheckedSpec]:

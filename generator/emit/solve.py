@@ -1,0 +1,125 @@
+"""The host's tile search in Python, for ``explain`` and for tests: the same expressions, the same choices."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from generator.emit.host import inlined, ledger
+from generator.plan import tree
+from generator.spec.integer import IntExpr
+
+__all__ = ["Solved", "StageUse", "choose", "solve", "usable_ub"]
+
+_UB_220 = 196608  # bytes of unified buffer on architecture 220 (192 KiB)
+_KEPT_220 = 256  # of which the runtime keeps these
+_SELECT_220 = 8192  # and Select and its like these
+
+
+@dataclass(frozen=True)
+class StageUse:
+    """One stage as the host fills it: tile sizes, and bytes of each buffer (all its copies)."""
+
+    name: str
+    tiles: Mapping[str, int]
+    buffers: tuple[tuple[str, int, str], ...]  # name, bytes, what it holds
+    used: int
+    usable: int
+
+
+@dataclass(frozen=True)
+class Solved:
+    """What the host would launch."""
+
+    alternative: str
+    index: int
+    stages: tuple[StageUse, ...]
+    fields: Mapping[str, int]
+    block_dim: int
+    workspace: int
+
+
+def usable_ub(ub: int, select: bool) -> int:
+    """Bytes buffers may fill when the platform reports ``ub`` bytes."""
+    return ub if ub > _UB_220 else ub - _KEPT_220 - (_SELECT_220 if select else 0)
+
+
+_HOLDS = {
+    "<": lambda a, b: a < b,
+    "<=": lambda a, b: a <= b,
+    ">": lambda a, b: a > b,
+    ">=": lambda a, b: a >= b,
+    "==": lambda a, b: a == b,
+    "!=": lambda a, b: a != b,
+}
+
+
+def choose(alternatives: Sequence[tree.Alternative], sizes: Mapping[str, int], cores: int, ub: int) -> tuple[Solved | None, list[str]]:
+    """The first alternative that fits, and why each one before it does not. ``sizes`` are dims and int attributes."""
+    reasons: list[str] = []
+    for k, alternative in enumerate(alternatives):
+        found = solve(alternative, sizes, cores, ub, k)
+        if isinstance(found, Solved):
+            return found, reasons
+        reasons.append(f"{alternative.name}: {found}")
+    return None, reasons
+
+
+def solve(alternative: tree.Alternative, sizes: Mapping[str, int], cores: int, ub: int, index: int = 0) -> Solved | str:
+    """Fit one alternative; the reason, in words, when it does not fit."""
+    env = {**sizes, "coreNum": cores}
+    inline = inlined(alternative)
+    try:
+        for c in alternative.applies:
+            if not _HOLDS[c.op](c.a.substitute(inline).evaluate(env), c.b.substitute(inline).evaluate(env)):
+                return f"{c.a} {c.op} {c.b} does not hold"
+        env |= {t.name: 1 for s in alternative.stages for t in s.tiles}
+        for stage in alternative.stages:
+            refused = _fit(stage, env, usable_ub(ub, stage.reserve_select), inline)
+            if refused:
+                return refused
+        for name, expr in alternative.fields:
+            env[name] = expr.evaluate(env)
+        block_dim, workspace = max(1, alternative.block_dim.evaluate(env)), alternative.workspace.evaluate(env)
+    except ZeroDivisionError:
+        return "a divisor is zero at these sizes"
+    uses = tuple(_use(s, env, usable_ub(ub, s.reserve_select), inline) for s in alternative.stages)
+    return Solved(alternative.name, index, uses, {n: env[n] for n, _ in alternative.fields}, block_dim, workspace)
+
+
+def _fit(stage: tree.Stage, env: dict[str, int], usable: int, inline: Mapping[str, IntExpr]) -> str:
+    """Set the stage's tile sizes in ``env``; the reason when even tiles of 1, or a required tile, do not fit."""
+    total = ledger(stage).substitute(inline)
+
+    def fits(name: str, value: int) -> bool:
+        env[name] = value
+        return total.evaluate(env) <= usable
+
+    if not stage.tiles and total.evaluate(env) > usable:
+        return f"stage {stage.name} needs {total.evaluate(env)} bytes of UB, {usable} are usable"
+    for t in stage.tiles:
+        top = max(1, t.upper.substitute(inline).evaluate(env))
+        balance = t.balance.substitute(inline).evaluate(env) if t.balance is not None else 0
+        if not fits(t.name, 1):
+            return f"stage {stage.name} needs {total.evaluate(env)} bytes of UB with {t.name} = 1, {usable} are usable"
+        low, high = 1, top
+        while low < high:
+            middle = low + (high - low + 1) // 2
+            low, high = (middle, high) if fits(t.name, middle) else (low, middle - 1)
+        if t.required and low < top:
+            return f"stage {stage.name} needs {t.name} = {top}, at most {low} fits"
+        if 0 < balance < low:
+            low = balance
+        if t.align > 1 and low % t.align:
+            up = (low // t.align + 1) * t.align
+            if fits(t.name, up):
+                low = up
+            elif low > t.align:
+                low -= low % t.align
+        env[t.name] = low
+    return ""
+
+
+def _use(stage: tree.Stage, env: Mapping[str, int], usable: int, inline: Mapping[str, IntExpr]) -> StageUse:
+    buffers = tuple((b.name, -(-b.bytes.substitute(inline).evaluate(env) // 32) * 32 * b.copies, b.holds) for b in stage.buffers)
+    return StageUse(stage.name, {t.name: env[t.name] for t in stage.tiles}, buffers, sum(b for _, b, _ in buffers), usable)
