@@ -147,7 +147,7 @@ def _report(handle: ctypes.CDLL, result: int, arguments: int, elapsed: float) ->
     read, written = (ctypes.c_int64 * arguments)(), (ctypes.c_int64 * arguments)()
     handle.TwinCounters(result, counters, read, written)
     return Report(
-        breaches=tuple(breaches),
+        breaches=tuple(sorted(breaches, key=lambda breach: (breach.core, breach.line, breach.rule, breach.message))),
         bytes_read=sum(read),
         bytes_written=sum(written),
         per_argument=tuple(Traffic(r, w) for r, w in zip(read, written, strict=True)),

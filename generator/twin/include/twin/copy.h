@@ -6,6 +6,11 @@ namespace twin {
 
 constexpr int64_t kMaxBlockCount = 4095, kMaxU16 = 65535, kMaxPadLen = 2097151, kMaxU32 = 4294967295ll;
 
+template <template <typename> class Tensor, typename T>
+Tensor<uint8_t> BytesOf(const Tensor<T> &tensor) {
+  return tensor.template ReinterpretCast<uint8_t>();
+}
+
 // Count form: whole 32-byte blocks only, the rest is silently not copied.
 template <typename T>
 Copy CountCopy(Instr &in, int64_t count) {
@@ -54,11 +59,6 @@ void Padding(Instr &in, Copy &c, bool isPad, int64_t left, int64_t right, const 
   c.ubStride = RoundUp32(c.left + c.run + c.right) + localGap * kBlock;
 }
 
-// Compact mode (3510): blocks are packed and the whole is padded once.
-inline void Compact(Copy &c) {
-  c.ubStride = c.run;
-}
-
 template <typename T>
 constexpr int32_t AtomicTypeOf() {
   if constexpr (std::is_same_v<T, int8_t>) return kAtomicI8;
@@ -91,7 +91,7 @@ void DataCopy(const LocalTensor<T> &dst, const GlobalTensor<T> &src, const int64
   twin::Instr in("DataCopy", twin::Pipe::MTE2, site);
   twin::GlobalAligned(in, "src", src);
   const twin::Copy copy = twin::CountCopy<T>(in, count);
-  if (in.Ok()) twin::IssueRead(in, dst, src, copy);
+  if (in.Ok()) twin::IssueRead(in, twin::BytesOf(dst), twin::BytesOf(src), copy);
 }
 
 template <typename T>
@@ -99,7 +99,7 @@ void DataCopy(const GlobalTensor<T> &dst, const LocalTensor<T> &src, const int64
   twin::Instr in("DataCopy", twin::Pipe::MTE3, site);
   twin::GlobalAligned(in, "dst", dst);
   const twin::Copy copy = twin::CountCopy<T>(in, count);
-  if (in.Ok()) twin::IssueWrite(in, dst, src, copy);
+  if (in.Ok()) twin::IssueWrite(in, twin::BytesOf(dst), twin::BytesOf(src), copy);
 }
 
 template <typename T>
@@ -107,7 +107,7 @@ void DataCopy(const LocalTensor<T> &dst, const GlobalTensor<T> &src, const DataC
   twin::Instr in("DataCopy", twin::Pipe::MTE2, site);
   twin::GlobalAligned(in, "src", src);
   const twin::Copy copy = twin::BlockCopy<T>(in, params, true);
-  if (in.Ok()) twin::IssueRead(in, dst, src, copy);
+  if (in.Ok()) twin::IssueRead(in, twin::BytesOf(dst), twin::BytesOf(src), copy);
 }
 
 template <typename T>
@@ -115,7 +115,7 @@ void DataCopy(const GlobalTensor<T> &dst, const LocalTensor<T> &src, const DataC
   twin::Instr in("DataCopy", twin::Pipe::MTE3, site);
   twin::GlobalAligned(in, "dst", dst);
   const twin::Copy copy = twin::BlockCopy<T>(in, params, false);
-  if (in.Ok()) twin::IssueWrite(in, dst, src, copy);
+  if (in.Ok()) twin::IssueWrite(in, twin::BytesOf(dst), twin::BytesOf(src), copy);
 }
 
 // Local to local, on the vector unit.
@@ -149,7 +149,7 @@ void DataCopyPad(const LocalTensor<T> &dst, const GlobalTensor<T> &src, const Da
   twin::Copy copy = twin::PadCopy<T>(in, params.blockCount, params.blockLen, twin::kMaxPadLen, params.srcStride, params.dstStride, "srcStride",
                                      "dstStride", twin::kMaxU32, 0);
   twin::Padding<T>(in, copy, pad.isPad, pad.leftPadding, pad.rightPadding, &pad.paddingValue, params.dstStride);
-  if (in.Ok()) twin::IssueRead(in, dst, src, copy);
+  if (in.Ok()) twin::IssueRead(in, twin::BytesOf(dst), twin::BytesOf(src), copy);
 }
 
 template <typename T>
@@ -159,7 +159,7 @@ void DataCopyPad(const LocalTensor<T> &dst, const GlobalTensor<T> &src, const Da
   twin::Copy copy = twin::PadCopy<T>(in, params.blockCount, params.blockLen, twin::kMaxU16, params.srcStride, params.dstStride, "srcStride",
                                      "dstStride", twin::kMaxU16, 0);
   twin::Padding<T>(in, copy, pad.isPad, pad.leftPadding, pad.rightPadding, &pad.paddingValue, params.dstStride);
-  if (in.Ok()) twin::IssueRead(in, dst, src, copy);
+  if (in.Ok()) twin::IssueRead(in, twin::BytesOf(dst), twin::BytesOf(src), copy);
 }
 
 template <typename T, PaddingMode mode = PaddingMode::Normal>
@@ -168,7 +168,7 @@ void DataCopyPad(const GlobalTensor<T> &dst, const LocalTensor<T> &src, const Da
   in.Require(twin::Law::kUnsupported, mode == PaddingMode::Normal || twin::kIs3510, "DataCopyPad: PaddingMode::Compact exists on 3510 only");
   twin::Copy copy = twin::PadCopy<T>(in, params.blockCount, params.blockLen, twin::kMaxPadLen, params.dstStride, params.srcStride, "dstStride",
                                      "srcStride", twin::kMaxU32, 0);
-  if (in.Ok()) twin::IssueWrite(in, dst, src, copy);
+  if (in.Ok()) twin::IssueWrite(in, twin::BytesOf(dst), twin::BytesOf(src), copy);
 }
 
 template <typename T>
@@ -176,7 +176,7 @@ void DataCopyPad(const GlobalTensor<T> &dst, const LocalTensor<T> &src, const Da
   twin::Instr in("DataCopyPad", twin::Pipe::MTE3, site);
   twin::Copy copy = twin::PadCopy<T>(in, params.blockCount, params.blockLen, twin::kMaxU16, params.dstStride, params.srcStride, "dstStride",
                                      "srcStride", twin::kMaxU16, 0);
-  if (in.Ok()) twin::IssueWrite(in, dst, src, copy);
+  if (in.Ok()) twin::IssueWrite(in, twin::BytesOf(dst), twin::BytesOf(src), copy);
 }
 
 // Following copies to global memory accumulate.

@@ -197,17 +197,18 @@ inline const char *PositionName(AscendC::TPosition p) {
   return kNames[static_cast<int>(p)];
 }
 
+using LocalBytes = AscendC::LocalTensor<uint8_t>;
+using GlobalBytes = AscendC::GlobalTensor<uint8_t>;
+
 // Checks the local side's footprint (without order): start alignment, bounds.
-template <typename T>
-bool PlaceCopy(Instr &in, const AscendC::LocalTensor<T> &tensor, const char *operand, Copy &c, int64_t perBlock) {
+inline bool PlaceCopy(Instr &in, const LocalBytes &tensor, const char *operand, Copy &c, int64_t perBlock) {
   if (c.count > 0 && c.run > 0 && !in.Place(tensor, operand, 0, (c.count - 1) * c.ubStride + perBlock, kBlock)) return false;
   c.ub = tensor.start;
   return in.Ok();
 }
 
 // Issues a copy from global to local memory. Strides, sizes and positions are already checked.
-template <typename T>
-void IssueRead(Instr &in, const AscendC::LocalTensor<T> &dst, const AscendC::GlobalTensor<T> &src, Copy c) {
+inline void IssueRead(Instr &in, const LocalBytes &dst, const GlobalBytes &src, Copy c) {
   Core &core = in.core;
   const bool position = dst.position == AscendC::TPosition::VECIN || dst.position == AscendC::TPosition::VECOUT || (kIs3510 && dst.position == AscendC::TPosition::VECCALC);
   in.Require(Law::kPipeType, position || !dst.Allocated(), "%s: dst is in %s, global memory is copied to VECIN or VECOUT", in.name, PositionName(dst.position));
@@ -229,8 +230,7 @@ void IssueRead(Instr &in, const AscendC::LocalTensor<T> &dst, const AscendC::Glo
   else core.pending->queue[0].push_back(c);
 }
 
-template <typename T>
-void IssueWrite(Instr &in, const AscendC::GlobalTensor<T> &dst, const AscendC::LocalTensor<T> &src, Copy c) {
+inline void IssueWrite(Instr &in, const GlobalBytes &dst, const LocalBytes &src, Copy c) {
   Core &core = in.core;
   const bool position = src.position == AscendC::TPosition::VECIN || src.position == AscendC::TPosition::VECOUT || (kIs3510 && src.position == AscendC::TPosition::VECCALC);
   in.Require(Law::kPipeType, position || !src.Allocated(), "%s: src is in %s, global memory is written from VECOUT (or VECIN)", in.name, PositionName(src.position));

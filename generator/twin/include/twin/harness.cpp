@@ -75,7 +75,7 @@ struct TwinBreach {
 TWIN_EXPORT int32_t TwinParameters() { return static_cast<int32_t>(twin::ParametersOf(TWIN_KERNEL)); }
 
 // Runs the kernel over all blocks. Returns a result to be read by the functions below and given to TwinFree.
-TWIN_EXPORT void *TwinRun(const TwinLaunch *request) {
+TWIN_EXPORT __attribute__((cold)) void *TwinRun(const TwinLaunch *request) {
   using namespace twin;
   static std::mutex one;
   std::lock_guard<std::mutex> lock(one);
@@ -141,9 +141,6 @@ TWIN_EXPORT void *TwinRun(const TwinLaunch *request) {
       std::memcpy(request->arrays[copied[i].second].data, arg.base, static_cast<size_t>(arg.bytes));
   }
   for (GmArg &arg : launch.args) std::free(arg.state.load());
-  std::stable_sort(launch.breaches.begin(), launch.breaches.end(), [](const Breach &a, const Breach &b) {
-    return a.core != b.core ? a.core < b.core : (a.site.line != b.site.line ? a.site.line < b.site.line : a.law < b.law);
-  });
   return new Result{launch.breaches, launch.counters, launch.readBytes, launch.writtenBytes};
 }
 

@@ -3,10 +3,8 @@
 #include <setjmp.h>
 #include <signal.h>
 
-#include <algorithm>
 #include <chrono>
 #include <condition_variable>
-#include <deque>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -18,7 +16,7 @@
 namespace twin {
 
 struct Launch {
-  std::deque<GmArg> args;  // kernel arguments with distinct memory; the workspace last
+  std::vector<GmArg> args;  // kernel arguments with distinct memory; the workspace last
   const uint8_t *tiling = nullptr;
   int64_t tilingBytes = 0;
   uint64_t key = 0;
@@ -56,6 +54,7 @@ inline void Launch::Release() {
   broken = left > 0;
   if (!broken || !laws[static_cast<int>(Law::kSyncCount)]) EndPhase();
   ++generation;
+  waiting = 0;
   arrived.notify_all();
 }
 
@@ -175,7 +174,6 @@ inline void SyncAllCores(bool hard, Site site) {
   } else {
     launch.arrived.wait(lock, [&] { return launch.generation != mine || launch.stop; });
   }
-  --launch.waiting;
   if (launch.broken || launch.stop) {
     const bool quiet = launch.leftEarly > 0 || launch.stop;
     const int lost = launch.left;
@@ -244,7 +242,8 @@ void RunBlock(Launch &launch, Core &core, int block, const Kernel &kernel) {
   } else {
     early = true;
     const char *what = tlsSignal == SIGFPE ? "an integer division by zero" : "a scalar access outside memory";
-    core.breaches.push_back(Breach{Law::kFault, Site{"", 0}, "kernel", std::string("the kernel stopped at ") + what, block, 1});
+    if (core.On(Law::kFault))
+      core.breaches.push_back(Breach{Law::kFault, Site{"", 0}, "kernel", std::string("the kernel stopped at ") + what, block, 1});
   }
   tlsEscape = nullptr;
   core.pipe = nullptr;
@@ -259,10 +258,10 @@ void RunBlock(Launch &launch, Core &core, int block, const Kernel &kernel) {
 
 // Runs all blocks; `seconds` bounds the wall-clock time of a kernel that does not end.
 template <typename Kernel>
-void RunLaunch(Launch &launch, int seconds, const Kernel &kernel) {
+__attribute__((cold)) void RunLaunch(Launch &launch, int seconds, const Kernel &kernel) {
   static std::vector<std::unique_ptr<Core>> pool;
   const int hardware = static_cast<int>(std::thread::hardware_concurrency());
-  const int workers = usesSyncAll ? launch.blockDim : std::min(launch.blockDim, hardware > 0 ? hardware : 1);
+  const int workers = usesSyncAll ? launch.blockDim : (hardware > 0 && hardware < launch.blockDim ? hardware : launch.blockDim);
   while (static_cast<int>(pool.size()) < launch.blockDim) pool.push_back(nullptr);
   launch.running = launch.blockDim;
   std::atomic<int> next{0}, finished{0};
@@ -295,7 +294,8 @@ void RunLaunch(Launch &launch, int seconds, const Kernel &kernel) {
     std::unique_lock<std::mutex> lock(collect);
     const auto ended = [&] { return finished.load() == launch.blockDim; };
     if (!done.wait_for(lock, std::chrono::seconds(seconds), ended)) {
-      launch.breaches.push_back(Breach{Law::kFault, Site{"", 0}, "kernel", "the kernel did not end within " + std::to_string(seconds) + " s", 0, 1});
+      if (launch.laws[static_cast<int>(Law::kFault)])
+        launch.breaches.push_back(Breach{Law::kFault, Site{"", 0}, "kernel", "the kernel did not end within " + std::to_string(seconds) + " s", 0, 1});
       launch.stop = true;
       launch.arrived.notify_all();
     }

@@ -16,6 +16,9 @@ constexpr int kMaxCores = 64;
 constexpr int64_t kLine = 64;  // bytes of a data-cache line
 
 struct GmArg {
+  GmArg() = default;
+  GmArg(GmArg &&other) noexcept  // only while the launch is prepared
+      : base(other.base), bytes(other.bytes), role(other.role), position(other.position) {}
   uint8_t *base = nullptr;
   int64_t bytes = 0;
   Role role = Role::kInput;

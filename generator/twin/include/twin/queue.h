@@ -244,8 +244,7 @@ class TBuf {
 
 class TPipe {
  public:
-  TPipe() { Init(); }
-  explicit TPipe(twin::Site site) { Init(site); }
+  explicit TPipe(twin::Site site = twin::Site::Here()) { Init(site); }
   ~TPipe() { Destroy(); }
   TPipe(const TPipe &) = delete;
   TPipe &operator=(const TPipe &) = delete;
