@@ -77,7 +77,7 @@ class _Assembly:
         for t in self.normal.tensors.values():
             self.shapes[t.name] = t.shape
             if t.role != "local":
-                self.gms[t.name] = GmRef(f"{t.name}Gm", CTYPES[self.dtypes[t.name]], t)
+                self.gms[t.name] = GmRef(t.name, CTYPES[self.dtypes[t.name]], t)
 
     # workspace ------------------------------------------------------------------------------------------------------------
     def workspace_tensor(self, name: str, shape: tuple[IntExpr, ...]) -> None:

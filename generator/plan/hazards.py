@@ -110,12 +110,6 @@ def _node(n: Node, state: _State, out: list[Node]) -> _State:
             return state
 
 
-def _enters(nodes: tuple[Node, ...], state: _State) -> bool:
-    """Whether something before the first inner barrier of ``nodes`` depends on ``state``."""
-    done, _ = _block(nodes, frozenset())
-    return _reaches(done, state)[0]
-
-
 def _reaches(nodes: tuple[Node, ...], state: _State) -> tuple[bool, bool]:
     """(some call conflicts with ``state``, a barrier surely ends the reach of ``state``)."""
     for n in nodes:
@@ -140,9 +134,6 @@ def _reaches(nodes: tuple[Node, ...], state: _State) -> tuple[bool, bool]:
 
 
 def _loop(n: Loop, state: _State, out: list[Node]) -> _State:
-    if _enters(n.body, state):
-        out.append(Barrier("V"))
-        state = frozenset()
     carried: _State = frozenset()
     while True:
         body, after = _block(n.body, carried)
@@ -150,6 +141,9 @@ def _loop(n: Loop, state: _State, out: list[Node]) -> _State:
         if wrapped <= carried:
             break
         carried = carried | wrapped
+    if _reaches(body, state)[0]:
+        out.append(Barrier("V"))
+        state = frozenset()
     out.append(replace(n, body=body))
     return state | frozenset(_leave(p, n.var) for p in after)
 

@@ -191,7 +191,7 @@ def _stage(ctx: Context, gm: GmRef, fp: Footprint) -> tuple[Tile, dict[str, IntE
     length = product(ctx.axis[a].cur for a in run)
     cap = product(ctx.axis[a].cap for a in run)
     outer = tuple(ctx.axis[a] for a in fp.order if a not in run)
-    block = Dim("block", length, cap)
+    block = Dim("block", length, cap, quantum=max(ctx.axis[a].quantum for a in run) if run else 1)
     dims = (*outer, block)
     raw = ctx.alloc("vecin", f"{gm.name}In", dims, gm.ctype, capacity(dims, p, gm.ctype), p)
     copy_in(ctx, gm, fp, raw, length, product(ctx.axis[a].extent for a in run))

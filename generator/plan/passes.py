@@ -129,7 +129,7 @@ def _walk_axes(b: _StageBuilder, innermost: Callable[[], None]) -> None:
         with ctx.loop(first, start, stop, tile):
             cur = b.local(f"{lane}Count", min_of(tile, stop - sym(first)))
             ctx.starts[lane] = sym(first)
-            ctx.axis[lane] = Dim(lane, cur, tile, None, 1, r.lane.extent)
+            ctx.axis[lane] = Dim(lane, cur, tile, None, 1, r.lane.extent, ctx.align)
             with b.scope(names | {lane, first, *cur.free()}):
                 innermost()
             del ctx.axis[lane], ctx.starts[lane]

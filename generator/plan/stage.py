@@ -92,6 +92,7 @@ class _StageBuilder:
         self.scopes: list[_Scope] = []
         self.tiles: list[TileParam] = []
         self.fields: list[tuple[str, IntExpr]] = []
+        self.expiring: set[LoadKey] = set()
         self.variables = {b.name for b in (*roles.outer, *roles.seq)} | _loop_variables(group.statements)
         if roles.row is not None:
             self.variables.add(roles.row.name)
@@ -214,7 +215,7 @@ class _StageBuilder:
                 cur = self.local(f"{b.name}Count", min_of(tile, _extent(b) - start))
                 ctx.starts[b.name] = start
                 limit = ROW_LIMIT if b is self.roles.row else None
-                ctx.axis[b.name] = replace(self.dim(b, cur, tile, limit))
+                ctx.axis[b.name] = replace(self.dim(b, cur, tile, limit), quantum=1 if b is self.roles.row else ctx.align)
                 names |= {b.name, *start.free(), *cur.free()}
             if k != len(parts) - 1:
                 rest = floor_div(rest, number)
@@ -323,6 +324,7 @@ class _StageBuilder:
                 last_name[t] = k
         for k, s in enumerate(body):
             self.load_needed((s,))
+            self.expiring = {key for key, at in last_load.items() if at == k}
             if isinstance(s, NFor):
                 mine |= self.open_loop(s, {t for t, at in last_name.items() if at > k} | keep)
             else:
@@ -389,7 +391,23 @@ class _StageBuilder:
         self.ctx.drop(tile)
 
     def assign(self, s: Map) -> None:
+        if self.takes_over(s):
+            return
         self.place(s.target, s.index, s.axes, lambda dst: self.lowering().into(s.value, dst), any(ld.tensor == s.target and ld.indices != s.index for ld in loads(s.value)))
+
+    def takes_over(self, s: Map) -> bool:
+        """A plain copy of a loaded tile that nothing needs afterwards: the tile becomes the target's."""
+        key = s.value
+        if not isinstance(key, Load) or key not in self.expiring or s.target in self.env:
+            return False
+        tile = self.scopes[-1].loaded.get(key)
+        keys = {a for a in self.axes_of[s.target] if a is not None}
+        if tile is None or tile.slot is None or len(keys) != len(self.axes_of[s.target]) or tile.dims != self.ctx.dims_of(keys):
+            return False
+        if any(key.indices[d] != sym(a) for d, a in enumerate(self.axes_of[s.target]) if a in self.ctx.axis and d < len(key.indices)):
+            return False
+        self.env[s.target] = replace(self.scopes[-1].loaded.pop(key), temporary=False)
+        return True
 
     def place(self, target: str, index: tuple[IntExpr, ...], axes: Sequence[Bound], make: Callable[[Tile], None], mixed: bool) -> None:
         """Let ``make`` fill the target's tile, through a copy when the target is indexed or read in another order."""

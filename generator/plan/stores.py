@@ -122,7 +122,7 @@ def _permuted(ctx: Context, gm: GmRef, fp: Footprint, value: Tile) -> None:
     run = contiguous_run(fp, ctx.axis)
     outer = tuple(ctx.axis[a] for a in fp.order if a not in run)
     length = product(ctx.axis[a].cur for a in run)
-    block = Dim("block", length, product(ctx.axis[a].cap for a in run))
+    block = Dim("block", length, product(ctx.axis[a].cap for a in run), quantum=max(ctx.axis[a].quantum for a in run))
     dims = (*outer, block)
     where = {d.key: value.stride(k) for k, d in enumerate(value.dims)}
     table = _permutation(ctx, run, where, block)

@@ -34,6 +34,7 @@ class Dim:
     most: int | None = None  # a proved upper bound
     least: int = 1  # a proved lower bound
     whole: IntExpr | None = None  # the axis' full extent, of which a tile holds ``cur``
+    quantum: int = 1  # ``cap`` is a multiple of this
 
     @property
     def extent(self) -> IntExpr:
@@ -103,8 +104,14 @@ class View:
 
 def capacity(dims: Sequence[Dim], align: int, ctype: CType) -> IntExpr:
     """Bytes a tile of these dims needs at most."""
-    pitch = round_up(dims[-1].cap, align) if dims else const(align)
-    return round_up(product(d.cap for d in dims[:-1]) * pitch * SIZES[ctype], 32)
+    if not dims:
+        pitch: IntExpr = const(align)
+    elif dims[-1].quantum % align == 0:
+        pitch = dims[-1].cap
+    else:
+        pitch = round_up(dims[-1].cap, align)
+    size = product(d.cap for d in dims[:-1]) * pitch * SIZES[ctype]
+    return size if align * SIZES[ctype] % 32 == 0 else round_up(size, 32)
 
 
 @dataclass
@@ -239,7 +246,7 @@ class Context:
         queue = next((q for q in self.queues.values() if q.kind == kind and q.need == need), None)
         if queue is None:
             number = sum(1 for q in self.queues.values() if q.kind == kind)
-            queue = Queue(f"{'in' if kind == 'vecin' else 'out'}Queue{number}", kind, need, hint)
+            queue = Queue(f"{'in' if kind == 'vecin' else 'out'}{number}", kind, need, hint)
             self.queues[queue.name] = queue
         queue.live += 1
         queue.most = max(queue.most, queue.live)

@@ -300,9 +300,9 @@ class Buffer:
 
 @dataclass(frozen=True, slots=True)
 class TileParam:
-    """A tile size the host maximises under the ledger: the largest value in [1, upper] with ledger <= UB, cut to
-    ``balance`` (the share of one core) and rounded up to ``align`` where that still fits. ``required`` means only the
-    full ``upper`` will do (the alternative does not fit otherwise)."""
+    """A tile size the host maximises under the ledger: the largest multiple of ``align`` with ledger <= UB, up to the
+    first that covers ``upper`` and no more than covers ``balance`` (the share of one core). ``required``: the
+    alternative does not fit when ``upper`` is not covered."""
 
     name: str
     upper: IntExpr
@@ -343,10 +343,10 @@ class Stage:
 class Alternative:
     """One complete kernel for one dtype combination and one presence set.
 
-    The host, in order: checks ``applies``; for each stage maximises its ``tiles`` in order (later tiles at 1 meanwhile)
+    The host, in order: checks ``applies``; for each stage maximises its ``tiles`` in order (later tiles at their ``align`` meanwhile)
     under the stage's ledger; computes ``fields`` (int64 tiling fields from dims, int attributes, tile parameters,
     ``coreNum`` and earlier fields), ``block_dim`` and ``workspace``. When a stage's ledger does not fit with all tiles at
-    1, the next alternative is tried. ``body`` holds kernel-level control only: RunStage, SyncAll, Loop.
+    their smallest, the next alternative is tried. ``body`` holds kernel-level control only: RunStage, SyncAll, Loop.
     """
 
     name: str  # "full", "chunked", "stepwise"
