@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from generator.cli.common import Json, Out, Specs, fail, need_specs, reported, show
 
 if TYPE_CHECKING:
     from generator.twin.verify.case import Case, Number
@@ -59,10 +60,10 @@ def _combination(operator: Operator, wanted: dict[str, str]) -> int:
 def _case(operator: Operator, options: dict[str, Any]) -> Case:
     from dataclasses import replace
 
-    from generator.twin.verify.cases import case_of
+    from generator.twin.verify.cases import case_of, objections
     from generator.twin.verify.rules import Rules
     from generator.twin.verify.session import load, targets
-    from generator.twin.verify.shapes import attributes, tensor_params
+    from generator.twin.verify.shapes import INPUTS, attributes, tensor_params
 
     checked = load(operator.spec)
     rules = Rules(checked)
@@ -73,6 +74,8 @@ def _case(operator: Operator, options: dict[str, Any]) -> Case:
             if name not in (*rules.free, *rules.computed, *kinds):
                 raise _UsageError(f"--{option} {name}={text}: no such dim or attribute; there are {', '.join((*rules.free, *kinds))}")
             value = _number(option, name, text)
+            if kinds.get(name) not in ("float", "double", "bool") and type(value) is not int:
+                raise _UsageError(f"--{option} {name}={text}: expected an integer")
             env[name] = float(value) if kinds.get(name) in ("float", "double") else value
     optional = [p.symbol for p in tensor_params(checked.spec) if p.optional]
     for name in options["absent"]:
@@ -95,12 +98,12 @@ def _case(operator: Operator, options: dict[str, Any]) -> Case:
         ((holder, what),) = _pairs("special", [options["special"]]).items()
         if what not in ("nan", "inf", "-inf"):
             raise _UsageError(f"--special {holder}={what}: expected nan, inf or -inf")
-        if holder not in [p.symbol for p in tensor_params(checked.spec, "in", "inout")]:
+        if holder not in [p.symbol for p in tensor_params(checked.spec, *INPUTS)]:
             raise _UsageError(f"--special {holder}={what}: no such input")
         case = replace(case, special=(holder, what))  # type: ignore[arg-type]
-    broken = rules.broken({**dict(case.dims), **dict(case.attrs)})
-    if broken:
-        raise _UsageError(f"the spec excludes this case: {'; '.join(r.text for r in broken)}")
+    why_not = objections(checked, case)
+    if why_not:
+        raise _UsageError(f"the spec excludes this case: {'; '.join(why_not)}")
     return case
 
 
@@ -138,16 +141,15 @@ def run(
     special: Annotated[str | None, typer.Option(help="INPUT=nan|inf|-inf: one element holds it.")] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of the random inputs.")] = None,
     law_off: Annotated[list[str] | None, typer.Option("--law-off", help="Name of a law not to check.")] = None,
-    specs: Annotated[Path, typer.Option(help="Folder of specs.")] = Path("specs"),
-    out: Annotated[Path, typer.Option(help="Folder of generated operators.")] = Path("generated"),
-    json_: Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")] = False,
+    specs: Specs = Path("specs"),
+    out: Out = Path("generated"),
+    json_: Json = False,
 ) -> None:
     """Run one shape on the twin and judge it against the reference."""
     from generator.emit.names import snake
-    from generator.spec.errors import SpecError
     from generator.twin.build import TwinError
     from generator.twin.verify.runner import run_case
-    from generator.twin.verify.session import operators, subject
+    from generator.twin.verify.session import UnknownNameError, operators, subject
 
     options: dict[str, Any] = {
         "dim": dim or [],
@@ -161,21 +163,20 @@ def run(
         "special": special,
         "seed": seed,
     }
+    need_specs("run", json_, specs)
     try:
-        (operator,) = operators(specs, out, snake, [op])
-        case = _case(operator, options)
-        result = run_case(subject(operator, case.target.product), case, law_off or [])
-    except KeyError as error:
-        raise _refuse(f"unknown operator or product {error.args[0]!r} (specs are read from {specs})") from error
-    except (_UsageError, TwinError, SpecError) as error:
-        raise _refuse(str(error)) from error
+        with reported("run", json_):
+            (operator,) = operators(specs, out, snake, [op])
+            if not operator.folder.is_dir():
+                raise fail("run", json_, [f"{operator.folder}: not generated; run `opwright gen {op}`"])
+            case = _case(operator, options)
+            result = run_case(subject(operator, case.target.product), case, law_off or [])
+    except (_UsageError, UnknownNameError) as error:
+        raise fail("run", json_, [str(error)]) from error
+    except TwinError as error:
+        raise fail("run", json_, [str(error), *error.detail.splitlines()[:12]]) from error
     if json_:
-        print(json.dumps(result.document(), indent=2))
+        show({"command": "run", **result.document()})
     else:
         _show(result)
     raise typer.Exit(0 if result.passed else 1)
-
-
-def _refuse(message: str) -> typer.Exit:
-    print(message, file=sys.stderr)
-    return typer.Exit(2)

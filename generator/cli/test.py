@@ -3,34 +3,22 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from generator.cli.common import Json, Operators, Out, Specs, fail, need_specs, progress, reported, show
 
 if TYPE_CHECKING:
     from generator.twin.verify.session import OperatorReport
 
 __all__ = ["test"]
 
-_SHOWN = 5  # failures described in full for each operator
-
-
-def _progress() -> Callable[[str, int, int], None]:
-    """A line on a terminal, redrawn, for work longer than a second; nothing in a pipe."""
-    started = time.monotonic()
-
-    def show(name: str, done: int, of: int) -> None:
-        if sys.stderr.isatty() and time.monotonic() - started > 1:
-            end = "\r\x1b[2K" if done == of else ""
-            print(f"\r\x1b[2K{done}/{of} {name}{end}", end="", file=sys.stderr, flush=True)
-
-    return show
+_SHOWN = 8  # kinds of failure described for each operator
 
 
 def _row(report: OperatorReport) -> dict[str, Any]:
@@ -82,15 +70,24 @@ def _table(reports: list[OperatorReport]) -> None:
 
 
 def _findings(report: OperatorReport) -> list[str]:
-    """Failures in words, each with the command that repeats it."""
-    bad = [r for r in report.results if not r.passed]
-    out = [f"{report.operator.name}: {r.case.label()}\n{r.why()}\n  repeat: {r.case.command()}" for r in bad[:_SHOWN]]
-    if len(bad) > _SHOWN:
-        out.append(f"{report.operator.name}: {len(bad) - _SHOWN} more cases failed")
+    """Failures in words, the same one once, each with the command that repeats it."""
+    said: dict[str, list[str]] = {}
+    words: dict[str, str] = {}
+    for r in report.results:
+        if not r.passed:
+            words.setdefault(r.kind(), r.why())
+            said.setdefault(r.kind(), []).append(f"{r.case.label()}\n  repeat: {r.case.command()}")
     for f in report.refusals:
         if not f.passed:
-            said = f"crashed: {f.message}" if f.crashed else "was accepted"
-            out.append(f"{report.operator.name}: {f.violation.what}: {said}\n  legal neighbour: {f.violation.base.command()}")
+            why = f.message if f.crashed else f"accepted although {f.violation.what}"
+            said.setdefault(why, []).append(f"{f.violation.what}\n  legal neighbour: {f.violation.base.command()}")
+    out = []
+    for kind, where in list(said.items())[:_SHOWN]:
+        why = words.get(kind, kind)
+        more = f"\n  and {len(where) - 1} more like it" if len(where) > 1 else ""
+        out.append(f"{report.operator.name}: {why}\n  case: {where[0]}{more}")
+    if len(said) > _SHOWN:
+        out.append(f"{report.operator.name}: {len(said) - _SHOWN} more kinds of failure; --json has them all")
     return out
 
 
@@ -107,43 +104,43 @@ def _budget(reports: list[OperatorReport], seconds: float, jobs: int) -> str:
 
 
 def test(
-    op: Annotated[list[str] | None, typer.Argument(help="Operators, by name; all otherwise.")] = None,
+    op: Operators = None,
     product: Annotated[str | None, typer.Option(help="One product; all that the spec names otherwise.")] = None,
     cores: Annotated[int | None, typer.Option(min=1, help="Vector cores; the products' own otherwise.")] = None,
     jobs: Annotated[int, typer.Option(min=1, help="Processes.")] = min(8, os.cpu_count() or 1),
-    specs: Annotated[Path, typer.Option(help="Folder of specs.")] = Path("specs"),
-    out: Annotated[Path, typer.Option(help="Folder of generated operators.")] = Path("generated"),
-    json_: Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")] = False,
+    specs: Specs = Path("specs"),
+    out: Out = Path("generated"),
+    json_: Json = False,
 ) -> None:
     """Derive cases from each spec, run them on the twin, judge them against the reference."""
     from generator.emit.names import snake
-    from generator.spec.errors import SpecError
-    from generator.twin.verify.session import operators, run, targets
+    from generator.twin.verify.session import UnknownNameError, operators, run, targets
 
     started = time.monotonic()
+    need_specs("test", json_, specs)
     try:
-        chosen = operators(specs, out, snake, op or [])
-        if not chosen:
-            print(f"no specs under {specs}", file=sys.stderr)
-            raise typer.Exit(2)
-        reports = run(chosen, lambda checked: targets(checked, product, cores), jobs=jobs, progress=_progress())
-    except KeyError as error:
-        print(f"unknown operator or product {error.args[0]!r} (specs are read from {specs})", file=sys.stderr)
-        raise typer.Exit(2) from error
-    except SpecError as error:
-        print(error, file=sys.stderr)
-        raise typer.Exit(2) from error
+        with reported("test", json_):
+            chosen = operators(specs, out, snake, op or [])
+            if not chosen:
+                raise fail("test", json_, [f"{specs}: no specs"])
+            absent = [f"{o.folder}: not generated; run `opwright gen`" for o in chosen if not o.folder.is_dir()]
+            if absent:
+                raise fail("test", json_, absent)
+            reports = run(chosen, lambda checked: targets(checked, product, cores), jobs=jobs, progress=progress())
+    except UnknownNameError as error:
+        raise fail("test", json_, [str(error)]) from error
     seconds = time.monotonic() - started
     passed = all(r.passed for r in reports)
     if json_:
         document = {
+            "command": "test",
             "passed": passed,
             "seconds": round(seconds, 2),
             "operators": [
                 {**_row(r), "results": [c.document() for c in r.results], "refusals": [v.document() for v in r.refusals]} for r in reports
             ],
         }
-        print(json.dumps(document, indent=2))
+        show(document)
     else:
         _table(reports)
         print(_budget(reports, seconds, jobs))

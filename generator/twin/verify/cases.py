@@ -16,7 +16,7 @@ from generator.twin.verify.rules import Rules
 from generator.twin.verify.shapes import INPUTS, attributes, numel_of, tensor_params
 from generator.twin.verify.violations import violations_of
 
-__all__ = ["BUDGET", "CaseSet", "case_of", "derive", "seed_of"]
+__all__ = ["BUDGET", "CaseSet", "case_of", "derive", "objections", "seed_of"]
 
 BUDGET = 2e7  # evaluation points of one case that the array may choose by itself
 _SPECIALS: tuple[Special, ...] = ("nan", "inf", "-inf")
@@ -80,6 +80,31 @@ def case_of(
     )
     case = replace(case, seed=seed_of(case.label()) if seed is None else seed)
     return replace(case, large=work.points(checked.program, case.integers) > BUDGET)
+
+
+def objections(checked: CheckedSpec, case: Case) -> list[str]:
+    """Why the spec excludes a case, one reason each; empty for a legal one."""
+    rules = Rules(checked)
+    env = {**dict(case.dims), **dict(case.attrs)}
+    out = [f"{name} = {extent} is negative" for name, extent in case.dims if extent < 0]
+    if out:
+        return out
+    out += [f"{r.about} violates {r.text}" if r.about != "constraint" else f"violates {r.text}" for r in rules.broken(env)]
+    if not rules.counts_agree(env):
+        out.append("a dim derived from element counts does not come out as given")
+    ranks = max((len(p.ranks) for p in tensor_params(checked.spec)), default=0)
+    if case.rank > ranks:
+        out.append(f"rank {case.rank}: there are {ranks} alternative ranks")
+    packs = packs_of(checked)
+    if case.axes != 1 and not packs:
+        out.append(f"axes {case.axes}: no parameter has a pack of axes")
+    if case.axes == 0:
+        out += [f"axes 0: {p} must be 1, not {dict(case.dims)[p]}" for p in packs if dict(case.dims)[p] != 1]
+    for group in checked.spec.groups:
+        gone = [m for m in group.members if m in case.absent]
+        if gone and len(gone) < len(group.members):
+            out.append(f"{', '.join(group.members)} are given all or none, {', '.join(gone)} is absent")
+    return out
 
 
 def _env(row: Row) -> dict[str, Number]:

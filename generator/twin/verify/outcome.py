@@ -87,6 +87,10 @@ class CaseResult:
     def bytes_compulsory(self) -> int:
         return sum(a.compulsory for a in self.traffic)
 
+    def kind(self) -> str:
+        """What cases that failed alike have in common: the law and its place, else the findings in full."""
+        return f"{self.breaches[0].rule} {self.breaches[0].file}:{self.breaches[0].line}" if self.breaches else self.why()
+
     def why(self) -> str:
         """What went wrong, one finding a line; empty when the case passed."""
         lines = [self.error] if self.error else []
@@ -102,7 +106,7 @@ class CaseResult:
     def document(self) -> dict[str, Any]:
         """The result as plain data for ``--json``."""
         return {
-            "case": {**asdict(self.case), "command": self.case.command()},
+            "case": _case_document(self.case),
             "passed": self.passed,
             "error": self.error or None,
             "outputs": [{"name": o.name, "dtype": o.dtype, "overwritten": o.overwritten, **asdict(o.verdict)} for o in self.outputs],
@@ -137,6 +141,11 @@ class Refusal:
     def document(self) -> dict[str, Any]:
         what, base = self.violation.what, self.violation.base.command()
         return {"violation": what, "passed": self.passed, "refused": self.refused, "message": self.message, "base": base}
+
+
+def _case_document(case: Case) -> dict[str, Any]:
+    named = {"dims": dict(case.dims), "attrs": dict(case.attrs), "dtypes": dict(case.dtypes)}
+    return {**asdict(case), **named, "command": case.command()}
 
 
 def worst(results: Sequence[CaseResult]) -> tuple[float, str]:

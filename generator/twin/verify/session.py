@@ -20,9 +20,13 @@ from generator.twin.verify.cases import CaseSet, derive
 from generator.twin.verify.outcome import CaseResult, Refusal
 from generator.twin.verify.runner import Subject, run_case, run_empty, run_violation
 
-__all__ = ["Operator", "OperatorReport", "operators", "run", "subject", "targets"]
+__all__ = ["Operator", "OperatorReport", "UnknownNameError", "operators", "run", "subject", "targets"]
 
 Item = Case | Violation
+
+
+class UnknownNameError(Exception):
+    """An operator or a product that does not exist; the message lists those that do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,14 +61,14 @@ def load(path: Path) -> CheckedSpec:
 
 
 def operators(specs: Path, out: Path, folder_name: Callable[[str], str], wanted: Sequence[str] = ()) -> list[Operator]:
-    """The operators whose specs lie under ``specs``, in name order; KeyError names one that is wanted and not there.
+    """The operators whose specs lie under ``specs``, in name order; UnknownNameError for one that is wanted and not there.
 
     ``folder_name`` is the emitter's rule from an operator's name to that of its folder in ``out/<family>/``.
     """
     found = {load(p).spec.name: p for p in sorted(specs.rglob("*.yaml"))}
     unknown = [w for w in wanted if w not in found]
     if unknown:
-        raise KeyError(unknown[0])
+        raise UnknownNameError(f"{specs}: no spec defines the operator '{unknown[0]}'; there are {', '.join(sorted(found)) or 'none'}")
     out_ops = []
     for name in sorted(wanted or found):
         path = found[name]
@@ -77,12 +81,15 @@ def operators(specs: Path, out: Path, folder_name: Callable[[str], str], wanted:
 def targets(checked: CheckedSpec, product: str | None = None, cores: int | None = None) -> list[Target]:
     """Products and core counts to test: those the spec names, each variant; narrowed by ``product`` and ``cores``."""
     names = [product] if product else list(checked.spec.products)
-    return [Target(n, c) for n in names for c in ((cores,) if cores else core_counts(n))]
+    return [Target(n, c) for n in names for c in ((cores,) if cores and core_counts(n) else core_counts(n))]
 
 
 def core_counts(name: str) -> tuple[int, ...]:
     """Vector cores of a product and of its variants (those whose names begin with its own), ascending."""
-    chosen = product_of(name)
+    try:
+        chosen = product_of(name)
+    except KeyError as error:
+        raise UnknownNameError(str(error.args[0])) from error
     return tuple(sorted({p.aiv for p in PRODUCTS.values() if p.name.startswith(name) and p.arch == chosen.arch}))
 
 
