@@ -98,7 +98,7 @@ def _budget(reports: list[OperatorReport], seconds: float, jobs: int) -> str:
     large = sum(r.case.large for rep in reports for r in rep.results)
     violations = sum(len(r.refusals) for r in reports)
     return (
-        f"budget: {BUDGET:.0e} evaluation points a case; {cases} cases ({large} beyond it, asked for by specs) and "
+        f"budget: {BUDGET:.0e} evaluation points and elements a case; {cases} cases ({large} beyond it, asked for by specs) and "
         f"{violations} violations in {seconds:.1f} s with {jobs} jobs"
     )
 

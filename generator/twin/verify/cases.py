@@ -18,7 +18,7 @@ from generator.twin.verify.violations import violations_of
 
 __all__ = ["BUDGET", "CaseSet", "case_of", "derive", "objections", "seed_of"]
 
-BUDGET = 2e7  # evaluation points of one case that the array may choose by itself
+BUDGET = 2e7  # evaluation points and elements of one case that the array may choose by itself
 _SPECIALS: tuple[Special, ...] = ("nan", "inf", "-inf")
 
 
@@ -79,7 +79,7 @@ def case_of(
         axes=axes,
     )
     case = replace(case, seed=seed_of(case.label()) if seed is None else seed)
-    return replace(case, large=work.points(checked.program, case.integers) > BUDGET)
+    return replace(case, large=work.cost(checked.program, case.integers) > BUDGET)
 
 
 def objections(checked: CheckedSpec, case: Case) -> list[str]:
@@ -137,7 +137,7 @@ def _array(checked: CheckedSpec, rules: Rules, factors: Sequence[Factor], seed: 
     def cost(row: Row) -> float:
         full = {**smallest, **_env(row)}
         env = {n: v for n, v in (_extend(rules, full)).items() if isinstance(v, int) and not isinstance(v, bool)}
-        return float(work.points(checked.program, env))
+        return float(work.cost(checked.program, env))
 
     return cover(factors, allowed, cost, budget, seed)
 
@@ -157,7 +157,7 @@ def _middle(cases: Sequence[Case], checked: CheckedSpec) -> Case:
     """A case of ordinary size: the median by work of those with every optional parameter, in the ranks as written."""
     full = [c for c in cases if not c.absent] or list(cases)
     full = [c for c in full if c.rank == 0 and c.axes == 1] or full
-    return sorted(full, key=lambda c: (work.points(checked.program, c.integers), c.label()))[len(full) // 2]
+    return sorted(full, key=lambda c: (work.cost(checked.program, c.integers), c.label()))[len(full) // 2]
 
 
 def _specials(checked: CheckedSpec, cases: Sequence[Case]) -> list[Case]:
@@ -172,8 +172,8 @@ def _specials(checked: CheckedSpec, cases: Sequence[Case]) -> list[Case]:
     targets = sorted({c.target for c in cases})
     out = []
     for k, (name, value) in enumerate((n, v) for n in inputs[:3] for v in _SPECIALS):
-        fit = [c for c in cases if c.target == targets[k % len(targets)] and name not in c.absent and not c.large]
-        fit = [c for c in fit if all(v > 0 for _, v in c.dims)] or [c for c in cases if name not in c.absent]
+        fit = [c for c in cases if name not in c.absent and work.cost(checked.program, c.integers) <= BUDGET / 20]
+        fit = [c for c in fit if c.target == targets[k % len(targets)]] or fit or [c for c in cases if name not in c.absent]
         if fit:
             out.append(replace(_middle(fit, checked), special=(name, value)))
     return out

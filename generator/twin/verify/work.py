@@ -30,7 +30,7 @@ from generator.formula.ir import (
 from generator.spec.integer import IntExpr
 from generator.twin.verify.shapes import numel_of
 
-__all__ = ["children", "elements", "points", "walk"]
+__all__ = ["children", "cost", "elements", "points", "walk"]
 
 
 def children(expr: Expr) -> tuple[Expr, ...]:
@@ -105,3 +105,8 @@ def points(program: Program, env: Mapping[str, int]) -> int:
 def elements(program: Program, env: Mapping[str, int]) -> int:
     """Elements of all inputs and outputs."""
     return sum(numel_of(t, env) for t in (*program.inputs, *program.outputs))
+
+
+def cost(program: Program, env: Mapping[str, int]) -> int:
+    """What running and judging a case takes: evaluation points, and elements made, moved and compared."""
+    return points(program, env) + elements(program, env)
