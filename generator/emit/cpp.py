@@ -320,18 +320,22 @@ def scalar(value: tree.Scalar, ints: Callable[[IntExpr], str], fields: Names) ->
             return f"({scalar(value.a, ints, fields)} {value.op} {scalar(value.b, ints, fields)})"
 
 
+def _float_bits(value: float) -> bytes:
+    try:
+        return struct.pack("<f", value)
+    except OverflowError:
+        return struct.pack("<f", math.copysign(math.inf, value))
+
+
 def _float_literal(value: float) -> str:
     """The shortest literal that reads back as the same float32; infinities and NaN by their bits."""
-    try:
-        bits = struct.pack("<f", value)
-    except OverflowError:
-        bits = struct.pack("<f", math.copysign(math.inf, value))
+    bits = _float_bits(value)
     single: float = struct.unpack("<f", bits)[0]
     if math.isinf(single) or math.isnan(single):
         return f"FloatFromBits(0x{struct.unpack('<I', bits)[0]:08X}U)"
     for digits in range(1, 10):
         text = f"{single:.{digits}g}"
-        if struct.pack("<f", float(text)) == bits:
+        if _float_bits(float(text)) == bits:
             break
     return (text if any(ch in text for ch in ".e") else text + ".0") + "f"
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from generator.emit.cpp import Method, StagePrinter, control, queue_type
 from generator.emit.errors import EmitError
+from generator.emit.hoist import hoist
 from generator.emit.integers import integer
 from generator.emit.names import camel, macro, method, snake
 from generator.plan import tree
@@ -51,6 +52,7 @@ class StageClass:
     buffers: tuple[Member, ...]
     ints: tuple[str, ...]
     floats: tuple[str, ...]
+    hoisted: tuple[tuple[str, str], ...]  # (member, expression), in order
     args: tuple[str, ...]
     parameters: tuple[str, ...]  # GM_ADDR parameters of Init, in order
     uses_block: bool
@@ -264,17 +266,19 @@ class _Alternative:
         return text if self.alternative.body == (tree.RunStage(k),) else f"{{\n{text}\n}}"
 
     def _stage(self, stage: tree.Stage, index: int) -> StageClass:
+        stage, hoisted = hoist(stage, frozenset({*self.known, *stage.args}))
         used = {g.name for g in self.alternative.gm if g.name in _globals(stage.body)}
         gm = [g for g in self.alternative.gm if g.name in used]
         printer = StagePrinter(
             types=self.types,
-            members=frozenset({*self.known, *stage.args, "blockIdx", "blockNum"}),
+            members=frozenset({*self.known, *stage.args, *(n for n, _ in hoisted), "blockIdx", "blockNum"}),
             queues={b.name: f"{b.name}{'Buf' if b.kind == 'calc' else 'Queue'}_" for b in stage.buffers},
             gms={g.name: f"{g.name}Gm_" for g in gm},
         )
         process = printer.process(stage.body)
         gms = tuple(self._gm(printer, g) for g in gm)
         buffers = tuple(self._member(printer, b) for b in stage.buffers)
+        named = tuple((n, _bare(printer.int_text(e))) for n, e in hoisted)
         uses = printer.used
         ints = tuple(sorted(uses & self.known))
         self.ints |= set(ints)
@@ -286,6 +290,7 @@ class _Alternative:
             buffers=buffers,
             ints=ints,
             floats=tuple(sorted(printer.floats)),
+            hoisted=named,
             args=stage.args,
             parameters=self._ordered({g.parameter for g in gms}),
             uses_block="blockIdx" in uses,
@@ -329,6 +334,11 @@ def _ctypes(value: object) -> list[str]:
 
     visit(value)
     return list(found)
+
+
+def _bare(text: str) -> str:
+    """A whole expression without the parentheses it needs as a part of another."""
+    return text[1:-1] if text.startswith("(") else text
 
 
 def _globals(value: object) -> set[str]:

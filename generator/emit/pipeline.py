@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from generator.formula.checked import CheckedSpec
     from generator.plan.tree import KernelPlan
 
-__all__ = ["Outcome", "Rendered", "UnknownOperatorError", "compare", "current", "generate", "names_of", "planned"]
+__all__ = ["Outcome", "Rendered", "UnknownOperatorError", "compare", "current", "generate", "names_of", "planned", "tidy"]
 
 Progress = Callable[[str, int, int], None]
 _HEAD: Final = re.compile(r"^(name|forward):[ \t]*['\"]?([A-Za-z_][A-Za-z0-9_]*)", re.MULTILINE)
@@ -67,6 +67,11 @@ def current(specs: Path, out: Path) -> bool:
     if stamp is None or stamp.specs != spec_hashes(specs) or stamp.manifest != manifest_hash(out) or stamp.engine != engine():
         return False
     return unmodified(out, load(out))
+
+
+def tidy(specs: Path, out: Path, extra: bool = False) -> bool:
+    """:func:`current`, and with ``extra`` also no file in ``out`` that the manifest does not know."""
+    return current(specs, out) and not (extra and _extra(out, load(out)))
 
 
 # --- rendering -----------------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from generator.emit.cpp import StagePrinter, scalar
 from generator.emit.errors import EmitError
+from generator.emit.hoist import hoist
 from generator.emit.integers import integer
 from generator.emit.kernels import kernel_files
 from generator.emit.render import format_cpp, render_sources
@@ -307,3 +308,21 @@ int main()
     (tmp_path / "over.cpp").write_text(source, encoding="utf-8")
     subprocess.run(["g++", "-std=c++11", "-Wall", f"-I{tmp_path}", str(tmp_path / "over.cpp"), "-o", str(tmp_path / "over")], check=True)
     assert subprocess.run([str(tmp_path / "over")], check=False).returncode == 0
+
+
+def test_functions_of_tiling_fields_used_twice_are_computed_once() -> None:
+    text = next(v for k, v in render_sources(handmade.checked(), handmade.plan()).items() if k.endswith("narrow.h"))
+    assert "ceil2TileBy32_ = CeilDiv(tile_ * 2, 32);" in text
+    assert text.count("CeilDiv(tile_") + text.count("RoundUp(tile_") == 1
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(expressions(), min_size=1, max_size=4), st.tuples(st.integers(0, 50), st.integers(0, 50), st.integers(0, 50)))
+def test_hoisting_keeps_every_value(exprs: list[IntExpr], values: tuple[int, int, int]) -> None:
+    env = dict(zip("abc", values, strict=True))
+    body = tuple(t.Set("x", e) for e in (*exprs, *exprs))
+    stage = t.Stage("s", "s", (), (), (), body)
+    mapped, named = hoist(stage, frozenset("ab"))
+    for name, expr in named:
+        env[name] = expr.evaluate(env)
+    assert [n.value.evaluate(env) for n in mapped.body if isinstance(n, t.Set)] == [e.evaluate(env) for e in (*exprs, *exprs)]

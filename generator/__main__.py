@@ -1,0 +1,5 @@
+"""``python -m generator``: the ``opwright`` command."""
+
+from generator.cli import main
+
+main()
