@@ -141,6 +141,10 @@ class Core {
   __attribute__((format(printf, 5, 6))) void Report(Law law, Site site, const char *api, const char *format, ...);
   // Ends this core: the device would hang here.
   [[noreturn]] void Stop() { throw StopCore{}; }
+  // Ends it when the launch is being abandoned.
+  void CheckStop() {
+    if (__builtin_expect(stop->load(std::memory_order_relaxed), 0)) Stop();
+  }
 
   // --- time order ---
   // The clock of everything `pipe` has issued or seen up to now.
@@ -231,7 +235,7 @@ struct Slices {
 class Instr {
  public:
   Instr(const char *api, Pipe pipe, Site site) : core(Self()), name(api), where(site), unit(pipe) {
-    if (__builtin_expect(core.stop->load(std::memory_order_relaxed), 0)) core.Stop();
+    core.CheckStop();
     self = ++core.seq[static_cast<int>(pipe)];
     ++core.counters.instructions[static_cast<int>(pipe)];
   }

@@ -68,9 +68,16 @@ inline void OrderGlobal(Instr &in, const Recent *window, int count, Pipe other, 
   }
 }
 
-inline bool AllOf(const uint8_t *state, int64_t count, uint8_t a, uint8_t b, uint8_t c) {
+// Whether core `me` may rely on these bytes: defined before this phase, or by itself. Bytes that any core accumulates
+// onto were judged when it began to.
+inline bool Known(const uint8_t *state, int64_t count, int me, bool atomic) {
+  const uint8_t mine = static_cast<uint8_t>(me + 1), added = static_cast<uint8_t>(me + 65);
   uint8_t bad = 0;
-  for (int64_t i = 0; i < count; ++i) bad = static_cast<uint8_t>(bad | ((state[i] != a) & (state[i] != b) & (state[i] != c)));
+  if (atomic) {
+    for (int64_t i = 0; i < count; ++i) bad = static_cast<uint8_t>(bad | ((state[i] < 65) & (state[i] != mine)));
+  } else {
+    for (int64_t i = 0; i < count; ++i) bad = static_cast<uint8_t>(bad | ((state[i] != kDefined) & (state[i] != mine) & (state[i] != added)));
+  }
   return bad == 0;
 }
 
@@ -130,9 +137,8 @@ inline void TouchGlobal(Instr &in, GmAccess &access) {
   const bool blank = arg.role == Role::kOutput || arg.role == Role::kWorkspace;
   uint8_t *state = access.write || blank ? StateOf(launch, arg) : arg.state.load(std::memory_order_acquire);
   if (state != nullptr && (!access.write || access.atomic)) {
-    const uint8_t mine = static_cast<uint8_t>(core.index + 1), added = static_cast<uint8_t>(core.index + 65);
     bool known = true;
-    for (int64_t i = 0; i < access.count && known; ++i) known = AllOf(state + access.offset + i * access.stride, access.run, kDefined, mine, added);
+    for (int64_t i = 0; i < access.count && known; ++i) known = Known(state + access.offset + i * access.stride, access.run, core.index, access.atomic);
     access.suspect = !known;
     if (!known && single)
       core.Report(Law::kGmUninitialised, in.where, in.name, "%s %s bytes of kernel argument %d that nothing wrote, from byte %lld on", in.name,

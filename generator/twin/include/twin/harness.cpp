@@ -72,7 +72,7 @@ struct TwinBreach {
 
 #define TWIN_EXPORT __attribute__((visibility("default")))
 
-TWIN_EXPORT int32_t TwinParameters() { return static_cast<int32_t>(twin::ParametersOf(TWIN_KERNEL)); }
+TWIN_EXPORT int32_t TwinParameters() { return static_cast<int32_t>(twin::ParametersOf(&::TWIN_KERNEL)); }
 
 // Runs the kernel over all blocks. Returns a result to be read by the functions below and given to TwinFree.
 TWIN_EXPORT __attribute__((cold)) void *TwinRun(const TwinLaunch *request) {
@@ -133,7 +133,7 @@ TWIN_EXPORT __attribute__((cold)) void *TwinRun(const TwinLaunch *request) {
   launch.readBytes.assign(static_cast<size_t>(request->count) + 1, 0);
   launch.writtenBytes.assign(static_cast<size_t>(request->count) + 1, 0);
   RunLaunch(launch, request->seconds, [&] {
-    CallKernel(TWIN_KERNEL, pointers.data(), std::make_index_sequence<ParametersOf(TWIN_KERNEL)>{});
+    CallKernel(&::TWIN_KERNEL, pointers.data(), std::make_index_sequence<ParametersOf(&::TWIN_KERNEL)>{});
   });
   for (size_t i = 0; i < copied.size(); ++i) {
     const GmArg &arg = launch.args[static_cast<size_t>(copied[i].first)];

@@ -88,6 +88,7 @@ template <HardEvent event>
 inline void SetFlag(int64_t eventId, twin::Site site = twin::Site::Here()) {
   twin::Core &core = twin::Self();
   constexpr int kEvent = static_cast<int>(event);
+  core.CheckStop();
   ++core.counters.flags;
   if (!twin::EventLegal(core, kEvent, eventId, "SetFlag", site)) return;
   twin::Flags &flags = core.flags[kEvent];
@@ -121,6 +122,7 @@ inline void WaitFlag(int64_t eventId, twin::Site site = twin::Site::Here()) {
 template <pipe_t pipe>
 inline void PipeBarrier(twin::Site site = twin::Site::Here()) {
   twin::Core &core = twin::Self();
+  core.CheckStop();
   ++core.counters.barriers;
   if constexpr (pipe == PIPE_ALL) core.BarrierAll();
   else if constexpr (pipe == PIPE_V) core.Barrier(twin::Pipe::V);
