@@ -45,6 +45,7 @@ class VectorCall {
       Registers(1);
       return;
     }
+    counted = true;
     count = instr.InRange("count", count, 0, largest);
     NotEmpty("count", count);
     lanes = count > 0 ? Lanes::Count(width, count) : Lanes{};
@@ -140,6 +141,7 @@ class VectorCall {
   Instr instr;
   int64_t width;
   Lanes lanes;
+  bool counted = false;  // count form: one contiguous run, whose operands are identical or disjoint as a whole
   VectorOperand operand[kMaxOperands];
   int used = 0;
 
@@ -162,7 +164,7 @@ class VectorCall {
 
   template <typename T>
   TWIN_COLD void Add(const AscendC::LocalTensor<T> &tensor, const char *name, Stride stride, int64_t align, bool write) {
-    if (lanes.Empty()) return;
+    if (lanes.Empty() || !instr.Ok()) return;
     int64_t begin = INT64_MAX;
     int64_t end = 0;
     Extent(stride, sizeof(T), &begin, &end);
@@ -220,7 +222,7 @@ inline void VectorCall::Overlap(const VectorOperand &dst, OverlapRule rule) {
     } else if (rule == OverlapRule::kNarrowing && src.size != dst.size) {
       bad = src.offset != dst.offset || src.size < dst.size || !FullyContiguous(src.stride, src.size, width) ||
             !FullyContiguous(dst.stride, dst.size, width);
-    } else if (lanes.full && FullyContiguous(src.stride, src.size, width) && FullyContiguous(dst.stride, dst.size, width)) {
+    } else if (counted && FullyContiguous(src.stride, src.size, width) && FullyContiguous(dst.stride, dst.size, width)) {
       bad = src.offset != dst.offset;
     } else {
       const bool second = i == used - 2;

@@ -148,8 +148,8 @@ void IntoCount(const AscendC::LocalTensor<T> &dst, const AscendC::LocalTensor<U>
   VectorCall call(Op::kName, site, sizeof(T));
   if (!call.Supports(InInto<Op, T, U>(), DtypeName<T>())) return;
   call.Count(count, kSetMask);
-  call.Read(src0, "src0");
-  call.Read(src1, "src1");
+  call.Read(src0, "src0", call.Dense(sizeof(U)));
+  call.Read(src1, "src1", call.Dense(sizeof(U)));
   call.Read(dst, "dst");
   call.Write(dst, "dst");
   RunInto<Op, T, U>(call);
