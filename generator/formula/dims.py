@@ -14,13 +14,13 @@ __all__ = ["DimSource", "sources"]
 @dataclass(frozen=True, slots=True)
 class DimSource:
     """``dim = (extent - offset) / scale``, exactly, where ``extent`` is that of canonical dim ``at`` of ``tensor`` (the product
-    of the pack's extents when ``pack``). ``offset`` may name dims that come earlier. ``from_end`` counts the dim from the end
+    of the pack's extents when ``pack``). ``scale`` and ``offset`` may name dims that come earlier. ``from_end`` counts the dim from the end
     (1 is the last), for tensors whose shape has a pack before it; 0 otherwise."""
 
     dim: str
     tensor: str
     at: int
-    scale: int
+    scale: IntExpr
     offset: IntExpr
     pack: bool = False
     from_end: int = 0
@@ -46,7 +46,7 @@ def sources(spec: CheckedSpec) -> tuple[DimSource, ...]:
                 if len(unknown) != 1:
                     continue
                 name = next(iter(unknown))
-                scale = _constant_coefficient(extent, name)
+                scale = _coefficient(extent, name)
                 if scale is None:
                     continue
                 after_pack = pack_at is not None and at > pack_at
@@ -58,9 +58,9 @@ def sources(spec: CheckedSpec) -> tuple[DimSource, ...]:
     return tuple(out)
 
 
-def _constant_coefficient(extent: IntExpr, name: str) -> int | None:
+def _coefficient(extent: IntExpr, name: str) -> IntExpr | None:
     try:
-        value = extent.coefficient(name).value
+        c = extent.coefficient(name)
     except ValueError:
         return None
-    return value or None
+    return None if c.value == 0 else c

@@ -85,7 +85,6 @@ class Inference:
         self.left: dict[str, Axis] = {}
         self.bound: dict[int, list[Axis]] = {}
         self.products: list[tuple[list[Axis], IntExpr]] = []  # parts without a vote, and the product of their extents
-        self.sized: set[str] = set()  # left-side axes whose extent the written tensor gives
         self.failed = False
         self.blamed = False  # a name at fault was reported: an axis without a size follows from it
 
@@ -99,7 +98,6 @@ class Inference:
         for at, index in enumerate(stmt.indices):
             extent = shape[at] if at < len(shape) else None
             self.vote(index, extent, self.left, stmt.spots[at] if at < len(stmt.spots) else stmt.span, f"dim {at} of '{stmt.tensor}'")
-        self.sized = {name for name, axis in self.left.items() if axis.votes}
         self.walk(stmt.value, self.left)
         self.settle()
 
@@ -225,15 +223,19 @@ class Inference:
                 self.report(axis.span, "the axis has no size: no tensor is indexed by it alone", f"'{axis.name}'", right)
 
     def agree(self, axis: Axis) -> None:
-        """Every dim the axis indexes on its own has its size; an axis sized by the written tensor may also index a dim that
-        is proved to be larger (``y[j] = x[j] * x[j + H]`` with ``x`` of 2*H)."""
-        for extent, span, what in axis.votes[1:]:
-            first, _, where = axis.votes[0]
-            sized = axis.name in self.sized and self.left[axis.name] is axis
-            if extent != first and not (sized and self.facts.at_most(first, extent)):
-                self.failed = True
-                self.report(span, f"the axis '{axis.name}' has two sizes", f"{extent} in {what} and {first} in {where}", "dims of one size")
-                return
+        """All dims the axis indexes on its own have one size. An axis of the left side may also index larger ones, and then
+        runs over the smallest (``y[j] = x[j] * x[j + H]`` with ``x`` of 2*H): what that leaves out is for the writes to say."""
+        if len({extent for extent, _, _ in axis.votes}) <= 1:
+            return
+        if self.left.get(axis.name) is axis:
+            for extent, _, _ in axis.votes:
+                if all(self.facts.at_most(extent, other) for other, _, _ in axis.votes):
+                    axis.extent = extent
+                    return
+        first, _, where = axis.votes[0]
+        other, span, what = next(v for v in axis.votes if v[0] != first)
+        self.failed = True
+        self.report(span, f"the axis '{axis.name}' has two sizes", f"{other} in {what} and {first} in {where}", "dims of one size")
 
     def divide(self, parts: Sequence[Axis], extent: IntExpr) -> None:
         unknown = [p for p in parts if p.extent is None]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, Literal, NoReturn, cast, overload
+from typing import Final, Literal, cast, overload
 
 from generator.formula.functions import CONSTANTS, FUNCTIONS, REDUCTIONS
 from generator.formula.ir import (
@@ -140,8 +140,8 @@ class _Parser:
         line, column = place(node, self.lines)
         return TextError(what, value, right, line=line, column=column)
 
-    def refuse(self, node: ast.AST, right: str = _SUBSET) -> NoReturn:
-        raise self.fault(node, f"{describe(node)} is not part of the formula language", self.source(node), _HINTS.get(type(node), right))
+    def refuse(self, node: ast.AST, right: str = _SUBSET) -> TextError:
+        return self.fault(node, f"{describe(node)} is not part of the formula language", self.source(node), _HINTS.get(type(node), right))
 
     def source(self, node: ast.AST) -> str:
         line, column = place(node, self.lines)
@@ -204,7 +204,7 @@ class _Parser:
         if isinstance(node, ast.For):
             return self.loop(node)
         if not isinstance(node, ast.Assign):
-            self.refuse(node, "tensor[indices] = expression, or for r in range(...)")
+            raise self.refuse(node, "tensor[indices] = expression, or for r in range(...)")
         if len(node.targets) != 1:
             raise self.fault(
                 node.targets[1], "a chained assignment is not part of the formula language", self.source(node), "one '=' a statement"
@@ -216,7 +216,7 @@ class _Parser:
         if isinstance(node, ast.Name):
             return node.id, (), (), ()
         if not isinstance(node, ast.Subscript) or not isinstance(node.value, ast.Name):
-            self.refuse(node, "tensor[indices] on the left side")
+            raise self.refuse(node, "tensor[indices] on the left side")
         parts: list[ast.expr] = []
         axes: list[Bound] = []
         for part in self.elements(node.slice):
@@ -262,13 +262,13 @@ class _Parser:
     def index(self, node: ast.expr) -> Index:
         if isinstance(node, ast.Starred):
             if not isinstance(node.value, ast.Name):
-                self.refuse(node.value, "*b, a pack of axes")
+                raise self.refuse(node.value, "*b, a pack of axes")
             return Pack(node.value.id, span=self.span(node))
         if isinstance(node, ast.Tuple):
             return Product(tuple(self.index(p) for p in node.elts), span=self.span(node))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id not in ("min", "max"):
             if node.keywords:
-                self.refuse(node.keywords[0], "segment(i, j)")
+                raise self.refuse(node.keywords[0], "segment(i, j)")
             return Segment(node.func.id, tuple(self.index(p) for p in node.args), span=self.span(node))
         if isinstance(node, ast.Subscript):
             return Gather(self.load(node), span=self.span(node))
@@ -291,7 +291,7 @@ class _Parser:
 
     def load(self, node: ast.Subscript) -> Load:
         if not isinstance(node.value, ast.Name):
-            self.refuse(node.value, "tensor[indices]")
+            raise self.refuse(node.value, "tensor[indices]")
         parts = self.elements(node.slice)
         return Load(node.value.id, tuple(self.index(p) for p in parts), span=self.span(node), spots=tuple(self.span(p) for p in parts))
 
@@ -336,7 +336,7 @@ class _Parser:
             case ast.Call():
                 return self.call(node)
             case _:
-                self.refuse(node)
+                raise self.refuse(node)
 
     def operator(self, node: ast.expr, op: ast.AST, right: str) -> TextError:
         what = f"the operator {type(op).__name__} is not part of the formula language"
@@ -377,7 +377,7 @@ class _Parser:
         if isinstance(node.func, ast.Subscript) and isinstance(node.func.value, ast.Name):
             return self.reduction(node, node.func, node.func.value.id)
         if not isinstance(node.func, ast.Name):
-            self.refuse(node.func, "a function's name")
+            raise self.refuse(node.func, "a function's name")
         name, span = node.func.id, self.span(node)
         if node.keywords:
             raise self.fault(

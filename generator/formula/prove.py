@@ -99,7 +99,15 @@ class Facts:
             rising = self._sign(c)
             ends = [r.low] if rising > 0 else [r.high] if rising < 0 else [r.low, r.high]
             return all(self._eliminate(rest + c * end, budget - 1) for end in ends)
-        return self._sizes(e, 3)
+        return self._sizes(e, 3) or self._rest_by_facts(e)
+
+    def _rest_by_facts(self, e: IntExpr) -> bool:
+        """``e`` without ranged symbols, less one fact about sizes or about a function in it."""
+        ranged = {r.name for r in self.ranges}
+        for fact in (*self._of_functions(e), *(k for k in self.known if not ranged & k.free())):
+            if any(self._sizes(e - fact * k, 2) for k in _multiples(e, fact)):
+                return True
+        return False
 
     def _sign(self, c: IntExpr) -> int:
         if c.value is not None:

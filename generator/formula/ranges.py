@@ -15,7 +15,7 @@ from generator.spec.model import OpSpec
 if TYPE_CHECKING:
     from generator.formula.checked import CheckedSpec
 
-__all__ = ["bounds_of", "conditions_of", "facts_of", "names_of"]
+__all__ = ["all_read", "bounds_of", "conditions_of", "facts_of", "names_of"]
 
 
 def names_of(spec: OpSpec) -> Names:
@@ -42,6 +42,12 @@ def conditions_of(spec: OpSpec) -> Iterator[Condition]:
                 continue  # reported where the text is checked
 
 
+def all_read(spec: OpSpec) -> bool:
+    """Whether every condition of ``spec`` could be read: if not, proofs lack facts."""
+    written = [*(d.where for d in spec.dims.values()), *(p.where for p in spec.params), *(c.that for c in spec.constraints)]
+    return sum(t is not None for t in written) == sum(1 for _ in conditions_of(spec))
+
+
 def bounds_of(spec: CheckedSpec) -> Mapping[str, tuple[int, int | None]]:
     """For every dim and int attribute its lowest and highest value (None: unbounded). Dims are >= 0 at least; an
     attribute without a lower limit is taken as int64's lowest."""
@@ -49,7 +55,9 @@ def bounds_of(spec: CheckedSpec) -> Mapping[str, tuple[int, int | None]]:
 
 
 def _bounds(spec: OpSpec, dims: tuple[str, ...], attrs: tuple[str, ...]) -> dict[str, tuple[int, int | None]]:
-    out: dict[str, tuple[int, int | None]] = dict.fromkeys(dims, (0, None)) | dict.fromkeys(attrs, (-(2**63), None))
+    size: tuple[int, int | None] = (0, None)
+    attr: tuple[int, int | None] = (-(2**63), None)
+    out = {**dict.fromkeys(dims, size), **dict.fromkeys(attrs, attr)}
     for cond in conditions_of(spec):
         for name, (low, high) in out.items():
             new_low, new_high = bounds(cond, name)

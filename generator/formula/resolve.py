@@ -12,7 +12,7 @@ from generator.formula.kinds import kind_of, strong
 from generator.formula.lower import Lowering
 from generator.formula.parse import FormulaError, parse
 from generator.formula.prove import Facts, Range
-from generator.formula.ranges import facts_of
+from generator.formula.ranges import all_read, facts_of
 from generator.formula.symbols import Symbols, declare, pack_dim
 from generator.formula.writes import Write, complete, overlap, overlaps_itself
 from generator.spec.errors import Problem
@@ -78,6 +78,8 @@ def resolve(source: Source, spec: OpSpec) -> Resolved:
         work.problems = [p for p in work.problems if not p.what.startswith(_INCOMPLETE)]
     if not sized:  # some tensors' shapes are not known: only what does not depend on shapes is worth saying
         work.problems = [p for p in work.problems if p.what.startswith(_SHAPELESS)]
+    if not all_read(spec):
+        work.problems = [p for p in work.problems if "not proved" not in p.what]
     problems += work.problems
     return Resolved(None if problems else program, tuple(symbols.derived), tuple(symbols.packs), problems)
 

@@ -88,7 +88,7 @@ class _Reader:
             "string": out.string_attrs,
         }
         for p in self.spec.params:
-            if not is_tensor(p) and p.type in groups:
+            if not is_tensor(p) and not p.aclnn_only and p.type in groups:
                 groups[p.type].append(p.symbol)
         for axis in self.spec.segments:
             out.segmented[axis] = const(0)

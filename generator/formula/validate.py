@@ -15,10 +15,10 @@ from generator.formula.kinds import kind_of
 from generator.formula.printer import expression, index
 from generator.spec.integer import IntExpr, Numel
 
-__all__ = ["InvalidProgram", "faults", "validate"]
+__all__ = ["InvalidProgramError", "faults", "validate"]
 
 
-class InvalidProgram(Exception):
+class InvalidProgramError(Exception):
     """A program that breaks the form; ``faults`` says how, in program order."""
 
     def __init__(self, faults: Sequence[str]) -> None:
@@ -27,10 +27,10 @@ class InvalidProgram(Exception):
 
 
 def validate(program: Program) -> Program:
-    """``program`` itself; :class:`InvalidProgram` when its form is broken."""
+    """``program`` itself; :class:`InvalidProgramError` when its form is broken."""
     found = faults(program)
     if found:
-        raise InvalidProgram(found)
+        raise InvalidProgramError(found)
     return program
 
 

@@ -70,7 +70,7 @@ def _determined(c: Checker, known: set[str], names: Names) -> None:
         progress = False
         for e in extents:
             unknown = e.free() - known
-            if len(unknown) == 1 and _solvable(e, next(iter(unknown))):
+            if len(unknown) == 1 and _solvable(e, next(iter(unknown)), known):
                 known |= unknown
                 progress = True
     for name in c.spec.dims:
@@ -78,12 +78,13 @@ def _determined(c: Checker, known: set[str], names: Names) -> None:
             c.say_key(("dims", name), "no input's shape gives the dim its size", f"'{name}'", f"an input with a dim '{name}', or 'value:'")
 
 
-def _solvable(e: IntExpr, name: str) -> bool:
+def _solvable(e: IntExpr, name: str, known: set[str]) -> bool:
+    """Whether ``e`` is a multiple of ``name`` by what is known, plus what is known."""
     try:
         c = e.coefficient(name)
     except ValueError:
         return False
-    return c.value is not None and c.value != 0
+    return c.value != 0 and c.free() <= known
 
 
 def _extents(c: Checker, names: Names) -> Sequence[IntExpr]:

@@ -125,15 +125,17 @@ class _Reader:
 
     def condition(self, node: ast.expr) -> Condition:
         if isinstance(node, ast.BoolOp):
-            parts = tuple(self.condition(v) for v in node.values)
-            return And(parts) if isinstance(node.op, ast.And) else Or(parts)
+            parts = [self.condition(v) for v in node.values]
+            if isinstance(node.op, ast.Or):
+                return Or(tuple(parts))
+            return And(tuple(q for p in parts for q in (p.parts if isinstance(p, And) else (p,))))
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
             return Not(self.condition(node.operand))
         if isinstance(node, ast.Compare):
-            parts = tuple(
+            pairs = tuple(
                 self.pair(node, op, a, b) for op, a, b in zip(node.ops, [node.left, *node.comparators], node.comparators, strict=False)
             )
-            return parts[0] if len(parts) == 1 else And(parts)
+            return pairs[0] if len(pairs) == 1 else And(pairs)
         if isinstance(node, ast.Name):
             if node.id in self.names.bools:
                 return Flag(node.id)

@@ -12,7 +12,23 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
-__all__ = ["Atom", "Func", "IntExpr", "Numel", "Sym", "ceil_div", "const", "floor_div", "max_of", "min_of", "mod", "numel", "product", "round_up", "sym"]
+__all__ = [
+    "Atom",
+    "Func",
+    "IntExpr",
+    "Numel",
+    "Sym",
+    "ceil_div",
+    "const",
+    "floor_div",
+    "max_of",
+    "min_of",
+    "mod",
+    "numel",
+    "product",
+    "round_up",
+    "sym",
+]
 
 FuncOp = Literal["floordiv", "mod", "min", "max"]
 
@@ -223,18 +239,22 @@ def _lift(v: IntExpr | int) -> IntExpr:
 
 
 def const(value: int) -> IntExpr:
+    """The constant ``value``."""
     return IntExpr((((), value),) if value else ())
 
 
 def sym(name: str) -> IntExpr:
+    """The symbol ``name``."""
     return _atom(Sym(name))
 
 
 def numel(tensor: str) -> IntExpr:
+    """The element count of ``tensor``."""
     return _atom(Numel(tensor))
 
 
 def product(factors: Iterable[IntExpr | int]) -> IntExpr:
+    """The product of ``factors``; 1 for none."""
     out = const(1)
     for f in factors:
         out = out * f
@@ -242,6 +262,7 @@ def product(factors: Iterable[IntExpr | int]) -> IntExpr:
 
 
 def floor_div(a: IntExpr | int, b: IntExpr | int) -> IntExpr:
+    """``a // b``, rounded towards -inf."""
     a, b = _lift(a), _lift(b)
     if b.value == 1 or a.value == 0:
         return a
@@ -255,6 +276,7 @@ def floor_div(a: IntExpr | int, b: IntExpr | int) -> IntExpr:
 
 
 def mod(a: IntExpr | int, b: IntExpr | int) -> IntExpr:
+    """``a % b``, with the sign of ``b``."""
     a, b = _lift(a), _lift(b)
     if b.value == 1 or a.value == 0:
         return const(0)
@@ -264,6 +286,7 @@ def mod(a: IntExpr | int, b: IntExpr | int) -> IntExpr:
 
 
 def min_of(a: IntExpr | int, b: IntExpr | int) -> IntExpr:
+    """The smaller of two."""
     a, b = _lift(a), _lift(b)
     if a == b:
         return a
@@ -273,6 +296,7 @@ def min_of(a: IntExpr | int, b: IntExpr | int) -> IntExpr:
 
 
 def max_of(a: IntExpr | int, b: IntExpr | int) -> IntExpr:
+    """The larger of two."""
     a, b = _lift(a), _lift(b)
     if a == b:
         return a
@@ -282,6 +306,7 @@ def max_of(a: IntExpr | int, b: IntExpr | int) -> IntExpr:
 
 
 def ceil_div(a: IntExpr | int, b: IntExpr | int) -> IntExpr:
+    """``a / b`` rounded up."""
     a, b = _lift(a), _lift(b)
     return floor_div(a + b - 1, b)
 
