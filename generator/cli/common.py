@@ -58,7 +58,7 @@ def reported(command: str, json_: bool) -> Iterator[None]:
     except (EmitError, ManifestError, UnknownOperatorError) as e:
         raise fail(command, json_, [str(e)]) from e
     except OSError as e:
-        raise fail(command, json_, [f"{e.filename or ''}: {e.strerror or e}"]) from e
+        raise fail(command, json_, [f"{e.filename}: {e.strerror}" if e.filename else str(e)]) from e
 
 
 def need_specs(command: str, json_: bool, specs: Path) -> None:

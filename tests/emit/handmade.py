@@ -69,6 +69,7 @@ def _compute(ctype: t.CType) -> tuple[t.Node, ...]:
     wide = t.Enum("RoundMode::CAST_NONE")
     return (
         t.Get("work", "w", "float"),
+        t.Barrier("V"),  # the last tile's result has been read from the work buffer
         t.Call("Cast", (w, x, wide, count), "V"),
         t.Barrier("V"),
         t.Call("Exp", (w, w, count), "V", comment="e = exp(x)"),
