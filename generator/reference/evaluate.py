@@ -22,6 +22,7 @@ from generator.reference.dtypes import FLOATS, encode, round_to, truncate_to
 from generator.reference.errors import EvaluationError, MissingValueError, ShapeError, UnknownNameError
 from generator.reference.functions import FUNCTIONS, KEEP_INTEGERS
 from generator.reference.liveness import last_reads, needed
+from generator.reference.pieces import Cutter
 from generator.reference.reduce import IDENTITY, combine, contract, reduce_any_order, reduce_in_order
 from generator.spec.integer import IntExpr
 
@@ -30,8 +31,7 @@ __all__ = ["Precision", "round_outputs", "run"]
 Array = NDArray[Any]
 Precision = Literal["float64", "float32", "float16", "bfloat16"]
 
-CHUNK: Final = 1 << 20  # elements of the largest temporary aimed at
-_HARD: Final = 1 << 23  # elements from which reduced axes are chunked too
+_SMALL: Final = 1 << 22  # elements up to which an input is widened once, and not piece by piece
 
 _OPS: Final[Mapping[str, Callable[..., Any]]] = {
     "add": np.add,
@@ -115,6 +115,7 @@ class _Run:
         self._live = needed(program, self._present)
         self._scope = _Scope()
         self._buffers: dict[str, Buffer] = {}
+        self._cutter = Cutter(self._number, self._buffers.get, lambda b: b.data.dtype == self._dtype, self._exact)
         for tensor in program.inputs:
             if tensor.name in inputs and tensor.name in self._present:
                 self._buffers[tensor.name] = self._input(tensor, np.asarray(inputs[tensor.name]))
@@ -158,6 +159,7 @@ class _Run:
         if array.dtype.kind not in kinds:
             raise ShapeError(f"{tensor.name} holds {array.dtype}, expected an array of {tensor.kind}")
         data = np.ascontiguousarray(array).reshape(-1)
+        data = self._widen(data) if data.size <= _SMALL else data
         return Buffer(tensor.name, data, extents, strides)
 
     def _constant(self, tensor: ir.Tensor, value: float) -> Buffer:
@@ -196,7 +198,7 @@ class _Run:
         lengths = {a: self._number(e) for a, e in zip(s.axes, s.extents, strict=True)}
         if any(n <= 0 for n in lengths.values()):
             return
-        pieces = self._pieces(s.value, lengths)
+        pieces = self._cutter.statement(s.value, lengths)
         if len(pieces) > 1 and any(load.tensor == name and load.indices != s.target.indices for load in s.loads):
             buffer = Buffer(name, buffer.data.copy(), buffer.extents, buffer.strides)
         for piece in pieces:
@@ -206,46 +208,6 @@ class _Run:
             leaving(buffer, indices, self._scope.ranges, frozenset(), s.span)
             view(buffer, indices, s.axes, self._scope.ranges)[...] = align(value, s.value.axes, s.axes)
         self._buffers[name] = buffer
-
-    # pieces ---------------------------------------------------------------------------------------------------------
-    def _pieces(self, value: lower.Node, lengths: dict[int, int]) -> list[dict[int, tuple[int, int]]]:
-        """The left side's ranges cut so that no temporary is larger than CHUNK, as far as those axes reach."""
-        step = dict(lengths)
-        while True:
-            size, axes = self._largest(value, step)
-            cut = next((a for a in sorted(axes) if step.get(a, 1) > 1 and a in lengths), None)
-            if size <= CHUNK or cut is None:
-                break
-            step[cut] = max(1, min(step[cut] - 1, step[cut] * CHUNK // size))
-        out: list[dict[int, tuple[int, int]]] = [{}]
-        for axis, length in lengths.items():
-            parts = [(start, min(step[axis], length - start)) for start in range(0, length, step[axis])]
-            out = [{**piece, axis: part} for piece in out for part in parts]
-        return out
-
-    def _largest(self, node: lower.Node, lengths: Mapping[int, int]) -> tuple[int, tuple[int, ...]]:
-        """The element count and the axes of the largest temporary that evaluating ``node`` makes."""
-        if isinstance(node, (lower.Constant, lower.IntNode)):
-            return _size(node.axes, lengths), node.axes
-        if isinstance(node, lower.LoadNode):
-            return self._load_size(node, lengths)
-        if isinstance(node, lower.ReduceNode):
-            inner = {**lengths, **{a: max(self._number(e), 1) for a, e in zip(node.bound, node.extents, strict=True)}}
-            parts = (*node.factors, *node.divisors) if self._exact and len(node.factors) > 1 else (node.body,)
-            found = [self._largest(p, inner) for p in parts]
-            if self._exact and len(node.factors) > 1 and any(set(node.factors[0].axes) >= set(p.axes) for p in parts[1:]):
-                found += [(_size(p.axes, inner), p.axes) for p in parts]
-            elif not self._exact:
-                found.append((_size(node.body.axes, inner), node.body.axes))
-            return max([*found, (_size(node.axes, lengths), node.axes)], key=lambda f: f[0])
-        children = node.args if isinstance(node, lower.OpNode) else (node.x,)
-        return max([(_size(node.axes, lengths), node.axes), *(self._largest(c, lengths) for c in children)], key=lambda f: f[0])
-
-    def _load_size(self, node: lower.LoadNode, lengths: Mapping[int, int]) -> tuple[int, tuple[int, ...]]:
-        buffer = self._buffers.get(node.tensor)
-        size = _size(node.axes, lengths)
-        free = buffer is not None and node.affine and not node.guarded and buffer.data.dtype == self._dtype and size <= buffer.data.size
-        return (0 if free else size), node.axes
 
     # expressions ----------------------------------------------------------------------------------------------------
     def _eval(self, node: lower.Node) -> Any:
@@ -378,26 +340,20 @@ class _Run:
 
     def _reduce_piece(self, node: lower.ReduceNode, start: Array | None) -> Any:
         """The reduction over the ranges at hand, after ``start``; cut along the first long axis when it is too large."""
-        lengths = {a: count for a, (_, count) in self._scope.ranges.items()}
-        size, axes = self._piece_size(node, lengths)
-        cut = next((a for a in node.bound if a in axes and lengths[a] > 1), None)
-        if size <= _HARD or cut is None or node.op in ("argmax", "argmin"):
+        cut = self._cutter.reduction(node, self._scope.ranges)
+        if cut is None:
             return self._reduce_now(node, start)
-        first, length = self._scope.ranges[cut]
-        step = max(1, min(length - 1, length * CHUNK // size))
+        axis, step = cut
+        first, length = self._scope.ranges[axis]
         for begin in range(0, length, step):
-            with self._bound({cut: (first + begin, min(step, length - begin))}):
+            with self._bound({axis: (first + begin, min(step, length - begin))}):
                 start = self._reduce_piece(node, start)
         return start
-
-    def _piece_size(self, node: lower.ReduceNode, lengths: Mapping[int, int]) -> tuple[int, tuple[int, ...]]:
-        parts = (*node.factors, *node.divisors) if self._exact and len(node.factors) > 1 else (node.body,)
-        return max((self._largest(p, lengths) for p in parts), key=lambda f: f[0])
 
     def _reduce_now(self, node: lower.ReduceNode, start: Array | None) -> Any:
         op = "sum" if node.op == "mean" else node.op
         out_axes = self._sum_axes(node)
-        if self._exact and op == "sum" and len(node.factors) + len(node.divisors) > 1:
+        if self._cutter.contracts(node):
             factors = [(np.asarray(self._eval(f)), f.axes) for f in node.factors]
             divisors = [(np.asarray(self._eval(f)), f.axes) for f in node.divisors]
             if all(v.dtype == self._dtype for v, _ in factors):
@@ -421,13 +377,6 @@ class _Run:
     def _repeats(self, node: lower.ReduceNode, present: set[int]) -> int:
         """How often the summed product repeats: the extents of bound axes it does not depend on."""
         return int(np.prod([self._scope.ranges[a][1] for a in node.bound if a not in present], dtype=np.int64))
-
-
-def _size(axes: tuple[int, ...], lengths: Mapping[int, int]) -> int:
-    out = 1
-    for a in axes:
-        out *= lengths[a]
-    return out
 
 
 def _to_bfloat16(values: Array) -> Array:

@@ -51,6 +51,10 @@ def reduce_in_order(op: str, values: Array, dims: tuple[int, ...], start: Array 
     shape = tuple(values.shape[d] for d in rest)
     inner_last = bool(rest) and all(values.strides[d] > max(values.strides[e] for e in dims) for d in rest if values.shape[d] > 1)
     ufunc = _UFUNC[op]
+    if count == 1:
+        only = np.squeeze(values, dims)
+        out = only if start is None else ufunc(start, only)
+        return np.asarray(out if rounding is None or start is None else rounding(out))
     if rounding is not None:
         front = values.transpose([*dims, *rest]).reshape(count, *shape)
         out = front[0] if start is None else rounding(ufunc(start, front[0]))

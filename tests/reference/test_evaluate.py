@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from generator.formula import ir
-from generator.reference import evaluate
+from generator.reference import pieces
 from generator.reference.errors import EvaluationError, IndexOutOfRangeError, MissingValueError, ShapeError, UnknownNameError
 from generator.reference.evaluate import run
 from tests.reference.build import layout, program
@@ -39,7 +39,7 @@ def test_a_statement_reads_its_whole_right_side_before_it_writes() -> None:
 
 
 def test_a_statement_cut_into_pieces_still_reads_before_it_writes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(evaluate, "CHUNK", 4)
+    monkeypatch.setattr(pieces, "CHUNK", 4)
     p = program("a[i, j] = x[i, j]\na[i, j] = a[j, i] + 1\ny[i, j] = a[i, j]", {"i": "n", "j": "n"}, x="in n,n", a="local n,n", y="out n,n")
     x = RNG.normal(size=(7, 7))
     np.testing.assert_array_equal(run(p, {"x": x}, {"n": 7}, {})["y"], x.T + 1)
@@ -167,8 +167,7 @@ CONTRACTIONS = [
 def test_a_sum_of_products_is_the_contraction_it_looks_like(
     text: str, spec: str, chunk: int, precision: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(evaluate, "CHUNK", chunk)
-    monkeypatch.setattr(evaluate, "_HARD", 2 * chunk)
+    monkeypatch.setattr(pieces, "CHUNK", chunk)
     sizes = {"t": 3, "k": 2, "c": 5, "d": 5}
     tensors = {"x": "tc", "w": "kc", "z": "tk", "v": "c"}
     extents = {"t": "T", "k": "K", "c": "C", "d": "C"}
@@ -204,8 +203,7 @@ def test_pieces_of_a_reduced_axis_do_not_change_the_order_of_a_float32_sum(monke
     p = program("y = sum[i, k](x[i, k] * x[i, k])", {"i": "a", "k": "b"}, x="in a,b", y="out")
     x = RNG.normal(size=(13, 17)).astype(np.float32)
     whole = run(p, {"x": x}, {"a": 13, "b": 17}, {}, precision="float32")["y"]
-    monkeypatch.setattr(evaluate, "CHUNK", 5)
-    monkeypatch.setattr(evaluate, "_HARD", 10)
+    monkeypatch.setattr(pieces, "CHUNK", 5)
     assert run(p, {"x": x}, {"a": 13, "b": 17}, {}, precision="float32")["y"] == whole
 
 
