@@ -1,7 +1,7 @@
 // Conversions between dtypes under every rounding mode of Cast.
 //
-// To a float format: the value is rounded in the mode, overflow gives infinity as IEEE directs. To an integer: rounded, then
-// saturated, NaN gives 0. CAST_NONE is exact where it can be and half-to-even where it cannot (facts B.3).
+// To a float format: the value is rounded in the mode as if exponents had no end; what is then too large is infinity in every mode.
+// To an integer: rounded, then saturated, NaN gives 0. CAST_NONE is exact where it can be and half-to-even where it cannot (facts B.3).
 #pragma once
 
 #include <stdint.h>
@@ -47,6 +47,7 @@ inline D Directed(D nearest, E exact) {
   using Format = FloatFormat<D>;
   const E back = static_cast<E>(static_cast<float>(nearest));
   if (back == exact || exact != exact) return nearest;
+  if (kIsHalf<D> && (exact >= 65536 || exact <= -65536)) return nearest;
   const uint32_t bits = Format::Bits(nearest);
   const uint32_t sign = bits & Format::kSign;
   const uint32_t size = bits & ~Format::kSign;
