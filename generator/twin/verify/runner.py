@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import math
+import os
+import sys
+import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -68,7 +72,26 @@ def _tile(
     inputs, outputs = _arguments(subject, case, shapes or shapes_of(subject.checked, case), {**known, **(kinds or {})}, gone)
     values = {**dict(case.attrs), **(attrs or {})}
     ordered = [float(values[p.symbol]) if p.type in ("float", "double") else values[p.symbol] for p in attributes(spec)]
-    return subject.built.tile(inputs, outputs, ordered, cores=case.target.cores)
+    with _said() as words:
+        tiling = subject.built.tile(inputs, outputs, ordered, cores=case.target.cores)
+    return replace(tiling, message="; ".join(words) or tiling.message) if tiling.status else tiling
+
+
+@contextmanager
+def _said() -> Iterator[list[str]]:
+    """Lines that host code writes to standard error meanwhile; they appear in the list afterwards, and nowhere else."""
+    lines: list[str] = []
+    sys.stderr.flush()
+    kept = os.dup(2)
+    with tempfile.TemporaryFile() as caught:
+        os.dup2(caught.fileno(), 2)
+        try:
+            yield lines
+        finally:
+            os.dup2(kept, 2)
+            os.close(kept)
+            caught.seek(0)
+            lines += [line.decode(errors="replace").strip() for line in caught.readlines() if line.strip()]
 
 
 def run_empty(subject: Subject, case: Case) -> CaseResult:

@@ -111,15 +111,16 @@ def _one(operator: Operator, item: Item, empty: bool) -> CaseResult | Refusal:
         if isinstance(item, Violation):
             return run_violation(ready, item)
         return run_empty(ready, item) if empty else run_case(ready, item)
-    except twin.TwinError as error:
+    except (twin.TwinError, OSError) as error:
         return _failed(item, _said(error), empty)
     except (ArithmeticError, ValueError, KeyError, IndexError, MemoryError) as error:
         return _failed(item, f"{type(error).__name__}: {error}", empty)
 
 
-def _said(error: twin.TwinError) -> str:
+def _said(error: twin.TwinError | OSError) -> str:
     """The error and the first lines of what the compiler said."""
-    return "\n".join([str(error), *error.detail.splitlines()[:12]])
+    detail = error.detail if isinstance(error, twin.TwinError) else ""
+    return "\n".join([str(error), *detail.splitlines()[:12]])
 
 
 def _failed(item: Item, why: str, empty: bool) -> CaseResult | Refusal:
@@ -141,14 +142,17 @@ def _heavy(item: Item) -> bool:
 def prebuild(work: Iterable[tuple[Operator, str]], jobs: int) -> dict[tuple[str, str], str]:
     """Build each (operator, product) pair, several compilers at a time; what failed and why, by pair."""
     failed: dict[tuple[str, str], str] = {}
-    with ThreadPoolExecutor(max_workers=max(1, jobs)) as pool:
-        waiting = {pool.submit(subject, op, product): (op.name, product) for op, product in dict.fromkeys(work)}
-        for done in as_completed(waiting):
-            error = done.exception()
-            if isinstance(error, twin.TwinError):
-                failed[waiting[done]] = _said(error)
-            elif error is not None:
-                raise error
+    pairs = list(dict.fromkeys(work))
+    first = {(op.name, product_of(product).arch): (op, product) for op, product in reversed(pairs)}  # one library for each architecture
+    for batch in (list(first.values()), [p for p in pairs if p not in first.values()]):
+        with ThreadPoolExecutor(max_workers=max(1, jobs)) as pool:
+            waiting = {pool.submit(subject, op, product): (op.name, product) for op, product in batch}
+            for done in as_completed(waiting):
+                error = done.exception()
+                if isinstance(error, twin.TwinError | OSError):
+                    failed[waiting[done]] = _said(error)
+                elif error is not None:
+                    raise error
     return failed
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 from toy_specs import CUMULATIVE, CUMULATIVE_BACKWARD, SCALE_ROWS, TARGETS, spec
 
+from generator.twin.build import Tiling
 from generator.twin.verify.case import Case, Violation
 from generator.twin.verify.cases import case_of
 from generator.twin.verify.inputs import make, poison
@@ -31,7 +33,9 @@ class StandIn:
 
     def tile(self, inputs: Any, outputs: Any, attrs: Any, cores: int) -> Any:
         self.asked.append((inputs, outputs, attrs, cores))
-        return SimpleNamespace(status=self.status, key=1, block_dim=4, workspace_bytes=0, data=b"", message="no" if self.status else "")
+        if self.status:
+            os.write(2, b"op: the shape is wrong\n")
+        return Tiling(self.status, 1, 4, 0, b"", 0, "0xffffffff" if self.status else "")
 
     def run(self, tiling: Any, arrays: Any, laws_off: Any, cores: int) -> Any:
         self.kernel(*arrays)
@@ -118,6 +122,7 @@ def test_a_violation_must_be_refused() -> None:
     accepted, refusing = StandIn(powers_kernel), StandIn(powers_kernel, status=1)
     assert not run_violation(subject(SCALE_ROWS, accepted), violation).passed
     assert run_violation(subject(SCALE_ROWS, refusing), violation).passed
+    assert run_violation(subject(SCALE_ROWS, refusing), violation).message == "op: the shape is wrong"
     assert accepted.asked[0][0][0].shape == (4, 16)
 
 
