@@ -145,9 +145,8 @@ def _plan(checked: CheckedSpec) -> KernelPlan:
     try:
         return plan(checked)
     except Refusal as e:
-        lines = checked.path.read_text(encoding="utf-8").splitlines()
-        line = next((k for k, t in enumerate(lines, 1) if t.startswith("formula:")), 1)
-        raise SpecError([Problem(str(checked.path), line, 1, f"the formula cannot be planned: {e}")]) from e
+        line, column = (e.span.line, e.span.column) if e.span is not None else (1, 1)
+        raise SpecError([Problem(str(checked.path), line, column, f"the formula cannot be planned: {e}")]) from e
 
 
 def planned(specs: Path, operator: str) -> tuple[CheckedSpec, KernelPlan]:

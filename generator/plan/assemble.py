@@ -13,7 +13,7 @@ from itertools import combinations
 from typing import Literal
 
 from generator.formula.checked import CheckedSpec
-from generator.formula.ir import Bound, Load, Tensor
+from generator.formula.ir import Bound, Load, Span, Stmt, Tensor
 from generator.formula.ranges import bounds_of
 from generator.plan.axes import extents_of, flat, unify
 from generator.plan.bounds import Bounds
@@ -24,7 +24,7 @@ from generator.plan.schedule import GM, Group, Item, LoopItem, groups_of, partit
 from generator.plan.stage import BuiltStage, build_stage
 from generator.plan.tiles import Refusal
 from generator.plan.tree import Alternative, Cond, GmTensor, Kernel, KernelPlan, Loop, Node, RunStage, SyncAll
-from generator.spec.integer import IntExpr, const, max_of, min_of, product, round_up, sym
+from generator.spec.integer import IntExpr, ceil_div, const, max_of, min_of, product, round_up, sym
 
 __all__ = ["plan", "presence_sets"]
 
@@ -151,9 +151,13 @@ class _Assembly:
 
     def starved(self, g: Group, roles: Roles) -> bool:
         """A reduction over unbounded axes with nothing unbounded to spread over cores but the lane."""
-        reduces = any(isinstance(s, Red) and any(self.bounds.upper(b.extent) is None for b in s.reduced if b.extent) for s in flat(g.statements))
-        spread_axes = [*roles.outer, *([roles.row] if roles.row is not None else [])]
-        return reduces and not any(self.bounds.upper(b.extent) is None for b in spread_axes if b.extent is not None)
+        reduces = any(isinstance(s, Red) and any(map(self.is_unbounded, s.reduced)) for s in flat(g.statements))
+        spread = [*roles.outer, *([roles.row] if roles.row is not None else [])]
+        return reduces and not any(map(self.is_unbounded, spread))
+
+    def is_unbounded(self, b: Bound) -> bool:
+        """The spec puts no upper limit on the axis."""
+        return b.extent is not None and self.bounds.upper(b.extent) is None
 
     def items(self, items: Iterable[Item], args: tuple[str, ...]) -> Iterator[Node]:
         for i in items:
@@ -183,7 +187,7 @@ class _Assembly:
     def split(self, s: Red, g: Group) -> list[tuple[Group, Roles]] | None:
         """A reduction with too little to spread over cores: partial results of equal ranges, then their reduction."""
         roles = assign_roles(g, "passes", self.gms, self.bounds)
-        candidates = [b for b in s.reduced if b.extent is not None and self.bounds.upper(b.extent) is None]
+        candidates = [b for b in s.reduced if self.is_unbounded(b)]
         if not candidates or not self.starved(g, roles) or s.op in ("argmax", "argmin"):
             return None
         k = candidates[0]
@@ -192,8 +196,6 @@ class _Assembly:
         name = f"{base}_part{len(self.built)}"
         parts, length, p = f"{name}_count", f"{name}_length", f"{name}_axis"
         self.fields.append((parts, min_of(sym("coreNum"), k.extent)))
-        from generator.spec.integer import ceil_div
-
         self.fields.append((length, ceil_div(k.extent, sym(parts))))
         part_axis = Bound(p, sym(parts))
         shape = (sym(parts), *(b.extent for b in s.axes if b.extent is not None))
@@ -211,7 +213,7 @@ class _Assembly:
 
     def stage(self, g: Group, roles: Roles, args: tuple[str, ...]) -> Iterator[Node]:
         held = [*roles.full, *([roles.lane] if roles.lane is not None and roles.lane_mode == "full" else [])]
-        self.unbounded |= any(self.bounds.upper(b.extent) is None for b in held if b.extent is not None)
+        self.unbounded |= any(map(self.is_unbounded, held))
         index = len(self.built)
         used = {n for s in flat(g.statements) for n in _free(s)}
         own = tuple(a for a in args if a in used)
@@ -229,8 +231,7 @@ class _Assembly:
 
 
 def _free(s: Map | Red) -> set[str]:
-    out = {n for i in s.index for n in i.free()} | symbols(s.value)
-    return out
+    return {n for i in s.index for n in i.free()} | symbols(s.value)
 
 
 def _alternatives(checked: CheckedSpec, dtypes: Mapping[str, str], present: frozenset[str], bounds: Bounds) -> tuple[Alternative, ...]:
@@ -239,20 +240,25 @@ def _alternatives(checked: CheckedSpec, dtypes: Mapping[str, str], present: froz
     taken = [*program.dims, *program.int_attrs, *program.float_attrs, *loops, *program.tensors, "coreNum", "blockIdx"]
     normal = unify(normalise(program, present), taken)
     out: list[Alternative] = []
-    refusals: list[str] = []
+    refusals: list[Refusal] = []
     modes: tuple[Literal["full", "walked"], ...] = ("full", "walked")
     for mode in modes:
         a = _Assembly(checked, normal, dtypes, bounds, mode)
         try:
             out.append(a.run())
         except Refusal as r:
-            refusals.append(str(r))
+            refusals.append(r)
             continue
         if mode == "full" and not a.unbounded:
             break
     if not out or (len(out) == 1 and out[0].name == "full" and refusals):
-        raise Refusal("; ".join(dict.fromkeys(refusals)))
+        where = next((r.span for r in refusals if r.span is not None), _first_span(program.body))
+        raise Refusal("; ".join(dict.fromkeys(str(r) for r in refusals)), where)
     return tuple(out)
+
+
+def _first_span(body: Iterable[Stmt]) -> Span | None:
+    return next((s.span for s in body if s.span is not None), None)
 
 
 def _loop_variables(body: Iterable[object]) -> list[str]:

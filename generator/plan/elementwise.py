@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from generator.plan.tiles import Context, Tile, View
-from generator.plan.tree import Access, Cond, Enum, Float, Int, Local, Node, Scalar, Struct
+from generator.plan.tiles import Context, Tile, View, capacity
+from generator.plan.tree import Access, Arg, Cond, Enum, Float, FloatConst, Int, Local, Scalar, Struct
 from generator.spec.integer import IntExpr, const, floor_div, min_of, product, sym
 
 __all__ = ["binary", "cast", "compare", "copy", "fill", "scalar_op", "select", "spread", "unary"]
@@ -114,8 +114,6 @@ def copy(ctx: Context, dst: View, src: View) -> None:
     if src.tile.last != dst.tile.last:
         binary(ctx, "Max", dst, src, src)
         return
-    from generator.plan.tree import FloatConst
-
     scalar_op(ctx, "Muls", dst, src, FloatConst(1.0))
 
 
@@ -274,8 +272,6 @@ def spread(ctx: Context, src: Tile) -> Tile:
 
 def _spread_extra(src: Tile) -> IntExpr:
     """Seven more copies of the source: eight elements for each one."""
-    from generator.plan.tiles import capacity
-
     return capacity(src.dims, src.align, "float") * (BLOCK - 1)
 
 
@@ -300,7 +296,7 @@ def select(ctx: Context, dst: Tile, mask: Tile, a: Tile, b: Tile | Scalar) -> No
     """``dst = mask ? a : b`` over the whole tile."""
     ctx.selects = True
     read = [Access(mask.slot or mask.name, mask.name, ()), a.access()]
-    args: list[object] = [dst.at(), mask.at(), a.at()]
+    args: list[Arg] = [dst.at(), mask.at(), a.at()]
     if isinstance(b, Tile):
         args += [b.at(), Enum("SELMODE::VSEL_TENSOR_TENSOR_MODE")]
         read.append(b.access())
@@ -312,8 +308,3 @@ def select(ctx: Context, dst: Tile, mask: Tile, a: Tile, b: Tile | Scalar) -> No
 def flip(mode: str) -> str:
     """The comparison with its operands exchanged."""
     return _FLIP[mode]
-
-
-def nodes_of(nodes: list[Node]) -> tuple[Node, ...]:
-    """A finished list of nodes."""
-    return tuple(nodes)

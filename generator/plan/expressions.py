@@ -7,14 +7,14 @@ destination given, else to an operand that dies with this instruction, else to a
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Final, Literal
 
 from generator.formula.ir import Attr, Binary, Call, Cast, Compare, Expr, IntVal, Load, Logic, Neg, Not, Num, Where
 from generator.plan import elementwise as ew
 from generator.plan.rules import PRIMITIVES, expand
 from generator.plan.tiles import Context, Dim, Refusal, Tile, View
 from generator.plan.tree import Float, FloatConst, FloatField, FloatOfInt, FloatOp, Int, Scalar
-from generator.spec.integer import IntExpr
+from generator.spec.integer import IntExpr, sym
 
 __all__ = ["Lowering", "Operand"]
 
@@ -24,6 +24,7 @@ _UNARY: Final = {"exp": "Exp", "log": "Ln", "sqrt": "Sqrt", "abs": "Abs", "relu"
 _ROUND: Final = {"floor": "CAST_FLOOR", "ceil": "CAST_CEIL", "round": "CAST_RINT", "trunc": "CAST_TRUNC"}
 _BINARY: Final = {"add": "Add", "sub": "Sub", "mul": "Mul", "div": "Div", "maximum": "Max", "minimum": "Min"}
 _WITH_SCALAR: Final = {"add": "Adds", "mul": "Muls", "maximum": "Maxs", "minimum": "Mins"}
+_SCALAR: Final[dict[str, Literal["+", "-", "*", "/"]]] = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
 _MODES: Final = {"lt": "LT", "le": "LE", "gt": "GT", "ge": "GE", "eq": "EQ", "ne": "NE"}
 _CAST_TYPES: Final = {"float16": "half", "bfloat16": "bfloat16_t", "int32": "int32_t", "int16": "int16_t"}
 _ARGUMENT: Final = "\x00argument"  # a Load of this name stands for an operand that is already a tile or scalar
@@ -125,7 +126,7 @@ class Lowering:
     def integer(self, v: IntExpr) -> Operand:
         """An integer expression as a value: scalar unless it moves with an axis held in the tile."""
         inside = [a for a in self.ctx.order if a in self.ctx.axis and a in v.free()]
-        v = v.substitute({a: s + _sym(a) for a, s in self.ctx.starts.items() if a in v.free()})
+        v = v.substitute({a: s + sym(a) for a, s in self.ctx.starts.items() if a in v.free()})
         if not inside:
             return FloatOfInt(v)
         if not v.is_affine_in(inside):
@@ -141,7 +142,7 @@ class Lowering:
 
     def arith(self, op: str, a: Operand, b: Operand, dst: Tile | None) -> Operand:
         if not isinstance(a, View) and not isinstance(b, View):
-            return self.scalar(op, a, b)
+            return fold(op, a, b) if op in _SCALAR else self.arith(op, self.plain(a), b, dst)
         if isinstance(a, View) and isinstance(b, View):
             dims = self.dims(a, b)
             out = self.result(dims, dst, (a, b))
@@ -154,7 +155,7 @@ class Lowering:
         if op in _WITH_SCALAR:
             return self.with_scalar(op, b, a, dst)
         if op == "sub":
-            return self.with_scalar("add", self.as_view(self.with_scalar("mul", b, FloatConst(-1.0), dst)), a, dst)
+            return self.with_scalar("add", self.with_scalar("mul", b, FloatConst(-1.0), dst), a, dst)
         out = self.ctx.tile("tmp", self.dims(b))
         ew.fill(self.ctx, out.view(), a)
         ew.binary(self.ctx, _BINARY[op], out.view(), out.view(), b)
@@ -167,20 +168,12 @@ class Lowering:
 
     def with_scalar(self, op: str, a: View, s: Scalar, dst: Tile | None) -> View:
         if op == "sub":
-            op, s = "add", self.scalar("mul", s, FloatConst(-1.0))
+            op, s = "add", fold("mul", s, FloatConst(-1.0))
         elif op == "div":
-            op, s = "mul", self.scalar("div", FloatConst(1.0), s)
+            op, s = "mul", fold("div", FloatConst(1.0), s)
         out = self.result(self.dims(a), dst, (a,))
         ew.scalar_op(self.ctx, _WITH_SCALAR[op], out.view(), a, s)
         return self.done(out, a)
-
-    def scalar(self, op: str, a: Scalar, b: Scalar) -> Scalar | View:  # type: ignore[override]
-        if op in ("add", "sub", "mul", "div"):
-            if isinstance(a, FloatConst) and isinstance(b, FloatConst) and not (op == "div" and b.value == 0):
-                value = {"add": a.value + b.value, "sub": a.value - b.value, "mul": a.value * b.value, "div": a.value / b.value if b.value else 0.0}
-                return FloatConst(value[op])
-            return FloatOp({"add": "+", "sub": "-", "mul": "*", "div": "/"}[op], a, b)  # type: ignore[arg-type]
-        return self.arith(op, self.plain(a), b, None)  # type: ignore[return-value]
 
     def call(self, fn: str, args: tuple[Expr, ...], dst: Tile | None) -> Operand:
         if fn not in PRIMITIVES:
@@ -312,9 +305,15 @@ class Lowering:
         return self.done(out, x)
 
 
-def _sym(name: str) -> IntExpr:
-    from generator.spec.integer import sym
-
-    return sym(name)
-
-
+def fold(op: str, a: Scalar, b: Scalar) -> Scalar:
+    """``a op b`` on the scalar unit; constants are folded (a division by zero is left to the device)."""
+    if isinstance(a, FloatConst) and isinstance(b, FloatConst):
+        if op == "add":
+            return FloatConst(a.value + b.value)
+        if op == "sub":
+            return FloatConst(a.value - b.value)
+        if op == "mul":
+            return FloatConst(a.value * b.value)
+        if b.value != 0:
+            return FloatConst(a.value / b.value)
+    return FloatOp(_SCALAR[op], a, b)

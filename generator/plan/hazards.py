@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from generator.plan.tree import Access, Alloc, Barrier, Call, DeQue, Get, If, Loop, Node, Block
+from generator.plan.tree import Access, Alloc, Barrier, Block, Call, DeQue, Get, If, Loop, Node
 from generator.spec.integer import IntExpr
 
 __all__ = ["insert_barriers"]

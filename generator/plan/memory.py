@@ -8,7 +8,7 @@ from typing import Final
 from generator.formula.ir import Tensor
 from generator.plan.tiles import Context, Dim
 from generator.plan.tree import CType
-from generator.spec.integer import IntExpr, const
+from generator.spec.integer import IntExpr, const, sym
 
 __all__ = ["CTYPES", "Footprint", "GmRef", "covers", "footprint"]
 
@@ -48,7 +48,7 @@ class Footprint:
 
 def footprint(ctx: Context, gm: GmRef, index: tuple[IntExpr, ...]) -> Footprint:
     """The linear geometry of ``gm[index]`` over the axes held inside a tile."""
-    shifted = tuple(i.substitute({a: s + _local(a) for a, s in ctx.starts.items() if a in i.free()}) for i in index)
+    shifted = tuple(i.substitute({a: s + sym(a) for a, s in ctx.starts.items() if a in i.free()}) for i in index)
     offset = const(0)
     for i, s in zip(shifted, gm.tensor.strides(), strict=True):
         offset = offset + i * s
@@ -57,12 +57,6 @@ def footprint(ctx: Context, gm: GmRef, index: tuple[IntExpr, ...]) -> Footprint:
     base = offset.substitute(dict.fromkeys(local, 0))
     place = {a: max(k for k, d in enumerate(gm.order) if a in shifted[d].free()) for a in local}
     return Footprint(base, steps, tuple(sorted(local, key=lambda a: (place[a], _inside(shifted, a)))), shifted)
-
-
-def _local(axis: str) -> IntExpr:
-    from generator.spec.integer import sym
-
-    return sym(axis)
 
 
 def _inside(index: tuple[IntExpr, ...], axis: str) -> int:
@@ -79,7 +73,8 @@ def covers(step: IntExpr, extent: IntExpr) -> bool:
     if extent.value is not None:
         return step.value is not None and step.value >= extent.value
     if len(extent.terms) != 1 or not step.terms:
-        return (step - extent).value is not None and (step - extent).value >= 0  # type: ignore[operator]
+        difference = (step - extent).value
+        return difference is not None and difference >= 0
     (mono, coef) = extent.terms[0]
     need = dict(mono)
     found = False

@@ -14,12 +14,13 @@ from typing import Final
 from generator.plan.elementwise import fill
 from generator.plan.memory import Footprint, GmRef, contiguous_run, covers, footprint
 from generator.plan.tiles import SIZES, Context, Dim, Tile, capacity
-from generator.plan.tree import Call, Cond, CType, Enum, FloatConst, Global, Int, Scalar, Struct
+from generator.plan.tree import Call, Cond, CType, Enum, Float, FloatConst, Get, Global, Int, Scalar, Struct
 from generator.spec.integer import IntExpr, const, floor_div, max_of, min_of, product, round_up, sym
 
 __all__ = ["convert", "gather_table", "load"]
 
 BLOCK_COUNT: Final = 4095  # DataCopyPad's blockCount (facts.md B.3)
+_ONE: Final = Float(FloatConst(1.0))
 _FLOATING: Final = {"half": "CAST_NONE", "bfloat16_t": "CAST_NONE", "int16_t": "CAST_NONE", "int32_t": "CAST_RINT", "int64_t": "CAST_RINT"}
 
 
@@ -88,7 +89,8 @@ def copy_in(ctx: Context, gm: GmRef, fp: Footprint, raw: Tile, width: IntExpr, e
 def data_in(ctx: Context, gm: GmRef, src: IntExpr, raw: Tile, dst: IntExpr, blocks: IntExpr, length: IntExpr, gap: IntExpr) -> None:
     """One DataCopyPad from global memory; lengths and gaps in bytes, each block padded to 32 bytes."""
     zero = const(0)
-    ext = Struct("DataCopyExtParams", ((blocks, "uint16_t"), (length, "uint32_t"), (gap, "uint32_t"), (zero, "uint32_t"), (zero, "uint32_t")))
+    sizes = ((blocks, "uint16_t"), (length, "uint32_t"), (gap, "uint32_t"), (zero, "uint32_t"), (zero, "uint32_t"))
+    ext = Struct("DataCopyExtParams", sizes)
     pad = Struct("DataCopyPadExtParams", ((False, "bool"), (zero, "uint8_t"), (zero, "uint8_t"), (zero, gm.ctype)), gm.ctype)
     ctx.emit(Call("DataCopyPad", (raw.at(dst), Global(gm.name, src), ext, pad), "MTE2"))
 
@@ -127,7 +129,7 @@ def _convert_rows(ctx: Context, dst: Tile, src: Tile, mode: str | None) -> None:
         index = [sym(d.key) for d in rows] if rows else None
         args: tuple[object, ...]
         if mode is None:
-            args = (dst.at(off_d), src.at(off_s), _one(), Int(count))
+            args = (dst.at(off_d), src.at(off_s), _ONE, Int(count))
             ctx.call("Muls", args, (src.access(index),), (dst.access(index),))
         else:
             args = (dst.at(off_d), src.at(off_s), Enum(f"RoundMode::{mode}"), Int(count, "uint32_t"))
@@ -141,12 +143,6 @@ def _convert_rows(ctx: Context, dst: Tile, src: Tile, mode: str | None) -> None:
             nest(k + 1)
 
     nest(0)
-
-
-def _one() -> object:
-    from generator.plan.tree import Float
-
-    return Float(FloatConst(1.0))
 
 
 # --- gathered ----------------------------------------------------------------------------------------------------------
@@ -177,7 +173,9 @@ def _gathered(ctx: Context, gm: GmRef, fp: Footprint, dims: tuple[Dim, ...]) -> 
     return out
 
 
-def gather(ctx: Context, out: Tile, into: IntExpr, src: Tile, table: Tile, base: IntExpr, count: IntExpr, index: Sequence[IntExpr] | None) -> None:
+def gather(
+    ctx: Context, out: Tile, into: IntExpr, src: Tile, table: Tile, base: IntExpr, count: IntExpr, index: Sequence[IntExpr] | None
+) -> None:
     """``out[into + k] = src[(table[k] + base) / 4]``; table entries and base in bytes."""
     offsets = table.at(0, "uint32_t")
     args = (out.at(into), src.at(), offsets, Int(base, "uint32_t"), Int(count, "uint32_t"))
@@ -212,7 +210,7 @@ def gather_table(ctx: Context, last: Dim, step: IntExpr, pitch: IntExpr) -> Tile
     if known is not None and known[1] in ctx.frames:
         return known[0]
     with ctx.hoisted((last.cur + step + pitch).free()) as frame:
-        table = ctx.tile("offsets", (last,), ctype="int32_t", temporary=False) if known is None else _again(ctx, known[0])
+        table = ctx.tile("offsets", (last,), ctype="int32_t", temporary=False) if known is None else again(ctx, known[0])
         _index(ctx, table, const(0), pitch)
         _int_op(ctx, "Mins", table, last.cur - 1, pitch)
         _int_op(ctx, "Muls", table, step * 4, pitch)
@@ -220,9 +218,8 @@ def gather_table(ctx: Context, last: Dim, step: IntExpr, pitch: IntExpr) -> Tile
     return table
 
 
-def _again(ctx: Context, table: Tile) -> Tile:
-    from generator.plan.tree import Get
-
+def again(ctx: Context, table: Tile) -> Tile:
+    """The table's tensor once more, in the frame being filled."""
     assert table.slot is not None
     ctx.emit(Get(table.slot, table.name, table.ctype))
     return table
@@ -257,8 +254,8 @@ def _checked(ctx: Context, gm: GmRef, fp: Footprint, dims: tuple[Dim, ...], guar
 def _checked_row(ctx: Context, gm: GmRef, fp: Footprint, out: Tile, last: Dim | None, guarded: Sequence[int], outside: Scalar) -> None:
     conds: list[Cond] = []
     low, high = const(0), last.cur if last is not None else const(1)
-    for d in guarded:
-        i, extent = fp.index[d], gm.tensor.shape[d]
+    for place in guarded:
+        i, extent = fp.index[place], gm.tensor.shape[place]
         if last is not None and last.key in i.free():
             lo, hi = _valid_lanes(i, last.key, extent)
             low, high = max_of(low, lo), min_of(high, hi)
@@ -273,8 +270,6 @@ def _checked_row(ctx: Context, gm: GmRef, fp: Footprint, out: Tile, last: Dim | 
         count = ctx.let("valid", high - low)
         _load_valid(ctx, gm, fp, out, into, row_index, last, low, high, count, outside)
     with ctx.collect() as beyond:
-        from generator.plan.tree import Float
-
         ctx.call("Duplicate", (out.at(into), Float(outside), Int(out.pitch)), (), (out.access(row_index),), ("float",))
     ctx.branch((*conds, Cond("<", low, high)), inside, beyond)
 
@@ -325,7 +320,7 @@ def _load_valid(
     if gm.ctype != "float":
         values = ctx.tile("values", raw.dims, align=p)
         convert(ctx, values, raw)
-    ctx.call("Muls", (padded.at(lead), values.at(), _one(), Int(moved)), (values.access(),), (padded.access(),))
+    ctx.call("Muls", (padded.at(lead), values.at(), _ONE, Int(moved)), (values.access(),), (padded.access(),))
     if values is not raw:
         ctx.release(values)
     ctx.free(raw)

@@ -8,7 +8,7 @@ need disappear, an output that is read back gets a local twin, and equal reducti
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from generator.formula.ir import (
@@ -31,6 +31,7 @@ from generator.formula.ir import (
     Num,
     Program,
     Reduce,
+    Span,
     Stmt,
     Tensor,
     Where,
@@ -50,6 +51,7 @@ class Map:
     index: tuple[IntExpr, ...]
     axes: tuple[Bound, ...]
     value: Expr
+    span: Span | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +64,7 @@ class Red:
     op: PlainRed
     reduced: tuple[Bound, ...]
     value: Expr
+    span: Span | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +184,7 @@ class _Normaliser:
         }
         self.versions: dict[str, int] = {}
         self.known: dict[tuple[object, ...], str] = {}
+        self.span: Span | None = None
 
     def fresh(self, hint: str, axes: tuple[Bound, ...]) -> Tensor:
         self.counter += 1
@@ -206,13 +210,14 @@ class _Normaliser:
     def assign(self, s: Assign, out: list[NStmt]) -> None:
         index = tuple(i for i in s.indices if isinstance(i, IntExpr))
         assert len(index) == len(s.indices), "validated: left sides are affine"
+        self.span = s.span
         local = self.local_name(s.tensor)
         value = self.hoist(s.value, s.axes, out, local, index)
         if value is not None:
-            out.append(Map(local, index, s.axes, value))
+            out.append(Map(local, index, s.axes, value, s.span))
         self.touch(local)
         if local != s.tensor:
-            out.append(Map(s.tensor, index, s.axes, Load(local, index)))
+            out.append(Map(s.tensor, index, s.axes, Load(local, index), s.span))
 
     def local_name(self, tensor: str) -> str:
         """Outputs that are read back are computed in a local twin, unrounded, and stored from it."""
@@ -233,7 +238,7 @@ class _Normaliser:
         """``e`` without reductions; None when the whole of ``e`` is one reduction that could be written to its target."""
         if isinstance(e, Reduce) and e.op not in ("mean",) and self.tensors[target].role == "local" and _plain(index, axes):
             op, body = self.reduction(e, axes, out)
-            out.append(Red(target, index, axes, op, e.axes, body))
+            out.append(Red(target, index, axes, op, e.axes, body, e.span or self.span))
             return None
         return self.strip(e, axes, out)
 
@@ -259,7 +264,7 @@ class _Normaliser:
         if name is None:
             t = self.fresh(op, axes)
             name = self.known[key] = t.name
-            out.append(Red(name, tuple(sym(b.name) for b in axes), axes, op, e.axes, body))
+            out.append(Red(name, tuple(sym(b.name) for b in axes), axes, op, e.axes, body, e.span or self.span))
         load: Expr = Load(name, tuple(sym(b.name) for b in axes))
         if e.op == "mean":
             count: Expr = IntVal(product(_extent(a) for a in e.axes)) if e.divisor is None else self.strip(e.divisor, scope, out)
@@ -319,10 +324,13 @@ def _absent(e: Expr, tensors: dict[str, Tensor], present: frozenset[str]) -> Exp
 
 
 def _bind_absent(body: tuple[Stmt, ...], tensors: dict[str, Tensor], present: frozenset[str]) -> tuple[Stmt, ...]:
-    return tuple(
-        replace(s, body=_bind_absent(s.body, tensors, present)) if isinstance(s, For) else replace(s, value=_absent(s.value, tensors, present))
-        for s in body
-    )
+    out: list[Stmt] = []
+    for s in body:
+        if isinstance(s, For):
+            out.append(replace(s, body=_bind_absent(s.body, tensors, present)))
+        else:
+            out.append(replace(s, value=_absent(s.value, tensors, present)))
+    return tuple(out)
 
 
 def normalise(program: Program, present: frozenset[str]) -> Normal:

@@ -19,7 +19,7 @@ from generator.plan.tree import FloatConst, FloatOfInt
 from generator.spec.integer import IntExpr, const, min_of, product, sym
 
 if TYPE_CHECKING:
-    from generator.plan.stage import _StageBuilder
+    from generator.plan.body import Body
 
 __all__ = ["run_passes"]
 
@@ -57,7 +57,7 @@ def _closure(statements: Sequence[NStmt], chosen: set[int], walked: set[str]) ->
     return sorted(kept)
 
 
-def run_passes(b: _StageBuilder) -> None:
+def run_passes(b: Body) -> None:
     """The statements of a stage with walked axes, at tile scope."""
     statements = b.group.statements
     walked = set(b.roles.walked)
@@ -75,12 +75,12 @@ def run_passes(b: _StageBuilder) -> None:
         b.ctx.release(b.env.pop(t))
 
 
-def _one_pass(b: _StageBuilder, body: list[NStmt], reds: list[NStmt]) -> None:
+def _one_pass(b: Body, body: list[NStmt], reds: list[NStmt]) -> None:
     b.load_needed(body)
     accs: dict[str, Tile] = {}
     for s in reds:
         assert isinstance(s, Red)
-        acc = _Accumulator(b, s)
+        acc = Accumulator(b, s)
         b.accumulators[s.target] = acc
         accs[s.target] = acc.tile
         b.env[s.target] = acc.tile
@@ -101,7 +101,7 @@ def _one_pass(b: _StageBuilder, body: list[NStmt], reds: list[NStmt]) -> None:
             b.env[s.target] = result
 
 
-def _walk_axes(b: _StageBuilder, innermost: Callable[[], None]) -> None:
+def _walk_axes(b: Body, innermost: Callable[[], None]) -> None:
     """Loops over the sequential axes, then over chunks of the lane when it is walked."""
     r = b.roles
     ctx = b.ctx
@@ -137,10 +137,10 @@ def _walk_axes(b: _StageBuilder, innermost: Callable[[], None]) -> None:
     nest(0, set())
 
 
-class _Accumulator:
+class Accumulator:
     """The running value of one reduction: combined chunk by chunk, or the best so far with its position."""
 
-    def __init__(self, b: _StageBuilder, s: Red) -> None:
+    def __init__(self, b: Body, s: Red) -> None:
         self.b, self.s = b, s
         ctx = b.ctx
         dims = ctx.dims_of(x.name for x in s.axes)

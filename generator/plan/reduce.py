@@ -86,7 +86,9 @@ def _params(*values: IntExpr | int) -> Struct:
     return Struct("BinaryRepeatParams", tuple((v if isinstance(v, IntExpr) else const(v), "uint8_t") for v in values))
 
 
-def _accumulate_columns(ctx: Context, op: str, src: Tile, acc: Tile, base: IntExpr, row: IntExpr, count: IntExpr, width: IntExpr, read: Access) -> None:
+def _accumulate_columns(
+    ctx: Context, op: str, src: Tile, acc: Tile, base: IntExpr, row: IntExpr, count: IntExpr, width: IntExpr, read: Access
+) -> None:
     """64 columns of up to 255 rows an instruction: acc[r, :] = op(src[r, col:col+64], acc[r, :])."""
     col, first = sym(ctx.fresh("col")), sym(ctx.fresh("first"))
     with ctx.loop(str(col), 0, width, LANES), ctx.loop(str(first), 0, count, REPEATS):
@@ -102,7 +104,9 @@ def _accumulate_columns(ctx: Context, op: str, src: Tile, acc: Tile, base: IntEx
         ctx.call(COMBINE[op], args, (read, touched), (touched,))
 
 
-def _accumulate_rows(ctx: Context, op: str, src: Tile, acc: Tile, base: IntExpr, row: IntExpr, count: IntExpr, width: IntExpr, read: Access) -> None:
+def _accumulate_rows(
+    ctx: Context, op: str, src: Tile, acc: Tile, base: IntExpr, row: IntExpr, count: IntExpr, width: IntExpr, read: Access
+) -> None:
     """One row an instruction: up to 255 repeats of 64 columns into the same 64 lanes (dst == src1, repeat stride 0)."""
     r, start = sym(ctx.fresh("row")), sym(ctx.fresh("start"))
     whole = floor_div(width, LANES)

@@ -130,7 +130,7 @@ def assign_roles(group: Group, mode: Literal["full", "passes"], gms: Mapping[str
     extents = extents_of(group.statements)
     barred = scalar_axes(group.statements)
     lane = _pick_lane(group, mode, gms, bounds)
-    grid = [a for a in group.grid]
+    grid = list(group.grid)
     held = [a for a in extents if a not in grid and a != lane]
     if mode == "full" and barred & set(held):
         raise Refusal(f"axis {sorted(barred & set(held))[0]} indexes a gathered load, so it is walked one step at a time")

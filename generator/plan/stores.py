@@ -10,7 +10,7 @@ from typing import Final
 
 from generator.plan.elementwise import REPEATS
 from generator.plan.memory import Footprint, GmRef, contiguous_run, covers, footprint
-from generator.plan.moves import BLOCK_COUNT, gather, grain
+from generator.plan.moves import BLOCK_COUNT, again, gather, grain
 from generator.plan.tiles import SIZES, Context, Dim, Tile, capacity
 from generator.plan.tree import Access, Call, CType, Enum, Float, FloatConst, FloatOfInt, FloatOp, Global, Int, Struct
 from generator.spec.integer import IntExpr, const, floor_div, min_of, product, round_up, sym
@@ -109,9 +109,12 @@ def _copy_out(ctx: Context, gm: GmRef, fp: Footprint, out: Tile, width: IntExpr,
     nest(0)
 
 
-def data_out(ctx: Context, gm: GmRef, dst: IntExpr, out: Tile, src: IntExpr, blocks: IntExpr, length: IntExpr, skipped: IntExpr, gap: IntExpr) -> None:
+def data_out(
+    ctx: Context, gm: GmRef, dst: IntExpr, out: Tile, src: IntExpr, blocks: IntExpr, length: IntExpr, skipped: IntExpr, gap: IntExpr
+) -> None:
     """One DataCopyPad to global memory: length and memory gap in bytes, UB gap in 32-byte blocks."""
-    ext = Struct("DataCopyExtParams", ((blocks, "uint16_t"), (length, "uint32_t"), (skipped, "uint32_t"), (gap, "uint32_t"), (const(0), "uint32_t")))
+    sizes = ((blocks, "uint16_t"), (length, "uint32_t"), (skipped, "uint32_t"), (gap, "uint32_t"), (const(0), "uint32_t"))
+    ext = Struct("DataCopyExtParams", sizes)
     ctx.emit(Call("DataCopyPad", (Global(gm.name, dst), out.at(src), ext), "MTE3"))
 
 
@@ -186,9 +189,7 @@ def _permutation(ctx: Context, run: tuple[str, ...], where: dict[str, IntExpr], 
     with ctx.hoisted(names) as frame:
         table = ctx.tile("order", (block,), ctype="int32_t", temporary=False) if known is None else known[0]
         if known is not None:
-            from generator.plan.moves import _again
-
-            _again(ctx, table)
+            again(ctx, table)
         _fill_permutation(ctx, table, run, where, block.cur)
     ctx.tables[key] = (table, frame)
     return table

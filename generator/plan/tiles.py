@@ -10,18 +10,24 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
-from generator.plan.tree import Access, Alloc, Buffer, Call, CType, DeQue, EnQue, Free, Get, If, Cond, Let, Local, Loop, Node
+from generator.formula.ir import Span
+from generator.plan.tree import Access, Alloc, Arg, Buffer, Call, Cond, CType, DeQue, EnQue, Free, Get, If, Let, Local, Loop, Node
 from generator.spec.integer import IntExpr, const, max_of, product, round_up, sym
 
 __all__ = ["SIZES", "Context", "Dim", "Refusal", "Tile", "View"]
 
 SIZES: Mapping[CType, int] = {
-    "float": 4, "int32_t": 4, "uint32_t": 4, "half": 2, "bfloat16_t": 2, "int16_t": 2, "uint16_t": 2, "int64_t": 8, "uint8_t": 1, "int8_t": 1,
+    "float": 4, "int32_t": 4, "uint32_t": 4, "half": 2, "bfloat16_t": 2, "int16_t": 2, "uint16_t": 2,
+    "int64_t": 8, "uint8_t": 1, "int8_t": 1,
 }  # fmt: skip
 
 
-class Refusal(Exception):
-    """The planner cannot plan a formula; the message says which construct and why."""
+class Refusal(Exception):  # noqa: N818 - an answer, not a fault
+    """The planner cannot plan a formula; the message says which construct and why, ``span`` where it stands."""
+
+    def __init__(self, message: str, span: Span | None = None) -> None:
+        super().__init__(message)
+        self.span = span
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +207,10 @@ class Context:
             self.emit(If(tuple(live), tuple(then), tuple(orelse)))
 
     # UB slots -----------------------------------------------------------------------------------------------------
-    def tile(self, hint: str, dims: Sequence[Dim], *, temporary: bool = True, ctype: CType = "float", extra: IntExpr | int = 0, align: int | None = None) -> Tile:
+    def tile(
+        self, hint: str, dims: Sequence[Dim], *, temporary: bool = True, ctype: CType = "float",
+        extra: IntExpr | int = 0, align: int | None = None,
+    ) -> Tile:  # fmt: skip
         """A new tile in a TBuf slot of the right length; ``extra`` adds bytes."""
         align = self.align if align is None else align
         need = capacity(dims, align, ctype) + extra
@@ -270,8 +279,9 @@ class Context:
         q.live -= 1
 
     # instructions -----------------------------------------------------------------------------------------------------
-    def call(self, api: str, args: Sequence[object], reads: Sequence[Access], writes: Sequence[Access], template: Sequence[str] = (), pipe: str = "V") -> None:
-        self.emit(Call(api, tuple(args), pipe, tuple(template), None, tuple(reads), tuple(writes)))  # type: ignore[arg-type]
+    def call(self, api: str, args: Sequence[Arg], reads: Sequence[Access], writes: Sequence[Access], template: Sequence[str] = ()) -> None:
+        """One vector instruction."""
+        self.emit(Call(api, tuple(args), "V", tuple(template), None, tuple(reads), tuple(writes)))
 
 
 @dataclass(eq=False)
@@ -318,8 +328,9 @@ def finished(ctx: Context, event_budget: int = 8) -> tuple[Buffer, ...]:
     out: list[Buffer] = []
     for kind in ("vecin", "vecout"):
         queues = [q for q in ctx.queues.values() if q.kind == kind]
-        if sum(q.most for q in queues) > event_budget:
-            raise Refusal(f"a stage keeps {sum(q.most for q in queues)} {kind} buffers alive at once, the device has {event_budget} event ids")
+        alive = sum(q.most for q in queues)
+        if alive > event_budget:
+            raise Refusal(f"a stage keeps {alive} {kind} buffers alive at once, the device has {event_budget} event ids")
         copies = {q.name: q.most for q in queues}
         for q in queues:
             if sum(copies.values()) < event_budget:

@@ -281,7 +281,10 @@ class RunStage:
     index: int
 
 
-Node = RunStage | Call | Barrier | Alloc | EnQue | DeQue | Free | Get | FlagPair | SetValue | GetValue | SyncAll | Let | Var | Set | Loop | If | Block
+Node = (
+    RunStage | Call | Barrier | Alloc | EnQue | DeQue | Free | Get | FlagPair | SetValue | GetValue | SyncAll
+    | Let | Var | Set | Loop | If | Block
+)
 
 
 # --- buffers and tiling ----------------------------------------------------------------------------------------------
