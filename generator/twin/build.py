@@ -99,27 +99,12 @@ def _kernel(source: Path, chip: Product, cache_dir: Path | None, defines: Mappin
         raise TwinError(
             f"{source}: no kernel entry `extern \"C\" __global__ __aicore__ void {entry or source.stem}(...)`, found {', '.join(found) or 'none'}"
         )
-    folder = source.parent
-    path = compiling.library(
-        compiling.HARNESS,
-        source,
-        defines={"__NPU_ARCH__": str(chip.arch), "TWIN_KERNEL": wanted, **defines},
-        include=[folder],
-        depends={source, *compiling.sources_below(folder)},
-        cache_dir=cache_dir,
-    )
+    path = compiling.kernel_library(source, wanted, chip.arch, defines, cache_dir)
     return path, None, launch.parameters(launch.load(path))
 
 
 def _tiling(folder: Path, source: Path, cache_dir: Path | None) -> Path:
-    path = compiling.library(
-        compiling.HOST_HARNESS,
-        source,
-        defines={},
-        include=[folder / "op_host", folder / "op_kernel"],
-        depends={source, *compiling.sources_below(folder / "op_host", folder / "op_kernel")},
-        cache_dir=cache_dir,
-    )
+    path = compiling.host_library(source, [folder / "op_host", folder / "op_kernel"], cache_dir)
     tiling.load(path)
     return path
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -15,14 +16,17 @@ from generator.twin.errors import TwinError
 
 INCLUDE = Path(__file__).resolve().parent / "include"
 HARNESS = INCLUDE / "twin" / "harness.cpp"
+RUNTIME = INCLUDE / "twin" / "runtime.cpp"
 HOST_HARNESS = INCLUDE / "twin" / "host_harness.cpp"
 
-COMMON_FLAGS = (
+FLAGS = (
     "-std=c++17 -O2 -ftree-vectorize -fvect-cost-model=dynamic -ffp-contract=off -fno-fast-math -fno-strict-aliasing "
-    "-Wall -Wextra -Werror -fPIC -shared -pthread -fvisibility=hidden"
+    "-Wall -Wextra -Werror -fPIC -pthread -fvisibility=hidden -fno-gnu-unique"
 ).split()
+"""How everything is compiled: no contraction and no fast-math, so that results are those of the interface's rounding."""
 
-_SUFFIXES = frozenset({".h", ".hpp", ".cpp", ".cc", ".inc"})
+_GNU_ONLY = frozenset({"-ftree-vectorize", "-fvect-cost-model=dynamic", "-fno-gnu-unique"})
+_INCLUDE_LINE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.MULTILINE)
 
 
 def default_cache() -> Path:
@@ -48,67 +52,95 @@ def compiler() -> tuple[str, str]:
     raise TwinError("no C++ compiler found: install g++ (C++17) or name one in the environment variable CXX")
 
 
-def _flags(version: str) -> list[str]:
-    gnu = "clang" not in version
-    drop = set() if gnu else {"-ftree-vectorize", "-fvect-cost-model=dynamic"}
-    return [flag for flag in COMMON_FLAGS if flag not in drop] + (["-fno-gnu-unique"] if gnu else [])
+def sources_of(roots: Iterable[Path], include: Sequence[Path]) -> list[Path]:
+    """The files ``roots`` are made of: themselves and all they include with quotes, found beside them or in ``include``."""
+    found: dict[Path, None] = {}
+    todo = [root.resolve() for root in roots]
+    while todo:
+        path = todo.pop()
+        if path in found:
+            continue
+        found[path] = None
+        for match in _INCLUDE_LINE.finditer(_read(path)):
+            name = match[1].decode()
+            for folder in (path.parent, *include):
+                if (folder / name).is_file():
+                    todo.append((folder / name).resolve())
+                    break
+    return sorted(found)
 
 
-@cache
-def _headers_digest() -> str:
-    return _digest_of(path for path in INCLUDE.rglob("*") if path.suffix in _SUFFIXES)
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as problem:
+        raise TwinError(f"{path}: cannot be read: {problem.strerror}") from problem
 
 
-def _digest_of(paths: Iterable[Path]) -> str:
-    digest = hashlib.sha256()
-    for path in sorted(paths):
-        digest.update(str(path.name).encode() + b"\0" + path.read_bytes() + b"\0")
-    return digest.hexdigest()
+def _digest(parts: Iterable[str], files: Iterable[Path]) -> str:
+    digest = hashlib.sha256("\0".join(parts).encode())
+    for path in files:
+        digest.update(b"\0" + path.name.encode() + b"\0" + _read(path))
+    return digest.hexdigest()[:24]
 
 
-def sources_below(*folders: Path) -> list[Path]:
-    """All C++ sources and headers below these folders."""
-    return [path for folder in folders if folder.is_dir() for path in folder.rglob("*") if path.suffix in _SUFFIXES]
-
-
-def library(
-    harness: Path,
-    source: Path,
-    *,
-    defines: Mapping[str, str],
-    include: Sequence[Path],
-    depends: Iterable[Path],
-    cache_dir: Path | None = None,
-) -> Path:
-    """Compiles ``harness`` around ``source`` into a shared library and returns its path.
-
-    The library's name is a hash of the sources (``depends``), the twin's headers, flags, definitions and the
-    compiler's version; an existing one is used as it is. Raises :class:`TwinError` with the compiler's output.
-    """
+def _compile(source: Path, arguments: Sequence[str], files: Iterable[Path], place: str, suffix: str, folder: Path, blame: Path) -> Path:
+    """Compiles unless a file of the same content's name is there. ``blame`` is the file an error is reported for."""
     program, version = compiler()
-    flags = _flags(version)
-    macros = [f"-D{name}={value}" for name, value in sorted(defines.items())]
-    key = hashlib.sha256("\0".join([harness.name, source.name, version, *flags, *macros, _headers_digest(), _digest_of(depends)]).encode())
-    # file:line of breaches is compiled in, so the place of the source is part of the library
-    key.update(str(source.resolve()).encode())
-    folder = cache_dir or default_cache()
-    target = folder / f"{source.stem}-{key.hexdigest()[:24]}.so"
+    flags = FLAGS if "clang" not in version else [flag for flag in FLAGS if flag not in _GNU_ONLY]
+    target = folder / f"{place}-{_digest([version, *flags, *arguments, str(blame)], files)}{suffix}"
     if target.exists():
         return target
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(suffix=".so", prefix=f".{source.stem}-", dir=folder)
+        handle, name = tempfile.mkstemp(suffix=suffix, prefix=f".{place}-", dir=folder)
     except OSError as problem:
         raise TwinError(f"cannot write to the cache folder {folder}: {problem.strerror}; set OPWRIGHT_CACHE") from problem
     os.close(handle)
     temporary = Path(name)
     try:
-        command = [program, *flags, *macros, f'-DTWIN_SOURCE="{source.resolve()}"', f"-I{INCLUDE}", *(f"-I{path}" for path in include)]
-        done = subprocess.run([*command, str(harness), "-o", str(temporary)], capture_output=True, text=True, check=False)
+        command = [program, *flags, str(source), *arguments, "-o", str(temporary)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             first = next((line for line in done.stderr.splitlines() if "error" in line), done.stderr.strip()[:300])
-            raise TwinError(f"{source}: does not compile against the twin: {first}", done.stderr)
+            raise TwinError(f"{blame}: does not compile against the twin: {first}", done.stderr)
         temporary.replace(target)
     finally:
         temporary.unlink(missing_ok=True)
     return target
+
+
+def runtime(arch: int, folder: Path) -> Path:
+    """The object every kernel library of this architecture is linked with."""
+    arguments = [f"-D__NPU_ARCH__={arch}", f"-I{INCLUDE}", "-c"]
+    return _compile(RUNTIME, arguments, sources_of([RUNTIME], [INCLUDE]), f"runtime{arch}", ".o", folder, RUNTIME)
+
+
+def kernel_library(source: Path, entry: str, arch: int, defines: Mapping[str, str], cache_dir: Path | None = None) -> Path:
+    """Compiles a kernel's source and returns the shared library's path.
+
+    Its name is a hash of the source and all it includes, the twin's headers, flags, definitions and the compiler's
+    version; an existing one is used as it is. Raises :class:`TwinError` with the compiler's output.
+    """
+    folder = cache_dir or default_cache()
+    source = source.resolve()
+    include = [INCLUDE, source.parent]
+    macros = {"__NPU_ARCH__": str(arch), "TWIN_KERNEL": entry, **defines}
+    arguments = [
+        *(f"-D{name}={value}" for name, value in sorted(macros.items())),
+        "-DTWIN_SPLIT",
+        f'-DTWIN_SOURCE="{source}"',
+        *(f"-I{path}" for path in include),
+        "-shared",
+        "-Wl,-z,defs",
+        str(runtime(arch, folder)),
+    ]
+    return _compile(HARNESS, arguments, sources_of([HARNESS, source], include), source.stem, ".so", folder, source)
+
+
+def host_library(source: Path, include: Sequence[Path], cache_dir: Path | None = None) -> Path:
+    """Compiles a tiling function's source against the host stand-ins; otherwise as :func:`kernel_library`."""
+    source = source.resolve()
+    folders = [INCLUDE, *(path.resolve() for path in include)]
+    arguments = [f'-DTWIN_SOURCE="{source}"', *(f"-I{path}" for path in folders), "-shared"]
+    return _compile(HOST_HARNESS, arguments, sources_of([HOST_HARNESS, source], folders), source.stem, ".so", cache_dir or default_cache(), source)

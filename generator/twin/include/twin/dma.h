@@ -79,7 +79,7 @@ struct PendingCopies {
   size_t head[2] = {0, 0};
 };
 
-inline Core::~Core() {
+TWIN_FN Core::~Core() {
   std::free(ub);
   std::free(filled);
   for (int p = 0; p < kPipes; ++p) {
@@ -89,7 +89,7 @@ inline Core::~Core() {
   delete pending;
 }
 
-inline void Core::StartCopies() {
+TWIN_FN void Core::StartCopies() {
   if (pending == nullptr) pending = new PendingCopies;
   for (int i = 0; i < 2; ++i) {
     pending->queue[i].clear();
@@ -97,14 +97,14 @@ inline void Core::StartCopies() {
   }
 }
 
-inline void Repeat(uint8_t *to, int64_t bytes, const uint8_t *value, int64_t size) {
+TWIN_FN void Repeat(uint8_t *to, int64_t bytes, const uint8_t *value, int64_t size) {
   for (int64_t i = 0; i < bytes; ++i) to[i] = value[i % size];
 }
 
 constexpr uint8_t kPoison = 0xFB;  // NaN in every float type
 
 // Global to local: each block is filled up to 32 bytes (facts B.3, DataCopyPad).
-inline void LandRead(Core &core, const Copy &c) {
+TWIN_FN void LandRead(Core &core, const Copy &c) {
   const uint8_t *source = core.launch->args[static_cast<size_t>(c.arg)].base + c.gm;
   const int64_t body = c.left + c.run + c.right, whole = RoundUp32(body);
   const bool plain = c.left == 0 && c.right == 0 && whole == body;
@@ -146,7 +146,7 @@ void Accumulate(uint8_t *to, const uint8_t *from, int64_t bytes, int op) {
 
 enum AtomicType : int32_t { kAtomicI8 = 1, kAtomicI16, kAtomicI32, kAtomicHalf, kAtomicBf16, kAtomicFloat };
 
-inline void AccumulateAs(uint8_t *to, const uint8_t *from, int64_t bytes, int type, int op) {
+TWIN_FN void AccumulateAs(uint8_t *to, const uint8_t *from, int64_t bytes, int type, int op) {
   switch (type) {
     case kAtomicI8: return Accumulate<int8_t>(to, from, bytes, op);
     case kAtomicI16: return Accumulate<int16_t>(to, from, bytes, op);
@@ -157,12 +157,12 @@ inline void AccumulateAs(uint8_t *to, const uint8_t *from, int64_t bytes, int ty
   }
 }
 
-inline void ApplyAtomic(uint8_t *to, const AtomicCopy &copy) {
+TWIN_FN void ApplyAtomic(uint8_t *to, const AtomicCopy &copy) {
   AccumulateAs(to, copy.data.data(), static_cast<int64_t>(copy.data.size()), copy.dtype, copy.op);
 }
 
 // Local to global: exact bytes.
-inline void LandWrite(Core &core, const Copy &c) {
+TWIN_FN void LandWrite(Core &core, const Copy &c) {
   uint8_t *to = core.launch->args[static_cast<size_t>(c.arg)].base + c.gm;
   for (int64_t i = 0; i < c.count; ++i) {
     const uint8_t *from = core.ub + c.ub + i * c.ubStride;
@@ -172,7 +172,7 @@ inline void LandWrite(Core &core, const Copy &c) {
   }
 }
 
-inline void Core::Land(int32_t mte2, int32_t mte3) {
+TWIN_FN void Core::Land(int32_t mte2, int32_t mte3) {
   const int32_t upTo[2] = {mte2, mte3};
   for (int p = 1; p >= 0; --p) {  // writes first: a read that is ordered now may be of what they wrote
     if (upTo[p] <= landed[p]) continue;
@@ -191,7 +191,7 @@ inline void Core::Land(int32_t mte2, int32_t mte3) {
   }
 }
 
-inline const char *PositionName(AscendC::TPosition p) {
+TWIN_FN const char *PositionName(AscendC::TPosition p) {
   static constexpr const char *kNames[] = {"GM", "A1", "A2", "B1", "B2", "C1", "C2", "CO1", "CO2", "VECIN", "VECOUT", "VECCALC", "LCM",
                                            "SPM", "SHM", "TSCM", "C2PIPE2GM", "C2PIPE2LOCAL", "MAX"};
   return kNames[static_cast<int>(p)];
@@ -201,14 +201,14 @@ using LocalBytes = AscendC::LocalTensor<uint8_t>;
 using GlobalBytes = AscendC::GlobalTensor<uint8_t>;
 
 // Checks the local side's footprint (without order): start alignment, bounds.
-inline bool PlaceCopy(Instr &in, const LocalBytes &tensor, const char *operand, Copy &c, int64_t perBlock) {
+TWIN_FN bool PlaceCopy(Instr &in, const LocalBytes &tensor, const char *operand, Copy &c, int64_t perBlock) {
   if (c.count > 0 && c.run > 0 && !in.Place(tensor, operand, 0, (c.count - 1) * c.ubStride + perBlock, kBlock)) return false;
   c.ub = tensor.start;
   return in.Ok();
 }
 
 // Issues a copy from global to local memory. Strides, sizes and positions are already checked.
-inline void IssueRead(Instr &in, const LocalBytes &dst, const GlobalBytes &src, Copy c) {
+TWIN_FN void IssueRead(Instr &in, const LocalBytes &dst, const GlobalBytes &src, Copy c) {
   Core &core = in.core;
   const bool position = dst.position == AscendC::TPosition::VECIN || dst.position == AscendC::TPosition::VECOUT || (kIs3510 && dst.position == AscendC::TPosition::VECCALC);
   in.Require(Law::kPipeType, position || !dst.Allocated(), "%s: dst is in %s, global memory is copied to VECIN or VECOUT", in.name, PositionName(dst.position));
@@ -230,7 +230,7 @@ inline void IssueRead(Instr &in, const LocalBytes &dst, const GlobalBytes &src, 
   else core.pending->queue[0].push_back(c);
 }
 
-inline void IssueWrite(Instr &in, const GlobalBytes &dst, const LocalBytes &src, Copy c) {
+TWIN_FN void IssueWrite(Instr &in, const GlobalBytes &dst, const LocalBytes &src, Copy c) {
   Core &core = in.core;
   const bool position = src.position == AscendC::TPosition::VECIN || src.position == AscendC::TPosition::VECOUT || (kIs3510 && src.position == AscendC::TPosition::VECCALC);
   in.Require(Law::kPipeType, position || !src.Allocated(), "%s: src is in %s, global memory is written from VECOUT (or VECIN)", in.name, PositionName(src.position));
@@ -259,7 +259,7 @@ void GlobalAligned(Instr &in, const char *operand, const AscendC::GlobalTensor<T
              operand, static_cast<long long>(byte), static_cast<int>(sizeof(T)));
 }
 
-inline Copy PlainCopy(int64_t run, int64_t count, int64_t gmStride, int64_t ubStride, int64_t size) {
+TWIN_FN Copy PlainCopy(int64_t run, int64_t count, int64_t gmStride, int64_t ubStride, int64_t size) {
   Copy c;
   std::memset(&c, 0, sizeof c);
   c.run = run;

@@ -4,7 +4,7 @@
 
 namespace twin {
 
-inline Core::Core() {
+TWIN_FN Core::Core() {
   const size_t blocks = static_cast<size_t>(kArena / kBlock);
   ub = static_cast<uint8_t *>(std::aligned_alloc(512, static_cast<size_t>(kArena)));
   filled = static_cast<uint32_t *>(std::calloc(blocks, sizeof(uint32_t)));
@@ -14,7 +14,7 @@ inline Core::Core() {
   }
 }
 
-inline void Core::Report(Law law, Site site, const char *api, const char *format, ...) {
+TWIN_FN void Core::Report(Law law, Site site, const char *api, const char *format, ...) {
   if (!On(law)) return;
   for (Breach &old : breaches) {
     if (old.law == law && old.site.line == site.line && old.site.file == site.file && std::strcmp(old.api, api) == 0) {
@@ -31,7 +31,7 @@ inline void Core::Report(Law law, Site site, const char *api, const char *format
   if (static_cast<int>(breaches.size()) >= kMaxBreaches) Stop();
 }
 
-inline void Instr::FillShadow(Core &core, int64_t offset, int64_t bytes, bool defined) {
+TWIN_FN void Instr::FillShadow(Core &core, int64_t offset, int64_t bytes, bool defined) {
   if (bytes <= 0) return;
   const int64_t first = offset / kBlock, last = (offset + bytes - 1) / kBlock;
   const uint32_t head = kAllBytes << (offset % kBlock);
@@ -48,7 +48,7 @@ inline void Instr::FillShadow(Core &core, int64_t offset, int64_t bytes, bool de
   put(last, tail);
 }
 
-inline void Instr::Filled(const char *operand, int64_t offset, int64_t bytes) {
+TWIN_FN void Instr::Filled(const char *operand, int64_t offset, int64_t bytes) {
   const int64_t first = offset / kBlock, last = (offset + bytes - 1) / kBlock;
   const uint32_t head = kAllBytes << (offset % kBlock);
   const uint32_t tail = kAllBytes >> (kBlock - 1 - (offset + bytes - 1) % kBlock);
@@ -71,14 +71,14 @@ inline void Instr::Filled(const char *operand, int64_t offset, int64_t bytes) {
   if (core.On(Law::kUninitialised)) Fill(offset, bytes, true);  // said once; do not repeat it for all that follows
 }
 
-inline void Instr::Uninitialised(const char *operand, int64_t offset, uint32_t have, uint32_t want) {
+TWIN_FN void Instr::Uninitialised(const char *operand, int64_t offset, uint32_t have, uint32_t want) {
   const int byte = __builtin_ctz(want & ~have);
   core.Report(Law::kUninitialised, where, name, "%s reads %s where nothing was written: byte %lld of UB", name, operand,
               static_cast<long long>(offset + byte));
   if (core.On(Law::kUninitialised)) core.filled[offset / kBlock] |= want;
 }
 
-inline void Instr::Order(const char *operand, bool write, int64_t first, int64_t last) {
+TWIN_FN void Instr::Order(const char *operand, bool write, int64_t first, int64_t last) {
   const int32_t *mine = core.know[static_cast<int>(unit)];
   bool bad = false;
   for (int q = 0; q < kPipes; ++q) {
@@ -103,7 +103,7 @@ inline void Instr::Order(const char *operand, bool write, int64_t first, int64_t
 }
 
 // Finds the pipe and block at fault, reports it, and then treats the pipes as ordered so that the run can go on.
-inline void Instr::Unordered(const char *operand, bool write, int64_t first, int64_t last) {
+TWIN_FN void Instr::Unordered(const char *operand, bool write, int64_t first, int64_t last) {
   const int me = static_cast<int>(unit);
   for (int q = 0; q < kPipes; ++q) {
     const bool own = q == me;

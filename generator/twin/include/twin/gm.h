@@ -4,24 +4,12 @@
 
 namespace twin {
 
-inline int64_t RoundUp32(int64_t bytes) { return (bytes + kBlock - 1) / kBlock * kBlock; }
+TWIN_FN int64_t RoundUp32(int64_t bytes) { return (bytes + kBlock - 1) / kBlock * kBlock; }
 
-// The state of each byte of an argument, made when it is first needed.
-inline uint8_t *StateOf(Launch &launch, GmArg &arg) {
-  uint8_t *state = arg.state.load(std::memory_order_acquire);
-  if (state != nullptr) return state;
-  std::lock_guard<std::mutex> lock(launch.mutex);
-  state = arg.state.load(std::memory_order_relaxed);
-  if (state == nullptr) {
-    const bool blank = arg.role == Role::kOutput || arg.role == Role::kWorkspace;
-    state = static_cast<uint8_t *>(std::malloc(static_cast<size_t>(arg.bytes > 0 ? arg.bytes : 1)));
-    std::memset(state, blank ? kNever : kDefined, static_cast<size_t>(arg.bytes));
-    arg.state.store(state, std::memory_order_release);
-  }
-  return state;
-}
+// The state of each byte of an argument, made when it is first needed (phases.h).
+uint8_t *StateOf(Launch &launch, GmArg &arg);
 
-inline bool RunsOverlap(const GmAccess &a, const GmAccess &b) {
+TWIN_FN bool RunsOverlap(const GmAccess &a, const GmAccess &b) {
   if (a.arg != b.arg) return false;
   const GmAccess &x = a.count <= b.count ? a : b, &y = a.count <= b.count ? b : a;
   for (int64_t i = 0; i < x.count; ++i) {
@@ -39,13 +27,13 @@ inline bool RunsOverlap(const GmAccess &a, const GmAccess &b) {
   return false;
 }
 
-inline void Remember(Recent *window, int &count, const GmAccess &a, int32_t seq) {
+TWIN_FN void Remember(Recent *window, int &count, const GmAccess &a, int32_t seq) {
   const int64_t far = a.offset + (a.count - 1) * a.stride;
   window[count++ % kWindow] = Recent{a.offset < far ? a.offset : far, (a.offset < far ? far : a.offset) + a.run, a, seq};
 }
 
 // Looks for an earlier access of pipe `other` to the same bytes that this instruction is not ordered after.
-inline void OrderGlobal(Instr &in, const Recent *window, int count, Pipe other, const GmAccess &a, const char *did) {
+TWIN_FN void OrderGlobal(Instr &in, const Recent *window, int count, Pipe other, const GmAccess &a, const char *did) {
   Core &core = in.core;
   const int me = static_cast<int>(in.unit), it = static_cast<int>(other);
   const int64_t far = a.offset + (a.count - 1) * a.stride;
@@ -70,7 +58,7 @@ inline void OrderGlobal(Instr &in, const Recent *window, int count, Pipe other, 
 
 // Whether core `me` may rely on these bytes: defined before this phase, or by itself. Bytes that any core accumulates
 // onto were judged when it began to.
-inline bool Known(const uint8_t *state, int64_t count, int me, bool atomic) {
+TWIN_FN bool Known(const uint8_t *state, int64_t count, int me, bool atomic) {
   const uint8_t mine = static_cast<uint8_t>(me + 1), added = static_cast<uint8_t>(me + 65);
   uint8_t bad = 0;
   if (atomic) {
@@ -82,7 +70,7 @@ inline bool Known(const uint8_t *state, int64_t count, int me, bool atomic) {
 }
 
 // Marks bytes written by `core` in this phase.
-inline void MarkWritten(uint8_t *state, int64_t count, int core, bool atomic, int cores) {
+TWIN_FN void MarkWritten(uint8_t *state, int64_t count, int core, bool atomic, int cores) {
   const uint8_t mine = static_cast<uint8_t>(core + 1), added = static_cast<uint8_t>(core + 65);
   if (cores == 1) {
     std::memset(state, kDefined, static_cast<size_t>(count));
@@ -97,7 +85,7 @@ inline void MarkWritten(uint8_t *state, int64_t count, int core, bool atomic, in
 }
 
 // Bounds of an access of `count` runs. `start` is in bytes from the tensor's base address. On success `access` is filled.
-inline bool Bound(Instr &in, const char *operand, int arg, const uint8_t *base, int64_t limit, int64_t start, GmAccess &access) {
+TWIN_FN bool Bound(Instr &in, const char *operand, int arg, const uint8_t *base, int64_t limit, int64_t start, GmAccess &access) {
   Core &core = in.core;
   const int64_t far = start + (access.count - 1) * access.stride;
   const int64_t low = start < far ? start : far, high = (start < far ? far : start) + access.run;
@@ -126,7 +114,7 @@ inline bool Bound(Instr &in, const char *operand, int arg, const uint8_t *base, 
 }
 
 // A legal access takes place: order, initialisation, race log, traffic.
-inline void TouchGlobal(Instr &in, GmAccess &access) {
+TWIN_FN void TouchGlobal(Instr &in, GmAccess &access) {
   Core &core = in.core;
   Launch &launch = *core.launch;
   GlobalLog &log = *core.globals;
@@ -166,7 +154,7 @@ inline void TouchGlobal(Instr &in, GmAccess &access) {
   }
 }
 
-inline bool GlobalScalar(const char *api, Site site, int arg, const uint8_t *base, int64_t limit, int64_t byte, int64_t size, bool write) {
+TWIN_FN bool GlobalScalar(const char *api, Site site, int arg, const uint8_t *base, int64_t limit, int64_t byte, int64_t size, bool write) {
   Instr in(api, Pipe::S, site);
   GmAccess access{0, size, 0, 1, site, api, -1, write, false, false, false};
   if (!Bound(in, "the tensor", arg, base, limit, byte, access)) return false;
@@ -197,7 +185,7 @@ inline bool GlobalScalar(const char *api, Site site, int arg, const uint8_t *bas
 }
 
 // At SyncAll and at the end no scalar write may be left in the data cache; lines others may have changed are stale.
-inline void CloseLines(Core &core, Site) {
+TWIN_FN void CloseLines(Core &core, Site) {
   for (CachedLine &line : core.globals->lines) {
     if (line.dirty)
       core.Report(Law::kDataCache, line.site, "SetValue", "SetValue: the scalar write is never cleaned from the data cache (DataCacheCleanAndInvalid)");
@@ -206,91 +194,12 @@ inline void CloseLines(Core &core, Site) {
   }
 }
 
-inline void InvalidateLines(Core &core, int arg, int64_t byte, bool all) {
+TWIN_FN void InvalidateLines(Core &core, int arg, int64_t byte, bool all) {
   std::vector<CachedLine> &lines = core.globals->lines;
   size_t kept = 0;
   for (size_t i = 0; i < lines.size(); ++i)
     if (!all && (lines[i].arg != arg || lines[i].line != byte / kLine)) lines[kept++] = lines[i];
   lines.resize(kept);
-}
-
-// --- between phases -------------------------------------------------------------------------------------------------
-
-inline void ReportAccess(Launch &launch, const GmAccess &a, Law law, int core, const std::string &text) {
-  if (!launch.laws[static_cast<int>(law)]) return;
-  for (Breach &old : launch.breaches) {
-    if (old.law == law && old.site.line == a.site.line && old.site.file == a.site.file && std::strcmp(old.api, a.api) == 0) {
-      ++old.times;
-      return;
-    }
-  }
-  launch.breaches.push_back(Breach{law, a.site, a.api, text, core, 1});
-}
-
-// The first core (other than `me`) that wrote one of these bytes in this phase, or -1. `atomic`: accumulating itself.
-inline int OtherWriter(const uint8_t *state, int64_t count, int me, bool atomic) {
-  const uint8_t mine = static_cast<uint8_t>(me + 1), added = static_cast<uint8_t>(me + 65);
-  for (int64_t i = 0; i < count; ++i) {
-    const uint8_t s = state[i];
-    if (s == kNever || s == mine || s == added || s >= kNow) continue;
-    if (atomic && s >= 65) continue;
-    return s >= 65 ? (s == kAtomicMany ? kMaxCores : s - 65) : s - 1;
-  }
-  return -1;
-}
-
-// Compares the accesses of all cores to one argument in the phase that ends. All cores stand still.
-inline void Launch::CheckArgument(int index) {
-  GmArg &arg = args[static_cast<size_t>(index)];
-  uint8_t *state = arg.state.load();
-  const auto each = [&](const auto &what) {
-    for (size_t core = 0; core < logs.size(); ++core)
-      for (const GmAccess &a : logs[core]->accesses)
-        if (a.arg == index)
-          for (int64_t i = 0; i < a.count; ++i) what(static_cast<int>(core), a, state + a.offset + i * a.stride);
-  };
-  const auto race = [&](int core, const GmAccess &a, const uint8_t *at, int other) {
-    char text[256];
-    std::snprintf(text, sizeof text, "%s on core %d %s %s %lld of kernel argument %d that core %d writes, with no SyncAll between", a.api, core,
-                  a.write ? "writes" : "reads", a.line ? "the 64-byte line at byte" : "bytes from", static_cast<long long>(at - state), arg.position,
-                  other);
-    ReportAccess(*this, a, Law::kCoreRace, core, text);
-  };
-  each([](int, const GmAccess &a, uint8_t *at) {
-    if (a.write && !a.line)
-      for (int64_t i = 0; i < a.run; ++i) at[i] = at[i] == kNever ? kNever : kNow;
-  });
-  each([&](int core, const GmAccess &a, uint8_t *at) {
-    if (!a.write || a.line) return;
-    const int other = OtherWriter(at, a.run, core, a.atomic);
-    if (other >= 0) race(core, a, at, other);
-    MarkWritten(at, a.run, core, a.atomic, blockDim);
-  });
-  each([&](int core, const GmAccess &a, uint8_t *at) {
-    if (a.write && !a.line && !a.suspect) return;
-    const int other = OtherWriter(at, a.run, core, a.atomic);
-    if (other >= 0) race(core, a, at, other);
-    else if (a.suspect) ReportAccess(*this, a, Law::kGmUninitialised, core, std::string(a.api) + (a.write ? " accumulates onto" : " reads") +
-                                     " bytes of kernel argument " + std::to_string(arg.position) + " that nothing wrote, from byte " +
-                                     std::to_string(at - state) + " on");
-  });
-  each([](int, const GmAccess &a, uint8_t *at) {
-    if (a.write && !a.line) std::memset(at, kDefined, static_cast<size_t>(a.run));
-  });
-}
-
-inline void ApplyAtomic(uint8_t *to, const AtomicCopy &copy);
-
-inline void Launch::EndPhase() {
-  if (blockDim > 1)
-    for (size_t i = 0; i < args.size(); ++i)
-      if (args[i].state.load() != nullptr) CheckArgument(static_cast<int>(i));
-  for (GmArg &arg : args) arg.touched = false;
-  for (GlobalLog *log : logs) {
-    for (const AtomicCopy &copy : log->atomics) ApplyAtomic(args[static_cast<size_t>(copy.arg)].base + copy.offset, copy);
-    log->atomics.clear();
-    log->accesses.clear();
-  }
 }
 
 }  // namespace twin

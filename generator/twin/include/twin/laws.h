@@ -31,6 +31,16 @@
   X(kTilingData, "tiling-data", "the kernel's tiling structure is larger than the tiling data")
 // clang-format on
 
+// Functions of the runtime. They are defined in headers; where a runtime object is linked as well (TWIN_SPLIT, see
+// runtime.cpp) their bodies serve for inlining only and no code is generated for them again.
+#if defined(TWIN_RUNTIME_OBJECT)
+#define TWIN_FN inline __attribute__((used))
+#elif defined(TWIN_SPLIT) && defined(__GNUC__)
+#define TWIN_FN inline __attribute__((gnu_inline))
+#else
+#define TWIN_FN inline
+#endif
+
 namespace twin {
 
 enum class Law : uint8_t {

@@ -1,7 +1,6 @@
 // Global memory: the kernel's arguments, what each core read and wrote of them, and the races between cores.
 #pragma once
 #include <atomic>
-#include <mutex>
 
 #include "core.h"
 
