@@ -26,7 +26,7 @@ from generator.twin.verify.outcome import ArgumentTraffic, BreachOfLaw, CaseResu
 from generator.twin.verify.shapes import INPUTS, OUTPUTS, attributes, dtype_of, shapes_of, tensor_params
 from generator.twin.verify.traffic import Marks, touched
 
-__all__ = ["Subject", "run_case", "run_empty", "run_violation"]
+__all__ = ["Prepared", "Subject", "launch", "prepare", "run_case", "run_empty", "run_violation"]
 
 Array = NDArray[np.generic]
 Shape = tuple[int, ...]
@@ -130,32 +130,69 @@ def _outputs(subject: Subject, case: Case, shapes: Mapping[str, Shape], inputs: 
     return out
 
 
-def run_case(subject: Subject, case: Case, laws_off: Sequence[str] = (), *, judged: bool = True) -> CaseResult:
-    """Run one case on the twin and judge every output by the precision standard; ``judged=False`` checks the law only."""
-    started = time.perf_counter()
+@dataclass(frozen=True)
+class Prepared:
+    """A case ready to launch, as often as wanted: tiled, with inputs and, where it is to be judged, expected values."""
+
+    subject: Subject
+    case: Case
+    tiling: Tiling
+    shapes: Mapping[str, Shape]
+    inputs: Inputs
+    marks: Marks
+    golden: Mapping[str, Array] | None
+    ref: Mapping[str, Array] | None
+
+
+def prepare(subject: Subject, case: Case, *, judged: bool = True) -> Prepared | CaseResult:
+    """Everything about a case that does not depend on the kernel; a result when the tiling function refused it."""
     checked = subject.checked
     tiling = _tile(subject, case)
     if tiling.status:
         return CaseResult(case, error=f"the tiling function refused a legal call: {tiling.message or tiling.status}")
-    shapes = shapes_of(checked, case)
     inputs = make(checked, case, subject.forward)
-    outputs = _outputs(subject, case, shapes, inputs)
-    report = subject.built.run(tiling, [*inputs.storage.values(), *outputs.values()], list(laws_off), case.target.cores)
     marks = touched(checked.program, case.integers, set(case.absent), inputs.values)
-    verdicts = tuple(_judge(subject, case, inputs, outputs, marks)) if judged else ()
+    golden, ref = _expected(subject, case, inputs) if judged else (None, None)
+    return Prepared(subject, case, tiling, shapes_of(checked, case), inputs, marks, golden, ref)
+
+
+def launch(prepared: Prepared, built: Built | None = None, laws_off: Sequence[str] = (), seconds: int = 600) -> CaseResult:
+    """Launch a prepared case once and judge its outputs; ``built`` replaces the subject's kernel by another of the same interface."""
+    started = time.perf_counter()
+    subject, case, tiling = prepared.subject, prepared.case, prepared.tiling
+    checked = subject.checked
+    inputs = _fresh(checked, prepared.inputs)
+    outputs = _outputs(subject, case, prepared.shapes, inputs)
+    arrays = [*inputs.storage.values(), *outputs.values()]
+    report = (built or subject.built).run(tiling, arrays, list(laws_off), case.target.cores, seconds)
     names = [*inputs.storage, *outputs]
     return CaseResult(
         case=case,
-        outputs=verdicts,
+        outputs=tuple(_judge(prepared, outputs)),
         breaches=tuple(BreachOfLaw(b.rule, b.message, b.file, b.line, b.core) for b in report.breaches),
         traffic=tuple(
-            ArgumentTraffic(name, moved.read, moved.written, _compulsory(checked, case, marks, name))
+            ArgumentTraffic(name, moved.read, moved.written, _compulsory(checked, case, prepared.marks, name))
             for name, moved in zip(names, report.per_argument, strict=False)
         ),
         tiling=TilingUsed(tiling.key, tiling.block_dim, tiling.workspace_bytes, len(tiling.data), fields_of(subject.folder, tiling.data)),
         launches=1,
         seconds=time.perf_counter() - started,
     )
+
+
+def _fresh(checked: CheckedSpec, inputs: Inputs) -> Inputs:
+    """Inputs whose in-place parameters may be overwritten by one launch."""
+    held = {p.symbol: inputs.storage[p.symbol] for p in tensor_params(checked.spec, "inout")}
+    return replace(inputs, storage={**inputs.storage, **{n: None if a is None else a.copy() for n, a in held.items()}})
+
+
+def run_case(subject: Subject, case: Case, laws_off: Sequence[str] = (), *, judged: bool = True) -> CaseResult:
+    """Run one case on the twin and judge every output by the precision standard; ``judged=False`` checks the law only."""
+    started = time.perf_counter()
+    prepared = prepare(subject, case, judged=judged)
+    if isinstance(prepared, CaseResult):
+        return prepared
+    return replace(launch(prepared, laws_off=laws_off), seconds=time.perf_counter() - started)
 
 
 def _compulsory(checked: CheckedSpec, case: Case, marks: Marks, name: str) -> int:
@@ -173,24 +210,29 @@ def reference_attrs(checked: CheckedSpec, case: Case) -> dict[str, Number]:
     return {n: float(np.float32(v)) if kinds[n] in ("float", "double") else v for n, v in case.attrs}
 
 
-def _judge(
-    subject: Subject, case: Case, inputs: Inputs, outputs: Mapping[str, Array | None], marks: Marks
-) -> list[OutputResult]:
+def _expected(subject: Subject, case: Case, inputs: Inputs) -> tuple[dict[str, Array], dict[str, Array]]:
+    """Every output in float64 and in the compute dtype, unrounded."""
     checked = subject.checked
-    dims = dict(case.dims)
-    attrs = reference_attrs(checked, case)
+    dims, attrs = dict(case.dims), reference_attrs(checked, case)
     given = {p.symbol for p in tensor_params(checked.spec) if p.optional and p.symbol not in case.absent}
     with np.errstate(all="ignore"):
         golden = evaluate.run(checked.program, inputs.values, dims, attrs, precision="float64", present=given)
         ref = evaluate.run(checked.program, inputs.values, dims, attrs, precision=checked.spec.compute, present=given)
+    return golden, ref
+
+
+def _judge(prepared: Prepared, outputs: Mapping[str, Array | None]) -> list[OutputResult]:
+    checked, case = prepared.subject.checked, prepared.case
     out: list[OutputResult] = []
+    if prepared.golden is None or prepared.ref is None:
+        return out
     for param in tensor_params(checked.spec, *OUTPUTS):
-        storage = outputs[param.symbol]
+        storage, name = outputs[param.symbol], param.symbol
         if storage is not None:
             dtype = dtype_of(param, dict(case.dtypes))
-            written = marks.writes[param.symbol]
-            flat = checked.program.tensors[param.symbol].flat is not None
-            out.append(_judge_one(param.symbol, dtype, storage, golden[param.symbol], ref[param.symbol], written if flat else None))
+            flat = checked.program.tensors[name].flat is not None
+            written = prepared.marks.writes[name] if flat else None
+            out.append(_judge_one(name, dtype, storage, prepared.golden[name], prepared.ref[name], written))
     return out
 
 
