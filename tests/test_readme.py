@@ -60,5 +60,5 @@ def test_the_example_spec_generates(tmp_path: Path) -> None:
 def test_the_command_table_lists_the_commands_there_are() -> None:
     from generator.cli.app import COMMANDS
 
-    assert re.findall(r"^\| `opwright (\w+)", README, re.MULTILINE) == "gen check diff test run explain new schema watch".split()
-    assert set(COMMANDS) == set(re.findall(r"^\| `opwright (\w+)", README, re.MULTILINE))
+    listed = re.findall(r"^\| `opwright (\w+)", README, re.MULTILINE)
+    assert sorted(listed) == sorted(COMMANDS)
