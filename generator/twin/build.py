@@ -96,9 +96,8 @@ def _kernel(source: Path, chip: Product, cache_dir: Path | None, defines: Mappin
     found = list(dict.fromkeys(_ENTRY.findall(text)))
     wanted = entry or (source.stem if source.stem in found else (found[0] if len(found) == 1 else None))
     if wanted is None or wanted not in found:
-        raise TwinError(
-            f"{source}: no kernel entry `extern \"C\" __global__ __aicore__ void {entry or source.stem}(...)`, found {', '.join(found) or 'none'}"
-        )
+        listed = ", ".join(found) or "none"
+        raise TwinError(f'{source}: no kernel entry `extern "C" __global__ __aicore__ void {entry or source.stem}(...)`, found {listed}')
     path = compiling.kernel_library(source, wanted, chip.arch, defines, cache_dir)
     return path, None, launch.parameters(launch.load(path))
 

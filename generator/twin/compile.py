@@ -19,10 +19,10 @@ HARNESS = INCLUDE / "twin" / "harness.cpp"
 RUNTIME = INCLUDE / "twin" / "runtime.cpp"
 HOST_HARNESS = INCLUDE / "twin" / "host_harness.cpp"
 
-FLAGS = (
-    "-std=c++17 -O2 -ftree-vectorize -fvect-cost-model=dynamic -ffp-contract=off -fno-fast-math -fno-strict-aliasing "
-    "-Wall -Wextra -Werror -fPIC -pthread -fvisibility=hidden -fno-gnu-unique"
-).split()
+FLAGS = [
+    *("-std=c++17", "-O2", "-ftree-vectorize", "-fvect-cost-model=dynamic", "-ffp-contract=off", "-fno-fast-math", "-fno-strict-aliasing"),
+    *("-Wall", "-Wextra", "-Werror", "-fPIC", "-pthread", "-fvisibility=hidden", "-fno-gnu-unique"),
+]
 """How everything is compiled: no contraction and no fast-math, so that results are those of the interface's rounding."""
 
 _GNU_ONLY = frozenset({"-ftree-vectorize", "-fvect-cost-model=dynamic", "-fno-gnu-unique"})
@@ -143,4 +143,5 @@ def host_library(source: Path, include: Sequence[Path], cache_dir: Path | None =
     source = source.resolve()
     folders = [INCLUDE, *(path.resolve() for path in include)]
     arguments = [f'-DTWIN_SOURCE="{source}"', *(f"-I{path}" for path in folders), "-shared"]
-    return _compile(HOST_HARNESS, arguments, sources_of([HOST_HARNESS, source], folders), source.stem, ".so", cache_dir or default_cache(), source)
+    files = sources_of([HOST_HARNESS, source], folders)
+    return _compile(HOST_HARNESS, arguments, files, source.stem, ".so", cache_dir or default_cache(), source)
