@@ -143,6 +143,19 @@ def test_every_form_of_index_and_reduction_prints_to_what_the_evaluator_computes
         np.testing.assert_allclose(got, want, rtol=tolerance, atol=tolerance)
 
 
+def test_gathers_print_as_indexing_by_arrays() -> None:
+    p = program("y[t, c] = x[idx[t], c] + 1", {"t": "T", "c": "C"}, kinds={"idx": "int"}, x="in V,C", idx="in T", y="out T,C")
+    about = {"en": "", "zh": ""}
+    shapes = {"x": ["V", "C"], "idx": ["T"], "y": ["T", "C"]}
+    params = [
+        {"symbol": s, "name": s, "aclnn": s, "io": "out" if s == "y" else "in", "shape": e, "about": about} for s, e in shapes.items()
+    ]
+    spec = {"name": "Probe", "family": "probe", "summary": about, "params": params, "formula": "", "dims": {d: {} for d in "TCV"}}
+    checked = CheckedSpec(Path("specs/probe/probe.yaml"), every()[NAMES[0]].spec.model_validate(spec), p, ())
+    x, idx = RNG.normal(size=(5, 2)), np.array([4, 0, 4])
+    np.testing.assert_array_equal(imported(render_test(checked, None)).reference(x, idx)["y"], x[idx] + 1)
+
+
 def test_names_that_python_needs_are_renamed() -> None:
     p = program("lambda_ = sum[i](sum[i] * range[i])", {"i": "n"}, sum="in n", range="in n", lambda_="out")
     spec = every()[NAMES[0]].spec.model_copy(update={"params": [], "dims": {}, "constraints": []})
