@@ -245,7 +245,7 @@ class _Alternative:
         template = f"<{', '.join(self.elements)}>" if self.elements else ""
         stages = (self._stage(s, k) for k, s in enumerate(self.alternative.stages))
         parameters = self._ordered({p for s in stages for p in s.parameters})
-        return f"Run{name}{template}({', '.join((*parameters, '&tilingData'))});"
+        return f"Run{name}{template}({', '.join((*parameters, 'tilingData'))});"
 
     def _ordered(self, used: set[str]) -> tuple[str, ...]:
         return tuple(p for p in (*self.plan.inputs, *self.plan.outputs, "workspace") if p in used)
@@ -253,7 +253,7 @@ class _Alternative:
     def _control_name(self, name: str) -> str:
         if name in self.known:
             self.ints.add(name)
-            return f"tiling->{name}"
+            return f"tiling.{name}"
         return name
 
     def _run(self, stages: tuple[StageClass, ...], k: int) -> str:

@@ -10,6 +10,7 @@ import pytest
 
 from generator.emit.render import render_sources
 from generator.twin.build import Built, TensorArg, build
+from generator.twin.source_check import check
 from tests.emit import handmade
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="no C++ compiler")
@@ -57,3 +58,11 @@ def test_an_empty_tensor_succeeds_without_workspace_and_touches_nothing(built: B
 )
 def test_a_call_that_breaks_the_spec_is_refused(built: Built, x: TensorArg, y: TensorArg) -> None:
     assert built.tile([x], [y], [1.0]).status != 0
+
+
+def test_the_printed_kernel_passes_the_source_check(tmp_path: Path) -> None:
+    for name, text in render_sources(handmade.checked(), handmade.plan()).items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    assert [str(f) for f in check(tmp_path / "demo" / "scaled_exp" / "op_kernel")] == []
