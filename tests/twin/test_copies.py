@@ -158,3 +158,21 @@ def test_padding_beyond_32_bytes_is_reported(run: Run) -> None:
     _, report = run(1, block=(1, 32, 0, 0), pad=(1, 9, 0, 0), elements=0)
     assert [breach.rule for breach in report.breaches] == ["range"]
     assert "leftPadding is 9" in report.breaches[0].message
+
+
+def test_set_pad_value_fills_padding_that_is_not_given_one(run: Run) -> None:
+    y, report = run(12, block=(1, 16, 0, 0), pad=(0, 1, 1, 0), elements=16)
+    assert report.breaches == ()
+    assert list(y[:16]) == [9, *ramp(1, 4), 9, 9, 9, *[-1] * 8]
+
+
+def test_compact_mode_packs_blocks_and_pads_once_on_3510(run: Run, request: pytest.FixtureRequest) -> None:
+    y, report = run(13, block=(3, 12, 4, 0), pad=(1, 0, 1, 7), elements=24)
+    if "Ascend950" not in request.node.name:
+        assert [breach.rule for breach in report.breaches] == ["unsupported"]
+        return
+    assert report.breaches == ()
+    assert list(y[:24]) == [*ramp(1, 3), *ramp(5, 3), *ramp(9, 3), *[7] * 7, *[-1] * 8]
+    y, report = run(14, block=(3, 12, 0, 4))
+    assert report.breaches == ()
+    assert list(y[:12]) == [*ramp(1, 3), -2, *ramp(4, 3), -2, *ramp(7, 3), -2]

@@ -50,6 +50,8 @@ CASES = [
     ("queue", 45, 1, A2),
     ("queue", 46, 1, A2),
     ("queue", 47, 1, A2),
+    ("sync-count", 48, 1, A2),
+    ("sync-count", 49, 1, A2),
     ("workspace-uninitialised", 60, 1, A2),
     ("workspace-uninitialised", 61, 1, A2),
     ("workspace-uninitialised", 60, 2, A2),

@@ -49,6 +49,20 @@ struct Copies {
       DataCopyPad(local, x, ext,
                   DataCopyPadExtParams<T>{t.isPad != 0, static_cast<uint8_t>(t.left), static_cast<uint8_t>(t.right), static_cast<T>(t.value)});
       Show(local);
+    } else if (TILING_KEY_IS(12)) {
+      Blank();
+      SetPadValue(static_cast<T>(9));
+      DataCopyPad(local, x, ext, DataCopyPadExtParams<T>{false, static_cast<uint8_t>(t.left), static_cast<uint8_t>(t.right), static_cast<T>(0)});
+      Show(local);
+    } else if (TILING_KEY_IS(13)) {
+      Blank();
+      DataCopyPad<T, PaddingMode::Compact>(
+          local, x, ext,
+          DataCopyPadExtParams<T>{t.isPad != 0, static_cast<uint8_t>(t.left), static_cast<uint8_t>(t.right), static_cast<T>(t.value)});
+      Show(local);
+    } else if (TILING_KEY_IS(14)) {
+      Load();
+      DataCopyPad<T, PaddingMode::Compact>(y, local, ext);
     } else if (TILING_KEY_IS(2)) {
       Load();
       DataCopyPad(y, local, ext);

@@ -48,15 +48,21 @@ void Padding(Instr &in, Copy &c, bool isPad, int64_t left, int64_t right, const 
   const int64_t most = kBlock / static_cast<int64_t>(sizeof(T));
   c.left = in.InRange("leftPadding", left, 0, most) * static_cast<int64_t>(sizeof(T));
   c.right = in.InRange("rightPadding", right, 0, most) * static_cast<int64_t>(sizeof(T));
-  c.fill = isPad ? Fill::kValue : (c.left == 0 && c.right == 0 ? Fill::kFirst : Fill::kGarbage);
+  const Core &core = in.core;
+  c.fill = isPad || (core.padValueSet && c.left + c.right > 0) ? Fill::kValue : (c.left == 0 && c.right == 0 ? Fill::kFirst : Fill::kGarbage);
   std::memset(c.value, 0, sizeof c.value);
-  std::memcpy(c.value, value, sizeof(T));
+  std::memcpy(c.value, isPad ? value : core.padValue, sizeof(T));
   if (sizeof(T) == 8 && isPad) {
     bool zero = true;
     for (const uint8_t byte : c.value) zero = zero && byte == 0;
     in.Require(Law::kRange, zero, "%s: paddingValue of a 64-bit type must be 0", in.name);
   }
   c.ubStride = RoundUp32(c.left + c.run + c.right) + localGap * kBlock;
+}
+
+inline void Compact(Copy &c) {
+  c.compact = true;
+  c.ubStride = c.run;
 }
 
 template <typename T>
@@ -149,6 +155,7 @@ void DataCopyPad(const LocalTensor<T> &dst, const GlobalTensor<T> &src, const Da
   twin::Copy copy = twin::PadCopy<T>(in, params.blockCount, params.blockLen, twin::kMaxPadLen, params.srcStride, params.dstStride, "srcStride",
                                      "dstStride", twin::kMaxU32, 0);
   twin::Padding<T>(in, copy, pad.isPad, pad.leftPadding, pad.rightPadding, &pad.paddingValue, params.dstStride);
+  if (mode == PaddingMode::Compact) twin::Compact(copy);
   if (in.Ok()) twin::IssueRead(in, twin::BytesOf(dst), twin::BytesOf(src), copy);
 }
 
@@ -168,6 +175,7 @@ void DataCopyPad(const GlobalTensor<T> &dst, const LocalTensor<T> &src, const Da
   in.Require(twin::Law::kUnsupported, mode == PaddingMode::Normal || twin::kIs3510, "DataCopyPad: PaddingMode::Compact exists on 3510 only");
   twin::Copy copy = twin::PadCopy<T>(in, params.blockCount, params.blockLen, twin::kMaxPadLen, params.dstStride, params.srcStride, "dstStride",
                                      "srcStride", twin::kMaxU32, 0);
+  if (mode == PaddingMode::Compact) twin::Compact(copy);
   if (in.Ok()) twin::IssueWrite(in, twin::BytesOf(dst), twin::BytesOf(src), copy);
 }
 
@@ -177,6 +185,15 @@ void DataCopyPad(const GlobalTensor<T> &dst, const LocalTensor<T> &src, const Da
   twin::Copy copy = twin::PadCopy<T>(in, params.blockCount, params.blockLen, twin::kMaxU16, params.dstStride, params.srcStride, "dstStride",
                                      "srcStride", twin::kMaxU16, 0);
   if (in.Ok()) twin::IssueWrite(in, twin::BytesOf(dst), twin::BytesOf(src), copy);
+}
+
+// What DataCopyPad fills its padding with when isPad is false.
+template <typename T>
+void SetPadValue(T value) {
+  twin::Core &core = twin::Self();
+  std::memset(core.padValue, 0, sizeof core.padValue);
+  std::memcpy(core.padValue, &value, sizeof(T));
+  core.padValueSet = true;
 }
 
 // Following copies to global memory accumulate.

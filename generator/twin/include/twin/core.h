@@ -199,6 +199,8 @@ class Core {
   int kernelType = 0;                    // KERNEL_TASK_TYPE_DEFAULT
   int atomicOp = 0, atomicType = 0;      // SetAtomicAdd and friends (dma.h)
   Site atomicSite{nullptr, 0};
+  uint8_t padValue[8] = {};              // SetPadValue
+  bool padValueSet = false;
   std::vector<Breach> breaches;
   Counters counters;
   bool lawOn[kLaws] = {};

@@ -69,6 +69,7 @@ struct Copy {
   int64_t run, count;
   int64_t left, right;   // padding bytes
   Fill fill;
+  bool compact;          // 3510: blocks lie packed in local memory and the whole is padded once
   uint8_t value[8];
   int32_t size;          // bytes of an element
   int32_t atomicOp, atomicType;
@@ -103,9 +104,30 @@ TWIN_FN void Repeat(uint8_t *to, int64_t bytes, const uint8_t *value, int64_t si
 
 constexpr uint8_t kPoison = 0xFB;  // NaN in every float type
 
+// Fills what surrounds `run` bytes of data in the block at `at`, up to 32 bytes.
+TWIN_FN void PadBlock(Core &core, const Copy &c, int64_t at, int64_t run) {
+  const int64_t whole = RoundUp32(c.left + run + c.right);
+  uint8_t *to = core.ub + at;
+  uint8_t poison[8];
+  std::memset(poison, kPoison, sizeof poison);
+  const uint8_t *value = c.fill == Fill::kValue ? c.value : (c.fill == Fill::kFirst ? to + c.left : poison);
+  Repeat(to, c.left, value, c.size);
+  Repeat(to + c.left + run, whole - c.left - run, value, c.size);
+  if (c.fill == Fill::kGarbage) return;
+  Instr::FillShadow(core, at, c.left, true);
+  Instr::FillShadow(core, at + c.left + run, whole - c.left - run, true);
+}
+
 // Global to local: each block is filled up to 32 bytes (facts B.3, DataCopyPad).
 TWIN_FN void LandRead(Core &core, const Copy &c) {
   const uint8_t *source = core.launch->args[static_cast<size_t>(c.arg)].base + c.gm;
+  if (c.compact) {
+    for (int64_t i = 0; i < c.count; ++i)
+      std::memcpy(core.ub + c.ub + c.left + i * c.run, source + i * c.gmStride, static_cast<size_t>(c.run));
+    Instr::FillShadow(core, c.ub + c.left, c.run * c.count, true);
+    PadBlock(core, c, c.ub, c.run * c.count);
+    return;
+  }
   const int64_t body = c.left + c.run + c.right, whole = RoundUp32(body);
   const bool plain = c.left == 0 && c.right == 0 && whole == body;
   if (plain && c.gmStride == c.run && c.ubStride == c.run) {
@@ -117,15 +139,7 @@ TWIN_FN void LandRead(Core &core, const Copy &c) {
     uint8_t *to = core.ub + c.ub + i * c.ubStride;
     std::memcpy(to + c.left, source + i * c.gmStride, static_cast<size_t>(c.run));
     Instr::FillShadow(core, c.ub + i * c.ubStride + c.left, c.run, true);
-    if (plain) continue;
-    uint8_t poison[8];
-    std::memset(poison, kPoison, sizeof poison);
-    const uint8_t *value = c.fill == Fill::kValue ? c.value : (c.fill == Fill::kFirst ? to + c.left : poison);
-    Repeat(to, c.left, value, c.size);
-    Repeat(to + c.left + c.run, whole - c.left - c.run, value, c.size);
-    if (c.fill == Fill::kGarbage) continue;
-    Instr::FillShadow(core, c.ub + i * c.ubStride, c.left, true);
-    Instr::FillShadow(core, c.ub + i * c.ubStride + c.left + c.run, whole - c.left - c.run, true);
+    if (!plain) PadBlock(core, c, c.ub + i * c.ubStride, c.run);
   }
 }
 
@@ -213,9 +227,9 @@ TWIN_FN void IssueRead(Instr &in, const LocalBytes &dst, const GlobalBytes &src,
   const bool position = dst.position == AscendC::TPosition::VECIN || dst.position == AscendC::TPosition::VECOUT || (kIs3510 && dst.position == AscendC::TPosition::VECCALC);
   in.Require(Law::kPipeType, position || !dst.Allocated(), "%s: dst is in %s, global memory is copied to VECIN or VECOUT", in.name, PositionName(dst.position));
   if (c.run == 0 || c.count == 0) return;
-  const int64_t whole = RoundUp32(c.left + c.run + c.right);
-  if (!PlaceCopy(in, dst, "dst", c, whole)) return;
-  in.Require(Law::kOverlap, c.count == 1 || c.ubStride >= whole, "%s: blocks of %lld bytes overlap in local memory", in.name, static_cast<long long>(whole));
+  const int64_t whole = RoundUp32(c.left + (c.compact ? c.run * c.count : c.run) + c.right);
+  if (!PlaceCopy(in, dst, "dst", c, c.compact ? whole - (c.count - 1) * c.ubStride : whole)) return;
+  in.Require(Law::kOverlap, c.compact || c.count == 1 || c.ubStride >= whole, "%s: blocks of %lld bytes overlap in local memory", in.name, static_cast<long long>(whole));
   GmAccess access{0, c.run, c.gmStride, c.count, in.where, in.name, -1, false, false, false, false};
   if (!Bound(in, "src", src.arg, src.address, src.Limit(), src.start, access)) return;
   TouchGlobal(in, access);
@@ -223,7 +237,8 @@ TWIN_FN void IssueRead(Instr &in, const LocalBytes &dst, const GlobalBytes &src,
   c.arg = access.arg;
   c.gm = access.offset;
   const bool at_once = !core.On(Law::kMissingSync);
-  if (c.ubStride == whole) in.WriteBytes("dst", c.ub, whole * c.count, false);
+  if (c.compact) in.WriteBytes("dst", c.ub, whole, false);
+  else if (c.ubStride == whole) in.WriteBytes("dst", c.ub, whole * c.count, false);
   else
     for (int64_t i = 0; i < c.count; ++i) in.WriteBytes("dst", c.ub + i * c.ubStride, whole, false);
   if (at_once) LandRead(core, c);

@@ -19,7 +19,7 @@ constexpr bool OnVectorCore(AscendC::TPosition p) {
 }
 
 // Hands out `bytes` of UB (rounded up to 32) and returns the buffer's index.
-inline int TakeBuffer(Core &core, int64_t bytes, BufferState state, int owner, Site site) {
+TWIN_FN int TakeBuffer(Core &core, int64_t bytes, BufferState state, int owner, Site site) {
   if (bytes <= 0) {
     core.Report(Law::kRange, site, "InitBuffer", "InitBuffer: the length is %lld bytes", static_cast<long long>(bytes));
     bytes = kBlock;
@@ -43,7 +43,7 @@ inline int TakeBuffer(Core &core, int64_t bytes, BufferState state, int owner, S
 }
 
 // Reports queue buffers that were not given back.
-inline void CheckLeaks(Core &core) {
+TWIN_FN void CheckLeaks(Core &core) {
   static constexpr const char *kStates[] = {"free", "allocated", "enqueued", "dequeued", ""};
   for (Buffer &buffer : core.buffers) {
     if (buffer.state == BufferState::kStatic || buffer.state == BufferState::kFree) continue;

@@ -37,6 +37,7 @@ TWIN_FN void Core::Start(Launch *owner, int blockIndex) {
   liveBuffers = queues = kernelType = atomicOp = atomicType = 0;
   for (Flags &flag : flags) flag = Flags{};
   pipe = nullptr;
+  padValueSet = false;
   counters = Counters{};
   reservedBy = atomicSite = Site{nullptr, 0};
   StartCopies();

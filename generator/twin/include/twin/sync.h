@@ -26,17 +26,17 @@ inline Pipe From(int event) { return static_cast<Pipe>(event / kPipes); }
 inline Pipe To(int event) { return static_cast<Pipe>(event % kPipes); }
 inline int EventOf(Pipe from, Pipe to) { return static_cast<int>(from) * kPipes + static_cast<int>(to); }
 
-inline std::string EventName(int event) { return std::string(PipeName(From(event))) + "_" + PipeName(To(event)); }
+TWIN_FN std::string EventName(int event) { return std::string(PipeName(From(event))) + "_" + PipeName(To(event)); }
 
 // The lowest event id nobody holds, or -1.
-inline int FreeEventId(const Flags &flags) {
+TWIN_FN int FreeEventId(const Flags &flags) {
   for (int id = 0; id < kEventIds; ++id)
     if (((flags.reserved | flags.queued) >> id & 1) == 0) return id;
   return -1;
 }
 
 // A queue takes an event id, as EnQue and FreeTensor do on the device. -1 when there is none.
-inline int TakeQueueEvent(Core &core, Pipe from, Pipe to, const char *api, Site site) {
+TWIN_FN int TakeQueueEvent(Core &core, Pipe from, Pipe to, const char *api, Site site) {
   if (from == to) return -1;
   Flags &flags = core.flags[EventOf(from, to)];
   const int id = FreeEventId(flags);
@@ -45,17 +45,20 @@ inline int TakeQueueEvent(Core &core, Pipe from, Pipe to, const char *api, Site 
                 EventName(EventOf(from, to)).c_str(), kEventIds);
     return -1;
   }
+  if (flags.set[id])
+    core.Report(Law::kSyncCount, site, api, "%s takes event id %d of %s, which SetFlag (line %d) set without reserving it", api, id,
+                EventName(EventOf(from, to)).c_str(), flags.site[id].line);
   flags.queued = static_cast<uint8_t>(flags.queued | 1u << id);
   return id;
 }
-inline void DropQueueEvent(Core &core, Pipe from, Pipe to, int id) {
+TWIN_FN void DropQueueEvent(Core &core, Pipe from, Pipe to, int id) {
   if (id < 0) return;
   Flags &flags = core.flags[EventOf(from, to)];
   flags.queued = static_cast<uint8_t>(flags.queued & ~(1u << id));
 }
 
 // False when the event is not one of a vector core or the id is not 0..7.
-inline bool EventLegal(Core &core, int event, int64_t id, const char *api, Site site) {
+TWIN_FN bool EventLegal(Core &core, int event, int64_t id, const char *api, Site site) {
   if (event >= kEvents || From(event) == To(event)) {
     core.Report(Law::kPipeType, site, api, "%s: event %d joins no two different pipes of a vector core", api, event);
     return false;
