@@ -37,8 +37,10 @@ struct LaneBits {
 
     // Last lane below `width` whose bit is set, or -1.
     int64_t Last(int64_t width) const {
-        for (int64_t lane = width - 1; lane >= 0; --lane) {
-            if (Has(lane)) return lane;
+        for (int64_t i = 3; i >= 0; --i) {
+            const int64_t keep = width - 64 * i;
+            const uint64_t bits = keep >= 64 ? word[i] : (keep > 0 ? word[i] & ((uint64_t{1} << keep) - 1) : 0);
+            if (bits != 0) return 64 * i + 63 - __builtin_clzll(bits);
         }
         return -1;
     }

@@ -130,11 +130,17 @@ class VectorCall {
       *end = lanes.Total() * size;
       return;
     }
-    ForEachRun(lanes, stride.block == 1 ? width : kBlock / size, false, [&](int64_t repeat, int64_t lane, int64_t count) {
-      const int64_t from = LaneOffset(stride, size, repeat, lane);
+    // Strides are not negative: the first repeat begins, one of the last two ends.
+    const auto reach = [&](const LaneBits &bits, int64_t repeat) {
+      const int64_t first = bits.Next(0, width, true), last = bits.Last(width);
+      if (last < 0) return;
+      const int64_t from = LaneOffset(stride, size, repeat, first), to = LaneOffset(stride, size, repeat, last) + size;
       *begin = from < *begin ? from : *begin;
-      *end = from + count * size > *end ? from + count * size : *end;
-    });
+      *end = to > *end ? to : *end;
+    };
+    reach(lanes.Of(0), 0);
+    if (lanes.repeats > 1) reach(lanes.each, lanes.repeats - 2);
+    reach(lanes.last, lanes.repeats - 1);
   }
 
   static constexpr int kMaxOperands = 4;
@@ -174,7 +180,7 @@ class VectorCall {
     }
     using AscendC::TPosition;
     const bool vector = tensor.position == TPosition::VECIN || tensor.position == TPosition::VECOUT ||
-                        tensor.position == TPosition::VECCALC;
+                        tensor.position == TPosition::VECCALC || tensor.position == TPosition::LCM;
     instr.Require(Law::kPipeType, vector, "%s is not in VECIN, VECOUT or VECCALC", name);
     VectorOperand &slot = operand[used++];
     slot.name = name;
@@ -188,7 +194,19 @@ class VectorCall {
   TWIN_COLD void Declare(const VectorOperand &slot) {
     const Stride &stride = slot.stride;
     const bool joined = FullyContiguous(stride, slot.size, width);
-    // Repeats that fall on the same bytes are declared once.
+    // Full repeats of adjacent blocks that touch or overlap are one range; repeats on the same bytes are declared once.
+    if (lanes.full && lanes.tail == width && stride.block == 1 && stride.repeat * kBlock <= width * slot.size) {
+      const int64_t bytes = (lanes.repeats - 1) * stride.repeat * kBlock + width * slot.size;
+      if (slot.write) instr.WriteBytes(slot.name, slot.offset, bytes);
+      else instr.ReadBytes(slot.name, slot.offset, bytes);
+      return;
+    }
+    if (lanes.full && lanes.tail == width && stride.block == 0 && stride.repeat <= 1) {  // one block for each repeat
+      const int64_t bytes = ((lanes.repeats - 1) * stride.repeat + 1) * kBlock;
+      if (slot.write) instr.WriteBytes(slot.name, slot.offset, bytes);
+      else instr.ReadBytes(slot.name, slot.offset, bytes);
+      return;
+    }
     Lanes shown = lanes;
     if (stride.repeat == 0 && shown.repeats > 1) {
       shown.repeats = 1;
@@ -237,6 +255,9 @@ inline void VectorCall::Overlap(const VectorOperand &dst, OverlapRule rule) {
 
 // True when some repeat's written bytes overlap its own source otherwise than lane for lane, or the next repeat's source.
 inline bool VectorCall::Collides(const VectorOperand &dst, const VectorOperand &src, bool accumulates) const {
+  const bool alike = dst.offset == src.offset && dst.size == src.size && dst.stride.block == src.stride.block &&
+                     dst.stride.repeat == src.stride.repeat && dst.stride.block > 0;
+  if (alike && (accumulates || dst.stride.repeat * kBlock >= (kRepeatBlocks - 1) * dst.stride.block * kBlock + kBlock)) return false;
   const int64_t grain = width / kRepeatBlocks;
   const int64_t dst_bytes = grain * dst.size, src_bytes = grain * src.size;
   for (int64_t repeat = 0; repeat < lanes.repeats; ++repeat) {
@@ -259,9 +280,11 @@ inline bool VectorCall::Collides(const VectorOperand &dst, const VectorOperand &
 }
 
 // Arithmetic over n contiguous lanes, 16 at a time in local arrays, so that the compiler vectorises and operands may coincide.
+constexpr int64_t kChunk = 16, kShort = 8;
+
 template <typename T>
 struct Chunk {
-  static constexpr int64_t kLanes = 16;
+  static constexpr int64_t kLanes = kChunk;
   T lane[kLanes];
   void Load(const uint8_t *from) { memcpy(lane, from, sizeof lane); }
   void Load(const uint8_t *from, int64_t n) { memcpy(lane, from, static_cast<size_t>(n) * sizeof(T)); }
@@ -269,41 +292,40 @@ struct Chunk {
   void Store(uint8_t *to, int64_t n) const { memcpy(to, lane, static_cast<size_t>(n) * sizeof(T)); }
 };
 
+template <int64_t kLanes, typename D, typename S, typename F>
+inline void StepUnary(int64_t i, uint8_t *dst, const uint8_t *src, F f) {
+  D d[kLanes];
+  S s[kLanes];
+  memcpy(s, src + i * static_cast<int64_t>(sizeof(S)), sizeof s);
+  for (int64_t k = 0; k < kLanes; ++k) d[k] = f(s[k]);
+  memcpy(dst + i * static_cast<int64_t>(sizeof(D)), d, sizeof d);
+}
+
 template <typename D, typename S, typename F>
 inline void MapUnary(int64_t n, uint8_t *dst, const uint8_t *src, F f) {
-  constexpr int64_t kLanes = Chunk<D>::kLanes;
-  Chunk<D> d;
-  Chunk<S> s;
   int64_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) {
-    s.Load(src + i * static_cast<int64_t>(sizeof(S)));
-    for (int64_t k = 0; k < kLanes; ++k) d.lane[k] = f(s.lane[k]);
-    d.Store(dst + i * static_cast<int64_t>(sizeof(D)));
-  }
-  if (i == n) return;
-  s.Load(src + i * static_cast<int64_t>(sizeof(S)), n - i);
-  for (int64_t k = 0; k < n - i; ++k) d.lane[k] = f(s.lane[k]);
-  d.Store(dst + i * static_cast<int64_t>(sizeof(D)), n - i);
+  for (; i + kChunk <= n; i += kChunk) StepUnary<kChunk, D, S>(i, dst, src, f);
+  for (; i + kShort <= n; i += kShort) StepUnary<kShort, D, S>(i, dst, src, f);
+  for (; i < n; ++i) StepUnary<1, D, S>(i, dst, src, f);
+}
+
+template <int64_t kLanes, typename D, typename A, typename B, typename F>
+inline void StepBinary(int64_t i, uint8_t *dst, const uint8_t *src0, const uint8_t *src1, F f) {
+  D d[kLanes];
+  A a[kLanes];
+  B b[kLanes];
+  memcpy(a, src0 + i * static_cast<int64_t>(sizeof(A)), sizeof a);
+  memcpy(b, src1 + i * static_cast<int64_t>(sizeof(B)), sizeof b);
+  for (int64_t k = 0; k < kLanes; ++k) d[k] = f(a[k], b[k]);
+  memcpy(dst + i * static_cast<int64_t>(sizeof(D)), d, sizeof d);
 }
 
 template <typename D, typename A, typename B, typename F>
 inline void MapBinary(int64_t n, uint8_t *dst, const uint8_t *src0, const uint8_t *src1, F f) {
-  constexpr int64_t kLanes = Chunk<D>::kLanes;
-  Chunk<D> d;
-  Chunk<A> a;
-  Chunk<B> b;
   int64_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) {
-    a.Load(src0 + i * static_cast<int64_t>(sizeof(A)));
-    b.Load(src1 + i * static_cast<int64_t>(sizeof(B)));
-    for (int64_t k = 0; k < kLanes; ++k) d.lane[k] = f(a.lane[k], b.lane[k]);
-    d.Store(dst + i * static_cast<int64_t>(sizeof(D)));
-  }
-  if (i == n) return;
-  a.Load(src0 + i * static_cast<int64_t>(sizeof(A)), n - i);
-  b.Load(src1 + i * static_cast<int64_t>(sizeof(B)), n - i);
-  for (int64_t k = 0; k < n - i; ++k) d.lane[k] = f(a.lane[k], b.lane[k]);
-  d.Store(dst + i * static_cast<int64_t>(sizeof(D)), n - i);
+  for (; i + kChunk <= n; i += kChunk) StepBinary<kChunk, D, A, B>(i, dst, src0, src1, f);
+  for (; i + kShort <= n; i += kShort) StepBinary<kShort, D, A, B>(i, dst, src0, src1, f);
+  for (; i < n; ++i) StepBinary<1, D, A, B>(i, dst, src0, src1, f);
 }
 
 template <typename D, typename A, typename B, typename F>
