@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import builtins
 import keyword
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 from generator.formula import ir
-from generator.formula.functions import FUNCTIONS
 from generator.formula.kinds import kind_of
-from generator.spec.integer import IntExpr, const
+from generator.spec.integer import IntExpr, product
 
 __all__ = ["Axis", "Names", "Printed", "Scope", "Statement", "UnprintableError", "integer"]
 
@@ -155,7 +155,10 @@ class Statement:
         aligned = self.align(p, axes)
         if set(p.axes) == set(axes):
             return aligned
-        return Printed(f"np.broadcast_to({aligned.text}, {self.shape([a.extent for a in axes])})", tuple(axes))
+        shape = self.shape([a.extent for a in axes])
+        if not p.axes:
+            return Printed(f"np.full({shape}, {p.text}, dtype)", tuple(axes))
+        return Printed(f"np.broadcast_to({aligned.text}, {shape})", tuple(axes))
 
     def shape(self, extents: Sequence[IntExpr]) -> str:
         """A shape as a tuple."""
@@ -242,7 +245,7 @@ class Statement:
             return grid[scope[symbol]] if symbol in scope else self.names(symbol)
 
         if isinstance(index, IntExpr):
-            return integer(index, name).text
+            return _elementwise(integer(index, name).text)
         if not isinstance(index, ir.Gather):
             raise UnprintableError(f"an index of the form {type(index).__name__} is left")
         inner = ", ".join(self._grid_index(i, scope, grid) for i in index.load.indices)
@@ -266,19 +269,19 @@ class Statement:
             case ir.Binary():
                 return self._binary(e, scope)
             case ir.Compare(op, a, b):
-                (left, right), axes = self._operands((a, b), scope)
+                (left, right), axes = self._operands((a, b), scope, floats="float" in (self._kind(a), self._kind(b)))
                 return Printed(f"{left.at(_ADD)} {_COMPARE[op]} {right.at(_ADD)}", axes, _LOOSE)
             case ir.Logic(op, a, b):
-                return self._called(f"np.logical_{op}", (a, b), scope)
+                return self._called(f"np.logical_{op}", (a, b), scope, "bool")
             case ir.Not(x):
-                return self._called("np.logical_not", (x,), scope)
+                return self._called("np.logical_not", (x,), scope, "bool")
             case ir.Where(cond, a, b):
-                return self._called("np.where", (cond, a, b), scope)
+                return self._called("np.where", (cond, a, b), scope, self._kind(e))
             case ir.Call(fn, args):
                 if fn in _HELPED:
                     self.helpers.add(f"_{fn}")
                 name = f"_{fn}" if fn in _HELPED else _DIRECT.get(fn, f"np.{fn}")
-                return self._called(name, args, scope, floats=FUNCTIONS[fn].gives == "float")
+                return self._called(name, args, scope, self._kind(e))
             case ir.Cast(dtype, x):
                 inner = self.expr(x, scope)
                 self.helpers.add("_cast")
@@ -301,41 +304,46 @@ class Statement:
         if not axes:
             return self.size(value)
         grid = self._grid(axes)
-        return replace(integer(value, lambda s: grid[scope[s]] if s in scope else self.names(s)), axes=axes)
+        printed = integer(value, lambda s: grid[scope[s]] if s in scope else self.names(s))
+        return replace(printed, text=_elementwise(printed.text), axes=axes)
 
-    def _operands(self, args: Sequence[ir.Expr], scope: Scope, *, floats: bool = False) -> tuple[list[Printed], tuple[Axis, ...]]:
-        """Operands that broadcast against each other; arrays of integers are made floats where floats are wanted."""
-        kinds = [kind_of(a, self.program.tensors) for a in args]
-        printed = [self.expr(a, scope) for a in args]
-        if floats or "float" in kinds:
-            printed = [self._as_float(p) if k in ("weak", "int") and p.axes else p for p, k in zip(printed, kinds, strict=True)]
+    def _kind(self, e: ir.Expr) -> str:
+        return kind_of(e, self.program.tensors)
+
+    def _operands(self, args: Sequence[ir.Expr], scope: Scope, floats: bool) -> tuple[list[Printed], tuple[Axis, ...]]:
+        """Operands that broadcast against each other; ``floats`` makes arrays of integers among them floats."""
+        printed = [self._floating(a, scope) if floats else self.expr(a, scope) for a in args]
         axes = self.merge(*printed)
         return [self.align(p, axes) for p in printed], axes
 
-    @staticmethod
-    def _as_float(p: Printed) -> Printed:
-        return Printed(f"{p.at(_ATOM)}.astype(dtype)", p.axes)
+    def _floating(self, e: ir.Expr, scope: Scope) -> Printed:
+        """``e`` for use among floats: arrays of integers are converted, Python's own numbers and truth values are not."""
+        p = self.expr(e, scope)
+        return Printed(f"{p.at(_ATOM)}.astype(dtype)", p.axes) if p.axes and self._kind(e) in ("weak", "int") else p
 
     def _binary(self, e: ir.Binary, scope: Scope) -> Printed:
-        (x, y), axes = self._operands((e.a, e.b), scope, floats=e.op == "div")
+        (x, y), axes = self._operands((e.a, e.b), scope, floats=self._kind(e) == "float")
         sign, level = _BINARY[e.op]
         if e.op == "pow":
             return Printed(f"{x.at(_ATOM)} ** {y.at(_ATOM)}", axes, level)
         return Printed(f"{x.at(level)} {sign} {y.at(level + 1)}", axes, level)
 
-    def _called(self, function: str, args: Sequence[ir.Expr], scope: Scope, *, floats: bool = False) -> Printed:
-        printed, axes = self._operands(args, scope, floats=floats)
-        return Printed(f"{function}({', '.join(p.text for p in printed)})", axes)
+    def _called(self, function: str, args: Sequence[ir.Expr], scope: Scope, kind: str) -> Printed:
+        """A call; NumPy's float64 for numbers without axes is put back into the computation's type."""
+        printed, axes = self._operands(args, scope, floats=kind == "float")
+        if axes and kind == "float" and function == "np.where" and not (printed[1].axes or printed[2].axes):
+            printed[1] = Printed(f"dtype({printed[1].text})")
+        text = f"{function}({', '.join(p.text for p in printed)})"
+        return Printed(text if axes or kind != "float" else f"dtype({text})", axes)
 
     # reductions -----------------------------------------------------------------------------------------------------
     def _reduce(self, e: ir.Reduce, scope: Scope) -> Printed:
         bound = [self.bind(b) for b in e.axes]
         inner = {**scope, **{a.name: a for a in bound}}
-        count = const(1)
-        for a in bound:
-            count = count * a.extent
+        count = product(a.extent for a in bound)
+        body = self._floating(e.body, inner) if self._kind(e) == "float" or e.op == "mean" else self.expr(e.body, inner)
         if e.op in ("sum", "mean"):
-            total = self._contraction(e.body, inner, bound) or self._reduced("sum", self.expr(e.body, inner), bound)
+            total = self._contraction(e.body, inner, bound) or self._reduced("sum", body, bound)
             if e.op == "sum":
                 return total
             if e.divisor is None and total.text.endswith(")") and ".sum(axis=" in total.text[total.text.rfind(".sum(") :]:
@@ -344,7 +352,7 @@ class Statement:
             divisor = self.size(count) if e.divisor is None else self.expr(e.divisor, scope)
             axes = self.merge(total, divisor)
             return Printed(f"{self.align(total, axes).at(_MUL)} / {self.align(divisor, axes).at(_UNARY)}", axes, _MUL)
-        return self._reduced(e.op, self.expr(e.body, inner), bound)
+        return self._reduced(e.op, body, bound)
 
     def _reduced(self, op: str, body: Printed, bound: Sequence[Axis]) -> Printed:
         missing = [a for a in bound if a not in body.axes]
@@ -363,7 +371,7 @@ class Statement:
         parts = _factors(body)
         if len(parts) < 2:
             return None
-        printed = [self.expr(p, scope) for p in parts]
+        printed = [self._floating(p, scope) for p in parts]
         arrays = [p for p in printed if p.axes]
         axes = {a for p in arrays for a in p.axes}
         if len(arrays) < 2 or all(set(p.axes) == axes for p in arrays) or not set(bound) <= axes:
@@ -375,6 +383,11 @@ class Statement:
         for scalar in (p for p in printed if not p.axes):
             out = Printed(f"{scalar.at(_MUL)} * {out.at(_UNARY)}", rest, _MUL)
         return out
+
+
+def _elementwise(text: str) -> str:
+    """Python's min and max of integers as those of arrays."""
+    return re.sub(r"\b(min|max)\(", r"np.\1imum(", text)
 
 
 def _factors(e: ir.Expr) -> list[ir.Expr]:
