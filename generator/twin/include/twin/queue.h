@@ -257,15 +257,17 @@ class TPipe {
   }
   void Destroy() {
     if (twin::tlsCore == nullptr || twin::tlsCore->pipe != this) return;
+    Reset();
     twin::tlsCore->pipe = nullptr;
   }
-  // All buffers are taken back; tensors cut from them must not be used any more.
+  // All buffers and the event ids of their queues are taken back; tensors cut from them must not be used any more.
   void Reset() {
     twin::Core &core = twin::Self();
     twin::CheckLeaks(core);
     core.BarrierAll();
     core.highWater = 0;
     core.liveBuffers = 0;
+    for (twin::Flags &flags : core.flags) flags.queued = 0;
   }
   template <class Q>
   bool InitBuffer(Q &queue, int64_t num, int64_t len, twin::Site site = twin::Site::Here()) {
