@@ -319,7 +319,11 @@ class Statement:
     def _floating(self, e: ir.Expr, scope: Scope) -> Printed:
         """``e`` for use among floats: arrays of integers are converted, Python's own numbers and truth values are not."""
         p = self.expr(e, scope)
-        return Printed(f"{p.at(_ATOM)}.astype(dtype)", p.axes) if p.axes and self._kind(e) in ("weak", "int") else p
+        if self._kind(e) not in ("weak", "int"):
+            return p
+        if p.axes:
+            return Printed(f"{p.at(_ATOM)}.astype(dtype)", p.axes)
+        return Printed(f"dtype({p.text})") if p.text.startswith("np.where") else p
 
     def _binary(self, e: ir.Binary, scope: Scope) -> Printed:
         (x, y), axes = self._operands((e.a, e.b), scope, floats=self._kind(e) == "float")
