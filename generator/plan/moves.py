@@ -97,7 +97,7 @@ def data_in(ctx: Context, gm: GmRef, src: IntExpr, raw: Tile, dst: IntExpr, bloc
 
 def to_float(ctx: Context, raw: Tile, hint: str, align: int) -> Tile:
     """``raw`` itself when it is float at this alignment, else a float copy in a TBuf (the queue buffer is freed)."""
-    if raw.ctype == "float" and raw.align == align:
+    if raw.ctype == "float" and raw.align == align and not ctx.spill:
         return raw
     out = ctx.tile(f"{hint}Tile", raw.dims, align=align)
     convert(ctx, out, raw)

@@ -22,7 +22,7 @@ from generator.plan.passes import run_passes
 from generator.plan.roles import Roles
 from generator.plan.rules import needs_compare
 from generator.plan.schedule import Group
-from generator.plan.tiles import SIZES, finished
+from generator.plan.tiles import SIZES, TooManyBuffers, finished
 from generator.plan.tree import Access, Float, FloatConst, Get, Int, Node, Stage, TileParam
 from generator.spec.integer import IntExpr, ceil_div, const, floor_div, max_of, min_of, mod, product, sym
 
@@ -176,4 +176,9 @@ def build_stage(
 ) -> BuiltStage:  # fmt: skip
     """Lower one group. ``gms`` has every tensor that lives in global memory, ``shapes`` those of local tensors;
     ``args`` are the kernel-level loop variables in scope."""
-    return _StageBuilder(name, group, roles, gms, bounds, args, shapes).build(title)
+    try:
+        return _StageBuilder(name, group, roles, gms, bounds, args, shapes).build(title)
+    except TooManyBuffers:
+        builder = _StageBuilder(name, group, roles, gms, bounds, args, shapes)
+        builder.ctx.spill = True
+        return builder.build(title)

@@ -14,7 +14,7 @@ from generator.formula.ir import Span
 from generator.plan.tree import Access, Alloc, Arg, Buffer, Call, Cond, CType, DeQue, EnQue, Free, Get, If, Let, Local, Loop, Node
 from generator.spec.integer import IntExpr, const, max_of, product, round_up, sym
 
-__all__ = ["SIZES", "Context", "Dim", "Refusal", "Tile", "View"]
+__all__ = ["SIZES", "Context", "Dim", "Refusal", "Tile", "TooManyBuffers", "View"]
 
 SIZES: Mapping[CType, int] = {
     "float": 4, "int32_t": 4, "uint32_t": 4, "half": 2, "bfloat16_t": 2, "int16_t": 2, "uint16_t": 2,
@@ -28,6 +28,10 @@ class Refusal(Exception):  # noqa: N818 - an answer, not a fault
     def __init__(self, message: str, span: Span | None = None) -> None:
         super().__init__(message)
         self.span = span
+
+
+class TooManyBuffers(Refusal):
+    """More queue buffers alive at once than the position has event ids."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +141,7 @@ class Context:
     queues: dict[str, Queue] = field(default_factory=dict)
     pins: dict[str, int] = field(default_factory=dict)
     selects: bool = False
+    spill: bool = False  # loads move to TBufs at once: too many queue buffers would be alive otherwise
 
     def dims_of(self, axes: Iterable[str]) -> tuple[Dim, ...]:
         """The tile dims for these axes, in stage order."""
@@ -330,7 +335,7 @@ def finished(ctx: Context, event_budget: int = 8) -> tuple[Buffer, ...]:
         queues = [q for q in ctx.queues.values() if q.kind == kind]
         alive = sum(q.most for q in queues)
         if alive > event_budget:
-            raise Refusal(f"a stage keeps {alive} {kind} buffers alive at once, the device has {event_budget} event ids")
+            raise TooManyBuffers(f"a stage keeps {alive} {kind} buffers alive at once, the device has {event_budget} event ids")
         copies = {q.name: q.most for q in queues}
         for q in queues:
             if sum(copies.values()) < event_budget:
