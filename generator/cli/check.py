@@ -26,7 +26,7 @@ def check(specs: Specs = Path("specs"), out: Out = Path("generated"), json_: Jso
     else:
         for c in drift:
             print(patch(c), end="")
-        say(f"{len(drift)} files differ from what the specs generate" if drift else "no drift")
+        say(f"files that differ from what the specs generate: {len(drift)}" if drift else "no drift")
     if drift:
         print("drift: run 'opwright gen', or undo the edits", file=sys.stderr)
     raise typer.Exit(1 if drift else 0)

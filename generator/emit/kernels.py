@@ -122,6 +122,7 @@ def kernel_files(plan: tree.KernelPlan) -> KernelFiles:
     """Print every alternative of ``plan``; EmitError when the plan is inconsistent."""
     sets = presence_sets(plan)
     classes: dict[tuple[object, ...], tuple[KernelClass, int, int]] = {}
+    prints: list[tuple[_Alternative, KernelClass]] = []
     entries: list[Entry] = []
     fields: dict[str, None] = {}
     floats: dict[str, None] = {}
@@ -129,6 +130,7 @@ def kernel_files(plan: tree.KernelPlan) -> KernelFiles:
         for a, alternative in enumerate(kernel.alternatives):
             made = _Alternative(plan, kernel, alternative)
             printed = made.print()
+            prints.append((made, printed))
             identity = (printed.stages, printed.control, printed.templates)
             if identity not in classes:
                 classes[identity] = (printed, k, a)
@@ -137,11 +139,9 @@ def kernel_files(plan: tree.KernelPlan) -> KernelFiles:
             floats |= dict.fromkeys(f for s in printed.stages for f in s.floats)
     named = _named(plan, list(classes.values()), sets)
     finished = []
-    for e in entries:
-        made = _Alternative(plan, plan.kernels[e.kernel], plan.kernels[e.kernel].alternatives[e.alternative])
-        printed = made.print()
+    for e, (made, printed) in zip(entries, prints, strict=True):
         name = named[(printed.stages, printed.control, printed.templates)].name
-        finished.append(Entry(e.key, e.macro, e.kernel, e.alternative, made.call(name), e.about))
+        finished.append(Entry(e.key, e.macro, e.kernel, e.alternative, made.call(name, printed), e.about))
     pointers = (*plan.inputs, *plan.outputs, "workspace")
     used = {p for c in named.values() for p in c.parameters}
     order = [*plan.int_fields, *_tile_names(plan)]
@@ -241,11 +241,9 @@ class _Alternative:
         parameters = self._ordered({p for s in stages for p in s.parameters})
         return KernelClass("", "", self.alternative.notes, tuple(self.types.values()), stages, parameters, text)
 
-    def call(self, name: str) -> str:
+    def call(self, name: str, printed: KernelClass) -> str:
         template = f"<{', '.join(self.elements)}>" if self.elements else ""
-        stages = (self._stage(s, k) for k, s in enumerate(self.alternative.stages))
-        parameters = self._ordered({p for s in stages for p in s.parameters})
-        return f"Run{name}{template}({', '.join((*parameters, 'tilingData'))});"
+        return f"Run{name}{template}({', '.join((*printed.parameters, 'tilingData'))});"
 
     def _ordered(self, used: set[str]) -> tuple[str, ...]:
         return tuple(p for p in (*self.plan.inputs, *self.plan.outputs, "workspace") if p in used)

@@ -66,8 +66,14 @@ def render_sources(checked: CheckedSpec, plan: KernelPlan) -> dict[str, str]:
     }
     for c in k.classes:
         files[f"op_kernel/{c.file}"] = _template("op_kernel/class.h.j2", **shared, c=c, guard=macro(c.name, "H"))
+    ints = (*checked.program.dims, *(n for n, _ in checked.derived), *(a.symbol for a in call.attributes if a.is_int))
     files[f"op_host/{k.snake}_tiling.h"] = _template(
-        "op_host/tiling.h.j2", **shared, guard=_guard(k.op, "tiling"), numels=call.numels, floats=call.floats
+        "op_host/tiling.h.j2",
+        **shared,
+        guard=_guard(k.op, "tiling"),
+        names=tuple(dict.fromkeys((*h.names, *ints))),
+        numels=call.numels,
+        floats=call.floats,
     )
     files[f"op_host/{k.snake}_tiling.cpp"] = _template(
         "op_host/tiling.cpp.j2",

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from generator.emit.render import render_sources
+from generator.spec.model import OpSpec
 from generator.twin.build import Built, TensorArg, build
 from generator.twin.source_check import check
 from tests.emit import handmade
@@ -66,3 +68,28 @@ def test_the_printed_kernel_passes_the_source_check(tmp_path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
     assert [str(f) for f in check(tmp_path / "demo" / "scaled_exp" / "op_kernel")] == []
+
+
+def test_attributes_the_kernel_does_not_read_are_still_checked(tmp_path: Path) -> None:
+    about = {"en": "a", "zh": "a"}
+    body = handmade.spec().model_dump()
+    axis = {"symbol": "axis", "name": "axis", "aclnn": "axis", "io": "attr", "type": "int", "default": 0, "where": "-1 <= axis <= 1"}
+    flag = {"symbol": "flag", "name": "flag", "aclnn": "flag", "io": "attr", "type": "bool", "default": False}
+    body["params"][2:2] = [{**axis, "about": about}, {**flag, "about": about}]
+    body["constraints"] = [{"that": "axis == 0 or not flag"}, {"that": "numel(x) <= 1000"}]
+    checked = replace(handmade.checked(), spec=OpSpec.model_validate(body))
+    for name, text in render_sources(checked, handmade.plan()).items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    made = build(tmp_path / "demo" / "scaled_exp", "Ascend910B", tmp_path / "cache")
+
+    def status(attrs: list[float | int | bool], n: int = 8) -> bool:
+        return made.tile([TensorArg((n,), "float32")], [TensorArg((n,), "float32")], attrs).status == 0
+
+    assert status([1.0, 0, True])
+    assert status([1.0, 1, False])
+    assert status([1.0, 0, False], 1000)
+    assert not status([1.0, 0, False], 1001)
+    assert not status([1.0, 2, False])
+    assert not status([1.0, 1, True])
