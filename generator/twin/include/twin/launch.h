@@ -22,30 +22,12 @@ struct Launch {
 
 void CloseLines(Core &core, Site site);  // gm.h
 
-TWIN_FN int FindArg(const void *address) {
-  const uint8_t *p = static_cast<const uint8_t *>(address);
-  Launch &launch = *Self().launch;
-  for (size_t i = 0; i < launch.args.size(); ++i) {
-    const GmArg &arg = launch.args[i];
-    if (p >= arg.base && (p < arg.base + arg.bytes || (p == arg.base && arg.bytes == 0))) return static_cast<int>(i);
-  }
-  return -1;
-}
+int FindArg(const void *address);
 
 inline uint64_t TilingKey() { return Self().launch->key; }
 inline void DeclareKernelType(KernelType type) { Self().kernelType = static_cast<int>(type); }
 
-TWIN_FN void CopyTiling(void *to, size_t bytes, const void *from, Site site) {
-  Launch &launch = *Self().launch;
-  const int64_t want = static_cast<int64_t>(bytes);
-  std::memset(to, 0, bytes);
-  if (from != launch.tiling || want > launch.tilingBytes) {
-    Self().Report(Law::kTilingData, site, "GET_TILING_DATA", "the tiling structure has %lld bytes, the host wrote %lld",
-                  static_cast<long long>(want), static_cast<long long>(launch.tilingBytes));
-    if (from != launch.tiling) Self().Stop();
-  }
-  std::memcpy(to, from, static_cast<size_t>(want < launch.tilingBytes ? want : launch.tilingBytes));
-}
+void CopyTiling(void *to, size_t bytes, const void *from, Site site);
 
 }  // namespace twin
 

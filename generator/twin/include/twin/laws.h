@@ -31,12 +31,10 @@
   X(kTilingData, "tiling-data", "the kernel's tiling structure is larger than the tiling data")
 // clang-format on
 
-// Functions of the runtime. They are defined in headers; where a runtime object is linked as well (TWIN_SPLIT, see
-// runtime.cpp) their bodies serve for inlining only and no code is generated for them again.
+// Functions of the runtime: their bodies are in checks.h, landing.h, phases.h and run.h. A kernel's own translation unit
+// leaves those out (TWIN_SPLIT) and is linked with the runtime's object (runtime.cpp), compiled once per architecture.
 #if defined(TWIN_RUNTIME_OBJECT)
 #define TWIN_FN inline __attribute__((used))
-#elif defined(TWIN_SPLIT) && defined(__GNUC__)
-#define TWIN_FN inline __attribute__((gnu_inline))
 #else
 #define TWIN_FN inline
 #endif

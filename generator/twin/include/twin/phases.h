@@ -3,7 +3,8 @@
 #include <condition_variable>
 #include <mutex>
 
-#include "copy.h"
+#include "checks.h"
+#include "landing.h"
 
 namespace twin {
 

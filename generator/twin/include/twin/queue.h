@@ -19,39 +19,10 @@ constexpr bool OnVectorCore(AscendC::TPosition p) {
 }
 
 // Hands out `bytes` of UB (rounded up to 32) and returns the buffer's index.
-TWIN_FN int TakeBuffer(Core &core, int64_t bytes, BufferState state, int owner, Site site) {
-  if (bytes <= 0) {
-    core.Report(Law::kRange, site, "InitBuffer", "InitBuffer: the length is %lld bytes", static_cast<long long>(bytes));
-    bytes = kBlock;
-  }
-  Buffer buffer;
-  buffer.begin = core.highWater;
-  buffer.end = buffer.begin + (bytes + kBlock - 1) / kBlock * kBlock;
-  buffer.state = state;
-  buffer.owner = owner;
-  buffer.touched = site;
-  core.highWater = buffer.end;
-  const int64_t capacity = core.ubBytes - (core.reservedBy.file != nullptr ? kReservedUb : kTopReserve);
-  if (buffer.end > capacity)
-    core.Report(Law::kUbCapacity, site, "InitBuffer", "InitBuffer: buffers take %lld bytes, %lld of UB's %lld can be used",
-                static_cast<long long>(buffer.end), static_cast<long long>(capacity), static_cast<long long>(core.ubBytes));
-  if (buffer.end > kArena) core.Stop();
-  if (++core.liveBuffers > kMaxBuffers)
-    core.Report(Law::kBufferCount, site, "InitBuffer", "InitBuffer: more than %d buffers in one kernel", kMaxBuffers);
-  core.buffers.push_back(buffer);
-  return static_cast<int>(core.buffers.size()) - 1;
-}
+int TakeBuffer(Core &core, int64_t bytes, BufferState state, int owner, Site site);
 
 // Reports queue buffers that were not given back.
-TWIN_FN void CheckLeaks(Core &core) {
-  static constexpr const char *kStates[] = {"free", "allocated", "enqueued", "dequeued", ""};
-  for (Buffer &buffer : core.buffers) {
-    if (buffer.state == BufferState::kStatic || buffer.state == BufferState::kFree) continue;
-    core.Report(Law::kQueue, buffer.touched, "AllocTensor", "the buffer allocated here is still %s at the end: FreeTensor is missing",
-                kStates[static_cast<int>(buffer.state)]);
-    buffer.state = BufferState::kFree;
-  }
-}
+void CheckLeaks(Core &core);
 
 }  // namespace twin
 

@@ -2,7 +2,6 @@
 #pragma once
 #include "core.h"
 
-
 // Pipes as the device compiler names them.
 enum pipe_t { PIPE_S = 0, PIPE_V, PIPE_M, PIPE_MTE1, PIPE_MTE2, PIPE_MTE3, PIPE_ALL, PIPE_FIX };
 enum event_t { EVENT_ID0 = 0, EVENT_ID1, EVENT_ID2, EVENT_ID3, EVENT_ID4, EVENT_ID5, EVENT_ID6, EVENT_ID7 };
@@ -26,51 +25,21 @@ inline Pipe From(int event) { return static_cast<Pipe>(event / kPipes); }
 inline Pipe To(int event) { return static_cast<Pipe>(event % kPipes); }
 inline int EventOf(Pipe from, Pipe to) { return static_cast<int>(from) * kPipes + static_cast<int>(to); }
 
-TWIN_FN std::string EventName(int event) { return std::string(PipeName(From(event))) + "_" + PipeName(To(event)); }
+std::string EventName(int event);
 
 // The lowest event id nobody holds, or -1.
-TWIN_FN int FreeEventId(const Flags &flags) {
-  for (int id = 0; id < kEventIds; ++id)
-    if (((flags.reserved | flags.queued) >> id & 1) == 0) return id;
-  return -1;
-}
+int FreeEventId(const Flags &flags);
 
 // A queue takes an event id, as EnQue and FreeTensor do on the device. -1 when there is none.
-TWIN_FN int TakeQueueEvent(Core &core, Pipe from, Pipe to, const char *api, Site site) {
-  if (from == to) return -1;
-  Flags &flags = core.flags[EventOf(from, to)];
-  const int id = FreeEventId(flags);
-  if (id < 0) {
-    core.Report(Law::kBufferCount, site, api, "%s needs an event id of %s, but all %d are held by buffers in flight", api,
-                EventName(EventOf(from, to)).c_str(), kEventIds);
-    return -1;
-  }
-  if (flags.set[id])
-    core.Report(Law::kSyncCount, site, api, "%s takes event id %d of %s, which SetFlag (line %d) set without reserving it", api, id,
-                EventName(EventOf(from, to)).c_str(), flags.site[id].line);
-  flags.queued = static_cast<uint8_t>(flags.queued | 1u << id);
-  return id;
-}
-TWIN_FN void DropQueueEvent(Core &core, Pipe from, Pipe to, int id) {
-  if (id < 0) return;
-  Flags &flags = core.flags[EventOf(from, to)];
-  flags.queued = static_cast<uint8_t>(flags.queued & ~(1u << id));
-}
+int TakeQueueEvent(Core &core, Pipe from, Pipe to, const char *api, Site site);
+void DropQueueEvent(Core &core, Pipe from, Pipe to, int id);
 
 // False when the event is not one of a vector core or the id is not 0..7.
-TWIN_FN bool EventLegal(Core &core, int event, int64_t id, const char *api, Site site) {
-  if (event >= kEvents || From(event) == To(event)) {
-    core.Report(Law::kPipeType, site, api, "%s: event %d joins no two different pipes of a vector core", api, event);
-    return false;
-  }
-  if (id < 0 || id >= kEventIds) {
-    core.Report(Law::kRange, site, api, "%s<%s>: event id is %lld, allowed are 0 to 7", api, EventName(event).c_str(),
-                static_cast<long long>(id));
-    return false;
-  }
-  return true;
-}
+bool EventLegal(Core &core, int event, int64_t id, const char *api, Site site);
 
+// A legal event and id: SetFlag and WaitFlag.
+void SetFlagOf(Core &core, int event, int id, Site site);
+void WaitFlagOf(Core &core, int event, int id, Site site);
 // Waits until every core of the launch is here (launch.h). `hard`: the version that needs kernel type MIX_AIV_1_0.
 void SyncAllCores(bool hard, Site site);
 // Set when a kernel of this translation unit can call SyncAll: every core then needs a thread of its own.
@@ -94,16 +63,7 @@ inline void SetFlag(int64_t eventId, twin::Site site = twin::Site::Here()) {
   core.CheckStop();
   ++core.counters.flags;
   if (!twin::EventLegal(core, kEvent, eventId, "SetFlag", site)) return;
-  twin::Flags &flags = core.flags[kEvent];
-  if (flags.queued >> eventId & 1)
-    core.Report(twin::Law::kSyncCount, site, "SetFlag", "SetFlag<%s>(%d): a queue holds this event id; take one from AllocEventID or FetchEventID",
-                twin::EventName(kEvent).c_str(), static_cast<int>(eventId));
-  if (flags.set[eventId])
-    core.Report(twin::Law::kSyncCount, site, "SetFlag", "SetFlag<%s>(%d): it is already set and nothing waited for it",
-                twin::EventName(kEvent).c_str(), static_cast<int>(eventId));
-  flags.set[eventId] = true;
-  flags.site[eventId] = site;
-  flags.clock[eventId] = core.Snapshot(twin::From(kEvent));
+  if constexpr (kEvent < twin::kEvents) twin::SetFlagOf(core, kEvent, static_cast<int>(eventId), site);
 }
 
 template <HardEvent event>
@@ -111,15 +71,7 @@ inline void WaitFlag(int64_t eventId, twin::Site site = twin::Site::Here()) {
   twin::Core &core = twin::Self();
   constexpr int kEvent = static_cast<int>(event);
   if (!twin::EventLegal(core, kEvent, eventId, "WaitFlag", site)) return;
-  twin::Flags &flags = core.flags[kEvent];
-  if (!flags.set[eventId]) {
-    core.Report(twin::Law::kSyncCount, site, "WaitFlag", "WaitFlag<%s>(%d): the flag is not set, the device would hang",
-                twin::EventName(kEvent).c_str(), static_cast<int>(eventId));
-    core.Edge(twin::From(kEvent), twin::To(kEvent));
-    return;
-  }
-  flags.set[eventId] = false;
-  core.Merge(twin::To(kEvent), flags.clock[eventId]);
+  if constexpr (kEvent < twin::kEvents) twin::WaitFlagOf(core, kEvent, static_cast<int>(eventId), site);
 }
 
 template <pipe_t pipe>
