@@ -7,6 +7,10 @@
 #include "twin/launch.h"
 #include "twin/gm.h"
 #include "twin/copy.h"
+#ifndef TWIN_SPLIT
+#include "twin/checks.h"
+#include "twin/landing.h"
+#endif
 #if __has_include("twin/vector_all.h")
 #include "twin/vector_all.h"
 #endif
