@@ -97,9 +97,10 @@ def _budget(reports: list[OperatorReport], seconds: float, jobs: int) -> str:
     cases = sum(len(r.results) for r in reports)
     large = sum(r.case.large for rep in reports for r in rep.results)
     violations = sum(len(r.refusals) for r in reports)
+    dear = sum(r.cases.array.dear for r in reports)
     return (
-        f"budget: {BUDGET:.0e} evaluation points and elements a case; {cases} cases ({large} beyond it, asked for by specs) and "
-        f"{violations} violations in {seconds:.1f} s with {jobs} jobs"
+        f"budget: {BUDGET:.0e} evaluation points and elements a case; {cases} cases ({large} beyond it, asked for by specs), "
+        f"{dear} pairs of derived values left out beyond it; {violations} violations; all in {seconds:.1f} s with {jobs} jobs"
     )
 
 

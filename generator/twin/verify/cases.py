@@ -35,9 +35,8 @@ class CaseSet:
 
     @property
     def pairs(self) -> str:
-        """Coverage in words: covered of legal pairs, and what was left out."""
-        out = f"{self.array.covered}/{self.array.pairs}"
-        return out + (f" ({self.array.dear} beyond budget)" if self.array.dear else "")
+        """Coverage in words: covered of the legal pairs within the budget."""
+        return f"{self.array.covered}/{self.array.pairs}"
 
 
 def seed_of(*parts: object) -> int:
