@@ -188,6 +188,15 @@ def test_select_checks_mode_overlap_and_dtype() -> None:
     assert rules(kernel(), params(SELECT, COUNT, "int32", 64, 0, 0, 8, 8, TENSOR)) == {"unsupported"}
 
 
+def test_select_needs_the_last_8_kilobytes_of_220_free() -> None:
+    whole, frame = 196608 - 8192, 4 * BYTES
+    fits = params(SELECT, COUNT, "float32", 64, 0, 0, 8, 8, TENSOR, 0, 0, 0, 0, whole - frame)
+    full = params(SELECT, COUNT, "float32", 64, 0, 0, 8, 8, TENSOR, 0, 0, 0, 0, whole - frame + 32)
+    assert rules(kernel(), fits) == set()
+    assert rules(kernel(), full) == {"ub-capacity"}
+    assert rules(kernel(A5), full) == set()
+
+
 def test_a_switched_off_law_lets_an_unsupported_call_compute() -> None:
     a, b, mask = draw("int32", 64, 1), draw("int32", 64, 2), np.full(8, 0x0F, np.uint8)
     bits = np.unpackbits(mask, bitorder="little").astype(bool)

@@ -84,11 +84,13 @@ def bf16_bits(values: np.ndarray) -> np.ndarray:
 
 def bf16_values(bits: np.ndarray) -> np.ndarray:
     """bfloat16 bits to the float32 they stand for."""
-    return (np.asarray(bits, np.uint16).astype(np.uint32) << 16).view(np.float32)
+    values: np.ndarray = (np.asarray(bits, np.uint16).astype(np.uint32) << 16).view(np.float32)
+    return values
 
 
 def ulps(actual: np.ndarray, exact: np.ndarray) -> np.ndarray:
     """|actual - exact| in units of the last place of the correctly rounded result; ``exact`` is float64 (or wider)."""
     nearest = exact.astype(actual.dtype)
     spacing = np.abs(np.spacing(nearest)).astype(np.float64)
-    return np.abs(actual.astype(np.float64) - exact) / spacing
+    error: np.ndarray = np.abs(actual.astype(np.float64) - exact) / spacing
+    return error

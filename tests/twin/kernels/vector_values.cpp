@@ -70,6 +70,8 @@ __aicore__ inline void SelectAll(Frame &frame, const int64_t *p) {
   if (p[12] != 0) selected = frame.Result<uint8_t>();
   const T value = static_cast<T>(static_cast<float>(p[9]) / 4.0f);
   const BinaryRepeatParams binary(1, 1, 1, 8, p[6], p[7]);
+  TBuf<> more;
+  if (p[13] != 0) GetTPipePtr()->InitBuffer(more, p[13]);
   if (p[0] == 20) {
     if (form == 0) Select(dst, selected, a, b, mode, p[3]);
     if (form == 1) Select(dst, selected, a, b, mode, mask, p[5], binary);

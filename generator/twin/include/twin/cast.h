@@ -85,7 +85,7 @@ void RunCast(VectorCall &call, RoundMode mode) {
 }
 
 template <typename D, typename S, typename L>
-void Cast(VectorCall &call, const AscendC::LocalTensor<D> &dst, const AscendC::LocalTensor<S> &src, RoundMode mode, L lanes) {
+void Cast(VectorCall &call, const AscendC::LocalTensor<D> &, const AscendC::LocalTensor<S> &, RoundMode mode, L lanes) {
   constexpr uint32_t kModes = CastModes<D, S>(kIs3510);
   if (!call.instr.Require(Law::kUnsupported, kModes != 0, "no conversion from %s to %s on this chip", DtypeName<S>(), DtypeName<D>())) return;
   static constexpr const char *kNames[] = {"CAST_NONE", "CAST_RINT", "CAST_FLOOR", "CAST_CEIL", "CAST_ROUND", "CAST_TRUNC", "CAST_ODD"};
