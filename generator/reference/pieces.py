@@ -44,8 +44,7 @@ class Cutter:
     def statement(self, value: lower.Node, lengths: dict[int, int]) -> list[dict[int, AxisRange]]:
         """The ranges of the left side's axes, one mapping for each piece, in order."""
         step = dict(lengths)
-        for node in _reductions(value):
-            step.update((a, 1) for a in self.windows(node, lengths) if a in step)
+        step.update((a, 1) for a in self._all_windows(value, lengths) if a in step)
         while True:
             size, axes = self.largest(value, step)
             cut = next((a for a in sorted(axes) if step.get(a, 1) > 1), None)
@@ -110,6 +109,18 @@ class Cutter:
                     out.append(min(axes, key=lambda a: (inner[a], a)))
         return out
 
+    def _all_windows(self, node: lower.Node, lengths: Mapping[int, int]) -> Iterator[int]:
+        """:meth:`windows` of every reduction in ``node``, those inside others included."""
+        if isinstance(node, lower.ReduceNode):
+            yield from self.windows(node, lengths)
+            inner = {**lengths, **{a: max(self._number(e), 1) for a, e in zip(node.bound, node.extents, strict=True)}}
+            yield from self._all_windows(node.body, inner)
+        elif isinstance(node, lower.CastNode):
+            yield from self._all_windows(node.x, lengths)
+        elif isinstance(node, lower.OpNode):
+            for arg in node.args:
+                yield from self._all_windows(arg, lengths)
+
     def _parts(self, node: lower.ReduceNode) -> tuple[lower.Node, ...]:
         return (*node.factors, *node.divisors) if self.contracts(node) else (node.body,)
 
@@ -125,14 +136,3 @@ class Cutter:
         buffer = self._buffer(node.tensor)
         free = buffer is not None and node.affine and not node.guarded and self._free(buffer) and own[0] <= buffer.data.size
         return (0 if free else own[0]), node.axes
-
-
-def _reductions(node: lower.Node) -> Iterator[lower.ReduceNode]:
-    if isinstance(node, lower.ReduceNode):
-        yield node
-        yield from _reductions(node.body)
-    elif isinstance(node, lower.CastNode):
-        yield from _reductions(node.x)
-    elif isinstance(node, lower.OpNode):
-        for arg in node.args:
-            yield from _reductions(arg)

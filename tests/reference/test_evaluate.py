@@ -207,6 +207,12 @@ def test_pieces_of_a_reduced_axis_do_not_change_the_order_of_a_float32_sum(monke
     assert run(p, {"x": x}, {"a": 13, "b": 17}, {}, precision="float32")["y"] == whole
 
 
+def test_a_sum_of_products_inside_another_sum_is_the_sum_over_both() -> None:
+    p = program("y[t] = sum[i](x[t, i] * sum[k](x[t, i] * w[i, k]))", {"t": "T", "i": "n", "k": "n"}, x="in T,n", w="in n,n", y="out T")
+    x, w = RNG.normal(size=(3, 4)), RNG.normal(size=(4, 4))
+    np.testing.assert_allclose(run(p, {"x": x, "w": w}, {"T": 3, "n": 4}, {})["y"], np.einsum("ti,ti,ik->t", x, x, w), rtol=1e-13)
+
+
 def test_bfloat16_computation_rounds_after_every_step() -> None:
     p = program("y = sum[k](x[k])", {"k": "n"}, x="in n", y="out")
     assert run(p, {"x": np.array([256.0, 1.0, 1.0, 1.0])}, {"n": 4}, {}, precision="bfloat16")["y"] == 256.0
