@@ -74,12 +74,18 @@ void RunCast(VectorCall &call, RoundMode mode) {
     CastLanes<D, S, RoundMode::CAST_NONE>(call);
   } else if constexpr (kModes != 0) {
     switch (mode) {
-      case RoundMode::CAST_FLOOR: return CastLanes<D, S, RoundMode::CAST_FLOOR>(call);
-      case RoundMode::CAST_CEIL: return CastLanes<D, S, RoundMode::CAST_CEIL>(call);
-      case RoundMode::CAST_ROUND: return CastLanes<D, S, RoundMode::CAST_ROUND>(call);
-      case RoundMode::CAST_TRUNC: return CastLanes<D, S, RoundMode::CAST_TRUNC>(call);
-      case RoundMode::CAST_ODD: return CastLanes<D, S, (kModes & kOdd) != 0 ? RoundMode::CAST_ODD : RoundMode::CAST_RINT>(call);
-      default: return CastLanes<D, S, RoundMode::CAST_RINT>(call);
+      case RoundMode::CAST_FLOOR:
+        return CastLanes<D, S, RoundMode::CAST_FLOOR>(call);
+      case RoundMode::CAST_CEIL:
+        return CastLanes<D, S, RoundMode::CAST_CEIL>(call);
+      case RoundMode::CAST_ROUND:
+        return CastLanes<D, S, RoundMode::CAST_ROUND>(call);
+      case RoundMode::CAST_TRUNC:
+        return CastLanes<D, S, RoundMode::CAST_TRUNC>(call);
+      case RoundMode::CAST_ODD:
+        return CastLanes<D, S, (kModes & kOdd) != 0 ? RoundMode::CAST_ODD : RoundMode::CAST_RINT>(call);
+      default:
+        return CastLanes<D, S, RoundMode::CAST_RINT>(call);
     }
   }
 }
@@ -87,7 +93,8 @@ void RunCast(VectorCall &call, RoundMode mode) {
 template <typename D, typename S, typename L>
 void Cast(VectorCall &call, const AscendC::LocalTensor<D> &, const AscendC::LocalTensor<S> &, RoundMode mode, L lanes) {
   constexpr uint32_t kModes = CastModes<D, S>(kIs3510);
-  if (!call.instr.Require(Law::kUnsupported, kModes != 0, "no conversion from %s to %s on this chip", DtypeName<S>(), DtypeName<D>())) return;
+  if (!call.instr.Require(Law::kUnsupported, kModes != 0, "no conversion from %s to %s on this chip", DtypeName<S>(), DtypeName<D>()))
+    return;
   static constexpr const char *kNames[] = {"CAST_NONE", "CAST_RINT", "CAST_FLOOR", "CAST_CEIL", "CAST_ROUND", "CAST_TRUNC", "CAST_ODD"};
   if (!call.instr.Require(Law::kUnsupported, kModes == 0 || (kModes & ModeBit(mode)) != 0, "%s from %s to %s is not supported on this chip",
                           kNames[static_cast<int>(mode)], DtypeName<S>(), DtypeName<D>()))

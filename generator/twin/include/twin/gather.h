@@ -43,8 +43,8 @@ void RunGather(VectorCall &call, const AscendC::LocalTensor<T> &src, const Ascen
       memcpy(&offset, ub + offsets.start + 4 * (repeat * call.width + k), sizeof offset);
       const int64_t at = base + offset;
       const bool inside = at + kSize <= room;
-      in.Require(Law::kAlignment, at % kSize == 0, "offset %lld of element %lld is not a multiple of %lld bytes", static_cast<long long>(at),
-                 static_cast<long long>(repeat * call.width + k), static_cast<long long>(kSize));
+      in.Require(Law::kAlignment, at % kSize == 0, "offset %lld of element %lld is not a multiple of %lld bytes",
+                 static_cast<long long>(at), static_cast<long long>(repeat * call.width + k), static_cast<long long>(kSize));
       in.Require(Law::kLocalBounds, inside, "offset %lld of element %lld is beyond src, which has %lld bytes", static_cast<long long>(at),
                  static_cast<long long>(repeat * call.width + k), static_cast<long long>(room));
       if (inside) in.ReadBytes("src", src.start + at, kSize);
@@ -54,8 +54,7 @@ void RunGather(VectorCall &call, const AscendC::LocalTensor<T> &src, const Ascen
   if (!call.Begin()) return;
   size_t next = 0;
   ForEachRun(call.lanes, kBlock / kSize, false, [&](int64_t repeat, int64_t lane, int64_t count) {
-    for (int64_t k = lane; k < lane + count; ++k)
-      memcpy(dst.data + LaneOffset(dst.stride, kSize, repeat, k), ub + places[next++], kSize);
+    for (int64_t k = lane; k < lane + count; ++k) memcpy(dst.data + LaneOffset(dst.stride, kSize, repeat, k), ub + places[next++], kSize);
   });
 }
 
@@ -88,7 +87,8 @@ MaskSource OpenGatherMask(Instr &in, const AscendC::LocalTensor<T> &src, bool re
                           const AscendC::GatherMaskParams &p) {
   constexpr int64_t kSize = sizeof(T);
   MaskSource source;
-  in.Require(Law::kUnsupported, In<T>(kBits16 | kBits32, kGatherMore), "dtype %s is not supported by this call on this chip", DtypeName<T>());
+  in.Require(Law::kUnsupported, In<T>(kBits16 | kBits32, kGatherMore), "dtype %s is not supported by this call on this chip",
+             DtypeName<T>());
   source.stride.block = in.InRange("src0BlockStride", p.src0BlockStride, 0, 255);
   source.stride.repeat = in.InRange("src0RepeatStride", p.src0RepeatStride, 0, 65535);
   in.InRange("src1RepeatStride", p.src1RepeatStride, 0, 255);
@@ -114,7 +114,8 @@ MaskSource OpenGatherMask(Instr &in, const AscendC::LocalTensor<T> &src, bool re
 
 // Compacts the kept elements; `keeps(repeat, element)` is the pattern. Returns their number.
 template <typename T, typename F>
-uint64_t RunGatherMask(Instr &in, const AscendC::LocalTensor<T> &dst, const AscendC::LocalTensor<T> &src, const MaskSource &source, F keeps) {
+uint64_t RunGatherMask(Instr &in, const AscendC::LocalTensor<T> &dst, const AscendC::LocalTensor<T> &src, const MaskSource &source,
+                       F keeps) {
   constexpr int64_t kSize = sizeof(T);
   if (!in.Ok() || source.repeats == 0) return 0;
   std::vector<T> kept;
@@ -206,7 +207,8 @@ inline void GatherMask(const LocalTensor<T> &dst, const LocalTensor<T> &src0, co
   twin::Instr in("GatherMask", twin::Pipe::V, site);
   const int64_t pattern = in.InRange("src1Pattern", src1Pattern, 1, 7);
   const twin::MaskSource source = twin::OpenGatherMask(in, src0, reduceMode, mask, gatherMaskParams);
-  rsvdCnt = twin::RunGatherMask(in, dst, src0, source, [pattern](int64_t, int64_t element) { return twin::PatternKeeps(pattern, element); });
+  rsvdCnt =
+      twin::RunGatherMask(in, dst, src0, source, [pattern](int64_t, int64_t element) { return twin::PatternKeeps(pattern, element); });
 }
 
 // The pattern is a tensor of bits, 16- or 32-bit words like the elements; each repeat starts src1RepeatStride blocks further.

@@ -10,25 +10,34 @@ namespace twin {
 
 using AscendC::ReduceOrder;
 
-constexpr uint32_t kReduceMore = kI32 | kU32;                      // WholeReduceSum on 3510
-constexpr uint32_t kReduceMaxMore = kI16 | kU16 | kI32 | kU32;     // WholeReduceMax and Min on 3510
+constexpr uint32_t kReduceMore = kI32 | kU32;                   // WholeReduceSum on 3510
+constexpr uint32_t kReduceMaxMore = kI16 | kU16 | kI32 | kU32;  // WholeReduceMax and Min on 3510
 
 struct SumReduce {
   template <typename T>
-  static T Identity() { return T{}; }
+  static T Identity() {
+    return T{};
+  }
   template <typename T>
-  static T Join(T a, T b) { return AddOp::Lane(a, b); }
+  static T Join(T a, T b) {
+    return AddOp::Lane(a, b);
+  }
 };
 
 struct MaxReduce {
   template <typename T>
   static T Identity() {
-    if constexpr (kIsHalf<T>) return half::FromBits(0xfc00u);
-    else if constexpr (std::is_same_v<T, float>) return -std::numeric_limits<float>::infinity();
-    else return std::numeric_limits<T>::min();
+    if constexpr (kIsHalf<T>)
+      return half::FromBits(0xfc00u);
+    else if constexpr (std::is_same_v<T, float>)
+      return -std::numeric_limits<float>::infinity();
+    else
+      return std::numeric_limits<T>::min();
   }
   template <typename T>
-  static T Join(T a, T b) { return MaxOp::Lane(a, b); }
+  static T Join(T a, T b) {
+    return MaxOp::Lane(a, b);
+  }
   // Whether b replaces a, which stands before it.
   template <typename T>
   static bool Better(T a, T b) {
@@ -41,12 +50,17 @@ struct MaxReduce {
 struct MinReduce {
   template <typename T>
   static T Identity() {
-    if constexpr (kIsHalf<T>) return half::FromBits(0x7c00u);
-    else if constexpr (std::is_same_v<T, float>) return std::numeric_limits<float>::infinity();
-    else return std::numeric_limits<T>::max();
+    if constexpr (kIsHalf<T>)
+      return half::FromBits(0x7c00u);
+    else if constexpr (std::is_same_v<T, float>)
+      return std::numeric_limits<float>::infinity();
+    else
+      return std::numeric_limits<T>::max();
   }
   template <typename T>
-  static T Join(T a, T b) { return MinOp::Lane(a, b); }
+  static T Join(T a, T b) {
+    return MinOp::Lane(a, b);
+  }
   template <typename T>
   static bool Better(T a, T b) {
     const auto x = Widen(a);
@@ -259,29 +273,29 @@ TWIN_BLOCK_REDUCE(PairReduceSum, twin::PairReduceLanes)
 
 #undef TWIN_BLOCK_REDUCE
 
-#define TWIN_WHOLE_SUM(MASK)                                                                                                              \
-  template <typename T, bool isSetMask = true>                                                                                            \
-  inline void WholeReduceSum(const LocalTensor<T> &dst, const LocalTensor<T> &src, MASK, int64_t repeatTime, int64_t dstRepStride,        \
-                             int64_t srcBlkStride, int64_t srcRepStride, twin::Site site = twin::Site::Here()) {                          \
-    twin::VectorCall call("WholeReduceSum", site, sizeof(T));                                                                             \
-    twin::Reduction<T>(call, mask, repeatTime, dstRepStride, srcBlkStride, srcRepStride, isSetMask, twin::kReduceMore,                    \
-                       [&](int64_t step, twin::Stride stride) {                                                                           \
-                         if constexpr (twin::IsReducible<T>(twin::kReduceMore))                                                           \
-                           twin::WholeReduceValue<twin::SumReduce>(call, dst, src, step, stride);                                         \
-                       });                                                                                                                \
+#define TWIN_WHOLE_SUM(MASK)                                                                                                       \
+  template <typename T, bool isSetMask = true>                                                                                     \
+  inline void WholeReduceSum(const LocalTensor<T> &dst, const LocalTensor<T> &src, MASK, int64_t repeatTime, int64_t dstRepStride, \
+                             int64_t srcBlkStride, int64_t srcRepStride, twin::Site site = twin::Site::Here()) {                   \
+    twin::VectorCall call("WholeReduceSum", site, sizeof(T));                                                                      \
+    twin::Reduction<T>(call, mask, repeatTime, dstRepStride, srcBlkStride, srcRepStride, isSetMask, twin::kReduceMore,             \
+                       [&](int64_t step, twin::Stride stride) {                                                                    \
+                         if constexpr (twin::IsReducible<T>(twin::kReduceMore))                                                    \
+                           twin::WholeReduceValue<twin::SumReduce>(call, dst, src, step, stride);                                  \
+                       });                                                                                                         \
   }
 
-#define TWIN_WHOLE_INDEX(NAME, KIND, MASK)                                                                                                \
-  template <typename T, bool isSetMask = true>                                                                                            \
-  inline void NAME(const LocalTensor<T> &dst, const LocalTensor<T> &src, MASK, int64_t repeatTime, int64_t dstRepStride,                  \
-                   int64_t srcBlkStride, int64_t srcRepStride, ReduceOrder order = ReduceOrder::ORDER_VALUE_INDEX,                        \
-                   twin::Site site = twin::Site::Here()) {                                                                                \
-    twin::VectorCall call(#NAME, site, sizeof(T));                                                                                        \
-    twin::Reduction<T>(call, mask, repeatTime, dstRepStride, srcBlkStride, srcRepStride, isSetMask, twin::kReduceMaxMore,                 \
-                       [&](int64_t step, twin::Stride stride) {                                                                           \
-                         if constexpr (twin::IsReducible<T>(twin::kReduceMaxMore))                                                        \
-                           twin::WholeReduceIndex<twin::KIND>(call, dst, src, step, stride, order);                                       \
-                       });                                                                                                                \
+#define TWIN_WHOLE_INDEX(NAME, KIND, MASK)                                                                                \
+  template <typename T, bool isSetMask = true>                                                                            \
+  inline void NAME(const LocalTensor<T> &dst, const LocalTensor<T> &src, MASK, int64_t repeatTime, int64_t dstRepStride,  \
+                   int64_t srcBlkStride, int64_t srcRepStride, ReduceOrder order = ReduceOrder::ORDER_VALUE_INDEX,        \
+                   twin::Site site = twin::Site::Here()) {                                                                \
+    twin::VectorCall call(#NAME, site, sizeof(T));                                                                        \
+    twin::Reduction<T>(call, mask, repeatTime, dstRepStride, srcBlkStride, srcRepStride, isSetMask, twin::kReduceMaxMore, \
+                       [&](int64_t step, twin::Stride stride) {                                                           \
+                         if constexpr (twin::IsReducible<T>(twin::kReduceMaxMore))                                        \
+                           twin::WholeReduceIndex<twin::KIND>(call, dst, src, step, stride, order);                       \
+                       });                                                                                                \
   }
 
 TWIN_WHOLE_SUM(int64_t mask)
@@ -302,8 +316,7 @@ inline void RepeatReduceSum(const LocalTensor<T> &dst, const LocalTensor<T> &src
   call.instr.InRange("dstBlkStride", dstBlkStride, 0, 65535);
   twin::Reduction<T>(call, mask, repeatTime, dstRepStride, srcBlkStride, srcRepStride, isSetMask, 0,
                      [&](int64_t step, twin::Stride stride) {
-                       if constexpr (twin::IsReducible<T>(0))
-                         twin::WholeReduceValue<twin::SumReduce>(call, dst, src, step, stride);
+                       if constexpr (twin::IsReducible<T>(0)) twin::WholeReduceValue<twin::SumReduce>(call, dst, src, step, stride);
                      });
 }
 

@@ -120,8 +120,10 @@ void ReduceSumCount(VectorCall &call, const AscendC::LocalTensor<T> &dst, const 
     if (!BeginAll(call, src)) return;
     const T total = kIs3510 ? SumTrees<T>(call) : SumSequential<T>(call);
     call.instr.core.vector.reduced = PackBits(total);
-    if (kIs3510) StoreByVector(call, dst, &total, 1, sizeof(T));
-    else StoreByScalar("ReduceSum", site, dst, total);
+    if (kIs3510)
+      StoreByVector(call, dst, &total, 1, sizeof(T));
+    else
+      StoreByScalar("ReduceSum", site, dst, total);
   }
 }
 
@@ -222,24 +224,24 @@ inline void ReduceSum(const LocalTensor<T> &dst, const LocalTensor<T> &src, cons
   twin::ReduceSumSliced(call, dst, src, sharedTmpBuffer, mask, repeatTime, srcRepStride);
 }
 
-#define TWIN_REDUCE_EXTREME(NAME, KIND)                                                                                                   \
-  template <typename T>                                                                                                                   \
-  inline void NAME(const LocalTensor<T> &dst, const LocalTensor<T> &src, const LocalTensor<T> &sharedTmpBuffer, int64_t count,            \
-                   bool calIndex = false, twin::Site site = twin::Site::Here()) {                                                         \
-    twin::VectorCall call(#NAME, site, sizeof(T));                                                                                        \
-    twin::ReduceExtremeCount<twin::KIND>(call, dst, src, sharedTmpBuffer, count, calIndex);                                               \
-  }                                                                                                                                       \
-  template <typename T>                                                                                                                   \
-  inline void NAME(const LocalTensor<T> &dst, const LocalTensor<T> &src, const LocalTensor<T> &sharedTmpBuffer, int64_t mask,             \
-                   int64_t repeatTime, int64_t srcRepStride, bool calIndex = false, twin::Site site = twin::Site::Here()) {               \
-    twin::VectorCall call(#NAME, site, sizeof(T));                                                                                        \
-    twin::ReduceExtremeSliced<twin::KIND>(call, dst, src, sharedTmpBuffer, mask, repeatTime, srcRepStride, calIndex);                     \
-  }                                                                                                                                       \
-  template <typename T>                                                                                                                   \
-  inline void NAME(const LocalTensor<T> &dst, const LocalTensor<T> &src, const LocalTensor<T> &sharedTmpBuffer, const uint64_t mask[],    \
-                   int64_t repeatTime, int64_t srcRepStride, bool calIndex = false, twin::Site site = twin::Site::Here()) {               \
-    twin::VectorCall call(#NAME, site, sizeof(T));                                                                                        \
-    twin::ReduceExtremeSliced<twin::KIND>(call, dst, src, sharedTmpBuffer, mask, repeatTime, srcRepStride, calIndex);                     \
+#define TWIN_REDUCE_EXTREME(NAME, KIND)                                                                                                \
+  template <typename T>                                                                                                                \
+  inline void NAME(const LocalTensor<T> &dst, const LocalTensor<T> &src, const LocalTensor<T> &sharedTmpBuffer, int64_t count,         \
+                   bool calIndex = false, twin::Site site = twin::Site::Here()) {                                                      \
+    twin::VectorCall call(#NAME, site, sizeof(T));                                                                                     \
+    twin::ReduceExtremeCount<twin::KIND>(call, dst, src, sharedTmpBuffer, count, calIndex);                                            \
+  }                                                                                                                                    \
+  template <typename T>                                                                                                                \
+  inline void NAME(const LocalTensor<T> &dst, const LocalTensor<T> &src, const LocalTensor<T> &sharedTmpBuffer, int64_t mask,          \
+                   int64_t repeatTime, int64_t srcRepStride, bool calIndex = false, twin::Site site = twin::Site::Here()) {            \
+    twin::VectorCall call(#NAME, site, sizeof(T));                                                                                     \
+    twin::ReduceExtremeSliced<twin::KIND>(call, dst, src, sharedTmpBuffer, mask, repeatTime, srcRepStride, calIndex);                  \
+  }                                                                                                                                    \
+  template <typename T>                                                                                                                \
+  inline void NAME(const LocalTensor<T> &dst, const LocalTensor<T> &src, const LocalTensor<T> &sharedTmpBuffer, const uint64_t mask[], \
+                   int64_t repeatTime, int64_t srcRepStride, bool calIndex = false, twin::Site site = twin::Site::Here()) {            \
+    twin::VectorCall call(#NAME, site, sizeof(T));                                                                                     \
+    twin::ReduceExtremeSliced<twin::KIND>(call, dst, src, sharedTmpBuffer, mask, repeatTime, srcRepStride, calIndex);                  \
   }
 
 TWIN_REDUCE_EXTREME(ReduceMax, MaxReduce)

@@ -16,11 +16,16 @@ using AscendC::RoundMode;
 // Rounds to an integral value. Exact for every float; |value| beyond 2^52 is integral already.
 template <RoundMode kMode>
 inline double RoundIntegral(double value) {
-  if constexpr (kMode == RoundMode::CAST_FLOOR) return __builtin_floor(value);
-  else if constexpr (kMode == RoundMode::CAST_CEIL) return __builtin_ceil(value);
-  else if constexpr (kMode == RoundMode::CAST_TRUNC) return __builtin_trunc(value);
-  else if constexpr (kMode == RoundMode::CAST_ROUND) return __builtin_round(value);
-  else return __builtin_rint(value);
+  if constexpr (kMode == RoundMode::CAST_FLOOR)
+    return __builtin_floor(value);
+  else if constexpr (kMode == RoundMode::CAST_CEIL)
+    return __builtin_ceil(value);
+  else if constexpr (kMode == RoundMode::CAST_TRUNC)
+    return __builtin_trunc(value);
+  else if constexpr (kMode == RoundMode::CAST_ROUND)
+    return __builtin_round(value);
+  else
+    return __builtin_rint(value);
 }
 
 // The 16-bit or 32-bit pattern of a value rounded half to even, back to a number, and the mantissa's last bit.
@@ -73,7 +78,8 @@ inline D ConvertToFloat(S value) {
     const float single = Widen(value);
     if constexpr (std::is_same_v<S, float> && kMode != RoundMode::CAST_NONE)
       return static_cast<float>(RoundIntegral<kMode>(static_cast<double>(single)));
-    else return single;
+    else
+      return single;
   } else if constexpr (kMode == RoundMode::CAST_NONE || kMode == RoundMode::CAST_RINT) {
     return Narrow<D>(static_cast<float>(value));
   } else {
@@ -107,8 +113,10 @@ inline D ConvertToInteger(S value) {
 
 template <typename D, typename S, RoundMode kMode>
 inline D Convert(S value) {
-  if constexpr (kIsFloating<D>) return ConvertToFloat<D, S, kMode>(value);
-  else return ConvertToInteger<D, S, kMode>(value);
+  if constexpr (kIsFloating<D>)
+    return ConvertToFloat<D, S, kMode>(value);
+  else
+    return ConvertToInteger<D, S, kMode>(value);
 }
 
 }  // namespace twin

@@ -35,8 +35,9 @@ void TransposeList(Instr &in, const int64_t *dst, const int64_t *src, const Asce
   const bool low_half = sizeof(T) == 1;
   for (int row = 0; row < kTransRows && repeats > 0; ++row) {
     const int64_t dst_end = dst[row] + (repeats - 1) * dst_step + kBlock, src_end = src[row] + (repeats - 1) * src_step + kBlock;
-    in.Require(Law::kAlignment, dst[row] % kBlock == 0 && src[row] % kBlock == 0, "row %d: dst byte %lld or src byte %lld is not 32-byte aligned",
-               row, static_cast<long long>(dst[row]), static_cast<long long>(src[row]));
+    in.Require(Law::kAlignment, dst[row] % kBlock == 0 && src[row] % kBlock == 0,
+               "row %d: dst byte %lld or src byte %lld is not 32-byte aligned", row, static_cast<long long>(dst[row]),
+               static_cast<long long>(src[row]));
     in.Require(Law::kLocalBounds, dst[row] >= 0 && src[row] >= 0 && dst_end <= in.core.ubBytes && src_end <= in.core.ubBytes,
                "row %d leaves the unified buffer", row);
     if (dst[row] < 0 || src[row] < 0 || dst_end > kArena || src_end > kArena) in.Refuse();
@@ -79,8 +80,9 @@ inline void TransDataTo5HD(uint64_t dstList[NCHW_CONV_ADDR_LIST_SIZE], uint64_t 
 }
 
 template <typename T>
-inline void TransDataTo5HD(const LocalTensor<T> (&dstList)[NCHW_CONV_ADDR_LIST_SIZE], const LocalTensor<T> (&srcList)[NCHW_CONV_ADDR_LIST_SIZE],
-                           const TransDataTo5HDParams &nchwconvParams, twin::Site site = twin::Site::Here()) {
+inline void TransDataTo5HD(const LocalTensor<T> (&dstList)[NCHW_CONV_ADDR_LIST_SIZE],
+                           const LocalTensor<T> (&srcList)[NCHW_CONV_ADDR_LIST_SIZE], const TransDataTo5HDParams &nchwconvParams,
+                           twin::Site site = twin::Site::Here()) {
   twin::Instr in("TransDataTo5HD", twin::Pipe::V, site);
   in.Require(twin::Law::kUnsupported, twin::In<T>(twin::kTransDtypes), "dtype %s is not supported by this call", twin::DtypeName<T>());
   int64_t dst[twin::kTransRows], src[twin::kTransRows];
@@ -98,8 +100,8 @@ inline void TransDataTo5HD(const LocalTensor<T> (&dstList)[NCHW_CONV_ADDR_LIST_S
 template <typename T>
 inline void Transpose(const LocalTensor<T> &dst, const LocalTensor<T> &src, twin::Site site = twin::Site::Here()) {
   twin::Instr in("Transpose", twin::Pipe::V, site);
-  in.Require(twin::Law::kUnsupported, twin::In<T>(twin::kF16 | twin::kI16 | twin::kU16, twin::kBf16), "dtype %s is not supported by this call",
-             twin::DtypeName<T>());
+  in.Require(twin::Law::kUnsupported, twin::In<T>(twin::kF16 | twin::kI16 | twin::kU16, twin::kBf16),
+             "dtype %s is not supported by this call", twin::DtypeName<T>());
   in.Require(twin::Law::kOverlap, dst.start == src.start || dst.start + 512 <= src.start || src.start + 512 <= dst.start,
              "dst and src overlap neither identically nor not at all");
   if constexpr (sizeof(T) == 2) {

@@ -62,9 +62,7 @@ template <typename Op, typename T>
 void RunUnary(VectorCall &call) {
   if (!call.Begin()) return;
   if constexpr (Computes<Op, T>()) {
-    call.Apply([](int64_t n, uint8_t *const *at, const void *) {
-      MapUnary<T, T>(n, at[1], at[0], [](T a) { return Op::Lane(a); });
-    });
+    call.Apply([](int64_t n, uint8_t *const *at, const void *) { MapUnary<T, T>(n, at[1], at[0], [](T a) { return Op::Lane(a); }); });
   }
 }
 
@@ -104,8 +102,10 @@ void RunScalar(VectorCall &call, T scalar) {
 
 template <typename Op, typename T>
 void CheckScalar(VectorCall &call, T scalar) {
-  if constexpr (Op::kShift && std::is_integral_v<T>) call.instr.InRange("shift", static_cast<int64_t>(scalar), 0, 8 * static_cast<int64_t>(sizeof(T)));
-  else (void)call, (void)scalar;
+  if constexpr (Op::kShift && std::is_integral_v<T>)
+    call.instr.InRange("shift", static_cast<int64_t>(scalar), 0, 8 * static_cast<int64_t>(sizeof(T)));
+  else
+    (void)call, (void)scalar;
 }
 
 template <typename Op, typename T, bool kSetMask>
@@ -143,8 +143,8 @@ void RunInto(VectorCall &call) {
 }
 
 template <typename Op, typename T, typename U, bool kSetMask>
-void IntoCount(const AscendC::LocalTensor<T> &dst, const AscendC::LocalTensor<U> &src0, const AscendC::LocalTensor<U> &src1,
-               int64_t count, Site site) {
+void IntoCount(const AscendC::LocalTensor<T> &dst, const AscendC::LocalTensor<U> &src0, const AscendC::LocalTensor<U> &src1, int64_t count,
+               Site site) {
   VectorCall call(Op::kName, site, sizeof(T));
   if (!call.Supports(InInto<Op, T, U>(), DtypeName<T>())) return;
   call.Count(count, kSetMask);
@@ -198,37 +198,37 @@ void Axpy(VectorCall &call, const AscendC::LocalTensor<T> &dst, const AscendC::L
 
 namespace AscendC {
 
-#define TWIN_BINARY(NAME)                                                                                                                 \
-  template <typename T, bool isSetMask = true>                                                                                            \
-  inline void NAME(const LocalTensor<T> &dst, const LocalTensor<T> &src0, const LocalTensor<T> &src1, int64_t count,                      \
-                   twin::Site site = twin::Site::Here()) {                                                                                \
-    twin::BinaryCount<twin::NAME##Op, T, isSetMask>(dst, src0, src1, count, site);                                                        \
-  }                                                                                                                                       \
-  template <typename T, bool isSetMask = true>                                                                                            \
-  inline void NAME(const LocalTensor<T> &dst, const LocalTensor<T> &src0, const LocalTensor<T> &src1, uint64_t mask, int64_t repeatTime,  \
-                   const BinaryRepeatParams &repeatParams, twin::Site site = twin::Site::Here()) {                                        \
-    twin::BinarySliced<twin::NAME##Op, T, isSetMask>(dst, src0, src1, twin::Wide(mask), repeatTime, repeatParams, site);                  \
-  }                                                                                                                                       \
-  template <typename T, bool isSetMask = true>                                                                                            \
-  inline void NAME(const LocalTensor<T> &dst, const LocalTensor<T> &src0, const LocalTensor<T> &src1, const uint64_t mask[],              \
-                   int64_t repeatTime, const BinaryRepeatParams &repeatParams, twin::Site site = twin::Site::Here()) {                    \
-    twin::BinarySliced<twin::NAME##Op, T, isSetMask>(dst, src0, src1, mask, repeatTime, repeatParams, site);                              \
+#define TWIN_BINARY(NAME)                                                                                                                \
+  template <typename T, bool isSetMask = true>                                                                                           \
+  inline void NAME(const LocalTensor<T> &dst, const LocalTensor<T> &src0, const LocalTensor<T> &src1, int64_t count,                     \
+                   twin::Site site = twin::Site::Here()) {                                                                               \
+    twin::BinaryCount<twin::NAME##Op, T, isSetMask>(dst, src0, src1, count, site);                                                       \
+  }                                                                                                                                      \
+  template <typename T, bool isSetMask = true>                                                                                           \
+  inline void NAME(const LocalTensor<T> &dst, const LocalTensor<T> &src0, const LocalTensor<T> &src1, uint64_t mask, int64_t repeatTime, \
+                   const BinaryRepeatParams &repeatParams, twin::Site site = twin::Site::Here()) {                                       \
+    twin::BinarySliced<twin::NAME##Op, T, isSetMask>(dst, src0, src1, twin::Wide(mask), repeatTime, repeatParams, site);                 \
+  }                                                                                                                                      \
+  template <typename T, bool isSetMask = true>                                                                                           \
+  inline void NAME(const LocalTensor<T> &dst, const LocalTensor<T> &src0, const LocalTensor<T> &src1, const uint64_t mask[],             \
+                   int64_t repeatTime, const BinaryRepeatParams &repeatParams, twin::Site site = twin::Site::Here()) {                   \
+    twin::BinarySliced<twin::NAME##Op, T, isSetMask>(dst, src0, src1, mask, repeatTime, repeatParams, site);                             \
   }
 
-#define TWIN_UNARY(NAME)                                                                                                                  \
-  template <typename T, bool isSetMask = true>                                                                                            \
-  inline void NAME(const LocalTensor<T> &dst, const LocalTensor<T> &src, int64_t count, twin::Site site = twin::Site::Here()) {           \
-    twin::UnaryCount<twin::NAME##Op, T, isSetMask>(dst, src, count, site);                                                                \
-  }                                                                                                                                       \
-  template <typename T, bool isSetMask = true>                                                                                            \
-  inline void NAME(const LocalTensor<T> &dst, const LocalTensor<T> &src, uint64_t mask, int64_t repeatTime,                               \
-                   const UnaryRepeatParams &repeatParams, twin::Site site = twin::Site::Here()) {                                         \
-    twin::UnarySliced<twin::NAME##Op, T, isSetMask>(dst, src, twin::Wide(mask), repeatTime, repeatParams, site);                          \
-  }                                                                                                                                       \
-  template <typename T, bool isSetMask = true>                                                                                            \
-  inline void NAME(const LocalTensor<T> &dst, const LocalTensor<T> &src, const uint64_t mask[], int64_t repeatTime,                       \
-                   const UnaryRepeatParams &repeatParams, twin::Site site = twin::Site::Here()) {                                         \
-    twin::UnarySliced<twin::NAME##Op, T, isSetMask>(dst, src, mask, repeatTime, repeatParams, site);                                      \
+#define TWIN_UNARY(NAME)                                                                                                        \
+  template <typename T, bool isSetMask = true>                                                                                  \
+  inline void NAME(const LocalTensor<T> &dst, const LocalTensor<T> &src, int64_t count, twin::Site site = twin::Site::Here()) { \
+    twin::UnaryCount<twin::NAME##Op, T, isSetMask>(dst, src, count, site);                                                      \
+  }                                                                                                                             \
+  template <typename T, bool isSetMask = true>                                                                                  \
+  inline void NAME(const LocalTensor<T> &dst, const LocalTensor<T> &src, uint64_t mask, int64_t repeatTime,                     \
+                   const UnaryRepeatParams &repeatParams, twin::Site site = twin::Site::Here()) {                               \
+    twin::UnarySliced<twin::NAME##Op, T, isSetMask>(dst, src, twin::Wide(mask), repeatTime, repeatParams, site);                \
+  }                                                                                                                             \
+  template <typename T, bool isSetMask = true>                                                                                  \
+  inline void NAME(const LocalTensor<T> &dst, const LocalTensor<T> &src, const uint64_t mask[], int64_t repeatTime,             \
+                   const UnaryRepeatParams &repeatParams, twin::Site site = twin::Site::Here()) {                               \
+    twin::UnarySliced<twin::NAME##Op, T, isSetMask>(dst, src, mask, repeatTime, repeatParams, site);                            \
   }
 
 #define TWIN_SCALAR(NAME)                                                                                                                 \
@@ -248,21 +248,21 @@ namespace AscendC {
     twin::ScalarSliced<twin::NAME##Op, T, isSetMask>(dst, src, scalarValue, mask, repeatTime, repeatParams, site);                        \
   }
 
-#define TWIN_INTO(NAME, OP, U_IS, ...)                                                                                                         \
-  template <__VA_ARGS__, bool isSetMask = true>                                                                            \
-  inline void NAME(const LocalTensor<T> &dst, const LocalTensor<U_IS> &src0, const LocalTensor<U_IS> &src1, int64_t count,                \
-                   twin::Site site = twin::Site::Here()) {                                                                                \
-    twin::IntoCount<twin::OP, T, U_IS, isSetMask>(dst, src0, src1, count, site);                                                          \
-  }                                                                                                                                       \
-  template <__VA_ARGS__, bool isSetMask = true>                                                                            \
-  inline void NAME(const LocalTensor<T> &dst, const LocalTensor<U_IS> &src0, const LocalTensor<U_IS> &src1, uint64_t mask,                \
-                   int64_t repeatTime, const BinaryRepeatParams &repeatParams, twin::Site site = twin::Site::Here()) {                    \
-    twin::IntoSliced<twin::OP, T, U_IS, isSetMask>(dst, src0, src1, twin::Wide(mask), repeatTime, repeatParams, site);                    \
-  }                                                                                                                                       \
-  template <__VA_ARGS__, bool isSetMask = true>                                                                            \
-  inline void NAME(const LocalTensor<T> &dst, const LocalTensor<U_IS> &src0, const LocalTensor<U_IS> &src1, const uint64_t mask[],        \
-                   int64_t repeatTime, const BinaryRepeatParams &repeatParams, twin::Site site = twin::Site::Here()) {                    \
-    twin::IntoSliced<twin::OP, T, U_IS, isSetMask>(dst, src0, src1, mask, repeatTime, repeatParams, site);                                \
+#define TWIN_INTO(NAME, OP, U_IS, ...)                                                                                             \
+  template <__VA_ARGS__, bool isSetMask = true>                                                                                    \
+  inline void NAME(const LocalTensor<T> &dst, const LocalTensor<U_IS> &src0, const LocalTensor<U_IS> &src1, int64_t count,         \
+                   twin::Site site = twin::Site::Here()) {                                                                         \
+    twin::IntoCount<twin::OP, T, U_IS, isSetMask>(dst, src0, src1, count, site);                                                   \
+  }                                                                                                                                \
+  template <__VA_ARGS__, bool isSetMask = true>                                                                                    \
+  inline void NAME(const LocalTensor<T> &dst, const LocalTensor<U_IS> &src0, const LocalTensor<U_IS> &src1, uint64_t mask,         \
+                   int64_t repeatTime, const BinaryRepeatParams &repeatParams, twin::Site site = twin::Site::Here()) {             \
+    twin::IntoSliced<twin::OP, T, U_IS, isSetMask>(dst, src0, src1, twin::Wide(mask), repeatTime, repeatParams, site);             \
+  }                                                                                                                                \
+  template <__VA_ARGS__, bool isSetMask = true>                                                                                    \
+  inline void NAME(const LocalTensor<T> &dst, const LocalTensor<U_IS> &src0, const LocalTensor<U_IS> &src1, const uint64_t mask[], \
+                   int64_t repeatTime, const BinaryRepeatParams &repeatParams, twin::Site site = twin::Site::Here()) {             \
+    twin::IntoSliced<twin::OP, T, U_IS, isSetMask>(dst, src0, src1, mask, repeatTime, repeatParams, site);                         \
   }
 
 TWIN_BINARY(Add)

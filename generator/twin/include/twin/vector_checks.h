@@ -112,14 +112,18 @@ TWIN_FN void VectorCall::Declare(const VectorOperand &slot) {
   // Full repeats of adjacent blocks that touch or overlap are one range; repeats on the same bytes are declared once.
   if (lanes.full && lanes.tail == width && stride.block == 1 && stride.repeat * kBlock <= width * slot.size) {
     const int64_t bytes = (lanes.repeats - 1) * stride.repeat * kBlock + width * slot.size;
-    if (slot.write) instr.WriteBytes(slot.name, slot.offset, bytes);
-    else instr.ReadBytes(slot.name, slot.offset, bytes);
+    if (slot.write)
+      instr.WriteBytes(slot.name, slot.offset, bytes);
+    else
+      instr.ReadBytes(slot.name, slot.offset, bytes);
     return;
   }
   if (lanes.full && lanes.tail == width && stride.block == 0 && stride.repeat <= 1) {  // one block for each repeat
     const int64_t bytes = ((lanes.repeats - 1) * stride.repeat + 1) * kBlock;
-    if (slot.write) instr.WriteBytes(slot.name, slot.offset, bytes);
-    else instr.ReadBytes(slot.name, slot.offset, bytes);
+    if (slot.write)
+      instr.WriteBytes(slot.name, slot.offset, bytes);
+    else
+      instr.ReadBytes(slot.name, slot.offset, bytes);
     return;
   }
   Lanes shown = lanes;
@@ -129,8 +133,10 @@ TWIN_FN void VectorCall::Declare(const VectorOperand &slot) {
   }
   ForEachRun(shown, stride.block == 1 ? width : kBlock / slot.size, joined, [&](int64_t repeat, int64_t lane, int64_t count) {
     const int64_t at = slot.offset + LaneOffset(stride, slot.size, repeat, lane);
-    if (slot.write) instr.WriteBytes(slot.name, at, count * slot.size);
-    else instr.ReadBytes(slot.name, at, count * slot.size);
+    if (slot.write)
+      instr.WriteBytes(slot.name, at, count * slot.size);
+    else
+      instr.ReadBytes(slot.name, at, count * slot.size);
   });
 }
 
@@ -155,8 +161,8 @@ TWIN_FN void VectorCall::Overlap(const VectorOperand &dst, OverlapRule rule) {
       bad = src.offset != dst.offset;
     } else {
       const bool second = i == used - 2;
-      const bool accumulates = rule == OverlapRule::kAccumulate && second && src.offset == dst.offset &&
-                               (src.stride.repeat == 0 || dst.stride.repeat == 0);
+      const bool accumulates =
+          rule == OverlapRule::kAccumulate && second && src.offset == dst.offset && (src.stride.repeat == 0 || dst.stride.repeat == 0);
       bad = Collides(dst, src, accumulates);
     }
     instr.Require(Law::kOverlap, !bad, "%s (UB byte %lld) overlaps %s (UB byte %lld) neither identically nor not at all", dst.name,

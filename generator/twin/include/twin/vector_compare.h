@@ -19,12 +19,18 @@ inline bool Holds(CMPMODE mode, T a, T b) {
   const auto x = Widen(a);
   const auto y = Widen(b);
   switch (mode) {
-    case CMPMODE::LT: return x < y;
-    case CMPMODE::GT: return x > y;
-    case CMPMODE::EQ: return x == y;
-    case CMPMODE::LE: return x <= y;
-    case CMPMODE::GE: return x >= y;
-    default: return x != y;
+    case CMPMODE::LT:
+      return x < y;
+    case CMPMODE::GT:
+      return x > y;
+    case CMPMODE::EQ:
+      return x == y;
+    case CMPMODE::LE:
+      return x <= y;
+    case CMPMODE::GE:
+      return x >= y;
+    default:
+      return x != y;
   }
 }
 
@@ -181,8 +187,10 @@ void RunSelect(VectorCall &call, const SelectBits &bits, const T *scalar) {
       T value;
       const bool first = bits.At(repeat, k, call.width);
       const VectorOperand &from = call.operand[first ? 0 : 1];
-      if (!first && scalar != nullptr) value = *scalar;
-      else memcpy(&value, from.data + LaneOffset(from.stride, sizeof(T), repeat, k), sizeof value);
+      if (!first && scalar != nullptr)
+        value = *scalar;
+      else
+        memcpy(&value, from.data + LaneOffset(from.stride, sizeof(T), repeat, k), sizeof value);
       memcpy(dst.data + LaneOffset(dst.stride, sizeof(T), repeat, k), &value, sizeof value);
     }
   });
@@ -259,25 +267,25 @@ inline void Compare(const LocalTensor<T> &src0, const LocalTensor<T> &src1, CMPM
   twin::CompareRegister(src0, src1, cmpMode, mask, repeatParams, isSetMask, site);
 }
 
-#define TWIN_COMPARE_SCALAR(NAME)                                                                                                         \
-  template <typename T, typename U>                                                                                                       \
-  inline void NAME(const LocalTensor<U> &dst, const LocalTensor<T> &src0, const T src1Scalar, CMPMODE cmpMode, int64_t count,             \
-                   twin::Site site = twin::Site::Here()) {                                                                                \
-    twin::VectorCall call(#NAME, site, sizeof(T));                                                                                        \
-    if (!twin::Comparable<T>(call, cmpMode)) return;                                                                                      \
-    twin::CompareLanes<T>(call, count);                                                                                                   \
-    call.Read(src0, "src0");                                                                                                              \
-    twin::RunCompareScalar<T>(call, dst, src1Scalar, cmpMode);                                                                            \
-  }                                                                                                                                       \
-  template <typename T, typename U, bool isSetMask = true>                                                                                \
-  inline void NAME(const LocalTensor<U> &dst, const LocalTensor<T> &src0, const T src1Scalar, CMPMODE cmpMode, uint64_t mask,             \
-                   int64_t repeatTime, const UnaryRepeatParams &repeatParams, twin::Site site = twin::Site::Here()) {                     \
-    twin::CompareScalarSliced(dst, src0, src1Scalar, cmpMode, twin::Wide(mask), repeatTime, repeatParams, isSetMask, site);               \
-  }                                                                                                                                       \
-  template <typename T, typename U, bool isSetMask = true>                                                                                \
-  inline void NAME(const LocalTensor<U> &dst, const LocalTensor<T> &src0, const T src1Scalar, CMPMODE cmpMode, const uint64_t mask[],     \
-                   int64_t repeatTime, const UnaryRepeatParams &repeatParams, twin::Site site = twin::Site::Here()) {                     \
-    twin::CompareScalarSliced(dst, src0, src1Scalar, cmpMode, mask, repeatTime, repeatParams, isSetMask, site);                           \
+#define TWIN_COMPARE_SCALAR(NAME)                                                                                                     \
+  template <typename T, typename U>                                                                                                   \
+  inline void NAME(const LocalTensor<U> &dst, const LocalTensor<T> &src0, const T src1Scalar, CMPMODE cmpMode, int64_t count,         \
+                   twin::Site site = twin::Site::Here()) {                                                                            \
+    twin::VectorCall call(#NAME, site, sizeof(T));                                                                                    \
+    if (!twin::Comparable<T>(call, cmpMode)) return;                                                                                  \
+    twin::CompareLanes<T>(call, count);                                                                                               \
+    call.Read(src0, "src0");                                                                                                          \
+    twin::RunCompareScalar<T>(call, dst, src1Scalar, cmpMode);                                                                        \
+  }                                                                                                                                   \
+  template <typename T, typename U, bool isSetMask = true>                                                                            \
+  inline void NAME(const LocalTensor<U> &dst, const LocalTensor<T> &src0, const T src1Scalar, CMPMODE cmpMode, uint64_t mask,         \
+                   int64_t repeatTime, const UnaryRepeatParams &repeatParams, twin::Site site = twin::Site::Here()) {                 \
+    twin::CompareScalarSliced(dst, src0, src1Scalar, cmpMode, twin::Wide(mask), repeatTime, repeatParams, isSetMask, site);           \
+  }                                                                                                                                   \
+  template <typename T, typename U, bool isSetMask = true>                                                                            \
+  inline void NAME(const LocalTensor<U> &dst, const LocalTensor<T> &src0, const T src1Scalar, CMPMODE cmpMode, const uint64_t mask[], \
+                   int64_t repeatTime, const UnaryRepeatParams &repeatParams, twin::Site site = twin::Site::Here()) {                 \
+    twin::CompareScalarSliced(dst, src0, src1Scalar, cmpMode, mask, repeatTime, repeatParams, isSetMask, site);                       \
   }
 
 TWIN_COMPARE_SCALAR(CompareScalar)
@@ -314,12 +322,12 @@ inline void Select(const LocalTensor<T> &dst, const LocalTensor<U> &selMask, con
   twin::SelectScalar(call, dst, selMask, src0, src1, selMode, BinaryRepeatParams(), [&] { call.Count(count, true, 4294967295); });
 }
 
-#define TWIN_SELECT(SECOND, RUN, MASK, WIDE)                                                                                              \
-  template <typename T, typename U, bool isSetMask = true>                                                                                \
-  inline void Select(const LocalTensor<T> &dst, const LocalTensor<U> &selMask, const LocalTensor<T> &src0, SECOND src1, SELMODE selMode,  \
-                     MASK, int64_t repeatTime, const BinaryRepeatParams &repeatParams, twin::Site site = twin::Site::Here()) {            \
-    twin::VectorCall call("Select", site, sizeof(T));                                                                                     \
-    RUN(call, dst, selMask, src0, src1, selMode, repeatParams, [&] { call.Slice(WIDE, repeatTime, isSetMask); });                         \
+#define TWIN_SELECT(SECOND, RUN, MASK, WIDE)                                                                                             \
+  template <typename T, typename U, bool isSetMask = true>                                                                               \
+  inline void Select(const LocalTensor<T> &dst, const LocalTensor<U> &selMask, const LocalTensor<T> &src0, SECOND src1, SELMODE selMode, \
+                     MASK, int64_t repeatTime, const BinaryRepeatParams &repeatParams, twin::Site site = twin::Site::Here()) {           \
+    twin::VectorCall call("Select", site, sizeof(T));                                                                                    \
+    RUN(call, dst, selMask, src0, src1, selMode, repeatParams, [&] { call.Slice(WIDE, repeatTime, isSetMask); });                        \
   }
 
 TWIN_SELECT(const LocalTensor<T> &, twin::SelectTensor, uint64_t mask, twin::Wide(mask))

@@ -32,8 +32,10 @@ void RunIndex(VectorCall &call, T first) {
     for (int64_t k = 0; k < count; ++k) {
       const int64_t index = repeat * call.width + lane + k;
       T value;
-      if constexpr (kIsFloating<T>) value = Narrow<T>(Widen(first) + static_cast<float>(index));
-      else value = static_cast<T>(Wrap(first) + static_cast<uint64_t>(index));
+      if constexpr (kIsFloating<T>)
+        value = Narrow<T>(Widen(first) + static_cast<float>(index));
+      else
+        value = static_cast<T>(Wrap(first) + static_cast<uint64_t>(index));
       memcpy(dst.data + LaneOffset(dst.stride, dst.size, repeat, lane + k), &value, sizeof value);
     }
   });
