@@ -165,6 +165,8 @@ class StagePrinter:
         match node:
             case tree.Call():
                 return self._call(node)
+            case tree.Comment():
+                return f"// {node.text}"
             case tree.Loop():
                 return _comment(node.comment) + self._loop(node)
             case tree.If():

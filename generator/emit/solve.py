@@ -73,7 +73,7 @@ def solve(alternative: tree.Alternative, sizes: Mapping[str, int], cores: int, u
         for c in alternative.applies:
             if not _HOLDS[c.op](c.a.substitute(inline).evaluate(env), c.b.substitute(inline).evaluate(env)):
                 return f"{c.a} {c.op} {c.b} does not hold"
-        env |= {t.name: 1 for s in alternative.stages for t in s.tiles}
+        env |= {t.name: t.align for s in alternative.stages for t in s.tiles}
         for stage in alternative.stages:
             refused = _fit(stage, env, usable_ub(ub, stage.reserve_select), inline)
             if refused:
@@ -88,7 +88,7 @@ def solve(alternative: tree.Alternative, sizes: Mapping[str, int], cores: int, u
 
 
 def _fit(stage: tree.Stage, env: dict[str, int], usable: int, inline: Mapping[str, IntExpr]) -> str:
-    """Set the stage's tile sizes in ``env``; the reason when even tiles of 1, or a required tile, do not fit."""
+    """Set the stage's tile sizes in ``env``; the reason when even the smallest, or a required tile, do not fit."""
     total = ledger(stage).substitute(inline)
 
     def fits(name: str, value: int) -> bool:
@@ -98,25 +98,19 @@ def _fit(stage: tree.Stage, env: dict[str, int], usable: int, inline: Mapping[st
     if not stage.tiles and total.evaluate(env) > usable:
         return f"stage {stage.name} needs {total.evaluate(env)} bytes of UB, {usable} are usable"
     for t in stage.tiles:
-        top = max(1, t.upper.substitute(inline).evaluate(env))
+        top = max(1, -(-t.upper.substitute(inline).evaluate(env) // t.align))
         balance = t.balance.substitute(inline).evaluate(env) if t.balance is not None else 0
-        if not fits(t.name, 1):
-            return f"stage {stage.name} needs {total.evaluate(env)} bytes of UB with {t.name} = 1, {usable} are usable"
+        if not fits(t.name, t.align):
+            return f"stage {stage.name} needs {total.evaluate(env)} bytes of UB with {t.name} = {t.align}, {usable} are usable"
         low, high = 1, top
+        if balance > 0 and not t.required:
+            high = min(high, -(-balance // t.align))
         while low < high:
             middle = low + (high - low + 1) // 2
-            low, high = (middle, high) if fits(t.name, middle) else (low, middle - 1)
+            low, high = (middle, high) if fits(t.name, middle * t.align) else (low, middle - 1)
+        env[t.name] = low * t.align
         if t.required and low < top:
-            return f"stage {stage.name} needs {t.name} = {top}, at most {low} fits"
-        if 0 < balance < low:
-            low = balance
-        if t.align > 1 and low % t.align:
-            up = (low // t.align + 1) * t.align
-            if fits(t.name, up):
-                low = up
-            elif low > t.align:
-                low -= low % t.align
-        env[t.name] = low
+            return f"stage {stage.name} needs {t.name} = {top * t.align}, at most {low * t.align} fits"
     return ""
 
 

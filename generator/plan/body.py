@@ -25,7 +25,7 @@ from generator.plan.schedule import Group, exposed
 from generator.plan.stores import out_tile, store, stores_directly
 from generator.plan.tiles import SIZES, Context, Dim, Refusal, Tile, View
 from generator.plan.tree import FloatConst, FloatOfInt
-from generator.spec.integer import IntExpr, const, product, sym
+from generator.spec.integer import IntExpr, const, product, round_up, sym
 
 if TYPE_CHECKING:
     from generator.plan.passes import Accumulator
@@ -61,6 +61,7 @@ class Body:
         self.scopes: list[_Scope] = []
         self.tiles: list[tree.TileParam] = []
         self.expiring: set[LoadKey] = set()
+        self.shown = ""
         self.variables = {b.name for b in (*roles.outer, *roles.seq)} | _loop_variables(group.statements)
         if roles.row is not None:
             self.variables.add(roles.row.name)
@@ -97,6 +98,11 @@ class Body:
             self.ctx.axis[b.name] = self.dim(b)
         if r.lane is not None and r.lane_mode == "full":
             self.ctx.axis[r.lane.name] = self.dim(r.lane)
+
+    def lane_dim(self, held: Dim) -> Dim:
+        """A tiled lane: its tile is a multiple of the alignment, its padded count a local of its own."""
+        padded = self.local(f"{held.key}Pitch", round_up(held.cur, self.ctx.align))
+        return replace(held, quantum=self.ctx.align, padded=(self.ctx.align, padded))
 
     def local(self, hint: str, value: IntExpr) -> IntExpr:
         name = self.ctx.fresh(hint)
@@ -200,6 +206,9 @@ class Body:
             for t in _names((s,)):
                 last_name[t] = k
         for k, s in enumerate(body):
+            if not isinstance(s, NFor) and s.origin and s.origin != self.shown:
+                self.shown = s.origin
+                self.ctx.emit(tree.Comment(s.origin))
             self.load_needed((s,))
             self.expiring = {key for key, at in last_load.items() if at == k}
             if isinstance(s, NFor):

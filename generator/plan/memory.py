@@ -10,7 +10,7 @@ from generator.plan.tiles import Context, Dim
 from generator.plan.tree import CType
 from generator.spec.integer import IntExpr, const, sym
 
-__all__ = ["CTYPES", "Footprint", "GmRef", "covers", "footprint"]
+__all__ = ["CTYPES", "Footprint", "GmRef", "Rows", "contiguous_run", "covers", "footprint", "strided_rows"]
 
 CTYPES: Final[dict[str, CType]] = {
     "float16": "half", "bfloat16": "bfloat16_t", "float32": "float", "int8": "int8_t", "uint8": "uint8_t",
@@ -83,6 +83,32 @@ def covers(step: IntExpr, extent: IntExpr) -> bool:
             return False
         have = dict(m)
         found |= all(have.get(a, 0) >= p for a, p in need.items()) and c >= coef
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Rows of one strided copy: ``count`` of them, ``step`` elements apart in memory; ``most`` bounds count when proved.
+    ``depth`` is how many of the tile's innermost row dims they make up."""
+
+    count: IntExpr
+    step: IntExpr
+    most: int | None
+    depth: int
+
+
+def strided_rows(rows: tuple[Dim, ...], steps: dict[str, IntExpr], extent: IntExpr) -> Rows | None:
+    """The innermost row dims that one DataCopyPad can walk: evenly spaced in memory, at least ``extent`` apart."""
+    if not rows or not covers(steps[rows[-1].key], extent):
+        return None
+    inner = rows[-1]
+    found = Rows(inner.cur, steps[inner.key], inner.most, 1)
+    for d in reversed(rows[:-1]):
+        whole = rows[-found.depth].cur == rows[-found.depth].extent
+        if not whole or steps[d.key] != found.step * found.count:
+            break
+        most = None if d.most is None or found.most is None else d.most * found.most
+        found = Rows(found.count * d.cur, found.step, most, found.depth + 1)
     return found
 
 

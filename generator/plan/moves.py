@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from generator.plan.elementwise import fill
-from generator.plan.memory import Footprint, GmRef, contiguous_run, covers, footprint
+from generator.plan.memory import Footprint, GmRef, contiguous_run, footprint, strided_rows
 from generator.plan.tiles import SIZES, Context, Dim, Tile, capacity
 from generator.plan.tree import Call, Cond, CType, Enum, Float, FloatConst, Get, Global, Int, Scalar, Struct
 from generator.spec.integer import IntExpr, const, floor_div, max_of, min_of, product, round_up, sym
@@ -55,8 +55,8 @@ def copy_in(ctx: Context, gm: GmRef, fp: Footprint, raw: Tile, width: IntExpr, e
     """Fill ``raw``: its last dim from ``width`` contiguous elements, its row dims along their axes."""
     size = SIZES[gm.ctype]
     rows = raw.rows
-    inner = rows[-1] if rows and covers(fp.steps[rows[-1].key], extent) else None
-    outer = rows[:-1] if inner is not None else rows
+    inner = strided_rows(rows, fp.steps, extent)
+    outer = rows[: len(rows) - inner.depth] if inner is not None else rows
 
     def block(count: IntExpr, first: IntExpr | int) -> None:
         src, dst = fp.base, const(0)
@@ -65,8 +65,8 @@ def copy_in(ctx: Context, gm: GmRef, fp: Footprint, raw: Tile, width: IntExpr, e
             dst = dst + sym(d.key) * raw.stride(k)
         gap = const(0)
         if inner is not None:
-            gap = (fp.steps[inner.key] - width) * size
-            src = src + fp.steps[inner.key] * first
+            gap = (inner.step - width) * size
+            src = src + inner.step * first
             dst = dst + raw.stride(len(rows) - 1) * first
         data_in(ctx, gm, src, raw, dst, count, width * size, gap)
 
@@ -77,11 +77,11 @@ def copy_in(ctx: Context, gm: GmRef, fp: Footprint, raw: Tile, width: IntExpr, e
         elif inner is None:
             block(const(1), 0)
         elif inner.most is not None and inner.most <= BLOCK_COUNT:
-            block(inner.cur, 0)
+            block(inner.count, 0)
         else:
             first = sym(ctx.fresh("first"))
-            with ctx.loop(str(first), 0, inner.cur, BLOCK_COUNT):
-                block(min_of(const(BLOCK_COUNT), inner.cur - first), first)
+            with ctx.loop(str(first), 0, inner.count, BLOCK_COUNT):
+                block(min_of(const(BLOCK_COUNT), inner.count - first), first)
 
     nest(0)
 

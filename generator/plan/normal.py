@@ -36,6 +36,7 @@ from generator.formula.ir import (
     Tensor,
     Where,
 )
+from generator.formula.printer import text
 from generator.spec.integer import IntExpr, product, sym
 
 __all__ = ["Map", "NFor", "NStmt", "Normal", "Red", "free_axes", "loads", "normalise", "walk"]
@@ -52,6 +53,7 @@ class Map:
     axes: tuple[Bound, ...]
     value: Expr
     span: Span | None = field(default=None, compare=False)
+    origin: str = field(default="", compare=False)  # the statement of the formula it comes from
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +67,7 @@ class Red:
     reduced: tuple[Bound, ...]
     value: Expr
     span: Span | None = field(default=None, compare=False)
+    origin: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +188,7 @@ class _Normaliser:
         self.versions: dict[str, int] = {}
         self.known: dict[tuple[object, ...], str] = {}
         self.span: Span | None = None
+        self.origin = ""
 
     def fresh(self, hint: str, axes: tuple[Bound, ...]) -> Tensor:
         self.counter += 1
@@ -211,13 +215,14 @@ class _Normaliser:
         index = tuple(i for i in s.indices if isinstance(i, IntExpr))
         assert len(index) == len(s.indices), "validated: left sides are affine"
         self.span = s.span
+        self.origin = text(s, extents=False).strip()
         local = self.local_name(s.tensor)
         value = self.hoist(s.value, s.axes, out, local, index)
         if value is not None:
-            out.append(Map(local, index, s.axes, value, s.span))
+            out.append(Map(local, index, s.axes, value, s.span, self.origin))
         self.touch(local)
         if local != s.tensor:
-            out.append(Map(s.tensor, index, s.axes, Load(local, index), s.span))
+            out.append(Map(s.tensor, index, s.axes, Load(local, index), s.span, self.origin))
 
     def local_name(self, tensor: str) -> str:
         """Outputs that are read back are computed in a local twin, unrounded, and stored from it."""
@@ -238,7 +243,7 @@ class _Normaliser:
         """``e`` without reductions; None when the whole of ``e`` is one reduction that could be written to its target."""
         if isinstance(e, Reduce) and e.op not in ("mean",) and self.tensors[target].role == "local" and _plain(index, axes):
             op, body = self.reduction(e, axes, out)
-            out.append(Red(target, index, axes, op, e.axes, body, e.span or self.span))
+            out.append(Red(target, index, axes, op, e.axes, body, e.span or self.span, self.origin))
             return None
         return self.strip(e, axes, out)
 
@@ -264,7 +269,7 @@ class _Normaliser:
         if name is None:
             t = self.fresh(op, axes)
             name = self.known[key] = t.name
-            out.append(Red(name, tuple(sym(b.name) for b in axes), axes, op, e.axes, body, e.span or self.span))
+            out.append(Red(name, tuple(sym(b.name) for b in axes), axes, op, e.axes, body, e.span or self.span, self.origin))
         load: Expr = Load(name, tuple(sym(b.name) for b in axes))
         if e.op == "mean":
             count: Expr = IntVal(product(_extent(a) for a in e.axes)) if e.divisor is None else self.strip(e.divisor, scope, out)

@@ -129,8 +129,9 @@ def _walk_axes(b: Body, innermost: Callable[[], None]) -> None:
         with ctx.loop(first, start, stop, tile):
             cur = b.local(f"{lane}Count", min_of(tile, stop - sym(first)))
             ctx.starts[lane] = sym(first)
-            ctx.axis[lane] = Dim(lane, cur, tile, None, 1, r.lane.extent, ctx.align)
-            with b.scope(names | {lane, first, *cur.free()}):
+            held = b.lane_dim(Dim(lane, cur, tile, None, 1, r.lane.extent))
+            ctx.axis[lane] = held
+            with b.scope(names | {lane, first, *cur.free(), *held.pitch(ctx.align).free()}):
                 innermost()
             del ctx.axis[lane], ctx.starts[lane]
 

@@ -7,7 +7,7 @@ statements run on tiles, in passes where some axis is walked.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 from generator.formula.ir import Binary, Bound, Call, Cast, Compare, Logic, Not, Num, Where
@@ -160,8 +160,11 @@ class _StageBuilder(Body):
                 cur = self.local(f"{b.name}Count", min_of(tile, extent_of(b) - start))
                 ctx.starts[b.name] = start
                 limit = ROW_LIMIT if b is self.roles.row else None
-                ctx.axis[b.name] = replace(self.dim(b, cur, tile, limit), quantum=1 if b is self.roles.row else ctx.align)
-                names |= {b.name, *start.free(), *cur.free()}
+                held = self.dim(b, cur, tile, limit)
+                if b is not self.roles.row:
+                    held = self.lane_dim(held)
+                ctx.axis[b.name] = held
+                names |= {b.name, *start.free(), *cur.free(), *(held.padded[1].free() if held.padded else ())}
             if k != len(parts) - 1:
                 rest = floor_div(rest, number)
         return names

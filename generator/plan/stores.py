@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from generator.plan.elementwise import REPEATS
-from generator.plan.memory import Footprint, GmRef, contiguous_run, covers, footprint
+from generator.plan.memory import Footprint, GmRef, contiguous_run, footprint, strided_rows
 from generator.plan.moves import BLOCK_COUNT, again, gather, grain
 from generator.plan.tiles import SIZES, Context, Dim, Tile, capacity
 from generator.plan.tree import Access, Call, CType, Enum, Float, FloatConst, FloatOfInt, FloatOp, Global, Int, Struct
@@ -77,8 +77,8 @@ def _copy_out(ctx: Context, gm: GmRef, fp: Footprint, out: Tile, width: IntExpr,
     """Blocks of ``width`` elements, one a row; what lies between in UB and in memory is stepped over."""
     size = SIZES[gm.ctype]
     rows = out.rows
-    inner = rows[-1] if rows and covers(fp.steps[rows[-1].key], extent) else None
-    outer = rows[:-1] if inner is not None else rows
+    inner = strided_rows(rows, fp.steps, extent)
+    outer = rows[: len(rows) - inner.depth] if inner is not None else rows
     skipped = floor_div(out.pitch * size - round_up(width * size, 32), 32)
 
     def block(count: IntExpr, first: IntExpr | int) -> None:
@@ -88,8 +88,8 @@ def _copy_out(ctx: Context, gm: GmRef, fp: Footprint, out: Tile, width: IntExpr,
             src = src + sym(d.key) * out.stride(k)
         gap = const(0)
         if inner is not None:
-            gap = (fp.steps[inner.key] - width) * size
-            dst = dst + fp.steps[inner.key] * first
+            gap = (inner.step - width) * size
+            dst = dst + inner.step * first
             src = src + out.stride(len(rows) - 1) * first
         data_out(ctx, gm, dst, out, src, count, width * size, skipped, gap)
 
@@ -100,11 +100,11 @@ def _copy_out(ctx: Context, gm: GmRef, fp: Footprint, out: Tile, width: IntExpr,
         elif inner is None:
             block(const(1), 0)
         elif inner.most is not None and inner.most <= BLOCK_COUNT:
-            block(inner.cur, 0)
+            block(inner.count, 0)
         else:
             first = sym(ctx.fresh("first"))
-            with ctx.loop(str(first), 0, inner.cur, BLOCK_COUNT):
-                block(min_of(const(BLOCK_COUNT), inner.cur - first), first)
+            with ctx.loop(str(first), 0, inner.count, BLOCK_COUNT):
+                block(min_of(const(BLOCK_COUNT), inner.count - first), first)
 
     nest(0)
 

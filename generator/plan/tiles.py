@@ -45,6 +45,13 @@ class Dim:
     least: int = 1  # a proved lower bound
     whole: IntExpr | None = None  # the axis' full extent, of which a tile holds ``cur``
     quantum: int = 1  # ``cap`` is a multiple of this
+    padded: tuple[int, IntExpr] | None = None  # an alignment, and ``cur`` rounded up to it
+
+    def pitch(self, align: int) -> IntExpr:
+        """``cur`` rounded up to ``align``."""
+        if self.padded is not None and self.padded[0] == align:
+            return self.padded[1]
+        return round_up(self.cur, align)
 
     @property
     def extent(self) -> IntExpr:
@@ -65,7 +72,7 @@ class Tile:
 
     @property
     def pitch(self) -> IntExpr:
-        return round_up(self.dims[-1].cur, self.align) if self.dims else const(self.align)
+        return self.dims[-1].pitch(self.align) if self.dims else const(self.align)
 
     @property
     def rows(self) -> tuple[Dim, ...]:

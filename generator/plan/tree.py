@@ -275,6 +275,13 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True)
+class Comment:
+    """A line for the reader: the formula statement that what follows computes."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class RunStage:
     """Run stage ``index`` of the alternative, passing the values of its ``args`` (kernel-level loop variables)."""
 
@@ -282,7 +289,7 @@ class RunStage:
 
 
 Node = (
-    RunStage | Call | Barrier | Alloc | EnQue | DeQue | Free | Get | FlagPair | SetValue | GetValue | SyncAll
+    RunStage | Comment | Call | Barrier | Alloc | EnQue | DeQue | Free | Get | FlagPair | SetValue | GetValue | SyncAll
     | Let | Var | Set | Loop | If | Block
 )
 
