@@ -1,0 +1,70 @@
+"""What an audit claims and what comes back: claims, verdicts, counterexamples, findings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from generator.formula.ir import Program, Span
+
+Level = Literal["PROVED", "EXACT", "NUMERIC", "AMBIGUOUS", "UNDECIDED", "REFUTED"]
+
+
+@dataclass(frozen=True)
+class Claim:
+    """``gradient`` (a program) computes, in ``wrt`` outputs, the derivative of ``forward``.
+
+    ``wrt`` maps an output of ``gradient`` to the forward input it claims to be the gradient of; ``cotangents`` maps an
+    input of ``gradient`` to the forward output whose upstream gradient it is; ``saved`` maps other inputs of ``gradient``
+    to the forward input, output or intermediate they hold. Forward outputs without a cotangent have none (zero).
+    """
+
+    name: str
+    forward: Program
+    gradient: Program
+    wrt: Mapping[str, str]
+    cotangents: Mapping[str, str]
+    saved: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """An error of form, or a note, at a place of the text."""
+
+    what: str
+    span: Span | None = None
+    kind: str = ""
+
+
+@dataclass(frozen=True)
+class Counterexample:
+    """Sizes, attributes and values at which both sides differ, the element, and both results."""
+
+    sizes: Mapping[str, int]
+    attrs: Mapping[str, float]
+    element: tuple[int, ...]
+    claimed: float
+    derived: float
+    inputs: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The answer for one gradient of one claim, never stronger than ``method``."""
+
+    level: Level
+    method: str
+    seconds: float
+    output: str
+    of: str
+    sizes: tuple[Mapping[str, int], ...] = ()  # EXACT, NUMERIC: where
+    error_bound: float | None = None  # EXACT: bound on the probability of a false accept
+    certificate: object | None = None  # PROVED
+    counterexample: Counterexample | None = None  # REFUTED
+    classification: str = ""  # REFUTED: sign, missing factor, ...
+    right_formula: str = ""  # REFUTED: in the author's names
+    differing: tuple[str, ...] = ()  # REFUTED: terms that differ
+    readings: tuple[tuple[str, str], ...] = ()  # AMBIGUOUS: (reading, its verdict)
+    boundary: tuple[tuple[str, str], ...] = ()  # piecewise: (boundary, what each side gives there)
+    findings: tuple[Finding, ...] = ()
