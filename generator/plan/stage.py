@@ -19,6 +19,7 @@ from generator.plan.hazards import insert_barriers
 from generator.plan.memory import GmRef
 from generator.plan.normal import NStmt, Red, loads, walk
 from generator.plan.passes import run_passes
+from generator.plan.prune import prune
 from generator.plan.roles import Roles
 from generator.plan.rules import needs_compare
 from generator.plan.schedule import Group
@@ -99,7 +100,7 @@ class _StageBuilder(Body):
         nodes = tuple(self.prologue()) + tuple(ctx.frames[0].nodes)
         stage = Stage(
             name=self.name, title=title, args=self.args, buffers=finished(ctx), tiles=tuple(self.tiles),
-            body=insert_barriers(nodes), reserve_select=ctx.selects,
+            body=insert_barriers(prune(nodes, self.bounds.known)), reserve_select=ctx.selects,
         )  # fmt: skip
         return BuiltStage(stage, tuple(self.fields), ceil_div(sym(total), sym(per)))
 
