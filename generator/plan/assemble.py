@@ -19,6 +19,7 @@ from generator.plan.axes import extents_of, flat, unify
 from generator.plan.bounds import Bounds
 from generator.plan.memory import CTYPES, GmRef
 from generator.plan.normal import Map, Normal, Red, loads, normalise, symbols
+from generator.plan.passes import levels
 from generator.plan.roles import Roles, assign_roles
 from generator.plan.schedule import GM, Group, Item, LoopItem, groups_of, partition, place
 from generator.plan.stage import BuiltStage, build_stage
@@ -218,6 +219,10 @@ class _Assembly:
         used = {n for s in flat(g.statements) for n in _free(s)}
         own = tuple(a for a in args if a in used)
         title = ", ".join(dict.fromkeys(s.target.removesuffix(GM) for s in flat(g.statements)))
+        if roles.walked:
+            passes = 1 + max(levels(g.statements, set(roles.walked)).values())
+            again = f"{passes} passes, each reading again what it needs" if passes > 1 else "one pass"
+            self.notes.append(f"{title}: {' and '.join(roles.walked)} walked step by step or in chunks, in {again}")
         self.built.append(build_stage(f"s{index}", title, g, roles, self.gms, self.bounds, own, self.shapes))
         reads = {ld.tensor for s in flat(g.statements) for ld in loads(s.value) if ld.tensor.endswith(GM)}
         writes = {s.target for s in flat(g.statements) if s.target.endswith(GM)}

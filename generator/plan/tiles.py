@@ -271,6 +271,7 @@ class Context:
             self.queues[queue.name] = queue
         queue.live += 1
         queue.most = max(queue.most, queue.live)
+        queue.streamed |= len(self.frames) > 1
         name = self.fresh(hint)
         self.emit(Alloc(queue.name, name, ctype))
         queue.owner[name] = queue.name
@@ -314,6 +315,7 @@ class Queue:
     holds: str
     live: int = 0
     most: int = 0
+    streamed: bool = False  # filled again and again, in a loop
     owner: dict[str, str] = field(default_factory=dict)
 
 
@@ -335,8 +337,8 @@ def merge_max(a: IntExpr, b: IntExpr) -> IntExpr:
 
 
 def finished(ctx: Context, event_budget: int = 8) -> tuple[Buffer, ...]:
-    """The stage's buffers. Each queue gets one copy per buffer alive at once, and a second for double buffering
-    while the position's event ids (8, facts.md C.2) allow."""
+    """The stage's buffers. Each queue gets one copy per buffer alive at once, and one more for double buffering
+    where it is filled in a loop, while the position's event ids (8, facts.md C.2) allow."""
     out: list[Buffer] = []
     for kind in ("vecin", "vecout"):
         queues = [q for q in ctx.queues.values() if q.kind == kind]
@@ -345,7 +347,7 @@ def finished(ctx: Context, event_budget: int = 8) -> tuple[Buffer, ...]:
             raise TooManyBuffers(f"a stage keeps {alive} {kind} buffers alive at once, the device has {event_budget} event ids")
         copies = {q.name: q.most for q in queues}
         for q in queues:
-            if sum(copies.values()) < event_budget:
+            if q.streamed and sum(copies.values()) < event_budget:
                 copies[q.name] += 1
         out += [Buffer(q.name, "vecin" if kind == "vecin" else "vecout", q.need, copies[q.name], q.holds) for q in queues]
     out += [Buffer(name, "calc", need, 1, ctx.slot_holds[name]) for name, need in ctx.slots.items()]

@@ -349,4 +349,10 @@ def _atom_text(a: Atom, style: str, names: Callable[[str], str]) -> str:
         return f"(({x}) {sign} ({y}) ? ({x}) : ({y}))"
     if a.op in ("min", "max"):
         return f"{a.op}({x}, {y})"
-    return f"(({x}) {'//' if a.op == 'floordiv' else '%'} ({y}))"
+    return f"({_grouped(a.a, x)}{'//' if a.op == 'floordiv' else ' % '}{_grouped(a.b, y)})"
+
+
+def _grouped(e: IntExpr, text: str) -> str:
+    """``text`` of ``e`` as an operand of a division: parentheses unless it is a number or one name."""
+    single = (e.value is not None and e.value >= 0) or (len(e.terms) == 1 and e.terms[0][1] == 1 and len(e.terms[0][0]) == 1)
+    return text if single and (e.value is not None or e.terms[0][0][0][1] == 1) else f"({text})"
