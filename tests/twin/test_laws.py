@@ -66,6 +66,8 @@ CASES = [
     ("sync-count", 70, 1, A2),
     ("sync-count", 71, 1, A2),
     ("range", 72, 1, A2),
+    ("queue", 73, 1, A2),
+    ("range", 74, 1, A2),
     ("tiling-data", 90, 1, A2),
     ("fault", 91, 1, A2),
 ]

@@ -169,6 +169,12 @@ __aicore__ inline void QueueCases(Bench &bench) {
     LocalTensor<float> t = queue.AllocTensor<float>();
     queue.FreeTensor(t);
     queue.FreeTensor(t);
+  } else if (TILING_KEY_IS(73)) {  // filled by a copy and freed without EnQue and DeQue, though a later wait orders the copy
+    LocalTensor<float> t = queue.AllocTensor<float>();
+    DataCopy(t, bench.x, 8);
+    SetFlag<HardEvent::MTE2_V>(EVENT_ID0);
+    WaitFlag<HardEvent::MTE2_V>(EVENT_ID0);
+    queue.FreeTensor(t);
   }
 }
 
@@ -211,6 +217,8 @@ __aicore__ inline void GlobalCases(Bench &bench) {
     WaitFlag<HardEvent::V_S>(EVENT_ID0);
   } else if (TILING_KEY_IS(72)) {  // range: event id
     SetFlag<HardEvent::V_S>(8);
+  } else if (TILING_KEY_IS(74)) {  // range: a reserved field
+    DataCopyPad(bench.a, bench.x, DataCopyExtParams(1, 32, 0, 0, 1), DataCopyPadExtParams<float>(false, 0, 0, 0));
   }
 }
 
@@ -235,6 +243,6 @@ extern "C" __global__ __aicore__ void laws(GM_ADDR x, GM_ADDR y, GM_ADDR workspa
     return;
   }
   LocalCases(bench);
-  if (twin::TilingKey() >= 40 && twin::TilingKey() < 50) QueueCases(bench);
+  if ((twin::TilingKey() >= 40 && twin::TilingKey() < 50) || twin::TilingKey() == 73) QueueCases(bench);
   GlobalCases(bench);
 }

@@ -152,6 +152,7 @@ void DataCopyPad(const LocalTensor<T> &dst, const GlobalTensor<T> &src, const Da
                  twin::Site site = twin::Site::Here()) {
   twin::Instr in("DataCopyPad", twin::Pipe::MTE2, site);
   in.Require(twin::Law::kUnsupported, mode == PaddingMode::Normal || twin::kIs3510, "DataCopyPad: PaddingMode::Compact exists on 3510 only");
+  in.Require(twin::Law::kRange, params.rsv == 0, "DataCopyPad: rsv is %lld, the reserved field must be 0", static_cast<long long>(params.rsv));
   twin::Copy copy = twin::PadCopy<T>(in, params.blockCount, params.blockLen, twin::kMaxPadLen, params.srcStride, params.dstStride, "srcStride",
                                      "dstStride", twin::kMaxU32, 0);
   twin::Padding<T>(in, copy, pad.isPad, pad.leftPadding, pad.rightPadding, &pad.paddingValue, params.dstStride);
@@ -173,6 +174,7 @@ template <typename T, PaddingMode mode = PaddingMode::Normal>
 void DataCopyPad(const GlobalTensor<T> &dst, const LocalTensor<T> &src, const DataCopyExtParams &params, twin::Site site = twin::Site::Here()) {
   twin::Instr in("DataCopyPad", twin::Pipe::MTE3, site);
   in.Require(twin::Law::kUnsupported, mode == PaddingMode::Normal || twin::kIs3510, "DataCopyPad: PaddingMode::Compact exists on 3510 only");
+  in.Require(twin::Law::kRange, params.rsv == 0, "DataCopyPad: rsv is %lld, the reserved field must be 0", static_cast<long long>(params.rsv));
   twin::Copy copy = twin::PadCopy<T>(in, params.blockCount, params.blockLen, twin::kMaxPadLen, params.dstStride, params.srcStride, "dstStride",
                                      "srcStride", twin::kMaxU32, 0);
   if (mode == PaddingMode::Compact) twin::Compact(copy);

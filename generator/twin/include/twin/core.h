@@ -98,6 +98,7 @@ struct Buffer {
   Clock ready;     // clock of the producer at EnQue
   Clock freed;     // clock of the consumer at FreeTensor
   int readyEvent = -1, freedEvent = -1;  // event ids held
+  int32_t allocated = 0;                 // instructions the copying pipe had issued at AllocTensor
   Site touched{nullptr, 0};              // its last allocation
 };
 

@@ -43,6 +43,7 @@ class TQueBind {
       if (buffer.state != twin::BufferState::kFree) continue;
       buffer.state = twin::BufferState::kOccupied;
       buffer.touched = site;
+      buffer.allocated = core.seq[static_cast<int>(kCopier)];
       core.Merge(kFrom, buffer.freed);
       twin::DropQueueEvent(core, kTo, kFrom, buffer.freedEvent);
       buffer.freedEvent = -1;
@@ -110,6 +111,9 @@ class TQueBind {
                   buffer->state == twin::BufferState::kQueued ? "still in the queue (DeQue is missing)" : "already free");
       return;
     }
+    if (buffer->state == twin::BufferState::kOccupied && Copied(core, *buffer))
+      core.Report(twin::Law::kQueue, site, "FreeTensor", "FreeTensor: a copy on %s used the tensor without the EnQue and DeQue that order it",
+                  twin::PipeName(kCopier));
     buffer->state = twin::BufferState::kFree;
     buffer->freed = core.Snapshot(kTo);
     buffer->freedEvent = twin::TakeQueueEvent(core, kTo, kFrom, "FreeTensor", site);
@@ -145,6 +149,7 @@ class TQueBind {
  private:
   static constexpr twin::Pipe kFrom = twin::Producer(src);
   static constexpr twin::Pipe kTo = twin::Consumer(dst);
+  static constexpr twin::Pipe kCopier = kFrom == twin::Pipe::MTE2 ? kFrom : kTo;  // the pipe that copies, if one does
   static constexpr TPosition kPosition = src == TPosition::GM ? dst : src;
   static constexpr int kMaxWaiting = twin::kMaxBuffers;
 
@@ -154,6 +159,15 @@ class TQueBind {
       return &core.buffers[static_cast<size_t>(tensor.buffer)];
     core.Report(twin::Law::kQueue, site, api, "%s: the tensor was not allocated from this queue", api);
     return nullptr;
+  }
+
+  // Whether the pipe that copies has used the buffer since it was allocated (facts C.3: a missing DeQue is an error).
+  static bool Copied(const twin::Core &core, const twin::Buffer &buffer) {
+    const int32_t *used = kCopier == twin::Pipe::MTE2 ? core.written[2] : kCopier == twin::Pipe::MTE3 ? core.readBy[3] : nullptr;
+    if (used == nullptr) return false;
+    for (int64_t block = buffer.begin / twin::kBlock; block < buffer.end / twin::kBlock; ++block)
+      if (used[block] > buffer.allocated) return true;
+    return false;
   }
 
   int id = -1, first = 0, count = 0, cursor = 0;
