@@ -17,7 +17,7 @@ from generator.spec.model import OpSpec
 from generator.spec.names import did_you_mean, nearest
 from generator.spec.nodes import Tree, Where, compose
 
-__all__ = ["Source", "read", "scan"]
+__all__ = ["Source", "explained", "read", "scan"]
 
 Loc = tuple[str | int, ...]
 
@@ -162,7 +162,16 @@ def _seen_locs(problems: Sequence[Problem], source: Source) -> list[Loc]:
     return [loc for loc, where in source.tree.values.items() if (where.line, where.column) in places]
 
 
-def _translate(source: Source, detail: ErrorDetails) -> tuple[Problem, Loc]:
+def explained(source: Source, error: ValidationError, root: type[BaseModel]) -> list[Problem]:
+    """pydantic's findings about a file typed as ``root``, in our words: of a union's, the one deepest in the file."""
+    out: dict[tuple[int, int], Problem] = {}
+    for detail in sorted(error.errors(include_url=False), key=lambda e: -len(_known(source, e["loc"]))):
+        problem, _ = _translate(source, detail, root)
+        out.setdefault((problem.line, problem.column), problem)
+    return list(out.values())
+
+
+def _translate(source: Source, detail: ErrorDetails, root: type[BaseModel] = OpSpec) -> tuple[Problem, Loc]:
     """One pydantic finding in our words, with the path in the file it is about."""
     kind = detail["type"]
     loc = _known(source, detail["loc"])
@@ -170,7 +179,7 @@ def _translate(source: Source, detail: ErrorDetails) -> tuple[Problem, Loc]:
     if kind == "extra_forbidden":
         loc = tuple(detail["loc"])
         loc = loc if loc in source.tree.values else (*_known(source, loc[:-1]), loc[-1])
-        keys = _keys_allowed(detail["loc"])
+        keys = _keys_allowed(detail["loc"], root)
         return source.problem(source.key(*loc), "unknown key", f"'{loc[-1]}'", did_you_mean(str(loc[-1]), keys, "keys here")), loc
     if kind == "missing":
         name = str(detail["loc"][-1])
@@ -233,9 +242,9 @@ def _known(source: Source, loc: Loc) -> Loc:
     return out
 
 
-def _keys_allowed(loc: Loc) -> list[str]:
+def _keys_allowed(loc: Loc, root: type[BaseModel] = OpSpec) -> list[str]:
     """The keys of the model that ``loc``'s last part was written in."""
-    model: Any = OpSpec
+    model: Any = root
     for part in loc[:-1]:
         model = _step(model, part)
     return sorted(model.model_fields) if isinstance(model, type) and issubclass(model, BaseModel) else []
