@@ -7,8 +7,32 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from generator.formula.ir import Program, Span
+from generator.spec.conditions import Condition
+from generator.spec.integer import IntExpr
 
 Level = Literal["PROVED", "EXACT", "NUMERIC", "AMBIGUOUS", "UNDECIDED", "REFUTED"]
+
+
+@dataclass(frozen=True)
+class Domain:
+    """Where a claim is to hold. ``conditions`` bound dims and attributes; ``derived`` are dims computed from others, in order;
+    ``ranges`` are value ranges of float inputs, ``below`` the (exclusive) upper limits of integer tensors' elements;
+    ``boundary`` is the declared convention at kinks."""
+
+    conditions: tuple[Condition, ...] = ()
+    derived: tuple[tuple[str, IntExpr], ...] = ()
+    ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    below: Mapping[str, IntExpr] = field(default_factory=dict)
+    boundary: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Place:
+    """The file a claim stands in and where its text starts (1-based)."""
+
+    path: str
+    line: int
+    column: int
 
 
 @dataclass(frozen=True)
@@ -26,6 +50,9 @@ class Claim:
     wrt: Mapping[str, str]
     cotangents: Mapping[str, str]
     saved: Mapping[str, str]
+    domain: Domain = field(default_factory=Domain)
+    place: Place | None = None
+    source: str = ""  # the document the gradient stands in
 
 
 @dataclass(frozen=True)
