@@ -1,0 +1,134 @@
+"""What is true of a gradient text, by central differences of its forward: the judge that knows no algebra."""
+
+from __future__ import annotations
+
+import itertools
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from generator.formula import ir
+from generator.reference.differences import gradient
+from generator.reference.evaluate import run
+from generator.spec.conditions import evaluate as holds
+from generator.spec.sizes import parse_size
+from tests.audit.corpus import Case, Text, conditions, program_of
+
+__all__ = ["Point", "UnsettledError", "errors", "points", "wrong"]
+
+Array = NDArray[Any]
+_STEPS: Final = (2.0**-8, 2.0**-9)  # two, so that a difference across a kink is seen and left out
+_SIZES: Final = (3, 2, 4, 5, 1, 7)
+
+
+class UnsettledError(Exception):
+    """The differences of most elements cross a kink: the point says nothing."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """Sizes, attributes, inputs and cotangents (by forward output) at which formulas are compared."""
+
+    sizes: Mapping[str, int]
+    attrs: Mapping[str, float | bool]
+    inputs: Mapping[str, Array] = field(default_factory=dict)
+    cotangents: Mapping[str, Array] = field(default_factory=dict)
+
+
+def points(case: Case, forward: ir.Program, count: int, seed: int = 0, fixed: Mapping[str, Any] | None = None) -> Iterator[Point]:
+    """``count`` random points of ``case``, at sizes that its conditions allow; ``fixed`` sets sizes, attributes, and inputs
+    (to one value, or to a range ``[low, high]``)."""
+    fixed = fixed or {}
+    rng = np.random.default_rng([seed, zlib.crc32(case.name.encode())])
+    ranges = {**case.data.get("inputs", {}), **fixed}
+    names = [*forward.dims, *forward.int_attrs]
+    limits = conditions(case)
+    choices = [[fixed[n]] if n in fixed else list(case.sizes.get(n, _SIZES)) for n in names]
+    every = [dict(zip(names, c, strict=True)) for c in itertools.product(*choices)]
+    allowed = [s for s in every if all(holds(x, s) for x in limits)]
+    if not allowed:
+        raise ValueError(f"{case.name}: no sizes that its conditions allow")
+    order = rng.permutation(len(allowed))
+    for turn in range(count):
+        sizes = allowed[order[turn % len(allowed)]]
+        attrs: dict[str, float | bool] = {n: rng.uniform(*_span(ranges.get(n, [0.3, 1.7]))) for n in forward.float_attrs}
+        attrs |= {n: bool(fixed.get(n, rng.integers(2))) for n in forward.bool_attrs}
+        inputs = {t.name: _draw(case, t, sizes, rng, ranges) for t in forward.inputs}
+        values = run(forward, inputs, sizes, attrs)
+        cotangents = {n: rng.standard_normal(values[n].shape) for n in case.data["cotangents"].values()}
+        cotangents |= {n: np.full(v.shape, float(fixed["d" + n])) for n, v in cotangents.items() if "d" + n in fixed}
+        yield Point(sizes, attrs, inputs, cotangents)
+
+
+def _span(value: Any) -> tuple[float, float]:
+    return (float(value[0]), float(value[1])) if isinstance(value, list) else (float(value), float(value))
+
+
+def _draw(case: Case, tensor: ir.Tensor, sizes: Mapping[str, int], rng: np.random.Generator, ranges: Mapping[str, Any]) -> Array:
+    shape = [e.evaluate(sizes) for e in tensor.shape]
+    declared = case.data["tensors"][tensor.name]
+    if tensor.kind != "float":
+        top = parse_size(str(declared.get("below", 2))).evaluate(sizes) if isinstance(declared, dict) else 2
+        return rng.integers(0, top, shape)
+    return rng.uniform(*_span(ranges.get(tensor.name, [-2.0, 2.0])), shape)
+
+
+def errors(text: Text, point: Point) -> dict[str, float]:
+    """For each gradient of ``text`` its largest distance from central differences, relative to the largest true element
+    (infinite where the text gives no number). Elements whose differences cross a kink are left out."""
+    forward, mine = program_of(text)
+    with np.errstate(all="ignore"):
+        values = _kept(forward, point)
+    cotangents, saved = text.case.data["cotangents"], text.case.data.get("saved", {})
+    inputs: dict[str, Array] = {}
+    for t in mine.inputs:
+        inputs[t.name] = point.cotangents[cotangents[t.name]] if t.name in cotangents else values[saved.get(t.name, t.name)]
+    given = run(mine, inputs, _needed(mine, point), point.attrs)
+    out = {}
+    for name, of in text.case.data["gradients"].items():
+        coarse, fine = (
+            gradient(forward, of, point.inputs, point.sizes, point.attrs, point.cotangents, step=s) for s in _STEPS
+        )
+        scale = float(np.max(np.abs(fine), initial=0.0))
+        smooth = np.abs(coarse - fine) <= 1e-7 * max(scale, 1e-3)
+        if smooth.sum() * 2 < smooth.size:
+            raise UnsettledError(f"{text.name}: central differences do not settle for {name}")
+        gap = np.where(smooth, np.abs(given[name] - fine), 0.0)
+        worst = float(np.max(np.where(np.isfinite(gap), gap, np.inf), initial=0.0))
+        out[name] = worst / max(scale, 1e-3)
+    return out
+
+
+def _needed(program: ir.Program, point: Point) -> dict[str, int]:
+    return {n: point.sizes[n] for n in (*program.dims, *program.int_attrs)}
+
+
+def _kept(forward: ir.Program, point: Point) -> dict[str, Array]:
+    """Every input, output and intermediate of the forward at ``point``."""
+    shown = {n: replace(t, role="output") if t.role == "local" else t for n, t in forward.tensors.items()}
+    values = run(replace(forward, tensors=shown), point.inputs, point.sizes, point.attrs)
+    return {**point.inputs, **values}
+
+
+def wrong(text: Text, *, count: int = 4, seed: int = 0, above: float = 1e-4, fixed: Mapping[str, Any] | None = None) -> dict[str, float]:
+    """The gradients of ``text`` that differ from central differences by more than ``above`` (relative) at one of
+    ``count`` points, with the largest distance."""
+    found: dict[str, float] = {}
+    forward, _ = program_of(text)
+    settled = 0
+    for point in points(text.case, forward, 2 * count, seed, fixed):
+        try:
+            here = errors(text, point)
+        except UnsettledError:
+            continue
+        settled += 1
+        for name, size in here.items():
+            if size > above:
+                found[name] = max(size, found.get(name, 0.0))
+        if settled == count:
+            return found
+    raise UnsettledError(f"{text.name}: central differences settle at {settled} of {2 * count} points, expected {count}")
