@@ -130,3 +130,9 @@ def test_an_unknown_law_cannot_be_switched_off(kernel: Callable[..., Built], til
 def test_a_wrong_number_of_arrays_is_refused(kernel: Callable[..., Built], tiled: Callable[..., Tiling]) -> None:
     with pytest.raises(TwinError, match="takes 2 tensors, 1 were given"):
         kernel("laws").run(tiled(92), [np.zeros(4, np.float32)])
+
+
+def test_a_core_may_be_stopped_by_what_is_found_when_its_pipe_ends(kernel: Callable[..., Built], tiled: Callable[..., Tiling]) -> None:
+    report = launch(kernel("laws", A2), tiled(75, data=struct.pack("q", 0)))
+    assert [breach.rule for breach in report.breaches].count("range") == 49
+    assert {breach.rule for breach in report.breaches} == {"range", "queue"}

@@ -169,6 +169,9 @@ __aicore__ inline void QueueCases(Bench &bench) {
     LocalTensor<float> t = queue.AllocTensor<float>();
     queue.FreeTensor(t);
     queue.FreeTensor(t);
+  } else if (TILING_KEY_IS(75)) {  // one breach fewer than stop a core, then one more found when the pipe ends
+    for (int i = 1; i < 50; ++i) SetFlag<HardEvent::V_S>(8, twin::Site{"many", i});
+    (void)queue.AllocTensor<float>();
   } else if (TILING_KEY_IS(73)) {  // filled by a copy and freed without EnQue and DeQue, though a later wait orders the copy
     LocalTensor<float> t = queue.AllocTensor<float>();
     DataCopy(t, bench.x, 8);
@@ -243,6 +246,6 @@ extern "C" __global__ __aicore__ void laws(GM_ADDR x, GM_ADDR y, GM_ADDR workspa
     return;
   }
   LocalCases(bench);
-  if ((twin::TilingKey() >= 40 && twin::TilingKey() < 50) || twin::TilingKey() == 73) QueueCases(bench);
+  if ((twin::TilingKey() >= 40 && twin::TilingKey() < 50) || twin::TilingKey() == 73 || twin::TilingKey() == 75) QueueCases(bench);
   GlobalCases(bench);
 }

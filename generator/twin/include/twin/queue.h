@@ -1,5 +1,7 @@
 // TPipe, TQue, TQueBind and TBuf: who may use which part of the unified buffer, and the order queues give.
 #pragma once
+#include <exception>
+
 #include "sync.h"
 
 namespace twin {
@@ -230,7 +232,15 @@ class TBuf {
 class TPipe {
  public:
   explicit TPipe(twin::Site site = twin::Site::Here()) { Init(site); }
-  ~TPipe() { Destroy(); }
+  // A destructor must not throw: a core that stops here stops at its next report, one that is being stopped reports no more.
+  ~TPipe() {
+    if (twin::tlsCore == nullptr || twin::tlsCore->pipe != this) return;
+    try {
+      if (std::uncaught_exceptions() == 0) Destroy();
+    } catch (const twin::StopCore &) {
+    }
+    twin::tlsCore->pipe = nullptr;
+  }
   TPipe(const TPipe &) = delete;
   TPipe &operator=(const TPipe &) = delete;
 
