@@ -1,0 +1,73 @@
+"""The audit of one claim: refuted at a point, proved for all sizes, or shown exactly at some sizes, and never more than was shown."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Mapping, Sequence
+
+from generator.symbolic.exact import UndefinedError, UnwrittenError
+from generator.symbolic.machine import OutOfTimeError
+from generator.symbolic.model import Claim, Finding, Verdict
+from generator.symbolic.numeric import Checker, Pass
+from generator.symbolic.points import Sizes, sizes_of
+from generator.symbolic.refute import counterexample
+
+__all__ = ["audit_claim"]
+
+_SEED = 20240229
+
+
+def audit_claim(claim: Claim, budget: float = 20.0, seed: int = 0) -> tuple[Verdict, ...]:
+    """A verdict for every output of ``claim.wrt``, in its order. ``budget`` is seconds for the whole claim; UNDECIDED when it is spent.
+
+    The seed moves the random points only: a verdict does not depend on it."""
+    started = time.monotonic()
+    checker = Checker(claim, started + budget)
+    ladder = sizes_of(claim)
+    out: list[Verdict] = []
+    for output, of in claim.wrt.items():
+        begun = time.monotonic()
+        try:
+            out.append(_one(checker, ladder, output, of, random.Random(_SEED + seed)))
+        except OutOfTimeError:
+            out.append(Verdict("UNDECIDED", f"the budget of {budget:g} s was spent", time.monotonic() - begun, output, of))
+    return tuple(out)
+
+
+def _one(checker: Checker, ladder: Sequence[Sizes], output: str, of: str, rng: random.Random) -> Verdict:
+    started = time.monotonic()
+    passes: list[tuple[Sizes, Pass]] = []
+    reasons: list[str] = []
+    for sizes in _order(ladder):
+        try:
+            found = checker.passes(sizes, [output], rng)
+        except UndefinedError as error:
+            reasons.append(f"{_said(sizes)}: {error}")
+            continue
+        except UnwrittenError as error:
+            finding = Finding(f"an element of '{error}' is read that the text has not written ({_said(sizes)})", None, "unwritten")
+            return Verdict("REFUTED", "reads what is not written", time.monotonic() - started, output, of, findings=(finding,))
+        if found is None:
+            example = counterexample(checker, ladder, output, rng)
+            return Verdict("REFUTED", "50-digit arithmetic at a point", time.monotonic() - started, output, of, counterexample=example)
+        passes.append((sizes, found))
+    seconds = time.monotonic() - started
+    if not passes:
+        why = reasons[0] if reasons else "no legal sizes of few elements were found"
+        return Verdict("UNDECIDED", why, seconds, output, of)
+    where = tuple(s for s, _ in sorted(passes, key=lambda p: ladder.index(p[0])))
+    if all(p.exact for _, p in passes):
+        bound = max(p.bound for _, p in passes)
+        return Verdict("EXACT", "identity modulo a 60-bit prime at random points", seconds, output, of, sizes=where, error_bound=bound)
+    return Verdict("NUMERIC", "50-digit arithmetic at random points", seconds, output, of, sizes=where)
+
+
+def _order(ladder: Sequence[Sizes]) -> list[Sizes]:
+    """The sizes with a middle one first: it shows most mistakes at once."""
+    middle = len(ladder) // 2
+    return [*ladder[middle : middle + 1], *ladder[:middle], *ladder[middle + 1 :]]
+
+
+def _said(sizes: Mapping[str, int]) -> str:
+    return ", ".join(f"{n}={v}" for n, v in sizes.items())

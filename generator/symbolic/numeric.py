@@ -1,0 +1,221 @@
+"""Whether a claim holds at a point: the gradient text against the forward's own derivative, by dual numbers in one direction.
+
+The forward's derivative is taken here by forward-mode differentiation of its elements' values, independent of the reverse mode that
+``derive`` does on the formula.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import Any, Final
+
+from generator.formula.ir import Program
+from generator.symbolic.degrees import Degrees
+from generator.symbolic.exact import Mod, Modular, P, UndefinedError, UnwrittenError
+from generator.symbolic.highprec import Dual, Precise
+from generator.symbolic.machine import Machine, OutOfTimeError, Values
+from generator.symbolic.model import Claim
+from generator.symbolic.points import Point, Sampler, Sizes
+
+__all__ = ["Checker", "Difference", "Pass"]
+
+_ATTEMPTS: Final = 240
+Difference = tuple[tuple[int, ...], Any, Any]  # element, what is claimed, what is derived
+_CLOSE: Final = Fraction(1, 10**30)
+
+
+class Pass:
+    """How a claim passed at some sizes: ``exact`` modulo a prime, or to 50 digits; ``bound`` on the chance of a false pass."""
+
+    def __init__(self, exact: bool, bound: float) -> None:
+        self.exact = exact
+        self.bound = bound
+
+
+class Checker:
+    """Tries a claim. Machines are kept by sizes; ``deadline`` is of ``time.monotonic``."""
+
+    def __init__(self, claim: Claim, deadline: float | None = None) -> None:
+        self.claim = claim
+        self.deadline = deadline
+        self.sampler = Sampler(claim)
+        self.arithmetics = {"mod": Modular(), "precise": Precise()}
+        self.machines: dict[tuple[int, str, tuple[tuple[str, int], ...]], Machine] = {}
+
+    def machine(self, program: Program, sizes: Sizes, kind: str) -> Machine:
+        key = (id(program), kind, tuple(sorted(sizes.items())))
+        found = self.machines.get(key)
+        if found is None:
+            names = {*program.dims, *program.int_attrs}
+            found = Machine(program, {n: v for n, v in sizes.items() if n in names}, self.arithmetics[kind], self.deadline)
+            self.machines[key] = found
+        return found
+
+    def within_time(self) -> None:
+        """OutOfTimeError when the budget is spent."""
+        if self.deadline is not None and time.monotonic() > self.deadline:
+            raise OutOfTimeError
+
+    # evaluation -------------------------------------------------------------------------------------------------
+    def forward(self, point: Point, kind: str, slopes: Mapping[str, Sequence[int]]) -> Values:
+        a: Any = self.arithmetics[kind]
+        inputs: dict[str, list[Any]] = {}
+        for name, values in point.inputs.items():
+            slope = slopes.get(name)
+            if self.claim.forward.tensors[name].kind != "float":
+                inputs[name] = list(values)
+            elif slope is None:
+                inputs[name] = [a.point(Fraction(v)) for v in values]
+            else:
+                inputs[name] = [a.point(Fraction(v), s) for v, s in zip(values, slope, strict=True)]
+        return self.machine(self.claim.forward, point.sizes, kind).run(inputs, self.attrs(point, kind))
+
+    def attrs(self, point: Point, kind: str) -> dict[str, Any]:
+        a: Any = self.arithmetics[kind]
+        return {n: v if isinstance(v, bool) else a.const(v) for n, v in point.attrs.items()}
+
+    def gradient(self, program: Program, point: Point, kind: str, known: Values) -> Values:
+        """The gradient text's tensors, from the forward's."""
+        a: Any = self.arithmetics[kind]
+        inputs: dict[str, list[Any]] = {}
+        for t in program.inputs:
+            of = self.claim.cotangents.get(t.name)
+            if of is not None:
+                inputs[t.name] = [a.point(v) for v in point.cotangents[of]]
+            else:
+                inputs[t.name] = [_still(v) for v in known[self.claim.saved.get(t.name, t.name)]]
+        return self.machine(program, point.sizes, kind).run(inputs, self.attrs(point, kind))
+
+    def derivative(self, point: Point, kind: str, slopes: Mapping[str, Sequence[int]]) -> tuple[Any, Values]:
+        """The derivative of the sum of cotangent times output in the direction ``slopes``, and the forward's values."""
+        a: Any = self.arithmetics[kind]
+        known = self.forward(point, kind, slopes)
+        total: Any = 0
+        for of, weights in point.cotangents.items():
+            for w, y in zip(weights, known[of], strict=True):
+                if y is None:
+                    raise UnwrittenError(of)
+                if isinstance(y, Mod):
+                    total = (total + a.const(w).r * y.d) % P
+                elif isinstance(y, Dual):
+                    total = total + a.const(w).v * y.d
+        return total, known
+
+    # one point --------------------------------------------------------------------------------------------------
+    def agrees(self, point: Point, outputs: Sequence[str], rng: random.Random, kind: str = "mod", program: Program | None = None) -> bool:
+        """Whether the outputs, taken together, agree with the forward's derivative in a random direction.
+
+        Raises:
+            UndefinedError: the point is outside the domain (of the method).
+            UnwrittenError: the text reads what it has not written.
+        """
+        slopes = {self.claim.wrt[o]: self.direction(point, self.claim.wrt[o], rng, kind) for o in outputs}
+        derived, known = self.derivative(point, kind, slopes)
+        made = self.gradient(program or self.claim.gradient, point, kind, known)
+        claimed: Any = 0
+        scale: Any = 0
+        for o in outputs:
+            for g, s in zip(made[o], slopes[self.claim.wrt[o]], strict=True):
+                if g is None:
+                    raise UnwrittenError(o)
+                if kind == "mod":
+                    claimed = (claimed + g.r * s) % P
+                else:
+                    claimed += g.v * s
+                    scale += abs(g.v * s)
+        if kind == "mod":
+            return bool(claimed == derived)
+        return _close(claimed, derived, scale)
+
+    @staticmethod
+    def direction(point: Point, name: str, rng: random.Random, kind: str) -> list[int]:
+        count = len(point.inputs[name])
+        return [rng.randrange(1, P) if kind == "mod" else rng.randrange(-99, 100) or 1 for _ in range(count)]
+
+    def passes(self, sizes: Sizes, outputs: Sequence[str], rng: random.Random, program: Program | None = None) -> Pass | None:
+        """How the claim passes at ``sizes``; None when it does not. Unequal residues are judged again with 50 digits.
+
+        Raises:
+            UndefinedError: no point of the domain was found.
+        """
+        reason: Exception = UndefinedError("no point was tried")
+        bad = 0
+        for attempt in range(_ATTEMPTS):
+            self.within_time()
+            point = self.sampler.sample(sizes, rng, attempt)
+            try:
+                if self.agrees(point, outputs, rng, "mod", program):
+                    return Pass(True, self.bound(sizes, point))
+                if not self.agrees(point, outputs, rng, "precise", program):
+                    return None
+                return Pass(False, 0.0)
+            except UndefinedError as error:
+                reason = error
+                if str(error) != "not a square":
+                    bad += 1
+                if bad > 60:
+                    break
+        for attempt in range(12):
+            self.within_time()
+            point = self.sampler.sample(sizes, rng, attempt)
+            try:
+                return Pass(False, 0.0) if self.agrees(point, outputs, rng, "precise", program) else None
+            except UndefinedError as error:
+                reason = error
+        raise reason
+
+    def bound(self, sizes: Sizes, point: Point) -> float:
+        """An upper bound on the chance that different rational functions agreed at the point."""
+        try:
+            degrees = Degrees()
+            made = Machine(self.claim.forward, dict(sizes), degrees).run(
+                {
+                    n: [degrees.point(0)] * len(v) if self.claim.forward.tensors[n].kind == "float" else list(v)
+                    for n, v in point.inputs.items()
+                },
+                {n: v if isinstance(v, bool) else degrees.point(0) for n, v in point.attrs.items()},
+            )
+            worst = max((degrees.total(v) for of in point.cotangents for v in made[of]), default=1)
+        except (UndefinedError, UnwrittenError):
+            worst = 1 << 20
+        return min(1.0, 4.0 * (worst + 2) / 2.0**58)
+
+    # one element ------------------------------------------------------------------------------------------------
+    def differences(self, point: Point, output: str, program: Program | None = None) -> list[Difference]:
+        """Every element at which ``output`` is not the derivative, to 50 digits (relative to the largest)."""
+        made: Values | None = None
+        pairs: list[Difference] = []
+        name = self.claim.wrt[output]
+        shape = point.shapes[name]
+        for at in range(len(point.inputs[name])):
+            self.within_time()
+            slope = [int(k == at) for k in range(len(point.inputs[name]))]
+            derived, known = self.derivative(point, "precise", {name: slope})
+            if made is None:
+                made = self.gradient(program or self.claim.gradient, point, "precise", known)
+            g = made[output][at]
+            pairs.append((_unravel(at, shape), None if g is None else g.v, derived))
+        scale = max([abs(x) for _, a, b in pairs for x in (a, b) if x is not None] or [1])
+        return [(i, a, b) for i, a, b in pairs if a is None or abs(a - b) > scale * 1e-25]
+
+
+def _still(v: Any) -> Any:
+    """A value that does not move."""
+    if isinstance(v, Mod):
+        return Mod(v.r, v.q, v.f, 0, v.logs) if v.d else v
+    return Dual(v.v) if isinstance(v, Dual) else v
+
+
+def _close(a: Any, b: Any, scale: Any) -> bool:
+    return bool(abs(a - b) <= (abs(a) + abs(b) + scale) * 1e-30)
+
+
+def _unravel(at: int, shape: Sequence[int]) -> tuple[int, ...]:
+    out: list[int] = []
+    for e in reversed(shape):
+        out.append(at % e)
+        at //= e
+    return tuple(reversed(out))
