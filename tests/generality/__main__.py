@@ -33,6 +33,7 @@ def main() -> int:
     outcomes = []
     for outcome in trials(drawn_operators(options.count, options.seed), place, jobs=options.jobs, count=options.shapes):
         outcomes.append(outcome)
+        sys.stdout.flush()
         if outcome.kind == "failed":
             _show(outcome, place)
         elif outcome.kind == "refused":

@@ -84,6 +84,7 @@ class _Spec:
     flags: list[str] = field(default_factory=list)
     lines: list[str] = field(default_factory=list)
     loop: Axis | None = None
+    made_so_far: int = 0
     inside: bool = False  # while the loop's body is drawn
 
     # dims and axes --------------------------------------------------------------------------------------------------
@@ -159,7 +160,7 @@ class _Spec:
             if rng.random() < 0.1:
                 slots.insert(rng.randint(0, len(slots)), Fixed(int(self.axes["k"].extent) if "k" in self.axes else rng.choice((1, 2, 3))))
             self.add_input(f"x{n}", tuple(slots))
-        given = [s for s in self.inputs if not s.optional]
+        given = [s for s in self.inputs if not s.optional and not s.flat]
         missing = [d for d in self.dims if not d.attribute and not any(Plain(d) in s.slots for s in given)]
         if missing:
             self.add_input(f"x{len(self.inputs)}", tuple(Plain(d) for d in missing), required=True)
@@ -172,7 +173,8 @@ class _Spec:
         dtype = "X" if rng.random() < 0.6 else "float32"
         source = Source(name, slots, low, high, True, True, "float", dtype)
         plain = [s.dim for s in slots if isinstance(s, Plain)]
-        if len(plain) == len(slots) == len({d.name for d in plain}) and not any(d.pack for d in plain) and rng.random() < 0.08:
+        distinct = len(plain) == len(slots) == len({d.name for d in plain})
+        if distinct and not required and not any(d.pack for d in plain) and rng.random() < 0.08:
             order = [d.name.lower() for d in plain]
             rng.shuffle(order)
             source.flat = tuple(order)
@@ -215,7 +217,8 @@ class _Spec:
         return value
 
     def local(self, indent: str = "") -> None:
-        name = f"t{len(self.locals_)}"
+        name = f"t{self.made_so_far}"
+        self.made_so_far += 1
         scope = self.some_axes(3)
         value = self.body(scope)
         if any(a.dim is not None and a.dim.pack and a.name not in value.sized for a in scope.values()):
@@ -312,7 +315,7 @@ class _Spec:
         scope = self.some_axes(2)
         first = fit(self.body(scope), -2.0, 2.0)
         if any(a.dim is not None and a.dim.pack and a.name not in first.sized for a in scope.values()):
-            scope = {n: a for n, a in scope.items() if n in first.sized}
+            scope = {n: a for n, a in scope.items() if n in first.sized or not (a.dim is not None and a.dim.pack)}
         self.lines.append(f"{self.left('h', scope, first, False)} = {first.text}")
         h = replace(self.made("h", scope, first), low=-2.0, high=2.0, exact=False, relative=False, weight=6)
         self.locals_.append(h)
