@@ -186,7 +186,9 @@ class Lowering:
         guarded = tuple(at for at, i in enumerate(indices) if isinstance(i, IntExpr) and not self.within(i, tensor.shape[at], self.facts))
         if not guarded:
             return done
-        if self.reductions:
+        path = self.facts.with_known(self.path)
+        leaving = [at for at in guarded if isinstance(i := indices[at], IntExpr) and not self.within(i, tensor.shape[at], path)]
+        if self.reductions and leaving:
             op = self.reductions[-1].op
             if op == "mean" and self.reductions[-1].divisor is None:
                 self.report(
@@ -196,16 +198,13 @@ class Lowering:
                     "mean[k: K](..., divisor=d)",
                 )
             return replace(done, guarded=guarded, outside=OUTSIDE[op])
-        path = self.facts.with_known(self.path)
-        for at in guarded:
-            index = indices[at]
-            if isinstance(index, IntExpr) and not self.within(index, tensor.shape[at], path):
-                self.report(
-                    _spot(e, at),
-                    f"the index of dim {at} of '{e.tensor}' is not proved to stay inside",
-                    f"{index}, the extent is {tensor.shape[at]}",
-                    "an index inside, a where() that says when, or a reduction",
-                )
+        for at in leaving:
+            self.report(
+                _spot(e, at),
+                f"the index of dim {at} of '{e.tensor}' is not proved to stay inside",
+                f"{indices[at]}, the extent is {tensor.shape[at]}",
+                "an index inside, a where() that says when, or a reduction",
+            )
         return replace(done, guarded=guarded, outside=0.0)  # where() never picks it
 
     @staticmethod
