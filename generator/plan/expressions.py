@@ -14,7 +14,7 @@ from generator.plan import elementwise as ew
 from generator.plan.rules import PRIMITIVES, expand
 from generator.plan.tiles import Context, Dim, Refusal, Tile, View
 from generator.plan.tree import Float, FloatConst, FloatField, FloatOfInt, FloatOp, Int, Scalar
-from generator.spec.integer import IntExpr, sym
+from generator.spec.integer import Func, IntExpr, const, sym
 
 __all__ = ["Lowering", "Operand"]
 
@@ -127,10 +127,15 @@ class Lowering:
         """An integer expression as a value: scalar unless it moves with an axis held in the tile."""
         inside = [a for a in self.ctx.order if a in self.ctx.axis and a in v.free()]
         v = v.substitute({a: s + sym(a) for a, s in self.ctx.starts.items() if a in v.free()})
+        return self.whole(v, inside)
+
+    def whole(self, v: IntExpr, axes: Sequence[str]) -> Operand:
+        """``v``, whole numbers in floats: exact up to 2^24."""
+        inside = [a for a in axes if a in v.free()]
         if not inside:
             return FloatOfInt(v)
         if not v.is_affine_in(inside):
-            raise Refusal(f"the integer value {v} is not affine in the axes of one tile")
+            return self.polynomial(v, inside)
         total: Operand = FloatOfInt(v.substitute(dict.fromkeys(inside, 0)))
         for a in inside:
             ramp = self.ctx.tile("ramp", (self.ctx.axis[a],))
@@ -139,6 +144,39 @@ class Lowering:
             scaled = self.arith("mul", ramp.view(), FloatOfInt(v.coefficient(a)), None)
             total = self.arith("add", scaled, total, None)
         return total
+
+    def polynomial(self, v: IntExpr, inside: Sequence[str]) -> Operand:
+        """A sum of products of axes and of integer functions of axes."""
+        total: Operand = FloatConst(0.0)
+        for mono, coefficient in v.terms:
+            still, moving = const(coefficient), []
+            for atom, power in mono:
+                factor = IntExpr(((((atom, 1),), 1),))
+                for _ in range(power):
+                    if factor.free() & set(inside):
+                        moving.append(atom)
+                    else:
+                        still = still * factor
+            term: Operand = FloatOfInt(still)
+            for atom in moving:
+                factor_value = self.function(atom, inside) if isinstance(atom, Func) else self.whole(IntExpr(((((atom, 1),), 1),)), inside)
+                term = self.arith("mul", factor_value, term, None)
+            total = self.arith("add", term, total, None)
+        return total
+
+    def function(self, f: Func, inside: Sequence[str]) -> Operand:
+        """``//``, ``%``, ``min`` or ``max``. Half is added before a division: (x + 1/2) / y is never within rounding of a
+        whole number for x below 2^22, so that its floor is that of x / y."""
+        if f.op in ("min", "max"):
+            return self.arith("maximum" if f.op == "max" else "minimum", self.whole(f.a, inside), self.whole(f.b, inside), None)
+        shifted = self.arith("add", self.whole(f.a, inside), FloatConst(0.5), None)
+        quotient = self.plain(self.arith("div", shifted, self.whole(f.b, inside), None))
+        out = self.result(self.dims(quotient), None, (quotient,))
+        ew.cast(self.ctx, out.view(), quotient, _ROUND["floor"])
+        floor = self.done(out, quotient)
+        if f.op == "floordiv":
+            return floor
+        return self.arith("sub", self.whole(f.a, inside), self.arith("mul", floor, self.whole(f.b, inside), None), None)
 
     def arith(self, op: str, a: Operand, b: Operand, dst: Tile | None) -> Operand:
         if not isinstance(a, View) and not isinstance(b, View):
