@@ -24,7 +24,7 @@ from generator.plan.roles import Roles, assign_roles
 from generator.plan.schedule import GM, Group, Item, LoopItem, groups_of, partition, place
 from generator.plan.stage import BuiltStage, build_stage
 from generator.plan.tiles import Refusal
-from generator.plan.tree import Alternative, Cond, GmTensor, Kernel, KernelPlan, Loop, Node, RunStage, SyncAll
+from generator.plan.tree import Alternative, Cond, GmTensor, Kernel, KernelPlan, Loop, Node, RunStage, Stage, SyncAll
 from generator.spec.integer import IntExpr, ceil_div, const, max_of, min_of, product, round_up, sym
 
 __all__ = ["plan", "presence_sets"]
@@ -63,6 +63,7 @@ class _Assembly:
     dtypes: Mapping[str, str]
     bounds: Bounds
     mode: Literal["full", "walked"]
+    fuse: bool = True  # walked: keep together the statements that one set of passes serves
     gms: dict[str, GmRef] = field(default_factory=dict)
     workspace: list[tuple[GmRef, IntExpr]] = field(default_factory=list)
     fields: list[tuple[str, IntExpr]] = field(default_factory=list)
@@ -117,9 +118,14 @@ class _Assembly:
         applies = tuple(Cond(">=", e, const(1)) for e in sorted(extents, key=str) if e.value is None)
         workspace = sym(self.workspace_end()) if self.workspace else const(0)
         return Alternative(
-            name=self.mode, gm=tuple(gm), stages=tuple(b.stage for b in self.built), fields=tuple(self.fields), applies=applies,
+            name=self.mode, gm=tuple(gm), stages=self.stages(), fields=tuple(self.fields), applies=applies,
             block_dim=cores, workspace=workspace, syncs=self.syncs, body=body, notes=tuple(self.notes),
         )  # fmt: skip
+
+    def stages(self) -> tuple[Stage, ...]:
+        """The stages; all leave the reserved UB free when one uses it (facts.md C.1: the reserve is the kernel's)."""
+        selects = any(b.stage.reserve_select for b in self.built)
+        return tuple(replace(b.stage, reserve_select=selects) for b in self.built)
 
     @staticmethod
     def elements(t: Tensor) -> IntExpr:
@@ -143,6 +149,8 @@ class _Assembly:
         return tuple(out)
 
     def passes_serve(self, g: Group) -> bool:
+        if not self.fuse:
+            return False
         gms = {t: self.gms[t] for t in self.gms}
         try:
             roles = assign_roles(g, "passes", gms, self.bounds)
@@ -246,9 +254,11 @@ def _alternatives(checked: CheckedSpec, dtypes: Mapping[str, str], present: froz
     normal = unify(normalise(program, present), taken)
     out: list[Alternative] = []
     refusals: list[Refusal] = []
-    modes: tuple[Literal["full", "walked"], ...] = ("full", "walked")
-    for mode in modes:
-        a = _Assembly(checked, normal, dtypes, bounds, mode)
+    modes: tuple[tuple[Literal["full", "walked"], bool], ...] = (("full", True), ("walked", True), ("walked", False))
+    for mode, fuse in modes:
+        if not fuse and out and out[-1].name == "walked":
+            break
+        a = _Assembly(checked, normal, dtypes, bounds, mode, fuse)
         try:
             out.append(a.run())
         except Refusal as r:

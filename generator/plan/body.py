@@ -186,6 +186,8 @@ class Body:
 
     def row_index(self, tensor: str, tile: Tile, index: Sequence[object]) -> tuple[IntExpr, ...]:
         keys = [a if a is not None else f"{tensor}_{d}" for d, a in enumerate(self.axes_of[tensor])]
+        if tile.last is not None and index[keys.index(tile.last)] != sym(tile.last):
+            raise Refusal(f"{tensor} is indexed by {index[keys.index(tile.last)]} along the lanes of its tile")
         out = []
         for d in tile.rows:
             i = index[keys.index(d.key)]
@@ -339,12 +341,12 @@ class Body:
         view = low.plain(low.value(s.value))
         present = view.axes()
         scale = [ctx.axis[b.name].cur for b in held if b.name not in present]
-        if scale and s.op == "prod":
-            raise Refusal("a product over an axis its factors do not depend on")
         steps = [a for a in ctx.order if a in present and a in {b.name for b in held}]
         for n, axis in enumerate(steps):
-            final = n == len(steps) - 1 and not (scale and s.op == "sum")
+            final = n == len(steps) - 1 and not (scale and s.op in ("sum", "prod"))
             view = self.reduce_step(s.op, view, axis, dst if final else None)
+        if scale and s.op == "prod":
+            return self.power(view, product(scale))
         if scale and s.op == "sum":
             factor = FloatOfInt(product(scale))
             out = dst if dst is not None and dst.dims == self.lowering().dims(view) else ctx.tile("scaled", low.dims(view))
@@ -355,6 +357,16 @@ class Body:
             return view.tile
         out = ctx.tile("copied", low.dims(view))
         ew.copy(ctx, out.view(), view)
+        ctx.drop(view.tile)
+        return out
+
+    def power(self, view: View, count: IntExpr) -> Tile:
+        """The product of ``count`` equal factors, one after another as the reference takes them."""
+        ctx = self.ctx
+        out = ctx.tile("power", self.lowering().dims(view))
+        ew.copy(ctx, out.view(), view)
+        with ctx.loop(ctx.fresh("factor"), 1, count):
+            ew.binary(ctx, "Mul", out.view(), out.view(), view)
         ctx.drop(view.tile)
         return out
 

@@ -210,7 +210,7 @@ def gather_table(ctx: Context, last: Dim, step: IntExpr, pitch: IntExpr) -> Tile
     if known is not None and known[1] in ctx.frames:
         return known[0]
     with ctx.hoisted((last.cur + step + pitch).free()) as frame:
-        table = ctx.tile("offsets", (last,), ctype="int32_t", temporary=False) if known is None else again(ctx, known[0])
+        table = ctx.tile("offsets", (last,), ctype="int32_t", temporary=False, own=True) if known is None else again(ctx, known[0])
         _index(ctx, table, const(0), pitch)
         _int_op(ctx, "Mins", table, last.cur - 1, pitch)
         _int_op(ctx, "Muls", table, step * 4, pitch)

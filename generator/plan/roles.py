@@ -158,6 +158,9 @@ def check_passes(group: Group, roles: Roles) -> None:
     """The rules under which one set of pass loops serves every statement of the group."""
     walked = set(roles.walked)
     made: dict[str, int] = {}
+    bent = row_only(group.statements) & walked
+    if bent:
+        raise Refusal(f"a tensor is read at another element of '{sorted(bent)[0]}' than the one where it is made")
     for s in group.statements:
         if isinstance(s, NFor):
             if any(walked & {b.name for b in all_axes(c)} for c in flat(s.body)):

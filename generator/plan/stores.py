@@ -187,7 +187,7 @@ def _permutation(ctx: Context, run: tuple[str, ...], where: dict[str, IntExpr], 
     for a in run:
         names |= where[a].free() | ctx.axis[a].cur.free()
     with ctx.hoisted(names) as frame:
-        table = ctx.tile("order", (block,), ctype="int32_t", temporary=False) if known is None else known[0]
+        table = ctx.tile("order", (block,), ctype="int32_t", temporary=False, own=True) if known is None else known[0]
         if known is not None:
             again(ctx, table)
         _fill_permutation(ctx, table, run, where, block.cur)

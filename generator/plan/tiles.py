@@ -221,13 +221,14 @@ class Context:
     # UB slots -----------------------------------------------------------------------------------------------------
     def tile(
         self, hint: str, dims: Sequence[Dim], *, temporary: bool = True, ctype: CType = "float",
-        extra: IntExpr | int = 0, align: int | None = None,
+        extra: IntExpr | int = 0, align: int | None = None, own: bool = False,
     ) -> Tile:  # fmt: skip
-        """A new tile in a TBuf slot of the right length; ``extra`` adds bytes."""
+        """A new tile in a TBuf slot of the right length; ``extra`` adds bytes. ``own``: a slot nothing used before, for a
+        tile filled outside the loops whose earlier instructions are already there."""
         align = self.align if align is None else align
         need = capacity(dims, align, ctype) + extra
         pool = self.free_slots.setdefault(need, [])
-        slot = pool.pop() if pool else self._new_slot(need, hint)
+        slot = pool.pop() if pool and not own else self._new_slot(need, hint)
         name = self.fresh(hint)
         self.emit(Get(slot, name, ctype))
         return Tile(name, ctype, tuple(dims), align, slot, temporary, ctype)
