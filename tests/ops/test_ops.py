@@ -42,25 +42,25 @@ def violations() -> Iterator[object]:
             yield pytest.param(OPERATORS[name], violation, id=f"{name}-{violation.what}")
 
 
-@pytest.mark.parametrize(("operator", "case"), cases())
+@pytest.mark.parametrize(("operator", "case"), list(cases()))
 def test_a_case_runs_lawfully_and_agrees_with_the_reference(operator: Operator, case: Case) -> None:
     result = run_case(subject(operator, case.target.product), case)
     assert result.passed, f"{result.why()}\nrepeat: {case.command()}"
 
 
-@pytest.mark.parametrize(("operator", "case"), empties())
+@pytest.mark.parametrize(("operator", "case"), list(empties()))
 def test_a_case_without_elements_follows_the_policy(operator: Operator, case: Case) -> None:
     result = run_empty(subject(operator, case.target.product), case)
     assert result.passed, f"{result.why()}\nrepeat: {case.command()}"
 
 
-@pytest.mark.parametrize(("operator", "violation"), violations())
+@pytest.mark.parametrize(("operator", "violation"), list(violations()))
 def test_a_call_that_breaks_one_rule_is_refused(operator: Operator, violation: Violation) -> None:
     refusal = run_violation(subject(operator, violation.base.target.product), violation)
     assert refusal.passed, f"{violation.what} was accepted; legal neighbour: {violation.base.command()}"
 
 
-@pytest.mark.parametrize("name", OPERATORS)
+@pytest.mark.parametrize("name", list(OPERATORS))
 def test_every_legal_pair_of_values_within_the_budget_is_covered(name: str) -> None:
     array = case_set(name).array
     assert array.covered == array.pairs > 0

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from vector_helpers import BYTES, CTYPES, OLD, bf16_bits, bf16_values, built, lawful, rules, run, ulps
+from tests.twin.vector_helpers import BYTES, CTYPES, OLD, bf16_bits, bf16_values, built, lawful, rules, run, ulps
 
 from generator.twin.build import Built
 

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from vector_helpers import BYTES, OLD, bf16_bits, bf16_values, built, lawful, rules
+from tests.twin.vector_helpers import BYTES, OLD, bf16_bits, bf16_values, built, lawful, rules
 
 from generator.twin.build import Built
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from vector_helpers import BYTES, OLD, built, lawful, rules
+from tests.twin.vector_helpers import BYTES, OLD, built, lawful, rules
 
 from generator.twin.build import Built
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from toy_specs import CUMULATIVE, CUMULATIVE_BACKWARD, SCALE_ROWS, TARGETS, spec
+from tests.twin.verify.toy_specs import CUMULATIVE, CUMULATIVE_BACKWARD, SCALE_ROWS, TARGETS, spec
 
 from generator.twin.verify.case import Case
 from generator.twin.verify.cases import case_of, derive

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from toy_specs import CUMULATIVE, CUMULATIVE_BACKWARD, SCALE_ROWS, TARGETS, spec
+from tests.twin.verify.toy_specs import CUMULATIVE, CUMULATIVE_BACKWARD, SCALE_ROWS, TARGETS, spec
 
 from generator.twin.build import Tiling
 from generator.twin.verify.case import Case, Violation
