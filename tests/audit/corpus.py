@@ -3,7 +3,8 @@
 A case of a corpus file is a case of an audit file (dims, tensors, ``forward:``, ``gradient:``) with more keys: ``rewrites:``
 are other right forms; ``mutants:`` are wrong ones, each ``kind: [old, new]``, an edit of every place in ``gradient`` where
 ``old`` stands, or ``kind: text``; ``sizes:`` lists values to try for dims and int attributes. ``dx`` is the gradient of ``x``
-and ``dy`` the cotangent of ``y`` unless ``gradients:`` or ``cotangents:`` say otherwise.
+and ``dy`` the cotangent of ``y`` unless ``gradients:`` or ``cotangents:`` say otherwise. ``like:`` takes everything that is not
+given from another case, and ``edit: [old, new]`` edits its gradient.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from generator.spec.model import OpSpec
 __all__ = ["FOLDER", "Case", "Mutant", "Text", "audit_file", "cases", "conditions", "program_of", "texts"]
 
 FOLDER: Final = Path(__file__).parent / "corpus"
-_OWN: Final = ("rewrites", "mutants", "sizes", "trap", "right", "kind", "why")
+_OWN: Final = ("rewrites", "mutants", "sizes", "trap", "right", "like", "edit")
 
 
 @dataclass(frozen=True)
@@ -78,12 +79,28 @@ def _read(path: Path) -> Any:
 @cache
 def cases(*files: str) -> tuple[Case, ...]:
     """Every case of the named corpus files (without ``.yaml``), in order; all files when none is named."""
-    found = [_case(raw, p.stem) for p in sorted(FOLDER.glob("*.yaml")) if not files or p.stem in files for raw in _read(p)["cases"]]
+    found = [_case(_whole(raw), p.stem) for p in sorted(FOLDER.glob("*.yaml")) if not files or p.stem in files for raw in _read(p)["cases"]]
     names = [c.name for c in found]
     twice = sorted({n for n in names if names.count(n) > 1})
     if twice:
         raise ValueError(f"two cases have one name: {', '.join(twice)}")
     return tuple(found)
+
+
+@cache
+def _by_name() -> Mapping[str, Mapping[str, Any]]:
+    return {raw["name"]: raw for p in sorted(FOLDER.glob("*.yaml")) for raw in _read(p)["cases"]}
+
+
+def _whole(raw: Mapping[str, Any]) -> Mapping[str, Any]:
+    """``raw`` with what it takes from the case it is ``like``."""
+    if "like" not in raw:
+        return raw
+    base = {k: v for k, v in _by_name()[raw["like"]].items() if k not in ("rewrites", "mutants")}
+    out = {**base, **raw}
+    if "edit" in raw:
+        out["gradient"] = _edited(str(out["gradient"]), raw["edit"], raw["name"])
+    return out
 
 
 def _case(raw: Mapping[str, Any], file: str) -> Case:
@@ -186,6 +203,7 @@ def _spec(case: Case, formula: str, tensors: Mapping[str, tuple[str, Any]]) -> d
         "dims": case.data["dims"],
         "segments": case.data.get("segments", {}),
         "broadcast": case.data.get("broadcast", []),
+        "constraints": [{"that": c} for c in case.data.get("constraints", [])],
         "params": params,
         "formula": formula,
     }
