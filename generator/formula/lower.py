@@ -36,7 +36,7 @@ from generator.spec.names import did_you_mean
 if TYPE_CHECKING:
     from generator.formula.resolve import _Resolver
 
-__all__ = ["OUTSIDE", "Lowering"]
+__all__ = ["OUTSIDE", "Lowering", "holds"]
 
 INF: Final = float("inf")
 # what stands where an index leaves its tensor, by the innermost reduction around the load
@@ -153,9 +153,9 @@ class Lowering:
     def where(self, e: Where, env: Env) -> Expr:
         cond = self.expr(e.cond, env)
         before = self.path
-        self.path = before + tuple(_holds(cond, True))
+        self.path = before + tuple(holds(cond, True))
         a = self.expr(e.a, env)
-        self.path = before + tuple(_holds(cond, False))
+        self.path = before + tuple(holds(cond, False))
         b = self.expr(e.b, env)
         self.path = before
         return Where(cond, a, b, span=e.span)
@@ -323,13 +323,13 @@ def _integer(e: Expr) -> IntExpr | None:
     return const(e.value) if isinstance(e, Num) and isinstance(e.value, int) else None
 
 
-def _holds(cond: Expr, truth: bool) -> list[IntExpr]:
+def holds(cond: Expr, truth: bool) -> list[IntExpr]:
     """Integer expressions that are >= 0 when ``cond`` is ``truth``."""
     if isinstance(cond, Not):
-        return _holds(cond.x, not truth)
+        return holds(cond.x, not truth)
     if isinstance(cond, Logic):
         if (cond.op == "and") == truth:
-            return _holds(cond.a, truth) + _holds(cond.b, truth)
+            return holds(cond.a, truth) + holds(cond.b, truth)
         return []
     if not isinstance(cond, Compare):
         return []

@@ -1,0 +1,288 @@
+"""The reverse sweep: from a program in single-assignment form to the statements of its adjoint.
+
+Every definition ``y[I] = f`` is met after all reads of what it writes, backwards. Its cotangent is what later reads sent to
+``y``, at ``I``: a small tensor over the statement's axes; from there ``rules`` sends it on. A loop becomes a loop in reverse
+that carries the adjoints of what the loop carries, and adds up, or stores round by round, what reaches tensors outside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from generator.formula.infer import children
+from generator.formula.ir import Assign, Compare, Expr, Load, Num, Reduce, Tensor
+from generator.formula.prove import Facts
+from generator.spec.integer import IntExpr, sym
+from generator.symbolic.build import ZERO, Fresh, add, is_num, loads, rebuild
+from generator.symbolic.inverse import Inverter
+from generator.symbolic.patterns import Pattern, patterns, whole
+from generator.symbolic.rules import Contribution, Flow
+from generator.symbolic.versions import Def, Loop, Node, Phi
+
+__all__ = ["Adjoint", "BackLoop", "BackNode", "Sweep", "active"]
+
+
+@dataclass(frozen=True)
+class BackLoop:
+    """``loop`` backwards, with the statements of its adjoint."""
+
+    loop: Loop
+    body: tuple[BackNode, ...]
+
+
+BackNode = Assign | BackLoop
+
+
+@dataclass
+class Adjoint:
+    """The statements, and the tensors they write."""
+
+    nodes: list[BackNode] = field(default_factory=list)
+    tensors: dict[str, Tensor] = field(default_factory=dict)
+
+
+def differentiable(e: Expr, tensors: Mapping[str, Tensor]) -> Iterable[str]:
+    """The tensors of floats in ``e`` through which a derivative may flow."""
+    if isinstance(e, Load):
+        if tensors[e.tensor].kind == "float":
+            yield e.tensor
+        return
+    if isinstance(e, Compare) or (isinstance(e, Reduce) and e.op in ("any", "all", "argmax", "argmin")):
+        return
+    for child in children(e):
+        yield from differentiable(child, tensors)
+
+
+def active(nodes: Sequence[Node], tensors: Mapping[str, Tensor], wrt: Iterable[str], outputs: Iterable[str]) -> set[str]:
+    """The tensors that depend on ``wrt`` and that ``outputs`` depend on."""
+    ahead, back = set(wrt), set(outputs)
+    while True:
+        size = len(ahead) + len(back)
+        for node in nodes:
+            _ahead(node, tensors, ahead)
+        for node in reversed(nodes):
+            _back(node, tensors, back)
+        if len(ahead) + len(back) == size:
+            return ahead & back
+
+
+def _ahead(node: Node, tensors: Mapping[str, Tensor], out: set[str]) -> None:
+    if isinstance(node, Def):
+        if out & set(differentiable(node.stmt.value, tensors)):
+            out.add(node.stmt.tensor)
+        return
+    for phi in node.phis:
+        if phi.init in out or phi.last in out:
+            out.add(phi.inside)
+    for inner in node.body:
+        _ahead(inner, tensors, out)
+    for phi in node.phis:
+        if phi.last in out or phi.init in out:
+            out |= {phi.after, phi.inside}
+
+
+def _back(node: Node, tensors: Mapping[str, Tensor], out: set[str]) -> None:
+    if isinstance(node, Def):
+        if node.stmt.tensor in out:
+            out |= set(differentiable(node.stmt.value, tensors))
+        return
+    for phi in node.phis:
+        if phi.after in out or phi.inside in out:
+            out.add(phi.last)
+    for inner in reversed(node.body):
+        _back(inner, tensors, out)
+    for phi in node.phis:
+        if phi.init is not None and (phi.inside in out or phi.after in out):
+            out.add(phi.init)
+
+
+class Sweep:
+    """Runs backwards over nodes. ``contributions`` holds what has reached each tensor so far."""
+
+    def __init__(
+        self,
+        tensors: Mapping[str, Tensor],
+        live: set[str],
+        fresh: Fresh,
+        facts: Facts,
+        names: set[str],
+        axis_names: Mapping[str, Sequence[str]],
+        boundary: Mapping[str, str],
+    ) -> None:
+        self.tensors = dict(tensors)
+        self.live = live
+        self.fresh = fresh
+        self.facts = facts
+        self.names = names
+        self.axis_names = axis_names
+        self.contributions: dict[str, list[Contribution]] = {}
+        self.flow = Flow(self.tensors, self.sink, fresh, boundary)
+        self.made: dict[str, Tensor] = {}
+        self.loops: tuple[Loop, ...] = ()
+        self.bases: dict[str, str] = {}  # a version's tensor in the program
+
+    def sink(self, load: Load, c: Contribution) -> None:
+        if load.tensor in self.live and not is_num(c.value, 0):
+            self.contributions.setdefault(load.tensor, []).append(c)
+
+    # helpers ----------------------------------------------------------------------------------------------------
+    def here(self) -> Facts:
+        reach = [loop.range for loop in self.loops]
+        return self.facts.with_ranges(reach).with_known(r.high - r.low for r in reach)
+
+    def inverter(self) -> Inverter:
+        return Inverter(self.tensors, self.fresh, self.here())
+
+    def declare(self, base: str, shape: Sequence[IntExpr]) -> str:
+        """A new local tensor for an adjoint of ``base``."""
+        stem = f"grad_{self.bases.get(base, base)}"
+        name, k = stem, 0
+        while name in self.names:
+            k += 1
+            name = f"{stem}_{k}"
+        self.names.add(name)
+        self.made[name] = self.tensors[name] = Tensor(name, tuple(shape), "local")
+        return name
+
+    def named(self, tensor: str) -> list[str]:
+        """What to call the axes of a tensor's dims."""
+        known = list(self.axis_names.get(self.bases.get(tensor, tensor), ()))
+        rank = len(self.tensors[tensor].shape)
+        return known if len(known) == rank else [*"ijklmpq"[:rank]] if rank <= 7 else [f"i{d}" for d in range(rank)]
+
+    def all_of(self, tensor: str) -> Pattern:
+        return whole(self.tensors[tensor], self.named(tensor), self.fresh)
+
+    def plain(self, name: str, shaped: str) -> Contribution:
+        """``name``, a tensor shaped like ``shaped``, element by element."""
+        at = self.all_of(shaped)
+        return Contribution(at.indices, at.axes, Load(name, at.indices))
+
+    def store(self, name: str, at: Pattern, cs: Sequence[Contribution], before: Expr = ZERO) -> Assign:
+        """``name[at] = before + contributions``."""
+        return Assign(name, at.indices, add(before, self.inverter().total(cs, at.indices, at.axes)), at.axes)
+
+    # the sweep --------------------------------------------------------------------------------------------------
+    def block(self, nodes: Sequence[Node]) -> list[BackNode]:
+        out: list[BackNode] = []
+        for node in reversed(nodes):
+            out += self.loop(node) if isinstance(node, Loop) else self.define(node)
+        return out
+
+    def define(self, node: Def) -> list[BackNode]:
+        stmt = node.stmt
+        cs = self.contributions.get(stmt.tensor)
+        if not cs:
+            return []
+        value = self.inverter().total(cs, [i for i in stmt.indices if isinstance(i, IntExpr)], stmt.axes)
+        if is_num(value, 0):
+            return []
+        indices = tuple(sym(a.name) for a in stmt.axes)
+        out: list[BackNode] = []
+        seed = value
+        if not isinstance(value, Load):
+            name = self.declare(stmt.tensor, [a.extent for a in stmt.axes if a.extent is not None])
+            out.append(Assign(name, indices, value, stmt.axes))
+            seed = Load(name, indices)
+        before = {t: len(c) for t, c in self.contributions.items()}
+        self.flow.push(stmt.value, seed, stmt.axes)
+        if not isinstance(stmt.value, Load | Num):
+            self.own(stmt, before)
+        return out
+
+    def own(self, stmt: Assign, before: Mapping[str, int]) -> None:
+        """Say the statement's whole right side by the name it defines, in what was just sent on."""
+        load = Load(stmt.tensor, stmt.indices)
+
+        def go(e: Expr) -> Expr:
+            return load if e == stmt.value else rebuild(e, go)
+
+        for tensor, cs in self.contributions.items():
+            at = before.get(tensor, 0)
+            cs[at:] = [replace(c, value=go(c.value)) for c in cs[at:]]
+
+    # loops ------------------------------------------------------------------------------------------------------
+    def loop(self, node: Loop) -> list[BackNode]:
+        inside = set(_defined(node))
+        if not any(self.contributions.get(t) for t in inside | {p.after for p in node.phis}):
+            return []
+        outer = {t: cs for t, cs in self.contributions.items() if t not in inside}
+        stored = {t: list(cs) for t, cs in self.contributions.items() if t in inside}  # elements written before the loop, too
+        self.contributions = {t: cs for t, cs in self.contributions.items() if t in inside}
+        before: list[BackNode] = []
+        carried: list[tuple[Phi, str]] = []
+        for phi in node.phis:
+            after = outer.pop(phi.after, [])
+            if phi.last not in self.live or not (after or phi.inside in self.live):
+                continue
+            name = self.declare(phi.base, self.tensors[phi.last].shape)
+            before.append(self.store(name, self.all_of(phi.last), after))
+            self.contributions.setdefault(phi.last, []).append(self.plain(name, phi.last))
+            carried.append((phi, name))
+        self.loops = (*self.loops, node)
+        body = self.block(node.body)
+        updates = self.updates(carried)
+        reached = {t: cs for t, cs in self.contributions.items() if t not in inside and cs}
+        self.contributions = {**outer, **stored}
+        for tensor, cs in reached.items():
+            self.leave(node, tensor, cs, self.contributions.pop(tensor, []), before, body)
+        body += updates
+        self.loops = self.loops[:-1]
+        for phi, name in carried:
+            if phi.init is not None and phi.init in self.live:
+                self.contributions.setdefault(phi.init, []).append(self.plain(name, phi.init))
+        return [*before, BackLoop(node, tuple(body))]
+
+    def updates(self, carried: Sequence[tuple[Phi, str]]) -> list[BackNode]:
+        """The carried adjoints as a round begins; those that read one another go through copies."""
+        made = [self.store(name, self.all_of(phi.inside), self.contributions.pop(phi.inside, [])) for phi, name in carried]
+        copies: list[BackNode] = []
+        out: list[BackNode] = []
+        for at, stmt in enumerate(made):
+            earlier = {s.tensor for s in made[:at]}
+            if earlier & {x.tensor for x in loads(stmt.value)}:
+                copy = self.declare(stmt.tensor.removeprefix("grad_"), self.tensors[stmt.tensor].shape)
+                copies.append(replace(stmt, tensor=copy))
+                at_all = self.all_of(stmt.tensor)
+                stmt = Assign(stmt.tensor, at_all.indices, Load(copy, at_all.indices), at_all.axes)
+            out.append(stmt)
+        return [*copies, *out]
+
+    def leave(
+        self,
+        node: Loop,
+        tensor: str,
+        cs: list[Contribution],
+        later: list[Contribution],
+        before: list[BackNode],
+        body: list[BackNode],
+    ) -> None:
+        """What a round sends to a tensor from outside the loop: stored round by round when each has its own elements."""
+        shape = self.tensors[tensor]
+        steps = {node.var: 1}
+        found = patterns(cs, shape, self.named(tensor), self.fresh, self.here(), [node.range], steps)
+        name = self.declare(tensor, shape.shape)
+        if found is not None and all(any(node.var in i.free() for i in p.indices) for p in found) and len(self.loops) == 1:
+            body += [self.store(name, p, [*later, *cs]) for p in found]
+        else:
+            loops, self.loops = self.loops, self.loops[:-1]
+            before.append(self.store(name, self.all_of(tensor), later))
+            self.loops = loops
+            at = self.all_of(tensor)
+            body.append(self.store(name, at, cs, Load(name, at.indices)))
+        self.contributions[tensor] = [self.plain(name, tensor)]
+
+
+def _defined(loop: Loop) -> Iterable[str]:
+    """Tensors and versions that exist because of the loop, what it carries inside included."""
+    for phi in loop.phis:
+        yield phi.inside
+    for node in loop.body:
+        if isinstance(node, Def):
+            yield node.stmt.tensor
+        else:
+            yield from _defined(node)
+            for phi in node.phis:
+                yield phi.after
+
