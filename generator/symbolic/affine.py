@@ -1,0 +1,132 @@
+"""Integer inequalities: what follows from what is known of sizes and axes, by elimination over the rationals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from functools import reduce
+from math import gcd
+
+from generator.spec.integer import IntExpr, Monomial, Sym, const, sym
+
+__all__ = ["Facts", "content", "reduced"]
+
+_LIMIT = 240
+_Row = dict[Monomial, Fraction]
+
+
+def content(e: IntExpr) -> int:
+    """The greatest common divisor of the coefficients of everything but the constant."""
+    return reduce(gcd, (abs(c) for m, c in e.terms if m), 0)
+
+
+def reduced(e: IntExpr) -> IntExpr:
+    """``e >= 0`` with the common divisor taken out; the constant is rounded down, as integers allow."""
+    g = content(e)
+    if g <= 1:
+        return e
+    rest = sum(c for m, c in e.terms if not m)
+    return IntExpr._make({**{m: c // g for m, c in e.terms if m}, (): rest // g})
+
+
+def _split(e: IntExpr) -> tuple[_Row, Fraction]:
+    return {m: Fraction(c) for m, c in e.terms if m}, Fraction(sum(c for m, c in e.terms if not m))
+
+
+class Facts:
+    """Expressions known to be >= 0; asks are remembered."""
+
+    def __init__(self, known: Sequence[IntExpr] = ()) -> None:
+        self.known: set[IntExpr] = set()
+        self._facts: list[tuple[IntExpr, frozenset[str]]] = []
+        self._index: dict[str, list[int]] = {}
+        self.memo: dict[tuple[tuple[str, ...], str, frozenset[str]], bool] = {}
+        for e in known:
+            self.add(e)
+
+    def add(self, e: IntExpr) -> None:
+        """Learn ``e >= 0``."""
+        if e.value is None and e not in self.known:
+            self.known.add(e)
+            free = e.free()
+            for name in free:
+                self._index.setdefault(name, []).append(len(self._facts))
+            self._facts.append((e, free))
+            if not any("#" in n for n in free):
+                self.memo.clear()
+
+    def nonnegative(self, e: IntExpr, extra: Sequence[IntExpr] = (), without: frozenset[str] = frozenset()) -> bool:
+        """Whether ``e >= 0`` follows from ``extra`` and the facts that name nothing of ``without``; False means not shown."""
+        e = reduced(e)
+        if e.value is not None:
+            return e.value >= 0
+        key = (tuple(sorted(x.key() for x in extra)), e.key(), without)
+        found = self.memo.get(key)
+        if found is None:
+            found = self.memo[key] = self._refute(e, extra, without)
+        return found
+
+    def _refute(self, e: IntExpr, extra: Sequence[IntExpr], without: frozenset[str]) -> bool:
+        denied = const(-1) - e
+        pool = [reduced(x) for x in (*extra, *self._near(e, extra, without))]
+        pool += _products(denied, pool)
+        return _infeasible([denied, *pool])
+
+    def _near(self, e: IntExpr, extra: Sequence[IntExpr], without: frozenset[str]) -> list[IntExpr]:
+        """The facts that share symbols with the question, directly or through others; of axes only those it names."""
+        names = set(e.free()).union(*(x.free() for x in extra))
+        out: list[IntExpr] = []
+        taken: set[int] = set()
+        work = sorted(names)
+        while work:
+            for at in self._index.get(work.pop(), ()):
+                fact, free = self._facts[at]
+                if at in taken or free & without or not {n for n in free if "#" in n or "@" in n} <= names:
+                    continue
+                taken.add(at)
+                out.append(fact)
+                work += sorted(free - names)
+                names |= free
+        return out
+
+    def positive(self, name: str) -> bool:
+        """Whether a symbol is known to be at least 1."""
+        return self.nonnegative(sym(name) - 1)
+
+
+def _products(goal: IntExpr, pool: Sequence[IntExpr]) -> list[IntExpr]:
+    """Facts times a size that multiplies something in the goal, where the size is known not to be negative."""
+    sizes = {a for m, _ in goal.terms if sum(p for _, p in m) > 1 for a, _ in m if isinstance(a, Sym)}
+    plain = {x.symbol for x in pool} | {(x + 1).symbol for x in pool}
+    out = []
+    for size in sorted(sizes, key=lambda a: a.name):
+        if size.name in plain:
+            out += [x * sym(size.name) for x in pool if size.name not in x.free() or x.free() - {size.name}]
+    return out
+
+
+def _infeasible(constraints: Sequence[IntExpr]) -> bool:
+    """Whether no rational point satisfies all of them: Fourier and Motzkin's elimination, bounded."""
+    rows = [_split(e) for e in constraints]
+    while True:
+        if any(not row and c < 0 for row, c in rows):
+            return True
+        rows = [(row, c) for row, c in rows if row]
+        if not rows:
+            return False
+        counts: dict[Monomial, tuple[int, int]] = {}
+        for row, _ in rows:
+            for m, v in row.items():
+                up, down = counts.get(m, (0, 0))
+                counts[m] = (up + (v > 0), down + (v < 0))
+        pick = min(counts, key=lambda m: counts[m][0] * counts[m][1] - counts[m][0] - counts[m][1])
+        ups = [r for r in rows if r[0].get(pick, 0) > 0]
+        downs = [r for r in rows if r[0].get(pick, 0) < 0]
+        rows = [r for r in rows if pick not in r[0]]
+        if len(rows) + len(ups) * len(downs) > _LIMIT:
+            return False
+        for u, cu in ups:
+            for d, cd in downs:
+                a, b = -d[pick], u[pick]
+                row = {m: a * u.get(m, 0) + b * d.get(m, 0) for m in {*u, *d} if m != pick}
+                rows.append(({m: v for m, v in row.items() if v}, a * cu + b * cd))
