@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
 
 from generator.formula.ir import (
-    Assign,
     Attr,
     Binary,
     Bound,
@@ -27,7 +27,7 @@ from generator.formula.ir import (
     Stmt,
     Where,
 )
-from generator.spec.integer import IntExpr
+from generator.spec.integer import IntExpr, const, product
 from generator.twin.verify.shapes import numel_of
 
 __all__ = ["children", "cost", "elements", "points", "walk"]
@@ -59,10 +59,6 @@ def walk(expr: Expr) -> Iterator[Expr]:
         yield from walk(child)
 
 
-def _bound(axes: Mapping[str, int], bounds: tuple[Bound, ...], env: Mapping[str, int]) -> dict[str, int]:
-    return {**axes, **{b.name: b.extent.evaluate(env) for b in bounds if b.extent is not None}}
-
-
 def _names(expr: Expr) -> frozenset[str]:
     """Names of axes, sizes and loop variables that the value of ``expr`` depends on."""
     own: frozenset[str] = frozenset()
@@ -74,32 +70,72 @@ def _names(expr: Expr) -> frozenset[str]:
     return inner - {b.name for b in expr.axes} if isinstance(expr, Reduce) else inner
 
 
-def _reductions(expr: Expr, axes: Mapping[str, int], env: Mapping[str, int]) -> int:
+def _extents(bounds: tuple[Bound, ...]) -> dict[str, IntExpr]:
+    return {b.name: b.extent for b in bounds if b.extent is not None}
+
+
+def _reductions(expr: Expr, axes: Mapping[str, IntExpr]) -> IntExpr:
     """Points of all reductions inside ``expr``: each runs over its own axes and the outer ones that its body uses."""
-    total = 0
+    total = const(0)
     if isinstance(expr, Reduce):
-        axes = _bound(axes, expr.axes, env)
+        axes = {**axes, **_extents(expr.axes)}
         used = _names(expr.body) | {b.name for b in expr.axes}
-        total = math.prod(extent for name, extent in axes.items() if name in used)
-    return total + sum(_reductions(c, axes, env) for c in children(expr))
+        total = product(extent for name, extent in axes.items() if name in used)
+    for child in children(expr):
+        total = total + _reductions(child, axes)
+    return total
 
 
-def _statement_points(body: tuple[Stmt, ...], env: Mapping[str, int]) -> int:
-    total = 0
+@dataclass(frozen=True)
+class _Loop:
+    """Points of a loop's body, for each of its trips."""
+
+    loop: For
+    body: _Points
+
+    def evaluate(self, env: Mapping[str, int]) -> int:
+        start, stop, step = self.loop.start.evaluate(env), self.loop.stop.evaluate(env), self.loop.step
+        trips = max(0, -((start - stop) // step))
+        return trips * max(self.body.evaluate({**env, self.loop.var: v}) for v in (start, stop - step))
+
+
+@dataclass(frozen=True)
+class _Points:
+    """Evaluation points of a block as one polynomial in the sizes, beside its loops."""
+
+    straight: IntExpr
+    loops: tuple[_Loop, ...]
+
+    def evaluate(self, env: Mapping[str, int]) -> int:
+        return self.straight.evaluate(env) + sum(loop.evaluate(env) for loop in self.loops)
+
+
+def _points(body: tuple[Stmt, ...]) -> _Points:
+    straight, loops = const(0), []
     for stmt in body:
         if isinstance(stmt, For):
-            start, stop = stmt.start.evaluate(env), stmt.stop.evaluate(env)
-            trips = max(0, -((start - stop) // stmt.step))
-            total += trips * max(_statement_points(stmt.body, {**env, stmt.var: v}) for v in (start, stop - stmt.step))
-        elif isinstance(stmt, Assign):
-            axes = _bound({}, stmt.axes, env)
-            total += math.prod(axes.values()) + _reductions(stmt.value, axes, env)
-    return total
+            loops.append(_Loop(stmt, _points(stmt.body)))
+        else:
+            axes = _extents(stmt.axes)
+            straight = straight + product(axes.values()) + _reductions(stmt.value, axes)
+    return _Points(straight, tuple(loops))
+
+
+_KNOWN: Final[dict[int, tuple[Program, _Points]]] = {}  # by identity: programs hold a dict and have no hash
+
+
+def _of(program: Program) -> _Points:
+    known = _KNOWN.get(id(program))
+    if known is None or known[0] is not program:
+        if len(_KNOWN) >= 64:
+            _KNOWN.clear()
+        known = _KNOWN[id(program)] = (program, _points(program.body))
+    return known[1]
 
 
 def points(program: Program, env: Mapping[str, int]) -> int:
     """Evaluation points of the formula: those of every statement's axes and of its reductions, over all trips of loops."""
-    return _statement_points(program.body, env)
+    return _of(program).evaluate(env)
 
 
 def elements(program: Program, env: Mapping[str, int]) -> int:
