@@ -6,11 +6,17 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from tests.mutation.source import Call, Source, Span
+from tests.mutation.source import Source, Span
 
 __all__ = ["KINDS", "Edit", "Mutant", "mutants"]
 
-_STRUCTS = ("DataCopyExtParams", "DataCopyParams", "BinaryRepeatParams", "UnaryRepeatParams", "BrcbRepeatParams")
+_STRUCTS = {
+    "DataCopyExtParams": ("blockCount", "blockLen", "srcStride", "dstStride", "rsv"),
+    "DataCopyParams": ("blockCount", "blockLen", "srcStride", "dstStride"),
+    "BinaryRepeatParams": ("dstBlkStride", "src0BlkStride", "src1BlkStride", "dstRepStride", "src0RepStride", "src1RepStride"),
+    "UnaryRepeatParams": ("dstBlkStride", "srcBlkStride", "dstRepStride", "srcRepStride"),
+    "BrcbRepeatParams": ("dstBlkStride", "dstRepStride"),
+}
 _NOT_INSTRUCTIONS = (*_STRUCTS, "DataCopyPadExtParams", "GetBlockIdx", "GetBlockNum", "PipeBarrier", "SetFlag", "WaitFlag")
 _BLOCK = 8  # elements; a whole block of the widest type, so that alignment does not give the fault away
 
@@ -26,22 +32,22 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """``line`` and ``text`` say where; ``change`` what is done there."""
+    """``line`` and ``text`` say where, ``statement`` is all of what stands there; ``change`` is what is done."""
 
     kind: str
     file: str
     line: int
+    statement: str
     text: str
     change: str
     edits: tuple[Edit, ...]
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}: {self.kind}: {self.text} -> {self.change}"
+        return f"{self.file}:{self.line}: {self.kind}: {self.text} -> {self.change}  in  {self.statement}"
 
 
 def _make(source: Source, kind: str, span: Span, change: str, *edits: Edit) -> Mutant:
-    text = re.sub(r"\s+", " ", source[span])
-    return Mutant(kind, source.name, source.line(span.start), text, change, edits)
+    return Mutant(kind, source.name, source.line(span.start), source.statement(span), source.words(span), change, edits)
 
 
 def _plus(source: Source, kind: str, span: Span, *deltas: int, context: str = "") -> Iterator[Mutant]:
@@ -118,28 +124,27 @@ def conditions(source: Source) -> Iterator[Mutant]:
 
 
 def calls(source: Source) -> Iterator[Mutant]:
-    """An instruction left out, or an operand, a count, a field or a mode of it one off."""
+    """An instruction left out, or an operand, a count, a field or a mode of it one off. Arguments are numbered from 0."""
     for call in source.calls():
         if not call.statement or call.name in _NOT_INSTRUCTIONS:
             continue
         yield _without(source, "dropped call", Span(call.whole.start, source.bare.index(";", call.whole.end) + 1))
-        for argument in call.arguments:
-            yield from _argument(source, call, argument)
+        for position, argument in enumerate(call.arguments):
+            yield from _argument(source, argument, f" ({call.name} {position})")
 
 
-def _argument(source: Source, call: Call, argument: Span) -> Iterator[Mutant]:
+def _argument(source: Source, argument: Span, note: str) -> Iterator[Mutant]:
     text = source[argument]
     operand = source.subscript(argument)
     inner = next(source.calls(argument), None)
-    note = f" ({call.name})"
     if operand is not None:
         if operand[1] is None:
             yield _make(source, "offset", argument, f"[{_BLOCK}]{note}", Edit(argument, "", f"[mutation::Plus(@, 0, {_BLOCK})]"))
         else:
             yield from _plus(source, "offset", operand[1], 1, -1, _BLOCK, context=note)
     elif inner is not None and inner.whole == argument and inner.name in _STRUCTS:
-        for field in inner.arguments:
-            yield from _plus(source, "field", field, 1, -1, context=f" ({inner.name})")
+        for name, field in zip(_STRUCTS[inner.name], inner.arguments, strict=True):
+            yield from _plus(source, "field", field, 1, -1, context=f" ({name})")
     elif text.startswith("AscendC::RoundMode::"):
         yield from _modes(source, argument, text)
     elif text.startswith("AscendC::") or text in ("true", "false"):
@@ -155,7 +160,9 @@ def _argument(source: Source, call: Call, argument: Span) -> Iterator[Mutant]:
 
 def _is_scalar(source: Source, text: str) -> bool:
     """A value that is computed with, not a count: a float, or an integer operand (which is cast to its type)."""
-    return text in source.floats or re.search(r"\d\.\d*f|static_cast<float>|FloatFromBits", text) is not None or text.startswith("static_cast<")
+    if text in source.floats or text.startswith("static_cast<"):
+        return True
+    return re.search(r"\d\.\d*f|static_cast<float>|FloatFromBits", text) is not None
 
 
 def _modes(source: Source, span: Span, text: str) -> Iterator[Mutant]:

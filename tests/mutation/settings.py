@@ -7,32 +7,35 @@ own limits (255 repeats, 2040 elements between repeats) are to be passed.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from generator.twin.verify.case import Number, Target
 from generator.twin.verify.cases import case_of
 from generator.twin.verify.outcome import CaseResult
 from generator.twin.verify.runner import Prepared, Subject, prepare
+from generator.twin.verify.shapes import tensor_params
 
-__all__ = ["PRODUCT", "SETTINGS", "Setting", "ready"]
+__all__ = ["OTHER", "PRODUCT", "SETTINGS", "Setting", "ready"]
 
 PRODUCT = "Ascend910B"  # the architecture on which vector instructions need barriers
+OTHER = "Ascend950"  # and one that does not promise to ignore a count of 0
 KIB = 1024
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """Sizes and attributes of one launch; ``ub`` in bytes (0: the product's)."""
+    """Sizes and attributes of one launch; ``ub`` in bytes (0: the product's); ``wide`` inputs are drawn
+    from -wide to wide (0: as the spec says)."""
 
     sizes: tuple[tuple[str, Number], ...]
     cores: int = 2
     ub: int = 0
     combination: int = 0
     absent: tuple[str, ...] = ()
+    wide: float = 0.0
 
 
-def _at(cores: int = 2, ub: int = 0, combination: int = 0, absent: tuple[str, ...] = (), **sizes: Number) -> Setting:
-    return Setting(tuple(sizes.items()), cores, ub, combination, absent)
+def _at(cores: int = 2, ub: int = 0, combination: int = 0, wide: float = 0.0, **sizes: Number) -> Setting:
+    return Setting(tuple(sizes.items()), cores, ub, combination, (), wide)
 
 
 _SINKHORN = (
@@ -41,34 +44,58 @@ _SINKHORN = (
     _at(T=40, n=6, num_iters=3, ub=24 * KIB),
     _at(T=64, n=8, num_iters=2, ub=24 * KIB),
     _at(T=33, n=8, num_iters=1, ub=24 * KIB),
+    _at(T=17, n=6, num_iters=2, ub=16 * KIB, cores=3),
+)
+_FORWARD = (
+    *(replace(s, sizes=(*s.sizes, ("eps", 1e-2))) for s in _SINKHORN),
+    _at(T=40, n=6, num_iters=2, ub=24 * KIB, wide=400.0),  # a maximum that misses an element overflows
+    _at(T=300, n=4, num_iters=1, cores=1, eps=1e-2),  # more than 255 repeats
+    _at(T=255, n=8, num_iters=1, cores=1, eps=1e-2),
 )
 
 SETTINGS: dict[str, tuple[Setting, ...]] = {
     "MhcSinkhornBackward": _SINKHORN,
-    "MhcSinkhorn": (*_SINKHORN, *(replace(s, absent=("norm", "sums")) for s in _SINKHORN)),
+    "MhcSinkhorn": (*_FORWARD, *(replace(s, absent=("norm", "sums")) for s in _FORWARD)),
     "RmsNorm": tuple(
         setting
         for kind in range(3)
         for setting in (
-            _at(numel_b=5, D=13, ub=16 * KIB, cores=1, combination=kind),
+            _at(numel_b=5, D=13, ub=16 * KIB, cores=1, combination=kind, epsilon=0.5),
             _at(numel_b=70, D=200, ub=24 * KIB, combination=kind),
             _at(numel_b=48, D=64, ub=24 * KIB, combination=kind),
-            _at(numel_b=9, D=1100, ub=16 * KIB, combination=kind),
+            _at(numel_b=23, D=65, ub=16 * KIB, combination=kind, epsilon=0.5),  # fewer items than the cores' shares
+            _at(numel_b=19, D=129, ub=16 * KIB, cores=3, combination=kind),
+            _at(numel_b=9, D=1100, ub=16 * KIB, combination=kind, epsilon=0.5),  # walked rows
+            _at(numel_b=3, D=1985, ub=16 * KIB, combination=kind),
+            _at(numel_b=256, D=8, cores=1, combination=kind),  # one row more than 255 repeats
+            _at(numel_b=255, D=16, cores=1, combination=kind),
+            _at(numel_b=249, D=8, cores=1, combination=kind),
+            _at(numel_b=248, D=8, cores=1, combination=kind),
             _at(numel_b=600, D=8, cores=1, combination=kind),
-            _at(numel_b=3, D=2111, cores=1, combination=kind),
-            _at(numel_b=2, D=20000, cores=1, combination=kind),
+            _at(numel_b=3, D=2111, cores=1, combination=kind),  # rows beyond 2040 elements
+            _at(numel_b=4, D=2112, cores=1, combination=kind),
+            _at(numel_b=3, D=2113, cores=1, combination=kind),
+            _at(numel_b=3, D=2128, cores=1, combination=kind),
+            _at(numel_b=2, D=20000, cores=1, combination=kind),  # and walked
+            _at(numel_b=2, D=20033, cores=2, combination=kind),
         )
     ),
 }
 """Operator to launches, cheapest first."""
 
 
-def ready(subject: Subject, setting: Setting) -> Prepared:
+def ready(subject: Subject, setting: Setting, product: str = PRODUCT) -> Prepared:
     """The launch, tiled and with its expected values. Raises ``ValueError`` when the tiling function refuses it."""
     chip = subject.built.chip
-    shrunk = replace(subject, built=replace(subject.built, chip=replace(chip, ub=setting.ub or chip.ub)))
+    tests = subject.checked.spec.tests
+    names = [p.symbol for p in tensor_params(subject.checked.spec, "in")] if setting.wide else []
+    inputs = {**tests.inputs, **{n: [-setting.wide, setting.wide] for n in names}}
+    spec = subject.checked.spec.model_copy(update={"tests": tests.model_copy(update={"inputs": inputs})})
+    shrunk = replace(
+        subject, checked=replace(subject.checked, spec=spec), built=replace(subject.built, chip=replace(chip, ub=setting.ub or chip.ub))
+    )
     case = case_of(
-        subject.checked, dict(setting.sizes), Target(PRODUCT, setting.cores), combination=setting.combination, absent=setting.absent
+        subject.checked, dict(setting.sizes), Target(product, setting.cores), combination=setting.combination, absent=setting.absent
     )
     prepared = prepare(shrunk, case)
     if isinstance(prepared, CaseResult):

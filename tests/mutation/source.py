@@ -85,6 +85,16 @@ class Source:
         text = self[span]
         return Span(span.start + len(text) - len(text.lstrip()), span.end - len(text) + len(text.rstrip()))
 
+    def words(self, span: Span) -> str:
+        """The text on one line."""
+        return re.sub(r"\s+", " ", self[span]).strip()
+
+    def statement(self, span: Span) -> str:
+        """What stands between the ends of statements around ``span``."""
+        head = max(self.bare.rfind(mark, 0, span.start) for mark in (";\n", "{\n", "}\n"))
+        ends = [at for at in (self.bare.find(mark, span.end - 1) for mark in (";\n", "{\n")) if at >= 0]
+        return self.words(Span(head + 1, min(ends, default=span.end) + 1))
+
     def calls(self, within: Span | None = None) -> Iterator[Call]:
         """Every call of the interface, outer before inner."""
         for m in _CALL.finditer(self.bare, *((within.start, within.end) if within else ())):
