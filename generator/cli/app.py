@@ -18,6 +18,7 @@ COMMANDS: Final[dict[str, str]] = {
     "diff": "Show what gen would change.",
     "test": "Run every derived case on the twin against the reference.",
     "run": "Run one shape, ad hoc, on the twin.",
+    "audit": "Say whether gradient formulas are right: proofs, counterexamples, readings.",
     "explain": "Show stages, ledger in bytes, alternatives and tiling.",
     "new": "Scaffold a spec.",
     "schema": "Print the JSON Schema of specs.",

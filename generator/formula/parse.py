@@ -115,9 +115,9 @@ def parse(text: str, *, relaxed: bool = False, locate: Locate = Span) -> tuple[S
     """Read ``text``. ``locate`` maps a 1-based line and column of the text to the span to record (findings keep the text's own).
 
     Strict: returns the statements, raises :class:`FormulaError` with all faults. Relaxed (published formulas): returns
-    what could be read together with the findings, and never raises.
+    what could be read together with the findings, and never raises; a reduction that does not say over which axes is kept without axes.
     """
-    parsed = _Parser(text, locate).run()
+    parsed = _Parser(text, locate, relaxed).run()
     if relaxed:
         return parsed
     if parsed.findings:
@@ -126,7 +126,8 @@ def parse(text: str, *, relaxed: bool = False, locate: Locate = Span) -> tuple[S
 
 
 class _Parser:
-    def __init__(self, text: str, locate: Locate) -> None:
+    def __init__(self, text: str, locate: Locate, relaxed: bool = False) -> None:
+        self.relaxed = relaxed
         self.lines = text.split("\n")
         self.locate = locate
         self.findings: list[TextError] = []
@@ -394,7 +395,11 @@ class _Parser:
             return Where(cond, a, b, span=span)
         if name in REDUCTIONS:
             right = f"{name}[k](...)" + (f", or {name}imum(a, b) of two values" if name in ("max", "min") else "")
-            raise self.fault(node, f"'{name}' does not say over which axes", self.source(node), right)
+            error = self.fault(node, f"'{name}' does not say over which axes", self.source(node), right)
+            if not self.relaxed or len(node.args) != 1:
+                raise error
+            self.findings.append(error)
+            return Reduce(cast("RedOp", name), (), self.expr(node.args[0]), span=span)
         if name not in FUNCTIONS:
             raise self.fault(
                 node, "no function has this name", f"'{name}'", did_you_mean(name, [*FUNCTIONS, "where", "cast", *REDUCTIONS], "functions")

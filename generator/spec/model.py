@@ -118,6 +118,8 @@ class Published(Model):
     formula: str
     gradients: dict[str, str] = Field(default_factory=dict)  # tensor in this text -> forward input it is the gradient of
     cotangents: dict[str, str] = Field(default_factory=dict)  # upstream gradient's name -> forward output
+    saved: dict[str, str] = Field(default_factory=dict)  # other names in this text -> forward tensor they hold
+    open: dict[str, list[str]] = Field(default_factory=dict)  # a name this text leaves open -> what it may mean
     notes: Text | None = None
 
 

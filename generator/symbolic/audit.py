@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from generator.symbolic.exact import UndefinedError, UnwrittenError
 from generator.symbolic.machine import OutOfTimeError
@@ -13,12 +14,15 @@ from generator.symbolic.numeric import Checker, Pass
 from generator.symbolic.points import Sizes, sizes_of
 from generator.symbolic.refute import counterexample
 
-__all__ = ["audit_claim"]
+__all__ = ["Prover", "audit_claim"]
+
+Prover = Callable[[Claim, str, float], Verdict | None]  # of one output, within seconds; None when it cannot say
 
 _SEED = 20240229
+_BEFORE_PROOF = 3  # sizes tried before a proof: a wrong formula is not worth one
 
 
-def audit_claim(claim: Claim, budget: float = 20.0, seed: int = 0) -> tuple[Verdict, ...]:
+def audit_claim(claim: Claim, budget: float = 20.0, seed: int = 0, prover: Prover | None = None) -> tuple[Verdict, ...]:
     """A verdict for every output of ``claim.wrt``, in its order. ``budget`` is seconds for the whole claim; UNDECIDED when it is spent.
 
     The seed moves the random points only: a verdict does not depend on it."""
@@ -29,17 +33,21 @@ def audit_claim(claim: Claim, budget: float = 20.0, seed: int = 0) -> tuple[Verd
     for output, of in claim.wrt.items():
         begun = time.monotonic()
         try:
-            out.append(_one(checker, ladder, output, of, random.Random(_SEED + seed)))
+            out.append(_one(checker, ladder, output, of, random.Random(_SEED + seed), prover))
         except OutOfTimeError:
             out.append(Verdict("UNDECIDED", f"the budget of {budget:g} s was spent", time.monotonic() - begun, output, of))
     return tuple(out)
 
 
-def _one(checker: Checker, ladder: Sequence[Sizes], output: str, of: str, rng: random.Random) -> Verdict:
+def _one(checker: Checker, ladder: Sequence[Sizes], output: str, of: str, rng: random.Random, prover: Prover | None) -> Verdict:
     started = time.monotonic()
     passes: list[tuple[Sizes, Pass]] = []
     reasons: list[str] = []
-    for sizes in _order(ladder):
+    for at, sizes in enumerate(_order(ladder)):
+        if at == _BEFORE_PROOF and prover is not None and passes:
+            proved = prover(checker.claim, output, checker.left())
+            if proved is not None:
+                return replace(proved, seconds=time.monotonic() - started)
         try:
             found = checker.passes(sizes, [output], rng)
         except UndefinedError as error:

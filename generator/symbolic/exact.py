@@ -21,10 +21,11 @@ from typing import Any, Final
 
 __all__ = ["KinkError", "Mod", "Modular", "UndefinedError", "UnwrittenError"]
 
-P: Final = 658491673873706087  # a safe prime, 7 modulo 8: -1 is no square, 2 is one
+P: Final = 577795260816597599  # a safe prime; -1 is no square modulo P or Q, and 2, 3, 5, 7, 11, 13 are squares modulo both
 Q: Final = (P - 1) // 2
 G: Final = 4  # generates the squares
 _ROOT: Final = (P + 1) // 4
+_ROOT_Q: Final = (Q + 1) // 4
 _MOST: Final = 10_000  # the largest exponent of a power that is multiplied out
 
 
@@ -97,7 +98,8 @@ class Modular:
     def __init__(self) -> None:
         self.constants: dict[Fraction, Mod] = {}
         root = pow(_hash("pi", 0, P), 2, P)
-        self.pi = Mod(pow(root, 2, P), _hash("pi", 1, Q), math.pi)
+        self.pi = Mod(pow(root, 2, P), pow(_hash("pi", 1, Q), 2, Q), math.pi)
+        self.lossy = False  # whether a root inside an exponential was not kept as a root
         self.table: dict[str, Callable[..., Mod]] = {
             "exp": self.exp,
             "log": self.log,
@@ -253,7 +255,10 @@ class Modular:
         s = pow(a.r, _ROOT, P)
         if s * s % P != a.r:
             raise UndefinedError("not a square")
-        return Mod(s, _hash("alg", s, Q), math.sqrt(a.f), a.d * _inverse(2 * s % P, P) % P)
+        q = pow(a.q, _ROOT_Q, Q)
+        if q * q % Q != a.q:
+            q, self.lossy = _hash("alg", s, Q), True
+        return Mod(s, q, math.sqrt(a.f), a.d * _inverse(2 * s % P, P) % P)
 
     def abs(self, a: Mod) -> Mod:
         if a.r == 0 and a.d:

@@ -36,6 +36,7 @@ from generator.formula.ir import (
     Where,
 )
 from generator.spec.integer import IntExpr
+from generator.symbolic.constants import recognised
 from generator.symbolic.exact import UndefinedError, UnwrittenError
 
 __all__ = ["Machine", "OutOfTimeError", "Values", "extents"]
@@ -231,8 +232,30 @@ class Machine:
             return lambda env: endless
         if e.value != e.value:
             raise UndefinedError("nan")
-        value = self.a.const(exact_value(e))
+        known = recognised(e.text)
+        value = self.a.const(exact_value(e)) if known is None else self.constant(*known)
         return lambda env: value
+
+    def constant(self, ratio: Fraction, name: str) -> Any:
+        """``ratio`` times a constant of ``constants``."""
+        a = self.a
+        root = a.call("sqrt", [a.const(2)])
+        half, full = a.call("sqrt", [a.pi]), a.const(ratio)
+        value = {
+            "pi": lambda: a.pi,
+            "1/pi": lambda: a.div(a.const(1), a.pi),
+            "sqrt(2)": lambda: root,
+            "sqrt(3)": lambda: a.call("sqrt", [a.const(3)]),
+            "sqrt(pi)": lambda: half,
+            "1/sqrt(pi)": lambda: a.div(a.const(1), half),
+            "sqrt(2*pi)": lambda: a.mul(root, half),
+            "sqrt(2/pi)": lambda: a.div(root, half),
+            "log(2)": lambda: a.call("log", [a.const(2)]),
+            "1/log(2)": lambda: a.div(a.const(1), a.call("log", [a.const(2)])),
+            "log(10)": lambda: a.call("log", [a.const(10)]),
+            "1/log(10)": lambda: a.div(a.const(1), a.call("log", [a.const(10)])),
+        }[name]()
+        return a.mul(full, value)
 
     def load(self, e: Load) -> Fn:
         name, shape, guarded = e.tensor, self.shapes[e.tensor], set(e.guarded)

@@ -1,0 +1,147 @@
+"""Claims of operator specs: a gradient spec's own formula, and the formulas documents publish for it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from generator.formula.checked import CheckedSpec
+from generator.formula.ir import Assign, Bound, Load, Program
+from generator.formula.link import bindings
+from generator.formula.ranges import conditions_of
+from generator.spec.conditions import Condition
+from generator.spec.integer import IntExpr, sym
+from generator.spec.load import scan, text_of
+from generator.spec.model import Param, Published
+from generator.symbolic.cases import partner
+from generator.symbolic.model import Claim, Domain, Place
+from generator.symbolic.setting import Setting, plain
+
+__all__ = ["Roles", "own_claim", "published_setting", "roles"]
+
+
+class Roles:
+    """What a gradient spec's parameters are of its forward: ``gradients`` (output -> forward input), ``cotangents`` (input -> forward
+    output), ``saved`` (input -> forward tensor); ``forward`` is the forward's program without flat buffers, in which an input that has
+    an upstream gradient of its own is passed on as one more output."""
+
+    def __init__(self, forward: Program) -> None:
+        self.forward = forward
+        self.gradients: dict[str, str] = {}
+        self.cotangents: dict[str, str] = {}
+        self.saved: dict[str, str] = {}
+
+
+def roles(spec: CheckedSpec, forward: CheckedSpec) -> Roles:
+    """The roles of ``spec``'s parameters."""
+    out = Roles(plain(forward.program))
+    bound = bindings(spec, forward)
+    inputs = {t.name for t in out.forward.inputs}
+    for name, of in bound.items():
+        tensor = spec.program.tensors.get(name)
+        if tensor is None or of not in out.forward.tensors:
+            continue
+        if tensor.role == "output":
+            out.gradients[name] = of
+        elif name != of and _upstream(name, of):
+            if of in inputs:
+                of = _passed(out, of)
+            out.cotangents[name] = of
+        else:
+            out.saved[name] = of
+    return out
+
+
+def _upstream(name: str, of: str) -> bool:
+    """Whether a name is that of an upstream gradient."""
+    low = name.lower()
+    return partner(name, [of]) is not None or low.startswith("grad") or low.endswith("grad")
+
+
+def _passed(roles: Roles, name: str) -> str:
+    """One more output of the forward that is its input ``name``: where an upstream gradient of the input itself enters."""
+    new = f"{name}_passed"
+    t = roles.forward.tensors[name]
+    axes = tuple(Bound(f"{new}_{at}", extent) for at, extent in enumerate(t.shape))
+    indices = tuple(sym(a.name) for a in axes)
+    body = (*roles.forward.body, Assign(new, indices, Load(name, indices), axes))
+    tensors = {**roles.forward.tensors, new: replace(t, name=new, role="output", optional=False, fill=None)}
+    roles.forward = replace(roles.forward, body=body, tensors=tensors)
+    return new
+
+
+def own_claim(spec: CheckedSpec, forward: CheckedSpec) -> Claim:
+    """The claim that ``spec``'s formula computes the gradients of ``forward``, sizes named as the forward names them."""
+    part = roles(spec, forward)
+    gradient = plain(spec.program)
+    gradient = _unified(gradient, part)
+    source = scan(text_of(spec.path), spec.path)
+    where = source.at("formula")
+    inputs = {t.name for t in gradient.inputs}
+    saved = {n: of for n, of in part.saved.items() if n in inputs}
+    return Claim(
+        spec.spec.name,
+        part.forward,
+        gradient,
+        part.gradients,
+        part.cotangents,
+        saved,
+        domain_of(spec, forward),
+        Place(str(spec.path), where.line, where.column),
+    )
+
+
+def domain_of(spec: CheckedSpec, forward: CheckedSpec) -> Domain:
+    """Where the gradient is to be right: wherever the forward is defined, and the gradient spec's own conditions hold."""
+    conditions: list[Condition] = list(conditions_of(forward.spec))
+    known = {*forward.program.dims, *forward.program.int_attrs}
+    derived = tuple((n, e) for n, e in forward.derived if not _counts(e))
+    for cond in conditions_of(spec.spec):
+        if cond not in conditions:
+            conditions.append(cond)
+    ours = tuple((n, e) for n, e in spec.derived if n not in known and not _counts(e))
+    ranges = {n: (low, high) for n, (low, high) in forward.spec.tests.inputs.items()}
+    return Domain(tuple(conditions), (*derived, *ours), ranges, {}, {**forward.spec.policies.boundary, **spec.spec.policies.boundary})
+
+
+def _counts(e: IntExpr) -> bool:
+    return any(type(a).__name__ == "Numel" for a in e.atoms())
+
+
+def _unified(gradient: Program, part: Roles) -> Program:
+    """``gradient`` with its own names of sizes replaced by the forward's, found by comparing shapes."""
+    names: dict[str, IntExpr] = {}
+    known = {*part.forward.dims, *part.forward.int_attrs}
+    for ours, theirs in {**part.gradients, **part.cotangents, **part.saved}.items():
+        if ours not in gradient.tensors:
+            continue
+        for a, b in zip(gradient.tensors[ours].shape, part.forward.tensors[theirs].shape, strict=False):
+            name = a.symbol
+            if name is not None and name not in known and a != b:
+                names.setdefault(name, b)
+    if not names:
+        return gradient
+    from generator.symbolic.surface import substituted
+
+    tensors = {n: replace(t, shape=tuple(e.substitute(names) for e in t.shape)) for n, t in gradient.tensors.items()}
+    dims = tuple(d for d in gradient.dims if d not in names)
+    return replace(gradient, body=substituted(gradient.body, names), tensors=tensors, dims=dims)
+
+
+def published_setting(spec: CheckedSpec, forward: CheckedSpec, at: int) -> Setting:
+    """The setting of the published formula ``at`` of ``spec``: it may use the parameters of both specs by name."""
+    source = scan(text_of(spec.path), spec.path)
+    published: Published = spec.spec.published[at]
+    part = roles(spec, forward)
+    base = forward.spec
+    more: list[Param] = [p for p in spec.spec.params if p.io == "attr" and p.symbol not in {q.symbol for q in base.params}]
+    if more:
+        base = base.model_copy(update={"params": [*base.params, *more]})
+    gradients = published.gradients or part.gradients
+    cotangents = published.cotangents or part.cotangents
+    taken = {*gradients, *cotangents}
+    saved = {n: of for n, of in {**part.saved, **published.saved}.items() if n not in taken}
+    for name, of in part.cotangents.items():
+        if name not in taken:
+            cotangents = {**cotangents, name: of}
+    loc = ("published", at, "formula")
+    return Setting(source, loc, base, part.forward, gradients, cotangents, saved, domain_of(spec, forward), published.open)
