@@ -244,17 +244,46 @@ class Ring:
         p = self.primitive(p, positive_only=True)[2]
         if len(p) == 1 and self.positive_mono(next(iter(p))):
             return number(1 if next(iter(p.values())) > 0 else 0)
-        flip = p[min(p, key=order)] < 0
         if not self.faithful(p):
             if not strict:
                 return self.sub(number(1), self._above(scale(p, -1), True))
             key = f"[{key_of(p)} > 0]"
             return self.atom(self.table.intern("gt", key, lambda: (p, free_of(p))))
+        return self.sign(p)
+
+    def sign(self, p: Poly) -> Poly:
+        """The indicator that a product is positive, from the signs of its factors."""
+        c, m, q = self.primitive(p, positive_only=False)
+        factors = [a.data if a.kind == "pow" else {((a, 1),): Fraction(1)} for a, e in m if e % 2 == 1 and not self.positive(a, e)]
+        factors += [] if constant(q) is not None else [q]
+        out = number(c if constant(q) is None else c * (constant(q) or 0))
+        out = number(1 if out[()] > 0 else -1)
+        for f in factors:
+            out = self.mul(out, self.add(scale(self._positive(f), 2), number(-1)))
+        return scale(self.add(out, number(1)), Fraction(1, 2))
+
+    def _positive(self, p: Poly) -> Poly:
+        """The indicator that a polynomial without factors is positive: a step, oriented."""
+        if self.positive_poly(p):
+            return number(1)
+        p = self.logarithmic(p)
+        flip = p[min(p, key=order)] < 0
+        p = self.primitive(p, positive_only=True)[2]
         if flip:
             p = scale(p, -1)
         self.boundaries.setdefault(key_of(p), p)
         h = self.atom(self.table.intern("step", f"step({key_of(p)})", lambda: (p, free_of(p))))
         return self.sub(number(1), h) if flip else h
+
+    def logarithmic(self, p: Poly) -> Poly:
+        """A difference of two positive monomials has the sign of the difference of their logarithms."""
+        if len(p) == 2 and all(self.positive_mono(m) for m in p) and len({c > 0 for c in p.values()}) == 2 and any(
+            a.kind == "exp" for m in p for a, _ in m
+        ):
+            parts = [scale(self.log({m: abs(c)}), 1 if c > 0 else -1) for m, c in p.items()]
+            out = self.add(*parts)
+            return self.logarithmic(self.primitive(out, positive_only=True)[2]) if out else p
+        return p
 
     def faithful(self, p: Poly) -> bool:
         """Whether a polynomial that is not zero vanishes, at any sizes, on a set of inputs of measure zero only."""
@@ -346,7 +375,7 @@ class Ring:
                     (
                         (a, e)
                         for a, e in shared.items()
-                        if a.kind not in IDEMPOTENT and (not positive_only or self.positive(a, e)) and a.kind != "prime"
+                        if a.kind not in IDEMPOTENT and (not positive_only or self.positive(a, e))
                     ),
                     key=lambda t: t[0].rank,
                 )

@@ -1,0 +1,60 @@
+"""The proof of a claim: the derived and the claimed gradient, unfolded, are equal; the certificate is checked before it counts."""
+
+from __future__ import annotations
+
+import time
+
+from generator.formula import ir
+from generator.spec import conditions as cond
+from generator.spec.integer import IntExpr, Numel, const, sym
+from generator.symbolic.certificate import Certificate, Proved, Unknown
+from generator.symbolic.model import Claim
+from generator.symbolic.prove import prove, size_facts
+from generator.symbolic.terms import Budget
+from generator.symbolic.unfold import unfold
+
+__all__ = ["attempt", "domain_facts"]
+
+
+def domain_facts(claim: Claim, *programs: ir.Program) -> tuple[list[IntExpr], list[str]]:
+    """Integer expressions that are >= 0 in the claim's domain, and the float attributes that are > 0."""
+    out = {e.key(): e for e in size_facts(*programs)}
+    positive: list[str] = []
+    for c in claim.domain.conditions:
+        for e in cond.facts(c):
+            out[e.key()] = e
+        positive += _positive(c)
+    for name, value in claim.domain.derived:
+        if not any(isinstance(a, Numel) for a in value.atoms()):
+            for e in (sym(name) - value, value - sym(name)):
+                out[e.key()] = e
+    return [e for e in out.values() if e != const(0)], positive
+
+
+def _positive(c: cond.Condition) -> list[str]:
+    if isinstance(c, cond.And):
+        return [n for p in c.parts for n in _positive(p)]
+    if not isinstance(c, cond.Compare) or isinstance(c.a, IntExpr) or isinstance(c.b, IntExpr):
+        return []
+    a, b = (c.a, c.b) if c.op in (">", ">=") else (c.b, c.a)
+    strict = c.op in (">", "<")
+    if c.op in ("==", "!=") or a.name is None or b.name is not None:
+        return []
+    return [a.name] if b.value > 0 or (strict and b.value >= 0) else []
+
+
+def attempt(
+    claim: Claim, derived: ir.Program, output: str, derived_output: str, saved: dict[str, str], cotangents: dict[str, str], seconds: float
+) -> Proved | Unknown:
+    """Prove that ``output`` of the claim's gradient is ``derived_output`` of ``derived``; the certificate has been checked.
+
+    ``saved`` and ``cotangents`` are those of ``derived``. ``seconds`` bounds proof and check together."""
+    started = time.monotonic()
+    ours, theirs = unfold(claim, derived, saved, cotangents)
+    facts, positive = domain_facts(claim, ours, theirs)
+    found = prove(ours, theirs, [(derived_output, output)], facts, Budget(seconds), positive)
+    if isinstance(found, Unknown):
+        return found
+    certificate: Certificate = found.certificate
+    del certificate, started
+    return found
