@@ -100,6 +100,9 @@ def _whole(raw: Mapping[str, Any]) -> Mapping[str, Any]:
     out = {**base, **raw}
     if "edit" in raw:
         out["gradient"] = _edited(str(out["gradient"]), raw["edit"], raw["name"])
+    if "gradients" in out:
+        assigned, _ = _names(str(out["gradient"]))
+        out["gradients"] = {n: x for n, x in out["gradients"].items() if n in assigned}
     return out
 
 

@@ -18,7 +18,7 @@ from generator.spec.conditions import evaluate as holds
 from generator.spec.sizes import parse_size
 from tests.audit.corpus import Case, Text, conditions, program_of
 
-__all__ = ["Point", "UnsettledError", "errors", "points", "wrong"]
+__all__ = ["Point", "UnsettledError", "confirms", "errors", "points", "wrong"]
 
 Array = NDArray[Any]
 _STEPS: Final = (2.0**-8, 2.0**-9)  # two, so that a difference across a kink is seen and left out
@@ -114,9 +114,11 @@ def _kept(forward: ir.Program, point: Point) -> dict[str, Array]:
     return {**point.inputs, **values}
 
 
-def wrong(text: Text, *, count: int = 4, seed: int = 0, above: float = 1e-4, fixed: Mapping[str, Any] | None = None) -> dict[str, float]:
+def wrong(
+    text: Text, *, count: int = 4, seed: int = 0, above: float = 1e-4, fixed: Mapping[str, Any] | None = None, first: bool = False
+) -> dict[str, float]:
     """The gradients of ``text`` that differ from central differences by more than ``above`` (relative) at one of
-    ``count`` points, with the largest distance."""
+    ``count`` points, with the largest distance. ``first``: stop at the first point where one does."""
     found: dict[str, float] = {}
     forward, _ = program_of(text)
     settled = 0
@@ -129,6 +131,24 @@ def wrong(text: Text, *, count: int = 4, seed: int = 0, above: float = 1e-4, fix
         for name, size in here.items():
             if size > above:
                 found[name] = max(size, found.get(name, 0.0))
-        if settled == count:
+        if settled == count or (first and found):
             return found
     raise UnsettledError(f"{text.name}: central differences settle at {settled} of {2 * count} points, expected {count}")
+
+
+def confirms(text: Text, output: str, point: Point, element: tuple[int, ...], claimed: float, derived: float) -> bool:
+    """Whether differences at ``point`` give ``derived`` for ``element`` of ``output``, and the text's formula ``claimed``, and the
+    two differ."""
+    forward, mine = program_of(text)
+    values = _kept(forward, point)
+    cotangents, saved = text.case.data["cotangents"], text.case.data.get("saved", {})
+    inputs = {t.name: point.cotangents[cotangents[t.name]] if t.name in cotangents else values[saved.get(t.name, t.name)] for t in mine.inputs}
+    ours = float(run(mine, inputs, _needed(mine, point), point.attrs)[output][element])
+    of = text.case.data["gradients"][output]
+    for step in (2.0**-6, 2.0**-8, 2.0**-11, 2.0**-14):  # the smaller ones stay inside a narrow domain
+        truth = float(gradient(forward, of, point.inputs, point.sizes, point.attrs, point.cotangents, step=step)[element])
+        scale = max(abs(truth), abs(derived), 1e-3)
+        if abs(truth - derived) <= 1e-5 * scale:
+            same = abs(ours - claimed) <= 1e-6 * max(abs(claimed), 1e-3) if np.isfinite(claimed) else not np.isfinite(ours)
+            return same and not abs(ours - truth) <= 1e-9 * scale
+    return False

@@ -1,0 +1,2 @@
+"""The prover the corpus is audited with."""
+PROVER = None
