@@ -16,7 +16,7 @@ from generator.formula.ir import Span
 from generator.formula.prove import Facts, Range
 from generator.spec.integer import IntExpr, Sym, const, floor_div, sym
 
-__all__ = ["Progression", "Write", "complete", "overlap", "overlaps_itself", "progression"]
+__all__ = ["Progression", "Write", "complete", "never_zero_modulo", "overlap", "overlaps_itself", "progression"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,10 +101,10 @@ def overlap(a: Write, b: Write, facts: Facts) -> bool:
 
 def _apart(x: IntExpr, y: IntExpr, facts: Facts) -> bool:
     gap = x - y
-    return facts.nonnegative(gap - 1) or facts.nonnegative(-gap - 1) or _never_zero_modulo(gap, facts)
+    return facts.nonnegative(gap - 1) or facts.nonnegative(-gap - 1) or never_zero_modulo(gap)
 
 
-def _never_zero_modulo(gap: IntExpr, facts: Facts) -> bool:
+def never_zero_modulo(gap: IntExpr) -> bool:
     """Whether the constant term is not a multiple of what divides every other term."""
     divisor, constant = 0, 0
     for m, c in gap.terms:

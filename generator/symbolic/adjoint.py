@@ -11,9 +11,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from generator.formula.infer import children
-from generator.formula.ir import Assign, Compare, Expr, Load, Num, Reduce, Tensor
+from generator.formula.ir import Assign, Bound, Compare, Expr, Load, Num, Reduce, Tensor
 from generator.formula.prove import Facts
-from generator.spec.integer import IntExpr, sym
+from generator.formula.writes import complete
+from generator.spec.integer import IntExpr, const, sym
 from generator.symbolic.build import ZERO, Fresh, add, is_num, loads, rebuild
 from generator.symbolic.inverse import Inverter
 from generator.symbolic.patterns import Pattern, patterns, whole
@@ -175,21 +176,33 @@ class Sweep:
         cs = self.contributions.get(stmt.tensor)
         if not cs:
             return []
-        value = self.inverter().total(cs, [i for i in stmt.indices if isinstance(i, IntExpr)], stmt.axes)
-        if is_num(value, 0):
-            return []
         indices = tuple(sym(a.name) for a in stmt.axes)
         out: list[BackNode] = []
-        seed = value
-        if not isinstance(value, Load):
-            name = self.declare(stmt.tensor, [a.extent for a in stmt.axes if a.extent is not None])
-            out.append(Assign(name, indices, value, stmt.axes))
-            seed = Load(name, indices)
+        found = patterns(cs, self.tensors[stmt.tensor], self.named(stmt.tensor), self.fresh, self.here()) if self.whole(stmt) else None
+        if found is not None:
+            name = self.declare(stmt.tensor, self.tensors[stmt.tensor].shape)
+            out += [self.store(name, p, cs) for p in found]
+            seed: Expr = Load(name, stmt.indices)
+        else:
+            seed = self.inverter().total(cs, [i for i in stmt.indices if isinstance(i, IntExpr)], stmt.axes)
+            if is_num(seed, 0):
+                return []
+            if not isinstance(seed, Load):
+                name = self.declare(stmt.tensor, [a.extent for a in stmt.axes if a.extent is not None])
+                out.append(Assign(name, indices, seed, stmt.axes))
+                seed = Load(name, indices)
         before = {t: len(c) for t, c in self.contributions.items()}
         self.flow.push(stmt.value, seed, stmt.axes)
         if not isinstance(stmt.value, Load | Num):
             self.own(stmt, before)
         return out
+
+    def whole(self, stmt: Assign) -> bool:
+        """Whether a statement defines every element, by an axis for each dim."""
+        names = [i.symbol if isinstance(i, IntExpr) else None for i in stmt.indices]
+        extents = {a.name: a.extent for a in stmt.axes}
+        shape = self.tensors[stmt.tensor].shape
+        return len(set(names)) == len(names) and all(extents.get(n or "") == e for n, e in zip(names, shape, strict=True))
 
     def own(self, stmt: Assign, before: Mapping[str, int]) -> None:
         """Say the statement's whole right side by the name it defines, in what was just sent on."""
@@ -259,12 +272,11 @@ class Sweep:
         body: list[BackNode],
     ) -> None:
         """What a round sends to a tensor from outside the loop: stored round by round when each has its own elements."""
-        shape = self.tensors[tensor]
-        steps = {node.var: 1}
-        found = patterns(cs, shape, self.named(tensor), self.fresh, self.here(), [node.range], steps)
-        name = self.declare(tensor, shape.shape)
-        if found is not None and all(any(node.var in i.free() for i in p.indices) for p in found) and len(self.loops) == 1:
-            body += [self.store(name, p, [*later, *cs]) for p in found]
+        name = self.declare(tensor, self.tensors[tensor].shape)
+        stores = self.by_rounds(node, tensor, cs) if len(self.loops) == 1 else None
+        if stores is not None:
+            body += [self.store(name, p, [*later, *cs]) for p in stores[0]]
+            before += [self.store(name, p, later) for p in stores[1]]
         else:
             loops, self.loops = self.loops, self.loops[:-1]
             before.append(self.store(name, self.all_of(tensor), later))
@@ -272,6 +284,35 @@ class Sweep:
             at = self.all_of(tensor)
             body.append(self.store(name, at, cs, Load(name, at.indices)))
         self.contributions[tensor] = [self.plain(name, tensor)]
+
+
+    def by_rounds(self, node: Loop, tensor: str, cs: Sequence[Contribution]) -> tuple[list[Pattern], list[Pattern]] | None:
+        """Where the rounds store, and the elements no round reaches; None when rounds share elements."""
+        shape, names = self.tensors[tensor], self.named(tensor)
+        found = patterns(cs, shape, names, self.fresh, self.here(), [node.range], {node.var: 1})
+        if found is not None:
+            return (found, []) if all(any(node.var in i.free() for i in p.indices) for p in found) else None
+        one = patterns(cs, shape, names, self.fresh, self.here(), [node.range], {node.var: 1}, covered=False)
+        if one is None or len(one) != 1:
+            return None
+        moving = [d for d, i in enumerate(one[0].indices) if node.var in i.free()]
+        if len(moving) != 1 or any(i.symbol is None for d, i in enumerate(one[0].indices) if d != moving[0]):
+            return None
+        d = moving[0]
+        index = one[0].indices[d]
+        if not index.is_affine_in([node.var]) or index.coefficient(node.var).value != 1:
+            return None
+        low, high = (index.substitute({node.var: end}) for end in (node.range.low, node.range.high))
+        ends = [(const(0), low), (high + 1, shape.shape[d] - high - 1)]
+        rest = [self.part(tensor, d, start, count) for start, count in ends if count.value != 0]
+        writes = [one[0].write([node.range], {node.var: 1}), *(p.write([], {}) for p in rest)]
+        return (one, rest) if complete(writes, shape.shape, self.facts) is None else None
+
+    def part(self, tensor: str, d: int, start: IntExpr, count: IntExpr) -> Pattern:
+        """``count`` elements from ``start`` of dim ``d``, all of the others."""
+        p = self.all_of(tensor)
+        indices = tuple(i + start if k == d else i for k, i in enumerate(p.indices))
+        return Pattern(indices, tuple(Bound(a.name, count if k == d else a.extent) for k, a in enumerate(p.axes)))
 
 
 def _defined(loop: Loop) -> Iterable[str]:

@@ -98,6 +98,8 @@ def neg(x: Expr) -> Expr:
         return x.x
     if isinstance(x, Num):
         return x if x.value == 0 else num(-x.value)
+    if isinstance(x, IntVal) and x.value.value is not None:
+        return IntVal(-x.value)
     return Neg(x)
 
 
@@ -109,6 +111,8 @@ def add(a: Expr, b: Expr) -> Expr:
         return a
     if isinstance(b, Neg):
         return Binary("sub", a, b.x)
+    if isinstance(b, Num) and b.value < 0:
+        return Binary("sub", a, neg(b))
     return Binary("add", a, b)
 
 

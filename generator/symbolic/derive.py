@@ -23,8 +23,8 @@ from generator.symbolic.finish import guarded, prettify
 from generator.symbolic.patterns import patterns
 from generator.symbolic.recover import Recovery
 from generator.symbolic.rules import Contribution
-from generator.symbolic.simplify import simplify
-from generator.symbolic.versions import Single, assigned, carried, single
+from generator.symbolic.simplify import Known, simplify
+from generator.symbolic.versions import Def, Single, assigned, carried, single
 
 __all__ = ["DeriveError", "Derived", "derive", "plain_facts", "spec_facts"]
 
@@ -107,7 +107,7 @@ def derive(
     body = recovery.run(nodes)
     everything = _tensors(forward, form, made, cotangents, given, outputs)
     if short:
-        body = simplify(body, everything, known, _definitions(form, available), fresh)
+        body = simplify(body, everything, _definitions(form, recovery), fresh, taken)
     body = list(prettify(body, frozenset({*taken} - set(_axis_like(forward)))))
     program = _program(forward, guarded(body, everything, known), everything, outputs)
     used = {x.tensor for s, _ in assigned(program.body) for x in loads(s.value)}
@@ -193,13 +193,16 @@ def _axis_like(forward: Program) -> set[str]:
     return {n for names in _axis_names(forward).values() for n in names} - {*forward.dims, *forward.int_attrs}
 
 
-def _definitions(form: Single, available: Mapping[str, str]) -> dict[str, Assign]:
-    """How the forward defines what the gradient may read as saved, for simplification."""
-    out: dict[str, Assign] = {}
+def _definitions(form: Single, recovery: Recovery) -> list[Known]:
+    """How the forward defines what the gradient may read, as far as that is outside loops."""
+    out: list[Known] = []
     for node in form.nodes:
-        stmt = getattr(node, "stmt", None)
-        if isinstance(stmt, Assign):
-            out[stmt.tensor] = stmt
+        if isinstance(node, Def):
+            stmt = node.stmt
+            load = Load(stmt.tensor, stmt.indices)
+            value = recovery.value(load, set())
+            held = value if isinstance(value, Load) and value.tensor in recovery.available.values() else None
+            out.append(Known(replace(stmt, value=recovery.read(stmt.value, set())), held))
     return out
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from generator.formula.ir import Binary, Bound, Compare, Expr, Gather, IntVal, Load, Neg, Reduce, Tensor
 from generator.formula.prove import Facts, Range
-from generator.formula.writes import Write, overlaps_itself
+from generator.formula.writes import Write, never_zero_modulo, overlaps_itself
 from generator.spec.integer import IntExpr, const, sym
 from generator.symbolic.build import ZERO, Fresh, add, all_of, compare, free, index_free, rename_bound, substitute, substitute_index, where
 from generator.symbolic.rules import Contribution
@@ -139,7 +139,7 @@ class _Solving:
             facts = self.owner.known([*self.target_axes, *self.left])
             if gap.value == 0:
                 continue
-            if facts.nonnegative(gap - 1) or facts.nonnegative(-gap - 1):
+            if facts.nonnegative(gap - 1) or facts.nonnegative(-gap - 1) or never_zero_modulo(gap):
                 return None
             if not self.match(i, p) and not self.eliminate(gap):
                 stuck.append((i, p))
@@ -148,7 +148,7 @@ class _Solving:
             if gap.value is not None and gap.value != 0:
                 return None
             if gap.value is None:
-                self.conditions.append(compare("eq", self.now(i), p))
+                self.conditions.append(compare("eq", p, self.now(i)))
         return Solved(tuple(self.left), tuple(self.guards), tuple(self.conditions), self.value)
 
     def easiest(self) -> int:

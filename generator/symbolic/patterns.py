@@ -41,10 +41,12 @@ def patterns(
     facts: Facts,
     loops: Sequence[Range] = (),
     steps: Mapping[str, int] | None = None,
+    *,
+    covered: bool = True,
 ) -> list[Pattern] | None:
     """The ways in which ``cs`` index ``tensor``, when writes of those forms are disjoint and cover it; None otherwise.
 
-    ``loops`` are those around the statement; facts hold inside them."""
+    ``loops`` are those around the statement; facts hold inside them. ``covered=False`` asks for disjointness only."""
     found: dict[tuple[str, ...], Pattern] = {}
     for c in cs:
         if any(isinstance(i, Gather) for i in c.indices):
@@ -60,7 +62,7 @@ def patterns(
         return None
     if any(overlap(a, b, facts) for at, a in enumerate(writes) for b in writes[:at]):
         return None
-    return made if complete(writes, tensor.shape, facts) is None else None
+    return made if not covered or complete(writes, tensor.shape, facts) is None else None
 
 
 def plain_axis(c: Contribution, d: int, tensor: Tensor) -> str | None:

@@ -1,0 +1,241 @@
+"""Polynomials back to expressions: factors taken out greedily, products with one division, means where a sum is divided."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from generator.formula.ir import Attr, Binary, Call, Expr, IntVal, Load, Num, Reduce, Where
+from generator.spec.integer import IntExpr, const, product
+from generator.symbolic.build import ONE, ZERO, add, div, neg, sub
+from generator.symbolic.keys import cost, key
+
+if TYPE_CHECKING:
+    from generator.symbolic.algebra import Algebra, Monomial, Terms
+
+__all__ = ["written"]
+
+
+def written(algebra: Algebra, t: Terms, factor: bool) -> Expr:
+    """The polynomial ``t`` as an expression."""
+    return _Writer(algebra).sum(list(t.of.items()), factor)
+
+
+class _Writer:
+    def __init__(self, algebra: Algebra) -> None:
+        self.algebra = algebra
+
+    def sum(self, terms: Sequence[tuple[Monomial, Fraction]], factor: bool) -> Expr:
+        if not terms:
+            return ZERO
+        terms = self.choices(terms)
+        whole = self.integer(terms)
+        if whole is not None:
+            return whole
+        if factor and len(terms) > 1:
+            found = self.shared(terms)
+            if found is not None:
+                return self.factored(terms, found)
+        out: Expr = ZERO
+        ordered = sorted(terms, key=lambda t: t[1] < 0) if terms[0][1] < 0 and any(c > 0 for _, c in terms) else list(terms)
+        for m, c in ordered:
+            if out is ZERO:
+                out = self.signed(m, c)
+            else:
+                piece = self.product(m, abs(c))
+                out = sub(out, piece) if c < 0 else add(out, piece)
+        return out
+
+    def choices(self, terms: Sequence[tuple[Monomial, Fraction]]) -> Sequence[tuple[Monomial, Fraction]]:
+        """``where(c, a, 0)`` and ``where(c, 0, b)`` as one choice."""
+        out: list[tuple[Monomial, Fraction]] = []
+        seen: dict[str, int] = {}
+        for m, c in terms:
+            base = self.algebra.bases[m[0][0]] if len(m) == 1 and m[0][1] == 1 else None
+            if not isinstance(base, Where):
+                out.append((m, c))
+                continue
+            name = key(base.cond)
+            if name not in seen:
+                seen[name] = len(out)
+                out.append((m, c))
+                continue
+            (n, _), d = out[seen[name]][0][0], out[seen[name]][1]
+            other = self.algebra.bases[n]
+            assert isinstance(other, Where)
+            a = self.mixed(other.a, d, base.a, c)
+            b = self.mixed(other.b, d, base.b, c)
+            out[seen[name]] = (self.algebra.atom(Where(base.cond, a, b)), Fraction(1))
+        return out
+
+    def mixed(self, x: Expr, c: Fraction, y: Expr, d: Fraction) -> Expr:
+        """``c*x + d*y`` in short form."""
+        t = self.algebra.scaled(self.algebra.read(x), c)
+        for m, v in self.algebra.scaled(self.algebra.read(y), d).of.items():
+            t.add(m, v)
+        return self.algebra.write(t)
+
+    def integer(self, terms: Sequence[tuple[Monomial, Fraction]]) -> Expr | None:
+        """The sum as one integer expression, when it is one that is not just a constant."""
+        out = const(0)
+        for m, c in terms:
+            if c.denominator != 1:
+                return None
+            part = const(c.numerator)
+            for k, p in m:
+                base = self.algebra.bases[k]
+                if not isinstance(base, IntVal) or p < 0:
+                    return None
+                for _ in range(p):
+                    part = part * base.value
+            out = out + part
+        return None if out.value is not None else IntVal(out)
+
+    def shared(self, terms: Sequence[tuple[Monomial, Fraction]]) -> tuple[str, int] | None:
+        """The factor (or divisor) that is worth taking out of most terms."""
+        count: dict[tuple[str, int], int] = {}
+        for m, _ in terms:
+            for k, p in m:
+                sign = 1 if p > 0 else -1
+                count[k, sign] = count.get((k, sign), 0) + 1
+        many = {f: n for f, n in count.items() if n > 1}
+        if not many:
+            return None
+        order = self.algebra.order
+        return max(many, key=lambda f: (many[f] * (1 + cost(self.algebra.bases[f[0]])), -order.get(f[0], 0)))
+
+    def factored(self, terms: Sequence[tuple[Monomial, Fraction]], at: tuple[str, int]) -> Expr:
+        from generator.symbolic.algebra import times
+
+        name, sign = at
+        mine = [(m, c) for m, c in terms if any(k == name and (p > 0) == (sign > 0) for k, p in m)]
+        rest = [t for t in terms if t not in mine]
+        common: Monomial = ((name, sign),)
+        left = [(times(m, common, -1), c) for m, c in mine]
+        flip = all(c < 0 for _, c in left)
+        size = abs(left[0][1])
+        scale = size if all(abs(c) == size for _, c in left) else Fraction(1)
+        inner = self.sum([(m, (-c if flip else c) / scale) for m, c in left], True)
+        merged = self.joined(inner, common, scale)
+        if not rest:
+            return neg(merged) if flip else merged
+        other = self.sum(rest, True)
+        if flip:
+            return sub(other, merged)
+        first_is_mine = terms[0] in mine
+        return add(merged, other) if first_is_mine else add(other, merged)
+
+    def joined(self, inner: Expr, common: Monomial, scale: Fraction) -> Expr:
+        """``scale * common * inner``, the sum last among factors."""
+        from generator.symbolic.algebra import Algebra
+
+        del Algebra
+        (name, sign), = common
+        k = self.algebra.atom(inner)[0][0]
+        if isinstance(inner, Binary) and inner.op in ("mul", "div"):
+            # a product again: read it as one, so that divisors meet
+            t = self.algebra.read(inner)
+            if len(t.of) == 1:
+                from generator.symbolic.algebra import times
+
+                m, c = next(iter(t.of.items()))
+                return self.signed(times(m, ((name, sign),)), c * scale)
+        return self.signed(tuple(sorted([(k, 1), (name, sign)])) if k != name else ((k, 1 + sign),), scale)
+
+    def signed(self, m: Monomial, c: Fraction) -> Expr:
+        if c < 0 and abs(c) != 1 and _literals(abs(c))[0] != 1:
+            return self.product(m, c)
+        out = self.product(m, abs(c))
+        return neg(out) if c < 0 else out
+
+    # products ---------------------------------------------------------------------------------------------------
+    def product(self, m: Monomial, c: Fraction) -> Expr:
+        """``c * m``; a negative ``c`` has a literal of its own to carry the sign."""
+        over: list[Expr] = []
+        under: list[Expr] = []
+        sizes_over, sizes_under = const(1), const(1)
+        for k, p in sorted(m, key=lambda f: self.place(f[0])):
+            base = self.algebra.bases[k]
+            if isinstance(base, IntVal) and len(base.value.terms) == 1:
+                grown = product([base.value] * abs(p))
+                sizes_over, sizes_under = (sizes_over * grown, sizes_under) if p > 0 else (sizes_over, sizes_under * grown)
+            elif isinstance(base, Call) and base.fn == "sqrt":
+                self.root(base, p, over, under)
+            else:
+                (over if p > 0 else under).append(_power(base, abs(p)))
+        sizes_under = self.mean(over, sizes_under)
+        before, after = _literals(c)
+        if sizes_over != const(1):
+            over.insert(0, IntVal(sizes_over))
+        if before != 1 or not over:
+            over.insert(0, _literal(before))
+        if sizes_under != const(1):
+            under.append(IntVal(sizes_under))
+        if after != 1:
+            under.append(_literal(after))
+        top = _chain(over)
+        return div(top, _chain(under)) if under else top
+
+
+    def mean(self, over: list[Expr], under: IntExpr) -> IntExpr:
+        """Turn a sum that is divided by its size into a mean; what is left of the divisor."""
+        from generator.formula.infer import divided
+
+        if under == const(1):
+            return under
+        for at, e in enumerate(over):
+            if isinstance(e, Reduce) and e.op == "sum" and not _guards(e.body):
+                size = product(a.extent for a in e.axes if a.extent is not None)
+                left = divided(under, size)
+                if left is not None:
+                    over[at] = Reduce("mean", e.axes, e.body)
+                    return left
+        return under
+
+    def root(self, base: Call, p: int, over: list[Expr], under: list[Expr]) -> None:
+        """A power of a square root: even powers have none, negative ones are reciprocal roots."""
+        if p % 2 == 0:
+            (over if p > 0 else under).append(_power(base.args[0], abs(p) // 2))
+        elif p > 0:
+            over.append(_power(base, p))
+        else:
+            over.append(_power(Call("rsqrt", base.args), -p))
+
+    def place(self, k: str) -> tuple[int, int]:
+        """Where a factor stands: sizes and attributes, loads, functions, sums, choices; each as they appeared."""
+        base = self.algebra.bases[k]
+        kind = 0 if isinstance(base, Num | IntVal | Attr) else 1 if isinstance(base, Load) else 3 if isinstance(base, Reduce | Where) else 2
+        return kind, self.algebra.order.get(k, 0)
+
+
+def _power(e: Expr, p: int) -> Expr:
+    return e if p == 1 else Binary("pow", e, Num(float(p), str(p)))
+
+
+def _chain(es: list[Expr]) -> Expr:
+    if not es:
+        return ONE
+    out = es[0]
+    for e in es[1:]:
+        out = Binary("mul", out, e)
+    return out
+
+
+def _literals(c: Fraction) -> tuple[Fraction, Fraction]:
+    """``c`` as a literal over a literal; only one of them when a decimal says it exactly."""
+    rest = c.denominator
+    for f in (2, 5):
+        while rest % f == 0:
+            rest //= f
+    return (c, Fraction(1)) if rest == 1 else (Fraction(c.numerator), Fraction(c.denominator))
+
+
+def _literal(c: Fraction) -> Num:
+    return Num(float(c), str(c.numerator)) if c.denominator == 1 else Num(float(c), repr(float(c)))
+
+
+def _guards(e: Expr) -> bool:
+    from generator.symbolic.build import loads
+
+    return any(x.guarded for x in loads(e))
