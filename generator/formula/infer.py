@@ -12,27 +12,20 @@ from dataclasses import dataclass, field
 
 from generator.formula.ir import (
     Assign,
-    Binary,
     Bound,
-    Call,
-    Cast,
-    Compare,
     Expr,
     Gather,
     Index,
     Load,
-    Logic,
-    Neg,
-    Not,
     Pack,
     Reduce,
     Segment,
     Span,
     Tensor,
-    Where,
 )
 from generator.formula.prove import Facts
 from generator.formula.symbols import Symbols, pack_dim
+from generator.formula.walk import children as subexpressions
 from generator.spec.integer import IntExpr, const, floor_div, product, sym
 from generator.spec.names import did_you_mean
 
@@ -56,19 +49,8 @@ Env = Mapping[str, Axis]
 
 
 def children(e: Expr) -> tuple[Expr, ...]:
-    """The direct subexpressions of ``e``."""
-    match e:
-        case Neg(x=x) | Not(x=x) | Cast(x=x):
-            return (x,)
-        case Binary(a=a, b=b) | Compare(a=a, b=b) | Logic(a=a, b=b):
-            return (a, b)
-        case Where(cond=c, a=a, b=b):
-            return (c, a, b)
-        case Call(args=args):
-            return args
-        case Reduce(body=body, divisor=divisor):
-            return (body,) if divisor is None else (body, divisor)
-    return ()
+    """The direct subexpressions of ``e``; those of a load are its indices, which are looked at one by one."""
+    return () if isinstance(e, Load) else subexpressions(e)
 
 
 class Inference:

@@ -15,10 +15,11 @@ from typing import Literal
 from generator.formula.checked import CheckedSpec
 from generator.formula.ir import Bound, Load, Span, Stmt, Tensor
 from generator.formula.ranges import bounds_of
+from generator.formula.walk import loads, symbols
 from generator.plan.axes import extents_of, flat, unify
 from generator.plan.bounds import Bounds
 from generator.plan.memory import CTYPES, GmRef
-from generator.plan.normal import Map, Normal, Red, loads, normalise, symbols
+from generator.plan.normal import Map, Normal, Red, normalise
 from generator.plan.passes import levels
 from generator.plan.roles import Roles, assign_roles
 from generator.plan.schedule import GM, Group, Item, LoopItem, groups_of, partition, place

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from generator.formula.ir import Bound, Expr, Gather, IntVal, Load
-from generator.plan.normal import Map, NFor, Normal, NStmt, Red, loads, rebuild
+from generator.formula.walk import loads, rebuild
+from generator.plan.normal import Map, NFor, Normal, NStmt, Red
 from generator.spec.integer import IntExpr, sym
 
 __all__ = ["all_axes", "extents_of", "flat", "rename_expr", "tensor_axes", "unify"]

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from generator.formula.ir import Bound, Gather, Load
+from generator.formula.walk import loads, symbols
 from generator.plan import elementwise as ew
 from generator.plan import tree
 from generator.plan.axes import all_axes, flat, tensor_axes
@@ -18,7 +19,7 @@ from generator.plan.bounds import Bounds
 from generator.plan.expressions import Lowering
 from generator.plan.memory import GmRef
 from generator.plan.moves import data_in, grain, load
-from generator.plan.normal import Map, NFor, NStmt, Red, loads, symbols
+from generator.plan.normal import Map, NFor, NStmt, Red
 from generator.plan.reduce import COMBINE, IDENTITY, reduce_last, reduce_rows
 from generator.plan.roles import Roles
 from generator.plan.schedule import Group, exposed

@@ -7,7 +7,7 @@ need disappear, an output that is read back gets a local twin, and equal reducti
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -16,18 +16,11 @@ from generator.formula.ir import (
     Attr,
     Binary,
     Bound,
-    Call,
-    Cast,
     Compare,
     Expr,
     For,
-    Gather,
-    Index,
     IntVal,
     Load,
-    Logic,
-    Neg,
-    Not,
     Num,
     Program,
     Reduce,
@@ -37,9 +30,10 @@ from generator.formula.ir import (
     Where,
 )
 from generator.formula.printer import text
+from generator.formula.walk import loads, rebuild, symbols
 from generator.spec.integer import IntExpr, product, sym
 
-__all__ = ["Map", "NFor", "NStmt", "Normal", "Red", "free_axes", "loads", "normalise", "walk"]
+__all__ = ["Map", "NFor", "NStmt", "Normal", "Red", "free_axes", "normalise"]
 
 PlainRed = Literal["sum", "prod", "max", "min", "argmax", "argmin"]
 
@@ -90,82 +84,6 @@ class Normal:
 
     body: tuple[NStmt, ...]
     tensors: dict[str, Tensor]
-
-
-# --- traversal -----------------------------------------------------------------------------------------------------
-
-
-def children(e: Expr) -> tuple[Expr, ...]:
-    """Direct subexpressions; the loads inside gather indices count as subexpressions of their load."""
-    match e:
-        case Load():
-            return tuple(i.load for i in e.indices if isinstance(i, Gather))
-        case Neg(x=x) | Not(x=x) | Cast(x=x):
-            return (x,)
-        case Binary(a=a, b=b) | Compare(a=a, b=b) | Logic(a=a, b=b):
-            return (a, b)
-        case Call(args=args):
-            return args
-        case Where(cond=c, a=a, b=b):
-            return (c, a, b)
-        case Reduce(body=b, divisor=d):
-            return (b,) if d is None else (b, d)
-        case _:
-            return ()
-
-
-def rebuild(e: Expr, f: Callable[[Expr], Expr]) -> Expr:
-    """``e`` with ``f`` applied to each direct subexpression."""
-    match e:
-        case Load():
-            if not any(isinstance(i, Gather) for i in e.indices):
-                return e
-            new: list[Index] = []
-            for i in e.indices:
-                if isinstance(i, Gather):
-                    inner = f(i.load)
-                    assert isinstance(inner, Load)
-                    new.append(replace(i, load=inner))
-                else:
-                    new.append(i)
-            return replace(e, indices=tuple(new))
-        case Neg(x=x) | Not(x=x) | Cast(x=x):
-            return replace(e, x=f(x))
-        case Binary(a=a, b=b) | Compare(a=a, b=b) | Logic(a=a, b=b):
-            return replace(e, a=f(a), b=f(b))
-        case Call(args=args):
-            return replace(e, args=tuple(f(a) for a in args))
-        case Where(cond=c, a=a, b=b):
-            return replace(e, cond=f(c), a=f(a), b=f(b))
-        case Reduce(body=b, divisor=d):
-            return replace(e, body=f(b), divisor=None if d is None else f(d))
-        case _:
-            return e
-
-
-def walk(e: Expr) -> Iterator[Expr]:
-    """Every node, root first."""
-    yield e
-    for c in children(e):
-        yield from walk(c)
-
-
-def loads(e: Expr) -> Iterator[Load]:
-    """Every load, gather indices included."""
-    return (n for n in walk(e) if isinstance(n, Load))
-
-
-def symbols(e: Expr) -> set[str]:
-    """Names of integer symbols an expression without reductions depends on."""
-    out: set[str] = set()
-    for n in walk(e):
-        if isinstance(n, IntVal):
-            out |= n.value.free()
-        elif isinstance(n, Load):
-            for i in n.indices:
-                if isinstance(i, IntExpr):
-                    out |= i.free()
-    return out
 
 
 def free_axes(e: Expr, scope: Iterable[Bound]) -> tuple[Bound, ...]:

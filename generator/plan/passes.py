@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from generator.formula.walk import loads
 from generator.plan import elementwise as ew
 from generator.plan.axes import flat
-from generator.plan.normal import Map, NFor, NStmt, Red, loads
+from generator.plan.normal import Map, NFor, NStmt, Red
 from generator.plan.stores import store
 from generator.plan.tiles import Dim, Refusal, Tile
 from generator.plan.tree import FloatConst, FloatOfInt

@@ -11,10 +11,11 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from generator.formula.ir import Bound, Gather
+from generator.formula.walk import loads
 from generator.plan.axes import all_axes, extents_of, flat, tensor_axes
 from generator.plan.bounds import Bounds
 from generator.plan.memory import GmRef
-from generator.plan.normal import NFor, NStmt, Red, loads
+from generator.plan.normal import NFor, NStmt, Red
 from generator.plan.schedule import Group, scalar_axes
 from generator.plan.tiles import Refusal
 from generator.spec.integer import IntExpr, const

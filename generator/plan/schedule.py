@@ -11,8 +11,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from generator.formula.ir import Bound, Gather, Load, Tensor
+from generator.formula.walk import loads, rebuild
 from generator.plan.axes import all_axes, flat, tensor_axes
-from generator.plan.normal import Map, NFor, Normal, NStmt, Red, loads, rebuild
+from generator.plan.normal import Map, NFor, Normal, NStmt, Red
 from generator.spec.integer import IntExpr, sym
 
 __all__ = ["Group", "Item", "LoopItem", "groups_of", "partition", "place", "scalar_axes"]

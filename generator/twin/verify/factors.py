@@ -8,12 +8,12 @@ from collections.abc import Callable, Sequence
 
 from generator.formula.checked import CheckedSpec
 from generator.formula.ir import Assign, For, Load, Reduce, Stmt
+from generator.formula.walk import walk
 from generator.spec.model import Param
 from generator.twin.verify.case import Number, Target
 from generator.twin.verify.covering import Factor
 from generator.twin.verify.rules import Rules
 from generator.twin.verify.shapes import attributes, tensor_params
-from generator.twin.verify.work import walk
 
 __all__ = ["ABSENT", "AXES", "COMBINATION", "RANK", "TARGET", "factors_of", "packs_of"]
 

@@ -12,9 +12,9 @@ from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
 from generator.formula.ir import Assign, Bound, Expr, For, Gather, Index, Load, Program, Reduce, Stmt, Tensor
+from generator.formula.walk import children
 from generator.spec.integer import Func, IntExpr, Numel
 from generator.twin.verify.shapes import numel_of
-from generator.twin.verify.work import children
 
 __all__ = ["Marks", "touched"]
 

@@ -2,61 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from generator.formula.ir import (
-    Attr,
-    Binary,
-    Bound,
-    Call,
-    Cast,
-    Compare,
-    Expr,
-    For,
-    Gather,
-    IntVal,
-    Load,
-    Logic,
-    Neg,
-    Not,
-    Num,
-    Program,
-    Reduce,
-    Stmt,
-    Where,
-)
+from generator.formula.ir import Bound, Expr, For, IntVal, Load, Program, Reduce, Stmt
+from generator.formula.walk import children
 from generator.spec.integer import IntExpr, const, product
 from generator.twin.verify.shapes import numel_of
 
-__all__ = ["children", "cost", "elements", "points", "walk"]
-
-
-def children(expr: Expr) -> tuple[Expr, ...]:
-    """The direct subexpressions, gathered indices included."""
-    match expr:
-        case Num() | Attr() | IntVal():
-            return ()
-        case Load(indices=indices):
-            return tuple(i.load for i in indices if isinstance(i, Gather))
-        case Neg(x=x) | Not(x=x) | Cast(x=x):
-            return (x,)
-        case Binary(a=a, b=b) | Compare(a=a, b=b) | Logic(a=a, b=b):
-            return (a, b)
-        case Call(args=args):
-            return args
-        case Where(cond=cond, a=a, b=b):
-            return (cond, a, b)
-        case Reduce(body=body, divisor=divisor):
-            return (body,) if divisor is None else (body, divisor)
-
-
-def walk(expr: Expr) -> Iterator[Expr]:
-    """The expression and everything inside it."""
-    yield expr
-    for child in children(expr):
-        yield from walk(child)
+__all__ = ["cost", "elements", "points"]
 
 
 def _names(expr: Expr) -> frozenset[str]:
