@@ -173,7 +173,7 @@ inline Checked FullLedger(const Sizes &s, const Checked &coreNum)
     bytes = bytes + RoundUp(s.n * s.n * s.s0TTile * 4, 32);       // calc4: tmp
     bytes = bytes + RoundUp(s.n * s.s0TTile * 4, 32);             // calc5: cTile
     bytes = bytes + RoundUp(s.n * s.s0TTile * 4, 32);             // calc6: sTile
-    bytes = bytes + RoundUp(s.n * s.n * s.s0TTile * 4, 32);       // calc7: quotient
+    bytes = bytes + RoundUp(s.n * s.n * s.s0TTile * 4, 32);       // calc7: order
     bytes = bytes + RoundUp(s.n * s.n * s.s0TTile * 4, 32);       // calc8: part
     return bytes;
 }

@@ -24,8 +24,6 @@ public:
         s0Work_ = tiling.s0Work;
         eps_ = tiling.eps;
         ceilNBy8_ = CeilDiv(n_, 8);
-        divNBy64_ = n_ / 64;
-        divUpNTo8By64_ = (ceilNBy8_ * 8) / 64;
         xGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(x), T_ * n_ * n_);
         yGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(y), T_ * n_ * n_);
         pipe->InitBuffer(in0Queue_, 2, ceilNBy8_ * n_ * s0TTile_ * 32);
@@ -48,7 +46,7 @@ public:
             // m[t, i] = max[j](x[t, i, j])
             AscendC::LocalTensor<float> xIn = in0Queue_.AllocTensor<float>();
             for (int64_t first = 0; first < n_ * tCount; first += 4095) {
-                AscendC::DataCopyPad(xIn[ceilNBy8_ * first * 8], xGm_[n_ * n_ * tStart + first * n_],
+                AscendC::DataCopyPad(xIn[first * 8], xGm_[n_ * n_ * tStart + first * n_],
                                      AscendC::DataCopyExtParams(MinOf(4095, n_ * tCount - first), n_ * 4, 0, 0, 0),
                                      AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
             }
@@ -58,192 +56,80 @@ public:
             AscendC::LocalTensor<float> acc = calc1Buf_.Get<float>();
             AscendC::LocalTensor<float> part = calc2Buf_.Get<float>();
             for (int64_t t = 0; t < tCount; ++t) {
-                AscendC::Duplicate<float>(acc, FloatFromBits(0xFF800000U), ceilNBy8_ * 512);
-                if (ceilNBy8_ * 8 <= 2040) {
-                    for (int64_t col = 0; col < n_; col += 64) {
-                        VectorBarrier();
-                        for (int64_t first1 = 0; first1 < n_; first1 += 255) {
-                            AscendC::Max(acc[first1 * 64], xIn[ceilNBy8_ * n_ * t * 8 + ceilNBy8_ * first1 * 8 + col],
-                                         acc[first1 * 64], MinOf(64, n_ - col), MinOf(255, n_ - first1),
-                                         AscendC::BinaryRepeatParams(1, 1, 1, 8, ceilNBy8_, 8));
-                        }
-                    }
-                } else {
-                    for (int64_t row = 0; row < n_; ++row) {
-                        for (int64_t start = 0; start < divNBy64_; start += 255) {
-                            VectorBarrier();
-                            AscendC::Max(acc[row * 64], xIn[ceilNBy8_ * n_ * t * 8 + ceilNBy8_ * row * 8 + start * 64],
-                                         acc[row * 64], 64, MinOf(255, divNBy64_ - start),
-                                         AscendC::BinaryRepeatParams(1, 1, 1, 0, 8, 0));
-                        }
-                        if (n_ - divNBy64_ * 64 > 0) {
-                            VectorBarrier();
-                            AscendC::Max(
-                                acc[row * 64], xIn[ceilNBy8_ * n_ * t * 8 + ceilNBy8_ * row * 8 + divNBy64_ * 64],
-                                acc[row * 64], n_ - divNBy64_ * 64, 1, AscendC::BinaryRepeatParams(1, 1, 1, 8, 8, 8));
-                        }
-                    }
-                }
+                AscendC::Duplicate<float>(acc, FloatFromBits(0xFF800000U), 512);
                 VectorBarrier();
-                for (int64_t strip = 0; strip < ceilNBy8_ * 8; strip += 248) {
-                    AscendC::BlockReduceMax<float>(part[strip * 8], acc[strip * 64], MinOf(248, ceilNBy8_ * 8 - strip),
-                                                   64, 1, 1, 8);
-                }
+                AscendC::Max(acc, xIn[n_ * t * 8], acc, n_, n_, AscendC::BinaryRepeatParams(1, 1, 1, 8, 1, 8));
                 VectorBarrier();
-                for (int64_t strip1 = 0; strip1 < ceilNBy8_; strip1 += 255) {
-                    AscendC::BlockReduceMax<float>(mTile[ceilNBy8_ * t * 8 + strip1 * 8], part[strip1 * 64],
-                                                   MinOf(255, ceilNBy8_ - strip1), 64, 1, 1, 8);
-                }
+                AscendC::BlockReduceMax<float>(part, acc, 8, 64, 1, 1, 8);
+                VectorBarrier();
+                AscendC::BlockReduceMax<float>(mTile[t * 8], part, 1, 64, 1, 1, 8);
             }
             // e[t, i, j] = exp(x[t, i, j] - m[t, i])
             AscendC::LocalTensor<float> eTile = calc3Buf_.Get<float>();
             AscendC::LocalTensor<float> tmp = calc4Buf_.Get<float>();
             AscendC::LocalTensor<float> spread = calc5Buf_.Get<float>();
             VectorBarrier();
-            for (int64_t block = 0; block < ceilNBy8_ * tCount; block += 255) {
-                AscendC::Brcb(spread[block * 64], mTile[block * 8], MinOf(255, ceilNBy8_ * tCount - block),
+            for (int64_t block = 0; block < tCount; block += 255) {
+                AscendC::Brcb(spread[block * 64], mTile[block * 8], MinOf(255, tCount - block),
                               AscendC::BrcbRepeatParams(1, 8));
             }
             VectorBarrier();
             for (int64_t t = 0; t < tCount; ++t) {
-                if (ceilNBy8_ * 8 <= 2040) {
-                    for (int64_t col1 = 0; col1 < ceilNBy8_ * 8; col1 += 64) {
-                        for (int64_t first2 = 0; first2 < n_; first2 += 255) {
-                            AscendC::Sub(tmp[ceilNBy8_ * n_ * t * 8 + ceilNBy8_ * first2 * 8 + col1],
-                                         xIn[ceilNBy8_ * n_ * t * 8 + ceilNBy8_ * first2 * 8 + col1],
-                                         spread[ceilNBy8_ * t * 64 + first2 * 8], MinOf(64, ceilNBy8_ * 8 - col1),
-                                         MinOf(255, n_ - first2),
-                                         AscendC::BinaryRepeatParams(1, 1, 0, ceilNBy8_, ceilNBy8_, 1));
-                        }
-                    }
-                } else {
-                    for (int64_t i = 0; i < n_; ++i) {
-                        for (int64_t start1 = 0; start1 < divUpNTo8By64_; start1 += 255) {
-                            AscendC::Sub(tmp[ceilNBy8_ * n_ * t * 8 + ceilNBy8_ * i * 8 + start1 * 64],
-                                         xIn[ceilNBy8_ * n_ * t * 8 + ceilNBy8_ * i * 8 + start1 * 64],
-                                         spread[ceilNBy8_ * t * 64 + i * 8], 64, MinOf(255, divUpNTo8By64_ - start1),
-                                         AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
-                        }
-                        if (ceilNBy8_ * 8 - divUpNTo8By64_ * 64 > 0) {
-                            AscendC::Sub(tmp[ceilNBy8_ * n_ * t * 8 + ceilNBy8_ * i * 8 + divUpNTo8By64_ * 64],
-                                         xIn[ceilNBy8_ * n_ * t * 8 + ceilNBy8_ * i * 8 + divUpNTo8By64_ * 64],
-                                         spread[ceilNBy8_ * t * 64 + i * 8], ceilNBy8_ * 8 - divUpNTo8By64_ * 64, 1,
-                                         AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
-                        }
-                    }
-                }
+                AscendC::Sub(tmp[n_ * t * 8], xIn[n_ * t * 8], spread[t * 64], 8, n_,
+                             AscendC::BinaryRepeatParams(1, 1, 0, 1, 1, 1));
             }
             VectorBarrier();
-            AscendC::Exp(eTile, tmp, ceilNBy8_ * n_ * tCount * 8);
+            AscendC::Exp(eTile, tmp, n_ * tCount * 8);
             in0Queue_.FreeTensor(xIn);
             // p[t, i, j] = e[t, i, j] / sum[j](e[t, i, j])
             AscendC::LocalTensor<float> sum_1Tile = calc0Buf_.Get<float>();
             AscendC::LocalTensor<float> acc1 = calc1Buf_.Get<float>();
             AscendC::LocalTensor<float> part1 = calc2Buf_.Get<float>();
             for (int64_t t = 0; t < tCount; ++t) {
-                AscendC::Duplicate<float>(acc1, 0.0f, ceilNBy8_ * 512);
-                if (ceilNBy8_ * 8 <= 2040) {
-                    for (int64_t col2 = 0; col2 < n_; col2 += 64) {
-                        VectorBarrier();
-                        for (int64_t first3 = 0; first3 < n_; first3 += 255) {
-                            AscendC::Add(acc1[first3 * 64],
-                                         eTile[ceilNBy8_ * n_ * t * 8 + ceilNBy8_ * first3 * 8 + col2],
-                                         acc1[first3 * 64], MinOf(64, n_ - col2), MinOf(255, n_ - first3),
-                                         AscendC::BinaryRepeatParams(1, 1, 1, 8, ceilNBy8_, 8));
-                        }
-                    }
-                } else {
-                    for (int64_t row1 = 0; row1 < n_; ++row1) {
-                        for (int64_t start2 = 0; start2 < divNBy64_; start2 += 255) {
-                            VectorBarrier();
-                            AscendC::Add(acc1[row1 * 64],
-                                         eTile[ceilNBy8_ * n_ * t * 8 + ceilNBy8_ * row1 * 8 + start2 * 64],
-                                         acc1[row1 * 64], 64, MinOf(255, divNBy64_ - start2),
-                                         AscendC::BinaryRepeatParams(1, 1, 1, 0, 8, 0));
-                        }
-                        if (n_ - divNBy64_ * 64 > 0) {
-                            VectorBarrier();
-                            AscendC::Add(
-                                acc1[row1 * 64], eTile[ceilNBy8_ * n_ * t * 8 + ceilNBy8_ * row1 * 8 + divNBy64_ * 64],
-                                acc1[row1 * 64], n_ - divNBy64_ * 64, 1, AscendC::BinaryRepeatParams(1, 1, 1, 8, 8, 8));
-                        }
-                    }
-                }
+                AscendC::Duplicate<float>(acc1, 0.0f, 512);
                 VectorBarrier();
-                for (int64_t strip2 = 0; strip2 < ceilNBy8_ * 8; strip2 += 248) {
-                    AscendC::BlockReduceSum<float>(part1[strip2 * 8], acc1[strip2 * 64],
-                                                   MinOf(248, ceilNBy8_ * 8 - strip2), 64, 1, 1, 8);
-                }
+                AscendC::Add(acc1, eTile[n_ * t * 8], acc1, n_, n_, AscendC::BinaryRepeatParams(1, 1, 1, 8, 1, 8));
                 VectorBarrier();
-                for (int64_t strip3 = 0; strip3 < ceilNBy8_; strip3 += 255) {
-                    AscendC::BlockReduceSum<float>(sum_1Tile[ceilNBy8_ * t * 8 + strip3 * 8], part1[strip3 * 64],
-                                                   MinOf(255, ceilNBy8_ - strip3), 64, 1, 1, 8);
-                }
+                AscendC::BlockReduceSum<float>(part1, acc1, 8, 64, 1, 1, 8);
+                VectorBarrier();
+                AscendC::BlockReduceSum<float>(sum_1Tile[t * 8], part1, 1, 64, 1, 1, 8);
             }
             AscendC::LocalTensor<float> pTile = calc4Buf_.Get<float>();
             AscendC::LocalTensor<float> spread1 = calc5Buf_.Get<float>();
             VectorBarrier();
-            for (int64_t block1 = 0; block1 < ceilNBy8_ * tCount; block1 += 255) {
-                AscendC::Brcb(spread1[block1 * 64], sum_1Tile[block1 * 8], MinOf(255, ceilNBy8_ * tCount - block1),
+            for (int64_t block1 = 0; block1 < tCount; block1 += 255) {
+                AscendC::Brcb(spread1[block1 * 64], sum_1Tile[block1 * 8], MinOf(255, tCount - block1),
                               AscendC::BrcbRepeatParams(1, 8));
             }
             VectorBarrier();
             for (int64_t t = 0; t < tCount; ++t) {
-                if (ceilNBy8_ * 8 <= 2040) {
-                    for (int64_t col3 = 0; col3 < ceilNBy8_ * 8; col3 += 64) {
-                        for (int64_t first4 = 0; first4 < n_; first4 += 255) {
-                            AscendC::Div(pTile[ceilNBy8_ * n_ * t * 8 + ceilNBy8_ * first4 * 8 + col3],
-                                         eTile[ceilNBy8_ * n_ * t * 8 + ceilNBy8_ * first4 * 8 + col3],
-                                         spread1[ceilNBy8_ * t * 64 + first4 * 8], MinOf(64, ceilNBy8_ * 8 - col3),
-                                         MinOf(255, n_ - first4),
-                                         AscendC::BinaryRepeatParams(1, 1, 0, ceilNBy8_, ceilNBy8_, 1));
-                        }
-                    }
-                } else {
-                    for (int64_t i = 0; i < n_; ++i) {
-                        for (int64_t start3 = 0; start3 < divUpNTo8By64_; start3 += 255) {
-                            AscendC::Div(pTile[ceilNBy8_ * n_ * t * 8 + ceilNBy8_ * i * 8 + start3 * 64],
-                                         eTile[ceilNBy8_ * n_ * t * 8 + ceilNBy8_ * i * 8 + start3 * 64],
-                                         spread1[ceilNBy8_ * t * 64 + i * 8], 64, MinOf(255, divUpNTo8By64_ - start3),
-                                         AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
-                        }
-                        if (ceilNBy8_ * 8 - divUpNTo8By64_ * 64 > 0) {
-                            AscendC::Div(pTile[ceilNBy8_ * n_ * t * 8 + ceilNBy8_ * i * 8 + divUpNTo8By64_ * 64],
-                                         eTile[ceilNBy8_ * n_ * t * 8 + ceilNBy8_ * i * 8 + divUpNTo8By64_ * 64],
-                                         spread1[ceilNBy8_ * t * 64 + i * 8], ceilNBy8_ * 8 - divUpNTo8By64_ * 64, 1,
-                                         AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
-                        }
-                    }
-                }
+                AscendC::Div(pTile[n_ * t * 8], eTile[n_ * t * 8], spread1[t * 64], 8, n_,
+                             AscendC::BinaryRepeatParams(1, 1, 0, 1, 1, 1));
             }
             // a[t, i, j] = p[t, i, j] + eps
             AscendC::LocalTensor<float> aTile = calc3Buf_.Get<float>();
             VectorBarrier();
-            AscendC::Adds(aTile, pTile, eps_, ceilNBy8_ * n_ * tCount * 8);
+            AscendC::Adds(aTile, pTile, eps_, n_ * tCount * 8);
             // c[t, j] = sum[i](a[t, i, j]) + eps
             AscendC::LocalTensor<float> sum_2Tile = calc0Buf_.Get<float>();
             VectorBarrier();
             for (int64_t t = 0; t < tCount; ++t) {
-                AscendC::Add(sum_2Tile[ceilNBy8_ * t * 8], aTile[ceilNBy8_ * n_ * t * 8],
-                             aTile[ceilNBy8_ * n_ * t * 8 + ceilNBy8_ * 8], ceilNBy8_ * 8);
+                AscendC::Add(sum_2Tile[t * 8], aTile[n_ * t * 8], aTile[n_ * t * 8 + 8], 8);
             }
             for (int64_t i = 2; i < n_; ++i) {
                 VectorBarrier();
                 for (int64_t t = 0; t < tCount; ++t) {
-                    AscendC::Add(sum_2Tile[ceilNBy8_ * t * 8], sum_2Tile[ceilNBy8_ * t * 8],
-                                 aTile[ceilNBy8_ * n_ * t * 8 + ceilNBy8_ * i * 8], ceilNBy8_ * 8);
+                    AscendC::Add(sum_2Tile[t * 8], sum_2Tile[t * 8], aTile[n_ * t * 8 + i * 8], 8);
                 }
             }
             AscendC::LocalTensor<float> cTile = calc6Buf_.Get<float>();
             VectorBarrier();
-            AscendC::Adds(cTile, sum_2Tile, eps_, ceilNBy8_ * tCount * 8);
+            AscendC::Adds(cTile, sum_2Tile, eps_, tCount * 8);
             // a[t, i, j] = a[t, i, j] / c[t, j]
             VectorBarrier();
             for (int64_t t = 0; t < tCount; ++t) {
                 for (int64_t i = 0; i < n_; ++i) {
-                    AscendC::Div(aTile[ceilNBy8_ * n_ * t * 8 + ceilNBy8_ * i * 8],
-                                 aTile[ceilNBy8_ * n_ * t * 8 + ceilNBy8_ * i * 8], cTile[ceilNBy8_ * t * 8],
-                                 ceilNBy8_ * 8);
+                    AscendC::Div(aTile[n_ * t * 8 + i * 8], aTile[n_ * t * 8 + i * 8], cTile[t * 8], 8);
                 }
             }
             for (int64_t r = 1; r < num_iters_; ++r) {
@@ -252,122 +138,60 @@ public:
                 AscendC::LocalTensor<float> acc2 = calc1Buf_.Get<float>();
                 AscendC::LocalTensor<float> part2 = calc2Buf_.Get<float>();
                 for (int64_t t = 0; t < tCount; ++t) {
-                    AscendC::Duplicate<float>(acc2, 0.0f, ceilNBy8_ * 512);
-                    if (ceilNBy8_ * 8 <= 2040) {
-                        for (int64_t col4 = 0; col4 < n_; col4 += 64) {
-                            VectorBarrier();
-                            for (int64_t first5 = 0; first5 < n_; first5 += 255) {
-                                AscendC::Add(acc2[first5 * 64],
-                                             aTile[ceilNBy8_ * n_ * t * 8 + ceilNBy8_ * first5 * 8 + col4],
-                                             acc2[first5 * 64], MinOf(64, n_ - col4), MinOf(255, n_ - first5),
-                                             AscendC::BinaryRepeatParams(1, 1, 1, 8, ceilNBy8_, 8));
-                            }
-                        }
-                    } else {
-                        for (int64_t row2 = 0; row2 < n_; ++row2) {
-                            for (int64_t start4 = 0; start4 < divNBy64_; start4 += 255) {
-                                VectorBarrier();
-                                AscendC::Add(acc2[row2 * 64],
-                                             aTile[ceilNBy8_ * n_ * t * 8 + ceilNBy8_ * row2 * 8 + start4 * 64],
-                                             acc2[row2 * 64], 64, MinOf(255, divNBy64_ - start4),
-                                             AscendC::BinaryRepeatParams(1, 1, 1, 0, 8, 0));
-                            }
-                            if (n_ - divNBy64_ * 64 > 0) {
-                                VectorBarrier();
-                                AscendC::Add(acc2[row2 * 64],
-                                             aTile[ceilNBy8_ * n_ * t * 8 + ceilNBy8_ * row2 * 8 + divNBy64_ * 64],
-                                             acc2[row2 * 64], n_ - divNBy64_ * 64, 1,
-                                             AscendC::BinaryRepeatParams(1, 1, 1, 8, 8, 8));
-                            }
-                        }
-                    }
+                    AscendC::Duplicate<float>(acc2, 0.0f, 512);
                     VectorBarrier();
-                    for (int64_t strip4 = 0; strip4 < ceilNBy8_ * 8; strip4 += 248) {
-                        AscendC::BlockReduceSum<float>(part2[strip4 * 8], acc2[strip4 * 64],
-                                                       MinOf(248, ceilNBy8_ * 8 - strip4), 64, 1, 1, 8);
-                    }
+                    AscendC::Add(acc2, aTile[n_ * t * 8], acc2, n_, n_, AscendC::BinaryRepeatParams(1, 1, 1, 8, 1, 8));
                     VectorBarrier();
-                    for (int64_t strip5 = 0; strip5 < ceilNBy8_; strip5 += 255) {
-                        AscendC::BlockReduceSum<float>(sum_3Tile[ceilNBy8_ * t * 8 + strip5 * 8], part2[strip5 * 64],
-                                                       MinOf(255, ceilNBy8_ - strip5), 64, 1, 1, 8);
-                    }
+                    AscendC::BlockReduceSum<float>(part2, acc2, 8, 64, 1, 1, 8);
+                    VectorBarrier();
+                    AscendC::BlockReduceSum<float>(sum_3Tile[t * 8], part2, 1, 64, 1, 1, 8);
                 }
                 AscendC::LocalTensor<float> sTile = calc7Buf_.Get<float>();
                 VectorBarrier();
-                AscendC::Adds(sTile, sum_3Tile, eps_, ceilNBy8_ * tCount * 8);
+                AscendC::Adds(sTile, sum_3Tile, eps_, tCount * 8);
                 // a[t, i, j] = a[t, i, j] / s[t, i]
                 AscendC::LocalTensor<float> spread2 = calc5Buf_.Get<float>();
                 VectorBarrier();
-                for (int64_t block2 = 0; block2 < ceilNBy8_ * tCount; block2 += 255) {
-                    AscendC::Brcb(spread2[block2 * 64], sTile[block2 * 8], MinOf(255, ceilNBy8_ * tCount - block2),
+                for (int64_t block2 = 0; block2 < tCount; block2 += 255) {
+                    AscendC::Brcb(spread2[block2 * 64], sTile[block2 * 8], MinOf(255, tCount - block2),
                                   AscendC::BrcbRepeatParams(1, 8));
                 }
                 VectorBarrier();
                 for (int64_t t = 0; t < tCount; ++t) {
-                    if (ceilNBy8_ * 8 <= 2040) {
-                        for (int64_t col5 = 0; col5 < ceilNBy8_ * 8; col5 += 64) {
-                            for (int64_t first6 = 0; first6 < n_; first6 += 255) {
-                                AscendC::Div(aTile[ceilNBy8_ * n_ * t * 8 + ceilNBy8_ * first6 * 8 + col5],
-                                             aTile[ceilNBy8_ * n_ * t * 8 + ceilNBy8_ * first6 * 8 + col5],
-                                             spread2[ceilNBy8_ * t * 64 + first6 * 8], MinOf(64, ceilNBy8_ * 8 - col5),
-                                             MinOf(255, n_ - first6),
-                                             AscendC::BinaryRepeatParams(1, 1, 0, ceilNBy8_, ceilNBy8_, 1));
-                            }
-                        }
-                    } else {
-                        for (int64_t i = 0; i < n_; ++i) {
-                            for (int64_t start5 = 0; start5 < divUpNTo8By64_; start5 += 255) {
-                                AscendC::Div(aTile[ceilNBy8_ * n_ * t * 8 + ceilNBy8_ * i * 8 + start5 * 64],
-                                             aTile[ceilNBy8_ * n_ * t * 8 + ceilNBy8_ * i * 8 + start5 * 64],
-                                             spread2[ceilNBy8_ * t * 64 + i * 8], 64,
-                                             MinOf(255, divUpNTo8By64_ - start5),
-                                             AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
-                            }
-                            if (ceilNBy8_ * 8 - divUpNTo8By64_ * 64 > 0) {
-                                AscendC::Div(aTile[ceilNBy8_ * n_ * t * 8 + ceilNBy8_ * i * 8 + divUpNTo8By64_ * 64],
-                                             aTile[ceilNBy8_ * n_ * t * 8 + ceilNBy8_ * i * 8 + divUpNTo8By64_ * 64],
-                                             spread2[ceilNBy8_ * t * 64 + i * 8], ceilNBy8_ * 8 - divUpNTo8By64_ * 64,
-                                             1, AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
-                            }
-                        }
-                    }
+                    AscendC::Div(aTile[n_ * t * 8], aTile[n_ * t * 8], spread2[t * 64], 8, n_,
+                                 AscendC::BinaryRepeatParams(1, 1, 0, 1, 1, 1));
                 }
                 // c[t, j] = sum[i](a[t, i, j]) + eps
                 AscendC::LocalTensor<float> sum_4Tile = calc7Buf_.Get<float>();
                 VectorBarrier();
                 for (int64_t t = 0; t < tCount; ++t) {
-                    AscendC::Add(sum_4Tile[ceilNBy8_ * t * 8], aTile[ceilNBy8_ * n_ * t * 8],
-                                 aTile[ceilNBy8_ * n_ * t * 8 + ceilNBy8_ * 8], ceilNBy8_ * 8);
+                    AscendC::Add(sum_4Tile[t * 8], aTile[n_ * t * 8], aTile[n_ * t * 8 + 8], 8);
                 }
                 for (int64_t i = 2; i < n_; ++i) {
                     VectorBarrier();
                     for (int64_t t = 0; t < tCount; ++t) {
-                        AscendC::Add(sum_4Tile[ceilNBy8_ * t * 8], sum_4Tile[ceilNBy8_ * t * 8],
-                                     aTile[ceilNBy8_ * n_ * t * 8 + ceilNBy8_ * i * 8], ceilNBy8_ * 8);
+                        AscendC::Add(sum_4Tile[t * 8], sum_4Tile[t * 8], aTile[n_ * t * 8 + i * 8], 8);
                     }
                 }
                 VectorBarrier();
-                AscendC::Adds(cTile, sum_4Tile, eps_, ceilNBy8_ * tCount * 8);
+                AscendC::Adds(cTile, sum_4Tile, eps_, tCount * 8);
                 // a[t, i, j] = a[t, i, j] / c[t, j]
                 VectorBarrier();
                 for (int64_t t = 0; t < tCount; ++t) {
                     for (int64_t i = 0; i < n_; ++i) {
-                        AscendC::Div(aTile[ceilNBy8_ * n_ * t * 8 + ceilNBy8_ * i * 8],
-                                     aTile[ceilNBy8_ * n_ * t * 8 + ceilNBy8_ * i * 8], cTile[ceilNBy8_ * t * 8],
-                                     ceilNBy8_ * 8);
+                        AscendC::Div(aTile[n_ * t * 8 + i * 8], aTile[n_ * t * 8 + i * 8], cTile[t * 8], 8);
                     }
                 }
             }
             // y[t, i, j] = a[t, i, j]
             AscendC::LocalTensor<float> yOut = out0Queue_.AllocTensor<float>();
             VectorBarrier();
-            AscendC::Muls(yOut, aTile, 1.0f, ceilNBy8_ * n_ * tCount * 8);
+            AscendC::Muls(yOut, aTile, 1.0f, n_ * tCount * 8);
             out0Queue_.EnQue(yOut);
             yOut = out0Queue_.DeQue<float>();
             for (int64_t first7 = 0; first7 < n_ * tCount; first7 += 4095) {
-                AscendC::DataCopyPad(yGm_[n_ * n_ * tStart + first7 * n_], yOut[ceilNBy8_ * first7 * 8],
-                                     AscendC::DataCopyExtParams(MinOf(4095, n_ * tCount - first7), n_ * 4,
-                                                                ceilNBy8_ - CeilDiv(n_ * 4, 32), 0, 0));
+                AscendC::DataCopyPad(yGm_[n_ * n_ * tStart + first7 * n_], yOut[first7 * 8],
+                                     AscendC::DataCopyExtParams(MinOf(4095, n_ * tCount - first7), n_ * 4, 0, 0, 0));
             }
             out0Queue_.FreeTensor(yOut);
         }
@@ -394,8 +218,6 @@ private:
     int64_t s0TTile_;
     int64_t s0Work_;
     int64_t ceilNBy8_;
-    int64_t divNBy64_;
-    int64_t divUpNTo8By64_;
     float eps_;
 };
 

@@ -250,9 +250,9 @@ public:
                 out0Queue_.FreeTensor(normOut3);
             }
             // y[t, i, j] = a[t, i, j]
-            AscendC::LocalTensor<int32_t> order = calc0Buf_.Get<int32_t>();
-            AscendC::LocalTensor<int32_t> position = calc4Buf_.Get<int32_t>();
-            AscendC::LocalTensor<float> quotient = calc7Buf_.Get<float>();
+            AscendC::LocalTensor<int32_t> order = calc7Buf_.Get<int32_t>();
+            AscendC::LocalTensor<int32_t> position = calc0Buf_.Get<int32_t>();
+            AscendC::LocalTensor<float> quotient = calc4Buf_.Get<float>();
             AscendC::LocalTensor<int32_t> part = calc8Buf_.Get<int32_t>();
             AscendC::CreateVecIndex<int32_t>(position, static_cast<int32_t>(0), n_ * n_ * tCount);
             VectorBarrier();
@@ -292,7 +292,7 @@ private:
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // tmp
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // cTile
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // sTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // quotient
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // order
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // part
     AscendC::GlobalTensor<float> xGm_;
     AscendC::GlobalTensor<float> yGm_;

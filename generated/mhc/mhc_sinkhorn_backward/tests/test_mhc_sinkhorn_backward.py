@@ -34,7 +34,7 @@ def reference(grad_y, norm, sums, dtype=np.float64):
         grad_y = grad_y.reshape(grad_y.shape[0] * grad_y.shape[1], grad_y.shape[2], grad_y.shape[3])
     T = grad_y.shape[0]
     n = grad_y.shape[1]
-    num_iters = (norm.size // (16*T*n)) if 16*T*n else 1
+    num_iters = (norm.size//(16*T*n)) if 16*T*n else 1
     _require(grad_y.shape == (T, n, n), f"grad_y has the shape {grad_y.shape}, expected {(T, n, n)}")
     _require(norm.shape == (16*T*n*num_iters,), f"norm has the shape {norm.shape}, expected {(16*T*n*num_iters,)}")
     _require(sums.shape == (16*T*num_iters,), f"sums has the shape {sums.shape}, expected {(16*T*num_iters,)}")

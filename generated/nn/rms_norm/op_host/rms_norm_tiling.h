@@ -163,7 +163,7 @@ inline Checked FullLedger(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.D, 8) * 64;              // in0: gammaIn, 2 copies
+    bytes = bytes + CeilDiv(s.D, 8) * 32;              // in0: gammaIn
     bytes = bytes + s.s0BTile * CeilDiv(s.D, 8) * 64;  // in1: xIn, 2 copies
     bytes = bytes + s.s0BTile * CeilDiv(s.D, 8) * 64;  // out0: yOut, 2 copies
     bytes = bytes + CeilDiv(s.s0BTile, 8) * 64;        // out1: rstdOut, 2 copies
@@ -261,7 +261,7 @@ inline Checked Full2Ledger(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.D, 16) * 64;              // in0: gammaIn, 2 copies
+    bytes = bytes + CeilDiv(s.D, 16) * 32;              // in0: gammaIn
     bytes = bytes + s.s0BTile * CeilDiv(s.D, 16) * 64;  // in1: xIn, 2 copies
     bytes = bytes + s.s0BTile * CeilDiv(s.D, 16) * 64;  // out0: yOut, 2 copies
     bytes = bytes + CeilDiv(s.s0BTile, 16) * 128;       // out1: rstdOut, 2 copies

@@ -31,7 +31,7 @@ public:
         gammaGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(gamma), D_);
         yGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(y), D_ * numel_b_);
         rstdGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(rstd), numel_b_);
-        pipe->InitBuffer(in0Queue_, 2, ceilDBy8_ * 32);
+        pipe->InitBuffer(in0Queue_, 1, ceilDBy8_ * 32);
         pipe->InitBuffer(in1Queue_, 2, ceilDBy8_ * s0BTile_ * 32);
         pipe->InitBuffer(out0Queue_, 2, ceilDBy8_ * s0BTile_ * 32);
         pipe->InitBuffer(out1Queue_, 2, ceilS0BTileBy8_ * 32);
