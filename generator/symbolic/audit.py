@@ -10,7 +10,7 @@ from dataclasses import replace
 from generator.symbolic.exact import UndefinedError, UnwrittenError
 from generator.symbolic.machine import OutOfTimeError
 from generator.symbolic.model import Claim, Finding, Verdict
-from generator.symbolic.numeric import Checker, Pass
+from generator.symbolic.numeric import Checker, NotSquareError, Pass
 from generator.symbolic.points import Sizes, sizes_of
 from generator.symbolic.refute import counterexample
 
@@ -43,6 +43,7 @@ def _one(checker: Checker, ladder: Sequence[Sizes], output: str, of: str, rng: r
     started = time.monotonic()
     passes: list[tuple[Sizes, Pass]] = []
     reasons: list[str] = []
+    rooted: list[tuple[Sizes, Pass]] = []
     for at, sizes in enumerate(_order(ladder)):
         if at == _BEFORE_PROOF and prover is not None and passes:
             proved = prover(checker.claim, output, checker.left())
@@ -53,6 +54,9 @@ def _one(checker: Checker, ladder: Sequence[Sizes], output: str, of: str, rng: r
         except UndefinedError as error:
             reasons.append(f"{_said(sizes)}: {error}")
             continue
+        except NotSquareError:
+            rooted.append((sizes, Pass(False, 0.0)))
+            continue
         except UnwrittenError as error:
             finding = Finding(f"an element of '{error}' is read that the text has not written ({_said(sizes)})", None, "unwritten")
             return Verdict("REFUTED", "reads what is not written", time.monotonic() - started, output, of, findings=(finding,))
@@ -61,6 +65,7 @@ def _one(checker: Checker, ladder: Sequence[Sizes], output: str, of: str, rng: r
             return Verdict("REFUTED", "50-digit arithmetic at a point", time.monotonic() - started, output, of, counterexample=example)
         passes.append((sizes, found))
     seconds = time.monotonic() - started
+    passes = passes or rooted
     if not passes:
         why = reasons[0] if reasons else "no legal sizes of few elements were found"
         return Verdict("UNDECIDED", why, seconds, output, of)

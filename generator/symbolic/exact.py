@@ -19,7 +19,7 @@ from functools import lru_cache
 from hashlib import blake2b
 from typing import Any, Final
 
-__all__ = ["KinkError", "Mod", "Modular", "UndefinedError", "UnwrittenError"]
+__all__ = ["Dyadic", "KinkError", "Mod", "Modular", "UndefinedError", "UnwrittenError"]
 
 P: Final = 577795260816597599  # a safe prime; -1 is no square modulo P or Q, and 2, 3, 5, 7, 11, 13 are squares modulo both
 Q: Final = (P - 1) // 2
@@ -43,6 +43,19 @@ class UnwrittenError(Exception):
 
 def _hash(kind: str, value: int, modulus: int) -> int:
     return int.from_bytes(blake2b(f"{kind}:{value}".encode(), digest_size=16).digest(), "little") % modulus
+
+
+class Dyadic:
+    """The number ``n / 2**SHIFT``: an input's drawn value, cheaper to draw than a Fraction."""
+
+    __slots__ = ("n",)
+    SHIFT: Final = 128
+
+    def __init__(self, n: int) -> None:
+        self.n = n
+
+    def __float__(self) -> float:
+        return self.n / (1 << Dyadic.SHIFT)
 
 
 class Mod:
@@ -88,6 +101,10 @@ def _apply(f: Callable[[float], float], x: float) -> float:
         return math.inf
     except ValueError:
         return math.nan
+
+
+_UNIT_P: Final = pow(2, -Dyadic.SHIFT, P)
+_UNIT_Q: Final = pow(2, -Dyadic.SHIFT, Q)
 
 
 class Modular:
@@ -141,8 +158,10 @@ class Modular:
     def infinite(self, sign: int) -> Mod:
         return Mod(_hash("inf", sign, P), _hash("inf", sign, Q), sign * math.inf)
 
-    def point(self, value: Fraction, slope: int = 0) -> Mod:
+    def point(self, value: Dyadic | Fraction, slope: int = 0) -> Mod:
         """An input's value, moving with ``slope``."""
+        if isinstance(value, Dyadic):
+            return Mod(value.n * _UNIT_P % P, value.n * _UNIT_Q % Q, float(value), slope % P)
         x = self.const(value)
         return Mod(x.r, x.q, x.f, slope % P)
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import mpmath  # type: ignore[import-untyped]
 
-from generator.symbolic.exact import KinkError, UndefinedError
+from generator.symbolic.exact import Dyadic, KinkError, UndefinedError
 
 __all__ = ["DIGITS", "Dual", "Precise"]
 
@@ -43,8 +43,10 @@ class Precise:
     def infinite(self, sign: int) -> Dual:
         return Dual(_mp.mpf("inf") * sign)
 
-    def point(self, value: Fraction, slope: int = 0) -> Dual:
+    def point(self, value: Dyadic | Fraction, slope: int = 0) -> Dual:
         """An input's value, moving with ``slope``."""
+        if isinstance(value, Dyadic):
+            return Dual(_mp.ldexp(_mp.mpf(value.n), -Dyadic.SHIFT), slope)
         return Dual(self.const(value).v, slope)
 
     def known(self, x: Dual) -> float:

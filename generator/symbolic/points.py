@@ -7,20 +7,24 @@ import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import lru_cache
 from typing import Final
 
 from generator.formula.infer import children
 from generator.formula.ir import Assign, Call, Compare, Expr, For, Gather, Load, Num, Program, Stmt
 from generator.spec.conditions import bounds, evaluate
+from generator.symbolic.exact import Dyadic
 from generator.symbolic.machine import extents
 from generator.symbolic.model import Claim
 
-__all__ = ["Point", "Sampler", "Sizes", "expressions", "sizes_of"]
+__all__ = ["Drawn", "Point", "Sampler", "Sizes", "expressions", "sizes_of"]
 
 Sizes = Mapping[str, int]
+Drawn = Dyadic | Fraction
 _SMALL: Final = 4  # values tried of each size
 _FAR: Final = 64  # how far legal values are searched
-_COST: Final = 3000  # elements of the forward's tensors together
+_COST: Final = 6000  # elements of the forward's tensors together
+_CHEAP: Final = 250  # elements that need no reason
 
 
 @dataclass(frozen=True)
@@ -28,9 +32,9 @@ class Point:
     """``sizes``: dims and integer attributes; values row-major."""
 
     sizes: Sizes
-    attrs: Mapping[str, Fraction | bool]
-    inputs: Mapping[str, list[Fraction | int | bool]]
-    cotangents: Mapping[str, list[Fraction]]
+    attrs: Mapping[str, Drawn | bool]
+    inputs: Mapping[str, list[Drawn | int | bool]]
+    cotangents: Mapping[str, list[Drawn]]
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
 
@@ -57,6 +61,7 @@ def sizes_of(claim: Claim, most: int = 24, seed: int = 0) -> list[Sizes]:
         if len(found) >= 4 * most:
             break
     ordered = sorted(found.values(), key=lambda f: (f[0], sum(f[1].values())))
+    ordered = [f for f in ordered if f[0] <= max(_CHEAP, 3 * ordered[0][0])]
     if len(ordered) <= most:
         return [s for _, s in ordered]
     small = ordered[: most // 2]
@@ -222,7 +227,7 @@ class Sampler:
         low, high = self.scales[mode % len(self.scales)]
         shapes = {t.name: extents(forward, t.name, sizes) for t in forward.tensors.values() if t.role != "local"}
         attrs = self.attributes(sizes, rng, simple)
-        inputs: dict[str, list[Fraction | int | bool]] = {}
+        inputs: dict[str, list[Drawn | int | bool]] = {}
         for t in forward.inputs:
             count = _count(shapes[t.name])
             if t.kind == "bool":
@@ -234,7 +239,7 @@ class Sampler:
                 span = self.claim.domain.ranges.get(t.name)
                 a, b = (Fraction(span[0]), Fraction(span[1])) if span is not None else (low, high)
                 inputs[t.name] = [_draw(rng, a, b, simple) for _ in range(count)]
-        cotangents = {}
+        cotangents: dict[str, list[Drawn]] = {}
         for o in sorted(set(self.claim.cotangents.values())):
             cotangents[o] = [_draw(rng, Fraction(-3), Fraction(3), simple) for _ in range(_count(shapes[o]))]
         return Point(sizes, attrs, inputs, cotangents, shapes)
@@ -249,20 +254,20 @@ class Sampler:
             return max(1, min(tops))
         return max([2, *(v for v in sizes.values() if v <= 4)])
 
-    def attributes(self, sizes: Sizes, rng: random.Random, simple: bool) -> dict[str, Fraction | bool]:
+    def attributes(self, sizes: Sizes, rng: random.Random, simple: bool) -> dict[str, Drawn | bool]:
         claim = self.claim
         floats = list(dict.fromkeys([*claim.forward.float_attrs, *claim.gradient.float_attrs]))
         bools = list(dict.fromkeys([*claim.forward.bool_attrs, *claim.gradient.bool_attrs]))
         for attempt in range(60):
             high = (Fraction(2), Fraction(19, 20), Fraction(1, 10), Fraction(10))[attempt % 4]
             low = -high if attempt % 8 >= 4 else Fraction(1, 100)
-            out: dict[str, Fraction | bool] = {n: _draw(rng, low, high, simple) for n in floats}
+            out: dict[str, Drawn | bool] = {n: _draw(rng, low, high, simple) for n in floats}
             out.update({n: rng.random() < 0.5 for n in bools})
             if self.legal(sizes, out):
                 return out
         return out
 
-    def legal(self, sizes: Sizes, attrs: Mapping[str, Fraction | bool]) -> bool:
+    def legal(self, sizes: Sizes, attrs: Mapping[str, Drawn | bool]) -> bool:
         env: dict[str, int | float | bool | str] = {**sizes, **{n: v if isinstance(v, bool) else float(v) for n, v in attrs.items()}}
         for cond in self.claim.domain.conditions:
             try:
@@ -273,12 +278,18 @@ class Sampler:
         return True
 
 
-def _draw(rng: random.Random, low: Fraction, high: Fraction, simple: bool) -> Fraction:
+def _draw(rng: random.Random, low: Fraction, high: Fraction, simple: bool) -> Drawn:
     if simple:
         a, b = int(low * 4), int(high * 4)
         value = Fraction(rng.randint(min(a + 1, b), b), 4)
         return value if low <= value <= high and value else (low + high * 3) / 4
-    return low + (high - low) * Fraction(rng.getrandbits(128), 1 << 128)
+    base, span = _scaled(low), _scaled(high - low)
+    return Dyadic(base + (span * rng.getrandbits(128) >> 128))
+
+
+@lru_cache(maxsize=256)
+def _scaled(x: Fraction) -> int:
+    return int(x * (1 << Dyadic.SHIFT))
 
 
 def _count(shape: Sequence[int]) -> int:

@@ -310,6 +310,8 @@ class _Reader:
                 made = mapped(
                     body, lambda x, s=size: Bound(name, sym(s)) if isinstance(x, Bound) and x.name == name and x.extent is None else None
                 )
+                if made == body:
+                    made = mapped(body, _left_extended(name, size))
                 if made != body:
                     choices.append((f"{name} runs over {size}", made))
             return _Open(finding, choices) if choices else None
@@ -344,6 +346,18 @@ def _instead(old: object, new: object) -> Callable[[Any], Any | None]:
 def _extended(name: str, size: str) -> Callable[[Any], Any | None]:
     def given(x: Any) -> Any | None:
         return Bound(name, sym(size)) if isinstance(x, Bound) and x.name == name and x.extent is None else None
+
+    return given
+
+
+def _left_extended(name: str, size: str) -> Callable[[Any], Any | None]:
+    """The axis of a left side that its right side hides, with its extent."""
+
+    def given(x: Any) -> Any | None:
+        if not isinstance(x, Assign) or name not in {n for i in x.indices for n in index_names(i)} or name in {a.name for a in x.axes}:
+            return None
+        hidden = any(isinstance(e, Reduce) and name in {a.name for a in e.axes} for e, _ in _within(x.value, ()))
+        return replace(x, axes=(*x.axes, Bound(name, sym(size)))) if hidden else None
 
     return given
 
