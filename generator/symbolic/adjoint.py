@@ -279,10 +279,10 @@ class Sweep:
             before += [self.store(name, p, later) for p in stores[1]]
         else:
             loops, self.loops = self.loops, self.loops[:-1]
-            before.append(self.store(name, self.all_of(tensor), later))
+            found = patterns(cs, self.tensors[tensor], self.named(tensor), self.fresh, self.facts) or [self.all_of(tensor)]
+            before += [self.store(name, p, later) for p in found]
             self.loops = loops
-            at = self.all_of(tensor)
-            body.append(self.store(name, at, cs, Load(name, at.indices)))
+            body += [self.store(name, p, cs, Load(name, p.indices)) for p in found]
         self.contributions[tensor] = [self.plain(name, tensor)]
 
 

@@ -15,7 +15,7 @@ from typing import Final
 
 from generator.formula.ir import Attr, Binary, Bound, Call, Compare, Expr, IntVal, Load, Logic, Neg, Num, Reduce, Where
 from generator.spec.integer import IntExpr, product
-from generator.symbolic.build import free, loads, rebuild
+from generator.symbolic.build import ONE, ZERO, free, loads, rebuild
 from generator.symbolic.keys import key
 from generator.symbolic.relations import Relation
 
@@ -23,6 +23,7 @@ __all__ = ["Algebra", "Monomial", "Terms", "TooLargeError"]
 
 Monomial = tuple[tuple[str, int], ...]
 _LIMIT: Final = 400
+_MARKS: Final = (", 1.0, 0.0)", ", 0.0, 1.0)")  # how the keys of conditions as factors end
 
 
 class TooLargeError(Exception):
@@ -51,11 +52,11 @@ class Terms:
 
 
 def times(a: Monomial, b: Monomial, power: int = 1) -> Monomial:
-    """``a * b**power``."""
+    """``a * b**power``; a condition counts once."""
     out = dict(a)
     for k, p in b:
         out[k] = out.get(k, 0) + p * power
-    return tuple(sorted((k, p) for k, p in out.items() if p))
+    return tuple(sorted((k, min(p, 1) if k.startswith("Where(") and k.endswith(_MARKS) else p) for k, p in out.items() if p))
 
 
 class Algebra:
@@ -167,6 +168,8 @@ class Algebra:
         if not t.of:
             return self.single(times((), self.atom(Num(0.0, "0")), p)) if p < 0 else Terms()
         m, c = self.one(t)
+        if p < 0 and any(k.endswith(_MARKS) for k, _ in m):
+            m = self.atom(self.write(self.single(m)))
         return self.single(times((), m, p), c**p)
 
     def raised(self, e: Binary) -> Terms:
@@ -192,15 +195,16 @@ class Algebra:
         if a.of == b.of:
             return a
         cond = rebuild(e.cond, self.simple)
-        for t, other, flipped in ((a, b, False), (b, a, True)):
-            if not other.of and t.of:
-                m, c = self.one(t) if len(t.of) > 1 else next(iter(t.of.items()))
-                sign = Fraction(-1 if c < 0 else 1)
-                inner = self.write(self.single(m, c * sign))
-                if not flipped and isinstance(inner, Where) and isinstance(inner.b, Num) and inner.b.value == 0:
-                    return self.single(self.atom(Where(Logic("and", cond, inner.cond), inner.a, inner.b)), sign)
-                return self.single(self.atom(Where(cond, Num(0.0, "0"), inner) if flipped else Where(cond, inner, Num(0.0, "0"))), sign)
+        for t, other, truth in ((a, b, True), (b, a, False)):
+            if not other.of:
+                return self.multiply(t, self.single(self.indicator(cond, truth)))
         return self.single(self.atom(Where(cond, self.write(a), self.write(b))))
+
+    def indicator(self, cond: Expr, truth: bool) -> Monomial:
+        """1 where the condition holds (or where it does not), else 0."""
+        if isinstance(cond, Logic) and cond.op == "and" and truth:
+            return times(self.indicator(cond.a, True), self.indicator(cond.b, True))
+        return self.atom(Where(cond, ONE, ZERO) if truth else Where(cond, ZERO, ONE))
 
     # sums -------------------------------------------------------------------------------------------------------
     def sum(self, e: Reduce) -> Terms:
@@ -255,22 +259,13 @@ class Algebra:
         return out
 
     def summed(self, axes: tuple[Bound, ...], factors: Monomial, names: set[str]) -> Monomial:
-        """The sum of a product; a factor of a choice that does not depend on the axes goes outside."""
-        outside: Monomial = ()
-        if not self.expand and len(factors) == 1 and factors[0][1] == 1:
-            base = self.bases[factors[0][0]]
-            if isinstance(base, Where) and isinstance(base.b, Num) and base.b.value == 0:
-                (m, c), = self.read(base.a).of.items() or [((), Fraction(1))]
-                free_ones = tuple(f for f in m if isinstance(self.bases[f[0]], Load | Attr) and not self.stays(self.bases[f[0]], names))
-                if free_ones and c > 0:
-                    rest = self.write(self.single(times(m, free_ones, -1), c))
-                    outside, factors = free_ones, self.atom(Where(base.cond, rest, base.b))
+        """The sum of a product."""
         term = self.write(self.single(factors))
         if isinstance(term, Reduce) and term.op == "sum" and not {a.name for a in term.axes} & names:
             term = Reduce("sum", (*axes, *term.axes), term.body)
         else:
             term = Reduce("sum", axes, term)
-        return times(outside, self.atom(term))
+        return self.atom(term)
 
     def stays(self, e: Expr, names: set[str]) -> bool:
         """Whether a factor stays under a sum over ``names``: it depends on them, or its guard needs the sum."""

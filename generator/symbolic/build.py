@@ -241,6 +241,9 @@ def free(e: Expr) -> frozenset[str]:
 def substitute_index(i: Index, env: Mapping[str, IntExpr]) -> Index:
     """An index with symbols replaced."""
     if isinstance(i, IntExpr):
+        name = i.symbol
+        if name is not None:
+            return env.get(name, i)
         return i.substitute(env) if i.free() & env.keys() else i
     if isinstance(i, Gather):
         return Gather(substitute(i.load, env), span=i.span)  # type: ignore[arg-type]

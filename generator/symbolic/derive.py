@@ -107,7 +107,7 @@ def derive(
     body = recovery.run(nodes)
     everything = _tensors(forward, form, made, cotangents, given, outputs)
     if short:
-        body = simplify(body, everything, _definitions(form, recovery), fresh, taken)
+        body = simplify(body, everything, _definitions(form, recovery), fresh, taken, known)
     body = list(prettify(body, frozenset({*taken} - set(_axis_like(forward)))))
     program = _program(forward, guarded(body, everything, known), everything, outputs)
     used = {x.tensor for s, _ in assigned(program.body) for x in loads(s.value)}

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from generator.formula.ir import Attr, Binary, Call, Expr, IntVal, Load, Num, Reduce, Where
 from generator.spec.integer import IntExpr, const, product
-from generator.symbolic.build import ONE, ZERO, add, div, neg, sub
-from generator.symbolic.keys import cost, key
+from generator.symbolic.build import ONE, ZERO, add, all_of, div, neg, sub
+from generator.symbolic.keys import cost
 
 if TYPE_CHECKING:
     from generator.symbolic.algebra import Algebra, Monomial, Terms
@@ -48,33 +48,24 @@ class _Writer:
         return out
 
     def choices(self, terms: Sequence[tuple[Monomial, Fraction]]) -> Sequence[tuple[Monomial, Fraction]]:
-        """``where(c, a, 0)`` and ``where(c, 0, b)`` as one choice."""
-        out: list[tuple[Monomial, Fraction]] = []
-        seen: dict[str, int] = {}
-        for m, c in terms:
-            base = self.algebra.bases[m[0][0]] if len(m) == 1 and m[0][1] == 1 else None
-            if not isinstance(base, Where):
-                out.append((m, c))
+        """Terms that hold where a condition does, and terms that hold where it does not, as one choice."""
+        bases = self.algebra.bases
+        marks = {k for m, _ in terms for k, _ in m if _mark(bases[k]) == 1}
+        for k in sorted(marks, key=lambda k: self.algebra.order[k]):
+            here = bases[k]
+            assert isinstance(here, Where)
+            other = self.algebra.atom(Where(here.cond, ZERO, ONE))[0][0]
+            yes = [(m, c) for m, c in terms if (k, 1) in m]
+            no = [(m, c) for m, c in terms if (other, 1) in m]
+            if not no:
                 continue
-            name = key(base.cond)
-            if name not in seen:
-                seen[name] = len(out)
-                out.append((m, c))
-                continue
-            (n, _), d = out[seen[name]][0][0], out[seen[name]][1]
-            other = self.algebra.bases[n]
-            assert isinstance(other, Where)
-            a = self.mixed(other.a, d, base.a, c)
-            b = self.mixed(other.b, d, base.b, c)
-            out[seen[name]] = (self.algebra.atom(Where(base.cond, a, b)), Fraction(1))
-        return out
-
-    def mixed(self, x: Expr, c: Fraction, y: Expr, d: Fraction) -> Expr:
-        """``c*x + d*y`` in short form."""
-        t = self.algebra.scaled(self.algebra.read(x), c)
-        for m, v in self.algebra.scaled(self.algebra.read(y), d).of.items():
-            t.add(m, v)
-        return self.algebra.write(t)
+            a = self.sum([(tuple(f for f in m if f[0] != k), c) for m, c in yes], True)
+            b = self.sum([(tuple(f for f in m if f[0] != other), c) for m, c in no], True)
+            merged = (self.algebra.atom(Where(here.cond, a, b)), Fraction(1))
+            at = min(terms.index(yes[0]), terms.index(no[0]))
+            rest = [t for t in terms if t not in yes and t not in no]
+            terms = [*rest[:at], merged, *rest[at:]]
+        return terms
 
     def integer(self, terms: Sequence[tuple[Monomial, Fraction]]) -> Expr | None:
         """The sum as one integer expression, when it is one that is not just a constant."""
@@ -152,6 +143,9 @@ class _Writer:
     # products ---------------------------------------------------------------------------------------------------
     def product(self, m: Monomial, c: Fraction) -> Expr:
         """``c * m``; a negative ``c`` has a literal of its own to carry the sign."""
+        conditions = [self.algebra.bases[k] for k, _ in sorted(m, key=lambda f: self.algebra.order[f[0]]) if _mark(self.algebra.bases[k])]
+        if conditions:
+            return self.chosen(conditions, tuple(f for f in m if not _mark(self.algebra.bases[f[0]])), c)
         over: list[Expr] = []
         under: list[Expr] = []
         sizes_over, sizes_under = const(1), const(1)
@@ -177,6 +171,15 @@ class _Writer:
         top = _chain(over)
         return div(top, _chain(under)) if under else top
 
+
+    def chosen(self, conditions: Sequence[Expr], m: Monomial, c: Fraction) -> Expr:
+        """The product where all conditions hold, else 0."""
+        out = self.signed(m, c)
+        holding = [e.cond for e in conditions if isinstance(e, Where) and _mark(e) == 1]
+        for e in conditions:
+            if isinstance(e, Where) and _mark(e) == -1:
+                out = Where(e.cond, ZERO, out)
+        return Where(all_of(holding), out, ZERO) if holding else out
 
     def mean(self, over: list[Expr], under: IntExpr) -> IntExpr:
         """Turn a sum that is divided by its size into a mean; what is left of the divisor."""
@@ -207,6 +210,13 @@ class _Writer:
         base = self.algebra.bases[k]
         kind = 0 if isinstance(base, Num | IntVal | Attr) else 1 if isinstance(base, Load) else 3 if isinstance(base, Reduce | Where) else 2
         return kind, self.algebra.order.get(k, 0)
+
+
+def _mark(e: Expr) -> int:
+    """1 for a condition as a factor, -1 for the opposite of one, 0 for anything else."""
+    if isinstance(e, Where) and isinstance(e.a, Num) and isinstance(e.b, Num) and {e.a.value, e.b.value} == {0.0, 1.0}:
+        return 1 if e.a.value == 1 else -1
+    return 0
 
 
 def _power(e: Expr, p: int) -> Expr:

@@ -23,7 +23,7 @@ def _key(e: Expr, names: Mapping[str, IntExpr], depth: int) -> str:
         case Attr(name=name):
             return name
         case IntVal(value=value):
-            return f"int({value.substitute(names).key()})"
+            return f"int({_integer(value, names)})"
         case Load():
             return _load(e, names, depth)
         case Binary(op=op) if op in ("add", "sub"):
@@ -45,8 +45,15 @@ def _key(e: Expr, names: Mapping[str, IntExpr], depth: int) -> str:
 
 
 def _load(e: Load, names: Mapping[str, IntExpr], depth: int) -> str:
-    at = [i.substitute(names).key() if isinstance(i, IntExpr) else _load(i.load, names, depth) for i in e.indices if not _surface(i)]
+    at = [_integer(i, names) if isinstance(i, IntExpr) else _load(i.load, names, depth) for i in e.indices if not _surface(i)]
     return f"{e.tensor}[{', '.join(at)}]" + (f"~{e.guarded}:{e.outside}" if e.guarded else "")
+
+
+def _integer(i: IntExpr, names: Mapping[str, IntExpr]) -> str:
+    name = i.symbol
+    if name is not None:
+        return (names.get(name, i)).key()
+    return i.substitute(names).key() if names and i.free() & names.keys() else i.key()
 
 
 def _surface(i: object) -> bool:

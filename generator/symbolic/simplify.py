@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 
 from generator.formula.ir import Assign, Expr, For, Gather, IntExpr, Load, Num, Reduce, Stmt, Tensor
+from generator.formula.prove import Facts
 from generator.symbolic.algebra import Algebra, Terms, TooLargeError
 from generator.symbolic.build import ZERO, Fresh, is_num, loads, rebuild, rename_bound, replace_loads, substitute
 from generator.symbolic.common import name_repeated
@@ -32,7 +33,9 @@ class Known:
     held: Load | None
 
 
-def simplify(body: Sequence[Stmt], tensors: dict[str, Tensor], known: Sequence[Known], fresh: Fresh, names: set[str]) -> list[Stmt]:
+def simplify(
+    body: Sequence[Stmt], tensors: dict[str, Tensor], known: Sequence[Known], fresh: Fresh, names: set[str], facts: Facts
+) -> list[Stmt]:
     """The same values in fewer operations. ``tensors`` grows by the names given to repeated subexpressions."""
     work = _Simplifier(tensors, known, fresh)
     out = list(body)
@@ -41,8 +44,9 @@ def simplify(body: Sequence[Stmt], tensors: dict[str, Tensor], known: Sequence[K
         out = work.round(out)
         if out == before:
             break
-    out = name_repeated(out, tensors, fresh, names)
-    return work.alive(work.block(out, []))
+    out = name_repeated(out, tensors, fresh, names, facts)
+    work.survey(out)
+    return work.alive(work.inlined(out))
 
 
 class _Simplifier:
@@ -194,7 +198,8 @@ class _Simplifier:
             stmt = replace(stmt, value=value)
             ready = {n: d for n, d in ready.items() if stmt.tensor not in {x.tensor for x in loads(d.value)} and n != stmt.tensor}
             if self.writes.get(stmt.tensor) == 1 and self.whole(stmt):
-                if cost(value) == 0 or uses.get(stmt.tensor) == 1:
+                forward = not stmt.tensor.startswith("grad_") and isinstance(value, Reduce)
+                if cost(value) == 0 or (uses.get(stmt.tensor) == 1 and not forward):
                     kept, moving = self.split(stmt)
                     out.append(kept)
                     ready[stmt.tensor] = moving
