@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 __all__ = ["Certificate", "Identity", "Induction", "Proved", "Unknown"]
 
@@ -17,19 +17,16 @@ class Identity:
     b: str
     atoms: tuple[str, ...] = ()
     terms: tuple[int, int] = (0, 0)
-    unrolled: int = 0  # how many iterations carried tensors were taken back to reach a common time
 
 
 @dataclass(frozen=True)
 class Induction:
-    """Loop ``b`` of the second program (in program order, from 0) runs as often as loop ``a`` of the first, and the
-    ``pairs`` of carried tensors (of the first, of the second) are equal before it and, if they are equal before any
-    iteration, after it: so they are equal at all times. Tensors in ``arrays`` are defined by recurrence, by the same one."""
+    """A loop of the second program and one of the first: the ``pairs`` of tensors (of the first, of the second) that they
+    carry are equal before them and, if equal before any iteration, also after it: so they are equal at all times. Tensors
+    defined by recurrence have one and the same definition. A tensor is named ``A3.x``: tensor x of the first program's
+    fourth loop, in the order in which loops start (``B`` for the second program's)."""
 
-    a: int
-    b: int
     pairs: tuple[tuple[str, str], ...]
-    arrays: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -41,7 +38,9 @@ class Certificate:
     inductions: tuple[Induction, ...] = ()
     boundaries: tuple[str, ...] = ()
     nonzero: tuple[str, ...] = ()
-    facts: tuple[str, ...] = field(default=())
+    facts: tuple[str, ...] = ()
+    accumulators: tuple[str, ...] = ()  # carried tensors to which iterations only add: their elements are sums
+    literals: tuple[tuple[str, str], ...] = ()  # decimals read as the constants they are the rounded values of
 
 
 @dataclass(frozen=True)

@@ -100,16 +100,15 @@ class Second(First):
         if not any(x.states or x.arrays for x in nest):
             return
         best: list[tuple[str, str]] = []
-        at = -1
         for n in range(len(self.other.outer)):
             pairs = self.alike(self.other.nest(n), nest)
             if len(pairs) > len(best):
-                best, at = pairs, n
+                best = pairs
         if not best:
             return
         env = {f"!{y}": sym(x) for x, y in best}
-        known = dict((y, x) for x, y in best)
-        self.found.append(Induction(at, len(self.outer) - 1, tuple(best)))
+        known = {y: x for x, y in best}
+        self.found.append(Induction(tuple(best)))
         for name, value in self.values.items():
             if value.base is not None and value.base.name in known:
                 self.values[name] = Value(value.pieces, State(known[value.base.name], value.base.time))

@@ -91,7 +91,16 @@ class _Prover:
                 return found
             identities.append(found)
         texts = [sorted(k for k in found if "#" not in k) for found in (self.ring.boundaries, self.ring.divisors)]
-        return Proved(Certificate(tuple(identities), tuple(self.b.found), *map(tuple, texts), tuple(f"{e} >= 0" for e in self.given)))
+        return Proved(
+            Certificate(
+                tuple(identities),
+                tuple(self.b.found),
+                tuple(texts[0]),
+                tuple(texts[1]),
+                tuple(f"{e} >= 0" for e in self.given),
+                tuple(self.sums.closed),
+            )
+        )
 
     def same(self, x: str, y: str) -> Identity | Unknown:
         """One output of each program."""
