@@ -345,11 +345,11 @@ def test_latex_shows_fractions_sums_and_loops() -> None:
 @pytest.mark.parametrize("path", SPECS, ids=[p.stem for p in SPECS])
 def test_a_resolved_program_prints_as_a_formula_with_the_same_meaning(path: Path) -> None:
     spec = load(path)
-    head, rest = path.read_text(encoding="utf-8").split("formula: |\n")
+    head, rest = path.read_text(encoding="utf-8").split("\nformula: |\n", 1)
     lines = rest.split("\n")
     end = next(at for at, line in enumerate(lines) if line and not line.startswith(" "))
     said = "".join(f"  {line}\n" for line in text(spec.program).rstrip("\n").split("\n"))
-    again = check(head + "formula: |\n" + said + "\n".join(lines[end:]), path)
+    again = check(head + "\nformula: |\n" + said + "\n".join(lines[end:]), path)
     assert again.program == spec.program
 
 
