@@ -7,25 +7,32 @@ from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 from generator.formula import ir
+from generator.spec.integer import IntExpr
 from generator.symbolic.model import Claim
 
 __all__ = ["unfold", "unfolded"]
 
 
-def unfold(claim: Claim, derived: ir.Program, saved: Mapping[str, str], cotangents: Mapping[str, str]) -> tuple[ir.Program, ir.Program]:
+def unfold(
+    claim: Claim, derived: ir.Program, saved: Mapping[str, str], cotangents: Mapping[str, str], *, opaque: bool = False
+) -> tuple[ir.Program, ir.Program]:
     """The derived and the claimed gradient as programs of the forward's inputs and the upstream gradients alone.
 
     ``saved`` and ``cotangents`` are of ``derived``, as in a claim: its inputs' names to the forward tensors they hold, or
     whose gradient they are. In both results the inputs are those of the forward by name and ``cot_<output>``, outputs keep
-    their names, and the forward's other tensors are ``fwd_<name>``."""
+    their names, and the forward's other tensors are ``fwd_<name>``. When ``opaque``, what is saved stays an input: what is
+    equal then is equal for any values of it, so for those of the forward too."""
     return (
-        unfolded(claim.forward, derived, saved, cotangents),
-        unfolded(claim.forward, claim.gradient, claim.saved, claim.cotangents),
+        unfolded(claim.forward, derived, saved, cotangents, opaque=opaque),
+        unfolded(claim.forward, claim.gradient, claim.saved, claim.cotangents, opaque=opaque),
     )
 
 
-def unfolded(forward: ir.Program, gradient: ir.Program, saved: Mapping[str, str], cotangents: Mapping[str, str]) -> ir.Program:
-    """``gradient`` after those statements of ``forward`` that compute what it reads of it."""
+def unfolded(
+    forward: ir.Program, gradient: ir.Program, saved: Mapping[str, str], cotangents: Mapping[str, str], *, opaque: bool = False
+) -> ir.Program:
+    """``gradient`` after those statements of ``forward`` that compute what it reads of it (none when ``opaque``)."""
+    gradient = _sized(forward, gradient, {**saved, **cotangents})
     inputs = {t.name for t in forward.inputs}
     theirs = {n: n if n in inputs else f"fwd_{n}" for n in forward.tensors}
     ours = {}
@@ -36,10 +43,10 @@ def unfolded(forward: ir.Program, gradient: ir.Program, saved: Mapping[str, str]
             ours[t.name] = t.name if t.role == "output" else f"own_{t.name}"
     body = tuple(_renamed(s, ours) for s in gradient.body)
     before = tuple(_renamed(s, theirs) for s in forward.body)
-    kept = _needed((*before, *body), {t.name for t in gradient.outputs})
+    kept = _needed(body if opaque else (*before, *body), {t.name for t in gradient.outputs})
     tensors: dict[str, ir.Tensor] = {}
     for t in forward.tensors.values():
-        role: Any = "input" if t.role == "input" else "local"
+        role: Any = "input" if t.role == "input" or opaque else "local"
         tensors[theirs[t.name]] = replace(t, name=theirs[t.name], role=role, flat=None)
     for t in gradient.tensors.values():
         new = ours[t.name]
@@ -55,12 +62,35 @@ def unfolded(forward: ir.Program, gradient: ir.Program, saved: Mapping[str, str]
     )
 
 
+def _sized(forward: ir.Program, gradient: ir.Program, held: Mapping[str, str]) -> ir.Program:
+    """The gradient's own names of sizes replaced by what the forward's shapes say they are."""
+    env: dict[str, IntExpr] = {}
+    theirs = {*forward.dims, *forward.int_attrs}
+    for t in gradient.inputs:
+        other = forward.tensors.get(held.get(t.name, t.name))
+        if other is not None and len(other.shape) == len(t.shape):
+            for mine, right in zip(t.shape, other.shape, strict=True):
+                if mine.symbol is not None and mine.symbol not in theirs:
+                    env.setdefault(mine.symbol, right)
+    if not env:
+        return gradient
+
+    def put(x: Any) -> Any:
+        return x.substitute(env) if isinstance(x, IntExpr) else x
+
+    tensors = {n: replace(t, shape=tuple(map(put, t.shape)), flat=None) for n, t in gradient.tensors.items()}
+    dims = tuple(d for d in gradient.dims if d not in env)
+    return replace(gradient, body=_mapped(gradient.body, put), tensors=tensors, dims=dims)
+
+
 def _renamed(node: Any, names: Mapping[str, str]) -> Any:
     """A statement with tensors renamed."""
     return _mapped(node, lambda x: replace(x, tensor=names[x.tensor]) if isinstance(x, (ir.Load, ir.Assign)) else x)
 
 
 def _mapped(node: Any, change: Callable[[Any], Any]) -> Any:
+    if isinstance(node, IntExpr):
+        return change(node)
     if isinstance(node, tuple):
         return tuple(_mapped(x, change) for x in node)
     if is_dataclass(node) and not isinstance(node, type) and type(node).__module__ == ir.__name__:
