@@ -52,6 +52,7 @@ class _Naming:
         self.fresh = fresh
         self.names = names
         self.facts = facts
+        self.order: list[int] = []  # how the dims of the tensor being named follow from the key's axes
         self.moving: set[str] = set()  # tensors that change while the block runs
 
     def block(self, body: list[Stmt], facts: Facts) -> list[Stmt]:
@@ -94,8 +95,10 @@ class _Naming:
         mark, order = shaped
         if mark not in found:
             found[mark] = _Candidate(e, order, 0, at)
-        found[mark].count += 1
-        found[mark].first = min(found[mark].first, at)
+        c = found[mark]
+        c.count += 1
+        if at < c.first:
+            c.value, c.axes, c.first = e, order, at
 
     def shaped(self, e: Expr, axes: Mapping[str, Bound]) -> tuple[str, tuple[Bound, ...]] | None:
         """A key that ignores the axes' names, and the axes in an order that goes with it; None for what is not named."""
@@ -140,16 +143,19 @@ class _Naming:
             k += 1
             name = f"u{k}"
         self.names.add(name)
-        self.tensors[name] = Tensor(name, tuple(a.extent for a in c.axes if a.extent is not None), "local")
+        first = body[c.first]
+        left = [a.name for a in first.axes] if isinstance(first, Assign) else []
+        self.order = sorted(range(len(c.axes)), key=lambda k: (left.index(c.axes[k].name) if c.axes[k].name in left else len(left), k))
+        self.tensors[name] = Tensor(name, tuple(e for e in (c.axes[k].extent for k in self.order) if e is not None), "local")
         fresh = {a.name: self.fresh.name(a.name) for a in c.axes}
         axes = tuple(Bound(fresh[a.name], a.extent) for a in c.axes)
         shaped = self.shaped(c.value, {a.name: a for a in c.axes})
         assert shaped is not None
         definition = Assign(
             name,
-            tuple(sym(a.name) for a in axes),
+            tuple(sym(axes[k].name) for k in self.order),
             substitute(c.value, {old: sym(new) for old, new in fresh.items()}),
-            axes,
+            tuple(axes[k] for k in self.order),
         )
         out: list[Stmt] = []
         for at, s in enumerate(body):
@@ -184,7 +190,7 @@ class _Naming:
         shaped = self.shaped(e, axes)
         if shaped is None or shaped[0] != mark:
             return None
-        return Load(name, tuple(sym(a.name) for a in shaped[1]))
+        return Load(name, tuple(sym(shaped[1][k].name) for k in self.order))
 
 
 def _assigns(body: Sequence[Stmt]) -> Iterator[Assign]:

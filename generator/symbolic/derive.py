@@ -11,12 +11,11 @@ from dataclasses import dataclass, replace
 
 from generator.formula.checked import CheckedSpec
 from generator.formula.infer import children
-from generator.formula.ir import Assign, Attr, Bound, Expr, For, IntExpr, IntVal, Load, Program, Stmt, Tensor
+from generator.formula.ir import Assign, Bound, Compare, Expr, IntExpr, Load, Program, Reduce, Stmt, Tensor
 from generator.formula.prove import Facts
 from generator.formula.ranges import facts_of
 from generator.formula.symbols import Symbols
 from generator.formula.validate import validate
-from generator.spec.integer import sym
 from generator.symbolic.adjoint import Sweep, active
 from generator.symbolic.build import Fresh, loads
 from generator.symbolic.finish import guarded, prettify
@@ -103,7 +102,7 @@ def derive(
         nodes += _store(sweep, x, outputs[x])
     available = {**{t.name: t.name for t in forward.inputs}, **given}
     made = {**sweep.made}
-    recovery = Recovery(form, available, fresh, taken, made)
+    recovery = Recovery(form, available, fresh, taken, made, sweep.named)
     body = recovery.run(nodes)
     everything = _tensors(forward, form, made, cotangents, given, outputs)
     if short:
@@ -111,14 +110,28 @@ def derive(
     body = list(prettify(body, frozenset({*taken} - set(_axis_like(forward)))))
     program = _program(forward, guarded(body, everything, known), everything, outputs)
     used = {x.tensor for s, _ in assigned(program.body) for x in loads(s.value)}
-    notes = [f"{op}: '{(boundary or {}).get(op, _default(op))}' at ties and kinks" for op in sorted(sweep.flow.used)]
+    tapes = tuple(t for t in recovery.tapes.values() if t in used)
     return Derived(
         validate(program),
         outputs,
         {f: name for f, name in {**{t.name: t.name for t in forward.inputs}, **given}.items() if name in used},
-        tuple(t for t in recovery.tapes.values() if t in used),
-        (*notes, *recovery.notes),
+        tapes,
+        (*_conventions(program, sweep.flow.used, boundary or {}), *_again(program, form, forward), *(recovery.notes[t] for t in tapes)),
     )
+
+
+def _conventions(program: Program, used: Iterable[str], boundary: Mapping[str, str]) -> list[str]:
+    """The conventions at ties and kinks that the program still depends on."""
+    values = [e for s, _ in assigned(program.body) for e in _walk(s.value)]
+    ties = any(isinstance(e, Reduce) and e.op in ("argmax", "argmin") for e in values) or any(isinstance(e, Compare) for e in values)
+    return [f"at ties and kinks of {op}: '{boundary.get(op, _default(op))}'" for op in sorted(used) if ties]
+
+
+def _again(program: Program, form: Single, forward: Program) -> list[str]:
+    """What of the forward is computed again."""
+    bases = _bases(form, forward)
+    names = {bases[s.tensor]: None for s, _ in assigned(program.body) if s.tensor in form.tensors and s.tensor in bases}
+    return [f"computed again: {', '.join(names)}"] if names else []
 
 
 def _default(op: str) -> str:
@@ -166,8 +179,8 @@ def _axis_names(forward: Program) -> dict[str, list[str]]:
     sizes = {*forward.dims, *forward.int_attrs}
 
     def note(tensor: str, indices: Sequence[object], bound: set[str]) -> None:
-        found = [i.symbol if isinstance(i, IntExpr) and i.symbol in bound else None for i in indices]
-        if None not in found and len(set(found)) == len(found) and tensor not in out:
+        found = [_axis_of(i, bound) for i in indices]
+        if tensor not in out and None not in found and len(set(found)) == len(found):
             out[tensor] = [f or "" for f in found]
 
     for stmt, loops in assigned(forward.body):
@@ -180,6 +193,13 @@ def _axis_names(forward: Program) -> dict[str, list[str]]:
         if t.flat is not None and t.name not in out:
             out[t.name] = list(t.flat.axes)
     return out
+
+
+def _axis_of(i: object, bound: set[str]) -> str | None:
+    """The axis an index is named after: the one it is, or the first in it."""
+    if not isinstance(i, IntExpr):
+        return None
+    return i.symbol if i.symbol in bound else next((n for n in sorted(i.free() & bound, reverse=True)), None)
 
 
 def _bound(e: Expr) -> Iterable[Bound]:
@@ -230,16 +250,13 @@ def _tensors(
 def _program(forward: Program, body: tuple[Stmt, ...], tensors: Mapping[str, Tensor], outputs: Mapping[str, str]) -> Program:
     """The program with what it uses."""
     used: dict[str, None] = {}
-    values: set[str] = set()
     for stmt, _ in assigned(body):
         used[stmt.tensor] = None
         for load in loads(stmt.value):
             used[load.tensor] = None
-        values |= {e.name for e in _walk(stmt.value) if isinstance(e, Attr)}
     ordered = {n: t for n, t in tensors.items() if n in used and t.role == "input"}
     ordered |= {name: tensors[name] for name in outputs.values()}
     ordered |= {n: tensors[n] for n in used if n not in ordered}
-    del values
     return Program(body, ordered, forward.dims, forward.int_attrs, forward.float_attrs, forward.bool_attrs)
 
 
@@ -248,5 +265,3 @@ def _walk(e: Expr) -> Iterable[Expr]:
     for child in children(e):
         yield from _walk(child)
 
-
-__all__ += ["For", "IntVal", "Load", "sym"]

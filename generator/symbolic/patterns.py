@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from generator.formula.ir import Bound, Gather, Tensor
 from generator.formula.prove import Facts, Range
-from generator.formula.writes import Write, complete, overlap, overlaps_itself
+from generator.formula.writes import Write, complete, overlap, overlaps_itself, progression
 from generator.spec.integer import IntExpr, sym
 from generator.symbolic.build import Fresh
 from generator.symbolic.rules import Contribution
@@ -62,7 +62,45 @@ def patterns(
         return None
     if any(overlap(a, b, facts) for at, a in enumerate(writes) for b in writes[:at]):
         return None
-    return made if not covered or complete(writes, tensor.shape, facts) is None else None
+    if not covered or complete(writes, tensor.shape, facts) is None:
+        return made
+    if loops or len(found) < len([c for c in cs if c.indices]) and _any_plain(cs, tensor):
+        return None
+    made += _gaps(made, tensor, names, fresh, facts)
+    return made if complete([p.write((), {}) for p in made], tensor.shape, facts) is None else None
+
+
+def _any_plain(cs: Sequence[Contribution], tensor: Tensor) -> bool:
+    return any(all(plain_axis(c, d, tensor) is not None for d in range(len(tensor.shape))) for c in cs)
+
+
+def _gaps(made: Sequence[Pattern], tensor: Tensor, names: Sequence[str], fresh: Fresh, facts: Facts) -> list[Pattern]:
+    """What writes that are intervals of one dim leave out of it."""
+    loose = [d for d in range(len(tensor.shape)) if any(p.indices[d].symbol is None or not p.axes for p in made)]
+    if len(loose) != 1:
+        return []
+    d = loose[0]
+    runs = [progression(p.indices[d], p.write((), {})) for p in made]
+    left = [r for r in runs if r is not None and r.stride == 1]
+    if len(left) != len(runs):
+        return []
+    out: list[Pattern] = []
+    reached = IntExpr(())
+    while left:
+        first = next((r for r in left if all(facts.at_most(r.base, o.base) for o in left)), None)
+        if first is None or not facts.at_most(reached, first.base):
+            return []
+        out += [] if first.base == reached else [_interval(tensor, d, reached, first.base - reached, names, fresh)]
+        left.remove(first)
+        reached = first.base + first.count
+    extent = tensor.shape[d]
+    return out if extent == reached else [*out, _interval(tensor, d, reached, extent - reached, names, fresh)]
+
+
+def _interval(tensor: Tensor, d: int, start: IntExpr, count: IntExpr, names: Sequence[str], fresh: Fresh) -> Pattern:
+    p = whole(tensor, names, fresh)
+    indices = tuple(i + start if k == d else i for k, i in enumerate(p.indices))
+    return Pattern(indices, tuple(Bound(a.name, count if k == d else a.extent) for k, a in enumerate(p.axes)))
 
 
 def plain_axis(c: Contribution, d: int, tensor: Tensor) -> str | None:

@@ -7,7 +7,7 @@ which is then run again.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from generator.formula.ir import Assign, Expr, For, Gather, IntVal, Load, Num, Stmt, Tensor
@@ -32,15 +32,16 @@ class _Alias:
 class Recovery:
     """Rewrites the nodes of an adjoint so that they read only what the gradient has.
 
-    ``available`` maps forward tensors to the names of the gradient's inputs that hold them. ``notes`` say what is computed
-    again and what is remembered."""
+    ``available`` maps forward tensors to the names of the gradient's inputs that hold them. ``notes`` say what
+    each tape remembers."""
 
     forward: Single
     available: Mapping[str, str]
     fresh: Fresh
     names: set[str]
     tensors: dict[str, Tensor]
-    notes: list[str] = field(default_factory=list)
+    named: Callable[[str], Sequence[str]]
+    notes: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.aliases: dict[str, list[_Alias]] = {}
@@ -180,7 +181,7 @@ class Recovery:
         if outer is not None:
             self.home[name] = outer
         self.defined.add(name)
-        self.notes.append(f"'{name}' remembers '{phi.base}' as each round over '{loop.var}' begins; save it in the forward to avoid this")
+        self.notes[name] = f"'{name}' remembers '{phi.base}' as each round over '{loop.var}' begins"
         return name
 
     def cheap(self, name: str, busy: set[str]) -> bool:
@@ -221,10 +222,6 @@ class Recovery:
             elif node.stmt.tensor in needed and (loop is None or self.home.get(node.stmt.tensor) is loop):
                 stmt = node.stmt
                 out.insert(0, replace(stmt, value=self.read(rename_bound(stmt.value, self.fresh), needed)))
-        if out and loop is None:
-            again = sorted({s.tensor for s in out if isinstance(s, Assign)})
-            if again:
-                self.notes.append(f"computed again from the inputs: {', '.join(again)}")
         return out
 
     def rerun(self, node: Loop, needed: set[str]) -> list[Stmt]:
@@ -316,7 +313,7 @@ class Recovery:
     def copy(self, to: str, source: str | None, at: IntExpr | None = None) -> Assign:
         """``to[(at,) axes] = source[axes]``."""
         shape = self.forward.tensors[source or to]
-        p = whole(shape, [f"i{d}" for d in range(len(shape.shape))], self.fresh)
+        p = whole(shape, self.named(source or to), self.fresh)
         value: Expr = Load(source, p.indices) if source is not None else Num(0.0, "0")
         return Assign(to, p.indices if at is None else (at, *p.indices), value, p.axes)
 

@@ -12,6 +12,7 @@ from itertools import product as pairs
 
 from generator.formula.infer import children
 from generator.formula.ir import Assign, Attr, Binary, Bound, Call, Expr, IntExpr, IntVal, Load, Neg, Num, Reduce
+from generator.spec.integer import sym
 from generator.symbolic.build import div, free, loads, rebuild, sub, substitute
 from generator.symbolic.keys import cost, key
 
@@ -47,29 +48,47 @@ class Relation:
                 yield substitute(self.pattern, env), substitute(self.name, env)
 
     def anchors(self) -> list[Load] | None:
-        """Loads of the pattern that have all axes as plain indices; None when there are none such."""
+        """Loads of the pattern whose indices give all axes; None when there are none such."""
         wanted = {a.name for a in self.axes}
         out: list[Load] = []
-        for x in loads(self.pattern):
-            mine = {i.symbol for i in x.indices if isinstance(i, IntExpr) and i.symbol in wanted}
-            have = {i.symbol for y in out for i in y.indices if isinstance(i, IntExpr)}
+        have: set[str] = set()
+        for x in sorted(loads(self.pattern), key=lambda x: -len(_given(x, wanted))):
+            mine = _given(x, wanted)
             if mine - have:
                 out.append(x)
-                if wanted <= have | mine:
-                    return out
-        return None if wanted else out[:1] or [x for x in loads(self.pattern)][:1] or None
+                have |= mine
+            if wanted <= have:
+                return out or [x]
+        return None
 
     def bind(self, anchors: Sequence[Load], found: Sequence[Load]) -> dict[str, IntExpr] | None:
         env: dict[str, IntExpr] = {}
         wanted = {a.name for a in self.axes}
         for a, b in zip(anchors, found, strict=True):
             for i, j in zip(a.indices, b.indices, strict=True):
-                if not isinstance(i, IntExpr) or i.symbol not in wanted:
+                name = _moved(i, wanted)
+                if name is None or not isinstance(i, IntExpr):
                     continue
-                if not isinstance(j, IntExpr) or env.get(i.symbol or "", j) != j:
+                if not isinstance(j, IntExpr):
                     return None
-                env[i.symbol or ""] = j
+                value = j - (i - sym(name))
+                if env.get(name, value) != value:
+                    return None
+                env[name] = value
         return env if wanted <= env.keys() else None
+
+
+def _moved(i: object, wanted: set[str]) -> str | None:
+    """The one axis of ``wanted`` in an index, when it stands there with coefficient 1."""
+    if not isinstance(i, IntExpr):
+        return None
+    names = i.free() & wanted
+    name = next(iter(names)) if len(names) == 1 else None
+    return name if name is not None and i.is_affine_in([name]) and i.coefficient(name).value == 1 else None
+
+
+def _given(x: Load, wanted: set[str]) -> set[str]:
+    return {n for n in (_moved(i, wanted) for i in x.indices) if n is not None}
 
 
 def _free_loads(e: Expr, bound: frozenset[str]) -> Iterable[Load]:

@@ -18,6 +18,7 @@ from generator.symbolic.build import ZERO, Fresh, is_num, loads, rebuild, rename
 from generator.symbolic.common import name_repeated
 from generator.symbolic.keys import cost
 from generator.symbolic.relations import Relation, from_definition, named
+from generator.symbolic.versions import assigned
 
 __all__ = ["Known", "simplify"]
 
@@ -46,7 +47,7 @@ def simplify(
             break
     out = name_repeated(out, tensors, fresh, names, facts)
     work.survey(out)
-    return work.alive(work.inlined(out))
+    return work.coalesced(work.alive(work.inlined(out)))
 
 
 class _Simplifier:
@@ -243,6 +244,23 @@ class _Simplifier:
         env = _bind(ready[load.tensor], load)
         return None if env is None else substitute(rename_bound(ready[load.tensor].value, self.fresh), env)
 
+    # copies -----------------------------------------------------------------------------------------------------
+    def coalesced(self, body: Sequence[Stmt]) -> list[Stmt]:
+        """Outputs that only copy a local tensor are stored where the local is, if it is not carried by a loop."""
+        out = list(body)
+        for s in body:
+            if not isinstance(s, Assign) or self.tensors[s.tensor].role != "output" or not isinstance(s.value, Load):
+                continue
+            v = s.value
+            if v.indices != s.indices or v.guarded or self.tensors[v.tensor].role != "local" or self.tensors[s.tensor].flat is not None:
+                continue
+            stores = [(x, loops) for x, loops in assigned(out) if x.tensor == v.tensor]
+            moving = all(set(loops) <= {n for i in x.indices if isinstance(i, IntExpr) for n in i.free()} for x, loops in stores)
+            read = sum(x.tensor == v.tensor for y, _ in assigned(out) for x in loads(y.value))
+            if moving and read == 1 and sum(y.tensor == s.tensor for y, _ in assigned(out)) == 1:
+                out = [_renamed(x, v.tensor, s.tensor) for x in out if x is not s]
+        return out
+
     # what is read -----------------------------------------------------------------------------------------------
     def alive(self, body: Sequence[Stmt]) -> list[Stmt]:
         """Without statements whose tensors nothing reads."""
@@ -289,6 +307,12 @@ def _assigns(body: Sequence[Stmt]) -> Iterator[Assign]:
             yield from _assigns(s.body)
         else:
             yield s
+
+
+def _renamed(s: Stmt, old: str, new: str) -> Stmt:
+    if isinstance(s, For):
+        return replace(s, body=tuple(_renamed(b, old, new) for b in s.body))
+    return replace(s, tensor=new) if s.tensor == old else s
 
 
 def _replaced(s: Stmt, f: object) -> Stmt:
