@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
+from generator.symbolic.classify import Diagnosis, diagnose
 from generator.symbolic.exact import UndefinedError, UnwrittenError
 from generator.symbolic.machine import OutOfTimeError
 from generator.symbolic.model import Claim, Finding, Verdict
@@ -22,8 +23,11 @@ _SEED = 20240229
 _BEFORE_PROOF = 3  # sizes tried before a proof: a wrong formula is not worth one
 
 
-def audit_claim(claim: Claim, budget: float = 20.0, seed: int = 0, prover: Prover | None = None) -> tuple[Verdict, ...]:
-    """A verdict for every output of ``claim.wrt``, in its order. ``budget`` is seconds for the whole claim; UNDECIDED when it is spent.
+def audit_claim(
+    claim: Claim, budget: float = 20.0, seed: int = 0, prover: Prover | None = None, explain: bool = True
+) -> tuple[Verdict, ...]:
+    """A verdict for every output of ``claim.wrt``, in its order. ``budget`` is seconds for the whole claim; UNDECIDED when it is spent. ``explain`` looks
+    for the mistake in what is refuted.
 
     The seed moves the random points only: a verdict does not depend on it."""
     started = time.monotonic()
@@ -33,13 +37,15 @@ def audit_claim(claim: Claim, budget: float = 20.0, seed: int = 0, prover: Prove
     for output, of in claim.wrt.items():
         begun = time.monotonic()
         try:
-            out.append(_one(checker, ladder, output, of, random.Random(_SEED + seed), prover))
+            out.append(_one(checker, ladder, output, of, random.Random(_SEED + seed), prover, explain))
         except OutOfTimeError:
             out.append(Verdict("UNDECIDED", f"the budget of {budget:g} s was spent", time.monotonic() - begun, output, of))
     return tuple(out)
 
 
-def _one(checker: Checker, ladder: Sequence[Sizes], output: str, of: str, rng: random.Random, prover: Prover | None) -> Verdict:
+def _one(
+    checker: Checker, ladder: Sequence[Sizes], output: str, of: str, rng: random.Random, prover: Prover | None, explain: bool
+) -> Verdict:
     started = time.monotonic()
     passes: list[tuple[Sizes, Pass]] = []
     reasons: list[str] = []
@@ -62,7 +68,18 @@ def _one(checker: Checker, ladder: Sequence[Sizes], output: str, of: str, rng: r
             return Verdict("REFUTED", "reads what is not written", time.monotonic() - started, output, of, findings=(finding,))
         if found is None:
             example = counterexample(checker, ladder, output, rng)
-            return Verdict("REFUTED", "50-digit arithmetic at a point", time.monotonic() - started, output, of, counterexample=example)
+            wrong = diagnose(checker, list(ladder), output, rng) if explain else Diagnosis("")
+            return Verdict(
+                "REFUTED",
+                "50-digit arithmetic at a point",
+                time.monotonic() - started,
+                output,
+                of,
+                counterexample=example,
+                classification=wrong.kind,
+                right_formula=wrong.right,
+                differing=wrong.differing,
+            )
         passes.append((sizes, found))
     seconds = time.monotonic() - started
     passes = passes or rooted

@@ -13,6 +13,7 @@ from generator.spec.errors import Problem, TextError
 from generator.symbolic.audit import Prover, audit_claim
 from generator.symbolic.cases import assigned
 from generator.symbolic.model import Claim, Finding, Place, Verdict
+from generator.symbolic.proving import completed
 from generator.symbolic.readings import Reading, readings
 from generator.symbolic.setting import Setting, resolve_gradient
 from generator.symbolic.slices import names_read, slice_of
@@ -94,7 +95,7 @@ def _audit_part(
         strict = resolve_gradient(setting, printed(part), assigned=set(assigned(part)), located=False, outputs=[output])
         if strict.program is not None:
             claim = claim_of(setting, strict.program, output, name)
-            return audit_claim(claim, left, seed, prover)[0], claim, []
+            return completed(audit_claim(claim, left, seed, prover)[0], claim), claim, []
     found = readings(setting, part, output, deadline)
     if not found.readings:
         verdict = Verdict("UNDECIDED", "no reading of the text could be resolved", 0.0, output, of, findings=tuple(found.findings))
@@ -120,7 +121,7 @@ def _weigh(
             break
         claim = claim_of(setting, reading.program, output, name)
         share = left if len(all_readings) == 1 else left / max(2, len(all_readings) - at)
-        judged.append((reading, claim, audit_claim(claim, share, seed, prover)[0]))
+        judged.append((reading, claim, audit_claim(claim, share, seed, prover, len(all_readings) == 1)[0]))
     said = tuple((r.what, v.level) for r, _, v in judged)
     right = [j for j in judged if j[2].level in ("PROVED", "EXACT", "NUMERIC")]
     wrong = [j for j in judged if j[2].level == "REFUTED"]
@@ -146,8 +147,10 @@ def _weigh(
         return replace(worst[2], readings=said if len(said) > 1 else (), findings=notes), worst[1], findings
     if judged and len(wrong) == len(all_readings):
         reading, claim, verdict = wrong[0]
+        if len(wrong) > 1:
+            verdict = audit_claim(claim, max(0.1, deadline - time.monotonic()), seed, prover)[0]
         method = verdict.method if len(wrong) == 1 else f"{verdict.method}; none of {len(wrong)} readings is right"
-        return replace(verdict, method=method, readings=said if len(said) > 1 else (), findings=notes), claim, findings
+        return replace(completed(verdict, claim), method=method, readings=said if len(said) > 1 else (), findings=notes), claim, findings
     undecided = Verdict("UNDECIDED", "not every reading could be judged", 0.0, output, setting.gradients[output])
     return replace(undecided, readings=said, findings=notes), None, findings
 

@@ -20,7 +20,7 @@ from generator.symbolic.machine import Machine, OutOfTimeError, Values
 from generator.symbolic.model import Claim
 from generator.symbolic.points import Point, Sampler, Sizes
 
-__all__ = ["Checker", "Difference", "NotSquareError", "Pass"]
+__all__ = ["Checker", "Difference", "NotSquareError", "Pass", "still"]
 
 _ATTEMPTS: Final = 160
 _LOSSY: Final = 24  # points drawn again because a root inside an exponential was not kept
@@ -96,7 +96,7 @@ class Checker:
             if of is not None:
                 inputs[t.name] = [a.point(v) for v in point.cotangents[of]]
             else:
-                inputs[t.name] = [_still(v) for v in known[self.claim.saved.get(t.name, t.name)]]
+                inputs[t.name] = [still(v) for v in known[self.claim.saved.get(t.name, t.name)]]
         return self.machine(program, point.sizes, kind).run(inputs, self.attrs(point, kind))
 
     def derivative(self, point: Point, kind: str, slopes: Mapping[str, Sequence[int]]) -> tuple[Any, Values]:
@@ -227,7 +227,7 @@ def _drawn(v: Any) -> Any:
     return v if isinstance(v, Dyadic) else Fraction(v)
 
 
-def _still(v: Any) -> Any:
+def still(v: Any) -> Any:
     """A value that does not move."""
     if isinstance(v, Mod):
         return Mod(v.r, v.q, v.f, 0, v.logs) if v.d else v

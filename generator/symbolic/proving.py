@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from generator.formula.printer import text as printed
 from generator.symbolic.audit import Prover
 from generator.symbolic.certificate import Proved
@@ -9,7 +11,7 @@ from generator.symbolic.derive import Derived, DeriveError, derive
 from generator.symbolic.model import Claim, Verdict
 from generator.symbolic.proof import attempt
 
-__all__ = ["derived_for", "prove_output", "prover", "right_formula"]
+__all__ = ["completed", "derived_for", "prove_output", "prover", "right_formula"]
 
 
 def prover() -> Prover:
@@ -55,3 +57,10 @@ def right_formula(claim: Claim, output: str) -> str:
         return printed(derived_for(claim, output).program, extents=False)
     except DeriveError:
         return ""
+
+
+def completed(verdict: Verdict, claim: Claim) -> Verdict:
+    """A refuted verdict with the derived formula where no edit of the author's own was found."""
+    if verdict.level != "REFUTED" or verdict.right_formula:
+        return verdict
+    return replace(verdict, right_formula=right_formula(claim, verdict.output))

@@ -307,9 +307,7 @@ class _Reader:
             finding = Finding(f"the range of '{name}' is not stated", None, "range")
             choices = []
             for size in sorted(self.ints):
-                made = mapped(
-                    body, lambda x, s=size: Bound(name, sym(s)) if isinstance(x, Bound) and x.name == name and x.extent is None else None
-                )
+                made = mapped(body, _extended(name, size))
                 if made == body:
                     made = mapped(body, _left_extended(name, size))
                 if made != body:

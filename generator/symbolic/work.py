@@ -17,7 +17,7 @@ from generator.symbolic.audit import audit_claim
 from generator.symbolic.auditing import Audited, audit_text
 from generator.symbolic.cases import setting_of
 from generator.symbolic.model import Place, Verdict
-from generator.symbolic.proving import prover
+from generator.symbolic.proving import completed, prover
 from generator.symbolic.setting import Setting
 from generator.symbolic.slices import program_slice
 from generator.symbolic.specs import own_claim, published_setting
@@ -118,7 +118,7 @@ def _own(spec: CheckedSpec, forward: CheckedSpec) -> Callable[[float, int], Audi
         verdicts: list[Verdict] = []
         for output in claim.wrt:
             one = replace(claim, gradient=program_slice(claim.gradient, [output]), wrt={output: claim.wrt[output]})
-            verdicts += audit_claim(one, budget, seed, prover())
+            verdicts += [completed(v, one) for v in audit_claim(one, budget, seed, prover())]
         place = claim.place or Place(str(spec.path), 1, 1)
         seconds = time.monotonic() - started
         return Audited(spec.spec.name, "formula", place, printed(claim.forward), spec.spec.formula, tuple(verdicts), (), seconds, (claim,))
