@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 from generator.formula import ir
+from generator.formula.validate import InvalidProgramError
 from generator.spec import conditions as cond
 from generator.spec.integer import IntExpr, Numel, sym
 from generator.symbolic.certificate import Proved, Unknown
 from generator.symbolic.check import doubt
-from generator.symbolic.model import Claim
+from generator.symbolic.derive import DeriveError, derive
+from generator.symbolic.model import Claim, Finding, Verdict
 from generator.symbolic.prove import prove, size_facts
 from generator.symbolic.terms import Budget
 from generator.symbolic.unfold import unfold
+from generator.symbolic.versions import carried
 
-__all__ = ["attempt", "domain_facts"]
+__all__ = ["attempt", "domain_facts", "explain", "prover"]
 
 
 def domain_facts(claim: Claim, *programs: ir.Program) -> tuple[list[IntExpr], list[str]]:
@@ -65,3 +69,62 @@ def attempt(
             return found
         found = Unknown(f"the certificate does not pass its check: {why}")
     return found
+
+
+def prover(claim: Claim, output: str, seconds: float) -> Verdict | None:
+    """PROVED with its certificate when ``output`` of the claim is proved to be the derived gradient; None when it is not."""
+    started = time.monotonic()
+    of = claim.wrt[output]
+    found = explain(claim, output, seconds)
+    if isinstance(found, Unknown):
+        return None
+    c = found.certificate
+    how = "normal form" + (", loops by induction" if c.inductions else "") + (", pieces split on their guards" if c.boundaries else "")
+    notes = tuple(Finding(f"taken as not zero: {x}", None, "assumes") for x in c.nonzero)
+    notes += tuple(Finding(f"{text} is read as {meaning}", None, "reads") for text, meaning in c.literals)
+    return Verdict(
+        "PROVED",
+        f"{how}; certificate checked",
+        time.monotonic() - started,
+        output,
+        of,
+        certificate=c,
+        boundary=tuple((f"{x} = 0", "left open: the sides are equal off it") for x in c.boundaries),
+        findings=notes,
+    )
+
+
+def explain(claim: Claim, output: str, seconds: float) -> Proved | Unknown:
+    """The proof that ``output`` of the claim is the derived gradient, its certificate checked, or why there is none."""
+    started = time.monotonic()
+    whole, upstream = passed_on(claim)
+    cotangents = {y: g for g, y in upstream.items()}
+    if len(cotangents) < len(upstream):
+        return Unknown("two upstream gradients of one output")
+    many = carried(whole.forward)
+    inputs = {t.name for t in whole.forward.inputs}
+    saved = {y: s for s, y in claim.saved.items() if y not in inputs and y not in many and y in whole.forward.tensors}
+    try:
+        derived = derive(whole.forward, [claim.wrt[output]], cotangents, saved)
+    except (DeriveError, InvalidProgramError, ValueError) as e:
+        return Unknown(f"no gradient could be derived: {e}")
+    held = {name: tensor for tensor, name in derived.saved.items()}
+    left = seconds - (time.monotonic() - started)
+    return attempt(whole, derived.program, output, derived.gradients[claim.wrt[output]], held, upstream, left)
+
+
+def passed_on(claim: Claim) -> tuple[Claim, dict[str, str]]:
+    """The claim with an output of the forward for each input that has an upstream gradient of its own, and the cotangents."""
+    forward, upstream = claim.forward, dict(claim.cotangents)
+    for g, x in claim.cotangents.items():
+        tensor = forward.tensors.get(x)
+        if tensor is None or tensor.role != "input":
+            continue
+        name = f"passed_{x}"
+        axes = tuple(ir.Bound(f"{name}_{d}", e) for d, e in enumerate(tensor.shape))
+        at = tuple(sym(a.name) for a in axes)
+        out = replace(tensor, name=name, role="output", optional=False, flat=None)
+        body = (*forward.body, ir.Assign(name, at, ir.Load(x, at), axes))
+        forward = replace(forward, body=body, tensors={**forward.tensors, name: out})
+        upstream[g] = name
+    return replace(claim, forward=forward, cotangents=upstream), upstream
