@@ -18,7 +18,7 @@ from generator.twin.build import Built
 from tests.mutation.mutators import Mutant, mutants
 from tests.mutation.source import Source
 
-__all__ = ["Woven", "all_mutants", "weave"]
+__all__ = ["Woven", "all_mutants", "weave", "woven"]
 
 SWITCH = "mutation_switch.h"
 _SWITCH = """// Which mutant runs, and which were reached.
@@ -55,7 +55,7 @@ def all_mutants(folder: Path) -> list[Mutant]:
     return [m for path in kernels for m in mutants(Source(path.name, path.read_text(encoding="utf-8")))]
 
 
-def _woven(text: str, chosen: Sequence[tuple[int, Mutant]]) -> str:
+def woven(text: str, chosen: Sequence[tuple[int, Mutant]]) -> str:
     """``text`` with the edits of all ``chosen`` (number, mutant) put in."""
     pieces: list[tuple[tuple[int, int, int, int], str]] = []
     for number, mutant in chosen:
@@ -102,5 +102,5 @@ def weave(folder: Path, chosen: Sequence[Mutant], product: str, place: Path) -> 
         mine = [(n, m) for n, m in enumerate(chosen) if m.file == path.name]
         if mine:
             text = (folder / "op_kernel" / path.name).read_text(encoding="utf-8")
-            path.write_text(f'#include "{SWITCH}"\n#line 1 "{path.name}"\n' + _woven(text, mine), encoding="utf-8")
+            path.write_text(f'#include "{SWITCH}"\n#line 1 "{path.name}"\n' + woven(text, mine), encoding="utf-8")
     return Woven(twin.build(copy, product), max(1, len(chosen)))
