@@ -19,6 +19,7 @@ COMMANDS: Final[dict[str, str]] = {
     "test": "Run every derived case on the twin against the reference.",
     "run": "Run one shape, ad hoc, on the twin.",
     "audit": "Say whether gradient formulas are right: proofs, counterexamples, readings.",
+    "derive": "Print the gradient of an operator as a formula, as LaTeX or as a spec.",
     "explain": "Show stages, ledger in bytes, alternatives and tiling.",
     "new": "Scaffold a spec.",
     "schema": "Print the JSON Schema of specs.",

@@ -66,7 +66,10 @@ def patterns(
         return made
     if loops or len(found) < len([c for c in cs if c.indices]) and _any_plain(cs, tensor):
         return None
-    made += _gaps(made, tensor, names, fresh, facts)
+    gaps = _gaps(made, tensor, names, fresh, facts)
+    if any(p.axes[d].extent is not None and p.axes[d].extent != tensor.shape[d] for p in gaps for d in range(len(p.axes)) if len(p.axes) == len(tensor.shape)):
+        return None  # an interval has no way to say its extent on a left side
+    made += gaps
     return made if complete([p.write((), {}) for p in made], tensor.shape, facts) is None else None
 
 
@@ -99,6 +102,8 @@ def _gaps(made: Sequence[Pattern], tensor: Tensor, names: Sequence[str], fresh: 
 
 def _interval(tensor: Tensor, d: int, start: IntExpr, count: IntExpr, names: Sequence[str], fresh: Fresh) -> Pattern:
     p = whole(tensor, names, fresh)
+    if count.value == 1:
+        return Pattern((*p.indices[:d], start, *p.indices[d + 1 :]), (*p.axes[:d], *p.axes[d + 1 :]))
     indices = tuple(i + start if k == d else i for k, i in enumerate(p.indices))
     return Pattern(indices, tuple(Bound(a.name, count if k == d else a.extent) for k, a in enumerate(p.axes)))
 
