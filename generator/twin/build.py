@@ -91,27 +91,32 @@ def build_kernel(
     return Built(chip, *_kernel(source, chip, cache_dir, defines or {}, entry))
 
 
-def _kernel(source: Path, chip: Product, cache_dir: Path | None, defines: Mapping[str, str], entry: str | None) -> tuple[Path, None, int]:
+def _kernel(
+    source: Path, chip: Product, cache_dir: Path | None, defines: Mapping[str, str], entry: str | None, quick: bool = False
+) -> tuple[Path, None, int]:
     text = source.read_text(encoding="utf-8")
     found = list(dict.fromkeys(_ENTRY.findall(text)))
     wanted = entry or (source.stem if source.stem in found else (found[0] if len(found) == 1 else None))
     if wanted is None or wanted not in found:
         listed = ", ".join(found) or "none"
         raise TwinError(f'{source}: no kernel entry `extern "C" __global__ __aicore__ void {entry or source.stem}(...)`, found {listed}')
-    path = compiling.kernel_library(source, wanted, chip.arch, defines, cache_dir)
+    path = compiling.kernel_library(source, wanted, chip.arch, defines, cache_dir, quick)
     return path, None, launch.parameters(launch.load(path))
 
 
-def _tiling(folder: Path, source: Path, cache_dir: Path | None) -> Path:
-    path = compiling.host_library(source, [folder / "op_host", folder / "op_kernel"], cache_dir)
+def _tiling(folder: Path, source: Path, cache_dir: Path | None, quick: bool) -> Path:
+    path = compiling.host_library(source, [folder / "op_host", folder / "op_kernel"], cache_dir, quick)
     tiling.load(path)
     return path
 
 
-def build(op_dir: Path, product: str, cache_dir: Path | None = None, *, defines: Mapping[str, str] | None = None) -> Built:
+def build(
+    op_dir: Path, product: str, cache_dir: Path | None = None, *, defines: Mapping[str, str] | None = None, quick: bool = False
+) -> Built:
     """Builds ``op_dir/op_kernel/<op>.cpp`` for the product's architecture and ``op_dir/op_host/<op>_tiling.cpp`` for the host.
 
-    ``<op>`` is the folder's name. Raises :class:`TwinError` when a file is missing, does not compile or there is no compiler.
+    ``<op>`` is the folder's name; ``quick`` as in :func:`compile.kernel_library`. Raises :class:`TwinError` when a file
+    is missing, does not compile or there is no compiler.
     """
     chip = _chip_of(product)
     kernel = op_dir / "op_kernel" / f"{op_dir.name}.cpp"
@@ -120,6 +125,6 @@ def build(op_dir: Path, product: str, cache_dir: Path | None = None, *, defines:
         if not path.is_file():
             raise TwinError(f"{path}: no such file")
     with ThreadPoolExecutor(2) as pool:
-        tiled = pool.submit(_tiling, op_dir, host, cache_dir)
-        path, _, arguments = _kernel(kernel, chip, cache_dir, defines or {}, None)
+        tiled = pool.submit(_tiling, op_dir, host, cache_dir, quick)
+        path, _, arguments = _kernel(kernel, chip, cache_dir, defines or {}, None, quick)
         return Built(chip, path, tiled.result(), arguments)
