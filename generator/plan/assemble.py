@@ -1,8 +1,8 @@
 """From a checked spec to its KernelPlan: combinations, presence sets, alternatives, workspace and tiling fields.
 
 For each dtype combination and presence set: the *full* alternative fuses all it can and keeps reduced axes whole in
-UB; when some axis it holds is unbounded, a *walked* alternative follows that serves every size (fused passes where
-they apply, otherwise one statement a stage). The host takes the first that fits.
+UB; when that does not fit for every size, a *walked* alternative follows (fused passes where they apply, otherwise one
+statement a stage), and when even its tiles may not fit, one statement a stage. The host takes the first that fits.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from generator.spec.integer import IntExpr, ceil_div, const, max_of, min_of, pro
 
 __all__ = ["plan", "presence_sets"]
 
+UB_LEAST = 196608 - 256 - 8192  # the smallest unified buffer of all products, less what may be reserved (facts.md C.1, D)
 WORKSPACE_ALIGN = 512  # GM addresses on 512-byte lines copy at full rate (facts.md E.5)
 
 
@@ -74,7 +75,6 @@ class _Assembly:
     dirty_read: set[str] = field(default_factory=set)
     dirty_write: set[str] = field(default_factory=set)
     shapes: dict[str, tuple[IntExpr, ...]] = field(default_factory=dict)
-    unbounded: bool = False
 
     def __post_init__(self) -> None:
         for t in self.normal.tensors.values():
@@ -119,7 +119,7 @@ class _Assembly:
         applies = tuple(Cond(">=", e, const(1)) for e in sorted(extents, key=str) if e.value is None)
         workspace = sym(self.workspace_end()) if self.workspace else const(0)
         return Alternative(
-            name=self.mode, gm=tuple(gm), stages=self.stages(), fields=tuple(self.fields), applies=applies,
+            name=self.mode if self.fuse else "stepwise", gm=tuple(gm), stages=self.stages(), fields=tuple(self.fields), applies=applies,
             block_dim=cores, workspace=workspace, syncs=self.syncs, body=body, notes=tuple(self.notes),
         )  # fmt: skip
 
@@ -222,8 +222,6 @@ class _Assembly:
         return [(Group((first,), (p, *g.grid)), first_roles), (g2, assign_roles(g2, "passes", self.gms, self.bounds))]
 
     def stage(self, g: Group, roles: Roles, args: tuple[str, ...]) -> Iterator[Node]:
-        held = [*roles.full, *([roles.lane] if roles.lane is not None and roles.lane_mode == "full" else [])]
-        self.unbounded |= any(map(self.is_unbounded, held))
         index = len(self.built)
         used = {n for s in flat(g.statements) for n in _free(s)}
         own = tuple(a for a in args if a in used)
@@ -257,20 +255,29 @@ def _alternatives(checked: CheckedSpec, dtypes: Mapping[str, str], present: froz
     refusals: list[Refusal] = []
     modes: tuple[tuple[Literal["full", "walked"], bool], ...] = (("full", True), ("walked", True), ("walked", False))
     for mode, fuse in modes:
-        if not fuse and out and out[-1].name == "walked":
-            break
-        a = _Assembly(checked, normal, dtypes, bounds, mode, fuse)
         try:
-            out.append(a.run())
+            out.append(_Assembly(checked, normal, dtypes, bounds, mode, fuse).run())
         except Refusal as r:
             refusals.append(r)
             continue
-        if mode == "full" and not a.unbounded:
+        if _serves_every_size(out[-1], bounds):
             break
     if not out or (len(out) == 1 and out[0].name == "full" and refusals):
         where = next((r.span for r in refusals if r.span is not None), _first_span(program.body))
         raise Refusal("; ".join(dict.fromkeys(str(r) for r in refusals)), where)
     return tuple(out)
+
+
+def _serves_every_size(a: Alternative, bounds: Bounds) -> bool:
+    """Whether every stage fits UB with its tiles at their smallest and every size at its largest."""
+    largest = {name: high for name, (_, high) in bounds.known.items() if high is not None}
+    for stage in a.stages:
+        env = {**largest, **{t.name: t.align for t in stage.tiles}}
+        if not all(b.bytes.free() <= env.keys() for b in stage.buffers):
+            return False
+        if sum(round_up(b.bytes, 32).evaluate(env) * b.copies for b in stage.buffers) > UB_LEAST:
+            return False
+    return True
 
 
 def _first_span(body: Iterable[Stmt]) -> Span | None:

@@ -157,6 +157,7 @@ class Body:
         p = grain(gm.ctype)
         raw = self.ctx.alloc("vecin", f"{gm.name}Index", (), gm.ctype, const(32), p)
         data_in(self.ctx, gm, offset, raw, const(0), const(1), const(SIZES[gm.ctype]), const(0))
+        self.ctx.hand_over(raw)
         self.ctx.emit(tree.FlagPair("MTE2", "S"))
         name = self.ctx.fresh(f"{gm.name}At")
         self.ctx.emit(tree.GetValue(name, raw.at()))
@@ -339,7 +340,7 @@ class Body:
         ctx = self.ctx
         held = [b for b in s.reduced if b.name in ctx.axis]
         low = self.lowering()
-        view = low.plain(low.value(s.value))
+        view = low.plain(low.shared(s.value, None))
         present = view.axes()
         scale = [ctx.axis[b.name].cur for b in held if b.name not in present]
         steps = [a for a in ctx.order if a in present and a in {b.name for b in held}]
@@ -382,11 +383,12 @@ class Body:
                 raise Refusal("a product over the lanes of a tile")
             src = low.full(view, dims)
             reduce_last(ctx, op, src, out)
-            ctx.drop(src)
+            spent = [src]
         else:
             d = ctx.axis[axis]
             reduce_rows(ctx, op, view, axis, d.cur, d.least, out)
-        ctx.drop(view.tile)
+            spent = []
+        ctx.drop(*spent, view.tile)
         return out.view()
 
     def accumulator(self, s: Red) -> Tile:

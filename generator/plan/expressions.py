@@ -12,6 +12,7 @@ from typing import Final, Literal
 from generator.formula.ir import Attr, Binary, Call, Cast, Compare, Expr, IntVal, Load, Logic, Neg, Not, Num, Where
 from generator.plan import elementwise as ew
 from generator.plan.rules import PRIMITIVES, expand
+from generator.plan.sharing import repeated, substituted
 from generator.plan.tiles import Context, Dim, Refusal, Tile, View
 from generator.plan.tree import Float, FloatConst, FloatField, FloatOfInt, FloatOp, Int, Scalar
 from generator.spec.integer import Func, IntExpr, const, sym
@@ -41,7 +42,7 @@ class Lowering:
     # entry points -----------------------------------------------------------------------------------------------------
     def into(self, e: Expr, dst: Tile) -> None:
         """Evaluate ``e`` into ``dst``, broadcast over all its dims."""
-        result = self.value(e, dst)
+        result = self.shared(e, dst)
         if isinstance(result, View):
             if result.tile is not dst:
                 ew.copy(self.ctx, dst.view(), result)
@@ -51,7 +52,7 @@ class Lowering:
 
     def tile(self, e: Expr, dims: Sequence[Dim] | None = None) -> Tile:
         """Evaluate ``e`` to a tile with exactly ``dims`` (its own axes when None)."""
-        result = self.value(e, None)
+        result = self.shared(e, None)
         if isinstance(result, View):
             own = self.dims(result)
             wanted = own if dims is None else tuple(dims)
@@ -245,10 +246,27 @@ class Lowering:
             raise Refusal(f"the planner has no instructions for {fn}()")
         with self.ctx.pinned([v.tile for v in operands]):
             safe = dst if all(v.tile is not dst for v in operands) else None
-            out = self.value(rule, safe)
+            out = self.shared(rule, safe)
         del self.bound[depth:]
         kept = out.tile if isinstance(out, View) else None
         self.ctx.drop(*(v.tile for v in operands if v.tile is not kept))
+        return out
+
+    def shared(self, e: Expr, dst: Tile | None) -> Operand:
+        """The value of ``e``, what it repeats computed once."""
+        again = repeated(e)
+        if again is None:
+            return self.value(e, dst)
+        depth = len(self.bound)
+        v = self.value(again)
+        self.bound.append(v)
+        rest = substituted(e, again, Load(f"{_ARGUMENT}{depth}", ()))
+        if not isinstance(v, View):
+            return self.shared(rest, dst)
+        with self.ctx.pinned([v.tile]):
+            out = self.shared(rest, dst)
+        if not isinstance(out, View) or out.tile is not v.tile:
+            self.ctx.drop(v.tile)
         return out
 
     # conditions -----------------------------------------------------------------------------------------------------------
@@ -285,10 +303,7 @@ class Lowering:
         left = self.full(a, dims)
         right: View | Scalar = self.full(b, dims).view() if isinstance(b, View) else b
         mask = ew.compare(self.ctx, mode, left.view(), right)
-        self.done(left, a, *([b] if isinstance(b, View) else []))
-        self.ctx.drop(left)
-        if isinstance(right, View):
-            self.ctx.drop(right.tile)
+        self.ctx.drop(left, *(v.tile for v in (a, b, right) if isinstance(v, View)))
         return mask, dims
 
     def full(self, v: View, dims: tuple[Dim, ...]) -> Tile:

@@ -25,7 +25,7 @@ from generator.plan.roles import Roles
 from generator.plan.rules import needs_compare
 from generator.plan.schedule import Group
 from generator.plan.tiles import SIZES, TooManyBuffers, finished
-from generator.plan.tree import Access, Float, FloatConst, Get, Int, Node, Stage, TileParam
+from generator.plan.tree import Access, Cond, Float, FloatConst, Get, Int, Node, Stage, TileParam
 from generator.spec.integer import IntExpr, ceil_div, const, floor_div, max_of, min_of, mod, product, sym
 
 __all__ = ["BuiltStage", "build_stage"]
@@ -86,8 +86,9 @@ class _StageBuilder(Body):
         per = f"{self.name}Per"
         total = f"{self.name}Work"
         self.fields += [(total, work), (per, ceil_div(sym(total), sym("coreNum")))]
-        with self.scope(set()):
+        with ctx.collect() as body, self.scope(set()):
             self.load_needed(self.group.statements)
+            updates = {key.tensor for key in self.scopes[-1].loaded} & {s.target for s in flat(self.group.statements)}
             item = ctx.fresh("item")
             first = sym("blockIdx") * sym(per)
             with ctx.loop(item, first, min_of(sym(total), first + sym(per))):
@@ -98,6 +99,8 @@ class _StageBuilder(Body):
                     else:
                         self.block(self.group.statements, set())
             self.free_loads(self.scopes[-1])
+        # a core without work must not read what another one is about to write
+        ctx.branch((Cond("<", first, sym(total)),) if updates else (), body, [])
         nodes = tuple(self.prologue()) + tuple(ctx.frames[0].nodes)
         stage = Stage(
             name=self.name, title=title, args=self.args, buffers=finished(ctx), tiles=tuple(self.tiles),

@@ -155,7 +155,16 @@ def _permuted(ctx: Context, gm: GmRef, fp: Footprint, value: Tile) -> None:
 
 def _narrow_rows(ctx: Context, dst: Tile, src: Tile, width: IntExpr) -> None:
     """Exactly ``width`` elements a row: what lies beyond was not written."""
+    if dst.ctype in ("int8_t", "uint8_t"):
+        half = ctx.tile("narrow", src.dims, ctype="half", align=src.align)
+        _cast_rows(ctx, half, src, width, "CAST_RINT")
+        _cast_rows(ctx, dst, half, width, "CAST_RINT")
+        ctx.release(half)
+        return
+    _cast_rows(ctx, dst, src, width, _NARROW[dst.ctype])
 
+
+def _cast_rows(ctx: Context, dst: Tile, src: Tile, width: IntExpr, mode: str) -> None:
     def nest(k: int) -> None:
         if k < len(src.rows):
             with ctx.loop(src.rows[k].key, 0, src.rows[k].cur):
@@ -165,7 +174,6 @@ def _narrow_rows(ctx: Context, dst: Tile, src: Tile, width: IntExpr) -> None:
         for j, d in enumerate(src.rows):
             offset = offset + sym(d.key) * src.stride(j)
         row = [sym(d.key) for d in src.rows]
-        mode = _NARROW.get(dst.ctype, "CAST_RINT")
         args = (dst.at(offset), src.at(offset), Enum(f"RoundMode::{mode}"), Int(width, "uint32_t"))
         ctx.call("Cast", args, (src.access(row),), (dst.access(row),))
 
@@ -230,14 +238,19 @@ def _fill_permutation(ctx: Context, table: Tile, run: tuple[str, ...], where: di
 
 
 def _scattered(ctx: Context, gm: GmRef, fp: Footprint, value: Tile) -> None:
-    """Each element by itself: rounded, spread to a block, written as one-element blocks with a memory stride."""
+    """Each element by itself: rounded, spread to a block, written as one-element blocks with a memory stride.
+
+    Brcb takes types of 16 and 32 bits (facts.md B.3): 8-bit values are spread as half over two blocks, 64-bit ones as
+    float over one, and the spread cells are converted.
+    """
     narrow = value
-    p = grain(gm.ctype)
-    if gm.ctype != "float":
-        narrow = ctx.tile("narrowed", value.dims, ctype=gm.ctype, align=value.align)
+    between: CType = {"int8_t": "half", "uint8_t": "half", "int64_t": "float"}.get(gm.ctype, gm.ctype)  # type: ignore[assignment]
+    if between != "float":
+        narrow = ctx.tile("narrowed", value.dims, ctype=between, align=value.align)
         _narrow(ctx, narrow, value)
     last = value.dims[-1]
-    cells = (Dim("cell", round_up(last.cur, 8), round_up(last.cap, 8)), Dim("element", const(1), const(1)))
+    width = const(32 if between == "half" and gm.ctype != "half" else grain(between))
+    cells = (Dim("cell", round_up(last.cur, 8), round_up(last.cap, 8)), Dim("element", width, width))
 
     def nest(k: int) -> None:
         if k < len(value.rows):
@@ -248,8 +261,16 @@ def _scattered(ctx: Context, gm: GmRef, fp: Footprint, value: Tile) -> None:
         for j, d in enumerate(value.rows):
             base = base + sym(d.key) * fp.steps[d.key]
             offset = offset + sym(d.key) * narrow.stride(j)
+        p = grain(between)
         out = ctx.alloc("vecout", f"{gm.name}Cells", cells, gm.ctype, capacity(cells, p, gm.ctype), p)
-        _spread_row(ctx, out, narrow, offset, last, [sym(d.key) for d in value.rows])
+        row = [sym(d.key) for d in value.rows]
+        if between == gm.ctype:
+            _spread_row(ctx, out, narrow, offset, last, row)
+        else:
+            spread = ctx.tile("cells", cells, ctype=between, align=p)
+            _spread_row(ctx, spread, narrow, offset, last, row)
+            _cast(ctx, out, spread, "CAST_RINT")
+            ctx.release(spread)
         ctx.hand_over(out)
         _copy_cells(ctx, gm, base, fp.steps[last.key], out, last.cur)
         ctx.free(out)
@@ -260,24 +281,30 @@ def _scattered(ctx: Context, gm: GmRef, fp: Footprint, value: Tile) -> None:
 
 
 def _spread_row(ctx: Context, out: Tile, src: Tile, offset: IntExpr, last: Dim, row: list[IntExpr]) -> None:
+    """Each element over the blocks of its cell: one, or two next to each other."""
     groups = floor_div(round_up(last.cur, 8), 8)
     start = sym(ctx.fresh("block"))
     p = grain(out.ctype)
+    blocks = out.dims[-1].cur.value or 0
+    blocks //= p
     with ctx.loop(str(start), 0, groups, REPEATS):
         n = min_of(const(REPEATS), groups - start)
-        params = Struct("BrcbRepeatParams", ((const(1), "uint16_t"), (const(8), "uint16_t")))
-        args = (out.at(start * 8 * p), src.at(offset + start * 8), Int(n, "uint8_t"), params)
-        ctx.call("Brcb", args, (src.access(row),), (Access(out.name, out.name + ":cells", (start,)),))
+        params = Struct("BrcbRepeatParams", ((const(blocks), "uint16_t"), (const(8 * blocks), "uint16_t")))
+        for k in range(blocks):
+            args = (out.at(start * (8 * p * blocks) + k * p), src.at(offset + start * 8), Int(n, "uint8_t"), params)
+            written = Access(out.slot or out.name, out.name + ":cells", (start, const(k)))
+            ctx.call("Brcb", args, (src.access(row),), (written,))
 
 
 def _copy_cells(ctx: Context, gm: GmRef, base: IntExpr, step: IntExpr, out: Tile, count: IntExpr) -> None:
     size = SIZES[gm.ctype]
-    p = grain(gm.ctype)
+    p = out.dims[-1].cur
+    skipped = floor_div(p * size - 32, 32)
     forward = any(c > 0 for _, c in step.terms)
     first = sym(ctx.fresh("first"))
     with ctx.loop(str(first), 0, count, BLOCK_COUNT if forward else 1):
         n = min_of(const(BLOCK_COUNT), count - first) if forward else const(1)
         gap = (step - 1) * size if forward else const(0)
-        data_out(ctx, gm, base + first * step, out, first * p, n, const(size), const(0), gap)
+        data_out(ctx, gm, base + first * step, out, first * p, n, const(size), skipped, gap)
 
 

@@ -242,7 +242,9 @@ class Context:
     def release(self, tile: Tile) -> None:
         """Give the slot back (unless pinned)."""
         if tile.slot is not None and not self.pins.get(tile.name):
-            self.free_slots[self.slots[tile.slot]].append(tile.slot)
+            pool = self.free_slots[self.slots[tile.slot]]
+            assert tile.slot not in pool, f"{tile.name} is released twice"
+            pool.append(tile.slot)
 
     def drop(self, *tiles: Tile) -> None:
         """Release the temporaries among ``tiles`` (each once)."""
