@@ -106,7 +106,7 @@ def trial(drawn: Drawn, place: Path, cache: Path, count: int = 3) -> Outcome:
         (out / name).write_text(text, encoding="utf-8")
     op = out / folder(checked)
     try:
-        subject = Subject(checked, build(op, drawn.target[0], cache), op)
+        subject = Subject(checked, build(op, drawn.target[0], cache, quick=True), op)
         results = [run_case(subject, case) for case in _cases(checked, drawn, count)]
     except TwinError as e:
         return done("failed", f"{e}\n" + "\n".join(e.detail.splitlines()[:12]))
