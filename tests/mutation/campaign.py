@@ -116,7 +116,8 @@ def _fates(place: Place, product: str, name: str, chosen: tuple[int, ...], jobs:
     """The fates of mutants on one product. A mutant whose process dies is a ``crash``."""
     _woven(place, product, name, chosen)
     spawn = multiprocessing.get_context("spawn")
-    chunks = [range(k, min(k + CHUNK, len(chosen))) for k in range(0, len(chosen), CHUNK)]
+    size = max(1, min(CHUNK, -(-len(chosen) // jobs)))
+    chunks = [range(k, min(k + size, len(chosen))) for k in range(0, len(chosen), size)]
     fates: dict[int, Fate] = {}
     todo: list[Sequence[int]] = []
     with ProcessPoolExecutor(max_workers=max(1, min(jobs, len(chunks))), mp_context=spawn) as pool:

@@ -40,6 +40,10 @@ RULES = (
         r"^definition: .*JTile -> -1 ",
         "a chunk one column narrower: any chunk up to the buffers' length walks the whole row",
     ),
+    Rule(
+        r"^definition: CeilDiv\(s0\w+Tile_, (8|16)\) -> \+1 ",
+        "only lengths of buffers depend on it, which become longer than they need be",
+    ),
     # --- rounds of instruction limits ---
     Rule(
         r"^loop: (RoundUp\(.*, (8|16)\)|ceil\w+ \* (8|16)|\w+Pitch\d*|CeilDiv\(.*\) \* 2) -> -1 .*\+= (64|248|255)\) \{",

@@ -78,7 +78,7 @@ SETTINGS: dict[str, tuple[Setting, ...]] = {
         for setting in (
             _at(numel_b=5, D=13, ub=16 * KIB, cores=1, combination=kind, epsilon=0.5),
             _at(numel_b=70, D=200, ub=24 * KIB, combination=kind),
-            _at(numel_b=48, D=64, ub=24 * KIB, combination=kind),
+            _at(numel_b=48, D=64, ub=24 * KIB, combination=kind, epsilon=0.5),
             _at(numel_b=23, D=65, ub=16 * KIB, combination=kind, epsilon=0.5),  # fewer items than the cores' shares
             _at(numel_b=19, D=129, ub=16 * KIB, cores=3, combination=kind),
             _at(numel_b=9, D=1100, ub=16 * KIB, combination=kind, epsilon=0.5),  # walked rows
@@ -86,8 +86,10 @@ SETTINGS: dict[str, tuple[Setting, ...]] = {
             # several walked rows at a time: a chunk of 65 columns, a last chunk of one; 255 rows and one more; wide chunks
             _at(numel_b=19, D=145, ub=16 * KIB, combination=kind, tile=_walked(19, 5, 80)),
             _at(numel_b=11, D=161, ub=32 * KIB, combination=kind, tile=_walked(11, 8, 160)),
-            _at(numel_b=256, D=24, cores=1, combination=kind, tile=_walked(256, 256, 16, 1)),
+            _at(numel_b=10, D=160, ub=16 * KIB, combination=kind, tile=_walked(10, 5, 80)),
+            _at(numel_b=512, D=24, cores=1, combination=kind, epsilon=0.5, tile=_walked(512, 256, 16, 1)),
             _at(numel_b=503, D=24, cores=1, combination=kind, tile=_walked(503, 255, 16, 1)),
+            _at(numel_b=3, D=2113, cores=1, combination=kind, tile=_walked(3, 2, 2128, 1)),
             _at(numel_b=3, D=4241, cores=1, combination=kind, tile=_walked(3, 2, 2128, 1)),
             _at(numel_b=4, D=4225, cores=1, combination=kind, tile=_walked(4, 2, 2112, 1)),
             _at(numel_b=256, D=8, cores=1, combination=kind),  # one row more than 255 repeats
