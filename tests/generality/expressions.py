@@ -47,6 +47,10 @@ _FUNCTIONS: Final[tuple[tuple[str, tuple[float, float], Callable[[float, float],
     ("gelu", (-6.0, 6.0), lambda a, b: (-0.17, max(b, 0.0)), False),
     ("gelu_tanh", (-6.0, 6.0), lambda a, b: (-0.17, max(b, 0.0)), False),
 )
+_KINDS: Final = {  # kind of an expression -> weight
+    "leaf": 2.0, "unary": 4.0, "binary": 6.0, "where": 1.2, "reduce": 1.6, "cast": 0.4, "power": 0.5, "integer": 0.4, "scale": 1.0,
+    "round": 0.3,
+}  # fmt: skip
 _COMPARISONS: Final = ("<", "<=", ">", ">=")
 
 
@@ -121,9 +125,7 @@ class Drawer:
                 return found
         if depth <= 0:
             return self.leaf(scope, guard=guard, prefer=prefer)
-        kind = rng.choices(
-            ("leaf", "unary", "binary", "where", "reduce", "cast", "power", "integer", "scale", "round"), (2, 4, 6, 1.2, 1.6, 0.4, 0.5, 0.4, 1, 0.3)
-        )[0]
+        kind = rng.choices(tuple(_KINDS), tuple(_KINDS.values()))[0]
         if kind == "leaf":
             return self.leaf(scope, guard=guard, prefer=prefer)
         if kind == "unary":
@@ -264,7 +266,8 @@ class Drawer:
         if shift is not None:
             text, test, low, high, more = shift
             return Value(f"where({test}, {text}, {b.text})", min(low, b.low), max(high, b.high), more | b.axes, b.sized, False, b.relative)
-        return Value(f"where({cond.text}, {a.text}, {b.text})", min(a.low, b.low), max(a.high, b.high), axes, sized, False, a.relative and b.relative)
+        low, high = min(a.low, b.low), max(a.high, b.high)
+        return Value(f"where({cond.text}, {a.text}, {b.text})", low, high, axes, sized, False, a.relative and b.relative)
 
     def shifted(self, scope: Mapping[str, Axis]) -> tuple[str, str, float, float, frozenset[str]] | None:
         """The neighbour before, where there is one."""
@@ -297,7 +300,9 @@ class Drawer:
         chosen = self.rng.sample(free, min(len(free), self.rng.choices((1, 2, 3), (6, 3, 1))[0]))
         return {a.name: a for a in chosen}
 
-    def reduced(self, op: str, bound: Mapping[str, Axis], body: Value, low: float, high: float, exact: bool = False, relative: bool = False) -> Value:
+    def reduced(
+        self, op: str, bound: Mapping[str, Axis], body: Value, low: float, high: float, exact: bool = False, relative: bool = False
+    ) -> Value:
         """The reduction as text; an axis that no tensor gives its extent has it written."""
         names = []
         for a in bound.values():

@@ -207,7 +207,8 @@ class _Spec:
         rng, d = self.rng, self.drawer()
         extra = {self.loop.name: self.loop} if self.loop is not None and self.inside else {}
         reach = {**scope, **extra}
-        value = (d.reduction(reach, rng.choice((1, 2))) if rng.random() < 0.45 else None) or d.value(reach, rng.choice((1, 2, 2, 3)), prefer=frozenset(scope))
+        found = d.reduction(reach, rng.choice((1, 2))) if rng.random() < 0.45 else None
+        value = found or d.value(reach, rng.choice((1, 2, 2, 3)), prefer=frozenset(scope))
         missing = frozenset(scope) - value.axes
         if missing and rng.random() < 0.85:
             value = d.binary(value, d.leaf(reach, prefer=missing))
@@ -336,7 +337,8 @@ class _Spec:
         if rng.random() < 0.5:
             value = steady(Value(f"h{index}", -2.0, 2.0, frozenset(scope), frozenset(scope)))
             self.lines.append(f"    y{len(self.outputs)}[{', '.join(['r', *(a.text for a in scope.values())])}] = {value.text}")
-            self.outputs.append(Source(f"y{len(self.outputs)}", (Plain(dim), *self.slots_of(scope)), dtype="X" if rng.random() < 0.5 else "float32"))
+            history = (Plain(dim), *self.slots_of(scope))
+            self.outputs.append(Source(f"y{len(self.outputs)}", history, dtype="X" if rng.random() < 0.5 else "float32"))
         self.inside = False
         del self.locals_[before:]  # made inside the loop, which may not run
 
@@ -371,8 +373,7 @@ class _Spec:
         used = [d for d in self.dims if not d.pack and not d.attribute]
         out = [f"name: {name}", "family: drawn", "summary: {en: A drawn operator., zh: 随机算子。}"]
         out.append("dims:" if used else "dims: {}")
-        for d in used:
-            out.append(f"  {d.name}: {{where: \"{d.where}\"}}" if d.where else f"  {d.name}: {{}}")
+        out += [f"  {d.name}: {{where: \"{d.where}\"}}" if d.where else f"  {d.name}: {{}}" for d in used]
         out.append("params:")
         for s in self.inputs:
             out += self.parameter(s, "in")

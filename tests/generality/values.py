@@ -79,7 +79,7 @@ def multiply(a: Value, b: Value) -> Value:
 
 def divide(a: Value, b: Value) -> Value:
     """``a / b`` of a divisor that is away from zero."""
-    ends = [x / y if math.isfinite(x) else math.copysign(math.inf, x * (y if y == y else 1)) for x in (a.low, a.high) for y in (b.low, b.high)]
+    ends = [x / y if math.isfinite(x) else math.copysign(math.inf, x * y) for x in (a.low, a.high) for y in (b.low, b.high)]
     return _joint(f"{a.inner()} / {b.inner()}", min(ends), max(ends), a, b, a.relative and b.relative)
 
 
