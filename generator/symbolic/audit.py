@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
+from generator.symbolic.boundary import boundary_table
 from generator.symbolic.classify import Diagnosis, diagnose
 from generator.symbolic.exact import UndefinedError, UnwrittenError
 from generator.symbolic.machine import OutOfTimeError
@@ -20,43 +21,58 @@ __all__ = ["Prover", "audit_claim"]
 Prover = Callable[[Claim, str, float], Verdict | None]  # of one output, within seconds; None when it cannot say
 
 _SEED = 20240229
+_POINTS = 4  # points at each size when values choose between formulas
+_SLOW = 1.0  # seconds of trying after which the proof comes first
+_LONG = 6.0  # seconds after which a few sizes are enough
+_ENOUGH = 4
 _BEFORE_PROOF = 3  # sizes tried before a proof: a wrong formula is not worth one
 
 
 def audit_claim(
     claim: Claim, budget: float = 20.0, seed: int = 0, prover: Prover | None = None, explain: bool = True
 ) -> tuple[Verdict, ...]:
-    """A verdict for every output of ``claim.wrt``, in its order. ``budget`` is seconds for the whole claim; UNDECIDED when it is spent. ``explain`` looks
-    for the mistake in what is refuted.
+    """A verdict for every output of ``claim.wrt``, in its order. ``budget`` is seconds for the whole claim; UNDECIDED when it
+    is spent. ``explain`` looks for the mistake in what is refuted.
 
     The seed moves the random points only: a verdict does not depend on it."""
-    started = time.monotonic()
+    started = time.process_time()
     checker = Checker(claim, started + budget)
     ladder = sizes_of(claim)
     out: list[Verdict] = []
     for output, of in claim.wrt.items():
-        begun = time.monotonic()
+        begun = time.process_time()
         try:
             out.append(_one(checker, ladder, output, of, random.Random(_SEED + seed), prover, explain))
         except OutOfTimeError:
-            out.append(Verdict("UNDECIDED", f"the budget of {budget:g} s was spent", time.monotonic() - begun, output, of))
+            out.append(Verdict("UNDECIDED", f"the budget of {budget:g} s was spent", time.process_time() - begun, output, of))
     return tuple(out)
 
 
 def _one(
     checker: Checker, ladder: Sequence[Sizes], output: str, of: str, rng: random.Random, prover: Prover | None, explain: bool
 ) -> Verdict:
-    started = time.monotonic()
+    started = time.process_time()
     passes: list[tuple[Sizes, Pass]] = []
     reasons: list[str] = []
     rooted: list[tuple[Sizes, Pass]] = []
+    unproved = prover is not None
+    share = checker.left() / 4
     for at, sizes in enumerate(_order(ladder)):
-        if at == _BEFORE_PROOF and prover is not None and passes:
-            proved = prover(checker.claim, output, checker.left())
+        spent = time.process_time() - started
+        if unproved and prover is not None and passes and (at >= _BEFORE_PROOF or spent > min(_SLOW, share)):
+            unproved = False
+            proved = prover(checker.claim, output, checker.left() / 2)
             if proved is not None:
-                return replace(proved, seconds=time.monotonic() - started)
+                rows = boundary_table(checker, ladder, output, rng) if checker.piecewise else ()
+                return replace(proved, seconds=time.process_time() - started, boundary=rows or proved.boundary)
+        if len(passes) >= _ENOUGH and spent > min(_LONG, 2 * share):
+            break
         try:
-            found = checker.passes(sizes, [output], rng)
+            found = None
+            for k in range(_POINTS if checker.piecewise else 1):
+                found = checker.passes(sizes, [output], rng, start=at + k)
+                if found is None:
+                    break
         except UndefinedError as error:
             reasons.append(f"{_said(sizes)}: {error}")
             continue
@@ -65,14 +81,14 @@ def _one(
             continue
         except UnwrittenError as error:
             finding = Finding(f"an element of '{error}' is read that the text has not written ({_said(sizes)})", None, "unwritten")
-            return Verdict("REFUTED", "reads what is not written", time.monotonic() - started, output, of, findings=(finding,))
+            return Verdict("REFUTED", "reads what is not written", time.process_time() - started, output, of, findings=(finding,))
         if found is None:
             example = counterexample(checker, ladder, output, rng)
             wrong = diagnose(checker, list(ladder), output, rng) if explain else Diagnosis("")
             return Verdict(
                 "REFUTED",
                 "50-digit arithmetic at a point",
-                time.monotonic() - started,
+                time.process_time() - started,
                 output,
                 of,
                 counterexample=example,
@@ -81,16 +97,18 @@ def _one(
                 differing=wrong.differing,
             )
         passes.append((sizes, found))
-    seconds = time.monotonic() - started
+    seconds = time.process_time() - started
     passes = passes or rooted
     if not passes:
         why = reasons[0] if reasons else "no legal sizes of few elements were found"
         return Verdict("UNDECIDED", why, seconds, output, of)
     where = tuple(s for s, _ in sorted(passes, key=lambda p: ladder.index(p[0])))
+    rows = boundary_table(checker, ladder, output, rng) if checker.piecewise else ()
     if all(p.exact for _, p in passes):
         bound = max(p.bound for _, p in passes)
-        return Verdict("EXACT", "identity modulo a 60-bit prime at random points", seconds, output, of, sizes=where, error_bound=bound)
-    return Verdict("NUMERIC", "50-digit arithmetic at random points", seconds, output, of, sizes=where)
+        how = "identity modulo a 60-bit prime at random points"
+        return Verdict("EXACT", how, seconds, output, of, sizes=where, error_bound=bound, boundary=rows)
+    return Verdict("NUMERIC", "50-digit arithmetic at random points", seconds, output, of, sizes=where, boundary=rows)
 
 
 def _order(ladder: Sequence[Sizes]) -> list[Sizes]:

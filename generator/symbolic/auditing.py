@@ -57,7 +57,7 @@ def audit_text(
     """Audit every gradient a text assigns. Nothing about the text raises: what cannot be read is a finding.
 
     ``budget`` is seconds for each gradient."""
-    started = time.monotonic()
+    started = time.process_time()
     here = setting.source.at(*setting.loc)
     place = Place(str(setting.source.path), here.line, here.column)
 
@@ -71,18 +71,18 @@ def audit_text(
     claims: list[Claim] = []
     made = assigned(parsed.body)
     for output in [g for g in setting.gradients if g in made]:
-        begun = time.monotonic()
+        begun = time.process_time()
         part = slice_of(parsed.body, output)
         verdict, claim, said = _audit_part(setting, part, output, name, begun + budget, seed, prover)
         spots = {f.span for f in findings if f.span is not None}
         findings += [f for f in said if f not in findings and (f.span is None or f.span not in spots)]
-        verdicts.append(replace(verdict, seconds=time.monotonic() - begun))
+        verdicts.append(replace(verdict, seconds=time.process_time() - begun))
         claims += [claim] if claim is not None else []
     for output in [g for g in setting.gradients if g not in made]:
         why = "the text assigns no such tensor that could be read"
         verdicts.append(Verdict("UNDECIDED", why, 0.0, output, setting.gradients[output]))
     forward = printed(setting.forward)
-    return Audited(name, subject, place, forward, text, tuple(verdicts), tuple(findings), time.monotonic() - started, tuple(claims))
+    return Audited(name, subject, place, forward, text, tuple(verdicts), tuple(findings), time.process_time() - started, tuple(claims))
 
 
 def _audit_part(
@@ -90,7 +90,7 @@ def _audit_part(
 ) -> tuple[Verdict, Claim | None, list[Finding]]:
     """One gradient: strictly read when that is possible, else by readings."""
     of = setting.gradients[output]
-    left = max(0.05, deadline - time.monotonic())
+    left = max(0.05, deadline - time.process_time())
     if not setting.open or not set(setting.open) & set(names_read(tuple(part))):
         strict = resolve_gradient(setting, printed(part), assigned=set(assigned(part)), located=False, outputs=[output])
         if strict.program is not None:
@@ -116,7 +116,7 @@ def _weigh(
     """The verdict over readings: some right and some wrong is AMBIGUOUS, none right REFUTED."""
     judged: list[tuple[Reading, Claim, Verdict]] = []
     for at, reading in enumerate(all_readings):
-        left = deadline - time.monotonic()
+        left = deadline - time.process_time()
         if left <= 0:
             break
         claim = claim_of(setting, reading.program, output, name)
@@ -148,7 +148,7 @@ def _weigh(
     if judged and len(wrong) == len(all_readings):
         reading, claim, verdict = wrong[0]
         if len(wrong) > 1:
-            verdict = audit_claim(claim, max(0.1, deadline - time.monotonic()), seed, prover)[0]
+            verdict = audit_claim(claim, max(0.1, deadline - time.process_time()), seed, prover)[0]
         method = verdict.method if len(wrong) == 1 else f"{verdict.method}; none of {len(wrong)} readings is right"
         return replace(completed(verdict, claim), method=method, readings=said if len(said) > 1 else (), findings=notes), claim, findings
     undecided = Verdict("UNDECIDED", "not every reading could be judged", 0.0, output, setting.gradients[output])

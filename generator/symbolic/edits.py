@@ -9,7 +9,7 @@ from typing import Any, Final
 from generator.formula.infer import children
 from generator.formula.ir import Assign, Attr, Binary, Bound, Call, Compare, Expr, For, IntVal, Load, Neg, Num, Program, Reduce, Stmt, Where
 from generator.spec.integer import IntExpr, const, sym
-from generator.symbolic.surface import mapped, statements
+from generator.symbolic.surface import mapped, statements, substituted
 
 __all__ = ["Edit", "edits"]
 
@@ -37,14 +37,19 @@ Axes = Mapping[str, IntExpr]  # axes in scope, with their extents
 class _Editor:
     def __init__(self, program: Program, roles: Mapping[str, str]) -> None:
         self.program = program
+        self.pool = _pool(program)
+        self.around: tuple[str, ...] = ()  # loop variables of the statement at hand
         self.roles = roles  # tensor -> "cotangent", "input", "output", "intermediate"
 
     # the whole text ---------------------------------------------------------------------------------------------
     def run(self) -> Iterator[Edit]:
         todo = list(statements(self.program.body))[::-1]
-        for find in (self.signs, self.reductions, self.indices, self.tensors, self.conditions, self.factors, self.numbers, self.sums):
-            for stmt, _ in todo:
+        groups = (self.signs, self.reductions, self.indices, self.tensors, self.conditions, self.factors, self.numbers, self.sums)
+        yield from self.exchanged()
+        for find in (*groups, self.calls, self.added):
+            for stmt, loops in todo:
                 axes = {a.name: a.extent for a in stmt.axes if a.extent is not None}
+                self.around = loops
                 for kind, value in find(stmt.value, axes):
                     yield self.edited(kind, stmt, value)
         yield from self.loops()
@@ -56,6 +61,18 @@ class _Editor:
             return made if x is stmt else None
 
         return Edit(kind, replace(self.program, body=mapped(self.program.body, swap)))
+
+    def exchanged(self) -> Iterator[Edit]:
+        """Two int attributes, or two axes of a left side, one for the other."""
+        for at, a in enumerate(self.program.int_attrs):
+            for b in self.program.int_attrs[:at]:
+                yield Edit("wrong attribute", replace(self.program, body=substituted(self.program.body, {a: sym(b), b: sym(a)})))
+        for stmt, _ in statements(self.program.body):
+            names = [x.name for x in stmt.axes]
+            for at, a in enumerate(names):
+                for b in names[:at]:
+                    value = mapped(substituted(stmt.value, {a: sym(b), b: sym(a)}), _unguarded)
+                    yield self.edited("transposed operand", stmt, value)
 
     def loops(self) -> Iterator[Edit]:
         """Loops one round longer or shorter at either end."""
@@ -238,6 +255,24 @@ class _Editor:
                 if kind == "missing factor":
                     yield kind, self.put(e, x, Binary("div", x, f))
 
+    def calls(self, e: Expr, axes: Axes) -> Iterator[tuple[str, Expr]]:
+        """A function too many wherever the same call stands, or one missing."""
+        for x, _ in self.places(e, axes):
+            if isinstance(x, Call) and len(x.args) == 1:
+                yield f"extra {x.fn}", _everywhere(e, x, x.args[0])
+            elif isinstance(x, Load) and self.program.tensors[x.tensor].kind == "float":
+                for fn in ("exp", "sigmoid", "tanh", "square", "sqrt", "reciprocal"):
+                    yield f"missing {fn}", self.put(e, x, Call(fn, (x,)))
+
+    def added(self, e: Expr, axes: Axes) -> Iterator[tuple[str, Expr]]:
+        """A term left out next to a tensor or at the top."""
+        for x, around in self.places(e, axes):
+            if x is e or isinstance(x, Load):
+                for _, f in self.candidates(around):
+                    yield "missing term", self.put(e, x, Binary("add", x, f))
+                    yield "missing term", self.put(e, x, Binary("sub", x, f))
+                    yield "missing term", self.put(e, x, Binary("sub", f, x))
+
     def terms(self, e: Expr, axes: Axes) -> Iterator[tuple[Expr, Axes]]:
         yield e, axes
         for x, around in self.places(e, axes):
@@ -248,24 +283,33 @@ class _Editor:
                 yield x.body, {**around, **{a.name: a.extent for a in x.axes if a.extent is not None}}
 
     def candidates(self, around: Axes) -> Iterator[tuple[str, Expr]]:
-        """What could be a factor where ``around`` is in scope."""
+        """What could be a factor where ``around`` is in scope: loads that stand in the text, tensors of the axes at hand, sizes."""
+        scope = {*around, *self.around, *self.program.dims, *self.program.int_attrs}
+        for load in self.pool:
+            if all(isinstance(i, IntExpr) and i.free() <= scope for i in load.indices):
+                yield self.factor(load.tensor), load
         for name, t in self.program.tensors.items():
             if t.role == "output" or t.kind != "float":
                 continue
             picked: list[IntExpr] = []
             for extent in t.shape:
                 free = [n for n, size in around.items() if size == extent and sym(n) not in picked]
-                if not free:
+                if not free and not self.around:
                     break
-                picked.append(sym(free[0]))
+                picked.append(sym(free[0] if free else self.around[-1]))
             if len(picked) == len(t.shape):
-                kind = "upstream gradient dropped" if self.roles.get(name) == "cotangent" else "missing factor"
-                yield kind, Load(name, tuple(picked))
+                load = Load(name, tuple(picked), tuple(range(len(picked))), 0.0 if picked else None)
+                yield self.factor(name), load
+                yield "missing factor", Binary("sub", Num(1, "1"), load)
         yield "missing factor", Num(2, "2")
+        yield "missing factor", Num(3, "3")
         for name in self.program.float_attrs:
             yield "missing factor", Attr(name)
         for name in (*self.program.dims, *self.program.int_attrs):
             yield "missing factor", IntVal(sym(name))
+
+    def factor(self, name: str) -> str:
+        return "upstream gradient dropped" if self.roles.get(name) == "cotangent" else "missing factor"
 
     def numbers(self, e: Expr, axes: Axes) -> Iterator[tuple[str, Expr]]:
         for x, _ in self.places(e, axes):
@@ -275,6 +319,7 @@ class _Editor:
             elif isinstance(x, Num) and x.value:
                 yield "wrong constant", self.put(e, x, Neg(x))
                 yield "wrong constant", self.put(e, x, Binary("mul", Num(2, "2"), x))
+                yield "wrong constant", self.put(e, x, Binary("mul", Num(3, "3"), x))
                 yield "wrong constant", self.put(e, x, Binary("div", x, Num(2, "2")))
             elif isinstance(x, IntVal):
                 for k in (-1, 1):
@@ -293,6 +338,32 @@ class _Editor:
             elif isinstance(x, Call) and x.fn in ("sqrt", "rsqrt"):
                 for name in self.program.float_attrs:
                     yield "constant in the wrong place", self.put(e, x, replace(x, args=(Binary("add", x.args[0], Attr(name)),)))
+
+
+def _pool(program: Program) -> list[Load]:
+    """The loads that stand anywhere in a program, each once."""
+    found: dict[Load, None] = {}
+
+    def look(x: Any) -> Any | None:
+        if isinstance(x, Load) and program.tensors[x.tensor].kind == "float":
+            found[replace(x, guarded=tuple(range(len(x.indices))), outside=0.0 if x.indices else None)] = None
+        return None
+
+    for stmt, _ in statements(program.body):
+        mapped(stmt.value, look)
+    return list(found)
+
+
+def _unguarded(x: Any) -> Any | None:
+    """A load that may leave its tensor."""
+    return replace(x, guarded=tuple(range(len(x.indices))), outside=0.0) if isinstance(x, Load) and x.indices else None
+
+
+def _everywhere(whole: Expr, old: Expr, new: Expr) -> Expr:
+    def swap(x: Any) -> Any | None:
+        return new if isinstance(x, Call) and x == old else None
+
+    return mapped(whole, swap)
 
 
 def _product(axes: tuple[Bound, ...]) -> IntExpr:

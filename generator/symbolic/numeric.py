@@ -18,7 +18,7 @@ from generator.symbolic.exact import Dyadic, Mod, Modular, P, UndefinedError, Un
 from generator.symbolic.highprec import Dual, Precise
 from generator.symbolic.machine import Machine, OutOfTimeError, Values
 from generator.symbolic.model import Claim
-from generator.symbolic.points import Point, Sampler, Sizes
+from generator.symbolic.points import Point, Sampler, Sizes, piecewise
 
 __all__ = ["Checker", "Difference", "NotSquareError", "Pass", "still"]
 
@@ -41,11 +41,12 @@ class Pass:
 
 
 class Checker:
-    """Tries a claim. Machines are kept by sizes; ``deadline`` is of ``time.monotonic``."""
+    """Tries a claim. Machines are kept by sizes; ``deadline`` is of ``time.process_time``."""
 
     def __init__(self, claim: Claim, deadline: float | None = None) -> None:
         self.claim = claim
         self.deadline = deadline
+        self.piecewise = piecewise(claim.forward) or piecewise(claim.gradient)
         self.patience = _ATTEMPTS  # points drawn at one size; fewer after a size at which none served
         self.sampler = Sampler(claim)
         self.arithmetics: dict[str, Any] = {"mod": Modular(), "precise": Precise()}
@@ -62,12 +63,12 @@ class Checker:
 
     def within_time(self) -> None:
         """OutOfTimeError when the budget is spent."""
-        if self.deadline is not None and time.monotonic() > self.deadline:
+        if self.deadline is not None and time.process_time() > self.deadline:
             raise OutOfTimeError
 
     def left(self) -> float:
         """Seconds of the budget that are left."""
-        return 60.0 if self.deadline is None else max(0.0, self.deadline - time.monotonic())
+        return 60.0 if self.deadline is None else max(0.0, self.deadline - time.process_time())
 
     # evaluation -------------------------------------------------------------------------------------------------
     def forward(self, point: Point, kind: str, slopes: Mapping[str, Sequence[int]]) -> Values:
@@ -145,8 +146,11 @@ class Checker:
         count = len(point.inputs[name])
         return [rng.randrange(1, P) if kind == "mod" else rng.randrange(-99, 100) or 1 for _ in range(count)]
 
-    def passes(self, sizes: Sizes, outputs: Sequence[str], rng: random.Random, program: Program | None = None) -> Pass | None:
-        """How the claim passes at ``sizes``; None when it does not. Unequal residues are judged again with 50 digits.
+    def passes(
+        self, sizes: Sizes, outputs: Sequence[str], rng: random.Random, program: Program | None = None, start: int = 0
+    ) -> Pass | None:
+        """How the claim passes at a point of ``sizes``; None when it does not. Unequal residues are judged again with 50 digits.
+        ``start`` picks the interval that values are drawn from first.
 
         Raises:
             UndefinedError: no point of the domain was found.
@@ -156,7 +160,7 @@ class Checker:
         bad = lossy = 0
         for attempt in range(self.patience):
             self.within_time()
-            point = self.sampler.sample(sizes, rng, attempt)
+            point = self.sampler.sample(sizes, rng, start + attempt)
             try:
                 self.arithmetics["mod"].lossy = False
                 if self.agrees(point, outputs, rng, "mod", program):
@@ -176,7 +180,7 @@ class Checker:
         squares = bad == 0 and str(reason) == "not a square"
         for attempt in range(12):
             self.within_time()
-            point = self.sampler.sample(sizes, rng, attempt)
+            point = self.sampler.sample(sizes, rng, start + attempt)
             try:
                 if not self.agrees(point, outputs, rng, "precise", program):
                     return None

@@ -11,13 +11,13 @@ from functools import lru_cache
 from typing import Final
 
 from generator.formula.infer import children
-from generator.formula.ir import Assign, Call, Compare, Expr, For, Gather, Load, Num, Program, Stmt
+from generator.formula.ir import Assign, Call, Compare, Expr, For, Gather, IntVal, Load, Num, Program, Reduce, Stmt
 from generator.spec.conditions import bounds, evaluate
 from generator.symbolic.exact import Dyadic
 from generator.symbolic.machine import extents
 from generator.symbolic.model import Claim
 
-__all__ = ["Drawn", "Point", "Sampler", "Sizes", "expressions", "sizes_of"]
+__all__ = ["Drawn", "Point", "Sampler", "Sizes", "expressions", "piecewise", "sizes_of"]
 
 Sizes = Mapping[str, int]
 Drawn = Dyadic | Fraction
@@ -185,6 +185,17 @@ def expressions(body: Sequence[Stmt]) -> Iterator[Expr]:
                 e = stack.pop()
                 yield e
                 stack.extend(children(e))
+
+
+def piecewise(program: Program) -> bool:
+    """Whether a program chooses by values: points of every region must be tried."""
+    chosen = {"maximum", "minimum", "abs", "sign", "relu", "floor", "ceil", "round", "trunc"}
+    for e in expressions(program.body):
+        if isinstance(e, Compare) and not (isinstance(e.a, IntVal) and isinstance(e.b, IntVal)):
+            return True
+        if (isinstance(e, Call) and e.fn in chosen) or (isinstance(e, Reduce) and e.op in ("max", "min", "argmax", "argmin")):
+            return True
+    return False
 
 
 def _scales(claim: Claim) -> list[tuple[Fraction, Fraction]]:

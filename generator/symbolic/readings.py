@@ -81,36 +81,38 @@ class _Reader:
         starts: list[Choice] = [("" if other is None else "a name means what was assigned to it last", part)]
         if other is not None:
             starts.append(("a name assigned twice keeps its first meaning", other))
-        queue = [(what, body, frozenset(self.setting.open)) for what, body in starts]
+        queue = [(what, body, frozenset(self.setting.open), frozenset[str]()) for what, body in starts]
         seen: set[str] = set()
         while queue and len(self.out.readings) < _MOST:
-            if self.deadline is not None and time.monotonic() > self.deadline:
+            if self.deadline is not None and time.process_time() > self.deadline:
                 break
-            what, body, still = queue.pop(0)
+            what, body, still, asked = queue.pop(0)
             found = self.declared(body, still) or self.first_open(body)
             if found is not None:
                 self.note([found.finding])
                 left = still - {found.finding.kind.removeprefix("open:")}
-                queue[:0] = [("; ".join(p for p in (what, w) if p), b, left) for w, b in found.choices[:_MOST]]
+                queue[:0] = [("; ".join(p for p in (what, w) if p), b, left, asked) for w, b in found.choices[:_MOST]]
                 continue
             source = printed(body)
             if source not in seen:
                 seen.add(source)
-                self.leaf(what, body, source, queue)
+                self.leaf(what, body, source, queue, asked)
         if not self.out.readings:
             self.note(self.refused[:6])
         return self.out
 
-    def leaf(self, what: str, body: tuple[Stmt, ...], source: str, queue: list[Any]) -> None:
+    def leaf(self, what: str, body: tuple[Stmt, ...], source: str, queue: list[Any], asked: frozenset[str]) -> None:
         done = resolve_gradient(self.setting, source, assigned=set(assigned(body)), located=False, outputs=[self.output])
         if done.program is not None:
             self.out.readings.append(Reading(what or "as it is written", body, done.program))
             return
         for problem in done.problems:
-            found = self.unsized(body, problem)
+            about = f"{problem.what} {problem.value}"
+            found = self.unsized(body, problem) if about not in asked else None
             if found is not None:
                 self.note([found.finding])
-                queue[:0] = [("; ".join(p for p in (what, w) if p), b, frozenset()) for w, b in found.choices]
+                now = asked | {about}
+                queue[:0] = [("; ".join(p for p in (what, w) if p), b, frozenset(), now) for w, b in found.choices]
                 return
         said = [Finding(", ".join(p for p in (q.what, q.value, q.right) if p), None, "form") for q in done.problems[:3]]
         self.refused += [f for f in said if f not in self.refused]
@@ -316,6 +318,7 @@ class _Reader:
         if problem.what.startswith(("the loop's range names", "an axis' extent names")):
             finding = Finding(f"the size '{name}' is not defined", None, "range")
             sizes = sorted(self.ints, key=lambda n: (-_likeness(n, name), n))
+            sizes = [s for s in sizes if s != name]
             choices = [(f"{name} is {s}", substituted(body, {name: sym(s)})) for s in sizes]
             choices += [(f"{name} is {s} - 1", substituted(body, {name: sym(s) - 1})) for s in sizes]
             return _Open(finding, choices)

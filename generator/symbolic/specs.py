@@ -11,7 +11,7 @@ from generator.formula.ranges import conditions_of
 from generator.spec.conditions import Condition
 from generator.spec.integer import IntExpr, sym
 from generator.spec.load import scan, text_of
-from generator.spec.model import Param, Published
+from generator.spec.model import Dim, Param, Published
 from generator.symbolic.cases import partner
 from generator.symbolic.model import Claim, Domain, Place
 from generator.symbolic.setting import Setting, plain
@@ -109,15 +109,7 @@ def _counts(e: IntExpr) -> bool:
 
 def _unified(gradient: Program, part: Roles) -> Program:
     """``gradient`` with its own names of sizes replaced by the forward's, found by comparing shapes."""
-    names: dict[str, IntExpr] = {}
-    known = {*part.forward.dims, *part.forward.int_attrs}
-    for ours, theirs in {**part.gradients, **part.cotangents, **part.saved}.items():
-        if ours not in gradient.tensors:
-            continue
-        for a, b in zip(gradient.tensors[ours].shape, part.forward.tensors[theirs].shape, strict=False):
-            name = a.symbol
-            if name is not None and name not in known and a != b:
-                names.setdefault(name, b)
+    names = _sizes(gradient, part)
     if not names:
         return gradient
     from generator.symbolic.surface import substituted
@@ -127,21 +119,39 @@ def _unified(gradient: Program, part: Roles) -> Program:
     return replace(gradient, body=substituted(gradient.body, names), tensors=tensors, dims=dims)
 
 
+def _sizes(gradient: Program, part: Roles) -> dict[str, IntExpr]:
+    """The gradient spec's own names of sizes, as the forward's sizes."""
+    names: dict[str, IntExpr] = {}
+    known = {*part.forward.dims, *part.forward.int_attrs}
+    for ours, theirs in {**part.gradients, **part.cotangents, **part.saved}.items():
+        if ours not in gradient.tensors:
+            continue
+        for a, b in zip(gradient.tensors[ours].shape, part.forward.tensors[theirs].shape, strict=False):
+            name = a.symbol
+            if name is not None and name not in known and a != b:
+                names.setdefault(name, b)
+    return names
+
+
 def published_setting(spec: CheckedSpec, forward: CheckedSpec, at: int) -> Setting:
     """The setting of the published formula ``at`` of ``spec``: it may use the parameters of both specs by name."""
     source = scan(text_of(spec.path), spec.path)
     published: Published = spec.spec.published[at]
     part = roles(spec, forward)
     base = forward.spec
-    more: list[Param] = [p for p in spec.spec.params if p.io == "attr" and p.symbol not in {q.symbol for q in base.params}]
-    if more:
-        base = base.model_copy(update={"params": [*base.params, *more]})
+    taken_names = {q.symbol for q in base.params}
+    more: list[Param] = [p for p in spec.spec.params if p.io == "attr" and not p.aclnn_only and p.symbol not in taken_names]
+    sizes = {n: e for n, e in _sizes(plain(spec.program), part).items() if n not in taken_names}
+    kept = [p for p in (*base.params, *more) if not p.aclnn_only]
+    base = base.model_copy(update={"params": kept, "dims": {**base.dims, **{n: Dim(value=str(e)) for n, e in sizes.items()}}})
     gradients = published.gradients or part.gradients
     cotangents = published.cotangents or part.cotangents
     taken = {*gradients, *cotangents}
     saved = {n: of for n, of in {**part.saved, **published.saved}.items() if n not in taken}
     for name, of in part.cotangents.items():
-        if name not in taken:
+        if name not in taken and of not in cotangents.values():
             cotangents = {**cotangents, name: of}
     loc = ("published", at, "formula")
-    return Setting(source, loc, base, part.forward, gradients, cotangents, saved, domain_of(spec, forward), published.open)
+    domain = domain_of(spec, forward)
+    domain = replace(domain, derived=(*domain.derived, *((n, e) for n, e in sizes.items() if n not in dict(domain.derived))))
+    return Setting(source, loc, base, part.forward, gradients, cotangents, saved, domain, published.open)
