@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -12,8 +11,8 @@ from generator.spec.audit_file import scan_audit
 from generator.symbolic.auditing import Audited, audit_text
 from generator.symbolic.cases import setting_of
 from generator.symbolic.model import Counterexample, Verdict
-from tests.audit.corpus import Case, Text, audit_file, cases, program_of, texts
-from tests.audit.prover import PROVER
+from generator.symbolic.proving import prover
+from tests.audit.corpus import Case, Text, audit_file, cases, forward_of, texts
 from tests.audit.truth import Point, confirms, wrong
 
 __all__ = ["ROLES", "Outcome", "audited", "chosen", "judged", "summary"]
@@ -46,7 +45,7 @@ def chosen(roles: Iterable[str] = ROLES, files: Iterable[str] = (), match: str =
 def audited(text: Text, *, budget: float = 20.0, seed: int = 0) -> Audited:
     """The audit of ``text``, through a file of the format."""
     setting = setting_of(scan_audit(audit_file([text]), f"{text.name}.yaml"), 0)
-    return audit_text(setting, text.gradient, text.name, text.case.name, budget=budget, seed=seed, prover=PROVER)
+    return audit_text(setting, text.gradient, text.name, text.case.name, budget=budget, seed=seed, prover=prover())
 
 
 def judged(text: Text, *, budget: float = 20.0, seed: int = 0, differences: bool = True) -> list[Outcome]:
@@ -103,7 +102,7 @@ def _open_fault(case: Case, verdict: Verdict) -> str:
 
 
 def _point(text: Text, example: Counterexample) -> tuple[Point, tuple[int, ...], float, float]:
-    forward, _ = program_of(text)
+    forward = forward_of(text.case)
     given = {n: np.asarray(v) for n, v in example.inputs.items()}
     shapes = {t.name: tuple(e.evaluate(example.sizes) for e in t.shape) for t in forward.tensors.values()}
     floats = {t.name for t in forward.inputs if t.kind == "float"}
@@ -130,7 +129,3 @@ def summary(outcomes: list[Outcome]) -> str:
     if times:
         lines.append(f"median {1000 * times[len(times) // 2]:.0f} ms a gradient, slowest {times[-1]:.2f} s")
     return "\n".join(lines)
-
-
-def timed(outcomes: list[Outcome], started: float) -> str:
-    return f"{summary(outcomes)}\n{time.monotonic() - started:.0f} s"

@@ -26,7 +26,7 @@ from generator.spec.conditions import Condition, free
 from generator.spec.load import scan
 from generator.spec.model import OpSpec
 
-__all__ = ["FOLDER", "Case", "Mutant", "Text", "audit_file", "cases", "conditions", "program_of", "texts"]
+__all__ = ["FOLDER", "Case", "Mutant", "Text", "audit_file", "cases", "conditions", "forward_of", "gradient_of", "program_of", "texts"]
 
 FOLDER: Final = Path(__file__).parent / "corpus"
 _OWN: Final = ("rewrites", "mutants", "sizes", "trap", "right", "like", "edit")
@@ -38,7 +38,7 @@ class Mutant:
     text: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Case:
     """One forward and what is said of its gradient. ``data`` is the case as an audit file has it; ``trap`` names where
     a wrong formula is right (``right:``) and where it is not (``wrong:``), each a mapping of values to set."""
@@ -223,12 +223,16 @@ def _resolved(spec: Mapping[str, Any], label: str) -> ir.Program:
 
 
 @cache
-def _programs(name: str, file: str, text: str) -> tuple[ir.Program, ir.Program]:
-    case = next(c for c in cases(file) if c.name == name)
-    declared = case.data["tensors"]
+def forward_of(case: Case) -> ir.Program:
+    """The forward of ``case``, resolved."""
     assigned, _ = _names(str(case.data["forward"]))
-    params = {n: ("out" if n in assigned else "in", d) for n, d in declared.items()}
-    forward = _resolved(_spec(case, str(case.data["forward"]), params), f"{name}, forward")
+    params = {n: ("out" if n in assigned else "in", d) for n, d in case.data["tensors"].items()}
+    return _resolved(_spec(case, str(case.data["forward"]), params), f"{case.name}, forward")
+
+
+@cache
+def _gradient(case: Case, text: str) -> ir.Program:
+    declared, forward = case.data["tensors"], forward_of(case)
     written, read = _names(text)
     saved = {**{n: n for n in forward.tensors}, **case.data.get("saved", {})}
     ours: dict[str, tuple[str, Any]] = {n: ("in", declared[f]) for n, f in case.data["cotangents"].items() if n in read}
@@ -236,12 +240,17 @@ def _programs(name: str, file: str, text: str) -> tuple[ir.Program, ir.Program]:
         if mine in read - written and mine not in ours:
             ours[mine] = ("in", declared.get(theirs) or [str(e) for e in forward.tensors[theirs].shape])
     ours |= {n: ("out", declared[x]) for n, x in case.data["gradients"].items()}
-    return forward, _resolved(_spec(case, text, ours), f"{name}, gradient")
+    return _resolved(_spec(case, text, ours), f"{case.name}, gradient")
+
+
+def gradient_of(text: Text) -> ir.Program:
+    """The gradient of ``text``, resolved; ValueError says what is wrong with it."""
+    return _gradient(text.case, text.gradient)
 
 
 def program_of(text: Text) -> tuple[ir.Program, ir.Program]:
-    """The forward and the gradient of ``text``, resolved; ValueError says what is wrong with either."""
-    return _programs(text.case.name, text.case.file, text.gradient)
+    """The forward and the gradient of ``text``, resolved."""
+    return forward_of(text.case), gradient_of(text)
 
 
 def conditions(case: Case) -> list[Condition]:

@@ -6,6 +6,7 @@ import itertools
 import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
@@ -16,7 +17,7 @@ from generator.reference.differences import gradient
 from generator.reference.evaluate import run
 from generator.spec.conditions import evaluate as holds
 from generator.spec.sizes import parse_size
-from tests.audit.corpus import Case, Text, conditions, program_of
+from tests.audit.corpus import Case, Text, conditions, forward_of, gradient_of
 
 __all__ = ["Point", "UnsettledError", "confirms", "errors", "points", "wrong"]
 
@@ -29,7 +30,7 @@ class UnsettledError(Exception):
     """The differences of most elements cross a kink: the point says nothing."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Point:
     """Sizes, attributes, inputs and cotangents (by forward output) at which formulas are compared."""
 
@@ -39,10 +40,10 @@ class Point:
     cotangents: Mapping[str, Array] = field(default_factory=dict)
 
 
-def points(case: Case, forward: ir.Program, count: int, seed: int = 0, fixed: Mapping[str, Any] | None = None) -> Iterator[Point]:
+def points(case: Case, count: int, seed: int = 0, fixed: Mapping[str, Any] | None = None) -> Iterator[Point]:
     """``count`` random points of ``case``, at sizes that its conditions allow; ``fixed`` sets sizes, attributes, and inputs
     (to one value, or to a range ``[low, high]``)."""
-    fixed = fixed or {}
+    fixed, forward = fixed or {}, forward_of(case)
     rng = np.random.default_rng([seed, zlib.crc32(case.name.encode())])
     ranges = {**case.data.get("inputs", {}), **fixed}
     names = [*forward.dims, *forward.int_attrs]
@@ -77,29 +78,44 @@ def _draw(case: Case, tensor: ir.Tensor, sizes: Mapping[str, int], rng: np.rando
     return rng.uniform(*_span(ranges.get(tensor.name, [-2.0, 2.0])), shape)
 
 
+@lru_cache(maxsize=256)
+def _drawn(case: Case, count: int, seed: int) -> tuple[Point, ...]:
+    return tuple(points(case, count, seed))
+
+
+@lru_cache(maxsize=1024)
+def _truth(case: Case, of: str, point: Point) -> tuple[Array, Array] | None:
+    """The gradient with respect to ``of`` and where it can be trusted; None when that is hardly anywhere."""
+    forward = forward_of(case)
+    coarse, fine = (gradient(forward, of, point.inputs, point.sizes, point.attrs, point.cotangents, step=s) for s in _STEPS)
+    smooth = np.abs(coarse - fine) <= 1e-7 * max(float(np.max(np.abs(fine), initial=0.0)), 1e-3)
+    return (fine, smooth) if smooth.sum() * 2 >= smooth.size else None
+
+
+def _claimed(text: Text, point: Point) -> dict[str, Array]:
+    """What the text computes at ``point``."""
+    mine = gradient_of(text)
+    values = _kept(text.case, point)
+    cotangents, saved = text.case.data["cotangents"], text.case.data.get("saved", {})
+    inputs = {
+        t.name: point.cotangents[cotangents[t.name]] if t.name in cotangents else values[saved.get(t.name, t.name)] for t in mine.inputs
+    }
+    return run(mine, inputs, _needed(mine, point), point.attrs)
+
+
 def errors(text: Text, point: Point) -> dict[str, float]:
     """For each gradient of ``text`` its largest distance from central differences, relative to the largest true element
     (infinite where the text gives no number). Elements whose differences cross a kink are left out."""
-    forward, mine = program_of(text)
-    with np.errstate(all="ignore"):
-        values = _kept(forward, point)
-    cotangents, saved = text.case.data["cotangents"], text.case.data.get("saved", {})
-    inputs: dict[str, Array] = {}
-    for t in mine.inputs:
-        inputs[t.name] = point.cotangents[cotangents[t.name]] if t.name in cotangents else values[saved.get(t.name, t.name)]
-    given = run(mine, inputs, _needed(mine, point), point.attrs)
+    given = _claimed(text, point)
     out = {}
     for name, of in text.case.data["gradients"].items():
-        coarse, fine = (
-            gradient(forward, of, point.inputs, point.sizes, point.attrs, point.cotangents, step=s) for s in _STEPS
-        )
-        scale = float(np.max(np.abs(fine), initial=0.0))
-        smooth = np.abs(coarse - fine) <= 1e-7 * max(scale, 1e-3)
-        if smooth.sum() * 2 < smooth.size:
+        known = _truth(text.case, of, point)
+        if known is None:
             raise UnsettledError(f"{text.name}: central differences do not settle for {name}")
+        fine, smooth = known
         gap = np.where(smooth, np.abs(given[name] - fine), 0.0)
         worst = float(np.max(np.where(np.isfinite(gap), gap, np.inf), initial=0.0))
-        out[name] = worst / max(scale, 1e-3)
+        out[name] = worst / max(float(np.max(np.abs(fine), initial=0.0)), 1e-3)
     return out
 
 
@@ -107,8 +123,10 @@ def _needed(program: ir.Program, point: Point) -> dict[str, int]:
     return {n: point.sizes[n] for n in (*program.dims, *program.int_attrs)}
 
 
-def _kept(forward: ir.Program, point: Point) -> dict[str, Array]:
+@lru_cache(maxsize=256)
+def _kept(case: Case, point: Point) -> dict[str, Array]:
     """Every input, output and intermediate of the forward at ``point``."""
+    forward = forward_of(case)
     shown = {n: replace(t, role="output") if t.role == "local" else t for n, t in forward.tensors.items()}
     values = run(replace(forward, tensors=shown), point.inputs, point.sizes, point.attrs)
     return {**point.inputs, **values}
@@ -120,9 +138,9 @@ def wrong(
     """The gradients of ``text`` that differ from central differences by more than ``above`` (relative) at one of
     ``count`` points, with the largest distance. ``first``: stop at the first point where one does."""
     found: dict[str, float] = {}
-    forward, _ = program_of(text)
     settled = 0
-    for point in points(text.case, forward, 2 * count, seed, fixed):
+    drawn = points(text.case, 2 * count, seed, fixed) if fixed else _drawn(text.case, 2 * count, seed)
+    for point in drawn:
         try:
             here = errors(text, point)
         except UnsettledError:
@@ -139,11 +157,8 @@ def wrong(
 def confirms(text: Text, output: str, point: Point, element: tuple[int, ...], claimed: float, derived: float) -> bool:
     """Whether differences at ``point`` give ``derived`` for ``element`` of ``output``, and the text's formula ``claimed``, and the
     two differ."""
-    forward, mine = program_of(text)
-    values = _kept(forward, point)
-    cotangents, saved = text.case.data["cotangents"], text.case.data.get("saved", {})
-    inputs = {t.name: point.cotangents[cotangents[t.name]] if t.name in cotangents else values[saved.get(t.name, t.name)] for t in mine.inputs}
-    ours = float(run(mine, inputs, _needed(mine, point), point.attrs)[output][element])
+    forward = forward_of(text.case)
+    ours = float(_claimed(text, point)[output][element])
     of = text.case.data["gradients"][output]
     for step in (2.0**-6, 2.0**-8, 2.0**-11, 2.0**-14):  # the smaller ones stay inside a narrow domain
         truth = float(gradient(forward, of, point.inputs, point.sizes, point.attrs, point.cotangents, step=step)[element])

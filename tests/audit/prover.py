@@ -1,2 +1,0 @@
-"""The prover the corpus is audited with."""
-PROVER = None
