@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from fractions import Fraction
 from functools import reduce
 from math import gcd
 
@@ -12,7 +12,8 @@ from generator.spec.integer import IntExpr, Monomial, Sym, const, sym
 __all__ = ["Facts", "content", "reduced"]
 
 _LIMIT = 240
-_Row = dict[Monomial, Fraction]
+_FRESH = re.compile(r"\w+#\d+")
+_Key = frozenset[tuple[Monomial, int]]
 
 
 def content(e: IntExpr) -> int:
@@ -29,8 +30,15 @@ def reduced(e: IntExpr) -> IntExpr:
     return IntExpr._make({**{m: c // g for m, c in e.terms if m}, (): rest // g})
 
 
-def _split(e: IntExpr) -> tuple[_Row, Fraction]:
-    return {m: Fraction(c) for m, c in e.terms if m}, Fraction(sum(c for m, c in e.terms if not m))
+def _key(e: IntExpr, extra: Sequence[IntExpr], without: frozenset[str]) -> str:
+    """A name for a question; axes of which nothing is known are numbered, so that it does not depend on what they are called."""
+    seen: dict[str, str] = {}
+
+    def number(found: re.Match[str]) -> str:
+        name = found.group()
+        return seen.setdefault(name, f"_{len(seen)}") if name in without else name
+
+    return _FRESH.sub(number, "|".join([e.key(), *(x.key() for x in extra)]))
 
 
 class Facts:
@@ -40,7 +48,7 @@ class Facts:
         self.known: set[IntExpr] = set()
         self._facts: list[tuple[IntExpr, frozenset[str]]] = []
         self._index: dict[str, list[int]] = {}
-        self.memo: dict[tuple[tuple[str, ...], str, frozenset[str]], bool] = {}
+        self.memo: dict[str, bool] = {}
         for e in known:
             self.add(e)
 
@@ -60,7 +68,11 @@ class Facts:
         e = reduced(e)
         if e.value is not None:
             return e.value >= 0
-        key = (tuple(sorted(x.key() for x in extra)), e.key(), without)
+        for x in extra:
+            gap = (e - x).value
+            if gap is not None and gap >= 0:
+                return True
+        key = _key(e, extra, without)
         found = self.memo.get(key)
         if found is None:
             found = self.memo[key] = self._refute(e, extra, without)
@@ -106,27 +118,45 @@ def _products(goal: IntExpr, pool: Sequence[IntExpr]) -> list[IntExpr]:
 
 
 def _infeasible(constraints: Sequence[IntExpr]) -> bool:
-    """Whether no rational point satisfies all of them: Fourier and Motzkin's elimination, bounded."""
-    rows = [_split(e) for e in constraints]
-    while True:
-        if any(not row and c < 0 for row, c in rows):
+    """Whether no integer point satisfies all of them, by elimination (Fourier and Motzkin), bounded; False means not shown."""
+    rows: dict[_Key, int] = {}
+    for e in constraints:
+        if not _keep(rows, {m: c for m, c in e.terms if m}, sum(c for m, c in e.terms if not m)):
             return True
-        rows = [(row, c) for row, c in rows if row]
-        if not rows:
-            return False
-        counts: dict[Monomial, tuple[int, int]] = {}
-        for row, _ in rows:
-            for m, v in row.items():
-                up, down = counts.get(m, (0, 0))
-                counts[m] = (up + (v > 0), down + (v < 0))
+    while rows:
+        counts: dict[Monomial, list[int]] = {}
+        for row in rows:
+            for m, v in row:
+                counts.setdefault(m, [0, 0])[v < 0] += 1
         pick = min(counts, key=lambda m: counts[m][0] * counts[m][1] - counts[m][0] - counts[m][1])
-        ups = [r for r in rows if r[0].get(pick, 0) > 0]
-        downs = [r for r in rows if r[0].get(pick, 0) < 0]
-        rows = [r for r in rows if pick not in r[0]]
-        if len(rows) + len(ups) * len(downs) > _LIMIT:
+        if counts[pick][0] * counts[pick][1] + len(rows) > _LIMIT:
             return False
+        ups, downs, left = [], [], {}
+        for row, c in rows.items():
+            v = dict(row).get(pick, 0)
+            if v > 0:
+                ups.append((dict(row), c))
+            elif v < 0:
+                downs.append((dict(row), c))
+            else:
+                left[row] = c
         for u, cu in ups:
             for d, cd in downs:
-                a, b = -d[pick], u[pick]
-                row = {m: a * u.get(m, 0) + b * d.get(m, 0) for m in {*u, *d} if m != pick}
-                rows.append(({m: v for m, v in row.items() if v}, a * cu + b * cd))
+                x, y = -d[pick], u[pick]
+                both = {m: x * v for m, v in u.items()}
+                for m, v in d.items():
+                    both[m] = both.get(m, 0) + y * v
+                if not _keep(left, {m: v for m, v in both.items() if v}, x * cu + y * cd):
+                    return True
+        rows = left
+    return False
+
+
+def _keep(rows: dict[_Key, int], row: dict[Monomial, int], c: int) -> bool:
+    """Add a row, reduced as integers allow, unless a stricter one is there; False when no point satisfies it."""
+    if not row:
+        return c >= 0
+    g = reduce(gcd, row.values(), 0)
+    key = frozenset((m, v // g) for m, v in row.items())
+    rows[key] = min(rows.get(key, c // g), c // g)
+    return True

@@ -2,35 +2,27 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
-from fractions import Fraction
-from math import floor
+from math import gcd
 
 from generator.spec.integer import IntExpr, Sym, const, sym
 
 __all__ = ["Sizes"]
 
 _MOST = 200
-_Form = tuple[tuple[tuple[str, Fraction], ...], Fraction]  # sum of coefficient * monomial, plus a constant, >= 0
+_QUOTED = re.compile(r"'\d+(?:'\d+)?")
+_Left = tuple[tuple[str, int], ...]  # coefficients of monomials; with a constant, >= 0
 
 
-def _form(e: IntExpr) -> _Form:
-    parts: dict[str, Fraction] = {}
-    free = Fraction(0)
-    for m, c in e.terms:
-        if m:
-            parts["*".join(f"{a.key()}^{p}" for a, p in m)] = Fraction(c)
-        else:
-            free = Fraction(c)
-    return _scaled(parts, free)
-
-
-def _scaled(parts: dict[str, Fraction], free: Fraction) -> _Form:
-    parts = {m: c for m, c in parts.items() if c}
-    if not parts:
-        return (), free
-    by = max(abs(c) for c in parts.values())
-    return tuple(sorted((m, c / by) for m, c in parts.items())), free / by
+def _question(e: IntExpr, given: list[IntExpr], hidden: frozenset[str]) -> str:
+    """The question with hidden names numbered in the order in which they stand."""
+    text = " ".join([e.key(), *(g.key() for g in given)])
+    order: dict[str, int] = {}
+    for name in _QUOTED.findall(text):
+        if name in hidden:
+            order.setdefault(name, len(order))
+    return _QUOTED.sub(lambda m: f"?{order[m.group()]}" if m.group() in order else m.group(), text)
 
 
 class Sizes:
@@ -38,20 +30,24 @@ class Sizes:
 
     def __init__(self) -> None:
         self.known: list[tuple[IntExpr, frozenset[str]]] = []
-        self.answers: dict[tuple[str, frozenset[str], frozenset[str]], bool] = {}
+        self.answers: dict[str, bool] = {}
 
     def learn(self, e: IntExpr) -> None:
         """``e >= 0`` from now on."""
         if e.value is None and all(e != k for k, _ in self.known):
             self.known.append((e, e.free()))
+            if all(n.isidentifier() for n in e.free()):
+                self.answers.clear()
 
     def implied(self, e: IntExpr, given: Iterable[IntExpr] = (), hidden: Iterable[str] = ()) -> bool:
         """Whether ``e >= 0`` follows from ``given`` and from what is known of names that are not ``hidden``."""
         if e.value is not None:
             return e.value >= 0
         given = list(given)
-        key = (e.key(), frozenset(g.key() for g in given), frozenset(hidden))
-        if key not in self.answers or not self.answers[key]:
+        if any(((e - g).value or 0) >= 0 and (e - g).value is not None for g in given):
+            return True
+        key = _question(e, given, frozenset(hidden))
+        if key not in self.answers:
             self.answers[key] = self._decide(e, given, frozenset(hidden))
         return self.answers[key]
 
@@ -65,22 +61,12 @@ class Sizes:
         for s in sorted(sizes):
             if any(k in (sym(s), sym(s) - 1) for k in usable):
                 rows += [k * sym(s) for k in (*given, *usable) if k.free() - {s}]
-        return _absurd({_form(_whole(r)) for r in rows})
+        return _absurd([_integers(r) for r in rows])
 
 
-def _whole(e: IntExpr) -> IntExpr:
-    """An inequality of integers, its constant rounded down after the common divisor of the rest."""
-    from math import gcd
-
-    g = 0
-    for m, c in e.terms:
-        if m:
-            g = gcd(g, abs(c))
-    if g < 2:
-        return e
-    free = sum(c for m, c in e.terms if not m)
-    rest = e - free
-    return IntExpr(tuple((m, c // g) for m, c in rest.terms)) + floor(Fraction(free, g))
+def _integers(e: IntExpr) -> tuple[dict[str, int], int]:
+    parts = {"*".join(f"{a.key()}^{p}" for a, p in m): c for m, c in e.terms if m}
+    return parts, sum(c for m, c in e.terms if not m)
 
 
 def _related(known: list[IntExpr], names: frozenset[str]) -> list[IntExpr]:
@@ -98,25 +84,35 @@ def _related(known: list[IntExpr], names: frozenset[str]) -> list[IntExpr]:
             reach |= k.free()
 
 
-def _absurd(rows: set[_Form]) -> bool:
+def _absurd(rows: list[tuple[dict[str, int], int]]) -> bool:
+    """Whether the rows have no common integer point: unknowns are eliminated one by one."""
     while True:
-        if any(not parts and free < 0 for parts, free in rows):
-            return True
-        best: dict[tuple[tuple[str, Fraction], ...], Fraction] = {}
-        for parts, free in rows:  # of rows with one left side the lowest constant says most
-            if parts:
-                best[parts] = min(best.get(parts, free), free)
-        work = [(dict(parts), free) for parts, free in best.items()]
+        strictest: dict[_Left, int] = {}
+        for parts, free in rows:
+            if not parts:
+                if free < 0:
+                    return True
+                continue
+            g = gcd(*parts.values())
+            left = tuple(sorted((m, c // g) for m, c in parts.items()))
+            strictest[left] = min(strictest.get(left, free // g), free // g)
+        work = [(dict(left), free) for left, free in strictest.items()]
         if not work:
             return False
-        names = sorted({m for parts, _ in work for m in parts})
-        cost = {n: (sum(r[0].get(n, 0) > 0 for r in work), sum(r[0].get(n, 0) < 0 for r in work)) for n in names}
-        n = min(names, key=lambda x: (cost[x][0] * cost[x][1], x))
-        if cost[n][0] * cost[n][1] + len(work) > _MOST:
+        high: dict[str, int] = {}
+        low: dict[str, int] = {}
+        for parts, _ in work:
+            for m, c in parts.items():
+                side = high if c > 0 else low
+                side[m] = side.get(m, 0) + 1
+        n = min({*high, *low}, key=lambda x: (high.get(x, 0) * low.get(x, 0), x))
+        if high.get(n, 0) * low.get(n, 0) + len(work) > _MOST:
             return False
-        rows = {_scaled(p, f) for p, f in work if n not in p}
+        rows = [(p, f) for p, f in work if n not in p]
         for p, f in work:
-            for q, g in work:
-                if p.get(n, 0) > 0 > q.get(n, 0):
-                    both = {m: p.get(m, Fraction(0)) * -q[n] + q.get(m, Fraction(0)) * p[n] for m in {*p, *q}}
-                    rows.add(_scaled(both, f * -q[n] + g * p[n]))
+            if p.get(n, 0) > 0:
+                for q, g in work:
+                    if q.get(n, 0) < 0:
+                        x, y = -q[n], p[n]
+                        both = {m: x * p.get(m, 0) + y * q.get(m, 0) for m in {*p, *q}}
+                        rows.append(({m: c for m, c in both.items() if c}, x * f + y * g))

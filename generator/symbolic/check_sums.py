@@ -269,10 +269,10 @@ class Totals(Functions):
                 return None
         rows.sort(key=lambda e: (len(self.names_of(e) & mine), e.key()))
         both = [*same, *(-e for e in same)]
+        if rows and self.sizes.implied(-rows[-1] - 1, rows[:-1] + both, mine):
+            return None
         for e in rows[::-1]:
             others = [x for x in rows if x != e] + both
-            if self.sizes.implied(-e - 1, others, mine):
-                return None
             if self.sizes.implied(e, others, mine):
                 rows.remove(e)
         return rows

@@ -57,7 +57,7 @@ class Values:
         self.reals: set[str] = set()
         self.whole: set[str] = set()  # tensors of integers or booleans
         self.open: set[str] = set()  # where a switch of reals was left open
-        self.until = time.monotonic() + seconds
+        self.until = time.process_time() + seconds
         self.count = 0
 
     # parts ------------------------------------------------------------------------------------------------------
@@ -138,7 +138,7 @@ class Values:
 
     def tick(self) -> None:
         self.count += 1
-        if self.count % 64 == 0 and time.monotonic() > self.until:
+        if self.count % 64 == 0 and time.process_time() > self.until:
             raise DoubtError("the check took too long")
 
     def tidy(self, powers: dict[str, Fraction]) -> Value:

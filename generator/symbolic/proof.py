@@ -15,7 +15,7 @@ from generator.symbolic.derive import DeriveError, derive
 from generator.symbolic.model import Claim, Finding, Verdict
 from generator.symbolic.prove import prove, size_facts
 from generator.symbolic.terms import Budget
-from generator.symbolic.unfold import unfold
+from generator.symbolic.unfold import resized, unfold
 from generator.symbolic.versions import carried
 
 __all__ = ["attempt", "domain_facts", "explain", "prover"]
@@ -54,17 +54,17 @@ def attempt(
     """Prove that ``output`` of the claim's gradient is ``derived_output`` of ``derived``; the certificate has been checked.
 
     ``saved`` and ``cotangents`` are those of ``derived``. ``seconds`` bounds proof and check together."""
-    started = time.monotonic()
+    started = time.process_time()
     pairs = [(derived_output, output)]
     found: Proved | Unknown = Unknown("no time was left", budget=True)
     for opaque in (True, False):
-        left = seconds - (time.monotonic() - started)
-        ours, theirs = unfold(claim, derived, saved, cotangents, opaque=opaque)
+        left = seconds - (time.process_time() - started)
+        ours, theirs = unfold(claim, derived, saved, cotangents, pairs[0], opaque=opaque)
         facts, positive = domain_facts(claim, ours, theirs)
         found = prove(ours, theirs, pairs, facts, Budget(left / 3 if opaque else left / 2), positive)
         if isinstance(found, Unknown):
             continue
-        why = doubt(found.certificate, ours, theirs, pairs, facts, positive, seconds - (time.monotonic() - started))
+        why = doubt(found.certificate, ours, theirs, pairs, facts, positive, seconds - (time.process_time() - started))
         if why is None:
             return found
         found = Unknown(f"the certificate does not pass its check: {why}")
@@ -73,7 +73,7 @@ def attempt(
 
 def prover(claim: Claim, output: str, seconds: float) -> Verdict | None:
     """PROVED with its certificate when ``output`` of the claim is proved to be the derived gradient; None when it is not."""
-    started = time.monotonic()
+    started = time.process_time()
     of = claim.wrt[output]
     found = explain(claim, output, seconds)
     if isinstance(found, Unknown):
@@ -85,7 +85,7 @@ def prover(claim: Claim, output: str, seconds: float) -> Verdict | None:
     return Verdict(
         "PROVED",
         f"{how}; certificate checked",
-        time.monotonic() - started,
+        time.process_time() - started,
         output,
         of,
         certificate=c,
@@ -96,8 +96,8 @@ def prover(claim: Claim, output: str, seconds: float) -> Verdict | None:
 
 def explain(claim: Claim, output: str, seconds: float) -> Proved | Unknown:
     """The proof that ``output`` of the claim is the derived gradient, its certificate checked, or why there is none."""
-    started = time.monotonic()
-    whole, upstream = passed_on(claim)
+    started = time.process_time()
+    whole, upstream = passed_on(specialised(claim))
     cotangents = {y: g for g, y in upstream.items()}
     if len(cotangents) < len(upstream):
         return Unknown("two upstream gradients of one output")
@@ -109,8 +109,21 @@ def explain(claim: Claim, output: str, seconds: float) -> Proved | Unknown:
     except (DeriveError, InvalidProgramError, ValueError) as e:
         return Unknown(f"no gradient could be derived: {e}")
     held = {name: tensor for tensor, name in derived.saved.items()}
-    left = seconds - (time.monotonic() - started)
+    left = seconds - (time.process_time() - started)
     return attempt(whole, derived.program, output, derived.gradients[claim.wrt[output]], held, upstream, left)
+
+
+def specialised(claim: Claim) -> Claim:
+    """The claim with the forward's sizes that the gradient has in another form (a constant, say) replaced by that form."""
+    mine = {*claim.gradient.dims, *claim.gradient.int_attrs}
+    theirs = {*claim.forward.dims, *claim.forward.int_attrs}
+    env: dict[str, IntExpr] = {}
+    for ours, other in {**claim.saved, **claim.cotangents, **claim.wrt}.items():
+        a, b = claim.gradient.tensors.get(ours), claim.forward.tensors.get(other)
+        for e, f in zip(a.shape, b.shape, strict=False) if a is not None and b is not None else ():
+            if f.symbol is not None and f.symbol not in mine and e.free() <= theirs:
+                env.setdefault(f.symbol, e)
+    return replace(claim, forward=resized(claim.forward, env)) if env else claim
 
 
 def passed_on(claim: Claim) -> tuple[Claim, dict[str, str]]:

@@ -346,10 +346,10 @@ class Sums:
         if any(e.value is not None and e.value < 0 for e in low):
             return False
         low = [e for e in low if e.value is None]
+        if low and facts.nonnegative(const(-1) - low[-1], low[:-1] + same, frozenset(s.names)):
+            return False
         for e in list(reversed(low)):
             others = [x for x in low if x is not e] + same
-            if facts.nonnegative(const(-1) - e, others, frozenset(s.names)):
-                return False
             if facts.nonnegative(e, others, frozenset(s.names)):
                 low.remove(e)
         outside = [e for e in low if not self.table.free_int(e) & bound]

@@ -10,28 +10,41 @@ from generator.formula import ir
 from generator.spec.integer import IntExpr
 from generator.symbolic.model import Claim
 
-__all__ = ["unfold", "unfolded"]
+__all__ = ["resized", "unfold", "unfolded"]
 
 
 def unfold(
-    claim: Claim, derived: ir.Program, saved: Mapping[str, str], cotangents: Mapping[str, str], *, opaque: bool = False
+    claim: Claim,
+    derived: ir.Program,
+    saved: Mapping[str, str],
+    cotangents: Mapping[str, str],
+    outputs: tuple[str, str] | None = None,
+    *,
+    opaque: bool = False,
 ) -> tuple[ir.Program, ir.Program]:
     """The derived and the claimed gradient as programs of the forward's inputs and the upstream gradients alone.
 
     ``saved`` and ``cotangents`` are of ``derived``, as in a claim: its inputs' names to the forward tensors they hold, or
-    whose gradient they are. In both results the inputs are those of the forward by name and ``cot_<output>``, outputs keep
+    whose gradient they are; of ``outputs`` (of the derived, of the claimed) only what they need is kept. In both results the inputs are those of the forward by name and ``cot_<output>``, outputs keep
     their names, and the forward's other tensors are ``fwd_<name>``. When ``opaque``, what is saved stays an input: what is
     equal then is equal for any values of it, so for those of the forward too."""
     return (
-        unfolded(claim.forward, derived, saved, cotangents, opaque=opaque),
-        unfolded(claim.forward, claim.gradient, claim.saved, claim.cotangents, opaque=opaque),
+        unfolded(claim.forward, derived, saved, cotangents, outputs[0] if outputs else None, opaque=opaque),
+        unfolded(claim.forward, claim.gradient, claim.saved, claim.cotangents, outputs[1] if outputs else None, opaque=opaque),
     )
 
 
 def unfolded(
-    forward: ir.Program, gradient: ir.Program, saved: Mapping[str, str], cotangents: Mapping[str, str], *, opaque: bool = False
+    forward: ir.Program,
+    gradient: ir.Program,
+    saved: Mapping[str, str],
+    cotangents: Mapping[str, str],
+    output: str | None = None,
+    *,
+    opaque: bool = False,
 ) -> ir.Program:
-    """``gradient`` after those statements of ``forward`` that compute what it reads of it (none when ``opaque``)."""
+    """``gradient`` after those statements of ``forward`` that compute what it reads of it (none when ``opaque``); only what
+    ``output`` needs, when it is given."""
     gradient = _sized(forward, gradient, {**saved, **cotangents})
     inputs = {t.name for t in forward.inputs}
     theirs = {n: n if n in inputs else f"fwd_{n}" for n in forward.tensors}
@@ -43,7 +56,7 @@ def unfolded(
             ours[t.name] = t.name if t.role == "output" else f"own_{t.name}"
     body = tuple(_renamed(s, ours) for s in gradient.body)
     before = tuple(_renamed(s, theirs) for s in forward.body)
-    kept = _needed(body if opaque else (*before, *body), {t.name for t in gradient.outputs})
+    kept = _needed(body if opaque else (*before, *body), {t.name for t in gradient.outputs if output in (None, t.name)})
     tensors: dict[str, ir.Tensor] = {}
     for t in forward.tensors.values():
         role: Any = "input" if t.role == "input" or opaque else "local"
@@ -72,15 +85,18 @@ def _sized(forward: ir.Program, gradient: ir.Program, held: Mapping[str, str]) -
             for mine, right in zip(t.shape, other.shape, strict=True):
                 if mine.symbol is not None and mine.symbol not in theirs:
                     env.setdefault(mine.symbol, right)
-    if not env:
-        return gradient
+    return resized(gradient, env) if env else gradient
+
+
+def resized(program: ir.Program, env: Mapping[str, IntExpr]) -> ir.Program:
+    """A program with dims replaced."""
 
     def put(x: Any) -> Any:
         return x.substitute(env) if isinstance(x, IntExpr) else x
 
-    tensors = {n: replace(t, shape=tuple(map(put, t.shape)), flat=None) for n, t in gradient.tensors.items()}
-    dims = tuple(d for d in gradient.dims if d not in env)
-    return replace(gradient, body=_mapped(gradient.body, put), tensors=tensors, dims=dims)
+    tensors = {n: replace(t, shape=tuple(map(put, t.shape)), flat=None) for n, t in program.tensors.items()}
+    dims = tuple(d for d in program.dims if d not in env)
+    return replace(program, body=_mapped(program.body, put), tensors=tensors, dims=dims)
 
 
 def _renamed(node: Any, names: Mapping[str, str]) -> Any:
