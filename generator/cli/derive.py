@@ -11,6 +11,7 @@ from generator.cli.common import Json, Specs, fail, need_specs, reported, say, s
 
 if TYPE_CHECKING:
     from generator.formula.checked import CheckedSpec
+    from generator.symbolic.derive import Derived
 
 __all__ = ["derive"]
 
@@ -66,8 +67,11 @@ def _load(op: str, specs: Path) -> CheckedSpec:
     return load(specs / path)
 
 
-def _derived(checked: CheckedSpec, wrt: list[str] | None, cotangent: list[str] | None, saved: list[str] | None, save: Path | None) -> dict[str, Any]:
+def _derived(
+    checked: CheckedSpec, wrt: list[str] | None, cotangent: list[str] | None, saved: list[str] | None, save: Path | None
+) -> dict[str, Any]:
     from generator.formula.latex import latex
+    from generator.spec.errors import SpecError
     from generator.symbolic.derive import derive as run
     from generator.symbolic.derive import spec_facts
     from generator.symbolic.notation import Notation, as_written
@@ -79,14 +83,26 @@ def _derived(checked: CheckedSpec, wrt: list[str] | None, cotangent: list[str] |
     ends = cotangent or [y for y in outputs if y in chosen] or outputs
     kept = [] if saved == ["none"] else saved if saved is not None else outputs
     cotangents = {y: f"grad_{y}" for y in ends}
-    result = run(
-        program,
-        wrt or [t.name for t in program.inputs if t.kind == "float"],
-        cotangents,
-        {s: s for s in kept},
-        facts=spec_facts(checked),
-        boundary=checked.spec.policies.boundary,
-    )
+
+    def gradient(forms: bool) -> Derived:
+        return run(
+            program,
+            wrt or [t.name for t in program.inputs if t.kind == "float"],
+            cotangents,
+            {s: s for s in kept},
+            facts=spec_facts(checked),
+            boundary=checked.spec.policies.boundary,
+            forms=forms,
+        )
+
+    result = gradient(True)
+    spec = ""
+    if save is not None:
+        try:
+            spec = spec_text(checked, result, cotangents, str(save))
+        except SpecError:  # a left side that cannot say how far its axes go
+            result = gradient(False)
+            spec = spec_text(checked, result, cotangents, str(save))
     notation = Notation.of(checked)
     return {
         "command": "derive",
@@ -98,6 +114,6 @@ def _derived(checked: CheckedSpec, wrt: list[str] | None, cotangent: list[str] |
         "reads": {name: f for f, name in result.saved.items()},
         "remembered": list(result.remembered),
         "notes": list(result.notes),
-        **({"spec": spec_text(checked, result, cotangents, str(save)), "path": save.as_posix()} if save is not None else {}),
+        **({"spec": spec, "path": save.as_posix()} if save is not None else {}),
     }
 

@@ -110,6 +110,7 @@ class Sweep:
         names: set[str],
         axis_names: Mapping[str, Sequence[str]],
         boundary: Mapping[str, str],
+        forms: bool = True,
     ) -> None:
         self.tensors = dict(tensors)
         self.live = live
@@ -121,6 +122,7 @@ class Sweep:
         self.flow = Flow(self.tensors, self.sink, fresh, boundary)
         self.made: dict[str, Tensor] = {}
         self.loops: tuple[Loop, ...] = ()
+        self.forms = forms  # whether adjoints may be stored by several statements
         self.bases: dict[str, str] = {}  # a version's tensor in the program
 
     def sink(self, load: Load, c: Contribution) -> None:
@@ -178,7 +180,7 @@ class Sweep:
             return []
         indices = tuple(sym(a.name) for a in stmt.axes)
         out: list[BackNode] = []
-        found = patterns(cs, self.tensors[stmt.tensor], self.named(stmt.tensor), self.fresh, self.here()) if self.whole(stmt) else None
+        found = patterns(cs, self.tensors[stmt.tensor], self.named(stmt.tensor), self.fresh, self.here()) if self.forms and self.whole(stmt) else None
         if found is not None:
             name = self.declare(stmt.tensor, self.tensors[stmt.tensor].shape)
             out += [self.store(name, p, cs) for p in found]
@@ -273,13 +275,14 @@ class Sweep:
     ) -> None:
         """What a round sends to a tensor from outside the loop: stored round by round when each has its own elements."""
         name = self.declare(tensor, self.tensors[tensor].shape)
-        stores = self.by_rounds(node, tensor, cs) if len(self.loops) == 1 else None
+        stores = self.by_rounds(node, tensor, cs) if len(self.loops) == 1 and self.forms else None
         if stores is not None:
             body += [self.store(name, p, [*later, *cs]) for p in stores[0]]
             before += [self.store(name, p, later) for p in stores[1]]
         else:
             loops, self.loops = self.loops, self.loops[:-1]
-            found = patterns(cs, self.tensors[tensor], self.named(tensor), self.fresh, self.facts) or [self.all_of(tensor)]
+            found = patterns(cs, self.tensors[tensor], self.named(tensor), self.fresh, self.facts) if self.forms else None
+            found = found or [self.all_of(tensor)]
             before += [self.store(name, p, later) for p in found]
             self.loops = loops
             body += [self.store(name, p, cs, Load(name, p.indices)) for p in found]

@@ -14,9 +14,9 @@ from math import isfinite
 from typing import Final
 
 from generator.formula.ir import Attr, Binary, Bound, Call, Compare, Expr, IntVal, Load, Logic, Neg, Num, Reduce, Where
-from generator.spec.integer import IntExpr, product
-from generator.symbolic.build import ONE, ZERO, free, loads, rebuild
-from generator.symbolic.keys import key
+from generator.spec.integer import IntExpr, product, sym
+from generator.symbolic.build import ONE, ZERO, free, rebuild, substitute
+from generator.symbolic.keys import key, tame
 from generator.symbolic.relations import Relation
 
 __all__ = ["Algebra", "Monomial", "Terms", "TooLargeError"]
@@ -62,12 +62,15 @@ def times(a: Monomial, b: Monomial, power: int = 1) -> Monomial:
 class Algebra:
     """Reads and writes expressions. ``expand`` multiplies sums out; ``unfold`` may replace a load by its definition."""
 
-    def __init__(self, *, expand: bool = False, unfold: Callable[[Load], Expr | None] | None = None, relations: Sequence[Relation] = ()) -> None:
+    def __init__(
+        self, *, expand: bool = False, unfold: Callable[[Load], Expr | None] | None = None, relations: Sequence[Relation] = ()
+    ) -> None:
         self.bases: dict[str, Expr] = {}
         self.expand = expand
         self.unfold = unfold
         self.relations = relations
         self.order: dict[str, int] = {}
+        self.merged = 0
 
     # reading ----------------------------------------------------------------------------------------------------
     def atom(self, e: Expr) -> Monomial:
@@ -166,7 +169,7 @@ class Algebra:
                 out = self.multiply(out, t)
             return out
         if not t.of:
-            return self.single(times((), self.atom(Num(0.0, "0")), p)) if p < 0 else Terms()
+            return self.single(times((), self.atom(Num(0, "0")), p)) if p < 0 else Terms()
         m, c = self.one(t)
         if p < 0 and any(k.endswith(_MARKS) for k, _ in m):
             m = self.atom(self.write(self.single(m)))
@@ -202,7 +205,7 @@ class Algebra:
 
     def indicator(self, cond: Expr, truth: bool) -> Monomial:
         """1 where the condition holds (or where it does not), else 0."""
-        if isinstance(cond, Logic) and cond.op == "and" and truth:
+        if isinstance(cond, Logic) and cond.op == "and" and truth and self.expand:
             return times(self.indicator(cond.a, True), self.indicator(cond.b, True))
         return self.atom(Where(cond, ONE, ZERO) if truth else Where(cond, ZERO, ONE))
 
@@ -225,7 +228,11 @@ class Algebra:
     def put_sum(self, out: Terms, m: Monomial, c: Fraction, axes: tuple[Bound, ...]) -> None:
         names = {a.name for a in axes}
         m, c = self.related(m, c)
-        inside = tuple((k, p) for k, p in m if self.stays(self.bases[k], names))
+        if self.expand:
+            m, axes = self.flat(m, axes)
+            names = {a.name for a in axes}
+        held = any(k.startswith("Where(") and k.endswith(_MARKS) and free(self.bases[k]) & names for k, _ in m)
+        inside = tuple((k, p) for k, p in m if self.stays(self.bases[k], names) or (held and not (p > 0 and tame(self.bases[k]))))
         outside = tuple((k, p) for k, p in m if (k, p) not in inside)
         used = set().union(*(free(self.bases[k]) for k, _ in inside)) if inside else set()
         kept = tuple(a for a in axes if a.name in used)
@@ -240,6 +247,24 @@ class Algebra:
         for group, factors in self.groups(inside, kept):
             outside = times(outside, self.summed(group, factors, names))
         out.add(outside, c)
+
+    def flat(self, m: Monomial, axes: tuple[Bound, ...]) -> tuple[Monomial, tuple[Bound, ...]]:
+        """Sums inside a sum, which depend on its axes, as one sum."""
+        for k, p in m:
+            inner = self.bases[k]
+            if p != 1 or not isinstance(inner, Reduce) or inner.op != "sum" or not free(inner) & {a.name for a in axes}:
+                continue
+            self.merged += 1
+            names = {a.name: sym(f"{a.name}+{self.merged}") for a in inner.axes}
+            body = self.read(substitute(inner.body, names))
+            if len(body.of) != 1:
+                continue
+            (n, c), = body.of.items()
+            if c != 1:
+                continue
+            new = tuple(Bound(names[a.name].symbol or "", a.extent) for a in inner.axes)
+            return self.flat(times(times(m, ((k, 1),), -1), n), (*axes, *new))
+        return m, axes
 
     def groups(self, inside: Monomial, axes: tuple[Bound, ...]) -> list[tuple[tuple[Bound, ...], Monomial]]:
         """The factors under a sum by the axes they share: a sum of independent factors is a product of sums."""
@@ -331,5 +356,3 @@ def _common(t: Terms) -> Monomial:
         shared = {k: (min(p, mine[k]) if p > 0 else max(p, mine[k])) for k, p in shared.items() if k in mine and (p > 0) == (mine[k] > 0)}
     return tuple(sorted((shared or {}).items()))
 
-
-__all__ += ["loads"]

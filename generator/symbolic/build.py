@@ -54,8 +54,8 @@ __all__ = [
     "where",
 ]
 
-ZERO = Num(0.0, "0")
-ONE = Num(1.0, "1")
+ZERO = Num(0, "0")
+ONE = Num(1, "1")
 
 
 class Fresh:
@@ -72,7 +72,7 @@ class Fresh:
 def num(value: float | int) -> Num:
     """A literal; whole numbers print without a point."""
     whole = float(value).is_integer() and abs(value) < 1e15
-    return Num(float(value), str(int(value)) if whole else repr(float(value)))
+    return Num(int(value), str(int(value))) if whole else Num(float(value), repr(float(value)))
 
 
 def is_num(e: Expr, value: float) -> bool:

@@ -12,9 +12,9 @@ from itertools import combinations
 from typing import Final
 
 from generator.formula.infer import children
-from generator.formula.ir import Assign, Binary, Bound, Call, Compare, Expr, For, IntExpr, Load, Logic, Not, Num, Reduce, Stmt, Tensor
+from generator.formula.ir import Assign, Binary, Bound, Call, Compare, Expr, For, Load, Logic, Not, Num, Reduce, Stmt, Tensor
 from generator.formula.prove import Facts, Range
-from generator.spec.integer import sym
+from generator.spec.integer import IntExpr, sym
 from generator.symbolic.build import Fresh, free, loads, rebuild, substitute
 from generator.symbolic.inverse import ranges_of
 from generator.symbolic.keys import cost, key
@@ -263,7 +263,7 @@ def _chain(e: Expr) -> tuple[list[Expr], list[Expr]]:
 
 def _product(es: Sequence[Expr]) -> Expr:
     if not es:
-        return Num(1.0, "1")
+        return Num(1, "1")
     out = es[0]
     for e in es[1:]:
         out = Binary("mul", out, e)

@@ -11,11 +11,12 @@ from dataclasses import dataclass, replace
 
 from generator.formula.checked import CheckedSpec
 from generator.formula.infer import children
-from generator.formula.ir import Assign, Bound, Compare, Expr, IntExpr, Load, Program, Reduce, Stmt, Tensor
+from generator.formula.ir import Assign, Bound, Compare, Expr, Load, Program, Reduce, Stmt, Tensor
 from generator.formula.prove import Facts
 from generator.formula.ranges import facts_of
 from generator.formula.symbols import Symbols
 from generator.formula.validate import validate
+from generator.spec.integer import IntExpr
 from generator.symbolic.adjoint import Sweep, active
 from generator.symbolic.build import Fresh, loads
 from generator.symbolic.finish import guarded, prettify
@@ -47,8 +48,9 @@ class Derived:
 
 def plain_facts(program: Program) -> Facts:
     """What holds of any program: sizes are not negative, and those that alone are extents of tensors are at least 1."""
-    sizes: dict[str, tuple[int, int | None]] = {n: (0, None) for n in program.dims}
-    sizes |= {n: (-(2**63), None) for n in program.int_attrs}
+    size: tuple[int, int | None] = (0, None)
+    attr: tuple[int, int | None] = (-(2**63), None)
+    sizes = {**dict.fromkeys(program.dims, size), **dict.fromkeys(program.int_attrs, attr)}
     for t in program.tensors.values():
         for e in t.shape:
             if e.symbol in sizes and t.role != "local":
@@ -73,13 +75,15 @@ def derive(
     facts: Facts | None = None,
     boundary: Mapping[str, str] | None = None,
     short: bool = True,
+    forms: bool = True,
 ) -> Derived:
     """The gradients of ``sum over outputs of <cotangent, output>`` with respect to the inputs ``wrt``.
 
     ``cotangents`` maps forward outputs to the names of their upstream gradients, ``saved`` forward tensors to the names of
     inputs of the gradient that hold them (forward inputs are there by their own names), ``names`` an input to the name of
     its gradient (``grad_<input>`` otherwise). ``facts`` are what the spec says of sizes; ``boundary`` the conventions at ties
-    and kinks. ``short=False`` leaves out simplification. Raises :class:`DeriveError`."""
+    and kinks. ``short=False`` leaves out simplification; ``forms=False`` stores each gradient by one statement,
+    not one for each way its input is indexed. Raises :class:`DeriveError`."""
     _check(forward, wrt, cotangents, saved or {})
     known = facts or plain_facts(forward)
     fresh = Fresh()
@@ -91,7 +95,7 @@ def derive(
     taken |= set(form.tensors)
     live = active(form.nodes, form.tensors, wrt, [form.final.get(y, y) for y in cotangents])
     tensors = {**form.tensors, **{g: replace(form.tensors[y], name=g, role="input", fill=None) for y, g in cotangents.items()}}
-    sweep = Sweep(tensors, live, fresh, known, taken, _axis_names(forward), boundary or {})
+    sweep = Sweep(tensors, live, fresh, known, taken, _axis_names(forward), boundary or {}, forms)
     sweep.bases = _bases(form, forward)
     for y, g in cotangents.items():
         end = form.final.get(y, y)
@@ -158,7 +162,7 @@ def _check(forward: Program, wrt: Sequence[str], cotangents: Mapping[str, str], 
 def _store(sweep: Sweep, x: str, name: str) -> list[Assign]:
     """The gradient of an input: one statement for each way it is indexed, or one for all."""
     cs: list[Contribution] = sweep.contributions.get(x, [])
-    found = patterns(cs, sweep.tensors[x], sweep.named(x), sweep.fresh, sweep.facts)
+    found = patterns(cs, sweep.tensors[x], sweep.named(x), sweep.fresh, sweep.facts) if sweep.forms else None
     return [sweep.store(name, p, cs) for p in found or [sweep.all_of(x)]]
 
 

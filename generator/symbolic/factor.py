@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from generator.formula.ir import Attr, Binary, Call, Expr, IntVal, Load, Num, Reduce, Where
 from generator.spec.integer import IntExpr, const, product
 from generator.symbolic.build import ONE, ZERO, add, all_of, div, neg, sub
-from generator.symbolic.keys import cost
+from generator.symbolic.keys import cost, tame
 
 if TYPE_CHECKING:
     from generator.symbolic.algebra import Algebra, Monomial, Terms
@@ -90,11 +90,19 @@ class _Writer:
             for k, p in m:
                 sign = 1 if p > 0 else -1
                 count[k, sign] = count.get((k, sign), 0) + 1
-        many = {f: n for f, n in count.items() if n > 1}
+        chosen = [m for m, _ in terms if any(_mark(self.algebra.bases[k]) for k, _ in m)]
+        many = {f: n for f, n in count.items() if n > 1 and self.may_leave(f, chosen)}
         if not many:
             return None
         order = self.algebra.order
         return max(many, key=lambda f: (many[f] * (1 + cost(self.algebra.bases[f[0]])), -order.get(f[0], 0)))
+
+    def may_leave(self, f: tuple[str, int], chosen: Sequence[Monomial]) -> bool:
+        """Whether a factor may stand outside the conditions of the terms it is in."""
+        base = self.algebra.bases[f[0]]
+        if _mark(base) or (f[1] > 0 and tame(base)):
+            return True
+        return not any(k == f[0] for m in chosen for k, _ in m)
 
     def factored(self, terms: Sequence[tuple[Monomial, Fraction]], at: tuple[str, int]) -> Expr:
         from generator.symbolic.algebra import times
@@ -146,6 +154,7 @@ class _Writer:
         conditions = [self.algebra.bases[k] for k, _ in sorted(m, key=lambda f: self.algebra.order[f[0]]) if _mark(self.algebra.bases[k])]
         if conditions:
             return self.chosen(conditions, tuple(f for f in m if not _mark(self.algebra.bases[f[0]])), c)
+        m = self.one_exponential(m)
         over: list[Expr] = []
         under: list[Expr] = []
         sizes_over, sizes_under = const(1), const(1)
@@ -171,6 +180,22 @@ class _Writer:
         top = _chain(over)
         return div(top, _chain(under)) if under else top
 
+
+    def one_exponential(self, m: Monomial) -> Monomial:
+        """The product of exponentials as that of a sum."""
+        from generator.symbolic.algebra import Terms, times
+
+        found = [(k, p) for k, p in m if isinstance(self.algebra.bases[k], Call) and self.algebra.bases[k].fn == "exp"]  # type: ignore[union-attr]
+        if len(found) < 2:
+            return m
+        total = Terms()
+        for k, p in found:
+            call = self.algebra.bases[k]
+            assert isinstance(call, Call)
+            for n, c in self.algebra.read(call.args[0]).of.items():
+                total.add(n, c * p)
+        rest = tuple(f for f in m if f not in found)
+        return times(rest, self.algebra.atom(Call("exp", (self.sum(list(total.of.items()), True),)))) if total.of else rest
 
     def chosen(self, conditions: Sequence[Expr], m: Monomial, c: Fraction) -> Expr:
         """The product where all conditions hold, else 0."""
@@ -220,7 +245,7 @@ def _mark(e: Expr) -> int:
 
 
 def _power(e: Expr, p: int) -> Expr:
-    return e if p == 1 else Binary("pow", e, Num(float(p), str(p)))
+    return e if p == 1 else Binary("pow", e, Num(p, str(p)))
 
 
 def _chain(es: list[Expr]) -> Expr:
@@ -242,7 +267,7 @@ def _literals(c: Fraction) -> tuple[Fraction, Fraction]:
 
 
 def _literal(c: Fraction) -> Num:
-    return Num(float(c), str(c.numerator)) if c.denominator == 1 else Num(float(c), repr(float(c)))
+    return Num(c.numerator, str(c.numerator)) if c.denominator == 1 else Num(float(c), repr(float(c)))
 
 
 def _guards(e: Expr) -> bool:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from generator.formula.ir import Assign, Bound, Expr, For, Gather, IntVal, Load, Num, Reduce, Stmt, Tensor, Where
+from generator.formula.ir import Assign, Bound, Expr, For, Gather, Load, Num, Reduce, Stmt, Tensor, Where
 from generator.formula.lower import OUTSIDE, holds
 from generator.formula.prove import Facts, Range
 from generator.spec.integer import IntExpr, const, sym
-from generator.symbolic.build import all_of, compare, free, index_free, rebuild, substitute, substitute_index
+from generator.symbolic.build import all_of, compare, free, rebuild, substitute, substitute_index
 from generator.symbolic.inverse import ranges_of
 
 __all__ = ["guarded", "prettify"]
@@ -56,7 +56,7 @@ class _Guards:
 
     def load(self, e: Load, facts: Facts, path: tuple[IntExpr, ...], op: str | None) -> Expr:
         shape = self.tensors[e.tensor].shape
-        indices = tuple(Gather(self.go(i.load, facts, path, None)) if isinstance(i, Gather) else i for i in e.indices)  # type: ignore[arg-type]
+        indices = tuple(Gather(replace(i.load, guarded=(), outside=None)) if isinstance(i, Gather) else i for i in e.indices)
         out = [d for d, i in enumerate(indices) if isinstance(i, IntExpr) and not _inside(i, shape[d], facts)]
         plain = replace(e, indices=indices, guarded=(), outside=None)
         if not out:
@@ -133,5 +133,3 @@ def _unused(base: str, used: set[str]) -> str:
         k += 1
     return f"{base}{k}"
 
-
-__all__ += ["IntVal", "index_free"]

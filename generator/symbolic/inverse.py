@@ -11,11 +11,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from generator.formula.ir import Binary, Bound, Compare, Expr, Gather, IntVal, Load, Neg, Reduce, Tensor
+from generator.formula.infer import children
+from generator.formula.ir import Binary, Bound, Call, Compare, Expr, Gather, IntVal, Load, Neg, Num, Reduce, Tensor
 from generator.formula.prove import Facts, Range
 from generator.formula.writes import Write, never_zero_modulo, overlaps_itself
 from generator.spec.integer import IntExpr, const, sym
 from generator.symbolic.build import ZERO, Fresh, add, all_of, compare, free, index_free, rename_bound, substitute, substitute_index, where
+from generator.symbolic.keys import tame
 from generator.symbolic.rules import Contribution
 
 __all__ = ["Inverter", "Solved", "ranges_of"]
@@ -73,7 +75,7 @@ class Inverter:
             low, high = facts.nonnegative(e), facts.less(e, extent)
             if low and high:
                 continue
-            absorbed = self.absorb(value, e, extent) if solved.axes else None
+            absorbed = self.absorb(value, e, extent) if solved.axes and not self.risky(value, facts, False) else None
             if absorbed is not None:
                 value = absorbed
                 continue
@@ -91,6 +93,20 @@ class Inverter:
         for c in cs:
             out = add(out, self.term(c, target, axes))
         return out
+
+    def risky(self, e: Expr, facts: Facts, exposed: bool) -> bool:
+        """Whether a 0 read outside a tensor could make ``e`` infinite: it is divided by, or in a function not finite there."""
+        if isinstance(e, Load):
+            shape = self.tensors[e.tensor].shape
+            pairs = [(i, n) for i, n in zip(e.indices, shape, strict=True) if isinstance(i, IntExpr)]
+            return exposed and any(not (facts.nonnegative(i) and facts.less(i, n)) for i, n in pairs)
+        if isinstance(e, Reduce):
+            ranges = ranges_of(e.axes)
+            facts = facts.with_ranges(ranges).with_known(r.high - r.low for r in ranges)
+        if isinstance(e, Binary) and e.op == "div":
+            return self.risky(e.a, facts, exposed) or self.risky(e.b, facts, True)
+        inner = exposed or (not tame(e) and isinstance(e, Binary | Call) and not _whole(e))
+        return any(self.risky(c, facts, inner) for c in children(e))
 
     def absorb(self, value: Expr, e: IntExpr, extent: IntExpr) -> Expr | None:
         """``value`` with a factor that is 0 outside ``0 <= e < extent`` because it is loaded at ``e`` in a dim of that extent."""
@@ -218,6 +234,15 @@ class _Solving:
         if facts.nonnegative(solution) and facts.less(solution, a.extent):
             return 0
         return 1 if rest and self.owner.absorb(self.value, sym(a.name), a.extent) is not None else 2
+
+
+def _whole(e: Expr) -> bool:
+    """Whether an operation itself is finite at 0: exponentials, sums, products, whole powers."""
+    if isinstance(e, Call):
+        return e.fn in ("exp", "exp2", "expm1", "sqrt", "log1p", "sinh", "cosh", "tan", "asin", "acos") or tame(Call(e.fn, ()))
+    if isinstance(e, Binary) and e.op == "pow":
+        return isinstance(e.b, Num) and isinstance(e.b.value, int) and e.b.value >= 0
+    return True
 
 
 def _same_coefficient(i: IntExpr, a: str, p: IntExpr, b: str) -> bool:

@@ -8,7 +8,13 @@ from generator.formula.infer import children
 from generator.formula.ir import Attr, Binary, Call, Cast, Compare, Expr, Gather, IntVal, Load, Logic, Neg, Num, Reduce
 from generator.spec.integer import IntExpr, sym
 
-__all__ = ["cost", "key"]
+__all__ = ["cost", "key", "tame"]
+
+# finite wherever their arguments are
+_TAME = frozenset(
+    {"sigmoid", "tanh", "sin", "cos", "atan", "erf", "erfc", "abs", "sign", "floor", "ceil", "round", "trunc", "maximum", "minimum"}
+    | {"relu", "softplus", "logsigmoid", "silu", "gelu", "gelu_tanh", "square"}
+)
 
 
 def key(e: Expr) -> str:
@@ -45,7 +51,9 @@ def _key(e: Expr, names: Mapping[str, IntExpr], depth: int) -> str:
 
 
 def _load(e: Load, names: Mapping[str, IntExpr], depth: int) -> str:
-    at = [_integer(i, names) if isinstance(i, IntExpr) else _load(i.load, names, depth) for i in e.indices if not _surface(i)]
+    at = [
+        _integer(i, names) if isinstance(i, IntExpr) else _load(i.load, names, depth) for i in e.indices if isinstance(i, IntExpr | Gather)
+    ]
     return f"{e.tensor}[{', '.join(at)}]" + (f"~{e.guarded}:{e.outside}" if e.guarded else "")
 
 
@@ -54,10 +62,6 @@ def _integer(i: IntExpr, names: Mapping[str, IntExpr]) -> str:
     if name is not None:
         return (names.get(name, i)).key()
     return i.substitute(names).key() if names and i.free() & names.keys() else i.key()
-
-
-def _surface(i: object) -> bool:
-    return not isinstance(i, IntExpr | Gather)
 
 
 def _terms(e: Expr, sign: str, names: Mapping[str, IntExpr], depth: int) -> list[str]:
@@ -91,3 +95,16 @@ def cost(e: Expr) -> int:
     """Arithmetic and elementary operations of one element, a reduction's body counted once."""
     own = 0 if isinstance(e, Num | Attr | IntVal | Load) else 1
     return own + sum(cost(c) for c in children(e))
+
+
+def tame(e: Expr) -> bool:
+    """Whether ``e`` is finite wherever what it loads is: it may be evaluated where a condition would not have it."""
+    if isinstance(e, Binary) and e.op not in ("add", "sub", "mul"):
+        exponent = e.b.value if isinstance(e.b, Num) else None
+        if e.op != "pow" or not isinstance(exponent, int) or exponent < 0:
+            return False
+    if isinstance(e, Call) and e.fn not in _TAME:
+        return False
+    if isinstance(e, Reduce) and e.op not in ("sum", "mean", "prod"):
+        return False
+    return all(tame(c) for c in children(e))

@@ -6,10 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from generator.formula.checked import CheckedSpec
-from generator.formula.ir import Assign, Bound, Expr, For, Gather, Index, IntExpr, Load, Pack, Product, Program, Reduce, Segment, Stmt
+from generator.formula.ir import Assign, Bound, Expr, For, Gather, Index, Load, Pack, Product, Program, Reduce, Segment, Stmt
 from generator.formula.symbols import SegmentInfo, pack_dim
-from generator.spec.integer import IntExpr as Integer
-from generator.spec.integer import const, product, sym
+from generator.spec.integer import IntExpr, const, product, sym
 from generator.spec.sizes import parse_size
 from generator.symbolic.build import rebuild
 
@@ -27,11 +26,11 @@ class Notation:
     def of(checked: CheckedSpec) -> Notation:
         """The notation of a spec."""
         names = [*checked.program.dims, *checked.program.int_attrs]
-        totals: dict[str, Integer] = {}
+        totals: dict[str, IntExpr] = {}
         found: dict[str, SegmentInfo] = {}
         for axis, parts in checked.spec.segments.items():
             offset = const(0)
-            made: list[tuple[str, Integer, tuple[Integer, ...]]] = []
+            made: list[tuple[str, IntExpr, tuple[IntExpr, ...]]] = []
             for name, shape in parts.items():
                 sizes = tuple(parse_size(s, [*names, *totals]).substitute(totals) for s in shape)
                 made.append((name, offset, sizes))
@@ -66,18 +65,19 @@ class _Writer:
             out.append(Assign(s.tensor, indices, self.expr(s.value, axes), kept))
         return out
 
-    def expr(self, e: Expr, axes: Mapping[str, Integer]) -> Expr:
+    def expr(self, e: Expr, axes: Mapping[str, IntExpr]) -> Expr:
         if isinstance(e, Load):
             shape = self.program.tensors[e.tensor].shape
-            return replace(e, indices=tuple(self.index(i, axes, n) for i, n in zip(e.indices, shape, strict=True)), guarded=(), outside=None)
+            indices = tuple(self.index(i, axes, n) for i, n in zip(e.indices, shape, strict=True))
+            return replace(e, indices=indices, guarded=(), outside=None)
         if isinstance(e, Reduce):
             inner = {**axes, **{a.name: a.extent for a in e.axes if a.extent is not None}}
-            bound = tuple(Bound("*" + a.name) if a.extent in self.packs else a if self.extents else Bound(a.name) for a in e.axes)
+            bound = tuple(Bound("*" + self.packs[a.extent]) if a.extent in self.packs else a if self.extents else Bound(a.name) for a in e.axes)
             divisor = None if e.divisor is None else self.expr(e.divisor, axes)
             return Reduce(e.op, bound, self.expr(e.body, inner), divisor)
         return rebuild(e, lambda x: self.expr(x, axes))
 
-    def index(self, i: Index, axes: Mapping[str, Integer], extent: Integer) -> Index:
+    def index(self, i: Index, axes: Mapping[str, IntExpr], extent: IntExpr) -> Index:
         if isinstance(i, Gather):
             load = self.expr(i.load, axes)
             assert isinstance(load, Load)
@@ -86,7 +86,7 @@ class _Writer:
             return i
         name = i.symbol
         if name in axes and axes[name or ""] in self.packs:
-            return Pack(name or "")
+            return Pack(self.packs[axes[name or ""]])
         for segment, info in self.notation.segments.items():
             if info.total != extent:
                 continue
@@ -100,13 +100,13 @@ class _Writer:
                 return Product(parts)
         return i
 
-    def slowest_first(self, i: Integer, names: Sequence[str]) -> list[str]:
+    def slowest_first(self, i: IntExpr, names: Sequence[str]) -> list[str]:
         """Axes by how much their coefficients are, as far as that shows: more factors first, plain ones last."""
         if not i.is_affine_in(names):
             return list(names)
         return sorted(names, key=lambda n: -sum(p for m, _ in i.coefficient(n).terms for _, p in m) * 1000 - _size(i.coefficient(n)))
 
-    def radix(self, i: Integer, axes: Mapping[str, Integer], shape: Sequence[Integer]) -> tuple[Index, ...] | None:
+    def radix(self, i: IntExpr, axes: Mapping[str, IntExpr], shape: Sequence[IntExpr]) -> tuple[Index, ...] | None:
         """The axes that make ``i`` a row-major index of ``shape``."""
         names = [n for n in axes if n in i.free()]
         if len(names) != len(shape) or not i.is_affine_in(names):
@@ -123,5 +123,5 @@ class _Writer:
         return tuple(out) if rest == const(0) else None
 
 
-def _size(c: Integer) -> int:
+def _size(c: IntExpr) -> int:
     return c.value if c.value is not None else 1

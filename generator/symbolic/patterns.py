@@ -64,10 +64,10 @@ def patterns(
         return None
     if not covered or complete(writes, tensor.shape, facts) is None:
         return made
-    if loops or len(found) < len([c for c in cs if c.indices]) and _any_plain(cs, tensor):
+    if loops or (len(found) < len([c for c in cs if c.indices]) and _any_plain(cs, tensor)):
         return None
     gaps = _gaps(made, tensor, names, fresh, facts)
-    if any(p.axes[d].extent is not None and p.axes[d].extent != tensor.shape[d] for p in gaps for d in range(len(p.axes)) if len(p.axes) == len(tensor.shape)):
+    if any(len(p.axes) == len(tensor.shape) for p in gaps):
         return None  # an interval has no way to say its extent on a left side
     made += gaps
     return made if complete([p.write((), {}) for p in made], tensor.shape, facts) is None else None

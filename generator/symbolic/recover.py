@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from generator.formula.ir import Assign, Expr, For, Gather, IntVal, Load, Num, Stmt, Tensor
+from generator.formula.ir import Assign, Expr, For, Gather, Load, Num, Stmt, Tensor
 from generator.spec.integer import IntExpr, sym
 from generator.symbolic.adjoint import BackLoop, BackNode
-from generator.symbolic.build import Fresh, compare, loads, rebuild, rename_bound, substitute_index, where
+from generator.symbolic.build import Fresh, compare, loads, rebuild, rename_bound, where
 from generator.symbolic.patterns import whole
 from generator.symbolic.versions import Def, Loop, Node, Phi, Single
 
@@ -140,7 +140,7 @@ class Recovery:
                 return self.stored(alias, load, self.available[alias.tensor])
         if name in self.phis and not known:
             return self.carried(load, needed, plain)
-        if name in self.phis or name in self.home and not self.cheap(name, set()):
+        if name in self.phis or (name in self.home and not self.cheap(name, set())):
             for alias in known:
                 needed.add(alias.tensor)
                 return self.stored(alias, load, alias.tensor)
@@ -226,7 +226,7 @@ class Recovery:
 
     def rerun(self, node: Loop, needed: set[str]) -> list[Stmt]:
         """The forward's loop once more, as far as ``needed`` asks: stacks, tapes, what it ends with."""
-        inside = {t for t in _writes(node.body)}
+        inside = set(_writes(node.body))
         tapes = [(phi, self.tapes[phi.inside]) for phi in node.phis if self.tapes.get(phi.inside) in needed]
         ends = [phi for phi in node.phis if phi.after in needed]
         stacks = {t for t in inside if t in needed and self.home.get(t) is None}
@@ -314,7 +314,7 @@ class Recovery:
         """``to[(at,) axes] = source[axes]``."""
         shape = self.forward.tensors[source or to]
         p = whole(shape, self.named(source or to), self.fresh)
-        value: Expr = Load(source, p.indices) if source is not None else Num(0.0, "0")
+        value: Expr = Load(source, p.indices) if source is not None else Num(0, "0")
         return Assign(to, p.indices if at is None else (at, *p.indices), value, p.axes)
 
 
@@ -346,5 +346,3 @@ def _whole(stmt: Assign, tensors: Mapping[str, Tensor]) -> bool:
         return False
     return all(extents.get(n or "") == e for n, e in zip(names, tensors[stmt.tensor].shape, strict=True))
 
-
-__all__ += ["IntVal", "substitute_index"]

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from itertools import product as pairs
 
 from generator.formula.infer import children
-from generator.formula.ir import Assign, Attr, Binary, Bound, Call, Expr, IntExpr, IntVal, Load, Neg, Num, Reduce
-from generator.spec.integer import sym
+from generator.formula.ir import Assign, Attr, Binary, Bound, Call, Expr, IntVal, Load, Neg, Num, Reduce
+from generator.spec.integer import IntExpr, sym
 from generator.symbolic.build import div, free, loads, rebuild, sub, substitute
 from generator.symbolic.keys import cost, key
 
@@ -34,7 +34,7 @@ class Relation:
         anchors = self.anchors()
         if anchors is None:
             return
-        there = [[x for e in inside for x in _free_loads(e, frozenset()) if x.tensor == a.tensor] for a in anchors]
+        there = [[x for e in inside for x in _loads_in(e, frozenset()) if x[0].tensor == a.tensor] for a in anchors]
         seen: set[tuple[str, ...]] = set()
         for at, choice in enumerate(pairs(*there)):
             if at >= _TRIES:
@@ -61,15 +61,15 @@ class Relation:
                 return out or [x]
         return None
 
-    def bind(self, anchors: Sequence[Load], found: Sequence[Load]) -> dict[str, IntExpr] | None:
+    def bind(self, anchors: Sequence[Load], found: Sequence[tuple[Load, frozenset[str]]]) -> dict[str, IntExpr] | None:
         env: dict[str, IntExpr] = {}
         wanted = {a.name for a in self.axes}
-        for a, b in zip(anchors, found, strict=True):
+        for a, (b, bound) in zip(anchors, found, strict=True):
             for i, j in zip(a.indices, b.indices, strict=True):
                 name = _moved(i, wanted)
                 if name is None or not isinstance(i, IntExpr):
                     continue
-                if not isinstance(j, IntExpr):
+                if not isinstance(j, IntExpr) or j.free() & bound:
                     return None
                 value = j - (i - sym(name))
                 if env.get(name, value) != value:
@@ -91,15 +91,14 @@ def _given(x: Load, wanted: set[str]) -> set[str]:
     return {n for n in (_moved(i, wanted) for i in x.indices) if n is not None}
 
 
-def _free_loads(e: Expr, bound: frozenset[str]) -> Iterable[Load]:
-    """Loads whose indices name nothing that ``e`` binds."""
+def _loads_in(e: Expr, bound: frozenset[str]) -> Iterable[tuple[Load, frozenset[str]]]:
+    """Loads, each with the names that ``e`` binds around it."""
     if isinstance(e, Load):
-        if not any(isinstance(i, IntExpr) and i.free() & bound for i in e.indices):
-            yield e
+        yield e, bound
         return
     inner = bound | {a.name for a in e.axes} if isinstance(e, Reduce) else bound
     for c in children(e):
-        yield from _free_loads(c, inner)
+        yield from _loads_in(c, inner)
 
 
 def named(e: Expr, relations: Sequence[Relation]) -> Expr:
@@ -132,7 +131,21 @@ def from_definition(stmt: Assign, name: Load, *, saved: bool) -> list[Relation]:
     exponential = _exponential(value)
     if exponential is not None:
         out.append(Relation(exponential, Call("exp", (name,)), stmt.axes))
+        out += _sums(value, name, stmt.axes)
     return out
+
+
+def _sums(e: Expr, name: Load, axes: tuple[Bound, ...]) -> list[Relation]:
+    """The argument of a logarithm in ``e``, as the exponential of what is left of ``name`` without the other terms."""
+    terms = _terms(e, 1)
+    logs = [x for sign, x in terms if isinstance(x, Call) and x.fn == "log" and sign > 0]
+    if len(logs) != 1 or len(terms) < 2 or not isinstance(logs[0], Call):
+        return []
+    left: Expr = name
+    for sign, x in terms:
+        if x is not logs[0]:
+            left = Binary("sub" if sign > 0 else "add", left, x)
+    return [Relation(logs[0].args[0], Call("exp", (left,)), axes)]
 
 
 def _walk(e: Expr) -> Iterable[Expr]:

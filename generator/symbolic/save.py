@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -11,10 +12,11 @@ from ruamel.yaml.scalarstring import LiteralScalarString
 
 from generator.formula.checked import CheckedSpec, check
 from generator.formula.infer import children
-from generator.formula.ir import Attr, Expr, IntExpr, IntVal, Load, Program, Reduce
+from generator.formula.ir import Attr, Expr, IntVal, Load, Program, Reduce
 from generator.formula.printer import text
 from generator.formula.symbols import is_tensor
 from generator.spec.errors import SpecError
+from generator.spec.integer import IntExpr
 from generator.spec.model import OpSpec, Param
 from generator.symbolic.derive import Derived
 from generator.symbolic.notation import Notation, as_written
@@ -106,9 +108,22 @@ class _Document:
                 out.append((t.name, self.like(p, t.name, "in", "", "")))
             else:
                 out.append((t.name, self.intermediate(source, t.name)))
+        out += self.shapes(by_symbol, {name for name, _ in out})
         out += [(p.symbol, _plain(p)) for p in self.spec.params if not is_tensor(p) and p.symbol in attrs]
         for x, g in self.derived.gradients.items():
             out.append((g, self.like(by_symbol[x], g, "out", "gradient of the forward's input: ", "正向输入的梯度：")))
+        return out
+
+    def shapes(self, by_symbol: Mapping[str, Param], there: set[str]) -> list[tuple[str, dict[str, Any]]]:
+        """Inputs of the forward that are not read, for sizes that no other input's shape gives."""
+        out: list[tuple[str, dict[str, Any]]] = []
+        known = {name for name, _ in self.checked.derived} | set(self.checked.program.int_attrs)
+        known |= {n for t in self.program.inputs if t.flat is None for e in t.shape for n in [e.symbol] if n is not None}
+        for t in self.checked.program.inputs:
+            mine = {n for e in t.shape for n in [e.symbol] if n is not None} if t.flat is None else set()
+            if t.name not in there and mine - known and mine - known <= self.attributes() | set(self.spec.dims):
+                known |= mine
+                out.append((t.name, self.like(by_symbol[t.name], t.name, "in", "", "")))
         return out
 
     def like(self, p: Param, symbol: str, io_: str, en: str, zh: str) -> dict[str, Any]:
@@ -147,8 +162,8 @@ class _Document:
             out |= {n for i in stmt.indices if isinstance(i, IntExpr) for n in i.free()}
             out |= {n for a in stmt.axes if a.extent is not None for n in a.extent.free()}
             out |= _names(stmt.value)
-        for stmt in self.program.body:
-            out |= _loop_names(stmt)
+        for s in self.program.body:
+            out |= _loop_names(s)
         return out
 
     def sizes(self) -> set[str]:
@@ -169,7 +184,8 @@ class _Document:
     def rules(self, known: set[str]) -> dict[str, Any]:
         """Groups, constraints and policies, as far as they speak of what is there."""
         out: dict[str, Any] = {}
-        groups = [g.model_dump(exclude_defaults=True) for g in self.spec.groups if set(g.members) <= known and False]
+        members = {p.symbol for p in self.spec.params if p.io == "in"}
+        groups = [g.model_dump(exclude_defaults=True) for g in self.spec.groups if set(g.members) <= known & members]
         if groups:
             out["groups"] = groups
         constraints = [
@@ -201,8 +217,6 @@ _OPERATORS = {"and", "or", "not", "in", "numel"}
 
 
 def _words(condition: str) -> set[str]:
-    import re
-
     return set(re.findall(r"[A-Za-z_]\w*", condition))
 
 

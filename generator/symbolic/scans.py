@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from generator.formula.ir import Assign, Bound, Expr, For, Gather, IntExpr, Load, Program, Stmt, Tensor
+from generator.formula.ir import Assign, Bound, Expr, For, Gather, Load, Program, Stmt, Tensor
 from generator.formula.prove import Facts
-from generator.spec.integer import const, sym
+from generator.spec.integer import IntExpr, sym
 from generator.symbolic.build import ZERO, loads, rebuild
 
 __all__ = ["unrolled_scans"]
@@ -73,15 +73,14 @@ class _Scans:
         lags: dict[int, int] = {}  # store -> how many rounds back it is read
         for load in (x for s in _assigns(loop.body) for x in _all_loads(s.value) if x.tensor == tensor):
             found = _lag(load, known)
-            if found is None or load.guarded and found[1] == 0:
+            if found is None or (load.guarded and found[1] == 0):
                 return None
             lags[found[0]] = max(lags.get(found[0], 0), found[1])
         names = {at: [self.local(s, k) for k in range(lags.get(at, -1) + 1)] for at, s in enumerate(known)}
-        before = [self.first(s, k, names[at][k], loop) for at, s in enumerate(known) for k in range(1, len(names[at]))]
+        before: list[Stmt] = [self.first(s, k, names[at][k], loop) for at, s in enumerate(known) for k in range(1, len(names[at]))]
         body = [x for s in loop.body for x in self.rewritten(s, tensor, known, names)]
         for ns in names.values():
-            for k in range(len(ns) - 1, 0, -1):
-                body.append(self.copy(ns[k], ns[k - 1]))
+            body += [self.copy(ns[k], ns[k - 1]) for k in range(len(ns) - 1, 0, -1)]
         return before, replace(loop, body=tuple(body))
 
     def store(self, s: Assign, loop: For) -> _Store | None:
@@ -146,7 +145,8 @@ class _Scans:
             d = stores[found[0]].dim
             rest = tuple(i for k, i in enumerate(indices) if k != d)
             guarded = tuple(g - (g > d) for g in e.guarded if g != d)
-            return replace(e, tensor=names[found[0]][found[1]], indices=rest, guarded=guarded, outside=e.outside if guarded else None, spots=())
+            outside = e.outside if guarded else None
+            return replace(e, tensor=names[found[0]][found[1]], indices=rest, guarded=guarded, outside=outside, spots=())
 
         s = replace(s, value=go(s.value))
         at = next((k for k, known in enumerate(stores) if known.stmt.tensor == s.tensor and known.stmt.indices == s.indices), None)
@@ -186,5 +186,3 @@ def _assigns(body: Iterable[Stmt]) -> Iterable[Assign]:
 def _all_loads(e: Expr) -> Iterable[Load]:
     return loads(e)
 
-
-__all__ += ["const"]

@@ -11,8 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
-from generator.formula.ir import Assign, Expr, For, Gather, IntExpr, Load, Num, Reduce, Stmt, Tensor
+from generator.formula.ir import Assign, Expr, For, Gather, Load, Num, Reduce, Stmt, Tensor
 from generator.formula.prove import Facts
+from generator.spec.integer import IntExpr
 from generator.symbolic.algebra import Algebra, Terms, TooLargeError
 from generator.symbolic.build import ZERO, Fresh, is_num, loads, rebuild, rename_bound, replace_loads, substitute
 from generator.symbolic.common import name_repeated
@@ -80,8 +81,8 @@ class _Simplifier:
         """Count writes; note the definitions that hold wherever they are read."""
         self.writes = {}
         self.defs = {}
-        for stmt in _assigns(body):
-            self.writes[stmt.tensor] = self.writes.get(stmt.tensor, 0) + 1
+        for s in _assigns(body):
+            self.writes[s.tensor] = self.writes.get(s.tensor, 0) + 1
         for stmt in body:
             if isinstance(stmt, Assign) and self.writes[stmt.tensor] == 1 and self.whole(stmt):
                 self.defs[stmt.tensor] = stmt
@@ -90,7 +91,8 @@ class _Simplifier:
         t = self.tensors[stmt.tensor]
         seen = [i.symbol if isinstance(i, IntExpr) else None for i in stmt.indices]
         extents = {a.name: a.extent for a in stmt.axes}
-        return t.role == "local" and len(set(seen)) == len(seen) and all(extents.get(s or "") == e for s, e in zip(seen, t.shape, strict=True))
+        plain = all(extents.get(s or "") == e for s, e in zip(seen, t.shape, strict=True))
+        return t.role == "local" and len(set(seen)) == len(seen) and plain
 
     def steady(self, e: Expr) -> bool:
         """Whether what ``e`` reads is written once, and so is the same wherever it can be read."""
@@ -181,8 +183,7 @@ class _Simplifier:
         for s in _assigns(body):
             for x in loads(s.value):
                 uses[x.tensor] = uses.get(x.tensor, 0) + 1
-        out = self.level(body, uses)
-        return out
+        return self.level(body, uses)
 
     def level(self, body: Sequence[Stmt], uses: Mapping[str, int]) -> list[Stmt]:
         out: list[Stmt] = []
@@ -192,7 +193,7 @@ class _Simplifier:
                 changed = {s.tensor for s in _assigns(stmt.body)}
                 ready = {n: d for n, d in ready.items() if not changed & {x.tensor for x in loads(d.value)}}
                 cheap = {n: d for n, d in ready.items() if cost(d.value) == 0}
-                inner = [_replaced(s, lambda x, c=cheap: self.put(x, c)) for s in stmt.body]  # type: ignore[misc]
+                inner = [_replaced(s, lambda x, c=cheap: self.put(x, c)) for s in stmt.body]
                 out.append(replace(stmt, body=tuple(self.level(inner, uses))))
                 continue
             value = self.moved(stmt, ready)
@@ -211,7 +212,7 @@ class _Simplifier:
     def split(self, stmt: Assign) -> tuple[Assign, Assign]:
         """A scaled sum is kept as the sum alone; its factors may move. Anything else may move whole."""
         a = Algebra()
-        terms = a.read(stmt.value).of
+        terms = a.read(stmt.value).of if stmt.tensor.startswith("grad_") else {}
         if len(terms) == 1:
             (m, c), = terms.items()
             sums = [(k, p) for k, p in m if isinstance(a.bases[k], Reduce)]

@@ -158,7 +158,7 @@ class _Renaming:
         axes = tuple(Bound(self.fresh.name("i"), e) for e in shape)
         target = tuple(sym(a.name) for a in axes)
         solved = Inverter(self.tensors, self.fresh, facts).solve(Contribution(stmt.indices, stmt.axes, stmt.value), target, axes)
-        before: Expr = Num(0.0, "0") if old is None else Load(old, target)
+        before: Expr = Num(0, "0") if old is None else Load(old, target)
         if solved is None:
             return replace(stmt, indices=target, axes=axes, value=before)
         known = Inverter(self.tensors, self.fresh, facts).known(axes)
