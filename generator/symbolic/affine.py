@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from functools import reduce
 from math import gcd
 
-from generator.spec.integer import IntExpr, Monomial, Sym, const, sym
+from generator.spec.integer import Func, IntExpr, Monomial, Sym, const, floor_div, sym
 
-__all__ = ["Facts", "content", "reduced"]
+__all__ = ["Facts", "content", "quotient", "reduced"]
 
 _LIMIT = 240
 _FRESH = re.compile(r"\w+#\d+")
@@ -39,6 +39,32 @@ def _key(e: IntExpr, extra: Sequence[IntExpr], without: frozenset[str]) -> str:
         return seen.setdefault(name, f"_{len(seen)}") if name in without else name
 
     return _FRESH.sub(number, "|".join([e.key(), *(x.key() for x in extra)]))
+
+
+def quotient(e: IntExpr, by: IntExpr) -> IntExpr:
+    """``e // by`` with the multiples of ``by`` taken out."""
+    out, rest = const(0), const(0)
+    for m, c in e.terms:
+        one = IntExpr(((m, c),))
+        part = _divided(one, by)
+        if part is None:
+            rest = rest + one
+        else:
+            out = out + part
+    return out + floor_div(rest, by)
+
+
+def _divided(one: IntExpr, by: IntExpr) -> IntExpr | None:
+    """A single term divided by a constant or by a symbol that it holds."""
+    ((m, c),) = one.terms
+    if by.value:
+        return IntExpr(((m, c // by.value),)) if c % by.value == 0 else None
+    powers = dict(m)
+    name = by.symbol
+    if name is None or powers.get(Sym(name), 0) < 1:
+        return None
+    powers[Sym(name)] -= 1
+    return IntExpr(((tuple((a, p) for a, p in powers.items() if p), c),))
 
 
 class Facts:
@@ -100,6 +126,18 @@ class Facts:
                 work += sorted(free - names)
                 names |= free
         return out
+
+    def plain(self, e: IntExpr) -> IntExpr:
+        """``e >= 0`` without the quotient that it holds alone: ``a//b >= c`` is ``a >= b*c``."""
+        for m, c in e.terms:
+            f = m[0][0] if len(m) == 1 and m[0][1] == 1 else None
+            if not isinstance(f, Func) or f.op != "floordiv" or c not in (1, -1) or not self.nonnegative(f.b - 1):
+                continue
+            rest = e - IntExpr(((m, c),))
+            if f in rest.atoms():
+                continue
+            return self.plain(f.a + rest * f.b if c == 1 else rest * f.b + f.b - 1 - f.a)
+        return e
 
     def positive(self, name: str) -> bool:
         """Whether a symbol is known to be at least 1."""

@@ -8,6 +8,7 @@ checker takes from the certificate is only where to look: which tensors of two l
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from fractions import Fraction
 
 from generator.formula import ir
 from generator.spec.integer import IntExpr, const, sym
@@ -199,7 +200,7 @@ class _Program(Reader):
     def __init__(
         self, program: ir.Program, totals: Totals, side: str, names: Mapping[str, str], adders: Sequence[str], owner: _Check
     ) -> None:
-        super().__init__(program, totals, side, names)
+        super().__init__(program, totals, side, names, dict(owner.certificate.literals))
         self.adders = adders
         self.owner = owner
 
@@ -281,7 +282,7 @@ def _times(v: Totals, value: Value, states: set[str], depth: int) -> set[IntExpr
             elif part.what == "call":
                 work += h[1:]
             elif part.what == "total":
-                work.append({h[3]: 1})
+                work.append({h[3]: Fraction(1)})
             elif part.what == "other":
                 work.append(h[3])
             elif part.what not in ("atleast", "equals", "number"):

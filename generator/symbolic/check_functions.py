@@ -82,10 +82,13 @@ class Functions(Values):
     # switches ---------------------------------------------------------------------------------------------------
     def at_least(self, e: IntExpr) -> Value:
         """1 where an integer expression is >= 0."""
+        e = self.sizes.cleared(e)
         if self.sizes.implied(e):
             return one()
         if self.sizes.implied(-e - 1):
             return ZERO
+        if self.sizes.implied(-e):
+            return self.equals(e)
         if not any("'" in n for n in self.names_of(e)) and e.terms[0][1] < 0:
             return self.minus(one(), self.at_least(-e - 1))
         return self.part("atleast", f"({e} at least 0)", e, self.names_of(e))
@@ -122,7 +125,9 @@ class Functions(Values):
             return self.part("exactly", f"({self.text(rest)} > 0)", rest, self.names(rest))
         c, m, rest = self.factors(rest, False)
         sign = one(1 if c > 0 else -1)
-        wanted = [self.parts[p].holds if self.parts[p].what == "base" else {((p, Fraction(1)),): Fraction(1)} for p, e in m if e % 2 == 1]
+        wanted: list[Value] = [
+            self.parts[p].holds if self.parts[p].what == "base" else {((p, Fraction(1)),): Fraction(1)} for p, e in m if e % 2 == 1
+        ]
         for w in [*wanted, *([rest] if set(rest) != {()} else [])]:
             sign = self.times(sign, self.minus(self.scaled(self._step(w), 2), one()))
         return self.scaled(self.plus(sign, one()), HALF)
@@ -136,7 +141,7 @@ class Functions(Values):
                 raise DoubtError("a comparison of equals")
             v = self.factors(v, True)[2]
         v = self.factors(v, True)[2]
-        flip = v[min(v)] < 0
+        flip = v[self.first(v)] < 0
         v = self.scaled(v, -1) if flip else v
         self.open.add(self.text(v))
         s = self.part("positive", f"step({self.text(v)})", v, self.names(v))
@@ -158,7 +163,7 @@ class Functions(Values):
         if self.generic(v):
             self.open.add(self.text(v))
             return ZERO
-        v = self.scaled(v, -1) if v[min(v)] < 0 else v
+        v = self.scaled(v, -1) if v[self.first(v)] < 0 else v
         return self.part("zero", f"({self.text(v)} = 0)", v, self.names(v))
 
     def generic(self, v: Value) -> bool:
@@ -271,7 +276,8 @@ class Functions(Values):
             case "cosh":
                 return self.scaled(self.plus(e(1), e(-1)), HALF)
             case "gelu":
-                return self.scaled(self.times(x, self.plus(one(), self.named("erf", [self.times(x, self.root(Fraction(1, 2), HALF))]))), HALF)
+                inner = self.times(x, self.root(Fraction(1, 2), HALF))
+                return self.scaled(self.times(x, self.plus(one(), self.named("erf", [inner]))), HALF)
             case "gelu_tanh":
                 cube = self.plus(x, self.scaled(self.all([x, x, x]), Fraction("0.044715")))
                 c = self.times(self.root(Fraction(2), HALF), self.power(self.pi(), -HALF))

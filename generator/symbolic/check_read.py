@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal, localcontext
 from fractions import Fraction
 from typing import Any
 
@@ -15,6 +16,20 @@ from generator.symbolic.check_values import ZERO, DoubtError, Value, one
 __all__ = ["Reader", "Turn"]
 
 Env = Mapping[str, IntExpr]
+_PI = Decimal("3.14159265358979323846264338327950288419716939937510582")
+_CONSTANTS: Mapping[str, tuple[int, int, int, int]] = {  # twice the powers of 2 and pi; a logarithm's argument and power
+    "sqrt(2/pi)": (1, -1, 1, 0),
+    "sqrt(2)": (1, 0, 1, 0),
+    "pi": (0, 2, 1, 0),
+    "1/pi": (0, -2, 1, 0),
+    "1/sqrt(pi)": (0, -1, 1, 0),
+    "sqrt(pi)": (0, 1, 1, 0),
+    "sqrt(2*pi)": (1, 1, 1, 0),
+    "log(2)": (0, 0, 2, 1),
+    "log(10)": (0, 0, 10, 1),
+    "1/log(2)": (0, 0, 2, -1),
+    "1/log(10)": (0, 0, 10, -1),
+}
 _NOT = {"lt": "ge", "ge": "lt", "le": "gt", "gt": "le", "eq": "ne", "ne": "eq"}
 
 
@@ -58,7 +73,8 @@ class Turn:
 class Reader:
     """One program. ``names`` gives the carried tensors of its loops the names the certificate has for them."""
 
-    def __init__(self, program: ir.Program, totals: Totals, side: str, names: Mapping[str, str]) -> None:
+    def __init__(self, program: ir.Program, totals: Totals, side: str, names: Mapping[str, str], literals: Mapping[str, str]) -> None:
+        self.literals = literals
         self.program = program
         self.v = totals
         self.side = side
@@ -208,9 +224,33 @@ class Reader:
             raise DoubtError("nan")
         if abs(e.value) == float("inf"):
             return self.v.scaled(self.v.element("infinity", ()), 1 if e.value > 0 else -1)
+        meaning = self.literals.get(e.text or repr(e.value))
+        if meaning is not None:
+            return self.meant(e.text or repr(e.value), meaning)
         if e.text and e.text.replace(".", "", 1).isdigit():
             return one(Fraction(e.text))
         return one(Fraction(e.value) if isinstance(e.value, int) else Fraction(repr(e.value)))
+
+    def meant(self, text: str, meaning: str) -> Value:
+        """The constant that the certificate says a decimal rounds, if it does, to a unit of its last digit."""
+        ratio, _, name = meaning.partition("*")
+        if name not in _CONSTANTS:
+            raise DoubtError(f"{meaning} is no constant")
+        two, by_pi, log, e = _CONSTANTS[name]
+        with localcontext() as context:
+            context.prec = 50
+            part = Decimal(2) ** (Decimal(two) / 2) * _PI ** (Decimal(by_pi) / 2)
+            part *= Decimal(log).ln() ** e if log > 1 else 1
+            exact = part * Decimal(Fraction(ratio).numerator) / Decimal(Fraction(ratio).denominator)
+            written = Decimal(text)
+            exponent = written.as_tuple().exponent
+            if not isinstance(exponent, int) or abs(exact - written) > Decimal(10) ** exponent or len(written.as_tuple().digits) < 7:
+                raise DoubtError(f"{text} is not {meaning}")
+        v = self.v
+        out = v.times(v.root(Fraction(2), Fraction(two, 2)), v.power(v.pi(), Fraction(by_pi, 2)))
+        if log > 1:
+            out = v.times(out, v.power(v.log(one(log)), Fraction(e)))
+        return v.scaled(out, Fraction(ratio))
 
     def binary(self, e: ir.Binary, env: Env) -> Value:
         v = self.v
@@ -332,7 +372,8 @@ class Reader:
         inner = {**env, **{a: sym(n) for a, n in axes.items()}}
         at = tuple(self.place(i, inner) for i in s.indices)
         value = self.holds(s.value, inner) if tensor.kind == "bool" else self.value(s.value, inner)
-        whole = [str(i.symbol) for i in at] == list(dict.fromkeys(str(i.symbol) for i in at)) and {str(i.symbol) for i in at} == set(extents)
+        bare = [str(i.symbol) for i in at]
+        whole = len(set(bare)) == len(bare) and set(bare) == set(extents)
         if whole and all(extents[str(i.symbol)] == e for i, e in zip(at, tensor.shape, strict=True)):
             return Write(tuple(str(i.symbol) for i in at), tuple(low), at, value, True)
         return Write(tuple(extents), tuple(low), at, value, False)

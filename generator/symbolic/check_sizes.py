@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from math import gcd
 
-from generator.spec.integer import IntExpr, Sym, const, sym
+from generator.spec.integer import Func, IntExpr, Sym, const, sym
 
 __all__ = ["Sizes"]
 
@@ -50,6 +50,16 @@ class Sizes:
         if key not in self.answers:
             self.answers[key] = self._decide(e, given, frozenset(hidden))
         return self.answers[key]
+
+    def cleared(self, e: IntExpr) -> IntExpr:
+        """An inequality in which a quotient stands alone, without it: ``c <= a//b`` says ``c*b <= a``."""
+        for f in sorted((a for a in e.atoms() if isinstance(a, Func) and a.op == "floordiv"), key=lambda a: a.key()):
+            alone = IntExpr(((((f, 1),), 1),))
+            for sign in (1, -1):
+                rest = e - sign * alone
+                if f not in rest.atoms() and self.implied(f.b - 1):
+                    return self.cleared(f.a + rest * f.b if sign == 1 else rest * f.b + f.b - 1 - f.a)
+        return e
 
     def _decide(self, e: IntExpr, given: list[IntExpr], hidden: frozenset[str]) -> bool:
         names = e.free().union(*(g.free() for g in given))

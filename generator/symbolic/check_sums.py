@@ -8,7 +8,7 @@ from itertools import permutations, product
 from math import gcd
 
 from generator.formula.functions import FUNCTIONS
-from generator.spec.integer import Func, IntExpr, const, sym
+from generator.spec.integer import Func, IntExpr, Sym, const, floor_div, sym
 from generator.symbolic.check_functions import Functions
 from generator.symbolic.check_values import ZERO, DoubtError, Part, Product, Value, one
 
@@ -171,7 +171,7 @@ class Totals(Functions):
             to = {"floordiv": sym(q), "mod": rest}
 
             def put(e: IntExpr, f: Func = f, to: dict[str, IntExpr] = to) -> IntExpr:
-                return e.map_atoms(lambda a: to.get(a.op) if isinstance(a, Func) and a.a == f.a and a.b == f.b else None)
+                return e.map_atoms(lambda x: to.get(x.op) if isinstance(x, Func) and x.a == f.a and x.b == f.b else None)
 
             value = one()
             for p, e in body.items():
@@ -236,6 +236,9 @@ class Totals(Functions):
         if outer or fixed:
             rest = self.total(axes, inner, [e for e in same if e not in fixed], self.tidy(body))
             return self.all([*map(self.at_least, outer), *map(self.equals, fixed), rest])
+        ratio = self._ratio(axes, low, same, body)
+        if ratio is not None:
+            return ratio
         for axis in axes:
             found = self._counted(axes, axis, low, same, body)
             if found is not None:
@@ -243,22 +246,45 @@ class Totals(Functions):
         groups = self._groups(axes, low, same, body)
         if len(groups) == 1:
             return self._named(axes, low, same, body)
-        parts = []
-        for g in groups:
-            parts.append(
-                self.total(
-                    [a for a in axes if a in g],
-                    [e for e in low if self.names_of(e) & g],
-                    [e for e in same if self.names_of(e) & g],
-                    self.tidy({p: e for p, e in body.items() if self.parts[p].names & g}),
-                )
+        return self.all(
+            self.total(
+                [a for a in axes if a in g],
+                [e for e in low if self.names_of(e) & g],
+                [e for e in same if self.names_of(e) & g],
+                self.tidy({p: e for p, e in body.items() if self.parts[p].names & g}),
             )
-        return self.all(parts)
+            for g in groups
+        )
+
+    def _ratio(self, axes: list[str], low: list[IntExpr], same: list[IntExpr], body: dict[str, Fraction]) -> Value | None:
+        """An axis q with ``0 <= e - b*q <= b - 1`` and nothing bound in e and b is e // b."""
+        for axis, g, h in product(axes, low, low):
+            b = g + h + 1  # of such a pair
+            e = g + b * sym(axis)
+            if b.value in (0, 1) or (self.names_of(e) | self.names_of(b)) & set(axes) or not self.sizes.implied(b - 1):
+                continue
+            whole, rest = const(0), const(0)
+            for m, c in e.terms:
+                term = IntExpr(((m, c),))
+                share = self._share(term, b)
+                whole, rest = (whole, rest + term) if share is None else (whole + share, rest)
+            return self._put(axes, [x for x in low if x not in (g, h)], same, body, {axis: whole + floor_div(rest, b)})
+        return None
+
+    def _share(self, term: IntExpr, b: IntExpr) -> IntExpr | None:
+        """A term divided by b, if b divides it."""
+        ((m, c),) = term.terms
+        if b.value is not None:
+            return IntExpr(((m, c // b.value),)) if c % b.value == 0 else None
+        if b.symbol is None or b.symbol not in {a.name for a, _ in m if isinstance(a, Sym)}:
+            return None
+        left = tuple((a, p - (a == Sym(b.symbol))) for a, p in m)
+        return IntExpr(((tuple((a, p) for a, p in left if p), c),))
 
     def _fewest(self, axes: list[str], low: list[IntExpr], same: list[IntExpr]) -> list[IntExpr] | None:
         mine = set(axes)
         rows = []
-        for e in low:
+        for e in map(self.sizes.cleared, low):
             g = gcd(*(c for m, c in e.terms if m)) if any(m for m, _ in e.terms) else 0
             if g > 1:
                 free = sum(c for m, c in e.terms if not m)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final
@@ -12,7 +12,7 @@ from typing import Any, Final
 from generator.spec.integer import IntExpr, Sym, const
 from generator.symbolic.check_sizes import Sizes
 
-__all__ = ["DoubtError", "Part", "Product", "Value", "Values", "ZERO"]
+__all__ = ["ZERO", "DoubtError", "Part", "Product", "Value", "Values", "one"]
 
 PRIME: Final = 2**61 - 1
 SWITCHES: Final = frozenset({"positive", "exactly", "zero", "atleast", "equals"})
@@ -186,7 +186,8 @@ class Values:
                 continue
             if s.what not in ("atleast", "equals"):
                 continue
-            given = [e for x in rest if x.what in ("atleast", "equals") for e in ((x.holds,) if x.what == "atleast" else (x.holds, -x.holds))]
+            integers = [x for x in rest if x.what in ("atleast", "equals")]
+            given = [e for x in integers for e in ((x.holds,) if x.what == "atleast" else (x.holds, -x.holds))]
             below = self.sizes.implied(const(-1) - s.holds, given)
             if below or (s.what == "equals" and self.sizes.implied(s.holds - 1, given)):
                 return None
@@ -222,6 +223,7 @@ class Values:
 
     def surely(self, v: Value) -> bool:
         """Whether all terms are > 0, or squares with one of them > 0."""
+
         def square(p: str, e: Fraction) -> bool:
             return self.above_zero(p, e) or (e.denominator == 1 and e % 2 == 0)
 
@@ -273,9 +275,14 @@ class Values:
             for p, e in use.items():
                 taken[p] = taken.get(p, Fraction(0)) + e
             v = self.times(v, {tuple(sorted((p, -e) for p, e in use.items())): Fraction(1)})
-        c = v[min(v)]
+        c = v[self.first(v)]
         c = abs(c) if only_positive else c
         return c, tuple(sorted((p, e) for p, e in taken.items() if e)), self.scaled(v, 1 / c)
+
+    @staticmethod
+    def first(v: Value) -> Product:
+        """The product by whose coefficient a value is scaled: not the constant, when there is another."""
+        return min(v, key=lambda m: (not m, m))
 
     def power(self, v: Value, e: Fraction) -> Value:
         """A rational power."""
@@ -427,7 +434,3 @@ class _Field:
             raise DoubtError("a reciprocal of a sum of roots")
         return self.times(other, {(): pow(norm[()], -1, PRIME)})
 
-
-def substitute_all(e: IntExpr, env: Mapping[str, IntExpr]) -> IntExpr:
-    """An integer expression with names replaced."""
-    return e.substitute(env)

@@ -9,7 +9,7 @@ from typing import Final
 from generator.symbolic.ring import Ring
 from generator.symbolic.terms import Poly, UnsupportedError, constant, number, order, scale
 
-__all__ = ["call", "decimal"]
+__all__ = ["NAMED", "call", "decimal", "pi"]
 
 
 def decimal(value: float | int) -> Fraction:
@@ -101,6 +101,23 @@ def _tan(r: Ring, x: Poly) -> Poly:
     return r.mul(call(r, "sin", [x]), r.power(call(r, "cos", [x]), -1))
 
 
+def _roots(two: int, by_pi: int) -> Callable[[Ring], Poly]:
+    return lambda r: r.mul(r.power(number(2), Fraction(two, 2)), r.power(pi(r), Fraction(by_pi, 2)))
+
+
+NAMED: Final[dict[str, Callable[[Ring], Poly]]] = {
+    "sqrt(2/pi)": _roots(1, -1),
+    "sqrt(2)": _roots(1, 0),
+    "pi": pi,
+    "1/pi": _roots(0, -2),
+    "1/sqrt(pi)": _roots(0, -1),
+    "sqrt(pi)": _roots(0, 1),
+    "sqrt(2*pi)": _roots(1, 1),
+    "log(2)": lambda r: _ln(r, 2),
+    "log(10)": lambda r: _ln(r, 10),
+    "1/log(2)": lambda r: r.power(_ln(r, 2), -1),
+    "1/log(10)": lambda r: r.power(_ln(r, 10), -1),
+}
 _ODD: Final = ("sin", "erf")
 _RULES: Final[dict[str, Callable[..., Poly]]] = {
     "exp": lambda r, x: r.exp(x),

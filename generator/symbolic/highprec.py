@@ -10,11 +10,18 @@ import mpmath  # type: ignore[import-untyped]
 
 from generator.symbolic.exact import Dyadic, KinkError, UndefinedError
 
-__all__ = ["DIGITS", "Dual", "Precise"]
+__all__ = ["DIGITS", "Dual", "Precise", "fine"]
 
 DIGITS: Final = 50
 _mp: Final[Any] = mpmath.mp.clone()
-_mp.dps = DIGITS
+_FINE: Final = 110
+_mp.dps = _FINE + 20  # for the constants of this module
+_PI: Final = +_mp.pi
+
+
+def fine() -> Any:
+    """A context in which results have 110 digits: what is a difference stays one, what was rounding goes."""
+    return _mp.workdps(_FINE)
 
 
 class Dual:
@@ -33,7 +40,7 @@ class Precise:
     name = "50 digits"
 
     def __init__(self) -> None:
-        self.pi = Dual(_mp.pi())
+        self.pi = Dual(_PI)
         self.one = Dual(_mp.mpf(1))
 
     def const(self, value: int | Fraction) -> Dual:
@@ -204,3 +211,5 @@ _SMOOTH: Final[dict[str, tuple[Callable[[Any], bool] | None, Callable[[Any], Any
     "gelu": (None, lambda x: x * _cdf(x), lambda x, v: _cdf(x) + x * _bell(x / _ROOT2) / (2 * _ROOT2)),
     "gelu_tanh": (None, lambda x: x * (1 + _mp.tanh(_TANH_SCALE * (x + _CUBE * x**3))) / 2, _gelu_tanh_slope),
 }
+
+_mp.dps = DIGITS

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from fractions import Fraction
 
 from generator.formula import ir
 from generator.spec.integer import IntExpr, const, sym
@@ -193,7 +194,7 @@ class Second(First):
             depth = len(info.path)
             names = {s: n for n, s in info.states.items()}
             times = {t for p in (a, b) for t in self._times(p, set(names), depth)}
-            late = {t for t in times if any((t - u).value is not None and (t - u).value > 0 for u in times)}  # type: ignore[operator]
+            late = {t for t in times if any((t - u).value is not None and (t - u).value > 0 for u in times)}
             late = {t for t in late if self._inside(info, t - 1)} | {t for t in times if t.value == 0}
             if not late:
                 continue
@@ -242,5 +243,5 @@ class Second(First):
                     elif a.kind == "fn":
                         work += a.data[1:]
                     elif a.kind in ("sum", "red"):
-                        work.append({a.data[3]: 1} if a.kind == "sum" else a.data[3])  # type: ignore[dict-item]
+                        work.append({a.data[3]: Fraction(1)} if a.kind == "sum" else a.data[3])
         return out

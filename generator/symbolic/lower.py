@@ -8,7 +8,8 @@ from fractions import Fraction
 
 from generator.formula import ir
 from generator.spec.integer import IntExpr, ceil_div, const, floor_div, max_of, mod, sym
-from generator.symbolic.functions import call, decimal, pi
+from generator.symbolic.constants import recognised
+from generator.symbolic.functions import NAMED, call, decimal, pi
 from generator.symbolic.ring import Ring
 from generator.symbolic.sums import Sums
 from generator.symbolic.terms import Poly, UnsupportedError, number, scale
@@ -160,22 +161,22 @@ class Lowering:
             case ir.IntVal(value=v):
                 return self.sums.integer(v, env)
             case ir.Num(value=v):
-                return const(int(v)) if v == int(v) else None if abs(v) != float("inf") else None
+                return const(int(v)) if self.whole(e) else None
             case ir.Load() if self.program.tensors[e.tensor].kind != "float" and not e.guarded:
                 return self.element(e, env)
             case ir.Neg(x=x):
                 inner = self.integer(x, env)
                 return None if inner is None else -inner
             case ir.Binary(op=op, a=a, b=b) if op in ("add", "sub", "mul"):
-                x, y = self.integer(a, env), self.integer(b, env)
-                if x is None or y is None:
+                left, right = self.integer(a, env), self.integer(b, env)
+                if left is None or right is None:
                     return None
-                return x + y if op == "add" else x - y if op == "sub" else x * y
+                return left + right if op == "add" else left - right if op == "sub" else left * right
             case ir.Binary(op=op, a=a, b=b) if op in ("floordiv", "mod"):
-                x, y = self.integer(a, env), self.integer(b, env)
-                if x is None or y is None or not self.ring.facts.nonnegative(y - 1):
+                left, right = self.integer(a, env), self.integer(b, env)
+                if left is None or right is None or not self.ring.facts.nonnegative(right - 1):
                     return None
-                return floor_div(x, y) if op == "floordiv" else mod(x, y)
+                return floor_div(left, right) if op == "floordiv" else mod(left, right)
         return None
 
     def whole(self, e: ir.Expr) -> bool:
@@ -238,6 +239,10 @@ class Lowering:
         if abs(e.value) == float("inf"):
             self.table.states.add(_INF)
             return scale(self.ring.atom(self.table.load(_INF, ())), 1 if e.value > 0 else -1)
+        known = recognised(e.text or repr(e.value))
+        if known is not None and known[1] in NAMED:
+            self.table.literals[e.text or repr(e.value)] = f"{known[0]}*{known[1]}"
+            return scale(NAMED[known[1]](self.ring), known[0])
         if e.text and "e" not in e.text.lower() and e.text.replace(".", "", 1).isdigit():
             return number(Fraction(e.text))
         return number(decimal(e.value))
@@ -260,7 +265,7 @@ class Lowering:
                 return self.table.integer(found)
             raise UnsupportedError(f"{e.op} of values")
         a, b = self.expr(e.a, env), self.expr(e.b, env)
-        if _infinite(a) and _infinite(b) or (e.op in ("mul", "div", "pow") and (_infinite(a) or _infinite(b))):
+        if (_infinite(a) and _infinite(b)) or (e.op in ("mul", "div", "pow") and (_infinite(a) or _infinite(b))):
             raise UnsupportedError("arithmetic with infinities")
         match e.op:
             case "add":
@@ -311,9 +316,9 @@ class Lowering:
             case ir.Compare(op=op, a=a, b=b):
                 return self.compare(op, a, b, env)
             case ir.Logic(op=op, a=a, b=b):
-                x, y = self.condition(a, env), self.condition(b, env)
-                both = r.mul(x, y)
-                return both if op == "and" else r.sub(r.add(x, y), both)
+                left, right = self.condition(a, env), self.condition(b, env)
+                both = r.mul(left, right)
+                return both if op == "and" else r.sub(r.add(left, right), both)
         return self.expr(e, env)
 
     def compare(self, op: ir.CmpOp, a: ir.Expr, b: ir.Expr, env: Env) -> Poly:

@@ -15,7 +15,7 @@ from typing import Any, Final
 from generator.formula.ir import Program
 from generator.symbolic.degrees import Degrees
 from generator.symbolic.exact import Dyadic, Mod, Modular, P, UndefinedError, UnwrittenError
-from generator.symbolic.highprec import Dual, Precise
+from generator.symbolic.highprec import Dual, Precise, fine
 from generator.symbolic.machine import Machine, OutOfTimeError, Values
 from generator.symbolic.model import Claim
 from generator.symbolic.points import Point, Sampler, Sizes, piecewise
@@ -25,7 +25,8 @@ __all__ = ["Checker", "Difference", "NotSquareError", "Pass", "still"]
 _ATTEMPTS: Final = 160
 _LOSSY: Final = 24  # points drawn again because a root inside an exponential was not kept
 Difference = tuple[tuple[int, ...], Any, Any]  # element, what is claimed, what is derived
-_CLOSE: Final = Fraction(1, 10**30)
+_CLOSE: Final = 1e-30
+_ROUNDING: Final = 1e-20  # a difference that 60 more digits make this much smaller is rounding
 
 
 class NotSquareError(Exception):
@@ -49,7 +50,7 @@ class Checker:
         self.piecewise = piecewise(claim.forward) or piecewise(claim.gradient)
         self.patience = _ATTEMPTS  # points drawn at one size; fewer after a size at which none served
         self.sampler = Sampler(claim)
-        self.arithmetics: dict[str, Any] = {"mod": Modular(), "precise": Precise()}
+        self.arithmetics: dict[str, Any] = {"mod": Modular(), "precise": Precise(), "fine": Precise()}
         self.machines: dict[tuple[int, str, tuple[tuple[str, int], ...]], Machine] = {}
 
     def machine(self, program: Program, sizes: Sizes, kind: str) -> Machine:
@@ -124,10 +125,22 @@ class Checker:
             UnwrittenError: the text reads what it has not written.
         """
         slopes = {self.claim.wrt[o]: self.direction(point, self.claim.wrt[o], rng, kind) for o in outputs}
+        claimed, derived = self.both(point, outputs, slopes, kind, program)
+        if kind == "mod":
+            return bool(claimed == derived)
+        if abs(claimed - derived) <= (abs(claimed) + abs(derived)) * _CLOSE:
+            return True
+        with fine():
+            again, anew = self.both(point, outputs, slopes, "fine", program)
+            return bool(abs(again - anew) <= abs(claimed - derived) * _ROUNDING)
+
+    def both(
+        self, point: Point, outputs: Sequence[str], slopes: Mapping[str, Sequence[int]], kind: str, program: Program | None
+    ) -> tuple[Any, Any]:
+        """The derivative in the direction ``slopes``: as claimed, and as it is."""
         derived, known = self.derivative(point, kind, slopes)
         made = self.gradient(program or self.claim.gradient, point, kind, known)
         claimed: Any = 0
-        scale: Any = 0
         for o in outputs:
             for g, s in zip(made[o], slopes[self.claim.wrt[o]], strict=True):
                 if g is None:
@@ -136,10 +149,7 @@ class Checker:
                     claimed = (claimed + g.r * s) % P
                 else:
                     claimed += g.v * s
-                    scale += abs(g.v * s)
-        if kind == "mod":
-            return bool(claimed == derived)
-        return _close(claimed, derived, scale)
+        return claimed, derived
 
     @staticmethod
     def direction(point: Point, name: str, rng: random.Random, kind: str) -> list[int]:
@@ -210,7 +220,16 @@ class Checker:
 
     # one element ------------------------------------------------------------------------------------------------
     def differences(self, point: Point, output: str, program: Program | None = None) -> list[Difference]:
-        """Every element at which ``output`` is not the derivative, to 50 digits (relative to the largest)."""
+        """Every element at which ``output`` is not the derivative, rounding excepted."""
+        found = [d for d in self.pairs(point, output, "precise", program) if d[1] is None or d[1] != d[2]]
+        if not found or any(d[1] is None for d in found):
+            return found
+        with fine():
+            again = {i: abs(a - b) for i, a, b in self.pairs(point, output, "fine", program)}
+            return [(i, a, b) for i, a, b in found if again[i] > abs(a - b) * _ROUNDING]
+
+    def pairs(self, point: Point, output: str, kind: str, program: Program | None) -> list[Difference]:
+        """Every element of ``output`` with what is claimed and what is derived."""
         made: Values | None = None
         pairs: list[Difference] = []
         name = self.claim.wrt[output]
@@ -218,13 +237,12 @@ class Checker:
         for at in range(len(point.inputs[name])):
             self.within_time()
             slope = [int(k == at) for k in range(len(point.inputs[name]))]
-            derived, known = self.derivative(point, "precise", {name: slope})
+            derived, known = self.derivative(point, kind, {name: slope})
             if made is None:
-                made = self.gradient(program or self.claim.gradient, point, "precise", known)
+                made = self.gradient(program or self.claim.gradient, point, kind, known)
             g = made[output][at]
             pairs.append((_unravel(at, shape), None if g is None else g.v, derived))
-        scale = max([abs(x) for _, a, b in pairs for x in (a, b) if x is not None] or [1])
-        return [(i, a, b) for i, a, b in pairs if a is None or abs(a - b) > scale * 1e-25]
+        return pairs
 
 
 def _drawn(v: Any) -> Any:
@@ -236,10 +254,6 @@ def still(v: Any) -> Any:
     if isinstance(v, Mod):
         return Mod(v.r, v.q, v.f, 0, v.logs) if v.d else v
     return Dual(v.v) if isinstance(v, Dual) else v
-
-
-def _close(a: Any, b: Any, scale: Any) -> bool:
-    return bool(abs(a - b) <= (abs(a) + abs(b) + scale) * 1e-30)
 
 
 def _unravel(at: int, shape: Sequence[int]) -> tuple[int, ...]:

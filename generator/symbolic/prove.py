@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
 from generator.formula import ir
@@ -90,15 +91,17 @@ class _Prover:
             if isinstance(found, Unknown):
                 return found
             identities.append(found)
-        texts = [sorted(k for k in found if "#" not in k) for found in (self.ring.boundaries, self.ring.divisors)]
+        boundaries = tuple(sorted(k for k in self.ring.boundaries if "#" not in k))
+        divisors = tuple(sorted({re.sub(r"#\d+", "", k) for k in self.ring.divisors if "@" not in k}))
         return Proved(
             Certificate(
                 tuple(identities),
                 tuple(self.b.found),
-                tuple(texts[0]),
-                tuple(texts[1]),
+                boundaries,
+                divisors,
                 tuple(f"{e} >= 0" for e in self.given),
                 tuple(self.sums.closed),
+                tuple(sorted(self.table.literals.items())),
             )
         )
 

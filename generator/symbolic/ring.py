@@ -177,11 +177,13 @@ class Ring:
 
     def ge(self, e: IntExpr) -> Poly:
         """The indicator of ``e >= 0``."""
-        e = reduced(e)
+        e = reduced(self.facts.plain(e))
         if self.facts.nonnegative(e):
             return number(1)
         if self.facts.nonnegative(const(-1) - e):
             return {}
+        if self.facts.nonnegative(-e):
+            return self.ieq(e)
         if not any(is_bound(n) for n in self.table.free_int(e)) and e.terms[0][1] < 0:
             return self.sub(number(1), self.ge(const(-1) - e))
         return self.fix(((self.table.intern("ge", f"[{e} >= 0]", lambda: (e, self.table.free_int(e))), 1),))
@@ -254,7 +256,8 @@ class Ring:
     def sign(self, p: Poly) -> Poly:
         """The indicator that a product is positive, from the signs of its factors."""
         c, m, q = self.primitive(p, positive_only=False)
-        factors = [a.data if a.kind == "pow" else {((a, 1),): Fraction(1)} for a, e in m if e % 2 == 1 and not self.positive(a, e)]
+        odd = [a for a, e in m if e % 2 == 1 and not self.positive(a, e)]
+        factors: list[Poly] = [a.data if a.kind == "pow" else {((a, 1),): Fraction(1)} for a in odd]
         factors += [] if constant(q) is not None else [q]
         out = number(c if constant(q) is None else c * (constant(q) or 0))
         out = number(1 if out[()] > 0 else -1)
@@ -433,9 +436,11 @@ class Ring:
         out = number(1)
         for part, sign in ((c.numerator, 1), (c.denominator, -1)):
             for prime, k in _factors(part):
-                atom = self.table.intern("prime", f"prime{prime}", lambda prime=prime: (prime, frozenset()))
-                out = self.mul(out, self.fix(((atom, e * k * sign),)))
+                out = self.mul(out, self.fix(((self._prime(prime), e * k * sign),)))
         return out
+
+    def _prime(self, n: int) -> Atom:
+        return self.table.intern("prime", f"prime{n}", lambda: (n, frozenset()))
 
     # functions --------------------------------------------------------------------------------------------------
     def fn(self, name: str, *args: Poly) -> Poly:
@@ -457,9 +462,12 @@ class Ring:
             if len(m) == 1 and m[0][1] == 1 and m[0][0].kind == "fn" and m[0][0].data[0] == "log":
                 out = self.mul(out, self.power(m[0][0].data[1], c))
                 continue
-            atom = self.table.intern("exp", f"exp({key_of({m: Fraction(1)})})", lambda m=m: ({m: Fraction(1)}, free_of({m: Fraction(1)})))
+            atom = self._exponential({m: Fraction(1)})
             out = self.mul(out, self.fix(((atom, int(c) if c.denominator == 1 else c),)))
         return out
+
+    def _exponential(self, p: Poly) -> Atom:
+        return self.table.intern("exp", f"exp({key_of(p)})", lambda: (p, free_of(p)))
 
     def log(self, p: Poly) -> Poly:
         """The natural logarithm, split over factors known to be positive."""
@@ -470,8 +478,8 @@ class Ring:
         if value is not None:
             if value <= 0:
                 raise UnsupportedError("a logarithm of a number that is not positive")
-            parts = [scale(self.fn("log", number(q)), k * s) for x, s in ((value.numerator, 1), (value.denominator, -1)) for q, k in _factors(x)]
-            return self.add({}, *parts)
+            signed = ((value.numerator, 1), (value.denominator, -1))
+            return self.add({}, *(scale(self.fn("log", number(q)), k * s) for x, s in signed for q, k in _factors(x)))
         c, m, q = self.primitive(p, positive_only=True)
         out = [self._log(number(c))] if c != 1 else []
         for a, e in m:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from generator.formula.checked import CheckedSpec
 from generator.formula.ir import Assign, Bound, Load, Program
 from generator.formula.link import bindings
 from generator.formula.ranges import conditions_of
-from generator.spec.conditions import Condition
+from generator.spec.conditions import And, Compare, Condition, Member, Not, Or
 from generator.spec.integer import IntExpr, sym
 from generator.spec.load import scan, text_of
 from generator.spec.model import Dim, Param, Published
 from generator.symbolic.cases import partner
 from generator.symbolic.model import Claim, Domain, Place
 from generator.symbolic.setting import Setting, plain
+from generator.symbolic.surface import substituted
 
 __all__ = ["Roles", "own_claim", "published_setting", "roles"]
 
@@ -72,8 +74,9 @@ def _passed(roles: Roles, name: str) -> str:
 def own_claim(spec: CheckedSpec, forward: CheckedSpec) -> Claim:
     """The claim that ``spec``'s formula computes the gradients of ``forward``, sizes named as the forward names them."""
     part = roles(spec, forward)
-    gradient = plain(spec.program)
-    gradient = _unified(gradient, part)
+    gradient = _unified(plain(spec.program), part)
+    domain, fixed = _fixed(domain_of(spec, forward), gradient, part)
+    part.forward = resized(part.forward, fixed)
     source = scan(text_of(spec.path), spec.path)
     where = source.at("formula")
     inputs = {t.name for t in gradient.inputs}
@@ -85,7 +88,7 @@ def own_claim(spec: CheckedSpec, forward: CheckedSpec) -> Claim:
         part.gradients,
         part.cotangents,
         saved,
-        domain_of(spec, forward),
+        domain,
         Place(str(spec.path), where.line, where.column),
     )
 
@@ -112,11 +115,52 @@ def _unified(gradient: Program, part: Roles) -> Program:
     names = _sizes(gradient, part)
     if not names:
         return gradient
-    from generator.symbolic.surface import substituted
+    return resized(gradient, names)
 
-    tensors = {n: replace(t, shape=tuple(e.substitute(names) for e in t.shape)) for n, t in gradient.tensors.items()}
-    dims = tuple(d for d in gradient.dims if d not in names)
-    return replace(gradient, body=substituted(gradient.body, names), tensors=tensors, dims=dims)
+
+def resized(program: Program, names: Mapping[str, IntExpr]) -> Program:
+    """``program`` with dims replaced by expressions in others."""
+    if not names:
+        return program
+    tensors = {n: replace(t, shape=tuple(e.substitute(names) for e in t.shape)) for n, t in program.tensors.items()}
+    dims = tuple(d for d in program.dims if d not in names)
+    return replace(program, body=substituted(program.body, dict(names)), tensors=tensors, dims=dims)
+
+
+def _fixed(domain: Domain, gradient: Program, part: Roles) -> tuple[Domain, dict[str, IntExpr]]:
+    """Dims of the forward that the gradient spec settles (it takes three of what may be two or three), and dims that follow."""
+    ours = {*gradient.dims, *gradient.int_attrs}
+    fixed: dict[str, IntExpr] = {}
+    for mine, theirs in {**part.gradients, **part.cotangents, **part.saved}.items():
+        if mine not in gradient.tensors:
+            continue
+        for a, b in zip(gradient.tensors[mine].shape, part.forward.tensors[theirs].shape, strict=False):
+            name = b.symbol
+            if name is not None and name in part.forward.dims and name not in ours and a.free() <= ours:
+                fixed.setdefault(name, a)
+    for name, value in domain.derived:
+        if name not in ours and name not in fixed and value.free() & fixed.keys():
+            fixed[name] = value.substitute(fixed)
+    if not fixed:
+        return domain, fixed
+    derived = tuple((n, e.substitute(fixed)) for n, e in domain.derived if n not in fixed)
+    return replace(domain, conditions=tuple(substituted_condition(c, fixed) for c in domain.conditions), derived=derived), fixed
+
+
+def substituted_condition(c: Condition, names: Mapping[str, IntExpr]) -> Condition:
+    """A condition with dims replaced."""
+    match c:
+        case Compare(op=op, a=a, b=b):
+            return Compare(op, *(x.substitute(names) if isinstance(x, IntExpr) else x for x in (a, b)))
+        case Member(a=a, values=values):
+            return Member(a.substitute(names), values)
+        case Not(x=x):
+            return Not(substituted_condition(x, names))
+        case And(parts=parts):
+            return And(tuple(substituted_condition(p, names) for p in parts))
+        case Or(parts=parts):
+            return Or(tuple(substituted_condition(p, names) for p in parts))
+    return c
 
 
 def _sizes(gradient: Program, part: Roles) -> dict[str, IntExpr]:
@@ -138,12 +182,17 @@ def published_setting(spec: CheckedSpec, forward: CheckedSpec, at: int) -> Setti
     source = scan(text_of(spec.path), spec.path)
     published: Published = spec.spec.published[at]
     part = roles(spec, forward)
+    domain, fixed = _fixed(domain_of(spec, forward), _unified(plain(spec.program), part), part)
+    part.forward = resized(part.forward, fixed)
     base = forward.spec
     taken_names = {q.symbol for q in base.params}
     more: list[Param] = [p for p in spec.spec.params if p.io == "attr" and not p.aclnn_only and p.symbol not in taken_names]
     sizes = {n: e for n, e in _sizes(plain(spec.program), part).items() if n not in taken_names}
     kept = [p for p in (*base.params, *more) if not p.aclnn_only]
-    base = base.model_copy(update={"params": kept, "dims": {**base.dims, **{n: Dim(value=str(e)) for n, e in sizes.items()}}})
+    dims = {n: d for n, d in base.dims.items() if n not in fixed}
+    segments = {axis: parts for axis, parts in spec.spec.segments.items()} if fixed else base.segments
+    added = {n: Dim(value=str(e)) for n, e in sizes.items()}
+    base = base.model_copy(update={"params": kept, "dims": {**dims, **added}, "segments": segments})
     gradients = published.gradients or part.gradients
     cotangents = published.cotangents or part.cotangents
     taken = {*gradients, *cotangents}
@@ -152,6 +201,5 @@ def published_setting(spec: CheckedSpec, forward: CheckedSpec, at: int) -> Setti
         if name not in taken and of not in cotangents.values():
             cotangents = {**cotangents, name: of}
     loc = ("published", at, "formula")
-    domain = domain_of(spec, forward)
     domain = replace(domain, derived=(*domain.derived, *((n, e) for n, e in sizes.items() if n not in dict(domain.derived))))
     return Setting(source, loc, base, part.forward, gradients, cotangents, saved, domain, published.open)

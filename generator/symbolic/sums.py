@@ -10,7 +10,7 @@ from fractions import Fraction
 
 from generator.formula.functions import FUNCTIONS
 from generator.spec.integer import Func, IntExpr, const, sym
-from generator.symbolic.affine import content, reduced
+from generator.symbolic.affine import content, quotient, reduced
 from generator.symbolic.functions import call
 from generator.symbolic.ring import Ring
 from generator.symbolic.terms import Atom, Exp, Mono, Poly, UnsupportedError, key_of, mono_key, number, scale
@@ -154,6 +154,7 @@ class Sums:
         if not s.names:
             return self._closed(s)
         self._absorb(s)
+        s.low = [self.ring.facts.plain(e) for e in s.low]
         again = self._flatten(s) or self._floors(s)
         if again is not None:
             return again
@@ -294,6 +295,9 @@ class Sums:
         """An axis between equal bounds is a value; an axis that no factor reads is counted."""
         used = {n for a, _ in s.mono for n in a.free}
         for name in s.names:
+            divided = self._divided(s, name)
+            if divided is not None:
+                return divided
             bounds = self._bounds(s, name)
             if bounds is None:
                 continue
@@ -311,6 +315,22 @@ class Sums:
                 s.low = others
                 body = self.ring.mul({s.mono: Fraction(1)}, self.table.integer(count))
                 return self.ring.mul(s.factor, self.total(s.names, s.low, body, s.same))
+        return None
+
+    def _divided(self, s: _Sum, name: str) -> Poly | None:
+        """An axis q with ``0 <= e - b*q < b`` is the quotient ``e // b``."""
+        for g in s.low:
+            try:
+                by = -g.coefficient(name)
+            except ValueError:
+                continue
+            rest = by - 1 - g
+            e = g + by * sym(name)
+            if by.value in (0, 1, -1) or rest not in s.low or self.table.free_int(e) & set(s.names) or by.free() & set(s.names):
+                continue
+            if self.ring.facts.nonnegative(by - 1):
+                s.low = [x for x in s.low if x not in (g, rest)]
+                return self._put(s, name, quotient(e, by), None)
         return None
 
     def _bounds(self, s: _Sum, name: str) -> tuple[IntExpr, IntExpr] | None:
@@ -446,13 +466,11 @@ class Sums:
             if not found:
                 found[""] = None
             choices.append([(name, v) for v in found.values()])
-        out = []
+        out: list[dict[str, IntExpr]] = []
         for pick in itertools.product(*choices):
             moved = {n: v for n, v in pick if v is not None}
             if len(out) >= _CHOICES:
                 break
-            if any(set(moved) - {n} & v.free() - {n} for n, v in moved.items()):
-                pass
             out.append(moved)
         return [m for m in out if all(not (v.free() & (m.keys() - {n})) for n, v in m.items())] or [{}]
 
@@ -524,8 +542,7 @@ def _level(m: Mono, conditions: Sequence[IntExpr]) -> int:
 
 def _level_of(a: Atom) -> int:
     if a.kind in ("sum", "red"):
-        own = int(a.data[0 if a.kind == "sum" else 1][0][1:].split(".")[0])
-        return own
+        return int(a.data[0 if a.kind == "sum" else 1][0][1:].split(".")[0])
     polys: list[Poly] = []
     if a.kind in ("exp", "pow", "step", "gt", "eq"):
         polys = [a.data]

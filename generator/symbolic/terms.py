@@ -135,6 +135,7 @@ class Table:
         self.gathers: dict[str, Atom] = {}
         self.discrete: set[str] = set()  # tensors of integers or booleans
         self.reals: set[str] = set()  # float attributes
+        self.literals: dict[str, str] = {}  # decimals that were read as the constants they round, and those
         self.states: set[str] = set()  # tensors carried by loops; their elements depend on the name "!" + tensor
         self.learn: Callable[[str, str], None] = lambda tensor, name: None  # told of each new gathered element
         self.counter = 0
@@ -184,6 +185,10 @@ class Table:
             self.learn(tensor, name)
         return name
 
+    def quotient(self, e: IntExpr) -> Atom:
+        """An integer expression that is no polynomial, as one atom."""
+        return self.intern("ifn", f"int({e})", lambda: (e, self.free_int(e)))
+
     def integer(self, e: IntExpr) -> Poly:
         """An integer expression as a polynomial."""
         out: Poly = {}
@@ -194,7 +199,7 @@ class Table:
                     atom = self.sym(a.name)
                 elif isinstance(a, Func):
                     one = IntExpr((((((a, 1)),), 1),))
-                    atom = self.intern("ifn", f"int({one})", lambda one=one: (one, self.free_int(one)))
+                    atom = self.quotient(one)
                 else:
                     raise UnsupportedError("an element count as a value")
                 factors[atom] = factors.get(atom, 0) + p

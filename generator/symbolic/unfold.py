@@ -25,9 +25,10 @@ def unfold(
     """The derived and the claimed gradient as programs of the forward's inputs and the upstream gradients alone.
 
     ``saved`` and ``cotangents`` are of ``derived``, as in a claim: its inputs' names to the forward tensors they hold, or
-    whose gradient they are; of ``outputs`` (of the derived, of the claimed) only what they need is kept. In both results the inputs are those of the forward by name and ``cot_<output>``, outputs keep
-    their names, and the forward's other tensors are ``fwd_<name>``. When ``opaque``, what is saved stays an input: what is
-    equal then is equal for any values of it, so for those of the forward too."""
+    whose gradient they are; of ``outputs`` (of the derived, of the claimed) only what they need is kept. In both results
+    the inputs are those of the forward by name and ``cot_<output>``, outputs keep their names, and the forward's other
+    tensors are ``fwd_<name>``. When ``opaque``, what is saved stays an input: what is equal then is equal for any values of
+    it, so for those of the forward too."""
     return (
         unfolded(claim.forward, derived, saved, cotangents, outputs[0] if outputs else None, opaque=opaque),
         unfolded(claim.forward, claim.gradient, claim.saved, claim.cotangents, outputs[1] if outputs else None, opaque=opaque),
