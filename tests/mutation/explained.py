@@ -69,7 +69,7 @@ RULES = (
         ("RmsNorm",),
     ),
     Rule(
-        r"^(loop|limit): .*(block\d* < tCount|spread\d*\[block\d* \* 64\].*MinOf\(255|\+= 4095|MinOf\(4095)",
+        r"^(loop|limit): (?!tCount -> -1).*(block\d* < tCount|spread\d*\[block\d* \* 64\].*MinOf\(255|\+= 4095|MinOf\(4095)",
         "one round for up to 255 matrices (4095 rows) in a tile: no unified buffer holds as many beside the other tiles",
         _MATRIX,
     ),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import shutil
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -91,16 +92,26 @@ class Woven:
 
 
 def weave(folder: Path, chosen: Sequence[Mutant], product: str, place: Path) -> Woven:
-    """Builds the operator in ``folder`` with the mutants of ``chosen``, numbered in their order. ``place`` is for its files."""
-    digest = hashlib.sha256("\n".join(map(str, chosen)).encode())
-    for path in sorted((folder / "op_kernel").iterdir()):
-        digest.update(path.read_bytes())
-    copy = place / digest.hexdigest()[:16] / folder.name
-    shutil.copytree(folder, copy, dirs_exist_ok=True)
-    (copy / "op_kernel" / SWITCH).write_text(_SWITCH % max(1, len(chosen)), encoding="utf-8")
-    for path in sorted((copy / "op_kernel").glob("*.h")):
-        mine = [(n, m) for n, m in enumerate(chosen) if m.file == path.name]
+    """Builds the operator in ``folder`` with the mutants of ``chosen``, numbered in their order. ``place`` is for its files,
+    which several processes may share."""
+    files = {path.name: path.read_text(encoding="utf-8") for path in sorted((folder / "op_kernel").iterdir())}
+    for name, text in files.items():
+        mine = [(n, m) for n, m in enumerate(chosen) if m.file == name]
         if mine:
-            text = (folder / "op_kernel" / path.name).read_text(encoding="utf-8")
-            path.write_text(f'#include "{SWITCH}"\n#line 1 "{path.name}"\n' + woven(text, mine), encoding="utf-8")
-    return Woven(twin.build(copy, product), max(1, len(chosen)))
+            files[name] = f'#include "{SWITCH}"\n#line 1 "{name}"\n' + woven(text, mine)
+    files[SWITCH] = _SWITCH % max(1, len(chosen))
+    host = "".join(path.read_text(encoding="utf-8") for path in sorted((folder / "op_host").iterdir()))
+    digest = hashlib.sha256(repr((sorted(files.items()), host)).encode()).hexdigest()[:16]
+    target = place / digest
+    if not target.exists():
+        place.mkdir(parents=True, exist_ok=True)
+        fresh = Path(tempfile.mkdtemp(dir=place))
+        shutil.copytree(folder / "op_host", fresh / folder.name / "op_host")
+        (fresh / folder.name / "op_kernel").mkdir()
+        for name, text in files.items():
+            (fresh / folder.name / "op_kernel" / name).write_text(text, encoding="utf-8")
+        try:
+            fresh.rename(target)
+        except OSError:  # another process was first
+            shutil.rmtree(fresh)
+    return Woven(twin.build(target / folder.name, product, quick=True), max(1, len(chosen)))
