@@ -61,7 +61,7 @@ def _one(
         spent = time.process_time() - started
         if unproved and prover is not None and passes and (at >= _BEFORE_PROOF or spent > min(_SLOW, share)):
             unproved = False
-            proved = prover(checker.claim, output, checker.left() / 2)
+            proved = prover(checker.claim, output, 0.8 * checker.left())
             if proved is not None:
                 rows = boundary_table(checker, ladder, output, rng) if checker.piecewise else ()
                 return replace(proved, seconds=time.process_time() - started, boundary=rows or proved.boundary)

@@ -190,7 +190,7 @@ def published_setting(spec: CheckedSpec, forward: CheckedSpec, at: int) -> Setti
     sizes = {n: e for n, e in _sizes(plain(spec.program), part).items() if n not in taken_names}
     kept = [p for p in (*base.params, *more) if not p.aclnn_only]
     dims = {n: d for n, d in base.dims.items() if n not in fixed}
-    segments = {axis: parts for axis, parts in spec.spec.segments.items()} if fixed else base.segments
+    segments = dict(spec.spec.segments) if fixed else base.segments
     added = {n: Dim(value=str(e)) for n, e in sizes.items()}
     base = base.model_copy(update={"params": kept, "dims": {**dims, **added}, "segments": segments})
     gradients = published.gradients or part.gradients
