@@ -21,16 +21,21 @@ def constraint_texts(checked: CheckedSpec) -> list[str]:
     return [*texts, *(x.that for x in spec.constraints)]
 
 
-def _conditions(checked: CheckedSpec) -> Iterator[tuple[str, c.Condition]]:
+def _names(checked: CheckedSpec) -> c.Names:
     spec = checked.spec
     attrs = {p.symbol: p.type for p in spec.params if p.io == "attr"}
-    names = c.Names(
+    return c.Names(
         ints={*spec.dims, *checked.program.dims, *(n for n, _ in checked.derived), *(s for s, t in attrs.items() if t == "int")},
         floats={s for s, t in attrs.items() if t in ("float", "double")},
         bools={s for s, t in attrs.items() if t == "bool"},
         strings={s for s, t in attrs.items() if t == "string"},
         tensors={p.symbol for p in spec.params if p.io != "attr"},
     )
+
+
+def _conditions(checked: CheckedSpec) -> Iterator[tuple[str, c.Condition]]:
+    spec = checked.spec
+    names = _names(checked)
     unread = {p.symbol for p in spec.params if p.io == "attr" and (p.aclnn_only or p.type not in ("int", "float", "double", "bool"))}
     for text in constraint_texts(checked):
         condition = c.parse(text, names)
@@ -39,8 +44,14 @@ def _conditions(checked: CheckedSpec) -> Iterator[tuple[str, c.Condition]]:
 
 
 def checks(checked: CheckedSpec) -> tuple[Agreement, ...]:
-    """Every ``where`` and ``constraints`` entry the tiling function can see, as a test and the message of its refusal."""
-    return tuple(Agreement(_text(x), f"{text} does not hold") for text, x in _conditions(checked))
+    """Every ``where``, ``constraints`` and ``optional_when`` entry the tiling function can see, as a test and the message of its
+    refusal."""
+    names = _names(checked)
+    missing = [(p, c.parse(p.optional_when, names)) for p in checked.spec.params if p.optional_when]
+    return (
+        *(Agreement(_text(x), f"{text} does not hold") for text, x in _conditions(checked)),
+        *(Agreement(f"has_{p.symbol} || {_text(x)}", f"{p.name} is missing, and {p.optional_when} does not hold") for p, x in missing),
+    )
 
 
 def numels_of(checked: CheckedSpec) -> frozenset[str]:

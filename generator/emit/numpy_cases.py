@@ -10,11 +10,12 @@ from typing import Final
 from generator.emit.numpy_expr import Names, integer
 from generator.formula import ir
 from generator.formula.checked import CheckedSpec
+from generator.formula.link import Relation, bindings, relation
 from generator.formula.ranges import names_of
 from generator.formula.symbols import PACK_PREFIX
 from generator.reference.liveness import assigns
 from generator.spec.conditions import Condition, evaluate, free, parse
-from generator.spec.integer import IntExpr
+from generator.spec.integer import IntExpr, Numel
 from generator.spec.model import Param
 
 __all__ = ["Argument", "Gradient", "Suite", "suite"]
@@ -49,7 +50,7 @@ class Gradient:
 class Suite:
     """Everything the template prints. ``cases`` are dict literals, ``locals`` the names they set; ``shapes`` the expected
     shape of every output; ``refused`` pairs of a change to the first case and a reason; ``cotangents`` (input, forward
-    output) pairs."""
+    output) pairs, ``passed`` (input, forward input) pairs."""
 
     cases: tuple[str, ...]
     locals: tuple[str, ...]
@@ -61,6 +62,7 @@ class Suite:
     refused: tuple[tuple[str, str], ...]
     misshapen: tuple[str, ...]
     cotangents: tuple[tuple[str, str], ...]
+    passed: tuple[tuple[str, str], ...]
     gradients: tuple[Gradient, ...]
 
 
@@ -75,6 +77,8 @@ class _Suite:
         self.spec = checked.spec
         self.program = checked.program
         self.forward = forward
+        self.relation = relation(checked, forward) if forward else Relation({}, {}, {}, {}, {}, {})
+        self.computed = {n: e for n, e in checked.derived if not any(isinstance(a, Numel) for a in e.atoms())}
         attrs = [p.symbol for p in self.spec.params if p.io == "attr"]
         self.names = Names([*self.program.tensors, *self.program.dims, *attrs])
         self.packs = [d for d in self.program.dims if d.startswith(PACK_PREFIX)]
@@ -109,6 +113,7 @@ class _Suite:
             refused=tuple(self._refused(cases)),
             misshapen=tuple(p.symbol for p in self.spec.params if p.io == "in" and self._has_rank(p)),
             cotangents=tuple(self._cotangents()) if gradients else (),
+            passed=tuple(self._passed()) if gradients else (),
             gradients=gradients,
         )
 
@@ -129,19 +134,29 @@ class _Suite:
 
     def _cases(self) -> Iterator[Case]:
         """Legal cases, each taking the next value of every size and attribute."""
-        choices: dict[str, Sequence[Value]] = {d: self._values(d) for d in self.program.dims if d not in self.packs}
+        chosen = [d for d in self.program.dims if d not in self.packs and d not in self.computed]
+        choices: dict[str, Sequence[Value]] = {d: self._values(d) for d in chosen}
         choices |= {d.removeprefix(PACK_PREFIX): _PACKS for d in self.packs}
         choices |= {name: self._attr_values(p) for name, p in self.attrs.items()}
         seen: list[Case] = []
         for turn in range(60):
-            case = {
-                name: values[(turn + (turn // len(values)) * (k % 2)) % len(values)] for k, (name, values) in enumerate(choices.items())
-            }
+            case = self._completed(
+                {name: values[(turn + (turn // len(values)) * (k % 2)) % len(values)] for k, (name, values) in enumerate(choices.items())}
+            )
             if self._legal(case) and case not in seen:
                 seen.append(case)
                 yield case
 
+    def _completed(self, case: Case) -> Case:
+        """``case`` with the dims that follow from others."""
+        out = dict(case)
+        for name, value in self.computed.items():
+            out[name] = value.evaluate({k: v for k, v in out.items() if isinstance(v, int)})
+        return out
+
     def _legal(self, case: Mapping[str, Value]) -> bool:
+        if any(isinstance(case.get(n), int) and case[n] < 0 for n in self.computed):  # type: ignore[operator]
+            return False
         return all(self._holds(c, case) for _, c in self.conditions)
 
     @staticmethod
@@ -169,16 +184,21 @@ class _Suite:
             for name, _ in self.checked.derived:
                 when = self.spec.dims[name].when_empty if name in self.spec.dims else None
                 case |= {} if when is None else {name: when}
+            case = self._completed(case)
             if self._legal(case):
                 yield self._literal(case)
 
     def _refused(self, cases: Sequence[Case]) -> Iterator[tuple[str, str]]:
         """The first case with one name changed so that just one condition fails."""
         for text, condition in self.conditions if cases else ():
-            for name in sorted(free(condition)):
-                found = next((v for v in self._wrong(name) if not self._holds(condition, {**cases[0], name: v})), None)
+            names = {n for n in free(condition) if n not in self.computed}
+            names |= {m for n in free(condition) & self.computed.keys() for m in self.computed[n].free()}
+            for name in sorted(names):
+                changed = (self._completed({**cases[0], name: v}) for v in self._wrong(name))
+                possible = (c for c in changed if all(v >= 0 for n, v in c.items() if n in self.program.dims and isinstance(v, int)))
+                found = next((c for c in possible if not self._holds(condition, c)), None)
                 if found is not None:
-                    yield self._literal({**cases[0], name: found}), text
+                    yield self._literal(found), text
                     break
 
     def _wrong(self, name: str) -> Iterable[Value]:
@@ -189,11 +209,12 @@ class _Suite:
     def _shape(self, p: Param, *, packed: bool = False, of: CheckedSpec | None = None) -> str:
         """The shape as Python over the case's names; ``packed`` writes a pack's axes out."""
         t = (of or self.checked).program.tensors[p.symbol]
+        theirs = self.relation.sizes if of is not None else {}
         if t.flat is not None:
-            return f"({self._int(t.flat.size)},)"
+            return f"({self._int(t.flat.size.substitute(theirs))},)"
         parts = []
         for e, s in zip(t.shape, p.shape or [], strict=True):
-            parts.append(f"*{self.names(s[1:].strip())}" if packed and s.startswith("*") else self._int(e))
+            parts.append(f"*{self.names(s[1:].strip())}" if packed and s.startswith("*") else self._int(e.substitute(theirs)))
         return f"({parts[0]},)" if len(parts) == 1 else f"({', '.join(parts)})"
 
     def _int(self, e: IntExpr) -> str:
@@ -214,24 +235,23 @@ class _Suite:
         return f"rng.uniform({low!r}, {high!r}, {shape})"
 
     def _arguments(self) -> Iterator[Argument]:
-        saved = self.spec.tests.from_forward if self.forward else {}
+        saved = {**self.relation.saved, **self.spec.tests.from_forward} if self.forward else {}
         for p in self.spec.params:
             if p.io == "out":
                 continue
-            bound = self.spec.binds.get(p.symbol, "")
             if p.io == "attr":
                 yield Argument(self.names(p.symbol), f'case["{p.symbol}"]')
             elif p.symbol in saved:
                 yield Argument(self.names(p.symbol), f'saved["{saved[p.symbol]}"]')
-            elif self.forward and bound in self.forward.program.tensors and self.forward.program.tensors[bound].role == "input":
-                yield Argument(self.names(p.symbol), f'start["{bound}"]')
+            elif p.symbol in self.relation.same:
+                yield Argument(self.names(p.symbol), f'start["{self._theirs(self.relation.same[p.symbol])}"]')
             else:
                 yield Argument(self.names(p.symbol), self._random(p, self._shape(p, packed=True), self.checked))
 
     def _forward_arguments(self) -> Iterator[Argument]:
         if self.forward is None:
             return
-        ours = {theirs: our for our, theirs in self.spec.binds.items()}
+        ours = {theirs: our for our, theirs in bindings(self.checked, self.forward).items()}
         by_symbol = {p.symbol: p for p in self.spec.params}
         for p in self.forward.spec.params:
             if p.io == "out":
@@ -251,22 +271,21 @@ class _Suite:
 
     # gradients ------------------------------------------------------------------------------------------------------
     def _cotangents(self) -> Iterator[tuple[str, str]]:
-        """Inputs bound to an output of the forward that are not saved from it: the upstream gradients."""
-        assert self.forward is not None
-        for ours, theirs in self.spec.binds.items():
-            t, mine = self.forward.program.tensors.get(theirs), self.program.tensors.get(ours)
-            if t is None or mine is None or mine.role != "input" or t.role != "output" or ours in self.spec.tests.from_forward:
-                continue
+        """The upstream gradients, with the forward's output each belongs to."""
+        for ours, theirs in self.relation.cotangents.items():
             yield self.names(ours), theirs
 
+    def _passed(self) -> Iterator[tuple[str, str]]:
+        """Inputs that already are gradients of one of the forward's inputs, with that input."""
+        for ours, theirs in self.relation.passed.items():
+            yield self.names(ours), self._theirs(theirs)
+
     def _gradients(self) -> Iterator[Gradient]:
-        if self.forward is None or not list(self._cotangents()):
+        if self.forward is None or not self.relation.cotangents:
             return
         by_symbol = {p.symbol: p for p in self.spec.params}
-        for ours, theirs in self.spec.binds.items():
-            t, mine = self.forward.program.tensors.get(theirs), self.program.tensors.get(ours)
-            if t is not None and mine is not None and mine.role == "output" and t.role == "input":
-                yield Gradient(ours, self._theirs(theirs), self._shape(by_symbol[ours], packed=True))
+        for ours, theirs in self.relation.gradients.items():
+            yield Gradient(ours, self._theirs(theirs), self._shape(by_symbol[ours], packed=True))
 
 
 def _reduced(node: object) -> Iterator[IntExpr]:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from generator.formula.checked import CheckedSpec
 from generator.spec.errors import Problem, SpecError
+from generator.spec.integer import IntExpr, Numel, sym
 from generator.spec.load import Source, scan, text_of
 from generator.spec.names import did_you_mean
 
-__all__ = ["bindings", "link"]
+__all__ = ["Relation", "bindings", "link", "relation"]
 
 
 def bindings(spec: CheckedSpec, forward: CheckedSpec) -> dict[str, str]:
@@ -116,3 +118,55 @@ def _tests(source: Source, spec: CheckedSpec, forward: CheckedSpec) -> list[Prob
         for ours, other in spec.spec.tests.from_forward.items()
         if other not in outputs
     ]
+
+
+@dataclass(frozen=True)
+class Relation:
+    """What a gradient spec's tensors are of its forward's, by our symbol: ``gradients`` (output -> input it is the gradient of),
+    ``cotangents`` (input -> output whose upstream gradient it is), ``passed`` (input -> forward input whose gradient it already is,
+    by another way), ``saved`` (input -> output it holds), ``same`` (input -> input it is). ``sizes`` are the forward's dims and int
+    attributes in terms of ours, as far as names and shapes tell."""
+
+    gradients: Mapping[str, str]
+    cotangents: Mapping[str, str]
+    passed: Mapping[str, str]
+    saved: Mapping[str, str]
+    same: Mapping[str, str]
+    sizes: Mapping[str, IntExpr]
+
+
+def relation(spec: CheckedSpec, forward: CheckedSpec) -> Relation:
+    """The roles of ``spec``'s tensors. An input bound to a forward output is saved when it has its name or the tests take it from
+    the forward; one bound to a forward input is a gradient of it when its own name says so."""
+    gradients: dict[str, str] = {}
+    cotangents: dict[str, str] = {}
+    passed: dict[str, str] = {}
+    saved: dict[str, str] = {}
+    same: dict[str, str] = {}
+    for ours, theirs in bindings(spec, forward).items():
+        a, b = spec.program.tensors.get(ours), forward.program.tensors.get(theirs)
+        if a is None or b is None:
+            continue
+        if a.role == "output":
+            gradients[ours] = theirs
+        elif b.role == "output":
+            held = ours == theirs or ours in spec.spec.tests.from_forward
+            (saved if held else cotangents)[ours] = theirs
+        else:
+            upstream = ours != theirs and (ours.lower().startswith("grad") or ours.lower().endswith("grad"))
+            (passed if upstream else same)[ours] = theirs
+    return Relation(gradients, cotangents, passed, saved, same, _sizes(spec, forward))
+
+
+def _sizes(spec: CheckedSpec, forward: CheckedSpec) -> dict[str, IntExpr]:
+    mine = {*spec.program.dims, *spec.program.int_attrs}
+    out = {n: sym(n) for n in (*forward.program.dims, *forward.program.int_attrs) if n in mine}
+    for ours, theirs in bindings(spec, forward).items():
+        a, b = spec.program.tensors.get(ours), forward.program.tensors.get(theirs)
+        for e, f in zip(a.shape, b.shape, strict=False) if a is not None and b is not None else ():
+            if f.symbol is not None:
+                out.setdefault(f.symbol, e)
+    for name, value in forward.derived:
+        if name not in out and value.free() <= out.keys() and not any(isinstance(x, Numel) for x in value.atoms()):
+            out[name] = value.substitute(out)
+    return out

@@ -10,10 +10,12 @@ import numpy as np
 import pytest
 
 from generator.formula.checked import CheckedSpec
+from generator.formula.link import relation
 from generator.formula.ranges import conditions_of
 from generator.reference.differences import batched, gradient, mapped
 from generator.reference.evaluate import run
 from generator.spec.conditions import evaluate as holds
+from generator.spec.integer import Numel
 from tests.reference.build import layout, program
 from tests.reference.specs import BACKWARDS, every, forward_of
 
@@ -23,10 +25,12 @@ RNG = np.random.default_rng(5)
 
 def sizes_of(checked: CheckedSpec) -> Iterator[dict[str, int]]:
     """Small sizes that the spec allows, every listed value of every dim among them."""
-    names = [*checked.program.dims, *checked.program.int_attrs]
+    computed = {n: e for n, e in checked.derived if not any(isinstance(a, Numel) for a in e.atoms())}
+    names = [n for n in (*checked.program.dims, *checked.program.int_attrs) if n not in computed]
     choices = {n: [v for v in checked.spec.tests.values.get(n, []) if v <= LARGEST] or [3, 2, 4] for n in names}
     for turn in range(max(map(len, choices.values()), default=1)):
         case = {n: values[turn % len(values)] for n, values in choices.items()}
+        case.update({n: e.evaluate(case) for n, e in computed.items()})
         if all(holds(c, case) for c in conditions_of(checked.spec) if not _needs_more(c, case)):
             yield case
 
@@ -69,23 +73,20 @@ def test_a_backward_agrees_with_central_differences_of_its_forward(name: str, si
     backward = every()[name]
     forward = forward_of(backward)
     assert forward is not None
-    program, mine = forward.program, backward.program
-    binds, saved = backward.spec.binds, backward.spec.tests.from_forward
-    start = {t.name: random(forward, t.name, sizes) for t in program.inputs}
-    values = run(program, start, sizes, attrs)
-    inputs: dict[str, np.ndarray[Any, Any]] = {}
-    cotangents: dict[str, np.ndarray[Any, Any]] = {}
-    for t in mine.inputs:
-        theirs = binds.get(t.name, "")
-        if t.name in saved:
-            inputs[t.name] = values[saved[t.name]]
-        elif theirs in start:
-            inputs[t.name] = start[theirs]
-        else:
-            inputs[t.name] = cotangents[theirs] = RNG.standard_normal(values[theirs].shape)
+    program, mine, roles = forward.program, backward.program, relation(backward, forward)
+    theirs = {n: e.evaluate(sizes) for n, e in roles.sizes.items()}
+    start = {t.name: random(forward, t.name, theirs) for t in program.inputs}
+    values = run(program, start, theirs, attrs)
+    inputs = {ours: start[name] for ours, name in roles.same.items()}
+    inputs |= {ours: values[name] for ours, name in roles.saved.items()}
+    passed = {name: RNG.standard_normal(start[name].shape) for name in roles.passed.values()}
+    inputs |= {ours: passed[name] for ours, name in roles.passed.items()}
+    cotangents = {name: RNG.standard_normal(values[name].shape) for name in roles.cotangents.values()}
+    inputs |= {ours: cotangents[name] for ours, name in roles.cotangents.items()}
     gradients = run(mine, inputs, sizes, attrs)
     for output in mine.outputs:
-        want = gradient(program, binds[output.name], start, sizes, attrs, cotangents)
+        name = roles.gradients[output.name]
+        want = gradient(program, name, start, theirs, attrs, cotangents) + passed.get(name, 0.0)
         got = mapped(mine, output.name, gradients[output.name], sizes)
         assert np.max(np.abs(got - want)) <= 1e-6 * np.max(np.abs(got))
 

@@ -89,6 +89,7 @@ def objections(checked: CheckedSpec, case: Case) -> list[str]:
     if out:
         return out
     out += [f"{r.about} violates {r.text}" if r.about != "constraint" else f"violates {r.text}" for r in rules.broken(env)]
+    out += [f"{s} is absent, which takes {rules.absences[s].text}" for s in rules.wanted(case.absent, env)]
     if not rules.counts_agree(env):
         out.append("a dim derived from element counts does not come out as given")
     ranks = max((len(p.ranks) for p in tensor_params(checked.spec)), default=0)
@@ -131,6 +132,9 @@ def _array(checked: CheckedSpec, rules: Rules, factors: Sequence[Factor], seed: 
     def allowed(row: Row) -> bool:
         if row.get(AXES) == 0 and any(row.get(p, 1) != 1 for p in packs):
             return False
+        absent = row.get(ABSENT, ())
+        if isinstance(absent, tuple) and rules.wanted(absent, rules.completed(_env(row)) or {}):
+            return False
         return rules.allowed(_env(row))
 
     def cost(row: Row) -> float:
@@ -157,6 +161,11 @@ def _middle(cases: Sequence[Case], checked: CheckedSpec) -> Case:
     full = [c for c in cases if not c.absent] or list(cases)
     full = [c for c in full if c.rank == 0 and c.axes == 1] or full
     return sorted(full, key=lambda c: (work.cost(checked.program, c.integers), c.label()))[len(full) // 2]
+
+
+def _filled(checked: CheckedSpec, case: Case) -> bool:
+    """Every tensor has elements."""
+    return all(numel_of(checked.program.tensors[p.symbol], case.integers) for p in tensor_params(checked.spec))
 
 
 def _specials(checked: CheckedSpec, cases: Sequence[Case]) -> list[Case]:
@@ -210,7 +219,7 @@ def derive(checked: CheckedSpec, targets: Sequence[Target], budget: float = BUDG
             cases.append(case_of(checked, {**sizes.sizes, **sizes.attrs}, targets[k % len(targets)], rank=sizes.rank or 0))
     if not cases:
         return CaseSet(checked.spec.name, (), (), (), array, tuple(factors))
-    base = _middle(cases, checked)
+    base = _middle([c for c in cases if _filled(checked, c)] or cases, checked)
     cases += _specials(checked, cases)
     unique = tuple({c.label(): c for c in cases}.values())
     rng = random.Random(seed)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from generator.formula.checked import CheckedSpec
 from generator.formula.ir import Gather, Program, Tensor
+from generator.formula.link import relation
 from generator.reference import dtypes, evaluate
 from generator.spec.model import Param
 from generator.twin.verify.case import Case, Number
@@ -83,13 +84,7 @@ def _forward_case(
     ours: CheckedSpec, forward: CheckedSpec, case: Case, rng: np.random.Generator
 ) -> tuple[dict[str, int], dict[str, Number]]:
     """Dims and attributes of the forward: by name, else from the shapes of the bound tensors, else a test value."""
-    known: dict[str, int] = {n: v for n, v in case.integers.items() if n in forward.program.dims or n in forward.program.int_attrs}
-    for mine, theirs in ours.spec.binds.items():
-        a, b = ours.program.tensors.get(mine), forward.program.tensors.get(theirs)
-        if a is not None and b is not None:
-            for e, f in zip(a.shape, b.shape, strict=False):
-                if f.symbol is not None:
-                    known.setdefault(f.symbol, e.evaluate(case.integers))
+    known = {n: e.evaluate(case.integers) for n, e in relation(ours, forward).sizes.items()}
     attrs: dict[str, Number] = {}
     mine_attrs = dict(case.attrs)
     for param in attributes(forward.spec):
@@ -109,16 +104,18 @@ def _from_forward(ours: CheckedSpec, forward: CheckedSpec, case: Case, rng: np.r
     stand_in = Case(op=forward.spec.name, target=case.target, dims=tuple(dims.items()), attrs=tuple(attrs.items()), seed=case.seed)
     shapes = shapes_of(forward, stand_in)
     values: dict[str, NDArray[np.generic]] = {}
-    back = {theirs: mine for mine, theirs in ours.spec.binds.items()}
+    given = {theirs: mine for mine, theirs in relation(ours, forward).same.items()}
     combination = dict(case.dtypes) or (dict(forward.spec.dtypes[0]) if forward.spec.dtypes else {})
     for param in tensor_params(forward.spec, *INPUTS):
+        if given.get(param.symbol) in case.absent:
+            continue
         drawn = _random(forward, param, shapes[param.symbol], stand_in, rng)
         dtype = dtype_of(param, {k: str(v) for k, v in combination.items()})
         values[param.symbol] = dtypes.decode(dtypes.encode(drawn, dtype), dtype).reshape(_formula_shape(forward, param.symbol, dims, attrs))
     outputs = evaluate.run(forward.program, values, dims, attrs, precision="float64")
     out = {m: outputs[t] if t in outputs else values[t] for m, t in ours.spec.tests.from_forward.items()}
     # inputs that the forward takes too must be those it was run on
-    out.update({back[s]: v for s, v in values.items() if s in back and back[s] in ours.program.tensors})
+    out.update({given[s]: v for s, v in values.items() if s in given})
     return out
 
 

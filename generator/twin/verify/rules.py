@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from generator.formula.checked import CheckedSpec
@@ -51,6 +51,7 @@ class Rules:
         self.attrs = tuple(p.symbol for p in attributes(checked.spec))
         self.constants = {p.symbol: p.default for p in checked.spec.params if p.type == "string" and isinstance(p.default, str)}
         self.rules = tuple(self._rules())
+        self.absences = {p.symbol: self._rule(p.optional_when, p.symbol) for p in checked.spec.params if p.optional_when}
 
     def _count(self, name: str) -> IntExpr:
         tensor = self.checked.program.tensors[name]
@@ -64,19 +65,25 @@ class Rules:
         texts = [(d.where, n) for n, d in spec.dims.items() if d.where]
         texts += [(p.where, p.symbol) for p in spec.params if p.io == "attr" and p.where and not p.aclnn_only]
         texts += [(c.that, "constraint") for c in spec.constraints]
+        return [self._rule(text, about) for text, about in texts]
+
+    def _rule(self, text: str, about: str) -> Rule:
+        spec = self.checked.spec
         kinds = {k: [p.symbol for p in spec.params if p.type in k] for k in (("float", "double"), ("bool",), ("string",), ("int",))}
         floats, bools, strings, ints = kinds.values()
         integers = [*self.checked.program.dims, *dict(self.checked.derived), *spec.dims, *ints]
         names = conditions.Names(integers, floats, bools, strings, list(self.counts))
-        out = []
-        for text, about in texts:
-            condition = conditions.parse(text, names)
-            tensors = tuple(t for t in self.counts if numel(t).atoms() & _atoms(condition))
-            needs = set(conditions.free(condition)) - self.constants.keys()
-            for tensor in tensors:
-                needs |= self.counts[tensor].free()
-            out.append(Rule(text, about, condition, frozenset(needs), tensors))
-        return out
+        condition = conditions.parse(text, names)
+        tensors = tuple(t for t in self.counts if numel(t).atoms() & _atoms(condition))
+        needs = set(conditions.free(condition)) - self.constants.keys()
+        for tensor in tensors:
+            needs |= self.counts[tensor].free()
+        return Rule(text, about, condition, frozenset(needs), tensors)
+
+    def wanted(self, absent: Collection[str], env: Mapping[str, Number]) -> list[str]:
+        """Which of the ``absent`` parameters ``env`` decides may not be absent."""
+        rules = [(s, self.absences[s]) for s in absent if s in self.absences]
+        return [s for s, r in rules if r.needs <= env.keys() and not self.holds(r, env)]
 
     def holds(self, rule: Rule, env: Mapping[str, Number]) -> bool:
         """Whether a rule holds; every name it needs must be in ``env``."""

@@ -45,7 +45,8 @@ class Subject:
 def _arguments(
     subject: Subject, case: Case, shapes: Mapping[str, Shape], kinds: Mapping[str, str], absent: Sequence[str]
 ) -> tuple[list[TensorArg | None], list[TensorArg | None]]:
-    """The tiling function's inputs and outputs, in parameter order; None for what is absent."""
+    """The tiling function's inputs and outputs, in parameter order; None for what is absent, except that an absent output stands as a
+    tensor without elements before one that is given: the framework numbers outputs by those that are there."""
 
     def of(*directions: str) -> list[TensorArg | None]:
         return [
@@ -53,7 +54,12 @@ def _arguments(
             for p in tensor_params(subject.checked.spec, *directions)
         ]
 
-    return of(*INPUTS), of(*OUTPUTS)
+    outputs = of(*OUTPUTS)
+    last = max((at for at, t in enumerate(outputs) if t is not None), default=-1)
+    for at, p in enumerate(tensor_params(subject.checked.spec, *OUTPUTS)):
+        if outputs[at] is None and at < last:
+            outputs[at] = TensorArg((0,), kinds[p.symbol])
+    return of(*INPUTS), outputs
 
 
 def _tile(

@@ -29,6 +29,7 @@ def violations_of(checked: CheckedSpec, rules: Rules, base: Case, rng: random.Ra
     found += _ranks(checked, base)
     found += _dtypes(checked, base)
     found += _groups(checked, base)
+    found += _missing(rules, base)
     return found
 
 
@@ -201,6 +202,13 @@ def _dtypes(checked: CheckedSpec, base: Case) -> Iterator[Violation]:
                 continue
             yield Violation(f"{param.symbol} is {other}", base, dtypes=((param.symbol, other),))
             break
+
+
+def _missing(rules: Rules, base: Case) -> Iterator[Violation]:
+    """A parameter missing that may be so only under a condition that does not hold."""
+    for symbol, rule in rules.absences.items():
+        if symbol not in base.absent and rules.wanted([symbol], _env(base)):
+            yield Violation(f"{symbol} is missing without {rule.text}", base, absent=(*base.absent, symbol))
 
 
 def _groups(checked: CheckedSpec, base: Case) -> Iterator[Violation]:

@@ -105,9 +105,9 @@ def forward(x, w, bias, pad=0, cubeMathType=0, dtype=np.float64):
 
 
 CASES = [
-    {"N": 1, "C_out": 1, "H_in": 1, "C_in": 1, "K": 1, "H_out": 3, "pad": 0, "cubeMathType": 3},
-    {"N": 3, "C_out": 8, "H_in": 2, "C_in": 7, "K": 3, "H_out": 1, "pad": 1, "cubeMathType": 1},
-    {"N": 8, "C_out": 8, "H_in": 7, "C_in": 7, "K": 6, "H_out": 2, "pad": 2, "cubeMathType": 2},
+    {"N": 1, "C_out": 1, "H_in": 1, "C_in": 1, "K": 1, "pad": 0, "cubeMathType": 3, "H_out": 1},
+    {"N": 3, "C_out": 8, "H_in": 2, "C_in": 7, "K": 3, "pad": 1, "cubeMathType": 1, "H_out": 2},
+    {"N": 8, "C_out": 8, "H_in": 7, "C_in": 7, "K": 6, "pad": 2, "cubeMathType": 2, "H_out": 6},
 ]
 
 
@@ -144,9 +144,9 @@ def arguments(case, seed=0):
     rng = np.random.default_rng(seed + 1)
     return {
         "grad_y": rng.uniform(-2.0, 2.0, (H_out, N, C_out)),
-        "x": rng.uniform(-2.0, 2.0, (H_in, N, C_in)),
-        "w": rng.uniform(-2.0, 2.0, (K, C_in, C_out)),
-        "bias": rng.uniform(-2.0, 2.0, (C_out,)),
+        "x": start["x"],
+        "w": start["w"],
+        "bias": start["bias"],
         "pad": case["pad"],
         "cubeMathType": case["cubeMathType"],
     }
@@ -198,13 +198,7 @@ def test_arguments_are_not_changed(case):
 
 
 def test_an_empty_tensor_gives_empty_outputs():
-    case = {"N": 1, "C_out": 1, "H_in": 0, "C_in": 1, "K": 1, "H_out": 3, "pad": 0, "cubeMathType": 3}
-    out = reference(**arguments(case))
-    assert {name: value.shape for name, value in out.items()} == expected_shapes(case)
-
-
-def test_an_empty_tensor_gives_empty_outputs_2():
-    case = {"N": 1, "C_out": 1, "H_in": 1, "C_in": 0, "K": 1, "H_out": 3, "pad": 0, "cubeMathType": 3}
+    case = {"N": 1, "C_out": 1, "H_in": 1, "C_in": 0, "K": 1, "pad": 0, "cubeMathType": 3, "H_out": 1}
     out = reference(**arguments(case))
     assert {name: value.shape for name, value in out.items()} == expected_shapes(case)
 
@@ -212,7 +206,7 @@ def test_an_empty_tensor_gives_empty_outputs_2():
 @pytest.mark.parametrize(
     "case",
     [
-        pytest.param({"N": 1, "C_out": 1, "H_in": 1, "C_in": 1, "K": 1, "H_out": 3, "pad": -1, "cubeMathType": 3}, id="pad >= 0"),
+        pytest.param({"N": 1, "C_out": 1, "H_in": 1, "C_in": 1, "K": 2, "pad": 0, "cubeMathType": 3, "H_out": 0}, id="H_out >= 1"),
     ],
 )
 def test_what_the_limits_exclude_is_refused(case):

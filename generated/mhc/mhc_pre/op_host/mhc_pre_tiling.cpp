@@ -574,6 +574,9 @@ static ge::graphStatus Read(const gert::TilingContext *context, Sizes &s, int32_
     if (!((s.D % 16) == 0)) {
         return Refuse(context, "D % 16 == 0 does not hold");
     }
+    if (!(has_h_res || s.A == 2)) {
+        return Refuse(context, "h_res is missing, and A == 2 does not hold");
+    }
     return ge::GRAPH_SUCCESS;
 }
 

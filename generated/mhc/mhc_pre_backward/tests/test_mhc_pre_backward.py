@@ -216,9 +216,9 @@ def forward_arguments(case, seed=0):
     rng = np.random.default_rng(seed)
     return {
         "x": rng.uniform(-2.0, 2.0, (T, n, D)),
-        "phi": rng.uniform(-2.0, 2.0, (R*n + 2*n, D*n)),
-        "alpha": rng.uniform(-2.0, 2.0, (A,)),
-        "bias": rng.uniform(-2.0, 2.0, (R*n + 2*n,)),
+        "phi": rng.uniform(-2.0, 2.0, (n*n + 2*n, D*n)),
+        "alpha": rng.uniform(-2.0, 2.0, (3,)),
+        "bias": rng.uniform(-2.0, 2.0, (n*n + 2*n,)),
         "gamma": rng.uniform(-2.0, 2.0, (n, D)),
         "norm_eps": case["norm_eps"],
         "hc_eps": case["hc_eps"],
@@ -234,9 +234,9 @@ def arguments(case, seed=0):
     saved = forward(**start)
     rng = np.random.default_rng(seed + 1)
     return {
-        "x": rng.uniform(-2.0, 2.0, (T, n, D)),
-        "phi": rng.uniform(-2.0, 2.0, (n*n + 2*n, D*n)),
-        "alpha": rng.uniform(-2.0, 2.0, (3,)),
+        "x": start["x"],
+        "phi": start["phi"],
+        "alpha": start["alpha"],
         "grad_h_in": rng.uniform(-2.0, 2.0, (T, D)),
         "grad_h_post": rng.uniform(-2.0, 2.0, (T, n)),
         "grad_h_res": rng.uniform(-2.0, 2.0, (T, n, n)),
@@ -244,8 +244,8 @@ def arguments(case, seed=0):
         "h_mix": saved["h_mix"],
         "h_pre": saved["h_pre"],
         "h_post": saved["h_post"],
-        "gamma": rng.uniform(-2.0, 2.0, (n, D)),
-        "grad_x_post": start["x"],
+        "gamma": start["gamma"],
+        "grad_x_post": rng.uniform(-2.0, 2.0, (T, n, D)),
         "hc_eps": case["hc_eps"],
     }
 
@@ -312,3 +312,54 @@ def test_an_array_of_another_rank_is_refused(name):
     args = arguments(CASES[0])
     with pytest.raises(ValueError):
         reference(**{**args, name: np.zeros((), np.asarray(args[name]).dtype)})
+
+
+def inner(a, b):
+    """The inner product over the defined elements."""
+    return np.sum(np.where(np.isnan(b), 0.0, a * b))
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_gradient_is_linear_in_the_cotangents(case):
+    args = arguments(case)
+    rng = np.random.default_rng(7)
+    other = {name: rng.standard_normal(args[name].shape) for name in ["grad_h_in", "grad_h_post", "grad_h_res", "grad_x_post"]}
+    mixed = {name: 2.0 * args[name] - 3.0 * other[name] for name in other}
+    first, second, both = reference(**args), reference(**{**args, **other}), reference(**{**args, **mixed})
+    for name in ["grad_x", "grad_phi", "grad_alpha", "grad_bias", "grad_gamma"]:
+        scale = np.max(np.abs(both[name]), initial=1e-12)
+        np.testing.assert_allclose(both[name], 2.0 * first[name] - 3.0 * second[name], rtol=0, atol=1e-10 * scale)
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(
+    ("output", "wrt"),
+    [
+        ("grad_x", "x"),
+        ("grad_phi", "phi"),
+        ("grad_alpha", "alpha"),
+        ("grad_bias", "bias"),
+        ("grad_gamma", "gamma"),
+    ],
+)
+def test_the_gradient_agrees_with_central_differences_of_the_forward(case, output, wrt):
+    start, args = forward_arguments(case), arguments(case)
+    gradient = reference(**args)[output].reshape(np.shape(start[wrt]))
+    cotangents = {"h_in": args["grad_h_in"], "h_post": args["grad_h_post"], "h_res": args["grad_h_res"]}
+    passed = {"x": args["grad_x_post"]}
+    rng = np.random.default_rng(11)
+
+    def value(x):
+        out = forward(**{**start, wrt: x})
+        total = inner(passed[wrt], x) if wrt in passed else 0.0
+        return total + sum(inner(cotangent, out[name]) for name, cotangent in cotangents.items())
+
+    step = 2.0**-7
+    weights = (4 / 5, -1 / 5, 4 / 105, -1 / 280)  # order 8
+    for _ in range(6):
+        direction = rng.standard_normal(gradient.shape)
+        difference = sum(
+            w * (value(start[wrt] + k * step * direction) - value(start[wrt] - k * step * direction)) for k, w in enumerate(weights, 1)
+        )
+        scale = np.max(np.abs(gradient), initial=1e-12) * np.sum(np.abs(direction))
+        assert abs(difference / step - np.sum(gradient * direction)) <= 1e-7 * scale
