@@ -122,6 +122,7 @@ class Sweep:
         self.flow = Flow(self.tensors, self.sink, fresh, boundary)
         self.made: dict[str, Tensor] = {}
         self.loops: tuple[Loop, ...] = ()
+        self.sources: dict[str, Load] = {}  # versions that are taken from where another tensor stores them
         self.forms = forms  # whether adjoints may be stored by several statements
         self.bases: dict[str, str] = {}  # a version's tensor in the program
 
@@ -222,6 +223,7 @@ class Sweep:
         inside = set(_defined(node))
         if not any(self.contributions.get(t) for t in inside | {p.after for p in node.phis}):
             return []
+        self.at_the_end(node)
         outer = {t: cs for t, cs in self.contributions.items() if t not in inside}
         stored = {t: list(cs) for t, cs in self.contributions.items() if t in inside}  # elements written before the loop, too
         self.contributions = {t: cs for t, cs in self.contributions.items() if t in inside}
@@ -248,6 +250,38 @@ class Sweep:
             if phi.init is not None and phi.init in self.live:
                 self.contributions.setdefault(phi.init, []).append(self.plain(name, phi.init))
         return [*before, BackLoop(node, tuple(body))]
+
+    def at_the_end(self, node: Loop) -> None:
+        """What reached the element that the last round stores reaches what the loop ends with: without a condition in it."""
+        last = node.stop - node.step
+        for inner in node.body:
+            if not isinstance(inner, Def) or not isinstance(inner.stmt.value, Load) or not self.contributions.get(inner.stmt.tensor):
+                continue
+            stmt = inner.stmt
+            moving = [d for d, i in enumerate(stmt.indices) if isinstance(i, IntExpr) and node.var in i.free()]
+            phi = next((p for p in node.phis if p.last == stmt.value.tensor and p.last in self.live), None)
+            if phi is None or len(moving) != 1 or stmt.value.indices != tuple(i for d, i in enumerate(stmt.indices) if d != moving[0]):
+                continue
+            d = moving[0]
+            index = stmt.indices[d]
+            assert isinstance(index, IntExpr)
+            if not self.runs(node) and not self.starts_at(phi, stmt.tensor, d, index.substitute({node.var: node.start - node.step})):
+                continue
+            end = index.substitute({node.var: last})
+            mine = [c for c in self.contributions[stmt.tensor] if c.indices[d] == end]
+            if mine:
+                self.contributions[stmt.tensor] = [c for c in self.contributions[stmt.tensor] if c not in mine]
+                moved = [replace(c, indices=tuple(i for k, i in enumerate(c.indices) if k != d)) for c in mine]
+                self.contributions.setdefault(phi.after, []).extend(moved)
+
+    def runs(self, node: Loop) -> bool:
+        """Whether the loop is proved to have a round."""
+        return self.here().at_most(node.range.low, node.range.high)
+
+    def starts_at(self, phi: Phi, tensor: str, d: int, at: IntExpr) -> bool:
+        """Whether what the loop starts from is what ``tensor`` holds at ``at``."""
+        source = self.sources.get(phi.init or "")
+        return source is not None and source.tensor == tensor and source.indices[d] == at
 
     def updates(self, carried: Sequence[tuple[Phi, str]]) -> list[BackNode]:
         """The carried adjoints as a round begins; those that read one another go through copies."""

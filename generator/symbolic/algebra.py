@@ -23,6 +23,8 @@ __all__ = ["Algebra", "Monomial", "Terms", "TooLargeError"]
 
 Monomial = tuple[tuple[str, int], ...]
 _LIMIT: Final = 400
+_BUDGET: Final = 400_000
+_EXPANDED: Final = 150_000
 _MARKS: Final = (", 1.0, 0.0)", ", 0.0, 1.0)")  # how the keys of conditions as factors end
 
 
@@ -71,10 +73,15 @@ class Algebra:
         self.relations = relations
         self.order: dict[str, int] = {}
         self.merged = 0
+        self.spent = 0  # characters of keys: a measure of work that is the same everywhere
+        self.budget = _EXPANDED if expand else _BUDGET
 
     # reading ----------------------------------------------------------------------------------------------------
     def atom(self, e: Expr) -> Monomial:
         k = key(e)
+        self.spent += len(k)
+        if self.spent > self.budget:
+            raise TooLargeError
         self.bases.setdefault(k, e)
         self.order.setdefault(k, len(self.order))
         return ((k, 1),)
@@ -171,6 +178,9 @@ class Algebra:
         if not t.of:
             return self.single(times((), self.atom(Num(0, "0")), p)) if p < 0 else Terms()
         m, c = self.one(t)
+        logistic = _logistic(self, t) if p < 0 else None
+        if logistic is not None:
+            return self.single(times((), self.atom(Call("sigmoid", (logistic,))), -p))
         if p < 0 and any(k.endswith(_MARKS) for k, _ in m):
             m = self.atom(self.write(self.single(m)))
         return self.single(times((), m, p), c**p)
@@ -320,6 +330,17 @@ class Algebra:
                 if len(wanted) > 1 and all(have.get(k, 0) * (1 if p > 0 else -1) >= abs(p) for k, p in wanted):
                     return self.related(times(times(m, wanted, -1), self.atom(name)), c / scale)
         return m, c
+
+
+def _logistic(a: Algebra, t: Terms) -> Expr | None:
+    """``z`` when ``t`` is ``1 + exp(-z)``."""
+    if len(t.of) != 2 or t.of.get(()) != 1:
+        return None
+    (m, c), = [x for x in t.of.items() if x[0]]
+    base = a.bases[m[0][0]]
+    if c != 1 or len(m) != 1 or m[0][1] != 1 or not isinstance(base, Call) or base.fn != "exp":
+        return None
+    return a.simple(Neg(base.args[0]))
 
 
 def _outer_loads(e: Expr) -> Iterable[Load]:

@@ -36,9 +36,8 @@ class _Candidate:
 
     @property
     def gain(self) -> int:
-        """Operations saved; a function or a reduction is worth naming from its second use on."""
-        saved = (self.count - 1) * cost(self.value)
-        return saved if saved >= 2 or (saved and isinstance(self.value, Call | Reduce)) else 0
+        """Operations saved."""
+        return (self.count - 1) * cost(self.value)
 
 
 def name_repeated(body: Sequence[Stmt], tensors: dict[str, Tensor], fresh: Fresh, names: set[str], facts: Facts) -> list[Stmt]:
@@ -86,7 +85,7 @@ class _Naming:
             for part, axes, at in group if len(group) > 1 else ():
                 self.note(part, axes, at, found)
         good = [c for c in found.values() if c.gain]
-        return max(good, key=lambda c: (c.gain, cost(c.value))) if good else None
+        return max(good, key=lambda c: (c.gain, c.count, -c.first)) if good else None
 
     def note(self, e: Expr, axes: Mapping[str, Bound], at: int, found: dict[str, _Candidate]) -> None:
         shaped = self.shaped(e, axes)

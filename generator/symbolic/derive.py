@@ -53,9 +53,9 @@ def plain_facts(program: Program) -> Facts:
     sizes = {**dict.fromkeys(program.dims, size), **dict.fromkeys(program.int_attrs, attr)}
     for t in program.tensors.values():
         for e in t.shape:
-            if e.symbol in sizes and t.role != "local":
-                sizes[e.symbol or ""] = (1, None)
-    return Facts(sizes)
+            if e.symbol in sizes:
+                sizes[e.symbol or ""] = (1 if t.role != "local" else 0, None)
+    return Facts(sizes, (), tuple(dict.fromkeys(e for t in program.tensors.values() for e in t.shape if len(e.terms) > 1)))
 
 
 def spec_facts(checked: CheckedSpec) -> Facts:
@@ -97,6 +97,7 @@ def derive(
     tensors = {**form.tensors, **{g: replace(form.tensors[y], name=g, role="input", fill=None) for y, g in cotangents.items()}}
     sweep = Sweep(tensors, live, fresh, known, taken, _axis_names(forward), boundary or {}, forms)
     sweep.bases = _bases(form, forward)
+    sweep.sources = {n.stmt.tensor: n.stmt.value for n in form.nodes if isinstance(n, Def) and isinstance(n.stmt.value, Load)}
     for y, g in cotangents.items():
         end = form.final.get(y, y)
         if end in live:

@@ -7,8 +7,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from generator.formula.ir import Attr, Binary, Call, Expr, IntVal, Load, Num, Reduce, Where
-from generator.spec.integer import IntExpr, const, product
-from generator.symbolic.build import ONE, ZERO, add, all_of, div, neg, sub
+from generator.spec.integer import IntExpr, const, product, sym
+from generator.symbolic.build import ONE, ZERO, add, all_of, div, neg, sub, substitute
 from generator.symbolic.keys import cost, tame
 
 if TYPE_CHECKING:
@@ -37,6 +37,10 @@ class _Writer:
             found = self.shared(terms)
             if found is not None:
                 return self.factored(terms, found)
+        if factor and len(terms) > 1:
+            joined = self.one_sum(terms)
+            if joined is not None:
+                return self.sum(joined, True)
         out: Expr = ZERO
         ordered = sorted(terms, key=lambda t: t[1] < 0) if terms[0][1] < 0 and any(c > 0 for _, c in terms) else list(terms)
         for m, c in ordered:
@@ -46,6 +50,34 @@ class _Writer:
                 piece = self.product(m, abs(c))
                 out = sub(out, piece) if c < 0 else add(out, piece)
         return out
+
+    def one_sum(self, terms: Sequence[tuple[Monomial, Fraction]]) -> Sequence[tuple[Monomial, Fraction]] | None:
+        """Two sums over axes of the same extents as one, when that is shorter."""
+        bases = self.algebra.bases
+        sums = [t for t in terms if len(t[0]) == 1 and t[0][0][1] == 1 and isinstance(bases[t[0][0][0]], Reduce)]
+        for at, x in enumerate(sums):
+            for y in sums[at + 1 :]:
+                a, b = bases[x[0][0][0]], bases[y[0][0][0]]
+                if not isinstance(a, Reduce) or not isinstance(b, Reduce) or a.op != "sum" or b.op != "sum":
+                    continue
+                if [i.extent for i in a.axes] != [i.extent for i in b.axes] or _guards(a) or _guards(b):
+                    continue
+                names = {j.name: sym(i.name) for i, j in zip(a.axes, b.axes, strict=True)}
+                body = self.mixed(a.body, x[1], substitute(b.body, names), y[1])
+                if cost(body) + 1 < cost(a) + cost(b):
+                    merged = (self.algebra.atom(Reduce("sum", a.axes, body)), Fraction(1))
+                    return [merged if t is x else t for t in terms if t is not y]
+        return None
+
+    def mixed(self, x: Expr, c: Fraction, y: Expr, d: Fraction) -> Expr:
+        """``c*x + d*y`` in short form."""
+        from generator.symbolic.algebra import Terms
+
+        t = Terms()
+        for e, factor in ((x, c), (y, d)):
+            for m, v in self.algebra.read(e).of.items():
+                t.add(m, v * factor)
+        return self.algebra.write(t)
 
     def choices(self, terms: Sequence[tuple[Monomial, Fraction]]) -> Sequence[tuple[Monomial, Fraction]]:
         """Terms that hold where a condition does, and terms that hold where it does not, as one choice."""
@@ -223,7 +255,7 @@ class _Writer:
 
     def root(self, base: Call, p: int, over: list[Expr], under: list[Expr]) -> None:
         """A power of a square root: even powers have none, negative ones are reciprocal roots."""
-        if p % 2 == 0:
+        if p % 2 == 0 and (p > 0 or not cost(base.args[0])):
             (over if p > 0 else under).append(_power(base.args[0], abs(p) // 2))
         elif p > 0:
             over.append(_power(base, p))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from generator.formula.ir import Assign, Bound, Expr, For, Gather, Load, Num, Reduce, Stmt, Tensor, Where
+from generator.formula.ir import Assign, Bound, Compare, Expr, For, Gather, Load, Logic, Num, Reduce, Stmt, Tensor, Where
 from generator.formula.lower import OUTSIDE, holds
 from generator.formula.prove import Facts, Range
 from generator.spec.integer import IntExpr, const, sym
@@ -47,8 +47,12 @@ class _Guards:
             body = self.go(e.body, _within(facts, e.axes), inner, e.op)
             return replace(e, body=body, divisor=None if e.divisor is None else self.go(e.divisor, facts, path, op))
         if isinstance(e, Where):
+            kept = [c for c in _all(e.cond) if not _certain(c, facts.with_known(path))]
+            if not kept:
+                return self.go(e.a, facts, path, op)
+            cond = all_of(kept)
             return Where(
-                self.go(e.cond, facts, path, op),
+                self.go(cond, facts, path, op),
                 self.go(e.a, facts, path + tuple(holds(e.cond, True)), op),
                 self.go(e.b, facts, path + tuple(holds(e.cond, False)), op),
             )
@@ -75,6 +79,18 @@ class _Guards:
             conditions += [] if known.less(i, shape[d]) else [compare("lt", i, shape[d])]
         safe = replace(plain, guarded=tuple(out), outside=0.0 if op is None else OUTSIDE[op])  # type: ignore[index]
         return Where(all_of(conditions), safe, Num(float(wanted or 0.0), _said(wanted or 0.0)))
+
+
+def _all(cond: Expr) -> list[Expr]:
+    return _all(cond.a) + _all(cond.b) if isinstance(cond, Logic) and cond.op == "and" else [cond]
+
+
+def _certain(cond: Expr, facts: Facts) -> bool:
+    """Whether a comparison of integers is proved to hold."""
+    if not isinstance(cond, Compare) or cond.op in ("eq", "ne"):
+        return False
+    needed = holds(cond, True)
+    return bool(needed) and all(facts.nonnegative(e) for e in needed)
 
 
 def _said(value: float) -> str:

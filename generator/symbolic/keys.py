@@ -81,14 +81,35 @@ def _factors(e: Expr, sign: str, names: Mapping[str, IntExpr], depth: int) -> li
 
 
 def _reduce(e: Reduce, names: Mapping[str, IntExpr], depth: int) -> str:
-    anonymous = {a.name: sym("#") for a in e.axes}
-    place = {a.name: _key(e.body, {**names, **anonymous, a.name: sym("##")}, depth + 1) for a in e.axes} if len(e.axes) > 1 else {}
+    place = _signatures(e.body, {a.name for a in e.axes}) if len(e.axes) > 1 else {}
     ordered = sorted(e.axes, key=lambda a: (place.get(a.name, ""), a.extent.key() if a.extent is not None else ""))
     numbered = {a.name: sym(f"#{depth}.{k}") for k, a in enumerate(ordered)}
     body = _key(e.body, {**names, **numbered}, depth + 1)
     extents = ",".join(a.extent.key() if a.extent is not None else "" for a in ordered)
     divisor = "" if e.divisor is None else _key(e.divisor, names, depth)
     return f"{e.op}<{extents}>({body};{divisor})"
+
+
+def _signatures(e: Expr, names: set[str]) -> dict[str, str]:
+    """Where each of ``names`` indexes what: the same for expressions that differ in names and order only."""
+    found: dict[str, list[str]] = {n: [] for n in names}
+
+    def walk(x: Expr) -> None:
+        if isinstance(x, Load):
+            for d, i in enumerate(x.indices):
+                if isinstance(i, IntExpr):
+                    for n in i.free() & names:
+                        found[n].append(f"{x.tensor}.{d}" if i.symbol == n else f"{x.tensor}.{d}*{len(i.terms)}")
+                elif isinstance(i, Gather):
+                    walk(i.load)
+        elif isinstance(x, IntVal):
+            for n in x.value.free() & names:
+                found[n].append("int")
+        for c in children(x):
+            walk(c)
+
+    walk(e)
+    return {n: " ".join(sorted(s)) for n, s in found.items()}
 
 
 def cost(e: Expr) -> int:

@@ -139,7 +139,7 @@ def _sums(e: Expr, name: Load, axes: tuple[Bound, ...]) -> list[Relation]:
     """The argument of a logarithm in ``e``, as the exponential of what is left of ``name`` without the other terms."""
     terms = _terms(e, 1)
     logs = [x for sign, x in terms if isinstance(x, Call) and x.fn == "log" and sign > 0]
-    if len(logs) != 1 or len(terms) < 2 or not isinstance(logs[0], Call):
+    if len(logs) != 1 or not isinstance(logs[0], Call):
         return []
     left: Expr = name
     for sign, x in terms:

@@ -118,10 +118,10 @@ class _Scans:
         """The carried tensor before the first round."""
         at = s.index.substitute({loop.var: loop.start}) - s.pace * k
         shape = self.tensors[s.stmt.tensor].shape
-        inside = self.facts.nonnegative(at) and self.facts.less(at, shape[s.dim])
+        outside = self.facts.nonnegative(-at - 1) or self.facts.at_most(shape[s.dim], at)
         axes = self.axes(name)
         load = Load(s.stmt.tensor, _insert([sym(a.name) for a in axes], s.dim, at))
-        return Assign(name, tuple(sym(a.name) for a in axes), load if inside else ZERO, axes)
+        return Assign(name, tuple(sym(a.name) for a in axes), ZERO if outside else load, axes)
 
     def axes(self, name: str) -> tuple[Bound, ...]:
         return tuple(Bound(f"i{d}~0", e) for d, e in enumerate(self.tensors[name].shape))

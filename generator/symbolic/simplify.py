@@ -46,6 +46,10 @@ def simplify(
         out = work.round(out)
         if out == before:
             break
+    for _ in range(2):
+        out = name_repeated(out, tensors, fresh, names, facts)
+        for _ in range(2):
+            out = work.round(out)
     out = name_repeated(out, tensors, fresh, names, facts)
     work.survey(out)
     return work.coalesced(work.alive(work.inlined(out)))
@@ -135,17 +139,16 @@ class _Simplifier:
 
     def without_zeros(self, e: Expr) -> Expr:
         try:
-            terms = Algebra().read(e).of
-            if len(terms) > 6:
-                return e
-            parts = list(terms.items())
-            a = Algebra()
-            a.read(e)
-            for size in range(len(parts), 0, -1):
+            a = Algebra(expand=True)
+            parts = list(a.read(e).of.items())
+            if not parts or len(parts) > 6:
+                return e if parts else ZERO
+            sizes = range(len(parts), 0, -1) if len(parts) <= 4 else (len(parts), 1)
+            for size in sizes:
                 for chosen in combinations(range(len(parts)), size):
                     if self.vanishes(a.write(Terms({parts[k][0]: parts[k][1] for k in chosen}))):
                         rest = Terms({m: c for k, (m, c) in enumerate(parts) if k not in chosen})
-                        return self.without_zeros(a.write(rest)) if rest.of else ZERO
+                        return self.without_zeros(Algebra().simple(a.write(rest))) if rest.of else ZERO
         except TooLargeError:
             return e
         return e

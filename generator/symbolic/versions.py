@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from generator.formula.ir import Assign, Bound, Expr, For, Gather, Index, Load, Num, Program, Stmt, Tensor
+from generator.formula.ir import Assign, Binary, Bound, Call, Expr, For, Gather, Index, Load, Num, Program, Stmt, Tensor
 from generator.formula.prove import Facts, Range
 from generator.spec.integer import IntExpr, const, floor_div, sym
-from generator.symbolic.build import Fresh, all_of, compare, loads, rebuild, rename_bound, substitute, substitute_index, where
+from generator.symbolic.build import Fresh, all_of, compare, is_num, loads, mul, neg, rebuild, rename_bound, substitute, substitute_index, where
 from generator.symbolic.inverse import Inverter
 from generator.symbolic.rules import Contribution
 from generator.symbolic.scans import unrolled_scans
@@ -126,7 +126,7 @@ class _Renaming:
     def define(self, stmt: Assign, env: dict[str, str], facts: Facts) -> Def | None:
         fresh = {a.name: sym(self.fresh.name(a.name)) for a in stmt.axes}
         axes = tuple(Bound(fresh[a.name].symbol or "", a.extent) for a in stmt.axes)
-        value = self.versioned(rename_bound(substitute(stmt.value, fresh), self.fresh), env)
+        value = self.versioned(rename_bound(substitute(recognised(stmt.value), fresh), self.fresh), env)
         indices = tuple(substitute_index(i, fresh) for i in stmt.indices)
         out = replace(stmt, indices=indices, axes=axes, value=value, spots=())
         if stmt.tensor in self.many:
@@ -186,6 +186,16 @@ class _Renaming:
             phis.append(Phi(base, before.get(base), inside[base], last, after))
             env[base] = after
         return Loop(stmt.var, stmt.start, stmt.stop, stmt.step, tuple(body), tuple(phis))
+
+
+def recognised(e: Expr) -> Expr:
+    """``e`` with ``1 / (1 + exp(-z))`` said as a sigmoid, whose derivative is short."""
+    e = rebuild(e, recognised)
+    if isinstance(e, Binary) and e.op == "div" and isinstance(e.b, Binary) and e.b.op == "add":
+        one, power = (e.b.a, e.b.b) if isinstance(e.b.b, Call) else (e.b.b, e.b.a)
+        if is_num(one, 1) and isinstance(power, Call) and power.fn == "exp":
+            return mul(e.a, Call("sigmoid", (neg(power.args[0]),)))
+    return e
 
 
 def _copies(stmt: Assign, tensors: Mapping[str, Tensor]) -> bool:
