@@ -24,7 +24,7 @@ __all__ = ["Algebra", "Monomial", "Terms", "TooLargeError"]
 Monomial = tuple[tuple[str, int], ...]
 _LIMIT: Final = 400
 _BUDGET: Final = 400_000
-_EXPANDED: Final = 150_000
+_EXPANDED: Final = 80_000
 _MARKS: Final = (", 1.0, 0.0)", ", 0.0, 1.0)")  # how the keys of conditions as factors end
 
 

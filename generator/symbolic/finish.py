@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from generator.formula.ir import Assign, Bound, Compare, Expr, For, Gather, Load, Logic, Num, Reduce, Stmt, Tensor, Where
+from generator.formula.ir import Assign, Bound, Compare, Expr, For, Gather, Load, Logic, Reduce, Stmt, Tensor, Where
 from generator.formula.lower import OUTSIDE, holds
 from generator.formula.prove import Facts, Range
 from generator.spec.integer import IntExpr, const, sym
-from generator.symbolic.build import all_of, compare, free, rebuild, substitute, substitute_index
+from generator.symbolic.build import all_of, compare, free, num, rebuild, substitute, substitute_index
 from generator.symbolic.inverse import ranges_of
 
 __all__ = ["guarded", "prettify"]
@@ -60,7 +60,7 @@ class _Guards:
 
     def load(self, e: Load, facts: Facts, path: tuple[IntExpr, ...], op: str | None) -> Expr:
         shape = self.tensors[e.tensor].shape
-        indices = tuple(Gather(replace(i.load, guarded=(), outside=None)) if isinstance(i, Gather) else i for i in e.indices)
+        indices = tuple(Gather(self.gathered(i.load, facts)) if isinstance(i, Gather) else i for i in e.indices)
         out = [d for d, i in enumerate(indices) if isinstance(i, IntExpr) and not _inside(i, shape[d], facts)]
         plain = replace(e, indices=indices, guarded=(), outside=None)
         if not out:
@@ -78,7 +78,13 @@ class _Guards:
             conditions += [] if known.nonnegative(i) else [compare("ge", i, const(0))]
             conditions += [] if known.less(i, shape[d]) else [compare("lt", i, shape[d])]
         safe = replace(plain, guarded=tuple(out), outside=0.0 if op is None else OUTSIDE[op])  # type: ignore[index]
-        return Where(all_of(conditions), safe, Num(float(wanted or 0.0), _said(wanted or 0.0)))
+        return Where(all_of(conditions), safe, num(wanted or 0))
+
+    def gathered(self, e: Load, facts: Facts) -> Load:
+        """The load of a gather's index: 0, an index that is always there, where it is read outside its tensor."""
+        pairs = list(zip(e.indices, self.tensors[e.tensor].shape, strict=True))
+        out = tuple(d for d, (i, n) in enumerate(pairs) if isinstance(i, IntExpr) and not _inside(i, n, facts))
+        return replace(e, guarded=out, outside=0.0 if out else None)
 
 
 def _all(cond: Expr) -> list[Expr]:
@@ -91,10 +97,6 @@ def _certain(cond: Expr, facts: Facts) -> bool:
         return False
     needed = holds(cond, True)
     return bool(needed) and all(facts.nonnegative(e) for e in needed)
-
-
-def _said(value: float) -> str:
-    return str(int(value)) if abs(value) < 10 else ""
 
 
 def _inside(i: IntExpr, extent: IntExpr, facts: Facts) -> bool:

@@ -17,13 +17,14 @@ from generator.spec.integer import IntExpr
 from generator.symbolic.algebra import Algebra, Terms, TooLargeError
 from generator.symbolic.build import ZERO, Fresh, is_num, loads, rebuild, rename_bound, replace_loads, substitute
 from generator.symbolic.common import name_repeated
-from generator.symbolic.keys import cost
+from generator.symbolic.keys import cost, key
 from generator.symbolic.relations import Relation, from_definition, named
 from generator.symbolic.versions import assigned
 
 __all__ = ["Known", "simplify"]
 
 _ROUNDS = 6
+_POOL = 600_000  # work on zeros in all (see ``Algebra.spent``)
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,8 @@ class _Simplifier:
                 at = tuple(i for i in k.held.indices if isinstance(i, IntExpr))
                 self.unfolded.setdefault(k.held.tensor, []).append(replace(k.stmt, tensor=k.held.tensor, indices=at))
         self.saved = [r for k in known if k.held is not None for r in from_definition(self.short(k.stmt), k.held, saved=True)]
+        self.pool = _POOL
+        self.standing: set[str] = set()  # what was found not to vanish
         self.writes: dict[str, int] = {}
         self.defs: dict[str, Assign] = {}
 
@@ -155,12 +158,21 @@ class _Simplifier:
 
     def vanishes(self, e: Expr) -> bool:
         """Whether ``e`` is zero once definitions are multiplied out."""
-        if not any(isinstance(x, Reduce) for x in _walk(e)):
+        if self.pool <= 0 or not any(isinstance(x, Reduce) for x in _walk(e)):
             return False
+        name = key(e)
+        if name in self.standing:
+            return False
+        a = Algebra(expand=True, unfold=self.unfold)
+        a.budget = min(a.budget, self.pool)
         try:
-            return not Algebra(expand=True, unfold=self.unfold).read(e).of
+            gone = not a.read(e).of
         except TooLargeError:
-            return False
+            gone = False
+        self.pool -= a.spent
+        if not gone:
+            self.standing.add(name)
+        return gone
 
     def unfold(self, load: Load) -> Expr | None:
         """The definition of what is loaded, when it is a sum, a product or a reduction of other things."""
@@ -191,7 +203,7 @@ class _Simplifier:
     def level(self, body: Sequence[Stmt], uses: Mapping[str, int]) -> list[Stmt]:
         out: list[Stmt] = []
         ready: dict[str, Assign] = {}
-        for stmt in body:
+        for at, stmt in enumerate(body):
             if isinstance(stmt, For):
                 changed = {s.tensor for s in _assigns(stmt.body)}
                 ready = {n: d for n, d in ready.items() if not changed & {x.tensor for x in loads(d.value)}}
@@ -205,15 +217,15 @@ class _Simplifier:
             if self.writes.get(stmt.tensor) == 1 and self.whole(stmt):
                 forward = not stmt.tensor.startswith("grad_") and isinstance(value, Reduce)
                 if cost(value) == 0 or (uses.get(stmt.tensor) == 1 and not forward):
-                    kept, moving = self.split(stmt)
+                    kept, moving = self.split(stmt, body[at + 1 :])
                     out.append(kept)
                     ready[stmt.tensor] = moving
                     continue
             out.append(stmt)
         return out
 
-    def split(self, stmt: Assign) -> tuple[Assign, Assign]:
-        """A scaled sum is kept as the sum alone; its factors may move. Anything else may move whole."""
+    def split(self, stmt: Assign, later: Sequence[Stmt]) -> tuple[Assign, Assign]:
+        """A scaled sum is kept as the sum alone if its factors are sure to move. Anything else may move whole."""
         a = Algebra()
         terms = a.read(stmt.value).of if stmt.tensor.startswith("grad_") else {}
         if len(terms) == 1:
@@ -225,6 +237,8 @@ class _Simplifier:
                 mark = Load(stmt.tensor, stmt.indices)
                 at = a.atom(mark)
                 factors = a.write(Terms({tuple(sorted((*rest, *at))): c}))
+                if any(isinstance(x, Reduce) for x in _walk(factors)) or not _moves(stmt.tensor, factors, later):
+                    return stmt, stmt
                 return replace(stmt, value=body), replace(stmt, value=factors)
         return stmt, stmt
 
@@ -276,6 +290,23 @@ class _Simplifier:
                     wanted |= {x.tensor for x in loads(s.value)}
             if len(wanted) == size:
                 return _kept(body, wanted)
+
+
+def _moves(tensor: str, value: Expr, later: Sequence[Stmt]) -> bool:
+    """Whether the one read of ``tensor`` is a plain one in ``later``, before anything that ``value`` reads is written."""
+    reads = {x.tensor for x in loads(value)}
+    for s in later:
+        if isinstance(s, For):
+            inside = list(_assigns(s.body))
+            if any(x.tensor == tensor for y in inside for x in loads(y.value)) or reads & {y.tensor for y in inside}:
+                return False
+            continue
+        found = [x for x in loads(s.value) if x.tensor == tensor]
+        if found:
+            return all(not x.guarded and all(isinstance(i, IntExpr) for i in x.indices) for x in found)
+        if s.tensor in reads:
+            return False
+    return False
 
 
 def _kept(body: Sequence[Stmt], wanted: set[str]) -> list[Stmt]:
