@@ -90,7 +90,7 @@ def _audit_part(
 ) -> tuple[Verdict, Claim | None, list[Finding]]:
     """One gradient: strictly read when that is possible, else by readings."""
     of = setting.gradients[output]
-    left = max(0.05, deadline - time.process_time())
+    left = max(0.0, deadline - time.process_time())
     if not setting.open or not set(setting.open) & set(names_read(tuple(part))):
         strict = resolve_gradient(setting, printed(part), assigned=set(assigned(part)), located=False, outputs=[output])
         if strict.program is not None:

@@ -120,15 +120,21 @@ def _tables(audit: AuditSource, here: Loc, case: AuditCase, forward: Program) ->
                 problems.append(
                     audit.source.problem(where, f"the forward has no such {role}", f"'{of}'", did_you_mean(of, known, role + "s"))
                 )
-    body = parse(case.gradient, relaxed=True).body
-    made = assigned(body)
+    parsed = parse(case.gradient, relaxed=True)
+    body = parsed.body
+    made = list(dict.fromkeys([*assigned(body), *re.findall(r"(?m)^\s*([A-Za-z_]\w*)\s*(?:\[|=(?!=))", case.gradient)]))
     gradients = dict(case.gradients) or {n: p for n in made if (p := partner(n, inputs)) is not None}
     read = set(re.findall(r"[A-Za-z_]\w*", case.gradient)) - set(made)
     cotangents = dict(case.cotangents) or {n: p for n in sorted(read) if (p := partner(n, outputs)) is not None}
     if not cotangents and len(outputs) == 1:
         cotangents = dict.fromkeys(sorted(read & {"dout", "grad_output", "grad_out", "g"}), outputs[0])
+    if not cotangents and gradients:  # the text reads none: it is named as its gradients are
+        first, of = next(iter(gradients.items()))
+        cotangents = {first.replace(of, o, 1) if of in first else f"d{o}": o for o in outputs}
     where = audit.source.at(*here, "gradient")
-    if not gradients:
+    if not gradients and parsed.findings:
+        problems += [audit.source.inside((*here, "gradient"), f) for f in parsed.findings]
+    elif not gradients:
         problems.append(audit.source.problem(where, "nothing says which tensor is a gradient", ", ".join(made), "gradients: {dx: x}"))
     problems += [
         audit.source.problem(where, "the gradient is never assigned", f"'{n}'", f"{n}[...] = ...")

@@ -169,12 +169,12 @@ class _Probe:
     def dropped(self, limit: float) -> str | None:
         """The path through which the formula does not differentiate: one reading of a tensor in the forward held still."""
         claim = self.checker.claim
-        for name, program in _frozen(claim.forward, claim.wrt[self.output]):
+        for name, into, program in _frozen(claim.forward, claim.wrt[self.output]):
             if time.process_time() > limit:
                 return None
             try:
                 if self.same(self.derivative_of(program, name), self.claimed):
-                    return f"dropped path: through {name}"
+                    return f"dropped path: through {name} in {into}"
             except (UndefinedError, UnwrittenError):
                 continue
         return None
@@ -203,8 +203,8 @@ class _Probe:
 _STILL: Final = "held still"
 
 
-def _frozen(forward: Program, wrt: str) -> Iterator[tuple[str, Program]]:
-    """The forward with one reading of one tensor replaced by a tensor that does not move; carried tensors are left out."""
+def _frozen(forward: Program, wrt: str) -> Iterator[tuple[str, str, Program]]:
+    """(tensor, where it is read, forward): one reading replaced by a tensor that does not move; carried tensors are left out."""
     loops = {s.tensor for s, around in statements(forward.body) if around}
     for stmt, _ in statements(forward.body):
         for load in _loads(stmt):
@@ -217,7 +217,7 @@ def _frozen(forward: Program, wrt: str) -> Iterator[tuple[str, Program]]:
                 return new if x is old else None
 
             tensors = {**forward.tensors, _STILL: replace(t, name=_STILL, role="input")}
-            yield load.tensor, replace(forward, body=mapped(forward.body, swap), tensors=tensors)
+            yield load.tensor, stmt.tensor, replace(forward, body=mapped(forward.body, swap), tensors=tensors)
 
 
 def _loads(stmt: Assign) -> list[Load]:

@@ -7,6 +7,7 @@ bools; integers become numbers where they meet one.
 from __future__ import annotations
 
 import itertools
+import math
 import operator
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -134,7 +135,10 @@ class Machine:
 
         def each(env: Env) -> Iterator[Env]:
             inner = dict(env)
-            for at in itertools.product(*(range(s(env)) for s in sizes)):
+            ranges = [range(s(env)) for s in sizes]
+            if math.prod(map(len, ranges)) > _MOST_ELEMENTS:
+                raise UndefinedError(f"{', '.join(names)} run over {math.prod(map(len, ranges))} elements")
+            for at in itertools.product(*ranges):
                 inner.update(zip(names, at, strict=True))
                 yield inner
 
