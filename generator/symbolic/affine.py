@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import reduce
 from math import gcd
 
-from generator.spec.integer import Func, IntExpr, Monomial, Sym, const, floor_div, sym
+from generator.spec.integer import Func, IntExpr, Monomial, Sym, const, sym
 
 __all__ = ["Facts", "content", "quotient", "reduced"]
 
@@ -41,8 +41,8 @@ def _key(e: IntExpr, extra: Sequence[IntExpr], without: frozenset[str]) -> str:
     return _FRESH.sub(number, "|".join([e.key(), *(x.key() for x in extra)]))
 
 
-def quotient(e: IntExpr, by: IntExpr) -> IntExpr:
-    """``e // by`` with the multiples of ``by`` taken out."""
+def quotient(e: IntExpr, by: IntExpr) -> tuple[IntExpr, IntExpr]:
+    """``q, r`` with ``e == q*by + r``: the multiples of ``by`` that stand in e, and the rest."""
     out, rest = const(0), const(0)
     for m, c in e.terms:
         one = IntExpr(((m, c),))
@@ -51,7 +51,7 @@ def quotient(e: IntExpr, by: IntExpr) -> IntExpr:
             rest = rest + one
         else:
             out = out + part
-    return out + floor_div(rest, by)
+    return out, rest
 
 
 def _divided(one: IntExpr, by: IntExpr) -> IntExpr | None:
@@ -137,6 +137,18 @@ class Facts:
             if f in rest.atoms():
                 continue
             return self.plain(f.a + rest * f.b if c == 1 else rest * f.b + f.b - 1 - f.a)
+        return self._unscaled(e)
+
+    def _unscaled(self, e: IntExpr) -> IntExpr:
+        """``e >= 0`` divided by a size that all its terms hold: ``s*x >= 1`` is ``x >= 1``."""
+        free = sum(c for m, c in e.terms if not m)
+        held = [{a.name for a, _ in m if isinstance(a, Sym)} for m, _ in e.terms if m]
+        if free not in (0, -1) or not held:
+            return e
+        for name in sorted(set.intersection(*held)):
+            if self.positive(name):
+                parts = [_divided(IntExpr(((m, c),)), sym(name)) for m, c in e.terms if m]
+                return self.plain(sum((p for p in parts if p is not None), const(free)))
         return e
 
     def positive(self, name: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from math import gcd
 
 from generator.spec.integer import IntExpr
 from generator.symbolic.check_values import ZERO, DoubtError, Product, Value, Values, one
@@ -97,6 +98,10 @@ class Functions(Values):
         """1 where an integer expression is 0."""
         if e.value is not None:
             return one(int(e.value == 0))
+        g, free = gcd(*(c for m, c in e.terms if m)), sum(c for m, c in e.terms if not m)
+        if free % g:
+            return ZERO
+        e = IntExpr(tuple((m, c // g) for m, c in e.terms))
         if self.sizes.implied(e - 1) or self.sizes.implied(-e - 1):
             return ZERO
         if self.sizes.implied(e) and self.sizes.implied(-e):

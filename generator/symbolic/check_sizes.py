@@ -59,6 +59,21 @@ class Sizes:
                 rest = e - sign * alone
                 if f not in rest.atoms() and self.implied(f.b - 1):
                     return self.cleared(f.a + rest * f.b if sign == 1 else rest * f.b + f.b - 1 - f.a)
+        free = sum(c for m, c in e.terms if not m)
+        rest_terms = [(dict(m), c) for m, c in e.terms if m]
+        if not rest_terms:
+            return e
+        g = gcd(*(c for _, c in rest_terms))
+        if g > 1:
+            return self.cleared(IntExpr(tuple((m, c // g) for m, c in e.terms if m)) + free // g)
+        shared = set.intersection(*({a for a in m if isinstance(a, Sym)} for m, _ in rest_terms))
+        for s in sorted(shared, key=lambda a: a.name):
+            if free in (0, -1) and self.implied(sym(s.name) - 1):  # s*x >= 1 says x >= 1
+                out = const(free)
+                for m, c in rest_terms:
+                    left = tuple(sorted(((a, p - (a == s)) for a, p in m.items() if p - (a == s)), key=lambda t: t[0].key()))
+                    out = out + IntExpr(((left, c),))
+                return self.cleared(out)
         return e
 
     def _decide(self, e: IntExpr, given: list[IntExpr], hidden: frozenset[str]) -> bool:

@@ -261,14 +261,20 @@ class Totals(Functions):
         for axis, g, h in product(axes, low, low):
             b = g + h + 1  # of such a pair
             e = g + b * sym(axis)
-            if b.value in (0, 1) or (self.names_of(e) | self.names_of(b)) & set(axes) or not self.sizes.implied(b - 1):
+            if b.value in (0, 1) or axis in e.free() or self.names_of(b) & set(axes) or not self.sizes.implied(b - 1):
                 continue
             whole, rest = const(0), const(0)
             for m, c in e.terms:
                 term = IntExpr(((m, c),))
                 share = self._share(term, b)
                 whole, rest = (whole, rest + term) if share is None else (whole + share, rest)
-            return self._put(axes, [x for x in low if x not in (g, h)], same, body, {axis: whole + floor_div(rest, b)})
+            others = [x for x in low if x not in (g, h)]
+            given = [*others, *same, *(-x for x in same)]
+            if not (self.sizes.implied(rest, given, axes) and self.sizes.implied(b - 1 - rest, given, axes)):
+                if self.names_of(e) & set(axes):
+                    continue
+                whole = whole + floor_div(rest, b)
+            return self._put(axes, others, same, body, {axis: whole})
         return None
 
     def _share(self, term: IntExpr, b: IntExpr) -> IntExpr | None:
@@ -492,6 +498,8 @@ class Totals(Functions):
         names, low, same, body = self.parts[p].holds
         other = self.parts[q].holds[1]
         here: Value = {((q, Fraction(1)),): Fraction(1)}
+        if p < q and all(self.sizes.implied(e, low, names) for e in other) and all(self.sizes.implied(e, other, names) for e in low):
+            return here
         for g, h in product(low, other):
             rest = [e for e in (*low, *other) if e not in (g, h)]
             if not all(self.sizes.implied(e, low, names) and self.sizes.implied(e, other, names) for e in rest):

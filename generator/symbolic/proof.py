@@ -56,19 +56,22 @@ def attempt(
     ``saved`` and ``cotangents`` are those of ``derived``. ``seconds`` bounds proof and check together."""
     started = time.process_time()
     pairs = [(derived_output, output)]
-    found: Proved | Unknown = Unknown("no time was left", budget=True)
+    reasons: list[str] = []
+    spent = False
     for opaque in (True, False):
         left = seconds - (time.process_time() - started)
         ours, theirs = unfold(claim, derived, saved, cotangents, pairs[0], opaque=opaque)
         facts, positive = domain_facts(claim, ours, theirs)
         found = prove(ours, theirs, pairs, facts, Budget(left / 3 if opaque else left / 2), positive)
         if isinstance(found, Unknown):
+            reasons.append(found.reason)
+            spent = spent or found.budget
             continue
         why = doubt(found.certificate, ours, theirs, pairs, facts, positive, seconds - (time.process_time() - started))
         if why is None:
             return found
-        found = Unknown(f"the certificate does not pass its check: {why}")
-    return found
+        reasons.append(f"the certificate does not pass its check: {why}")
+    return Unknown("; unfolded: ".join(reasons), spent)
 
 
 def prover(claim: Claim, output: str, seconds: float) -> Verdict | None:

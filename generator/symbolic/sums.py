@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from generator.formula.functions import FUNCTIONS
-from generator.spec.integer import Func, IntExpr, const, sym
+from generator.spec.integer import Func, IntExpr, const, floor_div, sym
 from generator.symbolic.affine import content, quotient, reduced
 from generator.symbolic.functions import call
 from generator.symbolic.ring import Ring
@@ -326,11 +326,21 @@ class Sums:
                 continue
             rest = by - 1 - g
             e = g + by * sym(name)
-            if by.value in (0, 1, -1) or rest not in s.low or self.table.free_int(e) & set(s.names) or by.free() & set(s.names):
+            bound = set(s.names)
+            facts = self.ring.facts
+            if by.value in (0, 1, -1) or rest not in s.low or name in e.free() or by.free() & bound or not facts.nonnegative(by - 1):
                 continue
-            if self.ring.facts.nonnegative(by - 1):
-                s.low = [x for x in s.low if x not in (g, rest)]
-                return self._put(s, name, quotient(e, by), None)
+            others = [x for x in s.low if x not in (g, rest)]
+            whole, left = quotient(e, by)
+            given = others + [x for y in s.same for x in (y, -y)]
+            if facts.nonnegative(left, given, frozenset(bound)) and facts.nonnegative(by - 1 - left, given, frozenset(bound)):
+                value = whole
+            elif not self.table.free_int(e) & bound:
+                value = whole + floor_div(left, by)
+            else:
+                continue
+            s.low = others
+            return self._put(s, name, value, None)
         return None
 
     def _bounds(self, s: _Sum, name: str) -> tuple[IntExpr, IntExpr] | None:

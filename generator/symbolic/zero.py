@@ -41,6 +41,8 @@ class Zero:
         for a in sums:
             for b in sums:
                 if a.key < b.key and a.data[0] == b.data[0] and a.data[3] == b.data[3] and a.data[2] == b.data[2]:
+                    if self.covers(a, b) and self.covers(b, a):
+                        return self.replaced(p, a, self.ring.atom(b))
                     whole = self.whole(a, b)
                     if whole is not None:
                         return self.replaced(p, a, self.ring.sub(self.part(a, whole, ()), self.ring.atom(b)))
@@ -49,6 +51,11 @@ class Zero:
                         if found is not None:
                             return self.replaced(p, x, found)
         return None
+
+    def covers(self, a: Atom, b: Atom) -> bool:
+        """Whether the range of a sum lies in that of another of the same axes."""
+        names = frozenset(a.data[0])
+        return all(self.ring.facts.nonnegative(e, a.data[1], names) for e in b.data[1])
 
     def part(self, a: Atom, low: Sequence[IntExpr], same: Sequence[IntExpr]) -> Poly:
         """The sum of the same body under other inequalities and more equalities."""
