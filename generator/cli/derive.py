@@ -116,4 +116,3 @@ def _derived(
         "notes": list(result.notes),
         **({"spec": spec, "path": save.as_posix()} if save is not None else {}),
     }
-

@@ -181,7 +181,11 @@ class Sweep:
             return []
         indices = tuple(sym(a.name) for a in stmt.axes)
         out: list[BackNode] = []
-        found = patterns(cs, self.tensors[stmt.tensor], self.named(stmt.tensor), self.fresh, self.here()) if self.forms and self.whole(stmt) else None
+        found = (
+            patterns(cs, self.tensors[stmt.tensor], self.named(stmt.tensor), self.fresh, self.here())
+            if self.forms and self.whole(stmt)
+            else None
+        )
         if found is not None:
             name = self.declare(stmt.tensor, self.tensors[stmt.tensor].shape)
             out += [self.store(name, p, cs) for p in found]
@@ -255,17 +259,21 @@ class Sweep:
         """What reached the element that the last round stores reaches what the loop ends with: without a condition in it."""
         last = node.stop - node.step
         for inner in node.body:
-            if not isinstance(inner, Def) or not isinstance(inner.stmt.value, Load) or not self.contributions.get(inner.stmt.tensor):
+            if not isinstance(inner, Def) or not self.contributions.get(inner.stmt.tensor):
                 continue
-            stmt = inner.stmt
+            stmt, value = inner.stmt, inner.stmt.value
+            if not isinstance(value, Load):
+                continue
             moving = [d for d, i in enumerate(stmt.indices) if isinstance(i, IntExpr) and node.var in i.free()]
-            phi = next((p for p in node.phis if p.last == stmt.value.tensor and p.last in self.live), None)
-            if phi is None or len(moving) != 1 or stmt.value.indices != tuple(i for d, i in enumerate(stmt.indices) if d != moving[0]):
+            if len(moving) != 1 or value.indices != tuple(i for d, i in enumerate(stmt.indices) if d != moving[0]):
                 continue
             d = moving[0]
             index = stmt.indices[d]
             assert isinstance(index, IntExpr)
-            if not self.runs(node) and not self.starts_at(phi, stmt.tensor, d, index.substitute({node.var: node.start - node.step})):
+            start = index.substitute({node.var: node.start - node.step})
+            carried = [p for p in node.phis if p.last == value.tensor and {p.last, p.inside} <= self.live]
+            phi = next((p for p in carried if self.runs(node) or self.starts_at(p, stmt.tensor, d, start)), None)
+            if phi is None:
                 continue
             end = index.substitute({node.var: last})
             mine = [c for c in self.contributions[stmt.tensor] if c.indices[d] == end]
@@ -322,7 +330,6 @@ class Sweep:
             body += [self.store(name, p, cs, Load(name, p.indices)) for p in found]
         self.contributions[tensor] = [self.plain(name, tensor)]
 
-
     def by_rounds(self, node: Loop, tensor: str, cs: Sequence[Contribution]) -> tuple[list[Pattern], list[Pattern]] | None:
         """Where the rounds store, and the elements no round reaches; None when rounds share elements."""
         shape, names = self.tensors[tensor], self.named(tensor)
@@ -363,4 +370,3 @@ def _defined(loop: Loop) -> Iterable[str]:
             yield from _defined(node)
             for phi in node.phis:
                 yield phi.after
-

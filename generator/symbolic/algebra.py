@@ -269,7 +269,7 @@ class Algebra:
             body = self.read(substitute(inner.body, names))
             if len(body.of) != 1:
                 continue
-            (n, c), = body.of.items()
+            ((n, c),) = body.of.items()
             if c != 1:
                 continue
             new = tuple(Bound(names[a.name].symbol or "", a.extent) for a in inner.axes)
@@ -325,7 +325,7 @@ class Algebra:
                 terms = plain.read(pattern)
                 if len(terms.of) != 1:
                     continue
-                (wanted, scale), = terms.of.items()
+                ((wanted, scale),) = terms.of.items()
                 have = dict(m)
                 if len(wanted) > 1 and all(have.get(k, 0) * (1 if p > 0 else -1) >= abs(p) for k, p in wanted):
                     return self.related(times(times(m, wanted, -1), self.atom(name)), c / scale)
@@ -336,7 +336,7 @@ def _logistic(a: Algebra, t: Terms) -> Expr | None:
     """``z`` when ``t`` is ``1 + exp(-z)``."""
     if len(t.of) != 2 or t.of.get(()) != 1:
         return None
-    (m, c), = [x for x in t.of.items() if x[0]]
+    ((m, c),) = [x for x in t.of.items() if x[0]]
     base = a.bases[m[0][0]]
     if c != 1 or len(m) != 1 or m[0][1] != 1 or not isinstance(base, Call) or base.fn != "exp":
         return None
@@ -376,4 +376,3 @@ def _common(t: Terms) -> Monomial:
             continue
         shared = {k: (min(p, mine[k]) if p > 0 else max(p, mine[k])) for k, p in shared.items() if k in mine and (p > 0) == (mine[k] > 0)}
     return tuple(sorted((shared or {}).items()))
-

@@ -12,7 +12,7 @@ from itertools import combinations
 from typing import Final
 
 from generator.formula.infer import children
-from generator.formula.ir import Assign, Binary, Bound, Call, Compare, Expr, For, Load, Logic, Not, Num, Reduce, Stmt, Tensor
+from generator.formula.ir import Assign, Binary, Bound, Compare, Expr, For, Load, Logic, Not, Num, Reduce, Stmt, Tensor
 from generator.formula.prove import Facts, Range
 from generator.spec.integer import IntExpr, sym
 from generator.symbolic.build import Fresh, free, loads, rebuild, substitute
@@ -220,13 +220,17 @@ def _places(e: Expr, axes: Mapping[str, Bound]) -> Iterator[tuple[Expr, Mapping[
     inner = {**axes, **{a.name: a for a in e.axes}} if isinstance(e, Reduce) else axes
     if isinstance(e, Binary) and e.op in ("mul", "div"):
         over, under = _chain(e)
-        for part in (*over, *under):
+        for part in _different((*over, *under)):
             yield from _places(part, axes)
         if len(under) > 1:
             yield _product(under), axes
         return
     for c in children(e):
         yield from _places(c, inner)
+
+
+def _different(es: Sequence[Expr]) -> list[Expr]:
+    return [e for at, e in enumerate(es) if not any(e is x for x in es[:at])]
 
 
 def _parts(e: Expr) -> Iterator[Expr]:
@@ -257,6 +261,8 @@ def _chain(e: Expr) -> tuple[list[Expr], list[Expr]]:
     if isinstance(e, Binary) and e.op == "div":
         a, b = _chain(e.a), _chain(e.b)
         return a[0] + b[1], a[1] + b[0]
+    if isinstance(e, Binary) and e.op == "pow" and isinstance(e.b, Num) and e.b.value in (2, 3):
+        return [e.a] * int(e.b.value), []
     return [e], []
 
 
@@ -267,5 +273,3 @@ def _product(es: Sequence[Expr]) -> Expr:
     for e in es[1:]:
         out = Binary("mul", out, e)
     return out
-
-

@@ -269,4 +269,3 @@ def _walk(e: Expr) -> Iterable[Expr]:
     yield e
     for child in children(e):
         yield from _walk(child)
-

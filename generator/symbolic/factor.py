@@ -162,7 +162,7 @@ class _Writer:
         from generator.symbolic.algebra import Algebra
 
         del Algebra
-        (name, sign), = common
+        ((name, sign),) = common
         k = self.algebra.atom(inner)[0][0]
         if isinstance(inner, Binary) and inner.op in ("mul", "div"):
             # a product again: read it as one, so that divisors meet
@@ -212,12 +212,12 @@ class _Writer:
         top = _chain(over)
         return div(top, _chain(under)) if under else top
 
-
     def one_exponential(self, m: Monomial) -> Monomial:
         """The product of exponentials as that of a sum."""
         from generator.symbolic.algebra import Terms, times
 
-        found = [(k, p) for k, p in m if isinstance(self.algebra.bases[k], Call) and self.algebra.bases[k].fn == "exp"]  # type: ignore[union-attr]
+        calls = {k: self.algebra.bases[k] for k, _ in m}
+        found = [(k, p) for k, p in m for e in [calls[k]] if isinstance(e, Call) and e.fn == "exp"]
         if len(found) < 2:
             return m
         total = Terms()

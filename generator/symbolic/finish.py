@@ -150,4 +150,3 @@ def _unused(base: str, used: set[str]) -> str:
     while f"{base}{k}" in used:
         k += 1
     return f"{base}{k}"
-

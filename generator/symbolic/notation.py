@@ -72,7 +72,9 @@ class _Writer:
             return replace(e, indices=indices, guarded=(), outside=None)
         if isinstance(e, Reduce):
             inner = {**axes, **{a.name: a.extent for a in e.axes if a.extent is not None}}
-            bound = tuple(Bound("*" + self.packs[a.extent]) if a.extent in self.packs else a if self.extents else Bound(a.name) for a in e.axes)
+            bound = tuple(
+                Bound("*" + self.packs[a.extent]) if a.extent in self.packs else a if self.extents else Bound(a.name) for a in e.axes
+            )
             divisor = None if e.divisor is None else self.expr(e.divisor, axes)
             return Reduce(e.op, bound, self.expr(e.body, inner), divisor)
         return rebuild(e, lambda x: self.expr(x, axes))

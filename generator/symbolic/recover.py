@@ -345,4 +345,3 @@ def _whole(stmt: Assign, tensors: Mapping[str, Tensor]) -> bool:
     if None in names or len(set(names)) != len(names):
         return False
     return all(extents.get(n or "") == e for n, e in zip(names, tensors[stmt.tensor].shape, strict=True))
-

@@ -131,7 +131,7 @@ def from_definition(stmt: Assign, name: Load, *, saved: bool) -> list[Relation]:
     exponential = _exponential(value)
     if exponential is not None:
         out.append(Relation(exponential, Call("exp", (name,)), stmt.axes))
-        out += _sums(value, name, stmt.axes)
+    out += _sums(value, name, stmt.axes)
     return out
 
 
@@ -204,5 +204,3 @@ def _terms(e: Expr, sign: int) -> list[tuple[int, Expr]]:
     if isinstance(e, Neg):
         return _terms(e.x, -sign)
     return [(sign, e)]
-
-

@@ -67,9 +67,11 @@ DERIVATIVES: Final[Mapping[str, tuple[str, ...]]] = {
     "silu": ("sigmoid(x) * (1 + x * (1 - sigmoid(x)))",),
     "gelu": ("0.5 * (1 + erf(0.7071067811865476 * x)) + 0.3989422804014327 * x * exp(-0.5 * x ** 2)",),
     "gelu_tanh": (
-        ("0.5 * (1 + tanh(0.7978845608028654 * (x + 0.044715 * x ** 3)))"
-        " + 0.5 * x * (1 - tanh(0.7978845608028654 * (x + 0.044715 * x ** 3)) ** 2)"
-        " * (0.7978845608028654 + 0.1070322242944499 * x ** 2)"),
+        (
+            "0.5 * (1 + tanh(0.7978845608028654 * (x + 0.044715 * x ** 3)))"
+            " + 0.5 * x * (1 - tanh(0.7978845608028654 * (x + 0.044715 * x ** 3)) ** 2)"
+            " * (0.7978845608028654 + 0.1070322242944499 * x ** 2)"
+        ),
     ),
 }
 CONVENTIONS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -276,4 +278,3 @@ def _power(a: Expr, b: Expr) -> Expr:
 def _extent(a: Bound) -> IntExpr:
     assert a.extent is not None
     return a.extent
-

@@ -260,5 +260,3 @@ def _dump(document: dict[str, Any]) -> str:
     out = io.StringIO()
     yaml.dump(document, out)
     return out.getvalue()
-
-

@@ -185,4 +185,3 @@ def _assigns(body: Iterable[Stmt]) -> Iterable[Assign]:
 
 def _all_loads(e: Expr) -> Iterable[Load]:
     return loads(e)
-

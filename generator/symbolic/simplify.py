@@ -229,7 +229,7 @@ class _Simplifier:
         a = Algebra()
         terms = a.read(stmt.value).of if stmt.tensor.startswith("grad_") else {}
         if len(terms) == 1:
-            (m, c), = terms.items()
+            ((m, c),) = terms.items()
             sums = [(k, p) for k, p in m if isinstance(a.bases[k], Reduce)]
             if len(sums) == 1 and sums[0][1] == 1 and (len(m) > 1 or c != 1):
                 body = a.write(Terms({(sums[0],): type(c)(1)}))

@@ -12,7 +12,20 @@ from dataclasses import dataclass, replace
 from generator.formula.ir import Assign, Binary, Bound, Call, Expr, For, Gather, Index, Load, Num, Program, Stmt, Tensor
 from generator.formula.prove import Facts, Range
 from generator.spec.integer import IntExpr, const, floor_div, sym
-from generator.symbolic.build import Fresh, all_of, compare, is_num, loads, mul, neg, rebuild, rename_bound, substitute, substitute_index, where
+from generator.symbolic.build import (
+    Fresh,
+    all_of,
+    compare,
+    is_num,
+    loads,
+    mul,
+    neg,
+    rebuild,
+    rename_bound,
+    substitute,
+    substitute_index,
+    where,
+)
 from generator.symbolic.inverse import Inverter
 from generator.symbolic.rules import Contribution
 from generator.symbolic.scans import unrolled_scans
@@ -152,9 +165,8 @@ class _Renaming:
         shape = self.tensors[stmt.tensor].shape
         plain = {a.name: a.extent for a in stmt.axes}
         seen = [i.symbol if isinstance(i, IntExpr) else None for i in stmt.indices]
-        if len(set(seen)) == len(seen) and all(s in plain and plain[s] == e for s, e in zip(seen, shape, strict=True) if s is not None):
-            if None not in seen:
-                return stmt
+        if None not in seen and len(set(seen)) == len(seen) and all(plain.get(s or "") == e for s, e in zip(seen, shape, strict=True)):
+            return stmt
         axes = tuple(Bound(self.fresh.name("i"), e) for e in shape)
         target = tuple(sym(a.name) for a in axes)
         solved = Inverter(self.tensors, self.fresh, facts).solve(Contribution(stmt.indices, stmt.axes, stmt.value), target, axes)

@@ -30,7 +30,7 @@ def draw(f: Forward, rng: np.random.Generator) -> dict[str, Array]:
     for t in p.inputs:
         shape = [e.evaluate(f.sizes) for e in t.shape]
         if t.kind == "int":
-            out[t.name] = rng.integers(0, min(f.sizes[n] for n in ("V", "D") if n in f.sizes), shape)
+            out[t.name] = rng.integers(0, min([f.sizes[n] for n in ("V", "D") if n in f.sizes] or [2]), shape)
         else:
             out[t.name] = rng.uniform(0.4, 1.9, shape) if t.name in f.positive else rng.uniform(-1.5, 1.5, shape)
     return out
