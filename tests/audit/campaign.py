@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from generator.symbolic.proving import prover
 from tests.audit.corpus import Case, Text, audit_file, cases, forward_of, texts
 from tests.audit.truth import Point, confirms, wrong
 
-__all__ = ["ROLES", "Outcome", "audited", "chosen", "judged", "summary"]
+__all__ = ["ROLES", "Outcome", "audited", "chosen", "judged", "summary", "wrong_in"]
 
 ROLES = ("right", "rewrite", "mutant", "trap", "open")
 _GOOD = ("PROVED", "EXACT", "NUMERIC")
@@ -43,42 +44,40 @@ def chosen(roles: Iterable[str] = ROLES, files: Iterable[str] = (), match: str =
 
 
 def audited(text: Text, *, budget: float = 20.0, seed: int = 0) -> Audited:
-    """The audit of ``text``, through a file of the format."""
-    setting = setting_of(scan_audit(audit_file([text]), f"{text.name}.yaml"), 0)
+    """The audit of ``text``, through a file of the format. Of a mutant or a trap only the gradients that are wrong: what
+    is right in it is audited as such elsewhere."""
+    data = text.case.data
+    if text.role in ("mutant", "trap"):
+        data = {**data, "gradients": {n: of for n, of in data["gradients"].items() if n in wrong_in(text)}}
+    setting = setting_of(scan_audit(audit_file(text, data), f"{text.name}.yaml"), 0)
     return audit_text(setting, text.gradient, text.name, text.case.name, budget=budget, seed=seed, prover=prover())
 
 
-def judged(text: Text, *, budget: float = 20.0, seed: int = 0, differences: bool = True) -> list[Outcome]:
-    """The audit of ``text`` and what is wrong with its verdicts. ``differences``: ask central differences which gradients are
-    wrong and whether counterexamples hold; otherwise only that some gradient of a mutant is refuted."""
-    answer = audited(text, budget=budget, seed=seed)
-    bad = set(_wrong(text)) if differences else set()
-    out = []
-    for verdict in answer.verdicts:
-        fault = _fault(text, verdict, verdict.output in bad, differences)
-        out.append(Outcome(text, verdict, fault, verdict.output in bad))
-    if not out:
-        out.append(Outcome(text, Verdict("UNDECIDED", "no verdict", 0.0, "", ""), "no verdict", bool(bad)))
-    if text.role == "mutant" and not any(v.level == "REFUTED" for v in answer.verdicts) and not any(o.fault for o in out):
-        out[0] = Outcome(text, out[0].verdict, "no gradient of the mutant is refuted", bool(bad))
-    return out
-
-
-def _wrong(text: Text) -> dict[str, float]:
+@cache
+def wrong_in(text: Text) -> frozenset[str]:
+    """The gradients of ``text`` that are wrong by central differences."""
     if text.role == "open":
-        return {}
+        return frozenset()
     if text.role == "trap":
-        return wrong(text, count=2, fixed=text.case.trap.get("wrong"))
-    return wrong(text, above=1e-4 if text.role == "mutant" else 1e-6)
+        return frozenset(wrong(text, count=2, fixed=text.case.trap.get("wrong")))
+    return frozenset(wrong(text, count=3, above=1e-4 if text.role == "mutant" else 1e-6))
 
 
-def _fault(text: Text, verdict: Verdict, is_wrong: bool, differences: bool) -> str:
+def judged(text: Text, *, budget: float = 20.0, seed: int = 0) -> list[Outcome]:
+    """The audit of ``text`` and what is wrong with its verdicts, by central differences."""
+    bad = wrong_in(text)
+    answer = audited(text, budget=budget, seed=seed)
+    out = [Outcome(text, v, _fault(text, v, v.output in bad), v.output in bad) for v in answer.verdicts]
+    return out or [Outcome(text, Verdict("UNDECIDED", "no verdict", 0.0, "", ""), "no verdict", bool(bad))]
+
+
+def _fault(text: Text, verdict: Verdict, is_wrong: bool) -> str:
     level = verdict.level
     if text.role == "open":
         return _open_fault(text.case, verdict)
     if text.role == "trap" and "wrong" in text.case.trap:
         return f"{level} where it is wrong" if is_wrong and level == "PROVED" else ""
-    if differences and not is_wrong and level == "REFUTED":
+    if not is_wrong and level == "REFUTED":
         return "a right gradient is refuted"
     if is_wrong and level != "REFUTED":
         return f"{level} where it is wrong"

@@ -174,12 +174,10 @@ def texts(case: Case) -> Iterator[Text]:
         yield Text(case, "mutant", f"mutant{at + 1} {mutant.kind}", mutant.text)
 
 
-def audit_file(all_texts: list[Text]) -> str:
-    """The text of an audit file with one case for each of ``all_texts``, named as they are."""
-    out = []
-    for at, text in enumerate(all_texts):
-        out.append({**text.case.data, "name": f"c{at}_{text.case.name}", "gradient": text.gradient})
-    return json.dumps({"cases": out}, indent=1, ensure_ascii=False)
+def audit_file(text: Text, data: Mapping[str, Any] | None = None) -> str:
+    """The text of an audit file with the case of ``text``; ``data`` stands for the case's own."""
+    case = {**(data or text.case.data), "gradient": text.gradient}
+    return json.dumps({"cases": [case]}, indent=1, ensure_ascii=False)
 
 
 # programs ------------------------------------------------------------------------------------------------------------
