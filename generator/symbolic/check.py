@@ -169,7 +169,7 @@ class _Check:
                     self.owed.discard(mine)
 
     def _equal(self, turn: Turn, kind: str, name: str, theirs: str) -> None:
-        other, their_name = self._turn_of(kind, theirs)
+        other, their_name = self.turn_of(kind, theirs)
         if len(other.outside) != len(turn.outside):
             raise DoubtError(f"the loops of {name} are not nested alike")
         env = {turn.count: sym(other.count), **dict(zip(turn.outside, map(sym, other.outside), strict=True))}
@@ -181,12 +181,13 @@ class _Check:
         first, theirs_first = turn.before.get(name), other.before.get(their_name)
         if (first is None) != (theirs_first is None):
             raise DoubtError(f"{name} does not start alike")
-        if first is not None and theirs_first is not None and not self.agree(theirs_first, self.v.moved(first, env)):
+        shifted = turn.carried.get(name, "") in self.v.formulas
+        if not shifted and first is not None and theirs_first is not None and not self.agree(theirs_first, self.v.moved(first, env)):
             raise DoubtError(f"{name} does not start alike")
         if not self.agree(other.after[their_name], self.v.moved(turn.after[name], env)):
             raise DoubtError(f"an iteration does not keep {name} equal")
 
-    def _turn_of(self, kind: str, state: str) -> tuple[Turn, str]:
+    def turn_of(self, kind: str, state: str) -> tuple[Turn, str]:
         for turn in self.a.turns:
             for name, s in getattr(turn, kind).items():
                 if s == state:
@@ -203,6 +204,26 @@ class _Program(Reader):
         super().__init__(program, totals, side, names, dict(owner.certificate.literals))
         self.adders = adders
         self.owner = owner
+
+    def enter(self, turn: Turn, name: str, mine: str, state: str) -> str:
+        """A tensor of the second program that is one of the first's but for its first value is that and the difference at first."""
+        if mine == state or turn.outside or name not in self.held:
+            return state
+        other, theirs = self.owner.turn_of("carried", state)
+        start = other.before[theirs]
+        if start is None or other.outside or len(other.places[theirs]) != len(self.program.tensors[name].shape):
+            return state
+        places = other.places[theirs]
+        more = self.v.minus(self.element(name, tuple(map(sym, places))), start)
+        if self.v.same_value(more, {}):
+            return state
+
+        def element(at: tuple[IntExpr, ...]) -> Value:
+            first = self.v.moved(more, dict(zip(places, at[1:], strict=True)))
+            return self.v.plus(self.v.element(state, at), self.v.times(self.v.equals(at[0]), first))
+
+        self.v.formulas[mine] = element
+        return mine
 
     def done(self, turn: Turn) -> None:
         for state in self.adders:
@@ -222,16 +243,22 @@ class _Program(Reader):
         own = {f"!{s}" for s in (*turn.carried.values(), *turn.recurrent.values())}
         time = tuple(map(sym, (*turn.outside, turn.count)))
         added = self.v.minus(turn.after[name], self.v.element(state, (*time, *map(sym, turn.places[name]))))
-        if start is None or self.v.names(added) & own:
+        anew = not self.v.names(turn.after[name]) & own
+        if start is None or (self.v.names(added) & own and not anew):
             raise DoubtError(f"{name} does not add up")
         names = (*turn.outside, turn.count, *turn.places[name])
         depth = len(turn.outside)
+        end = turn.after[name]
 
         def element(at: tuple[IntExpr, ...]) -> Value:
             env = dict(zip(names, at, strict=True))
             q = self.v.new()
             inner = self.v.moved(added, {**env, turn.count: sym(q)})
             rest = {n: e for n, e in env.items() if n != turn.count}
+            if anew:  # every iteration sets it from outside the loop
+                last = self.v.moved(end, {**env, turn.count: at[depth] - 1})
+                then = self.v.times(self.v.at_least(at[depth] - 1), last)
+                return self.v.plus(self.v.times(self.v.equals(at[depth]), self.v.moved(start, rest)), then)
             return self.v.plus(self.v.moved(start, rest), self.v.total([q], [sym(q), at[depth] - 1 - sym(q)], [], inner))
 
         self.v.formulas[state] = element

@@ -86,6 +86,10 @@ class Reader:
     def done(self, turn: Turn) -> None:
         """Told of each loop when it is read."""
 
+    def enter(self, turn: Turn, name: str, mine: str, state: str) -> str:
+        """What a carried tensor is called inside its loop; ``state`` unless that is wrong of its first value."""
+        return state
+
     # elements ---------------------------------------------------------------------------------------------------
     def element(self, name: str, at: tuple[IntExpr, ...]) -> Value:
         """The element of a tensor."""
@@ -402,7 +406,7 @@ class Reader:
             if self.program.tensors[name].kind != "float":
                 self.v.whole.add(state)
             if any(all(s.var not in _free(i) for i in w.indices) for w in all_writes if w.tensor == name):
-                turn.carried[name] = state
+                turn.carried[name] = state = self.enter(turn, name, mine, state)
                 self.held[name] = Held((), state, (*outer, sym(turn.count)))
             else:
                 turn.recurrent[name] = state

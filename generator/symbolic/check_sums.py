@@ -109,6 +109,25 @@ class Totals(Functions):
                 return self.reduction(op, [str(env[n]) for n in names], [self.moved_int(e, env) for e in low], self.moved(inner, env))
         raise DoubtError(part.what)
 
+    def instead(self, powers: dict[str, Fraction]) -> Value | None:
+        for p in sorted(powers):
+            if self.parts[p].what != "equals":
+                continue
+            others = {q: k for q, k in powers.items() if q != p}
+            env = self._element_of(self.parts[p].holds, others)
+            if env is not None:
+                return self.times(self.moved_product(tuple(sorted(others.items())), env), {((p, Fraction(1)),): Fraction(1)})
+        return None
+
+    def _element_of(self, e: IntExpr, body: Mapping[str, Fraction]) -> dict[str, IntExpr] | None:
+        """The element of an integer tensor that ``e == 0`` gives, if something in ``body`` names it."""
+        for n in sorted(e.free() & self.integers.keys()):
+            for c in (1, -1):
+                rest = e - c * sym(n)
+                if n not in rest.free() and any(n in self.parts[q].names for q in body):
+                    return {n: rest * -c}
+        return None
+
     # sums -------------------------------------------------------------------------------------------------------
     def total(self, axes: Sequence[str], low: Sequence[IntExpr], same: Sequence[IntExpr], body: Value) -> Value:
         """The sum of ``body`` over integer ``axes`` where all ``low >= 0`` and all ``same == 0``."""
@@ -204,6 +223,10 @@ class Totals(Functions):
                 if c in (1, -1):
                     env = {axis: (e - sym(axis) * c) * -c}
                     return self._put(axes, low, same[:at] + same[at + 1 :], body, env)
+        for e in same:
+            given = self._element_of(e, body)
+            if given is not None:
+                return self.total(axes, low, same, self.moved_product(tuple(sorted(body.items())), given))
         return None
 
     def _put(self, axes: list[str], low: list[IntExpr], same: list[IntExpr], body: dict[str, Fraction], env: Env) -> Value:

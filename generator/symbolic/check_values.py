@@ -172,7 +172,14 @@ class Values:
             if left is None:
                 return {}
             powers = left
+        instead = self.instead(powers)
+        if instead is not None:
+            return instead
         return {tuple(sorted(powers.items())): factor}
+
+    def instead(self, powers: dict[str, Fraction]) -> Value | None:
+        """A product in which an element of an integer tensor is named as what a switch says it equals; None for none."""
+        return None
 
     def switches(self, powers: dict[str, Fraction]) -> dict[str, Fraction] | None:
         """Leave out switches that others imply; None when two contradict each other."""

@@ -45,7 +45,8 @@ class First(Lowering):
         return self.loops[first : next((n for n in self.outer if n > first), len(self.loops))]
 
     def _accumulator(self, info: Loop) -> bool:
-        """Give one tensor that every iteration adds to its closed form: its start and the sum of what is added."""
+        """Give one tensor its closed form: of one that every iteration adds to, its start and the sum of what is added; of one
+        that every iteration sets anew from outside the loop, its start at first and then what the last iteration set."""
         own = {f"!{s}" for s in (*info.states.values(), *info.arrays.values())}
         for name, state in info.states.items():
             start = info.start[name]
@@ -54,9 +55,12 @@ class First(Lowering):
             time = tuple(sym(c) for c in (*info.path, info.counter))
             before = self.ring.atom(self.table.load(state, (*time, *(sym(p) for p in info.params[name]))))
             added = self.ring.sub(info.end[name], before)
-            if free_of(added) & own:
+            if not free_of(info.end[name]) & own:
+                self.sums.closed[state] = self._overwritten(info, name, start, info.end[name])
+            elif not free_of(added) & own:
+                self.sums.closed[state] = self._closed_form(info, name, start, added)
+            else:
                 continue
-            self.sums.closed[state] = self._closed_form(info, name, start, added)
             env = {f"!{state}": const(0)}
             del info.states[name]
             self.substitute(env)
@@ -76,6 +80,18 @@ class First(Lowering):
             q = self.table.fresh(span)
             body = self.sums.rename(added, {**env, counter: sym(q)})
             return self.ring.add(self.sums.rename(start, env), self.sums.total([q], [sym(q), time - 1 - sym(q)], body))
+
+        return at
+
+    def _overwritten(self, info: Loop, name: str, start: Poly, end: Poly) -> Callable[[tuple[IntExpr, ...]], Poly]:
+        names = (*info.path, "", *info.params[name])
+        r = self.ring
+
+        def at(indices: tuple[IntExpr, ...]) -> Poly:
+            env = {n: i for n, i in zip(names, indices, strict=True) if n}
+            time = indices[len(info.path)]
+            first = r.mul(r.ieq(time), self.sums.rename(start, env))
+            return r.add(first, r.mul(r.ge(time - 1), self.sums.rename(end, {**env, info.counter: time - 1})))
 
         return at
 
@@ -105,10 +121,15 @@ class Second(First):
             pairs = self.alike(self.other.nest(n), nest)
             if len(pairs) > len(best):
                 best = pairs
+        chosen = {y for _, y in best}
+        for loop in nest:
+            for state in loop.states.values():
+                if state in self.sums.closed and state not in chosen:
+                    del self.sums.closed[state]
         if not best:
             return
-        env = {f"!{y}": sym(x) for x, y in best}
-        known = {y: x for x, y in best}
+        env = {f"!{y}": const(0) if y in self.sums.closed else sym(x) for x, y in best}
+        known = {y: x for x, y in best if y not in self.sums.closed}
         self.found.append(Induction(tuple(best)))
         for name, value in self.values.items():
             if value.base is not None and value.base.name in known:
@@ -156,11 +177,37 @@ class Second(First):
         """Drop pairs that do not hold under the hypothesis of the others until all of the rest do."""
         started = [p for p in pairs if p[2] == "arrays" or (p[0].start[p[3]] is None) == (p[1].start[p[4]] is None)]
         while True:
-            env = {f"!{getattr(y, kind)[b]}": sym(getattr(x, kind)[a]) for x, y, kind, a, b in started}
+            env: dict[str, IntExpr] = {}
+            for pair in started:
+                env |= self._as_first(pair, clocks)
             kept = [p for p in started if self._holds(p, {**clocks, **env})]
             if len(kept) == len(started):
                 return [(getattr(x, kind)[a], getattr(y, kind)[b]) for x, y, kind, a, b in kept]
             started = kept
+
+    def _as_first(self, pair: tuple[Loop, Loop, str, str, str], clocks: Mapping[str, IntExpr]) -> dict[str, IntExpr]:
+        """How a tensor of the second program is written by one of the first: as it, but for what it holds at first."""
+        x, y, kind, a, b = pair
+        mine, theirs = getattr(x, kind)[a], getattr(y, kind)[b]
+        self.sums.closed.pop(theirs, None)
+        if kind == "states" and not x.path:
+            mine_first, first = x.start[a], y.start[b]
+            if mine_first is not None and first is not None:
+                env = {**clocks, **{q: sym(p) for p, q in zip(x.params[a], y.params[b], strict=True)}}
+                delta = self.ring.sub(self.sums.rename(first, env), mine_first)
+                if not self.zero.zero(delta):
+                    self.sums.closed[theirs] = self._shifted(mine, x.params[a], delta)
+                    return {f"!{theirs}": const(0)}
+        return {f"!{theirs}": sym(mine)}
+
+    def _shifted(self, mine: str, params: tuple[str, ...], delta: Poly) -> Callable[[tuple[IntExpr, ...]], Poly]:
+        r = self.ring
+
+        def at(indices: tuple[IntExpr, ...]) -> Poly:
+            start = self.sums.rename(delta, dict(zip(params, indices[1:], strict=True)))
+            return r.add(r.atom(self.table.load(mine, indices)), r.mul(r.ieq(indices[0]), start))
+
+        return at
 
     def _holds(self, pair: tuple[Loop, Loop, str, str, str], env: Mapping[str, IntExpr]) -> bool:
         x, y, kind, a, b = pair
@@ -169,7 +216,8 @@ class Second(First):
             if kind == "states":
                 start = y.start[b]
                 mine = x.start[a]
-                if start is not None and mine is not None and not self.equal(mine, self.sums.rename(start, full)):
+                shifted = y.states[b] in self.sums.closed  # equal at first by construction
+                if not shifted and start is not None and mine is not None and not self.equal(mine, self.sums.rename(start, full)):
                     return False
             return self.equal(x.end[a], self.sums.rename(y.end[b], full))
         except UnsupportedError:

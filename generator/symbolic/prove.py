@@ -100,7 +100,7 @@ class _Prover:
                 boundaries,
                 divisors,
                 tuple(f"{e} >= 0" for e in self.given),
-                tuple(self.sums.closed),
+                tuple(s for s in self.sums.closed if s not in {y for i in self.b.found for _, y in i.pairs}),
                 tuple(sorted(self.table.literals.items())),
             )
         )

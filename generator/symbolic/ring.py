@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 
-from generator.spec.integer import IntExpr, const, mod
+from generator.spec.integer import IntExpr, const, mod, sym
 from generator.symbolic.affine import Facts, content, reduced
 from generator.symbolic.terms import (
     IDEMPOTENT,
@@ -49,6 +49,7 @@ class Ring:
         self.positives = positives
         self.boundaries: dict[str, Poly] = {}
         self.divisors: dict[str, Poly] = {}
+        self.rename: Callable[[Mono, dict[str, IntExpr]], Poly] = lambda m, env: {m: Fraction(1)}  # see ``sums``
         self._steps = 0
 
     # arithmetic -------------------------------------------------------------------------------------------------
@@ -171,9 +172,25 @@ class Ring:
                     return self.fix(tuple(t for t in m if t[0] is not a))
                 if self.facts.nonnegative(const(-1) - a.data, others):
                     return {}
+            elif self.put(m, a) is not None:
+                return self.put(m, a) or {}
             elif others and (self.facts.nonnegative(a.data - 1, others) or self.facts.nonnegative(const(-1) - a.data, others)):
                 return {}
         return {m: Fraction(1)}
+
+    def put(self, m: Mono, a: Atom) -> Poly | None:
+        """Where an element of an integer tensor equals something, the other factors may name that instead."""
+        for name in sorted(n for n in a.data.free() if n in self.table.gathers):
+            try:
+                c = a.data.coefficient(name).value
+            except ValueError:
+                continue
+            if c not in (1, -1) or not any(name in b.free for b, _ in m if b is not a):
+                continue
+            value = (a.data - sym(name) * c) * -c
+            rest = self.rename(tuple(t for t in m if t[0] is not a), {name: value})
+            return self.mul(rest, {((a, 1),): Fraction(1)})
+        return None
 
     def ge(self, e: IntExpr) -> Poly:
         """The indicator of ``e >= 0``."""

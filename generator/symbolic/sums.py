@@ -38,6 +38,7 @@ class Sums:
     def __init__(self, ring: Ring) -> None:
         self.ring = ring
         self.table = ring.table
+        ring.rename = self.rename_mono
         self._depth = 0
         self.closed: dict[str, Callable[[tuple[IntExpr, ...]], Poly]] = {}  # carried tensors that have a closed form
 
@@ -278,6 +279,12 @@ class Sums:
                 c = _coefficient(self.table.free_int, e, name)
                 if c in (1, -1):
                     return self._put(s, name, (e - sym(name) * c) * -c, at)
+        for e in s.same:
+            for name in sorted(n for n in e.free() if n in self.table.gathers):
+                c = _coefficient(lambda x: x.free(), e, name)
+                if c in (1, -1) and any(name in a.free for a, _ in s.mono):
+                    body = self.rename_mono(s.mono, {name: (e - sym(name) * c) * -c})
+                    return self.ring.mul(s.factor, self.total(s.names, s.low, body, s.same))
         return None
 
     def _put(self, s: _Sum, name: str, value: IntExpr, drop: int | None) -> Poly:
