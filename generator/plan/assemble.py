@@ -13,7 +13,7 @@ from itertools import combinations
 from typing import Literal
 
 from generator.formula.checked import CheckedSpec
-from generator.formula.ir import Bound, Load, Span, Stmt, Tensor
+from generator.formula.ir import Bound, For, Load, Span, Stmt, Tensor
 from generator.formula.ranges import bounds_of
 from generator.formula.walk import loads, symbols
 from generator.plan.axes import extents_of, flat, unify
@@ -22,7 +22,7 @@ from generator.plan.memory import CTYPES, GmRef
 from generator.plan.normal import Map, Normal, Red, normalise
 from generator.plan.passes import levels
 from generator.plan.roles import Roles, assign_roles
-from generator.plan.schedule import GM, Group, Item, LoopItem, groups_of, partition, place
+from generator.plan.schedule import GM, Group, Item, LoopItem, groups_of, outputs_of, partition, place
 from generator.plan.stage import BuiltStage, build_stage
 from generator.plan.tiles import Refusal
 from generator.plan.tree import Alternative, Cond, GmTensor, Kernel, KernelPlan, Loop, Node, RunStage, Stage, SyncAll
@@ -101,7 +101,7 @@ class _Assembly:
 
     # items ------------------------------------------------------------------------------------------------------------------
     def run(self) -> Alternative:
-        items, crossing = place(partition(self.normal.body, fuse=True), self.normal)
+        items, crossing = place(partition(self.normal.body, True, outputs_of(self.normal)), self.normal)
         if self.mode == "walked":
             items, crossing = self.refine(items)
         for t in crossing:
@@ -134,7 +134,7 @@ class _Assembly:
 
     def refine(self, items: tuple[Item, ...]) -> tuple[tuple[Item, ...], tuple[str, ...]]:
         """For every size: groups that passes can serve stay fused, the others become one statement a stage."""
-        raw = partition(self.normal.body, fuse=True)
+        raw = partition(self.normal.body, True, outputs_of(self.normal))
         done = self._refine(raw)
         return place(done, self.normal)
 
@@ -146,7 +146,7 @@ class _Assembly:
             elif self.passes_serve(i):
                 out.append(i)
             else:
-                out += partition(i.statements, fuse=False)
+                out += partition(i.statements, False, outputs_of(self.normal))
         return tuple(out)
 
     def passes_serve(self, g: Group) -> bool:
@@ -280,6 +280,19 @@ def _serves_every_size(a: Alternative, bounds: Bounds) -> bool:
     return True
 
 
+def _first_use(body: Iterable[Stmt], tensor: str) -> Span | None:
+    """Where a statement first reads or writes a tensor."""
+    for s in body:
+        if isinstance(s, For):
+            found = _first_use(s.body, tensor)
+        else:
+            read = next((ld.span for ld in loads(s.value) if ld.tensor == tensor), None)
+            found = s.span if s.tensor == tensor else read
+        if found is not None:
+            return found
+    return _first_span(body)
+
+
 def _first_span(body: Iterable[Stmt]) -> Span | None:
     return next((s.span for s in body if s.span is not None), None)
 
@@ -296,6 +309,10 @@ def _loop_variables(body: Iterable[object]) -> list[str]:
 def plan(checked: CheckedSpec) -> KernelPlan:
     """The KernelPlan of a checked spec; Refusal when the language has a construct the planner cannot serve."""
     program, spec = checked.program, checked.spec
+    for p in spec.params:
+        if p.io == "inout" or p.aliases or p.list_of or p.variants:
+            what = "a tensor list" if p.list_of else "of a shape with variants" if p.variants else "computed in place"
+            raise Refusal(f"the parameter '{p.symbol}' is {what}", _first_use(program.body, p.symbol))
     bounds = Bounds(bounds_of(checked))
     kernels: list[Kernel] = []
     for c, dtypes in enumerate(dtype_combinations(checked)):

@@ -103,6 +103,7 @@ class _Normaliser:
         self.read_outputs = {
             ld.tensor for ld in _all_loads(program.body) if self.tensors[ld.tensor].role == "output"
         }
+        self.filled = {t.name for t in self.tensors.values() if t.role == "output" and t.fill is not None and t.flat is None}
         self.versions: dict[str, int] = {}
         self.known: dict[tuple[object, ...], str] = {}
         self.span: Span | None = None
@@ -139,13 +140,14 @@ class _Normaliser:
         if value is not None:
             out.append(Map(local, index, s.axes, value, s.span, self.origin))
         self.touch(local)
-        if local != s.tensor:
+        if local != s.tensor and s.tensor not in self.filled:
             out.append(Map(s.tensor, index, s.axes, Load(local, index), s.span, self.origin))
 
     def local_name(self, tensor: str) -> str:
-        """Outputs that are read back are computed in a local twin, unrounded, and stored from it."""
+        """Outputs that are read back, and those with a value where the formula writes none, are computed in a local twin,
+        unrounded, and stored from it."""
         t = self.tensors[tensor]
-        if tensor not in self.read_outputs:
+        if tensor not in self.read_outputs | self.filled:
             return tensor
         twin = tensor + "_local"
         while twin in self.tensors and self.tensors[twin].role != "local":
@@ -153,6 +155,15 @@ class _Normaliser:
         if twin not in self.tensors:
             self.tensors[twin] = Tensor(name=twin, shape=t.shape, role="local", kind=t.kind)
         return twin
+
+    def whole(self, tensor: str, value: Expr | None) -> Map:
+        """Every element of a filled output's twin becomes ``value``; without one, the output becomes its twin."""
+        twin, shape = self.local_name(tensor), self.tensors[tensor].shape
+        axes = tuple(Bound(f"{tensor}_d{d}", e) for d, e in enumerate(shape))
+        index = tuple(sym(b.name) for b in axes)
+        if value is not None:
+            return Map(twin, index, axes, value)
+        return Map(tensor, index, axes, Load(twin, index))
 
     def touch(self, tensor: str) -> None:
         self.versions[tensor] = self.versions.get(tensor, 0) + 1
@@ -260,5 +271,7 @@ def normalise(program: Program, present: frozenset[str]) -> Normal:
     """The normal form of ``program`` with exactly the optional tensors ``present`` given."""
     n = _Normaliser(program, present)
     body = n.block(_bind_absent(program.body, program.tensors, present))
+    fills = [n.whole(t, Num(program.tensors[t].fill or 0.0)) for t in sorted(n.filled)]
+    body = [*fills, *body, *(n.whole(t, None) for t in sorted(n.filled))]
     needed: set[str] = set()
     return Normal(_sweep(body, needed, n.tensors, present), n.tensors)

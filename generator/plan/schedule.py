@@ -7,6 +7,7 @@ around the stages of its body.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -16,7 +17,7 @@ from generator.plan.axes import all_axes, flat, tensor_axes
 from generator.plan.normal import Map, NFor, Normal, NStmt, Red
 from generator.spec.integer import IntExpr, sym
 
-__all__ = ["Group", "Item", "LoopItem", "groups_of", "partition", "place", "scalar_axes"]
+__all__ = ["Group", "Item", "LoopItem", "groups_of", "outputs_of", "partition", "place", "scalar_axes"]
 
 GM = "@gm"  # suffix of a local tensor's copy in workspace
 
@@ -62,9 +63,10 @@ def _grid(statements: Sequence[NStmt]) -> tuple[str, ...]:
     return tuple(a for a in common or () if a not in reduced)
 
 
-def _fusable(statements: Sequence[NStmt]) -> tuple[str, ...] | None:
-    """The grid axes when the statements can share a stage, else None."""
-    made = {s.target for s in flat(statements)} & {ld.tensor for s in flat(statements) for ld in loads(s.value)}
+def _fusable(statements: Sequence[NStmt], stored: frozenset[str] = frozenset()) -> tuple[str, ...] | None:
+    """The grid axes when the statements can share a stage, else None. ``stored``: outputs, whose pieces do not overlap."""
+    written = Counter(s.target for s in flat(statements))
+    made = written.keys() & {ld.tensor for s in flat(statements) for ld in loads(s.value)} | {t for t, n in written.items() if n > 1 and t not in stored}
     axes = tensor_axes(statements, made)
     grid = list(_grid(statements))
     for s in flat(statements):
@@ -80,6 +82,8 @@ def _fusable(statements: Sequence[NStmt]) -> tuple[str, ...] | None:
                 if i.symbol is not None and i.symbol == axis:
                     continue
                 moving = own & i.free()
+                if moving and where is None:
+                    return None  # part of a tensor is written, along an axis of another extent
                 if moving and i.symbol is None and not i.is_affine_in(moving):
                     return None
                 grid = [g for g in grid if g != axis and g not in moving]
@@ -93,21 +97,21 @@ def _single(s: NStmt) -> Group:
     return Group((s,), _fusable((s,)) or ())
 
 
-def partition(body: Sequence[NStmt], fuse: bool) -> tuple[Item, ...]:
-    """Groups in order. ``fuse=False``: one statement a group, loops at kernel level."""
+def partition(body: Sequence[NStmt], fuse: bool, stored: frozenset[str] = frozenset()) -> tuple[Item, ...]:
+    """Groups in order; ``stored`` are the outputs. ``fuse=False``: one statement a group, loops at kernel level."""
     items: list[Item] = []
     current: list[NStmt] = []
 
     def flush() -> None:
         if current:
-            items.append(Group(tuple(current), _fusable(current) or ()))
+            items.append(Group(tuple(current), _fusable(current, stored) or ()))
             current.clear()
 
     for s in body:
         if fuse:
-            alone = _fusable((s,))
-            together = _fusable([*current, s])
-            if alone is not None and together is not None and (not current or together or (not alone and not (_fusable(current) or ()))):
+            alone = _fusable((s,), stored)
+            together = _fusable([*current, s], stored)
+            if alone is not None and together is not None and (not current or together or (not alone and not (_fusable(current, stored) or ()))):
                 current.append(s)
                 continue
             flush()
@@ -116,11 +120,16 @@ def partition(body: Sequence[NStmt], fuse: bool) -> tuple[Item, ...]:
                 continue
         flush()
         if isinstance(s, NFor):
-            items.append(LoopItem(s, partition(s.body, fuse)))
+            items.append(LoopItem(s, partition(s.body, fuse, stored)))
         else:
             items.append(_single(s))
     flush()
     return tuple(items)
+
+
+def outputs_of(normal: Normal) -> frozenset[str]:
+    """Names of the output tensors."""
+    return frozenset(t.name for t in normal.tensors.values() if t.role == "output")
 
 
 def groups_of(items: Iterable[Item]) -> Iterator[Group]:
@@ -244,4 +253,4 @@ def _place_fused(g: Group, normal: Normal, crossing: set[str], axes: Mapping[str
     first = [_copy(normal.tensors[t], axes[t], False) for t in sorted(exposed(g.statements) & written & crossing)]
     last = [_copy(normal.tensors[t], axes[t], True) for t in sorted(written & crossing)]
     statements = (*first, *body, *last)
-    return Group(statements, tuple(a for a in g.grid if a in (_fusable(statements) or ())))
+    return Group(statements, tuple(a for a in g.grid if a in (_fusable(statements, outputs_of(normal)) or ())))

@@ -1,4 +1,4 @@
-"""Common subexpressions: what an expression computes more than once, to be computed once and kept."""
+"""Common subexpressions: what an expression needs in more than one place, to be computed once and kept."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 
 from generator.formula.ir import Binary, Call, Cast, Expr, Load, Where
-from generator.formula.walk import rebuild, walk
+from generator.formula.walk import children, rebuild, walk
 
 __all__ = ["repeated", "substituted"]
 
@@ -14,9 +14,14 @@ _WORTH = (Binary, Call, Cast, Where)  # conditions are masks, not values; a sign
 
 
 def repeated(e: Expr) -> Expr | None:
-    """The smallest subexpression that occurs more than once in ``e``, or None."""
-    counts = Counter(x for x in walk(e) if isinstance(x, _WORTH) and any(isinstance(n, Load) for n in walk(x)))
-    again = [x for x, n in counts.items() if n > 1]
+    """The smallest subexpression of tensor elements that different expressions inside ``e`` are made of, or None.
+
+    What occurs twice only because something around it does is not one: that is computed once with the whole.
+    """
+    uses: Counter[Expr] = Counter()
+    for parent in dict.fromkeys(walk(e)):
+        uses.update(children(parent))
+    again = [x for x, n in uses.items() if n > 1 and isinstance(x, _WORTH) and any(isinstance(leaf, Load) for leaf in walk(x))]
     return min(again, key=lambda x: sum(1 for _ in walk(x)), default=None)
 
 

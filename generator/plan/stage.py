@@ -25,7 +25,7 @@ from generator.plan.roles import Roles
 from generator.plan.rules import needs_compare
 from generator.plan.schedule import Group
 from generator.plan.tiles import SIZES, TooManyBuffers, finished
-from generator.plan.tree import Access, Cond, Float, FloatConst, Get, Int, Node, Stage, TileParam
+from generator.plan.tree import Access, Cond, Float, FloatConst, Get, If, Int, Node, Stage, TileParam
 from generator.spec.integer import IntExpr, ceil_div, const, floor_div, max_of, min_of, mod, product, sym
 
 __all__ = ["BuiltStage", "build_stage"]
@@ -86,7 +86,7 @@ class _StageBuilder(Body):
         per = f"{self.name}Per"
         total = f"{self.name}Work"
         self.fields += [(total, work), (per, ceil_div(sym(total), sym("coreNum")))]
-        with ctx.collect() as body, self.scope(set()):
+        with self.scope(set()):
             self.load_needed(self.group.statements)
             updates = {key.tensor for key in self.scopes[-1].loaded} & {s.target for s in flat(self.group.statements)}
             item = ctx.fresh("item")
@@ -99,9 +99,10 @@ class _StageBuilder(Body):
                     else:
                         self.block(self.group.statements, set())
             self.free_loads(self.scopes[-1])
-        # a core without work must not read what another one is about to write
-        ctx.branch((Cond("<", first, sym(total)),) if updates else (), body, [])
-        nodes = tuple(self.prologue()) + tuple(ctx.frames[0].nodes)
+        body = tuple(ctx.frames[0].nodes)
+        if updates:  # a core without work must not read what another one is about to write
+            body = (If((Cond("<", first, sym(total)),), body),)
+        nodes = tuple(self.prologue()) + body
         stage = Stage(
             name=self.name, title=title, args=self.args, buffers=finished(ctx), tiles=tuple(self.tiles),
             body=insert_barriers(prune(nodes, self.bounds.known)), reserve_select=ctx.selects,
@@ -188,5 +189,5 @@ def build_stage(
         return _StageBuilder(name, group, roles, gms, bounds, args, shapes).build(title)
     except TooManyBuffers:
         builder = _StageBuilder(name, group, roles, gms, bounds, args, shapes)
-        builder.ctx.spill = True
+        builder.ctx.spill = builder.ctx.frugal = True
         return builder.build(title)

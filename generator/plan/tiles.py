@@ -30,8 +30,11 @@ class Refusal(Exception):  # noqa: N818 - an answer, not a fault
         self.span = span
 
 
+BUFFERS = 64  # of one TPipe (facts.md C.2)
+
+
 class TooManyBuffers(Refusal):
-    """More queue buffers alive at once than the position has event ids."""
+    """More queue buffers alive at once than the position has event ids, or more buffers than a TPipe takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +151,7 @@ class Context:
     queues: dict[str, Queue] = field(default_factory=dict)
     pins: dict[str, int] = field(default_factory=dict)
     selects: bool = False
+    frugal: bool = False  # tiles of any size share a TBuf: a stage would have too many buffers otherwise
     spill: bool = False  # loads move to TBufs at once: too many queue buffers would be alive otherwise
 
     def dims_of(self, axes: Iterable[str]) -> tuple[Dim, ...]:
@@ -228,10 +232,23 @@ class Context:
         align = self.align if align is None else align
         need = capacity(dims, align, ctype) + extra
         pool = self.free_slots.setdefault(need, [])
-        slot = pool.pop() if pool and not own else self._new_slot(need, hint)
+        slot = pool.pop() if pool and not own else None if own else self._grown(need)
+        if slot is None:
+            slot = self._new_slot(need, hint)
         name = self.fresh(hint)
         self.emit(Get(slot, name, ctype))
         return Tile(name, ctype, tuple(dims), align, slot, temporary, ctype)
+
+    def _grown(self, need: IntExpr) -> str | None:
+        """A free slot made long enough, when slots are to be few."""
+        if not self.frugal:
+            return None
+        pool = next((p for p in self.free_slots.values() if p), None)
+        if pool is None:
+            return None
+        slot = pool.pop()
+        self.slots[slot] = merge_max(self.slots[slot], need)
+        return slot
 
     def _new_slot(self, need: IntExpr, hint: str) -> str:
         slot = f"calc{len(self.slots)}"
@@ -242,7 +259,7 @@ class Context:
     def release(self, tile: Tile) -> None:
         """Give the slot back (unless pinned)."""
         if tile.slot is not None and not self.pins.get(tile.name):
-            pool = self.free_slots[self.slots[tile.slot]]
+            pool = self.free_slots.setdefault(self.slots[tile.slot], [])
             assert tile.slot not in pool, f"{tile.name} is released twice"
             pool.append(tile.slot)
 
@@ -354,6 +371,9 @@ def finished(ctx: Context, event_budget: int = 8) -> tuple[Buffer, ...]:
                 copies[q.name] += 1
         out += [Buffer(q.name, "vecin" if kind == "vecin" else "vecout", q.need, copies[q.name], q.holds) for q in queues]
     out += [Buffer(name, "calc", need, 1, ctx.slot_holds[name]) for name, need in ctx.slots.items()]
+    count = sum(b.copies for b in out)
+    if count > BUFFERS:
+        raise TooManyBuffers(f"a stage has {count} buffers, a kernel may have {BUFFERS}")
     return tuple(out)
 
 
