@@ -49,12 +49,22 @@ def test_the_commands_of_the_first_operator_work(tmp_path: Path) -> None:
 
 
 def test_the_example_spec_generates(tmp_path: Path) -> None:
-    (text,) = blocks("yaml")
+    text, _ = blocks("yaml")
     (tmp_path / "specs" / "demo").mkdir(parents=True)
     (tmp_path / "specs" / "demo" / "gated_scale.yaml").write_text(text, encoding="utf-8")
     done = opwright(tmp_path, "gen")
     assert done.returncode == 0, done.stderr
     assert opwright(tmp_path, "check").returncode == 0
+
+
+def test_the_example_of_an_audit_forgets_a_factor(tmp_path: Path) -> None:
+    _, text = blocks("yaml")
+    (tmp_path / "formula.yaml").write_text(text, encoding="utf-8")
+    done = opwright(tmp_path, "audit", "formula.yaml")
+    assert done.returncode == 1, done.stderr
+    assert "REFUTED   dx" in done.stdout
+    assert "kind: missing factor" in done.stdout
+    assert "right: s[t] = sum[d](dy[t, d] * x[t, d] * w[d])" in done.stdout
 
 
 def test_the_command_table_lists_the_commands_there_are() -> None:
