@@ -46,9 +46,10 @@ from generator.spec.integer import IntExpr, sym
 from generator.spec.names import did_you_mean
 from generator.spec.sizes import describe, from_ast, place
 
-__all__ = ["DTYPES", "FormulaError", "Parsed", "parse"]
+__all__ = ["DTYPES", "UNSTATED", "FormulaError", "Parsed", "parse"]
 
 DTYPES: Final = ("float16", "bfloat16", "float32", "float64", "int8", "uint8", "int16", "int32", "int64", "bool")
+UNSTATED: Final = "..."
 _BINARY: Final[dict[type[ast.operator], BinOp]] = {
     ast.Add: "add",
     ast.Sub: "sub",
@@ -115,7 +116,8 @@ def parse(text: str, *, relaxed: bool = False, locate: Locate = Span) -> tuple[S
     """Read ``text``. ``locate`` maps a 1-based line and column of the text to the span to record (findings keep the text's own).
 
     Strict: returns the statements, raises :class:`FormulaError` with all faults. Relaxed (published formulas): returns
-    what could be read together with the findings, and never raises; a reduction that does not say over which axes is kept without axes.
+    what could be read together with the findings, and never raises; a reduction that does not say over which axes is kept without axes,
+    and the bounds of a loop over ``range(...)``, which gives neither range nor direction, are the symbol ``UNSTATED``.
     """
     parsed = _Parser(text, locate, relaxed).run()
     if relaxed:
@@ -245,6 +247,10 @@ class _Parser:
             raise self.fault(
                 call, "a loop runs over a range", self.source(call), "range(stop), range(start, stop) or range(start, stop, step)"
             )
+        if self.relaxed and len(call.args) == 1 and isinstance(call.args[0], ast.Constant) and call.args[0].value is ...:
+            right = "range(start, stop, step)"
+            self.findings.append(self.fault(call, "the loop gives neither range nor direction", self.source(call), right))
+            return For(node.target.id, sym(UNSTATED), sym(UNSTATED), 1, self.block(node.body), span=self.span(node))
         args = [self.integer(a) for a in call.args]
         start, stop = (IntExpr(()), args[0]) if len(args) == 1 else (args[0], args[1])
         step = args[2].value if len(args) == 3 else 1

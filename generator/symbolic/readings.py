@@ -12,7 +12,7 @@ from typing import Any, Final
 from generator.formula import ir
 from generator.formula.infer import children
 from generator.formula.ir import Assign, Attr, Bound, Expr, Load, Num, Program, Reduce, Stmt
-from generator.formula.parse import FormulaError, parse
+from generator.formula.parse import UNSTATED, FormulaError, parse
 from generator.formula.printer import text as printed
 from generator.spec.errors import Problem
 from generator.spec.integer import IntExpr, const, sym
@@ -122,7 +122,7 @@ class _Reader:
 
     # what is open -----------------------------------------------------------------------------------------------
     def first_open(self, body: tuple[Stmt, ...]) -> _Open | None:
-        for find in (self.undefined, self.left_side, self.ranks, self.unstated, self.free):
+        for find in (self.ranged, self.undefined, self.left_side, self.ranks, self.unstated, self.free):
             found = find(body)
             if found is not None:
                 return found
@@ -146,6 +146,22 @@ class _Reader:
         """``name`` as each of ``names``."""
         made = [(to, self.replaced(body, name, to)) for to in names]
         return [(f"{name} is {to}", b) for to, b in made if b is not None]
+
+    def ranged(self, body: tuple[Stmt, ...]) -> _Open | None:
+        """A loop without range and direction: those of the forward's loops, then any size, each upwards and downwards."""
+        loop = next((s for s in _loops(body) if s.start.symbol == UNSTATED), None)
+        if loop is None:
+            return None
+        spans = [(s.start, s.stop, s.step) for s in _loops(self.setting.forward.body) if abs(s.step) == 1]
+        spans = spans or [(const(0), sym(n), 1) for n in sorted(self.ints)]
+        choices: list[Choice] = []
+        for start, stop, step in dict.fromkeys(spans):
+            low, high = (start, stop - 1) if step == 1 else (stop + 1, start)
+            up = replace(loop, start=low, stop=high + 1, step=1)
+            down = replace(loop, start=high, stop=low - 1, step=-1)
+            choices.append((f"{loop.var} runs from {high} down to {low}", mapped(body, _instead(loop, down))))
+            choices.append((f"{loop.var} runs from {low} up to {high}", mapped(body, _instead(loop, up))))
+        return _Open(Finding(f"the loop over '{loop.var}' gives neither range nor direction", loop.span, "range"), choices)
 
     def undefined(self, body: tuple[Stmt, ...]) -> _Open | None:
         """A name that nothing defines, or that is read before it is assigned."""
@@ -361,6 +377,14 @@ def _left_extended(name: str, size: str) -> Callable[[Any], Any | None]:
         return replace(x, axes=(*x.axes, Bound(name, sym(size)))) if hidden else None
 
     return given
+
+
+def _loops(body: Sequence[Stmt]) -> Iterator[ir.For]:
+    """Every loop, outer ones first."""
+    for stmt in body:
+        if isinstance(stmt, ir.For):
+            yield stmt
+            yield from _loops(stmt.body)
 
 
 def _nodes(body: Sequence[Stmt]) -> Iterator[Expr]:

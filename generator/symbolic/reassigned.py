@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from generator.formula.ir import Assign, For, Load, Stmt
+from generator.formula.ir import Assign, For, Index, Load, Pack, Product, Stmt
+from generator.spec.integer import IntExpr
 from generator.symbolic.model import Finding
 from generator.symbolic.surface import index_names, renamed, statements
 
@@ -79,7 +80,14 @@ def _stored(body: Body, name: str) -> Body:
 def _plain(stmt: Assign) -> bool:
     """Whether every index is a name of its own: the whole tensor is written."""
     names = [n for i in stmt.indices for n in index_names(i)]
-    return len(names) == len(stmt.indices) == len(set(names))
+    return all(map(_whole, stmt.indices)) and len(names) == len(set(names))
+
+
+def _whole(i: Index) -> bool:
+    """An index that runs over a whole dim: an axis, a pack or a product of them, not one segment."""
+    if isinstance(i, Product):
+        return all(map(_whole, i.parts))
+    return isinstance(i, Pack) or (isinstance(i, IntExpr) and i.is_symbol)
 
 
 def _uses(stmt: Assign, loops: Sequence[str]) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from generator.formula.ir import Assign, Attr, Binary, Bound, For, Load, Logic, Pack, Product, Reduce, Segment, Span
-from generator.formula.parse import FormulaError, parse
+from generator.formula.parse import UNSTATED, FormulaError, parse
 from generator.spec.integer import const, sym
 
 
@@ -88,3 +88,14 @@ def test_deep_nesting_is_refused_not_a_crash() -> None:
         parse("y[t] = " + "(" * 90 + "x[t]" + " + 1)" * 90 + " + 1" * 500)
     with pytest.raises(FormulaError):
         parse("y[t] = " + "-" * 5000 + "x[t]")
+
+
+def test_a_published_loop_may_leave_its_range_open() -> None:
+    text = "for r in range(...):\n    a[t] = a[t] * x[r, t]"
+    found = parse(text, relaxed=True)
+    loop = found.body[0]
+    assert isinstance(loop, For)
+    assert (loop.start.symbol, loop.stop.symbol, len(loop.body)) == (UNSTATED, UNSTATED, 1)
+    assert [f.what for f in found.findings] == ["the loop gives neither range nor direction"]
+    with pytest.raises(FormulaError):
+        parse(text)

@@ -418,7 +418,7 @@ inline Checked WalkedLedger5(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + 32;                                           // in0: alphaIn
+    bytes = bytes + 64;                                           // in0: alphaIn, 2 copies
     bytes = bytes + CeilDiv(s.s5ITile * s.s5TTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
     bytes = bytes + CeilDiv(s.s5ITile * s.s5TTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
     bytes = bytes + 256;                                          // calc0: spread
@@ -431,7 +431,7 @@ inline Checked WalkedLedger6(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + 32;                                           // in0: alphaIn
+    bytes = bytes + 64;                                           // in0: alphaIn, 2 copies
     bytes = bytes + CeilDiv(s.s6ITile * s.s6TTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
     bytes = bytes + CeilDiv(s.s6ITile * s.s6TTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
     bytes = bytes + 256;                                          // calc0: spread
@@ -444,7 +444,7 @@ inline Checked WalkedLedger7(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + 32;                                           // in0: alphaIn
+    bytes = bytes + 64;                                           // in0: alphaIn, 2 copies
     bytes = bytes + CeilDiv(s.s7ITile * s.s7JTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
     bytes = bytes + CeilDiv(s.s7ITile * s.s7JTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
     bytes = bytes + 256;                                          // calc0: spread
@@ -602,7 +602,7 @@ inline Checked WalkedLedger17(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + 32;  // in0: sum_2WsIn
+    bytes = bytes + 64;  // in0: sum_2WsIn, 2 copies
     bytes = bytes + 64;  // out0: grad_alphaOut, 2 copies
     return bytes;
 }
@@ -645,7 +645,7 @@ inline Checked WalkedLedger20(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + 32;  // in0: sum_3WsIn
+    bytes = bytes + 64;  // in0: sum_3WsIn, 2 copies
     bytes = bytes + 64;  // out0: grad_alphaOut, 2 copies
     return bytes;
 }
@@ -688,7 +688,7 @@ inline Checked WalkedLedger23(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + 32;  // in0: sum_4WsIn
+    bytes = bytes + 64;  // in0: sum_4WsIn, 2 copies
     bytes = bytes + 64;  // out0: grad_alphaOut, 2 copies
     return bytes;
 }
@@ -1372,7 +1372,7 @@ inline Checked Walked2Ledger5(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + 32;                                           // in0: alphaIn
+    bytes = bytes + 64;                                           // in0: alphaIn, 2 copies
     bytes = bytes + CeilDiv(s.s5ITile * s.s5TTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
     bytes = bytes + CeilDiv(s.s5ITile * s.s5TTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
     bytes = bytes + 256;                                          // calc0: spread
@@ -1385,7 +1385,7 @@ inline Checked Walked2Ledger6(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + 32;                                           // in0: alphaIn
+    bytes = bytes + 64;                                           // in0: alphaIn, 2 copies
     bytes = bytes + CeilDiv(s.s6ITile * s.s6TTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
     bytes = bytes + CeilDiv(s.s6ITile * s.s6TTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
     bytes = bytes + 256;                                          // calc0: spread
@@ -1398,7 +1398,7 @@ inline Checked Walked2Ledger7(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + 32;                                           // in0: alphaIn
+    bytes = bytes + 64;                                           // in0: alphaIn, 2 copies
     bytes = bytes + CeilDiv(s.s7ITile * s.s7JTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
     bytes = bytes + CeilDiv(s.s7ITile * s.s7JTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
     bytes = bytes + 256;                                          // calc0: spread
@@ -1555,7 +1555,7 @@ inline Checked Walked2Ledger17(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + 32;  // in0: sum_2WsIn
+    bytes = bytes + 64;  // in0: sum_2WsIn, 2 copies
     bytes = bytes + 64;  // out0: grad_alphaOut, 2 copies
     return bytes;
 }
@@ -1598,7 +1598,7 @@ inline Checked Walked2Ledger20(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + 32;  // in0: sum_3WsIn
+    bytes = bytes + 64;  // in0: sum_3WsIn, 2 copies
     bytes = bytes + 64;  // out0: grad_alphaOut, 2 copies
     return bytes;
 }
@@ -1641,7 +1641,7 @@ inline Checked Walked2Ledger23(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + 32;  // in0: sum_4WsIn
+    bytes = bytes + 64;  // in0: sum_4WsIn, 2 copies
     bytes = bytes + 64;  // out0: grad_alphaOut, 2 copies
     return bytes;
 }
@@ -2325,7 +2325,7 @@ inline Checked Walked3Ledger5(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + 32;                                           // in0: alphaIn
+    bytes = bytes + 64;                                           // in0: alphaIn, 2 copies
     bytes = bytes + CeilDiv(s.s5ITile * s.s5TTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
     bytes = bytes + CeilDiv(s.s5ITile * s.s5TTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
     bytes = bytes + 256;                                          // calc0: spread
@@ -2338,7 +2338,7 @@ inline Checked Walked3Ledger6(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + 32;                                           // in0: alphaIn
+    bytes = bytes + 64;                                           // in0: alphaIn, 2 copies
     bytes = bytes + CeilDiv(s.s6ITile * s.s6TTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
     bytes = bytes + CeilDiv(s.s6ITile * s.s6TTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
     bytes = bytes + 256;                                          // calc0: spread
@@ -2351,7 +2351,7 @@ inline Checked Walked3Ledger7(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + 32;                                           // in0: alphaIn
+    bytes = bytes + 64;                                           // in0: alphaIn, 2 copies
     bytes = bytes + CeilDiv(s.s7ITile * s.s7JTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
     bytes = bytes + CeilDiv(s.s7ITile * s.s7JTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
     bytes = bytes + 256;                                          // calc0: spread
@@ -2508,7 +2508,7 @@ inline Checked Walked3Ledger17(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + 32;  // in0: sum_2WsIn
+    bytes = bytes + 64;  // in0: sum_2WsIn, 2 copies
     bytes = bytes + 64;  // out0: grad_alphaOut, 2 copies
     return bytes;
 }
@@ -2551,7 +2551,7 @@ inline Checked Walked3Ledger20(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + 32;  // in0: sum_3WsIn
+    bytes = bytes + 64;  // in0: sum_3WsIn, 2 copies
     bytes = bytes + 64;  // out0: grad_alphaOut, 2 copies
     return bytes;
 }
@@ -2594,7 +2594,7 @@ inline Checked Walked3Ledger23(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + 32;  // in0: sum_4WsIn
+    bytes = bytes + 64;  // in0: sum_4WsIn, 2 copies
     bytes = bytes + 64;  // out0: grad_alphaOut, 2 copies
     return bytes;
 }
@@ -3172,7 +3172,7 @@ inline Checked Walked4Ledger5(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + 32;                                           // in0: alphaIn
+    bytes = bytes + 64;                                           // in0: alphaIn, 2 copies
     bytes = bytes + CeilDiv(s.s5ITile * s.s5TTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
     bytes = bytes + CeilDiv(s.s5ITile * s.s5TTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
     bytes = bytes + 256;                                          // calc0: spread
@@ -3185,7 +3185,7 @@ inline Checked Walked4Ledger6(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + 32;                                           // in0: alphaIn
+    bytes = bytes + 64;                                           // in0: alphaIn, 2 copies
     bytes = bytes + CeilDiv(s.s6ITile * s.s6TTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
     bytes = bytes + CeilDiv(s.s6ITile * s.s6TTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
     bytes = bytes + 256;                                          // calc0: spread
@@ -3198,7 +3198,7 @@ inline Checked Walked4Ledger7(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + 32;                                           // in0: alphaIn
+    bytes = bytes + 64;                                           // in0: alphaIn, 2 copies
     bytes = bytes + CeilDiv(s.s7ITile * s.s7JTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
     bytes = bytes + CeilDiv(s.s7ITile * s.s7JTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
     bytes = bytes + 256;                                          // calc0: spread
@@ -3354,7 +3354,7 @@ inline Checked Walked4Ledger17(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + 32;  // in0: sum_2WsIn
+    bytes = bytes + 64;  // in0: sum_2WsIn, 2 copies
     bytes = bytes + 64;  // out0: grad_alphaOut, 2 copies
     return bytes;
 }
@@ -3397,7 +3397,7 @@ inline Checked Walked4Ledger20(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + 32;  // in0: sum_3WsIn
+    bytes = bytes + 64;  // in0: sum_3WsIn, 2 copies
     bytes = bytes + 64;  // out0: grad_alphaOut, 2 copies
     return bytes;
 }
@@ -3440,7 +3440,7 @@ inline Checked Walked4Ledger23(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + 32;  // in0: sum_4WsIn
+    bytes = bytes + 64;  // in0: sum_4WsIn, 2 copies
     bytes = bytes + 64;  // out0: grad_alphaOut, 2 copies
     return bytes;
 }

@@ -535,7 +535,7 @@ public:
         dzWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + dzWsStart_), T_ * n_ * n_ + T_ * n_ * 2);
         scaledWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + scaledWsStart_),
                                     T_ * n_ * n_ + T_ * n_ * 2);
-        pipe->InitBuffer(in0Queue_, 1, 32);
+        pipe->InitBuffer(in0Queue_, 2, 32);
         pipe->InitBuffer(in1Queue_, 2, s5ITile_ * s5TTile_ * 4);
         pipe->InitBuffer(out0Queue_, 2, s5ITile_ * s5TTile_ * 4);
         pipe->InitBuffer(calc0Buf_, 256);
@@ -643,7 +643,7 @@ public:
         dzWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + dzWsStart_), T_ * n_ * n_ + T_ * n_ * 2);
         scaledWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + scaledWsStart_),
                                     T_ * n_ * n_ + T_ * n_ * 2);
-        pipe->InitBuffer(in0Queue_, 1, 32);
+        pipe->InitBuffer(in0Queue_, 2, 32);
         pipe->InitBuffer(in1Queue_, 2, s6ITile_ * s6TTile_ * 4);
         pipe->InitBuffer(out0Queue_, 2, s6ITile_ * s6TTile_ * 4);
         pipe->InitBuffer(calc0Buf_, 256);
@@ -752,7 +752,7 @@ public:
         dzWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + dzWsStart_), T_ * n_ * n_ + T_ * n_ * 2);
         scaledWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + scaledWsStart_),
                                     T_ * n_ * n_ + T_ * n_ * 2);
-        pipe->InitBuffer(in0Queue_, 1, 32);
+        pipe->InitBuffer(in0Queue_, 2, 32);
         pipe->InitBuffer(in1Queue_, 2, s7ITile_ * s7JTile_ * 4);
         pipe->InitBuffer(out0Queue_, 2, s7ITile_ * s7JTile_ * 4);
         pipe->InitBuffer(calc0Buf_, 256);
@@ -2073,7 +2073,7 @@ public:
         sum_2WsStart_ = tiling.sum_2WsStart;
         grad_alphaGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(grad_alpha), 3);
         sum_2WsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + sum_2WsStart_), 1);
-        pipe->InitBuffer(in0Queue_, 1, 32);
+        pipe->InitBuffer(in0Queue_, 2, 32);
         pipe->InitBuffer(out0Queue_, 2, 32);
     }
 
@@ -2367,7 +2367,7 @@ public:
         sum_3WsStart_ = tiling.sum_3WsStart;
         grad_alphaGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(grad_alpha), 3);
         sum_3WsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + sum_3WsStart_), 1);
-        pipe->InitBuffer(in0Queue_, 1, 32);
+        pipe->InitBuffer(in0Queue_, 2, 32);
         pipe->InitBuffer(out0Queue_, 2, 32);
     }
 
@@ -2664,7 +2664,7 @@ public:
         sum_4WsStart_ = tiling.sum_4WsStart;
         grad_alphaGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(grad_alpha), 3);
         sum_4WsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + sum_4WsStart_), 1);
-        pipe->InitBuffer(in0Queue_, 1, 32);
+        pipe->InitBuffer(in0Queue_, 2, 32);
         pipe->InitBuffer(out0Queue_, 2, 32);
     }
 
