@@ -11,12 +11,12 @@ from generator.symbolic.boundary import boundary_table
 from generator.symbolic.classify import Diagnosis, diagnose
 from generator.symbolic.exact import UndefinedError, UnwrittenError
 from generator.symbolic.machine import OutOfTimeError
-from generator.symbolic.model import Claim, Finding, Verdict
+from generator.symbolic.model import Claim, Counterexample, Finding, Verdict
 from generator.symbolic.numeric import Checker, NotSquareError, Pass
 from generator.symbolic.points import Sizes, sizes_of
 from generator.symbolic.refute import counterexample
 
-__all__ = ["Prover", "audit_claim"]
+__all__ = ["Prover", "audit_claim", "example_of"]
 
 Prover = Callable[[Claim, str, float], Verdict | None]  # of one output, within seconds; None when it cannot say
 
@@ -32,7 +32,7 @@ def audit_claim(
     claim: Claim, budget: float = 20.0, seed: int = 0, prover: Prover | None = None, explain: bool = True
 ) -> tuple[Verdict, ...]:
     """A verdict for every output of ``claim.wrt``, in its order. ``budget`` is seconds for the whole claim; UNDECIDED when it
-    is spent. ``explain`` looks for the mistake in what is refuted.
+    is spent. ``explain`` looks for the counterexample and the mistake in what is refuted.
 
     The seed moves the random points only: a verdict does not depend on it."""
     started = time.process_time()
@@ -46,6 +46,15 @@ def audit_claim(
         except OutOfTimeError:
             out.append(Verdict("UNDECIDED", f"the budget of {budget:g} s was spent", time.process_time() - begun, output, of))
     return tuple(out)
+
+
+def example_of(claim: Claim, budget: float, seed: int = 0) -> Counterexample | None:
+    """The smallest counterexample to the one output of a claim that is wrong."""
+    checker = Checker(claim, time.process_time() + budget)
+    try:
+        return counterexample(checker, sizes_of(claim), next(iter(claim.wrt)), random.Random(_SEED + seed))
+    except OutOfTimeError:
+        return None
 
 
 def _one(
@@ -83,7 +92,7 @@ def _one(
             finding = Finding(f"an element of '{error}' is read that the text has not written ({_said(sizes)})", None, "unwritten")
             return Verdict("REFUTED", "reads what is not written", time.process_time() - started, output, of, findings=(finding,))
         if found is None:
-            example = counterexample(checker, ladder, output, rng)
+            example = counterexample(checker, ladder, output, rng) if explain else None
             wrong = diagnose(checker, list(ladder), output, rng) if explain else Diagnosis("")
             return Verdict(
                 "REFUTED",

@@ -10,7 +10,7 @@ from generator.formula.ir import Program, Span, Stmt
 from generator.formula.parse import Parsed, parse
 from generator.formula.printer import text as printed
 from generator.spec.errors import Problem, TextError
-from generator.symbolic.audit import Prover, audit_claim
+from generator.symbolic.audit import Prover, audit_claim, example_of
 from generator.symbolic.cases import assigned
 from generator.symbolic.model import Claim, Finding, Place, Verdict
 from generator.symbolic.proving import completed
@@ -135,7 +135,7 @@ def _weigh(
             method=method,
             readings=said,
             findings=notes,
-            counterexample=wrong[0][2].counterexample,
+            counterexample=example_of(wrong[0][1], max(0.0, deadline - time.process_time()), seed),
             right_formula=printed(reading.body),
         )
         return out, claim, findings

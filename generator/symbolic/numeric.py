@@ -23,6 +23,7 @@ from generator.symbolic.points import Point, Sampler, Sizes, piecewise
 __all__ = ["Checker", "Difference", "NotSquareError", "Pass", "still"]
 
 _ATTEMPTS: Final = 160
+_MANY: Final = 12  # elements of a gradient beyond which not every one is differentiated
 _LOSSY: Final = 24  # points drawn again because a root inside an exponential was not kept
 Difference = tuple[tuple[int, ...], Any, Any]  # element, what is claimed, what is derived
 _CLOSE: Final = 1e-30
@@ -220,13 +221,47 @@ class Checker:
 
     # one element ------------------------------------------------------------------------------------------------
     def differences(self, point: Point, output: str, program: Program | None = None) -> list[Difference]:
-        """Every element at which ``output`` is not the derivative, rounding excepted."""
+        """Elements at which ``output`` is not the derivative, rounding excepted: every one of a few, one of many."""
+        if len(point.inputs[self.claim.wrt[output]]) > _MANY:
+            return self.one_difference(point, output, program)
         found = [d for d in self.pairs(point, output, "precise", program) if d[1] is None or d[1] != d[2]]
         if not found or any(d[1] is None for d in found):
             return found
         with fine():
             again = {i: abs(a - b) for i, a, b in self.pairs(point, output, "fine", program)}
             return [(i, a, b) for i, a, b in found if again[i] > abs(a - b) * _ROUNDING]
+
+    def one_difference(self, point: Point, output: str, program: Program | None) -> list[Difference]:
+        """One element at which ``output`` is not the derivative, found by halving: both sides in directions of ever fewer elements."""
+        name = self.claim.wrt[output]
+        count = len(point.inputs[name])
+        rng = random.Random(count)
+        weights = [rng.randrange(1, 99) for _ in range(count)]
+        low, high = 0, count
+        while high - low > 1:
+            middle = (low + high) // 2
+            first = self.differs_within(point, output, program, [w if low <= k < middle else 0 for k, w in enumerate(weights)])
+            low, high = (low, middle) if first else (middle, high)
+        slopes = {name: [int(k == low) for k in range(count)]}
+        claimed, derived = self.both(point, [output], slopes, "precise", program)
+        if claimed == derived:
+            return []
+        with fine():
+            again, anew = self.both(point, [output], slopes, "fine", program)
+            if abs(again - anew) <= abs(claimed - derived) * _ROUNDING:
+                return []
+        return [(_unravel(low, point.shapes[name]), claimed, derived)]
+
+    def differs_within(self, point: Point, output: str, program: Program | None, slopes: list[int]) -> bool:
+        """Whether both sides differ in one direction, exactly where the point allows it."""
+        self.within_time()
+        directions = {self.claim.wrt[output]: slopes}
+        try:
+            claimed, derived = self.both(point, [output], directions, "mod", program)
+        except UndefinedError:
+            claimed, derived = self.both(point, [output], directions, "precise", program)
+            return bool(abs(claimed - derived) > (abs(claimed) + abs(derived)) * 1e-25)
+        return bool(claimed != derived)
 
     def pairs(self, point: Point, output: str, kind: str, program: Program | None) -> list[Difference]:
         """Every element of ``output`` with what is claimed and what is derived."""
