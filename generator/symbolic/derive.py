@@ -85,17 +85,34 @@ def derive(
     and kinks. ``short=False`` leaves out simplification; ``forms=False`` stores each gradient by one statement,
     not one for each way its input is indexed. Raises :class:`DeriveError`."""
     _check(forward, wrt, cotangents, saved or {})
+    try:
+        return _derive(forward, wrt, cotangents, saved or {}, names or {}, facts, boundary or {}, short, forms)
+    except RecursionError as error:
+        raise DeriveError("the formula is nested too deeply to be differentiated; name its parts in statements of their own") from error
+
+
+def _derive(
+    forward: Program,
+    wrt: Sequence[str],
+    cotangents: Mapping[str, str],
+    saved: Mapping[str, str],
+    names: Mapping[str, str],
+    facts: Facts | None,
+    boundary: Mapping[str, str],
+    short: bool,
+    forms: bool,
+) -> Derived:
     known = facts or plain_facts(forward)
     fresh = Fresh()
-    given = dict(saved or {})
-    outputs = {x: (names or {}).get(x, f"grad_{x}") for x in wrt}
+    given = dict(saved)
+    outputs = {x: names.get(x, f"grad_{x}") for x in wrt}
     taken = {*forward.tensors, *forward.dims, *forward.int_attrs, *forward.float_attrs, *forward.bool_attrs}
     taken |= {*cotangents.values(), *given.values(), *outputs.values()}
     form = single(forward, known, fresh, set(taken))
     taken |= set(form.tensors)
     live = active(form.nodes, form.tensors, wrt, [form.final.get(y, y) for y in cotangents])
     tensors = {**form.tensors, **{g: replace(form.tensors[y], name=g, role="input", fill=None) for y, g in cotangents.items()}}
-    sweep = Sweep(tensors, live, fresh, known, taken, _axis_names(forward), boundary or {}, forms)
+    sweep = Sweep(tensors, live, fresh, known, taken, _axis_names(forward), boundary, forms)
     sweep.bases = _bases(form, forward)
     sweep.sources = {n.stmt.tensor: n.stmt.value for n in form.nodes if isinstance(n, Def) and isinstance(n.stmt.value, Load)}
     for y, g in cotangents.items():
@@ -121,7 +138,7 @@ def derive(
         outputs,
         {f: name for f, name in {**{t.name: t.name for t in forward.inputs}, **given}.items() if name in used},
         tapes,
-        (*_conventions(program, sweep.flow.used, boundary or {}), *_again(program, form, forward), *(recovery.notes[t] for t in tapes)),
+        (*_conventions(program, sweep.flow.used, boundary), *_again(program, form, forward), *(recovery.notes[t] for t in tapes)),
     )
 
 

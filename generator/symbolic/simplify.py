@@ -24,6 +24,7 @@ from generator.symbolic.versions import assigned
 __all__ = ["Known", "simplify"]
 
 _ROUNDS = 6
+_LARGE = 4_000  # operations from which a gradient is left as it comes
 _POOL = 600_000  # work on zeros in all (see ``Algebra.spent``)
 
 
@@ -40,8 +41,10 @@ def simplify(
     body: Sequence[Stmt], tensors: dict[str, Tensor], known: Sequence[Known], fresh: Fresh, names: set[str], facts: Facts
 ) -> list[Stmt]:
     """The same values in fewer operations. ``tensors`` grows by the names given to repeated subexpressions."""
-    work = _Simplifier(tensors, known, fresh)
     out = list(body)
+    if sum(cost(s.value) for s in _assigns(out)) > _LARGE:
+        return out
+    work = _Simplifier(tensors, known, fresh)
     for _ in range(_ROUNDS):
         before = out
         out = work.round(out)
