@@ -13,9 +13,9 @@ from fractions import Fraction
 from generator.formula import ir
 from generator.spec.integer import IntExpr, const, sym
 from generator.symbolic.certificate import Certificate
+from generator.symbolic.check_equal import Equality
 from generator.symbolic.check_read import Held, Reader, Turn, Write
 from generator.symbolic.check_sizes import Sizes
-from generator.symbolic.check_sums import Totals
 from generator.symbolic.check_values import DoubtError, Value
 
 __all__ = ["check", "doubt"]
@@ -63,7 +63,7 @@ class _Check:
         self.sizes = Sizes()
         for fact in facts:
             self.sizes.learn(fact)
-        self.v = Totals(self.sizes, frozenset(positive), seconds)
+        self.v = Equality(self.sizes, frozenset(positive), seconds)
         self.v.formulas = {}
         below = _limits(a, b)
 
@@ -125,11 +125,7 @@ class _Check:
                 t
                 for t in seen
                 if t.value == 0
-                or (
-                    any((t - u).value in (1, 2, 3) for u in seen)
-                    and self.sizes.implied(t - 1)
-                    and self.sizes.implied(turn.times - t)
-                )
+                or (any((t - u).value in (1, 2, 3) for u in seen) and self.sizes.implied(t - 1) and self.sizes.implied(turn.times - t))
             }
             if late:
                 for s, n in states.items():
@@ -199,7 +195,7 @@ class _Program(Reader):
     """One of the programs; tensors that add up get their sums, loops of the second are settled."""
 
     def __init__(
-        self, program: ir.Program, totals: Totals, side: str, names: Mapping[str, str], adders: Sequence[str], owner: _Check
+        self, program: ir.Program, totals: Equality, side: str, names: Mapping[str, str], adders: Sequence[str], owner: _Check
     ) -> None:
         super().__init__(program, totals, side, names, dict(owner.certificate.literals))
         self.adders = adders
@@ -293,7 +289,7 @@ def _limits(*programs: ir.Program) -> dict[str, list[IntExpr]]:
     return out
 
 
-def _times(v: Totals, value: Value, states: set[str], depth: int) -> set[IntExpr]:
+def _times(v: Equality, value: Value, states: set[str], depth: int) -> set[IntExpr]:
     """The times at which carried tensors stand in a value."""
     out: set[IntExpr] = set()
     wanted = {f"!{s}" for s in states}

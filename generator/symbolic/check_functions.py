@@ -58,7 +58,7 @@ class Functions(Values):
 
     def _log_rest(self, v: Value) -> Value:
         if len(v) == 1:
-            (m, c), = v.items()
+            ((m, c),) = v.items()
             if c == 1 and len(m) == 1 and (m[0][1].denominator > 1 or m[0][1] % 2 == 1):
                 return self.scaled(self._log_one(m[0][0]), m[0][1])
         return self.call("log", v)
@@ -312,4 +312,3 @@ class Functions(Values):
                     return self.power(x, args[1].get((), Fraction(0)))
                 return self.exp(self.times(args[1], self.log(x)))
         return None
-

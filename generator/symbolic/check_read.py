@@ -10,7 +10,7 @@ from typing import Any
 
 from generator.formula import ir
 from generator.spec.integer import IntExpr, ceil_div, const, floor_div, max_of, mod, sym
-from generator.symbolic.check_sums import Totals
+from generator.symbolic.check_equal import Equality
 from generator.symbolic.check_values import ZERO, DoubtError, Value, one
 
 __all__ = ["Reader", "Turn"]
@@ -73,7 +73,7 @@ class Turn:
 class Reader:
     """One program. ``names`` gives the carried tensors of its loops the names the certificate has for them."""
 
-    def __init__(self, program: ir.Program, totals: Totals, side: str, names: Mapping[str, str], literals: Mapping[str, str]) -> None:
+    def __init__(self, program: ir.Program, totals: Equality, side: str, names: Mapping[str, str], literals: Mapping[str, str]) -> None:
         self.literals = literals
         self.program = program
         self.v = totals

@@ -2,112 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import permutations, product
 from math import gcd
 
-from generator.formula.functions import FUNCTIONS
 from generator.spec.integer import Func, IntExpr, Sym, const, floor_div, sym
-from generator.symbolic.check_functions import Functions
+from generator.symbolic.check_moves import Env, Moves
 from generator.symbolic.check_values import ZERO, DoubtError, Part, Product, Value, one
 
 __all__ = ["Totals"]
 
-Env = Mapping[str, IntExpr]
 _WAYS = 500
 _DEEP = 60
 
 
-class Totals(Functions):
-    """Sums over axes where conditions hold. Names of bound axes hold a quote mark."""
-
-    depth = 0
-    serial = 0
-    formulas: dict[str, Callable[[tuple[IntExpr, ...]], Value]]  # carried tensors whose elements are known
-
-    def new(self) -> str:
-        """A name for a bound axis."""
-        self.serial += 1
-        return f"'{self.serial}"
-
-    # renaming ---------------------------------------------------------------------------------------------------
-    def moved_int(self, e: IntExpr, env: Env) -> IntExpr:
-        inner: dict[str, IntExpr] = {}
-        for n in e.free():
-            if n in env:
-                inner[n] = env[n]
-            elif n in self.integers:
-                part = self.parts[self.integers[n]]
-                if part.names & env.keys():
-                    inner[n] = self.gathered(self.moved_part(part, env))
-        return e.substitute(inner) if inner else e
-
-    def gathered(self, v: Value) -> IntExpr:
-        """The integer symbol of an element of an integer tensor."""
-        ((m, c),) = v.items()
-        if c != 1 or len(m) != 1 or m[0][1] != 1 or self.parts[m[0][0]].what != "element":
-            raise DoubtError("a computed index")
-        name = f"@{m[0][0]}"
-        if name not in self.integers:
-            self.integers[name] = m[0][0]
-            self.learn_element(name, self.parts[m[0][0]].holds[0])
-        return sym(name)
-
-    def learn_element(self, name: str, tensor: str) -> None:
-        """Told of each new element of an integer tensor."""
-
-    def moved(self, v: Value, env: Env) -> Value:
-        """A value with names replaced."""
-        return self.plus(*(self.scaled(self.moved_product(m, env), c) for m, c in v.items()))
-
-    def moved_product(self, m: Product, env: Env) -> Value:
-        out: Value = {tuple(t for t in m if not self.parts[t[0]].names & env.keys()): Fraction(1)}
-        for p, e in m:
-            if self.parts[p].names & env.keys():
-                new = self.moved_part(self.parts[p], env)
-                out = self.times(out, new if e == 1 else self.power(new, e))
-        return out
-
-    def moved_part(self, part: Part, env: Env) -> Value:
-        h = part.holds
-        match part.what:
-            case "number":
-                return self.integer(env[h])
-            case "element":
-                tensor, at = h[0], tuple(self.moved_int(i, env) for i in h[1])
-                to = env.get(f"!{tensor}")
-                if to is None:
-                    return self.element(tensor, at)
-                return self.formulas[tensor](at) if to.symbol is None else self.element(str(to.symbol)[1:], at)
-            case "exp":
-                return self.exp(self.moved(h, env))
-            case "base":
-                return self.moved(h, env)
-            case "call":
-                args = [self.moved(a, env) for a in h[1:]]
-                return self.named(h[0], args) if h[0] in FUNCTIONS else self.call(h[0], *args)
-            case "positive" | "exactly":
-                return self.positive_part(self.moved(h, env), True)
-            case "zero":
-                return self.zero(self.moved(h, env))
-            case "atleast":
-                return self.at_least(self.moved_int(h, env))
-            case "equals":
-                return self.equals(self.moved_int(h, env))
-            case "total":
-                names, low, same, body = h
-                env = {**{k: v for k, v in env.items() if k not in names}, **{n: sym(self.new()) for n in names}}
-                fresh = [str(env[n]) for n in names]
-                lows, sames = [self.moved_int(e, env) for e in low], [self.moved_int(e, env) for e in same]
-                return self.total(fresh, lows, sames, self.moved_product(body, env))
-            case "other" if h[0] == "integer":
-                return self.integer(self.moved_int(h[1], env))
-            case "other":
-                op, names, low, inner = h
-                env = {**{k: v for k, v in env.items() if k not in names}, **{n: sym(self.new()) for n in names}}
-                return self.reduction(op, [str(env[n]) for n in names], [self.moved_int(e, env) for e in low], self.moved(inner, env))
-        raise DoubtError(part.what)
+class Totals(Moves):
+    """Sums over axes where conditions hold."""
 
     def instead(self, powers: dict[str, Fraction]) -> Value | None:
         for p in sorted(powers):
@@ -470,79 +381,3 @@ class Totals(Functions):
         if best is None:
             raise DoubtError("a reduction over nothing")
         return self.part("other", best[0], best[1], best[2] - set(names))
-
-    # equality ---------------------------------------------------------------------------------------------------
-    def same_value(self, a: Value, b: Value) -> bool:
-        """Whether two values are equal for all values of their parts."""
-        return self.nothing(self.minus(a, b), 0)
-
-    def nothing(self, v: Value, depth: int) -> bool:
-        """Whether a value is 0: as parts are, or with sums over one range as one sum, or with ranges taken apart."""
-        if not v or self.vanishes(v):
-            return True
-        if depth > 4:
-            return False
-        split = self.rearranged(v)
-        if split is not None:
-            return self.nothing(split, depth + 1)
-        ranges: dict[tuple[object, ...], set[str]] = {}
-        for m in v:
-            for p, _ in m:
-                if self.parts[p].what == "total":
-                    ranges.setdefault(self.parts[p].holds[:3], set()).add(p)
-        for (names, _, _), group in sorted(ranges.items(), key=str):
-            held = {m: [t for t in m if t[0] in group] for m in v}
-            if len(group) < 2 or any(len(h) > 1 or any(e != 1 for _, e in h) for h in held.values()):
-                continue
-            env = {n: sym(self.new()) for n in names}  # type: ignore[attr-defined]
-            inside: Value = {}
-            for m, c in v.items():
-                if held[m]:
-                    p = held[m][0][0]
-                    rest: Value = {tuple(t for t in m if t[0] != p): c}
-                    inside = self.plus(inside, self.times(rest, self.moved_product(self.parts[p].holds[3], env)))
-            if self.nothing(inside, depth + 1) and self.nothing({m: c for m, c in v.items() if not held[m]}, depth + 1):
-                return True
-        return False
-
-    def rearranged(self, v: Value) -> Value | None:
-        """One sum written by another of the same body over a part of its range, and the rest of it."""
-        sums = sorted({p for m in v for p, _ in m if self.parts[p].what == "total"})
-        for p in sums:
-            for q in sums:
-                a, b = self.parts[p].holds, self.parts[q].holds
-                if p != q and (a[0], a[2], a[3]) == (b[0], b[2], b[3]):
-                    new = self._by_other(p, q)
-                    if new is not None:
-                        return self._replaced(v, p, new)
-        return None
-
-    def _by_other(self, p: str, q: str) -> Value | None:
-        names, low, same, body = self.parts[p].holds
-        other = self.parts[q].holds[1]
-        here: Value = {((q, Fraction(1)),): Fraction(1)}
-        if p < q and all(self.sizes.implied(e, low, names) for e in other) and all(self.sizes.implied(e, other, names) for e in low):
-            return here
-        for g, h in product(low, other):
-            rest = [e for e in (*low, *other) if e not in (g, h)]
-            if not all(self.sizes.implied(e, low, names) and self.sizes.implied(e, other, names) for e in rest):
-                continue
-            env = {n: sym(self.new()) for n in names}
-            fresh = list(map(str, env.values()))
-            inner = self.moved_product(body, env)
-            rows, zeros = [self.moved_int(e, env) for e in rest], [self.moved_int(e, env) for e in same]
-            if h == const(-1) - g and p < q:
-                return self.minus(self.total(fresh, rows, zeros, inner), here)
-            gap = (g - h).value
-            if gap is not None and 0 < gap <= 4:
-                ends = [self.total(fresh, rows, [*zeros, self.moved_int(g - c, env)], inner) for c in range(gap)]
-                return self.plus(here, *ends)
-        return None
-
-    def _replaced(self, v: Value, p: str, by: Value) -> Value:
-        out: Value = {}
-        for m, c in v.items():
-            e = dict(m).get(p, Fraction(0))
-            rest: Value = {tuple(t for t in m if t[0] != p): c}
-            out = self.plus(out, self.times(rest, self.power(by, e)) if e else rest)
-        return out

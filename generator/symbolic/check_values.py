@@ -440,4 +440,3 @@ class _Field:
         if set(norm) != {()}:
             raise DoubtError("a reciprocal of a sum of roots")
         return self.times(other, {(): pow(norm[()], -1, PRIME)})
-

@@ -99,9 +99,7 @@ class First(Lowering):
         """Replace states in everything the tensors hold."""
         for name, value in self.values.items():
             if any(free_of(p.value) & env.keys() for p in value.pieces):
-                self.values[name] = replace(
-                    value, pieces=tuple(replace(p, value=self.sums.rename(p.value, env)) for p in value.pieces)
-                )
+                self.values[name] = replace(value, pieces=tuple(replace(p, value=self.sums.rename(p.value, env)) for p in value.pieces))
 
 
 class Second(First):
@@ -171,9 +169,7 @@ class Second(First):
         names = [n for n in getattr(x, kind) if x.extents[n] == y.extents[name]]
         return sorted(names, key=lambda n: (n != name, n))
 
-    def _fixpoint(
-        self, pairs: list[tuple[Loop, Loop, str, str, str]], clocks: Mapping[str, IntExpr]
-    ) -> list[tuple[str, str]]:
+    def _fixpoint(self, pairs: list[tuple[Loop, Loop, str, str, str]], clocks: Mapping[str, IntExpr]) -> list[tuple[str, str]]:
         """Drop pairs that do not hold under the hypothesis of the others until all of the rest do."""
         started = [p for p in pairs if p[2] == "arrays" or (p[0].start[p[3]] is None) == (p[1].start[p[4]] is None)]
         while True:

@@ -140,4 +140,3 @@ def _loads(node: object) -> Iterable[ir.Load]:
             yield node
         for f in fields(node):
             yield from _loads(getattr(node, f.name))
-
