@@ -100,6 +100,10 @@ class Drawer:
 
     def integer(self, scope: Mapping[str, Axis]) -> Value:
         """An element of an integer tensor as a float, or a number made from an axis."""
+        if self.rng.random() < 0.3:
+            found = self.place(scope)
+            if found is not None:
+                return found
         ints = self.candidates(scope, "int")
         if ints and self.rng.random() < 0.7:
             source = self.rng.choice(ints)
@@ -114,6 +118,18 @@ class Drawer:
         axis = self.rng.choice(axes_)
         add_ = self.rng.choice((1, 2, 5))
         return Value(f"1.0 / ({axis.name} + {add_})", 0.0, 1.0 / add_, frozenset((axis.name,)), frozenset(), False, True, False)
+
+    def place(self, scope: Mapping[str, Axis]) -> Value | None:
+        """Where along an axis the largest or smallest element stands, as a fraction."""
+        bound = dict(list(self.bind(scope).items())[:1])
+        if not bound:
+            return None
+        body = self.leaf({**scope, **bound}, exact=True, prefer=frozenset(bound))
+        axis = next(iter(bound.values()))
+        if not body.exact or not body.axes & frozenset(bound) or (axis.dim is not None and axis.dim.pack):
+            return None
+        done = self.reduced(self.rng.choice(("argmax", "argmin")), bound, body, 0.0, math.inf)
+        return replace(done, text=f"1.0 / (cast({done.text}, float32) + 1.0)", low=0.0, high=1.0, relative=True, atom=False)
 
     # expressions ----------------------------------------------------------------------------------------------------
     def value(self, scope: Mapping[str, Axis], depth: int, *, guard: bool = False, prefer: frozenset[str] = frozenset()) -> Value:
@@ -354,6 +370,9 @@ class Drawer:
             return self.reduced("prod", bound, body, 0.9**count if count < 50 else 0.0, most, False, True)
         if op == "mean" and not body.bounded:
             body = fit(body, -4.0, 4.0)
+        if op == "mean" and math.isfinite(count) and self.rng.random() < 0.3:
+            done = self.reduced("mean", bound, body, min(body.low, 0.0) * count / 4, max(body.high, 0.0) * count / 4)
+            return replace(done, text=done.text[:-1] + ", divisor=4.0)")
         relative = body.relative and (op != "mean" or body.low >= 0)
         return self.reduced(op, bound, body, body.low, body.high, body.exact and op != "mean", relative)
 

@@ -236,7 +236,7 @@ class _Spec:
         scope = self.some_axes() or dict(list(self.axes.items())[:1])
         scope = {n: a for n, a in scope.items() if a.dim is not None}
         dtype = "X" if rng.random() < 0.6 else "float32"
-        kind = rng.choices(("plain", "argmax", "bool", "pieces", "halves", "kept"), (16, 0.8, 0.5, 0.7, 0.9, 1.2))[0]
+        kind = rng.choices(("plain", "argmax", "bool", "pieces", "halves", "kept", "filled"), (16, 0.8, 0.5, 0.7, 0.9, 1.2, 0.6))[0]
         if kind in ("argmax", "bool") and self.discrete(name, scope, kind):
             return
         if kind == "pieces":
@@ -252,6 +252,18 @@ class _Spec:
         singles = [k for k, s in enumerate(slots) if isinstance(s, Plain) and not s.dim.pack]
         if kind == "halves" and singles and self.halves(name, scope, value, dtype, rng.choice(singles)):
             return
+        if kind == "plain" and dtype == "float32" and rng.random() < 0.3:
+            self.locals_.append(self.made(name, scope, value))  # later statements may read it, unrounded
+        if kind == "filled" and singles:
+            at = rng.choice(singles)
+            own = list(scope.values())[at]
+            if own.name in value.sized and own.dim is not None:
+                slots[at] = Margin(own.dim, 2)
+                names[at] = f"{own.name} + {rng.choice((0, 1, 2))}".removesuffix(" + 0")
+                names[at] += f": {own.extent}" if names[at] == own.name else ""
+                self.lines.append(f"{indent}{name}[{', '.join(names)}] = {value.text}")
+                self.outputs.append(Source(name, tuple(slots), dtype=dtype, fill=rng.choice((0.5, 2.0))))
+                return
         if kind == "kept":
             at = rng.randint(0, len(slots))
             slots.insert(at, Fixed(1))
@@ -366,7 +378,8 @@ class _Spec:
         out.append(f"    dtype: {s.dtype}")
         if s.optional:
             out.append("    optional: true")
-            out += [f"    fill: {s.fill}"] if direction == "in" else []
+        if s.fill or (s.optional and direction == "in"):
+            out.append(f"    fill: {s.fill}")
         return [*out, "    about: {en: drawn, zh: 随机}"]
 
     def yaml(self, name: str, combinations: Sequence[str]) -> str:
