@@ -51,6 +51,7 @@ class _Naming:
         self.fresh = fresh
         self.names = names
         self.facts = facts
+        self.sought: tuple[object, ...] = ()  # what the expression being named looks like
         self.order: list[int] = []  # how the dims of the tensor being named follow from the key's axes
         self.moving: set[str] = set()  # tensors that change while the block runs
 
@@ -78,8 +79,7 @@ class _Naming:
                 for e, axes in _places(s.value, {a.name: a for a in s.axes}):
                     for part in _parts(e):
                         if cost(part):
-                            alike = (type(part), cost(part), *sorted(x.tensor for x in loads(part)))
-                            groups.setdefault(alike, []).append((part, axes, at))
+                            groups.setdefault(_alike(part), []).append((part, axes, at))
         found: dict[str, _Candidate] = {}
         for group in groups.values():
             for part, axes, at in group if len(group) > 1 else ():
@@ -148,6 +148,7 @@ class _Naming:
         self.tensors[name] = Tensor(name, tuple(e for e in (c.axes[k].extent for k in self.order) if e is not None), "local")
         fresh = {a.name: self.fresh.name(a.name) for a in c.axes}
         axes = tuple(Bound(fresh[a.name], a.extent) for a in c.axes)
+        self.sought = _alike(c.value)
         shaped = self.shaped(c.value, {a.name: a for a in c.axes})
         assert shaped is not None
         definition = Assign(
@@ -186,10 +187,15 @@ class _Naming:
         return rebuild(e, lambda x: self.said(x, here, mark, name, size))
 
     def match(self, e: Expr, axes: Mapping[str, Bound], mark: str, name: str) -> Load | None:
-        shaped = self.shaped(e, axes)
+        shaped = self.shaped(e, axes) if _alike(e) == self.sought else None
         if shaped is None or shaped[0] != mark:
             return None
         return Load(name, tuple(sym(shaped[1][k].name) for k in self.order))
+
+
+def _alike(e: Expr) -> tuple[object, ...]:
+    """The same for equal expressions, and cheap."""
+    return type(e), cost(e), *sorted(x.tensor for x in loads(e))
 
 
 def _assigns(body: Sequence[Stmt]) -> Iterator[Assign]:

@@ -25,6 +25,7 @@ __all__ = ["Known", "simplify"]
 
 _ROUNDS = 6
 _LARGE = 4_000  # operations from which a gradient is left as it comes
+_LONG = 300  # operations up to which names are sought again and again
 _POOL = 600_000  # work on zeros in all (see ``Algebra.spent``)
 
 
@@ -50,7 +51,7 @@ def simplify(
         out = work.round(out)
         if out == before:
             break
-    for _ in range(2):
+    for _ in range(2 if sum(cost(s.value) for s in _assigns(out)) < _LONG else 0):
         out = name_repeated(out, tensors, fresh, names, facts)
         for _ in range(2):
             out = work.round(out)
