@@ -73,7 +73,7 @@ def audit_text(
     for output in [g for g in setting.gradients if g in made]:
         begun = time.process_time()
         part = slice_of(parsed.body, output)
-        verdict, claim, said = _audit_part(setting, part, output, name, begun + budget, seed, prover)
+        verdict, claim, said = _audit_part(setting, part, parsed.body, output, name, begun + budget, seed, prover)
         spots = {f.span for f in findings if f.span is not None}
         findings += [f for f in said if f not in findings and (f.span is None or f.span not in spots)]
         verdicts.append(replace(verdict, seconds=time.process_time() - begun))
@@ -86,7 +86,7 @@ def audit_text(
 
 
 def _audit_part(
-    setting: Setting, part: Sequence[Stmt], output: str, name: str, deadline: float, seed: int, prover: Prover | None
+    setting: Setting, part: Sequence[Stmt], whole: Sequence[Stmt], output: str, name: str, deadline: float, seed: int, prover: Prover | None
 ) -> tuple[Verdict, Claim | None, list[Finding]]:
     """One gradient: strictly read when that is possible, else by readings."""
     of = setting.gradients[output]
@@ -96,7 +96,7 @@ def _audit_part(
         if strict.program is not None:
             claim = claim_of(setting, strict.program, output, name)
             return completed(audit_claim(claim, left, seed, prover)[0], claim), claim, []
-    found = readings(setting, part, output, deadline)
+    found = readings(setting, part, output, deadline, whole)
     if not found.readings:
         verdict = Verdict("UNDECIDED", "no reading of the text could be resolved", 0.0, output, of, findings=tuple(found.findings))
         return verdict, None, found.findings

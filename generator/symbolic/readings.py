@@ -20,6 +20,7 @@ from generator.symbolic.cases import assigned
 from generator.symbolic.model import Finding
 from generator.symbolic.reassigned import in_order
 from generator.symbolic.setting import Setting, resolve_gradient
+from generator.symbolic.slices import slice_of
 from generator.symbolic.surface import axis_renamed, index_names, mapped, renamed, scopes, statements, substituted
 
 __all__ = ["Reading", "Readings", "readings"]
@@ -55,14 +56,16 @@ class _Open:
     choices: list[Choice]
 
 
-def readings(setting: Setting, part: Sequence[Stmt], output: str, deadline: float | None = None) -> Readings:
-    """Every reading of ``part`` (statements that ``output`` depends on), at most 40, that resolves."""
-    return _Reader(setting, output, deadline).run(tuple(part))
+def readings(setting: Setting, part: Sequence[Stmt], output: str, deadline: float | None = None, whole: Sequence[Stmt] = ()) -> Readings:
+    """Every reading of ``part`` (statements that ``output`` depends on), at most 40, that resolves. ``whole`` is the whole text:
+    what a name may stand for is also looked for among tensors that ``part`` does not need."""
+    return _Reader(setting, output, deadline, tuple(whole)).run(tuple(part))
 
 
 class _Reader:
-    def __init__(self, setting: Setting, output: str, deadline: float | None) -> None:
+    def __init__(self, setting: Setting, output: str, deadline: float | None, whole: tuple[Stmt, ...] = ()) -> None:
         self.setting = setting
+        self.whole = whole
         self.output = output
         self.deadline = deadline
         base = setting.base
@@ -187,7 +190,7 @@ class _Reader:
     def alike(self, name: str, rank: int, body: tuple[Stmt, ...]) -> list[str]:
         """What a name could stand for: tensors of its rank (scalars and sizes for a bare name), the most alike first."""
         ranks = {n: len(t.shape) for n, t in self.known.items()}
-        ranks.update({s.tensor: len(s.indices) for s, _ in statements(body)})
+        ranks.update({s.tensor: len(s.indices) for s, _ in statements((*body, *self.whole)) if s.tensor not in self.setting.gradients})
         names = [n for n, r in ranks.items() if r == rank and n not in (name, self.output)]
         if rank == 0:
             names += [*sorted(self.floats), *sorted(self.ints)]
@@ -197,6 +200,7 @@ class _Reader:
 
     def replaced(self, body: tuple[Stmt, ...], name: str, to: str) -> tuple[Stmt, ...] | None:
         """``body`` with ``name`` standing for ``to``: a tensor, a size or an expression."""
+        body = self.including(body, to)
         if to.isidentifier() and (to in self.known or to in {s.tensor for s, _ in statements(body)}) and to not in self.ints:
             return renamed(body, name, to)
         try:
@@ -213,6 +217,18 @@ class _Reader:
             return value if isinstance(x, Attr) and x.name == name else None
 
         return mapped(body, bare)
+
+    def including(self, body: tuple[Stmt, ...], name: str) -> tuple[Stmt, ...]:
+        """``body`` with the statements of the whole text that ``name`` needs, in the text's order."""
+        have = {s.tensor for s, _ in statements(body)}
+        if name in have or name in self.known or name not in {s.tensor for s, _ in statements(self.whole)}:
+            return body
+        new = [s for s in slice_of(self.whole, name) if not {x.tensor for x, _ in statements((s,))} <= have]
+
+        def place(s: Stmt) -> tuple[int, int]:
+            return (s.span.line, s.span.column) if s.span is not None else (0, 0)
+
+        return tuple(sorted((*new, *body), key=place))
 
     def unstated(self, body: tuple[Stmt, ...]) -> _Open | None:
         """A reduction that does not say over which axes."""

@@ -30,18 +30,33 @@ def names_read(node: Any) -> Iterator[str]:
 def slice_of(body: Sequence[Stmt], wanted: str) -> tuple[Stmt, ...]:
     """The statements of ``body`` that ``wanted`` depends on, in order. A loop is kept with those of its statements that matter."""
     needed = {wanted}
-    while True:
+    kept = _kept(body, needed)
+    made = {s.tensor for s in _assigns(kept)}
+    if not (needed - made) & {s.tensor for s in _assigns(body)}:
+        return kept
+    while True:  # a name is read above its assignment
         before = len(needed)
         kept = _kept(body, needed)
         if len(needed) == before:
             return kept
 
 
+def _assigns(body: Sequence[Stmt]) -> Iterator[Assign]:
+    for stmt in body:
+        if isinstance(stmt, For):
+            yield from _assigns(stmt.body)
+        elif isinstance(stmt, Assign):
+            yield stmt
+
+
 def _kept(body: Sequence[Stmt], needed: set[str]) -> tuple[Stmt, ...]:
     out: list[Stmt] = []
     for stmt in reversed(body):
         if isinstance(stmt, For):
-            inner = _kept(stmt.body, needed)
+            before = -1
+            while before != len(needed):  # a round reads what the last one stored
+                before = len(needed)
+                inner = _kept(stmt.body, needed)
             if inner:
                 out.append(replace(stmt, body=inner))
         elif isinstance(stmt, Assign) and stmt.tensor in needed:
