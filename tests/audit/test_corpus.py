@@ -18,12 +18,14 @@ SEEDS = (0, 1)
 
 
 def some(case: Case, seed: int) -> list[Text]:
-    """The texts of ``case`` audited with ``seed``: all right ones with the first, and a mutant with each; the script takes all."""
+    """The texts of ``case`` audited with ``seed``: a mutant with each, all right ones with the first, one right one of every
+    fourth case with the second; the script takes all."""
     every = list(texts(case))
     sound = [t for t in every if t.role != "mutant"]
     mutants = [t for t in every if t.role == "mutant"]
     start = zlib.crc32(case.name.encode())
-    return [*(sound if seed == 0 else sound[:1]), mutants[(start + seed) % len(mutants)]]
+    again = sound[:1] if start % 4 == 0 else []
+    return [*(again if seed else sound), mutants[(start + seed) % len(mutants)]]
 
 
 def test_the_corpus_is_as_wide_as_it_should_be() -> None:

@@ -19,7 +19,7 @@ from generator.spec.conditions import evaluate as holds
 from generator.spec.sizes import parse_size
 from tests.audit.corpus import Case, Text, conditions, forward_of, gradient_of
 
-__all__ = ["Point", "UnsettledError", "confirms", "errors", "points", "wrong"]
+__all__ = ["Point", "UnsettledError", "confirms", "errors", "kept", "needed", "points", "truth", "wrong"]
 
 Array = NDArray[Any]
 _STEPS: Final = (2.0**-8, 2.0**-9)  # two, so that a difference across a kink is seen and left out
@@ -84,7 +84,7 @@ def _drawn(case: Case, count: int, seed: int) -> tuple[Point, ...]:
 
 
 @lru_cache(maxsize=1024)
-def _truth(case: Case, of: str, point: Point) -> tuple[Array, Array] | None:
+def truth(case: Case, of: str, point: Point) -> tuple[Array, Array] | None:
     """The gradient with respect to ``of`` and where it can be trusted; None when that is hardly anywhere."""
     forward = forward_of(case)
     coarse, fine = (gradient(forward, of, point.inputs, point.sizes, point.attrs, point.cotangents, step=s) for s in _STEPS)
@@ -95,12 +95,12 @@ def _truth(case: Case, of: str, point: Point) -> tuple[Array, Array] | None:
 def _claimed(text: Text, point: Point) -> dict[str, Array]:
     """What the text computes at ``point``."""
     mine = gradient_of(text)
-    values = _kept(text.case, point)
+    values = kept(text.case, point)
     cotangents, saved = text.case.data["cotangents"], text.case.data.get("saved", {})
     inputs = {
         t.name: point.cotangents[cotangents[t.name]] if t.name in cotangents else values[saved.get(t.name, t.name)] for t in mine.inputs
     }
-    return run(mine, inputs, _needed(mine, point), point.attrs)
+    return run(mine, inputs, needed(mine, point), point.attrs)
 
 
 def errors(text: Text, point: Point) -> dict[str, float]:
@@ -109,7 +109,7 @@ def errors(text: Text, point: Point) -> dict[str, float]:
     given = _claimed(text, point)
     out = {}
     for name, of in text.case.data["gradients"].items():
-        known = _truth(text.case, of, point)
+        known = truth(text.case, of, point)
         if known is None:
             raise UnsettledError(f"{text.name}: central differences do not settle for {name}")
         fine, smooth = known
@@ -119,12 +119,12 @@ def errors(text: Text, point: Point) -> dict[str, float]:
     return out
 
 
-def _needed(program: ir.Program, point: Point) -> dict[str, int]:
+def needed(program: ir.Program, point: Point) -> dict[str, int]:
     return {n: point.sizes[n] for n in (*program.dims, *program.int_attrs)}
 
 
 @lru_cache(maxsize=256)
-def _kept(case: Case, point: Point) -> dict[str, Array]:
+def kept(case: Case, point: Point) -> dict[str, Array]:
     """Every input, output and intermediate of the forward at ``point``."""
     forward = forward_of(case)
     shown = {n: replace(t, role="output") if t.role == "local" else t for n, t in forward.tensors.items()}
@@ -161,9 +161,9 @@ def confirms(text: Text, output: str, point: Point, element: tuple[int, ...], cl
     ours = float(_claimed(text, point)[output][element])
     of = text.case.data["gradients"][output]
     for step in (2.0**-6, 2.0**-8, 2.0**-11, 2.0**-14):  # the smaller ones stay inside a narrow domain
-        truth = float(gradient(forward, of, point.inputs, point.sizes, point.attrs, point.cotangents, step=step)[element])
-        scale = max(abs(truth), abs(derived), 1e-3)
-        if abs(truth - derived) <= 1e-5 * scale:
+        so = float(gradient(forward, of, point.inputs, point.sizes, point.attrs, point.cotangents, step=step)[element])
+        scale = max(abs(so), abs(derived), 1e-3)
+        if abs(so - derived) <= 1e-5 * scale:
             same = abs(ours - claimed) <= 1e-6 * max(abs(claimed), 1e-3) if np.isfinite(claimed) else not np.isfinite(ours)
-            return same and not abs(ours - truth) <= 1e-9 * scale
+            return same and not abs(ours - so) <= 1e-9 * scale
     return False
