@@ -293,7 +293,7 @@ inline Checked WalkedLedger3(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + 64;                                           // in0: alphaIn, 2 copies
+    bytes = bytes + 32;                                           // in0: alphaIn
     bytes = bytes + CeilDiv(s.s3ITile * s.s3TTile * 4, 32) * 64;  // in1: mixWsIn, 2 copies
     bytes = bytes + CeilDiv(s.s3TTile, 8) * 64;                   // in2: rWsIn, 2 copies
     bytes = bytes + CeilDiv(s.s3ITile * 4, 32) * 64;              // in3: biasIn, 2 copies
@@ -312,7 +312,7 @@ inline Checked WalkedLedger4(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + 64;                                           // in0: alphaIn, 2 copies
+    bytes = bytes + 32;                                           // in0: alphaIn
     bytes = bytes + CeilDiv(s.s4ITile * s.s4TTile * 4, 32) * 64;  // in1: mixWsIn, 2 copies
     bytes = bytes + CeilDiv(s.s4TTile, 8) * 64;                   // in2: rWsIn, 2 copies
     bytes = bytes + CeilDiv(s.s4ITile * 4, 32) * 64;              // in3: biasIn, 2 copies
@@ -661,7 +661,7 @@ inline Checked Walked2Ledger3(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + 64;                                           // in0: alphaIn, 2 copies
+    bytes = bytes + 32;                                           // in0: alphaIn
     bytes = bytes + CeilDiv(s.s3ITile * s.s3TTile * 4, 32) * 64;  // in1: mixWsIn, 2 copies
     bytes = bytes + CeilDiv(s.s3TTile, 8) * 64;                   // in2: rWsIn, 2 copies
     bytes = bytes + CeilDiv(s.s3ITile * 4, 32) * 64;              // in3: biasIn, 2 copies
@@ -680,7 +680,7 @@ inline Checked Walked2Ledger4(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + 64;                                           // in0: alphaIn, 2 copies
+    bytes = bytes + 32;                                           // in0: alphaIn
     bytes = bytes + CeilDiv(s.s4ITile * s.s4TTile * 4, 32) * 64;  // in1: mixWsIn, 2 copies
     bytes = bytes + CeilDiv(s.s4TTile, 8) * 64;                   // in2: rWsIn, 2 copies
     bytes = bytes + CeilDiv(s.s4ITile * 4, 32) * 64;              // in3: biasIn, 2 copies
@@ -992,7 +992,7 @@ inline Checked Walked3Ledger3(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + 64;                                           // in0: alphaIn, 2 copies
+    bytes = bytes + 32;                                           // in0: alphaIn
     bytes = bytes + CeilDiv(s.s3ITile * s.s3TTile * 4, 32) * 64;  // in1: mixWsIn, 2 copies
     bytes = bytes + CeilDiv(s.s3TTile, 8) * 64;                   // in2: rWsIn, 2 copies
     bytes = bytes + CeilDiv(s.s3ITile * 4, 32) * 64;              // in3: biasIn, 2 copies
@@ -1011,7 +1011,7 @@ inline Checked Walked3Ledger4(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + 64;                                           // in0: alphaIn, 2 copies
+    bytes = bytes + 32;                                           // in0: alphaIn
     bytes = bytes + CeilDiv(s.s4ITile * s.s4TTile * 4, 32) * 64;  // in1: mixWsIn, 2 copies
     bytes = bytes + CeilDiv(s.s4TTile, 8) * 64;                   // in2: rWsIn, 2 copies
     bytes = bytes + CeilDiv(s.s4ITile * 4, 32) * 64;              // in3: biasIn, 2 copies
@@ -1360,7 +1360,7 @@ inline Checked Walked4Ledger3(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + 64;                                           // in0: alphaIn, 2 copies
+    bytes = bytes + 32;                                           // in0: alphaIn
     bytes = bytes + CeilDiv(s.s3ITile * s.s3TTile * 4, 32) * 64;  // in1: mixWsIn, 2 copies
     bytes = bytes + CeilDiv(s.s3TTile, 8) * 64;                   // in2: rWsIn, 2 copies
     bytes = bytes + CeilDiv(s.s3ITile * 4, 32) * 64;              // in3: biasIn, 2 copies
@@ -1379,7 +1379,7 @@ inline Checked Walked4Ledger4(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + 64;                                           // in0: alphaIn, 2 copies
+    bytes = bytes + 32;                                           // in0: alphaIn
     bytes = bytes + CeilDiv(s.s4ITile * s.s4TTile * 4, 32) * 64;  // in1: mixWsIn, 2 copies
     bytes = bytes + CeilDiv(s.s4TTile, 8) * 64;                   // in2: rWsIn, 2 copies
     bytes = bytes + CeilDiv(s.s4ITile * 4, 32) * 64;              // in3: biasIn, 2 copies
@@ -1648,7 +1648,7 @@ inline Checked Walked5Ledger3(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + 64;                                           // in0: alphaIn, 2 copies
+    bytes = bytes + 32;                                           // in0: alphaIn
     bytes = bytes + CeilDiv(s.s3ITile * s.s3TTile * 4, 32) * 64;  // in1: mixWsIn, 2 copies
     bytes = bytes + CeilDiv(s.s3TTile, 8) * 64;                   // in2: rWsIn, 2 copies
     bytes = bytes + CeilDiv(s.s3ITile * 4, 32) * 64;              // in3: biasIn, 2 copies
@@ -1667,7 +1667,7 @@ inline Checked Walked5Ledger4(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + 64;                                           // in0: alphaIn, 2 copies
+    bytes = bytes + 32;                                           // in0: alphaIn
     bytes = bytes + CeilDiv(s.s4ITile * s.s4TTile * 4, 32) * 64;  // in1: mixWsIn, 2 copies
     bytes = bytes + CeilDiv(s.s4TTile, 8) * 64;                   // in2: rWsIn, 2 copies
     bytes = bytes + CeilDiv(s.s4ITile * 4, 32) * 64;              // in3: biasIn, 2 copies
@@ -1981,7 +1981,7 @@ inline Checked Walked6Ledger3(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + 64;                                           // in0: alphaIn, 2 copies
+    bytes = bytes + 32;                                           // in0: alphaIn
     bytes = bytes + CeilDiv(s.s3ITile * s.s3TTile * 4, 32) * 64;  // in1: mixWsIn, 2 copies
     bytes = bytes + CeilDiv(s.s3TTile, 8) * 64;                   // in2: rWsIn, 2 copies
     bytes = bytes + CeilDiv(s.s3ITile * 4, 32) * 64;              // in3: biasIn, 2 copies
@@ -2000,7 +2000,7 @@ inline Checked Walked6Ledger4(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + 64;                                           // in0: alphaIn, 2 copies
+    bytes = bytes + 32;                                           // in0: alphaIn
     bytes = bytes + CeilDiv(s.s4ITile * s.s4TTile * 4, 32) * 64;  // in1: mixWsIn, 2 copies
     bytes = bytes + CeilDiv(s.s4TTile, 8) * 64;                   // in2: rWsIn, 2 copies
     bytes = bytes + CeilDiv(s.s4ITile * 4, 32) * 64;              // in3: biasIn, 2 copies
@@ -2236,7 +2236,7 @@ inline Checked Walked7Ledger3(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + 64;                                           // in0: alphaIn, 2 copies
+    bytes = bytes + 32;                                           // in0: alphaIn
     bytes = bytes + CeilDiv(s.s3ITile * s.s3TTile * 4, 32) * 64;  // in1: mixWsIn, 2 copies
     bytes = bytes + CeilDiv(s.s3TTile, 8) * 64;                   // in2: rWsIn, 2 copies
     bytes = bytes + CeilDiv(s.s3ITile * 4, 32) * 64;              // in3: biasIn, 2 copies
@@ -2255,7 +2255,7 @@ inline Checked Walked7Ledger4(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + 64;                                           // in0: alphaIn, 2 copies
+    bytes = bytes + 32;                                           // in0: alphaIn
     bytes = bytes + CeilDiv(s.s4ITile * s.s4TTile * 4, 32) * 64;  // in1: mixWsIn, 2 copies
     bytes = bytes + CeilDiv(s.s4TTile, 8) * 64;                   // in2: rWsIn, 2 copies
     bytes = bytes + CeilDiv(s.s4ITile * 4, 32) * 64;              // in3: biasIn, 2 copies
@@ -2524,7 +2524,7 @@ inline Checked Walked8Ledger3(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + 64;                                           // in0: alphaIn, 2 copies
+    bytes = bytes + 32;                                           // in0: alphaIn
     bytes = bytes + CeilDiv(s.s3ITile * s.s3TTile * 4, 32) * 64;  // in1: mixWsIn, 2 copies
     bytes = bytes + CeilDiv(s.s3TTile, 8) * 64;                   // in2: rWsIn, 2 copies
     bytes = bytes + CeilDiv(s.s3ITile * 4, 32) * 64;              // in3: biasIn, 2 copies
@@ -2543,7 +2543,7 @@ inline Checked Walked8Ledger4(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + 64;                                           // in0: alphaIn, 2 copies
+    bytes = bytes + 32;                                           // in0: alphaIn
     bytes = bytes + CeilDiv(s.s4ITile * s.s4TTile * 4, 32) * 64;  // in1: mixWsIn, 2 copies
     bytes = bytes + CeilDiv(s.s4TTile, 8) * 64;                   // in2: rWsIn, 2 copies
     bytes = bytes + CeilDiv(s.s4ITile * 4, 32) * 64;              // in3: biasIn, 2 copies

@@ -448,7 +448,7 @@ public:
         mixWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + mixWsStart_), R_ * T_ * n_ + T_ * n_ * 2);
         pre_gateWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + pre_gateWsStart_), T_ * n_);
         rWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + rWsStart_), T_);
-        pipe->InitBuffer(in0Queue_, 2, 32);
+        pipe->InitBuffer(in0Queue_, 1, 32);
         pipe->InitBuffer(in1Queue_, 2, s3ITile_ * s3TTile_ * 4);
         pipe->InitBuffer(in2Queue_, 2, ceilS3TTileBy8_ * 32);
         pipe->InitBuffer(in3Queue_, 2, s3ITile_ * 4);
@@ -636,7 +636,7 @@ public:
         h_postGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(h_post), T_ * n_);
         mixWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + mixWsStart_), R_ * T_ * n_ + T_ * n_ * 2);
         rWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + rWsStart_), T_);
-        pipe->InitBuffer(in0Queue_, 2, 32);
+        pipe->InitBuffer(in0Queue_, 1, 32);
         pipe->InitBuffer(in1Queue_, 2, s4ITile_ * s4TTile_ * 4);
         pipe->InitBuffer(in2Queue_, 2, ceilS4TTileBy8_ * 32);
         pipe->InitBuffer(in3Queue_, 2, s4ITile_ * 4);

@@ -91,109 +91,80 @@ struct Sizes {
     Checked T;
     Checked n;
     Checked D;
-    Checked s0DTile;
     Checked s0ITile;
     Checked s1ITile;
     Checked s1TTile;
+    Checked s2JTile;
     Checked s2ITile;
-    Checked s2TTile;
     Checked s3ITile;
     Checked s3TTile;
-    Checked s4JTile;
     Checked s4ITile;
+    Checked s4TTile;
+    Checked s5JTile;
     Checked s5ITile;
-    Checked s5TTile;
-    Checked s6ITile;
     Checked s6TTile;
-    Checked s7JTile;
+    Checked s7DTile;
     Checked s7ITile;
-    Checked s8KTile;
-    Checked s8TTile;
     Checked s9KTile;
-    Checked s9TTile;
     Checked s10DTile;
     Checked s10ITile;
+    Checked s0DTile;
+    Checked s6KTile;
+    Checked s7KTile;
+    Checked s7TTile;
+    Checked s8DTile;
+    Checked s8ITile;
+    Checked s9DTile;
+    Checked s9ITile;
     Checked s11DTile;
     Checked s11ITile;
     Checked s12DTile;
     Checked s12ITile;
-    Checked s13DTile;
     Checked s13ITile;
-    Checked s14DTile;
-    Checked s14ITile;
-    Checked s15ITile;
-    Checked s16Sum2Part15AxisTile;
-    Checked s18ITile;
-    Checked s19Sum3Part18AxisTile;
-    Checked s21JTile;
-    Checked s22Sum4Part21AxisTile;
+    Checked s14Sum2Part13AxisTile;
+    Checked s16ITile;
+    Checked s17Sum3Part16AxisTile;
+    Checked s19JTile;
+    Checked s20Sum4Part19AxisTile;
+    Checked s22KTile;
+    Checked s23KTile;
     Checked s24KTile;
-    Checked s25KTile;
-    Checked s26KTile;
+    Checked s25DTile;
+    Checked s25ITile;
+    Checked s26DTile;
+    Checked s26ITile;
     Checked s27DTile;
     Checked s27ITile;
-    Checked s28DTile;
-    Checked s28ITile;
-    Checked s29DTile;
-    Checked s29ITile;
     Checked dmixWsStart;
-    Checked dotWsStart;
-    Checked drmsWsStart;
     Checked dxgWsStart;
     Checked dzWsStart;
-    Checked sWsStart;
     Checked scaledWsStart;
-    Checked sum_1WsStart;
-    Checked sum_2WsStart;
-    Checked sum_3WsStart;
-    Checked sum_4WsStart;
-    Checked sum_5WsStart;
-    Checked sum_6WsStart;
-    Checked sum_1_part12_count;
-    Checked sum_1_part12_length;
-    Checked sum_1_part12WsStart;
-    Checked sum_2_part15_count;
-    Checked sum_2_part15_length;
-    Checked sum_2_part15WsStart;
-    Checked sum_3_part18_count;
-    Checked sum_3_part18_length;
-    Checked sum_3_part18WsStart;
-    Checked sum_4_part21_count;
-    Checked sum_4_part21_length;
-    Checked sum_4_part21WsStart;
-    Checked sum_5_part24_count;
-    Checked sum_5_part24_length;
-    Checked sum_5_part24WsStart;
-    Checked sum_6_part27_count;
-    Checked sum_6_part27_length;
-    Checked sum_6_part27WsStart;
     Checked s0ITiles;
     Checked s0Work;
     Checked s0Per;
     Checked s1ITiles;
     Checked s1Work;
     Checked s1Per;
+    Checked s2JTiles;
     Checked s2ITiles;
     Checked s2Work;
     Checked s2Per;
     Checked s3ITiles;
     Checked s3Work;
     Checked s3Per;
-    Checked s4JTiles;
     Checked s4ITiles;
     Checked s4Work;
     Checked s4Per;
+    Checked s5JTiles;
     Checked s5ITiles;
     Checked s5Work;
     Checked s5Per;
-    Checked s6ITiles;
     Checked s6Work;
     Checked s6Per;
-    Checked s7JTiles;
+    Checked s7DTiles;
     Checked s7ITiles;
     Checked s7Work;
     Checked s7Per;
-    Checked s8KTiles;
     Checked s8Work;
     Checked s8Per;
     Checked s9Work;
@@ -202,6 +173,36 @@ struct Sizes {
     Checked s10ITiles;
     Checked s10Work;
     Checked s10Per;
+    Checked drmsWsStart;
+    Checked sum_1WsStart;
+    Checked sum_2WsStart;
+    Checked sum_3WsStart;
+    Checked sum_4WsStart;
+    Checked sum_5WsStart;
+    Checked sum_6WsStart;
+    Checked sum_1_part10_count;
+    Checked sum_1_part10_length;
+    Checked sum_1_part10WsStart;
+    Checked sum_2_part13_count;
+    Checked sum_2_part13_length;
+    Checked sum_2_part13WsStart;
+    Checked sum_3_part16_count;
+    Checked sum_3_part16_length;
+    Checked sum_3_part16WsStart;
+    Checked sum_4_part19_count;
+    Checked sum_4_part19_length;
+    Checked sum_4_part19WsStart;
+    Checked sum_5_part22_count;
+    Checked sum_5_part22_length;
+    Checked sum_5_part22WsStart;
+    Checked sum_6_part25_count;
+    Checked sum_6_part25_length;
+    Checked sum_6_part25WsStart;
+    Checked s6KTiles;
+    Checked s8DTiles;
+    Checked s8ITiles;
+    Checked s9DTiles;
+    Checked s9ITiles;
     Checked s11DTiles;
     Checked s11ITiles;
     Checked s11Work;
@@ -210,12 +211,8 @@ struct Sizes {
     Checked s12ITiles;
     Checked s12Work;
     Checked s12Per;
-    Checked s13DTiles;
-    Checked s13ITiles;
     Checked s13Work;
     Checked s13Per;
-    Checked s14DTiles;
-    Checked s14ITiles;
     Checked s14Work;
     Checked s14Per;
     Checked s15Work;
@@ -232,57 +229,50 @@ struct Sizes {
     Checked s20Per;
     Checked s21Work;
     Checked s21Per;
+    Checked s22KTiles;
     Checked s22Work;
     Checked s22Per;
     Checked s23Work;
     Checked s23Per;
-    Checked s24KTiles;
     Checked s24Work;
     Checked s24Per;
+    Checked s25DTiles;
+    Checked s25ITiles;
     Checked s25Work;
     Checked s25Per;
+    Checked s26DTiles;
     Checked s26Work;
     Checked s26Per;
     Checked s27DTiles;
-    Checked s27ITiles;
     Checked s27Work;
     Checked s27Per;
-    Checked s28DTiles;
-    Checked s28Work;
-    Checked s28Per;
-    Checked s29DTiles;
-    Checked s29Work;
-    Checked s29Per;
     Checked dmixWsEnd;
-    Checked dotWsEnd;
-    Checked drmsWsEnd;
     Checked dxgWsEnd;
     Checked dzWsEnd;
-    Checked sWsEnd;
     Checked scaledWsEnd;
+    Checked s1TTiles;
+    Checked s3TTiles;
+    Checked s4TTiles;
+    Checked s6TTiles;
+    Checked s9KTiles;
+    Checked drmsWsEnd;
     Checked sum_1WsEnd;
     Checked sum_2WsEnd;
     Checked sum_3WsEnd;
     Checked sum_4WsEnd;
     Checked sum_5WsEnd;
     Checked sum_6WsEnd;
-    Checked sum_1_part12WsEnd;
-    Checked sum_2_part15WsEnd;
-    Checked sum_3_part18WsEnd;
-    Checked sum_4_part21WsEnd;
-    Checked sum_5_part24WsEnd;
-    Checked sum_6_part27WsEnd;
-    Checked s1TTiles;
-    Checked s2TTiles;
-    Checked s3TTiles;
-    Checked s5TTiles;
-    Checked s6TTiles;
-    Checked s8TTiles;
-    Checked s9TTiles;
-    Checked s25KTiles;
-    Checked s26KTiles;
-    Checked s28ITiles;
-    Checked s29ITiles;
+    Checked sum_1_part10WsEnd;
+    Checked sum_2_part13WsEnd;
+    Checked sum_3_part16WsEnd;
+    Checked sum_4_part19WsEnd;
+    Checked sum_5_part22WsEnd;
+    Checked sum_6_part25WsEnd;
+    Checked s7TTiles;
+    Checked s23KTiles;
+    Checked s24KTiles;
+    Checked s26ITiles;
+    Checked s27ITiles;
     float hc_eps;
 };
 
@@ -345,33 +335,418 @@ inline bool Maximise(Sizes &s, Checked Sizes::*tile, const Checked &upper, int64
     return !(required && low < top);
 }
 
-/// UB bytes: dot
+/// UB bytes: dot, s, dz
+inline Checked FullLedger0(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.D, 16) * 64;              // in0: grad_h_inIn, 2 copies
+    bytes = bytes + s.s0ITile * CeilDiv(s.D, 16) * 64;  // in1: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.s0ITile, 8) * 64;         // in2: h_preIn, 2 copies
+    bytes = bytes + CeilDiv(s.s0ITile, 16) * 128;       // out0: dzWsOut, 2 copies
+    bytes = bytes + CeilDiv(s.D, 16) * 64;              // calc0: grad_h_inTile
+    bytes = bytes + s.s0ITile * CeilDiv(s.D, 16) * 64;  // calc1: xTile
+    bytes = bytes + CeilDiv(s.s0ITile, 16) * 64;        // calc2: dotTile
+    bytes = bytes + s.s0ITile * CeilDiv(s.D, 16) * 64;  // calc3: tmp
+    bytes = bytes + CeilDiv(s.s0ITile, 8) * 2048;       // calc4: acc
+    bytes = bytes + CeilDiv(s.s0ITile, 8) * 256;        // calc5: part
+    bytes = bytes + CeilDiv(s.s0ITile, 16) * 64;        // calc6: h_preTile
+    bytes = bytes + CeilDiv(s.s0ITile, 16) * 64;        // calc7: sTile
+    bytes = bytes + CeilDiv(s.s0ITile, 16) * 64;        // calc8: tmp
+    bytes = bytes + CeilDiv(s.s0ITile, 16) * 64;        // calc9: tmp
+    return bytes;
+}
+
+/// UB bytes: dz
+inline Checked FullLedger1(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.s1ITile * s.s1TTile * 4, 32) * 96;  // in0: grad_h_postIn, 3 copies
+    bytes = bytes + CeilDiv(s.s1ITile * s.s1TTile * 4, 32) * 64;  // out0: dzWsOut, 2 copies
+    bytes = bytes + RoundUp(s.s1ITile * s.s1TTile * 4, 32);       // calc0: tmp
+    bytes = bytes + RoundUp(s.s1ITile * s.s1TTile * 4, 32);       // calc1: tmp
+    return bytes;
+}
+
+/// UB bytes: dz
+inline Checked FullLedger2(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.s2ITile * s.s2JTile * 4, 32) * 64;  // in0: grad_h_resIn, 2 copies
+    bytes = bytes + CeilDiv(s.s2ITile * s.s2JTile * 4, 32) * 64;  // out0: dzWsOut, 2 copies
+    return bytes;
+}
+
+/// UB bytes: scaled
+inline Checked FullLedger3(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + 32;                                           // in0: alphaIn
+    bytes = bytes + CeilDiv(s.s3ITile * s.s3TTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.s3ITile * s.s3TTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
+    bytes = bytes + 256;                                          // calc0: spread
+    return bytes;
+}
+
+/// UB bytes: scaled
+inline Checked FullLedger4(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + 32;                                           // in0: alphaIn
+    bytes = bytes + CeilDiv(s.s4ITile * s.s4TTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.s4ITile * s.s4TTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
+    bytes = bytes + 256;                                          // calc0: spread
+    return bytes;
+}
+
+/// UB bytes: scaled
+inline Checked FullLedger5(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + 32;                                           // in0: alphaIn
+    bytes = bytes + CeilDiv(s.s5ITile * s.s5JTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.s5ITile * s.s5JTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
+    bytes = bytes + 256;                                          // calc0: spread
+    return bytes;
+}
+
+/// UB bytes: dmix, drms, dxg, grad_x
+inline Checked FullLedger6(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + s.n * s.n * s.n * CeilDiv(s.D, 8) * 32 + s.n * s.n * CeilDiv(s.D, 8) * 64;  // in0: phiIn
+    bytes = bytes + s.n * CeilDiv(s.D, 8) * 32;                                                 // in1: gammaIn
+    bytes = bytes + s.s6TTile * CeilDiv(s.n * s.n + s.n * 2, 8) * 64;    // in2: scaledWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.s6TTile, 8) * 32;                          // in3: inv_rmsIn
+    bytes = bytes + s.s6TTile * CeilDiv(s.D, 16) * 32;                   // in4: grad_h_inIn
+    bytes = bytes + s.s6TTile * CeilDiv(s.n, 8) * 32;                    // in5: h_preIn
+    bytes = bytes + s.n * s.s6TTile * CeilDiv(s.D, 16) * 32;             // in6: xIn
+    bytes = bytes + s.n * s.s6TTile * CeilDiv(s.D, 16) * 64;             // out0: grad_xOut, 2 copies
+    bytes = bytes + s.s6TTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 128;  // out1: dmixWsOut, 2 copies
+    bytes = bytes + s.n * s.s6TTile * CeilDiv(s.D, 16) * 128;            // out2: dxgWsOut, 2 copies
+    bytes = bytes + s.n * s.n * s.n * CeilDiv(s.D, 16) * 64 + s.n * s.n * CeilDiv(s.D, 16) * 128;  // calc0: phiTile
+    bytes = bytes + s.n * CeilDiv(s.D, 16) * 64;                                                   // calc1: gammaTile
+    bytes = bytes + s.s6TTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 64;  // calc2: scaledWsTile
+    bytes = bytes + CeilDiv(s.s6TTile, 16) * 64;                        // calc3: inv_rmsTile
+    bytes = bytes + s.s6TTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 64;  // calc4: dmixTile
+    bytes = bytes + CeilDiv(s.s6TTile, 16) * 512;                       // calc5: spread
+    bytes = bytes + s.s6TTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 64;  // calc6: h_mixTile
+    bytes = bytes + CeilDiv(s.s6TTile, 16) * 64;                        // calc7: drmsTile
+    bytes = bytes + s.s6TTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 64;  // calc8: tmp
+    bytes = bytes + CeilDiv(s.s6TTile, 8) * 2048;                       // calc9: acc
+    bytes = bytes + CeilDiv(s.s6TTile, 8) * 256;                        // calc10: part
+    bytes = bytes + s.n * s.s6TTile * CeilDiv(s.D, 16) * 64;            // calc11: dxgTile
+    bytes = bytes + s.n * s.n * s.n * s.s6TTile * CeilDiv(s.D, 16) * 64 +
+            s.n * s.n * s.s6TTile * CeilDiv(s.D, 16) * 128;              // calc12: tmp
+    bytes = bytes + s.s6TTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 512;  // calc13: spread
+    bytes = bytes + s.s6TTile * CeilDiv(s.D, 16) * 64;                   // calc14: grad_h_inTile
+    bytes = bytes + s.s6TTile * CeilDiv(s.n, 16) * 64;                   // calc15: h_preTile
+    bytes = bytes + s.n * s.s6TTile * CeilDiv(s.D, 16) * 64;             // calc16: xTile
+    bytes = bytes + s.n * s.s6TTile * CeilDiv(s.D, 16) * 64;             // calc17: grad_x_postTile
+    bytes = bytes + s.n * s.s6TTile * CeilDiv(s.D, 16) * 64;             // calc18: tmp
+    bytes = bytes + s.s6TTile * CeilDiv(s.n, 16) * 512;                  // calc19: spread
+    bytes = bytes + s.n * s.s6TTile * CeilDiv(s.D, 16) * 64;             // calc20: tmp
+    bytes = bytes + CeilDiv(s.s6TTile, 16) * 64;                         // calc21: tmp
+    return bytes;
+}
+
+/// UB bytes: sum_1, grad_phi
+inline Checked FullLedger7(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + s.T * 64;                                           // in0: dmixWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.T * s.s7DTile * s.s7ITile * 2, 32) * 64;  // in1: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.s7DTile * s.s7ITile * 4, 32) * 64;        // in2: gammaIn, 2 copies
+    bytes = bytes + CeilDiv(s.s7DTile * s.s7ITile * 4, 32) * 64;        // out0: grad_phiOut, 2 copies
+    bytes = bytes + CeilDiv(s.T, 16) * 64;                              // calc0: dmixWsTile
+    bytes = bytes + CeilDiv(s.T, 16) * 64;                              // calc1: offsets
+    bytes = bytes + RoundUp(s.T * s.s7DTile * s.s7ITile * 4, 32);       // calc2: xTile
+    bytes = bytes + RoundUp(s.s7DTile * s.s7ITile * 4, 32);             // calc3: sum_1Tile
+    bytes = bytes + RoundUp(s.T * s.s7DTile * s.s7ITile * 4, 32);       // calc4: tmp
+    bytes = bytes + CeilDiv(s.T, 16) * 512;                             // calc5: spread
+    bytes = bytes + RoundUp(s.s7DTile * s.s7ITile * 4, 32);             // calc6: gammaTile
+    return bytes;
+}
+
+/// UB bytes: sum_2, grad_alpha, sum_3, sum_4
+inline Checked FullLedger8(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + s.T * CeilDiv(s.n, 8) * 128;       // in0: dzWsIn, 4 copies
+    bytes = bytes + CeilDiv(s.T, 8) * 32;              // in1: inv_rmsIn
+    bytes = bytes + s.T * s.n * CeilDiv(s.n, 8) * 64;  // in2: dzWsIn, 2 copies
+    bytes = bytes + 64;                                // out0: grad_alphaOut, 2 copies
+    bytes = bytes + 32;                                // calc0: sum_2Tile
+    bytes = bytes + s.T * CeilDiv(s.n, 8) * 32;        // calc1: tmp
+    bytes = bytes + CeilDiv(s.T, 8) * 256;             // calc2: spread
+    bytes = bytes + CeilDiv(s.n, 8) * 32;              // calc3: sum
+    bytes = bytes + 2048;                              // calc4: acc
+    bytes = bytes + 256;                               // calc5: part
+    bytes = bytes + s.T * s.n * CeilDiv(s.n, 8) * 32;  // calc6: tmp
+    bytes = bytes + s.n * CeilDiv(s.n, 8) * 32;        // calc7: sum
+    return bytes;
+}
+
+/// UB bytes: sum_5, grad_bias
+inline Checked FullLedger9(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.T * s.s9KTile * 4, 32) * 64;  // in0: dzWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.s9KTile * 4, 32) * 64;        // out0: grad_biasOut, 2 copies
+    bytes = bytes + RoundUp(s.s9KTile * 4, 32);             // calc0: sum_5Tile
+    return bytes;
+}
+
+/// UB bytes: sum_6, grad_gamma
+inline Checked FullLedger10(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.T * s.s10DTile * s.s10ITile * 4, 32) * 64;  // in0: dxgWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.T * s.s10DTile * s.s10ITile * 2, 32) * 64;  // in1: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.s10DTile * s.s10ITile * 4, 32) * 64;        // out0: grad_gammaOut, 2 copies
+    bytes = bytes + RoundUp(s.T * s.s10DTile * s.s10ITile * 4, 32);       // calc0: dxgWsTile
+    bytes = bytes + RoundUp(s.T * s.s10DTile * s.s10ITile * 4, 32);       // calc1: xTile
+    bytes = bytes + RoundUp(s.s10DTile * s.s10ITile * 4, 32);             // calc2: sum_6Tile
+    bytes = bytes + RoundUp(s.T * s.s10DTile * s.s10ITile * 4, 32);       // calc3: tmp
+    return bytes;
+}
+
+/// Tries the alternative "full"; false when it does not fit.
+inline bool TryFull(Sizes &s, const Chip &chip, Choice &choice)
+{
+    const Checked coreNum(chip.coreNum);
+    if (!(s.D >= 1)) {
+        return false;
+    }
+    if (!(s.T >= 1)) {
+        return false;
+    }
+    if (!(s.n >= 1)) {
+        return false;
+    }
+    if (!(s.n * s.n + s.n * 2 >= 1)) {
+        return false;
+    }
+    s.s0ITile = Checked(1);
+    s.s1ITile = Checked(8);
+    s.s1TTile = Checked(1);
+    s.s2JTile = Checked(8);
+    s.s2ITile = Checked(1);
+    s.s3ITile = Checked(8);
+    s.s3TTile = Checked(1);
+    s.s4ITile = Checked(8);
+    s.s4TTile = Checked(1);
+    s.s5JTile = Checked(8);
+    s.s5ITile = Checked(1);
+    s.s6TTile = Checked(1);
+    s.s7DTile = Checked(16);
+    s.s7ITile = Checked(1);
+    s.s9KTile = Checked(8);
+    s.s10DTile = Checked(16);
+    s.s10ITile = Checked(1);
+    if (!Maximise(s, &Sizes::s0ITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n, coreNum), false, &FullLedger0, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::s1ITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &FullLedger1, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::s1TTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.s1ITile), coreNum), false,
+                  &FullLedger1, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::s2JTile, s.n, 8, MaxOf(CeilDiv(s.T * s.n * s.n, coreNum), 64), false, &FullLedger2,
+                  coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::s2ITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n * CeilDiv(s.n, s.s2JTile), coreNum), false,
+                  &FullLedger2, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::s3ITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &FullLedger3, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::s3TTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.s3ITile), coreNum), false,
+                  &FullLedger3, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::s4ITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &FullLedger4, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::s4TTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.s4ITile), coreNum), false,
+                  &FullLedger4, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::s5JTile, s.n, 8, MaxOf(CeilDiv(s.T * s.n * s.n, coreNum), 64), false, &FullLedger5,
+                  coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::s5ITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n * CeilDiv(s.n, s.s5JTile), coreNum), false,
+                  &FullLedger5, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::s6TTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &FullLedger6, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::s7DTile, s.D, 16, MaxOf(CeilDiv(s.D * s.n * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64),
+                  false, &FullLedger7, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::s7ITile, MinOf(s.n, 4095), 1,
+                  CeilDiv(s.n * s.n * s.n * CeilDiv(s.D, s.s7DTile) + s.n * s.n * CeilDiv(s.D, s.s7DTile) * 2, coreNum),
+                  false, &FullLedger7, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!(FullLedger8(s, coreNum) <= UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::s9KTile, s.n * s.n + s.n * 2, 8, MaxOf(CeilDiv(s.n * s.n + s.n * 2, coreNum), 64), false,
+                  &FullLedger9, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::s10DTile, s.D, 16, MaxOf(CeilDiv(s.D * s.n, coreNum), 64), false, &FullLedger10, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::s10ITile, MinOf(s.n, 4095), 1, CeilDiv(s.n * CeilDiv(s.D, s.s10DTile), coreNum), false,
+                  &FullLedger10, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    s.dmixWsStart = 0;
+    s.dmixWsEnd = s.dmixWsStart + RoundUp(MaxOf(s.T * s.n * s.n + s.T * s.n * 2, 1) * 4, 512);
+    s.dxgWsStart = s.dmixWsEnd;
+    s.dxgWsEnd = s.dxgWsStart + RoundUp(MaxOf(s.D * s.T * s.n, 1) * 4, 512);
+    s.dzWsStart = s.dxgWsEnd;
+    s.dzWsEnd = s.dzWsStart + RoundUp(MaxOf(s.T * s.n * s.n + s.T * s.n * 2, 1) * 4, 512);
+    s.scaledWsStart = s.dzWsEnd;
+    s.scaledWsEnd = s.scaledWsStart + RoundUp(MaxOf(s.T * s.n * s.n + s.T * s.n * 2, 1) * 4, 512);
+    s.s0ITiles = CeilDiv(s.n, s.s0ITile);
+    s.s0Work = s.T * s.s0ITiles;
+    s.s0Per = CeilDiv(s.s0Work, coreNum);
+    s.s1ITiles = CeilDiv(s.n, s.s1ITile);
+    s.s1TTiles = CeilDiv(s.T, s.s1TTile);
+    s.s1Work = s.s1ITiles * s.s1TTiles;
+    s.s1Per = CeilDiv(s.s1Work, coreNum);
+    s.s2JTiles = CeilDiv(s.n, s.s2JTile);
+    s.s2ITiles = CeilDiv(s.n, s.s2ITile);
+    s.s2Work = s.T * s.s2ITiles * s.s2JTiles;
+    s.s2Per = CeilDiv(s.s2Work, coreNum);
+    s.s3ITiles = CeilDiv(s.n, s.s3ITile);
+    s.s3TTiles = CeilDiv(s.T, s.s3TTile);
+    s.s3Work = s.s3ITiles * s.s3TTiles;
+    s.s3Per = CeilDiv(s.s3Work, coreNum);
+    s.s4ITiles = CeilDiv(s.n, s.s4ITile);
+    s.s4TTiles = CeilDiv(s.T, s.s4TTile);
+    s.s4Work = s.s4ITiles * s.s4TTiles;
+    s.s4Per = CeilDiv(s.s4Work, coreNum);
+    s.s5JTiles = CeilDiv(s.n, s.s5JTile);
+    s.s5ITiles = CeilDiv(s.n, s.s5ITile);
+    s.s5Work = s.T * s.s5ITiles * s.s5JTiles;
+    s.s5Per = CeilDiv(s.s5Work, coreNum);
+    s.s6TTiles = CeilDiv(s.T, s.s6TTile);
+    s.s6Work = s.s6TTiles;
+    s.s6Per = CeilDiv(s.s6Work, coreNum);
+    s.s7DTiles = CeilDiv(s.D, s.s7DTile);
+    s.s7ITiles = CeilDiv(s.n, s.s7ITile);
+    s.s7Work = s.n * s.n * s.s7DTiles * s.s7ITiles + s.n * s.s7DTiles * s.s7ITiles * 2;
+    s.s7Per = CeilDiv(s.s7Work, coreNum);
+    s.s8Work = 1;
+    s.s8Per = CeilDiv(s.s8Work, coreNum);
+    s.s9KTiles = CeilDiv(s.n * s.n + s.n * 2, s.s9KTile);
+    s.s9Work = s.s9KTiles;
+    s.s9Per = CeilDiv(s.s9Work, coreNum);
+    s.s10DTiles = CeilDiv(s.D, s.s10DTile);
+    s.s10ITiles = CeilDiv(s.n, s.s10ITile);
+    s.s10Work = s.s10DTiles * s.s10ITiles;
+    s.s10Per = CeilDiv(s.s10Work, coreNum);
+    const Checked blocks = MaxOf(
+        MaxOf(
+            MaxOf(
+                MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(s.s0Work, s.s0Per), CeilDiv(s.s1Work, s.s1Per)),
+                                                          CeilDiv(s.s2Work, s.s2Per)),
+                                                    CeilDiv(s.s3Work, s.s3Per)),
+                                              CeilDiv(s.s4Work, s.s4Per)),
+                                        CeilDiv(s.s5Work, s.s5Per)),
+                                  CeilDiv(s.s6Work, s.s6Per)),
+                            CeilDiv(s.s7Work, s.s7Per)),
+                      CeilDiv(s.s8Work, s.s8Per)),
+                CeilDiv(s.s9Work, s.s9Per)),
+            CeilDiv(s.s10Work, s.s10Per)),
+        1);
+    const Checked bytes = s.scaledWsEnd;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = true;
+    return blocks.valid && bytes.valid && s.dmixWsStart.valid && s.dmixWsEnd.valid && s.dxgWsStart.valid &&
+           s.dxgWsEnd.valid && s.dzWsStart.valid && s.dzWsEnd.valid && s.scaledWsStart.valid && s.scaledWsEnd.valid &&
+           s.s0ITiles.valid && s.s0Work.valid && s.s0Per.valid && s.s1ITiles.valid && s.s1TTiles.valid &&
+           s.s1Work.valid && s.s1Per.valid && s.s2JTiles.valid && s.s2ITiles.valid && s.s2Work.valid && s.s2Per.valid &&
+           s.s3ITiles.valid && s.s3TTiles.valid && s.s3Work.valid && s.s3Per.valid && s.s4ITiles.valid &&
+           s.s4TTiles.valid && s.s4Work.valid && s.s4Per.valid && s.s5JTiles.valid && s.s5ITiles.valid &&
+           s.s5Work.valid && s.s5Per.valid && s.s6TTiles.valid && s.s6Work.valid && s.s6Per.valid && s.s7DTiles.valid &&
+           s.s7ITiles.valid && s.s7Work.valid && s.s7Per.valid && s.s8Work.valid && s.s8Per.valid && s.s9KTiles.valid &&
+           s.s9Work.valid && s.s9Per.valid && s.s10DTiles.valid && s.s10ITiles.valid && s.s10Work.valid &&
+           s.s10Per.valid;
+}
+
+/// UB bytes: dot, s, dz
 inline Checked WalkedLedger0(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s0DTile * 2, 32) * 64;              // in0: grad_h_inIn, 2 copies
-    bytes = bytes + CeilDiv(s.s0DTile * s.s0ITile * 2, 32) * 64;  // in1: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.s0ITile, 16) * 128;                 // out0: dotWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.s0ITile, 16) * 64;                  // calc0: sumAcc
-    bytes = bytes + RoundUp(s.s0DTile * 4, 32);                   // calc1: grad_h_inTile
-    bytes = bytes + RoundUp(s.s0DTile * s.s0ITile * 4, 32);       // calc2: xTile
-    bytes = bytes + RoundUp(s.s0DTile * s.s0ITile * 4, 32);       // calc3: tmp
-    bytes = bytes + CeilDiv(s.s0ITile, 16) * 64;                  // calc4: sum
-    bytes = bytes + CeilDiv(s.s0ITile, 8) * 2048;                 // calc5: acc
-    bytes = bytes + CeilDiv(s.s0ITile, 8) * 256;                  // calc6: part
+    bytes = bytes + CeilDiv(s.s0ITile, 8) * 64;                   // in0: h_preIn, 2 copies
+    bytes = bytes + CeilDiv(s.s0DTile * 2, 32) * 64;              // in1: grad_h_inIn, 2 copies
+    bytes = bytes + CeilDiv(s.s0DTile * s.s0ITile * 2, 32) * 64;  // in2: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.s0ITile, 16) * 128;                 // out0: dzWsOut, 2 copies
+    bytes = bytes + CeilDiv(s.s0ITile, 16) * 64;                  // calc0: h_preTile
+    bytes = bytes + CeilDiv(s.s0ITile, 16) * 64;                  // calc1: sTile
+    bytes = bytes + RoundUp(s.s0DTile * 4, 32);                   // calc2: grad_h_inTile
+    bytes = bytes + RoundUp(s.s0DTile * s.s0ITile * 4, 32);       // calc3: xTile
+    bytes = bytes + RoundUp(s.s0DTile * s.s0ITile * 4, 32);       // calc4: tmp
+    bytes = bytes + CeilDiv(s.s0ITile, 16) * 64;                  // calc5: sum
+    bytes = bytes + CeilDiv(s.s0ITile, 8) * 2048;                 // calc6: acc
+    bytes = bytes + CeilDiv(s.s0ITile, 8) * 256;                  // calc7: part
+    bytes = bytes + CeilDiv(s.s0ITile, 16) * 64;                  // calc8: tmp
+    bytes = bytes + CeilDiv(s.s0ITile, 16) * 64;                  // calc9: tmp
     return bytes;
 }
 
-/// UB bytes: s
+/// UB bytes: dz
 inline Checked WalkedLedger1(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s1ITile * s.s1TTile * 4, 32) * 64;  // in0: h_preIn, 2 copies
-    bytes = bytes + CeilDiv(s.s1ITile * s.s1TTile * 4, 32) * 64;  // out0: sWsOut, 2 copies
+    bytes = bytes + CeilDiv(s.s1ITile * s.s1TTile * 4, 32) * 96;  // in0: grad_h_postIn, 3 copies
+    bytes = bytes + CeilDiv(s.s1ITile * s.s1TTile * 4, 32) * 64;  // out0: dzWsOut, 2 copies
+    bytes = bytes + RoundUp(s.s1ITile * s.s1TTile * 4, 32);       // calc0: tmp
+    bytes = bytes + RoundUp(s.s1ITile * s.s1TTile * 4, 32);       // calc1: tmp
     return bytes;
 }
 
@@ -381,34 +756,34 @@ inline Checked WalkedLedger2(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s2ITile * s.s2TTile * 4, 32) * 96;  // in0: dotWsIn, 3 copies
-    bytes = bytes + CeilDiv(s.s2ITile * s.s2TTile * 4, 32) * 64;  // out0: dzWsOut, 2 copies
-    bytes = bytes + RoundUp(s.s2ITile * s.s2TTile * 4, 32);       // calc0: tmp
-    bytes = bytes + RoundUp(s.s2ITile * s.s2TTile * 4, 32);       // calc1: tmp
+    bytes = bytes + CeilDiv(s.s2ITile * s.s2JTile * 4, 32) * 64;  // in0: grad_h_resIn, 2 copies
+    bytes = bytes + CeilDiv(s.s2ITile * s.s2JTile * 4, 32) * 64;  // out0: dzWsOut, 2 copies
     return bytes;
 }
 
-/// UB bytes: dz
+/// UB bytes: scaled
 inline Checked WalkedLedger3(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s3ITile * s.s3TTile * 4, 32) * 96;  // in0: grad_h_postIn, 3 copies
-    bytes = bytes + CeilDiv(s.s3ITile * s.s3TTile * 4, 32) * 64;  // out0: dzWsOut, 2 copies
-    bytes = bytes + RoundUp(s.s3ITile * s.s3TTile * 4, 32);       // calc0: tmp
-    bytes = bytes + RoundUp(s.s3ITile * s.s3TTile * 4, 32);       // calc1: tmp
+    bytes = bytes + 32;                                           // in0: alphaIn
+    bytes = bytes + CeilDiv(s.s3ITile * s.s3TTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.s3ITile * s.s3TTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
+    bytes = bytes + 256;                                          // calc0: spread
     return bytes;
 }
 
-/// UB bytes: dz
+/// UB bytes: scaled
 inline Checked WalkedLedger4(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s4ITile * s.s4JTile * 4, 32) * 64;  // in0: grad_h_resIn, 2 copies
-    bytes = bytes + CeilDiv(s.s4ITile * s.s4JTile * 4, 32) * 64;  // out0: dzWsOut, 2 copies
+    bytes = bytes + 32;                                           // in0: alphaIn
+    bytes = bytes + CeilDiv(s.s4ITile * s.s4TTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.s4ITile * s.s4TTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
+    bytes = bytes + 256;                                          // calc0: spread
     return bytes;
 }
 
@@ -418,163 +793,137 @@ inline Checked WalkedLedger5(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + 64;                                           // in0: alphaIn, 2 copies
-    bytes = bytes + CeilDiv(s.s5ITile * s.s5TTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s5ITile * s.s5TTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
-    bytes = bytes + 256;                                          // calc0: spread
-    return bytes;
-}
-
-/// UB bytes: scaled
-inline Checked WalkedLedger6(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 64;                                           // in0: alphaIn, 2 copies
-    bytes = bytes + CeilDiv(s.s6ITile * s.s6TTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s6ITile * s.s6TTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
-    bytes = bytes + 256;                                          // calc0: spread
-    return bytes;
-}
-
-/// UB bytes: scaled
-inline Checked WalkedLedger7(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 64;                                           // in0: alphaIn, 2 copies
-    bytes = bytes + CeilDiv(s.s7ITile * s.s7JTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s7ITile * s.s7JTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
+    bytes = bytes + 32;                                           // in0: alphaIn
+    bytes = bytes + CeilDiv(s.s5ITile * s.s5JTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.s5ITile * s.s5JTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
     bytes = bytes + 256;                                          // calc0: spread
     return bytes;
 }
 
 /// UB bytes: dmix
+inline Checked WalkedLedger6(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.s6KTile * s.s6TTile * 4, 32) * 64;  // in0: scaledWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.s6TTile, 8) * 64;                   // in1: inv_rmsIn, 2 copies
+    bytes = bytes + CeilDiv(s.s6KTile * s.s6TTile * 4, 32) * 64;  // out0: dmixWsOut, 2 copies
+    bytes = bytes + CeilDiv(s.s6TTile, 8) * 256;                  // calc0: spread
+    return bytes;
+}
+
+/// UB bytes: drms
+inline Checked WalkedLedger7(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.s7KTile * s.s7TTile * 4, 32) * 96;  // in0: scaledWsIn, 3 copies
+    bytes = bytes + CeilDiv(s.s7TTile, 8) * 64;                   // out0: drmsWsOut, 2 copies
+    bytes = bytes + CeilDiv(s.s7TTile, 8) * 32;                   // calc0: sumAcc
+    bytes = bytes + RoundUp(s.s7KTile * s.s7TTile * 4, 32);       // calc1: tmp
+    bytes = bytes + CeilDiv(s.s7TTile, 8) * 32;                   // calc2: sum
+    bytes = bytes + CeilDiv(s.s7TTile, 8) * 2048;                 // calc3: acc
+    bytes = bytes + CeilDiv(s.s7TTile, 8) * 256;                  // calc4: part
+    return bytes;
+}
+
+/// UB bytes: dxg
 inline Checked WalkedLedger8(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s8KTile * s.s8TTile * 4, 32) * 64;  // in0: scaledWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s8TTile, 8) * 64;                   // in1: inv_rmsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s8KTile * s.s8TTile * 4, 32) * 64;  // out0: dmixWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.s8TTile, 8) * 256;                  // calc0: spread
+    bytes = bytes + 64;                                           // in0: dmixWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.s8DTile * s.s8ITile * 4, 32) * 64;  // in1: phiIn, 2 copies
+    bytes = bytes + CeilDiv(s.s8DTile * s.s8ITile * 4, 32) * 64;  // out0: dxgWsOut, 2 copies
+    bytes = bytes + RoundUp(s.s8DTile * s.s8ITile * 4, 32);       // calc0: sumAcc
+    bytes = bytes + RoundUp(s.s8DTile * s.s8ITile * 4, 32);       // calc1: tmp
+    bytes = bytes + 256;                                          // calc2: spread
     return bytes;
 }
 
-/// UB bytes: drms
+/// UB bytes: grad_x
 inline Checked WalkedLedger9(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s9KTile * s.s9TTile * 4, 32) * 96;  // in0: scaledWsIn, 3 copies
-    bytes = bytes + CeilDiv(s.s9TTile, 8) * 64;                   // out0: drmsWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.s9TTile, 8) * 32;                   // calc0: sumAcc
-    bytes = bytes + RoundUp(s.s9KTile * s.s9TTile * 4, 32);       // calc1: tmp
-    bytes = bytes + CeilDiv(s.s9TTile, 8) * 32;                   // calc2: sum
-    bytes = bytes + CeilDiv(s.s9TTile, 8) * 2048;                 // calc3: acc
-    bytes = bytes + CeilDiv(s.s9TTile, 8) * 256;                  // calc4: part
+    bytes = bytes + CeilDiv(s.s9DTile * 2, 32) * 64;              // in0: grad_h_inIn, 2 copies
+    bytes = bytes + CeilDiv(s.s9ITile, 8) * 64;                   // in1: h_preIn, 2 copies
+    bytes = bytes + CeilDiv(s.s9DTile * s.s9ITile * 4, 32) * 64;  // in2: dxgWsIn, 2 copies
+    bytes = bytes + 32;                                           // in3: drmsWsIn
+    bytes = bytes + RoundUp(s.s9DTile * s.s9ITile * 2, 32);       // in4: xIn
+    bytes = bytes + CeilDiv(s.s9DTile * s.s9ITile * 2, 32) * 64;  // out0: grad_xOut, 2 copies
+    bytes = bytes + RoundUp(s.s9DTile * 4, 32);                   // calc0: grad_h_inTile
+    bytes = bytes + CeilDiv(s.s9ITile, 16) * 64;                  // calc1: h_preTile
+    bytes = bytes + RoundUp(s.s9DTile * s.s9ITile * 4, 32);       // calc2: dxgWsTile
+    bytes = bytes + RoundUp(s.s9DTile * s.s9ITile * 4, 32);       // calc3: gammaTile
+    bytes = bytes + 64;                                           // calc4: drmsWsTile
+    bytes = bytes + 64;                                           // calc5: inv_rmsTile
+    bytes = bytes + RoundUp(s.s9DTile * s.s9ITile * 4, 32);       // calc6: xTile
+    bytes = bytes + RoundUp(s.s9DTile * s.s9ITile * 4, 32);       // calc7: grad_x_postTile
+    bytes = bytes + RoundUp(s.s9DTile * s.s9ITile * 4, 32);       // calc8: tmp
+    bytes = bytes + CeilDiv(s.s9ITile, 16) * 512;                 // calc9: spread
+    bytes = bytes + RoundUp(s.s9DTile * s.s9ITile * 4, 32);       // calc10: tmp
+    bytes = bytes + 64;                                           // calc11: tmp
+    bytes = bytes + 512;                                          // calc12: spread
     return bytes;
 }
 
-/// UB bytes: dxg
+/// UB bytes: sum_1_part10
 inline Checked WalkedLedger10(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
     bytes = bytes + 64;                                             // in0: dmixWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s10DTile * s.s10ITile * 4, 32) * 64;  // in1: phiIn, 2 copies
-    bytes = bytes + CeilDiv(s.s10DTile * s.s10ITile * 4, 32) * 64;  // out0: dxgWsOut, 2 copies
+    bytes = bytes + CeilDiv(s.s10DTile * s.s10ITile * 2, 32) * 64;  // in1: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.s10DTile * s.s10ITile * 4, 32) * 64;  // out0: sum_1_part10WsOut, 2 copies
     bytes = bytes + RoundUp(s.s10DTile * s.s10ITile * 4, 32);       // calc0: sumAcc
-    bytes = bytes + RoundUp(s.s10DTile * s.s10ITile * 4, 32);       // calc1: tmp
-    bytes = bytes + 256;                                            // calc2: spread
-    return bytes;
-}
-
-/// UB bytes: grad_x
-inline Checked WalkedLedger11(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s11DTile * 2, 32) * 64;               // in0: grad_h_inIn, 2 copies
-    bytes = bytes + CeilDiv(s.s11ITile, 8) * 64;                    // in1: h_preIn, 2 copies
-    bytes = bytes + CeilDiv(s.s11DTile * s.s11ITile * 4, 32) * 64;  // in2: dxgWsIn, 2 copies
-    bytes = bytes + 32;                                             // in3: drmsWsIn
-    bytes = bytes + RoundUp(s.s11DTile * s.s11ITile * 2, 32);       // in4: xIn
-    bytes = bytes + CeilDiv(s.s11DTile * s.s11ITile * 2, 32) * 64;  // out0: grad_xOut, 2 copies
-    bytes = bytes + RoundUp(s.s11DTile * 4, 32);                    // calc0: grad_h_inTile
-    bytes = bytes + CeilDiv(s.s11ITile, 16) * 64;                   // calc1: h_preTile
-    bytes = bytes + RoundUp(s.s11DTile * s.s11ITile * 4, 32);       // calc2: dxgWsTile
-    bytes = bytes + RoundUp(s.s11DTile * s.s11ITile * 4, 32);       // calc3: gammaTile
-    bytes = bytes + 64;                                             // calc4: drmsWsTile
-    bytes = bytes + 64;                                             // calc5: inv_rmsTile
-    bytes = bytes + RoundUp(s.s11DTile * s.s11ITile * 4, 32);       // calc6: xTile
-    bytes = bytes + RoundUp(s.s11DTile * s.s11ITile * 4, 32);       // calc7: grad_x_postTile
-    bytes = bytes + RoundUp(s.s11DTile * s.s11ITile * 4, 32);       // calc8: tmp
-    bytes = bytes + CeilDiv(s.s11ITile, 16) * 512;                  // calc9: spread
-    bytes = bytes + RoundUp(s.s11DTile * s.s11ITile * 4, 32);       // calc10: tmp
-    bytes = bytes + 64;                                             // calc11: tmp
-    bytes = bytes + 512;                                            // calc12: spread
-    return bytes;
-}
-
-/// UB bytes: sum_1_part12
-inline Checked WalkedLedger12(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 64;                                             // in0: dmixWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s12DTile * s.s12ITile * 2, 32) * 64;  // in1: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.s12DTile * s.s12ITile * 4, 32) * 64;  // out0: sum_1_part12WsOut, 2 copies
-    bytes = bytes + RoundUp(s.s12DTile * s.s12ITile * 4, 32);       // calc0: sumAcc
     bytes = bytes + 64;                                             // calc1: dmixWsTile
-    bytes = bytes + RoundUp(s.s12DTile * s.s12ITile * 4, 32);       // calc2: xTile
-    bytes = bytes + RoundUp(s.s12DTile * s.s12ITile * 4, 32);       // calc3: tmp
+    bytes = bytes + RoundUp(s.s10DTile * s.s10ITile * 4, 32);       // calc2: xTile
+    bytes = bytes + RoundUp(s.s10DTile * s.s10ITile * 4, 32);       // calc3: tmp
     bytes = bytes + 512;                                            // calc4: spread
     return bytes;
 }
 
 /// UB bytes: sum_1
+inline Checked WalkedLedger11(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.s11DTile * s.s11ITile * 4, 32) * 64;  // in0: sum_1_part10WsIn, 2 copies
+    bytes = bytes + CeilDiv(s.s11DTile * s.s11ITile * 4, 32) * 64;  // out0: sum_1WsOut, 2 copies
+    bytes = bytes + RoundUp(s.s11DTile * s.s11ITile * 4, 32);       // calc0: sumAcc
+    bytes = bytes + RoundUp(s.s11DTile * s.s11ITile * 4, 32);       // calc1: copied
+    return bytes;
+}
+
+/// UB bytes: grad_phi
+inline Checked WalkedLedger12(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.s12DTile * s.s12ITile * 4, 32) * 96;  // in0: sum_1WsIn, 3 copies
+    bytes = bytes + CeilDiv(s.s12DTile * s.s12ITile * 4, 32) * 64;  // out0: grad_phiOut, 2 copies
+    return bytes;
+}
+
+/// UB bytes: sum_2_part13
 inline Checked WalkedLedger13(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s13DTile * s.s13ITile * 4, 32) * 64;  // in0: sum_1_part12WsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s13DTile * s.s13ITile * 4, 32) * 64;  // out0: sum_1WsOut, 2 copies
-    bytes = bytes + RoundUp(s.s13DTile * s.s13ITile * 4, 32);       // calc0: sumAcc
-    bytes = bytes + RoundUp(s.s13DTile * s.s13ITile * 4, 32);       // calc1: copied
-    return bytes;
-}
-
-/// UB bytes: grad_phi
-inline Checked WalkedLedger14(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s14DTile * s.s14ITile * 4, 32) * 96;  // in0: sum_1WsIn, 3 copies
-    bytes = bytes + CeilDiv(s.s14DTile * s.s14ITile * 4, 32) * 64;  // out0: grad_phiOut, 2 copies
-    return bytes;
-}
-
-/// UB bytes: sum_2_part15
-inline Checked WalkedLedger15(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s15ITile * 4, 32) * 96;  // in0: dzWsIn, 3 copies
+    bytes = bytes + CeilDiv(s.s13ITile * 4, 32) * 96;  // in0: dzWsIn, 3 copies
     bytes = bytes + 64;                                // in1: inv_rmsIn, 2 copies
-    bytes = bytes + 64;                                // out0: sum_2_part15WsOut, 2 copies
+    bytes = bytes + 64;                                // out0: sum_2_part13WsOut, 2 copies
     bytes = bytes + 32;                                // calc0: sumAcc
-    bytes = bytes + RoundUp(s.s15ITile * 4, 32);       // calc1: tmp
+    bytes = bytes + RoundUp(s.s13ITile * 4, 32);       // calc1: tmp
     bytes = bytes + 256;                               // calc2: spread
     bytes = bytes + 32;                                // calc3: sum
     bytes = bytes + 2048;                              // calc4: acc
@@ -582,12 +931,12 @@ inline Checked WalkedLedger15(const Sizes &s, const Checked &coreNum)
 }
 
 /// UB bytes: sum_2
-inline Checked WalkedLedger16(const Sizes &s, const Checked &coreNum)
+inline Checked WalkedLedger14(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s16Sum2Part15AxisTile * 4, 32) * 64;  // in0: sum_2_part15WsIn, 2 copies
+    bytes = bytes + CeilDiv(s.s14Sum2Part13AxisTile * 4, 32) * 64;  // in0: sum_2_part13WsIn, 2 copies
     bytes = bytes + 64;                                             // out0: sum_2WsOut, 2 copies
     bytes = bytes + 32;                                             // calc0: sumAcc
     bytes = bytes + 32;                                             // calc1: sum
@@ -597,27 +946,27 @@ inline Checked WalkedLedger16(const Sizes &s, const Checked &coreNum)
 }
 
 /// UB bytes: grad_alpha
-inline Checked WalkedLedger17(const Sizes &s, const Checked &coreNum)
+inline Checked WalkedLedger15(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + 64;  // in0: sum_2WsIn, 2 copies
+    bytes = bytes + 32;  // in0: sum_2WsIn
     bytes = bytes + 64;  // out0: grad_alphaOut, 2 copies
     return bytes;
 }
 
-/// UB bytes: sum_3_part18
-inline Checked WalkedLedger18(const Sizes &s, const Checked &coreNum)
+/// UB bytes: sum_3_part16
+inline Checked WalkedLedger16(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s18ITile * 4, 32) * 96;  // in0: dzWsIn, 3 copies
+    bytes = bytes + CeilDiv(s.s16ITile * 4, 32) * 96;  // in0: dzWsIn, 3 copies
     bytes = bytes + 64;                                // in1: inv_rmsIn, 2 copies
-    bytes = bytes + 64;                                // out0: sum_3_part18WsOut, 2 copies
+    bytes = bytes + 64;                                // out0: sum_3_part16WsOut, 2 copies
     bytes = bytes + 32;                                // calc0: sumAcc
-    bytes = bytes + RoundUp(s.s18ITile * 4, 32);       // calc1: tmp
+    bytes = bytes + RoundUp(s.s16ITile * 4, 32);       // calc1: tmp
     bytes = bytes + 256;                               // calc2: spread
     bytes = bytes + 32;                                // calc3: sum
     bytes = bytes + 2048;                              // calc4: acc
@@ -625,12 +974,12 @@ inline Checked WalkedLedger18(const Sizes &s, const Checked &coreNum)
 }
 
 /// UB bytes: sum_3
-inline Checked WalkedLedger19(const Sizes &s, const Checked &coreNum)
+inline Checked WalkedLedger17(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s19Sum3Part18AxisTile * 4, 32) * 64;  // in0: sum_3_part18WsIn, 2 copies
+    bytes = bytes + CeilDiv(s.s17Sum3Part16AxisTile * 4, 32) * 64;  // in0: sum_3_part16WsIn, 2 copies
     bytes = bytes + 64;                                             // out0: sum_3WsOut, 2 copies
     bytes = bytes + 32;                                             // calc0: sumAcc
     bytes = bytes + 32;                                             // calc1: sum
@@ -640,27 +989,27 @@ inline Checked WalkedLedger19(const Sizes &s, const Checked &coreNum)
 }
 
 /// UB bytes: grad_alpha
-inline Checked WalkedLedger20(const Sizes &s, const Checked &coreNum)
+inline Checked WalkedLedger18(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + 64;  // in0: sum_3WsIn, 2 copies
+    bytes = bytes + 32;  // in0: sum_3WsIn
     bytes = bytes + 64;  // out0: grad_alphaOut, 2 copies
     return bytes;
 }
 
-/// UB bytes: sum_4_part21
-inline Checked WalkedLedger21(const Sizes &s, const Checked &coreNum)
+/// UB bytes: sum_4_part19
+inline Checked WalkedLedger19(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s21JTile * 4, 32) * 96;  // in0: dzWsIn, 3 copies
+    bytes = bytes + CeilDiv(s.s19JTile * 4, 32) * 96;  // in0: dzWsIn, 3 copies
     bytes = bytes + 64;                                // in1: inv_rmsIn, 2 copies
-    bytes = bytes + 64;                                // out0: sum_4_part21WsOut, 2 copies
+    bytes = bytes + 64;                                // out0: sum_4_part19WsOut, 2 copies
     bytes = bytes + 32;                                // calc0: sumAcc
-    bytes = bytes + RoundUp(s.s21JTile * 4, 32);       // calc1: tmp
+    bytes = bytes + RoundUp(s.s19JTile * 4, 32);       // calc1: tmp
     bytes = bytes + 256;                               // calc2: spread
     bytes = bytes + 32;                                // calc3: sum
     bytes = bytes + 2048;                              // calc4: acc
@@ -668,12 +1017,12 @@ inline Checked WalkedLedger21(const Sizes &s, const Checked &coreNum)
 }
 
 /// UB bytes: sum_4
-inline Checked WalkedLedger22(const Sizes &s, const Checked &coreNum)
+inline Checked WalkedLedger20(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s22Sum4Part21AxisTile * 4, 32) * 64;  // in0: sum_4_part21WsIn, 2 copies
+    bytes = bytes + CeilDiv(s.s20Sum4Part19AxisTile * 4, 32) * 64;  // in0: sum_4_part19WsIn, 2 copies
     bytes = bytes + 64;                                             // out0: sum_4WsOut, 2 copies
     bytes = bytes + 32;                                             // calc0: sumAcc
     bytes = bytes + 32;                                             // calc1: sum
@@ -683,90 +1032,90 @@ inline Checked WalkedLedger22(const Sizes &s, const Checked &coreNum)
 }
 
 /// UB bytes: grad_alpha
+inline Checked WalkedLedger21(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + 32;  // in0: sum_4WsIn
+    bytes = bytes + 64;  // out0: grad_alphaOut, 2 copies
+    return bytes;
+}
+
+/// UB bytes: sum_5_part22
+inline Checked WalkedLedger22(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.s22KTile * 4, 32) * 64;  // in0: dzWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.s22KTile * 4, 32) * 64;  // out0: sum_5_part22WsOut, 2 copies
+    bytes = bytes + RoundUp(s.s22KTile * 4, 32);       // calc0: sumAcc
+    bytes = bytes + RoundUp(s.s22KTile * 4, 32);       // calc1: copied
+    return bytes;
+}
+
+/// UB bytes: sum_5
 inline Checked WalkedLedger23(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + 64;  // in0: sum_4WsIn, 2 copies
-    bytes = bytes + 64;  // out0: grad_alphaOut, 2 copies
+    bytes = bytes + CeilDiv(s.s23KTile * 4, 32) * 64;  // in0: sum_5_part22WsIn, 2 copies
+    bytes = bytes + CeilDiv(s.s23KTile * 4, 32) * 64;  // out0: sum_5WsOut, 2 copies
+    bytes = bytes + RoundUp(s.s23KTile * 4, 32);       // calc0: sumAcc
+    bytes = bytes + RoundUp(s.s23KTile * 4, 32);       // calc1: copied
     return bytes;
 }
 
-/// UB bytes: sum_5_part24
+/// UB bytes: grad_bias
 inline Checked WalkedLedger24(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s24KTile * 4, 32) * 64;  // in0: dzWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s24KTile * 4, 32) * 64;  // out0: sum_5_part24WsOut, 2 copies
-    bytes = bytes + RoundUp(s.s24KTile * 4, 32);       // calc0: sumAcc
-    bytes = bytes + RoundUp(s.s24KTile * 4, 32);       // calc1: copied
+    bytes = bytes + CeilDiv(s.s24KTile * 4, 32) * 64;  // in0: sum_5WsIn, 2 copies
+    bytes = bytes + CeilDiv(s.s24KTile * 4, 32) * 64;  // out0: grad_biasOut, 2 copies
     return bytes;
 }
 
-/// UB bytes: sum_5
+/// UB bytes: sum_6_part25
 inline Checked WalkedLedger25(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s25KTile * 4, 32) * 64;  // in0: sum_5_part24WsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s25KTile * 4, 32) * 64;  // out0: sum_5WsOut, 2 copies
-    bytes = bytes + RoundUp(s.s25KTile * 4, 32);       // calc0: sumAcc
-    bytes = bytes + RoundUp(s.s25KTile * 4, 32);       // calc1: copied
+    bytes = bytes + CeilDiv(s.s25DTile * s.s25ITile * 4, 32) * 64;  // in0: dxgWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.s25DTile * s.s25ITile * 2, 32) * 64;  // in1: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.s25DTile * s.s25ITile * 4, 32) * 64;  // out0: sum_6_part25WsOut, 2 copies
+    bytes = bytes + RoundUp(s.s25DTile * s.s25ITile * 4, 32);       // calc0: sumAcc
+    bytes = bytes + RoundUp(s.s25DTile * s.s25ITile * 4, 32);       // calc1: dxgWsTile
+    bytes = bytes + RoundUp(s.s25DTile * s.s25ITile * 4, 32);       // calc2: xTile
+    bytes = bytes + RoundUp(s.s25DTile * s.s25ITile * 4, 32);       // calc3: tmp
     return bytes;
 }
 
-/// UB bytes: grad_bias
+/// UB bytes: sum_6
 inline Checked WalkedLedger26(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s26KTile * 4, 32) * 64;  // in0: sum_5WsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s26KTile * 4, 32) * 64;  // out0: grad_biasOut, 2 copies
+    bytes = bytes + CeilDiv(s.s26DTile * s.s26ITile * 4, 32) * 64;  // in0: sum_6_part25WsIn, 2 copies
+    bytes = bytes + CeilDiv(s.s26DTile * s.s26ITile * 4, 32) * 64;  // out0: sum_6WsOut, 2 copies
+    bytes = bytes + RoundUp(s.s26DTile * s.s26ITile * 4, 32);       // calc0: sumAcc
+    bytes = bytes + RoundUp(s.s26DTile * s.s26ITile * 4, 32);       // calc1: copied
     return bytes;
 }
 
-/// UB bytes: sum_6_part27
+/// UB bytes: grad_gamma
 inline Checked WalkedLedger27(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s27DTile * s.s27ITile * 4, 32) * 64;  // in0: dxgWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s27DTile * s.s27ITile * 2, 32) * 64;  // in1: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.s27DTile * s.s27ITile * 4, 32) * 64;  // out0: sum_6_part27WsOut, 2 copies
-    bytes = bytes + RoundUp(s.s27DTile * s.s27ITile * 4, 32);       // calc0: sumAcc
-    bytes = bytes + RoundUp(s.s27DTile * s.s27ITile * 4, 32);       // calc1: dxgWsTile
-    bytes = bytes + RoundUp(s.s27DTile * s.s27ITile * 4, 32);       // calc2: xTile
-    bytes = bytes + RoundUp(s.s27DTile * s.s27ITile * 4, 32);       // calc3: tmp
-    return bytes;
-}
-
-/// UB bytes: sum_6
-inline Checked WalkedLedger28(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s28DTile * s.s28ITile * 4, 32) * 64;  // in0: sum_6_part27WsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s28DTile * s.s28ITile * 4, 32) * 64;  // out0: sum_6WsOut, 2 copies
-    bytes = bytes + RoundUp(s.s28DTile * s.s28ITile * 4, 32);       // calc0: sumAcc
-    bytes = bytes + RoundUp(s.s28DTile * s.s28ITile * 4, 32);       // calc1: copied
-    return bytes;
-}
-
-/// UB bytes: grad_gamma
-inline Checked WalkedLedger29(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s29DTile * s.s29ITile * 4, 32) * 64;  // in0: sum_6WsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s29DTile * s.s29ITile * 4, 32) * 64;  // out0: grad_gammaOut, 2 copies
+    bytes = bytes + CeilDiv(s.s27DTile * s.s27ITile * 4, 32) * 64;  // in0: sum_6WsIn, 2 copies
+    bytes = bytes + CeilDiv(s.s27DTile * s.s27ITile * 4, 32) * 64;  // out0: grad_gammaOut, 2 copies
     return bytes;
 }
 
@@ -790,47 +1139,43 @@ inline bool TryWalked(Sizes &s, const Chip &chip, Choice &choice)
     s.s0ITile = Checked(1);
     s.s1ITile = Checked(8);
     s.s1TTile = Checked(1);
-    s.s2ITile = Checked(8);
-    s.s2TTile = Checked(1);
+    s.s2JTile = Checked(8);
+    s.s2ITile = Checked(1);
     s.s3ITile = Checked(8);
     s.s3TTile = Checked(1);
-    s.s4JTile = Checked(8);
-    s.s4ITile = Checked(1);
-    s.s5ITile = Checked(8);
-    s.s5TTile = Checked(1);
-    s.s6ITile = Checked(8);
+    s.s4ITile = Checked(8);
+    s.s4TTile = Checked(1);
+    s.s5JTile = Checked(8);
+    s.s5ITile = Checked(1);
+    s.s6KTile = Checked(8);
     s.s6TTile = Checked(1);
-    s.s7JTile = Checked(8);
-    s.s7ITile = Checked(1);
-    s.s8KTile = Checked(8);
-    s.s8TTile = Checked(1);
-    s.s9KTile = Checked(8);
-    s.s9TTile = Checked(1);
-    s.s10DTile = Checked(8);
+    s.s7KTile = Checked(8);
+    s.s7TTile = Checked(1);
+    s.s8DTile = Checked(8);
+    s.s8ITile = Checked(1);
+    s.s9DTile = Checked(16);
+    s.s9ITile = Checked(1);
+    s.s10DTile = Checked(16);
     s.s10ITile = Checked(1);
-    s.s11DTile = Checked(16);
+    s.s11DTile = Checked(8);
     s.s11ITile = Checked(1);
-    s.s12DTile = Checked(16);
+    s.s12DTile = Checked(8);
     s.s12ITile = Checked(1);
-    s.s13DTile = Checked(8);
-    s.s13ITile = Checked(1);
-    s.s14DTile = Checked(8);
-    s.s14ITile = Checked(1);
-    s.s15ITile = Checked(8);
-    s.s16Sum2Part15AxisTile = Checked(8);
-    s.s18ITile = Checked(8);
-    s.s19Sum3Part18AxisTile = Checked(8);
-    s.s21JTile = Checked(8);
-    s.s22Sum4Part21AxisTile = Checked(8);
+    s.s13ITile = Checked(8);
+    s.s14Sum2Part13AxisTile = Checked(8);
+    s.s16ITile = Checked(8);
+    s.s17Sum3Part16AxisTile = Checked(8);
+    s.s19JTile = Checked(8);
+    s.s20Sum4Part19AxisTile = Checked(8);
+    s.s22KTile = Checked(8);
+    s.s23KTile = Checked(8);
     s.s24KTile = Checked(8);
-    s.s25KTile = Checked(8);
-    s.s26KTile = Checked(8);
-    s.s27DTile = Checked(16);
+    s.s25DTile = Checked(16);
+    s.s25ITile = Checked(1);
+    s.s26DTile = Checked(8);
+    s.s26ITile = Checked(1);
+    s.s27DTile = Checked(8);
     s.s27ITile = Checked(1);
-    s.s28DTile = Checked(8);
-    s.s28ITile = Checked(1);
-    s.s29DTile = Checked(8);
-    s.s29ITile = Checked(1);
     if (!Maximise(s, &Sizes::s0DTile, s.D, 16, 0, false, &WalkedLedger0, coreNum, UsableUb(chip, false))) {
         return false;
     }
@@ -846,11 +1191,11 @@ inline bool TryWalked(Sizes &s, const Chip &chip, Choice &choice)
                   &WalkedLedger1, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s2ITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &WalkedLedger2, coreNum,
-                  UsableUb(chip, false))) {
+    if (!Maximise(s, &Sizes::s2JTile, s.n, 8, MaxOf(CeilDiv(s.T * s.n * s.n, coreNum), 64), false, &WalkedLedger2,
+                  coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s2TTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.s2ITile), coreNum), false,
+    if (!Maximise(s, &Sizes::s2ITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n * CeilDiv(s.n, s.s2JTile), coreNum), false,
                   &WalkedLedger2, coreNum, UsableUb(chip, false))) {
         return false;
     }
@@ -862,187 +1207,167 @@ inline bool TryWalked(Sizes &s, const Chip &chip, Choice &choice)
                   &WalkedLedger3, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s4JTile, s.n, 8, MaxOf(CeilDiv(s.T * s.n * s.n, coreNum), 64), false, &WalkedLedger4,
-                  coreNum, UsableUb(chip, false))) {
+    if (!Maximise(s, &Sizes::s4ITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &WalkedLedger4, coreNum,
+                  UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s4ITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n * CeilDiv(s.n, s.s4JTile), coreNum), false,
+    if (!Maximise(s, &Sizes::s4TTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.s4ITile), coreNum), false,
                   &WalkedLedger4, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s5ITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &WalkedLedger5, coreNum,
-                  UsableUb(chip, false))) {
+    if (!Maximise(s, &Sizes::s5JTile, s.n, 8, MaxOf(CeilDiv(s.T * s.n * s.n, coreNum), 64), false, &WalkedLedger5,
+                  coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s5TTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.s5ITile), coreNum), false,
+    if (!Maximise(s, &Sizes::s5ITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n * CeilDiv(s.n, s.s5JTile), coreNum), false,
                   &WalkedLedger5, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s6ITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &WalkedLedger6, coreNum,
+    if (!Maximise(s, &Sizes::s6KTile, s.n * s.n + s.n * 2, 8,
+                  MaxOf(CeilDiv(s.T * s.n * s.n + s.T * s.n * 2, coreNum), 64), false, &WalkedLedger6, coreNum,
                   UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s6TTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.s6ITile), coreNum), false,
-                  &WalkedLedger6, coreNum, UsableUb(chip, false))) {
+    if (!Maximise(s, &Sizes::s6TTile, MinOf(s.T, 4095), 1,
+                  CeilDiv(s.T * CeilDiv(s.n * s.n + s.n * 2, s.s6KTile), coreNum), false, &WalkedLedger6, coreNum,
+                  UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s7JTile, s.n, 8, MaxOf(CeilDiv(s.T * s.n * s.n, coreNum), 64), false, &WalkedLedger7,
+    if (!Maximise(s, &Sizes::s7KTile, s.n * s.n + s.n * 2, 8, 0, false, &WalkedLedger7, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::s7TTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &WalkedLedger7, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::s8DTile, s.D, 8, MaxOf(CeilDiv(s.D * s.T * s.n, coreNum), 64), false, &WalkedLedger8,
                   coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s7ITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n * CeilDiv(s.n, s.s7JTile), coreNum), false,
-                  &WalkedLedger7, coreNum, UsableUb(chip, false))) {
+    if (!Maximise(s, &Sizes::s8ITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n * CeilDiv(s.D, s.s8DTile), coreNum), false,
+                  &WalkedLedger8, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s8KTile, s.n * s.n + s.n * 2, 8,
-                  MaxOf(CeilDiv(s.T * s.n * s.n + s.T * s.n * 2, coreNum), 64), false, &WalkedLedger8, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::s8TTile, MinOf(s.T, 4095), 1,
-                  CeilDiv(s.T * CeilDiv(s.n * s.n + s.n * 2, s.s8KTile), coreNum), false, &WalkedLedger8, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::s9KTile, s.n * s.n + s.n * 2, 8, 0, false, &WalkedLedger9, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::s9TTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &WalkedLedger9, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::s10DTile, s.D, 8, MaxOf(CeilDiv(s.D * s.T * s.n, coreNum), 64), false, &WalkedLedger10,
+    if (!Maximise(s, &Sizes::s9DTile, s.D, 16, MaxOf(CeilDiv(s.D * s.T * s.n, coreNum), 64), false, &WalkedLedger9,
                   coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s10ITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n * CeilDiv(s.D, s.s10DTile), coreNum),
-                  false, &WalkedLedger10, coreNum, UsableUb(chip, false))) {
+    if (!Maximise(s, &Sizes::s9ITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n * CeilDiv(s.D, s.s9DTile), coreNum), false,
+                  &WalkedLedger9, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s11DTile, s.D, 16, MaxOf(CeilDiv(s.D * s.T * s.n, coreNum), 64), false, &WalkedLedger11,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::s11ITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n * CeilDiv(s.D, s.s11DTile), coreNum),
-                  false, &WalkedLedger11, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::s12DTile, s.D, 16,
+    if (!Maximise(s, &Sizes::s10DTile, s.D, 16,
                   MaxOf(CeilDiv(s.D * s.n * s.n * s.n * MinOf(coreNum, s.T) + s.D * s.n * s.n * MinOf(coreNum, s.T) * 2,
                                 coreNum),
                         64),
-                  false, &WalkedLedger12, coreNum, UsableUb(chip, false))) {
+                  false, &WalkedLedger10, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s12ITile, MinOf(s.n, 4095), 1,
-                  CeilDiv(s.n * s.n * s.n * CeilDiv(s.D, s.s12DTile) * MinOf(coreNum, s.T) +
-                              s.n * s.n * CeilDiv(s.D, s.s12DTile) * MinOf(coreNum, s.T) * 2,
+    if (!Maximise(s, &Sizes::s10ITile, MinOf(s.n, 4095), 1,
+                  CeilDiv(s.n * s.n * s.n * CeilDiv(s.D, s.s10DTile) * MinOf(coreNum, s.T) +
+                              s.n * s.n * CeilDiv(s.D, s.s10DTile) * MinOf(coreNum, s.T) * 2,
                           coreNum),
+                  false, &WalkedLedger10, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::s11DTile, s.D, 8, MaxOf(CeilDiv(s.D * s.n * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64),
+                  false, &WalkedLedger11, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(
+            s, &Sizes::s11ITile, MinOf(s.n, 4095), 1,
+            CeilDiv(s.n * s.n * s.n * CeilDiv(s.D, s.s11DTile) + s.n * s.n * CeilDiv(s.D, s.s11DTile) * 2, coreNum),
+            false, &WalkedLedger11, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::s12DTile, s.D, 8, MaxOf(CeilDiv(s.D * s.n * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64),
                   false, &WalkedLedger12, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s13DTile, s.D, 8, MaxOf(CeilDiv(s.D * s.n * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64),
-                  false, &WalkedLedger13, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
     if (!Maximise(
-            s, &Sizes::s13ITile, MinOf(s.n, 4095), 1,
-            CeilDiv(s.n * s.n * s.n * CeilDiv(s.D, s.s13DTile) + s.n * s.n * CeilDiv(s.D, s.s13DTile) * 2, coreNum),
-            false, &WalkedLedger13, coreNum, UsableUb(chip, false))) {
+            s, &Sizes::s12ITile, MinOf(s.n, 4095), 1,
+            CeilDiv(s.n * s.n * s.n * CeilDiv(s.D, s.s12DTile) + s.n * s.n * CeilDiv(s.D, s.s12DTile) * 2, coreNum),
+            false, &WalkedLedger12, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s14DTile, s.D, 8, MaxOf(CeilDiv(s.D * s.n * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64),
-                  false, &WalkedLedger14, coreNum, UsableUb(chip, false))) {
+    if (!Maximise(s, &Sizes::s13ITile, s.n, 8, 0, false, &WalkedLedger13, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(
-            s, &Sizes::s14ITile, MinOf(s.n, 4095), 1,
-            CeilDiv(s.n * s.n * s.n * CeilDiv(s.D, s.s14DTile) + s.n * s.n * CeilDiv(s.D, s.s14DTile) * 2, coreNum),
-            false, &WalkedLedger14, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::s15ITile, s.n, 8, 0, false, &WalkedLedger15, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::s16Sum2Part15AxisTile, MinOf(coreNum, s.T), 8, 0, false, &WalkedLedger16, coreNum,
+    if (!Maximise(s, &Sizes::s14Sum2Part13AxisTile, MinOf(coreNum, s.T), 8, 0, false, &WalkedLedger14, coreNum,
                   UsableUb(chip, false))) {
         return false;
     }
-    if (!(WalkedLedger17(s, coreNum) <= UsableUb(chip, false))) {
+    if (!(WalkedLedger15(s, coreNum) <= UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s18ITile, s.n, 8, 0, false, &WalkedLedger18, coreNum, UsableUb(chip, false))) {
+    if (!Maximise(s, &Sizes::s16ITile, s.n, 8, 0, false, &WalkedLedger16, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s19Sum3Part18AxisTile, MinOf(coreNum, s.T), 8, 0, false, &WalkedLedger19, coreNum,
+    if (!Maximise(s, &Sizes::s17Sum3Part16AxisTile, MinOf(coreNum, s.T), 8, 0, false, &WalkedLedger17, coreNum,
                   UsableUb(chip, false))) {
         return false;
     }
-    if (!(WalkedLedger20(s, coreNum) <= UsableUb(chip, false))) {
+    if (!(WalkedLedger18(s, coreNum) <= UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s21JTile, s.n, 8, 0, false, &WalkedLedger21, coreNum, UsableUb(chip, false))) {
+    if (!Maximise(s, &Sizes::s19JTile, s.n, 8, 0, false, &WalkedLedger19, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s22Sum4Part21AxisTile, MinOf(coreNum, s.T), 8, 0, false, &WalkedLedger22, coreNum,
+    if (!Maximise(s, &Sizes::s20Sum4Part19AxisTile, MinOf(coreNum, s.T), 8, 0, false, &WalkedLedger20, coreNum,
                   UsableUb(chip, false))) {
         return false;
     }
-    if (!(WalkedLedger23(s, coreNum) <= UsableUb(chip, false))) {
+    if (!(WalkedLedger21(s, coreNum) <= UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s24KTile, s.n * s.n + s.n * 2, 8,
+    if (!Maximise(s, &Sizes::s22KTile, s.n * s.n + s.n * 2, 8,
                   MaxOf(CeilDiv(s.n * s.n * MinOf(coreNum, s.T) + s.n * MinOf(coreNum, s.T) * 2, coreNum), 64), false,
+                  &WalkedLedger22, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::s23KTile, s.n * s.n + s.n * 2, 8, MaxOf(CeilDiv(s.n * s.n + s.n * 2, coreNum), 64), false,
+                  &WalkedLedger23, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::s24KTile, s.n * s.n + s.n * 2, 8, MaxOf(CeilDiv(s.n * s.n + s.n * 2, coreNum), 64), false,
                   &WalkedLedger24, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s25KTile, s.n * s.n + s.n * 2, 8, MaxOf(CeilDiv(s.n * s.n + s.n * 2, coreNum), 64), false,
+    if (!Maximise(s, &Sizes::s25DTile, s.D, 16, MaxOf(CeilDiv(s.D * s.n * MinOf(coreNum, s.T), coreNum), 64), false,
                   &WalkedLedger25, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s26KTile, s.n * s.n + s.n * 2, 8, MaxOf(CeilDiv(s.n * s.n + s.n * 2, coreNum), 64), false,
-                  &WalkedLedger26, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::s27DTile, s.D, 16, MaxOf(CeilDiv(s.D * s.n * MinOf(coreNum, s.T), coreNum), 64), false,
-                  &WalkedLedger27, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::s27ITile, MinOf(s.n, 4095), 1,
-                  CeilDiv(s.n * CeilDiv(s.D, s.s27DTile) * MinOf(coreNum, s.T), coreNum), false, &WalkedLedger27,
+    if (!Maximise(s, &Sizes::s25ITile, MinOf(s.n, 4095), 1,
+                  CeilDiv(s.n * CeilDiv(s.D, s.s25DTile) * MinOf(coreNum, s.T), coreNum), false, &WalkedLedger25,
                   coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s28DTile, s.D, 8, MaxOf(CeilDiv(s.D * s.n, coreNum), 64), false, &WalkedLedger28, coreNum,
+    if (!Maximise(s, &Sizes::s26DTile, s.D, 8, MaxOf(CeilDiv(s.D * s.n, coreNum), 64), false, &WalkedLedger26, coreNum,
                   UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s28ITile, MinOf(s.n, 4095), 1, CeilDiv(s.n * CeilDiv(s.D, s.s28DTile), coreNum), false,
-                  &WalkedLedger28, coreNum, UsableUb(chip, false))) {
+    if (!Maximise(s, &Sizes::s26ITile, MinOf(s.n, 4095), 1, CeilDiv(s.n * CeilDiv(s.D, s.s26DTile), coreNum), false,
+                  &WalkedLedger26, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s29DTile, s.D, 8, MaxOf(CeilDiv(s.D * s.n, coreNum), 64), false, &WalkedLedger29, coreNum,
+    if (!Maximise(s, &Sizes::s27DTile, s.D, 8, MaxOf(CeilDiv(s.D * s.n, coreNum), 64), false, &WalkedLedger27, coreNum,
                   UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s29ITile, MinOf(s.n, 4095), 1, CeilDiv(s.n * CeilDiv(s.D, s.s29DTile), coreNum), false,
-                  &WalkedLedger29, coreNum, UsableUb(chip, false))) {
+    if (!Maximise(s, &Sizes::s27ITile, MinOf(s.n, 4095), 1, CeilDiv(s.n * CeilDiv(s.D, s.s27DTile), coreNum), false,
+                  &WalkedLedger27, coreNum, UsableUb(chip, false))) {
         return false;
     }
     s.dmixWsStart = 0;
     s.dmixWsEnd = s.dmixWsStart + RoundUp(MaxOf(s.T * s.n * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.dotWsStart = s.dmixWsEnd;
-    s.dotWsEnd = s.dotWsStart + RoundUp(MaxOf(s.T * s.n, 1) * 4, 512);
-    s.drmsWsStart = s.dotWsEnd;
+    s.drmsWsStart = s.dmixWsEnd;
     s.drmsWsEnd = s.drmsWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
     s.dxgWsStart = s.drmsWsEnd;
     s.dxgWsEnd = s.dxgWsStart + RoundUp(MaxOf(s.D * s.T * s.n, 1) * 4, 512);
     s.dzWsStart = s.dxgWsEnd;
     s.dzWsEnd = s.dzWsStart + RoundUp(MaxOf(s.T * s.n * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.sWsStart = s.dzWsEnd;
-    s.sWsEnd = s.sWsStart + RoundUp(MaxOf(s.T * s.n, 1) * 4, 512);
-    s.scaledWsStart = s.sWsEnd;
+    s.scaledWsStart = s.dzWsEnd;
     s.scaledWsEnd = s.scaledWsStart + RoundUp(MaxOf(s.T * s.n * s.n + s.T * s.n * 2, 1) * 4, 512);
     s.sum_1WsStart = s.scaledWsEnd;
     s.sum_1WsEnd = s.sum_1WsStart + RoundUp(MaxOf(s.D * s.n * s.n * s.n + s.D * s.n * s.n * 2, 1) * 4, 512);
@@ -1056,34 +1381,34 @@ inline bool TryWalked(Sizes &s, const Chip &chip, Choice &choice)
     s.sum_5WsEnd = s.sum_5WsStart + RoundUp(MaxOf(s.n * s.n + s.n * 2, 1) * 4, 512);
     s.sum_6WsStart = s.sum_5WsEnd;
     s.sum_6WsEnd = s.sum_6WsStart + RoundUp(MaxOf(s.D * s.n, 1) * 4, 512);
-    s.sum_1_part12_count = MinOf(coreNum, s.T);
-    s.sum_1_part12_length = CeilDiv(s.T, s.sum_1_part12_count);
-    s.sum_1_part12WsStart = s.sum_6WsEnd;
-    s.sum_1_part12WsEnd =
-        s.sum_1_part12WsStart +
-        RoundUp(MaxOf(s.D * s.n * s.n * s.n * s.sum_1_part12_count + s.D * s.n * s.n * s.sum_1_part12_count * 2, 1) * 4,
+    s.sum_1_part10_count = MinOf(coreNum, s.T);
+    s.sum_1_part10_length = CeilDiv(s.T, s.sum_1_part10_count);
+    s.sum_1_part10WsStart = s.sum_6WsEnd;
+    s.sum_1_part10WsEnd =
+        s.sum_1_part10WsStart +
+        RoundUp(MaxOf(s.D * s.n * s.n * s.n * s.sum_1_part10_count + s.D * s.n * s.n * s.sum_1_part10_count * 2, 1) * 4,
                 512);
-    s.sum_2_part15_count = MinOf(coreNum, s.T);
-    s.sum_2_part15_length = CeilDiv(s.T, s.sum_2_part15_count);
-    s.sum_2_part15WsStart = s.sum_1_part12WsEnd;
-    s.sum_2_part15WsEnd = s.sum_2_part15WsStart + RoundUp(MaxOf(s.sum_2_part15_count, 1) * 4, 512);
-    s.sum_3_part18_count = MinOf(coreNum, s.T);
-    s.sum_3_part18_length = CeilDiv(s.T, s.sum_3_part18_count);
-    s.sum_3_part18WsStart = s.sum_2_part15WsEnd;
-    s.sum_3_part18WsEnd = s.sum_3_part18WsStart + RoundUp(MaxOf(s.sum_3_part18_count, 1) * 4, 512);
-    s.sum_4_part21_count = MinOf(coreNum, s.T);
-    s.sum_4_part21_length = CeilDiv(s.T, s.sum_4_part21_count);
-    s.sum_4_part21WsStart = s.sum_3_part18WsEnd;
-    s.sum_4_part21WsEnd = s.sum_4_part21WsStart + RoundUp(MaxOf(s.sum_4_part21_count, 1) * 4, 512);
-    s.sum_5_part24_count = MinOf(coreNum, s.T);
-    s.sum_5_part24_length = CeilDiv(s.T, s.sum_5_part24_count);
-    s.sum_5_part24WsStart = s.sum_4_part21WsEnd;
-    s.sum_5_part24WsEnd = s.sum_5_part24WsStart +
-                          RoundUp(MaxOf(s.n * s.n * s.sum_5_part24_count + s.n * s.sum_5_part24_count * 2, 1) * 4, 512);
-    s.sum_6_part27_count = MinOf(coreNum, s.T);
-    s.sum_6_part27_length = CeilDiv(s.T, s.sum_6_part27_count);
-    s.sum_6_part27WsStart = s.sum_5_part24WsEnd;
-    s.sum_6_part27WsEnd = s.sum_6_part27WsStart + RoundUp(MaxOf(s.D * s.n * s.sum_6_part27_count, 1) * 4, 512);
+    s.sum_2_part13_count = MinOf(coreNum, s.T);
+    s.sum_2_part13_length = CeilDiv(s.T, s.sum_2_part13_count);
+    s.sum_2_part13WsStart = s.sum_1_part10WsEnd;
+    s.sum_2_part13WsEnd = s.sum_2_part13WsStart + RoundUp(MaxOf(s.sum_2_part13_count, 1) * 4, 512);
+    s.sum_3_part16_count = MinOf(coreNum, s.T);
+    s.sum_3_part16_length = CeilDiv(s.T, s.sum_3_part16_count);
+    s.sum_3_part16WsStart = s.sum_2_part13WsEnd;
+    s.sum_3_part16WsEnd = s.sum_3_part16WsStart + RoundUp(MaxOf(s.sum_3_part16_count, 1) * 4, 512);
+    s.sum_4_part19_count = MinOf(coreNum, s.T);
+    s.sum_4_part19_length = CeilDiv(s.T, s.sum_4_part19_count);
+    s.sum_4_part19WsStart = s.sum_3_part16WsEnd;
+    s.sum_4_part19WsEnd = s.sum_4_part19WsStart + RoundUp(MaxOf(s.sum_4_part19_count, 1) * 4, 512);
+    s.sum_5_part22_count = MinOf(coreNum, s.T);
+    s.sum_5_part22_length = CeilDiv(s.T, s.sum_5_part22_count);
+    s.sum_5_part22WsStart = s.sum_4_part19WsEnd;
+    s.sum_5_part22WsEnd = s.sum_5_part22WsStart +
+                          RoundUp(MaxOf(s.n * s.n * s.sum_5_part22_count + s.n * s.sum_5_part22_count * 2, 1) * 4, 512);
+    s.sum_6_part25_count = MinOf(coreNum, s.T);
+    s.sum_6_part25_length = CeilDiv(s.T, s.sum_6_part25_count);
+    s.sum_6_part25WsStart = s.sum_5_part22WsEnd;
+    s.sum_6_part25WsEnd = s.sum_6_part25WsStart + RoundUp(MaxOf(s.D * s.n * s.sum_6_part25_count, 1) * 4, 512);
     s.s0ITiles = CeilDiv(s.n, s.s0ITile);
     s.s0Work = s.T * s.s0ITiles;
     s.s0Per = CeilDiv(s.s0Work, coreNum);
@@ -1091,97 +1416,89 @@ inline bool TryWalked(Sizes &s, const Chip &chip, Choice &choice)
     s.s1TTiles = CeilDiv(s.T, s.s1TTile);
     s.s1Work = s.s1ITiles * s.s1TTiles;
     s.s1Per = CeilDiv(s.s1Work, coreNum);
+    s.s2JTiles = CeilDiv(s.n, s.s2JTile);
     s.s2ITiles = CeilDiv(s.n, s.s2ITile);
-    s.s2TTiles = CeilDiv(s.T, s.s2TTile);
-    s.s2Work = s.s2ITiles * s.s2TTiles;
+    s.s2Work = s.T * s.s2ITiles * s.s2JTiles;
     s.s2Per = CeilDiv(s.s2Work, coreNum);
     s.s3ITiles = CeilDiv(s.n, s.s3ITile);
     s.s3TTiles = CeilDiv(s.T, s.s3TTile);
     s.s3Work = s.s3ITiles * s.s3TTiles;
     s.s3Per = CeilDiv(s.s3Work, coreNum);
-    s.s4JTiles = CeilDiv(s.n, s.s4JTile);
     s.s4ITiles = CeilDiv(s.n, s.s4ITile);
-    s.s4Work = s.T * s.s4ITiles * s.s4JTiles;
+    s.s4TTiles = CeilDiv(s.T, s.s4TTile);
+    s.s4Work = s.s4ITiles * s.s4TTiles;
     s.s4Per = CeilDiv(s.s4Work, coreNum);
+    s.s5JTiles = CeilDiv(s.n, s.s5JTile);
     s.s5ITiles = CeilDiv(s.n, s.s5ITile);
-    s.s5TTiles = CeilDiv(s.T, s.s5TTile);
-    s.s5Work = s.s5ITiles * s.s5TTiles;
+    s.s5Work = s.T * s.s5ITiles * s.s5JTiles;
     s.s5Per = CeilDiv(s.s5Work, coreNum);
-    s.s6ITiles = CeilDiv(s.n, s.s6ITile);
+    s.s6KTiles = CeilDiv(s.n * s.n + s.n * 2, s.s6KTile);
     s.s6TTiles = CeilDiv(s.T, s.s6TTile);
-    s.s6Work = s.s6ITiles * s.s6TTiles;
+    s.s6Work = s.s6KTiles * s.s6TTiles;
     s.s6Per = CeilDiv(s.s6Work, coreNum);
-    s.s7JTiles = CeilDiv(s.n, s.s7JTile);
-    s.s7ITiles = CeilDiv(s.n, s.s7ITile);
-    s.s7Work = s.T * s.s7ITiles * s.s7JTiles;
+    s.s7TTiles = CeilDiv(s.T, s.s7TTile);
+    s.s7Work = s.s7TTiles;
     s.s7Per = CeilDiv(s.s7Work, coreNum);
-    s.s8KTiles = CeilDiv(s.n * s.n + s.n * 2, s.s8KTile);
-    s.s8TTiles = CeilDiv(s.T, s.s8TTile);
-    s.s8Work = s.s8KTiles * s.s8TTiles;
+    s.s8DTiles = CeilDiv(s.D, s.s8DTile);
+    s.s8ITiles = CeilDiv(s.n, s.s8ITile);
+    s.s8Work = s.T * s.s8DTiles * s.s8ITiles;
     s.s8Per = CeilDiv(s.s8Work, coreNum);
-    s.s9TTiles = CeilDiv(s.T, s.s9TTile);
-    s.s9Work = s.s9TTiles;
+    s.s9DTiles = CeilDiv(s.D, s.s9DTile);
+    s.s9ITiles = CeilDiv(s.n, s.s9ITile);
+    s.s9Work = s.T * s.s9DTiles * s.s9ITiles;
     s.s9Per = CeilDiv(s.s9Work, coreNum);
     s.s10DTiles = CeilDiv(s.D, s.s10DTile);
     s.s10ITiles = CeilDiv(s.n, s.s10ITile);
-    s.s10Work = s.T * s.s10DTiles * s.s10ITiles;
+    s.s10Work = s.n * s.n * s.s10DTiles * s.s10ITiles * s.sum_1_part10_count +
+                s.n * s.s10DTiles * s.s10ITiles * s.sum_1_part10_count * 2;
     s.s10Per = CeilDiv(s.s10Work, coreNum);
     s.s11DTiles = CeilDiv(s.D, s.s11DTile);
     s.s11ITiles = CeilDiv(s.n, s.s11ITile);
-    s.s11Work = s.T * s.s11DTiles * s.s11ITiles;
+    s.s11Work = s.n * s.n * s.s11DTiles * s.s11ITiles + s.n * s.s11DTiles * s.s11ITiles * 2;
     s.s11Per = CeilDiv(s.s11Work, coreNum);
     s.s12DTiles = CeilDiv(s.D, s.s12DTile);
     s.s12ITiles = CeilDiv(s.n, s.s12ITile);
-    s.s12Work = s.n * s.n * s.s12DTiles * s.s12ITiles * s.sum_1_part12_count +
-                s.n * s.s12DTiles * s.s12ITiles * s.sum_1_part12_count * 2;
+    s.s12Work = s.n * s.n * s.s12DTiles * s.s12ITiles + s.n * s.s12DTiles * s.s12ITiles * 2;
     s.s12Per = CeilDiv(s.s12Work, coreNum);
-    s.s13DTiles = CeilDiv(s.D, s.s13DTile);
-    s.s13ITiles = CeilDiv(s.n, s.s13ITile);
-    s.s13Work = s.n * s.n * s.s13DTiles * s.s13ITiles + s.n * s.s13DTiles * s.s13ITiles * 2;
+    s.s13Work = s.sum_2_part13_count;
     s.s13Per = CeilDiv(s.s13Work, coreNum);
-    s.s14DTiles = CeilDiv(s.D, s.s14DTile);
-    s.s14ITiles = CeilDiv(s.n, s.s14ITile);
-    s.s14Work = s.n * s.n * s.s14DTiles * s.s14ITiles + s.n * s.s14DTiles * s.s14ITiles * 2;
+    s.s14Work = 1;
     s.s14Per = CeilDiv(s.s14Work, coreNum);
-    s.s15Work = s.sum_2_part15_count;
+    s.s15Work = 1;
     s.s15Per = CeilDiv(s.s15Work, coreNum);
-    s.s16Work = 1;
+    s.s16Work = s.sum_3_part16_count;
     s.s16Per = CeilDiv(s.s16Work, coreNum);
     s.s17Work = 1;
     s.s17Per = CeilDiv(s.s17Work, coreNum);
-    s.s18Work = s.sum_3_part18_count;
+    s.s18Work = 1;
     s.s18Per = CeilDiv(s.s18Work, coreNum);
-    s.s19Work = 1;
+    s.s19Work = s.sum_4_part19_count;
     s.s19Per = CeilDiv(s.s19Work, coreNum);
     s.s20Work = 1;
     s.s20Per = CeilDiv(s.s20Work, coreNum);
-    s.s21Work = s.sum_4_part21_count;
+    s.s21Work = 1;
     s.s21Per = CeilDiv(s.s21Work, coreNum);
-    s.s22Work = 1;
+    s.s22KTiles = CeilDiv(s.n * s.n + s.n * 2, s.s22KTile);
+    s.s22Work = s.s22KTiles * s.sum_5_part22_count;
     s.s22Per = CeilDiv(s.s22Work, coreNum);
-    s.s23Work = 1;
+    s.s23KTiles = CeilDiv(s.n * s.n + s.n * 2, s.s23KTile);
+    s.s23Work = s.s23KTiles;
     s.s23Per = CeilDiv(s.s23Work, coreNum);
     s.s24KTiles = CeilDiv(s.n * s.n + s.n * 2, s.s24KTile);
-    s.s24Work = s.s24KTiles * s.sum_5_part24_count;
+    s.s24Work = s.s24KTiles;
     s.s24Per = CeilDiv(s.s24Work, coreNum);
-    s.s25KTiles = CeilDiv(s.n * s.n + s.n * 2, s.s25KTile);
-    s.s25Work = s.s25KTiles;
+    s.s25DTiles = CeilDiv(s.D, s.s25DTile);
+    s.s25ITiles = CeilDiv(s.n, s.s25ITile);
+    s.s25Work = s.s25DTiles * s.s25ITiles * s.sum_6_part25_count;
     s.s25Per = CeilDiv(s.s25Work, coreNum);
-    s.s26KTiles = CeilDiv(s.n * s.n + s.n * 2, s.s26KTile);
-    s.s26Work = s.s26KTiles;
+    s.s26DTiles = CeilDiv(s.D, s.s26DTile);
+    s.s26ITiles = CeilDiv(s.n, s.s26ITile);
+    s.s26Work = s.s26DTiles * s.s26ITiles;
     s.s26Per = CeilDiv(s.s26Work, coreNum);
     s.s27DTiles = CeilDiv(s.D, s.s27DTile);
     s.s27ITiles = CeilDiv(s.n, s.s27ITile);
-    s.s27Work = s.s27DTiles * s.s27ITiles * s.sum_6_part27_count;
+    s.s27Work = s.s27DTiles * s.s27ITiles;
     s.s27Per = CeilDiv(s.s27Work, coreNum);
-    s.s28DTiles = CeilDiv(s.D, s.s28DTile);
-    s.s28ITiles = CeilDiv(s.n, s.s28ITile);
-    s.s28Work = s.s28DTiles * s.s28ITiles;
-    s.s28Per = CeilDiv(s.s28Work, coreNum);
-    s.s29DTiles = CeilDiv(s.D, s.s29DTile);
-    s.s29ITiles = CeilDiv(s.n, s.s29ITile);
-    s.s29Work = s.s29DTiles * s.s29ITiles;
-    s.s29Per = CeilDiv(s.s29Work, coreNum);
     const Checked blocks = MaxOf(
         MaxOf(
             MaxOf(
@@ -1210,122 +1527,495 @@ inline bool TryWalked(Sizes &s, const Chip &chip, Choice &choice)
                                                                                                         MaxOf(
                                                                                                             MaxOf(
                                                                                                                 MaxOf(
-                                                                                                                    MaxOf(
-                                                                                                                        MaxOf(
-                                                                                                                            CeilDiv(
-                                                                                                                                s.s0Work,
-                                                                                                                                s.s0Per),
-                                                                                                                            CeilDiv(
-                                                                                                                                s.s1Work,
-                                                                                                                                s.s1Per)),
-                                                                                                                        CeilDiv(
-                                                                                                                            s.s2Work,
-                                                                                                                            s.s2Per)),
                                                                                                                     CeilDiv(
-                                                                                                                        s.s3Work,
-                                                                                                                        s.s3Per)),
+                                                                                                                        s.s0Work,
+                                                                                                                        s.s0Per),
+                                                                                                                    CeilDiv(
+                                                                                                                        s.s1Work,
+                                                                                                                        s.s1Per)),
                                                                                                                 CeilDiv(
-                                                                                                                    s.s4Work,
-                                                                                                                    s.s4Per)),
+                                                                                                                    s.s2Work,
+                                                                                                                    s.s2Per)),
                                                                                                             CeilDiv(
-                                                                                                                s.s5Work,
-                                                                                                                s.s5Per)),
+                                                                                                                s.s3Work,
+                                                                                                                s.s3Per)),
                                                                                                         CeilDiv(
-                                                                                                            s.s6Work,
-                                                                                                            s.s6Per)),
-                                                                                                    CeilDiv(s.s7Work,
-                                                                                                            s.s7Per)),
-                                                                                                CeilDiv(s.s8Work,
-                                                                                                        s.s8Per)),
-                                                                                            CeilDiv(s.s9Work, s.s9Per)),
-                                                                                        CeilDiv(s.s10Work, s.s10Per)),
-                                                                                    CeilDiv(s.s11Work, s.s11Per)),
-                                                                                CeilDiv(s.s12Work, s.s12Per)),
-                                                                            CeilDiv(s.s13Work, s.s13Per)),
-                                                                        CeilDiv(s.s14Work, s.s14Per)),
-                                                                    CeilDiv(s.s15Work, s.s15Per)),
-                                                                CeilDiv(s.s16Work, s.s16Per)),
-                                                            CeilDiv(s.s17Work, s.s17Per)),
-                                                        CeilDiv(s.s18Work, s.s18Per)),
-                                                    CeilDiv(s.s19Work, s.s19Per)),
-                                                CeilDiv(s.s20Work, s.s20Per)),
-                                            CeilDiv(s.s21Work, s.s21Per)),
-                                        CeilDiv(s.s22Work, s.s22Per)),
-                                    CeilDiv(s.s23Work, s.s23Per)),
-                                CeilDiv(s.s24Work, s.s24Per)),
-                            CeilDiv(s.s25Work, s.s25Per)),
-                        CeilDiv(s.s26Work, s.s26Per)),
-                    CeilDiv(s.s27Work, s.s27Per)),
-                CeilDiv(s.s28Work, s.s28Per)),
-            CeilDiv(s.s29Work, s.s29Per)),
+                                                                                                            s.s4Work,
+                                                                                                            s.s4Per)),
+                                                                                                    CeilDiv(s.s5Work,
+                                                                                                            s.s5Per)),
+                                                                                                CeilDiv(s.s6Work,
+                                                                                                        s.s6Per)),
+                                                                                            CeilDiv(s.s7Work, s.s7Per)),
+                                                                                        CeilDiv(s.s8Work, s.s8Per)),
+                                                                                    CeilDiv(s.s9Work, s.s9Per)),
+                                                                                CeilDiv(s.s10Work, s.s10Per)),
+                                                                            CeilDiv(s.s11Work, s.s11Per)),
+                                                                        CeilDiv(s.s12Work, s.s12Per)),
+                                                                    CeilDiv(s.s13Work, s.s13Per)),
+                                                                CeilDiv(s.s14Work, s.s14Per)),
+                                                            CeilDiv(s.s15Work, s.s15Per)),
+                                                        CeilDiv(s.s16Work, s.s16Per)),
+                                                    CeilDiv(s.s17Work, s.s17Per)),
+                                                CeilDiv(s.s18Work, s.s18Per)),
+                                            CeilDiv(s.s19Work, s.s19Per)),
+                                        CeilDiv(s.s20Work, s.s20Per)),
+                                    CeilDiv(s.s21Work, s.s21Per)),
+                                CeilDiv(s.s22Work, s.s22Per)),
+                            CeilDiv(s.s23Work, s.s23Per)),
+                        CeilDiv(s.s24Work, s.s24Per)),
+                    CeilDiv(s.s25Work, s.s25Per)),
+                CeilDiv(s.s26Work, s.s26Per)),
+            CeilDiv(s.s27Work, s.s27Per)),
         1);
-    const Checked bytes = s.sum_6_part27WsEnd;
+    const Checked bytes = s.sum_6_part25WsEnd;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = true;
-    return blocks.valid && bytes.valid && s.dmixWsStart.valid && s.dmixWsEnd.valid && s.dotWsStart.valid &&
-           s.dotWsEnd.valid && s.drmsWsStart.valid && s.drmsWsEnd.valid && s.dxgWsStart.valid && s.dxgWsEnd.valid &&
-           s.dzWsStart.valid && s.dzWsEnd.valid && s.sWsStart.valid && s.sWsEnd.valid && s.scaledWsStart.valid &&
-           s.scaledWsEnd.valid && s.sum_1WsStart.valid && s.sum_1WsEnd.valid && s.sum_2WsStart.valid &&
-           s.sum_2WsEnd.valid && s.sum_3WsStart.valid && s.sum_3WsEnd.valid && s.sum_4WsStart.valid &&
-           s.sum_4WsEnd.valid && s.sum_5WsStart.valid && s.sum_5WsEnd.valid && s.sum_6WsStart.valid &&
-           s.sum_6WsEnd.valid && s.sum_1_part12_count.valid && s.sum_1_part12_length.valid &&
-           s.sum_1_part12WsStart.valid && s.sum_1_part12WsEnd.valid && s.sum_2_part15_count.valid &&
-           s.sum_2_part15_length.valid && s.sum_2_part15WsStart.valid && s.sum_2_part15WsEnd.valid &&
-           s.sum_3_part18_count.valid && s.sum_3_part18_length.valid && s.sum_3_part18WsStart.valid &&
-           s.sum_3_part18WsEnd.valid && s.sum_4_part21_count.valid && s.sum_4_part21_length.valid &&
-           s.sum_4_part21WsStart.valid && s.sum_4_part21WsEnd.valid && s.sum_5_part24_count.valid &&
-           s.sum_5_part24_length.valid && s.sum_5_part24WsStart.valid && s.sum_5_part24WsEnd.valid &&
-           s.sum_6_part27_count.valid && s.sum_6_part27_length.valid && s.sum_6_part27WsStart.valid &&
-           s.sum_6_part27WsEnd.valid && s.s0ITiles.valid && s.s0Work.valid && s.s0Per.valid && s.s1ITiles.valid &&
-           s.s1TTiles.valid && s.s1Work.valid && s.s1Per.valid && s.s2ITiles.valid && s.s2TTiles.valid &&
+    return blocks.valid && bytes.valid && s.dmixWsStart.valid && s.dmixWsEnd.valid && s.drmsWsStart.valid &&
+           s.drmsWsEnd.valid && s.dxgWsStart.valid && s.dxgWsEnd.valid && s.dzWsStart.valid && s.dzWsEnd.valid &&
+           s.scaledWsStart.valid && s.scaledWsEnd.valid && s.sum_1WsStart.valid && s.sum_1WsEnd.valid &&
+           s.sum_2WsStart.valid && s.sum_2WsEnd.valid && s.sum_3WsStart.valid && s.sum_3WsEnd.valid &&
+           s.sum_4WsStart.valid && s.sum_4WsEnd.valid && s.sum_5WsStart.valid && s.sum_5WsEnd.valid &&
+           s.sum_6WsStart.valid && s.sum_6WsEnd.valid && s.sum_1_part10_count.valid && s.sum_1_part10_length.valid &&
+           s.sum_1_part10WsStart.valid && s.sum_1_part10WsEnd.valid && s.sum_2_part13_count.valid &&
+           s.sum_2_part13_length.valid && s.sum_2_part13WsStart.valid && s.sum_2_part13WsEnd.valid &&
+           s.sum_3_part16_count.valid && s.sum_3_part16_length.valid && s.sum_3_part16WsStart.valid &&
+           s.sum_3_part16WsEnd.valid && s.sum_4_part19_count.valid && s.sum_4_part19_length.valid &&
+           s.sum_4_part19WsStart.valid && s.sum_4_part19WsEnd.valid && s.sum_5_part22_count.valid &&
+           s.sum_5_part22_length.valid && s.sum_5_part22WsStart.valid && s.sum_5_part22WsEnd.valid &&
+           s.sum_6_part25_count.valid && s.sum_6_part25_length.valid && s.sum_6_part25WsStart.valid &&
+           s.sum_6_part25WsEnd.valid && s.s0ITiles.valid && s.s0Work.valid && s.s0Per.valid && s.s1ITiles.valid &&
+           s.s1TTiles.valid && s.s1Work.valid && s.s1Per.valid && s.s2JTiles.valid && s.s2ITiles.valid &&
            s.s2Work.valid && s.s2Per.valid && s.s3ITiles.valid && s.s3TTiles.valid && s.s3Work.valid && s.s3Per.valid &&
-           s.s4JTiles.valid && s.s4ITiles.valid && s.s4Work.valid && s.s4Per.valid && s.s5ITiles.valid &&
-           s.s5TTiles.valid && s.s5Work.valid && s.s5Per.valid && s.s6ITiles.valid && s.s6TTiles.valid &&
-           s.s6Work.valid && s.s6Per.valid && s.s7JTiles.valid && s.s7ITiles.valid && s.s7Work.valid && s.s7Per.valid &&
-           s.s8KTiles.valid && s.s8TTiles.valid && s.s8Work.valid && s.s8Per.valid && s.s9TTiles.valid &&
+           s.s4ITiles.valid && s.s4TTiles.valid && s.s4Work.valid && s.s4Per.valid && s.s5JTiles.valid &&
+           s.s5ITiles.valid && s.s5Work.valid && s.s5Per.valid && s.s6KTiles.valid && s.s6TTiles.valid &&
+           s.s6Work.valid && s.s6Per.valid && s.s7TTiles.valid && s.s7Work.valid && s.s7Per.valid && s.s8DTiles.valid &&
+           s.s8ITiles.valid && s.s8Work.valid && s.s8Per.valid && s.s9DTiles.valid && s.s9ITiles.valid &&
            s.s9Work.valid && s.s9Per.valid && s.s10DTiles.valid && s.s10ITiles.valid && s.s10Work.valid &&
            s.s10Per.valid && s.s11DTiles.valid && s.s11ITiles.valid && s.s11Work.valid && s.s11Per.valid &&
-           s.s12DTiles.valid && s.s12ITiles.valid && s.s12Work.valid && s.s12Per.valid && s.s13DTiles.valid &&
-           s.s13ITiles.valid && s.s13Work.valid && s.s13Per.valid && s.s14DTiles.valid && s.s14ITiles.valid &&
-           s.s14Work.valid && s.s14Per.valid && s.s15Work.valid && s.s15Per.valid && s.s16Work.valid &&
-           s.s16Per.valid && s.s17Work.valid && s.s17Per.valid && s.s18Work.valid && s.s18Per.valid &&
-           s.s19Work.valid && s.s19Per.valid && s.s20Work.valid && s.s20Per.valid && s.s21Work.valid &&
-           s.s21Per.valid && s.s22Work.valid && s.s22Per.valid && s.s23Work.valid && s.s23Per.valid &&
-           s.s24KTiles.valid && s.s24Work.valid && s.s24Per.valid && s.s25KTiles.valid && s.s25Work.valid &&
-           s.s25Per.valid && s.s26KTiles.valid && s.s26Work.valid && s.s26Per.valid && s.s27DTiles.valid &&
-           s.s27ITiles.valid && s.s27Work.valid && s.s27Per.valid && s.s28DTiles.valid && s.s28ITiles.valid &&
-           s.s28Work.valid && s.s28Per.valid && s.s29DTiles.valid && s.s29ITiles.valid && s.s29Work.valid &&
-           s.s29Per.valid;
+           s.s12DTiles.valid && s.s12ITiles.valid && s.s12Work.valid && s.s12Per.valid && s.s13Work.valid &&
+           s.s13Per.valid && s.s14Work.valid && s.s14Per.valid && s.s15Work.valid && s.s15Per.valid &&
+           s.s16Work.valid && s.s16Per.valid && s.s17Work.valid && s.s17Per.valid && s.s18Work.valid &&
+           s.s18Per.valid && s.s19Work.valid && s.s19Per.valid && s.s20Work.valid && s.s20Per.valid &&
+           s.s21Work.valid && s.s21Per.valid && s.s22KTiles.valid && s.s22Work.valid && s.s22Per.valid &&
+           s.s23KTiles.valid && s.s23Work.valid && s.s23Per.valid && s.s24KTiles.valid && s.s24Work.valid &&
+           s.s24Per.valid && s.s25DTiles.valid && s.s25ITiles.valid && s.s25Work.valid && s.s25Per.valid &&
+           s.s26DTiles.valid && s.s26ITiles.valid && s.s26Work.valid && s.s26Per.valid && s.s27DTiles.valid &&
+           s.s27ITiles.valid && s.s27Work.valid && s.s27Per.valid;
 }
 
-/// UB bytes: dot
+/// UB bytes: dot, s, dz
+inline Checked Full2Ledger0(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.D, 16) * 64;              // in0: grad_h_inIn, 2 copies
+    bytes = bytes + s.s0ITile * CeilDiv(s.D, 16) * 64;  // in1: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.s0ITile, 8) * 64;         // in2: h_preIn, 2 copies
+    bytes = bytes + CeilDiv(s.s0ITile, 16) * 128;       // out0: dzWsOut, 2 copies
+    bytes = bytes + CeilDiv(s.D, 16) * 64;              // calc0: grad_h_inTile
+    bytes = bytes + s.s0ITile * CeilDiv(s.D, 16) * 64;  // calc1: xTile
+    bytes = bytes + CeilDiv(s.s0ITile, 16) * 64;        // calc2: dotTile
+    bytes = bytes + s.s0ITile * CeilDiv(s.D, 16) * 64;  // calc3: tmp
+    bytes = bytes + CeilDiv(s.s0ITile, 8) * 2048;       // calc4: acc
+    bytes = bytes + CeilDiv(s.s0ITile, 8) * 256;        // calc5: part
+    bytes = bytes + CeilDiv(s.s0ITile, 16) * 64;        // calc6: h_preTile
+    bytes = bytes + CeilDiv(s.s0ITile, 16) * 64;        // calc7: sTile
+    bytes = bytes + CeilDiv(s.s0ITile, 16) * 64;        // calc8: tmp
+    bytes = bytes + CeilDiv(s.s0ITile, 16) * 64;        // calc9: tmp
+    return bytes;
+}
+
+/// UB bytes: dz
+inline Checked Full2Ledger1(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.s1ITile * s.s1TTile * 4, 32) * 96;  // in0: grad_h_postIn, 3 copies
+    bytes = bytes + CeilDiv(s.s1ITile * s.s1TTile * 4, 32) * 64;  // out0: dzWsOut, 2 copies
+    bytes = bytes + RoundUp(s.s1ITile * s.s1TTile * 4, 32);       // calc0: tmp
+    bytes = bytes + RoundUp(s.s1ITile * s.s1TTile * 4, 32);       // calc1: tmp
+    return bytes;
+}
+
+/// UB bytes: dz
+inline Checked Full2Ledger2(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.s2ITile * s.s2JTile * 4, 32) * 64;  // in0: grad_h_resIn, 2 copies
+    bytes = bytes + CeilDiv(s.s2ITile * s.s2JTile * 4, 32) * 64;  // out0: dzWsOut, 2 copies
+    return bytes;
+}
+
+/// UB bytes: scaled
+inline Checked Full2Ledger3(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + 32;                                           // in0: alphaIn
+    bytes = bytes + CeilDiv(s.s3ITile * s.s3TTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.s3ITile * s.s3TTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
+    bytes = bytes + 256;                                          // calc0: spread
+    return bytes;
+}
+
+/// UB bytes: scaled
+inline Checked Full2Ledger4(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + 32;                                           // in0: alphaIn
+    bytes = bytes + CeilDiv(s.s4ITile * s.s4TTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.s4ITile * s.s4TTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
+    bytes = bytes + 256;                                          // calc0: spread
+    return bytes;
+}
+
+/// UB bytes: scaled
+inline Checked Full2Ledger5(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + 32;                                           // in0: alphaIn
+    bytes = bytes + CeilDiv(s.s5ITile * s.s5JTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.s5ITile * s.s5JTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
+    bytes = bytes + 256;                                          // calc0: spread
+    return bytes;
+}
+
+/// UB bytes: dmix, drms, dxg, grad_x
+inline Checked Full2Ledger6(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + s.n * s.n * s.n * CeilDiv(s.D, 8) * 32 + s.n * s.n * CeilDiv(s.D, 8) * 64;  // in0: phiIn
+    bytes = bytes + s.n * CeilDiv(s.D, 8) * 32;                                                 // in1: gammaIn
+    bytes = bytes + s.s6TTile * CeilDiv(s.n * s.n + s.n * 2, 8) * 64;    // in2: scaledWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.s6TTile, 8) * 32;                          // in3: inv_rmsIn
+    bytes = bytes + s.s6TTile * CeilDiv(s.D, 16) * 32;                   // in4: grad_h_inIn
+    bytes = bytes + s.s6TTile * CeilDiv(s.n, 8) * 32;                    // in5: h_preIn
+    bytes = bytes + s.n * s.s6TTile * CeilDiv(s.D, 16) * 32;             // in6: xIn
+    bytes = bytes + s.n * s.s6TTile * CeilDiv(s.D, 16) * 64;             // out0: grad_xOut, 2 copies
+    bytes = bytes + s.s6TTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 128;  // out1: dmixWsOut, 2 copies
+    bytes = bytes + s.n * s.s6TTile * CeilDiv(s.D, 16) * 128;            // out2: dxgWsOut, 2 copies
+    bytes = bytes + s.n * s.n * s.n * CeilDiv(s.D, 16) * 64 + s.n * s.n * CeilDiv(s.D, 16) * 128;  // calc0: phiTile
+    bytes = bytes + s.n * CeilDiv(s.D, 16) * 64;                                                   // calc1: gammaTile
+    bytes = bytes + s.s6TTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 64;  // calc2: scaledWsTile
+    bytes = bytes + CeilDiv(s.s6TTile, 16) * 64;                        // calc3: inv_rmsTile
+    bytes = bytes + s.s6TTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 64;  // calc4: dmixTile
+    bytes = bytes + CeilDiv(s.s6TTile, 16) * 512;                       // calc5: spread
+    bytes = bytes + s.s6TTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 64;  // calc6: h_mixTile
+    bytes = bytes + CeilDiv(s.s6TTile, 16) * 64;                        // calc7: drmsTile
+    bytes = bytes + s.s6TTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 64;  // calc8: tmp
+    bytes = bytes + CeilDiv(s.s6TTile, 8) * 2048;                       // calc9: acc
+    bytes = bytes + CeilDiv(s.s6TTile, 8) * 256;                        // calc10: part
+    bytes = bytes + s.n * s.s6TTile * CeilDiv(s.D, 16) * 64;            // calc11: dxgTile
+    bytes = bytes + s.n * s.n * s.n * s.s6TTile * CeilDiv(s.D, 16) * 64 +
+            s.n * s.n * s.s6TTile * CeilDiv(s.D, 16) * 128;              // calc12: tmp
+    bytes = bytes + s.s6TTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 512;  // calc13: spread
+    bytes = bytes + s.s6TTile * CeilDiv(s.D, 16) * 64;                   // calc14: grad_h_inTile
+    bytes = bytes + s.s6TTile * CeilDiv(s.n, 16) * 64;                   // calc15: h_preTile
+    bytes = bytes + s.n * s.s6TTile * CeilDiv(s.D, 16) * 64;             // calc16: xTile
+    bytes = bytes + s.n * s.s6TTile * CeilDiv(s.D, 16) * 64;             // calc17: tmp
+    bytes = bytes + s.s6TTile * CeilDiv(s.n, 16) * 512;                  // calc18: spread
+    bytes = bytes + s.n * s.s6TTile * CeilDiv(s.D, 16) * 64;             // calc19: tmp
+    bytes = bytes + CeilDiv(s.s6TTile, 16) * 64;                         // calc20: tmp
+    return bytes;
+}
+
+/// UB bytes: sum_1, grad_phi
+inline Checked Full2Ledger7(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + s.T * 64;                                           // in0: dmixWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.T * s.s7DTile * s.s7ITile * 2, 32) * 64;  // in1: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.s7DTile * s.s7ITile * 4, 32) * 64;        // in2: gammaIn, 2 copies
+    bytes = bytes + CeilDiv(s.s7DTile * s.s7ITile * 4, 32) * 64;        // out0: grad_phiOut, 2 copies
+    bytes = bytes + CeilDiv(s.T, 16) * 64;                              // calc0: dmixWsTile
+    bytes = bytes + CeilDiv(s.T, 16) * 64;                              // calc1: offsets
+    bytes = bytes + RoundUp(s.T * s.s7DTile * s.s7ITile * 4, 32);       // calc2: xTile
+    bytes = bytes + RoundUp(s.s7DTile * s.s7ITile * 4, 32);             // calc3: sum_1Tile
+    bytes = bytes + RoundUp(s.T * s.s7DTile * s.s7ITile * 4, 32);       // calc4: tmp
+    bytes = bytes + CeilDiv(s.T, 16) * 512;                             // calc5: spread
+    bytes = bytes + RoundUp(s.s7DTile * s.s7ITile * 4, 32);             // calc6: gammaTile
+    return bytes;
+}
+
+/// UB bytes: sum_2, grad_alpha, sum_3, sum_4
+inline Checked Full2Ledger8(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + s.T * CeilDiv(s.n, 8) * 128;       // in0: dzWsIn, 4 copies
+    bytes = bytes + CeilDiv(s.T, 8) * 32;              // in1: inv_rmsIn
+    bytes = bytes + s.T * s.n * CeilDiv(s.n, 8) * 64;  // in2: dzWsIn, 2 copies
+    bytes = bytes + 64;                                // out0: grad_alphaOut, 2 copies
+    bytes = bytes + 32;                                // calc0: sum_2Tile
+    bytes = bytes + s.T * CeilDiv(s.n, 8) * 32;        // calc1: tmp
+    bytes = bytes + CeilDiv(s.T, 8) * 256;             // calc2: spread
+    bytes = bytes + CeilDiv(s.n, 8) * 32;              // calc3: sum
+    bytes = bytes + 2048;                              // calc4: acc
+    bytes = bytes + 256;                               // calc5: part
+    bytes = bytes + s.T * s.n * CeilDiv(s.n, 8) * 32;  // calc6: tmp
+    bytes = bytes + s.n * CeilDiv(s.n, 8) * 32;        // calc7: sum
+    return bytes;
+}
+
+/// UB bytes: sum_5, grad_bias
+inline Checked Full2Ledger9(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.T * s.s9KTile * 4, 32) * 64;  // in0: dzWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.s9KTile * 4, 32) * 64;        // out0: grad_biasOut, 2 copies
+    bytes = bytes + RoundUp(s.s9KTile * 4, 32);             // calc0: sum_5Tile
+    return bytes;
+}
+
+/// UB bytes: sum_6, grad_gamma
+inline Checked Full2Ledger10(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.T * s.s10DTile * s.s10ITile * 4, 32) * 64;  // in0: dxgWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.T * s.s10DTile * s.s10ITile * 2, 32) * 64;  // in1: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.s10DTile * s.s10ITile * 4, 32) * 64;        // out0: grad_gammaOut, 2 copies
+    bytes = bytes + RoundUp(s.T * s.s10DTile * s.s10ITile * 4, 32);       // calc0: dxgWsTile
+    bytes = bytes + RoundUp(s.T * s.s10DTile * s.s10ITile * 4, 32);       // calc1: xTile
+    bytes = bytes + RoundUp(s.s10DTile * s.s10ITile * 4, 32);             // calc2: sum_6Tile
+    bytes = bytes + RoundUp(s.T * s.s10DTile * s.s10ITile * 4, 32);       // calc3: tmp
+    return bytes;
+}
+
+/// Tries the alternative "full"; false when it does not fit.
+inline bool TryFull2(Sizes &s, const Chip &chip, Choice &choice)
+{
+    const Checked coreNum(chip.coreNum);
+    if (!(s.D >= 1)) {
+        return false;
+    }
+    if (!(s.T >= 1)) {
+        return false;
+    }
+    if (!(s.n >= 1)) {
+        return false;
+    }
+    if (!(s.n * s.n + s.n * 2 >= 1)) {
+        return false;
+    }
+    s.s0ITile = Checked(1);
+    s.s1ITile = Checked(8);
+    s.s1TTile = Checked(1);
+    s.s2JTile = Checked(8);
+    s.s2ITile = Checked(1);
+    s.s3ITile = Checked(8);
+    s.s3TTile = Checked(1);
+    s.s4ITile = Checked(8);
+    s.s4TTile = Checked(1);
+    s.s5JTile = Checked(8);
+    s.s5ITile = Checked(1);
+    s.s6TTile = Checked(1);
+    s.s7DTile = Checked(16);
+    s.s7ITile = Checked(1);
+    s.s9KTile = Checked(8);
+    s.s10DTile = Checked(16);
+    s.s10ITile = Checked(1);
+    if (!Maximise(s, &Sizes::s0ITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n, coreNum), false, &Full2Ledger0, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::s1ITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &Full2Ledger1, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::s1TTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.s1ITile), coreNum), false,
+                  &Full2Ledger1, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::s2JTile, s.n, 8, MaxOf(CeilDiv(s.T * s.n * s.n, coreNum), 64), false, &Full2Ledger2,
+                  coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::s2ITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n * CeilDiv(s.n, s.s2JTile), coreNum), false,
+                  &Full2Ledger2, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::s3ITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &Full2Ledger3, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::s3TTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.s3ITile), coreNum), false,
+                  &Full2Ledger3, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::s4ITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &Full2Ledger4, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::s4TTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.s4ITile), coreNum), false,
+                  &Full2Ledger4, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::s5JTile, s.n, 8, MaxOf(CeilDiv(s.T * s.n * s.n, coreNum), 64), false, &Full2Ledger5,
+                  coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::s5ITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n * CeilDiv(s.n, s.s5JTile), coreNum), false,
+                  &Full2Ledger5, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::s6TTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &Full2Ledger6, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::s7DTile, s.D, 16, MaxOf(CeilDiv(s.D * s.n * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64),
+                  false, &Full2Ledger7, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::s7ITile, MinOf(s.n, 4095), 1,
+                  CeilDiv(s.n * s.n * s.n * CeilDiv(s.D, s.s7DTile) + s.n * s.n * CeilDiv(s.D, s.s7DTile) * 2, coreNum),
+                  false, &Full2Ledger7, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!(Full2Ledger8(s, coreNum) <= UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::s9KTile, s.n * s.n + s.n * 2, 8, MaxOf(CeilDiv(s.n * s.n + s.n * 2, coreNum), 64), false,
+                  &Full2Ledger9, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::s10DTile, s.D, 16, MaxOf(CeilDiv(s.D * s.n, coreNum), 64), false, &Full2Ledger10, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::s10ITile, MinOf(s.n, 4095), 1, CeilDiv(s.n * CeilDiv(s.D, s.s10DTile), coreNum), false,
+                  &Full2Ledger10, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    s.dmixWsStart = 0;
+    s.dmixWsEnd = s.dmixWsStart + RoundUp(MaxOf(s.T * s.n * s.n + s.T * s.n * 2, 1) * 4, 512);
+    s.dxgWsStart = s.dmixWsEnd;
+    s.dxgWsEnd = s.dxgWsStart + RoundUp(MaxOf(s.D * s.T * s.n, 1) * 4, 512);
+    s.dzWsStart = s.dxgWsEnd;
+    s.dzWsEnd = s.dzWsStart + RoundUp(MaxOf(s.T * s.n * s.n + s.T * s.n * 2, 1) * 4, 512);
+    s.scaledWsStart = s.dzWsEnd;
+    s.scaledWsEnd = s.scaledWsStart + RoundUp(MaxOf(s.T * s.n * s.n + s.T * s.n * 2, 1) * 4, 512);
+    s.s0ITiles = CeilDiv(s.n, s.s0ITile);
+    s.s0Work = s.T * s.s0ITiles;
+    s.s0Per = CeilDiv(s.s0Work, coreNum);
+    s.s1ITiles = CeilDiv(s.n, s.s1ITile);
+    s.s1TTiles = CeilDiv(s.T, s.s1TTile);
+    s.s1Work = s.s1ITiles * s.s1TTiles;
+    s.s1Per = CeilDiv(s.s1Work, coreNum);
+    s.s2JTiles = CeilDiv(s.n, s.s2JTile);
+    s.s2ITiles = CeilDiv(s.n, s.s2ITile);
+    s.s2Work = s.T * s.s2ITiles * s.s2JTiles;
+    s.s2Per = CeilDiv(s.s2Work, coreNum);
+    s.s3ITiles = CeilDiv(s.n, s.s3ITile);
+    s.s3TTiles = CeilDiv(s.T, s.s3TTile);
+    s.s3Work = s.s3ITiles * s.s3TTiles;
+    s.s3Per = CeilDiv(s.s3Work, coreNum);
+    s.s4ITiles = CeilDiv(s.n, s.s4ITile);
+    s.s4TTiles = CeilDiv(s.T, s.s4TTile);
+    s.s4Work = s.s4ITiles * s.s4TTiles;
+    s.s4Per = CeilDiv(s.s4Work, coreNum);
+    s.s5JTiles = CeilDiv(s.n, s.s5JTile);
+    s.s5ITiles = CeilDiv(s.n, s.s5ITile);
+    s.s5Work = s.T * s.s5ITiles * s.s5JTiles;
+    s.s5Per = CeilDiv(s.s5Work, coreNum);
+    s.s6TTiles = CeilDiv(s.T, s.s6TTile);
+    s.s6Work = s.s6TTiles;
+    s.s6Per = CeilDiv(s.s6Work, coreNum);
+    s.s7DTiles = CeilDiv(s.D, s.s7DTile);
+    s.s7ITiles = CeilDiv(s.n, s.s7ITile);
+    s.s7Work = s.n * s.n * s.s7DTiles * s.s7ITiles + s.n * s.s7DTiles * s.s7ITiles * 2;
+    s.s7Per = CeilDiv(s.s7Work, coreNum);
+    s.s8Work = 1;
+    s.s8Per = CeilDiv(s.s8Work, coreNum);
+    s.s9KTiles = CeilDiv(s.n * s.n + s.n * 2, s.s9KTile);
+    s.s9Work = s.s9KTiles;
+    s.s9Per = CeilDiv(s.s9Work, coreNum);
+    s.s10DTiles = CeilDiv(s.D, s.s10DTile);
+    s.s10ITiles = CeilDiv(s.n, s.s10ITile);
+    s.s10Work = s.s10DTiles * s.s10ITiles;
+    s.s10Per = CeilDiv(s.s10Work, coreNum);
+    const Checked blocks = MaxOf(
+        MaxOf(
+            MaxOf(
+                MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(s.s0Work, s.s0Per), CeilDiv(s.s1Work, s.s1Per)),
+                                                          CeilDiv(s.s2Work, s.s2Per)),
+                                                    CeilDiv(s.s3Work, s.s3Per)),
+                                              CeilDiv(s.s4Work, s.s4Per)),
+                                        CeilDiv(s.s5Work, s.s5Per)),
+                                  CeilDiv(s.s6Work, s.s6Per)),
+                            CeilDiv(s.s7Work, s.s7Per)),
+                      CeilDiv(s.s8Work, s.s8Per)),
+                CeilDiv(s.s9Work, s.s9Per)),
+            CeilDiv(s.s10Work, s.s10Per)),
+        1);
+    const Checked bytes = s.scaledWsEnd;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = true;
+    return blocks.valid && bytes.valid && s.dmixWsStart.valid && s.dmixWsEnd.valid && s.dxgWsStart.valid &&
+           s.dxgWsEnd.valid && s.dzWsStart.valid && s.dzWsEnd.valid && s.scaledWsStart.valid && s.scaledWsEnd.valid &&
+           s.s0ITiles.valid && s.s0Work.valid && s.s0Per.valid && s.s1ITiles.valid && s.s1TTiles.valid &&
+           s.s1Work.valid && s.s1Per.valid && s.s2JTiles.valid && s.s2ITiles.valid && s.s2Work.valid && s.s2Per.valid &&
+           s.s3ITiles.valid && s.s3TTiles.valid && s.s3Work.valid && s.s3Per.valid && s.s4ITiles.valid &&
+           s.s4TTiles.valid && s.s4Work.valid && s.s4Per.valid && s.s5JTiles.valid && s.s5ITiles.valid &&
+           s.s5Work.valid && s.s5Per.valid && s.s6TTiles.valid && s.s6Work.valid && s.s6Per.valid && s.s7DTiles.valid &&
+           s.s7ITiles.valid && s.s7Work.valid && s.s7Per.valid && s.s8Work.valid && s.s8Per.valid && s.s9KTiles.valid &&
+           s.s9Work.valid && s.s9Per.valid && s.s10DTiles.valid && s.s10ITiles.valid && s.s10Work.valid &&
+           s.s10Per.valid;
+}
+
+/// UB bytes: dot, s, dz
 inline Checked Walked2Ledger0(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s0DTile * 2, 32) * 64;              // in0: grad_h_inIn, 2 copies
-    bytes = bytes + CeilDiv(s.s0DTile * s.s0ITile * 2, 32) * 64;  // in1: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.s0ITile, 16) * 128;                 // out0: dotWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.s0ITile, 16) * 64;                  // calc0: sumAcc
-    bytes = bytes + RoundUp(s.s0DTile * 4, 32);                   // calc1: grad_h_inTile
-    bytes = bytes + RoundUp(s.s0DTile * s.s0ITile * 4, 32);       // calc2: xTile
-    bytes = bytes + RoundUp(s.s0DTile * s.s0ITile * 4, 32);       // calc3: tmp
-    bytes = bytes + CeilDiv(s.s0ITile, 16) * 64;                  // calc4: sum
-    bytes = bytes + CeilDiv(s.s0ITile, 8) * 2048;                 // calc5: acc
-    bytes = bytes + CeilDiv(s.s0ITile, 8) * 256;                  // calc6: part
+    bytes = bytes + CeilDiv(s.s0ITile, 8) * 64;                   // in0: h_preIn, 2 copies
+    bytes = bytes + CeilDiv(s.s0DTile * 2, 32) * 64;              // in1: grad_h_inIn, 2 copies
+    bytes = bytes + CeilDiv(s.s0DTile * s.s0ITile * 2, 32) * 64;  // in2: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.s0ITile, 16) * 128;                 // out0: dzWsOut, 2 copies
+    bytes = bytes + CeilDiv(s.s0ITile, 16) * 64;                  // calc0: h_preTile
+    bytes = bytes + CeilDiv(s.s0ITile, 16) * 64;                  // calc1: sTile
+    bytes = bytes + RoundUp(s.s0DTile * 4, 32);                   // calc2: grad_h_inTile
+    bytes = bytes + RoundUp(s.s0DTile * s.s0ITile * 4, 32);       // calc3: xTile
+    bytes = bytes + RoundUp(s.s0DTile * s.s0ITile * 4, 32);       // calc4: tmp
+    bytes = bytes + CeilDiv(s.s0ITile, 16) * 64;                  // calc5: sum
+    bytes = bytes + CeilDiv(s.s0ITile, 8) * 2048;                 // calc6: acc
+    bytes = bytes + CeilDiv(s.s0ITile, 8) * 256;                  // calc7: part
+    bytes = bytes + CeilDiv(s.s0ITile, 16) * 64;                  // calc8: tmp
+    bytes = bytes + CeilDiv(s.s0ITile, 16) * 64;                  // calc9: tmp
     return bytes;
 }
 
-/// UB bytes: s
+/// UB bytes: dz
 inline Checked Walked2Ledger1(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s1ITile * s.s1TTile * 4, 32) * 64;  // in0: h_preIn, 2 copies
-    bytes = bytes + CeilDiv(s.s1ITile * s.s1TTile * 4, 32) * 64;  // out0: sWsOut, 2 copies
+    bytes = bytes + CeilDiv(s.s1ITile * s.s1TTile * 4, 32) * 96;  // in0: grad_h_postIn, 3 copies
+    bytes = bytes + CeilDiv(s.s1ITile * s.s1TTile * 4, 32) * 64;  // out0: dzWsOut, 2 copies
+    bytes = bytes + RoundUp(s.s1ITile * s.s1TTile * 4, 32);       // calc0: tmp
+    bytes = bytes + RoundUp(s.s1ITile * s.s1TTile * 4, 32);       // calc1: tmp
     return bytes;
 }
 
@@ -1335,34 +2025,34 @@ inline Checked Walked2Ledger2(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s2ITile * s.s2TTile * 4, 32) * 96;  // in0: dotWsIn, 3 copies
-    bytes = bytes + CeilDiv(s.s2ITile * s.s2TTile * 4, 32) * 64;  // out0: dzWsOut, 2 copies
-    bytes = bytes + RoundUp(s.s2ITile * s.s2TTile * 4, 32);       // calc0: tmp
-    bytes = bytes + RoundUp(s.s2ITile * s.s2TTile * 4, 32);       // calc1: tmp
+    bytes = bytes + CeilDiv(s.s2ITile * s.s2JTile * 4, 32) * 64;  // in0: grad_h_resIn, 2 copies
+    bytes = bytes + CeilDiv(s.s2ITile * s.s2JTile * 4, 32) * 64;  // out0: dzWsOut, 2 copies
     return bytes;
 }
 
-/// UB bytes: dz
+/// UB bytes: scaled
 inline Checked Walked2Ledger3(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s3ITile * s.s3TTile * 4, 32) * 96;  // in0: grad_h_postIn, 3 copies
-    bytes = bytes + CeilDiv(s.s3ITile * s.s3TTile * 4, 32) * 64;  // out0: dzWsOut, 2 copies
-    bytes = bytes + RoundUp(s.s3ITile * s.s3TTile * 4, 32);       // calc0: tmp
-    bytes = bytes + RoundUp(s.s3ITile * s.s3TTile * 4, 32);       // calc1: tmp
+    bytes = bytes + 32;                                           // in0: alphaIn
+    bytes = bytes + CeilDiv(s.s3ITile * s.s3TTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.s3ITile * s.s3TTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
+    bytes = bytes + 256;                                          // calc0: spread
     return bytes;
 }
 
-/// UB bytes: dz
+/// UB bytes: scaled
 inline Checked Walked2Ledger4(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s4ITile * s.s4JTile * 4, 32) * 64;  // in0: grad_h_resIn, 2 copies
-    bytes = bytes + CeilDiv(s.s4ITile * s.s4JTile * 4, 32) * 64;  // out0: dzWsOut, 2 copies
+    bytes = bytes + 32;                                           // in0: alphaIn
+    bytes = bytes + CeilDiv(s.s4ITile * s.s4TTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.s4ITile * s.s4TTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
+    bytes = bytes + 256;                                          // calc0: spread
     return bytes;
 }
 
@@ -1372,162 +2062,136 @@ inline Checked Walked2Ledger5(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + 64;                                           // in0: alphaIn, 2 copies
-    bytes = bytes + CeilDiv(s.s5ITile * s.s5TTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s5ITile * s.s5TTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
-    bytes = bytes + 256;                                          // calc0: spread
-    return bytes;
-}
-
-/// UB bytes: scaled
-inline Checked Walked2Ledger6(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 64;                                           // in0: alphaIn, 2 copies
-    bytes = bytes + CeilDiv(s.s6ITile * s.s6TTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s6ITile * s.s6TTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
-    bytes = bytes + 256;                                          // calc0: spread
-    return bytes;
-}
-
-/// UB bytes: scaled
-inline Checked Walked2Ledger7(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 64;                                           // in0: alphaIn, 2 copies
-    bytes = bytes + CeilDiv(s.s7ITile * s.s7JTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s7ITile * s.s7JTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
+    bytes = bytes + 32;                                           // in0: alphaIn
+    bytes = bytes + CeilDiv(s.s5ITile * s.s5JTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.s5ITile * s.s5JTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
     bytes = bytes + 256;                                          // calc0: spread
     return bytes;
 }
 
 /// UB bytes: dmix
+inline Checked Walked2Ledger6(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.s6KTile * s.s6TTile * 4, 32) * 64;  // in0: scaledWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.s6TTile, 8) * 64;                   // in1: inv_rmsIn, 2 copies
+    bytes = bytes + CeilDiv(s.s6KTile * s.s6TTile * 4, 32) * 64;  // out0: dmixWsOut, 2 copies
+    bytes = bytes + CeilDiv(s.s6TTile, 8) * 256;                  // calc0: spread
+    return bytes;
+}
+
+/// UB bytes: drms
+inline Checked Walked2Ledger7(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.s7KTile * s.s7TTile * 4, 32) * 96;  // in0: scaledWsIn, 3 copies
+    bytes = bytes + CeilDiv(s.s7TTile, 8) * 64;                   // out0: drmsWsOut, 2 copies
+    bytes = bytes + CeilDiv(s.s7TTile, 8) * 32;                   // calc0: sumAcc
+    bytes = bytes + RoundUp(s.s7KTile * s.s7TTile * 4, 32);       // calc1: tmp
+    bytes = bytes + CeilDiv(s.s7TTile, 8) * 32;                   // calc2: sum
+    bytes = bytes + CeilDiv(s.s7TTile, 8) * 2048;                 // calc3: acc
+    bytes = bytes + CeilDiv(s.s7TTile, 8) * 256;                  // calc4: part
+    return bytes;
+}
+
+/// UB bytes: dxg
 inline Checked Walked2Ledger8(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s8KTile * s.s8TTile * 4, 32) * 64;  // in0: scaledWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s8TTile, 8) * 64;                   // in1: inv_rmsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s8KTile * s.s8TTile * 4, 32) * 64;  // out0: dmixWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.s8TTile, 8) * 256;                  // calc0: spread
+    bytes = bytes + 64;                                           // in0: dmixWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.s8DTile * s.s8ITile * 4, 32) * 64;  // in1: phiIn, 2 copies
+    bytes = bytes + CeilDiv(s.s8DTile * s.s8ITile * 4, 32) * 64;  // out0: dxgWsOut, 2 copies
+    bytes = bytes + RoundUp(s.s8DTile * s.s8ITile * 4, 32);       // calc0: sumAcc
+    bytes = bytes + RoundUp(s.s8DTile * s.s8ITile * 4, 32);       // calc1: tmp
+    bytes = bytes + 256;                                          // calc2: spread
     return bytes;
 }
 
-/// UB bytes: drms
+/// UB bytes: grad_x
 inline Checked Walked2Ledger9(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s9KTile * s.s9TTile * 4, 32) * 96;  // in0: scaledWsIn, 3 copies
-    bytes = bytes + CeilDiv(s.s9TTile, 8) * 64;                   // out0: drmsWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.s9TTile, 8) * 32;                   // calc0: sumAcc
-    bytes = bytes + RoundUp(s.s9KTile * s.s9TTile * 4, 32);       // calc1: tmp
-    bytes = bytes + CeilDiv(s.s9TTile, 8) * 32;                   // calc2: sum
-    bytes = bytes + CeilDiv(s.s9TTile, 8) * 2048;                 // calc3: acc
-    bytes = bytes + CeilDiv(s.s9TTile, 8) * 256;                  // calc4: part
+    bytes = bytes + CeilDiv(s.s9DTile * 2, 32) * 64;              // in0: grad_h_inIn, 2 copies
+    bytes = bytes + CeilDiv(s.s9ITile, 8) * 64;                   // in1: h_preIn, 2 copies
+    bytes = bytes + CeilDiv(s.s9DTile * s.s9ITile * 4, 32) * 64;  // in2: dxgWsIn, 2 copies
+    bytes = bytes + 32;                                           // in3: drmsWsIn
+    bytes = bytes + RoundUp(s.s9DTile * s.s9ITile * 2, 32);       // in4: xIn
+    bytes = bytes + CeilDiv(s.s9DTile * s.s9ITile * 2, 32) * 64;  // out0: grad_xOut, 2 copies
+    bytes = bytes + RoundUp(s.s9DTile * 4, 32);                   // calc0: grad_h_inTile
+    bytes = bytes + CeilDiv(s.s9ITile, 16) * 64;                  // calc1: h_preTile
+    bytes = bytes + RoundUp(s.s9DTile * s.s9ITile * 4, 32);       // calc2: dxgWsTile
+    bytes = bytes + RoundUp(s.s9DTile * s.s9ITile * 4, 32);       // calc3: gammaTile
+    bytes = bytes + 64;                                           // calc4: drmsWsTile
+    bytes = bytes + 64;                                           // calc5: inv_rmsTile
+    bytes = bytes + RoundUp(s.s9DTile * s.s9ITile * 4, 32);       // calc6: xTile
+    bytes = bytes + RoundUp(s.s9DTile * s.s9ITile * 4, 32);       // calc7: tmp
+    bytes = bytes + CeilDiv(s.s9ITile, 16) * 512;                 // calc8: spread
+    bytes = bytes + RoundUp(s.s9DTile * s.s9ITile * 4, 32);       // calc9: tmp
+    bytes = bytes + 64;                                           // calc10: tmp
+    bytes = bytes + 512;                                          // calc11: spread
     return bytes;
 }
 
-/// UB bytes: dxg
+/// UB bytes: sum_1_part10
 inline Checked Walked2Ledger10(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
     bytes = bytes + 64;                                             // in0: dmixWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s10DTile * s.s10ITile * 4, 32) * 64;  // in1: phiIn, 2 copies
-    bytes = bytes + CeilDiv(s.s10DTile * s.s10ITile * 4, 32) * 64;  // out0: dxgWsOut, 2 copies
+    bytes = bytes + CeilDiv(s.s10DTile * s.s10ITile * 2, 32) * 64;  // in1: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.s10DTile * s.s10ITile * 4, 32) * 64;  // out0: sum_1_part10WsOut, 2 copies
     bytes = bytes + RoundUp(s.s10DTile * s.s10ITile * 4, 32);       // calc0: sumAcc
-    bytes = bytes + RoundUp(s.s10DTile * s.s10ITile * 4, 32);       // calc1: tmp
-    bytes = bytes + 256;                                            // calc2: spread
-    return bytes;
-}
-
-/// UB bytes: grad_x
-inline Checked Walked2Ledger11(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s11DTile * 2, 32) * 64;               // in0: grad_h_inIn, 2 copies
-    bytes = bytes + CeilDiv(s.s11ITile, 8) * 64;                    // in1: h_preIn, 2 copies
-    bytes = bytes + CeilDiv(s.s11DTile * s.s11ITile * 4, 32) * 64;  // in2: dxgWsIn, 2 copies
-    bytes = bytes + 32;                                             // in3: drmsWsIn
-    bytes = bytes + RoundUp(s.s11DTile * s.s11ITile * 2, 32);       // in4: xIn
-    bytes = bytes + CeilDiv(s.s11DTile * s.s11ITile * 2, 32) * 64;  // out0: grad_xOut, 2 copies
-    bytes = bytes + RoundUp(s.s11DTile * 4, 32);                    // calc0: grad_h_inTile
-    bytes = bytes + CeilDiv(s.s11ITile, 16) * 64;                   // calc1: h_preTile
-    bytes = bytes + RoundUp(s.s11DTile * s.s11ITile * 4, 32);       // calc2: dxgWsTile
-    bytes = bytes + RoundUp(s.s11DTile * s.s11ITile * 4, 32);       // calc3: gammaTile
-    bytes = bytes + 64;                                             // calc4: drmsWsTile
-    bytes = bytes + 64;                                             // calc5: inv_rmsTile
-    bytes = bytes + RoundUp(s.s11DTile * s.s11ITile * 4, 32);       // calc6: xTile
-    bytes = bytes + RoundUp(s.s11DTile * s.s11ITile * 4, 32);       // calc7: tmp
-    bytes = bytes + CeilDiv(s.s11ITile, 16) * 512;                  // calc8: spread
-    bytes = bytes + RoundUp(s.s11DTile * s.s11ITile * 4, 32);       // calc9: tmp
-    bytes = bytes + 64;                                             // calc10: tmp
-    bytes = bytes + 512;                                            // calc11: spread
-    return bytes;
-}
-
-/// UB bytes: sum_1_part12
-inline Checked Walked2Ledger12(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 64;                                             // in0: dmixWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s12DTile * s.s12ITile * 2, 32) * 64;  // in1: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.s12DTile * s.s12ITile * 4, 32) * 64;  // out0: sum_1_part12WsOut, 2 copies
-    bytes = bytes + RoundUp(s.s12DTile * s.s12ITile * 4, 32);       // calc0: sumAcc
     bytes = bytes + 64;                                             // calc1: dmixWsTile
-    bytes = bytes + RoundUp(s.s12DTile * s.s12ITile * 4, 32);       // calc2: xTile
-    bytes = bytes + RoundUp(s.s12DTile * s.s12ITile * 4, 32);       // calc3: tmp
+    bytes = bytes + RoundUp(s.s10DTile * s.s10ITile * 4, 32);       // calc2: xTile
+    bytes = bytes + RoundUp(s.s10DTile * s.s10ITile * 4, 32);       // calc3: tmp
     bytes = bytes + 512;                                            // calc4: spread
     return bytes;
 }
 
 /// UB bytes: sum_1
+inline Checked Walked2Ledger11(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.s11DTile * s.s11ITile * 4, 32) * 64;  // in0: sum_1_part10WsIn, 2 copies
+    bytes = bytes + CeilDiv(s.s11DTile * s.s11ITile * 4, 32) * 64;  // out0: sum_1WsOut, 2 copies
+    bytes = bytes + RoundUp(s.s11DTile * s.s11ITile * 4, 32);       // calc0: sumAcc
+    bytes = bytes + RoundUp(s.s11DTile * s.s11ITile * 4, 32);       // calc1: copied
+    return bytes;
+}
+
+/// UB bytes: grad_phi
+inline Checked Walked2Ledger12(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.s12DTile * s.s12ITile * 4, 32) * 96;  // in0: sum_1WsIn, 3 copies
+    bytes = bytes + CeilDiv(s.s12DTile * s.s12ITile * 4, 32) * 64;  // out0: grad_phiOut, 2 copies
+    return bytes;
+}
+
+/// UB bytes: sum_2_part13
 inline Checked Walked2Ledger13(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s13DTile * s.s13ITile * 4, 32) * 64;  // in0: sum_1_part12WsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s13DTile * s.s13ITile * 4, 32) * 64;  // out0: sum_1WsOut, 2 copies
-    bytes = bytes + RoundUp(s.s13DTile * s.s13ITile * 4, 32);       // calc0: sumAcc
-    bytes = bytes + RoundUp(s.s13DTile * s.s13ITile * 4, 32);       // calc1: copied
-    return bytes;
-}
-
-/// UB bytes: grad_phi
-inline Checked Walked2Ledger14(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s14DTile * s.s14ITile * 4, 32) * 96;  // in0: sum_1WsIn, 3 copies
-    bytes = bytes + CeilDiv(s.s14DTile * s.s14ITile * 4, 32) * 64;  // out0: grad_phiOut, 2 copies
-    return bytes;
-}
-
-/// UB bytes: sum_2_part15
-inline Checked Walked2Ledger15(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s15ITile * 4, 32) * 96;  // in0: dzWsIn, 3 copies
+    bytes = bytes + CeilDiv(s.s13ITile * 4, 32) * 96;  // in0: dzWsIn, 3 copies
     bytes = bytes + 64;                                // in1: inv_rmsIn, 2 copies
-    bytes = bytes + 64;                                // out0: sum_2_part15WsOut, 2 copies
+    bytes = bytes + 64;                                // out0: sum_2_part13WsOut, 2 copies
     bytes = bytes + 32;                                // calc0: sumAcc
-    bytes = bytes + RoundUp(s.s15ITile * 4, 32);       // calc1: tmp
+    bytes = bytes + RoundUp(s.s13ITile * 4, 32);       // calc1: tmp
     bytes = bytes + 256;                               // calc2: spread
     bytes = bytes + 32;                                // calc3: sum
     bytes = bytes + 2048;                              // calc4: acc
@@ -1535,12 +2199,12 @@ inline Checked Walked2Ledger15(const Sizes &s, const Checked &coreNum)
 }
 
 /// UB bytes: sum_2
-inline Checked Walked2Ledger16(const Sizes &s, const Checked &coreNum)
+inline Checked Walked2Ledger14(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s16Sum2Part15AxisTile * 4, 32) * 64;  // in0: sum_2_part15WsIn, 2 copies
+    bytes = bytes + CeilDiv(s.s14Sum2Part13AxisTile * 4, 32) * 64;  // in0: sum_2_part13WsIn, 2 copies
     bytes = bytes + 64;                                             // out0: sum_2WsOut, 2 copies
     bytes = bytes + 32;                                             // calc0: sumAcc
     bytes = bytes + 32;                                             // calc1: sum
@@ -1550,27 +2214,27 @@ inline Checked Walked2Ledger16(const Sizes &s, const Checked &coreNum)
 }
 
 /// UB bytes: grad_alpha
-inline Checked Walked2Ledger17(const Sizes &s, const Checked &coreNum)
+inline Checked Walked2Ledger15(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + 64;  // in0: sum_2WsIn, 2 copies
+    bytes = bytes + 32;  // in0: sum_2WsIn
     bytes = bytes + 64;  // out0: grad_alphaOut, 2 copies
     return bytes;
 }
 
-/// UB bytes: sum_3_part18
-inline Checked Walked2Ledger18(const Sizes &s, const Checked &coreNum)
+/// UB bytes: sum_3_part16
+inline Checked Walked2Ledger16(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s18ITile * 4, 32) * 96;  // in0: dzWsIn, 3 copies
+    bytes = bytes + CeilDiv(s.s16ITile * 4, 32) * 96;  // in0: dzWsIn, 3 copies
     bytes = bytes + 64;                                // in1: inv_rmsIn, 2 copies
-    bytes = bytes + 64;                                // out0: sum_3_part18WsOut, 2 copies
+    bytes = bytes + 64;                                // out0: sum_3_part16WsOut, 2 copies
     bytes = bytes + 32;                                // calc0: sumAcc
-    bytes = bytes + RoundUp(s.s18ITile * 4, 32);       // calc1: tmp
+    bytes = bytes + RoundUp(s.s16ITile * 4, 32);       // calc1: tmp
     bytes = bytes + 256;                               // calc2: spread
     bytes = bytes + 32;                                // calc3: sum
     bytes = bytes + 2048;                              // calc4: acc
@@ -1578,12 +2242,12 @@ inline Checked Walked2Ledger18(const Sizes &s, const Checked &coreNum)
 }
 
 /// UB bytes: sum_3
-inline Checked Walked2Ledger19(const Sizes &s, const Checked &coreNum)
+inline Checked Walked2Ledger17(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s19Sum3Part18AxisTile * 4, 32) * 64;  // in0: sum_3_part18WsIn, 2 copies
+    bytes = bytes + CeilDiv(s.s17Sum3Part16AxisTile * 4, 32) * 64;  // in0: sum_3_part16WsIn, 2 copies
     bytes = bytes + 64;                                             // out0: sum_3WsOut, 2 copies
     bytes = bytes + 32;                                             // calc0: sumAcc
     bytes = bytes + 32;                                             // calc1: sum
@@ -1593,27 +2257,27 @@ inline Checked Walked2Ledger19(const Sizes &s, const Checked &coreNum)
 }
 
 /// UB bytes: grad_alpha
-inline Checked Walked2Ledger20(const Sizes &s, const Checked &coreNum)
+inline Checked Walked2Ledger18(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + 64;  // in0: sum_3WsIn, 2 copies
+    bytes = bytes + 32;  // in0: sum_3WsIn
     bytes = bytes + 64;  // out0: grad_alphaOut, 2 copies
     return bytes;
 }
 
-/// UB bytes: sum_4_part21
-inline Checked Walked2Ledger21(const Sizes &s, const Checked &coreNum)
+/// UB bytes: sum_4_part19
+inline Checked Walked2Ledger19(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s21JTile * 4, 32) * 96;  // in0: dzWsIn, 3 copies
+    bytes = bytes + CeilDiv(s.s19JTile * 4, 32) * 96;  // in0: dzWsIn, 3 copies
     bytes = bytes + 64;                                // in1: inv_rmsIn, 2 copies
-    bytes = bytes + 64;                                // out0: sum_4_part21WsOut, 2 copies
+    bytes = bytes + 64;                                // out0: sum_4_part19WsOut, 2 copies
     bytes = bytes + 32;                                // calc0: sumAcc
-    bytes = bytes + RoundUp(s.s21JTile * 4, 32);       // calc1: tmp
+    bytes = bytes + RoundUp(s.s19JTile * 4, 32);       // calc1: tmp
     bytes = bytes + 256;                               // calc2: spread
     bytes = bytes + 32;                                // calc3: sum
     bytes = bytes + 2048;                              // calc4: acc
@@ -1621,12 +2285,12 @@ inline Checked Walked2Ledger21(const Sizes &s, const Checked &coreNum)
 }
 
 /// UB bytes: sum_4
-inline Checked Walked2Ledger22(const Sizes &s, const Checked &coreNum)
+inline Checked Walked2Ledger20(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s22Sum4Part21AxisTile * 4, 32) * 64;  // in0: sum_4_part21WsIn, 2 copies
+    bytes = bytes + CeilDiv(s.s20Sum4Part19AxisTile * 4, 32) * 64;  // in0: sum_4_part19WsIn, 2 copies
     bytes = bytes + 64;                                             // out0: sum_4WsOut, 2 copies
     bytes = bytes + 32;                                             // calc0: sumAcc
     bytes = bytes + 32;                                             // calc1: sum
@@ -1636,90 +2300,90 @@ inline Checked Walked2Ledger22(const Sizes &s, const Checked &coreNum)
 }
 
 /// UB bytes: grad_alpha
+inline Checked Walked2Ledger21(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + 32;  // in0: sum_4WsIn
+    bytes = bytes + 64;  // out0: grad_alphaOut, 2 copies
+    return bytes;
+}
+
+/// UB bytes: sum_5_part22
+inline Checked Walked2Ledger22(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.s22KTile * 4, 32) * 64;  // in0: dzWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.s22KTile * 4, 32) * 64;  // out0: sum_5_part22WsOut, 2 copies
+    bytes = bytes + RoundUp(s.s22KTile * 4, 32);       // calc0: sumAcc
+    bytes = bytes + RoundUp(s.s22KTile * 4, 32);       // calc1: copied
+    return bytes;
+}
+
+/// UB bytes: sum_5
 inline Checked Walked2Ledger23(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + 64;  // in0: sum_4WsIn, 2 copies
-    bytes = bytes + 64;  // out0: grad_alphaOut, 2 copies
+    bytes = bytes + CeilDiv(s.s23KTile * 4, 32) * 64;  // in0: sum_5_part22WsIn, 2 copies
+    bytes = bytes + CeilDiv(s.s23KTile * 4, 32) * 64;  // out0: sum_5WsOut, 2 copies
+    bytes = bytes + RoundUp(s.s23KTile * 4, 32);       // calc0: sumAcc
+    bytes = bytes + RoundUp(s.s23KTile * 4, 32);       // calc1: copied
     return bytes;
 }
 
-/// UB bytes: sum_5_part24
+/// UB bytes: grad_bias
 inline Checked Walked2Ledger24(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s24KTile * 4, 32) * 64;  // in0: dzWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s24KTile * 4, 32) * 64;  // out0: sum_5_part24WsOut, 2 copies
-    bytes = bytes + RoundUp(s.s24KTile * 4, 32);       // calc0: sumAcc
-    bytes = bytes + RoundUp(s.s24KTile * 4, 32);       // calc1: copied
+    bytes = bytes + CeilDiv(s.s24KTile * 4, 32) * 64;  // in0: sum_5WsIn, 2 copies
+    bytes = bytes + CeilDiv(s.s24KTile * 4, 32) * 64;  // out0: grad_biasOut, 2 copies
     return bytes;
 }
 
-/// UB bytes: sum_5
+/// UB bytes: sum_6_part25
 inline Checked Walked2Ledger25(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s25KTile * 4, 32) * 64;  // in0: sum_5_part24WsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s25KTile * 4, 32) * 64;  // out0: sum_5WsOut, 2 copies
-    bytes = bytes + RoundUp(s.s25KTile * 4, 32);       // calc0: sumAcc
-    bytes = bytes + RoundUp(s.s25KTile * 4, 32);       // calc1: copied
+    bytes = bytes + CeilDiv(s.s25DTile * s.s25ITile * 4, 32) * 64;  // in0: dxgWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.s25DTile * s.s25ITile * 2, 32) * 64;  // in1: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.s25DTile * s.s25ITile * 4, 32) * 64;  // out0: sum_6_part25WsOut, 2 copies
+    bytes = bytes + RoundUp(s.s25DTile * s.s25ITile * 4, 32);       // calc0: sumAcc
+    bytes = bytes + RoundUp(s.s25DTile * s.s25ITile * 4, 32);       // calc1: dxgWsTile
+    bytes = bytes + RoundUp(s.s25DTile * s.s25ITile * 4, 32);       // calc2: xTile
+    bytes = bytes + RoundUp(s.s25DTile * s.s25ITile * 4, 32);       // calc3: tmp
     return bytes;
 }
 
-/// UB bytes: grad_bias
+/// UB bytes: sum_6
 inline Checked Walked2Ledger26(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s26KTile * 4, 32) * 64;  // in0: sum_5WsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s26KTile * 4, 32) * 64;  // out0: grad_biasOut, 2 copies
+    bytes = bytes + CeilDiv(s.s26DTile * s.s26ITile * 4, 32) * 64;  // in0: sum_6_part25WsIn, 2 copies
+    bytes = bytes + CeilDiv(s.s26DTile * s.s26ITile * 4, 32) * 64;  // out0: sum_6WsOut, 2 copies
+    bytes = bytes + RoundUp(s.s26DTile * s.s26ITile * 4, 32);       // calc0: sumAcc
+    bytes = bytes + RoundUp(s.s26DTile * s.s26ITile * 4, 32);       // calc1: copied
     return bytes;
 }
 
-/// UB bytes: sum_6_part27
+/// UB bytes: grad_gamma
 inline Checked Walked2Ledger27(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s27DTile * s.s27ITile * 4, 32) * 64;  // in0: dxgWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s27DTile * s.s27ITile * 2, 32) * 64;  // in1: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.s27DTile * s.s27ITile * 4, 32) * 64;  // out0: sum_6_part27WsOut, 2 copies
-    bytes = bytes + RoundUp(s.s27DTile * s.s27ITile * 4, 32);       // calc0: sumAcc
-    bytes = bytes + RoundUp(s.s27DTile * s.s27ITile * 4, 32);       // calc1: dxgWsTile
-    bytes = bytes + RoundUp(s.s27DTile * s.s27ITile * 4, 32);       // calc2: xTile
-    bytes = bytes + RoundUp(s.s27DTile * s.s27ITile * 4, 32);       // calc3: tmp
-    return bytes;
-}
-
-/// UB bytes: sum_6
-inline Checked Walked2Ledger28(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s28DTile * s.s28ITile * 4, 32) * 64;  // in0: sum_6_part27WsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s28DTile * s.s28ITile * 4, 32) * 64;  // out0: sum_6WsOut, 2 copies
-    bytes = bytes + RoundUp(s.s28DTile * s.s28ITile * 4, 32);       // calc0: sumAcc
-    bytes = bytes + RoundUp(s.s28DTile * s.s28ITile * 4, 32);       // calc1: copied
-    return bytes;
-}
-
-/// UB bytes: grad_gamma
-inline Checked Walked2Ledger29(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s29DTile * s.s29ITile * 4, 32) * 64;  // in0: sum_6WsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s29DTile * s.s29ITile * 4, 32) * 64;  // out0: grad_gammaOut, 2 copies
+    bytes = bytes + CeilDiv(s.s27DTile * s.s27ITile * 4, 32) * 64;  // in0: sum_6WsIn, 2 copies
+    bytes = bytes + CeilDiv(s.s27DTile * s.s27ITile * 4, 32) * 64;  // out0: grad_gammaOut, 2 copies
     return bytes;
 }
 
@@ -1743,47 +2407,43 @@ inline bool TryWalked2(Sizes &s, const Chip &chip, Choice &choice)
     s.s0ITile = Checked(1);
     s.s1ITile = Checked(8);
     s.s1TTile = Checked(1);
-    s.s2ITile = Checked(8);
-    s.s2TTile = Checked(1);
+    s.s2JTile = Checked(8);
+    s.s2ITile = Checked(1);
     s.s3ITile = Checked(8);
     s.s3TTile = Checked(1);
-    s.s4JTile = Checked(8);
-    s.s4ITile = Checked(1);
-    s.s5ITile = Checked(8);
-    s.s5TTile = Checked(1);
-    s.s6ITile = Checked(8);
+    s.s4ITile = Checked(8);
+    s.s4TTile = Checked(1);
+    s.s5JTile = Checked(8);
+    s.s5ITile = Checked(1);
+    s.s6KTile = Checked(8);
     s.s6TTile = Checked(1);
-    s.s7JTile = Checked(8);
-    s.s7ITile = Checked(1);
-    s.s8KTile = Checked(8);
-    s.s8TTile = Checked(1);
-    s.s9KTile = Checked(8);
-    s.s9TTile = Checked(1);
-    s.s10DTile = Checked(8);
+    s.s7KTile = Checked(8);
+    s.s7TTile = Checked(1);
+    s.s8DTile = Checked(8);
+    s.s8ITile = Checked(1);
+    s.s9DTile = Checked(16);
+    s.s9ITile = Checked(1);
+    s.s10DTile = Checked(16);
     s.s10ITile = Checked(1);
-    s.s11DTile = Checked(16);
+    s.s11DTile = Checked(8);
     s.s11ITile = Checked(1);
-    s.s12DTile = Checked(16);
+    s.s12DTile = Checked(8);
     s.s12ITile = Checked(1);
-    s.s13DTile = Checked(8);
-    s.s13ITile = Checked(1);
-    s.s14DTile = Checked(8);
-    s.s14ITile = Checked(1);
-    s.s15ITile = Checked(8);
-    s.s16Sum2Part15AxisTile = Checked(8);
-    s.s18ITile = Checked(8);
-    s.s19Sum3Part18AxisTile = Checked(8);
-    s.s21JTile = Checked(8);
-    s.s22Sum4Part21AxisTile = Checked(8);
+    s.s13ITile = Checked(8);
+    s.s14Sum2Part13AxisTile = Checked(8);
+    s.s16ITile = Checked(8);
+    s.s17Sum3Part16AxisTile = Checked(8);
+    s.s19JTile = Checked(8);
+    s.s20Sum4Part19AxisTile = Checked(8);
+    s.s22KTile = Checked(8);
+    s.s23KTile = Checked(8);
     s.s24KTile = Checked(8);
-    s.s25KTile = Checked(8);
-    s.s26KTile = Checked(8);
-    s.s27DTile = Checked(16);
+    s.s25DTile = Checked(16);
+    s.s25ITile = Checked(1);
+    s.s26DTile = Checked(8);
+    s.s26ITile = Checked(1);
+    s.s27DTile = Checked(8);
     s.s27ITile = Checked(1);
-    s.s28DTile = Checked(8);
-    s.s28ITile = Checked(1);
-    s.s29DTile = Checked(8);
-    s.s29ITile = Checked(1);
     if (!Maximise(s, &Sizes::s0DTile, s.D, 16, 0, false, &Walked2Ledger0, coreNum, UsableUb(chip, false))) {
         return false;
     }
@@ -1799,11 +2459,11 @@ inline bool TryWalked2(Sizes &s, const Chip &chip, Choice &choice)
                   &Walked2Ledger1, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s2ITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &Walked2Ledger2, coreNum,
-                  UsableUb(chip, false))) {
+    if (!Maximise(s, &Sizes::s2JTile, s.n, 8, MaxOf(CeilDiv(s.T * s.n * s.n, coreNum), 64), false, &Walked2Ledger2,
+                  coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s2TTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.s2ITile), coreNum), false,
+    if (!Maximise(s, &Sizes::s2ITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n * CeilDiv(s.n, s.s2JTile), coreNum), false,
                   &Walked2Ledger2, coreNum, UsableUb(chip, false))) {
         return false;
     }
@@ -1815,187 +2475,167 @@ inline bool TryWalked2(Sizes &s, const Chip &chip, Choice &choice)
                   &Walked2Ledger3, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s4JTile, s.n, 8, MaxOf(CeilDiv(s.T * s.n * s.n, coreNum), 64), false, &Walked2Ledger4,
-                  coreNum, UsableUb(chip, false))) {
+    if (!Maximise(s, &Sizes::s4ITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &Walked2Ledger4, coreNum,
+                  UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s4ITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n * CeilDiv(s.n, s.s4JTile), coreNum), false,
+    if (!Maximise(s, &Sizes::s4TTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.s4ITile), coreNum), false,
                   &Walked2Ledger4, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s5ITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &Walked2Ledger5, coreNum,
-                  UsableUb(chip, false))) {
+    if (!Maximise(s, &Sizes::s5JTile, s.n, 8, MaxOf(CeilDiv(s.T * s.n * s.n, coreNum), 64), false, &Walked2Ledger5,
+                  coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s5TTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.s5ITile), coreNum), false,
+    if (!Maximise(s, &Sizes::s5ITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n * CeilDiv(s.n, s.s5JTile), coreNum), false,
                   &Walked2Ledger5, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s6ITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &Walked2Ledger6, coreNum,
+    if (!Maximise(s, &Sizes::s6KTile, s.n * s.n + s.n * 2, 8,
+                  MaxOf(CeilDiv(s.T * s.n * s.n + s.T * s.n * 2, coreNum), 64), false, &Walked2Ledger6, coreNum,
                   UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s6TTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.s6ITile), coreNum), false,
-                  &Walked2Ledger6, coreNum, UsableUb(chip, false))) {
+    if (!Maximise(s, &Sizes::s6TTile, MinOf(s.T, 4095), 1,
+                  CeilDiv(s.T * CeilDiv(s.n * s.n + s.n * 2, s.s6KTile), coreNum), false, &Walked2Ledger6, coreNum,
+                  UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s7JTile, s.n, 8, MaxOf(CeilDiv(s.T * s.n * s.n, coreNum), 64), false, &Walked2Ledger7,
+    if (!Maximise(s, &Sizes::s7KTile, s.n * s.n + s.n * 2, 8, 0, false, &Walked2Ledger7, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::s7TTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &Walked2Ledger7, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::s8DTile, s.D, 8, MaxOf(CeilDiv(s.D * s.T * s.n, coreNum), 64), false, &Walked2Ledger8,
                   coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s7ITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n * CeilDiv(s.n, s.s7JTile), coreNum), false,
-                  &Walked2Ledger7, coreNum, UsableUb(chip, false))) {
+    if (!Maximise(s, &Sizes::s8ITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n * CeilDiv(s.D, s.s8DTile), coreNum), false,
+                  &Walked2Ledger8, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s8KTile, s.n * s.n + s.n * 2, 8,
-                  MaxOf(CeilDiv(s.T * s.n * s.n + s.T * s.n * 2, coreNum), 64), false, &Walked2Ledger8, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::s8TTile, MinOf(s.T, 4095), 1,
-                  CeilDiv(s.T * CeilDiv(s.n * s.n + s.n * 2, s.s8KTile), coreNum), false, &Walked2Ledger8, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::s9KTile, s.n * s.n + s.n * 2, 8, 0, false, &Walked2Ledger9, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::s9TTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &Walked2Ledger9, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::s10DTile, s.D, 8, MaxOf(CeilDiv(s.D * s.T * s.n, coreNum), 64), false, &Walked2Ledger10,
+    if (!Maximise(s, &Sizes::s9DTile, s.D, 16, MaxOf(CeilDiv(s.D * s.T * s.n, coreNum), 64), false, &Walked2Ledger9,
                   coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s10ITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n * CeilDiv(s.D, s.s10DTile), coreNum),
-                  false, &Walked2Ledger10, coreNum, UsableUb(chip, false))) {
+    if (!Maximise(s, &Sizes::s9ITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n * CeilDiv(s.D, s.s9DTile), coreNum), false,
+                  &Walked2Ledger9, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s11DTile, s.D, 16, MaxOf(CeilDiv(s.D * s.T * s.n, coreNum), 64), false, &Walked2Ledger11,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::s11ITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n * CeilDiv(s.D, s.s11DTile), coreNum),
-                  false, &Walked2Ledger11, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::s12DTile, s.D, 16,
+    if (!Maximise(s, &Sizes::s10DTile, s.D, 16,
                   MaxOf(CeilDiv(s.D * s.n * s.n * s.n * MinOf(coreNum, s.T) + s.D * s.n * s.n * MinOf(coreNum, s.T) * 2,
                                 coreNum),
                         64),
-                  false, &Walked2Ledger12, coreNum, UsableUb(chip, false))) {
+                  false, &Walked2Ledger10, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s12ITile, MinOf(s.n, 4095), 1,
-                  CeilDiv(s.n * s.n * s.n * CeilDiv(s.D, s.s12DTile) * MinOf(coreNum, s.T) +
-                              s.n * s.n * CeilDiv(s.D, s.s12DTile) * MinOf(coreNum, s.T) * 2,
+    if (!Maximise(s, &Sizes::s10ITile, MinOf(s.n, 4095), 1,
+                  CeilDiv(s.n * s.n * s.n * CeilDiv(s.D, s.s10DTile) * MinOf(coreNum, s.T) +
+                              s.n * s.n * CeilDiv(s.D, s.s10DTile) * MinOf(coreNum, s.T) * 2,
                           coreNum),
+                  false, &Walked2Ledger10, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::s11DTile, s.D, 8, MaxOf(CeilDiv(s.D * s.n * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64),
+                  false, &Walked2Ledger11, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(
+            s, &Sizes::s11ITile, MinOf(s.n, 4095), 1,
+            CeilDiv(s.n * s.n * s.n * CeilDiv(s.D, s.s11DTile) + s.n * s.n * CeilDiv(s.D, s.s11DTile) * 2, coreNum),
+            false, &Walked2Ledger11, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::s12DTile, s.D, 8, MaxOf(CeilDiv(s.D * s.n * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64),
                   false, &Walked2Ledger12, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s13DTile, s.D, 8, MaxOf(CeilDiv(s.D * s.n * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64),
-                  false, &Walked2Ledger13, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
     if (!Maximise(
-            s, &Sizes::s13ITile, MinOf(s.n, 4095), 1,
-            CeilDiv(s.n * s.n * s.n * CeilDiv(s.D, s.s13DTile) + s.n * s.n * CeilDiv(s.D, s.s13DTile) * 2, coreNum),
-            false, &Walked2Ledger13, coreNum, UsableUb(chip, false))) {
+            s, &Sizes::s12ITile, MinOf(s.n, 4095), 1,
+            CeilDiv(s.n * s.n * s.n * CeilDiv(s.D, s.s12DTile) + s.n * s.n * CeilDiv(s.D, s.s12DTile) * 2, coreNum),
+            false, &Walked2Ledger12, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s14DTile, s.D, 8, MaxOf(CeilDiv(s.D * s.n * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64),
-                  false, &Walked2Ledger14, coreNum, UsableUb(chip, false))) {
+    if (!Maximise(s, &Sizes::s13ITile, s.n, 8, 0, false, &Walked2Ledger13, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(
-            s, &Sizes::s14ITile, MinOf(s.n, 4095), 1,
-            CeilDiv(s.n * s.n * s.n * CeilDiv(s.D, s.s14DTile) + s.n * s.n * CeilDiv(s.D, s.s14DTile) * 2, coreNum),
-            false, &Walked2Ledger14, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::s15ITile, s.n, 8, 0, false, &Walked2Ledger15, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::s16Sum2Part15AxisTile, MinOf(coreNum, s.T), 8, 0, false, &Walked2Ledger16, coreNum,
+    if (!Maximise(s, &Sizes::s14Sum2Part13AxisTile, MinOf(coreNum, s.T), 8, 0, false, &Walked2Ledger14, coreNum,
                   UsableUb(chip, false))) {
         return false;
     }
-    if (!(Walked2Ledger17(s, coreNum) <= UsableUb(chip, false))) {
+    if (!(Walked2Ledger15(s, coreNum) <= UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s18ITile, s.n, 8, 0, false, &Walked2Ledger18, coreNum, UsableUb(chip, false))) {
+    if (!Maximise(s, &Sizes::s16ITile, s.n, 8, 0, false, &Walked2Ledger16, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s19Sum3Part18AxisTile, MinOf(coreNum, s.T), 8, 0, false, &Walked2Ledger19, coreNum,
+    if (!Maximise(s, &Sizes::s17Sum3Part16AxisTile, MinOf(coreNum, s.T), 8, 0, false, &Walked2Ledger17, coreNum,
                   UsableUb(chip, false))) {
         return false;
     }
-    if (!(Walked2Ledger20(s, coreNum) <= UsableUb(chip, false))) {
+    if (!(Walked2Ledger18(s, coreNum) <= UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s21JTile, s.n, 8, 0, false, &Walked2Ledger21, coreNum, UsableUb(chip, false))) {
+    if (!Maximise(s, &Sizes::s19JTile, s.n, 8, 0, false, &Walked2Ledger19, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s22Sum4Part21AxisTile, MinOf(coreNum, s.T), 8, 0, false, &Walked2Ledger22, coreNum,
+    if (!Maximise(s, &Sizes::s20Sum4Part19AxisTile, MinOf(coreNum, s.T), 8, 0, false, &Walked2Ledger20, coreNum,
                   UsableUb(chip, false))) {
         return false;
     }
-    if (!(Walked2Ledger23(s, coreNum) <= UsableUb(chip, false))) {
+    if (!(Walked2Ledger21(s, coreNum) <= UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s24KTile, s.n * s.n + s.n * 2, 8,
+    if (!Maximise(s, &Sizes::s22KTile, s.n * s.n + s.n * 2, 8,
                   MaxOf(CeilDiv(s.n * s.n * MinOf(coreNum, s.T) + s.n * MinOf(coreNum, s.T) * 2, coreNum), 64), false,
+                  &Walked2Ledger22, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::s23KTile, s.n * s.n + s.n * 2, 8, MaxOf(CeilDiv(s.n * s.n + s.n * 2, coreNum), 64), false,
+                  &Walked2Ledger23, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::s24KTile, s.n * s.n + s.n * 2, 8, MaxOf(CeilDiv(s.n * s.n + s.n * 2, coreNum), 64), false,
                   &Walked2Ledger24, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s25KTile, s.n * s.n + s.n * 2, 8, MaxOf(CeilDiv(s.n * s.n + s.n * 2, coreNum), 64), false,
+    if (!Maximise(s, &Sizes::s25DTile, s.D, 16, MaxOf(CeilDiv(s.D * s.n * MinOf(coreNum, s.T), coreNum), 64), false,
                   &Walked2Ledger25, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s26KTile, s.n * s.n + s.n * 2, 8, MaxOf(CeilDiv(s.n * s.n + s.n * 2, coreNum), 64), false,
-                  &Walked2Ledger26, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::s27DTile, s.D, 16, MaxOf(CeilDiv(s.D * s.n * MinOf(coreNum, s.T), coreNum), 64), false,
-                  &Walked2Ledger27, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::s27ITile, MinOf(s.n, 4095), 1,
-                  CeilDiv(s.n * CeilDiv(s.D, s.s27DTile) * MinOf(coreNum, s.T), coreNum), false, &Walked2Ledger27,
+    if (!Maximise(s, &Sizes::s25ITile, MinOf(s.n, 4095), 1,
+                  CeilDiv(s.n * CeilDiv(s.D, s.s25DTile) * MinOf(coreNum, s.T), coreNum), false, &Walked2Ledger25,
                   coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s28DTile, s.D, 8, MaxOf(CeilDiv(s.D * s.n, coreNum), 64), false, &Walked2Ledger28, coreNum,
+    if (!Maximise(s, &Sizes::s26DTile, s.D, 8, MaxOf(CeilDiv(s.D * s.n, coreNum), 64), false, &Walked2Ledger26, coreNum,
                   UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s28ITile, MinOf(s.n, 4095), 1, CeilDiv(s.n * CeilDiv(s.D, s.s28DTile), coreNum), false,
-                  &Walked2Ledger28, coreNum, UsableUb(chip, false))) {
+    if (!Maximise(s, &Sizes::s26ITile, MinOf(s.n, 4095), 1, CeilDiv(s.n * CeilDiv(s.D, s.s26DTile), coreNum), false,
+                  &Walked2Ledger26, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s29DTile, s.D, 8, MaxOf(CeilDiv(s.D * s.n, coreNum), 64), false, &Walked2Ledger29, coreNum,
+    if (!Maximise(s, &Sizes::s27DTile, s.D, 8, MaxOf(CeilDiv(s.D * s.n, coreNum), 64), false, &Walked2Ledger27, coreNum,
                   UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s29ITile, MinOf(s.n, 4095), 1, CeilDiv(s.n * CeilDiv(s.D, s.s29DTile), coreNum), false,
-                  &Walked2Ledger29, coreNum, UsableUb(chip, false))) {
+    if (!Maximise(s, &Sizes::s27ITile, MinOf(s.n, 4095), 1, CeilDiv(s.n * CeilDiv(s.D, s.s27DTile), coreNum), false,
+                  &Walked2Ledger27, coreNum, UsableUb(chip, false))) {
         return false;
     }
     s.dmixWsStart = 0;
     s.dmixWsEnd = s.dmixWsStart + RoundUp(MaxOf(s.T * s.n * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.dotWsStart = s.dmixWsEnd;
-    s.dotWsEnd = s.dotWsStart + RoundUp(MaxOf(s.T * s.n, 1) * 4, 512);
-    s.drmsWsStart = s.dotWsEnd;
+    s.drmsWsStart = s.dmixWsEnd;
     s.drmsWsEnd = s.drmsWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
     s.dxgWsStart = s.drmsWsEnd;
     s.dxgWsEnd = s.dxgWsStart + RoundUp(MaxOf(s.D * s.T * s.n, 1) * 4, 512);
     s.dzWsStart = s.dxgWsEnd;
     s.dzWsEnd = s.dzWsStart + RoundUp(MaxOf(s.T * s.n * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.sWsStart = s.dzWsEnd;
-    s.sWsEnd = s.sWsStart + RoundUp(MaxOf(s.T * s.n, 1) * 4, 512);
-    s.scaledWsStart = s.sWsEnd;
+    s.scaledWsStart = s.dzWsEnd;
     s.scaledWsEnd = s.scaledWsStart + RoundUp(MaxOf(s.T * s.n * s.n + s.T * s.n * 2, 1) * 4, 512);
     s.sum_1WsStart = s.scaledWsEnd;
     s.sum_1WsEnd = s.sum_1WsStart + RoundUp(MaxOf(s.D * s.n * s.n * s.n + s.D * s.n * s.n * 2, 1) * 4, 512);
@@ -2009,34 +2649,34 @@ inline bool TryWalked2(Sizes &s, const Chip &chip, Choice &choice)
     s.sum_5WsEnd = s.sum_5WsStart + RoundUp(MaxOf(s.n * s.n + s.n * 2, 1) * 4, 512);
     s.sum_6WsStart = s.sum_5WsEnd;
     s.sum_6WsEnd = s.sum_6WsStart + RoundUp(MaxOf(s.D * s.n, 1) * 4, 512);
-    s.sum_1_part12_count = MinOf(coreNum, s.T);
-    s.sum_1_part12_length = CeilDiv(s.T, s.sum_1_part12_count);
-    s.sum_1_part12WsStart = s.sum_6WsEnd;
-    s.sum_1_part12WsEnd =
-        s.sum_1_part12WsStart +
-        RoundUp(MaxOf(s.D * s.n * s.n * s.n * s.sum_1_part12_count + s.D * s.n * s.n * s.sum_1_part12_count * 2, 1) * 4,
+    s.sum_1_part10_count = MinOf(coreNum, s.T);
+    s.sum_1_part10_length = CeilDiv(s.T, s.sum_1_part10_count);
+    s.sum_1_part10WsStart = s.sum_6WsEnd;
+    s.sum_1_part10WsEnd =
+        s.sum_1_part10WsStart +
+        RoundUp(MaxOf(s.D * s.n * s.n * s.n * s.sum_1_part10_count + s.D * s.n * s.n * s.sum_1_part10_count * 2, 1) * 4,
                 512);
-    s.sum_2_part15_count = MinOf(coreNum, s.T);
-    s.sum_2_part15_length = CeilDiv(s.T, s.sum_2_part15_count);
-    s.sum_2_part15WsStart = s.sum_1_part12WsEnd;
-    s.sum_2_part15WsEnd = s.sum_2_part15WsStart + RoundUp(MaxOf(s.sum_2_part15_count, 1) * 4, 512);
-    s.sum_3_part18_count = MinOf(coreNum, s.T);
-    s.sum_3_part18_length = CeilDiv(s.T, s.sum_3_part18_count);
-    s.sum_3_part18WsStart = s.sum_2_part15WsEnd;
-    s.sum_3_part18WsEnd = s.sum_3_part18WsStart + RoundUp(MaxOf(s.sum_3_part18_count, 1) * 4, 512);
-    s.sum_4_part21_count = MinOf(coreNum, s.T);
-    s.sum_4_part21_length = CeilDiv(s.T, s.sum_4_part21_count);
-    s.sum_4_part21WsStart = s.sum_3_part18WsEnd;
-    s.sum_4_part21WsEnd = s.sum_4_part21WsStart + RoundUp(MaxOf(s.sum_4_part21_count, 1) * 4, 512);
-    s.sum_5_part24_count = MinOf(coreNum, s.T);
-    s.sum_5_part24_length = CeilDiv(s.T, s.sum_5_part24_count);
-    s.sum_5_part24WsStart = s.sum_4_part21WsEnd;
-    s.sum_5_part24WsEnd = s.sum_5_part24WsStart +
-                          RoundUp(MaxOf(s.n * s.n * s.sum_5_part24_count + s.n * s.sum_5_part24_count * 2, 1) * 4, 512);
-    s.sum_6_part27_count = MinOf(coreNum, s.T);
-    s.sum_6_part27_length = CeilDiv(s.T, s.sum_6_part27_count);
-    s.sum_6_part27WsStart = s.sum_5_part24WsEnd;
-    s.sum_6_part27WsEnd = s.sum_6_part27WsStart + RoundUp(MaxOf(s.D * s.n * s.sum_6_part27_count, 1) * 4, 512);
+    s.sum_2_part13_count = MinOf(coreNum, s.T);
+    s.sum_2_part13_length = CeilDiv(s.T, s.sum_2_part13_count);
+    s.sum_2_part13WsStart = s.sum_1_part10WsEnd;
+    s.sum_2_part13WsEnd = s.sum_2_part13WsStart + RoundUp(MaxOf(s.sum_2_part13_count, 1) * 4, 512);
+    s.sum_3_part16_count = MinOf(coreNum, s.T);
+    s.sum_3_part16_length = CeilDiv(s.T, s.sum_3_part16_count);
+    s.sum_3_part16WsStart = s.sum_2_part13WsEnd;
+    s.sum_3_part16WsEnd = s.sum_3_part16WsStart + RoundUp(MaxOf(s.sum_3_part16_count, 1) * 4, 512);
+    s.sum_4_part19_count = MinOf(coreNum, s.T);
+    s.sum_4_part19_length = CeilDiv(s.T, s.sum_4_part19_count);
+    s.sum_4_part19WsStart = s.sum_3_part16WsEnd;
+    s.sum_4_part19WsEnd = s.sum_4_part19WsStart + RoundUp(MaxOf(s.sum_4_part19_count, 1) * 4, 512);
+    s.sum_5_part22_count = MinOf(coreNum, s.T);
+    s.sum_5_part22_length = CeilDiv(s.T, s.sum_5_part22_count);
+    s.sum_5_part22WsStart = s.sum_4_part19WsEnd;
+    s.sum_5_part22WsEnd = s.sum_5_part22WsStart +
+                          RoundUp(MaxOf(s.n * s.n * s.sum_5_part22_count + s.n * s.sum_5_part22_count * 2, 1) * 4, 512);
+    s.sum_6_part25_count = MinOf(coreNum, s.T);
+    s.sum_6_part25_length = CeilDiv(s.T, s.sum_6_part25_count);
+    s.sum_6_part25WsStart = s.sum_5_part22WsEnd;
+    s.sum_6_part25WsEnd = s.sum_6_part25WsStart + RoundUp(MaxOf(s.D * s.n * s.sum_6_part25_count, 1) * 4, 512);
     s.s0ITiles = CeilDiv(s.n, s.s0ITile);
     s.s0Work = s.T * s.s0ITiles;
     s.s0Per = CeilDiv(s.s0Work, coreNum);
@@ -2044,97 +2684,89 @@ inline bool TryWalked2(Sizes &s, const Chip &chip, Choice &choice)
     s.s1TTiles = CeilDiv(s.T, s.s1TTile);
     s.s1Work = s.s1ITiles * s.s1TTiles;
     s.s1Per = CeilDiv(s.s1Work, coreNum);
+    s.s2JTiles = CeilDiv(s.n, s.s2JTile);
     s.s2ITiles = CeilDiv(s.n, s.s2ITile);
-    s.s2TTiles = CeilDiv(s.T, s.s2TTile);
-    s.s2Work = s.s2ITiles * s.s2TTiles;
+    s.s2Work = s.T * s.s2ITiles * s.s2JTiles;
     s.s2Per = CeilDiv(s.s2Work, coreNum);
     s.s3ITiles = CeilDiv(s.n, s.s3ITile);
     s.s3TTiles = CeilDiv(s.T, s.s3TTile);
     s.s3Work = s.s3ITiles * s.s3TTiles;
     s.s3Per = CeilDiv(s.s3Work, coreNum);
-    s.s4JTiles = CeilDiv(s.n, s.s4JTile);
     s.s4ITiles = CeilDiv(s.n, s.s4ITile);
-    s.s4Work = s.T * s.s4ITiles * s.s4JTiles;
+    s.s4TTiles = CeilDiv(s.T, s.s4TTile);
+    s.s4Work = s.s4ITiles * s.s4TTiles;
     s.s4Per = CeilDiv(s.s4Work, coreNum);
+    s.s5JTiles = CeilDiv(s.n, s.s5JTile);
     s.s5ITiles = CeilDiv(s.n, s.s5ITile);
-    s.s5TTiles = CeilDiv(s.T, s.s5TTile);
-    s.s5Work = s.s5ITiles * s.s5TTiles;
+    s.s5Work = s.T * s.s5ITiles * s.s5JTiles;
     s.s5Per = CeilDiv(s.s5Work, coreNum);
-    s.s6ITiles = CeilDiv(s.n, s.s6ITile);
+    s.s6KTiles = CeilDiv(s.n * s.n + s.n * 2, s.s6KTile);
     s.s6TTiles = CeilDiv(s.T, s.s6TTile);
-    s.s6Work = s.s6ITiles * s.s6TTiles;
+    s.s6Work = s.s6KTiles * s.s6TTiles;
     s.s6Per = CeilDiv(s.s6Work, coreNum);
-    s.s7JTiles = CeilDiv(s.n, s.s7JTile);
-    s.s7ITiles = CeilDiv(s.n, s.s7ITile);
-    s.s7Work = s.T * s.s7ITiles * s.s7JTiles;
+    s.s7TTiles = CeilDiv(s.T, s.s7TTile);
+    s.s7Work = s.s7TTiles;
     s.s7Per = CeilDiv(s.s7Work, coreNum);
-    s.s8KTiles = CeilDiv(s.n * s.n + s.n * 2, s.s8KTile);
-    s.s8TTiles = CeilDiv(s.T, s.s8TTile);
-    s.s8Work = s.s8KTiles * s.s8TTiles;
+    s.s8DTiles = CeilDiv(s.D, s.s8DTile);
+    s.s8ITiles = CeilDiv(s.n, s.s8ITile);
+    s.s8Work = s.T * s.s8DTiles * s.s8ITiles;
     s.s8Per = CeilDiv(s.s8Work, coreNum);
-    s.s9TTiles = CeilDiv(s.T, s.s9TTile);
-    s.s9Work = s.s9TTiles;
+    s.s9DTiles = CeilDiv(s.D, s.s9DTile);
+    s.s9ITiles = CeilDiv(s.n, s.s9ITile);
+    s.s9Work = s.T * s.s9DTiles * s.s9ITiles;
     s.s9Per = CeilDiv(s.s9Work, coreNum);
     s.s10DTiles = CeilDiv(s.D, s.s10DTile);
     s.s10ITiles = CeilDiv(s.n, s.s10ITile);
-    s.s10Work = s.T * s.s10DTiles * s.s10ITiles;
+    s.s10Work = s.n * s.n * s.s10DTiles * s.s10ITiles * s.sum_1_part10_count +
+                s.n * s.s10DTiles * s.s10ITiles * s.sum_1_part10_count * 2;
     s.s10Per = CeilDiv(s.s10Work, coreNum);
     s.s11DTiles = CeilDiv(s.D, s.s11DTile);
     s.s11ITiles = CeilDiv(s.n, s.s11ITile);
-    s.s11Work = s.T * s.s11DTiles * s.s11ITiles;
+    s.s11Work = s.n * s.n * s.s11DTiles * s.s11ITiles + s.n * s.s11DTiles * s.s11ITiles * 2;
     s.s11Per = CeilDiv(s.s11Work, coreNum);
     s.s12DTiles = CeilDiv(s.D, s.s12DTile);
     s.s12ITiles = CeilDiv(s.n, s.s12ITile);
-    s.s12Work = s.n * s.n * s.s12DTiles * s.s12ITiles * s.sum_1_part12_count +
-                s.n * s.s12DTiles * s.s12ITiles * s.sum_1_part12_count * 2;
+    s.s12Work = s.n * s.n * s.s12DTiles * s.s12ITiles + s.n * s.s12DTiles * s.s12ITiles * 2;
     s.s12Per = CeilDiv(s.s12Work, coreNum);
-    s.s13DTiles = CeilDiv(s.D, s.s13DTile);
-    s.s13ITiles = CeilDiv(s.n, s.s13ITile);
-    s.s13Work = s.n * s.n * s.s13DTiles * s.s13ITiles + s.n * s.s13DTiles * s.s13ITiles * 2;
+    s.s13Work = s.sum_2_part13_count;
     s.s13Per = CeilDiv(s.s13Work, coreNum);
-    s.s14DTiles = CeilDiv(s.D, s.s14DTile);
-    s.s14ITiles = CeilDiv(s.n, s.s14ITile);
-    s.s14Work = s.n * s.n * s.s14DTiles * s.s14ITiles + s.n * s.s14DTiles * s.s14ITiles * 2;
+    s.s14Work = 1;
     s.s14Per = CeilDiv(s.s14Work, coreNum);
-    s.s15Work = s.sum_2_part15_count;
+    s.s15Work = 1;
     s.s15Per = CeilDiv(s.s15Work, coreNum);
-    s.s16Work = 1;
+    s.s16Work = s.sum_3_part16_count;
     s.s16Per = CeilDiv(s.s16Work, coreNum);
     s.s17Work = 1;
     s.s17Per = CeilDiv(s.s17Work, coreNum);
-    s.s18Work = s.sum_3_part18_count;
+    s.s18Work = 1;
     s.s18Per = CeilDiv(s.s18Work, coreNum);
-    s.s19Work = 1;
+    s.s19Work = s.sum_4_part19_count;
     s.s19Per = CeilDiv(s.s19Work, coreNum);
     s.s20Work = 1;
     s.s20Per = CeilDiv(s.s20Work, coreNum);
-    s.s21Work = s.sum_4_part21_count;
+    s.s21Work = 1;
     s.s21Per = CeilDiv(s.s21Work, coreNum);
-    s.s22Work = 1;
+    s.s22KTiles = CeilDiv(s.n * s.n + s.n * 2, s.s22KTile);
+    s.s22Work = s.s22KTiles * s.sum_5_part22_count;
     s.s22Per = CeilDiv(s.s22Work, coreNum);
-    s.s23Work = 1;
+    s.s23KTiles = CeilDiv(s.n * s.n + s.n * 2, s.s23KTile);
+    s.s23Work = s.s23KTiles;
     s.s23Per = CeilDiv(s.s23Work, coreNum);
     s.s24KTiles = CeilDiv(s.n * s.n + s.n * 2, s.s24KTile);
-    s.s24Work = s.s24KTiles * s.sum_5_part24_count;
+    s.s24Work = s.s24KTiles;
     s.s24Per = CeilDiv(s.s24Work, coreNum);
-    s.s25KTiles = CeilDiv(s.n * s.n + s.n * 2, s.s25KTile);
-    s.s25Work = s.s25KTiles;
+    s.s25DTiles = CeilDiv(s.D, s.s25DTile);
+    s.s25ITiles = CeilDiv(s.n, s.s25ITile);
+    s.s25Work = s.s25DTiles * s.s25ITiles * s.sum_6_part25_count;
     s.s25Per = CeilDiv(s.s25Work, coreNum);
-    s.s26KTiles = CeilDiv(s.n * s.n + s.n * 2, s.s26KTile);
-    s.s26Work = s.s26KTiles;
+    s.s26DTiles = CeilDiv(s.D, s.s26DTile);
+    s.s26ITiles = CeilDiv(s.n, s.s26ITile);
+    s.s26Work = s.s26DTiles * s.s26ITiles;
     s.s26Per = CeilDiv(s.s26Work, coreNum);
     s.s27DTiles = CeilDiv(s.D, s.s27DTile);
     s.s27ITiles = CeilDiv(s.n, s.s27ITile);
-    s.s27Work = s.s27DTiles * s.s27ITiles * s.sum_6_part27_count;
+    s.s27Work = s.s27DTiles * s.s27ITiles;
     s.s27Per = CeilDiv(s.s27Work, coreNum);
-    s.s28DTiles = CeilDiv(s.D, s.s28DTile);
-    s.s28ITiles = CeilDiv(s.n, s.s28ITile);
-    s.s28Work = s.s28DTiles * s.s28ITiles;
-    s.s28Per = CeilDiv(s.s28Work, coreNum);
-    s.s29DTiles = CeilDiv(s.D, s.s29DTile);
-    s.s29ITiles = CeilDiv(s.n, s.s29ITile);
-    s.s29Work = s.s29DTiles * s.s29ITiles;
-    s.s29Per = CeilDiv(s.s29Work, coreNum);
     const Checked blocks = MaxOf(
         MaxOf(
             MaxOf(
@@ -2163,122 +2795,455 @@ inline bool TryWalked2(Sizes &s, const Chip &chip, Choice &choice)
                                                                                                         MaxOf(
                                                                                                             MaxOf(
                                                                                                                 MaxOf(
-                                                                                                                    MaxOf(
-                                                                                                                        MaxOf(
-                                                                                                                            CeilDiv(
-                                                                                                                                s.s0Work,
-                                                                                                                                s.s0Per),
-                                                                                                                            CeilDiv(
-                                                                                                                                s.s1Work,
-                                                                                                                                s.s1Per)),
-                                                                                                                        CeilDiv(
-                                                                                                                            s.s2Work,
-                                                                                                                            s.s2Per)),
                                                                                                                     CeilDiv(
-                                                                                                                        s.s3Work,
-                                                                                                                        s.s3Per)),
+                                                                                                                        s.s0Work,
+                                                                                                                        s.s0Per),
+                                                                                                                    CeilDiv(
+                                                                                                                        s.s1Work,
+                                                                                                                        s.s1Per)),
                                                                                                                 CeilDiv(
-                                                                                                                    s.s4Work,
-                                                                                                                    s.s4Per)),
+                                                                                                                    s.s2Work,
+                                                                                                                    s.s2Per)),
                                                                                                             CeilDiv(
-                                                                                                                s.s5Work,
-                                                                                                                s.s5Per)),
+                                                                                                                s.s3Work,
+                                                                                                                s.s3Per)),
                                                                                                         CeilDiv(
-                                                                                                            s.s6Work,
-                                                                                                            s.s6Per)),
-                                                                                                    CeilDiv(s.s7Work,
-                                                                                                            s.s7Per)),
-                                                                                                CeilDiv(s.s8Work,
-                                                                                                        s.s8Per)),
-                                                                                            CeilDiv(s.s9Work, s.s9Per)),
-                                                                                        CeilDiv(s.s10Work, s.s10Per)),
-                                                                                    CeilDiv(s.s11Work, s.s11Per)),
-                                                                                CeilDiv(s.s12Work, s.s12Per)),
-                                                                            CeilDiv(s.s13Work, s.s13Per)),
-                                                                        CeilDiv(s.s14Work, s.s14Per)),
-                                                                    CeilDiv(s.s15Work, s.s15Per)),
-                                                                CeilDiv(s.s16Work, s.s16Per)),
-                                                            CeilDiv(s.s17Work, s.s17Per)),
-                                                        CeilDiv(s.s18Work, s.s18Per)),
-                                                    CeilDiv(s.s19Work, s.s19Per)),
-                                                CeilDiv(s.s20Work, s.s20Per)),
-                                            CeilDiv(s.s21Work, s.s21Per)),
-                                        CeilDiv(s.s22Work, s.s22Per)),
-                                    CeilDiv(s.s23Work, s.s23Per)),
-                                CeilDiv(s.s24Work, s.s24Per)),
-                            CeilDiv(s.s25Work, s.s25Per)),
-                        CeilDiv(s.s26Work, s.s26Per)),
-                    CeilDiv(s.s27Work, s.s27Per)),
-                CeilDiv(s.s28Work, s.s28Per)),
-            CeilDiv(s.s29Work, s.s29Per)),
+                                                                                                            s.s4Work,
+                                                                                                            s.s4Per)),
+                                                                                                    CeilDiv(s.s5Work,
+                                                                                                            s.s5Per)),
+                                                                                                CeilDiv(s.s6Work,
+                                                                                                        s.s6Per)),
+                                                                                            CeilDiv(s.s7Work, s.s7Per)),
+                                                                                        CeilDiv(s.s8Work, s.s8Per)),
+                                                                                    CeilDiv(s.s9Work, s.s9Per)),
+                                                                                CeilDiv(s.s10Work, s.s10Per)),
+                                                                            CeilDiv(s.s11Work, s.s11Per)),
+                                                                        CeilDiv(s.s12Work, s.s12Per)),
+                                                                    CeilDiv(s.s13Work, s.s13Per)),
+                                                                CeilDiv(s.s14Work, s.s14Per)),
+                                                            CeilDiv(s.s15Work, s.s15Per)),
+                                                        CeilDiv(s.s16Work, s.s16Per)),
+                                                    CeilDiv(s.s17Work, s.s17Per)),
+                                                CeilDiv(s.s18Work, s.s18Per)),
+                                            CeilDiv(s.s19Work, s.s19Per)),
+                                        CeilDiv(s.s20Work, s.s20Per)),
+                                    CeilDiv(s.s21Work, s.s21Per)),
+                                CeilDiv(s.s22Work, s.s22Per)),
+                            CeilDiv(s.s23Work, s.s23Per)),
+                        CeilDiv(s.s24Work, s.s24Per)),
+                    CeilDiv(s.s25Work, s.s25Per)),
+                CeilDiv(s.s26Work, s.s26Per)),
+            CeilDiv(s.s27Work, s.s27Per)),
         1);
-    const Checked bytes = s.sum_6_part27WsEnd;
+    const Checked bytes = s.sum_6_part25WsEnd;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = true;
-    return blocks.valid && bytes.valid && s.dmixWsStart.valid && s.dmixWsEnd.valid && s.dotWsStart.valid &&
-           s.dotWsEnd.valid && s.drmsWsStart.valid && s.drmsWsEnd.valid && s.dxgWsStart.valid && s.dxgWsEnd.valid &&
-           s.dzWsStart.valid && s.dzWsEnd.valid && s.sWsStart.valid && s.sWsEnd.valid && s.scaledWsStart.valid &&
-           s.scaledWsEnd.valid && s.sum_1WsStart.valid && s.sum_1WsEnd.valid && s.sum_2WsStart.valid &&
-           s.sum_2WsEnd.valid && s.sum_3WsStart.valid && s.sum_3WsEnd.valid && s.sum_4WsStart.valid &&
-           s.sum_4WsEnd.valid && s.sum_5WsStart.valid && s.sum_5WsEnd.valid && s.sum_6WsStart.valid &&
-           s.sum_6WsEnd.valid && s.sum_1_part12_count.valid && s.sum_1_part12_length.valid &&
-           s.sum_1_part12WsStart.valid && s.sum_1_part12WsEnd.valid && s.sum_2_part15_count.valid &&
-           s.sum_2_part15_length.valid && s.sum_2_part15WsStart.valid && s.sum_2_part15WsEnd.valid &&
-           s.sum_3_part18_count.valid && s.sum_3_part18_length.valid && s.sum_3_part18WsStart.valid &&
-           s.sum_3_part18WsEnd.valid && s.sum_4_part21_count.valid && s.sum_4_part21_length.valid &&
-           s.sum_4_part21WsStart.valid && s.sum_4_part21WsEnd.valid && s.sum_5_part24_count.valid &&
-           s.sum_5_part24_length.valid && s.sum_5_part24WsStart.valid && s.sum_5_part24WsEnd.valid &&
-           s.sum_6_part27_count.valid && s.sum_6_part27_length.valid && s.sum_6_part27WsStart.valid &&
-           s.sum_6_part27WsEnd.valid && s.s0ITiles.valid && s.s0Work.valid && s.s0Per.valid && s.s1ITiles.valid &&
-           s.s1TTiles.valid && s.s1Work.valid && s.s1Per.valid && s.s2ITiles.valid && s.s2TTiles.valid &&
+    return blocks.valid && bytes.valid && s.dmixWsStart.valid && s.dmixWsEnd.valid && s.drmsWsStart.valid &&
+           s.drmsWsEnd.valid && s.dxgWsStart.valid && s.dxgWsEnd.valid && s.dzWsStart.valid && s.dzWsEnd.valid &&
+           s.scaledWsStart.valid && s.scaledWsEnd.valid && s.sum_1WsStart.valid && s.sum_1WsEnd.valid &&
+           s.sum_2WsStart.valid && s.sum_2WsEnd.valid && s.sum_3WsStart.valid && s.sum_3WsEnd.valid &&
+           s.sum_4WsStart.valid && s.sum_4WsEnd.valid && s.sum_5WsStart.valid && s.sum_5WsEnd.valid &&
+           s.sum_6WsStart.valid && s.sum_6WsEnd.valid && s.sum_1_part10_count.valid && s.sum_1_part10_length.valid &&
+           s.sum_1_part10WsStart.valid && s.sum_1_part10WsEnd.valid && s.sum_2_part13_count.valid &&
+           s.sum_2_part13_length.valid && s.sum_2_part13WsStart.valid && s.sum_2_part13WsEnd.valid &&
+           s.sum_3_part16_count.valid && s.sum_3_part16_length.valid && s.sum_3_part16WsStart.valid &&
+           s.sum_3_part16WsEnd.valid && s.sum_4_part19_count.valid && s.sum_4_part19_length.valid &&
+           s.sum_4_part19WsStart.valid && s.sum_4_part19WsEnd.valid && s.sum_5_part22_count.valid &&
+           s.sum_5_part22_length.valid && s.sum_5_part22WsStart.valid && s.sum_5_part22WsEnd.valid &&
+           s.sum_6_part25_count.valid && s.sum_6_part25_length.valid && s.sum_6_part25WsStart.valid &&
+           s.sum_6_part25WsEnd.valid && s.s0ITiles.valid && s.s0Work.valid && s.s0Per.valid && s.s1ITiles.valid &&
+           s.s1TTiles.valid && s.s1Work.valid && s.s1Per.valid && s.s2JTiles.valid && s.s2ITiles.valid &&
            s.s2Work.valid && s.s2Per.valid && s.s3ITiles.valid && s.s3TTiles.valid && s.s3Work.valid && s.s3Per.valid &&
-           s.s4JTiles.valid && s.s4ITiles.valid && s.s4Work.valid && s.s4Per.valid && s.s5ITiles.valid &&
-           s.s5TTiles.valid && s.s5Work.valid && s.s5Per.valid && s.s6ITiles.valid && s.s6TTiles.valid &&
-           s.s6Work.valid && s.s6Per.valid && s.s7JTiles.valid && s.s7ITiles.valid && s.s7Work.valid && s.s7Per.valid &&
-           s.s8KTiles.valid && s.s8TTiles.valid && s.s8Work.valid && s.s8Per.valid && s.s9TTiles.valid &&
+           s.s4ITiles.valid && s.s4TTiles.valid && s.s4Work.valid && s.s4Per.valid && s.s5JTiles.valid &&
+           s.s5ITiles.valid && s.s5Work.valid && s.s5Per.valid && s.s6KTiles.valid && s.s6TTiles.valid &&
+           s.s6Work.valid && s.s6Per.valid && s.s7TTiles.valid && s.s7Work.valid && s.s7Per.valid && s.s8DTiles.valid &&
+           s.s8ITiles.valid && s.s8Work.valid && s.s8Per.valid && s.s9DTiles.valid && s.s9ITiles.valid &&
            s.s9Work.valid && s.s9Per.valid && s.s10DTiles.valid && s.s10ITiles.valid && s.s10Work.valid &&
            s.s10Per.valid && s.s11DTiles.valid && s.s11ITiles.valid && s.s11Work.valid && s.s11Per.valid &&
-           s.s12DTiles.valid && s.s12ITiles.valid && s.s12Work.valid && s.s12Per.valid && s.s13DTiles.valid &&
-           s.s13ITiles.valid && s.s13Work.valid && s.s13Per.valid && s.s14DTiles.valid && s.s14ITiles.valid &&
-           s.s14Work.valid && s.s14Per.valid && s.s15Work.valid && s.s15Per.valid && s.s16Work.valid &&
-           s.s16Per.valid && s.s17Work.valid && s.s17Per.valid && s.s18Work.valid && s.s18Per.valid &&
-           s.s19Work.valid && s.s19Per.valid && s.s20Work.valid && s.s20Per.valid && s.s21Work.valid &&
-           s.s21Per.valid && s.s22Work.valid && s.s22Per.valid && s.s23Work.valid && s.s23Per.valid &&
-           s.s24KTiles.valid && s.s24Work.valid && s.s24Per.valid && s.s25KTiles.valid && s.s25Work.valid &&
-           s.s25Per.valid && s.s26KTiles.valid && s.s26Work.valid && s.s26Per.valid && s.s27DTiles.valid &&
-           s.s27ITiles.valid && s.s27Work.valid && s.s27Per.valid && s.s28DTiles.valid && s.s28ITiles.valid &&
-           s.s28Work.valid && s.s28Per.valid && s.s29DTiles.valid && s.s29ITiles.valid && s.s29Work.valid &&
-           s.s29Per.valid;
+           s.s12DTiles.valid && s.s12ITiles.valid && s.s12Work.valid && s.s12Per.valid && s.s13Work.valid &&
+           s.s13Per.valid && s.s14Work.valid && s.s14Per.valid && s.s15Work.valid && s.s15Per.valid &&
+           s.s16Work.valid && s.s16Per.valid && s.s17Work.valid && s.s17Per.valid && s.s18Work.valid &&
+           s.s18Per.valid && s.s19Work.valid && s.s19Per.valid && s.s20Work.valid && s.s20Per.valid &&
+           s.s21Work.valid && s.s21Per.valid && s.s22KTiles.valid && s.s22Work.valid && s.s22Per.valid &&
+           s.s23KTiles.valid && s.s23Work.valid && s.s23Per.valid && s.s24KTiles.valid && s.s24Work.valid &&
+           s.s24Per.valid && s.s25DTiles.valid && s.s25ITiles.valid && s.s25Work.valid && s.s25Per.valid &&
+           s.s26DTiles.valid && s.s26ITiles.valid && s.s26Work.valid && s.s26Per.valid && s.s27DTiles.valid &&
+           s.s27ITiles.valid && s.s27Work.valid && s.s27Per.valid;
 }
 
-/// UB bytes: dot
+/// UB bytes: dot, s, dz
+inline Checked Full3Ledger0(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.D, 16) * 64;              // in0: grad_h_inIn, 2 copies
+    bytes = bytes + s.s0ITile * CeilDiv(s.D, 16) * 64;  // in1: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.s0ITile, 8) * 64;         // in2: h_preIn, 2 copies
+    bytes = bytes + CeilDiv(s.s0ITile, 16) * 128;       // out0: dzWsOut, 2 copies
+    bytes = bytes + CeilDiv(s.D, 16) * 64;              // calc0: grad_h_inTile
+    bytes = bytes + s.s0ITile * CeilDiv(s.D, 16) * 64;  // calc1: xTile
+    bytes = bytes + CeilDiv(s.s0ITile, 16) * 64;        // calc2: dotTile
+    bytes = bytes + s.s0ITile * CeilDiv(s.D, 16) * 64;  // calc3: tmp
+    bytes = bytes + CeilDiv(s.s0ITile, 8) * 2048;       // calc4: acc
+    bytes = bytes + CeilDiv(s.s0ITile, 8) * 256;        // calc5: part
+    bytes = bytes + CeilDiv(s.s0ITile, 16) * 64;        // calc6: h_preTile
+    bytes = bytes + CeilDiv(s.s0ITile, 16) * 64;        // calc7: sTile
+    bytes = bytes + CeilDiv(s.s0ITile, 16) * 64;        // calc8: tmp
+    bytes = bytes + CeilDiv(s.s0ITile, 16) * 64;        // calc9: tmp
+    return bytes;
+}
+
+/// UB bytes: dz
+inline Checked Full3Ledger1(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.s1ITile * s.s1TTile * 4, 32) * 96;  // in0: grad_h_postIn, 3 copies
+    bytes = bytes + CeilDiv(s.s1ITile * s.s1TTile * 4, 32) * 64;  // out0: dzWsOut, 2 copies
+    bytes = bytes + RoundUp(s.s1ITile * s.s1TTile * 4, 32);       // calc0: tmp
+    bytes = bytes + RoundUp(s.s1ITile * s.s1TTile * 4, 32);       // calc1: tmp
+    return bytes;
+}
+
+/// UB bytes: dz
+inline Checked Full3Ledger2(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.s2ITile * s.s2JTile * 4, 32) * 64;  // in0: grad_h_resIn, 2 copies
+    bytes = bytes + CeilDiv(s.s2ITile * s.s2JTile * 4, 32) * 64;  // out0: dzWsOut, 2 copies
+    return bytes;
+}
+
+/// UB bytes: scaled
+inline Checked Full3Ledger3(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + 32;                                           // in0: alphaIn
+    bytes = bytes + CeilDiv(s.s3ITile * s.s3TTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.s3ITile * s.s3TTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
+    bytes = bytes + 256;                                          // calc0: spread
+    return bytes;
+}
+
+/// UB bytes: scaled
+inline Checked Full3Ledger4(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + 32;                                           // in0: alphaIn
+    bytes = bytes + CeilDiv(s.s4ITile * s.s4TTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.s4ITile * s.s4TTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
+    bytes = bytes + 256;                                          // calc0: spread
+    return bytes;
+}
+
+/// UB bytes: scaled
+inline Checked Full3Ledger5(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + 32;                                           // in0: alphaIn
+    bytes = bytes + CeilDiv(s.s5ITile * s.s5JTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.s5ITile * s.s5JTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
+    bytes = bytes + 256;                                          // calc0: spread
+    return bytes;
+}
+
+/// UB bytes: dmix, drms, dxg, grad_x
+inline Checked Full3Ledger6(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + s.n * s.n * s.n * CeilDiv(s.D, 8) * 32 + s.n * s.n * CeilDiv(s.D, 8) * 64;  // in0: phiIn
+    bytes = bytes + s.s6TTile * CeilDiv(s.n * s.n + s.n * 2, 8) * 64;    // in1: scaledWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.s6TTile, 8) * 64;                          // in2: inv_rmsIn, 2 copies
+    bytes = bytes + s.s6TTile * CeilDiv(s.D, 16) * 32;                   // in3: grad_h_inIn
+    bytes = bytes + s.s6TTile * CeilDiv(s.n, 8) * 32;                    // in4: h_preIn
+    bytes = bytes + s.n * s.s6TTile * CeilDiv(s.D, 16) * 32;             // in5: xIn
+    bytes = bytes + s.n * s.s6TTile * CeilDiv(s.D, 16) * 64;             // out0: grad_xOut, 2 copies
+    bytes = bytes + s.s6TTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 128;  // out1: dmixWsOut, 2 copies
+    bytes = bytes + s.n * s.n * s.n * CeilDiv(s.D, 16) * 64 + s.n * s.n * CeilDiv(s.D, 16) * 128;  // calc0: phiTile
+    bytes = bytes + s.s6TTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 64;  // calc1: scaledWsTile
+    bytes = bytes + CeilDiv(s.s6TTile, 16) * 64;                        // calc2: inv_rmsTile
+    bytes = bytes + s.s6TTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 64;  // calc3: dmixTile
+    bytes = bytes + CeilDiv(s.s6TTile, 16) * 512;                       // calc4: spread
+    bytes = bytes + s.s6TTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 64;  // calc5: h_mixTile
+    bytes = bytes + CeilDiv(s.s6TTile, 16) * 64;                        // calc6: drmsTile
+    bytes = bytes + s.s6TTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 64;  // calc7: tmp
+    bytes = bytes + CeilDiv(s.s6TTile, 8) * 2048;                       // calc8: acc
+    bytes = bytes + CeilDiv(s.s6TTile, 8) * 256;                        // calc9: part
+    bytes = bytes + s.n * s.s6TTile * CeilDiv(s.D, 16) * 64;            // calc10: dxgTile
+    bytes = bytes + s.n * s.n * s.n * s.s6TTile * CeilDiv(s.D, 16) * 64 +
+            s.n * s.n * s.s6TTile * CeilDiv(s.D, 16) * 128;              // calc11: tmp
+    bytes = bytes + s.s6TTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 512;  // calc12: spread
+    bytes = bytes + s.s6TTile * CeilDiv(s.D, 16) * 64;                   // calc13: grad_h_inTile
+    bytes = bytes + s.s6TTile * CeilDiv(s.n, 16) * 64;                   // calc14: h_preTile
+    bytes = bytes + s.n * s.s6TTile * CeilDiv(s.D, 16) * 64;             // calc15: xTile
+    bytes = bytes + s.n * s.s6TTile * CeilDiv(s.D, 16) * 64;             // calc16: grad_x_postTile
+    bytes = bytes + s.n * s.s6TTile * CeilDiv(s.D, 16) * 64;             // calc17: tmp
+    bytes = bytes + s.s6TTile * CeilDiv(s.n, 16) * 512;                  // calc18: spread
+    bytes = bytes + s.n * s.s6TTile * CeilDiv(s.D, 16) * 64;             // calc19: tmp
+    bytes = bytes + CeilDiv(s.s6TTile, 16) * 64;                         // calc20: tmp
+    return bytes;
+}
+
+/// UB bytes: sum_1, grad_phi
+inline Checked Full3Ledger7(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + s.T * 64;                                           // in0: dmixWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.T * s.s7DTile * s.s7ITile * 2, 32) * 64;  // in1: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.s7DTile * s.s7ITile * 4, 32) * 64;        // out0: grad_phiOut, 2 copies
+    bytes = bytes + CeilDiv(s.T, 16) * 64;                              // calc0: dmixWsTile
+    bytes = bytes + CeilDiv(s.T, 16) * 64;                              // calc1: offsets
+    bytes = bytes + RoundUp(s.T * s.s7DTile * s.s7ITile * 4, 32);       // calc2: xTile
+    bytes = bytes + RoundUp(s.s7DTile * s.s7ITile * 4, 32);             // calc3: sum_1Tile
+    bytes = bytes + RoundUp(s.T * s.s7DTile * s.s7ITile * 4, 32);       // calc4: tmp
+    bytes = bytes + CeilDiv(s.T, 16) * 512;                             // calc5: spread
+    return bytes;
+}
+
+/// UB bytes: sum_2, grad_alpha, sum_3, sum_4
+inline Checked Full3Ledger8(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + s.T * CeilDiv(s.n, 8) * 128;       // in0: dzWsIn, 4 copies
+    bytes = bytes + CeilDiv(s.T, 8) * 32;              // in1: inv_rmsIn
+    bytes = bytes + s.T * s.n * CeilDiv(s.n, 8) * 64;  // in2: dzWsIn, 2 copies
+    bytes = bytes + 64;                                // out0: grad_alphaOut, 2 copies
+    bytes = bytes + 32;                                // calc0: sum_2Tile
+    bytes = bytes + s.T * CeilDiv(s.n, 8) * 32;        // calc1: tmp
+    bytes = bytes + CeilDiv(s.T, 8) * 256;             // calc2: spread
+    bytes = bytes + CeilDiv(s.n, 8) * 32;              // calc3: sum
+    bytes = bytes + 2048;                              // calc4: acc
+    bytes = bytes + 256;                               // calc5: part
+    bytes = bytes + s.T * s.n * CeilDiv(s.n, 8) * 32;  // calc6: tmp
+    bytes = bytes + s.n * CeilDiv(s.n, 8) * 32;        // calc7: sum
+    return bytes;
+}
+
+/// UB bytes: sum_5, grad_bias
+inline Checked Full3Ledger9(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.T * s.s9KTile * 4, 32) * 64;  // in0: dzWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.s9KTile * 4, 32) * 64;        // out0: grad_biasOut, 2 copies
+    bytes = bytes + RoundUp(s.s9KTile * 4, 32);             // calc0: sum_5Tile
+    return bytes;
+}
+
+/// Tries the alternative "full"; false when it does not fit.
+inline bool TryFull3(Sizes &s, const Chip &chip, Choice &choice)
+{
+    const Checked coreNum(chip.coreNum);
+    if (!(s.D >= 1)) {
+        return false;
+    }
+    if (!(s.T >= 1)) {
+        return false;
+    }
+    if (!(s.n >= 1)) {
+        return false;
+    }
+    if (!(s.n * s.n + s.n * 2 >= 1)) {
+        return false;
+    }
+    s.s0ITile = Checked(1);
+    s.s1ITile = Checked(8);
+    s.s1TTile = Checked(1);
+    s.s2JTile = Checked(8);
+    s.s2ITile = Checked(1);
+    s.s3ITile = Checked(8);
+    s.s3TTile = Checked(1);
+    s.s4ITile = Checked(8);
+    s.s4TTile = Checked(1);
+    s.s5JTile = Checked(8);
+    s.s5ITile = Checked(1);
+    s.s6TTile = Checked(1);
+    s.s7DTile = Checked(16);
+    s.s7ITile = Checked(1);
+    s.s9KTile = Checked(8);
+    if (!Maximise(s, &Sizes::s0ITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n, coreNum), false, &Full3Ledger0, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::s1ITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &Full3Ledger1, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::s1TTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.s1ITile), coreNum), false,
+                  &Full3Ledger1, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::s2JTile, s.n, 8, MaxOf(CeilDiv(s.T * s.n * s.n, coreNum), 64), false, &Full3Ledger2,
+                  coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::s2ITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n * CeilDiv(s.n, s.s2JTile), coreNum), false,
+                  &Full3Ledger2, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::s3ITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &Full3Ledger3, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::s3TTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.s3ITile), coreNum), false,
+                  &Full3Ledger3, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::s4ITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &Full3Ledger4, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::s4TTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.s4ITile), coreNum), false,
+                  &Full3Ledger4, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::s5JTile, s.n, 8, MaxOf(CeilDiv(s.T * s.n * s.n, coreNum), 64), false, &Full3Ledger5,
+                  coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::s5ITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n * CeilDiv(s.n, s.s5JTile), coreNum), false,
+                  &Full3Ledger5, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::s6TTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &Full3Ledger6, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::s7DTile, s.D, 16, MaxOf(CeilDiv(s.D * s.n * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64),
+                  false, &Full3Ledger7, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::s7ITile, MinOf(s.n, 4095), 1,
+                  CeilDiv(s.n * s.n * s.n * CeilDiv(s.D, s.s7DTile) + s.n * s.n * CeilDiv(s.D, s.s7DTile) * 2, coreNum),
+                  false, &Full3Ledger7, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!(Full3Ledger8(s, coreNum) <= UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::s9KTile, s.n * s.n + s.n * 2, 8, MaxOf(CeilDiv(s.n * s.n + s.n * 2, coreNum), 64), false,
+                  &Full3Ledger9, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    s.dmixWsStart = 0;
+    s.dmixWsEnd = s.dmixWsStart + RoundUp(MaxOf(s.T * s.n * s.n + s.T * s.n * 2, 1) * 4, 512);
+    s.dzWsStart = s.dmixWsEnd;
+    s.dzWsEnd = s.dzWsStart + RoundUp(MaxOf(s.T * s.n * s.n + s.T * s.n * 2, 1) * 4, 512);
+    s.scaledWsStart = s.dzWsEnd;
+    s.scaledWsEnd = s.scaledWsStart + RoundUp(MaxOf(s.T * s.n * s.n + s.T * s.n * 2, 1) * 4, 512);
+    s.s0ITiles = CeilDiv(s.n, s.s0ITile);
+    s.s0Work = s.T * s.s0ITiles;
+    s.s0Per = CeilDiv(s.s0Work, coreNum);
+    s.s1ITiles = CeilDiv(s.n, s.s1ITile);
+    s.s1TTiles = CeilDiv(s.T, s.s1TTile);
+    s.s1Work = s.s1ITiles * s.s1TTiles;
+    s.s1Per = CeilDiv(s.s1Work, coreNum);
+    s.s2JTiles = CeilDiv(s.n, s.s2JTile);
+    s.s2ITiles = CeilDiv(s.n, s.s2ITile);
+    s.s2Work = s.T * s.s2ITiles * s.s2JTiles;
+    s.s2Per = CeilDiv(s.s2Work, coreNum);
+    s.s3ITiles = CeilDiv(s.n, s.s3ITile);
+    s.s3TTiles = CeilDiv(s.T, s.s3TTile);
+    s.s3Work = s.s3ITiles * s.s3TTiles;
+    s.s3Per = CeilDiv(s.s3Work, coreNum);
+    s.s4ITiles = CeilDiv(s.n, s.s4ITile);
+    s.s4TTiles = CeilDiv(s.T, s.s4TTile);
+    s.s4Work = s.s4ITiles * s.s4TTiles;
+    s.s4Per = CeilDiv(s.s4Work, coreNum);
+    s.s5JTiles = CeilDiv(s.n, s.s5JTile);
+    s.s5ITiles = CeilDiv(s.n, s.s5ITile);
+    s.s5Work = s.T * s.s5ITiles * s.s5JTiles;
+    s.s5Per = CeilDiv(s.s5Work, coreNum);
+    s.s6TTiles = CeilDiv(s.T, s.s6TTile);
+    s.s6Work = s.s6TTiles;
+    s.s6Per = CeilDiv(s.s6Work, coreNum);
+    s.s7DTiles = CeilDiv(s.D, s.s7DTile);
+    s.s7ITiles = CeilDiv(s.n, s.s7ITile);
+    s.s7Work = s.n * s.n * s.s7DTiles * s.s7ITiles + s.n * s.s7DTiles * s.s7ITiles * 2;
+    s.s7Per = CeilDiv(s.s7Work, coreNum);
+    s.s8Work = 1;
+    s.s8Per = CeilDiv(s.s8Work, coreNum);
+    s.s9KTiles = CeilDiv(s.n * s.n + s.n * 2, s.s9KTile);
+    s.s9Work = s.s9KTiles;
+    s.s9Per = CeilDiv(s.s9Work, coreNum);
+    const Checked blocks = MaxOf(
+        MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(s.s0Work, s.s0Per), CeilDiv(s.s1Work, s.s1Per)),
+                                                        CeilDiv(s.s2Work, s.s2Per)),
+                                                  CeilDiv(s.s3Work, s.s3Per)),
+                                            CeilDiv(s.s4Work, s.s4Per)),
+                                      CeilDiv(s.s5Work, s.s5Per)),
+                                CeilDiv(s.s6Work, s.s6Per)),
+                          CeilDiv(s.s7Work, s.s7Per)),
+                    CeilDiv(s.s8Work, s.s8Per)),
+              CeilDiv(s.s9Work, s.s9Per)),
+        1);
+    const Checked bytes = s.scaledWsEnd;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = true;
+    return blocks.valid && bytes.valid && s.dmixWsStart.valid && s.dmixWsEnd.valid && s.dzWsStart.valid &&
+           s.dzWsEnd.valid && s.scaledWsStart.valid && s.scaledWsEnd.valid && s.s0ITiles.valid && s.s0Work.valid &&
+           s.s0Per.valid && s.s1ITiles.valid && s.s1TTiles.valid && s.s1Work.valid && s.s1Per.valid &&
+           s.s2JTiles.valid && s.s2ITiles.valid && s.s2Work.valid && s.s2Per.valid && s.s3ITiles.valid &&
+           s.s3TTiles.valid && s.s3Work.valid && s.s3Per.valid && s.s4ITiles.valid && s.s4TTiles.valid &&
+           s.s4Work.valid && s.s4Per.valid && s.s5JTiles.valid && s.s5ITiles.valid && s.s5Work.valid && s.s5Per.valid &&
+           s.s6TTiles.valid && s.s6Work.valid && s.s6Per.valid && s.s7DTiles.valid && s.s7ITiles.valid &&
+           s.s7Work.valid && s.s7Per.valid && s.s8Work.valid && s.s8Per.valid && s.s9KTiles.valid && s.s9Work.valid &&
+           s.s9Per.valid;
+}
+
+/// UB bytes: dot, s, dz
 inline Checked Walked3Ledger0(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s0DTile * 2, 32) * 64;              // in0: grad_h_inIn, 2 copies
-    bytes = bytes + CeilDiv(s.s0DTile * s.s0ITile * 2, 32) * 64;  // in1: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.s0ITile, 16) * 128;                 // out0: dotWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.s0ITile, 16) * 64;                  // calc0: sumAcc
-    bytes = bytes + RoundUp(s.s0DTile * 4, 32);                   // calc1: grad_h_inTile
-    bytes = bytes + RoundUp(s.s0DTile * s.s0ITile * 4, 32);       // calc2: xTile
-    bytes = bytes + RoundUp(s.s0DTile * s.s0ITile * 4, 32);       // calc3: tmp
-    bytes = bytes + CeilDiv(s.s0ITile, 16) * 64;                  // calc4: sum
-    bytes = bytes + CeilDiv(s.s0ITile, 8) * 2048;                 // calc5: acc
-    bytes = bytes + CeilDiv(s.s0ITile, 8) * 256;                  // calc6: part
+    bytes = bytes + CeilDiv(s.s0ITile, 8) * 64;                   // in0: h_preIn, 2 copies
+    bytes = bytes + CeilDiv(s.s0DTile * 2, 32) * 64;              // in1: grad_h_inIn, 2 copies
+    bytes = bytes + CeilDiv(s.s0DTile * s.s0ITile * 2, 32) * 64;  // in2: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.s0ITile, 16) * 128;                 // out0: dzWsOut, 2 copies
+    bytes = bytes + CeilDiv(s.s0ITile, 16) * 64;                  // calc0: h_preTile
+    bytes = bytes + CeilDiv(s.s0ITile, 16) * 64;                  // calc1: sTile
+    bytes = bytes + RoundUp(s.s0DTile * 4, 32);                   // calc2: grad_h_inTile
+    bytes = bytes + RoundUp(s.s0DTile * s.s0ITile * 4, 32);       // calc3: xTile
+    bytes = bytes + RoundUp(s.s0DTile * s.s0ITile * 4, 32);       // calc4: tmp
+    bytes = bytes + CeilDiv(s.s0ITile, 16) * 64;                  // calc5: sum
+    bytes = bytes + CeilDiv(s.s0ITile, 8) * 2048;                 // calc6: acc
+    bytes = bytes + CeilDiv(s.s0ITile, 8) * 256;                  // calc7: part
+    bytes = bytes + CeilDiv(s.s0ITile, 16) * 64;                  // calc8: tmp
+    bytes = bytes + CeilDiv(s.s0ITile, 16) * 64;                  // calc9: tmp
     return bytes;
 }
 
-/// UB bytes: s
+/// UB bytes: dz
 inline Checked Walked3Ledger1(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s1ITile * s.s1TTile * 4, 32) * 64;  // in0: h_preIn, 2 copies
-    bytes = bytes + CeilDiv(s.s1ITile * s.s1TTile * 4, 32) * 64;  // out0: sWsOut, 2 copies
+    bytes = bytes + CeilDiv(s.s1ITile * s.s1TTile * 4, 32) * 96;  // in0: grad_h_postIn, 3 copies
+    bytes = bytes + CeilDiv(s.s1ITile * s.s1TTile * 4, 32) * 64;  // out0: dzWsOut, 2 copies
+    bytes = bytes + RoundUp(s.s1ITile * s.s1TTile * 4, 32);       // calc0: tmp
+    bytes = bytes + RoundUp(s.s1ITile * s.s1TTile * 4, 32);       // calc1: tmp
     return bytes;
 }
 
@@ -2288,34 +3253,34 @@ inline Checked Walked3Ledger2(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s2ITile * s.s2TTile * 4, 32) * 96;  // in0: dotWsIn, 3 copies
-    bytes = bytes + CeilDiv(s.s2ITile * s.s2TTile * 4, 32) * 64;  // out0: dzWsOut, 2 copies
-    bytes = bytes + RoundUp(s.s2ITile * s.s2TTile * 4, 32);       // calc0: tmp
-    bytes = bytes + RoundUp(s.s2ITile * s.s2TTile * 4, 32);       // calc1: tmp
+    bytes = bytes + CeilDiv(s.s2ITile * s.s2JTile * 4, 32) * 64;  // in0: grad_h_resIn, 2 copies
+    bytes = bytes + CeilDiv(s.s2ITile * s.s2JTile * 4, 32) * 64;  // out0: dzWsOut, 2 copies
     return bytes;
 }
 
-/// UB bytes: dz
+/// UB bytes: scaled
 inline Checked Walked3Ledger3(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s3ITile * s.s3TTile * 4, 32) * 96;  // in0: grad_h_postIn, 3 copies
-    bytes = bytes + CeilDiv(s.s3ITile * s.s3TTile * 4, 32) * 64;  // out0: dzWsOut, 2 copies
-    bytes = bytes + RoundUp(s.s3ITile * s.s3TTile * 4, 32);       // calc0: tmp
-    bytes = bytes + RoundUp(s.s3ITile * s.s3TTile * 4, 32);       // calc1: tmp
+    bytes = bytes + 32;                                           // in0: alphaIn
+    bytes = bytes + CeilDiv(s.s3ITile * s.s3TTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.s3ITile * s.s3TTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
+    bytes = bytes + 256;                                          // calc0: spread
     return bytes;
 }
 
-/// UB bytes: dz
+/// UB bytes: scaled
 inline Checked Walked3Ledger4(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s4ITile * s.s4JTile * 4, 32) * 64;  // in0: grad_h_resIn, 2 copies
-    bytes = bytes + CeilDiv(s.s4ITile * s.s4JTile * 4, 32) * 64;  // out0: dzWsOut, 2 copies
+    bytes = bytes + 32;                                           // in0: alphaIn
+    bytes = bytes + CeilDiv(s.s4ITile * s.s4TTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.s4ITile * s.s4TTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
+    bytes = bytes + 256;                                          // calc0: spread
     return bytes;
 }
 
@@ -2325,162 +3290,136 @@ inline Checked Walked3Ledger5(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + 64;                                           // in0: alphaIn, 2 copies
-    bytes = bytes + CeilDiv(s.s5ITile * s.s5TTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s5ITile * s.s5TTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
-    bytes = bytes + 256;                                          // calc0: spread
-    return bytes;
-}
-
-/// UB bytes: scaled
-inline Checked Walked3Ledger6(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 64;                                           // in0: alphaIn, 2 copies
-    bytes = bytes + CeilDiv(s.s6ITile * s.s6TTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s6ITile * s.s6TTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
-    bytes = bytes + 256;                                          // calc0: spread
-    return bytes;
-}
-
-/// UB bytes: scaled
-inline Checked Walked3Ledger7(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 64;                                           // in0: alphaIn, 2 copies
-    bytes = bytes + CeilDiv(s.s7ITile * s.s7JTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s7ITile * s.s7JTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
+    bytes = bytes + 32;                                           // in0: alphaIn
+    bytes = bytes + CeilDiv(s.s5ITile * s.s5JTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.s5ITile * s.s5JTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
     bytes = bytes + 256;                                          // calc0: spread
     return bytes;
 }
 
 /// UB bytes: dmix
+inline Checked Walked3Ledger6(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.s6KTile * s.s6TTile * 4, 32) * 64;  // in0: scaledWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.s6TTile, 8) * 64;                   // in1: inv_rmsIn, 2 copies
+    bytes = bytes + CeilDiv(s.s6KTile * s.s6TTile * 4, 32) * 64;  // out0: dmixWsOut, 2 copies
+    bytes = bytes + CeilDiv(s.s6TTile, 8) * 256;                  // calc0: spread
+    return bytes;
+}
+
+/// UB bytes: drms
+inline Checked Walked3Ledger7(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.s7KTile * s.s7TTile * 4, 32) * 96;  // in0: scaledWsIn, 3 copies
+    bytes = bytes + CeilDiv(s.s7TTile, 8) * 64;                   // out0: drmsWsOut, 2 copies
+    bytes = bytes + CeilDiv(s.s7TTile, 8) * 32;                   // calc0: sumAcc
+    bytes = bytes + RoundUp(s.s7KTile * s.s7TTile * 4, 32);       // calc1: tmp
+    bytes = bytes + CeilDiv(s.s7TTile, 8) * 32;                   // calc2: sum
+    bytes = bytes + CeilDiv(s.s7TTile, 8) * 2048;                 // calc3: acc
+    bytes = bytes + CeilDiv(s.s7TTile, 8) * 256;                  // calc4: part
+    return bytes;
+}
+
+/// UB bytes: dxg
 inline Checked Walked3Ledger8(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s8KTile * s.s8TTile * 4, 32) * 64;  // in0: scaledWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s8TTile, 8) * 64;                   // in1: inv_rmsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s8KTile * s.s8TTile * 4, 32) * 64;  // out0: dmixWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.s8TTile, 8) * 256;                  // calc0: spread
+    bytes = bytes + 64;                                           // in0: dmixWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.s8DTile * s.s8ITile * 4, 32) * 64;  // in1: phiIn, 2 copies
+    bytes = bytes + CeilDiv(s.s8DTile * s.s8ITile * 4, 32) * 64;  // out0: dxgWsOut, 2 copies
+    bytes = bytes + RoundUp(s.s8DTile * s.s8ITile * 4, 32);       // calc0: sumAcc
+    bytes = bytes + RoundUp(s.s8DTile * s.s8ITile * 4, 32);       // calc1: tmp
+    bytes = bytes + 256;                                          // calc2: spread
     return bytes;
 }
 
-/// UB bytes: drms
+/// UB bytes: grad_x
 inline Checked Walked3Ledger9(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s9KTile * s.s9TTile * 4, 32) * 96;  // in0: scaledWsIn, 3 copies
-    bytes = bytes + CeilDiv(s.s9TTile, 8) * 64;                   // out0: drmsWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.s9TTile, 8) * 32;                   // calc0: sumAcc
-    bytes = bytes + RoundUp(s.s9KTile * s.s9TTile * 4, 32);       // calc1: tmp
-    bytes = bytes + CeilDiv(s.s9TTile, 8) * 32;                   // calc2: sum
-    bytes = bytes + CeilDiv(s.s9TTile, 8) * 2048;                 // calc3: acc
-    bytes = bytes + CeilDiv(s.s9TTile, 8) * 256;                  // calc4: part
+    bytes = bytes + CeilDiv(s.s9DTile * 2, 32) * 64;              // in0: grad_h_inIn, 2 copies
+    bytes = bytes + CeilDiv(s.s9ITile, 8) * 64;                   // in1: h_preIn, 2 copies
+    bytes = bytes + CeilDiv(s.s9DTile * s.s9ITile * 4, 32) * 64;  // in2: dxgWsIn, 2 copies
+    bytes = bytes + 32;                                           // in3: drmsWsIn
+    bytes = bytes + RoundUp(s.s9DTile * s.s9ITile * 2, 32);       // in4: xIn
+    bytes = bytes + CeilDiv(s.s9DTile * s.s9ITile * 2, 32) * 64;  // out0: grad_xOut, 2 copies
+    bytes = bytes + RoundUp(s.s9DTile * 4, 32);                   // calc0: grad_h_inTile
+    bytes = bytes + CeilDiv(s.s9ITile, 16) * 64;                  // calc1: h_preTile
+    bytes = bytes + RoundUp(s.s9DTile * s.s9ITile * 4, 32);       // calc2: dxgWsTile
+    bytes = bytes + 64;                                           // calc3: drmsWsTile
+    bytes = bytes + 64;                                           // calc4: inv_rmsTile
+    bytes = bytes + RoundUp(s.s9DTile * s.s9ITile * 4, 32);       // calc5: xTile
+    bytes = bytes + RoundUp(s.s9DTile * s.s9ITile * 4, 32);       // calc6: grad_x_postTile
+    bytes = bytes + RoundUp(s.s9DTile * s.s9ITile * 4, 32);       // calc7: tmp
+    bytes = bytes + CeilDiv(s.s9ITile, 16) * 512;                 // calc8: spread
+    bytes = bytes + RoundUp(s.s9DTile * s.s9ITile * 4, 32);       // calc9: tmp
+    bytes = bytes + 64;                                           // calc10: tmp
+    bytes = bytes + 512;                                          // calc11: spread
     return bytes;
 }
 
-/// UB bytes: dxg
+/// UB bytes: sum_1_part10
 inline Checked Walked3Ledger10(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
     bytes = bytes + 64;                                             // in0: dmixWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s10DTile * s.s10ITile * 4, 32) * 64;  // in1: phiIn, 2 copies
-    bytes = bytes + CeilDiv(s.s10DTile * s.s10ITile * 4, 32) * 64;  // out0: dxgWsOut, 2 copies
+    bytes = bytes + CeilDiv(s.s10DTile * s.s10ITile * 2, 32) * 64;  // in1: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.s10DTile * s.s10ITile * 4, 32) * 64;  // out0: sum_1_part10WsOut, 2 copies
     bytes = bytes + RoundUp(s.s10DTile * s.s10ITile * 4, 32);       // calc0: sumAcc
-    bytes = bytes + RoundUp(s.s10DTile * s.s10ITile * 4, 32);       // calc1: tmp
-    bytes = bytes + 256;                                            // calc2: spread
-    return bytes;
-}
-
-/// UB bytes: grad_x
-inline Checked Walked3Ledger11(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s11DTile * 2, 32) * 64;               // in0: grad_h_inIn, 2 copies
-    bytes = bytes + CeilDiv(s.s11ITile, 8) * 64;                    // in1: h_preIn, 2 copies
-    bytes = bytes + CeilDiv(s.s11DTile * s.s11ITile * 4, 32) * 64;  // in2: dxgWsIn, 2 copies
-    bytes = bytes + 32;                                             // in3: drmsWsIn
-    bytes = bytes + RoundUp(s.s11DTile * s.s11ITile * 2, 32);       // in4: xIn
-    bytes = bytes + CeilDiv(s.s11DTile * s.s11ITile * 2, 32) * 64;  // out0: grad_xOut, 2 copies
-    bytes = bytes + RoundUp(s.s11DTile * 4, 32);                    // calc0: grad_h_inTile
-    bytes = bytes + CeilDiv(s.s11ITile, 16) * 64;                   // calc1: h_preTile
-    bytes = bytes + RoundUp(s.s11DTile * s.s11ITile * 4, 32);       // calc2: dxgWsTile
-    bytes = bytes + 64;                                             // calc3: drmsWsTile
-    bytes = bytes + 64;                                             // calc4: inv_rmsTile
-    bytes = bytes + RoundUp(s.s11DTile * s.s11ITile * 4, 32);       // calc5: xTile
-    bytes = bytes + RoundUp(s.s11DTile * s.s11ITile * 4, 32);       // calc6: grad_x_postTile
-    bytes = bytes + RoundUp(s.s11DTile * s.s11ITile * 4, 32);       // calc7: tmp
-    bytes = bytes + CeilDiv(s.s11ITile, 16) * 512;                  // calc8: spread
-    bytes = bytes + RoundUp(s.s11DTile * s.s11ITile * 4, 32);       // calc9: tmp
-    bytes = bytes + 64;                                             // calc10: tmp
-    bytes = bytes + 512;                                            // calc11: spread
-    return bytes;
-}
-
-/// UB bytes: sum_1_part12
-inline Checked Walked3Ledger12(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 64;                                             // in0: dmixWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s12DTile * s.s12ITile * 2, 32) * 64;  // in1: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.s12DTile * s.s12ITile * 4, 32) * 64;  // out0: sum_1_part12WsOut, 2 copies
-    bytes = bytes + RoundUp(s.s12DTile * s.s12ITile * 4, 32);       // calc0: sumAcc
     bytes = bytes + 64;                                             // calc1: dmixWsTile
-    bytes = bytes + RoundUp(s.s12DTile * s.s12ITile * 4, 32);       // calc2: xTile
-    bytes = bytes + RoundUp(s.s12DTile * s.s12ITile * 4, 32);       // calc3: tmp
+    bytes = bytes + RoundUp(s.s10DTile * s.s10ITile * 4, 32);       // calc2: xTile
+    bytes = bytes + RoundUp(s.s10DTile * s.s10ITile * 4, 32);       // calc3: tmp
     bytes = bytes + 512;                                            // calc4: spread
     return bytes;
 }
 
 /// UB bytes: sum_1
+inline Checked Walked3Ledger11(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.s11DTile * s.s11ITile * 4, 32) * 64;  // in0: sum_1_part10WsIn, 2 copies
+    bytes = bytes + CeilDiv(s.s11DTile * s.s11ITile * 4, 32) * 64;  // out0: sum_1WsOut, 2 copies
+    bytes = bytes + RoundUp(s.s11DTile * s.s11ITile * 4, 32);       // calc0: sumAcc
+    bytes = bytes + RoundUp(s.s11DTile * s.s11ITile * 4, 32);       // calc1: copied
+    return bytes;
+}
+
+/// UB bytes: grad_phi
+inline Checked Walked3Ledger12(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.s12DTile * s.s12ITile * 4, 32) * 64;  // in0: sum_1WsIn, 2 copies
+    bytes = bytes + CeilDiv(s.s12DTile * s.s12ITile * 4, 32) * 64;  // out0: grad_phiOut, 2 copies
+    return bytes;
+}
+
+/// UB bytes: sum_2_part13
 inline Checked Walked3Ledger13(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s13DTile * s.s13ITile * 4, 32) * 64;  // in0: sum_1_part12WsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s13DTile * s.s13ITile * 4, 32) * 64;  // out0: sum_1WsOut, 2 copies
-    bytes = bytes + RoundUp(s.s13DTile * s.s13ITile * 4, 32);       // calc0: sumAcc
-    bytes = bytes + RoundUp(s.s13DTile * s.s13ITile * 4, 32);       // calc1: copied
-    return bytes;
-}
-
-/// UB bytes: grad_phi
-inline Checked Walked3Ledger14(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s14DTile * s.s14ITile * 4, 32) * 64;  // in0: sum_1WsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s14DTile * s.s14ITile * 4, 32) * 64;  // out0: grad_phiOut, 2 copies
-    return bytes;
-}
-
-/// UB bytes: sum_2_part15
-inline Checked Walked3Ledger15(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s15ITile * 4, 32) * 96;  // in0: dzWsIn, 3 copies
+    bytes = bytes + CeilDiv(s.s13ITile * 4, 32) * 96;  // in0: dzWsIn, 3 copies
     bytes = bytes + 64;                                // in1: inv_rmsIn, 2 copies
-    bytes = bytes + 64;                                // out0: sum_2_part15WsOut, 2 copies
+    bytes = bytes + 64;                                // out0: sum_2_part13WsOut, 2 copies
     bytes = bytes + 32;                                // calc0: sumAcc
-    bytes = bytes + RoundUp(s.s15ITile * 4, 32);       // calc1: tmp
+    bytes = bytes + RoundUp(s.s13ITile * 4, 32);       // calc1: tmp
     bytes = bytes + 256;                               // calc2: spread
     bytes = bytes + 32;                                // calc3: sum
     bytes = bytes + 2048;                              // calc4: acc
@@ -2488,12 +3427,12 @@ inline Checked Walked3Ledger15(const Sizes &s, const Checked &coreNum)
 }
 
 /// UB bytes: sum_2
-inline Checked Walked3Ledger16(const Sizes &s, const Checked &coreNum)
+inline Checked Walked3Ledger14(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s16Sum2Part15AxisTile * 4, 32) * 64;  // in0: sum_2_part15WsIn, 2 copies
+    bytes = bytes + CeilDiv(s.s14Sum2Part13AxisTile * 4, 32) * 64;  // in0: sum_2_part13WsIn, 2 copies
     bytes = bytes + 64;                                             // out0: sum_2WsOut, 2 copies
     bytes = bytes + 32;                                             // calc0: sumAcc
     bytes = bytes + 32;                                             // calc1: sum
@@ -2503,27 +3442,27 @@ inline Checked Walked3Ledger16(const Sizes &s, const Checked &coreNum)
 }
 
 /// UB bytes: grad_alpha
-inline Checked Walked3Ledger17(const Sizes &s, const Checked &coreNum)
+inline Checked Walked3Ledger15(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + 64;  // in0: sum_2WsIn, 2 copies
+    bytes = bytes + 32;  // in0: sum_2WsIn
     bytes = bytes + 64;  // out0: grad_alphaOut, 2 copies
     return bytes;
 }
 
-/// UB bytes: sum_3_part18
-inline Checked Walked3Ledger18(const Sizes &s, const Checked &coreNum)
+/// UB bytes: sum_3_part16
+inline Checked Walked3Ledger16(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s18ITile * 4, 32) * 96;  // in0: dzWsIn, 3 copies
+    bytes = bytes + CeilDiv(s.s16ITile * 4, 32) * 96;  // in0: dzWsIn, 3 copies
     bytes = bytes + 64;                                // in1: inv_rmsIn, 2 copies
-    bytes = bytes + 64;                                // out0: sum_3_part18WsOut, 2 copies
+    bytes = bytes + 64;                                // out0: sum_3_part16WsOut, 2 copies
     bytes = bytes + 32;                                // calc0: sumAcc
-    bytes = bytes + RoundUp(s.s18ITile * 4, 32);       // calc1: tmp
+    bytes = bytes + RoundUp(s.s16ITile * 4, 32);       // calc1: tmp
     bytes = bytes + 256;                               // calc2: spread
     bytes = bytes + 32;                                // calc3: sum
     bytes = bytes + 2048;                              // calc4: acc
@@ -2531,12 +3470,12 @@ inline Checked Walked3Ledger18(const Sizes &s, const Checked &coreNum)
 }
 
 /// UB bytes: sum_3
-inline Checked Walked3Ledger19(const Sizes &s, const Checked &coreNum)
+inline Checked Walked3Ledger17(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s19Sum3Part18AxisTile * 4, 32) * 64;  // in0: sum_3_part18WsIn, 2 copies
+    bytes = bytes + CeilDiv(s.s17Sum3Part16AxisTile * 4, 32) * 64;  // in0: sum_3_part16WsIn, 2 copies
     bytes = bytes + 64;                                             // out0: sum_3WsOut, 2 copies
     bytes = bytes + 32;                                             // calc0: sumAcc
     bytes = bytes + 32;                                             // calc1: sum
@@ -2546,27 +3485,27 @@ inline Checked Walked3Ledger19(const Sizes &s, const Checked &coreNum)
 }
 
 /// UB bytes: grad_alpha
-inline Checked Walked3Ledger20(const Sizes &s, const Checked &coreNum)
+inline Checked Walked3Ledger18(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + 64;  // in0: sum_3WsIn, 2 copies
+    bytes = bytes + 32;  // in0: sum_3WsIn
     bytes = bytes + 64;  // out0: grad_alphaOut, 2 copies
     return bytes;
 }
 
-/// UB bytes: sum_4_part21
-inline Checked Walked3Ledger21(const Sizes &s, const Checked &coreNum)
+/// UB bytes: sum_4_part19
+inline Checked Walked3Ledger19(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s21JTile * 4, 32) * 96;  // in0: dzWsIn, 3 copies
+    bytes = bytes + CeilDiv(s.s19JTile * 4, 32) * 96;  // in0: dzWsIn, 3 copies
     bytes = bytes + 64;                                // in1: inv_rmsIn, 2 copies
-    bytes = bytes + 64;                                // out0: sum_4_part21WsOut, 2 copies
+    bytes = bytes + 64;                                // out0: sum_4_part19WsOut, 2 copies
     bytes = bytes + 32;                                // calc0: sumAcc
-    bytes = bytes + RoundUp(s.s21JTile * 4, 32);       // calc1: tmp
+    bytes = bytes + RoundUp(s.s19JTile * 4, 32);       // calc1: tmp
     bytes = bytes + 256;                               // calc2: spread
     bytes = bytes + 32;                                // calc3: sum
     bytes = bytes + 2048;                              // calc4: acc
@@ -2574,12 +3513,12 @@ inline Checked Walked3Ledger21(const Sizes &s, const Checked &coreNum)
 }
 
 /// UB bytes: sum_4
-inline Checked Walked3Ledger22(const Sizes &s, const Checked &coreNum)
+inline Checked Walked3Ledger20(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s22Sum4Part21AxisTile * 4, 32) * 64;  // in0: sum_4_part21WsIn, 2 copies
+    bytes = bytes + CeilDiv(s.s20Sum4Part19AxisTile * 4, 32) * 64;  // in0: sum_4_part19WsIn, 2 copies
     bytes = bytes + 64;                                             // out0: sum_4WsOut, 2 copies
     bytes = bytes + 32;                                             // calc0: sumAcc
     bytes = bytes + 32;                                             // calc1: sum
@@ -2589,50 +3528,50 @@ inline Checked Walked3Ledger22(const Sizes &s, const Checked &coreNum)
 }
 
 /// UB bytes: grad_alpha
+inline Checked Walked3Ledger21(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + 32;  // in0: sum_4WsIn
+    bytes = bytes + 64;  // out0: grad_alphaOut, 2 copies
+    return bytes;
+}
+
+/// UB bytes: sum_5_part22
+inline Checked Walked3Ledger22(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.s22KTile * 4, 32) * 64;  // in0: dzWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.s22KTile * 4, 32) * 64;  // out0: sum_5_part22WsOut, 2 copies
+    bytes = bytes + RoundUp(s.s22KTile * 4, 32);       // calc0: sumAcc
+    bytes = bytes + RoundUp(s.s22KTile * 4, 32);       // calc1: copied
+    return bytes;
+}
+
+/// UB bytes: sum_5
 inline Checked Walked3Ledger23(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + 64;  // in0: sum_4WsIn, 2 copies
-    bytes = bytes + 64;  // out0: grad_alphaOut, 2 copies
+    bytes = bytes + CeilDiv(s.s23KTile * 4, 32) * 64;  // in0: sum_5_part22WsIn, 2 copies
+    bytes = bytes + CeilDiv(s.s23KTile * 4, 32) * 64;  // out0: sum_5WsOut, 2 copies
+    bytes = bytes + RoundUp(s.s23KTile * 4, 32);       // calc0: sumAcc
+    bytes = bytes + RoundUp(s.s23KTile * 4, 32);       // calc1: copied
     return bytes;
 }
 
-/// UB bytes: sum_5_part24
+/// UB bytes: grad_bias
 inline Checked Walked3Ledger24(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s24KTile * 4, 32) * 64;  // in0: dzWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s24KTile * 4, 32) * 64;  // out0: sum_5_part24WsOut, 2 copies
-    bytes = bytes + RoundUp(s.s24KTile * 4, 32);       // calc0: sumAcc
-    bytes = bytes + RoundUp(s.s24KTile * 4, 32);       // calc1: copied
-    return bytes;
-}
-
-/// UB bytes: sum_5
-inline Checked Walked3Ledger25(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s25KTile * 4, 32) * 64;  // in0: sum_5_part24WsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s25KTile * 4, 32) * 64;  // out0: sum_5WsOut, 2 copies
-    bytes = bytes + RoundUp(s.s25KTile * 4, 32);       // calc0: sumAcc
-    bytes = bytes + RoundUp(s.s25KTile * 4, 32);       // calc1: copied
-    return bytes;
-}
-
-/// UB bytes: grad_bias
-inline Checked Walked3Ledger26(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s26KTile * 4, 32) * 64;  // in0: sum_5WsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s26KTile * 4, 32) * 64;  // out0: grad_biasOut, 2 copies
+    bytes = bytes + CeilDiv(s.s24KTile * 4, 32) * 64;  // in0: sum_5WsIn, 2 copies
+    bytes = bytes + CeilDiv(s.s24KTile * 4, 32) * 64;  // out0: grad_biasOut, 2 copies
     return bytes;
 }
 
@@ -2656,41 +3595,37 @@ inline bool TryWalked3(Sizes &s, const Chip &chip, Choice &choice)
     s.s0ITile = Checked(1);
     s.s1ITile = Checked(8);
     s.s1TTile = Checked(1);
-    s.s2ITile = Checked(8);
-    s.s2TTile = Checked(1);
+    s.s2JTile = Checked(8);
+    s.s2ITile = Checked(1);
     s.s3ITile = Checked(8);
     s.s3TTile = Checked(1);
-    s.s4JTile = Checked(8);
-    s.s4ITile = Checked(1);
-    s.s5ITile = Checked(8);
-    s.s5TTile = Checked(1);
-    s.s6ITile = Checked(8);
+    s.s4ITile = Checked(8);
+    s.s4TTile = Checked(1);
+    s.s5JTile = Checked(8);
+    s.s5ITile = Checked(1);
+    s.s6KTile = Checked(8);
     s.s6TTile = Checked(1);
-    s.s7JTile = Checked(8);
-    s.s7ITile = Checked(1);
-    s.s8KTile = Checked(8);
-    s.s8TTile = Checked(1);
-    s.s9KTile = Checked(8);
-    s.s9TTile = Checked(1);
-    s.s10DTile = Checked(8);
+    s.s7KTile = Checked(8);
+    s.s7TTile = Checked(1);
+    s.s8DTile = Checked(8);
+    s.s8ITile = Checked(1);
+    s.s9DTile = Checked(16);
+    s.s9ITile = Checked(1);
+    s.s10DTile = Checked(16);
     s.s10ITile = Checked(1);
-    s.s11DTile = Checked(16);
+    s.s11DTile = Checked(8);
     s.s11ITile = Checked(1);
-    s.s12DTile = Checked(16);
+    s.s12DTile = Checked(8);
     s.s12ITile = Checked(1);
-    s.s13DTile = Checked(8);
-    s.s13ITile = Checked(1);
-    s.s14DTile = Checked(8);
-    s.s14ITile = Checked(1);
-    s.s15ITile = Checked(8);
-    s.s16Sum2Part15AxisTile = Checked(8);
-    s.s18ITile = Checked(8);
-    s.s19Sum3Part18AxisTile = Checked(8);
-    s.s21JTile = Checked(8);
-    s.s22Sum4Part21AxisTile = Checked(8);
+    s.s13ITile = Checked(8);
+    s.s14Sum2Part13AxisTile = Checked(8);
+    s.s16ITile = Checked(8);
+    s.s17Sum3Part16AxisTile = Checked(8);
+    s.s19JTile = Checked(8);
+    s.s20Sum4Part19AxisTile = Checked(8);
+    s.s22KTile = Checked(8);
+    s.s23KTile = Checked(8);
     s.s24KTile = Checked(8);
-    s.s25KTile = Checked(8);
-    s.s26KTile = Checked(8);
     if (!Maximise(s, &Sizes::s0DTile, s.D, 16, 0, false, &Walked3Ledger0, coreNum, UsableUb(chip, false))) {
         return false;
     }
@@ -2706,11 +3641,11 @@ inline bool TryWalked3(Sizes &s, const Chip &chip, Choice &choice)
                   &Walked3Ledger1, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s2ITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &Walked3Ledger2, coreNum,
-                  UsableUb(chip, false))) {
+    if (!Maximise(s, &Sizes::s2JTile, s.n, 8, MaxOf(CeilDiv(s.T * s.n * s.n, coreNum), 64), false, &Walked3Ledger2,
+                  coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s2TTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.s2ITile), coreNum), false,
+    if (!Maximise(s, &Sizes::s2ITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n * CeilDiv(s.n, s.s2JTile), coreNum), false,
                   &Walked3Ledger2, coreNum, UsableUb(chip, false))) {
         return false;
     }
@@ -2722,162 +3657,142 @@ inline bool TryWalked3(Sizes &s, const Chip &chip, Choice &choice)
                   &Walked3Ledger3, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s4JTile, s.n, 8, MaxOf(CeilDiv(s.T * s.n * s.n, coreNum), 64), false, &Walked3Ledger4,
-                  coreNum, UsableUb(chip, false))) {
+    if (!Maximise(s, &Sizes::s4ITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &Walked3Ledger4, coreNum,
+                  UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s4ITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n * CeilDiv(s.n, s.s4JTile), coreNum), false,
+    if (!Maximise(s, &Sizes::s4TTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.s4ITile), coreNum), false,
                   &Walked3Ledger4, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s5ITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &Walked3Ledger5, coreNum,
-                  UsableUb(chip, false))) {
+    if (!Maximise(s, &Sizes::s5JTile, s.n, 8, MaxOf(CeilDiv(s.T * s.n * s.n, coreNum), 64), false, &Walked3Ledger5,
+                  coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s5TTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.s5ITile), coreNum), false,
+    if (!Maximise(s, &Sizes::s5ITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n * CeilDiv(s.n, s.s5JTile), coreNum), false,
                   &Walked3Ledger5, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s6ITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &Walked3Ledger6, coreNum,
+    if (!Maximise(s, &Sizes::s6KTile, s.n * s.n + s.n * 2, 8,
+                  MaxOf(CeilDiv(s.T * s.n * s.n + s.T * s.n * 2, coreNum), 64), false, &Walked3Ledger6, coreNum,
                   UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s6TTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.s6ITile), coreNum), false,
-                  &Walked3Ledger6, coreNum, UsableUb(chip, false))) {
+    if (!Maximise(s, &Sizes::s6TTile, MinOf(s.T, 4095), 1,
+                  CeilDiv(s.T * CeilDiv(s.n * s.n + s.n * 2, s.s6KTile), coreNum), false, &Walked3Ledger6, coreNum,
+                  UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s7JTile, s.n, 8, MaxOf(CeilDiv(s.T * s.n * s.n, coreNum), 64), false, &Walked3Ledger7,
+    if (!Maximise(s, &Sizes::s7KTile, s.n * s.n + s.n * 2, 8, 0, false, &Walked3Ledger7, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::s7TTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &Walked3Ledger7, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::s8DTile, s.D, 8, MaxOf(CeilDiv(s.D * s.T * s.n, coreNum), 64), false, &Walked3Ledger8,
                   coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s7ITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n * CeilDiv(s.n, s.s7JTile), coreNum), false,
-                  &Walked3Ledger7, coreNum, UsableUb(chip, false))) {
+    if (!Maximise(s, &Sizes::s8ITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n * CeilDiv(s.D, s.s8DTile), coreNum), false,
+                  &Walked3Ledger8, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s8KTile, s.n * s.n + s.n * 2, 8,
-                  MaxOf(CeilDiv(s.T * s.n * s.n + s.T * s.n * 2, coreNum), 64), false, &Walked3Ledger8, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::s8TTile, MinOf(s.T, 4095), 1,
-                  CeilDiv(s.T * CeilDiv(s.n * s.n + s.n * 2, s.s8KTile), coreNum), false, &Walked3Ledger8, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::s9KTile, s.n * s.n + s.n * 2, 8, 0, false, &Walked3Ledger9, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::s9TTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &Walked3Ledger9, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::s10DTile, s.D, 8, MaxOf(CeilDiv(s.D * s.T * s.n, coreNum), 64), false, &Walked3Ledger10,
+    if (!Maximise(s, &Sizes::s9DTile, s.D, 16, MaxOf(CeilDiv(s.D * s.T * s.n, coreNum), 64), false, &Walked3Ledger9,
                   coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s10ITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n * CeilDiv(s.D, s.s10DTile), coreNum),
-                  false, &Walked3Ledger10, coreNum, UsableUb(chip, false))) {
+    if (!Maximise(s, &Sizes::s9ITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n * CeilDiv(s.D, s.s9DTile), coreNum), false,
+                  &Walked3Ledger9, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s11DTile, s.D, 16, MaxOf(CeilDiv(s.D * s.T * s.n, coreNum), 64), false, &Walked3Ledger11,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::s11ITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n * CeilDiv(s.D, s.s11DTile), coreNum),
-                  false, &Walked3Ledger11, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::s12DTile, s.D, 16,
+    if (!Maximise(s, &Sizes::s10DTile, s.D, 16,
                   MaxOf(CeilDiv(s.D * s.n * s.n * s.n * MinOf(coreNum, s.T) + s.D * s.n * s.n * MinOf(coreNum, s.T) * 2,
                                 coreNum),
                         64),
-                  false, &Walked3Ledger12, coreNum, UsableUb(chip, false))) {
+                  false, &Walked3Ledger10, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s12ITile, MinOf(s.n, 4095), 1,
-                  CeilDiv(s.n * s.n * s.n * CeilDiv(s.D, s.s12DTile) * MinOf(coreNum, s.T) +
-                              s.n * s.n * CeilDiv(s.D, s.s12DTile) * MinOf(coreNum, s.T) * 2,
+    if (!Maximise(s, &Sizes::s10ITile, MinOf(s.n, 4095), 1,
+                  CeilDiv(s.n * s.n * s.n * CeilDiv(s.D, s.s10DTile) * MinOf(coreNum, s.T) +
+                              s.n * s.n * CeilDiv(s.D, s.s10DTile) * MinOf(coreNum, s.T) * 2,
                           coreNum),
+                  false, &Walked3Ledger10, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::s11DTile, s.D, 8, MaxOf(CeilDiv(s.D * s.n * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64),
+                  false, &Walked3Ledger11, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(
+            s, &Sizes::s11ITile, MinOf(s.n, 4095), 1,
+            CeilDiv(s.n * s.n * s.n * CeilDiv(s.D, s.s11DTile) + s.n * s.n * CeilDiv(s.D, s.s11DTile) * 2, coreNum),
+            false, &Walked3Ledger11, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::s12DTile, s.D, 8, MaxOf(CeilDiv(s.D * s.n * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64),
                   false, &Walked3Ledger12, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s13DTile, s.D, 8, MaxOf(CeilDiv(s.D * s.n * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64),
-                  false, &Walked3Ledger13, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
     if (!Maximise(
-            s, &Sizes::s13ITile, MinOf(s.n, 4095), 1,
-            CeilDiv(s.n * s.n * s.n * CeilDiv(s.D, s.s13DTile) + s.n * s.n * CeilDiv(s.D, s.s13DTile) * 2, coreNum),
-            false, &Walked3Ledger13, coreNum, UsableUb(chip, false))) {
+            s, &Sizes::s12ITile, MinOf(s.n, 4095), 1,
+            CeilDiv(s.n * s.n * s.n * CeilDiv(s.D, s.s12DTile) + s.n * s.n * CeilDiv(s.D, s.s12DTile) * 2, coreNum),
+            false, &Walked3Ledger12, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s14DTile, s.D, 8, MaxOf(CeilDiv(s.D * s.n * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64),
-                  false, &Walked3Ledger14, coreNum, UsableUb(chip, false))) {
+    if (!Maximise(s, &Sizes::s13ITile, s.n, 8, 0, false, &Walked3Ledger13, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(
-            s, &Sizes::s14ITile, MinOf(s.n, 4095), 1,
-            CeilDiv(s.n * s.n * s.n * CeilDiv(s.D, s.s14DTile) + s.n * s.n * CeilDiv(s.D, s.s14DTile) * 2, coreNum),
-            false, &Walked3Ledger14, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::s15ITile, s.n, 8, 0, false, &Walked3Ledger15, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::s16Sum2Part15AxisTile, MinOf(coreNum, s.T), 8, 0, false, &Walked3Ledger16, coreNum,
+    if (!Maximise(s, &Sizes::s14Sum2Part13AxisTile, MinOf(coreNum, s.T), 8, 0, false, &Walked3Ledger14, coreNum,
                   UsableUb(chip, false))) {
         return false;
     }
-    if (!(Walked3Ledger17(s, coreNum) <= UsableUb(chip, false))) {
+    if (!(Walked3Ledger15(s, coreNum) <= UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s18ITile, s.n, 8, 0, false, &Walked3Ledger18, coreNum, UsableUb(chip, false))) {
+    if (!Maximise(s, &Sizes::s16ITile, s.n, 8, 0, false, &Walked3Ledger16, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s19Sum3Part18AxisTile, MinOf(coreNum, s.T), 8, 0, false, &Walked3Ledger19, coreNum,
+    if (!Maximise(s, &Sizes::s17Sum3Part16AxisTile, MinOf(coreNum, s.T), 8, 0, false, &Walked3Ledger17, coreNum,
                   UsableUb(chip, false))) {
         return false;
     }
-    if (!(Walked3Ledger20(s, coreNum) <= UsableUb(chip, false))) {
+    if (!(Walked3Ledger18(s, coreNum) <= UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s21JTile, s.n, 8, 0, false, &Walked3Ledger21, coreNum, UsableUb(chip, false))) {
+    if (!Maximise(s, &Sizes::s19JTile, s.n, 8, 0, false, &Walked3Ledger19, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s22Sum4Part21AxisTile, MinOf(coreNum, s.T), 8, 0, false, &Walked3Ledger22, coreNum,
+    if (!Maximise(s, &Sizes::s20Sum4Part19AxisTile, MinOf(coreNum, s.T), 8, 0, false, &Walked3Ledger20, coreNum,
                   UsableUb(chip, false))) {
         return false;
     }
-    if (!(Walked3Ledger23(s, coreNum) <= UsableUb(chip, false))) {
+    if (!(Walked3Ledger21(s, coreNum) <= UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s24KTile, s.n * s.n + s.n * 2, 8,
+    if (!Maximise(s, &Sizes::s22KTile, s.n * s.n + s.n * 2, 8,
                   MaxOf(CeilDiv(s.n * s.n * MinOf(coreNum, s.T) + s.n * MinOf(coreNum, s.T) * 2, coreNum), 64), false,
+                  &Walked3Ledger22, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::s23KTile, s.n * s.n + s.n * 2, 8, MaxOf(CeilDiv(s.n * s.n + s.n * 2, coreNum), 64), false,
+                  &Walked3Ledger23, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::s24KTile, s.n * s.n + s.n * 2, 8, MaxOf(CeilDiv(s.n * s.n + s.n * 2, coreNum), 64), false,
                   &Walked3Ledger24, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::s25KTile, s.n * s.n + s.n * 2, 8, MaxOf(CeilDiv(s.n * s.n + s.n * 2, coreNum), 64), false,
-                  &Walked3Ledger25, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::s26KTile, s.n * s.n + s.n * 2, 8, MaxOf(CeilDiv(s.n * s.n + s.n * 2, coreNum), 64), false,
-                  &Walked3Ledger26, coreNum, UsableUb(chip, false))) {
         return false;
     }
     s.dmixWsStart = 0;
     s.dmixWsEnd = s.dmixWsStart + RoundUp(MaxOf(s.T * s.n * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.dotWsStart = s.dmixWsEnd;
-    s.dotWsEnd = s.dotWsStart + RoundUp(MaxOf(s.T * s.n, 1) * 4, 512);
-    s.drmsWsStart = s.dotWsEnd;
+    s.drmsWsStart = s.dmixWsEnd;
     s.drmsWsEnd = s.drmsWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
     s.dxgWsStart = s.drmsWsEnd;
     s.dxgWsEnd = s.dxgWsStart + RoundUp(MaxOf(s.D * s.T * s.n, 1) * 4, 512);
     s.dzWsStart = s.dxgWsEnd;
     s.dzWsEnd = s.dzWsStart + RoundUp(MaxOf(s.T * s.n * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.sWsStart = s.dzWsEnd;
-    s.sWsEnd = s.sWsStart + RoundUp(MaxOf(s.T * s.n, 1) * 4, 512);
-    s.scaledWsStart = s.sWsEnd;
+    s.scaledWsStart = s.dzWsEnd;
     s.scaledWsEnd = s.scaledWsStart + RoundUp(MaxOf(s.T * s.n * s.n + s.T * s.n * 2, 1) * 4, 512);
     s.sum_1WsStart = s.scaledWsEnd;
     s.sum_1WsEnd = s.sum_1WsStart + RoundUp(MaxOf(s.D * s.n * s.n * s.n + s.D * s.n * s.n * 2, 1) * 4, 512);
@@ -2889,30 +3804,30 @@ inline bool TryWalked3(Sizes &s, const Chip &chip, Choice &choice)
     s.sum_4WsEnd = s.sum_4WsStart + 512;
     s.sum_5WsStart = s.sum_4WsEnd;
     s.sum_5WsEnd = s.sum_5WsStart + RoundUp(MaxOf(s.n * s.n + s.n * 2, 1) * 4, 512);
-    s.sum_1_part12_count = MinOf(coreNum, s.T);
-    s.sum_1_part12_length = CeilDiv(s.T, s.sum_1_part12_count);
-    s.sum_1_part12WsStart = s.sum_5WsEnd;
-    s.sum_1_part12WsEnd =
-        s.sum_1_part12WsStart +
-        RoundUp(MaxOf(s.D * s.n * s.n * s.n * s.sum_1_part12_count + s.D * s.n * s.n * s.sum_1_part12_count * 2, 1) * 4,
+    s.sum_1_part10_count = MinOf(coreNum, s.T);
+    s.sum_1_part10_length = CeilDiv(s.T, s.sum_1_part10_count);
+    s.sum_1_part10WsStart = s.sum_5WsEnd;
+    s.sum_1_part10WsEnd =
+        s.sum_1_part10WsStart +
+        RoundUp(MaxOf(s.D * s.n * s.n * s.n * s.sum_1_part10_count + s.D * s.n * s.n * s.sum_1_part10_count * 2, 1) * 4,
                 512);
-    s.sum_2_part15_count = MinOf(coreNum, s.T);
-    s.sum_2_part15_length = CeilDiv(s.T, s.sum_2_part15_count);
-    s.sum_2_part15WsStart = s.sum_1_part12WsEnd;
-    s.sum_2_part15WsEnd = s.sum_2_part15WsStart + RoundUp(MaxOf(s.sum_2_part15_count, 1) * 4, 512);
-    s.sum_3_part18_count = MinOf(coreNum, s.T);
-    s.sum_3_part18_length = CeilDiv(s.T, s.sum_3_part18_count);
-    s.sum_3_part18WsStart = s.sum_2_part15WsEnd;
-    s.sum_3_part18WsEnd = s.sum_3_part18WsStart + RoundUp(MaxOf(s.sum_3_part18_count, 1) * 4, 512);
-    s.sum_4_part21_count = MinOf(coreNum, s.T);
-    s.sum_4_part21_length = CeilDiv(s.T, s.sum_4_part21_count);
-    s.sum_4_part21WsStart = s.sum_3_part18WsEnd;
-    s.sum_4_part21WsEnd = s.sum_4_part21WsStart + RoundUp(MaxOf(s.sum_4_part21_count, 1) * 4, 512);
-    s.sum_5_part24_count = MinOf(coreNum, s.T);
-    s.sum_5_part24_length = CeilDiv(s.T, s.sum_5_part24_count);
-    s.sum_5_part24WsStart = s.sum_4_part21WsEnd;
-    s.sum_5_part24WsEnd = s.sum_5_part24WsStart +
-                          RoundUp(MaxOf(s.n * s.n * s.sum_5_part24_count + s.n * s.sum_5_part24_count * 2, 1) * 4, 512);
+    s.sum_2_part13_count = MinOf(coreNum, s.T);
+    s.sum_2_part13_length = CeilDiv(s.T, s.sum_2_part13_count);
+    s.sum_2_part13WsStart = s.sum_1_part10WsEnd;
+    s.sum_2_part13WsEnd = s.sum_2_part13WsStart + RoundUp(MaxOf(s.sum_2_part13_count, 1) * 4, 512);
+    s.sum_3_part16_count = MinOf(coreNum, s.T);
+    s.sum_3_part16_length = CeilDiv(s.T, s.sum_3_part16_count);
+    s.sum_3_part16WsStart = s.sum_2_part13WsEnd;
+    s.sum_3_part16WsEnd = s.sum_3_part16WsStart + RoundUp(MaxOf(s.sum_3_part16_count, 1) * 4, 512);
+    s.sum_4_part19_count = MinOf(coreNum, s.T);
+    s.sum_4_part19_length = CeilDiv(s.T, s.sum_4_part19_count);
+    s.sum_4_part19WsStart = s.sum_3_part16WsEnd;
+    s.sum_4_part19WsEnd = s.sum_4_part19WsStart + RoundUp(MaxOf(s.sum_4_part19_count, 1) * 4, 512);
+    s.sum_5_part22_count = MinOf(coreNum, s.T);
+    s.sum_5_part22_length = CeilDiv(s.T, s.sum_5_part22_count);
+    s.sum_5_part22WsStart = s.sum_4_part19WsEnd;
+    s.sum_5_part22WsEnd = s.sum_5_part22WsStart +
+                          RoundUp(MaxOf(s.n * s.n * s.sum_5_part22_count + s.n * s.sum_5_part22_count * 2, 1) * 4, 512);
     s.s0ITiles = CeilDiv(s.n, s.s0ITile);
     s.s0Work = s.T * s.s0ITiles;
     s.s0Per = CeilDiv(s.s0Work, coreNum);
@@ -2920,85 +3835,77 @@ inline bool TryWalked3(Sizes &s, const Chip &chip, Choice &choice)
     s.s1TTiles = CeilDiv(s.T, s.s1TTile);
     s.s1Work = s.s1ITiles * s.s1TTiles;
     s.s1Per = CeilDiv(s.s1Work, coreNum);
+    s.s2JTiles = CeilDiv(s.n, s.s2JTile);
     s.s2ITiles = CeilDiv(s.n, s.s2ITile);
-    s.s2TTiles = CeilDiv(s.T, s.s2TTile);
-    s.s2Work = s.s2ITiles * s.s2TTiles;
+    s.s2Work = s.T * s.s2ITiles * s.s2JTiles;
     s.s2Per = CeilDiv(s.s2Work, coreNum);
     s.s3ITiles = CeilDiv(s.n, s.s3ITile);
     s.s3TTiles = CeilDiv(s.T, s.s3TTile);
     s.s3Work = s.s3ITiles * s.s3TTiles;
     s.s3Per = CeilDiv(s.s3Work, coreNum);
-    s.s4JTiles = CeilDiv(s.n, s.s4JTile);
     s.s4ITiles = CeilDiv(s.n, s.s4ITile);
-    s.s4Work = s.T * s.s4ITiles * s.s4JTiles;
+    s.s4TTiles = CeilDiv(s.T, s.s4TTile);
+    s.s4Work = s.s4ITiles * s.s4TTiles;
     s.s4Per = CeilDiv(s.s4Work, coreNum);
+    s.s5JTiles = CeilDiv(s.n, s.s5JTile);
     s.s5ITiles = CeilDiv(s.n, s.s5ITile);
-    s.s5TTiles = CeilDiv(s.T, s.s5TTile);
-    s.s5Work = s.s5ITiles * s.s5TTiles;
+    s.s5Work = s.T * s.s5ITiles * s.s5JTiles;
     s.s5Per = CeilDiv(s.s5Work, coreNum);
-    s.s6ITiles = CeilDiv(s.n, s.s6ITile);
+    s.s6KTiles = CeilDiv(s.n * s.n + s.n * 2, s.s6KTile);
     s.s6TTiles = CeilDiv(s.T, s.s6TTile);
-    s.s6Work = s.s6ITiles * s.s6TTiles;
+    s.s6Work = s.s6KTiles * s.s6TTiles;
     s.s6Per = CeilDiv(s.s6Work, coreNum);
-    s.s7JTiles = CeilDiv(s.n, s.s7JTile);
-    s.s7ITiles = CeilDiv(s.n, s.s7ITile);
-    s.s7Work = s.T * s.s7ITiles * s.s7JTiles;
+    s.s7TTiles = CeilDiv(s.T, s.s7TTile);
+    s.s7Work = s.s7TTiles;
     s.s7Per = CeilDiv(s.s7Work, coreNum);
-    s.s8KTiles = CeilDiv(s.n * s.n + s.n * 2, s.s8KTile);
-    s.s8TTiles = CeilDiv(s.T, s.s8TTile);
-    s.s8Work = s.s8KTiles * s.s8TTiles;
+    s.s8DTiles = CeilDiv(s.D, s.s8DTile);
+    s.s8ITiles = CeilDiv(s.n, s.s8ITile);
+    s.s8Work = s.T * s.s8DTiles * s.s8ITiles;
     s.s8Per = CeilDiv(s.s8Work, coreNum);
-    s.s9TTiles = CeilDiv(s.T, s.s9TTile);
-    s.s9Work = s.s9TTiles;
+    s.s9DTiles = CeilDiv(s.D, s.s9DTile);
+    s.s9ITiles = CeilDiv(s.n, s.s9ITile);
+    s.s9Work = s.T * s.s9DTiles * s.s9ITiles;
     s.s9Per = CeilDiv(s.s9Work, coreNum);
     s.s10DTiles = CeilDiv(s.D, s.s10DTile);
     s.s10ITiles = CeilDiv(s.n, s.s10ITile);
-    s.s10Work = s.T * s.s10DTiles * s.s10ITiles;
+    s.s10Work = s.n * s.n * s.s10DTiles * s.s10ITiles * s.sum_1_part10_count +
+                s.n * s.s10DTiles * s.s10ITiles * s.sum_1_part10_count * 2;
     s.s10Per = CeilDiv(s.s10Work, coreNum);
     s.s11DTiles = CeilDiv(s.D, s.s11DTile);
     s.s11ITiles = CeilDiv(s.n, s.s11ITile);
-    s.s11Work = s.T * s.s11DTiles * s.s11ITiles;
+    s.s11Work = s.n * s.n * s.s11DTiles * s.s11ITiles + s.n * s.s11DTiles * s.s11ITiles * 2;
     s.s11Per = CeilDiv(s.s11Work, coreNum);
     s.s12DTiles = CeilDiv(s.D, s.s12DTile);
     s.s12ITiles = CeilDiv(s.n, s.s12ITile);
-    s.s12Work = s.n * s.n * s.s12DTiles * s.s12ITiles * s.sum_1_part12_count +
-                s.n * s.s12DTiles * s.s12ITiles * s.sum_1_part12_count * 2;
+    s.s12Work = s.n * s.n * s.s12DTiles * s.s12ITiles + s.n * s.s12DTiles * s.s12ITiles * 2;
     s.s12Per = CeilDiv(s.s12Work, coreNum);
-    s.s13DTiles = CeilDiv(s.D, s.s13DTile);
-    s.s13ITiles = CeilDiv(s.n, s.s13ITile);
-    s.s13Work = s.n * s.n * s.s13DTiles * s.s13ITiles + s.n * s.s13DTiles * s.s13ITiles * 2;
+    s.s13Work = s.sum_2_part13_count;
     s.s13Per = CeilDiv(s.s13Work, coreNum);
-    s.s14DTiles = CeilDiv(s.D, s.s14DTile);
-    s.s14ITiles = CeilDiv(s.n, s.s14ITile);
-    s.s14Work = s.n * s.n * s.s14DTiles * s.s14ITiles + s.n * s.s14DTiles * s.s14ITiles * 2;
+    s.s14Work = 1;
     s.s14Per = CeilDiv(s.s14Work, coreNum);
-    s.s15Work = s.sum_2_part15_count;
+    s.s15Work = 1;
     s.s15Per = CeilDiv(s.s15Work, coreNum);
-    s.s16Work = 1;
+    s.s16Work = s.sum_3_part16_count;
     s.s16Per = CeilDiv(s.s16Work, coreNum);
     s.s17Work = 1;
     s.s17Per = CeilDiv(s.s17Work, coreNum);
-    s.s18Work = s.sum_3_part18_count;
+    s.s18Work = 1;
     s.s18Per = CeilDiv(s.s18Work, coreNum);
-    s.s19Work = 1;
+    s.s19Work = s.sum_4_part19_count;
     s.s19Per = CeilDiv(s.s19Work, coreNum);
     s.s20Work = 1;
     s.s20Per = CeilDiv(s.s20Work, coreNum);
-    s.s21Work = s.sum_4_part21_count;
+    s.s21Work = 1;
     s.s21Per = CeilDiv(s.s21Work, coreNum);
-    s.s22Work = 1;
+    s.s22KTiles = CeilDiv(s.n * s.n + s.n * 2, s.s22KTile);
+    s.s22Work = s.s22KTiles * s.sum_5_part22_count;
     s.s22Per = CeilDiv(s.s22Work, coreNum);
-    s.s23Work = 1;
+    s.s23KTiles = CeilDiv(s.n * s.n + s.n * 2, s.s23KTile);
+    s.s23Work = s.s23KTiles;
     s.s23Per = CeilDiv(s.s23Work, coreNum);
     s.s24KTiles = CeilDiv(s.n * s.n + s.n * 2, s.s24KTile);
-    s.s24Work = s.s24KTiles * s.sum_5_part24_count;
+    s.s24Work = s.s24KTiles;
     s.s24Per = CeilDiv(s.s24Work, coreNum);
-    s.s25KTiles = CeilDiv(s.n * s.n + s.n * 2, s.s25KTile);
-    s.s25Work = s.s25KTiles;
-    s.s25Per = CeilDiv(s.s25Work, coreNum);
-    s.s26KTiles = CeilDiv(s.n * s.n + s.n * 2, s.s26KTile);
-    s.s26Work = s.s26KTiles;
-    s.s26Per = CeilDiv(s.s26Work, coreNum);
     const Checked blocks = MaxOf(
         MaxOf(
             MaxOf(
@@ -3023,109 +3930,441 @@ inline bool TryWalked3(Sizes &s, const Chip &chip, Choice &choice)
                                                                                         MaxOf(
                                                                                             MaxOf(
                                                                                                 MaxOf(
-                                                                                                    MaxOf(
-                                                                                                        MaxOf(
-                                                                                                            MaxOf(
-                                                                                                                CeilDiv(
-                                                                                                                    s.s0Work,
-                                                                                                                    s.s0Per),
-                                                                                                                CeilDiv(
-                                                                                                                    s.s1Work,
-                                                                                                                    s.s1Per)),
-                                                                                                            CeilDiv(
-                                                                                                                s.s2Work,
-                                                                                                                s.s2Per)),
-                                                                                                        CeilDiv(
-                                                                                                            s.s3Work,
-                                                                                                            s.s3Per)),
-                                                                                                    CeilDiv(s.s4Work,
-                                                                                                            s.s4Per)),
-                                                                                                CeilDiv(s.s5Work,
-                                                                                                        s.s5Per)),
-                                                                                            CeilDiv(s.s6Work, s.s6Per)),
-                                                                                        CeilDiv(s.s7Work, s.s7Per)),
-                                                                                    CeilDiv(s.s8Work, s.s8Per)),
-                                                                                CeilDiv(s.s9Work, s.s9Per)),
-                                                                            CeilDiv(s.s10Work, s.s10Per)),
-                                                                        CeilDiv(s.s11Work, s.s11Per)),
-                                                                    CeilDiv(s.s12Work, s.s12Per)),
-                                                                CeilDiv(s.s13Work, s.s13Per)),
-                                                            CeilDiv(s.s14Work, s.s14Per)),
-                                                        CeilDiv(s.s15Work, s.s15Per)),
-                                                    CeilDiv(s.s16Work, s.s16Per)),
-                                                CeilDiv(s.s17Work, s.s17Per)),
-                                            CeilDiv(s.s18Work, s.s18Per)),
-                                        CeilDiv(s.s19Work, s.s19Per)),
-                                    CeilDiv(s.s20Work, s.s20Per)),
-                                CeilDiv(s.s21Work, s.s21Per)),
-                            CeilDiv(s.s22Work, s.s22Per)),
-                        CeilDiv(s.s23Work, s.s23Per)),
-                    CeilDiv(s.s24Work, s.s24Per)),
-                CeilDiv(s.s25Work, s.s25Per)),
-            CeilDiv(s.s26Work, s.s26Per)),
+                                                                                                    MaxOf(CeilDiv(
+                                                                                                              s.s0Work,
+                                                                                                              s.s0Per),
+                                                                                                          CeilDiv(
+                                                                                                              s.s1Work,
+                                                                                                              s.s1Per)),
+                                                                                                    CeilDiv(s.s2Work,
+                                                                                                            s.s2Per)),
+                                                                                                CeilDiv(s.s3Work,
+                                                                                                        s.s3Per)),
+                                                                                            CeilDiv(s.s4Work, s.s4Per)),
+                                                                                        CeilDiv(s.s5Work, s.s5Per)),
+                                                                                    CeilDiv(s.s6Work, s.s6Per)),
+                                                                                CeilDiv(s.s7Work, s.s7Per)),
+                                                                            CeilDiv(s.s8Work, s.s8Per)),
+                                                                        CeilDiv(s.s9Work, s.s9Per)),
+                                                                    CeilDiv(s.s10Work, s.s10Per)),
+                                                                CeilDiv(s.s11Work, s.s11Per)),
+                                                            CeilDiv(s.s12Work, s.s12Per)),
+                                                        CeilDiv(s.s13Work, s.s13Per)),
+                                                    CeilDiv(s.s14Work, s.s14Per)),
+                                                CeilDiv(s.s15Work, s.s15Per)),
+                                            CeilDiv(s.s16Work, s.s16Per)),
+                                        CeilDiv(s.s17Work, s.s17Per)),
+                                    CeilDiv(s.s18Work, s.s18Per)),
+                                CeilDiv(s.s19Work, s.s19Per)),
+                            CeilDiv(s.s20Work, s.s20Per)),
+                        CeilDiv(s.s21Work, s.s21Per)),
+                    CeilDiv(s.s22Work, s.s22Per)),
+                CeilDiv(s.s23Work, s.s23Per)),
+            CeilDiv(s.s24Work, s.s24Per)),
         1);
-    const Checked bytes = s.sum_5_part24WsEnd;
+    const Checked bytes = s.sum_5_part22WsEnd;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = true;
-    return blocks.valid && bytes.valid && s.dmixWsStart.valid && s.dmixWsEnd.valid && s.dotWsStart.valid &&
-           s.dotWsEnd.valid && s.drmsWsStart.valid && s.drmsWsEnd.valid && s.dxgWsStart.valid && s.dxgWsEnd.valid &&
-           s.dzWsStart.valid && s.dzWsEnd.valid && s.sWsStart.valid && s.sWsEnd.valid && s.scaledWsStart.valid &&
-           s.scaledWsEnd.valid && s.sum_1WsStart.valid && s.sum_1WsEnd.valid && s.sum_2WsStart.valid &&
-           s.sum_2WsEnd.valid && s.sum_3WsStart.valid && s.sum_3WsEnd.valid && s.sum_4WsStart.valid &&
-           s.sum_4WsEnd.valid && s.sum_5WsStart.valid && s.sum_5WsEnd.valid && s.sum_1_part12_count.valid &&
-           s.sum_1_part12_length.valid && s.sum_1_part12WsStart.valid && s.sum_1_part12WsEnd.valid &&
-           s.sum_2_part15_count.valid && s.sum_2_part15_length.valid && s.sum_2_part15WsStart.valid &&
-           s.sum_2_part15WsEnd.valid && s.sum_3_part18_count.valid && s.sum_3_part18_length.valid &&
-           s.sum_3_part18WsStart.valid && s.sum_3_part18WsEnd.valid && s.sum_4_part21_count.valid &&
-           s.sum_4_part21_length.valid && s.sum_4_part21WsStart.valid && s.sum_4_part21WsEnd.valid &&
-           s.sum_5_part24_count.valid && s.sum_5_part24_length.valid && s.sum_5_part24WsStart.valid &&
-           s.sum_5_part24WsEnd.valid && s.s0ITiles.valid && s.s0Work.valid && s.s0Per.valid && s.s1ITiles.valid &&
-           s.s1TTiles.valid && s.s1Work.valid && s.s1Per.valid && s.s2ITiles.valid && s.s2TTiles.valid &&
-           s.s2Work.valid && s.s2Per.valid && s.s3ITiles.valid && s.s3TTiles.valid && s.s3Work.valid && s.s3Per.valid &&
-           s.s4JTiles.valid && s.s4ITiles.valid && s.s4Work.valid && s.s4Per.valid && s.s5ITiles.valid &&
-           s.s5TTiles.valid && s.s5Work.valid && s.s5Per.valid && s.s6ITiles.valid && s.s6TTiles.valid &&
-           s.s6Work.valid && s.s6Per.valid && s.s7JTiles.valid && s.s7ITiles.valid && s.s7Work.valid && s.s7Per.valid &&
-           s.s8KTiles.valid && s.s8TTiles.valid && s.s8Work.valid && s.s8Per.valid && s.s9TTiles.valid &&
-           s.s9Work.valid && s.s9Per.valid && s.s10DTiles.valid && s.s10ITiles.valid && s.s10Work.valid &&
-           s.s10Per.valid && s.s11DTiles.valid && s.s11ITiles.valid && s.s11Work.valid && s.s11Per.valid &&
-           s.s12DTiles.valid && s.s12ITiles.valid && s.s12Work.valid && s.s12Per.valid && s.s13DTiles.valid &&
-           s.s13ITiles.valid && s.s13Work.valid && s.s13Per.valid && s.s14DTiles.valid && s.s14ITiles.valid &&
-           s.s14Work.valid && s.s14Per.valid && s.s15Work.valid && s.s15Per.valid && s.s16Work.valid &&
-           s.s16Per.valid && s.s17Work.valid && s.s17Per.valid && s.s18Work.valid && s.s18Per.valid &&
-           s.s19Work.valid && s.s19Per.valid && s.s20Work.valid && s.s20Per.valid && s.s21Work.valid &&
-           s.s21Per.valid && s.s22Work.valid && s.s22Per.valid && s.s23Work.valid && s.s23Per.valid &&
-           s.s24KTiles.valid && s.s24Work.valid && s.s24Per.valid && s.s25KTiles.valid && s.s25Work.valid &&
-           s.s25Per.valid && s.s26KTiles.valid && s.s26Work.valid && s.s26Per.valid;
+    return blocks.valid && bytes.valid && s.dmixWsStart.valid && s.dmixWsEnd.valid && s.drmsWsStart.valid &&
+           s.drmsWsEnd.valid && s.dxgWsStart.valid && s.dxgWsEnd.valid && s.dzWsStart.valid && s.dzWsEnd.valid &&
+           s.scaledWsStart.valid && s.scaledWsEnd.valid && s.sum_1WsStart.valid && s.sum_1WsEnd.valid &&
+           s.sum_2WsStart.valid && s.sum_2WsEnd.valid && s.sum_3WsStart.valid && s.sum_3WsEnd.valid &&
+           s.sum_4WsStart.valid && s.sum_4WsEnd.valid && s.sum_5WsStart.valid && s.sum_5WsEnd.valid &&
+           s.sum_1_part10_count.valid && s.sum_1_part10_length.valid && s.sum_1_part10WsStart.valid &&
+           s.sum_1_part10WsEnd.valid && s.sum_2_part13_count.valid && s.sum_2_part13_length.valid &&
+           s.sum_2_part13WsStart.valid && s.sum_2_part13WsEnd.valid && s.sum_3_part16_count.valid &&
+           s.sum_3_part16_length.valid && s.sum_3_part16WsStart.valid && s.sum_3_part16WsEnd.valid &&
+           s.sum_4_part19_count.valid && s.sum_4_part19_length.valid && s.sum_4_part19WsStart.valid &&
+           s.sum_4_part19WsEnd.valid && s.sum_5_part22_count.valid && s.sum_5_part22_length.valid &&
+           s.sum_5_part22WsStart.valid && s.sum_5_part22WsEnd.valid && s.s0ITiles.valid && s.s0Work.valid &&
+           s.s0Per.valid && s.s1ITiles.valid && s.s1TTiles.valid && s.s1Work.valid && s.s1Per.valid &&
+           s.s2JTiles.valid && s.s2ITiles.valid && s.s2Work.valid && s.s2Per.valid && s.s3ITiles.valid &&
+           s.s3TTiles.valid && s.s3Work.valid && s.s3Per.valid && s.s4ITiles.valid && s.s4TTiles.valid &&
+           s.s4Work.valid && s.s4Per.valid && s.s5JTiles.valid && s.s5ITiles.valid && s.s5Work.valid && s.s5Per.valid &&
+           s.s6KTiles.valid && s.s6TTiles.valid && s.s6Work.valid && s.s6Per.valid && s.s7TTiles.valid &&
+           s.s7Work.valid && s.s7Per.valid && s.s8DTiles.valid && s.s8ITiles.valid && s.s8Work.valid && s.s8Per.valid &&
+           s.s9DTiles.valid && s.s9ITiles.valid && s.s9Work.valid && s.s9Per.valid && s.s10DTiles.valid &&
+           s.s10ITiles.valid && s.s10Work.valid && s.s10Per.valid && s.s11DTiles.valid && s.s11ITiles.valid &&
+           s.s11Work.valid && s.s11Per.valid && s.s12DTiles.valid && s.s12ITiles.valid && s.s12Work.valid &&
+           s.s12Per.valid && s.s13Work.valid && s.s13Per.valid && s.s14Work.valid && s.s14Per.valid &&
+           s.s15Work.valid && s.s15Per.valid && s.s16Work.valid && s.s16Per.valid && s.s17Work.valid &&
+           s.s17Per.valid && s.s18Work.valid && s.s18Per.valid && s.s19Work.valid && s.s19Per.valid &&
+           s.s20Work.valid && s.s20Per.valid && s.s21Work.valid && s.s21Per.valid && s.s22KTiles.valid &&
+           s.s22Work.valid && s.s22Per.valid && s.s23KTiles.valid && s.s23Work.valid && s.s23Per.valid &&
+           s.s24KTiles.valid && s.s24Work.valid && s.s24Per.valid;
 }
 
-/// UB bytes: dot
+/// UB bytes: dot, s, dz
+inline Checked Full4Ledger0(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.D, 16) * 64;              // in0: grad_h_inIn, 2 copies
+    bytes = bytes + s.s0ITile * CeilDiv(s.D, 16) * 64;  // in1: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.s0ITile, 8) * 64;         // in2: h_preIn, 2 copies
+    bytes = bytes + CeilDiv(s.s0ITile, 16) * 128;       // out0: dzWsOut, 2 copies
+    bytes = bytes + CeilDiv(s.D, 16) * 64;              // calc0: grad_h_inTile
+    bytes = bytes + s.s0ITile * CeilDiv(s.D, 16) * 64;  // calc1: xTile
+    bytes = bytes + CeilDiv(s.s0ITile, 16) * 64;        // calc2: dotTile
+    bytes = bytes + s.s0ITile * CeilDiv(s.D, 16) * 64;  // calc3: tmp
+    bytes = bytes + CeilDiv(s.s0ITile, 8) * 2048;       // calc4: acc
+    bytes = bytes + CeilDiv(s.s0ITile, 8) * 256;        // calc5: part
+    bytes = bytes + CeilDiv(s.s0ITile, 16) * 64;        // calc6: h_preTile
+    bytes = bytes + CeilDiv(s.s0ITile, 16) * 64;        // calc7: sTile
+    bytes = bytes + CeilDiv(s.s0ITile, 16) * 64;        // calc8: tmp
+    bytes = bytes + CeilDiv(s.s0ITile, 16) * 64;        // calc9: tmp
+    return bytes;
+}
+
+/// UB bytes: dz
+inline Checked Full4Ledger1(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.s1ITile * s.s1TTile * 4, 32) * 96;  // in0: grad_h_postIn, 3 copies
+    bytes = bytes + CeilDiv(s.s1ITile * s.s1TTile * 4, 32) * 64;  // out0: dzWsOut, 2 copies
+    bytes = bytes + RoundUp(s.s1ITile * s.s1TTile * 4, 32);       // calc0: tmp
+    bytes = bytes + RoundUp(s.s1ITile * s.s1TTile * 4, 32);       // calc1: tmp
+    return bytes;
+}
+
+/// UB bytes: dz
+inline Checked Full4Ledger2(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.s2ITile * s.s2JTile * 4, 32) * 64;  // in0: grad_h_resIn, 2 copies
+    bytes = bytes + CeilDiv(s.s2ITile * s.s2JTile * 4, 32) * 64;  // out0: dzWsOut, 2 copies
+    return bytes;
+}
+
+/// UB bytes: scaled
+inline Checked Full4Ledger3(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + 32;                                           // in0: alphaIn
+    bytes = bytes + CeilDiv(s.s3ITile * s.s3TTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.s3ITile * s.s3TTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
+    bytes = bytes + 256;                                          // calc0: spread
+    return bytes;
+}
+
+/// UB bytes: scaled
+inline Checked Full4Ledger4(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + 32;                                           // in0: alphaIn
+    bytes = bytes + CeilDiv(s.s4ITile * s.s4TTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.s4ITile * s.s4TTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
+    bytes = bytes + 256;                                          // calc0: spread
+    return bytes;
+}
+
+/// UB bytes: scaled
+inline Checked Full4Ledger5(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + 32;                                           // in0: alphaIn
+    bytes = bytes + CeilDiv(s.s5ITile * s.s5JTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.s5ITile * s.s5JTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
+    bytes = bytes + 256;                                          // calc0: spread
+    return bytes;
+}
+
+/// UB bytes: dmix, drms, dxg, grad_x
+inline Checked Full4Ledger6(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + s.n * s.n * s.n * CeilDiv(s.D, 8) * 32 + s.n * s.n * CeilDiv(s.D, 8) * 64;  // in0: phiIn
+    bytes = bytes + s.s6TTile * CeilDiv(s.n * s.n + s.n * 2, 8) * 64;    // in1: scaledWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.s6TTile, 8) * 64;                          // in2: inv_rmsIn, 2 copies
+    bytes = bytes + s.s6TTile * CeilDiv(s.D, 16) * 32;                   // in3: grad_h_inIn
+    bytes = bytes + s.s6TTile * CeilDiv(s.n, 8) * 32;                    // in4: h_preIn
+    bytes = bytes + s.n * s.s6TTile * CeilDiv(s.D, 16) * 32;             // in5: xIn
+    bytes = bytes + s.n * s.s6TTile * CeilDiv(s.D, 16) * 64;             // out0: grad_xOut, 2 copies
+    bytes = bytes + s.s6TTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 128;  // out1: dmixWsOut, 2 copies
+    bytes = bytes + s.n * s.n * s.n * CeilDiv(s.D, 16) * 64 + s.n * s.n * CeilDiv(s.D, 16) * 128;  // calc0: phiTile
+    bytes = bytes + s.s6TTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 64;  // calc1: scaledWsTile
+    bytes = bytes + CeilDiv(s.s6TTile, 16) * 64;                        // calc2: inv_rmsTile
+    bytes = bytes + s.s6TTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 64;  // calc3: dmixTile
+    bytes = bytes + CeilDiv(s.s6TTile, 16) * 512;                       // calc4: spread
+    bytes = bytes + s.s6TTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 64;  // calc5: h_mixTile
+    bytes = bytes + CeilDiv(s.s6TTile, 16) * 64;                        // calc6: drmsTile
+    bytes = bytes + s.s6TTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 64;  // calc7: tmp
+    bytes = bytes + CeilDiv(s.s6TTile, 8) * 2048;                       // calc8: acc
+    bytes = bytes + CeilDiv(s.s6TTile, 8) * 256;                        // calc9: part
+    bytes = bytes + s.n * s.s6TTile * CeilDiv(s.D, 16) * 64;            // calc10: dxgTile
+    bytes = bytes + s.n * s.n * s.n * s.s6TTile * CeilDiv(s.D, 16) * 64 +
+            s.n * s.n * s.s6TTile * CeilDiv(s.D, 16) * 128;              // calc11: tmp
+    bytes = bytes + s.s6TTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 512;  // calc12: spread
+    bytes = bytes + s.s6TTile * CeilDiv(s.D, 16) * 64;                   // calc13: grad_h_inTile
+    bytes = bytes + s.s6TTile * CeilDiv(s.n, 16) * 64;                   // calc14: h_preTile
+    bytes = bytes + s.n * s.s6TTile * CeilDiv(s.D, 16) * 64;             // calc15: xTile
+    bytes = bytes + s.n * s.s6TTile * CeilDiv(s.D, 16) * 64;             // calc16: tmp
+    bytes = bytes + s.s6TTile * CeilDiv(s.n, 16) * 512;                  // calc17: spread
+    bytes = bytes + s.n * s.s6TTile * CeilDiv(s.D, 16) * 64;             // calc18: tmp
+    bytes = bytes + CeilDiv(s.s6TTile, 16) * 64;                         // calc19: tmp
+    return bytes;
+}
+
+/// UB bytes: sum_1, grad_phi
+inline Checked Full4Ledger7(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + s.T * 64;                                           // in0: dmixWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.T * s.s7DTile * s.s7ITile * 2, 32) * 64;  // in1: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.s7DTile * s.s7ITile * 4, 32) * 64;        // out0: grad_phiOut, 2 copies
+    bytes = bytes + CeilDiv(s.T, 16) * 64;                              // calc0: dmixWsTile
+    bytes = bytes + CeilDiv(s.T, 16) * 64;                              // calc1: offsets
+    bytes = bytes + RoundUp(s.T * s.s7DTile * s.s7ITile * 4, 32);       // calc2: xTile
+    bytes = bytes + RoundUp(s.s7DTile * s.s7ITile * 4, 32);             // calc3: sum_1Tile
+    bytes = bytes + RoundUp(s.T * s.s7DTile * s.s7ITile * 4, 32);       // calc4: tmp
+    bytes = bytes + CeilDiv(s.T, 16) * 512;                             // calc5: spread
+    return bytes;
+}
+
+/// UB bytes: sum_2, grad_alpha, sum_3, sum_4
+inline Checked Full4Ledger8(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + s.T * CeilDiv(s.n, 8) * 128;       // in0: dzWsIn, 4 copies
+    bytes = bytes + CeilDiv(s.T, 8) * 32;              // in1: inv_rmsIn
+    bytes = bytes + s.T * s.n * CeilDiv(s.n, 8) * 64;  // in2: dzWsIn, 2 copies
+    bytes = bytes + 64;                                // out0: grad_alphaOut, 2 copies
+    bytes = bytes + 32;                                // calc0: sum_2Tile
+    bytes = bytes + s.T * CeilDiv(s.n, 8) * 32;        // calc1: tmp
+    bytes = bytes + CeilDiv(s.T, 8) * 256;             // calc2: spread
+    bytes = bytes + CeilDiv(s.n, 8) * 32;              // calc3: sum
+    bytes = bytes + 2048;                              // calc4: acc
+    bytes = bytes + 256;                               // calc5: part
+    bytes = bytes + s.T * s.n * CeilDiv(s.n, 8) * 32;  // calc6: tmp
+    bytes = bytes + s.n * CeilDiv(s.n, 8) * 32;        // calc7: sum
+    return bytes;
+}
+
+/// UB bytes: sum_5, grad_bias
+inline Checked Full4Ledger9(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.T * s.s9KTile * 4, 32) * 64;  // in0: dzWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.s9KTile * 4, 32) * 64;        // out0: grad_biasOut, 2 copies
+    bytes = bytes + RoundUp(s.s9KTile * 4, 32);             // calc0: sum_5Tile
+    return bytes;
+}
+
+/// Tries the alternative "full"; false when it does not fit.
+inline bool TryFull4(Sizes &s, const Chip &chip, Choice &choice)
+{
+    const Checked coreNum(chip.coreNum);
+    if (!(s.D >= 1)) {
+        return false;
+    }
+    if (!(s.T >= 1)) {
+        return false;
+    }
+    if (!(s.n >= 1)) {
+        return false;
+    }
+    if (!(s.n * s.n + s.n * 2 >= 1)) {
+        return false;
+    }
+    s.s0ITile = Checked(1);
+    s.s1ITile = Checked(8);
+    s.s1TTile = Checked(1);
+    s.s2JTile = Checked(8);
+    s.s2ITile = Checked(1);
+    s.s3ITile = Checked(8);
+    s.s3TTile = Checked(1);
+    s.s4ITile = Checked(8);
+    s.s4TTile = Checked(1);
+    s.s5JTile = Checked(8);
+    s.s5ITile = Checked(1);
+    s.s6TTile = Checked(1);
+    s.s7DTile = Checked(16);
+    s.s7ITile = Checked(1);
+    s.s9KTile = Checked(8);
+    if (!Maximise(s, &Sizes::s0ITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n, coreNum), false, &Full4Ledger0, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::s1ITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &Full4Ledger1, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::s1TTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.s1ITile), coreNum), false,
+                  &Full4Ledger1, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::s2JTile, s.n, 8, MaxOf(CeilDiv(s.T * s.n * s.n, coreNum), 64), false, &Full4Ledger2,
+                  coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::s2ITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n * CeilDiv(s.n, s.s2JTile), coreNum), false,
+                  &Full4Ledger2, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::s3ITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &Full4Ledger3, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::s3TTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.s3ITile), coreNum), false,
+                  &Full4Ledger3, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::s4ITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &Full4Ledger4, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::s4TTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.s4ITile), coreNum), false,
+                  &Full4Ledger4, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::s5JTile, s.n, 8, MaxOf(CeilDiv(s.T * s.n * s.n, coreNum), 64), false, &Full4Ledger5,
+                  coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::s5ITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n * CeilDiv(s.n, s.s5JTile), coreNum), false,
+                  &Full4Ledger5, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::s6TTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &Full4Ledger6, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::s7DTile, s.D, 16, MaxOf(CeilDiv(s.D * s.n * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64),
+                  false, &Full4Ledger7, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::s7ITile, MinOf(s.n, 4095), 1,
+                  CeilDiv(s.n * s.n * s.n * CeilDiv(s.D, s.s7DTile) + s.n * s.n * CeilDiv(s.D, s.s7DTile) * 2, coreNum),
+                  false, &Full4Ledger7, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!(Full4Ledger8(s, coreNum) <= UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::s9KTile, s.n * s.n + s.n * 2, 8, MaxOf(CeilDiv(s.n * s.n + s.n * 2, coreNum), 64), false,
+                  &Full4Ledger9, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    s.dmixWsStart = 0;
+    s.dmixWsEnd = s.dmixWsStart + RoundUp(MaxOf(s.T * s.n * s.n + s.T * s.n * 2, 1) * 4, 512);
+    s.dzWsStart = s.dmixWsEnd;
+    s.dzWsEnd = s.dzWsStart + RoundUp(MaxOf(s.T * s.n * s.n + s.T * s.n * 2, 1) * 4, 512);
+    s.scaledWsStart = s.dzWsEnd;
+    s.scaledWsEnd = s.scaledWsStart + RoundUp(MaxOf(s.T * s.n * s.n + s.T * s.n * 2, 1) * 4, 512);
+    s.s0ITiles = CeilDiv(s.n, s.s0ITile);
+    s.s0Work = s.T * s.s0ITiles;
+    s.s0Per = CeilDiv(s.s0Work, coreNum);
+    s.s1ITiles = CeilDiv(s.n, s.s1ITile);
+    s.s1TTiles = CeilDiv(s.T, s.s1TTile);
+    s.s1Work = s.s1ITiles * s.s1TTiles;
+    s.s1Per = CeilDiv(s.s1Work, coreNum);
+    s.s2JTiles = CeilDiv(s.n, s.s2JTile);
+    s.s2ITiles = CeilDiv(s.n, s.s2ITile);
+    s.s2Work = s.T * s.s2ITiles * s.s2JTiles;
+    s.s2Per = CeilDiv(s.s2Work, coreNum);
+    s.s3ITiles = CeilDiv(s.n, s.s3ITile);
+    s.s3TTiles = CeilDiv(s.T, s.s3TTile);
+    s.s3Work = s.s3ITiles * s.s3TTiles;
+    s.s3Per = CeilDiv(s.s3Work, coreNum);
+    s.s4ITiles = CeilDiv(s.n, s.s4ITile);
+    s.s4TTiles = CeilDiv(s.T, s.s4TTile);
+    s.s4Work = s.s4ITiles * s.s4TTiles;
+    s.s4Per = CeilDiv(s.s4Work, coreNum);
+    s.s5JTiles = CeilDiv(s.n, s.s5JTile);
+    s.s5ITiles = CeilDiv(s.n, s.s5ITile);
+    s.s5Work = s.T * s.s5ITiles * s.s5JTiles;
+    s.s5Per = CeilDiv(s.s5Work, coreNum);
+    s.s6TTiles = CeilDiv(s.T, s.s6TTile);
+    s.s6Work = s.s6TTiles;
+    s.s6Per = CeilDiv(s.s6Work, coreNum);
+    s.s7DTiles = CeilDiv(s.D, s.s7DTile);
+    s.s7ITiles = CeilDiv(s.n, s.s7ITile);
+    s.s7Work = s.n * s.n * s.s7DTiles * s.s7ITiles + s.n * s.s7DTiles * s.s7ITiles * 2;
+    s.s7Per = CeilDiv(s.s7Work, coreNum);
+    s.s8Work = 1;
+    s.s8Per = CeilDiv(s.s8Work, coreNum);
+    s.s9KTiles = CeilDiv(s.n * s.n + s.n * 2, s.s9KTile);
+    s.s9Work = s.s9KTiles;
+    s.s9Per = CeilDiv(s.s9Work, coreNum);
+    const Checked blocks = MaxOf(
+        MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(s.s0Work, s.s0Per), CeilDiv(s.s1Work, s.s1Per)),
+                                                        CeilDiv(s.s2Work, s.s2Per)),
+                                                  CeilDiv(s.s3Work, s.s3Per)),
+                                            CeilDiv(s.s4Work, s.s4Per)),
+                                      CeilDiv(s.s5Work, s.s5Per)),
+                                CeilDiv(s.s6Work, s.s6Per)),
+                          CeilDiv(s.s7Work, s.s7Per)),
+                    CeilDiv(s.s8Work, s.s8Per)),
+              CeilDiv(s.s9Work, s.s9Per)),
+        1);
+    const Checked bytes = s.scaledWsEnd;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = true;
+    return blocks.valid && bytes.valid && s.dmixWsStart.valid && s.dmixWsEnd.valid && s.dzWsStart.valid &&
+           s.dzWsEnd.valid && s.scaledWsStart.valid && s.scaledWsEnd.valid && s.s0ITiles.valid && s.s0Work.valid &&
+           s.s0Per.valid && s.s1ITiles.valid && s.s1TTiles.valid && s.s1Work.valid && s.s1Per.valid &&
+           s.s2JTiles.valid && s.s2ITiles.valid && s.s2Work.valid && s.s2Per.valid && s.s3ITiles.valid &&
+           s.s3TTiles.valid && s.s3Work.valid && s.s3Per.valid && s.s4ITiles.valid && s.s4TTiles.valid &&
+           s.s4Work.valid && s.s4Per.valid && s.s5JTiles.valid && s.s5ITiles.valid && s.s5Work.valid && s.s5Per.valid &&
+           s.s6TTiles.valid && s.s6Work.valid && s.s6Per.valid && s.s7DTiles.valid && s.s7ITiles.valid &&
+           s.s7Work.valid && s.s7Per.valid && s.s8Work.valid && s.s8Per.valid && s.s9KTiles.valid && s.s9Work.valid &&
+           s.s9Per.valid;
+}
+
+/// UB bytes: dot, s, dz
 inline Checked Walked4Ledger0(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s0DTile * 2, 32) * 64;              // in0: grad_h_inIn, 2 copies
-    bytes = bytes + CeilDiv(s.s0DTile * s.s0ITile * 2, 32) * 64;  // in1: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.s0ITile, 16) * 128;                 // out0: dotWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.s0ITile, 16) * 64;                  // calc0: sumAcc
-    bytes = bytes + RoundUp(s.s0DTile * 4, 32);                   // calc1: grad_h_inTile
-    bytes = bytes + RoundUp(s.s0DTile * s.s0ITile * 4, 32);       // calc2: xTile
-    bytes = bytes + RoundUp(s.s0DTile * s.s0ITile * 4, 32);       // calc3: tmp
-    bytes = bytes + CeilDiv(s.s0ITile, 16) * 64;                  // calc4: sum
-    bytes = bytes + CeilDiv(s.s0ITile, 8) * 2048;                 // calc5: acc
-    bytes = bytes + CeilDiv(s.s0ITile, 8) * 256;                  // calc6: part
+    bytes = bytes + CeilDiv(s.s0ITile, 8) * 64;                   // in0: h_preIn, 2 copies
+    bytes = bytes + CeilDiv(s.s0DTile * 2, 32) * 64;              // in1: grad_h_inIn, 2 copies
+    bytes = bytes + CeilDiv(s.s0DTile * s.s0ITile * 2, 32) * 64;  // in2: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.s0ITile, 16) * 128;                 // out0: dzWsOut, 2 copies
+    bytes = bytes + CeilDiv(s.s0ITile, 16) * 64;                  // calc0: h_preTile
+    bytes = bytes + CeilDiv(s.s0ITile, 16) * 64;                  // calc1: sTile
+    bytes = bytes + RoundUp(s.s0DTile * 4, 32);                   // calc2: grad_h_inTile
+    bytes = bytes + RoundUp(s.s0DTile * s.s0ITile * 4, 32);       // calc3: xTile
+    bytes = bytes + RoundUp(s.s0DTile * s.s0ITile * 4, 32);       // calc4: tmp
+    bytes = bytes + CeilDiv(s.s0ITile, 16) * 64;                  // calc5: sum
+    bytes = bytes + CeilDiv(s.s0ITile, 8) * 2048;                 // calc6: acc
+    bytes = bytes + CeilDiv(s.s0ITile, 8) * 256;                  // calc7: part
+    bytes = bytes + CeilDiv(s.s0ITile, 16) * 64;                  // calc8: tmp
+    bytes = bytes + CeilDiv(s.s0ITile, 16) * 64;                  // calc9: tmp
     return bytes;
 }
 
-/// UB bytes: s
+/// UB bytes: dz
 inline Checked Walked4Ledger1(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s1ITile * s.s1TTile * 4, 32) * 64;  // in0: h_preIn, 2 copies
-    bytes = bytes + CeilDiv(s.s1ITile * s.s1TTile * 4, 32) * 64;  // out0: sWsOut, 2 copies
+    bytes = bytes + CeilDiv(s.s1ITile * s.s1TTile * 4, 32) * 96;  // in0: grad_h_postIn, 3 copies
+    bytes = bytes + CeilDiv(s.s1ITile * s.s1TTile * 4, 32) * 64;  // out0: dzWsOut, 2 copies
+    bytes = bytes + RoundUp(s.s1ITile * s.s1TTile * 4, 32);       // calc0: tmp
+    bytes = bytes + RoundUp(s.s1ITile * s.s1TTile * 4, 32);       // calc1: tmp
     return bytes;
 }
 
@@ -3135,34 +4374,34 @@ inline Checked Walked4Ledger2(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s2ITile * s.s2TTile * 4, 32) * 96;  // in0: dotWsIn, 3 copies
-    bytes = bytes + CeilDiv(s.s2ITile * s.s2TTile * 4, 32) * 64;  // out0: dzWsOut, 2 copies
-    bytes = bytes + RoundUp(s.s2ITile * s.s2TTile * 4, 32);       // calc0: tmp
-    bytes = bytes + RoundUp(s.s2ITile * s.s2TTile * 4, 32);       // calc1: tmp
+    bytes = bytes + CeilDiv(s.s2ITile * s.s2JTile * 4, 32) * 64;  // in0: grad_h_resIn, 2 copies
+    bytes = bytes + CeilDiv(s.s2ITile * s.s2JTile * 4, 32) * 64;  // out0: dzWsOut, 2 copies
     return bytes;
 }
 
-/// UB bytes: dz
+/// UB bytes: scaled
 inline Checked Walked4Ledger3(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s3ITile * s.s3TTile * 4, 32) * 96;  // in0: grad_h_postIn, 3 copies
-    bytes = bytes + CeilDiv(s.s3ITile * s.s3TTile * 4, 32) * 64;  // out0: dzWsOut, 2 copies
-    bytes = bytes + RoundUp(s.s3ITile * s.s3TTile * 4, 32);       // calc0: tmp
-    bytes = bytes + RoundUp(s.s3ITile * s.s3TTile * 4, 32);       // calc1: tmp
+    bytes = bytes + 32;                                           // in0: alphaIn
+    bytes = bytes + CeilDiv(s.s3ITile * s.s3TTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.s3ITile * s.s3TTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
+    bytes = bytes + 256;                                          // calc0: spread
     return bytes;
 }
 
-/// UB bytes: dz
+/// UB bytes: scaled
 inline Checked Walked4Ledger4(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s4ITile * s.s4JTile * 4, 32) * 64;  // in0: grad_h_resIn, 2 copies
-    bytes = bytes + CeilDiv(s.s4ITile * s.s4JTile * 4, 32) * 64;  // out0: dzWsOut, 2 copies
+    bytes = bytes + 32;                                           // in0: alphaIn
+    bytes = bytes + CeilDiv(s.s4ITile * s.s4TTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.s4ITile * s.s4TTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
+    bytes = bytes + 256;                                          // calc0: spread
     return bytes;
 }
 
@@ -3172,161 +4411,135 @@ inline Checked Walked4Ledger5(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + 64;                                           // in0: alphaIn, 2 copies
-    bytes = bytes + CeilDiv(s.s5ITile * s.s5TTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s5ITile * s.s5TTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
-    bytes = bytes + 256;                                          // calc0: spread
-    return bytes;
-}
-
-/// UB bytes: scaled
-inline Checked Walked4Ledger6(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 64;                                           // in0: alphaIn, 2 copies
-    bytes = bytes + CeilDiv(s.s6ITile * s.s6TTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s6ITile * s.s6TTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
-    bytes = bytes + 256;                                          // calc0: spread
-    return bytes;
-}
-
-/// UB bytes: scaled
-inline Checked Walked4Ledger7(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 64;                                           // in0: alphaIn, 2 copies
-    bytes = bytes + CeilDiv(s.s7ITile * s.s7JTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s7ITile * s.s7JTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
+    bytes = bytes + 32;                                           // in0: alphaIn
+    bytes = bytes + CeilDiv(s.s5ITile * s.s5JTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.s5ITile * s.s5JTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
     bytes = bytes + 256;                                          // calc0: spread
     return bytes;
 }
 
 /// UB bytes: dmix
+inline Checked Walked4Ledger6(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.s6KTile * s.s6TTile * 4, 32) * 64;  // in0: scaledWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.s6TTile, 8) * 64;                   // in1: inv_rmsIn, 2 copies
+    bytes = bytes + CeilDiv(s.s6KTile * s.s6TTile * 4, 32) * 64;  // out0: dmixWsOut, 2 copies
+    bytes = bytes + CeilDiv(s.s6TTile, 8) * 256;                  // calc0: spread
+    return bytes;
+}
+
+/// UB bytes: drms
+inline Checked Walked4Ledger7(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.s7KTile * s.s7TTile * 4, 32) * 96;  // in0: scaledWsIn, 3 copies
+    bytes = bytes + CeilDiv(s.s7TTile, 8) * 64;                   // out0: drmsWsOut, 2 copies
+    bytes = bytes + CeilDiv(s.s7TTile, 8) * 32;                   // calc0: sumAcc
+    bytes = bytes + RoundUp(s.s7KTile * s.s7TTile * 4, 32);       // calc1: tmp
+    bytes = bytes + CeilDiv(s.s7TTile, 8) * 32;                   // calc2: sum
+    bytes = bytes + CeilDiv(s.s7TTile, 8) * 2048;                 // calc3: acc
+    bytes = bytes + CeilDiv(s.s7TTile, 8) * 256;                  // calc4: part
+    return bytes;
+}
+
+/// UB bytes: dxg
 inline Checked Walked4Ledger8(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s8KTile * s.s8TTile * 4, 32) * 64;  // in0: scaledWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s8TTile, 8) * 64;                   // in1: inv_rmsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s8KTile * s.s8TTile * 4, 32) * 64;  // out0: dmixWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.s8TTile, 8) * 256;                  // calc0: spread
+    bytes = bytes + 64;                                           // in0: dmixWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.s8DTile * s.s8ITile * 4, 32) * 64;  // in1: phiIn, 2 copies
+    bytes = bytes + CeilDiv(s.s8DTile * s.s8ITile * 4, 32) * 64;  // out0: dxgWsOut, 2 copies
+    bytes = bytes + RoundUp(s.s8DTile * s.s8ITile * 4, 32);       // calc0: sumAcc
+    bytes = bytes + RoundUp(s.s8DTile * s.s8ITile * 4, 32);       // calc1: tmp
+    bytes = bytes + 256;                                          // calc2: spread
     return bytes;
 }
 
-/// UB bytes: drms
+/// UB bytes: grad_x
 inline Checked Walked4Ledger9(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s9KTile * s.s9TTile * 4, 32) * 96;  // in0: scaledWsIn, 3 copies
-    bytes = bytes + CeilDiv(s.s9TTile, 8) * 64;                   // out0: drmsWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.s9TTile, 8) * 32;                   // calc0: sumAcc
-    bytes = bytes + RoundUp(s.s9KTile * s.s9TTile * 4, 32);       // calc1: tmp
-    bytes = bytes + CeilDiv(s.s9TTile, 8) * 32;                   // calc2: sum
-    bytes = bytes + CeilDiv(s.s9TTile, 8) * 2048;                 // calc3: acc
-    bytes = bytes + CeilDiv(s.s9TTile, 8) * 256;                  // calc4: part
+    bytes = bytes + CeilDiv(s.s9DTile * 2, 32) * 64;              // in0: grad_h_inIn, 2 copies
+    bytes = bytes + CeilDiv(s.s9ITile, 8) * 64;                   // in1: h_preIn, 2 copies
+    bytes = bytes + CeilDiv(s.s9DTile * s.s9ITile * 4, 32) * 64;  // in2: dxgWsIn, 2 copies
+    bytes = bytes + 32;                                           // in3: drmsWsIn
+    bytes = bytes + RoundUp(s.s9DTile * s.s9ITile * 2, 32);       // in4: xIn
+    bytes = bytes + CeilDiv(s.s9DTile * s.s9ITile * 2, 32) * 64;  // out0: grad_xOut, 2 copies
+    bytes = bytes + RoundUp(s.s9DTile * 4, 32);                   // calc0: grad_h_inTile
+    bytes = bytes + CeilDiv(s.s9ITile, 16) * 64;                  // calc1: h_preTile
+    bytes = bytes + RoundUp(s.s9DTile * s.s9ITile * 4, 32);       // calc2: dxgWsTile
+    bytes = bytes + 64;                                           // calc3: drmsWsTile
+    bytes = bytes + 64;                                           // calc4: inv_rmsTile
+    bytes = bytes + RoundUp(s.s9DTile * s.s9ITile * 4, 32);       // calc5: xTile
+    bytes = bytes + RoundUp(s.s9DTile * s.s9ITile * 4, 32);       // calc6: tmp
+    bytes = bytes + CeilDiv(s.s9ITile, 16) * 512;                 // calc7: spread
+    bytes = bytes + RoundUp(s.s9DTile * s.s9ITile * 4, 32);       // calc8: tmp
+    bytes = bytes + 64;                                           // calc9: tmp
+    bytes = bytes + 512;                                          // calc10: spread
     return bytes;
 }
 
-/// UB bytes: dxg
+/// UB bytes: sum_1_part10
 inline Checked Walked4Ledger10(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
     bytes = bytes + 64;                                             // in0: dmixWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s10DTile * s.s10ITile * 4, 32) * 64;  // in1: phiIn, 2 copies
-    bytes = bytes + CeilDiv(s.s10DTile * s.s10ITile * 4, 32) * 64;  // out0: dxgWsOut, 2 copies
+    bytes = bytes + CeilDiv(s.s10DTile * s.s10ITile * 2, 32) * 64;  // in1: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.s10DTile * s.s10ITile * 4, 32) * 64;  // out0: sum_1_part10WsOut, 2 copies
     bytes = bytes + RoundUp(s.s10DTile * s.s10ITile * 4, 32);       // calc0: sumAcc
-    bytes = bytes + RoundUp(s.s10DTile * s.s10ITile * 4, 32);       // calc1: tmp
-    bytes = bytes + 256;                                            // calc2: spread
-    return bytes;
-}
-
-/// UB bytes: grad_x
-inline Checked Walked4Ledger11(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s11DTile * 2, 32) * 64;               // in0: grad_h_inIn, 2 copies
-    bytes = bytes + CeilDiv(s.s11ITile, 8) * 64;                    // in1: h_preIn, 2 copies
-    bytes = bytes + CeilDiv(s.s11DTile * s.s11ITile * 4, 32) * 64;  // in2: dxgWsIn, 2 copies
-    bytes = bytes + 32;                                             // in3: drmsWsIn
-    bytes = bytes + RoundUp(s.s11DTile * s.s11ITile * 2, 32);       // in4: xIn
-    bytes = bytes + CeilDiv(s.s11DTile * s.s11ITile * 2, 32) * 64;  // out0: grad_xOut, 2 copies
-    bytes = bytes + RoundUp(s.s11DTile * 4, 32);                    // calc0: grad_h_inTile
-    bytes = bytes + CeilDiv(s.s11ITile, 16) * 64;                   // calc1: h_preTile
-    bytes = bytes + RoundUp(s.s11DTile * s.s11ITile * 4, 32);       // calc2: dxgWsTile
-    bytes = bytes + 64;                                             // calc3: drmsWsTile
-    bytes = bytes + 64;                                             // calc4: inv_rmsTile
-    bytes = bytes + RoundUp(s.s11DTile * s.s11ITile * 4, 32);       // calc5: xTile
-    bytes = bytes + RoundUp(s.s11DTile * s.s11ITile * 4, 32);       // calc6: tmp
-    bytes = bytes + CeilDiv(s.s11ITile, 16) * 512;                  // calc7: spread
-    bytes = bytes + RoundUp(s.s11DTile * s.s11ITile * 4, 32);       // calc8: tmp
-    bytes = bytes + 64;                                             // calc9: tmp
-    bytes = bytes + 512;                                            // calc10: spread
-    return bytes;
-}
-
-/// UB bytes: sum_1_part12
-inline Checked Walked4Ledger12(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 64;                                             // in0: dmixWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s12DTile * s.s12ITile * 2, 32) * 64;  // in1: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.s12DTile * s.s12ITile * 4, 32) * 64;  // out0: sum_1_part12WsOut, 2 copies
-    bytes = bytes + RoundUp(s.s12DTile * s.s12ITile * 4, 32);       // calc0: sumAcc
     bytes = bytes + 64;                                             // calc1: dmixWsTile
-    bytes = bytes + RoundUp(s.s12DTile * s.s12ITile * 4, 32);       // calc2: xTile
-    bytes = bytes + RoundUp(s.s12DTile * s.s12ITile * 4, 32);       // calc3: tmp
+    bytes = bytes + RoundUp(s.s10DTile * s.s10ITile * 4, 32);       // calc2: xTile
+    bytes = bytes + RoundUp(s.s10DTile * s.s10ITile * 4, 32);       // calc3: tmp
     bytes = bytes + 512;                                            // calc4: spread
     return bytes;
 }
 
 /// UB bytes: sum_1
+inline Checked Walked4Ledger11(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.s11DTile * s.s11ITile * 4, 32) * 64;  // in0: sum_1_part10WsIn, 2 copies
+    bytes = bytes + CeilDiv(s.s11DTile * s.s11ITile * 4, 32) * 64;  // out0: sum_1WsOut, 2 copies
+    bytes = bytes + RoundUp(s.s11DTile * s.s11ITile * 4, 32);       // calc0: sumAcc
+    bytes = bytes + RoundUp(s.s11DTile * s.s11ITile * 4, 32);       // calc1: copied
+    return bytes;
+}
+
+/// UB bytes: grad_phi
+inline Checked Walked4Ledger12(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.s12DTile * s.s12ITile * 4, 32) * 64;  // in0: sum_1WsIn, 2 copies
+    bytes = bytes + CeilDiv(s.s12DTile * s.s12ITile * 4, 32) * 64;  // out0: grad_phiOut, 2 copies
+    return bytes;
+}
+
+/// UB bytes: sum_2_part13
 inline Checked Walked4Ledger13(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s13DTile * s.s13ITile * 4, 32) * 64;  // in0: sum_1_part12WsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s13DTile * s.s13ITile * 4, 32) * 64;  // out0: sum_1WsOut, 2 copies
-    bytes = bytes + RoundUp(s.s13DTile * s.s13ITile * 4, 32);       // calc0: sumAcc
-    bytes = bytes + RoundUp(s.s13DTile * s.s13ITile * 4, 32);       // calc1: copied
-    return bytes;
-}
-
-/// UB bytes: grad_phi
-inline Checked Walked4Ledger14(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s14DTile * s.s14ITile * 4, 32) * 64;  // in0: sum_1WsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s14DTile * s.s14ITile * 4, 32) * 64;  // out0: grad_phiOut, 2 copies
-    return bytes;
-}
-
-/// UB bytes: sum_2_part15
-inline Checked Walked4Ledger15(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s15ITile * 4, 32) * 96;  // in0: dzWsIn, 3 copies
+    bytes = bytes + CeilDiv(s.s13ITile * 4, 32) * 96;  // in0: dzWsIn, 3 copies
     bytes = bytes + 64;                                // in1: inv_rmsIn, 2 copies
-    bytes = bytes + 64;                                // out0: sum_2_part15WsOut, 2 copies
+    bytes = bytes + 64;                                // out0: sum_2_part13WsOut, 2 copies
     bytes = bytes + 32;                                // calc0: sumAcc
-    bytes = bytes + RoundUp(s.s15ITile * 4, 32);       // calc1: tmp
+    bytes = bytes + RoundUp(s.s13ITile * 4, 32);       // calc1: tmp
     bytes = bytes + 256;                               // calc2: spread
     bytes = bytes + 32;                                // calc3: sum
     bytes = bytes + 2048;                              // calc4: acc
@@ -3334,12 +4547,12 @@ inline Checked Walked4Ledger15(const Sizes &s, const Checked &coreNum)
 }
 
 /// UB bytes: sum_2
-inline Checked Walked4Ledger16(const Sizes &s, const Checked &coreNum)
+inline Checked Walked4Ledger14(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s16Sum2Part15AxisTile * 4, 32) * 64;  // in0: sum_2_part15WsIn, 2 copies
+    bytes = bytes + CeilDiv(s.s14Sum2Part13AxisTile * 4, 32) * 64;  // in0: sum_2_part13WsIn, 2 copies
     bytes = bytes + 64;                                             // out0: sum_2WsOut, 2 copies
     bytes = bytes + 32;                                             // calc0: sumAcc
     bytes = bytes + 32;                                             // calc1: sum
@@ -3349,27 +4562,27 @@ inline Checked Walked4Ledger16(const Sizes &s, const Checked &coreNum)
 }
 
 /// UB bytes: grad_alpha
-inline Checked Walked4Ledger17(const Sizes &s, const Checked &coreNum)
+inline Checked Walked4Ledger15(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + 64;  // in0: sum_2WsIn, 2 copies
+    bytes = bytes + 32;  // in0: sum_2WsIn
     bytes = bytes + 64;  // out0: grad_alphaOut, 2 copies
     return bytes;
 }
 
-/// UB bytes: sum_3_part18
-inline Checked Walked4Ledger18(const Sizes &s, const Checked &coreNum)
+/// UB bytes: sum_3_part16
+inline Checked Walked4Ledger16(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s18ITile * 4, 32) * 96;  // in0: dzWsIn, 3 copies
+    bytes = bytes + CeilDiv(s.s16ITile * 4, 32) * 96;  // in0: dzWsIn, 3 copies
     bytes = bytes + 64;                                // in1: inv_rmsIn, 2 copies
-    bytes = bytes + 64;                                // out0: sum_3_part18WsOut, 2 copies
+    bytes = bytes + 64;                                // out0: sum_3_part16WsOut, 2 copies
     bytes = bytes + 32;                                // calc0: sumAcc
-    bytes = bytes + RoundUp(s.s18ITile * 4, 32);       // calc1: tmp
+    bytes = bytes + RoundUp(s.s16ITile * 4, 32);       // calc1: tmp
     bytes = bytes + 256;                               // calc2: spread
     bytes = bytes + 32;                                // calc3: sum
     bytes = bytes + 2048;                              // calc4: acc
@@ -3377,12 +4590,12 @@ inline Checked Walked4Ledger18(const Sizes &s, const Checked &coreNum)
 }
 
 /// UB bytes: sum_3
-inline Checked Walked4Ledger19(const Sizes &s, const Checked &coreNum)
+inline Checked Walked4Ledger17(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s19Sum3Part18AxisTile * 4, 32) * 64;  // in0: sum_3_part18WsIn, 2 copies
+    bytes = bytes + CeilDiv(s.s17Sum3Part16AxisTile * 4, 32) * 64;  // in0: sum_3_part16WsIn, 2 copies
     bytes = bytes + 64;                                             // out0: sum_3WsOut, 2 copies
     bytes = bytes + 32;                                             // calc0: sumAcc
     bytes = bytes + 32;                                             // calc1: sum
@@ -3392,27 +4605,27 @@ inline Checked Walked4Ledger19(const Sizes &s, const Checked &coreNum)
 }
 
 /// UB bytes: grad_alpha
-inline Checked Walked4Ledger20(const Sizes &s, const Checked &coreNum)
+inline Checked Walked4Ledger18(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + 64;  // in0: sum_3WsIn, 2 copies
+    bytes = bytes + 32;  // in0: sum_3WsIn
     bytes = bytes + 64;  // out0: grad_alphaOut, 2 copies
     return bytes;
 }
 
-/// UB bytes: sum_4_part21
-inline Checked Walked4Ledger21(const Sizes &s, const Checked &coreNum)
+/// UB bytes: sum_4_part19
+inline Checked Walked4Ledger19(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s21JTile * 4, 32) * 96;  // in0: dzWsIn, 3 copies
+    bytes = bytes + CeilDiv(s.s19JTile * 4, 32) * 96;  // in0: dzWsIn, 3 copies
     bytes = bytes + 64;                                // in1: inv_rmsIn, 2 copies
-    bytes = bytes + 64;                                // out0: sum_4_part21WsOut, 2 copies
+    bytes = bytes + 64;                                // out0: sum_4_part19WsOut, 2 copies
     bytes = bytes + 32;                                // calc0: sumAcc
-    bytes = bytes + RoundUp(s.s21JTile * 4, 32);       // calc1: tmp
+    bytes = bytes + RoundUp(s.s19JTile * 4, 32);       // calc1: tmp
     bytes = bytes + 256;                               // calc2: spread
     bytes = bytes + 32;                                // calc3: sum
     bytes = bytes + 2048;                              // calc4: acc
@@ -3420,12 +4633,12 @@ inline Checked Walked4Ledger21(const Sizes &s, const Checked &coreNum)
 }
 
 /// UB bytes: sum_4
-inline Checked Walked4Ledger22(const Sizes &s, const Checked &coreNum)
+inline Checked Walked4Ledger20(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s22Sum4Part21AxisTile * 4, 32) * 64;  // in0: sum_4_part21WsIn, 2 copies
+    bytes = bytes + CeilDiv(s.s20Sum4Part19AxisTile * 4, 32) * 64;  // in0: sum_4_part19WsIn, 2 copies
     bytes = bytes + 64;                                             // out0: sum_4WsOut, 2 copies
     bytes = bytes + 32;                                             // calc0: sumAcc
     bytes = bytes + 32;                                             // calc1: sum
@@ -3435,50 +4648,50 @@ inline Checked Walked4Ledger22(const Sizes &s, const Checked &coreNum)
 }
 
 /// UB bytes: grad_alpha
+inline Checked Walked4Ledger21(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + 32;  // in0: sum_4WsIn
+    bytes = bytes + 64;  // out0: grad_alphaOut, 2 copies
+    return bytes;
+}
+
+/// UB bytes: sum_5_part22
+inline Checked Walked4Ledger22(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.s22KTile * 4, 32) * 64;  // in0: dzWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.s22KTile * 4, 32) * 64;  // out0: sum_5_part22WsOut, 2 copies
+    bytes = bytes + RoundUp(s.s22KTile * 4, 32);       // calc0: sumAcc
+    bytes = bytes + RoundUp(s.s22KTile * 4, 32);       // calc1: copied
+    return bytes;
+}
+
+/// UB bytes: sum_5
 inline Checked Walked4Ledger23(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + 64;  // in0: sum_4WsIn, 2 copies
-    bytes = bytes + 64;  // out0: grad_alphaOut, 2 copies
+    bytes = bytes + CeilDiv(s.s23KTile * 4, 32) * 64;  // in0: sum_5_part22WsIn, 2 copies
+    bytes = bytes + CeilDiv(s.s23KTile * 4, 32) * 64;  // out0: sum_5WsOut, 2 copies
+    bytes = bytes + RoundUp(s.s23KTile * 4, 32);       // calc0: sumAcc
+    bytes = bytes + RoundUp(s.s23KTile * 4, 32);       // calc1: copied
     return bytes;
 }
 
-/// UB bytes: sum_5_part24
+/// UB bytes: grad_bias
 inline Checked Walked4Ledger24(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s24KTile * 4, 32) * 64;  // in0: dzWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s24KTile * 4, 32) * 64;  // out0: sum_5_part24WsOut, 2 copies
-    bytes = bytes + RoundUp(s.s24KTile * 4, 32);       // calc0: sumAcc
-    bytes = bytes + RoundUp(s.s24KTile * 4, 32);       // calc1: copied
-    return bytes;
-}
-
-/// UB bytes: sum_5
-inline Checked Walked4Ledger25(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s25KTile * 4, 32) * 64;  // in0: sum_5_part24WsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s25KTile * 4, 32) * 64;  // out0: sum_5WsOut, 2 copies
-    bytes = bytes + RoundUp(s.s25KTile * 4, 32);       // calc0: sumAcc
-    bytes = bytes + RoundUp(s.s25KTile * 4, 32);       // calc1: copied
-    return bytes;
-}
-
-/// UB bytes: grad_bias
-inline Checked Walked4Ledger26(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s26KTile * 4, 32) * 64;  // in0: sum_5WsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s26KTile * 4, 32) * 64;  // out0: grad_biasOut, 2 copies
+    bytes = bytes + CeilDiv(s.s24KTile * 4, 32) * 64;  // in0: sum_5WsIn, 2 copies
+    bytes = bytes + CeilDiv(s.s24KTile * 4, 32) * 64;  // out0: grad_biasOut, 2 copies
     return bytes;
 }
 
@@ -3502,41 +4715,37 @@ inline bool TryWalked4(Sizes &s, const Chip &chip, Choice &choice)
     s.s0ITile = Checked(1);
     s.s1ITile = Checked(8);
     s.s1TTile = Checked(1);
-    s.s2ITile = Checked(8);
-    s.s2TTile = Checked(1);
+    s.s2JTile = Checked(8);
+    s.s2ITile = Checked(1);
     s.s3ITile = Checked(8);
     s.s3TTile = Checked(1);
-    s.s4JTile = Checked(8);
-    s.s4ITile = Checked(1);
-    s.s5ITile = Checked(8);
-    s.s5TTile = Checked(1);
-    s.s6ITile = Checked(8);
+    s.s4ITile = Checked(8);
+    s.s4TTile = Checked(1);
+    s.s5JTile = Checked(8);
+    s.s5ITile = Checked(1);
+    s.s6KTile = Checked(8);
     s.s6TTile = Checked(1);
-    s.s7JTile = Checked(8);
-    s.s7ITile = Checked(1);
-    s.s8KTile = Checked(8);
-    s.s8TTile = Checked(1);
-    s.s9KTile = Checked(8);
-    s.s9TTile = Checked(1);
-    s.s10DTile = Checked(8);
+    s.s7KTile = Checked(8);
+    s.s7TTile = Checked(1);
+    s.s8DTile = Checked(8);
+    s.s8ITile = Checked(1);
+    s.s9DTile = Checked(16);
+    s.s9ITile = Checked(1);
+    s.s10DTile = Checked(16);
     s.s10ITile = Checked(1);
-    s.s11DTile = Checked(16);
+    s.s11DTile = Checked(8);
     s.s11ITile = Checked(1);
-    s.s12DTile = Checked(16);
+    s.s12DTile = Checked(8);
     s.s12ITile = Checked(1);
-    s.s13DTile = Checked(8);
-    s.s13ITile = Checked(1);
-    s.s14DTile = Checked(8);
-    s.s14ITile = Checked(1);
-    s.s15ITile = Checked(8);
-    s.s16Sum2Part15AxisTile = Checked(8);
-    s.s18ITile = Checked(8);
-    s.s19Sum3Part18AxisTile = Checked(8);
-    s.s21JTile = Checked(8);
-    s.s22Sum4Part21AxisTile = Checked(8);
+    s.s13ITile = Checked(8);
+    s.s14Sum2Part13AxisTile = Checked(8);
+    s.s16ITile = Checked(8);
+    s.s17Sum3Part16AxisTile = Checked(8);
+    s.s19JTile = Checked(8);
+    s.s20Sum4Part19AxisTile = Checked(8);
+    s.s22KTile = Checked(8);
+    s.s23KTile = Checked(8);
     s.s24KTile = Checked(8);
-    s.s25KTile = Checked(8);
-    s.s26KTile = Checked(8);
     if (!Maximise(s, &Sizes::s0DTile, s.D, 16, 0, false, &Walked4Ledger0, coreNum, UsableUb(chip, false))) {
         return false;
     }
@@ -3552,11 +4761,11 @@ inline bool TryWalked4(Sizes &s, const Chip &chip, Choice &choice)
                   &Walked4Ledger1, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s2ITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &Walked4Ledger2, coreNum,
-                  UsableUb(chip, false))) {
+    if (!Maximise(s, &Sizes::s2JTile, s.n, 8, MaxOf(CeilDiv(s.T * s.n * s.n, coreNum), 64), false, &Walked4Ledger2,
+                  coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s2TTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.s2ITile), coreNum), false,
+    if (!Maximise(s, &Sizes::s2ITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n * CeilDiv(s.n, s.s2JTile), coreNum), false,
                   &Walked4Ledger2, coreNum, UsableUb(chip, false))) {
         return false;
     }
@@ -3568,162 +4777,142 @@ inline bool TryWalked4(Sizes &s, const Chip &chip, Choice &choice)
                   &Walked4Ledger3, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s4JTile, s.n, 8, MaxOf(CeilDiv(s.T * s.n * s.n, coreNum), 64), false, &Walked4Ledger4,
-                  coreNum, UsableUb(chip, false))) {
+    if (!Maximise(s, &Sizes::s4ITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &Walked4Ledger4, coreNum,
+                  UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s4ITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n * CeilDiv(s.n, s.s4JTile), coreNum), false,
+    if (!Maximise(s, &Sizes::s4TTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.s4ITile), coreNum), false,
                   &Walked4Ledger4, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s5ITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &Walked4Ledger5, coreNum,
-                  UsableUb(chip, false))) {
+    if (!Maximise(s, &Sizes::s5JTile, s.n, 8, MaxOf(CeilDiv(s.T * s.n * s.n, coreNum), 64), false, &Walked4Ledger5,
+                  coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s5TTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.s5ITile), coreNum), false,
+    if (!Maximise(s, &Sizes::s5ITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n * CeilDiv(s.n, s.s5JTile), coreNum), false,
                   &Walked4Ledger5, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s6ITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &Walked4Ledger6, coreNum,
+    if (!Maximise(s, &Sizes::s6KTile, s.n * s.n + s.n * 2, 8,
+                  MaxOf(CeilDiv(s.T * s.n * s.n + s.T * s.n * 2, coreNum), 64), false, &Walked4Ledger6, coreNum,
                   UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s6TTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.s6ITile), coreNum), false,
-                  &Walked4Ledger6, coreNum, UsableUb(chip, false))) {
+    if (!Maximise(s, &Sizes::s6TTile, MinOf(s.T, 4095), 1,
+                  CeilDiv(s.T * CeilDiv(s.n * s.n + s.n * 2, s.s6KTile), coreNum), false, &Walked4Ledger6, coreNum,
+                  UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s7JTile, s.n, 8, MaxOf(CeilDiv(s.T * s.n * s.n, coreNum), 64), false, &Walked4Ledger7,
+    if (!Maximise(s, &Sizes::s7KTile, s.n * s.n + s.n * 2, 8, 0, false, &Walked4Ledger7, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::s7TTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &Walked4Ledger7, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::s8DTile, s.D, 8, MaxOf(CeilDiv(s.D * s.T * s.n, coreNum), 64), false, &Walked4Ledger8,
                   coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s7ITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n * CeilDiv(s.n, s.s7JTile), coreNum), false,
-                  &Walked4Ledger7, coreNum, UsableUb(chip, false))) {
+    if (!Maximise(s, &Sizes::s8ITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n * CeilDiv(s.D, s.s8DTile), coreNum), false,
+                  &Walked4Ledger8, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s8KTile, s.n * s.n + s.n * 2, 8,
-                  MaxOf(CeilDiv(s.T * s.n * s.n + s.T * s.n * 2, coreNum), 64), false, &Walked4Ledger8, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::s8TTile, MinOf(s.T, 4095), 1,
-                  CeilDiv(s.T * CeilDiv(s.n * s.n + s.n * 2, s.s8KTile), coreNum), false, &Walked4Ledger8, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::s9KTile, s.n * s.n + s.n * 2, 8, 0, false, &Walked4Ledger9, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::s9TTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &Walked4Ledger9, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::s10DTile, s.D, 8, MaxOf(CeilDiv(s.D * s.T * s.n, coreNum), 64), false, &Walked4Ledger10,
+    if (!Maximise(s, &Sizes::s9DTile, s.D, 16, MaxOf(CeilDiv(s.D * s.T * s.n, coreNum), 64), false, &Walked4Ledger9,
                   coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s10ITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n * CeilDiv(s.D, s.s10DTile), coreNum),
-                  false, &Walked4Ledger10, coreNum, UsableUb(chip, false))) {
+    if (!Maximise(s, &Sizes::s9ITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n * CeilDiv(s.D, s.s9DTile), coreNum), false,
+                  &Walked4Ledger9, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s11DTile, s.D, 16, MaxOf(CeilDiv(s.D * s.T * s.n, coreNum), 64), false, &Walked4Ledger11,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::s11ITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n * CeilDiv(s.D, s.s11DTile), coreNum),
-                  false, &Walked4Ledger11, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::s12DTile, s.D, 16,
+    if (!Maximise(s, &Sizes::s10DTile, s.D, 16,
                   MaxOf(CeilDiv(s.D * s.n * s.n * s.n * MinOf(coreNum, s.T) + s.D * s.n * s.n * MinOf(coreNum, s.T) * 2,
                                 coreNum),
                         64),
-                  false, &Walked4Ledger12, coreNum, UsableUb(chip, false))) {
+                  false, &Walked4Ledger10, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s12ITile, MinOf(s.n, 4095), 1,
-                  CeilDiv(s.n * s.n * s.n * CeilDiv(s.D, s.s12DTile) * MinOf(coreNum, s.T) +
-                              s.n * s.n * CeilDiv(s.D, s.s12DTile) * MinOf(coreNum, s.T) * 2,
+    if (!Maximise(s, &Sizes::s10ITile, MinOf(s.n, 4095), 1,
+                  CeilDiv(s.n * s.n * s.n * CeilDiv(s.D, s.s10DTile) * MinOf(coreNum, s.T) +
+                              s.n * s.n * CeilDiv(s.D, s.s10DTile) * MinOf(coreNum, s.T) * 2,
                           coreNum),
+                  false, &Walked4Ledger10, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::s11DTile, s.D, 8, MaxOf(CeilDiv(s.D * s.n * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64),
+                  false, &Walked4Ledger11, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(
+            s, &Sizes::s11ITile, MinOf(s.n, 4095), 1,
+            CeilDiv(s.n * s.n * s.n * CeilDiv(s.D, s.s11DTile) + s.n * s.n * CeilDiv(s.D, s.s11DTile) * 2, coreNum),
+            false, &Walked4Ledger11, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::s12DTile, s.D, 8, MaxOf(CeilDiv(s.D * s.n * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64),
                   false, &Walked4Ledger12, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s13DTile, s.D, 8, MaxOf(CeilDiv(s.D * s.n * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64),
-                  false, &Walked4Ledger13, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
     if (!Maximise(
-            s, &Sizes::s13ITile, MinOf(s.n, 4095), 1,
-            CeilDiv(s.n * s.n * s.n * CeilDiv(s.D, s.s13DTile) + s.n * s.n * CeilDiv(s.D, s.s13DTile) * 2, coreNum),
-            false, &Walked4Ledger13, coreNum, UsableUb(chip, false))) {
+            s, &Sizes::s12ITile, MinOf(s.n, 4095), 1,
+            CeilDiv(s.n * s.n * s.n * CeilDiv(s.D, s.s12DTile) + s.n * s.n * CeilDiv(s.D, s.s12DTile) * 2, coreNum),
+            false, &Walked4Ledger12, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s14DTile, s.D, 8, MaxOf(CeilDiv(s.D * s.n * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64),
-                  false, &Walked4Ledger14, coreNum, UsableUb(chip, false))) {
+    if (!Maximise(s, &Sizes::s13ITile, s.n, 8, 0, false, &Walked4Ledger13, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(
-            s, &Sizes::s14ITile, MinOf(s.n, 4095), 1,
-            CeilDiv(s.n * s.n * s.n * CeilDiv(s.D, s.s14DTile) + s.n * s.n * CeilDiv(s.D, s.s14DTile) * 2, coreNum),
-            false, &Walked4Ledger14, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::s15ITile, s.n, 8, 0, false, &Walked4Ledger15, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::s16Sum2Part15AxisTile, MinOf(coreNum, s.T), 8, 0, false, &Walked4Ledger16, coreNum,
+    if (!Maximise(s, &Sizes::s14Sum2Part13AxisTile, MinOf(coreNum, s.T), 8, 0, false, &Walked4Ledger14, coreNum,
                   UsableUb(chip, false))) {
         return false;
     }
-    if (!(Walked4Ledger17(s, coreNum) <= UsableUb(chip, false))) {
+    if (!(Walked4Ledger15(s, coreNum) <= UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s18ITile, s.n, 8, 0, false, &Walked4Ledger18, coreNum, UsableUb(chip, false))) {
+    if (!Maximise(s, &Sizes::s16ITile, s.n, 8, 0, false, &Walked4Ledger16, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s19Sum3Part18AxisTile, MinOf(coreNum, s.T), 8, 0, false, &Walked4Ledger19, coreNum,
+    if (!Maximise(s, &Sizes::s17Sum3Part16AxisTile, MinOf(coreNum, s.T), 8, 0, false, &Walked4Ledger17, coreNum,
                   UsableUb(chip, false))) {
         return false;
     }
-    if (!(Walked4Ledger20(s, coreNum) <= UsableUb(chip, false))) {
+    if (!(Walked4Ledger18(s, coreNum) <= UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s21JTile, s.n, 8, 0, false, &Walked4Ledger21, coreNum, UsableUb(chip, false))) {
+    if (!Maximise(s, &Sizes::s19JTile, s.n, 8, 0, false, &Walked4Ledger19, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s22Sum4Part21AxisTile, MinOf(coreNum, s.T), 8, 0, false, &Walked4Ledger22, coreNum,
+    if (!Maximise(s, &Sizes::s20Sum4Part19AxisTile, MinOf(coreNum, s.T), 8, 0, false, &Walked4Ledger20, coreNum,
                   UsableUb(chip, false))) {
         return false;
     }
-    if (!(Walked4Ledger23(s, coreNum) <= UsableUb(chip, false))) {
+    if (!(Walked4Ledger21(s, coreNum) <= UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s24KTile, s.n * s.n + s.n * 2, 8,
+    if (!Maximise(s, &Sizes::s22KTile, s.n * s.n + s.n * 2, 8,
                   MaxOf(CeilDiv(s.n * s.n * MinOf(coreNum, s.T) + s.n * MinOf(coreNum, s.T) * 2, coreNum), 64), false,
+                  &Walked4Ledger22, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::s23KTile, s.n * s.n + s.n * 2, 8, MaxOf(CeilDiv(s.n * s.n + s.n * 2, coreNum), 64), false,
+                  &Walked4Ledger23, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::s24KTile, s.n * s.n + s.n * 2, 8, MaxOf(CeilDiv(s.n * s.n + s.n * 2, coreNum), 64), false,
                   &Walked4Ledger24, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::s25KTile, s.n * s.n + s.n * 2, 8, MaxOf(CeilDiv(s.n * s.n + s.n * 2, coreNum), 64), false,
-                  &Walked4Ledger25, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::s26KTile, s.n * s.n + s.n * 2, 8, MaxOf(CeilDiv(s.n * s.n + s.n * 2, coreNum), 64), false,
-                  &Walked4Ledger26, coreNum, UsableUb(chip, false))) {
         return false;
     }
     s.dmixWsStart = 0;
     s.dmixWsEnd = s.dmixWsStart + RoundUp(MaxOf(s.T * s.n * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.dotWsStart = s.dmixWsEnd;
-    s.dotWsEnd = s.dotWsStart + RoundUp(MaxOf(s.T * s.n, 1) * 4, 512);
-    s.drmsWsStart = s.dotWsEnd;
+    s.drmsWsStart = s.dmixWsEnd;
     s.drmsWsEnd = s.drmsWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
     s.dxgWsStart = s.drmsWsEnd;
     s.dxgWsEnd = s.dxgWsStart + RoundUp(MaxOf(s.D * s.T * s.n, 1) * 4, 512);
     s.dzWsStart = s.dxgWsEnd;
     s.dzWsEnd = s.dzWsStart + RoundUp(MaxOf(s.T * s.n * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.sWsStart = s.dzWsEnd;
-    s.sWsEnd = s.sWsStart + RoundUp(MaxOf(s.T * s.n, 1) * 4, 512);
-    s.scaledWsStart = s.sWsEnd;
+    s.scaledWsStart = s.dzWsEnd;
     s.scaledWsEnd = s.scaledWsStart + RoundUp(MaxOf(s.T * s.n * s.n + s.T * s.n * 2, 1) * 4, 512);
     s.sum_1WsStart = s.scaledWsEnd;
     s.sum_1WsEnd = s.sum_1WsStart + RoundUp(MaxOf(s.D * s.n * s.n * s.n + s.D * s.n * s.n * 2, 1) * 4, 512);
@@ -3735,30 +4924,30 @@ inline bool TryWalked4(Sizes &s, const Chip &chip, Choice &choice)
     s.sum_4WsEnd = s.sum_4WsStart + 512;
     s.sum_5WsStart = s.sum_4WsEnd;
     s.sum_5WsEnd = s.sum_5WsStart + RoundUp(MaxOf(s.n * s.n + s.n * 2, 1) * 4, 512);
-    s.sum_1_part12_count = MinOf(coreNum, s.T);
-    s.sum_1_part12_length = CeilDiv(s.T, s.sum_1_part12_count);
-    s.sum_1_part12WsStart = s.sum_5WsEnd;
-    s.sum_1_part12WsEnd =
-        s.sum_1_part12WsStart +
-        RoundUp(MaxOf(s.D * s.n * s.n * s.n * s.sum_1_part12_count + s.D * s.n * s.n * s.sum_1_part12_count * 2, 1) * 4,
+    s.sum_1_part10_count = MinOf(coreNum, s.T);
+    s.sum_1_part10_length = CeilDiv(s.T, s.sum_1_part10_count);
+    s.sum_1_part10WsStart = s.sum_5WsEnd;
+    s.sum_1_part10WsEnd =
+        s.sum_1_part10WsStart +
+        RoundUp(MaxOf(s.D * s.n * s.n * s.n * s.sum_1_part10_count + s.D * s.n * s.n * s.sum_1_part10_count * 2, 1) * 4,
                 512);
-    s.sum_2_part15_count = MinOf(coreNum, s.T);
-    s.sum_2_part15_length = CeilDiv(s.T, s.sum_2_part15_count);
-    s.sum_2_part15WsStart = s.sum_1_part12WsEnd;
-    s.sum_2_part15WsEnd = s.sum_2_part15WsStart + RoundUp(MaxOf(s.sum_2_part15_count, 1) * 4, 512);
-    s.sum_3_part18_count = MinOf(coreNum, s.T);
-    s.sum_3_part18_length = CeilDiv(s.T, s.sum_3_part18_count);
-    s.sum_3_part18WsStart = s.sum_2_part15WsEnd;
-    s.sum_3_part18WsEnd = s.sum_3_part18WsStart + RoundUp(MaxOf(s.sum_3_part18_count, 1) * 4, 512);
-    s.sum_4_part21_count = MinOf(coreNum, s.T);
-    s.sum_4_part21_length = CeilDiv(s.T, s.sum_4_part21_count);
-    s.sum_4_part21WsStart = s.sum_3_part18WsEnd;
-    s.sum_4_part21WsEnd = s.sum_4_part21WsStart + RoundUp(MaxOf(s.sum_4_part21_count, 1) * 4, 512);
-    s.sum_5_part24_count = MinOf(coreNum, s.T);
-    s.sum_5_part24_length = CeilDiv(s.T, s.sum_5_part24_count);
-    s.sum_5_part24WsStart = s.sum_4_part21WsEnd;
-    s.sum_5_part24WsEnd = s.sum_5_part24WsStart +
-                          RoundUp(MaxOf(s.n * s.n * s.sum_5_part24_count + s.n * s.sum_5_part24_count * 2, 1) * 4, 512);
+    s.sum_2_part13_count = MinOf(coreNum, s.T);
+    s.sum_2_part13_length = CeilDiv(s.T, s.sum_2_part13_count);
+    s.sum_2_part13WsStart = s.sum_1_part10WsEnd;
+    s.sum_2_part13WsEnd = s.sum_2_part13WsStart + RoundUp(MaxOf(s.sum_2_part13_count, 1) * 4, 512);
+    s.sum_3_part16_count = MinOf(coreNum, s.T);
+    s.sum_3_part16_length = CeilDiv(s.T, s.sum_3_part16_count);
+    s.sum_3_part16WsStart = s.sum_2_part13WsEnd;
+    s.sum_3_part16WsEnd = s.sum_3_part16WsStart + RoundUp(MaxOf(s.sum_3_part16_count, 1) * 4, 512);
+    s.sum_4_part19_count = MinOf(coreNum, s.T);
+    s.sum_4_part19_length = CeilDiv(s.T, s.sum_4_part19_count);
+    s.sum_4_part19WsStart = s.sum_3_part16WsEnd;
+    s.sum_4_part19WsEnd = s.sum_4_part19WsStart + RoundUp(MaxOf(s.sum_4_part19_count, 1) * 4, 512);
+    s.sum_5_part22_count = MinOf(coreNum, s.T);
+    s.sum_5_part22_length = CeilDiv(s.T, s.sum_5_part22_count);
+    s.sum_5_part22WsStart = s.sum_4_part19WsEnd;
+    s.sum_5_part22WsEnd = s.sum_5_part22WsStart +
+                          RoundUp(MaxOf(s.n * s.n * s.sum_5_part22_count + s.n * s.sum_5_part22_count * 2, 1) * 4, 512);
     s.s0ITiles = CeilDiv(s.n, s.s0ITile);
     s.s0Work = s.T * s.s0ITiles;
     s.s0Per = CeilDiv(s.s0Work, coreNum);
@@ -3766,85 +4955,77 @@ inline bool TryWalked4(Sizes &s, const Chip &chip, Choice &choice)
     s.s1TTiles = CeilDiv(s.T, s.s1TTile);
     s.s1Work = s.s1ITiles * s.s1TTiles;
     s.s1Per = CeilDiv(s.s1Work, coreNum);
+    s.s2JTiles = CeilDiv(s.n, s.s2JTile);
     s.s2ITiles = CeilDiv(s.n, s.s2ITile);
-    s.s2TTiles = CeilDiv(s.T, s.s2TTile);
-    s.s2Work = s.s2ITiles * s.s2TTiles;
+    s.s2Work = s.T * s.s2ITiles * s.s2JTiles;
     s.s2Per = CeilDiv(s.s2Work, coreNum);
     s.s3ITiles = CeilDiv(s.n, s.s3ITile);
     s.s3TTiles = CeilDiv(s.T, s.s3TTile);
     s.s3Work = s.s3ITiles * s.s3TTiles;
     s.s3Per = CeilDiv(s.s3Work, coreNum);
-    s.s4JTiles = CeilDiv(s.n, s.s4JTile);
     s.s4ITiles = CeilDiv(s.n, s.s4ITile);
-    s.s4Work = s.T * s.s4ITiles * s.s4JTiles;
+    s.s4TTiles = CeilDiv(s.T, s.s4TTile);
+    s.s4Work = s.s4ITiles * s.s4TTiles;
     s.s4Per = CeilDiv(s.s4Work, coreNum);
+    s.s5JTiles = CeilDiv(s.n, s.s5JTile);
     s.s5ITiles = CeilDiv(s.n, s.s5ITile);
-    s.s5TTiles = CeilDiv(s.T, s.s5TTile);
-    s.s5Work = s.s5ITiles * s.s5TTiles;
+    s.s5Work = s.T * s.s5ITiles * s.s5JTiles;
     s.s5Per = CeilDiv(s.s5Work, coreNum);
-    s.s6ITiles = CeilDiv(s.n, s.s6ITile);
+    s.s6KTiles = CeilDiv(s.n * s.n + s.n * 2, s.s6KTile);
     s.s6TTiles = CeilDiv(s.T, s.s6TTile);
-    s.s6Work = s.s6ITiles * s.s6TTiles;
+    s.s6Work = s.s6KTiles * s.s6TTiles;
     s.s6Per = CeilDiv(s.s6Work, coreNum);
-    s.s7JTiles = CeilDiv(s.n, s.s7JTile);
-    s.s7ITiles = CeilDiv(s.n, s.s7ITile);
-    s.s7Work = s.T * s.s7ITiles * s.s7JTiles;
+    s.s7TTiles = CeilDiv(s.T, s.s7TTile);
+    s.s7Work = s.s7TTiles;
     s.s7Per = CeilDiv(s.s7Work, coreNum);
-    s.s8KTiles = CeilDiv(s.n * s.n + s.n * 2, s.s8KTile);
-    s.s8TTiles = CeilDiv(s.T, s.s8TTile);
-    s.s8Work = s.s8KTiles * s.s8TTiles;
+    s.s8DTiles = CeilDiv(s.D, s.s8DTile);
+    s.s8ITiles = CeilDiv(s.n, s.s8ITile);
+    s.s8Work = s.T * s.s8DTiles * s.s8ITiles;
     s.s8Per = CeilDiv(s.s8Work, coreNum);
-    s.s9TTiles = CeilDiv(s.T, s.s9TTile);
-    s.s9Work = s.s9TTiles;
+    s.s9DTiles = CeilDiv(s.D, s.s9DTile);
+    s.s9ITiles = CeilDiv(s.n, s.s9ITile);
+    s.s9Work = s.T * s.s9DTiles * s.s9ITiles;
     s.s9Per = CeilDiv(s.s9Work, coreNum);
     s.s10DTiles = CeilDiv(s.D, s.s10DTile);
     s.s10ITiles = CeilDiv(s.n, s.s10ITile);
-    s.s10Work = s.T * s.s10DTiles * s.s10ITiles;
+    s.s10Work = s.n * s.n * s.s10DTiles * s.s10ITiles * s.sum_1_part10_count +
+                s.n * s.s10DTiles * s.s10ITiles * s.sum_1_part10_count * 2;
     s.s10Per = CeilDiv(s.s10Work, coreNum);
     s.s11DTiles = CeilDiv(s.D, s.s11DTile);
     s.s11ITiles = CeilDiv(s.n, s.s11ITile);
-    s.s11Work = s.T * s.s11DTiles * s.s11ITiles;
+    s.s11Work = s.n * s.n * s.s11DTiles * s.s11ITiles + s.n * s.s11DTiles * s.s11ITiles * 2;
     s.s11Per = CeilDiv(s.s11Work, coreNum);
     s.s12DTiles = CeilDiv(s.D, s.s12DTile);
     s.s12ITiles = CeilDiv(s.n, s.s12ITile);
-    s.s12Work = s.n * s.n * s.s12DTiles * s.s12ITiles * s.sum_1_part12_count +
-                s.n * s.s12DTiles * s.s12ITiles * s.sum_1_part12_count * 2;
+    s.s12Work = s.n * s.n * s.s12DTiles * s.s12ITiles + s.n * s.s12DTiles * s.s12ITiles * 2;
     s.s12Per = CeilDiv(s.s12Work, coreNum);
-    s.s13DTiles = CeilDiv(s.D, s.s13DTile);
-    s.s13ITiles = CeilDiv(s.n, s.s13ITile);
-    s.s13Work = s.n * s.n * s.s13DTiles * s.s13ITiles + s.n * s.s13DTiles * s.s13ITiles * 2;
+    s.s13Work = s.sum_2_part13_count;
     s.s13Per = CeilDiv(s.s13Work, coreNum);
-    s.s14DTiles = CeilDiv(s.D, s.s14DTile);
-    s.s14ITiles = CeilDiv(s.n, s.s14ITile);
-    s.s14Work = s.n * s.n * s.s14DTiles * s.s14ITiles + s.n * s.s14DTiles * s.s14ITiles * 2;
+    s.s14Work = 1;
     s.s14Per = CeilDiv(s.s14Work, coreNum);
-    s.s15Work = s.sum_2_part15_count;
+    s.s15Work = 1;
     s.s15Per = CeilDiv(s.s15Work, coreNum);
-    s.s16Work = 1;
+    s.s16Work = s.sum_3_part16_count;
     s.s16Per = CeilDiv(s.s16Work, coreNum);
     s.s17Work = 1;
     s.s17Per = CeilDiv(s.s17Work, coreNum);
-    s.s18Work = s.sum_3_part18_count;
+    s.s18Work = 1;
     s.s18Per = CeilDiv(s.s18Work, coreNum);
-    s.s19Work = 1;
+    s.s19Work = s.sum_4_part19_count;
     s.s19Per = CeilDiv(s.s19Work, coreNum);
     s.s20Work = 1;
     s.s20Per = CeilDiv(s.s20Work, coreNum);
-    s.s21Work = s.sum_4_part21_count;
+    s.s21Work = 1;
     s.s21Per = CeilDiv(s.s21Work, coreNum);
-    s.s22Work = 1;
+    s.s22KTiles = CeilDiv(s.n * s.n + s.n * 2, s.s22KTile);
+    s.s22Work = s.s22KTiles * s.sum_5_part22_count;
     s.s22Per = CeilDiv(s.s22Work, coreNum);
-    s.s23Work = 1;
+    s.s23KTiles = CeilDiv(s.n * s.n + s.n * 2, s.s23KTile);
+    s.s23Work = s.s23KTiles;
     s.s23Per = CeilDiv(s.s23Work, coreNum);
     s.s24KTiles = CeilDiv(s.n * s.n + s.n * 2, s.s24KTile);
-    s.s24Work = s.s24KTiles * s.sum_5_part24_count;
+    s.s24Work = s.s24KTiles;
     s.s24Per = CeilDiv(s.s24Work, coreNum);
-    s.s25KTiles = CeilDiv(s.n * s.n + s.n * 2, s.s25KTile);
-    s.s25Work = s.s25KTiles;
-    s.s25Per = CeilDiv(s.s25Work, coreNum);
-    s.s26KTiles = CeilDiv(s.n * s.n + s.n * 2, s.s26KTile);
-    s.s26Work = s.s26KTiles;
-    s.s26Per = CeilDiv(s.s26Work, coreNum);
     const Checked blocks = MaxOf(
         MaxOf(
             MaxOf(
@@ -3869,80 +5050,69 @@ inline bool TryWalked4(Sizes &s, const Chip &chip, Choice &choice)
                                                                                         MaxOf(
                                                                                             MaxOf(
                                                                                                 MaxOf(
-                                                                                                    MaxOf(
-                                                                                                        MaxOf(
-                                                                                                            MaxOf(
-                                                                                                                CeilDiv(
-                                                                                                                    s.s0Work,
-                                                                                                                    s.s0Per),
-                                                                                                                CeilDiv(
-                                                                                                                    s.s1Work,
-                                                                                                                    s.s1Per)),
-                                                                                                            CeilDiv(
-                                                                                                                s.s2Work,
-                                                                                                                s.s2Per)),
-                                                                                                        CeilDiv(
-                                                                                                            s.s3Work,
-                                                                                                            s.s3Per)),
-                                                                                                    CeilDiv(s.s4Work,
-                                                                                                            s.s4Per)),
-                                                                                                CeilDiv(s.s5Work,
-                                                                                                        s.s5Per)),
-                                                                                            CeilDiv(s.s6Work, s.s6Per)),
-                                                                                        CeilDiv(s.s7Work, s.s7Per)),
-                                                                                    CeilDiv(s.s8Work, s.s8Per)),
-                                                                                CeilDiv(s.s9Work, s.s9Per)),
-                                                                            CeilDiv(s.s10Work, s.s10Per)),
-                                                                        CeilDiv(s.s11Work, s.s11Per)),
-                                                                    CeilDiv(s.s12Work, s.s12Per)),
-                                                                CeilDiv(s.s13Work, s.s13Per)),
-                                                            CeilDiv(s.s14Work, s.s14Per)),
-                                                        CeilDiv(s.s15Work, s.s15Per)),
-                                                    CeilDiv(s.s16Work, s.s16Per)),
-                                                CeilDiv(s.s17Work, s.s17Per)),
-                                            CeilDiv(s.s18Work, s.s18Per)),
-                                        CeilDiv(s.s19Work, s.s19Per)),
-                                    CeilDiv(s.s20Work, s.s20Per)),
-                                CeilDiv(s.s21Work, s.s21Per)),
-                            CeilDiv(s.s22Work, s.s22Per)),
-                        CeilDiv(s.s23Work, s.s23Per)),
-                    CeilDiv(s.s24Work, s.s24Per)),
-                CeilDiv(s.s25Work, s.s25Per)),
-            CeilDiv(s.s26Work, s.s26Per)),
+                                                                                                    MaxOf(CeilDiv(
+                                                                                                              s.s0Work,
+                                                                                                              s.s0Per),
+                                                                                                          CeilDiv(
+                                                                                                              s.s1Work,
+                                                                                                              s.s1Per)),
+                                                                                                    CeilDiv(s.s2Work,
+                                                                                                            s.s2Per)),
+                                                                                                CeilDiv(s.s3Work,
+                                                                                                        s.s3Per)),
+                                                                                            CeilDiv(s.s4Work, s.s4Per)),
+                                                                                        CeilDiv(s.s5Work, s.s5Per)),
+                                                                                    CeilDiv(s.s6Work, s.s6Per)),
+                                                                                CeilDiv(s.s7Work, s.s7Per)),
+                                                                            CeilDiv(s.s8Work, s.s8Per)),
+                                                                        CeilDiv(s.s9Work, s.s9Per)),
+                                                                    CeilDiv(s.s10Work, s.s10Per)),
+                                                                CeilDiv(s.s11Work, s.s11Per)),
+                                                            CeilDiv(s.s12Work, s.s12Per)),
+                                                        CeilDiv(s.s13Work, s.s13Per)),
+                                                    CeilDiv(s.s14Work, s.s14Per)),
+                                                CeilDiv(s.s15Work, s.s15Per)),
+                                            CeilDiv(s.s16Work, s.s16Per)),
+                                        CeilDiv(s.s17Work, s.s17Per)),
+                                    CeilDiv(s.s18Work, s.s18Per)),
+                                CeilDiv(s.s19Work, s.s19Per)),
+                            CeilDiv(s.s20Work, s.s20Per)),
+                        CeilDiv(s.s21Work, s.s21Per)),
+                    CeilDiv(s.s22Work, s.s22Per)),
+                CeilDiv(s.s23Work, s.s23Per)),
+            CeilDiv(s.s24Work, s.s24Per)),
         1);
-    const Checked bytes = s.sum_5_part24WsEnd;
+    const Checked bytes = s.sum_5_part22WsEnd;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = true;
-    return blocks.valid && bytes.valid && s.dmixWsStart.valid && s.dmixWsEnd.valid && s.dotWsStart.valid &&
-           s.dotWsEnd.valid && s.drmsWsStart.valid && s.drmsWsEnd.valid && s.dxgWsStart.valid && s.dxgWsEnd.valid &&
-           s.dzWsStart.valid && s.dzWsEnd.valid && s.sWsStart.valid && s.sWsEnd.valid && s.scaledWsStart.valid &&
-           s.scaledWsEnd.valid && s.sum_1WsStart.valid && s.sum_1WsEnd.valid && s.sum_2WsStart.valid &&
-           s.sum_2WsEnd.valid && s.sum_3WsStart.valid && s.sum_3WsEnd.valid && s.sum_4WsStart.valid &&
-           s.sum_4WsEnd.valid && s.sum_5WsStart.valid && s.sum_5WsEnd.valid && s.sum_1_part12_count.valid &&
-           s.sum_1_part12_length.valid && s.sum_1_part12WsStart.valid && s.sum_1_part12WsEnd.valid &&
-           s.sum_2_part15_count.valid && s.sum_2_part15_length.valid && s.sum_2_part15WsStart.valid &&
-           s.sum_2_part15WsEnd.valid && s.sum_3_part18_count.valid && s.sum_3_part18_length.valid &&
-           s.sum_3_part18WsStart.valid && s.sum_3_part18WsEnd.valid && s.sum_4_part21_count.valid &&
-           s.sum_4_part21_length.valid && s.sum_4_part21WsStart.valid && s.sum_4_part21WsEnd.valid &&
-           s.sum_5_part24_count.valid && s.sum_5_part24_length.valid && s.sum_5_part24WsStart.valid &&
-           s.sum_5_part24WsEnd.valid && s.s0ITiles.valid && s.s0Work.valid && s.s0Per.valid && s.s1ITiles.valid &&
-           s.s1TTiles.valid && s.s1Work.valid && s.s1Per.valid && s.s2ITiles.valid && s.s2TTiles.valid &&
-           s.s2Work.valid && s.s2Per.valid && s.s3ITiles.valid && s.s3TTiles.valid && s.s3Work.valid && s.s3Per.valid &&
-           s.s4JTiles.valid && s.s4ITiles.valid && s.s4Work.valid && s.s4Per.valid && s.s5ITiles.valid &&
-           s.s5TTiles.valid && s.s5Work.valid && s.s5Per.valid && s.s6ITiles.valid && s.s6TTiles.valid &&
-           s.s6Work.valid && s.s6Per.valid && s.s7JTiles.valid && s.s7ITiles.valid && s.s7Work.valid && s.s7Per.valid &&
-           s.s8KTiles.valid && s.s8TTiles.valid && s.s8Work.valid && s.s8Per.valid && s.s9TTiles.valid &&
-           s.s9Work.valid && s.s9Per.valid && s.s10DTiles.valid && s.s10ITiles.valid && s.s10Work.valid &&
-           s.s10Per.valid && s.s11DTiles.valid && s.s11ITiles.valid && s.s11Work.valid && s.s11Per.valid &&
-           s.s12DTiles.valid && s.s12ITiles.valid && s.s12Work.valid && s.s12Per.valid && s.s13DTiles.valid &&
-           s.s13ITiles.valid && s.s13Work.valid && s.s13Per.valid && s.s14DTiles.valid && s.s14ITiles.valid &&
-           s.s14Work.valid && s.s14Per.valid && s.s15Work.valid && s.s15Per.valid && s.s16Work.valid &&
-           s.s16Per.valid && s.s17Work.valid && s.s17Per.valid && s.s18Work.valid && s.s18Per.valid &&
-           s.s19Work.valid && s.s19Per.valid && s.s20Work.valid && s.s20Per.valid && s.s21Work.valid &&
-           s.s21Per.valid && s.s22Work.valid && s.s22Per.valid && s.s23Work.valid && s.s23Per.valid &&
-           s.s24KTiles.valid && s.s24Work.valid && s.s24Per.valid && s.s25KTiles.valid && s.s25Work.valid &&
-           s.s25Per.valid && s.s26KTiles.valid && s.s26Work.valid && s.s26Per.valid;
+    return blocks.valid && bytes.valid && s.dmixWsStart.valid && s.dmixWsEnd.valid && s.drmsWsStart.valid &&
+           s.drmsWsEnd.valid && s.dxgWsStart.valid && s.dxgWsEnd.valid && s.dzWsStart.valid && s.dzWsEnd.valid &&
+           s.scaledWsStart.valid && s.scaledWsEnd.valid && s.sum_1WsStart.valid && s.sum_1WsEnd.valid &&
+           s.sum_2WsStart.valid && s.sum_2WsEnd.valid && s.sum_3WsStart.valid && s.sum_3WsEnd.valid &&
+           s.sum_4WsStart.valid && s.sum_4WsEnd.valid && s.sum_5WsStart.valid && s.sum_5WsEnd.valid &&
+           s.sum_1_part10_count.valid && s.sum_1_part10_length.valid && s.sum_1_part10WsStart.valid &&
+           s.sum_1_part10WsEnd.valid && s.sum_2_part13_count.valid && s.sum_2_part13_length.valid &&
+           s.sum_2_part13WsStart.valid && s.sum_2_part13WsEnd.valid && s.sum_3_part16_count.valid &&
+           s.sum_3_part16_length.valid && s.sum_3_part16WsStart.valid && s.sum_3_part16WsEnd.valid &&
+           s.sum_4_part19_count.valid && s.sum_4_part19_length.valid && s.sum_4_part19WsStart.valid &&
+           s.sum_4_part19WsEnd.valid && s.sum_5_part22_count.valid && s.sum_5_part22_length.valid &&
+           s.sum_5_part22WsStart.valid && s.sum_5_part22WsEnd.valid && s.s0ITiles.valid && s.s0Work.valid &&
+           s.s0Per.valid && s.s1ITiles.valid && s.s1TTiles.valid && s.s1Work.valid && s.s1Per.valid &&
+           s.s2JTiles.valid && s.s2ITiles.valid && s.s2Work.valid && s.s2Per.valid && s.s3ITiles.valid &&
+           s.s3TTiles.valid && s.s3Work.valid && s.s3Per.valid && s.s4ITiles.valid && s.s4TTiles.valid &&
+           s.s4Work.valid && s.s4Per.valid && s.s5JTiles.valid && s.s5ITiles.valid && s.s5Work.valid && s.s5Per.valid &&
+           s.s6KTiles.valid && s.s6TTiles.valid && s.s6Work.valid && s.s6Per.valid && s.s7TTiles.valid &&
+           s.s7Work.valid && s.s7Per.valid && s.s8DTiles.valid && s.s8ITiles.valid && s.s8Work.valid && s.s8Per.valid &&
+           s.s9DTiles.valid && s.s9ITiles.valid && s.s9Work.valid && s.s9Per.valid && s.s10DTiles.valid &&
+           s.s10ITiles.valid && s.s10Work.valid && s.s10Per.valid && s.s11DTiles.valid && s.s11ITiles.valid &&
+           s.s11Work.valid && s.s11Per.valid && s.s12DTiles.valid && s.s12ITiles.valid && s.s12Work.valid &&
+           s.s12Per.valid && s.s13Work.valid && s.s13Per.valid && s.s14Work.valid && s.s14Per.valid &&
+           s.s15Work.valid && s.s15Per.valid && s.s16Work.valid && s.s16Per.valid && s.s17Work.valid &&
+           s.s17Per.valid && s.s18Work.valid && s.s18Per.valid && s.s19Work.valid && s.s19Per.valid &&
+           s.s20Work.valid && s.s20Per.valid && s.s21Work.valid && s.s21Per.valid && s.s22KTiles.valid &&
+           s.s22Work.valid && s.s22Per.valid && s.s23KTiles.valid && s.s23Work.valid && s.s23Per.valid &&
+           s.s24KTiles.valid && s.s24Work.valid && s.s24Per.valid;
 }
 
 /// Picks the first alternative that fits. `combination`: index of the dtype combination; `present`: bit k is set when
@@ -3950,6 +5120,10 @@ inline bool TryWalked4(Sizes &s, const Chip &chip, Choice &choice)
 inline bool Choose(Sizes &s, const Chip &chip, int32_t combination, uint32_t present, Choice &choice)
 {
     if (combination == 0 && present == 7U) {
+        if (TryFull(s, chip, choice)) {
+            choice.key = MHC_PRE_BACKWARD_KEY_FULL_GAMMA_GRAD_GAMMA_GRAD_X_POST_BFLOAT16_FLOAT32;
+            return true;
+        }
         if (TryWalked(s, chip, choice)) {
             choice.key = MHC_PRE_BACKWARD_KEY_WALKED_GAMMA_GRAD_GAMMA_GRAD_X_POST_BFLOAT16_FLOAT32;
             return true;
@@ -3957,6 +5131,10 @@ inline bool Choose(Sizes &s, const Chip &chip, int32_t combination, uint32_t pre
         return false;
     }
     if (combination == 0 && present == 5U) {
+        if (TryFull2(s, chip, choice)) {
+            choice.key = MHC_PRE_BACKWARD_KEY_FULL_GAMMA_GRAD_GAMMA_BFLOAT16_FLOAT32;
+            return true;
+        }
         if (TryWalked2(s, chip, choice)) {
             choice.key = MHC_PRE_BACKWARD_KEY_WALKED_GAMMA_GRAD_GAMMA_BFLOAT16_FLOAT32;
             return true;
@@ -3964,6 +5142,10 @@ inline bool Choose(Sizes &s, const Chip &chip, int32_t combination, uint32_t pre
         return false;
     }
     if (combination == 0 && present == 2U) {
+        if (TryFull3(s, chip, choice)) {
+            choice.key = MHC_PRE_BACKWARD_KEY_FULL_GRAD_X_POST_BFLOAT16_FLOAT32;
+            return true;
+        }
         if (TryWalked3(s, chip, choice)) {
             choice.key = MHC_PRE_BACKWARD_KEY_WALKED_GRAD_X_POST_BFLOAT16_FLOAT32;
             return true;
@@ -3971,6 +5153,10 @@ inline bool Choose(Sizes &s, const Chip &chip, int32_t combination, uint32_t pre
         return false;
     }
     if (combination == 0 && present == 0U) {
+        if (TryFull4(s, chip, choice)) {
+            choice.key = MHC_PRE_BACKWARD_KEY_FULL_BFLOAT16_FLOAT32;
+            return true;
+        }
         if (TryWalked4(s, chip, choice)) {
             choice.key = MHC_PRE_BACKWARD_KEY_WALKED_BFLOAT16_FLOAT32;
             return true;
@@ -3978,6 +5164,10 @@ inline bool Choose(Sizes &s, const Chip &chip, int32_t combination, uint32_t pre
         return false;
     }
     if (combination == 1 && present == 7U) {
+        if (TryFull(s, chip, choice)) {
+            choice.key = MHC_PRE_BACKWARD_KEY_FULL_GAMMA_GRAD_GAMMA_GRAD_X_POST_FLOAT16_FLOAT32;
+            return true;
+        }
         if (TryWalked(s, chip, choice)) {
             choice.key = MHC_PRE_BACKWARD_KEY_WALKED_GAMMA_GRAD_GAMMA_GRAD_X_POST_FLOAT16_FLOAT32;
             return true;
@@ -3985,6 +5175,10 @@ inline bool Choose(Sizes &s, const Chip &chip, int32_t combination, uint32_t pre
         return false;
     }
     if (combination == 1 && present == 5U) {
+        if (TryFull2(s, chip, choice)) {
+            choice.key = MHC_PRE_BACKWARD_KEY_FULL_GAMMA_GRAD_GAMMA_FLOAT16_FLOAT32;
+            return true;
+        }
         if (TryWalked2(s, chip, choice)) {
             choice.key = MHC_PRE_BACKWARD_KEY_WALKED_GAMMA_GRAD_GAMMA_FLOAT16_FLOAT32;
             return true;
@@ -3992,6 +5186,10 @@ inline bool Choose(Sizes &s, const Chip &chip, int32_t combination, uint32_t pre
         return false;
     }
     if (combination == 1 && present == 2U) {
+        if (TryFull3(s, chip, choice)) {
+            choice.key = MHC_PRE_BACKWARD_KEY_FULL_GRAD_X_POST_FLOAT16_FLOAT32;
+            return true;
+        }
         if (TryWalked3(s, chip, choice)) {
             choice.key = MHC_PRE_BACKWARD_KEY_WALKED_GRAD_X_POST_FLOAT16_FLOAT32;
             return true;
@@ -3999,6 +5197,10 @@ inline bool Choose(Sizes &s, const Chip &chip, int32_t combination, uint32_t pre
         return false;
     }
     if (combination == 1 && present == 0U) {
+        if (TryFull4(s, chip, choice)) {
+            choice.key = MHC_PRE_BACKWARD_KEY_FULL_FLOAT16_FLOAT32;
+            return true;
+        }
         if (TryWalked4(s, chip, choice)) {
             choice.key = MHC_PRE_BACKWARD_KEY_WALKED_FLOAT16_FLOAT32;
             return true;
@@ -4016,109 +5218,80 @@ inline void Fill(const Sizes &s, MhcPreBackwardTilingData &data)
     data.T = s.T.value;
     data.n = s.n.value;
     data.D = s.D.value;
-    data.s0DTile = s.s0DTile.value;
     data.s0ITile = s.s0ITile.value;
     data.s1ITile = s.s1ITile.value;
     data.s1TTile = s.s1TTile.value;
+    data.s2JTile = s.s2JTile.value;
     data.s2ITile = s.s2ITile.value;
-    data.s2TTile = s.s2TTile.value;
     data.s3ITile = s.s3ITile.value;
     data.s3TTile = s.s3TTile.value;
-    data.s4JTile = s.s4JTile.value;
     data.s4ITile = s.s4ITile.value;
+    data.s4TTile = s.s4TTile.value;
+    data.s5JTile = s.s5JTile.value;
     data.s5ITile = s.s5ITile.value;
-    data.s5TTile = s.s5TTile.value;
-    data.s6ITile = s.s6ITile.value;
     data.s6TTile = s.s6TTile.value;
-    data.s7JTile = s.s7JTile.value;
+    data.s7DTile = s.s7DTile.value;
     data.s7ITile = s.s7ITile.value;
-    data.s8KTile = s.s8KTile.value;
-    data.s8TTile = s.s8TTile.value;
     data.s9KTile = s.s9KTile.value;
-    data.s9TTile = s.s9TTile.value;
     data.s10DTile = s.s10DTile.value;
     data.s10ITile = s.s10ITile.value;
+    data.s0DTile = s.s0DTile.value;
+    data.s6KTile = s.s6KTile.value;
+    data.s7KTile = s.s7KTile.value;
+    data.s7TTile = s.s7TTile.value;
+    data.s8DTile = s.s8DTile.value;
+    data.s8ITile = s.s8ITile.value;
+    data.s9DTile = s.s9DTile.value;
+    data.s9ITile = s.s9ITile.value;
     data.s11DTile = s.s11DTile.value;
     data.s11ITile = s.s11ITile.value;
     data.s12DTile = s.s12DTile.value;
     data.s12ITile = s.s12ITile.value;
-    data.s13DTile = s.s13DTile.value;
     data.s13ITile = s.s13ITile.value;
-    data.s14DTile = s.s14DTile.value;
-    data.s14ITile = s.s14ITile.value;
-    data.s15ITile = s.s15ITile.value;
-    data.s16Sum2Part15AxisTile = s.s16Sum2Part15AxisTile.value;
-    data.s18ITile = s.s18ITile.value;
-    data.s19Sum3Part18AxisTile = s.s19Sum3Part18AxisTile.value;
-    data.s21JTile = s.s21JTile.value;
-    data.s22Sum4Part21AxisTile = s.s22Sum4Part21AxisTile.value;
+    data.s14Sum2Part13AxisTile = s.s14Sum2Part13AxisTile.value;
+    data.s16ITile = s.s16ITile.value;
+    data.s17Sum3Part16AxisTile = s.s17Sum3Part16AxisTile.value;
+    data.s19JTile = s.s19JTile.value;
+    data.s20Sum4Part19AxisTile = s.s20Sum4Part19AxisTile.value;
+    data.s22KTile = s.s22KTile.value;
+    data.s23KTile = s.s23KTile.value;
     data.s24KTile = s.s24KTile.value;
-    data.s25KTile = s.s25KTile.value;
-    data.s26KTile = s.s26KTile.value;
+    data.s25DTile = s.s25DTile.value;
+    data.s25ITile = s.s25ITile.value;
+    data.s26DTile = s.s26DTile.value;
+    data.s26ITile = s.s26ITile.value;
     data.s27DTile = s.s27DTile.value;
     data.s27ITile = s.s27ITile.value;
-    data.s28DTile = s.s28DTile.value;
-    data.s28ITile = s.s28ITile.value;
-    data.s29DTile = s.s29DTile.value;
-    data.s29ITile = s.s29ITile.value;
     data.dmixWsStart = s.dmixWsStart.value;
-    data.dotWsStart = s.dotWsStart.value;
-    data.drmsWsStart = s.drmsWsStart.value;
     data.dxgWsStart = s.dxgWsStart.value;
     data.dzWsStart = s.dzWsStart.value;
-    data.sWsStart = s.sWsStart.value;
     data.scaledWsStart = s.scaledWsStart.value;
-    data.sum_1WsStart = s.sum_1WsStart.value;
-    data.sum_2WsStart = s.sum_2WsStart.value;
-    data.sum_3WsStart = s.sum_3WsStart.value;
-    data.sum_4WsStart = s.sum_4WsStart.value;
-    data.sum_5WsStart = s.sum_5WsStart.value;
-    data.sum_6WsStart = s.sum_6WsStart.value;
-    data.sum_1_part12_count = s.sum_1_part12_count.value;
-    data.sum_1_part12_length = s.sum_1_part12_length.value;
-    data.sum_1_part12WsStart = s.sum_1_part12WsStart.value;
-    data.sum_2_part15_count = s.sum_2_part15_count.value;
-    data.sum_2_part15_length = s.sum_2_part15_length.value;
-    data.sum_2_part15WsStart = s.sum_2_part15WsStart.value;
-    data.sum_3_part18_count = s.sum_3_part18_count.value;
-    data.sum_3_part18_length = s.sum_3_part18_length.value;
-    data.sum_3_part18WsStart = s.sum_3_part18WsStart.value;
-    data.sum_4_part21_count = s.sum_4_part21_count.value;
-    data.sum_4_part21_length = s.sum_4_part21_length.value;
-    data.sum_4_part21WsStart = s.sum_4_part21WsStart.value;
-    data.sum_5_part24_count = s.sum_5_part24_count.value;
-    data.sum_5_part24_length = s.sum_5_part24_length.value;
-    data.sum_5_part24WsStart = s.sum_5_part24WsStart.value;
-    data.sum_6_part27_count = s.sum_6_part27_count.value;
-    data.sum_6_part27_length = s.sum_6_part27_length.value;
-    data.sum_6_part27WsStart = s.sum_6_part27WsStart.value;
     data.s0ITiles = s.s0ITiles.value;
     data.s0Work = s.s0Work.value;
     data.s0Per = s.s0Per.value;
     data.s1ITiles = s.s1ITiles.value;
     data.s1Work = s.s1Work.value;
     data.s1Per = s.s1Per.value;
+    data.s2JTiles = s.s2JTiles.value;
     data.s2ITiles = s.s2ITiles.value;
     data.s2Work = s.s2Work.value;
     data.s2Per = s.s2Per.value;
     data.s3ITiles = s.s3ITiles.value;
     data.s3Work = s.s3Work.value;
     data.s3Per = s.s3Per.value;
-    data.s4JTiles = s.s4JTiles.value;
     data.s4ITiles = s.s4ITiles.value;
     data.s4Work = s.s4Work.value;
     data.s4Per = s.s4Per.value;
+    data.s5JTiles = s.s5JTiles.value;
     data.s5ITiles = s.s5ITiles.value;
     data.s5Work = s.s5Work.value;
     data.s5Per = s.s5Per.value;
-    data.s6ITiles = s.s6ITiles.value;
     data.s6Work = s.s6Work.value;
     data.s6Per = s.s6Per.value;
-    data.s7JTiles = s.s7JTiles.value;
+    data.s7DTiles = s.s7DTiles.value;
     data.s7ITiles = s.s7ITiles.value;
     data.s7Work = s.s7Work.value;
     data.s7Per = s.s7Per.value;
-    data.s8KTiles = s.s8KTiles.value;
     data.s8Work = s.s8Work.value;
     data.s8Per = s.s8Per.value;
     data.s9Work = s.s9Work.value;
@@ -4127,6 +5300,36 @@ inline void Fill(const Sizes &s, MhcPreBackwardTilingData &data)
     data.s10ITiles = s.s10ITiles.value;
     data.s10Work = s.s10Work.value;
     data.s10Per = s.s10Per.value;
+    data.drmsWsStart = s.drmsWsStart.value;
+    data.sum_1WsStart = s.sum_1WsStart.value;
+    data.sum_2WsStart = s.sum_2WsStart.value;
+    data.sum_3WsStart = s.sum_3WsStart.value;
+    data.sum_4WsStart = s.sum_4WsStart.value;
+    data.sum_5WsStart = s.sum_5WsStart.value;
+    data.sum_6WsStart = s.sum_6WsStart.value;
+    data.sum_1_part10_count = s.sum_1_part10_count.value;
+    data.sum_1_part10_length = s.sum_1_part10_length.value;
+    data.sum_1_part10WsStart = s.sum_1_part10WsStart.value;
+    data.sum_2_part13_count = s.sum_2_part13_count.value;
+    data.sum_2_part13_length = s.sum_2_part13_length.value;
+    data.sum_2_part13WsStart = s.sum_2_part13WsStart.value;
+    data.sum_3_part16_count = s.sum_3_part16_count.value;
+    data.sum_3_part16_length = s.sum_3_part16_length.value;
+    data.sum_3_part16WsStart = s.sum_3_part16WsStart.value;
+    data.sum_4_part19_count = s.sum_4_part19_count.value;
+    data.sum_4_part19_length = s.sum_4_part19_length.value;
+    data.sum_4_part19WsStart = s.sum_4_part19WsStart.value;
+    data.sum_5_part22_count = s.sum_5_part22_count.value;
+    data.sum_5_part22_length = s.sum_5_part22_length.value;
+    data.sum_5_part22WsStart = s.sum_5_part22WsStart.value;
+    data.sum_6_part25_count = s.sum_6_part25_count.value;
+    data.sum_6_part25_length = s.sum_6_part25_length.value;
+    data.sum_6_part25WsStart = s.sum_6_part25WsStart.value;
+    data.s6KTiles = s.s6KTiles.value;
+    data.s8DTiles = s.s8DTiles.value;
+    data.s8ITiles = s.s8ITiles.value;
+    data.s9DTiles = s.s9DTiles.value;
+    data.s9ITiles = s.s9ITiles.value;
     data.s11DTiles = s.s11DTiles.value;
     data.s11ITiles = s.s11ITiles.value;
     data.s11Work = s.s11Work.value;
@@ -4135,12 +5338,8 @@ inline void Fill(const Sizes &s, MhcPreBackwardTilingData &data)
     data.s12ITiles = s.s12ITiles.value;
     data.s12Work = s.s12Work.value;
     data.s12Per = s.s12Per.value;
-    data.s13DTiles = s.s13DTiles.value;
-    data.s13ITiles = s.s13ITiles.value;
     data.s13Work = s.s13Work.value;
     data.s13Per = s.s13Per.value;
-    data.s14DTiles = s.s14DTiles.value;
-    data.s14ITiles = s.s14ITiles.value;
     data.s14Work = s.s14Work.value;
     data.s14Per = s.s14Per.value;
     data.s15Work = s.s15Work.value;
@@ -4157,27 +5356,23 @@ inline void Fill(const Sizes &s, MhcPreBackwardTilingData &data)
     data.s20Per = s.s20Per.value;
     data.s21Work = s.s21Work.value;
     data.s21Per = s.s21Per.value;
+    data.s22KTiles = s.s22KTiles.value;
     data.s22Work = s.s22Work.value;
     data.s22Per = s.s22Per.value;
     data.s23Work = s.s23Work.value;
     data.s23Per = s.s23Per.value;
-    data.s24KTiles = s.s24KTiles.value;
     data.s24Work = s.s24Work.value;
     data.s24Per = s.s24Per.value;
+    data.s25DTiles = s.s25DTiles.value;
+    data.s25ITiles = s.s25ITiles.value;
     data.s25Work = s.s25Work.value;
     data.s25Per = s.s25Per.value;
+    data.s26DTiles = s.s26DTiles.value;
     data.s26Work = s.s26Work.value;
     data.s26Per = s.s26Per.value;
     data.s27DTiles = s.s27DTiles.value;
-    data.s27ITiles = s.s27ITiles.value;
     data.s27Work = s.s27Work.value;
     data.s27Per = s.s27Per.value;
-    data.s28DTiles = s.s28DTiles.value;
-    data.s28Work = s.s28Work.value;
-    data.s28Per = s.s28Per.value;
-    data.s29DTiles = s.s29DTiles.value;
-    data.s29Work = s.s29Work.value;
-    data.s29Per = s.s29Per.value;
     data.hc_eps = s.hc_eps;
 }
 

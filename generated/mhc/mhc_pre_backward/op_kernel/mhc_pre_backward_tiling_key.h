@@ -6,37 +6,69 @@
 
 // nothing to do: a tensor is empty
 #define MHC_PRE_BACKWARD_KEY_EMPTY 1
+// full; x bfloat16, phi float32, alpha float32, grad_h_in bfloat16, grad_h_post float32, grad_h_res float32, inv_rms
+// float32, h_mix float32, h_pre float32, h_post float32, gamma float32, grad_x_post bfloat16, grad_x bfloat16, grad_phi
+// float32, grad_alpha float32, grad_bias float32, grad_gamma float32; given: gamma, grad_gamma, grad_x_post
+#define MHC_PRE_BACKWARD_KEY_FULL_GAMMA_GRAD_GAMMA_GRAD_X_POST_BFLOAT16_FLOAT32 10000
 // walked; x bfloat16, phi float32, alpha float32, grad_h_in bfloat16, grad_h_post float32, grad_h_res float32, inv_rms
 // float32, h_mix float32, h_pre float32, h_post float32, gamma float32, grad_x_post bfloat16, grad_x bfloat16, grad_phi
 // float32, grad_alpha float32, grad_bias float32, grad_gamma float32; given: gamma, grad_gamma, grad_x_post
-#define MHC_PRE_BACKWARD_KEY_WALKED_GAMMA_GRAD_GAMMA_GRAD_X_POST_BFLOAT16_FLOAT32 10000
+#define MHC_PRE_BACKWARD_KEY_WALKED_GAMMA_GRAD_GAMMA_GRAD_X_POST_BFLOAT16_FLOAT32 10001
+// full; x bfloat16, phi float32, alpha float32, grad_h_in bfloat16, grad_h_post float32, grad_h_res float32, inv_rms
+// float32, h_mix float32, h_pre float32, h_post float32, gamma float32, grad_x_post bfloat16, grad_x bfloat16, grad_phi
+// float32, grad_alpha float32, grad_bias float32, grad_gamma float32; given: gamma, grad_gamma
+#define MHC_PRE_BACKWARD_KEY_FULL_GAMMA_GRAD_GAMMA_BFLOAT16_FLOAT32 10100
 // walked; x bfloat16, phi float32, alpha float32, grad_h_in bfloat16, grad_h_post float32, grad_h_res float32, inv_rms
 // float32, h_mix float32, h_pre float32, h_post float32, gamma float32, grad_x_post bfloat16, grad_x bfloat16, grad_phi
 // float32, grad_alpha float32, grad_bias float32, grad_gamma float32; given: gamma, grad_gamma
-#define MHC_PRE_BACKWARD_KEY_WALKED_GAMMA_GRAD_GAMMA_BFLOAT16_FLOAT32 10100
+#define MHC_PRE_BACKWARD_KEY_WALKED_GAMMA_GRAD_GAMMA_BFLOAT16_FLOAT32 10101
+// full; x bfloat16, phi float32, alpha float32, grad_h_in bfloat16, grad_h_post float32, grad_h_res float32, inv_rms
+// float32, h_mix float32, h_pre float32, h_post float32, gamma float32, grad_x_post bfloat16, grad_x bfloat16, grad_phi
+// float32, grad_alpha float32, grad_bias float32, grad_gamma float32; given: grad_x_post
+#define MHC_PRE_BACKWARD_KEY_FULL_GRAD_X_POST_BFLOAT16_FLOAT32 10200
 // walked; x bfloat16, phi float32, alpha float32, grad_h_in bfloat16, grad_h_post float32, grad_h_res float32, inv_rms
 // float32, h_mix float32, h_pre float32, h_post float32, gamma float32, grad_x_post bfloat16, grad_x bfloat16, grad_phi
 // float32, grad_alpha float32, grad_bias float32, grad_gamma float32; given: grad_x_post
-#define MHC_PRE_BACKWARD_KEY_WALKED_GRAD_X_POST_BFLOAT16_FLOAT32 10200
+#define MHC_PRE_BACKWARD_KEY_WALKED_GRAD_X_POST_BFLOAT16_FLOAT32 10201
+// full; x bfloat16, phi float32, alpha float32, grad_h_in bfloat16, grad_h_post float32, grad_h_res float32, inv_rms
+// float32, h_mix float32, h_pre float32, h_post float32, gamma float32, grad_x_post bfloat16, grad_x bfloat16, grad_phi
+// float32, grad_alpha float32, grad_bias float32, grad_gamma float32; given: no optional parameter
+#define MHC_PRE_BACKWARD_KEY_FULL_BFLOAT16_FLOAT32 10300
 // walked; x bfloat16, phi float32, alpha float32, grad_h_in bfloat16, grad_h_post float32, grad_h_res float32, inv_rms
 // float32, h_mix float32, h_pre float32, h_post float32, gamma float32, grad_x_post bfloat16, grad_x bfloat16, grad_phi
 // float32, grad_alpha float32, grad_bias float32, grad_gamma float32; given: no optional parameter
-#define MHC_PRE_BACKWARD_KEY_WALKED_BFLOAT16_FLOAT32 10300
+#define MHC_PRE_BACKWARD_KEY_WALKED_BFLOAT16_FLOAT32 10301
+// full; x float16, phi float32, alpha float32, grad_h_in float16, grad_h_post float32, grad_h_res float32, inv_rms
+// float32, h_mix float32, h_pre float32, h_post float32, gamma float32, grad_x_post float16, grad_x float16, grad_phi
+// float32, grad_alpha float32, grad_bias float32, grad_gamma float32; given: gamma, grad_gamma, grad_x_post
+#define MHC_PRE_BACKWARD_KEY_FULL_GAMMA_GRAD_GAMMA_GRAD_X_POST_FLOAT16_FLOAT32 20000
 // walked; x float16, phi float32, alpha float32, grad_h_in float16, grad_h_post float32, grad_h_res float32, inv_rms
 // float32, h_mix float32, h_pre float32, h_post float32, gamma float32, grad_x_post float16, grad_x float16, grad_phi
 // float32, grad_alpha float32, grad_bias float32, grad_gamma float32; given: gamma, grad_gamma, grad_x_post
-#define MHC_PRE_BACKWARD_KEY_WALKED_GAMMA_GRAD_GAMMA_GRAD_X_POST_FLOAT16_FLOAT32 20000
+#define MHC_PRE_BACKWARD_KEY_WALKED_GAMMA_GRAD_GAMMA_GRAD_X_POST_FLOAT16_FLOAT32 20001
+// full; x float16, phi float32, alpha float32, grad_h_in float16, grad_h_post float32, grad_h_res float32, inv_rms
+// float32, h_mix float32, h_pre float32, h_post float32, gamma float32, grad_x_post float16, grad_x float16, grad_phi
+// float32, grad_alpha float32, grad_bias float32, grad_gamma float32; given: gamma, grad_gamma
+#define MHC_PRE_BACKWARD_KEY_FULL_GAMMA_GRAD_GAMMA_FLOAT16_FLOAT32 20100
 // walked; x float16, phi float32, alpha float32, grad_h_in float16, grad_h_post float32, grad_h_res float32, inv_rms
 // float32, h_mix float32, h_pre float32, h_post float32, gamma float32, grad_x_post float16, grad_x float16, grad_phi
 // float32, grad_alpha float32, grad_bias float32, grad_gamma float32; given: gamma, grad_gamma
-#define MHC_PRE_BACKWARD_KEY_WALKED_GAMMA_GRAD_GAMMA_FLOAT16_FLOAT32 20100
+#define MHC_PRE_BACKWARD_KEY_WALKED_GAMMA_GRAD_GAMMA_FLOAT16_FLOAT32 20101
+// full; x float16, phi float32, alpha float32, grad_h_in float16, grad_h_post float32, grad_h_res float32, inv_rms
+// float32, h_mix float32, h_pre float32, h_post float32, gamma float32, grad_x_post float16, grad_x float16, grad_phi
+// float32, grad_alpha float32, grad_bias float32, grad_gamma float32; given: grad_x_post
+#define MHC_PRE_BACKWARD_KEY_FULL_GRAD_X_POST_FLOAT16_FLOAT32 20200
 // walked; x float16, phi float32, alpha float32, grad_h_in float16, grad_h_post float32, grad_h_res float32, inv_rms
 // float32, h_mix float32, h_pre float32, h_post float32, gamma float32, grad_x_post float16, grad_x float16, grad_phi
 // float32, grad_alpha float32, grad_bias float32, grad_gamma float32; given: grad_x_post
-#define MHC_PRE_BACKWARD_KEY_WALKED_GRAD_X_POST_FLOAT16_FLOAT32 20200
+#define MHC_PRE_BACKWARD_KEY_WALKED_GRAD_X_POST_FLOAT16_FLOAT32 20201
+// full; x float16, phi float32, alpha float32, grad_h_in float16, grad_h_post float32, grad_h_res float32, inv_rms
+// float32, h_mix float32, h_pre float32, h_post float32, gamma float32, grad_x_post float16, grad_x float16, grad_phi
+// float32, grad_alpha float32, grad_bias float32, grad_gamma float32; given: no optional parameter
+#define MHC_PRE_BACKWARD_KEY_FULL_FLOAT16_FLOAT32 20300
 // walked; x float16, phi float32, alpha float32, grad_h_in float16, grad_h_post float32, grad_h_res float32, inv_rms
 // float32, h_mix float32, h_pre float32, h_post float32, gamma float32, grad_x_post float16, grad_x float16, grad_phi
 // float32, grad_alpha float32, grad_bias float32, grad_gamma float32; given: no optional parameter
-#define MHC_PRE_BACKWARD_KEY_WALKED_FLOAT16_FLOAT32 20300
+#define MHC_PRE_BACKWARD_KEY_WALKED_FLOAT16_FLOAT32 20301
 
 #endif  // MHC_PRE_BACKWARD_TILING_KEY_H
