@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from tests.twin.vector_helpers import BYTES, CTYPES, OLD, bf16_bits, bf16_values, built, lawful, rules, run, ulps
 
 from generator.twin.build import Built
+from tests.twin.vector_helpers import BYTES, CTYPES, OLD, bf16_bits, bf16_values, built, lawful, rules, run, ulps
 
 ADD, SUB, MUL, DIV, MAX, MIN, AND, OR = range(1, 9)
 ABS, RELU, RECIPROCAL, EXP, LN, SQRT, RSQRT, NOT = range(10, 18)

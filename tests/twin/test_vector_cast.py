@@ -6,9 +6,9 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from tests.twin.vector_helpers import BYTES, OLD, bf16_bits, bf16_values, built, lawful, rules
 
 from generator.twin.build import Built
+from tests.twin.vector_helpers import BYTES, OLD, bf16_bits, bf16_values, built, lawful, rules
 
 DTYPES = ["float32", "float16", "bfloat16", "int8", "uint8", "int16", "int32", "int64"]
 NONE, RINT, FLOOR, CEIL, ROUND, TRUNC, ODD = range(7)

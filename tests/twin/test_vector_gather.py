@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.twin.vector_helpers import BYTES, OLD, built, lawful, rules, run
 
 from generator.twin.build import Built
+from tests.twin.vector_helpers import BYTES, OLD, built, lawful, rules, run
 
 GATHER, GATHERB, GATHER_MASK, TRANS_5HD, TRANSPOSE = range(1, 6)
 COUNT, MASK, BITS = range(3)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.twin.vector_helpers import BYTES, OLD, built, lawful, rules
 
 from generator.twin.build import Built
+from tests.twin.vector_helpers import BYTES, OLD, built, lawful, rules
 
 WHOLE_SUM, WHOLE_MAX, WHOLE_MIN, BLOCK_SUM, BLOCK_MAX, BLOCK_MIN, PAIR_SUM, REPEAT_SUM = range(1, 9)
 SUM, MAX, MIN, SUM_USED, MAX_REGISTERS = range(10, 15)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.twin.vector_helpers import BYTES, OLD, built, lawful, rules
 
 from generator.twin.build import Built
+from tests.twin.vector_helpers import BYTES, OLD, built, lawful, rules
 
 DUPLICATE, INDEX, BRCB, COPY = range(1, 5)
 COMPARE, COMPARE_SCALAR, COMPARE_REGISTER = range(10, 13)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 
 import pytest
-from tests.twin.verify.toy_specs import CUMULATIVE, CUMULATIVE_BACKWARD, SCALE_ROWS, TARGETS, spec
 
 from generator.twin.verify.case import Case
 from generator.twin.verify.cases import case_of, derive
 from generator.twin.verify.rules import Rules
 from generator.twin.verify.shapes import shapes_of
+from tests.twin.verify.toy_specs import CUMULATIVE, CUMULATIVE_BACKWARD, SCALE_ROWS, TARGETS, spec
 
 SCALE = spec(SCALE_ROWS)
 SETS = {text: derive(spec(text), TARGETS) for text in (SCALE_ROWS, CUMULATIVE, CUMULATIVE_BACKWARD)}
