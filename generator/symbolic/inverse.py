@@ -139,6 +139,7 @@ class _Solving:
         self.value = c.value
         self.guards: list[tuple[IntExpr, IntExpr]] = []
         self.conditions: list[Expr] = []
+        self.solved: dict[str, IntExpr] = {}
         self.equations: list[tuple[IntExpr, IntExpr]] = []
         for i, p in zip(c.indices, target, strict=True):
             if isinstance(i, Gather):
@@ -174,10 +175,12 @@ class _Solving:
         return order[0]
 
     def now(self, i: IntExpr) -> IntExpr:
-        return i
+        """An index with all axes that were solved so far replaced."""
+        return i.substitute(self.solved)
 
     def put(self, env: Mapping[str, IntExpr]) -> None:
         """Replace solved axes everywhere."""
+        self.solved = {**{name: e.substitute(env) for name, e in self.solved.items()}, **env}
         self.value = substitute(self.value, env)
         self.equations = [(i.substitute(env), p) for i, p in self.equations]
         self.guards = [(e.substitute(env), extent) for e, extent in self.guards]

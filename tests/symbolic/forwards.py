@@ -866,6 +866,18 @@ FORWARDS: tuple[Forward, ...] = (
         {"T": 3, "D": 2},
     ),
     Forward(
+        "a diagonal of merged axes",
+        "y[a: A] = sum[b: B](x[2*a + 1, b*A + a] * x[2*a, b*A + a])",
+        (
+            "x: in [2*A, A*B]",
+            "n: in [A]",
+            "m: in [B]",
+            "y: out [A]",
+        ),
+        "A, B",
+        {"A": 2, "B": 3},
+    ),
+    Forward(
         "a newton iteration",
         ("z[t: T] = 1\nfor r in range(N):\n    z[t] = 0.5 * (z[t] + x[t] / z[t])\ny[t] = z[t]"),
         (
