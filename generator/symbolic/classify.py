@@ -19,7 +19,7 @@ from generator.symbolic.surface import mapped, statements
 
 __all__ = ["Diagnosis", "diagnose"]
 
-_SECONDS: Final = 1.0
+_SECONDS: Final = 5.0
 _CHECKS: Final = 6  # sizes at which an edit must be right
 
 
@@ -33,8 +33,8 @@ class Diagnosis:
 
 
 def diagnose(checker: Checker, ladder: list[Sizes], output: str, rng: random.Random) -> Diagnosis:
-    """The mistake in ``output``, which is known to be wrong. Spends at most about a second."""
-    limit = time.process_time() + min(_SECONDS, checker.left())
+    """The mistake in ``output``, which is known to be wrong. Spends at most a quarter of what is left of the budget."""
+    limit = time.process_time() + min(_SECONDS, checker.left() / 4)
     try:
         probe = _Probe.make(checker, ladder, output, rng)
         if probe is None:
