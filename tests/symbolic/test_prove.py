@@ -60,6 +60,15 @@ EQUAL = {
         "c[j]=0\nfor r in range(0,T):\n    c[j]=tanh(x[r,j]+sum[k](w[j,k]*c[k]))\ng[t,j]=c[j]",
         "d[j]=0\nfor r in range(0,T):\n    z[j]=sum[k](w[j,k]*d[k])+x[r,j]\n    d[j]=2*sigmoid(2*z[j])-1\ng[t,j]=d[j]",
     ),
+    "one comparison implies another": ("g[t,j]=where(x[t,j]>0,1,0)*where(x[t,j]>1,1,0)", "g[t,j]=where(x[t,j]>1,1,0)"),
+    "the sign of a product": (
+        "g[t,j]=where(x[t,j]*y[t,j]>0,1,0)",
+        "g[t,j]=where(x[t,j]>0,1,0)*where(y[t,j]>0,1,0)+where(x[t,j]<0,1,0)*where(y[t,j]<0,1,0)",
+    ),
+    "a comparison of an exponential": ("g[t,j]=where(exp(x[t,j])>1,1,0)", "g[t,j]=where(x[t,j]>0,1,0)"),
+    "a tensor that a loop sets anew": ("c[j]=u[j]\nfor r in range(0,T):\n    c[j]=x[r,j]\ng[t,j]=c[j]", "g[t,j]=x[T-1,j]"),
+    "a count that an empty range leaves right": ("g[t,j]=sum[k](where(k>=1,1,0))", "g[t,j]=n-1"),
+    "a square of an absolute value": ("g[t,j]=abs(x[t,j])*abs(x[t,j])", "g[t,j]=x[t,j]**2"),
 }
 
 # what is wrong, though it is right at the sizes or values in brackets
@@ -96,6 +105,20 @@ DIFFERENT = {
         "c[j]=0\nfor r in range(0,T):\n    c[j]=x[r,j]*c[j]+1\ng[t,j]=c[j]",
         "d[j]=0\nfor r in range(T-1,-1,-1):\n    d[j]=x[r,j]*d[j]+1\ng[t,j]=d[j]",
     ),
+    "the sign of a product by one case": ("g[t,j]=where(x[t,j]*y[t,j]>0,1,0)", "g[t,j]=where(x[t,j]>0,1,0)*where(y[t,j]>0,1,0)"),
+    "loops from different values": (
+        "c[j]=u[j]\nfor r in range(0,T):\n    c[j]=c[j]*x[r,j]\ng[t,j]=c[j]",
+        "d[j]=2*u[j]\nfor r in range(0,T):\n    d[j]=d[j]*x[r,j]\ng[t,j]=d[j]",
+    ),
+    "a count that is wrong at n = 1": ("g[t,j]=sum[k](where(k>=2,1,0))", "g[t,j]=n-2"),
+    "half of the places [n even]": ("g[t,j]=sum[k](where(2*k<n,1,0))", "g[t,j]=n/2"),
+    "another period": ("g[t,j]=sum[k](where(k%3==0,y[t,k],0))", "g[t,j]=sum[k](where(k%2==0,y[t,k],0))"),
+    "a comparison that always holds": (
+        "g[t,j]=where(sin(x[t,j])**2+cos(x[t,j])**2>=1,1,0)",
+        "g[t,j]=where(sin(x[t,j])**2+cos(x[t,j])**2>1,1,0)",
+    ),
+    "an attribute's boundary": ("g[t,j]=where(beta>0,1,0)", "g[t,j]=where(beta>=0,1,0)"),
+    "a maximum over the other axis": ("g[t,j]=max[k](x[t,k])", "g[t,j]=max[i](x[i,j])"),
     "infinities that cancel": (
         "a[t,j]=where(x[t,j]>0,y[t,j],inf)\ng[t,j]=a[t,j]-where(x[t,j]>0,0,inf)",
         "g[t,j]=where(x[t,j]>0,y[t,j],0)",
