@@ -170,6 +170,10 @@ class _Document:
         """The dims in use, those in the values and conditions of others included."""
         found = self.attributes() | {n for s in self.spec.segments.values() for v in s.values() for t in v for n in _free(t)}
         out = {n for n in self.spec.dims if n in found}
+        for p in self.spec.params:  # the shapes of all parameters that are kept, flat buffers included
+            if p.symbol in self.derived.gradients or p.symbol in self.cotangents or p.symbol in self.derived.saved:
+                out |= {n for n in self.spec.dims for t in (p.shape or []) if n in _words(t)}
+        out |= {n for d in list(out) for n in self.spec.dims if n in _words(self.spec.dims[d].where or "")}
         for name, value in self.checked.derived:
             if name in out:
                 out |= value.free() & set(self.spec.dims)
