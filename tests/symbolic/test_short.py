@@ -17,7 +17,7 @@ from tests.reference.specs import every
 from tests.symbolic.forwards import FORWARDS
 from tests.symbolic.test_derive import of
 
-# one gradient in 200 lines of a person's is shorter for a reason that derivation does not know
+# cases in which a person knows something that derivation does not
 KNOWN = {
     "celu": "a maximum and a minimum that are never both active",
     "circular_shift": "an index modulo the size, inverted",
