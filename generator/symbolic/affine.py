@@ -110,6 +110,16 @@ class Facts:
         pool += _products(denied, pool)
         return _infeasible([denied, *pool])
 
+    def deeply(self, e: IntExpr, extra: Sequence[IntExpr], without: frozenset[str]) -> bool:
+        """As :meth:`nonnegative`, with the question and ``extra`` also multiplied by the sizes that multiply something there."""
+        if self.nonnegative(e, extra, without):
+            return True
+        denied = const(-1) - reduced(e)
+        rows = [denied, *(reduced(x) for x in extra)]
+        sizes = {a for x in rows for m, _ in x.terms if sum(p for _, p in m) > 1 for a, _ in m if isinstance(a, Sym)}
+        known = sorted(a.name for a in sizes if self.positive(a.name))
+        return _infeasible([*rows, *self._near(e, extra, without), *(x * sym(n) for n in known for x in rows)])
+
     def _near(self, e: IntExpr, extra: Sequence[IntExpr], without: frozenset[str]) -> list[IntExpr]:
         """The facts that share symbols with the question, directly or through others; of axes only those it names."""
         names = set(e.free()).union(*(x.free() for x in extra))

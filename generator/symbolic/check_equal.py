@@ -65,7 +65,11 @@ class Equality(Totals):
         names, low, same, body = self.parts[p].holds
         other = self.parts[q].holds[1]
         here: Value = {((q, Fraction(1)),): Fraction(1)}
-        if p < q and all(self.sizes.implied(e, low, names) for e in other) and all(self.sizes.implied(e, other, names) for e in low):
+        if (
+            p < q
+            and all(self.sizes.implied_by_products(e, low, names) for e in other)
+            and all(self.sizes.implied_by_products(e, other, names) for e in low)
+        ):
             return here
         for g, h in product(low, other):
             rest = [e for e in (*low, *other) if e not in (g, h)]

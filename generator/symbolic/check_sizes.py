@@ -51,6 +51,16 @@ class Sizes:
             self.answers[key] = self._decide(e, given, frozenset(hidden))
         return self.answers[key]
 
+    def implied_by_products(self, e: IntExpr, given: Iterable[IntExpr], hidden: Iterable[str]) -> bool:
+        """As :meth:`implied`, with the rows multiplied by the positive sizes that already multiply something in them."""
+        given, hidden = list(given), frozenset(hidden)
+        if self.implied(e, given, hidden):
+            return True
+        rows = [-e - 1, *given]
+        sizes = {a.name for r in rows for m, _ in r.terms if sum(p for _, p in m) > 1 for a, _ in m if isinstance(a, Sym)}
+        more = [r * sym(s) for s in sorted(sizes - hidden) if self.implied(sym(s) - 1) for r in rows]
+        return _absurd([_integers(r) for r in (*rows, *more)])
+
     def cleared(self, e: IntExpr) -> IntExpr:
         """An inequality in which a quotient stands alone, without it: ``c <= a//b`` says ``c*b <= a``."""
         for f in sorted((a for a in e.atoms() if isinstance(a, Func) and a.op == "floordiv"), key=lambda a: a.key()):

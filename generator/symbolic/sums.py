@@ -16,6 +16,7 @@ from generator.symbolic.terms import Atom, Exp, Mono, Poly, UnsupportedError, ke
 __all__ = ["Sums"]
 
 _CHOICES = 400
+_Named = tuple[tuple[IntExpr, ...], tuple[IntExpr, ...], Mono]  # inequalities, equalities, monomial
 
 
 @dataclass
@@ -330,7 +331,7 @@ class Sums(Renaming):
     def _canonical(self, s: _Sum) -> Poly:
         level = _level(s.mono, (*s.low, *s.same))
         final = [f"${level}.{k}" for k in range(len(s.names))]
-        best: tuple[str, tuple[object, ...], Fraction] | None = None
+        best: tuple[str, _Named, Fraction] | None = None
         tried = 0
         for shift in self._shifts(s):
             for perm in itertools.permutations(range(len(s.names))):
@@ -347,15 +348,12 @@ class Sums(Renaming):
         if best is None:
             raise UnsupportedError("a sum has no canonical form")
         key, (low, same, mono), sign = best
-        free = frozenset(n for a, _ in mono for n in a.free) | frozenset(  # type: ignore[attr-defined]
-            n
-            for e in (*low, *same)
-            for n in self.table.free_int(e)  # type: ignore[misc]
-        )
+        inner = [a.free for a, _ in mono] + [self.table.free_int(e) for e in (*low, *same)]
+        free = frozenset[str]().union(*inner)
         atom = self.table.intern("sum", key, lambda: ((tuple(final), low, same, mono), free - set(final)))
         return scale(self.ring.atom(atom), sign)
 
-    def _name(self, s: _Sum, shift: Mapping[str, IntExpr], names: Mapping[str, IntExpr]) -> tuple[str, tuple[object, ...], Fraction] | None:
+    def _name(self, s: _Sum, shift: Mapping[str, IntExpr], names: Mapping[str, IntExpr]) -> tuple[str, _Named, Fraction] | None:
         env = {n: self.integer(shift.get(n, sym(n)), names) for n in s.names}
         body = self.rename_mono(s.mono, env)
         if len(body) != 1:

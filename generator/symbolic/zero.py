@@ -55,7 +55,7 @@ class Zero:
     def covers(self, a: Atom, b: Atom) -> bool:
         """Whether the range of a sum lies in that of another of the same axes."""
         names = frozenset(a.data[0])
-        return all(self.ring.facts.nonnegative(e, a.data[1], names) for e in b.data[1])
+        return all(self.ring.facts.deeply(e, a.data[1], names) for e in b.data[1])
 
     def part(self, a: Atom, low: Sequence[IntExpr], same: Sequence[IntExpr]) -> Poly:
         """The sum of the same body under other inequalities and more equalities."""
