@@ -14,12 +14,13 @@ from generator.symbolic.edits import edits
 from generator.symbolic.exact import P, UndefinedError, UnwrittenError
 from generator.symbolic.machine import Machine, OutOfTimeError, Values
 from generator.symbolic.numeric import Checker, NotSquareError, still
-from generator.symbolic.points import Point, Sizes
+from generator.symbolic.points import Point, Sizes, sizes_of
 from generator.symbolic.surface import mapped, statements
 
 __all__ = ["Diagnosis", "diagnose"]
 
 _SECONDS: Final = 5.0
+_SMALL: Final = 3  # a size that is cheap
 _CHECKS: Final = 6  # sizes at which an edit must be right
 
 
@@ -36,7 +37,8 @@ def diagnose(checker: Checker, ladder: list[Sizes], output: str, rng: random.Ran
     """The mistake in ``output``, which is known to be wrong. Spends at most a quarter of what is left of the budget."""
     limit = time.process_time() + min(_SECONDS, checker.left() / 4)
     try:
-        probe = _Probe.make(checker, ladder, output, rng)
+        tiny = _tiny(checker, ladder)
+        probe = _Probe.make(checker, tiny, output, rng)
         if probe is None:
             return Diagnosis("other")
         simple = probe.simple()
@@ -45,11 +47,23 @@ def diagnose(checker: Checker, ladder: list[Sizes], output: str, rng: random.Ran
         for edit in edits(checker.claim.gradient, _roles(checker)):
             if time.process_time() > limit:
                 break
-            if probe.right(edit.program) and _holds(checker, ladder, output, rng, edit.program):
+            if (
+                probe.right(edit.program)
+                and _holds(checker, tiny, output, rng, edit.program)
+                and _holds(checker, ladder[:2], output, rng, edit.program)
+            ):
                 return Diagnosis(edit.kind, printed(edit.program, extents=False), _differing(checker.claim.gradient, edit.program))
         return Diagnosis(simple or probe.dropped(limit) or "other")
     except (OutOfTimeError, UndefinedError, UnwrittenError):
         return Diagnosis("other")
+
+
+def _tiny(checker: Checker, ladder: list[Sizes]) -> list[Sizes]:
+    """Sizes to look for a mistake at: where the legal ones are large, smaller ones that no condition would allow."""
+    if sum(ladder[0].values()) <= _SMALL * len(ladder[0]):
+        return ladder
+    claim = checker.claim
+    return sizes_of(replace(claim, domain=replace(claim.domain, conditions=()))) or ladder
 
 
 def _roles(checker: Checker) -> dict[str, str]:

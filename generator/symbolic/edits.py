@@ -44,9 +44,11 @@ class _Editor:
     # the whole text ---------------------------------------------------------------------------------------------
     def run(self) -> Iterator[Edit]:
         todo = list(statements(self.program.body))[::-1]
-        groups = (self.signs, self.reductions, self.indices, self.tensors, self.conditions, self.factors, self.numbers, self.sums)
-        yield from self.exchanged()
-        for find in (*groups, self.calls, self.added):
+        early = (self.signs, self.reductions, self.tensors, self.conditions)
+        late = (self.indices, self.factors, self.numbers, self.sums, self.calls, self.added)
+        for find in (*early, *late):
+            if find == self.indices:
+                yield from self.exchanged()
             for stmt, loops in todo:
                 axes = {a.name: a.extent for a in stmt.axes if a.extent is not None}
                 self.around = loops

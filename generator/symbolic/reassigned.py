@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -33,7 +34,7 @@ def in_order(body: Body, output: str) -> tuple[Body, list[Finding], Body | None]
         said.append(Finding(f"'{name}' is assigned {len(tops)} times", again.span, "overloaded name"))
         later = any(name in _reads(s) for s in body[tops[-1] + 1 :])
         new = _versions(body, name, tops)
-        if later and other is None:
+        if later and other is None and not _continued(body, name, tops):
             first = f"{name}_1"
             cut = tops[-1]
             other = (*new[: cut + 1], *(renamed(s, name, first) for s in new[cut + 1 :]))
@@ -75,6 +76,18 @@ def _stored(body: Body, name: str) -> Body:
         return tuple(out)
 
     return (*retarget(body), Assign(name, last.indices, Load(inner, last.indices)))
+
+
+def _continued(body: Body, name: str, tops: Sequence[int]) -> bool:
+    """Whether every later value of ``name`` is computed from the one before: a result built up, not a name with two meanings."""
+    for first, last in itertools.pairwise(tops):
+        needed = _reads(body[last])
+        for stmt in reversed(body[first + 1 : last]):
+            if isinstance(stmt, Assign) and stmt.tensor in needed:
+                needed |= _reads(stmt)
+        if name not in needed:
+            return False
+    return True
 
 
 def _plain(stmt: Assign) -> bool:
