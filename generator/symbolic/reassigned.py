@@ -79,9 +79,10 @@ def _stored(body: Body, name: str) -> Body:
 
 
 def _continued(body: Body, name: str, tops: Sequence[int]) -> bool:
-    """Whether every later value of ``name`` is computed from the one before: a result built up, not a name with two meanings."""
+    """Whether every later value of ``name`` is computed from the one before by way of other tensors: a result built up along the
+    text, not a name with two meanings."""
     for first, last in itertools.pairwise(tops):
-        needed = _reads(body[last])
+        needed = _reads(body[last]) - {name}
         for stmt in reversed(body[first + 1 : last]):
             if isinstance(stmt, Assign) and stmt.tensor in needed:
                 needed |= _reads(stmt)
