@@ -66,7 +66,8 @@ def _grid(statements: Sequence[NStmt]) -> tuple[str, ...]:
 def _fusable(statements: Sequence[NStmt], stored: frozenset[str] = frozenset()) -> tuple[str, ...] | None:
     """The grid axes when the statements can share a stage, else None. ``stored``: outputs, whose pieces do not overlap."""
     written = Counter(s.target for s in flat(statements))
-    made = written.keys() & {ld.tensor for s in flat(statements) for ld in loads(s.value)} | {t for t, n in written.items() if n > 1 and t not in stored}
+    read = {ld.tensor for s in flat(statements) for ld in loads(s.value)}
+    made = written.keys() & read | {t for t, n in written.items() if n > 1 and t not in stored}
     axes = tensor_axes(statements, made)
     grid = list(_grid(statements))
     for s in flat(statements):
@@ -111,7 +112,8 @@ def partition(body: Sequence[NStmt], fuse: bool, stored: frozenset[str] = frozen
         if fuse:
             alone = _fusable((s,), stored)
             together = _fusable([*current, s], stored)
-            if alone is not None and together is not None and (not current or together or (not alone and not (_fusable(current, stored) or ()))):
+            gridless = not alone and not (_fusable(current, stored) or ())
+            if alone is not None and together is not None and (not current or together or gridless):
                 current.append(s)
                 continue
             flush()
