@@ -44,7 +44,7 @@ def traps() -> Iterator[tuple[Claim, dict[str, str]]]:
         for text in texts(case):
             if text.role == "trap":
                 forward, gradient = program_of(text)
-                upstream = {n: o for n, o in case.data["cotangents"].items() if n in gradient.tensors}
+                upstream = dict(case.data["cotangents"])
                 held = {t.name: case.data.get("saved", {}).get(t.name, t.name) for t in gradient.inputs if t.name not in upstream}
                 wrt = {g: x for g, x in case.data["gradients"].items() if g in gradient.tensors}
                 yield Claim(text.name, forward, gradient, wrt, upstream, held), wrt
@@ -60,6 +60,6 @@ def test_a_claim_that_cannot_be_proved_has_no_verdict() -> None:
     text = next(t for t in texts(case) if t.role == "mutant")
     forward, gradient = program_of(text)
     wrt = {g: x for g, x in case.data["gradients"].items() if g in gradient.tensors}
-    upstream = {n: o for n, o in case.data["cotangents"].items() if n in gradient.tensors}
+    upstream = dict(case.data["cotangents"])
     claim = Claim("mutant", forward, gradient, wrt, upstream, {t.name: t.name for t in gradient.inputs if t.name not in upstream})
     assert any(isinstance(explain(claim, out, 5.0), Unknown) and prover(claim, out, 5.0) is None for out in wrt)
