@@ -28,7 +28,7 @@ def opwright(folder: Path, *args: str) -> subprocess.CompletedProcess[str]:
 def test_the_first_two_commands_are_one_line_each() -> None:
     first, second = blocks("sh")[:2]
     assert first.count("\n") == second.count("\n") == 1
-    assert first.rstrip().endswith(".venv/bin/opwright gen && .venv/bin/opwright test")
+    assert first.rstrip().endswith(".venv/bin/opwright gen && (.venv/bin/opwright audit; .venv/bin/opwright test)")
     assert "'.[dev]'" in second
 
 
