@@ -18,6 +18,8 @@ from generator.formula.ranges import bounds_of
 from generator.formula.validate import faults
 from generator.spec.errors import SpecError
 from generator.spec.integer import IntExpr, sym
+from generator.symbolic.notation import Notation
+from generator.symbolic.save import formula_of
 from tests.formula.specs import attr, checked, complaints, tensor
 
 SPECS = sorted((Path(__file__).parents[2] / "specs").glob("*/*.yaml"))
@@ -348,7 +350,8 @@ def test_a_resolved_program_prints_as_a_formula_with_the_same_meaning(path: Path
     head, rest = path.read_text(encoding="utf-8").split("\nformula: |\n", 1)
     lines = rest.split("\n")
     end = next(at for at, line in enumerate(lines) if line and not line.startswith(" "))
-    said = "".join(f"  {line}\n" for line in text(spec.program).rstrip("\n").split("\n"))
+    written = formula_of(spec.program, Notation.of(spec), extents=True) if spec.spec.segments else text(spec.program)
+    said = "".join(f"  {line}\n" for line in written.rstrip("\n").split("\n"))
     again = check(head + "\nformula: |\n" + said + "\n".join(lines[end:]), path)
     assert again.program == spec.program
 
