@@ -308,9 +308,11 @@ def _load_valid(
         data_in(ctx, gm, base, raw, const(0), const(1), count * SIZES[gm.ctype], const(0))
     else:
         first = sym(ctx.fresh("first"))
-        with ctx.loop(str(first), 0, count, BLOCK_COUNT):
-            n = min_of(const(BLOCK_COUNT), count - first)
-            data_in(ctx, gm, base + first * size, raw, first * p, n, const(SIZES[gm.ctype]), (size - 1) * SIZES[gm.ctype])
+        steady = all(c > 0 for _, c in size.terms)  # else the sign of the step depends on sizes: one element at a time
+        with ctx.loop(str(first), 0, count, BLOCK_COUNT if steady else 1):
+            n = min_of(const(BLOCK_COUNT), count - first) if steady else const(1)
+            gap = (size - 1) * SIZES[gm.ctype] if steady else const(0)
+            data_in(ctx, gm, base + first * size, raw, first * p, n, const(SIZES[gm.ctype]), gap)
     ctx.hand_over(raw)
     room = Dim("guarded", round_up(cap * unit, 8) + 2 * lead, round_up(cap * unit, 8) + 2 * lead)
     padded = ctx.tile("padded", (room,), align=8)

@@ -300,7 +300,7 @@ def _copy_cells(ctx: Context, gm: GmRef, base: IntExpr, step: IntExpr, out: Tile
     size = SIZES[gm.ctype]
     p = out.dims[-1].cur
     skipped = floor_div(p * size - 32, 32)
-    forward = any(c > 0 for _, c in step.terms)
+    forward = all(c > 0 for _, c in step.terms)
     first = sym(ctx.fresh("first"))
     with ctx.loop(str(first), 0, count, BLOCK_COUNT if forward else 1):
         n = min_of(const(BLOCK_COUNT), count - first) if forward else const(1)
