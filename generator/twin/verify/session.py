@@ -100,7 +100,7 @@ def subject(operator: Operator, product: str) -> Subject:
     if operator.forward is not None:
         path = operator.forward
         forward = lambda: load(path)  # noqa: E731
-    return Subject(load(operator.spec), twin.build(operator.folder, product), operator.folder, forward)
+    return Subject(load(operator.spec), twin.build(operator.folder, product, quick=True), operator.folder, forward)
 
 
 def _one(operator: Operator, item: Item, empty: bool) -> CaseResult | Refusal:
