@@ -131,6 +131,6 @@ def _clean(drawn: Drawn, place: Path, count: int) -> Outcome:
 def trials(drawn: Sequence[Drawn], place: Path, *, jobs: int = 2, count: int = 3) -> Iterator[Outcome]:
     """The outcomes in the order drawn, several at a time."""
     spawn = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(max_workers=jobs, mp_context=spawn) as pool:
+    with ProcessPoolExecutor(max_workers=jobs, mp_context=spawn, max_tasks_per_child=20) as pool:  # libraries stay loaded
         for waiting in [pool.submit(_clean, d, place, count) for d in drawn]:
             yield waiting.result()
