@@ -244,12 +244,12 @@ def _case(
         else:
             _in_range(c, (*loc, "attrs", name), name, choice, ranges)
     count = max((len(p.ranks) for p in c.spec.params), default=0)
-    if case.rank is not None and not 0 <= case.rank < count:
+    if not 0 <= case.rank <= count:
         c.say(
             (*loc, "rank"),
             "there is no such alternative rank",
             str(case.rank),
-            f"0 .. {count - 1}" if count else "no 'rank': there is one shape",
+            f"0 .. {count}" if count else "no 'rank': there is one shape",
         )
 
 

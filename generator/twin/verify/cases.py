@@ -216,7 +216,7 @@ def derive(checked: CheckedSpec, targets: Sequence[Target], budget: float = BUDG
     cases = [_from_row(checked, row) for row in array.rows]
     for k, sizes in enumerate(checked.spec.tests.cases):
         if not sizes.tiling_only:
-            cases.append(case_of(checked, {**sizes.sizes, **sizes.attrs}, targets[k % len(targets)], rank=sizes.rank or 0))
+            cases.append(case_of(checked, {**sizes.sizes, **sizes.attrs}, targets[k % len(targets)], rank=sizes.rank))
     if not cases:
         return CaseSet(checked.spec.name, (), (), (), array, tuple(factors))
     base = _middle([c for c in cases if _filled(checked, c)] or cases, checked)
