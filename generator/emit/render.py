@@ -67,6 +67,15 @@ def render_sources(checked: CheckedSpec, plan: KernelPlan) -> dict[str, str]:
     for c in k.classes:
         files[f"op_kernel/{c.file}"] = _template("op_kernel/class.h.j2", **shared, c=c, guard=macro(c.name, "H"))
     ints = (*checked.program.dims, *(n for n, _ in checked.derived), *(a.symbol for a in call.attributes if a.is_int))
+    files[f"op_host/{k.snake}_integers.h"] = _template("op_host/integers.h.j2", **shared, guard=_guard(k.op, "integers"))
+    files[f"op_host/{k.snake}_shapes.h"] = _template(
+        "op_host/shapes.h.j2",
+        **shared,
+        guard=_guard(k.op, "shapes"),
+        call=call,
+        max_extents=max((t.extents for t in call.tensors), default=1),
+        same_dims=any("SameDims(" in a.test for a in call.agreeing),
+    )
     files[f"op_host/{k.snake}_tiling.h"] = _template(
         "op_host/tiling.h.j2",
         **shared,
@@ -84,7 +93,6 @@ def render_sources(checked: CheckedSpec, plan: KernelPlan) -> dict[str, str]:
         refuse_empty=checked.spec.policies.empty == "refuse",
         combos=tuple(range(len(combinations(checked.spec)))),
         inputs=tuple(t.symbol for t in call.tensors if t.is_input),
-        max_extents=max((t.extents for t in call.tensors), default=1),
     )
     return {f"{root}/{name}": text for name, text in format_cpp(files).items()}
 

@@ -163,7 +163,7 @@ def _agreeing(spec: OpSpec, reads: list[TensorRead]) -> tuple[Agreement, ...]:
     several = [t for t in reads if t.alternatives]
     for t in several[1:]:
         guards = _guards(several[0], t)
-        tests.append(Agreement(f"{guards}{_variable(several[0])}.rank == {_variable(t)}.rank", "the tensors' ranks do not agree"))
+        tests.append(Agreement(f"{guards}{_variable(several[0])}.form == {_variable(t)}.form", "the tensors' ranks do not agree"))
     seen: dict[tuple[int, str], tuple[TensorRead, int]] = {}
     for t in reads:
         for number, layout in enumerate(t.layouts):
@@ -171,7 +171,7 @@ def _agreeing(spec: OpSpec, reads: list[TensorRead]) -> tuple[Agreement, ...]:
                 first, place = seen.setdefault((number, name), (t, at))
                 if first is not t:
                     test = _same_dims(first, place, t, at, layout, name.startswith("*"))
-                    chosen = f"{_variable(t)}.rank != {number} || " if len(t.layouts) > 1 else ""
+                    chosen = f"{_variable(t)}.form != {number} || " if len(t.layouts) > 1 else ""
                     what = f"{t.name}: the dims {name} do not agree with those of {first.name}"
                     if name.lstrip("*") not in spec.broadcast:
                         tests.append(Agreement(f"{_guards(first, t)}{chosen}{test}", what))
@@ -188,12 +188,12 @@ def _guards(*tensors: TensorRead) -> str:
 
 
 def _same_dims(a: TensorRead, at: int, b: TensorRead, bt: int, layout: Layout, pack: bool) -> str:
-    shapes = [f"{_variable(t)}_shape->GetStorageShape()" for t in (a, b)]
+    shapes = [f"{_variable(t)}.shape" for t in (a, b)]
     if not pack:
-        return f"{shapes[0]}.GetDim({at}) == {shapes[1]}.GetDim({bt})"
+        return f"{shapes[0]}->GetDim({at}) == {shapes[1]}->GetDim({bt})"
     ranks = (next(x.rank for x in t.layouts if x.pack >= 0) for t in (a, b))
-    counts = [f"{s}.GetDimNum() - {r}" if r else f"{s}.GetDimNum()" for s, r in zip(shapes, ranks, strict=True)]
-    return f"SameDims({shapes[0]}, {at}, {counts[0]}, {shapes[1]}, {bt}, {counts[1]})"
+    counts = [f"{s}->GetDimNum() - {r}" if r else f"{s}->GetDimNum()" for s, r in zip(shapes, ranks, strict=True)]
+    return f"SameDims(*{shapes[0]}, {at}, {counts[0]}, *{shapes[1]}, {bt}, {counts[1]})"
 
 
 def _read(spec: OpSpec, p: Param, tensor: Tensor, is_input: bool, index: int, optional: tuple[str, ...]) -> TensorRead:

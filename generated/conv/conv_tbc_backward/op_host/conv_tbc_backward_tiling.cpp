@@ -8,151 +8,18 @@
 
 #include "register/op_impl_registry.h"
 #include "tiling/platform/platform_ascendc.h"
+#include "conv_tbc_backward_shapes.h"
 
 namespace optiling
 {
 namespace conv_tbc_backward_tiling
 {
 
-/// A tensor's extents as the formula sees them; `rank` is the number of the accepted shape, from 0.
-struct Extents {
-    Checked extent[3];
-    Checked numel;
-    int rank;
-};
-
 static ge::graphStatus Refuse(const gert::TilingContext *context, const char *what)
 {
     const char *node = context->GetNodeName();
     std::fprintf(stderr, "%s: %s\n", node == nullptr ? "ConvTbcBackward" : node, what);
     return ge::GRAPH_FAILED;
-}
-
-static bool AllKnown(const gert::Shape &shape, Checked &numel)
-{
-    numel = Checked(1);
-    for (size_t i = 0; i < shape.GetDimNum(); ++i) {
-        if (shape.GetDim(i) < 0) {
-            return false;
-        }
-        numel = numel * shape.GetDim(i);
-    }
-    return numel.valid;
-}
-
-/// self: [H_out, N, C_out]
-static bool ReadGradYIn(const gert::Shape &shape, Extents &e)
-{
-    if (!AllKnown(shape, e.numel)) {
-        return false;
-    }
-    const size_t rank = shape.GetDimNum();
-    if (rank == 3) {
-        e.rank = 0;
-        e.extent[0] = Checked(shape.GetDim(0));
-        e.extent[1] = Checked(shape.GetDim(1));
-        e.extent[2] = Checked(shape.GetDim(2));
-        return true;
-    }
-    return false;
-}
-
-/// input: [H_in, N, C_in]
-static bool ReadXIn(const gert::Shape &shape, Extents &e)
-{
-    if (!AllKnown(shape, e.numel)) {
-        return false;
-    }
-    const size_t rank = shape.GetDimNum();
-    if (rank == 3) {
-        e.rank = 0;
-        e.extent[0] = Checked(shape.GetDim(0));
-        e.extent[1] = Checked(shape.GetDim(1));
-        e.extent[2] = Checked(shape.GetDim(2));
-        return true;
-    }
-    return false;
-}
-
-/// weight: [K, C_in, C_out]
-static bool ReadWIn(const gert::Shape &shape, Extents &e)
-{
-    if (!AllKnown(shape, e.numel)) {
-        return false;
-    }
-    const size_t rank = shape.GetDimNum();
-    if (rank == 3) {
-        e.rank = 0;
-        e.extent[0] = Checked(shape.GetDim(0));
-        e.extent[1] = Checked(shape.GetDim(1));
-        e.extent[2] = Checked(shape.GetDim(2));
-        return true;
-    }
-    return false;
-}
-
-/// bias: [C_out]
-static bool ReadBiasIn(const gert::Shape &shape, Extents &e)
-{
-    if (!AllKnown(shape, e.numel)) {
-        return false;
-    }
-    const size_t rank = shape.GetDimNum();
-    if (rank == 1) {
-        e.rank = 0;
-        e.extent[0] = Checked(shape.GetDim(0));
-        return true;
-    }
-    return false;
-}
-
-/// grad_input: [H_in, N, C_in]
-static bool ReadGradXOut(const gert::Shape &shape, Extents &e)
-{
-    if (!AllKnown(shape, e.numel)) {
-        return false;
-    }
-    const size_t rank = shape.GetDimNum();
-    if (rank == 3) {
-        e.rank = 0;
-        e.extent[0] = Checked(shape.GetDim(0));
-        e.extent[1] = Checked(shape.GetDim(1));
-        e.extent[2] = Checked(shape.GetDim(2));
-        return true;
-    }
-    return false;
-}
-
-/// grad_weight: [K, C_in, C_out]
-static bool ReadGradWOut(const gert::Shape &shape, Extents &e)
-{
-    if (!AllKnown(shape, e.numel)) {
-        return false;
-    }
-    const size_t rank = shape.GetDimNum();
-    if (rank == 3) {
-        e.rank = 0;
-        e.extent[0] = Checked(shape.GetDim(0));
-        e.extent[1] = Checked(shape.GetDim(1));
-        e.extent[2] = Checked(shape.GetDim(2));
-        return true;
-    }
-    return false;
-}
-
-/// grad_bias: [C_out]
-static bool ReadGradBiasOut(const gert::Shape &shape, Extents &e)
-{
-    if (!AllKnown(shape, e.numel)) {
-        return false;
-    }
-    const size_t rank = shape.GetDimNum();
-    if (rank == 1) {
-        e.rank = 0;
-        e.extent[0] = Checked(shape.GetDim(0));
-        return true;
-    }
-    return false;
 }
 
 /// Reads the call into sizes, the dtype combination and the set of optional parameters given.
@@ -176,7 +43,7 @@ static ge::graphStatus Read(const gert::TilingContext *context, Sizes &s, int32_
     if (grad_y_in_shape == nullptr || grad_y_in_desc == nullptr) {
         return Refuse(context, "self is missing");
     } else {
-        if (!ReadGradYIn(grad_y_in_shape->GetStorageShape(), grad_y_in)) {
+        if (!ReadGradYIn(grad_y_in_shape->GetStorageShape(), grad_y_in) || !grad_y_in.numel.valid) {
             return Refuse(context, "self: the shape must be [H_out, N, C_out]");
         }
         const ge::DataType dtype = grad_y_in_desc->GetDataType();
@@ -190,7 +57,7 @@ static ge::graphStatus Read(const gert::TilingContext *context, Sizes &s, int32_
     if (x_in_shape == nullptr || x_in_desc == nullptr) {
         return Refuse(context, "input is missing");
     } else {
-        if (!ReadXIn(x_in_shape->GetStorageShape(), x_in)) {
+        if (!ReadXIn(x_in_shape->GetStorageShape(), x_in) || !x_in.numel.valid) {
             return Refuse(context, "input: the shape must be [H_in, N, C_in]");
         }
         const ge::DataType dtype = x_in_desc->GetDataType();
@@ -204,7 +71,7 @@ static ge::graphStatus Read(const gert::TilingContext *context, Sizes &s, int32_
     if (w_in_shape == nullptr || w_in_desc == nullptr) {
         return Refuse(context, "weight is missing");
     } else {
-        if (!ReadWIn(w_in_shape->GetStorageShape(), w_in)) {
+        if (!ReadWIn(w_in_shape->GetStorageShape(), w_in) || !w_in.numel.valid) {
             return Refuse(context, "weight: the shape must be [K, C_in, C_out]");
         }
         const ge::DataType dtype = w_in_desc->GetDataType();
@@ -218,7 +85,7 @@ static ge::graphStatus Read(const gert::TilingContext *context, Sizes &s, int32_
     if (bias_in_shape == nullptr || bias_in_desc == nullptr) {
         return Refuse(context, "bias is missing");
     } else {
-        if (!ReadBiasIn(bias_in_shape->GetStorageShape(), bias_in)) {
+        if (!ReadBiasIn(bias_in_shape->GetStorageShape(), bias_in) || !bias_in.numel.valid) {
             return Refuse(context, "bias: the shape must be [C_out]");
         }
         const ge::DataType dtype = bias_in_desc->GetDataType();
@@ -232,7 +99,7 @@ static ge::graphStatus Read(const gert::TilingContext *context, Sizes &s, int32_
     if (grad_x_out_shape == nullptr || grad_x_out_desc == nullptr) {
         return Refuse(context, "grad_input is missing");
     } else {
-        if (!ReadGradXOut(grad_x_out_shape->GetStorageShape(), grad_x_out)) {
+        if (!ReadGradXOut(grad_x_out_shape->GetStorageShape(), grad_x_out) || !grad_x_out.numel.valid) {
             return Refuse(context, "grad_input: the shape must be [H_in, N, C_in]");
         }
         const ge::DataType dtype = grad_x_out_desc->GetDataType();
@@ -246,7 +113,7 @@ static ge::graphStatus Read(const gert::TilingContext *context, Sizes &s, int32_
     if (grad_w_out_shape == nullptr || grad_w_out_desc == nullptr) {
         return Refuse(context, "grad_weight is missing");
     } else {
-        if (!ReadGradWOut(grad_w_out_shape->GetStorageShape(), grad_w_out)) {
+        if (!ReadGradWOut(grad_w_out_shape->GetStorageShape(), grad_w_out) || !grad_w_out.numel.valid) {
             return Refuse(context, "grad_weight: the shape must be [K, C_in, C_out]");
         }
         const ge::DataType dtype = grad_w_out_desc->GetDataType();
@@ -260,7 +127,7 @@ static ge::graphStatus Read(const gert::TilingContext *context, Sizes &s, int32_
     if (grad_bias_out_shape == nullptr || grad_bias_out_desc == nullptr) {
         return Refuse(context, "grad_bias is missing");
     } else {
-        if (!ReadGradBiasOut(grad_bias_out_shape->GetStorageShape(), grad_bias_out)) {
+        if (!ReadGradBiasOut(grad_bias_out_shape->GetStorageShape(), grad_bias_out) || !grad_bias_out.numel.valid) {
             return Refuse(context, "grad_bias: the shape must be [C_out]");
         }
         const ge::DataType dtype = grad_bias_out_desc->GetDataType();
@@ -330,7 +197,7 @@ static ge::graphStatus Read(const gert::TilingContext *context, Sizes &s, int32_
     return ge::GRAPH_SUCCESS;
 }
 
-static ge::graphStatus Tiling(gert::TilingContext *context)
+ge::graphStatus Tiling(gert::TilingContext *context)
 {
     Sizes s;
     int32_t combination = -1;
@@ -367,8 +234,19 @@ static ge::graphStatus Tiling(gert::TilingContext *context)
     return ge::GRAPH_SUCCESS;
 }
 
+/// Nothing is known of a call before it is tiled.
+struct CompileInfo {};
+
+static ge::graphStatus Parse(gert::TilingParseContext *context)
+{
+    (void)context;
+    return ge::GRAPH_SUCCESS;
+}
+
 }  // namespace conv_tbc_backward_tiling
 
-IMPL_OP_OPTILING(ConvTbcBackward).Tiling(conv_tbc_backward_tiling::Tiling);
+IMPL_OP_OPTILING(ConvTbcBackward)
+    .Tiling(conv_tbc_backward_tiling::Tiling)
+    .TilingParse<conv_tbc_backward_tiling::CompileInfo>(conv_tbc_backward_tiling::Parse);
 
 }  // namespace optiling

@@ -8,254 +8,18 @@
 
 #include "register/op_impl_registry.h"
 #include "tiling/platform/platform_ascendc.h"
+#include "mhc_pre_shapes.h"
 
 namespace optiling
 {
 namespace mhc_pre_tiling
 {
 
-/// A tensor's extents as the formula sees them; `rank` is the number of the accepted shape, from 0.
-struct Extents {
-    Checked extent[3];
-    Checked numel;
-    int rank;
-};
-
 static ge::graphStatus Refuse(const gert::TilingContext *context, const char *what)
 {
     const char *node = context->GetNodeName();
     std::fprintf(stderr, "%s: %s\n", node == nullptr ? "MhcPre" : node, what);
     return ge::GRAPH_FAILED;
-}
-
-static bool AllKnown(const gert::Shape &shape, Checked &numel)
-{
-    numel = Checked(1);
-    for (size_t i = 0; i < shape.GetDimNum(); ++i) {
-        if (shape.GetDim(i) < 0) {
-            return false;
-        }
-        numel = numel * shape.GetDim(i);
-    }
-    return numel.valid;
-}
-
-/// x: [T, n, D] or [B, S, n, D]
-static bool ReadXIn(const gert::Shape &shape, Extents &e)
-{
-    if (!AllKnown(shape, e.numel)) {
-        return false;
-    }
-    const size_t rank = shape.GetDimNum();
-    if (rank == 3) {
-        e.rank = 0;
-        e.extent[0] = Checked(shape.GetDim(0));
-        e.extent[1] = Checked(shape.GetDim(1));
-        e.extent[2] = Checked(shape.GetDim(2));
-        return true;
-    }
-    if (rank == 4) {
-        e.rank = 1;
-        e.extent[0] = Checked(shape.GetDim(0)) * Checked(shape.GetDim(1));
-        e.extent[1] = Checked(shape.GetDim(2));
-        e.extent[2] = Checked(shape.GetDim(3));
-        return true;
-    }
-    return false;
-}
-
-/// phi: [K, n*D]
-static bool ReadPhiIn(const gert::Shape &shape, Extents &e)
-{
-    if (!AllKnown(shape, e.numel)) {
-        return false;
-    }
-    const size_t rank = shape.GetDimNum();
-    if (rank == 2) {
-        e.rank = 0;
-        e.extent[0] = Checked(shape.GetDim(0));
-        e.extent[1] = Checked(shape.GetDim(1));
-        return true;
-    }
-    return false;
-}
-
-/// alpha: [A]
-static bool ReadAlphaIn(const gert::Shape &shape, Extents &e)
-{
-    if (!AllKnown(shape, e.numel)) {
-        return false;
-    }
-    const size_t rank = shape.GetDimNum();
-    if (rank == 1) {
-        e.rank = 0;
-        e.extent[0] = Checked(shape.GetDim(0));
-        return true;
-    }
-    return false;
-}
-
-/// bias: [K]
-static bool ReadBiasIn(const gert::Shape &shape, Extents &e)
-{
-    if (!AllKnown(shape, e.numel)) {
-        return false;
-    }
-    const size_t rank = shape.GetDimNum();
-    if (rank == 1) {
-        e.rank = 0;
-        e.extent[0] = Checked(shape.GetDim(0));
-        return true;
-    }
-    return false;
-}
-
-/// gamma: [n, D]
-static bool ReadGammaIn(const gert::Shape &shape, Extents &e)
-{
-    if (!AllKnown(shape, e.numel)) {
-        return false;
-    }
-    const size_t rank = shape.GetDimNum();
-    if (rank == 2) {
-        e.rank = 0;
-        e.extent[0] = Checked(shape.GetDim(0));
-        e.extent[1] = Checked(shape.GetDim(1));
-        return true;
-    }
-    return false;
-}
-
-/// hin: [T, D] or [B, S, D]
-static bool ReadHInOut(const gert::Shape &shape, Extents &e)
-{
-    if (!AllKnown(shape, e.numel)) {
-        return false;
-    }
-    const size_t rank = shape.GetDimNum();
-    if (rank == 2) {
-        e.rank = 0;
-        e.extent[0] = Checked(shape.GetDim(0));
-        e.extent[1] = Checked(shape.GetDim(1));
-        return true;
-    }
-    if (rank == 3) {
-        e.rank = 1;
-        e.extent[0] = Checked(shape.GetDim(0)) * Checked(shape.GetDim(1));
-        e.extent[1] = Checked(shape.GetDim(2));
-        return true;
-    }
-    return false;
-}
-
-/// h_post: [T, n] or [B, S, n]
-static bool ReadHPostOut(const gert::Shape &shape, Extents &e)
-{
-    if (!AllKnown(shape, e.numel)) {
-        return false;
-    }
-    const size_t rank = shape.GetDimNum();
-    if (rank == 2) {
-        e.rank = 0;
-        e.extent[0] = Checked(shape.GetDim(0));
-        e.extent[1] = Checked(shape.GetDim(1));
-        return true;
-    }
-    if (rank == 3) {
-        e.rank = 1;
-        e.extent[0] = Checked(shape.GetDim(0)) * Checked(shape.GetDim(1));
-        e.extent[1] = Checked(shape.GetDim(2));
-        return true;
-    }
-    return false;
-}
-
-/// h_res: [T, R, n] or [B, S, R, n]
-static bool ReadHResOut(const gert::Shape &shape, Extents &e)
-{
-    if (!AllKnown(shape, e.numel)) {
-        return false;
-    }
-    const size_t rank = shape.GetDimNum();
-    if (rank == 3) {
-        e.rank = 0;
-        e.extent[0] = Checked(shape.GetDim(0));
-        e.extent[1] = Checked(shape.GetDim(1));
-        e.extent[2] = Checked(shape.GetDim(2));
-        return true;
-    }
-    if (rank == 4) {
-        e.rank = 1;
-        e.extent[0] = Checked(shape.GetDim(0)) * Checked(shape.GetDim(1));
-        e.extent[1] = Checked(shape.GetDim(2));
-        e.extent[2] = Checked(shape.GetDim(3));
-        return true;
-    }
-    return false;
-}
-
-/// inv_rms: [T] or [B, S]
-static bool ReadInvRmsOut(const gert::Shape &shape, Extents &e)
-{
-    if (!AllKnown(shape, e.numel)) {
-        return false;
-    }
-    const size_t rank = shape.GetDimNum();
-    if (rank == 1) {
-        e.rank = 0;
-        e.extent[0] = Checked(shape.GetDim(0));
-        return true;
-    }
-    if (rank == 2) {
-        e.rank = 1;
-        e.extent[0] = Checked(shape.GetDim(0)) * Checked(shape.GetDim(1));
-        return true;
-    }
-    return false;
-}
-
-/// h_mix: [T, K] or [B, S, K]
-static bool ReadHMixOut(const gert::Shape &shape, Extents &e)
-{
-    if (!AllKnown(shape, e.numel)) {
-        return false;
-    }
-    const size_t rank = shape.GetDimNum();
-    if (rank == 2) {
-        e.rank = 0;
-        e.extent[0] = Checked(shape.GetDim(0));
-        e.extent[1] = Checked(shape.GetDim(1));
-        return true;
-    }
-    if (rank == 3) {
-        e.rank = 1;
-        e.extent[0] = Checked(shape.GetDim(0)) * Checked(shape.GetDim(1));
-        e.extent[1] = Checked(shape.GetDim(2));
-        return true;
-    }
-    return false;
-}
-
-/// h_pre: [T, n] or [B, S, n]
-static bool ReadHPreOut(const gert::Shape &shape, Extents &e)
-{
-    if (!AllKnown(shape, e.numel)) {
-        return false;
-    }
-    const size_t rank = shape.GetDimNum();
-    if (rank == 2) {
-        e.rank = 0;
-        e.extent[0] = Checked(shape.GetDim(0));
-        e.extent[1] = Checked(shape.GetDim(1));
-        return true;
-    }
-    if (rank == 3) {
-        e.rank = 1;
-        e.extent[0] = Checked(shape.GetDim(0)) * Checked(shape.GetDim(1));
-        e.extent[1] = Checked(shape.GetDim(2));
-        return true;
-    }
-    return false;
 }
 
 /// Reads the call into sizes, the dtype combination and the set of optional parameters given.
@@ -281,7 +45,7 @@ static ge::graphStatus Read(const gert::TilingContext *context, Sizes &s, int32_
     if (x_in_shape == nullptr || x_in_desc == nullptr) {
         return Refuse(context, "x is missing");
     } else {
-        if (!ReadXIn(x_in_shape->GetStorageShape(), x_in)) {
+        if (!ReadXIn(x_in_shape->GetStorageShape(), x_in) || !x_in.numel.valid) {
             return Refuse(context, "x: the shape must be [T, n, D] or [B, S, n, D]");
         }
         const ge::DataType dtype = x_in_desc->GetDataType();
@@ -294,7 +58,7 @@ static ge::graphStatus Read(const gert::TilingContext *context, Sizes &s, int32_
     if (phi_in_shape == nullptr || phi_in_desc == nullptr) {
         return Refuse(context, "phi is missing");
     } else {
-        if (!ReadPhiIn(phi_in_shape->GetStorageShape(), phi_in)) {
+        if (!ReadPhiIn(phi_in_shape->GetStorageShape(), phi_in) || !phi_in.numel.valid) {
             return Refuse(context, "phi: the shape must be [K, n*D]");
         }
         const ge::DataType dtype = phi_in_desc->GetDataType();
@@ -307,7 +71,7 @@ static ge::graphStatus Read(const gert::TilingContext *context, Sizes &s, int32_
     if (alpha_in_shape == nullptr || alpha_in_desc == nullptr) {
         return Refuse(context, "alpha is missing");
     } else {
-        if (!ReadAlphaIn(alpha_in_shape->GetStorageShape(), alpha_in)) {
+        if (!ReadAlphaIn(alpha_in_shape->GetStorageShape(), alpha_in) || !alpha_in.numel.valid) {
             return Refuse(context, "alpha: the shape must be [A]");
         }
         const ge::DataType dtype = alpha_in_desc->GetDataType();
@@ -320,7 +84,7 @@ static ge::graphStatus Read(const gert::TilingContext *context, Sizes &s, int32_
     if (bias_in_shape == nullptr || bias_in_desc == nullptr) {
         return Refuse(context, "bias is missing");
     } else {
-        if (!ReadBiasIn(bias_in_shape->GetStorageShape(), bias_in)) {
+        if (!ReadBiasIn(bias_in_shape->GetStorageShape(), bias_in) || !bias_in.numel.valid) {
             return Refuse(context, "bias: the shape must be [K]");
         }
         const ge::DataType dtype = bias_in_desc->GetDataType();
@@ -333,7 +97,7 @@ static ge::graphStatus Read(const gert::TilingContext *context, Sizes &s, int32_
     const bool has_gamma = gamma_in_shape != nullptr && gamma_in_desc != nullptr;
     if (has_gamma) {
         present |= 1U << 0;
-        if (!ReadGammaIn(gamma_in_shape->GetStorageShape(), gamma_in)) {
+        if (!ReadGammaIn(gamma_in_shape->GetStorageShape(), gamma_in) || !gamma_in.numel.valid) {
             return Refuse(context, "gamma: the shape must be [n, D]");
         }
         const ge::DataType dtype = gamma_in_desc->GetDataType();
@@ -346,7 +110,7 @@ static ge::graphStatus Read(const gert::TilingContext *context, Sizes &s, int32_
     if (h_in_out_shape == nullptr || h_in_out_desc == nullptr) {
         return Refuse(context, "hin is missing");
     } else {
-        if (!ReadHInOut(h_in_out_shape->GetStorageShape(), h_in_out)) {
+        if (!ReadHInOut(h_in_out_shape->GetStorageShape(), h_in_out) || !h_in_out.numel.valid) {
             return Refuse(context, "hin: the shape must be [T, D] or [B, S, D]");
         }
         const ge::DataType dtype = h_in_out_desc->GetDataType();
@@ -359,7 +123,7 @@ static ge::graphStatus Read(const gert::TilingContext *context, Sizes &s, int32_
     if (h_post_out_shape == nullptr || h_post_out_desc == nullptr) {
         return Refuse(context, "h_post is missing");
     } else {
-        if (!ReadHPostOut(h_post_out_shape->GetStorageShape(), h_post_out)) {
+        if (!ReadHPostOut(h_post_out_shape->GetStorageShape(), h_post_out) || !h_post_out.numel.valid) {
             return Refuse(context, "h_post: the shape must be [T, n] or [B, S, n]");
         }
         const ge::DataType dtype = h_post_out_desc->GetDataType();
@@ -373,7 +137,7 @@ static ge::graphStatus Read(const gert::TilingContext *context, Sizes &s, int32_
                            h_res_out_shape->GetStorageShape().GetShapeSize() != 0;
     if (has_h_res) {
         present |= 1U << 1;
-        if (!ReadHResOut(h_res_out_shape->GetStorageShape(), h_res_out)) {
+        if (!ReadHResOut(h_res_out_shape->GetStorageShape(), h_res_out) || !h_res_out.numel.valid) {
             return Refuse(context, "h_res: the shape must be [T, R, n] or [B, S, R, n]");
         }
         const ge::DataType dtype = h_res_out_desc->GetDataType();
@@ -387,7 +151,7 @@ static ge::graphStatus Read(const gert::TilingContext *context, Sizes &s, int32_
                              inv_rms_out_shape->GetStorageShape().GetShapeSize() != 0;
     if (has_inv_rms) {
         present |= 1U << 2;
-        if (!ReadInvRmsOut(inv_rms_out_shape->GetStorageShape(), inv_rms_out)) {
+        if (!ReadInvRmsOut(inv_rms_out_shape->GetStorageShape(), inv_rms_out) || !inv_rms_out.numel.valid) {
             return Refuse(context, "inv_rms: the shape must be [T] or [B, S]");
         }
         const ge::DataType dtype = inv_rms_out_desc->GetDataType();
@@ -401,7 +165,7 @@ static ge::graphStatus Read(const gert::TilingContext *context, Sizes &s, int32_
                            h_mix_out_shape->GetStorageShape().GetShapeSize() != 0;
     if (has_h_mix) {
         present |= 1U << 3;
-        if (!ReadHMixOut(h_mix_out_shape->GetStorageShape(), h_mix_out)) {
+        if (!ReadHMixOut(h_mix_out_shape->GetStorageShape(), h_mix_out) || !h_mix_out.numel.valid) {
             return Refuse(context, "h_mix: the shape must be [T, K] or [B, S, K]");
         }
         const ge::DataType dtype = h_mix_out_desc->GetDataType();
@@ -415,7 +179,7 @@ static ge::graphStatus Read(const gert::TilingContext *context, Sizes &s, int32_
                            h_pre_out_shape->GetStorageShape().GetShapeSize() != 0;
     if (has_h_pre) {
         present |= 1U << 4;
-        if (!ReadHPreOut(h_pre_out_shape->GetStorageShape(), h_pre_out)) {
+        if (!ReadHPreOut(h_pre_out_shape->GetStorageShape(), h_pre_out) || !h_pre_out.numel.valid) {
             return Refuse(context, "h_pre: the shape must be [T, n] or [B, S, n]");
         }
         const ge::DataType dtype = h_pre_out_desc->GetDataType();
@@ -431,70 +195,58 @@ static ge::graphStatus Read(const gert::TilingContext *context, Sizes &s, int32_
     s.D = x_in.extent[2];
     s.A = alpha_in.extent[0];
     s.R = s.A * s.n - s.n * 2;
-    if (!(x_in.rank == h_in_out.rank)) {
+    if (!(x_in.form == h_in_out.form)) {
         return Refuse(context, "the tensors' ranks do not agree");
     }
-    if (!(x_in.rank == h_post_out.rank)) {
+    if (!(x_in.form == h_post_out.form)) {
         return Refuse(context, "the tensors' ranks do not agree");
     }
-    if (!(!has_h_res || x_in.rank == h_res_out.rank)) {
+    if (!(!has_h_res || x_in.form == h_res_out.form)) {
         return Refuse(context, "the tensors' ranks do not agree");
     }
-    if (!(!has_inv_rms || x_in.rank == inv_rms_out.rank)) {
+    if (!(!has_inv_rms || x_in.form == inv_rms_out.form)) {
         return Refuse(context, "the tensors' ranks do not agree");
     }
-    if (!(!has_h_mix || x_in.rank == h_mix_out.rank)) {
+    if (!(!has_h_mix || x_in.form == h_mix_out.form)) {
         return Refuse(context, "the tensors' ranks do not agree");
     }
-    if (!(!has_h_pre || x_in.rank == h_pre_out.rank)) {
+    if (!(!has_h_pre || x_in.form == h_pre_out.form)) {
         return Refuse(context, "the tensors' ranks do not agree");
     }
-    if (!(h_in_out.rank != 1 ||
-          x_in_shape->GetStorageShape().GetDim(0) == h_in_out_shape->GetStorageShape().GetDim(0))) {
+    if (!(h_in_out.form != 1 || x_in.shape->GetDim(0) == h_in_out.shape->GetDim(0))) {
         return Refuse(context, "hin: the dims B do not agree with those of x");
     }
-    if (!(h_in_out.rank != 1 ||
-          x_in_shape->GetStorageShape().GetDim(1) == h_in_out_shape->GetStorageShape().GetDim(1))) {
+    if (!(h_in_out.form != 1 || x_in.shape->GetDim(1) == h_in_out.shape->GetDim(1))) {
         return Refuse(context, "hin: the dims S do not agree with those of x");
     }
-    if (!(h_post_out.rank != 1 ||
-          x_in_shape->GetStorageShape().GetDim(0) == h_post_out_shape->GetStorageShape().GetDim(0))) {
+    if (!(h_post_out.form != 1 || x_in.shape->GetDim(0) == h_post_out.shape->GetDim(0))) {
         return Refuse(context, "h_post: the dims B do not agree with those of x");
     }
-    if (!(h_post_out.rank != 1 ||
-          x_in_shape->GetStorageShape().GetDim(1) == h_post_out_shape->GetStorageShape().GetDim(1))) {
+    if (!(h_post_out.form != 1 || x_in.shape->GetDim(1) == h_post_out.shape->GetDim(1))) {
         return Refuse(context, "h_post: the dims S do not agree with those of x");
     }
-    if (!(!has_h_res || h_res_out.rank != 1 ||
-          x_in_shape->GetStorageShape().GetDim(0) == h_res_out_shape->GetStorageShape().GetDim(0))) {
+    if (!(!has_h_res || h_res_out.form != 1 || x_in.shape->GetDim(0) == h_res_out.shape->GetDim(0))) {
         return Refuse(context, "h_res: the dims B do not agree with those of x");
     }
-    if (!(!has_h_res || h_res_out.rank != 1 ||
-          x_in_shape->GetStorageShape().GetDim(1) == h_res_out_shape->GetStorageShape().GetDim(1))) {
+    if (!(!has_h_res || h_res_out.form != 1 || x_in.shape->GetDim(1) == h_res_out.shape->GetDim(1))) {
         return Refuse(context, "h_res: the dims S do not agree with those of x");
     }
-    if (!(!has_inv_rms || inv_rms_out.rank != 1 ||
-          x_in_shape->GetStorageShape().GetDim(0) == inv_rms_out_shape->GetStorageShape().GetDim(0))) {
+    if (!(!has_inv_rms || inv_rms_out.form != 1 || x_in.shape->GetDim(0) == inv_rms_out.shape->GetDim(0))) {
         return Refuse(context, "inv_rms: the dims B do not agree with those of x");
     }
-    if (!(!has_inv_rms || inv_rms_out.rank != 1 ||
-          x_in_shape->GetStorageShape().GetDim(1) == inv_rms_out_shape->GetStorageShape().GetDim(1))) {
+    if (!(!has_inv_rms || inv_rms_out.form != 1 || x_in.shape->GetDim(1) == inv_rms_out.shape->GetDim(1))) {
         return Refuse(context, "inv_rms: the dims S do not agree with those of x");
     }
-    if (!(!has_h_mix || h_mix_out.rank != 1 ||
-          x_in_shape->GetStorageShape().GetDim(0) == h_mix_out_shape->GetStorageShape().GetDim(0))) {
+    if (!(!has_h_mix || h_mix_out.form != 1 || x_in.shape->GetDim(0) == h_mix_out.shape->GetDim(0))) {
         return Refuse(context, "h_mix: the dims B do not agree with those of x");
     }
-    if (!(!has_h_mix || h_mix_out.rank != 1 ||
-          x_in_shape->GetStorageShape().GetDim(1) == h_mix_out_shape->GetStorageShape().GetDim(1))) {
+    if (!(!has_h_mix || h_mix_out.form != 1 || x_in.shape->GetDim(1) == h_mix_out.shape->GetDim(1))) {
         return Refuse(context, "h_mix: the dims S do not agree with those of x");
     }
-    if (!(!has_h_pre || h_pre_out.rank != 1 ||
-          x_in_shape->GetStorageShape().GetDim(0) == h_pre_out_shape->GetStorageShape().GetDim(0))) {
+    if (!(!has_h_pre || h_pre_out.form != 1 || x_in.shape->GetDim(0) == h_pre_out.shape->GetDim(0))) {
         return Refuse(context, "h_pre: the dims B do not agree with those of x");
     }
-    if (!(!has_h_pre || h_pre_out.rank != 1 ||
-          x_in_shape->GetStorageShape().GetDim(1) == h_pre_out_shape->GetStorageShape().GetDim(1))) {
+    if (!(!has_h_pre || h_pre_out.form != 1 || x_in.shape->GetDim(1) == h_pre_out.shape->GetDim(1))) {
         return Refuse(context, "h_pre: the dims S do not agree with those of x");
     }
     if (!((present & 28U) == 0U || (present & 28U) == 28U)) {
@@ -580,7 +332,7 @@ static ge::graphStatus Read(const gert::TilingContext *context, Sizes &s, int32_
     return ge::GRAPH_SUCCESS;
 }
 
-static ge::graphStatus Tiling(gert::TilingContext *context)
+ge::graphStatus Tiling(gert::TilingContext *context)
 {
     Sizes s;
     int32_t combination = -1;
@@ -617,8 +369,17 @@ static ge::graphStatus Tiling(gert::TilingContext *context)
     return ge::GRAPH_SUCCESS;
 }
 
+/// Nothing is known of a call before it is tiled.
+struct CompileInfo {};
+
+static ge::graphStatus Parse(gert::TilingParseContext *context)
+{
+    (void)context;
+    return ge::GRAPH_SUCCESS;
+}
+
 }  // namespace mhc_pre_tiling
 
-IMPL_OP_OPTILING(MhcPre).Tiling(mhc_pre_tiling::Tiling);
+IMPL_OP_OPTILING(MhcPre).Tiling(mhc_pre_tiling::Tiling).TilingParse<mhc_pre_tiling::CompileInfo>(mhc_pre_tiling::Parse);
 
 }  // namespace optiling

@@ -8,371 +8,18 @@
 
 #include "register/op_impl_registry.h"
 #include "tiling/platform/platform_ascendc.h"
+#include "mhc_pre_backward_shapes.h"
 
 namespace optiling
 {
 namespace mhc_pre_backward_tiling
 {
 
-/// A tensor's extents as the formula sees them; `rank` is the number of the accepted shape, from 0.
-struct Extents {
-    Checked extent[3];
-    Checked numel;
-    int rank;
-};
-
 static ge::graphStatus Refuse(const gert::TilingContext *context, const char *what)
 {
     const char *node = context->GetNodeName();
     std::fprintf(stderr, "%s: %s\n", node == nullptr ? "MhcPreBackward" : node, what);
     return ge::GRAPH_FAILED;
-}
-
-static bool AllKnown(const gert::Shape &shape, Checked &numel)
-{
-    numel = Checked(1);
-    for (size_t i = 0; i < shape.GetDimNum(); ++i) {
-        if (shape.GetDim(i) < 0) {
-            return false;
-        }
-        numel = numel * shape.GetDim(i);
-    }
-    return numel.valid;
-}
-
-/// x: [T, n, D] or [B, S, n, D]
-static bool ReadXIn(const gert::Shape &shape, Extents &e)
-{
-    if (!AllKnown(shape, e.numel)) {
-        return false;
-    }
-    const size_t rank = shape.GetDimNum();
-    if (rank == 3) {
-        e.rank = 0;
-        e.extent[0] = Checked(shape.GetDim(0));
-        e.extent[1] = Checked(shape.GetDim(1));
-        e.extent[2] = Checked(shape.GetDim(2));
-        return true;
-    }
-    if (rank == 4) {
-        e.rank = 1;
-        e.extent[0] = Checked(shape.GetDim(0)) * Checked(shape.GetDim(1));
-        e.extent[1] = Checked(shape.GetDim(2));
-        e.extent[2] = Checked(shape.GetDim(3));
-        return true;
-    }
-    return false;
-}
-
-/// phi: [K, n*D]
-static bool ReadPhiIn(const gert::Shape &shape, Extents &e)
-{
-    if (!AllKnown(shape, e.numel)) {
-        return false;
-    }
-    const size_t rank = shape.GetDimNum();
-    if (rank == 2) {
-        e.rank = 0;
-        e.extent[0] = Checked(shape.GetDim(0));
-        e.extent[1] = Checked(shape.GetDim(1));
-        return true;
-    }
-    return false;
-}
-
-/// alpha: [3]
-static bool ReadAlphaIn(const gert::Shape &shape, Extents &e)
-{
-    if (!AllKnown(shape, e.numel)) {
-        return false;
-    }
-    const size_t rank = shape.GetDimNum();
-    if (rank == 1) {
-        e.rank = 0;
-        e.extent[0] = Checked(shape.GetDim(0));
-        return true;
-    }
-    return false;
-}
-
-/// grad_h_in: [T, D] or [B, S, D]
-static bool ReadGradHInIn(const gert::Shape &shape, Extents &e)
-{
-    if (!AllKnown(shape, e.numel)) {
-        return false;
-    }
-    const size_t rank = shape.GetDimNum();
-    if (rank == 2) {
-        e.rank = 0;
-        e.extent[0] = Checked(shape.GetDim(0));
-        e.extent[1] = Checked(shape.GetDim(1));
-        return true;
-    }
-    if (rank == 3) {
-        e.rank = 1;
-        e.extent[0] = Checked(shape.GetDim(0)) * Checked(shape.GetDim(1));
-        e.extent[1] = Checked(shape.GetDim(2));
-        return true;
-    }
-    return false;
-}
-
-/// grad_h_post: [T, n] or [B, S, n]
-static bool ReadGradHPostIn(const gert::Shape &shape, Extents &e)
-{
-    if (!AllKnown(shape, e.numel)) {
-        return false;
-    }
-    const size_t rank = shape.GetDimNum();
-    if (rank == 2) {
-        e.rank = 0;
-        e.extent[0] = Checked(shape.GetDim(0));
-        e.extent[1] = Checked(shape.GetDim(1));
-        return true;
-    }
-    if (rank == 3) {
-        e.rank = 1;
-        e.extent[0] = Checked(shape.GetDim(0)) * Checked(shape.GetDim(1));
-        e.extent[1] = Checked(shape.GetDim(2));
-        return true;
-    }
-    return false;
-}
-
-/// grad_h_res: [T, n, n] or [B, S, n, n]
-static bool ReadGradHResIn(const gert::Shape &shape, Extents &e)
-{
-    if (!AllKnown(shape, e.numel)) {
-        return false;
-    }
-    const size_t rank = shape.GetDimNum();
-    if (rank == 3) {
-        e.rank = 0;
-        e.extent[0] = Checked(shape.GetDim(0));
-        e.extent[1] = Checked(shape.GetDim(1));
-        e.extent[2] = Checked(shape.GetDim(2));
-        return true;
-    }
-    if (rank == 4) {
-        e.rank = 1;
-        e.extent[0] = Checked(shape.GetDim(0)) * Checked(shape.GetDim(1));
-        e.extent[1] = Checked(shape.GetDim(2));
-        e.extent[2] = Checked(shape.GetDim(3));
-        return true;
-    }
-    return false;
-}
-
-/// inv_rms: [T] or [B, S]
-static bool ReadInvRmsIn(const gert::Shape &shape, Extents &e)
-{
-    if (!AllKnown(shape, e.numel)) {
-        return false;
-    }
-    const size_t rank = shape.GetDimNum();
-    if (rank == 1) {
-        e.rank = 0;
-        e.extent[0] = Checked(shape.GetDim(0));
-        return true;
-    }
-    if (rank == 2) {
-        e.rank = 1;
-        e.extent[0] = Checked(shape.GetDim(0)) * Checked(shape.GetDim(1));
-        return true;
-    }
-    return false;
-}
-
-/// h_mix: [T, K] or [B, S, K]
-static bool ReadHMixIn(const gert::Shape &shape, Extents &e)
-{
-    if (!AllKnown(shape, e.numel)) {
-        return false;
-    }
-    const size_t rank = shape.GetDimNum();
-    if (rank == 2) {
-        e.rank = 0;
-        e.extent[0] = Checked(shape.GetDim(0));
-        e.extent[1] = Checked(shape.GetDim(1));
-        return true;
-    }
-    if (rank == 3) {
-        e.rank = 1;
-        e.extent[0] = Checked(shape.GetDim(0)) * Checked(shape.GetDim(1));
-        e.extent[1] = Checked(shape.GetDim(2));
-        return true;
-    }
-    return false;
-}
-
-/// h_pre: [T, n] or [B, S, n]
-static bool ReadHPreIn(const gert::Shape &shape, Extents &e)
-{
-    if (!AllKnown(shape, e.numel)) {
-        return false;
-    }
-    const size_t rank = shape.GetDimNum();
-    if (rank == 2) {
-        e.rank = 0;
-        e.extent[0] = Checked(shape.GetDim(0));
-        e.extent[1] = Checked(shape.GetDim(1));
-        return true;
-    }
-    if (rank == 3) {
-        e.rank = 1;
-        e.extent[0] = Checked(shape.GetDim(0)) * Checked(shape.GetDim(1));
-        e.extent[1] = Checked(shape.GetDim(2));
-        return true;
-    }
-    return false;
-}
-
-/// h_post: [T, n] or [B, S, n]
-static bool ReadHPostIn(const gert::Shape &shape, Extents &e)
-{
-    if (!AllKnown(shape, e.numel)) {
-        return false;
-    }
-    const size_t rank = shape.GetDimNum();
-    if (rank == 2) {
-        e.rank = 0;
-        e.extent[0] = Checked(shape.GetDim(0));
-        e.extent[1] = Checked(shape.GetDim(1));
-        return true;
-    }
-    if (rank == 3) {
-        e.rank = 1;
-        e.extent[0] = Checked(shape.GetDim(0)) * Checked(shape.GetDim(1));
-        e.extent[1] = Checked(shape.GetDim(2));
-        return true;
-    }
-    return false;
-}
-
-/// gamma: [n, D]
-static bool ReadGammaIn(const gert::Shape &shape, Extents &e)
-{
-    if (!AllKnown(shape, e.numel)) {
-        return false;
-    }
-    const size_t rank = shape.GetDimNum();
-    if (rank == 2) {
-        e.rank = 0;
-        e.extent[0] = Checked(shape.GetDim(0));
-        e.extent[1] = Checked(shape.GetDim(1));
-        return true;
-    }
-    return false;
-}
-
-/// grad_x_post: [T, n, D] or [B, S, n, D]
-static bool ReadGradXPostIn(const gert::Shape &shape, Extents &e)
-{
-    if (!AllKnown(shape, e.numel)) {
-        return false;
-    }
-    const size_t rank = shape.GetDimNum();
-    if (rank == 3) {
-        e.rank = 0;
-        e.extent[0] = Checked(shape.GetDim(0));
-        e.extent[1] = Checked(shape.GetDim(1));
-        e.extent[2] = Checked(shape.GetDim(2));
-        return true;
-    }
-    if (rank == 4) {
-        e.rank = 1;
-        e.extent[0] = Checked(shape.GetDim(0)) * Checked(shape.GetDim(1));
-        e.extent[1] = Checked(shape.GetDim(2));
-        e.extent[2] = Checked(shape.GetDim(3));
-        return true;
-    }
-    return false;
-}
-
-/// grad_x: [T, n, D] or [B, S, n, D]
-static bool ReadGradXOut(const gert::Shape &shape, Extents &e)
-{
-    if (!AllKnown(shape, e.numel)) {
-        return false;
-    }
-    const size_t rank = shape.GetDimNum();
-    if (rank == 3) {
-        e.rank = 0;
-        e.extent[0] = Checked(shape.GetDim(0));
-        e.extent[1] = Checked(shape.GetDim(1));
-        e.extent[2] = Checked(shape.GetDim(2));
-        return true;
-    }
-    if (rank == 4) {
-        e.rank = 1;
-        e.extent[0] = Checked(shape.GetDim(0)) * Checked(shape.GetDim(1));
-        e.extent[1] = Checked(shape.GetDim(2));
-        e.extent[2] = Checked(shape.GetDim(3));
-        return true;
-    }
-    return false;
-}
-
-/// grad_phi: [K, n*D]
-static bool ReadGradPhiOut(const gert::Shape &shape, Extents &e)
-{
-    if (!AllKnown(shape, e.numel)) {
-        return false;
-    }
-    const size_t rank = shape.GetDimNum();
-    if (rank == 2) {
-        e.rank = 0;
-        e.extent[0] = Checked(shape.GetDim(0));
-        e.extent[1] = Checked(shape.GetDim(1));
-        return true;
-    }
-    return false;
-}
-
-/// grad_alpha: [3]
-static bool ReadGradAlphaOut(const gert::Shape &shape, Extents &e)
-{
-    if (!AllKnown(shape, e.numel)) {
-        return false;
-    }
-    const size_t rank = shape.GetDimNum();
-    if (rank == 1) {
-        e.rank = 0;
-        e.extent[0] = Checked(shape.GetDim(0));
-        return true;
-    }
-    return false;
-}
-
-/// grad_bias: [K]
-static bool ReadGradBiasOut(const gert::Shape &shape, Extents &e)
-{
-    if (!AllKnown(shape, e.numel)) {
-        return false;
-    }
-    const size_t rank = shape.GetDimNum();
-    if (rank == 1) {
-        e.rank = 0;
-        e.extent[0] = Checked(shape.GetDim(0));
-        return true;
-    }
-    return false;
-}
-
-/// grad_gamma: [n, D]
-static bool ReadGradGammaOut(const gert::Shape &shape, Extents &e)
-{
-    if (!AllKnown(shape, e.numel)) {
-        return false;
-    }
-    const size_t rank = shape.GetDimNum();
-    if (rank == 2) {
-        e.rank = 0;
-        e.extent[0] = Checked(shape.GetDim(0));
-        e.extent[1] = Checked(shape.GetDim(1));
-        return true;
-    }
-    return false;
 }
 
 /// Reads the call into sizes, the dtype combination and the set of optional parameters given.
@@ -395,7 +42,7 @@ static ge::graphStatus Read(const gert::TilingContext *context, Sizes &s, int32_
     if (x_in_shape == nullptr || x_in_desc == nullptr) {
         return Refuse(context, "x is missing");
     } else {
-        if (!ReadXIn(x_in_shape->GetStorageShape(), x_in)) {
+        if (!ReadXIn(x_in_shape->GetStorageShape(), x_in) || !x_in.numel.valid) {
             return Refuse(context, "x: the shape must be [T, n, D] or [B, S, n, D]");
         }
         const ge::DataType dtype = x_in_desc->GetDataType();
@@ -408,7 +55,7 @@ static ge::graphStatus Read(const gert::TilingContext *context, Sizes &s, int32_
     if (phi_in_shape == nullptr || phi_in_desc == nullptr) {
         return Refuse(context, "phi is missing");
     } else {
-        if (!ReadPhiIn(phi_in_shape->GetStorageShape(), phi_in)) {
+        if (!ReadPhiIn(phi_in_shape->GetStorageShape(), phi_in) || !phi_in.numel.valid) {
             return Refuse(context, "phi: the shape must be [K, n*D]");
         }
         const ge::DataType dtype = phi_in_desc->GetDataType();
@@ -421,7 +68,7 @@ static ge::graphStatus Read(const gert::TilingContext *context, Sizes &s, int32_
     if (alpha_in_shape == nullptr || alpha_in_desc == nullptr) {
         return Refuse(context, "alpha is missing");
     } else {
-        if (!ReadAlphaIn(alpha_in_shape->GetStorageShape(), alpha_in)) {
+        if (!ReadAlphaIn(alpha_in_shape->GetStorageShape(), alpha_in) || !alpha_in.numel.valid) {
             return Refuse(context, "alpha: the shape must be [3]");
         }
         const ge::DataType dtype = alpha_in_desc->GetDataType();
@@ -434,7 +81,7 @@ static ge::graphStatus Read(const gert::TilingContext *context, Sizes &s, int32_
     if (grad_h_in_in_shape == nullptr || grad_h_in_in_desc == nullptr) {
         return Refuse(context, "grad_h_in is missing");
     } else {
-        if (!ReadGradHInIn(grad_h_in_in_shape->GetStorageShape(), grad_h_in_in)) {
+        if (!ReadGradHInIn(grad_h_in_in_shape->GetStorageShape(), grad_h_in_in) || !grad_h_in_in.numel.valid) {
             return Refuse(context, "grad_h_in: the shape must be [T, D] or [B, S, D]");
         }
         const ge::DataType dtype = grad_h_in_in_desc->GetDataType();
@@ -447,7 +94,7 @@ static ge::graphStatus Read(const gert::TilingContext *context, Sizes &s, int32_
     if (grad_h_post_in_shape == nullptr || grad_h_post_in_desc == nullptr) {
         return Refuse(context, "grad_h_post is missing");
     } else {
-        if (!ReadGradHPostIn(grad_h_post_in_shape->GetStorageShape(), grad_h_post_in)) {
+        if (!ReadGradHPostIn(grad_h_post_in_shape->GetStorageShape(), grad_h_post_in) || !grad_h_post_in.numel.valid) {
             return Refuse(context, "grad_h_post: the shape must be [T, n] or [B, S, n]");
         }
         const ge::DataType dtype = grad_h_post_in_desc->GetDataType();
@@ -460,7 +107,7 @@ static ge::graphStatus Read(const gert::TilingContext *context, Sizes &s, int32_
     if (grad_h_res_in_shape == nullptr || grad_h_res_in_desc == nullptr) {
         return Refuse(context, "grad_h_res is missing");
     } else {
-        if (!ReadGradHResIn(grad_h_res_in_shape->GetStorageShape(), grad_h_res_in)) {
+        if (!ReadGradHResIn(grad_h_res_in_shape->GetStorageShape(), grad_h_res_in) || !grad_h_res_in.numel.valid) {
             return Refuse(context, "grad_h_res: the shape must be [T, n, n] or [B, S, n, n]");
         }
         const ge::DataType dtype = grad_h_res_in_desc->GetDataType();
@@ -473,7 +120,7 @@ static ge::graphStatus Read(const gert::TilingContext *context, Sizes &s, int32_
     if (inv_rms_in_shape == nullptr || inv_rms_in_desc == nullptr) {
         return Refuse(context, "inv_rms is missing");
     } else {
-        if (!ReadInvRmsIn(inv_rms_in_shape->GetStorageShape(), inv_rms_in)) {
+        if (!ReadInvRmsIn(inv_rms_in_shape->GetStorageShape(), inv_rms_in) || !inv_rms_in.numel.valid) {
             return Refuse(context, "inv_rms: the shape must be [T] or [B, S]");
         }
         const ge::DataType dtype = inv_rms_in_desc->GetDataType();
@@ -486,7 +133,7 @@ static ge::graphStatus Read(const gert::TilingContext *context, Sizes &s, int32_
     if (h_mix_in_shape == nullptr || h_mix_in_desc == nullptr) {
         return Refuse(context, "h_mix is missing");
     } else {
-        if (!ReadHMixIn(h_mix_in_shape->GetStorageShape(), h_mix_in)) {
+        if (!ReadHMixIn(h_mix_in_shape->GetStorageShape(), h_mix_in) || !h_mix_in.numel.valid) {
             return Refuse(context, "h_mix: the shape must be [T, K] or [B, S, K]");
         }
         const ge::DataType dtype = h_mix_in_desc->GetDataType();
@@ -499,7 +146,7 @@ static ge::graphStatus Read(const gert::TilingContext *context, Sizes &s, int32_
     if (h_pre_in_shape == nullptr || h_pre_in_desc == nullptr) {
         return Refuse(context, "h_pre is missing");
     } else {
-        if (!ReadHPreIn(h_pre_in_shape->GetStorageShape(), h_pre_in)) {
+        if (!ReadHPreIn(h_pre_in_shape->GetStorageShape(), h_pre_in) || !h_pre_in.numel.valid) {
             return Refuse(context, "h_pre: the shape must be [T, n] or [B, S, n]");
         }
         const ge::DataType dtype = h_pre_in_desc->GetDataType();
@@ -512,7 +159,7 @@ static ge::graphStatus Read(const gert::TilingContext *context, Sizes &s, int32_
     if (h_post_in_shape == nullptr || h_post_in_desc == nullptr) {
         return Refuse(context, "h_post is missing");
     } else {
-        if (!ReadHPostIn(h_post_in_shape->GetStorageShape(), h_post_in)) {
+        if (!ReadHPostIn(h_post_in_shape->GetStorageShape(), h_post_in) || !h_post_in.numel.valid) {
             return Refuse(context, "h_post: the shape must be [T, n] or [B, S, n]");
         }
         const ge::DataType dtype = h_post_in_desc->GetDataType();
@@ -525,7 +172,7 @@ static ge::graphStatus Read(const gert::TilingContext *context, Sizes &s, int32_
     const bool has_gamma = gamma_in_shape != nullptr && gamma_in_desc != nullptr;
     if (has_gamma) {
         present |= 1U << 0;
-        if (!ReadGammaIn(gamma_in_shape->GetStorageShape(), gamma_in)) {
+        if (!ReadGammaIn(gamma_in_shape->GetStorageShape(), gamma_in) || !gamma_in.numel.valid) {
             return Refuse(context, "gamma: the shape must be [n, D]");
         }
         const ge::DataType dtype = gamma_in_desc->GetDataType();
@@ -538,7 +185,7 @@ static ge::graphStatus Read(const gert::TilingContext *context, Sizes &s, int32_
     const bool has_grad_x_post = grad_x_post_in_shape != nullptr && grad_x_post_in_desc != nullptr;
     if (has_grad_x_post) {
         present |= 1U << 1;
-        if (!ReadGradXPostIn(grad_x_post_in_shape->GetStorageShape(), grad_x_post_in)) {
+        if (!ReadGradXPostIn(grad_x_post_in_shape->GetStorageShape(), grad_x_post_in) || !grad_x_post_in.numel.valid) {
             return Refuse(context, "grad_x_post: the shape must be [T, n, D] or [B, S, n, D]");
         }
         const ge::DataType dtype = grad_x_post_in_desc->GetDataType();
@@ -551,7 +198,7 @@ static ge::graphStatus Read(const gert::TilingContext *context, Sizes &s, int32_
     if (grad_x_out_shape == nullptr || grad_x_out_desc == nullptr) {
         return Refuse(context, "grad_x is missing");
     } else {
-        if (!ReadGradXOut(grad_x_out_shape->GetStorageShape(), grad_x_out)) {
+        if (!ReadGradXOut(grad_x_out_shape->GetStorageShape(), grad_x_out) || !grad_x_out.numel.valid) {
             return Refuse(context, "grad_x: the shape must be [T, n, D] or [B, S, n, D]");
         }
         const ge::DataType dtype = grad_x_out_desc->GetDataType();
@@ -564,7 +211,7 @@ static ge::graphStatus Read(const gert::TilingContext *context, Sizes &s, int32_
     if (grad_phi_out_shape == nullptr || grad_phi_out_desc == nullptr) {
         return Refuse(context, "grad_phi is missing");
     } else {
-        if (!ReadGradPhiOut(grad_phi_out_shape->GetStorageShape(), grad_phi_out)) {
+        if (!ReadGradPhiOut(grad_phi_out_shape->GetStorageShape(), grad_phi_out) || !grad_phi_out.numel.valid) {
             return Refuse(context, "grad_phi: the shape must be [K, n*D]");
         }
         const ge::DataType dtype = grad_phi_out_desc->GetDataType();
@@ -577,7 +224,7 @@ static ge::graphStatus Read(const gert::TilingContext *context, Sizes &s, int32_
     if (grad_alpha_out_shape == nullptr || grad_alpha_out_desc == nullptr) {
         return Refuse(context, "grad_alpha is missing");
     } else {
-        if (!ReadGradAlphaOut(grad_alpha_out_shape->GetStorageShape(), grad_alpha_out)) {
+        if (!ReadGradAlphaOut(grad_alpha_out_shape->GetStorageShape(), grad_alpha_out) || !grad_alpha_out.numel.valid) {
             return Refuse(context, "grad_alpha: the shape must be [3]");
         }
         const ge::DataType dtype = grad_alpha_out_desc->GetDataType();
@@ -590,7 +237,7 @@ static ge::graphStatus Read(const gert::TilingContext *context, Sizes &s, int32_
     if (grad_bias_out_shape == nullptr || grad_bias_out_desc == nullptr) {
         return Refuse(context, "grad_bias is missing");
     } else {
-        if (!ReadGradBiasOut(grad_bias_out_shape->GetStorageShape(), grad_bias_out)) {
+        if (!ReadGradBiasOut(grad_bias_out_shape->GetStorageShape(), grad_bias_out) || !grad_bias_out.numel.valid) {
             return Refuse(context, "grad_bias: the shape must be [K]");
         }
         const ge::DataType dtype = grad_bias_out_desc->GetDataType();
@@ -604,7 +251,7 @@ static ge::graphStatus Read(const gert::TilingContext *context, Sizes &s, int32_
                                 grad_gamma_out_shape->GetStorageShape().GetShapeSize() != 0;
     if (has_grad_gamma) {
         present |= 1U << 2;
-        if (!ReadGradGammaOut(grad_gamma_out_shape->GetStorageShape(), grad_gamma_out)) {
+        if (!ReadGradGammaOut(grad_gamma_out_shape->GetStorageShape(), grad_gamma_out) || !grad_gamma_out.numel.valid) {
             return Refuse(context, "grad_gamma: the shape must be [n, D]");
         }
         const ge::DataType dtype = grad_gamma_out_desc->GetDataType();
@@ -618,103 +265,85 @@ static ge::graphStatus Read(const gert::TilingContext *context, Sizes &s, int32_
     s.T = x_in.extent[0];
     s.n = x_in.extent[1];
     s.D = x_in.extent[2];
-    if (!(x_in.rank == grad_h_in_in.rank)) {
+    if (!(x_in.form == grad_h_in_in.form)) {
         return Refuse(context, "the tensors' ranks do not agree");
     }
-    if (!(x_in.rank == grad_h_post_in.rank)) {
+    if (!(x_in.form == grad_h_post_in.form)) {
         return Refuse(context, "the tensors' ranks do not agree");
     }
-    if (!(x_in.rank == grad_h_res_in.rank)) {
+    if (!(x_in.form == grad_h_res_in.form)) {
         return Refuse(context, "the tensors' ranks do not agree");
     }
-    if (!(x_in.rank == inv_rms_in.rank)) {
+    if (!(x_in.form == inv_rms_in.form)) {
         return Refuse(context, "the tensors' ranks do not agree");
     }
-    if (!(x_in.rank == h_mix_in.rank)) {
+    if (!(x_in.form == h_mix_in.form)) {
         return Refuse(context, "the tensors' ranks do not agree");
     }
-    if (!(x_in.rank == h_pre_in.rank)) {
+    if (!(x_in.form == h_pre_in.form)) {
         return Refuse(context, "the tensors' ranks do not agree");
     }
-    if (!(x_in.rank == h_post_in.rank)) {
+    if (!(x_in.form == h_post_in.form)) {
         return Refuse(context, "the tensors' ranks do not agree");
     }
-    if (!(!has_grad_x_post || x_in.rank == grad_x_post_in.rank)) {
+    if (!(!has_grad_x_post || x_in.form == grad_x_post_in.form)) {
         return Refuse(context, "the tensors' ranks do not agree");
     }
-    if (!(x_in.rank == grad_x_out.rank)) {
+    if (!(x_in.form == grad_x_out.form)) {
         return Refuse(context, "the tensors' ranks do not agree");
     }
-    if (!(grad_h_in_in.rank != 1 ||
-          x_in_shape->GetStorageShape().GetDim(0) == grad_h_in_in_shape->GetStorageShape().GetDim(0))) {
+    if (!(grad_h_in_in.form != 1 || x_in.shape->GetDim(0) == grad_h_in_in.shape->GetDim(0))) {
         return Refuse(context, "grad_h_in: the dims B do not agree with those of x");
     }
-    if (!(grad_h_in_in.rank != 1 ||
-          x_in_shape->GetStorageShape().GetDim(1) == grad_h_in_in_shape->GetStorageShape().GetDim(1))) {
+    if (!(grad_h_in_in.form != 1 || x_in.shape->GetDim(1) == grad_h_in_in.shape->GetDim(1))) {
         return Refuse(context, "grad_h_in: the dims S do not agree with those of x");
     }
-    if (!(grad_h_post_in.rank != 1 ||
-          x_in_shape->GetStorageShape().GetDim(0) == grad_h_post_in_shape->GetStorageShape().GetDim(0))) {
+    if (!(grad_h_post_in.form != 1 || x_in.shape->GetDim(0) == grad_h_post_in.shape->GetDim(0))) {
         return Refuse(context, "grad_h_post: the dims B do not agree with those of x");
     }
-    if (!(grad_h_post_in.rank != 1 ||
-          x_in_shape->GetStorageShape().GetDim(1) == grad_h_post_in_shape->GetStorageShape().GetDim(1))) {
+    if (!(grad_h_post_in.form != 1 || x_in.shape->GetDim(1) == grad_h_post_in.shape->GetDim(1))) {
         return Refuse(context, "grad_h_post: the dims S do not agree with those of x");
     }
-    if (!(grad_h_res_in.rank != 1 ||
-          x_in_shape->GetStorageShape().GetDim(0) == grad_h_res_in_shape->GetStorageShape().GetDim(0))) {
+    if (!(grad_h_res_in.form != 1 || x_in.shape->GetDim(0) == grad_h_res_in.shape->GetDim(0))) {
         return Refuse(context, "grad_h_res: the dims B do not agree with those of x");
     }
-    if (!(grad_h_res_in.rank != 1 ||
-          x_in_shape->GetStorageShape().GetDim(1) == grad_h_res_in_shape->GetStorageShape().GetDim(1))) {
+    if (!(grad_h_res_in.form != 1 || x_in.shape->GetDim(1) == grad_h_res_in.shape->GetDim(1))) {
         return Refuse(context, "grad_h_res: the dims S do not agree with those of x");
     }
-    if (!(inv_rms_in.rank != 1 ||
-          x_in_shape->GetStorageShape().GetDim(0) == inv_rms_in_shape->GetStorageShape().GetDim(0))) {
+    if (!(inv_rms_in.form != 1 || x_in.shape->GetDim(0) == inv_rms_in.shape->GetDim(0))) {
         return Refuse(context, "inv_rms: the dims B do not agree with those of x");
     }
-    if (!(inv_rms_in.rank != 1 ||
-          x_in_shape->GetStorageShape().GetDim(1) == inv_rms_in_shape->GetStorageShape().GetDim(1))) {
+    if (!(inv_rms_in.form != 1 || x_in.shape->GetDim(1) == inv_rms_in.shape->GetDim(1))) {
         return Refuse(context, "inv_rms: the dims S do not agree with those of x");
     }
-    if (!(h_mix_in.rank != 1 ||
-          x_in_shape->GetStorageShape().GetDim(0) == h_mix_in_shape->GetStorageShape().GetDim(0))) {
+    if (!(h_mix_in.form != 1 || x_in.shape->GetDim(0) == h_mix_in.shape->GetDim(0))) {
         return Refuse(context, "h_mix: the dims B do not agree with those of x");
     }
-    if (!(h_mix_in.rank != 1 ||
-          x_in_shape->GetStorageShape().GetDim(1) == h_mix_in_shape->GetStorageShape().GetDim(1))) {
+    if (!(h_mix_in.form != 1 || x_in.shape->GetDim(1) == h_mix_in.shape->GetDim(1))) {
         return Refuse(context, "h_mix: the dims S do not agree with those of x");
     }
-    if (!(h_pre_in.rank != 1 ||
-          x_in_shape->GetStorageShape().GetDim(0) == h_pre_in_shape->GetStorageShape().GetDim(0))) {
+    if (!(h_pre_in.form != 1 || x_in.shape->GetDim(0) == h_pre_in.shape->GetDim(0))) {
         return Refuse(context, "h_pre: the dims B do not agree with those of x");
     }
-    if (!(h_pre_in.rank != 1 ||
-          x_in_shape->GetStorageShape().GetDim(1) == h_pre_in_shape->GetStorageShape().GetDim(1))) {
+    if (!(h_pre_in.form != 1 || x_in.shape->GetDim(1) == h_pre_in.shape->GetDim(1))) {
         return Refuse(context, "h_pre: the dims S do not agree with those of x");
     }
-    if (!(h_post_in.rank != 1 ||
-          x_in_shape->GetStorageShape().GetDim(0) == h_post_in_shape->GetStorageShape().GetDim(0))) {
+    if (!(h_post_in.form != 1 || x_in.shape->GetDim(0) == h_post_in.shape->GetDim(0))) {
         return Refuse(context, "h_post: the dims B do not agree with those of x");
     }
-    if (!(h_post_in.rank != 1 ||
-          x_in_shape->GetStorageShape().GetDim(1) == h_post_in_shape->GetStorageShape().GetDim(1))) {
+    if (!(h_post_in.form != 1 || x_in.shape->GetDim(1) == h_post_in.shape->GetDim(1))) {
         return Refuse(context, "h_post: the dims S do not agree with those of x");
     }
-    if (!(!has_grad_x_post || grad_x_post_in.rank != 1 ||
-          x_in_shape->GetStorageShape().GetDim(0) == grad_x_post_in_shape->GetStorageShape().GetDim(0))) {
+    if (!(!has_grad_x_post || grad_x_post_in.form != 1 || x_in.shape->GetDim(0) == grad_x_post_in.shape->GetDim(0))) {
         return Refuse(context, "grad_x_post: the dims B do not agree with those of x");
     }
-    if (!(!has_grad_x_post || grad_x_post_in.rank != 1 ||
-          x_in_shape->GetStorageShape().GetDim(1) == grad_x_post_in_shape->GetStorageShape().GetDim(1))) {
+    if (!(!has_grad_x_post || grad_x_post_in.form != 1 || x_in.shape->GetDim(1) == grad_x_post_in.shape->GetDim(1))) {
         return Refuse(context, "grad_x_post: the dims S do not agree with those of x");
     }
-    if (!(grad_x_out.rank != 1 ||
-          x_in_shape->GetStorageShape().GetDim(0) == grad_x_out_shape->GetStorageShape().GetDim(0))) {
+    if (!(grad_x_out.form != 1 || x_in.shape->GetDim(0) == grad_x_out.shape->GetDim(0))) {
         return Refuse(context, "grad_x: the dims B do not agree with those of x");
     }
-    if (!(grad_x_out.rank != 1 ||
-          x_in_shape->GetStorageShape().GetDim(1) == grad_x_out_shape->GetStorageShape().GetDim(1))) {
+    if (!(grad_x_out.form != 1 || x_in.shape->GetDim(1) == grad_x_out.shape->GetDim(1))) {
         return Refuse(context, "grad_x: the dims S do not agree with those of x");
     }
     if (!((present & 5U) == 0U || (present & 5U) == 5U)) {
@@ -837,7 +466,7 @@ static ge::graphStatus Read(const gert::TilingContext *context, Sizes &s, int32_
     return ge::GRAPH_SUCCESS;
 }
 
-static ge::graphStatus Tiling(gert::TilingContext *context)
+ge::graphStatus Tiling(gert::TilingContext *context)
 {
     Sizes s;
     int32_t combination = -1;
@@ -874,8 +503,19 @@ static ge::graphStatus Tiling(gert::TilingContext *context)
     return ge::GRAPH_SUCCESS;
 }
 
+/// Nothing is known of a call before it is tiled.
+struct CompileInfo {};
+
+static ge::graphStatus Parse(gert::TilingParseContext *context)
+{
+    (void)context;
+    return ge::GRAPH_SUCCESS;
+}
+
 }  // namespace mhc_pre_backward_tiling
 
-IMPL_OP_OPTILING(MhcPreBackward).Tiling(mhc_pre_backward_tiling::Tiling);
+IMPL_OP_OPTILING(MhcPreBackward)
+    .Tiling(mhc_pre_backward_tiling::Tiling)
+    .TilingParse<mhc_pre_backward_tiling::CompileInfo>(mhc_pre_backward_tiling::Parse);
 
 }  // namespace optiling

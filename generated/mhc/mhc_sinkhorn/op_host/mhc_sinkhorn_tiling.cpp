@@ -8,114 +8,18 @@
 
 #include "register/op_impl_registry.h"
 #include "tiling/platform/platform_ascendc.h"
+#include "mhc_sinkhorn_shapes.h"
 
 namespace optiling
 {
 namespace mhc_sinkhorn_tiling
 {
 
-/// A tensor's extents as the formula sees them; `rank` is the number of the accepted shape, from 0.
-struct Extents {
-    Checked extent[3];
-    Checked numel;
-    int rank;
-};
-
 static ge::graphStatus Refuse(const gert::TilingContext *context, const char *what)
 {
     const char *node = context->GetNodeName();
     std::fprintf(stderr, "%s: %s\n", node == nullptr ? "MhcSinkhorn" : node, what);
     return ge::GRAPH_FAILED;
-}
-
-static bool AllKnown(const gert::Shape &shape, Checked &numel)
-{
-    numel = Checked(1);
-    for (size_t i = 0; i < shape.GetDimNum(); ++i) {
-        if (shape.GetDim(i) < 0) {
-            return false;
-        }
-        numel = numel * shape.GetDim(i);
-    }
-    return numel.valid;
-}
-
-/// h_res: [T, n, n] or [B, S, n, n]
-static bool ReadXIn(const gert::Shape &shape, Extents &e)
-{
-    if (!AllKnown(shape, e.numel)) {
-        return false;
-    }
-    const size_t rank = shape.GetDimNum();
-    if (rank == 3) {
-        e.rank = 0;
-        e.extent[0] = Checked(shape.GetDim(0));
-        e.extent[1] = Checked(shape.GetDim(1));
-        e.extent[2] = Checked(shape.GetDim(2));
-        return true;
-    }
-    if (rank == 4) {
-        e.rank = 1;
-        e.extent[0] = Checked(shape.GetDim(0)) * Checked(shape.GetDim(1));
-        e.extent[1] = Checked(shape.GetDim(2));
-        e.extent[2] = Checked(shape.GetDim(3));
-        return true;
-    }
-    return false;
-}
-
-/// y: [T, n, n] or [B, S, n, n]
-static bool ReadYOut(const gert::Shape &shape, Extents &e)
-{
-    if (!AllKnown(shape, e.numel)) {
-        return false;
-    }
-    const size_t rank = shape.GetDimNum();
-    if (rank == 3) {
-        e.rank = 0;
-        e.extent[0] = Checked(shape.GetDim(0));
-        e.extent[1] = Checked(shape.GetDim(1));
-        e.extent[2] = Checked(shape.GetDim(2));
-        return true;
-    }
-    if (rank == 4) {
-        e.rank = 1;
-        e.extent[0] = Checked(shape.GetDim(0)) * Checked(shape.GetDim(1));
-        e.extent[1] = Checked(shape.GetDim(2));
-        e.extent[2] = Checked(shape.GetDim(3));
-        return true;
-    }
-    return false;
-}
-
-/// norm_out: [2*num_iters*n*8*T]
-static bool ReadNormOut(const gert::Shape &shape, Extents &e)
-{
-    if (!AllKnown(shape, e.numel)) {
-        return false;
-    }
-    const size_t rank = shape.GetDimNum();
-    if (rank == 1) {
-        e.rank = 0;
-        e.extent[0] = Checked(shape.GetDim(0));
-        return true;
-    }
-    return false;
-}
-
-/// sum_out: [2*num_iters*8*T]
-static bool ReadSumsOut(const gert::Shape &shape, Extents &e)
-{
-    if (!AllKnown(shape, e.numel)) {
-        return false;
-    }
-    const size_t rank = shape.GetDimNum();
-    if (rank == 1) {
-        e.rank = 0;
-        e.extent[0] = Checked(shape.GetDim(0));
-        return true;
-    }
-    return false;
 }
 
 /// Reads the call into sizes, the dtype combination and the set of optional parameters given.
@@ -140,7 +44,7 @@ static ge::graphStatus Read(const gert::TilingContext *context, Sizes &s, int32_
     if (x_in_shape == nullptr || x_in_desc == nullptr) {
         return Refuse(context, "h_res is missing");
     } else {
-        if (!ReadXIn(x_in_shape->GetStorageShape(), x_in)) {
+        if (!ReadXIn(x_in_shape->GetStorageShape(), x_in) || !x_in.numel.valid) {
             return Refuse(context, "h_res: the shape must be [T, n, n] or [B, S, n, n]");
         }
         const ge::DataType dtype = x_in_desc->GetDataType();
@@ -152,7 +56,7 @@ static ge::graphStatus Read(const gert::TilingContext *context, Sizes &s, int32_
     if (y_out_shape == nullptr || y_out_desc == nullptr) {
         return Refuse(context, "y is missing");
     } else {
-        if (!ReadYOut(y_out_shape->GetStorageShape(), y_out)) {
+        if (!ReadYOut(y_out_shape->GetStorageShape(), y_out) || !y_out.numel.valid) {
             return Refuse(context, "y: the shape must be [T, n, n] or [B, S, n, n]");
         }
         const ge::DataType dtype = y_out_desc->GetDataType();
@@ -165,7 +69,7 @@ static ge::graphStatus Read(const gert::TilingContext *context, Sizes &s, int32_
         norm_out_shape != nullptr && norm_out_desc != nullptr && norm_out_shape->GetStorageShape().GetShapeSize() != 0;
     if (has_norm) {
         present |= 1U << 0;
-        if (!ReadNormOut(norm_out_shape->GetStorageShape(), norm_out)) {
+        if (!ReadNormOut(norm_out_shape->GetStorageShape(), norm_out) || !norm_out.numel.valid) {
             return Refuse(context, "norm_out: the shape must be [2*num_iters*n*8*T]");
         }
         const ge::DataType dtype = norm_out_desc->GetDataType();
@@ -178,7 +82,7 @@ static ge::graphStatus Read(const gert::TilingContext *context, Sizes &s, int32_
         sums_out_shape != nullptr && sums_out_desc != nullptr && sums_out_shape->GetStorageShape().GetShapeSize() != 0;
     if (has_sums) {
         present |= 1U << 1;
-        if (!ReadSumsOut(sums_out_shape->GetStorageShape(), sums_out)) {
+        if (!ReadSumsOut(sums_out_shape->GetStorageShape(), sums_out) || !sums_out.numel.valid) {
             return Refuse(context, "sum_out: the shape must be [2*num_iters*8*T]");
         }
         const ge::DataType dtype = sums_out_desc->GetDataType();
@@ -190,13 +94,13 @@ static ge::graphStatus Read(const gert::TilingContext *context, Sizes &s, int32_
     }
     s.T = x_in.extent[0];
     s.n = x_in.extent[1];
-    if (!(x_in.rank == y_out.rank)) {
+    if (!(x_in.form == y_out.form)) {
         return Refuse(context, "the tensors' ranks do not agree");
     }
-    if (!(y_out.rank != 1 || x_in_shape->GetStorageShape().GetDim(0) == y_out_shape->GetStorageShape().GetDim(0))) {
+    if (!(y_out.form != 1 || x_in.shape->GetDim(0) == y_out.shape->GetDim(0))) {
         return Refuse(context, "y: the dims B do not agree with those of h_res");
     }
-    if (!(y_out.rank != 1 || x_in_shape->GetStorageShape().GetDim(1) == y_out_shape->GetStorageShape().GetDim(1))) {
+    if (!(y_out.form != 1 || x_in.shape->GetDim(1) == y_out.shape->GetDim(1))) {
         return Refuse(context, "y: the dims S do not agree with those of h_res");
     }
     if (!((present & 3U) == 0U || (present & 3U) == 3U)) {
@@ -233,7 +137,7 @@ static ge::graphStatus Read(const gert::TilingContext *context, Sizes &s, int32_
     return ge::GRAPH_SUCCESS;
 }
 
-static ge::graphStatus Tiling(gert::TilingContext *context)
+ge::graphStatus Tiling(gert::TilingContext *context)
 {
     Sizes s;
     int32_t combination = -1;
@@ -270,8 +174,19 @@ static ge::graphStatus Tiling(gert::TilingContext *context)
     return ge::GRAPH_SUCCESS;
 }
 
+/// Nothing is known of a call before it is tiled.
+struct CompileInfo {};
+
+static ge::graphStatus Parse(gert::TilingParseContext *context)
+{
+    (void)context;
+    return ge::GRAPH_SUCCESS;
+}
+
 }  // namespace mhc_sinkhorn_tiling
 
-IMPL_OP_OPTILING(MhcSinkhorn).Tiling(mhc_sinkhorn_tiling::Tiling);
+IMPL_OP_OPTILING(MhcSinkhorn)
+    .Tiling(mhc_sinkhorn_tiling::Tiling)
+    .TilingParse<mhc_sinkhorn_tiling::CompileInfo>(mhc_sinkhorn_tiling::Parse);
 
 }  // namespace optiling

@@ -8,114 +8,18 @@
 
 #include "register/op_impl_registry.h"
 #include "tiling/platform/platform_ascendc.h"
+#include "mhc_sinkhorn_backward_shapes.h"
 
 namespace optiling
 {
 namespace mhc_sinkhorn_backward_tiling
 {
 
-/// A tensor's extents as the formula sees them; `rank` is the number of the accepted shape, from 0.
-struct Extents {
-    Checked extent[3];
-    Checked numel;
-    int rank;
-};
-
 static ge::graphStatus Refuse(const gert::TilingContext *context, const char *what)
 {
     const char *node = context->GetNodeName();
     std::fprintf(stderr, "%s: %s\n", node == nullptr ? "MhcSinkhornBackward" : node, what);
     return ge::GRAPH_FAILED;
-}
-
-static bool AllKnown(const gert::Shape &shape, Checked &numel)
-{
-    numel = Checked(1);
-    for (size_t i = 0; i < shape.GetDimNum(); ++i) {
-        if (shape.GetDim(i) < 0) {
-            return false;
-        }
-        numel = numel * shape.GetDim(i);
-    }
-    return numel.valid;
-}
-
-/// grad_y: [T, n, n] or [B, S, n, n]
-static bool ReadGradYIn(const gert::Shape &shape, Extents &e)
-{
-    if (!AllKnown(shape, e.numel)) {
-        return false;
-    }
-    const size_t rank = shape.GetDimNum();
-    if (rank == 3) {
-        e.rank = 0;
-        e.extent[0] = Checked(shape.GetDim(0));
-        e.extent[1] = Checked(shape.GetDim(1));
-        e.extent[2] = Checked(shape.GetDim(2));
-        return true;
-    }
-    if (rank == 4) {
-        e.rank = 1;
-        e.extent[0] = Checked(shape.GetDim(0)) * Checked(shape.GetDim(1));
-        e.extent[1] = Checked(shape.GetDim(2));
-        e.extent[2] = Checked(shape.GetDim(3));
-        return true;
-    }
-    return false;
-}
-
-/// norm: [2*num_iters*n*8*T]
-static bool ReadNormIn(const gert::Shape &shape, Extents &e)
-{
-    if (!AllKnown(shape, e.numel)) {
-        return false;
-    }
-    const size_t rank = shape.GetDimNum();
-    if (rank == 1) {
-        e.rank = 0;
-        e.extent[0] = Checked(shape.GetDim(0));
-        return true;
-    }
-    return false;
-}
-
-/// sum: [2*num_iters*8*T]
-static bool ReadSumsIn(const gert::Shape &shape, Extents &e)
-{
-    if (!AllKnown(shape, e.numel)) {
-        return false;
-    }
-    const size_t rank = shape.GetDimNum();
-    if (rank == 1) {
-        e.rank = 0;
-        e.extent[0] = Checked(shape.GetDim(0));
-        return true;
-    }
-    return false;
-}
-
-/// grad_input: [T, n, n] or [B, S, n, n]
-static bool ReadGradXOut(const gert::Shape &shape, Extents &e)
-{
-    if (!AllKnown(shape, e.numel)) {
-        return false;
-    }
-    const size_t rank = shape.GetDimNum();
-    if (rank == 3) {
-        e.rank = 0;
-        e.extent[0] = Checked(shape.GetDim(0));
-        e.extent[1] = Checked(shape.GetDim(1));
-        e.extent[2] = Checked(shape.GetDim(2));
-        return true;
-    }
-    if (rank == 4) {
-        e.rank = 1;
-        e.extent[0] = Checked(shape.GetDim(0)) * Checked(shape.GetDim(1));
-        e.extent[1] = Checked(shape.GetDim(2));
-        e.extent[2] = Checked(shape.GetDim(3));
-        return true;
-    }
-    return false;
 }
 
 /// Reads the call into sizes, the dtype combination and the set of optional parameters given.
@@ -130,7 +34,7 @@ static ge::graphStatus Read(const gert::TilingContext *context, Sizes &s, int32_
     if (grad_y_in_shape == nullptr || grad_y_in_desc == nullptr) {
         return Refuse(context, "grad_y is missing");
     } else {
-        if (!ReadGradYIn(grad_y_in_shape->GetStorageShape(), grad_y_in)) {
+        if (!ReadGradYIn(grad_y_in_shape->GetStorageShape(), grad_y_in) || !grad_y_in.numel.valid) {
             return Refuse(context, "grad_y: the shape must be [T, n, n] or [B, S, n, n]");
         }
         const ge::DataType dtype = grad_y_in_desc->GetDataType();
@@ -142,7 +46,7 @@ static ge::graphStatus Read(const gert::TilingContext *context, Sizes &s, int32_
     if (norm_in_shape == nullptr || norm_in_desc == nullptr) {
         return Refuse(context, "norm is missing");
     } else {
-        if (!ReadNormIn(norm_in_shape->GetStorageShape(), norm_in)) {
+        if (!ReadNormIn(norm_in_shape->GetStorageShape(), norm_in) || !norm_in.numel.valid) {
             return Refuse(context, "norm: the shape must be [2*num_iters*n*8*T]");
         }
         const ge::DataType dtype = norm_in_desc->GetDataType();
@@ -154,7 +58,7 @@ static ge::graphStatus Read(const gert::TilingContext *context, Sizes &s, int32_
     if (sums_in_shape == nullptr || sums_in_desc == nullptr) {
         return Refuse(context, "sum is missing");
     } else {
-        if (!ReadSumsIn(sums_in_shape->GetStorageShape(), sums_in)) {
+        if (!ReadSumsIn(sums_in_shape->GetStorageShape(), sums_in) || !sums_in.numel.valid) {
             return Refuse(context, "sum: the shape must be [2*num_iters*8*T]");
         }
         const ge::DataType dtype = sums_in_desc->GetDataType();
@@ -166,7 +70,7 @@ static ge::graphStatus Read(const gert::TilingContext *context, Sizes &s, int32_
     if (grad_x_out_shape == nullptr || grad_x_out_desc == nullptr) {
         return Refuse(context, "grad_input is missing");
     } else {
-        if (!ReadGradXOut(grad_x_out_shape->GetStorageShape(), grad_x_out)) {
+        if (!ReadGradXOut(grad_x_out_shape->GetStorageShape(), grad_x_out) || !grad_x_out.numel.valid) {
             return Refuse(context, "grad_input: the shape must be [T, n, n] or [B, S, n, n]");
         }
         const ge::DataType dtype = grad_x_out_desc->GetDataType();
@@ -184,15 +88,13 @@ static ge::graphStatus Read(const gert::TilingContext *context, Sizes &s, int32_
     } else {
         s.num_iters = (s.elements_norm / (s.T * s.n * 16));
     }
-    if (!(grad_y_in.rank == grad_x_out.rank)) {
+    if (!(grad_y_in.form == grad_x_out.form)) {
         return Refuse(context, "the tensors' ranks do not agree");
     }
-    if (!(grad_x_out.rank != 1 ||
-          grad_y_in_shape->GetStorageShape().GetDim(0) == grad_x_out_shape->GetStorageShape().GetDim(0))) {
+    if (!(grad_x_out.form != 1 || grad_y_in.shape->GetDim(0) == grad_x_out.shape->GetDim(0))) {
         return Refuse(context, "grad_input: the dims B do not agree with those of grad_y");
     }
-    if (!(grad_x_out.rank != 1 ||
-          grad_y_in_shape->GetStorageShape().GetDim(1) == grad_x_out_shape->GetStorageShape().GetDim(1))) {
+    if (!(grad_x_out.form != 1 || grad_y_in.shape->GetDim(1) == grad_x_out.shape->GetDim(1))) {
         return Refuse(context, "grad_input: the dims S do not agree with those of grad_y");
     }
     if (!(grad_y_in.extent[2] == s.n)) {
@@ -223,7 +125,7 @@ static ge::graphStatus Read(const gert::TilingContext *context, Sizes &s, int32_
     return ge::GRAPH_SUCCESS;
 }
 
-static ge::graphStatus Tiling(gert::TilingContext *context)
+ge::graphStatus Tiling(gert::TilingContext *context)
 {
     Sizes s;
     int32_t combination = -1;
@@ -260,8 +162,19 @@ static ge::graphStatus Tiling(gert::TilingContext *context)
     return ge::GRAPH_SUCCESS;
 }
 
+/// Nothing is known of a call before it is tiled.
+struct CompileInfo {};
+
+static ge::graphStatus Parse(gert::TilingParseContext *context)
+{
+    (void)context;
+    return ge::GRAPH_SUCCESS;
+}
+
 }  // namespace mhc_sinkhorn_backward_tiling
 
-IMPL_OP_OPTILING(MhcSinkhornBackward).Tiling(mhc_sinkhorn_backward_tiling::Tiling);
+IMPL_OP_OPTILING(MhcSinkhornBackward)
+    .Tiling(mhc_sinkhorn_backward_tiling::Tiling)
+    .TilingParse<mhc_sinkhorn_backward_tiling::CompileInfo>(mhc_sinkhorn_backward_tiling::Parse);
 
 }  // namespace optiling

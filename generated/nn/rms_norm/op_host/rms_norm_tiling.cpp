@@ -8,118 +8,18 @@
 
 #include "register/op_impl_registry.h"
 #include "tiling/platform/platform_ascendc.h"
+#include "rms_norm_shapes.h"
 
 namespace optiling
 {
 namespace rms_norm_tiling
 {
 
-/// A tensor's extents as the formula sees them; `rank` is the number of the accepted shape, from 0.
-struct Extents {
-    Checked extent[2];
-    Checked numel;
-    int rank;
-};
-
 static ge::graphStatus Refuse(const gert::TilingContext *context, const char *what)
 {
     const char *node = context->GetNodeName();
     std::fprintf(stderr, "%s: %s\n", node == nullptr ? "RmsNorm" : node, what);
     return ge::GRAPH_FAILED;
-}
-
-static bool AllKnown(const gert::Shape &shape, Checked &numel)
-{
-    numel = Checked(1);
-    for (size_t i = 0; i < shape.GetDimNum(); ++i) {
-        if (shape.GetDim(i) < 0) {
-            return false;
-        }
-        numel = numel * shape.GetDim(i);
-    }
-    return numel.valid;
-}
-
-/// Whether `m` dims of `a` from `i` on equal `n` dims of `b` from `j` on.
-static bool SameDims(const gert::Shape &a, size_t i, size_t m, const gert::Shape &b, size_t j, size_t n)
-{
-    bool same = m == n;
-    for (size_t k = 0; same && k < m; ++k) {
-        same = a.GetDim(i + k) == b.GetDim(j + k);
-    }
-    return same;
-}
-
-/// x: [*b, D]
-static bool ReadXIn(const gert::Shape &shape, Extents &e)
-{
-    if (!AllKnown(shape, e.numel)) {
-        return false;
-    }
-    const size_t rank = shape.GetDimNum();
-    if (rank >= 1) {
-        e.rank = 0;
-        e.extent[0] = Checked(1);
-        for (size_t i = 0; i + 1 < rank; ++i) {
-            e.extent[0] = e.extent[0] * shape.GetDim(i);
-        }
-        e.extent[1] = Checked(shape.GetDim(rank - 1));
-        return true;
-    }
-    return false;
-}
-
-/// gamma: [D]
-static bool ReadGammaIn(const gert::Shape &shape, Extents &e)
-{
-    if (!AllKnown(shape, e.numel)) {
-        return false;
-    }
-    const size_t rank = shape.GetDimNum();
-    if (rank == 1) {
-        e.rank = 0;
-        e.extent[0] = Checked(shape.GetDim(0));
-        return true;
-    }
-    return false;
-}
-
-/// y: [*b, D]
-static bool ReadYOut(const gert::Shape &shape, Extents &e)
-{
-    if (!AllKnown(shape, e.numel)) {
-        return false;
-    }
-    const size_t rank = shape.GetDimNum();
-    if (rank >= 1) {
-        e.rank = 0;
-        e.extent[0] = Checked(1);
-        for (size_t i = 0; i + 1 < rank; ++i) {
-            e.extent[0] = e.extent[0] * shape.GetDim(i);
-        }
-        e.extent[1] = Checked(shape.GetDim(rank - 1));
-        return true;
-    }
-    return false;
-}
-
-/// rstd: [*b, 1]
-static bool ReadRstdOut(const gert::Shape &shape, Extents &e)
-{
-    if (!AllKnown(shape, e.numel)) {
-        return false;
-    }
-    const size_t rank = shape.GetDimNum();
-    if (rank >= 1) {
-        e.rank = 0;
-        e.extent[0] = Checked(1);
-        for (size_t i = 0; i + 1 < rank; ++i) {
-            e.extent[0] = e.extent[0] * shape.GetDim(i);
-        }
-        e.extent[1] = Checked(shape.GetDim(rank - 1));
-        return true;
-    }
-    return false;
 }
 
 /// Reads the call into sizes, the dtype combination and the set of optional parameters given.
@@ -143,7 +43,7 @@ static ge::graphStatus Read(const gert::TilingContext *context, Sizes &s, int32_
     if (x_in_shape == nullptr || x_in_desc == nullptr) {
         return Refuse(context, "x is missing");
     } else {
-        if (!ReadXIn(x_in_shape->GetStorageShape(), x_in)) {
+        if (!ReadXIn(x_in_shape->GetStorageShape(), x_in) || !x_in.numel.valid) {
             return Refuse(context, "x: the shape must be [*b, D]");
         }
         const ge::DataType dtype = x_in_desc->GetDataType();
@@ -157,7 +57,7 @@ static ge::graphStatus Read(const gert::TilingContext *context, Sizes &s, int32_
     if (gamma_in_shape == nullptr || gamma_in_desc == nullptr) {
         return Refuse(context, "gamma is missing");
     } else {
-        if (!ReadGammaIn(gamma_in_shape->GetStorageShape(), gamma_in)) {
+        if (!ReadGammaIn(gamma_in_shape->GetStorageShape(), gamma_in) || !gamma_in.numel.valid) {
             return Refuse(context, "gamma: the shape must be [D]");
         }
         const ge::DataType dtype = gamma_in_desc->GetDataType();
@@ -171,7 +71,7 @@ static ge::graphStatus Read(const gert::TilingContext *context, Sizes &s, int32_
     if (y_out_shape == nullptr || y_out_desc == nullptr) {
         return Refuse(context, "y is missing");
     } else {
-        if (!ReadYOut(y_out_shape->GetStorageShape(), y_out)) {
+        if (!ReadYOut(y_out_shape->GetStorageShape(), y_out) || !y_out.numel.valid) {
             return Refuse(context, "y: the shape must be [*b, D]");
         }
         const ge::DataType dtype = y_out_desc->GetDataType();
@@ -185,7 +85,7 @@ static ge::graphStatus Read(const gert::TilingContext *context, Sizes &s, int32_
     if (rstd_out_shape == nullptr || rstd_out_desc == nullptr) {
         return Refuse(context, "rstd is missing");
     } else {
-        if (!ReadRstdOut(rstd_out_shape->GetStorageShape(), rstd_out)) {
+        if (!ReadRstdOut(rstd_out_shape->GetStorageShape(), rstd_out) || !rstd_out.numel.valid) {
             return Refuse(context, "rstd: the shape must be [*b, 1]");
         }
         const ge::DataType dtype = rstd_out_desc->GetDataType();
@@ -199,12 +99,10 @@ static ge::graphStatus Read(const gert::TilingContext *context, Sizes &s, int32_
     }
     s.numel_b = x_in.extent[0];
     s.D = x_in.extent[1];
-    if (!(SameDims(x_in_shape->GetStorageShape(), 0, x_in_shape->GetStorageShape().GetDimNum() - 1,
-                   y_out_shape->GetStorageShape(), 0, y_out_shape->GetStorageShape().GetDimNum() - 1))) {
+    if (!(SameDims(*x_in.shape, 0, x_in.shape->GetDimNum() - 1, *y_out.shape, 0, y_out.shape->GetDimNum() - 1))) {
         return Refuse(context, "y: the dims *b do not agree with those of x");
     }
-    if (!(SameDims(x_in_shape->GetStorageShape(), 0, x_in_shape->GetStorageShape().GetDimNum() - 1,
-                   rstd_out_shape->GetStorageShape(), 0, rstd_out_shape->GetStorageShape().GetDimNum() - 1))) {
+    if (!(SameDims(*x_in.shape, 0, x_in.shape->GetDimNum() - 1, *rstd_out.shape, 0, rstd_out.shape->GetDimNum() - 1))) {
         return Refuse(context, "rstd: the dims *b do not agree with those of x");
     }
     if (!(gamma_in.extent[0] == s.D)) {
@@ -230,7 +128,7 @@ static ge::graphStatus Read(const gert::TilingContext *context, Sizes &s, int32_
     return ge::GRAPH_SUCCESS;
 }
 
-static ge::graphStatus Tiling(gert::TilingContext *context)
+ge::graphStatus Tiling(gert::TilingContext *context)
 {
     Sizes s;
     int32_t combination = -1;
@@ -267,8 +165,19 @@ static ge::graphStatus Tiling(gert::TilingContext *context)
     return ge::GRAPH_SUCCESS;
 }
 
+/// Nothing is known of a call before it is tiled.
+struct CompileInfo {};
+
+static ge::graphStatus Parse(gert::TilingParseContext *context)
+{
+    (void)context;
+    return ge::GRAPH_SUCCESS;
+}
+
 }  // namespace rms_norm_tiling
 
-IMPL_OP_OPTILING(RmsNorm).Tiling(rms_norm_tiling::Tiling);
+IMPL_OP_OPTILING(RmsNorm)
+    .Tiling(rms_norm_tiling::Tiling)
+    .TilingParse<rms_norm_tiling::CompileInfo>(rms_norm_tiling::Parse);
 
 }  // namespace optiling
