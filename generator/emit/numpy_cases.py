@@ -18,7 +18,7 @@ from generator.spec.conditions import Condition, evaluate, free, parse
 from generator.spec.integer import IntExpr, Numel
 from generator.spec.model import Param
 
-__all__ = ["Argument", "Gradient", "Suite", "suite"]
+__all__ = ["Argument", "Case", "Gradient", "Suite", "cases", "suite"]
 
 Value = float | int | bool | str | tuple[int, ...] | None
 Case = dict[str, Value]
@@ -69,6 +69,11 @@ class Suite:
 def suite(checked: CheckedSpec, forward: CheckedSpec | None) -> Suite:
     """The cases and checks of one operator; deterministic."""
     return _Suite(checked, forward).build()
+
+
+def cases(checked: CheckedSpec, forward: CheckedSpec | None) -> Iterator[Case]:
+    """Small legal cases: every dim, attribute and pack (a tuple of extents, by the pack's name) with a value."""
+    return _Suite(checked, forward)._cases()
 
 
 class _Suite:

@@ -97,6 +97,7 @@ def _inputs(checked: CheckedSpec, forward: CheckedSpec | None) -> dict[str, str]
     return {
         "op_": digest(sources),
         "docs/": digest(f"{origin_of(checked)}\n{whole}"),
+        "examples/": digest(f"{sources}\n{tests}\n{meaning(forward) if forward else ''}"),
         "tests/": digest(f"{sources}\n{tests}\n{meaning(forward) if forward else ''}"),
     }
 
@@ -125,6 +126,7 @@ def _render(checked: CheckedSpec, forward: CheckedSpec | None, depends: tuple[st
     makers: dict[str, Callable[[], dict[str, str]]] = {
         "op_": sources,
         "docs/": lambda: r.render_documents(checked),
+        "examples/": lambda: r.render_examples(checked, forward),
         "tests/": lambda: r.render_tests(checked, forward),
     }
     texts: dict[str, str] = {}

@@ -8,101 +8,18 @@
 
 #include "register/op_impl_registry.h"
 #include "tiling/platform/platform_ascendc.h"
+#include "causal_conv1d_shapes.h"
 
 namespace optiling
 {
 namespace causal_conv1d_tiling
 {
 
-/// A tensor's extents as the formula sees them; `rank` is the number of the accepted shape, from 0.
-struct Extents {
-    Checked extent[3];
-    Checked numel;
-    int rank;
-};
-
 static ge::graphStatus Refuse(const gert::TilingContext *context, const char *what)
 {
     const char *node = context->GetNodeName();
     std::fprintf(stderr, "%s: %s\n", node == nullptr ? "CausalConv1d" : node, what);
     return ge::GRAPH_FAILED;
-}
-
-static bool AllKnown(const gert::Shape &shape, Checked &numel)
-{
-    numel = Checked(1);
-    for (size_t i = 0; i < shape.GetDimNum(); ++i) {
-        if (shape.GetDim(i) < 0) {
-            return false;
-        }
-        numel = numel * shape.GetDim(i);
-    }
-    return numel.valid;
-}
-
-/// x: [B, D, L]
-static bool ReadXIn(const gert::Shape &shape, Extents &e)
-{
-    if (!AllKnown(shape, e.numel)) {
-        return false;
-    }
-    const size_t rank = shape.GetDimNum();
-    if (rank == 3) {
-        e.rank = 0;
-        e.extent[0] = Checked(shape.GetDim(0));
-        e.extent[1] = Checked(shape.GetDim(1));
-        e.extent[2] = Checked(shape.GetDim(2));
-        return true;
-    }
-    return false;
-}
-
-/// weight: [D, K]
-static bool ReadWeightIn(const gert::Shape &shape, Extents &e)
-{
-    if (!AllKnown(shape, e.numel)) {
-        return false;
-    }
-    const size_t rank = shape.GetDimNum();
-    if (rank == 2) {
-        e.rank = 0;
-        e.extent[0] = Checked(shape.GetDim(0));
-        e.extent[1] = Checked(shape.GetDim(1));
-        return true;
-    }
-    return false;
-}
-
-/// bias: [D]
-static bool ReadBiasIn(const gert::Shape &shape, Extents &e)
-{
-    if (!AllKnown(shape, e.numel)) {
-        return false;
-    }
-    const size_t rank = shape.GetDimNum();
-    if (rank == 1) {
-        e.rank = 0;
-        e.extent[0] = Checked(shape.GetDim(0));
-        return true;
-    }
-    return false;
-}
-
-/// y: [B, D, L]
-static bool ReadYOut(const gert::Shape &shape, Extents &e)
-{
-    if (!AllKnown(shape, e.numel)) {
-        return false;
-    }
-    const size_t rank = shape.GetDimNum();
-    if (rank == 3) {
-        e.rank = 0;
-        e.extent[0] = Checked(shape.GetDim(0));
-        e.extent[1] = Checked(shape.GetDim(1));
-        e.extent[2] = Checked(shape.GetDim(2));
-        return true;
-    }
-    return false;
 }
 
 /// Reads the call into sizes, the dtype combination and the set of optional parameters given.
@@ -119,7 +36,7 @@ static ge::graphStatus Read(const gert::TilingContext *context, Sizes &s, int32_
     if (x_in_shape == nullptr || x_in_desc == nullptr) {
         return Refuse(context, "x is missing");
     } else {
-        if (!ReadXIn(x_in_shape->GetStorageShape(), x_in)) {
+        if (!ReadXIn(x_in_shape->GetStorageShape(), x_in) || !x_in.numel.valid) {
             return Refuse(context, "x: the shape must be [B, D, L]");
         }
         const ge::DataType dtype = x_in_desc->GetDataType();
@@ -133,7 +50,7 @@ static ge::graphStatus Read(const gert::TilingContext *context, Sizes &s, int32_
     if (weight_in_shape == nullptr || weight_in_desc == nullptr) {
         return Refuse(context, "weight is missing");
     } else {
-        if (!ReadWeightIn(weight_in_shape->GetStorageShape(), weight_in)) {
+        if (!ReadWeightIn(weight_in_shape->GetStorageShape(), weight_in) || !weight_in.numel.valid) {
             return Refuse(context, "weight: the shape must be [D, K]");
         }
         const ge::DataType dtype = weight_in_desc->GetDataType();
@@ -147,7 +64,7 @@ static ge::graphStatus Read(const gert::TilingContext *context, Sizes &s, int32_
     const bool has_bias = bias_in_shape != nullptr && bias_in_desc != nullptr;
     if (has_bias) {
         present |= 1U << 0;
-        if (!ReadBiasIn(bias_in_shape->GetStorageShape(), bias_in)) {
+        if (!ReadBiasIn(bias_in_shape->GetStorageShape(), bias_in) || !bias_in.numel.valid) {
             return Refuse(context, "bias: the shape must be [D]");
         }
         const ge::DataType dtype = bias_in_desc->GetDataType();
@@ -161,7 +78,7 @@ static ge::graphStatus Read(const gert::TilingContext *context, Sizes &s, int32_
     if (y_out_shape == nullptr || y_out_desc == nullptr) {
         return Refuse(context, "y is missing");
     } else {
-        if (!ReadYOut(y_out_shape->GetStorageShape(), y_out)) {
+        if (!ReadYOut(y_out_shape->GetStorageShape(), y_out) || !y_out.numel.valid) {
             return Refuse(context, "y: the shape must be [B, D, L]");
         }
         const ge::DataType dtype = y_out_desc->GetDataType();
@@ -199,7 +116,7 @@ static ge::graphStatus Read(const gert::TilingContext *context, Sizes &s, int32_
     return ge::GRAPH_SUCCESS;
 }
 
-static ge::graphStatus Tiling(gert::TilingContext *context)
+ge::graphStatus Tiling(gert::TilingContext *context)
 {
     Sizes s;
     int32_t combination = -1;
@@ -236,8 +153,19 @@ static ge::graphStatus Tiling(gert::TilingContext *context)
     return ge::GRAPH_SUCCESS;
 }
 
+/// Nothing is known of a call before it is tiled.
+struct CompileInfo {};
+
+static ge::graphStatus Parse(gert::TilingParseContext *context)
+{
+    (void)context;
+    return ge::GRAPH_SUCCESS;
+}
+
 }  // namespace causal_conv1d_tiling
 
-IMPL_OP_OPTILING(CausalConv1d).Tiling(causal_conv1d_tiling::Tiling);
+IMPL_OP_OPTILING(CausalConv1d)
+    .Tiling(causal_conv1d_tiling::Tiling)
+    .TilingParse<causal_conv1d_tiling::CompileInfo>(causal_conv1d_tiling::Parse);
 
 }  // namespace optiling

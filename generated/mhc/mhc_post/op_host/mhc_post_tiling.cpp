@@ -8,152 +8,18 @@
 
 #include "register/op_impl_registry.h"
 #include "tiling/platform/platform_ascendc.h"
+#include "mhc_post_shapes.h"
 
 namespace optiling
 {
 namespace mhc_post_tiling
 {
 
-/// A tensor's extents as the formula sees them; `rank` is the number of the accepted shape, from 0.
-struct Extents {
-    Checked extent[3];
-    Checked numel;
-    int rank;
-};
-
 static ge::graphStatus Refuse(const gert::TilingContext *context, const char *what)
 {
     const char *node = context->GetNodeName();
     std::fprintf(stderr, "%s: %s\n", node == nullptr ? "MhcPost" : node, what);
     return ge::GRAPH_FAILED;
-}
-
-static bool AllKnown(const gert::Shape &shape, Checked &numel)
-{
-    numel = Checked(1);
-    for (size_t i = 0; i < shape.GetDimNum(); ++i) {
-        if (shape.GetDim(i) < 0) {
-            return false;
-        }
-        numel = numel * shape.GetDim(i);
-    }
-    return numel.valid;
-}
-
-/// x: [T, n, D] or [B, S, n, D]
-static bool ReadXIn(const gert::Shape &shape, Extents &e)
-{
-    if (!AllKnown(shape, e.numel)) {
-        return false;
-    }
-    const size_t rank = shape.GetDimNum();
-    if (rank == 3) {
-        e.rank = 0;
-        e.extent[0] = Checked(shape.GetDim(0));
-        e.extent[1] = Checked(shape.GetDim(1));
-        e.extent[2] = Checked(shape.GetDim(2));
-        return true;
-    }
-    if (rank == 4) {
-        e.rank = 1;
-        e.extent[0] = Checked(shape.GetDim(0)) * Checked(shape.GetDim(1));
-        e.extent[1] = Checked(shape.GetDim(2));
-        e.extent[2] = Checked(shape.GetDim(3));
-        return true;
-    }
-    return false;
-}
-
-/// h_res: [T, n, n] or [B, S, n, n]
-static bool ReadHResIn(const gert::Shape &shape, Extents &e)
-{
-    if (!AllKnown(shape, e.numel)) {
-        return false;
-    }
-    const size_t rank = shape.GetDimNum();
-    if (rank == 3) {
-        e.rank = 0;
-        e.extent[0] = Checked(shape.GetDim(0));
-        e.extent[1] = Checked(shape.GetDim(1));
-        e.extent[2] = Checked(shape.GetDim(2));
-        return true;
-    }
-    if (rank == 4) {
-        e.rank = 1;
-        e.extent[0] = Checked(shape.GetDim(0)) * Checked(shape.GetDim(1));
-        e.extent[1] = Checked(shape.GetDim(2));
-        e.extent[2] = Checked(shape.GetDim(3));
-        return true;
-    }
-    return false;
-}
-
-/// h_out: [T, D] or [B, S, D]
-static bool ReadHOutIn(const gert::Shape &shape, Extents &e)
-{
-    if (!AllKnown(shape, e.numel)) {
-        return false;
-    }
-    const size_t rank = shape.GetDimNum();
-    if (rank == 2) {
-        e.rank = 0;
-        e.extent[0] = Checked(shape.GetDim(0));
-        e.extent[1] = Checked(shape.GetDim(1));
-        return true;
-    }
-    if (rank == 3) {
-        e.rank = 1;
-        e.extent[0] = Checked(shape.GetDim(0)) * Checked(shape.GetDim(1));
-        e.extent[1] = Checked(shape.GetDim(2));
-        return true;
-    }
-    return false;
-}
-
-/// h_post: [T, n] or [B, S, n]
-static bool ReadHPostIn(const gert::Shape &shape, Extents &e)
-{
-    if (!AllKnown(shape, e.numel)) {
-        return false;
-    }
-    const size_t rank = shape.GetDimNum();
-    if (rank == 2) {
-        e.rank = 0;
-        e.extent[0] = Checked(shape.GetDim(0));
-        e.extent[1] = Checked(shape.GetDim(1));
-        return true;
-    }
-    if (rank == 3) {
-        e.rank = 1;
-        e.extent[0] = Checked(shape.GetDim(0)) * Checked(shape.GetDim(1));
-        e.extent[1] = Checked(shape.GetDim(2));
-        return true;
-    }
-    return false;
-}
-
-/// y: [T, n, D] or [B, S, n, D]
-static bool ReadYOut(const gert::Shape &shape, Extents &e)
-{
-    if (!AllKnown(shape, e.numel)) {
-        return false;
-    }
-    const size_t rank = shape.GetDimNum();
-    if (rank == 3) {
-        e.rank = 0;
-        e.extent[0] = Checked(shape.GetDim(0));
-        e.extent[1] = Checked(shape.GetDim(1));
-        e.extent[2] = Checked(shape.GetDim(2));
-        return true;
-    }
-    if (rank == 4) {
-        e.rank = 1;
-        e.extent[0] = Checked(shape.GetDim(0)) * Checked(shape.GetDim(1));
-        e.extent[1] = Checked(shape.GetDim(2));
-        e.extent[2] = Checked(shape.GetDim(3));
-        return true;
-    }
-    return false;
 }
 
 /// Reads the call into sizes, the dtype combination and the set of optional parameters given.
@@ -169,7 +35,7 @@ static ge::graphStatus Read(const gert::TilingContext *context, Sizes &s, int32_
     if (x_in_shape == nullptr || x_in_desc == nullptr) {
         return Refuse(context, "x is missing");
     } else {
-        if (!ReadXIn(x_in_shape->GetStorageShape(), x_in)) {
+        if (!ReadXIn(x_in_shape->GetStorageShape(), x_in) || !x_in.numel.valid) {
             return Refuse(context, "x: the shape must be [T, n, D] or [B, S, n, D]");
         }
         const ge::DataType dtype = x_in_desc->GetDataType();
@@ -182,7 +48,7 @@ static ge::graphStatus Read(const gert::TilingContext *context, Sizes &s, int32_
     if (h_res_in_shape == nullptr || h_res_in_desc == nullptr) {
         return Refuse(context, "h_res is missing");
     } else {
-        if (!ReadHResIn(h_res_in_shape->GetStorageShape(), h_res_in)) {
+        if (!ReadHResIn(h_res_in_shape->GetStorageShape(), h_res_in) || !h_res_in.numel.valid) {
             return Refuse(context, "h_res: the shape must be [T, n, n] or [B, S, n, n]");
         }
         const ge::DataType dtype = h_res_in_desc->GetDataType();
@@ -195,7 +61,7 @@ static ge::graphStatus Read(const gert::TilingContext *context, Sizes &s, int32_
     if (h_out_in_shape == nullptr || h_out_in_desc == nullptr) {
         return Refuse(context, "h_out is missing");
     } else {
-        if (!ReadHOutIn(h_out_in_shape->GetStorageShape(), h_out_in)) {
+        if (!ReadHOutIn(h_out_in_shape->GetStorageShape(), h_out_in) || !h_out_in.numel.valid) {
             return Refuse(context, "h_out: the shape must be [T, D] or [B, S, D]");
         }
         const ge::DataType dtype = h_out_in_desc->GetDataType();
@@ -208,7 +74,7 @@ static ge::graphStatus Read(const gert::TilingContext *context, Sizes &s, int32_
     if (h_post_in_shape == nullptr || h_post_in_desc == nullptr) {
         return Refuse(context, "h_post is missing");
     } else {
-        if (!ReadHPostIn(h_post_in_shape->GetStorageShape(), h_post_in)) {
+        if (!ReadHPostIn(h_post_in_shape->GetStorageShape(), h_post_in) || !h_post_in.numel.valid) {
             return Refuse(context, "h_post: the shape must be [T, n] or [B, S, n]");
         }
         const ge::DataType dtype = h_post_in_desc->GetDataType();
@@ -221,7 +87,7 @@ static ge::graphStatus Read(const gert::TilingContext *context, Sizes &s, int32_
     if (y_out_shape == nullptr || y_out_desc == nullptr) {
         return Refuse(context, "y is missing");
     } else {
-        if (!ReadYOut(y_out_shape->GetStorageShape(), y_out)) {
+        if (!ReadYOut(y_out_shape->GetStorageShape(), y_out) || !y_out.numel.valid) {
             return Refuse(context, "y: the shape must be [T, n, D] or [B, S, n, D]");
         }
         const ge::DataType dtype = y_out_desc->GetDataType();
@@ -235,46 +101,40 @@ static ge::graphStatus Read(const gert::TilingContext *context, Sizes &s, int32_
     s.T = x_in.extent[0];
     s.n = x_in.extent[1];
     s.D = x_in.extent[2];
-    if (!(x_in.rank == h_res_in.rank)) {
+    if (!(x_in.form == h_res_in.form)) {
         return Refuse(context, "the tensors' ranks do not agree");
     }
-    if (!(x_in.rank == h_out_in.rank)) {
+    if (!(x_in.form == h_out_in.form)) {
         return Refuse(context, "the tensors' ranks do not agree");
     }
-    if (!(x_in.rank == h_post_in.rank)) {
+    if (!(x_in.form == h_post_in.form)) {
         return Refuse(context, "the tensors' ranks do not agree");
     }
-    if (!(x_in.rank == y_out.rank)) {
+    if (!(x_in.form == y_out.form)) {
         return Refuse(context, "the tensors' ranks do not agree");
     }
-    if (!(h_res_in.rank != 1 ||
-          x_in_shape->GetStorageShape().GetDim(0) == h_res_in_shape->GetStorageShape().GetDim(0))) {
+    if (!(h_res_in.form != 1 || x_in.shape->GetDim(0) == h_res_in.shape->GetDim(0))) {
         return Refuse(context, "h_res: the dims B do not agree with those of x");
     }
-    if (!(h_res_in.rank != 1 ||
-          x_in_shape->GetStorageShape().GetDim(1) == h_res_in_shape->GetStorageShape().GetDim(1))) {
+    if (!(h_res_in.form != 1 || x_in.shape->GetDim(1) == h_res_in.shape->GetDim(1))) {
         return Refuse(context, "h_res: the dims S do not agree with those of x");
     }
-    if (!(h_out_in.rank != 1 ||
-          x_in_shape->GetStorageShape().GetDim(0) == h_out_in_shape->GetStorageShape().GetDim(0))) {
+    if (!(h_out_in.form != 1 || x_in.shape->GetDim(0) == h_out_in.shape->GetDim(0))) {
         return Refuse(context, "h_out: the dims B do not agree with those of x");
     }
-    if (!(h_out_in.rank != 1 ||
-          x_in_shape->GetStorageShape().GetDim(1) == h_out_in_shape->GetStorageShape().GetDim(1))) {
+    if (!(h_out_in.form != 1 || x_in.shape->GetDim(1) == h_out_in.shape->GetDim(1))) {
         return Refuse(context, "h_out: the dims S do not agree with those of x");
     }
-    if (!(h_post_in.rank != 1 ||
-          x_in_shape->GetStorageShape().GetDim(0) == h_post_in_shape->GetStorageShape().GetDim(0))) {
+    if (!(h_post_in.form != 1 || x_in.shape->GetDim(0) == h_post_in.shape->GetDim(0))) {
         return Refuse(context, "h_post: the dims B do not agree with those of x");
     }
-    if (!(h_post_in.rank != 1 ||
-          x_in_shape->GetStorageShape().GetDim(1) == h_post_in_shape->GetStorageShape().GetDim(1))) {
+    if (!(h_post_in.form != 1 || x_in.shape->GetDim(1) == h_post_in.shape->GetDim(1))) {
         return Refuse(context, "h_post: the dims S do not agree with those of x");
     }
-    if (!(y_out.rank != 1 || x_in_shape->GetStorageShape().GetDim(0) == y_out_shape->GetStorageShape().GetDim(0))) {
+    if (!(y_out.form != 1 || x_in.shape->GetDim(0) == y_out.shape->GetDim(0))) {
         return Refuse(context, "y: the dims B do not agree with those of x");
     }
-    if (!(y_out.rank != 1 || x_in_shape->GetStorageShape().GetDim(1) == y_out_shape->GetStorageShape().GetDim(1))) {
+    if (!(y_out.form != 1 || x_in.shape->GetDim(1) == y_out.shape->GetDim(1))) {
         return Refuse(context, "y: the dims S do not agree with those of x");
     }
     if (!(h_res_in.extent[0] == s.T)) {
@@ -318,7 +178,7 @@ static ge::graphStatus Read(const gert::TilingContext *context, Sizes &s, int32_
     return ge::GRAPH_SUCCESS;
 }
 
-static ge::graphStatus Tiling(gert::TilingContext *context)
+ge::graphStatus Tiling(gert::TilingContext *context)
 {
     Sizes s;
     int32_t combination = -1;
@@ -355,8 +215,19 @@ static ge::graphStatus Tiling(gert::TilingContext *context)
     return ge::GRAPH_SUCCESS;
 }
 
+/// Nothing is known of a call before it is tiled.
+struct CompileInfo {};
+
+static ge::graphStatus Parse(gert::TilingParseContext *context)
+{
+    (void)context;
+    return ge::GRAPH_SUCCESS;
+}
+
 }  // namespace mhc_post_tiling
 
-IMPL_OP_OPTILING(MhcPost).Tiling(mhc_post_tiling::Tiling);
+IMPL_OP_OPTILING(MhcPost)
+    .Tiling(mhc_post_tiling::Tiling)
+    .TilingParse<mhc_post_tiling::CompileInfo>(mhc_post_tiling::Parse);
 
 }  // namespace optiling

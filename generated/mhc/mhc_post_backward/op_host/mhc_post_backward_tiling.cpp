@@ -8,244 +8,18 @@
 
 #include "register/op_impl_registry.h"
 #include "tiling/platform/platform_ascendc.h"
+#include "mhc_post_backward_shapes.h"
 
 namespace optiling
 {
 namespace mhc_post_backward_tiling
 {
 
-/// A tensor's extents as the formula sees them; `rank` is the number of the accepted shape, from 0.
-struct Extents {
-    Checked extent[3];
-    Checked numel;
-    int rank;
-};
-
 static ge::graphStatus Refuse(const gert::TilingContext *context, const char *what)
 {
     const char *node = context->GetNodeName();
     std::fprintf(stderr, "%s: %s\n", node == nullptr ? "MhcPostBackward" : node, what);
     return ge::GRAPH_FAILED;
-}
-
-static bool AllKnown(const gert::Shape &shape, Checked &numel)
-{
-    numel = Checked(1);
-    for (size_t i = 0; i < shape.GetDimNum(); ++i) {
-        if (shape.GetDim(i) < 0) {
-            return false;
-        }
-        numel = numel * shape.GetDim(i);
-    }
-    return numel.valid;
-}
-
-/// grad_y: [T, n, D] or [B, S, n, D]
-static bool ReadGradYIn(const gert::Shape &shape, Extents &e)
-{
-    if (!AllKnown(shape, e.numel)) {
-        return false;
-    }
-    const size_t rank = shape.GetDimNum();
-    if (rank == 3) {
-        e.rank = 0;
-        e.extent[0] = Checked(shape.GetDim(0));
-        e.extent[1] = Checked(shape.GetDim(1));
-        e.extent[2] = Checked(shape.GetDim(2));
-        return true;
-    }
-    if (rank == 4) {
-        e.rank = 1;
-        e.extent[0] = Checked(shape.GetDim(0)) * Checked(shape.GetDim(1));
-        e.extent[1] = Checked(shape.GetDim(2));
-        e.extent[2] = Checked(shape.GetDim(3));
-        return true;
-    }
-    return false;
-}
-
-/// x: [T, n, D] or [B, S, n, D]
-static bool ReadXIn(const gert::Shape &shape, Extents &e)
-{
-    if (!AllKnown(shape, e.numel)) {
-        return false;
-    }
-    const size_t rank = shape.GetDimNum();
-    if (rank == 3) {
-        e.rank = 0;
-        e.extent[0] = Checked(shape.GetDim(0));
-        e.extent[1] = Checked(shape.GetDim(1));
-        e.extent[2] = Checked(shape.GetDim(2));
-        return true;
-    }
-    if (rank == 4) {
-        e.rank = 1;
-        e.extent[0] = Checked(shape.GetDim(0)) * Checked(shape.GetDim(1));
-        e.extent[1] = Checked(shape.GetDim(2));
-        e.extent[2] = Checked(shape.GetDim(3));
-        return true;
-    }
-    return false;
-}
-
-/// h_res: [T, n, n] or [B, S, n, n]
-static bool ReadHResIn(const gert::Shape &shape, Extents &e)
-{
-    if (!AllKnown(shape, e.numel)) {
-        return false;
-    }
-    const size_t rank = shape.GetDimNum();
-    if (rank == 3) {
-        e.rank = 0;
-        e.extent[0] = Checked(shape.GetDim(0));
-        e.extent[1] = Checked(shape.GetDim(1));
-        e.extent[2] = Checked(shape.GetDim(2));
-        return true;
-    }
-    if (rank == 4) {
-        e.rank = 1;
-        e.extent[0] = Checked(shape.GetDim(0)) * Checked(shape.GetDim(1));
-        e.extent[1] = Checked(shape.GetDim(2));
-        e.extent[2] = Checked(shape.GetDim(3));
-        return true;
-    }
-    return false;
-}
-
-/// h_out: [T, D] or [B, S, D]
-static bool ReadHOutIn(const gert::Shape &shape, Extents &e)
-{
-    if (!AllKnown(shape, e.numel)) {
-        return false;
-    }
-    const size_t rank = shape.GetDimNum();
-    if (rank == 2) {
-        e.rank = 0;
-        e.extent[0] = Checked(shape.GetDim(0));
-        e.extent[1] = Checked(shape.GetDim(1));
-        return true;
-    }
-    if (rank == 3) {
-        e.rank = 1;
-        e.extent[0] = Checked(shape.GetDim(0)) * Checked(shape.GetDim(1));
-        e.extent[1] = Checked(shape.GetDim(2));
-        return true;
-    }
-    return false;
-}
-
-/// h_post: [T, n] or [B, S, n]
-static bool ReadHPostIn(const gert::Shape &shape, Extents &e)
-{
-    if (!AllKnown(shape, e.numel)) {
-        return false;
-    }
-    const size_t rank = shape.GetDimNum();
-    if (rank == 2) {
-        e.rank = 0;
-        e.extent[0] = Checked(shape.GetDim(0));
-        e.extent[1] = Checked(shape.GetDim(1));
-        return true;
-    }
-    if (rank == 3) {
-        e.rank = 1;
-        e.extent[0] = Checked(shape.GetDim(0)) * Checked(shape.GetDim(1));
-        e.extent[1] = Checked(shape.GetDim(2));
-        return true;
-    }
-    return false;
-}
-
-/// grad_x: [T, n, D] or [B, S, n, D]
-static bool ReadGradXOut(const gert::Shape &shape, Extents &e)
-{
-    if (!AllKnown(shape, e.numel)) {
-        return false;
-    }
-    const size_t rank = shape.GetDimNum();
-    if (rank == 3) {
-        e.rank = 0;
-        e.extent[0] = Checked(shape.GetDim(0));
-        e.extent[1] = Checked(shape.GetDim(1));
-        e.extent[2] = Checked(shape.GetDim(2));
-        return true;
-    }
-    if (rank == 4) {
-        e.rank = 1;
-        e.extent[0] = Checked(shape.GetDim(0)) * Checked(shape.GetDim(1));
-        e.extent[1] = Checked(shape.GetDim(2));
-        e.extent[2] = Checked(shape.GetDim(3));
-        return true;
-    }
-    return false;
-}
-
-/// grad_h_res: [T, n, n] or [B, S, n, n]
-static bool ReadGradHResOut(const gert::Shape &shape, Extents &e)
-{
-    if (!AllKnown(shape, e.numel)) {
-        return false;
-    }
-    const size_t rank = shape.GetDimNum();
-    if (rank == 3) {
-        e.rank = 0;
-        e.extent[0] = Checked(shape.GetDim(0));
-        e.extent[1] = Checked(shape.GetDim(1));
-        e.extent[2] = Checked(shape.GetDim(2));
-        return true;
-    }
-    if (rank == 4) {
-        e.rank = 1;
-        e.extent[0] = Checked(shape.GetDim(0)) * Checked(shape.GetDim(1));
-        e.extent[1] = Checked(shape.GetDim(2));
-        e.extent[2] = Checked(shape.GetDim(3));
-        return true;
-    }
-    return false;
-}
-
-/// grad_h_out: [T, D] or [B, S, D]
-static bool ReadGradHOutOut(const gert::Shape &shape, Extents &e)
-{
-    if (!AllKnown(shape, e.numel)) {
-        return false;
-    }
-    const size_t rank = shape.GetDimNum();
-    if (rank == 2) {
-        e.rank = 0;
-        e.extent[0] = Checked(shape.GetDim(0));
-        e.extent[1] = Checked(shape.GetDim(1));
-        return true;
-    }
-    if (rank == 3) {
-        e.rank = 1;
-        e.extent[0] = Checked(shape.GetDim(0)) * Checked(shape.GetDim(1));
-        e.extent[1] = Checked(shape.GetDim(2));
-        return true;
-    }
-    return false;
-}
-
-/// grad_h_post: [T, n] or [B, S, n]
-static bool ReadGradHPostOut(const gert::Shape &shape, Extents &e)
-{
-    if (!AllKnown(shape, e.numel)) {
-        return false;
-    }
-    const size_t rank = shape.GetDimNum();
-    if (rank == 2) {
-        e.rank = 0;
-        e.extent[0] = Checked(shape.GetDim(0));
-        e.extent[1] = Checked(shape.GetDim(1));
-        return true;
-    }
-    if (rank == 3) {
-        e.rank = 1;
-        e.extent[0] = Checked(shape.GetDim(0)) * Checked(shape.GetDim(1));
-        e.extent[1] = Checked(shape.GetDim(2));
-        return true;
-    }
-    return false;
 }
 
 /// Reads the call into sizes, the dtype combination and the set of optional parameters given.
@@ -261,7 +35,7 @@ static ge::graphStatus Read(const gert::TilingContext *context, Sizes &s, int32_
     if (grad_y_in_shape == nullptr || grad_y_in_desc == nullptr) {
         return Refuse(context, "grad_y is missing");
     } else {
-        if (!ReadGradYIn(grad_y_in_shape->GetStorageShape(), grad_y_in)) {
+        if (!ReadGradYIn(grad_y_in_shape->GetStorageShape(), grad_y_in) || !grad_y_in.numel.valid) {
             return Refuse(context, "grad_y: the shape must be [T, n, D] or [B, S, n, D]");
         }
         const ge::DataType dtype = grad_y_in_desc->GetDataType();
@@ -274,7 +48,7 @@ static ge::graphStatus Read(const gert::TilingContext *context, Sizes &s, int32_
     if (x_in_shape == nullptr || x_in_desc == nullptr) {
         return Refuse(context, "x is missing");
     } else {
-        if (!ReadXIn(x_in_shape->GetStorageShape(), x_in)) {
+        if (!ReadXIn(x_in_shape->GetStorageShape(), x_in) || !x_in.numel.valid) {
             return Refuse(context, "x: the shape must be [T, n, D] or [B, S, n, D]");
         }
         const ge::DataType dtype = x_in_desc->GetDataType();
@@ -287,7 +61,7 @@ static ge::graphStatus Read(const gert::TilingContext *context, Sizes &s, int32_
     if (h_res_in_shape == nullptr || h_res_in_desc == nullptr) {
         return Refuse(context, "h_res is missing");
     } else {
-        if (!ReadHResIn(h_res_in_shape->GetStorageShape(), h_res_in)) {
+        if (!ReadHResIn(h_res_in_shape->GetStorageShape(), h_res_in) || !h_res_in.numel.valid) {
             return Refuse(context, "h_res: the shape must be [T, n, n] or [B, S, n, n]");
         }
         const ge::DataType dtype = h_res_in_desc->GetDataType();
@@ -300,7 +74,7 @@ static ge::graphStatus Read(const gert::TilingContext *context, Sizes &s, int32_
     if (h_out_in_shape == nullptr || h_out_in_desc == nullptr) {
         return Refuse(context, "h_out is missing");
     } else {
-        if (!ReadHOutIn(h_out_in_shape->GetStorageShape(), h_out_in)) {
+        if (!ReadHOutIn(h_out_in_shape->GetStorageShape(), h_out_in) || !h_out_in.numel.valid) {
             return Refuse(context, "h_out: the shape must be [T, D] or [B, S, D]");
         }
         const ge::DataType dtype = h_out_in_desc->GetDataType();
@@ -313,7 +87,7 @@ static ge::graphStatus Read(const gert::TilingContext *context, Sizes &s, int32_
     if (h_post_in_shape == nullptr || h_post_in_desc == nullptr) {
         return Refuse(context, "h_post is missing");
     } else {
-        if (!ReadHPostIn(h_post_in_shape->GetStorageShape(), h_post_in)) {
+        if (!ReadHPostIn(h_post_in_shape->GetStorageShape(), h_post_in) || !h_post_in.numel.valid) {
             return Refuse(context, "h_post: the shape must be [T, n] or [B, S, n]");
         }
         const ge::DataType dtype = h_post_in_desc->GetDataType();
@@ -326,7 +100,7 @@ static ge::graphStatus Read(const gert::TilingContext *context, Sizes &s, int32_
     if (grad_x_out_shape == nullptr || grad_x_out_desc == nullptr) {
         return Refuse(context, "grad_x is missing");
     } else {
-        if (!ReadGradXOut(grad_x_out_shape->GetStorageShape(), grad_x_out)) {
+        if (!ReadGradXOut(grad_x_out_shape->GetStorageShape(), grad_x_out) || !grad_x_out.numel.valid) {
             return Refuse(context, "grad_x: the shape must be [T, n, D] or [B, S, n, D]");
         }
         const ge::DataType dtype = grad_x_out_desc->GetDataType();
@@ -339,7 +113,7 @@ static ge::graphStatus Read(const gert::TilingContext *context, Sizes &s, int32_
     if (grad_h_res_out_shape == nullptr || grad_h_res_out_desc == nullptr) {
         return Refuse(context, "grad_h_res is missing");
     } else {
-        if (!ReadGradHResOut(grad_h_res_out_shape->GetStorageShape(), grad_h_res_out)) {
+        if (!ReadGradHResOut(grad_h_res_out_shape->GetStorageShape(), grad_h_res_out) || !grad_h_res_out.numel.valid) {
             return Refuse(context, "grad_h_res: the shape must be [T, n, n] or [B, S, n, n]");
         }
         const ge::DataType dtype = grad_h_res_out_desc->GetDataType();
@@ -352,7 +126,7 @@ static ge::graphStatus Read(const gert::TilingContext *context, Sizes &s, int32_
     if (grad_h_out_out_shape == nullptr || grad_h_out_out_desc == nullptr) {
         return Refuse(context, "grad_h_out is missing");
     } else {
-        if (!ReadGradHOutOut(grad_h_out_out_shape->GetStorageShape(), grad_h_out_out)) {
+        if (!ReadGradHOutOut(grad_h_out_out_shape->GetStorageShape(), grad_h_out_out) || !grad_h_out_out.numel.valid) {
             return Refuse(context, "grad_h_out: the shape must be [T, D] or [B, S, D]");
         }
         const ge::DataType dtype = grad_h_out_out_desc->GetDataType();
@@ -365,7 +139,8 @@ static ge::graphStatus Read(const gert::TilingContext *context, Sizes &s, int32_
     if (grad_h_post_out_shape == nullptr || grad_h_post_out_desc == nullptr) {
         return Refuse(context, "grad_h_post is missing");
     } else {
-        if (!ReadGradHPostOut(grad_h_post_out_shape->GetStorageShape(), grad_h_post_out)) {
+        if (!ReadGradHPostOut(grad_h_post_out_shape->GetStorageShape(), grad_h_post_out) ||
+            !grad_h_post_out.numel.valid) {
             return Refuse(context, "grad_h_post: the shape must be [T, n] or [B, S, n]");
         }
         const ge::DataType dtype = grad_h_post_out_desc->GetDataType();
@@ -379,90 +154,76 @@ static ge::graphStatus Read(const gert::TilingContext *context, Sizes &s, int32_
     s.T = grad_y_in.extent[0];
     s.n = grad_y_in.extent[1];
     s.D = grad_y_in.extent[2];
-    if (!(grad_y_in.rank == x_in.rank)) {
+    if (!(grad_y_in.form == x_in.form)) {
         return Refuse(context, "the tensors' ranks do not agree");
     }
-    if (!(grad_y_in.rank == h_res_in.rank)) {
+    if (!(grad_y_in.form == h_res_in.form)) {
         return Refuse(context, "the tensors' ranks do not agree");
     }
-    if (!(grad_y_in.rank == h_out_in.rank)) {
+    if (!(grad_y_in.form == h_out_in.form)) {
         return Refuse(context, "the tensors' ranks do not agree");
     }
-    if (!(grad_y_in.rank == h_post_in.rank)) {
+    if (!(grad_y_in.form == h_post_in.form)) {
         return Refuse(context, "the tensors' ranks do not agree");
     }
-    if (!(grad_y_in.rank == grad_x_out.rank)) {
+    if (!(grad_y_in.form == grad_x_out.form)) {
         return Refuse(context, "the tensors' ranks do not agree");
     }
-    if (!(grad_y_in.rank == grad_h_res_out.rank)) {
+    if (!(grad_y_in.form == grad_h_res_out.form)) {
         return Refuse(context, "the tensors' ranks do not agree");
     }
-    if (!(grad_y_in.rank == grad_h_out_out.rank)) {
+    if (!(grad_y_in.form == grad_h_out_out.form)) {
         return Refuse(context, "the tensors' ranks do not agree");
     }
-    if (!(grad_y_in.rank == grad_h_post_out.rank)) {
+    if (!(grad_y_in.form == grad_h_post_out.form)) {
         return Refuse(context, "the tensors' ranks do not agree");
     }
-    if (!(x_in.rank != 1 || grad_y_in_shape->GetStorageShape().GetDim(0) == x_in_shape->GetStorageShape().GetDim(0))) {
+    if (!(x_in.form != 1 || grad_y_in.shape->GetDim(0) == x_in.shape->GetDim(0))) {
         return Refuse(context, "x: the dims B do not agree with those of grad_y");
     }
-    if (!(x_in.rank != 1 || grad_y_in_shape->GetStorageShape().GetDim(1) == x_in_shape->GetStorageShape().GetDim(1))) {
+    if (!(x_in.form != 1 || grad_y_in.shape->GetDim(1) == x_in.shape->GetDim(1))) {
         return Refuse(context, "x: the dims S do not agree with those of grad_y");
     }
-    if (!(h_res_in.rank != 1 ||
-          grad_y_in_shape->GetStorageShape().GetDim(0) == h_res_in_shape->GetStorageShape().GetDim(0))) {
+    if (!(h_res_in.form != 1 || grad_y_in.shape->GetDim(0) == h_res_in.shape->GetDim(0))) {
         return Refuse(context, "h_res: the dims B do not agree with those of grad_y");
     }
-    if (!(h_res_in.rank != 1 ||
-          grad_y_in_shape->GetStorageShape().GetDim(1) == h_res_in_shape->GetStorageShape().GetDim(1))) {
+    if (!(h_res_in.form != 1 || grad_y_in.shape->GetDim(1) == h_res_in.shape->GetDim(1))) {
         return Refuse(context, "h_res: the dims S do not agree with those of grad_y");
     }
-    if (!(h_out_in.rank != 1 ||
-          grad_y_in_shape->GetStorageShape().GetDim(0) == h_out_in_shape->GetStorageShape().GetDim(0))) {
+    if (!(h_out_in.form != 1 || grad_y_in.shape->GetDim(0) == h_out_in.shape->GetDim(0))) {
         return Refuse(context, "h_out: the dims B do not agree with those of grad_y");
     }
-    if (!(h_out_in.rank != 1 ||
-          grad_y_in_shape->GetStorageShape().GetDim(1) == h_out_in_shape->GetStorageShape().GetDim(1))) {
+    if (!(h_out_in.form != 1 || grad_y_in.shape->GetDim(1) == h_out_in.shape->GetDim(1))) {
         return Refuse(context, "h_out: the dims S do not agree with those of grad_y");
     }
-    if (!(h_post_in.rank != 1 ||
-          grad_y_in_shape->GetStorageShape().GetDim(0) == h_post_in_shape->GetStorageShape().GetDim(0))) {
+    if (!(h_post_in.form != 1 || grad_y_in.shape->GetDim(0) == h_post_in.shape->GetDim(0))) {
         return Refuse(context, "h_post: the dims B do not agree with those of grad_y");
     }
-    if (!(h_post_in.rank != 1 ||
-          grad_y_in_shape->GetStorageShape().GetDim(1) == h_post_in_shape->GetStorageShape().GetDim(1))) {
+    if (!(h_post_in.form != 1 || grad_y_in.shape->GetDim(1) == h_post_in.shape->GetDim(1))) {
         return Refuse(context, "h_post: the dims S do not agree with those of grad_y");
     }
-    if (!(grad_x_out.rank != 1 ||
-          grad_y_in_shape->GetStorageShape().GetDim(0) == grad_x_out_shape->GetStorageShape().GetDim(0))) {
+    if (!(grad_x_out.form != 1 || grad_y_in.shape->GetDim(0) == grad_x_out.shape->GetDim(0))) {
         return Refuse(context, "grad_x: the dims B do not agree with those of grad_y");
     }
-    if (!(grad_x_out.rank != 1 ||
-          grad_y_in_shape->GetStorageShape().GetDim(1) == grad_x_out_shape->GetStorageShape().GetDim(1))) {
+    if (!(grad_x_out.form != 1 || grad_y_in.shape->GetDim(1) == grad_x_out.shape->GetDim(1))) {
         return Refuse(context, "grad_x: the dims S do not agree with those of grad_y");
     }
-    if (!(grad_h_res_out.rank != 1 ||
-          grad_y_in_shape->GetStorageShape().GetDim(0) == grad_h_res_out_shape->GetStorageShape().GetDim(0))) {
+    if (!(grad_h_res_out.form != 1 || grad_y_in.shape->GetDim(0) == grad_h_res_out.shape->GetDim(0))) {
         return Refuse(context, "grad_h_res: the dims B do not agree with those of grad_y");
     }
-    if (!(grad_h_res_out.rank != 1 ||
-          grad_y_in_shape->GetStorageShape().GetDim(1) == grad_h_res_out_shape->GetStorageShape().GetDim(1))) {
+    if (!(grad_h_res_out.form != 1 || grad_y_in.shape->GetDim(1) == grad_h_res_out.shape->GetDim(1))) {
         return Refuse(context, "grad_h_res: the dims S do not agree with those of grad_y");
     }
-    if (!(grad_h_out_out.rank != 1 ||
-          grad_y_in_shape->GetStorageShape().GetDim(0) == grad_h_out_out_shape->GetStorageShape().GetDim(0))) {
+    if (!(grad_h_out_out.form != 1 || grad_y_in.shape->GetDim(0) == grad_h_out_out.shape->GetDim(0))) {
         return Refuse(context, "grad_h_out: the dims B do not agree with those of grad_y");
     }
-    if (!(grad_h_out_out.rank != 1 ||
-          grad_y_in_shape->GetStorageShape().GetDim(1) == grad_h_out_out_shape->GetStorageShape().GetDim(1))) {
+    if (!(grad_h_out_out.form != 1 || grad_y_in.shape->GetDim(1) == grad_h_out_out.shape->GetDim(1))) {
         return Refuse(context, "grad_h_out: the dims S do not agree with those of grad_y");
     }
-    if (!(grad_h_post_out.rank != 1 ||
-          grad_y_in_shape->GetStorageShape().GetDim(0) == grad_h_post_out_shape->GetStorageShape().GetDim(0))) {
+    if (!(grad_h_post_out.form != 1 || grad_y_in.shape->GetDim(0) == grad_h_post_out.shape->GetDim(0))) {
         return Refuse(context, "grad_h_post: the dims B do not agree with those of grad_y");
     }
-    if (!(grad_h_post_out.rank != 1 ||
-          grad_y_in_shape->GetStorageShape().GetDim(1) == grad_h_post_out_shape->GetStorageShape().GetDim(1))) {
+    if (!(grad_h_post_out.form != 1 || grad_y_in.shape->GetDim(1) == grad_h_post_out.shape->GetDim(1))) {
         return Refuse(context, "grad_h_post: the dims S do not agree with those of grad_y");
     }
     if (!(x_in.extent[0] == s.T)) {
@@ -539,7 +300,7 @@ static ge::graphStatus Read(const gert::TilingContext *context, Sizes &s, int32_
     return ge::GRAPH_SUCCESS;
 }
 
-static ge::graphStatus Tiling(gert::TilingContext *context)
+ge::graphStatus Tiling(gert::TilingContext *context)
 {
     Sizes s;
     int32_t combination = -1;
@@ -576,8 +337,19 @@ static ge::graphStatus Tiling(gert::TilingContext *context)
     return ge::GRAPH_SUCCESS;
 }
 
+/// Nothing is known of a call before it is tiled.
+struct CompileInfo {};
+
+static ge::graphStatus Parse(gert::TilingParseContext *context)
+{
+    (void)context;
+    return ge::GRAPH_SUCCESS;
+}
+
 }  // namespace mhc_post_backward_tiling
 
-IMPL_OP_OPTILING(MhcPostBackward).Tiling(mhc_post_backward_tiling::Tiling);
+IMPL_OP_OPTILING(MhcPostBackward)
+    .Tiling(mhc_post_backward_tiling::Tiling)
+    .TilingParse<mhc_post_backward_tiling::CompileInfo>(mhc_post_backward_tiling::Parse);
 
 }  // namespace optiling

@@ -8,83 +8,14 @@
 
 #include "../op_kernel/mhc_post_backward_tiling_data.h"
 #include "../op_kernel/mhc_post_backward_tiling_key.h"
+#include "mhc_post_backward_integers.h"
 
 namespace optiling
 {
 namespace mhc_post_backward_tiling
 {
 
-/// A 64-bit integer that remembers overflow and division by zero. Comparisons with an invalid one are false.
-struct Checked {
-    int64_t value;
-    bool valid;
-    Checked(int64_t v = 0) : value(v), valid(true) {}
-    Checked(int64_t v, bool ok) : value(v), valid(ok) {}
-};
-
-inline Checked operator+(const Checked &a, const Checked &b)
-{
-    int64_t r = 0;
-    const bool over = __builtin_add_overflow(a.value, b.value, &r);
-    return Checked(r, a.valid && b.valid && !over);
-}
-
-inline Checked operator-(const Checked &a, const Checked &b)
-{
-    int64_t r = 0;
-    const bool over = __builtin_sub_overflow(a.value, b.value, &r);
-    return Checked(r, a.valid && b.valid && !over);
-}
-
-inline Checked operator-(const Checked &a) { return Checked(0) - a; }
-
-inline Checked operator*(const Checked &a, const Checked &b)
-{
-    int64_t r = 0;
-    const bool over = __builtin_mul_overflow(a.value, b.value, &r);
-    return Checked(r, a.valid && b.valid && !over);
-}
-
-/// Rounds towards minus infinity.
-inline Checked operator/(const Checked &a, const Checked &b)
-{
-    if (b.value == 0 || b.value == -1) {
-        return b.value == 0 ? Checked(0, false) : -a;
-    }
-    const int64_t q = a.value / b.value;
-    const bool down = a.value % b.value != 0 && ((a.value < 0) != (b.value < 0));
-    return Checked(down ? q - 1 : q, a.valid && b.valid);
-}
-
-/// Has the sign of b.
-inline Checked operator%(const Checked &a, const Checked &b)
-{
-    if (b.value == 0 || b.value == -1) {
-        return Checked(0, b.value != 0 && a.valid && b.valid);
-    }
-    const int64_t r = a.value % b.value;
-    return Checked(r != 0 && ((r < 0) != (b.value < 0)) ? r + b.value : r, a.valid && b.valid);
-}
-
-inline bool operator==(const Checked &a, const Checked &b) { return a.valid && b.valid && a.value == b.value; }
-inline bool operator!=(const Checked &a, const Checked &b) { return a.valid && b.valid && a.value != b.value; }
-inline bool operator<(const Checked &a, const Checked &b) { return a.valid && b.valid && a.value < b.value; }
-inline bool operator<=(const Checked &a, const Checked &b) { return a.valid && b.valid && a.value <= b.value; }
-inline bool operator>(const Checked &a, const Checked &b) { return b < a; }
-inline bool operator>=(const Checked &a, const Checked &b) { return b <= a; }
-
-inline Checked MinOf(const Checked &a, const Checked &b)
-{
-    return Checked(a.value < b.value ? a.value : b.value, a.valid && b.valid);
-}
-
-inline Checked MaxOf(const Checked &a, const Checked &b)
-{
-    return Checked(a.value > b.value ? a.value : b.value, a.valid && b.valid);
-}
-
-inline Checked CeilDiv(const Checked &a, const Checked &b) { return (a + b - 1) / b; }
-inline Checked RoundUp(const Checked &a, const Checked &b) { return CeilDiv(a, b) * b; }
+using namespace mhc_post_backward_shapes;
 
 /// Sizes of one call: dims and attributes as given, tile sizes and fields as found.
 struct Sizes {

@@ -8,115 +8,18 @@
 
 #include "register/op_impl_registry.h"
 #include "tiling/platform/platform_ascendc.h"
+#include "linear_gelu_shapes.h"
 
 namespace optiling
 {
 namespace linear_gelu_tiling
 {
 
-/// A tensor's extents as the formula sees them; `rank` is the number of the accepted shape, from 0.
-struct Extents {
-    Checked extent[2];
-    Checked numel;
-    int rank;
-};
-
 static ge::graphStatus Refuse(const gert::TilingContext *context, const char *what)
 {
     const char *node = context->GetNodeName();
     std::fprintf(stderr, "%s: %s\n", node == nullptr ? "LinearGelu" : node, what);
     return ge::GRAPH_FAILED;
-}
-
-static bool AllKnown(const gert::Shape &shape, Checked &numel)
-{
-    numel = Checked(1);
-    for (size_t i = 0; i < shape.GetDimNum(); ++i) {
-        if (shape.GetDim(i) < 0) {
-            return false;
-        }
-        numel = numel * shape.GetDim(i);
-    }
-    return numel.valid;
-}
-
-/// Whether `m` dims of `a` from `i` on equal `n` dims of `b` from `j` on.
-static bool SameDims(const gert::Shape &a, size_t i, size_t m, const gert::Shape &b, size_t j, size_t n)
-{
-    bool same = m == n;
-    for (size_t k = 0; same && k < m; ++k) {
-        same = a.GetDim(i + k) == b.GetDim(j + k);
-    }
-    return same;
-}
-
-/// x: [*b, K]
-static bool ReadXIn(const gert::Shape &shape, Extents &e)
-{
-    if (!AllKnown(shape, e.numel)) {
-        return false;
-    }
-    const size_t rank = shape.GetDimNum();
-    if (rank >= 1) {
-        e.rank = 0;
-        e.extent[0] = Checked(1);
-        for (size_t i = 0; i + 1 < rank; ++i) {
-            e.extent[0] = e.extent[0] * shape.GetDim(i);
-        }
-        e.extent[1] = Checked(shape.GetDim(rank - 1));
-        return true;
-    }
-    return false;
-}
-
-/// weight: [N, K]
-static bool ReadWeightIn(const gert::Shape &shape, Extents &e)
-{
-    if (!AllKnown(shape, e.numel)) {
-        return false;
-    }
-    const size_t rank = shape.GetDimNum();
-    if (rank == 2) {
-        e.rank = 0;
-        e.extent[0] = Checked(shape.GetDim(0));
-        e.extent[1] = Checked(shape.GetDim(1));
-        return true;
-    }
-    return false;
-}
-
-/// bias: [N]
-static bool ReadBiasIn(const gert::Shape &shape, Extents &e)
-{
-    if (!AllKnown(shape, e.numel)) {
-        return false;
-    }
-    const size_t rank = shape.GetDimNum();
-    if (rank == 1) {
-        e.rank = 0;
-        e.extent[0] = Checked(shape.GetDim(0));
-        return true;
-    }
-    return false;
-}
-
-/// y: [*b, N]
-static bool ReadYOut(const gert::Shape &shape, Extents &e)
-{
-    if (!AllKnown(shape, e.numel)) {
-        return false;
-    }
-    const size_t rank = shape.GetDimNum();
-    if (rank >= 1) {
-        e.rank = 0;
-        e.extent[0] = Checked(1);
-        for (size_t i = 0; i + 1 < rank; ++i) {
-            e.extent[0] = e.extent[0] * shape.GetDim(i);
-        }
-        e.extent[1] = Checked(shape.GetDim(rank - 1));
-        return true;
-    }
-    return false;
 }
 
 /// Reads the call into sizes, the dtype combination and the set of optional parameters given.
@@ -132,7 +35,7 @@ static ge::graphStatus Read(const gert::TilingContext *context, Sizes &s, int32_
     if (x_in_shape == nullptr || x_in_desc == nullptr) {
         return Refuse(context, "x is missing");
     } else {
-        if (!ReadXIn(x_in_shape->GetStorageShape(), x_in)) {
+        if (!ReadXIn(x_in_shape->GetStorageShape(), x_in) || !x_in.numel.valid) {
             return Refuse(context, "x: the shape must be [*b, K]");
         }
         const ge::DataType dtype = x_in_desc->GetDataType();
@@ -145,7 +48,7 @@ static ge::graphStatus Read(const gert::TilingContext *context, Sizes &s, int32_
     if (weight_in_shape == nullptr || weight_in_desc == nullptr) {
         return Refuse(context, "weight is missing");
     } else {
-        if (!ReadWeightIn(weight_in_shape->GetStorageShape(), weight_in)) {
+        if (!ReadWeightIn(weight_in_shape->GetStorageShape(), weight_in) || !weight_in.numel.valid) {
             return Refuse(context, "weight: the shape must be [N, K]");
         }
         const ge::DataType dtype = weight_in_desc->GetDataType();
@@ -158,7 +61,7 @@ static ge::graphStatus Read(const gert::TilingContext *context, Sizes &s, int32_
     const bool has_bias = bias_in_shape != nullptr && bias_in_desc != nullptr;
     if (has_bias) {
         present |= 1U << 0;
-        if (!ReadBiasIn(bias_in_shape->GetStorageShape(), bias_in)) {
+        if (!ReadBiasIn(bias_in_shape->GetStorageShape(), bias_in) || !bias_in.numel.valid) {
             return Refuse(context, "bias: the shape must be [N]");
         }
         const ge::DataType dtype = bias_in_desc->GetDataType();
@@ -171,7 +74,7 @@ static ge::graphStatus Read(const gert::TilingContext *context, Sizes &s, int32_
     if (y_out_shape == nullptr || y_out_desc == nullptr) {
         return Refuse(context, "y is missing");
     } else {
-        if (!ReadYOut(y_out_shape->GetStorageShape(), y_out)) {
+        if (!ReadYOut(y_out_shape->GetStorageShape(), y_out) || !y_out.numel.valid) {
             return Refuse(context, "y: the shape must be [*b, N]");
         }
         const ge::DataType dtype = y_out_desc->GetDataType();
@@ -185,8 +88,7 @@ static ge::graphStatus Read(const gert::TilingContext *context, Sizes &s, int32_
     s.numel_b = x_in.extent[0];
     s.K = x_in.extent[1];
     s.N = weight_in.extent[0];
-    if (!(SameDims(x_in_shape->GetStorageShape(), 0, x_in_shape->GetStorageShape().GetDimNum() - 1,
-                   y_out_shape->GetStorageShape(), 0, y_out_shape->GetStorageShape().GetDimNum() - 1))) {
+    if (!(SameDims(*x_in.shape, 0, x_in.shape->GetDimNum() - 1, *y_out.shape, 0, y_out.shape->GetDimNum() - 1))) {
         return Refuse(context, "y: the dims *b do not agree with those of x");
     }
     if (!(weight_in.extent[1] == s.K)) {
@@ -208,7 +110,7 @@ static ge::graphStatus Read(const gert::TilingContext *context, Sizes &s, int32_
     return ge::GRAPH_SUCCESS;
 }
 
-static ge::graphStatus Tiling(gert::TilingContext *context)
+ge::graphStatus Tiling(gert::TilingContext *context)
 {
     Sizes s;
     int32_t combination = -1;
@@ -245,8 +147,19 @@ static ge::graphStatus Tiling(gert::TilingContext *context)
     return ge::GRAPH_SUCCESS;
 }
 
+/// Nothing is known of a call before it is tiled.
+struct CompileInfo {};
+
+static ge::graphStatus Parse(gert::TilingParseContext *context)
+{
+    (void)context;
+    return ge::GRAPH_SUCCESS;
+}
+
 }  // namespace linear_gelu_tiling
 
-IMPL_OP_OPTILING(LinearGelu).Tiling(linear_gelu_tiling::Tiling);
+IMPL_OP_OPTILING(LinearGelu)
+    .Tiling(linear_gelu_tiling::Tiling)
+    .TilingParse<linear_gelu_tiling::CompileInfo>(linear_gelu_tiling::Parse);
 
 }  // namespace optiling
