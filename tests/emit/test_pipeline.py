@@ -94,6 +94,7 @@ def test_editing_a_forward_formula_rewrites_its_files_and_what_its_backward_deri
     edit_spec(work[0], "exp(x[i]) * scale", "exp(x[i]) * scale + 1")
     assert changed(*work) == {
         f"{FOLDER}/docs/aclnnScaledExp.md",
+        f"{FOLDER}/examples/test_aclnn_scaled_exp.cpp",
         f"{FOLDER}/tests/test_it.py",
         "demo/scaled_exp_backward/tests/test_it.py",
     }
