@@ -1,4 +1,6 @@
 // The shared library around an operator's tiling function: compiled with -DTWIN_SOURCE="<op>_tiling.cpp", called from Python.
+#include <memory>
+
 #include "host.h"
 
 #include TWIN_SOURCE
@@ -43,24 +45,23 @@ TWIN_EXPORT int32_t TwinTile(const TwinTensor *inputs, int32_t inputCount, const
                              int32_t attrCount, const TwinPlatform *platform, TwinTiling *out, uint8_t *data) {
   const auto &entry = *gert::OpImplRegisterV2::Table().begin();
   gert::TilingContext context;
-  context.type = entry.first;
-  context.node = entry.first;
-  const auto fill = [](std::vector<gert::TilingContext::Tensor> &to, const TwinTensor *from, int32_t count) {
-    to.resize(static_cast<size_t>(count));
-    for (int32_t i = 0; i < count; ++i) {
-      gert::TilingContext::Tensor &tensor = to[static_cast<size_t>(i)];
-      tensor.present = from[i].present != 0;
-      tensor.desc = gert::CompileTimeTensorDesc(static_cast<ge::DataType>(from[i].dtype));
-      for (int32_t d = 0; d < from[i].rank; ++d) {
-        tensor.shape.MutableOriginShape().AppendDim(from[i].dims[d]);
-        tensor.shape.MutableStorageShape().AppendDim(from[i].dims[d]);
-      }
+  context.node.type = entry.first;
+  context.node.name = entry.first;
+  const auto instances = [](const TwinTensor &from) {
+    std::vector<gert::Tensor> present;
+    if (from.present == 0) return present;
+    gert::StorageShape shape;
+    for (int32_t d = 0; d < from.rank; ++d) {
+      shape.MutableOriginShape().AppendDim(from.dims[d]);
+      shape.MutableStorageShape().AppendDim(from.dims[d]);
     }
+    present.push_back(gert::Tensor(shape, gert::StorageFormat(), gert::kOnDeviceHbm, static_cast<ge::DataType>(from.dtype), nullptr));
+    return present;
   };
-  fill(context.inputs, inputs, inputCount);
-  fill(context.outputs, outputs, outputCount);
+  for (int32_t i = 0; i < inputCount; ++i) context.node.AddInput(instances(inputs[i]));
+  for (int32_t i = 0; i < outputCount; ++i) context.node.AddOutput(instances(outputs[i]));
   for (int32_t i = 0; i < attrCount; ++i) {
-    std::unique_ptr<gert::RuntimeAttrs::Value> value(new gert::RuntimeAttrs::Value);
+    auto value = std::make_shared<gert::RuntimeAttrs::Value>();
     value->kind = attrs[i].kind;
     value->integer = attrs[i].integer;
     value->real = static_cast<float>(attrs[i].real);
@@ -70,7 +71,7 @@ TWIN_EXPORT int32_t TwinTile(const TwinTensor *inputs, int32_t inputCount, const
       if (attrs[i].integers != nullptr) value->integers.values.push_back(attrs[i].integers[k]);
       if (attrs[i].reals != nullptr) value->reals.values.push_back(static_cast<float>(attrs[i].reals[k]));
     }
-    context.attrs.values.push_back(std::move(value));
+    context.node.attrs.values.push_back(std::move(value));
   }
   fe::PlatFormInfos &info = context.platform;
   info.aiv = platform->aiv;

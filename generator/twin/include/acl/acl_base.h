@@ -1,0 +1,110 @@
+/* Types, codes and enumerations of the runtime interface (host.md section 1). C and C++. */
+#ifndef ACL_BASE_H
+#define ACL_BASE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifndef ACL_FUNC_VISIBILITY
+#ifdef FUNC_VISIBILITY
+#define ACL_FUNC_VISIBILITY __attribute__((visibility("default")))
+#else
+#define ACL_FUNC_VISIBILITY
+#endif
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef void *aclrtStream;
+typedef void *aclrtEvent;
+typedef void *aclrtContext;
+typedef void *aclrtFuncHandle;
+typedef int aclError;
+typedef uint16_t aclFloat16;
+
+/* A constant a C or C++ program may leave unused. */
+#define ACL_CONSTANT static const int __attribute__((unused))
+
+ACL_CONSTANT ACL_ERROR_NONE = 0;
+ACL_CONSTANT ACL_SUCCESS = 0;
+ACL_CONSTANT ACL_ERROR_INVALID_PARAM = 100000;
+ACL_CONSTANT ACL_ERROR_UNINITIALIZE = 100001;
+ACL_CONSTANT ACL_ERROR_REPEAT_INITIALIZE = 100002;
+ACL_CONSTANT ACL_ERROR_OP_NOT_FOUND = 100024;
+ACL_CONSTANT ACL_ERROR_REPEAT_FINALIZE = 100037;
+ACL_CONSTANT ACL_ERROR_BAD_ALLOC = 200000;
+ACL_CONSTANT ACL_ERROR_API_NOT_SUPPORT = 200001;
+ACL_CONSTANT ACL_ERROR_INVALID_DEVICE = 200002;
+ACL_CONSTANT ACL_ERROR_INTERNAL_ERROR = 500000;
+ACL_CONSTANT ACL_ERROR_FAILURE = 500001;
+ACL_CONSTANT ACL_ERROR_RT_FAILURE = 500003;
+
+#define ACL_ERROR_RT_PARAM_INVALID 107000
+#define ACL_ERROR_RT_INVALID_DEVICEID 107001
+#define ACL_ERROR_RT_CONTEXT_NULL 107002
+#define ACL_ERROR_RT_STREAM_CONTEXT 107003
+#define ACL_ERROR_RT_EVENT_TIMESTAMP_INVALID 107006
+#define ACL_ERROR_RT_INVALID_HANDLE 107017
+#define ACL_ERROR_RT_WAIT_TIMEOUT 107019
+#define ACL_ERROR_RT_FEATURE_NOT_SUPPORT 207000
+#define ACL_ERROR_RT_MEMORY_ALLOCATION 207001
+#define ACL_ERROR_RT_DEVICE_OOM 207018
+#define ACL_ERROR_RT_INTERNAL_ERROR 507000
+#define ACL_ERROR_RT_AICORE_TIMEOUT 507014
+#define ACL_ERROR_RT_AICORE_EXCEPTION 507015
+#define ACL_ERROR_RT_AICORE_TRAP_EXCEPTION 507016
+
+typedef enum {
+  ACL_DT_UNDEFINED = -1,
+  ACL_FLOAT = 0,
+  ACL_FLOAT16 = 1,
+  ACL_INT8 = 2,
+  ACL_INT32 = 3,
+  ACL_UINT8 = 4,
+  ACL_INT16 = 6,
+  ACL_UINT16 = 7,
+  ACL_UINT32 = 8,
+  ACL_INT64 = 9,
+  ACL_UINT64 = 10,
+  ACL_DOUBLE = 11,
+  ACL_BOOL = 12,
+  ACL_STRING = 13,
+  ACL_COMPLEX64 = 16,
+  ACL_COMPLEX128 = 17,
+  ACL_BF16 = 27,
+  ACL_INT4 = 29,
+  ACL_UINT1 = 30,
+  ACL_COMPLEX32 = 33
+} aclDataType;
+
+typedef enum {
+  ACL_FORMAT_UNDEFINED = -1,
+  ACL_FORMAT_NCHW = 0,
+  ACL_FORMAT_NHWC = 1,
+  ACL_FORMAT_ND = 2,
+  ACL_FORMAT_NC1HWC0 = 3,
+  ACL_FORMAT_FRACTAL_Z = 4,
+  ACL_FORMAT_NC1HWC0_C04 = 12,
+  ACL_FORMAT_HWCN = 16,
+  ACL_FORMAT_NDHWC = 27,
+  ACL_FORMAT_FRACTAL_NZ = 29,
+  ACL_FORMAT_NCDHW = 30,
+  ACL_FORMAT_NDC1HWC0 = 32,
+  ACL_FRACTAL_Z_3D = 33,
+  ACL_FORMAT_NC = 35,
+  ACL_FORMAT_NCL = 47
+} aclFormat;
+
+/* Bytes of an element; 0 for a type without a whole number of bytes. */
+ACL_FUNC_VISIBILITY size_t aclDataTypeSize(aclDataType dataType);
+ACL_FUNC_VISIBILITY float aclFloat16ToFloat(aclFloat16 value);
+ACL_FUNC_VISIBILITY aclFloat16 aclFloatToFloat16(float value);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* ACL_BASE_H */

@@ -1,0 +1,3 @@
+// Real include name; see twin/host.h.
+#pragma once
+#include "../twin/host.h"
