@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from generator.emit.interface import ACL_DTYPES, ACL_FORMATS, ctype
+from generator.emit.prototype import ACL_DTYPES, ACL_FORMATS, ctype
 from generator.emit.names import snake
 from generator.emit.numpy_cases import Case, cases
 from generator.emit.scalar_cpp import TYPES, CppNames, elements, number, print_function, size
