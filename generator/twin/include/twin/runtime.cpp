@@ -1,6 +1,7 @@
 // The runtime's side of a kernel's shared library, the same for all kernels of an architecture; called from Python.
 #define TWIN_RUNTIME_OBJECT
 #include "kernel_operator.h"
+#include "request.h"
 #include "run.h"
 
 namespace twin {
@@ -34,32 +35,6 @@ struct Result {
 }  // namespace twin
 
 extern "C" {
-
-struct TwinArray {
-  void *data;  // null: an absent optional argument
-  int64_t bytes;
-  int32_t role;  // twin::Role
-};
-
-struct TwinLaunch {
-  const TwinArray *arrays;
-  int32_t count;
-  int64_t workspace;
-  const void *tiling;
-  int64_t tilingBytes;
-  uint64_t key;
-  int32_t blockDim;
-  int32_t cores;
-  int64_t ub;
-  const uint8_t *lawsOff;
-  int32_t seconds;
-};
-
-struct TwinBreach {
-  const char *rule, *text, *file;
-  int32_t line, core;
-  int64_t times;
-};
 
 #define TWIN_EXPORT __attribute__((visibility("default")))
 
