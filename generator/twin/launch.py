@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING
 
 from generator.twin.errors import TwinError
 from generator.twin.products import LIB_API_WORKSPACE, Product
-from generator.twin.report import Breach, Report, Traffic, laws
+from generator.twin.report import Breach, Cube, Report, Traffic, laws
 from generator.twin.tiling import Tiling
 
 if TYPE_CHECKING:
     import numpy as np
 
 _INPUT, _OUTPUT, _IN_OUT = 0, 1, 2
-MAX_BLOCKS = 64
+MAX_CORES = 64
+"""Virtual vector cores of a launch, at most."""
 
 
 class _Array(ctypes.Structure):
@@ -38,6 +39,7 @@ class _Launch(ctypes.Structure):
         ("ub", ctypes.c_int64),
         ("laws_off", ctypes.c_char_p),
         ("seconds", ctypes.c_int32),
+        *((name, ctypes.c_int64) for name in ("l1", "l0a", "l0b", "l0c", "system")),
     )
 
 
@@ -62,6 +64,8 @@ def load(path: Path) -> ctypes.CDLL:
     handle.TwinBreachAt.argtypes = (ctypes.c_void_p, ctypes.c_int32, ctypes.POINTER(_Breach))
     int64s = ctypes.POINTER(ctypes.c_int64)
     handle.TwinCounters.argtypes = (ctypes.c_void_p, int64s, int64s, int64s)
+    handle.TwinCube.argtypes = (ctypes.c_void_p, int64s, int64s, int64s)
+    handle.TwinVectorsPerBlock.argtypes = (ctypes.c_uint64,)
     handle.TwinFree.argtypes = (ctypes.c_void_p,)
     return handle
 
@@ -109,8 +113,9 @@ def run(
         raise TwinError(f"no launch: {tiling.message}")
     if len(arrays) + 2 != parameters(handle):
         raise TwinError(f"the kernel takes {parameters(handle) - 2} tensors, {len(arrays)} were given")
-    if not 1 <= tiling.block_dim <= MAX_BLOCKS:
-        raise TwinError(f"block dim is {tiling.block_dim}, the twin runs 1 to {MAX_BLOCKS}")
+    most = MAX_CORES // int(handle.TwinVectorsPerBlock(tiling.key))
+    if not 1 <= tiling.block_dim <= most:
+        raise TwinError(f"block dim is {tiling.block_dim}, the twin runs 1 to {most}")
     inputs = tiling.inputs if tiling.inputs + tiling.outputs == len(arrays) else len(arrays)
     user = max(0, tiling.workspace_bytes - LIB_API_WORKSPACE)
     slots = _arrays(arrays, inputs)
@@ -124,6 +129,11 @@ def run(
         block_dim=tiling.block_dim,
         cores=chip.aiv,
         ub=chip.ub,
+        l1=chip.l1,
+        l0a=chip.l0a,
+        l0b=chip.l0b,
+        l0c=chip.l0c,
+        system=min(tiling.workspace_bytes, LIB_API_WORKSPACE),
         laws_off=_switches(laws_off),
         seconds=seconds,
     )
@@ -146,11 +156,14 @@ def _report(handle: ctypes.CDLL, result: int, arguments: int, elapsed: float) ->
     counters = (ctypes.c_int64 * 7)()
     read, written = (ctypes.c_int64 * arguments)(), (ctypes.c_int64 * arguments)()
     handle.TwinCounters(result, counters, read, written)
+    cube = _cube(handle, result, arguments)
+    moved = [Traffic(r + c.read, w + c.written) for r, w, c in zip(read, written, cube.per_argument, strict=True)]
     return Report(
         breaches=tuple(sorted(breaches, key=lambda breach: (breach.core, breach.line, breach.rule, breach.message))),
-        bytes_read=sum(read),
-        bytes_written=sum(written),
-        per_argument=tuple(Traffic(r, w) for r, w in zip(read, written, strict=True)),
+        bytes_read=sum(t.read for t in moved) + cube.system.read,
+        bytes_written=sum(t.written for t in moved) + cube.system.written,
+        per_argument=tuple(moved),
+        cube=cube,
         scalar_instructions=counters[0],
         vector_instructions=counters[1],
         copies_in=counters[2],
@@ -161,3 +174,10 @@ def _report(handle: ctypes.CDLL, result: int, arguments: int, elapsed: float) ->
         launches=1,
         seconds=elapsed,
     )
+
+
+def _cube(handle: ctypes.CDLL, result: int, arguments: int) -> Cube:
+    work = (ctypes.c_int64 * 3)()
+    read, written = (ctypes.c_int64 * arguments)(), (ctypes.c_int64 * arguments)()
+    handle.TwinCube(result, work, read, written)
+    return Cube(work[0], tuple(Traffic(r, w) for r, w in zip(read, written, strict=True)), Traffic(work[1], work[2]))

@@ -36,13 +36,38 @@ class Traffic:
 
 
 @dataclass(frozen=True, slots=True)
+class Cube:
+    """What Matmul objects did in a launch, all cores together.
+
+    ``multiply_adds`` are those of the product itself, without the padding of tiles. ``per_argument`` are bytes as in
+    :class:`Report`; ``system`` are those of the system workspace, which values between cube and unified buffer pass on 220.
+    """
+
+    multiply_adds: int
+    per_argument: tuple[Traffic, ...]
+    system: Traffic
+
+    @property
+    def bytes_read(self) -> int:
+        return sum(t.read for t in self.per_argument) + self.system.read
+
+    @property
+    def bytes_written(self) -> int:
+        return sum(t.written for t in self.per_argument) + self.system.written
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
-    """One launch. ``per_argument`` has inputs, then outputs, then the workspace; instructions are of all cores."""
+    """One launch. ``per_argument`` has inputs, then outputs, then the workspace; instructions are of all cores.
+
+    Bytes are of vector and cube cores together; ``cube`` says which of them are the cubes'.
+    """
 
     breaches: tuple[Breach, ...]
     bytes_read: int
     bytes_written: int
     per_argument: tuple[Traffic, ...]
+    cube: Cube
     scalar_instructions: int
     vector_instructions: int
     copies_in: int

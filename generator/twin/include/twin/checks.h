@@ -31,6 +31,11 @@ TWIN_FN void Core::Report(Law law, Site site, const char *api, const char *forma
   if (static_cast<int>(breaches.size()) >= kMaxBreaches) Stop();
 }
 
+TWIN_FN void Core::StopCube(const char *api, Site site) {
+  Report(Law::kCubeCore, site, api, "%s stands before REGIST_MATMUL_OBJ, where the cube core would run it too; guard it with if ASCEND_IS_AIV", api);
+  Stop();
+}
+
 TWIN_FN void Instr::FillShadow(Core &core, int64_t offset, int64_t bytes, bool defined) {
   if (bytes <= 0) return;
   const int64_t first = offset / kBlock, last = (offset + bytes - 1) / kBlock;

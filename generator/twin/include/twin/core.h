@@ -121,6 +121,14 @@ struct Counters {
   int64_t syncAlls = 0;
 };
 
+// What a core's Matmul objects have to account for when the kernel ends.
+struct CubeState {
+  bool registered = false;
+  Site site{nullptr, 0};        // of REGIST_MATMUL_OBJ
+  Site open[4] = {};            // per object: its last computation, until End
+  Site unfetched[4] = {};       // per object: the Iterate whose tile GetTensorC has not fetched
+};
+
 struct Launch;         // launch.h
 struct PendingCopies;  // dma.h
 struct GlobalLog;      // memory.h
@@ -142,6 +150,8 @@ class Core {
   __attribute__((format(printf, 5, 6))) void Report(Law law, Site site, const char *api, const char *format, ...);
   // Ends this core: the device would hang here.
   [[noreturn]] void Stop() { throw StopCore{}; }
+  // A cube core has come to work for a vector core: reported, and the end of what it runs.
+  [[noreturn]] void StopCube(const char *api, Site site);
   // Ends it when the launch is being abandoned.
   void CheckStop() {
     if (__builtin_expect(stop->load(std::memory_order_relaxed), 0)) Stop();
@@ -197,7 +207,10 @@ class Core {
   Flags flags[kEvents];
   void *pipe = nullptr;                  // the TPipe alive
   int queues = 0;
-  int kernelType = 0;                    // KERNEL_TASK_TYPE_DEFAULT
+  int kernelType = 0;                    // KERNEL_TASK_TYPE, else KERNEL_TASK_TYPE_DEFAULT
+  bool typeOfKey = false;                // it is of this tiling key alone
+  bool cubeCore = false;                 // runs the cube core's share: what stands before REGIST_MATMUL_OBJ
+  CubeState cube;
   int atomicOp = 0, atomicType = 0;      // SetAtomicAdd and friends (dma.h)
   Site atomicSite{nullptr, 0};
   uint8_t padValue[8] = {};              // SetPadValue
@@ -222,6 +235,8 @@ class Core {
 inline thread_local Core *tlsCore = nullptr;
 // The virtual core this thread runs.
 inline Core &Self() { return *tlsCore; }
+// This thread runs a cube core's share of the kernel.
+inline bool OnCube() { return Self().cubeCore; }
 
 // Which lanes of which blocks a sliced instruction touches for one operand: `repeat` repeats, 8 blocks of 32 bytes each
 // (fewer when the operand's type is narrower than the one the mask counts), strides in blocks, lane i of a repeat
@@ -239,6 +254,7 @@ class Instr {
  public:
   Instr(const char *api, Pipe pipe, Site site) : core(Self()), name(api), where(site), unit(pipe) {
     core.CheckStop();
+    if (__builtin_expect(core.cubeCore && pipe != Pipe::S, 0)) core.StopCube(api, site);
     self = ++core.seq[static_cast<int>(pipe)];
     ++core.counters.instructions[static_cast<int>(pipe)];
   }

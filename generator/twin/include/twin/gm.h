@@ -30,7 +30,8 @@ void MarkWritten(uint8_t *state, int64_t count, int core, bool atomic, int cores
 bool Bound(Instr &in, const char *operand, int arg, const uint8_t *base, int64_t limit, int64_t start, GmAccess &access);
 
 // A legal access takes place: order, initialisation, race log, traffic.
-void TouchGlobal(Instr &in, GmAccess &access);
+// `cube`: the cube's own access, counted by what its tiles load rather than here.
+void TouchGlobal(Instr &in, GmAccess &access, bool cube = false);
 
 bool GlobalScalar(const char *api, Site site, int arg, const uint8_t *base, int64_t limit, int64_t byte, int64_t size, bool write);
 

@@ -98,7 +98,7 @@ TWIN_FN bool Bound(Instr &in, const char *operand, int arg, const uint8_t *base,
   return in.Ok();
 }
 
-TWIN_FN void TouchGlobal(Instr &in, GmAccess &access) {
+TWIN_FN void TouchGlobal(Instr &in, GmAccess &access, bool cube) {
   Core &core = in.core;
   Launch &launch = *core.launch;
   GlobalLog &log = *core.globals;
@@ -126,9 +126,9 @@ TWIN_FN void TouchGlobal(Instr &in, GmAccess &access) {
   }
   if (!single) log.Log(access);
   const size_t position = static_cast<size_t>(arg.position);
-  (access.write ? log.writtenBytes : log.readBytes)[position] += access.count * RoundUp32(access.run);
+  if (!cube) (access.write ? log.writtenBytes : log.readBytes)[position] += access.count * RoundUp32(access.run);
   for (CachedLine &line : log.lines) {
-    if (in.unit == Pipe::S || line.arg != access.arg) continue;
+    if ((in.unit == Pipe::S && !cube) || line.arg != access.arg) continue;
     const GmAccess cached{line.line * kLine, kLine, 0, 1, line.site, "", line.arg, false, false, false, true};
     if (!RunsOverlap(access, cached)) continue;
     if (line.dirty)
@@ -221,6 +221,10 @@ TWIN_FN void PadBlock(Core &core, const Copy &c, int64_t at, int64_t run) {
 }
 
 TWIN_FN void LandRead(Core &core, const Copy &c) {
+  if (c.arg < 0) {  // the cube's result: it is there, and counts now
+    Instr::FillShadow(core, c.ub, c.run, true);
+    return;
+  }
   const uint8_t *source = core.launch->args[static_cast<size_t>(c.arg)].base + c.gm;
   if (c.compact) {
     for (int64_t i = 0; i < c.count; ++i)

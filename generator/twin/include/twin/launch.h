@@ -11,9 +11,14 @@ struct Launch {
   const uint8_t *tiling = nullptr;
   int64_t tilingBytes = 0;
   uint64_t key = 0;
-  int blockDim = 1;
+  int numBlocks = 1;  // as the host asked: cube cores when the kernel has cubes
+  int ratio = 1;      // vector cores of a block
+  bool cubes = false;
+  int blockDim = 1;   // virtual vector cores
   int physicalCores = 1;
-  int64_t ubBytes = 0;
+  int64_t ubBytes = 0, l1Bytes = 0, l0aBytes = 0, l0bBytes = 0, l0cBytes = 0;
+  int64_t systemBytes = 0;            // of the workspace the host asked for, the system's share
+  uint8_t *systemSpace = nullptr, *userSpace = nullptr;
   int arguments = 0;  // kernel arguments that are counted, the workspace included
   bool laws[kLaws] = {};
   std::atomic<bool> stop{false};
@@ -25,19 +30,67 @@ void CloseLines(Core &core, Site site);  // gm.h
 int FindArg(const void *address);
 
 inline uint64_t TilingKey() { return Self().launch->key; }
-inline void DeclareKernelType(KernelType type) { Self().kernelType = static_cast<int>(type); }
+
+// Kernel types are properties of the compiled kernel: they are known before it runs, from marks that the declarations leave.
+struct KernelTypeMark {
+  bool everyKey;
+  uint64_t key;
+  KernelType type;
+};
+inline std::vector<KernelTypeMark> &KernelTypeMarks() {
+  static std::vector<KernelTypeMark> marks;
+  return marks;
+}
+struct KernelTypeUse {
+  explicit KernelTypeUse(const KernelTypeMark &mark) { KernelTypeMarks().push_back(mark); }
+};
+template <KernelType type>
+struct KernelTypeOfAll {
+  static inline KernelTypeUse use{KernelTypeMark{true, 0, type}};
+};
+template <KernelType type, uint64_t key>
+struct KernelTypeOfKey {
+  static inline KernelTypeUse use{KernelTypeMark{false, key, type}};
+};
+
+template <KernelType type>
+void DeclareKernelType() {
+  (void)&KernelTypeOfAll<type>::use;
+  if (!Self().typeOfKey) Self().kernelType = static_cast<int>(type);
+}
+template <KernelType type, uint64_t key>
+void DeclareKernelType() {
+  (void)&KernelTypeOfKey<type, key>::use;
+  if (TilingKey() != key) return;
+  Self().kernelType = static_cast<int>(type);
+  Self().typeOfKey = true;
+}
+
+// Vector cores that serve one block of a launch with this key, 0 when it has no cube core.
+inline int VectorsOfBlock(uint64_t key) {
+  KernelType type = KernelType::KERNEL_TYPE_AIV_ONLY;
+  bool own = false;
+  for (const KernelTypeMark &mark : KernelTypeMarks()) {
+    if (own || (!mark.everyKey && mark.key != key)) continue;
+    type = mark.type;
+    own = !mark.everyKey;
+  }
+  return type == KernelType::KERNEL_TYPE_MIX_AIC_1_2 ? 2 : (type == KernelType::KERNEL_TYPE_MIX_AIC_1_1 ? 1 : 0);
+}
 
 void CopyTiling(void *to, size_t bytes, const void *from, Site site);
 
 }  // namespace twin
 
 namespace AscendC {
-inline int64_t GetBlockIdx() { return twin::Self().index; }
-inline int64_t GetBlockNum() { return twin::Self().launch->blockDim; }
-inline int64_t GetSubBlockIdx() { return 0; }
-inline int64_t GetSubBlockNum() { return 1; }
-inline int64_t GetTaskRation() { return 1; }
-inline int64_t GetTaskRatio() { return 1; }
-inline GM_ADDR GetUserWorkspace(GM_ADDR workspace) { return workspace; }
+inline int64_t GetBlockIdx() { return twin::OnCube() ? twin::Self().index / twin::Self().launch->ratio : twin::Self().index; }
+inline int64_t GetBlockNum() { return twin::Self().launch->numBlocks; }
+inline int64_t GetSubBlockIdx() { return twin::OnCube() ? 0 : twin::Self().index % twin::Self().launch->ratio; }
+inline int64_t GetSubBlockNum() { return twin::Self().launch->ratio; }
+inline int64_t GetTaskRation() { return twin::Self().launch->ratio; }
+inline int64_t GetTaskRatio() { return twin::Self().launch->ratio; }
+// The kernel's argument is the user's part of the workspace already; whatever it is given, the answer is that part.
+inline GM_ADDR GetUserWorkspace(GM_ADDR) { return twin::Self().launch->userSpace; }
+inline __gm__ uint8_t *GetSysWorkSpacePtr() { return twin::Self().launch->systemSpace; }
 inline void SetSysWorkspace(GM_ADDR) {}
 }  // namespace AscendC

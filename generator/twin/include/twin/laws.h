@@ -28,7 +28,9 @@
   X(kSinglePipe, "single-pipe", "more than one TPipe alive")                                                                            \
   X(kAtomic, "atomic", "an atomic mode is left set at the end of the kernel")                                                           \
   X(kFault, "fault", "the scalar unit divides by zero or leaves memory; or the kernel does not end")                                     \
-  X(kTilingData, "tiling-data", "the kernel's tiling structure is larger than the tiling data")
+  X(kTilingData, "tiling-data", "the kernel's tiling structure is larger than the tiling data")                                          \
+  X(kCubeCore, "cube-core", "vector work before REGIST_MATMUL_OBJ, which the cube core would run too; guard it with ASCEND_IS_AIV")      \
+  X(kMatmulRegistration, "matmul-registration", "REGIST_MATMUL_OBJ late, twice, too often, on some cores only or without its needs")
 // clang-format on
 
 // Functions of the runtime: their bodies are in checks.h, landing.h, phases.h and run.h. A kernel's own translation unit

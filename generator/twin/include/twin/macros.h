@@ -12,14 +12,14 @@
 #define __vector__
 #define __cube__
 #define __schedmode__(mode)
+// Conditions of "if", without parentheses of their own.
+#define ASCEND_IS_AIV (!::twin::OnCube())
+#define ASCEND_IS_AIC (::twin::OnCube())
 #define GM_ADDR __gm__ uint8_t *
 
 // Kernel types of KERNEL_TASK_TYPE_DEFAULT, under their own names.
-#define KERNEL_TASK_TYPE_DEFAULT(type) ::twin::DeclareKernelType(::twin::KernelType::type)
-#define KERNEL_TASK_TYPE(key, type) \
-  do {                              \
-    if (TILING_KEY_IS(key)) ::twin::DeclareKernelType(::twin::KernelType::type); \
-  } while (false)
+#define KERNEL_TASK_TYPE_DEFAULT(type) ::twin::DeclareKernelType<::twin::KernelType::type>()
+#define KERNEL_TASK_TYPE(key, type) ::twin::DeclareKernelType<::twin::KernelType::type, static_cast<uint64_t>(key)>()
 
 #define TILING_KEY_IS(key) (::twin::TilingKey() == static_cast<uint64_t>(key))
 #define REGISTER_TILING_DEFAULT(type) using TwinTilingDefault [[maybe_unused]] = type

@@ -58,11 +58,23 @@ struct Recent {
   int32_t seq;
 };
 
+struct CubeOperand;  // cube.h
+
+// What the cube moved and computed for a vector core. Bytes per kernel argument, and of the system workspace, which values
+// between the cube and the unified buffer pass on 220.
+struct CubeTraffic {
+  std::vector<int64_t> readBytes, writtenBytes;
+  int64_t systemRead = 0, systemWritten = 0, multiplyAdds = 0;
+  // A load of `bytes` of an operand.
+  void Add(const CubeOperand &operand, int64_t bytes);
+};
+
 struct GlobalLog {
   std::vector<GmAccess> accesses;
   std::vector<AtomicCopy> atomics;
   std::vector<CachedLine> lines;
   std::vector<int64_t> readBytes, writtenBytes;  // per kernel argument, blocks rounded up to 32 bytes
+  CubeTraffic cube;
   Recent reads[kWindow], writes[kWindow];        // MTE2 reads of writable arguments, MTE3 writes
   int readCount = 0, writeCount = 0;
 
@@ -73,6 +85,9 @@ struct GlobalLog {
     readBytes.assign(arguments, 0);
     writtenBytes.assign(arguments, 0);
     readCount = writeCount = 0;
+    cube = CubeTraffic{};
+    cube.readBytes.assign(arguments, 0);
+    cube.writtenBytes.assign(arguments, 0);
   }
   void Log(const GmAccess &a) {
     if (!accesses.empty()) {

@@ -13,6 +13,8 @@ struct Running : Launch {
   std::vector<Breach> breaches;
   Counters counters;
   std::vector<int64_t> readBytes, writtenBytes;
+  CubeTraffic cube;
+  std::vector<Site> registered;  // per vector core: where it ran REGIST_MATMUL_OBJ
   std::mutex mutex;
   std::condition_variable arrived;
   int running = 0, waiting = 0, left = 0, leftEarly = 0;
@@ -20,6 +22,7 @@ struct Running : Launch {
   bool broken = false;
 
   void Collect(Core &core);
+  void CollectBreaches(Core &core);
   void Release();
   void EndPhase();
   void CheckArgument(int index);
@@ -127,7 +130,8 @@ TWIN_FN void Running::Release() {
   arrived.notify_all();
 }
 
-TWIN_FN void Running::Collect(Core &core) {
+TWIN_FN void Running::CollectBreaches(Core &core) {
+  std::lock_guard<std::mutex> lock(mutex);
   for (Breach &breach : core.breaches) {
     bool known = false;
     for (Breach &old : breaches) {
@@ -145,6 +149,10 @@ TWIN_FN void Running::Collect(Core &core) {
     if (!known) breaches.push_back(breach);
   }
   core.breaches.clear();
+}
+
+TWIN_FN void Running::Collect(Core &core) {
+  CollectBreaches(core);
   for (int p = 0; p < kPipes; ++p) counters.instructions[p] += core.counters.instructions[p];
   counters.barriers += core.counters.barriers;
   counters.flags += core.counters.flags;
@@ -152,14 +160,20 @@ TWIN_FN void Running::Collect(Core &core) {
   for (size_t i = 0; i < readBytes.size(); ++i) {
     readBytes[i] += core.globals->readBytes[i];
     writtenBytes[i] += core.globals->writtenBytes[i];
+    cube.readBytes[i] += core.globals->cube.readBytes[i];
+    cube.writtenBytes[i] += core.globals->cube.writtenBytes[i];
   }
+  cube.systemRead += core.globals->cube.systemRead;
+  cube.systemWritten += core.globals->cube.systemWritten;
+  cube.multiplyAdds += core.globals->cube.multiplyAdds;
 }
 
 TWIN_FN void SyncAllCores(bool hard, Site site) {
   Core &core = Self();
+  if (core.cubeCore) core.StopCube("SyncAll", site);
   Running &launch = static_cast<Running &>(*core.launch);
   ++core.counters.syncAlls;
-  if (hard && core.kernelType != static_cast<int>(KernelType::KERNEL_TYPE_MIX_AIV_1_0))
+  if (hard && !launch.cubes && core.kernelType != static_cast<int>(KernelType::KERNEL_TYPE_MIX_AIV_1_0))
     core.Report(Law::kSyncAllType, site, "SyncAll", "SyncAll needs KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_MIX_AIV_1_0)");
   if (launch.blockDim > launch.physicalCores)
     core.Report(Law::kSyncAllType, site, "SyncAll", "SyncAll with %d blocks on %d cores: the device would hang", launch.blockDim,

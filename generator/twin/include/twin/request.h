@@ -22,6 +22,8 @@ struct TwinLaunch {
   int64_t ub;
   const uint8_t *lawsOff;
   int32_t seconds;
+  int64_t l1, l0a, l0b, l0c;  // bytes of a cube core's buffers
+  int64_t system;             // of the workspace the host asked for, the system's share in bytes
 };
 
 struct TwinBreach {

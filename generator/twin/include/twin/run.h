@@ -7,7 +7,7 @@
 #include <memory>
 #include <thread>
 
-#include "phases.h"
+#include "cube_run.h"
 
 namespace twin {
 
@@ -35,6 +35,8 @@ TWIN_FN void Core::Start(Launch *owner, int blockIndex) {
   buffers.clear();
   breaches.clear();
   liveBuffers = queues = kernelType = atomicOp = atomicType = 0;
+  typeOfKey = cubeCore = false;
+  cube = CubeState{};
   for (Flags &flag : flags) flag = Flags{};
   pipe = nullptr;
   padValueSet = false;
@@ -83,10 +85,9 @@ inline void RestoreFaults() {
 
 using Kernel = void (*)(uint8_t *const *);
 
-// Runs one block on this thread's core. `kernel` is called with the launch's argument pointers.
-inline void RunBlock(Running &launch, Core &core, int block, Kernel kernel, uint8_t *const *pointers) {
-  tlsCore = &core;
-  core.Start(&launch, block);
+// Runs the kernel on this thread's core, as the core was started. True when it ended early. `kernel` is called with the
+// launch's argument pointers.
+inline bool RunKernel(Core &core, Kernel kernel, uint8_t *const *pointers) {
   sigjmp_buf escape;
   volatile bool early = false;
   tlsEscape = &escape;
@@ -94,20 +95,36 @@ inline void RunBlock(Running &launch, Core &core, int block, Kernel kernel, uint
     try {
       kernel(pointers);
       tlsEscape = nullptr;
-      Finish(core);
+      if (!core.cubeCore) Finish(core);
     } catch (const StopCore &) {
       early = true;
     } catch (const std::exception &problem) {
       early = true;
-      core.breaches.push_back(Breach{Law::kFault, Site{"", 0}, "kernel", problem.what(), block, 1});
+      core.breaches.push_back(Breach{Law::kFault, Site{"", 0}, "kernel", problem.what(), core.index, 1});
     }
   } else {
     early = true;
     const char *what = tlsSignal == SIGFPE ? "an integer division by zero" : "a scalar access outside memory";
     if (core.On(Law::kFault))
-      core.breaches.push_back(Breach{Law::kFault, Site{"", 0}, "kernel", std::string("the kernel stopped at ") + what, block, 1});
+      core.breaches.push_back(Breach{Law::kFault, Site{"", 0}, "kernel", std::string("the kernel stopped at ") + what, core.index, 1});
   }
   tlsEscape = nullptr;
+  return early;
+}
+
+// Runs one block on this thread's core; before the first vector core of a block, the share of its cube core.
+inline void RunBlock(Running &launch, Core &core, int block, Kernel kernel, uint8_t *const *pointers) {
+  tlsCore = &core;
+  if (launch.cubes && block % launch.ratio == 0) {
+    core.Start(&launch, block);
+    core.cubeCore = true;
+    RunKernel(core, kernel, pointers);
+    launch.CollectBreaches(core);
+  }
+  core.Start(&launch, block);
+  bool early = RunKernel(core, kernel, pointers);
+  if (early) launch.registered[static_cast<size_t>(block)] = Site{nullptr, -1};
+  else if (core.cube.registered) launch.registered[static_cast<size_t>(block)] = core.cube.site;
   core.pipe = nullptr;
   try {
     core.BarrierAll();  // what is still under way lands now
@@ -163,6 +180,7 @@ inline void RunLaunch(Running &launch, int seconds, Kernel kernel, uint8_t *cons
   }
   for (std::thread &thread : threads) thread.join();
   RestoreFaults();
+  CheckPairs(launch);
   launch.EndPhase();
 }
 

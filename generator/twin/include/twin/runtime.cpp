@@ -1,6 +1,9 @@
 // The runtime's side of a kernel's shared library, the same for all kernels of an architecture; called from Python.
 #define TWIN_RUNTIME_OBJECT
 #include "kernel_operator.h"
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include "request.h"
 #include "run.h"
 
@@ -9,7 +12,7 @@ namespace {
 
 constexpr int64_t kGuard = 4096;             // bytes around a small argument, so that a stray base address hits nothing
 constexpr int64_t kSmall = 1024 * 1024;      // arguments below this are copied between guards
-constexpr uint8_t kFreshMemory = 0xFB;       // pattern of a workspace nobody wrote
+constexpr uint8_t kFreshMemory = 0xFB;       // pattern of memory nobody wrote
 
 struct Guarded {
   explicit Guarded(int64_t bytes) : size(bytes) {
@@ -25,10 +28,44 @@ struct Guarded {
   int64_t size;
 };
 
+// The workspace: the system's share, never touched, and the user's between guards, filled with the pattern. Beyond a chunk it
+// is mapped from one file of that pattern, so that only pages that are used take memory.
+class Workspace {
+ public:
+  explicit Workspace(int64_t user) : whole((kSystemWorkspace + user + 2 * kGuard + kChunk - 1) / kChunk * kChunk) {
+    constexpr int kHow = MAP_PRIVATE | MAP_NORESERVE;
+    void *memory = mmap(nullptr, static_cast<size_t>(whole), PROT_READ | PROT_WRITE, kHow | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) throw std::bad_alloc();
+    base = static_cast<uint8_t *>(memory);
+    const int64_t used = user + 2 * kGuard;
+    const int file = used > kChunk ? memfd_create("pattern", MFD_CLOEXEC) : -1;
+    if (file >= 0) {
+      const std::vector<uint8_t> pattern(static_cast<size_t>(kChunk), kFreshMemory);
+      bool good = write(file, pattern.data(), pattern.size()) == static_cast<ssize_t>(kChunk);
+      for (int64_t at = kSystemWorkspace; good && at < whole; at += kChunk)
+        good = mmap(base + at, static_cast<size_t>(kChunk), PROT_READ | PROT_WRITE, kHow | MAP_FIXED, file, 0) != MAP_FAILED;
+      close(file);
+      if (good) return;
+    }
+    std::memset(base + kSystemWorkspace, kFreshMemory, static_cast<size_t>(used));
+  }
+  ~Workspace() { munmap(base, static_cast<size_t>(whole)); }
+  Workspace(const Workspace &) = delete;
+  Workspace &operator=(const Workspace &) = delete;
+  uint8_t *System() const { return base; }
+  uint8_t *User() const { return base + kSystemWorkspace + kGuard; }
+
+ private:
+  static constexpr int64_t kChunk = 16 * 1024 * 1024;
+  int64_t whole;
+  uint8_t *base = nullptr;
+};
+
 struct Result {
   std::vector<Breach> breaches;
   Counters counters;
   std::vector<int64_t> readBytes, writtenBytes;
+  CubeTraffic cube;
 };
 
 }  // namespace
@@ -79,26 +116,39 @@ TWIN_EXPORT __attribute__((cold)) void *TwinRun(const TwinLaunch *request) {
     arg.position = i;
     pointers.push_back(base);
   }
-  Guarded workspace(request->workspace);
+  Workspace workspace(request->workspace);
   launch.args.emplace_back();
-  launch.args.back().base = workspace.Data();
+  launch.args.back().base = workspace.User();
   launch.args.back().bytes = request->workspace;
   launch.args.back().role = Role::kWorkspace;
   launch.args.back().position = request->count;
-  pointers.push_back(workspace.Data());
+  pointers.push_back(workspace.User());
   std::vector<uint64_t> tiling(static_cast<size_t>(request->tilingBytes / 8 + 1));
   if (request->tilingBytes > 0) std::memcpy(tiling.data(), request->tiling, static_cast<size_t>(request->tilingBytes));
   launch.tiling = reinterpret_cast<const uint8_t *>(tiling.data());
   launch.tilingBytes = request->tilingBytes;
   pointers.push_back(reinterpret_cast<uint8_t *>(tiling.data()));
   launch.key = request->key;
-  launch.blockDim = request->blockDim;
+  const int vectors = VectorsOfBlock(request->key);
+  launch.cubes = vectors > 0;
+  launch.ratio = vectors > 0 ? vectors : 1;
+  launch.numBlocks = request->blockDim;
+  launch.blockDim = request->blockDim * launch.ratio;
+  launch.registered.assign(static_cast<size_t>(launch.blockDim), Site{nullptr, 0});
   launch.physicalCores = request->cores;
   launch.ubBytes = request->ub;
+  launch.l1Bytes = request->l1;
+  launch.l0aBytes = request->l0a;
+  launch.l0bBytes = request->l0b;
+  launch.l0cBytes = request->l0c;
+  launch.systemBytes = request->system;
+  launch.systemSpace = workspace.System();
+  launch.userSpace = workspace.User();
   for (int law = 0; law < kLaws; ++law) launch.laws[law] = request->lawsOff[law] == 0;
   launch.arguments = request->count + 1;
   launch.readBytes.assign(static_cast<size_t>(request->count) + 1, 0);
   launch.writtenBytes.assign(static_cast<size_t>(request->count) + 1, 0);
+  launch.cube.readBytes = launch.cube.writtenBytes = launch.readBytes;
   RunLaunch(launch, request->seconds, &TwinCall, pointers.data());
   for (size_t i = 0; i < copied.size(); ++i) {
     const GmArg &arg = launch.args[static_cast<size_t>(copied[i].first)];
@@ -106,7 +156,7 @@ TWIN_EXPORT __attribute__((cold)) void *TwinRun(const TwinLaunch *request) {
       std::memcpy(request->arrays[copied[i].second].data, arg.base, static_cast<size_t>(arg.bytes));
   }
   for (GmArg &arg : launch.args) std::free(arg.state.load());
-  return new Result{launch.breaches, launch.counters, launch.readBytes, launch.writtenBytes};
+  return new Result{launch.breaches, launch.counters, launch.readBytes, launch.writtenBytes, launch.cube};
 }
 
 TWIN_EXPORT int32_t TwinBreachCount(const void *result) { return static_cast<int32_t>(static_cast<const twin::Result *>(result)->breaches.size()); }
@@ -127,6 +177,24 @@ TWIN_EXPORT void TwinCounters(const void *result, int64_t *counters, int64_t *re
     readBytes[i] = r.readBytes[i];
     writtenBytes[i] = r.writtenBytes[i];
   }
+}
+
+// What the cube did: multiply-adds, bytes of the system workspace read and written; then bytes per argument, as above.
+TWIN_EXPORT void TwinCube(const void *result, int64_t *work, int64_t *readBytes, int64_t *writtenBytes) {
+  const twin::CubeTraffic &cube = static_cast<const twin::Result *>(result)->cube;
+  work[0] = cube.multiplyAdds;
+  work[1] = cube.systemRead;
+  work[2] = cube.systemWritten;
+  for (size_t i = 0; i < cube.readBytes.size(); ++i) {
+    readBytes[i] = cube.readBytes[i];
+    writtenBytes[i] = cube.writtenBytes[i];
+  }
+}
+
+// Virtual vector cores of one block of a launch with this tiling key.
+TWIN_EXPORT int32_t TwinVectorsPerBlock(uint64_t key) {
+  const int vectors = twin::VectorsOfBlock(key);
+  return vectors > 0 ? vectors : 1;
 }
 
 TWIN_EXPORT void TwinFree(void *result) { delete static_cast<twin::Result *>(result); }

@@ -89,7 +89,7 @@ inline void PipeBarrier(twin::Site site = twin::Site::Here()) {
 template <bool isAIVOnly = true>
 inline void SyncAll(twin::Site site = twin::Site::Here()) {
   (void)&twin::SyncAllMark<isAIVOnly>::use;
-  if (!isAIVOnly) twin::Self().Report(twin::Law::kSyncAllType, site, "SyncAll", "SyncAll<false> waits for cube cores, which this kernel does not have");
+  if (!isAIVOnly) twin::Self().Report(twin::Law::kSyncAllType, site, "SyncAll", "SyncAll<false> waits for cube cores, which serve Matmul or are not there");
   twin::SyncAllCores(true, site);
 }
 

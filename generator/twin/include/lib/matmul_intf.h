@@ -1,0 +1,3 @@
+// Ascend C's Matmul interface, as the twin understands it.
+#pragma once
+#include "../twin/matmul.h"

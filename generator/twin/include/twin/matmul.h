@@ -1,0 +1,114 @@
+// Matmul and REGIST_MATMUL_OBJ: the public calls, as a vector core of a mix kernel sees them. What they do is in cube.h.
+#pragma once
+#include "cube.h"
+
+namespace AscendC {
+
+template <class A_TYPE, class B_TYPE, class C_TYPE, class BIAS_TYPE = C_TYPE, const auto &MM_CFG = CFG_NORM,
+          class MM_CB = MatmulCallBackFunc<nullptr, nullptr>>
+class Matmul {
+  using SrcAT = typename A_TYPE::T;
+  using SrcBT = typename B_TYPE::T;
+  using DstT = typename C_TYPE::T;
+  using BiasT = typename BIAS_TYPE::T;
+  using Site = twin::Site;
+
+ public:
+  Matmul() : job(kTraits) {}
+
+  void Init(const TCubeTiling *__restrict cubeTiling, TPipe * = nullptr, Site site = Site::Here()) { job.Init(cubeTiling, site); }
+  void SetOrgShape(int orgM, int orgN, int orgK) { job.SetOrg(orgM, orgN, orgK, orgK, 0); }
+  void SetOrgShape(int orgM, int orgN, int orgKa, int orgKb, int orgKc = 0) { job.SetOrg(orgM, orgN, orgKa, orgKb, orgKc); }
+  void SetSingleShape(int singleM, int singleN, int singleK) { job.SetSingle(singleM, singleN, singleK); }
+  void SetTail(int tailM = -1, int tailN = -1, int tailK = -1) { job.SetSingle(tailM, tailN, tailK); }
+
+  void SetTensorA(const GlobalTensor<SrcAT> &gm, bool isTransposeA = false, Site site = Site::Here()) {
+    job.a.Point(twin::BytesOf(gm), isTransposeA, site);
+    job.SetA(site);
+  }
+  void SetTensorA(const LocalTensor<SrcAT> &leftMatrix, bool isTransposeA = false, Site site = Site::Here()) {
+    job.a.Point(twin::BytesOf(leftMatrix), isTransposeA, site);
+    job.SetA(site);
+  }
+  void SetTensorB(const GlobalTensor<SrcBT> &gm, bool isTransposeB = false, Site site = Site::Here()) {
+    job.b.Point(twin::BytesOf(gm), isTransposeB, site);
+    job.SetB(site);
+  }
+  void SetTensorB(const LocalTensor<SrcBT> &rightMatrix, bool isTransposeB = false, Site site = Site::Here()) {
+    job.b.Point(twin::BytesOf(rightMatrix), isTransposeB, site);
+    job.SetB(site);
+  }
+  void SetBias(const GlobalTensor<BiasT> &biasGlobal, Site site = Site::Here()) {
+    job.bias.Point(twin::BytesOf(biasGlobal), false, site);
+    job.SetBias(site);
+  }
+  void SetBias(const LocalTensor<BiasT> &inputBias, Site site = Site::Here()) {
+    job.bias.Point(twin::BytesOf(inputBias), false, site);
+    job.SetBias(site);
+  }
+  void DisableBias() { job.NoBias(); }
+  void ClearBias() { job.NoBias(); }
+  void SetHF32(bool enableHF32 = false, int32_t transMode = 0) { job.hf32 = enableHF32 ? 1 + (transMode == 1) : 0; }
+
+  template <bool sync = true>
+  bool Iterate(bool enPartialSum = false, Site site = Site::Here()) {
+    static_assert(sync, "the twin runs Iterate synchronously only");
+    return job.Iterate(enPartialSum, site);
+  }
+  template <bool sync = true>
+  void IterateAll(const GlobalTensor<DstT> &gm, int64_t enAtomic = 0, bool enSequentialWrite = false, bool waitIterateAll = false,
+                  bool fakeMsg = false, Site site = Site::Here()) {
+    (void)fakeMsg;
+    job.All(twin::BytesOf(gm), enAtomic, enSequentialWrite, sync, waitIterateAll, site);
+  }
+  void WaitIterateAll(Site site = Site::Here()) { job.WaitAll(site); }
+  template <bool sync = true>
+  void GetTensorC(const GlobalTensor<DstT> &gm, int64_t enAtomic = 0, bool enSequentialWrite = false, Site site = Site::Here()) {
+    static_assert(sync, "the twin runs GetTensorC synchronously only");
+    job.Fetch(twin::BytesOf(gm), enAtomic, enSequentialWrite, site);
+  }
+  template <bool sync = true, bool doPad = false>
+  void GetTensorC(const LocalTensor<DstT> &c, int64_t enAtomic = 0, bool enSequentialWrite = false, Site site = Site::Here()) {
+    static_assert(sync, "the twin runs GetTensorC synchronously only");
+    job.Fetch(twin::BytesOf(c), enAtomic, enSequentialWrite, site);
+  }
+  void End(Site site = Site::Here()) { job.End(site); }
+
+  // REGIST_MATMUL_OBJ.
+  void TwinRegister(int number, Site site) { job.Register(number, site); }
+
+ private:
+  static constexpr twin::CubeTraits kTraits{twin::CubeTypeOf<A_TYPE>(), twin::CubeTypeOf<B_TYPE>(), twin::CubeTypeOf<C_TYPE>(),
+                                            twin::CubeTypeOf<BIAS_TYPE>(), MM_CFG};
+  twin::CubeObject job;
+};
+
+}  // namespace AscendC
+namespace matmul = AscendC;
+
+namespace twin {
+
+inline void RegisterNext(Site, int) {}
+template <class Object>
+void RegisterNext(Site site, int number, Object &object) {
+  object.TwinRegister(number, site);
+}
+template <class Object, class... Rest>
+void RegisterNext(Site site, int number, Object &object, const TCubeTiling *tiling, Rest &&...rest) {
+  object.TwinRegister(number, site);
+  object.Init(tiling, nullptr, site);
+  RegisterNext(site, number + 1, rest...);
+}
+
+template <class... Objects>
+void RegisterObjects(Site site, AscendC::TPipe *, const void *workspace, Objects &&...objects) {
+  BeginRegistration(site, workspace);
+  RegisterNext(site, 0, objects...);
+}
+
+}  // namespace twin
+
+// On the cube core it serves the vectors' requests and ends the kernel; on a vector core it makes the objects ready.
+#define REGIST_MATMUL_OBJ(tpipe, workspace, ...) \
+  if (::twin::OnCube()) return;                  \
+  ::twin::RegisterObjects(::twin::Site::Here(), tpipe, workspace, __VA_ARGS__)
