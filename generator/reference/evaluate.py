@@ -7,52 +7,30 @@ chunks of the left side's axes and then of the reduced ones, so that temporaries
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from generator.formula import ir
 from generator.reference import lower
+from generator.reference.arithmetic import Arithmetic, Precision, polynomial
 from generator.reference.arrays import Buffer, Resolved, align, guarded_view, leaving, take, view
-from generator.reference.dtypes import FLOATS, encode, round_to, truncate_to
+from generator.reference.dtypes import encode
 from generator.reference.errors import EvaluationError, MissingValueError, ShapeError, UnknownNameError
-from generator.reference.functions import FUNCTIONS, KEEP_INTEGERS
 from generator.reference.liveness import last_reads, needed
 from generator.reference.pieces import Cutter
 from generator.reference.reduce import IDENTITY, combine, contract, reduce_any_order, reduce_in_order
 from generator.spec.integer import IntExpr
 
-__all__ = ["Precision", "round_outputs", "run"]
+__all__ = ["Precision", "presence", "round_outputs", "run", "sizes_of"]
 
 Array = NDArray[Any]
-Precision = Literal["float64", "float32", "float16", "bfloat16"]
 
 _SMALL: Final = 1 << 22  # elements up to which an input is widened once, and not piece by piece
-
-_OPS: Final[Mapping[str, Callable[..., Any]]] = {
-    "add": np.add,
-    "sub": np.subtract,
-    "mul": np.multiply,
-    "div": np.true_divide,
-    "pow": np.power,
-    "floordiv": np.floor_divide,
-    "mod": np.mod,
-    "lt": np.less,
-    "le": np.less_equal,
-    "gt": np.greater,
-    "ge": np.greater_equal,
-    "eq": np.equal,
-    "ne": np.not_equal,
-    "and": np.logical_and,
-    "or": np.logical_or,
-    "not": np.logical_not,
-    "neg": np.negative,
-    "where": np.where,
-}
 
 
 def run(
@@ -102,14 +80,10 @@ class _Run:
     ) -> None:
         self._program = program
         self._exact = precision == "float64"
-        self._dtype = np.dtype(np.float32 if precision == "bfloat16" else precision)
-        self._rounding: Callable[[Array], Array] | None = _to_bfloat16 if precision == "bfloat16" else None
-        whole = {k: int(v) for k, v in attrs.items() if isinstance(v, (int, np.integer)) and not isinstance(v, bool)}
-        sizes = {**whole, **{k: int(v) for k, v in dims.items()}}
-        missing = [name for name in (*program.dims, *program.int_attrs) if name not in sizes]
-        if missing:
-            raise MissingValueError(f"no value was given for {', '.join(missing)}")
-        self._present = _presence(program, inputs, present)
+        self._arithmetic = Arithmetic(precision)
+        self._dtype, self._rounding = self._arithmetic.dtype, self._arithmetic.rounding
+        whole, sizes = sizes_of(program, dims, attrs)
+        self._present = presence(program, inputs, present)
         numels = {name: int(np.asarray(a).size) for name, a in inputs.items()}
         self._lowerer = lower.Lowerer(program, sizes, numels, {k: v for k, v in attrs.items() if k not in whole})
         self._live = needed(program, self._present)
@@ -124,7 +98,8 @@ class _Run:
         for tensor in program.outputs:
             if tensor.inout and tensor.name in self._present:
                 buffer = self._input(tensor, np.asarray(inputs[tensor.name]))
-                self._buffers[tensor.name] = Buffer(tensor.name, buffer.data.astype(self._storage(tensor)), buffer.extents, buffer.strides)
+                data = buffer.data.astype(self._arithmetic.storage(tensor))
+                self._buffers[tensor.name] = Buffer(tensor.name, data, buffer.extents, buffer.strides)
 
     def outputs(self) -> dict[str, Array]:
         body = self._program.body
@@ -159,21 +134,16 @@ class _Run:
         if array.dtype.kind not in kinds:
             raise ShapeError(f"{tensor.name} holds {array.dtype}, expected an array of {tensor.kind}")
         data = np.ascontiguousarray(array).reshape(-1)
-        data = self._widen(data) if data.size <= _SMALL else data
+        data = self._arithmetic.widen(data) if data.size <= _SMALL else data
         return Buffer(tensor.name, data, extents, strides)
 
     def _constant(self, tensor: ir.Tensor, value: float) -> Buffer:
         extents, strides, _ = self._layout(tensor)
-        return Buffer(tensor.name, np.full(1, value, self._storage(tensor)), extents, (0,) * len(strides))
-
-    def _storage(self, tensor: ir.Tensor) -> np.dtype[Any]:
-        return self._dtype if tensor.kind == "float" else np.dtype(np.int64 if tensor.kind == "int" else np.bool_)
+        return Buffer(tensor.name, np.full(1, value, self._arithmetic.storage(tensor)), extents, (0,) * len(strides))
 
     def _empty(self, tensor: ir.Tensor) -> Buffer:
         extents, strides, size = self._layout(tensor)
-        dtype = self._storage(tensor)
-        poison: float | int | bool = np.nan if tensor.kind == "float" else (int(np.iinfo(np.int64).min) if tensor.kind == "int" else False)
-        return Buffer(tensor.name, np.full(size, poison if tensor.fill is None else tensor.fill, dtype), extents, strides)
+        return Buffer(tensor.name, np.full(size, self._arithmetic.unwritten(tensor), self._arithmetic.storage(tensor)), extents, strides)
 
     # statements -----------------------------------------------------------------------------------------------------
     def _number(self, e: int | IntExpr) -> int:
@@ -218,40 +188,16 @@ class _Run:
             case lower.IntNode(value, axes):
                 return self._whole(value, axes)
             case lower.LoadNode():
-                return self._widen(self._load(node))
+                return self._arithmetic.widen(self._load(node))
             case lower.OpNode():
                 return self._apply(node)
             case lower.CastNode(dtype, x):
-                return self._cast(dtype, self._eval(x))
+                return self._arithmetic.cast(dtype, self._eval(x))
             case lower.ReduceNode():
                 return self._reduce(node)
 
     def _apply(self, node: lower.OpNode) -> Any:
-        args = [align(self._eval(a), a.axes, node.axes) for a in node.args]
-        keep = node.op in KEEP_INTEGERS if node.function else node.op in ("add", "sub", "mul", "floordiv", "mod", "pow", "neg", "where")
-        keep = keep or node.op in ("lt", "le", "gt", "ge", "eq", "ne", "and", "or", "not")
-        first = 1 if node.op == "where" else 0
-        kinds = [np.asarray(a).dtype.kind for a in args[first:]]
-        if "f" in kinds or not keep:
-            args[first:] = [a if k == "f" else np.asarray(a, self._dtype) for a, k in zip(args[first:], kinds, strict=True)]
-        elif node.op == "pow" and np.any(np.asarray(args[1]) < 0):
-            args = [np.asarray(a, self._dtype) for a in args]
-        out = (FUNCTIONS if node.function else _OPS)[node.op](*args)
-        return self._rounding(out) if self._rounding is not None and np.asarray(out).dtype.kind == "f" else out
-
-    def _widen(self, values: Array) -> Array:
-        """Elements as the computation has them: the compute dtype, int64 or bool."""
-        kind = values.dtype.kind
-        if kind == "f":
-            values = values.astype(self._dtype, copy=False)
-            return self._rounding(values) if self._rounding is not None else values
-        return values.astype(np.int64, copy=False) if kind in "iu" else values
-
-    def _cast(self, dtype: str, value: Any) -> Any:
-        values = np.asarray(value)
-        if dtype in FLOATS:
-            return self._widen(round_to(values.astype(self._dtype, copy=False), dtype))
-        return values != 0 if dtype == "bool" else truncate_to(values, dtype)
+        return self._arithmetic.apply(node, [align(self._eval(a), a.axes, node.axes) for a in node.args])
 
     def _whole(self, e: IntExpr, axes: tuple[int, ...]) -> Any:
         """An integer expression: a Python int, or an int64 array with the dims ``axes``."""
@@ -262,7 +208,7 @@ class _Run:
             first, count = self._scope.ranges[a]
             known[lower.axis_symbol(a)] = align(np.arange(first, first + count, dtype=np.int64), (a,), axes)
         shape = tuple(self._scope.ranges[a][1] for a in axes)
-        return np.broadcast_to(_polynomial(e, known), shape)
+        return np.broadcast_to(polynomial(e, known), shape)
 
     def _resolve(self, index: lower.Affine) -> Resolved:
         if isinstance(index.base, int) and all(isinstance(c, int) for _, c in index.steps):
@@ -295,7 +241,7 @@ class _Run:
             for a in axes:
                 first, count = self._scope.ranges[a]
                 known[lower.axis_symbol(a)] = align(np.arange(first, first + count, dtype=np.int64), (a,), axes)
-            return np.asarray(_polynomial(index.value, known))
+            return np.asarray(polynomial(index.value, known))
         resolved = self._resolve(index)
         out: Any = np.int64(resolved.base)
         for a, step in resolved.steps:
@@ -317,8 +263,7 @@ class _Run:
         divisor: Any = self._dtype.type(count)
         if node.divisor is not None:
             divisor = align(np.asarray(self._eval(node.divisor), self._dtype), node.divisor.axes, node.axes)
-        out = np.true_divide(align(value, self._sum_axes(node), node.axes), divisor)
-        return self._rounding(out) if self._rounding is not None else out
+        return self._arithmetic.rounded(np.true_divide(align(value, self._sum_axes(node), node.axes), divisor))
 
     @staticmethod
     def _sum_axes(node: lower.ReduceNode) -> tuple[int, ...]:
@@ -379,29 +324,19 @@ class _Run:
         return int(np.prod([self._scope.ranges[a][1] for a in node.bound if a not in present], dtype=np.int64))
 
 
-def _to_bfloat16(values: Array) -> Array:
-    return round_to(np.asarray(values, np.float32), "bfloat16")
+def sizes_of(
+    program: ir.Program, dims: Mapping[str, int], attrs: Mapping[str, float | int | bool]
+) -> tuple[dict[str, int], dict[str, int]]:
+    """The integer attributes, and they and the dims together; MissingValueError when the program needs another."""
+    whole = {k: int(v) for k, v in attrs.items() if isinstance(v, (int, np.integer)) and not isinstance(v, bool)}
+    sizes = {**whole, **{k: int(v) for k, v in dims.items()}}
+    missing = [name for name in (*program.dims, *program.int_attrs) if name not in sizes]
+    if missing:
+        raise MissingValueError(f"no value was given for {', '.join(missing)}")
+    return whole, sizes
 
 
-def _polynomial(e: IntExpr, known: Mapping[str, Any]) -> Any:
-    """The value of ``e`` with arrays for some of its symbols."""
-    from generator.spec.integer import Func, Sym  # local: only indices that are not affine come here
-
-    total: Any = np.int64(0)
-    for monomial, coefficient in e.terms:
-        term: Any = np.int64(coefficient)
-        for atom, power in monomial:
-            if isinstance(atom, Sym):
-                value = known[atom.name]
-            elif isinstance(atom, Func):
-                a, b = _polynomial(atom.a, known), _polynomial(atom.b, known)
-                value = {"floordiv": np.floor_divide, "mod": np.mod, "min": np.minimum, "max": np.maximum}[atom.op](a, b)
-            term = term * value**power
-        total = total + term
-    return total
-
-
-def _presence(program: ir.Program, inputs: Mapping[str, Array], present: set[str] | None) -> set[str]:
+def presence(program: ir.Program, inputs: Mapping[str, Array], present: set[str] | None) -> set[str]:
     """The names of the tensors that are given or wanted; checks the names and what must be there."""
     outer = {t.name: t for t in program.tensors.values() if t.role != "local"}
     for name in (*inputs, *(present or ())):
