@@ -111,7 +111,9 @@ def _show(result: CaseResult) -> None:
     """The result as text: verdicts, traffic, tiling, findings."""
     print(result.case.label())
     for o in result.outputs:
-        print(f"  {o.name:<12} {o.dtype:<9} {'passed by rule ' + str(o.verdict.rule) if o.passed else 'FAILED':<16} {o.verdict.message}")
+        where = f"at {o.sampled} elements: " if o.sampled else ""
+        said = "passed by rule " + str(o.verdict.rule) if o.passed else "FAILED"
+        print(f"  {o.name:<12} {o.dtype:<9} {said:<16} {where}{o.verdict.message}")
     if result.tiling:
         t = result.tiling
         print(f"  tiling key {t.key}, {t.block_dim} cores, workspace {t.workspace} bytes, tiling data {t.data_bytes} bytes")

@@ -96,11 +96,15 @@ def _budget(reports: list[OperatorReport], seconds: float, jobs: int) -> str:
 
     cases = sum(len(r.results) for r in reports)
     large = sum(r.case.large for rep in reports for r in rep.results)
+    sampled = sum(c.sampled for rep in reports for c in rep.cases.cases)
+    shown = sum(r.case.sampled for rep in reports for r in rep.results)
     violations = sum(len(r.refusals) for r in reports)
     dear = sum(r.cases.array.dear for r in reports)
     return (
         f"budget: {BUDGET:.0e} evaluation points and elements a case; {cases} cases ({large} beyond it, asked for by specs), "
-        f"{dear} pairs of derived values left out beyond it; {violations} violations; all in {seconds:.1f} s with {jobs} jobs"
+        f"{dear} pairs of derived values left out beyond it; "
+        + (f"{shown} judged at sampled elements; " if shown else f"{sampled} left to --large; " if sampled else "")
+        + f"{violations} violations; all in {seconds:.1f} s with {jobs} jobs"
     )
 
 
@@ -109,6 +113,7 @@ def test(
     product: Annotated[str | None, typer.Option(help="One product; all that the spec names otherwise.")] = None,
     cores: Annotated[int | None, typer.Option(min=1, help="Vector cores; the products' own otherwise.")] = None,
     jobs: Annotated[int, typer.Option(min=1, help="Processes.")] = min(8, os.cpu_count() or 1),
+    large: Annotated[bool, typer.Option("--large", help="Also cases too large to be judged whole: at elements drawn at random.")] = False,
     specs: Specs = Path("specs"),
     out: Out = Path("generated"),
     json_: Json = False,
@@ -127,7 +132,7 @@ def test(
             absent = [f"{o.folder}: not generated; run `opwright gen`" for o in chosen if not o.folder.is_dir()]
             if absent:
                 raise fail("test", json_, absent)
-            reports = run(chosen, lambda checked: targets(checked, product, cores), jobs=jobs, progress=progress())
+            reports = run(chosen, lambda checked: targets(checked, product, cores), jobs=jobs, large=large, progress=progress())
     except UnknownNameError as error:
         raise fail("test", json_, [str(error)]) from error
     seconds = time.monotonic() - started

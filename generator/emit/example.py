@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from generator.emit.prototype import ACL_DTYPES, ACL_FORMATS, ctype
 from generator.emit.names import snake
 from generator.emit.numpy_cases import Case, cases
+from generator.emit.prototype import ACL_DTYPES, ACL_FORMATS, ctype
 from generator.emit.scalar_cpp import TYPES, CppNames, elements, number, print_function, size
 from generator.emit.shapes import combinations
 from generator.formula import ir

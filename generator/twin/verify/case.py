@@ -42,7 +42,8 @@ class Case:
     axes: int = 1
     special: tuple[str, Special] | None = None  # (input, value)
     seed: int = 0
-    large: bool = field(default=False, compare=False)
+    large: bool = field(default=False, compare=False)  # beyond what the covering array may choose by itself
+    sampled: bool = field(default=False, compare=False)  # beyond the evaluation budget: judged at elements drawn at random
 
     @property
     def integers(self) -> dict[str, int]:

@@ -16,9 +16,10 @@ from generator.twin.verify.rules import Rules
 from generator.twin.verify.shapes import INPUTS, attributes, numel_of, tensor_params
 from generator.twin.verify.violations import violations_of
 
-__all__ = ["BUDGET", "CaseSet", "case_of", "derive", "objections", "seed_of"]
+__all__ = ["BUDGET", "WHOLE", "CaseSet", "case_of", "derive", "objections", "seed_of"]
 
 BUDGET = 2e7  # evaluation points and elements of one case that the array may choose by itself
+WHOLE = 4e8  # evaluation points and elements up to which a case is evaluated and judged whole
 _SPECIALS: tuple[Special, ...] = ("nan", "inf", "-inf")
 
 
@@ -78,7 +79,8 @@ def case_of(
         axes=axes,
     )
     case = replace(case, seed=seed_of(case.label()) if seed is None else seed)
-    return replace(case, large=work.cost(checked.program, case.integers) > BUDGET)
+    cost = work.cost(checked.program, case.integers)
+    return replace(case, large=cost > BUDGET, sampled=cost > WHOLE)
 
 
 def objections(checked: CheckedSpec, case: Case) -> list[str]:
@@ -198,9 +200,7 @@ def _empties(checked: CheckedSpec, rules: Rules, base: Case) -> list[Case]:
                 env[counted] = when_empty
         if not rules.allowed(env):
             continue
-        case = case_of(
-            checked, env, base.target, combination=base.combination, absent=base.absent, rank=base.rank, axes=base.axes or 1
-        )
+        case = case_of(checked, env, base.target, combination=base.combination, absent=base.absent, rank=base.rank, axes=base.axes or 1)
         tensors = [checked.program.tensors[p.symbol] for p in tensor_params(checked.spec)]
         if any(numel_of(t, case.integers) == 0 for t in tensors):
             out.append(case)

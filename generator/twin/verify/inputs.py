@@ -1,83 +1,36 @@
-"""Random inputs of a case, rounded to their dtypes, and the poison that fills what the formula does not define."""
+"""The inputs of a case: random, rounded to their dtypes, or computed by the forward operator's reference."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from generator.formula.checked import CheckedSpec
-from generator.formula.ir import Gather, Program, Tensor
 from generator.formula.link import relation
 from generator.reference import dtypes, evaluate
-from generator.spec.model import Param
 from generator.twin.verify.case import Case, Number
-from generator.twin.verify.factors import loads_of
+from generator.twin.verify.drawing import draw, poison, spoiled
 from generator.twin.verify.shapes import INPUTS, attributes, dtype_of, shapes_of, tensor_params
 from generator.twin.verify.traffic import touched
 
-__all__ = ["Inputs", "make", "poison"]
+__all__ = ["Inputs", "make"]
 
 Array = NDArray[np.generic]
-Floats = NDArray[np.float64]
-_RANGE = (-2.0, 2.0)
 
 
 @dataclass(frozen=True)
 class Inputs:
     """``storage`` are the arrays a launch gets, in parameter order of the inputs (None: absent); ``values`` the same
-    numbers as the reference takes them, by symbol and in the formula's shape (flat buffers in one dimension)."""
+    numbers as the reference takes them, by symbol and in the formula's shape (flat buffers in one dimension). Of a sampled case
+    ``values`` are the storage, and ``stored`` says of which dtype."""
 
     storage: dict[str, Array | None]
     values: dict[str, NDArray[np.generic]]
-
-
-def poison(count: int, dtype: str) -> Array:
-    """``count`` elements that no kernel computes: NaNs with a payload, or an odd integer."""
-    kind = dtypes.STORAGE[dtype]
-    patterns = {"float32": np.uint32(0x7FC0DEAD), "float16": np.uint16(0x7E5A), "bfloat16": np.uint16(0x7FDA)}
-    if dtype in patterns:
-        return np.full(count, patterns[dtype]).view(kind)
-    if dtype == "bool":
-        return np.zeros(count, kind)
-    return np.full(count * kind.itemsize, 0x5A, np.uint8).view(kind)
-
-
-def _index_limits(program: Program) -> dict[str, list[tuple[Tensor, int]]]:
-    """Integer tensor -> the (tensor, dim) pairs it indexes."""
-    out: dict[str, list[tuple[Tensor, int]]] = {}
-    for load in loads_of(program.body):
-        for d, index in enumerate(load.indices):
-            if isinstance(index, Gather):
-                out.setdefault(index.load.tensor, []).append((program.tensors[load.tensor], d))
-    return out
-
-
-def _random(checked: CheckedSpec, param: Param, shape: tuple[int, ...], case: Case, rng: np.random.Generator) -> NDArray[np.generic]:
-    """Random values: uniform in ``tests.inputs`` for floats, legal indices or small numbers for integers."""
-    tensor = checked.program.tensors[param.symbol]
-    if tensor.kind == "bool":
-        return rng.integers(0, 2, shape).astype(bool)
-    limits = checked.spec.tests.inputs.get(param.symbol)
-    if tensor.kind == "int":
-        indexed = _index_limits(checked.program).get(param.symbol)
-        if indexed:
-            top = min(t.shape[d].evaluate(case.integers) for t, d in indexed)
-            return rng.integers(0, max(1, top), shape)
-        low, high = (int(limits[0]), int(limits[1])) if limits else (-8, 8)
-        return rng.integers(low, high + 1, shape)
-    low_f, high_f = limits if limits else _RANGE
-    return rng.uniform(low_f, high_f, shape)
-
-
-def _special(values: Floats, special: str, rng: np.random.Generator) -> Floats:
-    """One element, so one row, becomes NaN or an infinity."""
-    if values.size:
-        values.reshape(-1)[rng.integers(values.size)] = float(special)
-    return values
+    stored: dict[str, str] = field(default_factory=dict)
 
 
 def _forward_case(
@@ -98,25 +51,33 @@ def _forward_case(
     return {n: v for n, v in known.items() if n in forward.program.dims}, attrs
 
 
-def _from_forward(ours: CheckedSpec, forward: CheckedSpec, case: Case, rng: np.random.Generator) -> dict[str, NDArray[np.generic]]:
-    """Our inputs that are the forward's outputs, computed by its reference on random inputs."""
+def _from_forward(
+    ours: CheckedSpec, forward: CheckedSpec, case: Case, rng: np.random.Generator
+) -> tuple[dict[str, Array], dict[str, Array]]:
+    """Our inputs that are the forward's outputs, computed by its reference on random inputs; and the storage of those inputs that
+    we take too."""
     dims, attrs = _forward_case(ours, forward, case, rng)
     stand_in = Case(op=forward.spec.name, target=case.target, dims=tuple(dims.items()), attrs=tuple(attrs.items()), seed=case.seed)
     shapes = shapes_of(forward, stand_in)
     values: dict[str, NDArray[np.generic]] = {}
+    shared: dict[str, Array] = {}
     given = {theirs: mine for mine, theirs in relation(ours, forward).same.items()}
     combination = dict(case.dtypes) or (dict(forward.spec.dtypes[0]) if forward.spec.dtypes else {})
     for param in tensor_params(forward.spec, *INPUTS):
         if given.get(param.symbol) in case.absent:
             continue
-        drawn = _random(forward, param, shapes[param.symbol], stand_in, rng)
         dtype = dtype_of(param, {k: str(v) for k, v in combination.items()})
-        values[param.symbol] = dtypes.decode(dtypes.encode(drawn, dtype), dtype).reshape(_formula_shape(forward, param.symbol, dims, attrs))
+        storage = draw(forward, param, shapes[param.symbol], stand_in, rng, dtype)
+        values[param.symbol] = _decoded(storage, dtype).reshape(_formula_shape(forward, param.symbol, dims, attrs))
+        if param.symbol in given:
+            shared[given[param.symbol]] = storage
     outputs = evaluate.run(forward.program, values, dims, attrs, precision="float64")
-    out = {m: outputs[t] if t in outputs else values[t] for m, t in ours.spec.tests.from_forward.items()}
-    # inputs that the forward takes too must be those it was run on
-    out.update({given[s]: v for s, v in values.items() if s in given})
-    return out
+    return {m: outputs[t] if t in outputs else values[t] for m, t in ours.spec.tests.from_forward.items()}, shared
+
+
+def _decoded(storage: Array, dtype: str) -> Array:
+    """The values of ``storage`` in a type wide enough for every one of them."""
+    return dtypes.decode(storage, dtype, np.float64 if dtype == "float64" else np.float32)
 
 
 def _formula_shape(checked: CheckedSpec, name: str, dims: Mapping[str, int], attrs: Mapping[str, Number]) -> tuple[int, ...]:
@@ -136,30 +97,33 @@ def make(checked: CheckedSpec, case: Case, forward: Callable[[], CheckedSpec] | 
     """
     rng = np.random.default_rng(case.seed)
     shapes = shapes_of(checked, case)
-    marks = touched(checked.program, case.integers, set(case.absent))
-    computed: dict[str, NDArray[np.generic]] = {}
+    computed: dict[str, Array] = {}
+    shared: dict[str, Array] = {}
     if checked.spec.tests.from_forward and forward is not None and all(math.prod(s) for s in shapes.values()):
-        computed = _from_forward(checked, forward(), case, rng)
-    storage: dict[str, Array | None] = {}
-    values: dict[str, NDArray[np.generic]] = {}
+        computed, shared = _from_forward(checked, forward(), case, rng)
+    out = Inputs({}, {})
+    marks = None
     for param in tensor_params(checked.spec, *INPUTS):
         name = param.symbol
         if name in case.absent:
-            storage[name] = None
+            out.storage[name] = None
             continue
         tensor = checked.program.tensors[name]
-        drawn = computed[name].copy() if name in computed else _random(checked, param, shapes[name], case, rng)
-        if case.special and case.special[0] == name:
-            drawn = _special(drawn.astype(np.float64), case.special[1], rng)
         dtype = dtype_of(param, dict(case.dtypes))
-        raw = dtypes.encode(drawn, dtype)
+        if name in computed:
+            raw = dtypes.encode(computed[name], dtype)
+        else:
+            raw = shared[name] if name in shared else draw(checked, param, shapes[name], case, rng, dtype)
+        if case.special and case.special[0] == name:
+            raw = spoiled(raw, dtype, case.special[1], rng)
         if tensor.flat is not None:
-            mask = marks.reads[name]
+            marks = marks or touched(checked.program, case.integers, set(case.absent))
             raw = raw.reshape(-1)
-            raw[~mask] = poison(int((~mask).sum()), dtype)
-        storage[name] = np.ascontiguousarray(raw.reshape(shapes[name]))
-        width = np.float64 if dtype == "float64" else np.float32  # wide enough for every value of the dtype
-        values[name] = dtypes.decode(raw, dtype, width).reshape(_formula_shape(checked, name, dict(case.dims), dict(case.attrs)))
-    return Inputs(storage, values)
-
-
+            raw[~marks.reads[name]] = poison(int((~marks.reads[name]).sum()), dtype)
+        out.storage[name] = np.ascontiguousarray(raw.reshape(shapes[name]))
+        shape = _formula_shape(checked, name, dict(case.dims), dict(case.attrs))
+        if case.sampled and tensor.kind == "float":
+            out.values[name], out.stored[name] = raw.reshape(shape), dtype
+        else:
+            out.values[name] = _decoded(raw, dtype).reshape(shape)
+    return out

@@ -28,16 +28,19 @@ class BreachOfLaw:
 
 @dataclass(frozen=True, slots=True)
 class OutputResult:
-    """The verdict on one output; ``overwritten`` counts elements changed that the formula leaves undefined."""
+    """The verdict on one output; ``overwritten`` counts elements changed that the formula leaves undefined, ``unwritten`` those it
+    defines and the kernel did not touch (looked for where only ``sampled`` elements are compared; 0: all are)."""
 
     name: str
     dtype: str
     verdict: Verdict
     overwritten: int = 0
+    unwritten: int = 0
+    sampled: int = 0
 
     @property
     def passed(self) -> bool:
-        return self.verdict.passed and not self.overwritten
+        return self.verdict.passed and not self.overwritten and not self.unwritten
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +104,8 @@ class CaseResult:
                 lines.append(f"{o.name} ({o.dtype}): {o.verdict.message}")
             if o.overwritten:
                 lines.append(f"{o.name}: {o.overwritten} elements changed that the formula does not define")
+            if o.unwritten:
+                lines.append(f"{o.name}: {o.unwritten} elements were not written")
         return "\n".join(lines)
 
     def document(self) -> dict[str, Any]:
@@ -109,7 +114,7 @@ class CaseResult:
             "case": _case_document(self.case),
             "passed": self.passed,
             "error": self.error or None,
-            "outputs": [{"name": o.name, "dtype": o.dtype, "overwritten": o.overwritten, **asdict(o.verdict)} for o in self.outputs],
+            "outputs": [_output_document(o) for o in self.outputs],
             "breaches": [asdict(b) for b in self.breaches],
             "traffic": [asdict(a) for a in self.traffic],
             "bytes": {
@@ -146,6 +151,11 @@ class Refusal:
 def _case_document(case: Case) -> dict[str, Any]:
     named = {"dims": dict(case.dims), "attrs": dict(case.attrs), "dtypes": dict(case.dtypes)}
     return {**asdict(case), **named, "command": case.command()}
+
+
+def _output_document(o: OutputResult) -> dict[str, Any]:
+    counts = {"overwritten": o.overwritten, "unwritten": o.unwritten, "sampled": o.sampled}
+    return {"name": o.name, "dtype": o.dtype, **counts, **asdict(o.verdict)}
 
 
 def worst(results: Sequence[CaseResult]) -> tuple[float, str]:

@@ -20,9 +20,11 @@ from generator.reference import dtypes, evaluate
 from generator.reference.precision import Verdict, judge
 from generator.twin.build import Built, TensorArg, Tiling
 from generator.twin.verify.case import Case, Number, Violation
+from generator.twin.verify.drawing import is_poison, poison
 from generator.twin.verify.fields import fields_of
-from generator.twin.verify.inputs import Inputs, make, poison
+from generator.twin.verify.inputs import Inputs, make
 from generator.twin.verify.outcome import ArgumentTraffic, BreachOfLaw, CaseResult, OutputResult, Refusal, TilingUsed
+from generator.twin.verify.sampling import points_of
 from generator.twin.verify.shapes import INPUTS, OUTPUTS, attributes, dtype_of, shapes_of, tensor_params
 from generator.twin.verify.traffic import Marks, touched
 
@@ -148,6 +150,7 @@ class Prepared:
     marks: Marks
     golden: Mapping[str, Array] | None
     ref: Mapping[str, Array] | None
+    sample: Mapping[str, NDArray[np.int64]] | None = None  # positions that golden and ref are of; all without
 
 
 def prepare(subject: Subject, case: Case, *, judged: bool = True) -> Prepared | CaseResult:
@@ -158,8 +161,15 @@ def prepare(subject: Subject, case: Case, *, judged: bool = True) -> Prepared | 
         return CaseResult(case, error=f"the tiling function refused a legal call: {tiling.message or tiling.status}")
     inputs = make(checked, case, subject.forward)
     marks = touched(checked.program, case.integers, set(case.absent), inputs.values)
-    golden, ref = _expected(subject, case, inputs) if judged else (None, None)
-    return Prepared(subject, case, tiling, shapes_of(checked, case), inputs, marks, golden, ref)
+    prepared = Prepared(subject, case, tiling, shapes_of(checked, case), inputs, marks, None, None)
+    if not judged:
+        return prepared
+    if case.sampled:
+        points = points_of(checked, case, inputs, reference_attrs(checked, case), _present(checked, case))
+        golden, ref = points.evaluate(), points.evaluate(checked.spec.compute)
+        return replace(prepared, golden=golden, ref=ref, sample=points.wanted)
+    golden, ref = _expected(subject, case, inputs)
+    return replace(prepared, golden=golden, ref=ref)
 
 
 def launch(prepared: Prepared, built: Built | None = None, laws_off: Sequence[str] = (), seconds: int = 600) -> CaseResult:
@@ -216,11 +226,16 @@ def reference_attrs(checked: CheckedSpec, case: Case) -> dict[str, Number]:
     return {n: float(np.float32(v)) if kinds[n] in ("float", "double") else v for n, v in case.attrs}
 
 
+def _present(checked: CheckedSpec, case: Case) -> set[str]:
+    """The optional parameters that the case gives."""
+    return {p.symbol for p in tensor_params(checked.spec) if p.optional and p.symbol not in case.absent}
+
+
 def _expected(subject: Subject, case: Case, inputs: Inputs) -> tuple[dict[str, Array], dict[str, Array]]:
     """Every output in float64 and in the compute dtype, unrounded."""
     checked = subject.checked
     dims, attrs = dict(case.dims), reference_attrs(checked, case)
-    given = {p.symbol for p in tensor_params(checked.spec) if p.optional and p.symbol not in case.absent}
+    given = _present(checked, case)
     with np.errstate(all="ignore"):
         golden = evaluate.run(checked.program, inputs.values, dims, attrs, precision="float64", present=given)
         ref = evaluate.run(checked.program, inputs.values, dims, attrs, precision=checked.spec.compute, present=given)
@@ -238,8 +253,30 @@ def _judge(prepared: Prepared, outputs: Mapping[str, Array | None]) -> list[Outp
             dtype = dtype_of(param, dict(case.dtypes))
             flat = checked.program.tensors[name].flat is not None
             written = prepared.marks.writes[name] if flat else None
-            out.append(_judge_one(name, dtype, storage, prepared.golden[name], prepared.ref[name], written))
+            if prepared.sample is None:
+                out.append(_judge_one(name, dtype, storage, prepared.golden[name], prepared.ref[name], written))
+            else:
+                result = _judge_some(name, dtype, storage, prepared.golden[name], prepared.ref[name], prepared.sample[name])
+                out.append(_touched(result, storage, prepared.marks.writes[name]) if param.io == "out" else result)
     return out
+
+
+def _judge_some(name: str, dtype: str, storage: Array, golden: Array, ref: Array, sample: NDArray[np.int64]) -> OutputResult:
+    """The verdict on the elements at the positions ``sample`` of one output."""
+    verdict = judge(storage.reshape(-1)[sample], golden, ref, dtype)
+    if verdict.first_bad_index is not None:
+        at = tuple(int(i) for i in np.unravel_index(int(sample[verdict.first_bad_index[0]]), storage.shape))
+        message = verdict.message.replace(f"at {list(verdict.first_bad_index)}", f"at {list(at)}", 1)
+        verdict = replace(verdict, first_bad_index=at, message=message)
+    return OutputResult(name, dtype, verdict, sampled=sample.size)
+
+
+def _touched(result: OutputResult, storage: Array, defined: NDArray[np.bool_]) -> OutputResult:
+    """``result`` with what is known of every element: whether it was written, and whether the formula defines it."""
+    left = is_poison(storage.reshape(-1), result.dtype)
+    if left is None:
+        return result
+    return replace(result, unwritten=int((left & defined).sum()), overwritten=int((~left & ~defined).sum()))
 
 
 def _judge_one(name: str, dtype: str, storage: Array, golden: Array, ref: Array, written: NDArray[np.bool_] | None) -> OutputResult:

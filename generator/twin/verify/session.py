@@ -129,8 +129,8 @@ def _failed(item: Item, why: str, empty: bool) -> CaseResult | Refusal:
     return CaseResult(item, error=why, empty=empty)
 
 
-def _items(case_set: CaseSet) -> Iterator[tuple[Item, bool]]:
-    yield from ((c, False) for c in case_set.cases)
+def _items(case_set: CaseSet, large: bool) -> Iterator[tuple[Item, bool]]:
+    yield from ((c, False) for c in case_set.cases if large or not c.sampled)
     yield from ((c, True) for c in case_set.empty)
     yield from ((v, False) for v in case_set.violations)
 
@@ -161,15 +161,17 @@ def run(
     wanted_targets: Callable[[CheckedSpec], list[Target]],
     *,
     jobs: int,
+    large: bool = False,
     progress: Callable[[str, int, int], None] = lambda _name, _done, _of: None,
 ) -> list[OperatorReport]:
-    """Derive and run every case of every operator; large cases run alone, after the others.
+    """Derive and run every case of every operator; large cases run alone, after the others, and those that are judged at sampled
+    elements only with ``large``.
 
     ``progress`` is told the operator, items done and items in all. Results are in the order of the cases whatever the
     processes' timing.
     """
     sets = {op.name: derive(load(op.spec), wanted_targets(load(op.spec))) for op in chosen}
-    work = [(op, item, empty) for op in chosen for item, empty in _items(sets[op.name])]
+    work = [(op, item, empty) for op in chosen for item, empty in _items(sets[op.name], large)]
     failed = prebuild(((op, _base(item).target.product) for op, item, _ in work), jobs)
     results: dict[int, CaseResult | Refusal] = {}
     runnable: dict[bool, list[int]] = {False: [], True: []}
@@ -179,8 +181,8 @@ def run(
             runnable[_heavy(item)].append(k)
         else:
             results[k] = _failed(item, why, empty)
-    for large, width in ((False, max(1, jobs)), (True, 1)):
-        for k, result in _pooled(runnable[large], work, width):
+    for heavy, width in ((False, max(1, jobs)), (True, 1)):
+        for k, result in _pooled(runnable[heavy], work, width):
             results[k] = result
             progress(work[k][0].name, len(results), len(work))
     return [_report(op, sets[op.name], [results[k] for k, w in enumerate(work) if w[0] is op]) for op in chosen]

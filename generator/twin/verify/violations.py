@@ -217,5 +217,3 @@ def _groups(checked: CheckedSpec, base: Case) -> Iterator[Violation]:
         if len(group.members) > 1 and not set(group.members) & set(base.absent):
             first, second = group.members[:2]
             yield Violation(f"{first} is missing while {second} is given", base, absent=(*base.absent, first))
-
-

@@ -15,7 +15,8 @@ import pytest
 from generator.twin.build import Tiling
 from generator.twin.verify.case import Case, Violation
 from generator.twin.verify.cases import case_of
-from generator.twin.verify.inputs import make, poison
+from generator.twin.verify.drawing import poison
+from generator.twin.verify.inputs import make
 from generator.twin.verify.runner import Subject, run_case, run_empty, run_violation
 from tests.twin.verify.toy_specs import CUMULATIVE, CUMULATIVE_BACKWARD, SCALE_ROWS, TARGETS, spec
 
@@ -154,9 +155,7 @@ def test_elements_the_formula_does_not_read_are_poison() -> None:
 
 def test_the_same_seed_makes_the_same_inputs_and_another_seed_others() -> None:
     checked = spec(SCALE_ROWS)
-    first, again, other = (
-        make(checked, case_of(checked, {"R": 3, "D": 16}, TARGETS[0], seed=s)).storage["x"] for s in (1, 1, 2)
-    )
+    first, again, other = (make(checked, case_of(checked, {"R": 3, "D": 16}, TARGETS[0], seed=s)).storage["x"] for s in (1, 1, 2))
     assert np.array_equal(first, again)
     assert not np.array_equal(first, other)
 
