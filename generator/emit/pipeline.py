@@ -24,7 +24,7 @@ __all__ = ["Outcome", "Rendered", "UnknownOperatorError", "compare", "current", 
 
 Progress = Callable[[str, int, int], None]
 _HEAD: Final = re.compile(r"^(name|forward):[ \t]*['\"]?([A-Za-z_][A-Za-z0-9_]*)", re.MULTILINE)
-_DOCUMENTATION: Final = frozenset({"about", "summary", "notes", "published", "tests", "bench"})
+_DOCUMENTATION: Final = frozenset({"about", "summary", "notes", "published", "audited", "tests", "bench"})
 
 
 class UnknownOperatorError(Exception):

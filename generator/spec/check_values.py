@@ -181,6 +181,12 @@ def _gradient(c: Checker) -> None:
         c.say_key(("binds",), "'binds' is for gradients", "", "forward: the operator this is the gradient of")
     if c.spec.forward == c.spec.name:
         c.say(("forward",), "an operator is not its own gradient", f"'{c.spec.forward}'", "the forward operator's name")
+    outputs = [p.symbol for p in c.spec.params if p.io in ("out", "inout")]
+    for name in c.spec.audited:
+        if c.spec.forward is None:
+            c.say_key(("audited", name), "'audited' is for gradients", f"'{name}'", "forward: the operator this is the gradient of")
+        elif name not in outputs:
+            c.say_key(("audited", name), "no output has this name", f"'{name}'", did_you_mean(name, outputs, "outputs"))
     for name in c.spec.binds:
         if name not in symbols:
             c.say_key(("binds", name), "binds an unknown parameter", f"'{name}'", did_you_mean(name, symbols, "parameters"))

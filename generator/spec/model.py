@@ -9,6 +9,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 DTypeName = Literal["float16", "bfloat16", "float32", "float64", "int8", "uint8", "int16", "int32", "int64", "bool"]
 ProductName = Literal["Ascend910B", "Ascend910_93", "Ascend950"]
 Status = Literal["PARAM_NULLPTR", "PARAM_INVALID", "RUNTIME_ERROR"]
+Verdict = Literal["PROVED", "EXACT", "NUMERIC"]
 FormatName = Literal["ND", "NCL", "NCHW", "NHWC", "NZ"]
 
 
@@ -163,6 +164,7 @@ class OpSpec(Model):
     constraints: list[Constraint] = Field(default_factory=list)
     policies: Policies = Field(default_factory=Policies)
     formula: str
+    audited: dict[str, Verdict] = Field(default_factory=dict)  # output -> what the audit has said of its formula, for documents
     published: list[Published] = Field(default_factory=list)
     tests: Tests = Field(default_factory=Tests)
     bench: list[Sizes] = Field(default_factory=list)

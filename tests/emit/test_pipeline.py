@@ -87,12 +87,15 @@ def test_without_a_stamp_everything_is_rendered_and_nothing_written(work: tuple[
 
 def test_editing_a_description_rewrites_documents_only(work: tuple[Path, Path]) -> None:
     edit_spec(work[0], "en: factor", "en: the factor")
+    assert changed(*work) == {f"{FOLDER}/docs/aclnnScaledExp.en.md"}
+    edit_spec(work[0], "zh: 系数", "zh: 乘数")
     assert changed(*work) == {f"{FOLDER}/docs/aclnnScaledExp.md"}
 
 
 def test_editing_a_forward_formula_rewrites_its_files_and_what_its_backward_derives_from_it(work: tuple[Path, Path]) -> None:
     edit_spec(work[0], "exp(x[i]) * scale", "exp(x[i]) * scale + 1")
     assert changed(*work) == {
+        f"{FOLDER}/docs/aclnnScaledExp.en.md",
         f"{FOLDER}/docs/aclnnScaledExp.md",
         f"{FOLDER}/examples/test_aclnn_scaled_exp.cpp",
         f"{FOLDER}/tests/test_it.py",
@@ -106,17 +109,17 @@ def test_only_operators_whose_specs_changed_are_rendered(work: tuple[Path, Path]
 
 
 def test_a_file_edited_by_hand_stops_its_operator(work: tuple[Path, Path]) -> None:
-    doc = work[1] / FOLDER / "docs" / "aclnnScaledExp.md"
+    doc = work[1] / FOLDER / "docs" / "aclnnScaledExp.en.md"
     doc.write_text(doc.read_text(encoding="utf-8") + "by hand\n", encoding="utf-8")
     edit_spec(work[0], "en: factor", "en: the factor")
     result = generate(*work)
-    assert result.edited == [f"{FOLDER}/docs/aclnnScaledExp.md"]
+    assert result.edited == [f"{FOLDER}/docs/aclnnScaledExp.en.md"]
     assert result.changes == []
     assert "by hand" in doc.read_text(encoding="utf-8")
 
 
 def test_force_overwrites_a_hand_edit(work: tuple[Path, Path]) -> None:
-    doc = work[1] / FOLDER / "docs" / "aclnnScaledExp.md"
+    doc = work[1] / FOLDER / "docs" / "aclnnScaledExp.en.md"
     good = doc.read_text(encoding="utf-8")
     doc.write_text(good + "by hand\n", encoding="utf-8")
     assert generate(*work, on_edit="force").edited == []
@@ -124,7 +127,7 @@ def test_force_overwrites_a_hand_edit(work: tuple[Path, Path]) -> None:
 
 
 def test_merge_keeps_both_changes_where_they_do_not_meet(work: tuple[Path, Path]) -> None:
-    doc = work[1] / FOLDER / "docs" / "aclnnScaledExp.md"
+    doc = work[1] / FOLDER / "docs" / "aclnnScaledExp.en.md"
     doc.write_text(doc.read_text(encoding="utf-8") + "by hand\n", encoding="utf-8")
     edit_spec(work[0], "en: factor", "en: the factor")
     assert generate(*work, on_edit="merge").conflicts == []
@@ -135,14 +138,14 @@ def test_merge_keeps_both_changes_where_they_do_not_meet(work: tuple[Path, Path]
 
 def test_a_merged_file_stays_a_drift(work: tuple[Path, Path]) -> None:
     test_merge_keeps_both_changes_where_they_do_not_meet(work)
-    assert [c.path for c in compare(*work)] == [f"{FOLDER}/docs/aclnnScaledExp.md"]
+    assert [c.path for c in compare(*work)] == [f"{FOLDER}/docs/aclnnScaledExp.en.md"]
 
 
 def test_merge_marks_a_conflict_where_both_changed_one_line(work: tuple[Path, Path]) -> None:
-    doc = work[1] / FOLDER / "docs" / "aclnnScaledExp.md"
+    doc = work[1] / FOLDER / "docs" / "aclnnScaledExp.en.md"
     doc.write_text(doc.read_text(encoding="utf-8").replace("| factor |", "| hand |"), encoding="utf-8")
     edit_spec(work[0], "en: factor", "en: the factor")
-    assert generate(*work, on_edit="merge").conflicts == [f"{FOLDER}/docs/aclnnScaledExp.md"]
+    assert generate(*work, on_edit="merge").conflicts == [f"{FOLDER}/docs/aclnnScaledExp.en.md"]
     text = doc.read_text(encoding="utf-8")
     assert "<<<<<<< edited by hand" in text
     assert "| hand |" in text
@@ -151,7 +154,7 @@ def test_merge_marks_a_conflict_where_both_changed_one_line(work: tuple[Path, Pa
 
 def test_merge_without_a_base_writes_nothing_and_says_why(work: tuple[Path, Path], tmp_path: Path) -> None:
     shutil.rmtree(tmp_path / "cache")
-    doc = work[1] / FOLDER / "docs" / "aclnnScaledExp.md"
+    doc = work[1] / FOLDER / "docs" / "aclnnScaledExp.en.md"
     doc.write_text("by hand\n", encoding="utf-8")
     result = generate(*work, on_edit="merge")
     assert result.edited
