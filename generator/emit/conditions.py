@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 from generator.emit.integers import integer
 from generator.emit.shapes import Agreement, attributes
 from generator.formula.checked import CheckedSpec
 from generator.spec import conditions as c
 from generator.spec.integer import IntExpr, Numel
+from generator.spec.model import Status
 
-__all__ = ["checks", "constraint_texts", "numels_of"]
+__all__ = ["CallCheck", "call_checks", "checks", "constraint_texts", "numels_of", "presence_tests"]
+
+
+@dataclass(frozen=True)
+class CallCheck:
+    """A condition on the values of a call: the test in C++, its text with the call's names, the status when it fails, and the
+    sizes, attributes and element counts (symbols) whose values explain a failure. ``attribute``: of attributes alone."""
+
+    test: str
+    text: str
+    code: Status
+    sizes: tuple[str, ...]
+    numels: tuple[str, ...]
+    attribute: bool
 
 
 def constraint_texts(checked: CheckedSpec) -> list[str]:
@@ -54,8 +69,39 @@ def checks(checked: CheckedSpec) -> tuple[Agreement, ...]:
     )
 
 
+def call_checks(checked: CheckedSpec) -> tuple[CallCheck, ...]:
+    """Every condition of the spec as the aclnn call checks it, attributes of its own included: those on attributes alone
+    first, then those on dims, then the constraints."""
+    spec, names = checked.spec, _names(checked)
+    texts: list[tuple[str, Status]] = [(p.where, "PARAM_INVALID") for p in spec.params if p.io == "attr" and p.where]
+    texts += [(d.where, "PARAM_INVALID") for d in spec.dims.values() if d.where]
+    texts += [(x.that, x.code) for x in spec.constraints]
+    attrs = {p.symbol for p in spec.params if p.io == "attr"}
+    shown = {p.symbol: p.aclnn for p in spec.params}
+    found = []
+    for text, code in texts:
+        condition = c.parse(text, names)
+        free = c.free(condition)
+        numels = _numels((condition,))
+        said = c.text(condition, "spec", lambda n: shown.get(n, n))
+        for symbol in numels:
+            said = said.replace(f"numel({symbol})", f"numel({shown[symbol]})")
+        found.append(CallCheck(_text(condition), said, code, tuple(sorted(free)), tuple(sorted(numels)), not numels and free <= attrs))
+    return tuple(sorted(found, key=lambda x: not x.attribute))
+
+
+def presence_tests(checked: CheckedSpec) -> dict[str, tuple[str, str]]:
+    """Optional parameters that may be missing only when a condition holds: symbol -> its test in C++, and its text."""
+    names = _names(checked)
+    return {p.symbol: (_text(c.parse(p.optional_when, names)), p.optional_when) for p in checked.spec.params if p.optional_when}
+
+
 def numels_of(checked: CheckedSpec) -> frozenset[str]:
     """Tensors whose element count some condition names."""
+    return _numels(x for _, x in _conditions(checked))
+
+
+def _numels(conditions: Iterable[c.Condition]) -> frozenset[str]:
     found: set[str] = set()
 
     def visit(x: object) -> None:
@@ -68,7 +114,7 @@ def numels_of(checked: CheckedSpec) -> frozenset[str]:
             for f in x.__dataclass_fields__:
                 visit(getattr(x, f))
 
-    for _, condition in _conditions(checked):
+    for condition in conditions:
         visit(condition)
     return frozenset(found)
 
@@ -108,4 +154,4 @@ def _text(x: c.Condition) -> str:
         case c.Or():
             return "(" + " || ".join(f"({_text(p)})" for p in x.parts) + ")"
         case c.Is():
-            raise ValueError("string attributes are checked before the tiling function")
+            return "(" + " || ".join(f's.{x.name} == "{v}"' for v in x.values) + ")"

@@ -22,9 +22,12 @@ from generator.emit.docs_words import Lang
 from generator.emit.errors import EmitError
 from generator.emit.example import example
 from generator.emit.host import host_files
-from generator.emit.kernels import kernel_files
+from generator.emit.infer import inference
+from generator.emit.interface import interface, level0_type
+from generator.emit.kernels import KernelFiles, kernel_files
 from generator.emit.names import camel, macro, snake
 from generator.emit.paths import clang_format, templates_dir
+from generator.emit.registration import registration
 from generator.emit.shapes import combinations, empty_tests, host_call
 from generator.formula.checked import CheckedSpec
 from generator.plan.tree import KernelPlan
@@ -101,7 +104,34 @@ def render_sources(checked: CheckedSpec, plan: KernelPlan) -> dict[str, str]:
         combos=tuple(range(len(combinations(checked.spec)))),
         inputs=tuple(t.symbol for t in call.tensors if t.is_input),
     )
+    files |= _interface_files(checked, k)
     return {f"{root}/{name}": text for name, text in format_cpp(files).items()}
+
+
+def _interface_files(checked: CheckedSpec, k: KernelFiles) -> dict[str, str]:
+    """op_api/, op_graph/, and of op_host/ what does not depend on the plan."""
+    i = interface(checked)
+    context = {"k": k, "i": i, "banner": _banner("//", checked)}
+    register = {"k": k, "r": registration(checked), "banner": _banner("//", checked)}
+    level0 = {**context, "level0_type": level0_type}
+    aclnn = {
+        **context,
+        "combos": len(combinations(checked.spec)),
+        "reformats": any(a.formats not in ((), ("ge::FORMAT_ND",)) for a in i.arguments),
+        "scalars": {name for _, name in i.sizes},
+        "products": checked.spec.products,
+    }
+    return {
+        f"op_api/aclnn_{k.snake}.h": _template("op_api/aclnn.h.j2", **context, guard=_guard("aclnn", k.op)),
+        f"op_api/aclnn_{k.snake}.cpp": _template("op_api/aclnn.cpp.j2", **aclnn),
+        f"op_api/{k.snake}.h": _template("op_api/level0.h.j2", **level0, guard=_guard(k.op, "level0")),
+        f"op_api/{k.snake}.cpp": _template("op_api/level0.cpp.j2", **level0),
+        f"op_graph/{k.snake}_proto.h": _template("op_graph/proto.h.j2", **register, guard=_guard(k.op, "proto")),
+        f"op_host/{k.snake}_def.cpp": _template("op_host/def.cpp.j2", **register),
+        f"op_host/{k.snake}_infershape.cpp": _template(
+            "op_host/infershape.cpp.j2", k=k, f=inference(checked), banner=_banner("//", checked)
+        ),
+    }
 
 
 def render_documents(checked: CheckedSpec) -> dict[str, str]:

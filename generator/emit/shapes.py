@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Literal
 
 from generator.emit.integers import integer
 from generator.emit.names import GE_DTYPES
@@ -38,6 +39,7 @@ class Layout:
     pack: int
     text: str
     inner: tuple[tuple[str, int], ...] = ()  # flattened dims and packs by name, with their place in the shape
+    dims: tuple[str, ...] = ()  # the canonical extents as the author wrote them
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,7 @@ class Bind:
     offset: str
     scale: str
     guard: str  # presence condition, "" when always there
+    origin: str  # symbol of the tensor
 
 
 @dataclass(frozen=True)
@@ -87,14 +90,27 @@ class Derived:
     expression: str
     zero: str
     when_empty: int
+    origin: str  # symbol of the tensor whose element count it comes from, "" without one
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """Something that must hold after binding, with the message that says what was wrong."""
+    """Something that must hold after binding, with the message that says what was wrong.
+
+    What a richer message needs: ``subject`` and ``other`` are symbols of tensors. An ``extent`` agreement compares ``value``
+    (C++) with ``expected`` (C++, ``wanted`` as the author wrote it), which depends on ``sizes``; ``place`` is its dim, from 0.
+    """
 
     test: str
     message: str
+    kind: Literal["condition", "form", "dims", "group", "extent"] = "condition"
+    subject: str = ""
+    other: str = ""
+    place: int = -1
+    value: str = ""
+    wanted: str = ""
+    expected: str = ""
+    sizes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -163,7 +179,8 @@ def _agreeing(spec: OpSpec, reads: list[TensorRead]) -> tuple[Agreement, ...]:
     several = [t for t in reads if t.alternatives]
     for t in several[1:]:
         guards = _guards(several[0], t)
-        tests.append(Agreement(f"{guards}{_variable(several[0])}.form == {_variable(t)}.form", "the tensors' ranks do not agree"))
+        test = f"{guards}{_variable(several[0])}.form == {_variable(t)}.form"
+        tests.append(Agreement(test, "the tensors' ranks do not agree", "form", t.symbol, several[0].symbol))
     seen: dict[tuple[int, str], tuple[TensorRead, int]] = {}
     for t in reads:
         for number, layout in enumerate(t.layouts):
@@ -174,12 +191,12 @@ def _agreeing(spec: OpSpec, reads: list[TensorRead]) -> tuple[Agreement, ...]:
                     chosen = f"{_variable(t)}.form != {number} || " if len(t.layouts) > 1 else ""
                     what = f"{t.name}: the dims {name} do not agree with those of {first.name}"
                     if name.lstrip("*") not in spec.broadcast:
-                        tests.append(Agreement(f"{_guards(first, t)}{chosen}{test}", what))
+                        tests.append(Agreement(f"{_guards(first, t)}{chosen}{test}", what, "dims", t.symbol, first.symbol, wanted=name))
     positions = {t.symbol: t.optional for t in reads if t.optional >= 0}
     for g in spec.groups:
         bits = sum(1 << positions[m] for m in g.members if m in positions)
         test = f"(present & {bits}U) == 0U || (present & {bits}U) == {bits}U"
-        tests.append(Agreement(test, f"{', '.join(g.members)} are given all or none"))
+        tests.append(Agreement(test, f"{', '.join(g.members)} are given all or none", "group"))
     return tuple(tests)
 
 
@@ -198,7 +215,7 @@ def _same_dims(a: TensorRead, at: int, b: TensorRead, bt: int, layout: Layout, p
 
 def _read(spec: OpSpec, p: Param, tensor: Tensor, is_input: bool, index: int, optional: tuple[str, ...]) -> TensorRead:
     if p.flat is not None:
-        layouts: tuple[Layout, ...] = (Layout(1, ((0,),), -1, f"[{p.flat.size}]"),)
+        layouts: tuple[Layout, ...] = (Layout(1, ((0,),), -1, f"[{p.flat.size}]", (), (p.flat.size,)),)
         extents = 1
     else:
         shapes: list[list[str | list[str]]] = [list(p.shape or []), *p.ranks]
@@ -224,7 +241,7 @@ def _layout(shape: list[str | list[str]]) -> Layout:
     inner = [(d, groups[k][j]) for k, dims in enumerate(shape) if isinstance(dims, list) for j, d in enumerate(dims)]
     if pack >= 0:
         inner.append((str(shape[pack]), pack))
-    return Layout(at, tuple(groups), pack, f"[{text}]", tuple(inner))
+    return Layout(at, tuple(groups), pack, f"[{text}]", tuple(inner), tuple(d if isinstance(d, str) else "*".join(d) for d in shape))
 
 
 _GETTERS = {"float": ("GetFloat", "float"), "double": ("GetFloat", "float"), "int": ("GetInt", "int64_t"), "bool": ("GetBool", "bool")}
@@ -266,7 +283,7 @@ def _bind(checked: CheckedSpec, reads: list[TensorRead]) -> tuple[tuple[Bind | D
     used: set[tuple[str, bool, int]] = set()
 
     def take(t: TensorRead, k: int, name: str, offset: IntExpr, scale: IntExpr) -> None:
-        binds.append(Bind(name, f"{_variable(t)}.extent[{k}]", _sizes(offset), _sizes(scale), _guard(t)))
+        binds.append(Bind(name, f"{_variable(t)}.extent[{k}]", _sizes(offset), _sizes(scale), _guard(t), t.symbol))
         known.add(name)
 
     for always in (True, False):  # optional parameters bind only what nothing else does
@@ -293,6 +310,13 @@ def _bind(checked: CheckedSpec, reads: list[TensorRead]) -> tuple[tuple[Bind | D
         Agreement(
             (f"!{_guard(t)} || " if _guard(t) else "") + f"{_variable(t)}.extent[{k}] == {_sizes(extent)}",
             f"{t.name}: extent {k} of {t.layouts[0].text} does not agree with the other parameters",
+            "extent",
+            t.symbol,
+            place=k,
+            value=f"{_variable(t)}.extent[{k}]",
+            wanted=t.layouts[0].dims[k],
+            expected=_sizes(extent),
+            sizes=tuple(sorted(extent.free())),
         )
         for t, k, extent in pending
         if (t.symbol, t.is_input, k) not in used
@@ -308,5 +332,5 @@ def _derived(checked: CheckedSpec, name: str, expr: IntExpr) -> Derived:
     divisors = [a.b for a in expr.atoms() if isinstance(a, Func) and a.op in ("floordiv", "mod") and a.b.value is None]
     zero = " || ".join(f"{_sizes(d)} == 0" for d in divisors)
     when_empty = checked.spec.dims[name].when_empty if name in checked.spec.dims else None
-    return Derived(name, _sizes(expr), zero if when_empty is not None else "", when_empty or 0)
-
+    counted = sorted(a.tensor for a in expr.atoms() if isinstance(a, Numel))
+    return Derived(name, _sizes(expr), zero if when_empty is not None else "", when_empty or 0, counted[0] if counted else "")
