@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     import numpy as np
 
 _INPUT, _OUTPUT, _IN_OUT = 0, 1, 2
-MAX_CORES = 64
-"""Virtual vector cores of a launch, at most."""
+MAX_CORES = 96
+"""Virtual cores of a launch, at most: 32 blocks of a cube core and two vector cores."""
 
 
 class _Array(ctypes.Structure):
@@ -65,7 +65,7 @@ def load(path: Path) -> ctypes.CDLL:
     int64s = ctypes.POINTER(ctypes.c_int64)
     handle.TwinCounters.argtypes = (ctypes.c_void_p, int64s, int64s, int64s)
     handle.TwinCube.argtypes = (ctypes.c_void_p, int64s, int64s, int64s)
-    handle.TwinVectorsPerBlock.argtypes = (ctypes.c_uint64,)
+    handle.TwinCoresPerBlock.argtypes = (ctypes.c_uint64,)
     handle.TwinFree.argtypes = (ctypes.c_void_p,)
     return handle
 
@@ -113,7 +113,7 @@ def run(
         raise TwinError(f"no launch: {tiling.message}")
     if len(arrays) + 2 != parameters(handle):
         raise TwinError(f"the kernel takes {parameters(handle) - 2} tensors, {len(arrays)} were given")
-    most = MAX_CORES // int(handle.TwinVectorsPerBlock(tiling.key))
+    most = MAX_CORES // int(handle.TwinCoresPerBlock(tiling.key))
     if not 1 <= tiling.block_dim <= most:
         raise TwinError(f"block dim is {tiling.block_dim}, the twin runs 1 to {most}")
     inputs = tiling.inputs if tiling.inputs + tiling.outputs == len(arrays) else len(arrays)

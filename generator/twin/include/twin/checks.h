@@ -32,7 +32,7 @@ TWIN_FN void Core::Report(Law law, Site site, const char *api, const char *forma
 }
 
 TWIN_FN void Core::StopCube(const char *api, Site site) {
-  Report(Law::kCubeCore, site, api, "%s stands before REGIST_MATMUL_OBJ, where the cube core would run it too; guard it with if ASCEND_IS_AIV", api);
+  Report(Law::kCubeCore, site, api, "%s is work of a vector core, and a cube core runs it too; guard it with if ASCEND_IS_AIV", api);
   Stop();
 }
 

@@ -124,6 +124,7 @@ struct Counters {
 // What a core's Matmul objects have to account for when the kernel ends.
 struct CubeState {
   bool registered = false;
+  int objects = 0;
   Site site{nullptr, 0};        // of REGIST_MATMUL_OBJ
   Site open[4] = {};            // per object: its last computation, until End
   Site unfetched[4] = {};       // per object: the Iterate whose tile GetTensorC has not fetched
@@ -209,7 +210,7 @@ class Core {
   int queues = 0;
   int kernelType = 0;                    // KERNEL_TASK_TYPE, else KERNEL_TASK_TYPE_DEFAULT
   bool typeOfKey = false;                // it is of this tiling key alone
-  bool cubeCore = false;                 // runs the cube core's share: what stands before REGIST_MATMUL_OBJ
+  bool cubeCore = false;                 // this is a cube core
   CubeState cube;
   int atomicOp = 0, atomicType = 0;      // SetAtomicAdd and friends (dma.h)
   Site atomicSite{nullptr, 0};
@@ -235,7 +236,7 @@ class Core {
 inline thread_local Core *tlsCore = nullptr;
 // The virtual core this thread runs.
 inline Core &Self() { return *tlsCore; }
-// This thread runs a cube core's share of the kernel.
+// This thread runs a cube core.
 inline bool OnCube() { return Self().cubeCore; }
 
 // Which lanes of which blocks a sliced instruction touches for one operand: `repeat` repeats, 8 blocks of 32 bytes each

@@ -1,8 +1,10 @@
-// One Matmul object of a vector core, without its template: state between calls, and the work of the cube on its behalf.
+// One Matmul object, without its template: state between calls, and the work of the cube.
 //
 // The bodies are in cube_checks.h (what the tiling and the calls must satisfy), cube_run.h (tiles, write-out, traffic) and
-// cube_kernel.h (the arithmetic); all are part of the runtime. The cube's reads and writes of global memory are those of the
-// vector core that asked, on its scalar pipe: whatever it has written must be ordered before its scalar unit.
+// cube_kernel.h (the arithmetic); all are part of the runtime. An object of a vector core (the default form) works in that core's
+// thread: the cube's reads and writes of global memory are the vector core's own, on its scalar pipe, so whatever it has written must
+// be ordered before its scalar unit. With ASCENDC_CUBE_ONLY the object works in the thread of a cube core, which only SyncAll<false>
+// orders with others.
 #pragma once
 #include <memory>
 
@@ -87,7 +89,10 @@ class CubeObject {
   void CheckShape(Instr &in);
   void CheckBias(Instr &in, bool partial);
   void CheckCall(Instr &in, bool partial);
-  void CheckFetch(Instr &in, int64_t atomic);
+  void CheckFetch(Instr &in, int64_t atomic, bool local);
+  void CheckResult(Instr &in, bool local);
+  void CheckPosition(const char *api, const CubeOperand &operand, const CubeType &type, Site site);
+  int64_t L1Bytes() const;
   bool Begin(Instr &in, bool partial);
   Matrix Stored(bool left) const;
   bool Take(Instr &in, const char *name, CubeOperand &operand, const Matrix &matrix);
@@ -100,7 +105,9 @@ class CubeObject {
   void AddBias(const Tile &tile);
   void CountLoads(const Tile &tile);
   int64_t LoadBytes(const Matrix &matrix, bool left, int64_t first, int64_t count) const;
-  bool StoreGlobal(Instr &in, const Tile &tile, const GlobalBytes &gm, int64_t atomic, bool sequential);
+  bool StoreGlobal(Instr &in, const Tile &tile, const GlobalBytes &gm, int64_t atomic, bool sequential, bool later = false);
+  void Fetched();
+  void StoreLocal(Instr &in, const LocalBytes &ub, bool sequential);
   void Convert(const Tile &tile, int64_t row, uint8_t *to) const;
   bool Usable() const { return ready && slot >= 0; }
   int Record() const { return slot < kCubeObjects ? slot : kCubeObjects - 1; }  // in Core::cube
@@ -109,7 +116,8 @@ class CubeObject {
   bool ready = false;       // Init was called
   bool begun = false;       // tiles of the present operands were computed
   bool held = false;        // a tile is in L0C and was not fetched
-  bool biasGiven = false, biasDeclined = false;
+  bool biasGiven = false, biasDeclined = false;  // for the next computation
+  bool biased = false;                           // the present one adds it
   int64_t orgM = 0, orgN = 0, orgKa = 0, orgKb = 0, orgKc = 0;
   int64_t singleM = 0, singleN = 0, singleK = 0;
   int64_t tilesM = 0, tilesN = 0, next = 0;
@@ -121,6 +129,6 @@ class CubeObject {
   std::unique_ptr<CubePanels> panels;
 };
 
-void BeginRegistration(Site site, const void *workspace);
+void BeginRegistration(Site site, const void *workspace, bool cubeOnly);
 
 }  // namespace twin

@@ -75,7 +75,7 @@ TWIN_FN bool CubeObject::Take(Instr &in, const char *name, CubeOperand &operand,
 }
 
 TWIN_FN bool CubeObject::TakeBias(Instr &in) {
-  if (!biasGiven) return true;
+  if (!biased) return true;
   const Matrix row{1, singleN, 1, singleN, &bias, traits.bias};
   return Take(in, "the bias", bias, row);
 }
@@ -169,7 +169,7 @@ TWIN_FN void CubeObject::Compute(const Tile &t, bool partial) {
   if (!partial) {
     pitch = CeilTo(t.columns, width);
     accumulator.assign(static_cast<size_t>(t.rows * pitch), 0.0f);
-    if (biasGiven) AddBias(t);
+    if (biased) AddBias(t);
   }
   const bool integers = traits.a.dtype == CubeDtype::kI8;
   const int64_t chunk = tiling.baseK < kPanelDepth ? kPanelDepth / tiling.baseK * tiling.baseK : tiling.baseK;
@@ -247,13 +247,16 @@ inline int32_t CubeAtomic(CubeDtype dtype) {
   return dtype == CubeDtype::kF16 ? kAtomicHalf : (dtype == CubeDtype::kBf16 ? kAtomicBf16 : (dtype == CubeDtype::kI32 ? kAtomicI32 : kAtomicFloat));
 }
 
-TWIN_FN bool CubeObject::StoreGlobal(Instr &in, const Tile &t, const GlobalBytes &gm, int64_t atomic, bool sequential) {
+TWIN_FN bool CubeObject::StoreGlobal(Instr &in, const Tile &t, const GlobalBytes &gm, int64_t atomic, bool sequential, bool later) {
   const int64_t size = CubeSize(traits.c.dtype), row = orgKc > 0 ? orgKc : orgN;
   const int64_t width = sequential ? t.columns : row;
   const int64_t start = gm.start + (sequential ? 0 : (t.row * tiling.baseM * row + t.column * tiling.baseN) * size);
   GmAccess access{0, t.columns * size, width * size, t.rows, in.where, in.name, -1, true, atomic != 0, false, false};
-  if (!Bound(in, "C", gm.arg, gm.address, gm.Limit(), start, access)) return false;
+  in.Require(Law::kMatmulShape, sequential || singleN <= row, "%s: rows of C are %lld apart, too close for N = %lld", in.name, static_cast<long long>(row),
+             static_cast<long long>(singleN));
+  if (!in.Ok() || !Bound(in, "C", gm.arg, gm.address, gm.Limit(), start, access)) return false;
   TouchGlobal(in, access, true);
+  if (later) in.core.globals->inFlight.push_back(access);
   Launch &launch = *in.core.launch;
   const GmArg &arg = launch.args[static_cast<size_t>(access.arg)];
   in.core.globals->cube.writtenBytes[static_cast<size_t>(arg.position)] += access.count * RoundUp32(access.run);
@@ -271,17 +274,57 @@ TWIN_FN bool CubeObject::StoreGlobal(Instr &in, const Tile &t, const GlobalBytes
   return true;
 }
 
+// The present tile to the unified buffer: on 220 through the system workspace, all of `ub` at once.
+TWIN_FN void CubeObject::StoreLocal(Instr &in, const LocalBytes &ub, bool sequential) {
+  const int64_t size = CubeSize(traits.c.dtype), row = tile.columns * size, org = orgKc > 0 ? orgKc : orgN;
+  int64_t step = traits.c.format == CubeFormat::ND_ALIGN ? RoundUp32(row) : row, from = 0;
+  if (!sequential && org != tile.columns) {  // at its place in the whole of C
+    step = org * size;
+    from = (tile.row * tiling.baseM * org + tile.column * tiling.baseN) * size;
+  } else if (!sequential) {
+    from = tile.row * tiling.baseM * row;
+  }
+  const int64_t bytes = from + (tile.rows - 1) * step + row;
+  in.Require(Law::kAlignment, !kIs3510 || step % kBlock == 0, "GetTensorC: rows of %lld bytes, on 3510 they must be multiples of 32", static_cast<long long>(step));
+  in.Require(Law::kLocalBounds, kIs3510 || ub.length >= bytes, "GetTensorC: the tile takes %lld bytes, the tensor has %lld; as many as it has are copied",
+             static_cast<long long>(bytes), static_cast<long long>(ub.length));
+  Instr copy(in.name, Pipe::MTE2, in.where);
+  const int64_t whole = kIs3510 || ub.length < bytes ? bytes : ub.length;
+  if (!in.Ok() || !copy.Place(ub, "the tensor", 0, whole, kBlock)) return;
+  copy.WriteBytes("the tensor", ub.start, whole, false);
+  Core &core = in.core;
+  std::memset(core.ub + ub.start, kPoison, static_cast<size_t>(whole));
+  const bool dense = step == row;
+  for (int64_t r = 0; r < tile.rows; ++r) Convert(tile, r, core.ub + ub.start + from + r * step);
+  for (int64_t r = 0; r < (dense ? 1 : tile.rows); ++r) {
+    Copy c = PlainCopy(dense ? row * tile.rows : row, 1, 0, 0, size);
+    c.arg = -1;
+    c.seq = copy.self;
+    c.ub = ub.start + from + r * step;
+    if (core.On(Law::kMissingSync)) core.pending->queue[0].push_back(c);
+    else LandRead(core, c);
+  }
+  if (kIs3510) return;
+  core.globals->cube.systemWritten += tile.rows * RoundUp32(row);
+  core.globals->cube.systemRead += RoundUp32(whole);
+}
+
+// --- calls ----------------------------------------------------------------------------------------------------------------
+
+// Makes a computation ready: everything is checked, the operands are taken. False: there is nothing to compute.
 TWIN_FN bool CubeObject::Begin(Instr &in, bool partial) {
+  Core &core = in.core;
   if (!Usable()) {
-    in.Require(Law::kMatmulRegistration, false, "%s: the object was not registered by REGIST_MATMUL_OBJ with a tiling", in.name);
-    in.core.Stop();
+    core.Report(Law::kMatmulRegistration, in.where, in.name, "%s: the object was not registered by REGIST_MATMUL_OBJ with a tiling", in.name);
+    core.Stop();
   }
   CheckCall(in, partial);
-  if (begun) return true;
+  if (begun) return in.Ok();
   CheckShape(in);
-  if (singleM <= 0 || singleN <= 0 || singleK <= 0) in.Refuse();
   CheckBias(in, partial);
-  if (!in.Ok()) return false;
+  if (singleM <= 0 || singleN <= 0 || singleK <= 0 || !in.Ok()) return false;
+  biased = biasGiven && !partial;
+  a.given = b.given = biasGiven = biasDeclined = false;
   tilesM = CeilDiv(singleM, tiling.baseM);
   tilesN = CeilDiv(singleN, tiling.baseN);
   next = 0;
@@ -292,49 +335,55 @@ TWIN_FN bool CubeObject::Begin(Instr &in, bool partial) {
   }
   if (!Take(in, "A", a, Stored(true)) || !Take(in, "B", b, Stored(false)) || !TakeBias(in)) return false;
   begun = true;
+  core.cube.open[Record()] = in.where;
   return true;
 }
 
 TWIN_FN bool CubeObject::Iterate(bool partial, Site site) {
   Instr in("Iterate", Pipe::S, site);
   if (begun && next >= tilesM * tilesN) {
-    a.given = b.given = begun = false;
-    biasGiven = biasDeclined = false;
+    begun = false;
     return false;
   }
   if (!Begin(in, partial)) return false;
   const Tile now = TileAt(next++);
-  Compute(now, partial && held);
+  Compute(now, partial && held && now.rows == tile.rows && now.columns == tile.columns);
   tile = now;
   held = true;
-  if (tilesM * tilesN == 1) biasGiven = biasDeclined = false;
   in.core.cube.unfetched[Record()] = site;
   return true;
 }
 
 TWIN_FN void CubeObject::Fetch(const GlobalBytes &gm, int64_t atomic, bool sequential, Site site) {
   Instr in("GetTensorC", Pipe::S, site);
-  CheckFetch(in, atomic);
-  if (!in.Ok() || !held) return;
-  StoreGlobal(in, tile, gm, atomic, sequential);
+  CheckFetch(in, atomic, false);
+  if (in.Ok() && held) StoreGlobal(in, tile, gm, atomic, sequential);
+  Fetched();
+}
+TWIN_FN void CubeObject::Fetch(const LocalBytes &ub, int64_t atomic, bool sequential, Site site) {
+  Instr in("GetTensorC", Pipe::S, site);
+  CheckFetch(in, atomic, true);
+  if (in.Ok() && held) StoreLocal(in, ub, sequential);
+  Fetched();
+}
+TWIN_FN void CubeObject::Fetched() {
   held = false;
+  if (slot >= 0) Self().cube.unfetched[Record()] = Site{nullptr, 0};
 }
 
 TWIN_FN void CubeObject::All(const GlobalBytes &gm, int64_t atomic, bool sequential, bool sync, bool waits, Site site) {
   Instr in("IterateAll", Pipe::S, site);
-  if (!Begin(in, false)) return;
-  if (!in.Require(Law::kRange, atomic >= 0 && atomic <= 3, "IterateAll: enAtomic is %lld, allowed are 0 to 3", static_cast<long long>(atomic))) return;
+  atomic = in.InRange("enAtomic", atomic, 0, 3);
+  CheckResult(in, false);
+  in.Require(Law::kUnsupported, sync || waits, "IterateAll<false>: without waitIterateAll and WaitIterateAll nothing orders its result");
+  if (!Begin(in, false) || !in.Ok()) return;
   for (; next < tilesM * tilesN; ++next) {
     const Tile now = TileAt(next);
     Compute(now, false);
-    if (!StoreGlobal(in, now, gm, atomic, sequential)) break;
+    if (!StoreGlobal(in, now, gm, atomic, sequential, !sync)) break;
   }
-  (void)sync;
-  (void)waits;
-  held = begun = a.given = b.given = biasGiven = biasDeclined = false;
+  waiting += sync ? 0 : 1;
+  begun = false;
 }
-
-TWIN_FN void CubeObject::WaitAll(Site) {}
-TWIN_FN void CubeObject::Fetch(const LocalBytes &, int64_t, bool, Site) {}
 
 }  // namespace twin

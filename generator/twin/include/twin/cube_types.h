@@ -126,6 +126,7 @@ constexpr CubeType CubeTypeOf() {
 struct CubeTraits {
   CubeType a, b, c, bias;
   MatmulConfig config;
+  bool cubeOnly;  // ASCENDC_CUBE_ONLY: the object works on a cube core, not for a vector core
 };
 
 }  // namespace twin

@@ -46,10 +46,10 @@ TWIN_FN void OrderGlobal(Instr &in, const Recent *window, int count, Pipe other,
 }
 
 TWIN_FN bool Known(const uint8_t *state, int64_t count, int me, bool atomic) {
-  const uint8_t mine = static_cast<uint8_t>(me + 1), added = static_cast<uint8_t>(me + 65);
+  const uint8_t mine = WrittenBy(me), added = AddedBy(me);
   uint8_t bad = 0;
   if (atomic) {
-    for (int64_t i = 0; i < count; ++i) bad = static_cast<uint8_t>(bad | ((state[i] < 65) & (state[i] != mine)));
+    for (int64_t i = 0; i < count; ++i) bad = static_cast<uint8_t>(bad | ((state[i] <= kMaxCores) & (state[i] != mine)));
   } else {
     for (int64_t i = 0; i < count; ++i) bad = static_cast<uint8_t>(bad | ((state[i] != kDefined) & (state[i] != mine) & (state[i] != added)));
   }
@@ -57,7 +57,7 @@ TWIN_FN bool Known(const uint8_t *state, int64_t count, int me, bool atomic) {
 }
 
 TWIN_FN void MarkWritten(uint8_t *state, int64_t count, int core, bool atomic, int cores) {
-  const uint8_t mine = static_cast<uint8_t>(core + 1), added = static_cast<uint8_t>(core + 65);
+  const uint8_t mine = WrittenBy(core), added = AddedBy(core);
   if (cores == 1) {
     std::memset(state, kDefined, static_cast<size_t>(count));
   } else if (!atomic) {
@@ -65,7 +65,7 @@ TWIN_FN void MarkWritten(uint8_t *state, int64_t count, int core, bool atomic, i
   } else {
     for (int64_t i = 0; i < count; ++i) {
       if (state[i] == mine || state[i] == added) continue;
-      state[i] = state[i] >= 65 && state[i] <= kAtomicMany ? kAtomicMany : added;
+      state[i] = state[i] > kMaxCores && state[i] <= kAtomicMany ? kAtomicMany : added;
     }
   }
 }
@@ -106,6 +106,10 @@ TWIN_FN void TouchGlobal(Instr &in, GmAccess &access, bool cube) {
   const bool single = launch.blockDim == 1;
   OrderGlobal(in, log.writes, log.writeCount, Pipe::MTE3, access, "writes");
   if (access.write) OrderGlobal(in, log.reads, log.readCount, Pipe::MTE2, access, "reads");
+  for (const GmAccess &cube : log.inFlight)
+    if (RunsOverlap(access, cube))
+      core.Report(Law::kMissingSync, in.where, in.name, "%s touches global memory that IterateAll<false> (line %d) writes, before WaitIterateAll", in.name,
+                  cube.site.line);
   const bool blank = arg.role == Role::kOutput || arg.role == Role::kWorkspace;
   uint8_t *state = access.write || blank ? StateOf(launch, arg) : arg.state.load(std::memory_order_acquire);
   if (state != nullptr && (!access.write || access.atomic)) {

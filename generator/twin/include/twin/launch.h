@@ -14,7 +14,8 @@ struct Launch {
   int numBlocks = 1;  // as the host asked: cube cores when the kernel has cubes
   int ratio = 1;      // vector cores of a block
   bool cubes = false;
-  int blockDim = 1;   // virtual vector cores
+  int vectors = 1;    // virtual vector cores, numbered from 0
+  int blockDim = 1;   // virtual cores, the cube cores after the vector cores
   int physicalCores = 1;
   int64_t ubBytes = 0, l1Bytes = 0, l0aBytes = 0, l0bBytes = 0, l0cBytes = 0;
   int64_t systemBytes = 0;            // of the workspace the host asked for, the system's share
@@ -66,8 +67,11 @@ void DeclareKernelType() {
   Self().typeOfKey = true;
 }
 
-// Vector cores that serve one block of a launch with this key, 0 when it has no cube core.
-inline int VectorsOfBlock(uint64_t key) {
+struct CoresOfBlock {
+  int cubes, vectors;
+};
+// The cores of one block of a launch with this key.
+inline CoresOfBlock CoresOf(uint64_t key) {
   KernelType type = KernelType::KERNEL_TYPE_AIV_ONLY;
   bool own = false;
   for (const KernelTypeMark &mark : KernelTypeMarks()) {
@@ -75,7 +79,10 @@ inline int VectorsOfBlock(uint64_t key) {
     type = mark.type;
     own = !mark.everyKey;
   }
-  return type == KernelType::KERNEL_TYPE_MIX_AIC_1_2 ? 2 : (type == KernelType::KERNEL_TYPE_MIX_AIC_1_1 ? 1 : 0);
+  if (type == KernelType::KERNEL_TYPE_MIX_AIC_1_2) return {1, 2};
+  if (type == KernelType::KERNEL_TYPE_MIX_AIC_1_1) return {1, 1};
+  if (type == KernelType::KERNEL_TYPE_MIX_AIC_1_0 || type == KernelType::KERNEL_TYPE_AIC_ONLY) return {1, 0};
+  return {0, 1};
 }
 
 void CopyTiling(void *to, size_t bytes, const void *from, Site site);
@@ -83,12 +90,13 @@ void CopyTiling(void *to, size_t bytes, const void *from, Site site);
 }  // namespace twin
 
 namespace AscendC {
-inline int64_t GetBlockIdx() { return twin::OnCube() ? twin::Self().index / twin::Self().launch->ratio : twin::Self().index; }
+// Vector cores count vector cores; cube cores count blocks.
+inline int64_t GetBlockIdx() { return twin::Self().index - (twin::OnCube() ? twin::Self().launch->vectors : 0); }
 inline int64_t GetBlockNum() { return twin::Self().launch->numBlocks; }
 inline int64_t GetSubBlockIdx() { return twin::OnCube() ? 0 : twin::Self().index % twin::Self().launch->ratio; }
-inline int64_t GetSubBlockNum() { return twin::Self().launch->ratio; }
-inline int64_t GetTaskRation() { return twin::Self().launch->ratio; }
-inline int64_t GetTaskRatio() { return twin::Self().launch->ratio; }
+inline int64_t GetSubBlockNum() { return twin::OnCube() ? 1 : twin::Self().launch->ratio; }
+inline int64_t GetTaskRatio() { return GetSubBlockNum(); }
+inline int64_t GetTaskRation() { return GetTaskRatio(); }
 // The kernel's argument is the user's part of the workspace already; whatever it is given, the answer is that part.
 inline GM_ADDR GetUserWorkspace(GM_ADDR) { return twin::Self().launch->userSpace; }
 inline __gm__ uint8_t *GetSysWorkSpacePtr() { return twin::Self().launch->systemSpace; }

@@ -29,8 +29,16 @@
   X(kAtomic, "atomic", "an atomic mode is left set at the end of the kernel")                                                           \
   X(kFault, "fault", "the scalar unit divides by zero or leaves memory; or the kernel does not end")                                     \
   X(kTilingData, "tiling-data", "the kernel's tiling structure is larger than the tiling data")                                          \
-  X(kCubeCore, "cube-core", "vector work before REGIST_MATMUL_OBJ, which the cube core would run too; guard it with ASCEND_IS_AIV")      \
-  X(kMatmulRegistration, "matmul-registration", "REGIST_MATMUL_OBJ late, twice, too often, on some cores only or without its needs")
+  X(kCubeCore, "cube-core", "vector work that a cube core runs too, or cube work on a vector core; ASCEND_IS_AIV and ASCEND_IS_AIC tell them apart")      \
+  X(kMatmulRegistration, "matmul-registration", "REGIST_MATMUL_OBJ late, twice, too often, on some cores only or without its needs")     \
+  X(kMatmulTiling, "matmul-tiling", "a field of TCubeTiling breaks a relation to the others or to the types")                           \
+  X(kMatmulCapacity, "matmul-capacity", "the tiles of a TCubeTiling exceed L0A, L0B, L0C, L1 or the bias table")                        \
+  X(kMatmulTranspose, "matmul-transpose", "a transposed operand whose MatmulType does not say so")                                      \
+  X(kMatmulShape, "matmul-shape", "a size of 0, a size beyond the matrix's pitch, or an inner axis that needs intrinsicsCheck")         \
+  X(kMatmulOrder, "matmul-order", "a Matmul call out of order: operands not set anew, a tile not fetched once, End missing")            \
+  X(kMatmulPartialSum, "matmul-partial-sum", "Iterate(true) without a tile to add to, or over more than one tile")                      \
+  X(kMatmulBias, "matmul-bias", "a bias that the tiling does not announce, or one announced and neither set nor declined")              \
+  X(kCrossCoreFlag, "cross-core-flag", "a cross-core flag whose id Matmul or SyncAll uses")
 // clang-format on
 
 // Functions of the runtime: their bodies are in checks.h, landing.h, phases.h and run.h. A kernel's own translation unit

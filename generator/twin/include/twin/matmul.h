@@ -2,6 +2,16 @@
 #pragma once
 #include "cube.h"
 
+namespace twin {
+
+#if defined(ASCENDC_CUBE_ONLY)
+constexpr bool kCubeOnly = true;
+#else
+constexpr bool kCubeOnly = false;
+#endif
+
+}  // namespace twin
+
 namespace AscendC {
 
 template <class A_TYPE, class B_TYPE, class C_TYPE, class BIAS_TYPE = C_TYPE, const auto &MM_CFG = CFG_NORM,
@@ -79,7 +89,7 @@ class Matmul {
 
  private:
   static constexpr twin::CubeTraits kTraits{twin::CubeTypeOf<A_TYPE>(), twin::CubeTypeOf<B_TYPE>(), twin::CubeTypeOf<C_TYPE>(),
-                                            twin::CubeTypeOf<BIAS_TYPE>(), MM_CFG};
+                                            twin::CubeTypeOf<BIAS_TYPE>(), MM_CFG, twin::kCubeOnly};
   twin::CubeObject job;
 };
 
@@ -102,13 +112,14 @@ void RegisterNext(Site site, int number, Object &object, const TCubeTiling *tili
 
 template <class... Objects>
 void RegisterObjects(Site site, AscendC::TPipe *, const void *workspace, Objects &&...objects) {
-  BeginRegistration(site, workspace);
+  BeginRegistration(site, workspace, kCubeOnly);
   RegisterNext(site, 0, objects...);
 }
 
 }  // namespace twin
 
-// On the cube core it serves the vectors' requests and ends the kernel; on a vector core it makes the objects ready.
-#define REGIST_MATMUL_OBJ(tpipe, workspace, ...) \
-  if (::twin::OnCube()) return;                  \
+// A vector core's objects: on its cube core the macro serves their requests and ends the kernel. With ASCENDC_CUBE_ONLY the
+// objects are those of the cube core itself.
+#define REGIST_MATMUL_OBJ(tpipe, workspace, ...)            \
+  if (!::twin::kCubeOnly && ::twin::OnCube()) return;       \
   ::twin::RegisterObjects(::twin::Site::Here(), tpipe, workspace, __VA_ARGS__)

@@ -8,10 +8,12 @@ namespace twin {
 
 enum class Role : uint8_t { kInput, kOutput, kInOut, kWorkspace, kTiling };
 
-// States of a byte of an output or of the workspace. 1..64: written in this phase by core state-1; 65..128: accumulated
-// atomically by core state-65; the rest below.
-constexpr uint8_t kNever = 0, kAtomicMany = 129, kNow = 254, kDefined = 255;
-constexpr int kMaxCores = 64;
+// States of a byte of an output or of the workspace. 1 to kMaxCores: written in this phase by core state - 1; then as many for
+// accumulated atomically by that core; the rest below.
+constexpr int kMaxCores = 96;  // 32 blocks of a cube core and two vector cores
+constexpr uint8_t kNever = 0, kAtomicMany = 2 * kMaxCores + 1, kNow = 254, kDefined = 255;
+constexpr uint8_t WrittenBy(int core) { return static_cast<uint8_t>(core + 1); }
+constexpr uint8_t AddedBy(int core) { return static_cast<uint8_t>(core + 1 + kMaxCores); }
 constexpr int64_t kLine = 64;  // bytes of a data-cache line
 
 struct GmArg {
@@ -74,6 +76,7 @@ struct GlobalLog {
   std::vector<AtomicCopy> atomics;
   std::vector<CachedLine> lines;
   std::vector<int64_t> readBytes, writtenBytes;  // per kernel argument, blocks rounded up to 32 bytes
+  std::vector<GmAccess> inFlight;                // what the cube writes until WaitIterateAll
   CubeTraffic cube;
   Recent reads[kWindow], writes[kWindow];        // MTE2 reads of writable arguments, MTE3 writes
   int readCount = 0, writeCount = 0;
@@ -85,6 +88,7 @@ struct GlobalLog {
     readBytes.assign(arguments, 0);
     writtenBytes.assign(arguments, 0);
     readCount = writeCount = 0;
+    inFlight.clear();
     cube = CubeTraffic{};
     cube.readBytes.assign(arguments, 0);
     cube.writtenBytes.assign(arguments, 0);

@@ -35,7 +35,8 @@ TWIN_FN void Core::Start(Launch *owner, int blockIndex) {
   buffers.clear();
   breaches.clear();
   liveBuffers = queues = kernelType = atomicOp = atomicType = 0;
-  typeOfKey = cubeCore = false;
+  typeOfKey = false;
+  cubeCore = blockIndex >= owner->vectors;
   cube = CubeState{};
   for (Flags &flag : flags) flag = Flags{};
   pipe = nullptr;
@@ -49,6 +50,7 @@ TWIN_FN void Core::Start(Launch *owner, int blockIndex) {
 // What must hold when a kernel ends; then its copies take effect.
 inline void Finish(Core &core) {
   CheckLeaks(core);
+  CheckObjects(core);
   for (int event = 0; event < kEvents; ++event)
     for (int id = 0; id < kEventIds; ++id)
       if (core.flags[event].set[id])
@@ -95,7 +97,7 @@ inline bool RunKernel(Core &core, Kernel kernel, uint8_t *const *pointers) {
     try {
       kernel(pointers);
       tlsEscape = nullptr;
-      if (!core.cubeCore) Finish(core);
+      Finish(core);
     } catch (const StopCore &) {
       early = true;
     } catch (const std::exception &problem) {
@@ -112,15 +114,9 @@ inline bool RunKernel(Core &core, Kernel kernel, uint8_t *const *pointers) {
   return early;
 }
 
-// Runs one block on this thread's core; before the first vector core of a block, the share of its cube core.
+// Runs one virtual core of the launch on this thread's core.
 inline void RunBlock(Running &launch, Core &core, int block, Kernel kernel, uint8_t *const *pointers) {
   tlsCore = &core;
-  if (launch.cubes && block % launch.ratio == 0) {
-    core.Start(&launch, block);
-    core.cubeCore = true;
-    RunKernel(core, kernel, pointers);
-    launch.CollectBreaches(core);
-  }
   core.Start(&launch, block);
   bool early = RunKernel(core, kernel, pointers);
   if (early) launch.registered[static_cast<size_t>(block)] = Site{nullptr, -1};
@@ -132,7 +128,7 @@ inline void RunBlock(Running &launch, Core &core, int block, Kernel kernel, uint
   } catch (const StopCore &) {
     early = true;
   }
-  LeaveSyncAll(launch, early);
+  LeaveSyncAll(launch, !core.cubeCore, early);
 }
 
 // Runs all blocks; `seconds` bounds the wall-clock time of a kernel that does not end.
@@ -141,7 +137,9 @@ inline void RunLaunch(Running &launch, int seconds, Kernel kernel, uint8_t *cons
   const int hardware = static_cast<int>(std::thread::hardware_concurrency());
   const int workers = usesSyncAll ? launch.blockDim : (hardware > 0 && hardware < launch.blockDim ? hardware : launch.blockDim);
   while (static_cast<int>(pool.size()) < launch.blockDim) pool.push_back(nullptr);
-  launch.running = launch.blockDim;
+  launch.gate.running = launch.blockDim;
+  launch.vectorGate.running = launch.vectors;
+  launch.unjoined.resize(static_cast<size_t>(launch.vectors));
   std::atomic<int> next{0}, finished{0};
   std::mutex collect;
   std::condition_variable done;
@@ -181,7 +179,7 @@ inline void RunLaunch(Running &launch, int seconds, Kernel kernel, uint8_t *cons
   for (std::thread &thread : threads) thread.join();
   RestoreFaults();
   CheckPairs(launch);
-  launch.EndPhase();
+  launch.EndPhase(true);
 }
 
 }  // namespace twin

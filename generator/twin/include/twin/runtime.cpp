@@ -129,11 +129,12 @@ TWIN_EXPORT __attribute__((cold)) void *TwinRun(const TwinLaunch *request) {
   launch.tilingBytes = request->tilingBytes;
   pointers.push_back(reinterpret_cast<uint8_t *>(tiling.data()));
   launch.key = request->key;
-  const int vectors = VectorsOfBlock(request->key);
-  launch.cubes = vectors > 0;
-  launch.ratio = vectors > 0 ? vectors : 1;
+  const CoresOfBlock block = CoresOf(request->key);
+  launch.cubes = block.cubes > 0;
+  launch.ratio = block.vectors;
   launch.numBlocks = request->blockDim;
-  launch.blockDim = request->blockDim * launch.ratio;
+  launch.vectors = request->blockDim * block.vectors;
+  launch.blockDim = request->blockDim * (block.cubes + block.vectors);
   launch.registered.assign(static_cast<size_t>(launch.blockDim), Site{nullptr, 0});
   launch.physicalCores = request->cores;
   launch.ubBytes = request->ub;
@@ -191,11 +192,8 @@ TWIN_EXPORT void TwinCube(const void *result, int64_t *work, int64_t *readBytes,
   }
 }
 
-// Virtual vector cores of one block of a launch with this tiling key.
-TWIN_EXPORT int32_t TwinVectorsPerBlock(uint64_t key) {
-  const int vectors = twin::VectorsOfBlock(key);
-  return vectors > 0 ? vectors : 1;
-}
+// Virtual cores of one block of a launch with this tiling key.
+TWIN_EXPORT int32_t TwinCoresPerBlock(uint64_t key) { return twin::CoresOf(key).cubes + twin::CoresOf(key).vectors; }
 
 TWIN_EXPORT void TwinFree(void *result) { delete static_cast<twin::Result *>(result); }
 

@@ -40,8 +40,8 @@ bool EventLegal(Core &core, int event, int64_t id, const char *api, Site site);
 // A legal event and id: SetFlag and WaitFlag.
 void SetFlagOf(Core &core, int event, int id, Site site);
 void WaitFlagOf(Core &core, int event, int id, Site site);
-// Waits until every core of the launch is here (launch.h). `hard`: the version that needs kernel type MIX_AIV_1_0.
-void SyncAllCores(bool hard, Site site);
+// Waits until every core of the launch, or every vector core, is here (phases.h). `hard`: not the version with workspaces.
+void SyncAllCores(bool hard, bool vectorsOnly, Site site);
 // Set when a kernel of this translation unit can call SyncAll: every core then needs a thread of its own.
 inline bool usesSyncAll = false;
 struct SyncAllUse {
@@ -52,9 +52,21 @@ struct SyncAllMark {
   static inline SyncAllUse use{};
 };
 
+// A flag between cores (cube_checks.h).
+void CrossCoreFlag(const char *api, int64_t id, Site site);
+
 }  // namespace twin
 
 namespace AscendC {
+
+template <uint8_t modeId, pipe_t pipe>
+inline void CrossCoreSetFlag(int64_t flagId, twin::Site site = twin::Site::Here()) {
+  twin::CrossCoreFlag("CrossCoreSetFlag", flagId, site);
+}
+template <uint8_t modeId = 0, pipe_t pipe = PIPE_S>
+inline void CrossCoreWaitFlag(int64_t flagId, twin::Site site = twin::Site::Here()) {
+  twin::CrossCoreFlag("CrossCoreWaitFlag", flagId, site);
+}
 
 template <HardEvent event>
 inline void SetFlag(int64_t eventId, twin::Site site = twin::Site::Here()) {
@@ -89,8 +101,7 @@ inline void PipeBarrier(twin::Site site = twin::Site::Here()) {
 template <bool isAIVOnly = true>
 inline void SyncAll(twin::Site site = twin::Site::Here()) {
   (void)&twin::SyncAllMark<isAIVOnly>::use;
-  if (!isAIVOnly) twin::Self().Report(twin::Law::kSyncAllType, site, "SyncAll", "SyncAll<false> waits for cube cores, which serve Matmul or are not there");
-  twin::SyncAllCores(true, site);
+  twin::SyncAllCores(true, isAIVOnly, site);
 }
 
 inline int64_t GetBlockIdx();
@@ -112,7 +123,7 @@ inline void SyncAll(const GlobalTensor<int32_t> &gmWorkspace, const LocalTensor<
                                             gmWorkspace.start + bytes - 4, 4, false))
     std::memcpy(&zero, gmWorkspace.address + gmWorkspace.start + bytes - 4, 4);
   if (zero != 0) core.Report(twin::Law::kGmUninitialised, site, "SyncAll", "SyncAll: the global workspace is not zero");
-  twin::SyncAllCores(false, site);
+  twin::SyncAllCores(false, isAIVOnly, site);
 }
 
 }  // namespace AscendC
