@@ -16,6 +16,7 @@ COMMANDS: Final[dict[str, str]] = {
     "gen": "Regenerate what changed.",
     "check": "Exit 1, with a diff, when the output has drifted from the specs.",
     "diff": "Show what gen would change.",
+    "build": "Make headers and libraries for client programs, which run on the twin.",
     "test": "Run every derived case on the twin against the reference.",
     "run": "Run one shape, ad hoc, on the twin.",
     "audit": "Say whether gradient formulas are right: proofs, counterexamples, readings.",

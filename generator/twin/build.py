@@ -20,7 +20,7 @@ from generator.twin.tiling import Attr, TensorArg, Tiling
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["Built", "TensorArg", "Tiling", "TwinError", "build", "build_kernel"]
+__all__ = ["Built", "TensorArg", "Tiling", "TwinError", "build", "build_kernel", "kernel_entry"]
 
 _ENTRY = re.compile(r"__global__\s+__aicore__\s+void\s+(\w+)\s*\(")
 
@@ -91,15 +91,24 @@ def build_kernel(
     return Built(chip, *_kernel(source, chip, cache_dir, defines or {}, entry))
 
 
-def _kernel(
-    source: Path, chip: Product, cache_dir: Path | None, defines: Mapping[str, str], entry: str | None, quick: bool = False
-) -> tuple[Path, None, int]:
+def kernel_entry(source: Path, entry: str | None = None) -> str:
+    """The name of the kernel's entry in ``source``: ``entry`` when it is given, the file's own name, or the only one.
+
+    Raises :class:`TwinError` when there is none.
+    """
     text = source.read_text(encoding="utf-8")
     found = list(dict.fromkeys(_ENTRY.findall(text)))
     wanted = entry or (source.stem if source.stem in found else (found[0] if len(found) == 1 else None))
     if wanted is None or wanted not in found:
         listed = ", ".join(found) or "none"
         raise TwinError(f'{source}: no kernel entry `extern "C" __global__ __aicore__ void {entry or source.stem}(...)`, found {listed}')
+    return wanted
+
+
+def _kernel(
+    source: Path, chip: Product, cache_dir: Path | None, defines: Mapping[str, str], entry: str | None, quick: bool = False
+) -> tuple[Path, None, int]:
+    wanted = kernel_entry(source, entry)
     path = compiling.kernel_library(source, wanted, chip.arch, defines, cache_dir, quick)
     return path, None, launch.parameters(launch.load(path))
 

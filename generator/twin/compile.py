@@ -84,7 +84,7 @@ def _digest(parts: Iterable[str], files: Iterable[Path]) -> str:
     return digest.hexdigest()[:24]
 
 
-def _compile(source: Path, arguments: Sequence[str], files: Iterable[Path], place: str, suffix: str, folder: Path, blame: Path) -> Path:
+def build_file(source: Path, arguments: Sequence[str], files: Iterable[Path], place: str, suffix: str, folder: Path, blame: Path) -> Path:
     """Compiles unless a file of the same content's name is there. ``blame`` is the file an error is reported for."""
     program, version = compiler()
     flags = FLAGS if "clang" not in version else [flag for flag in FLAGS if flag not in _GNU_ONLY]
@@ -113,7 +113,7 @@ def _compile(source: Path, arguments: Sequence[str], files: Iterable[Path], plac
 def runtime(arch: int, folder: Path) -> Path:
     """The object every kernel library of this architecture is linked with."""
     arguments = [f"-D__NPU_ARCH__={arch}", f"-I{INCLUDE}", "-c"]
-    return _compile(RUNTIME, arguments, sources_of([RUNTIME], [INCLUDE]), f"runtime{arch}", ".o", folder, RUNTIME)
+    return build_file(RUNTIME, arguments, sources_of([RUNTIME], [INCLUDE]), f"runtime{arch}", ".o", folder, RUNTIME)
 
 
 def kernel_library(
@@ -139,7 +139,7 @@ def kernel_library(
         str(runtime(arch, folder)),
         *(["-O0"] if quick else []),
     ]
-    return _compile(HARNESS, arguments, sources_of([HARNESS, source], include), source.stem, ".so", folder, source)
+    return build_file(HARNESS, arguments, sources_of([HARNESS, source], include), source.stem, ".so", folder, source)
 
 
 def host_library(source: Path, include: Sequence[Path], cache_dir: Path | None = None, quick: bool = False) -> Path:
@@ -148,4 +148,4 @@ def host_library(source: Path, include: Sequence[Path], cache_dir: Path | None =
     folders = [INCLUDE, *(path.resolve() for path in include)]
     arguments = [f'-DTWIN_SOURCE="{source}"', *(f"-I{path}" for path in folders), "-shared", *(["-O0"] if quick else [])]
     files = sources_of([HOST_HARNESS, source], folders)
-    return _compile(HOST_HARNESS, arguments, files, source.stem, ".so", cache_dir or default_cache(), source)
+    return build_file(HOST_HARNESS, arguments, files, source.stem, ".so", cache_dir or default_cache(), source)
