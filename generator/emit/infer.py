@@ -16,6 +16,8 @@ from generator.spec.model import Param
 
 __all__ = ["Inference", "inference"]
 
+Extents = tuple[tuple[TensorRead, int, IntExpr], ...]  # of every input: tensor, place, extent
+
 
 @dataclass(frozen=True)
 class Way:
@@ -111,7 +113,7 @@ def inference(checked: CheckedSpec) -> Inference:
         inners=inners,
         pack_reads=tuple(p for p in _packs(call) if p.tensor.is_input),
         same=tuple((f"{_variable(t)}.extent[{k}]", _text(e), t.name) for t, k, e in extents if not (e.free() & attrs) - known),
-        outputs=tuple(_output(checked, t, inputs) for t in call.tensors if not t.is_input),
+        outputs=tuple(_output(checked, t, inputs, extents) for t in call.tensors if not t.is_input),
         forms=any(t.alternatives for t in inputs),
         combinations=len(combinations(spec)),
     )
@@ -135,7 +137,7 @@ def _extents(checked: CheckedSpec, inputs: tuple[TensorRead, ...]) -> Iterator[t
             yield t, k, extent
 
 
-def _closure(checked: CheckedSpec, names: set[str], extents: tuple[tuple[TensorRead, int, IntExpr], ...]) -> set[str]:
+def _closure(checked: CheckedSpec, names: set[str], extents: Extents) -> set[str]:
     """Every name that ``names`` may be computed from."""
     groups = [e.free() for _, _, e in extents] + [e.free() | {n} for n, e in checked.derived]
     found = set(names)
@@ -158,7 +160,7 @@ def _derived(checked: CheckedSpec) -> Iterator[Way]:
                 yield Way(other, f"s.{name}", _text(expr - scale * sym(other)), _text(scale))
 
 
-def _ways(extents: tuple[tuple[TensorRead, int, IntExpr], ...], attrs: set[str]) -> Iterator[Way]:
+def _ways(extents: Extents, attrs: set[str]) -> Iterator[Way]:
     for t, k, extent in extents:
         for name in sorted(extent.free() - attrs):
             if extent.is_affine_in([name]):
@@ -186,17 +188,27 @@ def _packs(call: HostCall) -> Iterator[Pack]:
                     yield Pack(name.lstrip("*").strip(), t, place, layout.rank)
 
 
-def _output(checked: CheckedSpec, t: TensorRead, inputs: tuple[TensorRead, ...]) -> Output:
+def _output(checked: CheckedSpec, t: TensorRead, inputs: tuple[TensorRead, ...], extents: Extents) -> Output:
     p = next(q for q in checked.spec.params if q.symbol == t.symbol)
     shape = _shape(checked.program.tensors[t.symbol])
-    forms = tuple(tuple(_dims(number, layout, p, shape)) for number, layout in enumerate(t.layouts))
+    texts = tuple(_said(expr, extents) for expr in shape)
+    forms = tuple(tuple(_dims(number, layout, p, texts)) for number, layout in enumerate(t.layouts))
     packs = tuple(d.text for d in forms[0] if d.kind == "pack")
     return Output(t.name, t.index, forms, packs, _dtype(checked, p, inputs), t.dtypes)
 
 
-def _dims(number: int, layout: Layout, p: Param, shape: tuple[IntExpr, ...]) -> Iterator[OutDim]:
+def _said(expr: IntExpr, extents: Extents) -> str:
+    """``expr`` in C++; where its sizes may be unknown while an input's extent is just that, either of them."""
+    text = f"Checked({expr.value})" if expr.value is not None else _text(expr)
+    if expr.symbol is None and expr.value is None:
+        for t, k, e in extents:
+            text = f"Either({text}, {_variable(t)}.extent[{k}])" if e == expr else text
+    return text
+
+
+def _dims(number: int, layout: Layout, p: Param, texts: tuple[str, ...]) -> Iterator[OutDim]:
     if p.flat is not None:
-        yield OutDim("size", _text(shape[0]))
+        yield OutDim("size", texts[0])
         return
     written: list[list[str | list[str]]] = [list(p.shape or []), *p.ranks]
     for k, dim in enumerate(written[number]):
@@ -205,7 +217,7 @@ def _dims(number: int, layout: Layout, p: Param, shape: tuple[IntExpr, ...]) -> 
         elif k == layout.pack:
             yield OutDim("pack", dim.lstrip("*").strip())
         else:
-            yield OutDim("size", _text(shape[k]))
+            yield OutDim("size", texts[k])
 
 
 def _dtype(checked: CheckedSpec, p: Param, inputs: tuple[TensorRead, ...]) -> str:

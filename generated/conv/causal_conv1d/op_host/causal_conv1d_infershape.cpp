@@ -40,6 +40,8 @@ static inline bool Learn(Checked &size, const Checked &value)
     return !value.valid || size.value == value.value;
 }
 
+static inline Checked Either(const Checked &a, const Checked &b) { return a.valid ? a : b; }
+
 /// Sets one output; false when every input is known and a dim is not, or a dim is negative.
 struct Writer {
     gert::Shape *shape;

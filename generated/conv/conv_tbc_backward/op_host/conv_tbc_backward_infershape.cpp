@@ -43,6 +43,8 @@ static inline bool Learn(Checked &size, const Checked &value)
     return !value.valid || size.value == value.value;
 }
 
+static inline Checked Either(const Checked &a, const Checked &b) { return a.valid ? a : b; }
+
 /// Sets one output; false when every input is known and a dim is not, or a dim is negative.
 struct Writer {
     gert::Shape *shape;
@@ -173,6 +175,9 @@ ge::graphStatus InferShape(gert::InferShapeContext *context)
         return Refuse(context, "no room for the shape of grad_weight");
     }
     Writer to_grad_weight(out_grad_weight, complete);
+    to_grad_weight.Append(s.K);
+    to_grad_weight.Append(s.C_in);
+    to_grad_weight.Append(s.C_out);
     if (!to_grad_weight.right) {
         return Refuse(context, "the shape of grad_weight cannot be computed from the inputs");
     }
@@ -181,6 +186,7 @@ ge::graphStatus InferShape(gert::InferShapeContext *context)
         return Refuse(context, "no room for the shape of grad_bias");
     }
     Writer to_grad_bias(out_grad_bias, complete);
+    to_grad_bias.Append(s.C_out);
     if (!to_grad_bias.right) {
         return Refuse(context, "the shape of grad_bias cannot be computed from the inputs");
     }

@@ -44,6 +44,8 @@ static inline bool Learn(Checked &size, const Checked &value)
     return !value.valid || size.value == value.value;
 }
 
+static inline Checked Either(const Checked &a, const Checked &b) { return a.valid ? a : b; }
+
 /// Sets one output; false when every input is known and a dim is not, or a dim is negative.
 struct Writer {
     gert::Shape *shape;
@@ -257,12 +259,12 @@ ge::graphStatus InferShape(gert::InferShapeContext *context)
     }
     if (s.form == 0) {
         to_h_mix.Append(s.T);
-        to_h_mix.Append(s.R * s.n + s.n * 2);
+        to_h_mix.Append(Either(Either(s.R * s.n + s.n * 2, phi_in.extent[0]), bias_in.extent[0]));
     }
     if (s.form == 1) {
         to_h_mix.Append(s.form1_B);
         to_h_mix.Append(s.form1_S);
-        to_h_mix.Append(s.R * s.n + s.n * 2);
+        to_h_mix.Append(Either(Either(s.R * s.n + s.n * 2, phi_in.extent[0]), bias_in.extent[0]));
     }
     if (!to_h_mix.right) {
         return Refuse(context, "the shape of h_mix cannot be computed from the inputs");

@@ -42,6 +42,8 @@ static inline bool Learn(Checked &size, const Checked &value)
     return !value.valid || size.value == value.value;
 }
 
+static inline Checked Either(const Checked &a, const Checked &b) { return a.valid ? a : b; }
+
 /// Sets one output; false when every input is known and a dim is not, or a dim is negative.
 struct Writer {
     gert::Shape *shape;
@@ -389,6 +391,8 @@ ge::graphStatus InferShape(gert::InferShapeContext *context)
         return Refuse(context, "no room for the shape of grad_phi");
     }
     Writer to_grad_phi(out_grad_phi, complete);
+    to_grad_phi.Append(Either(Either(s.n * s.n + s.n * 2, phi_in.extent[0]), h_mix_in.extent[1]));
+    to_grad_phi.Append(Either(s.D * s.n, phi_in.extent[1]));
     if (!to_grad_phi.right) {
         return Refuse(context, "the shape of grad_phi cannot be computed from the inputs");
     }
@@ -397,6 +401,7 @@ ge::graphStatus InferShape(gert::InferShapeContext *context)
         return Refuse(context, "no room for the shape of grad_alpha");
     }
     Writer to_grad_alpha(out_grad_alpha, complete);
+    to_grad_alpha.Append(Checked(3));
     if (!to_grad_alpha.right) {
         return Refuse(context, "the shape of grad_alpha cannot be computed from the inputs");
     }
@@ -405,6 +410,7 @@ ge::graphStatus InferShape(gert::InferShapeContext *context)
         return Refuse(context, "no room for the shape of grad_bias");
     }
     Writer to_grad_bias(out_grad_bias, complete);
+    to_grad_bias.Append(Either(Either(s.n * s.n + s.n * 2, phi_in.extent[0]), h_mix_in.extent[1]));
     if (!to_grad_bias.right) {
         return Refuse(context, "the shape of grad_bias cannot be computed from the inputs");
     }
@@ -413,6 +419,8 @@ ge::graphStatus InferShape(gert::InferShapeContext *context)
         return Refuse(context, "no room for the shape of grad_gamma");
     }
     Writer to_grad_gamma(out_grad_gamma, complete);
+    to_grad_gamma.Append(s.n);
+    to_grad_gamma.Append(s.D);
     if (!to_grad_gamma.right) {
         return Refuse(context, "the shape of grad_gamma cannot be computed from the inputs");
     }

@@ -42,6 +42,8 @@ static inline bool Learn(Checked &size, const Checked &value)
     return !value.valid || size.value == value.value;
 }
 
+static inline Checked Either(const Checked &a, const Checked &b) { return a.valid ? a : b; }
+
 /// Sets one output; false when every input is known and a dim is not, or a dim is negative.
 struct Writer {
     gert::Shape *shape;
@@ -135,6 +137,7 @@ ge::graphStatus InferShape(gert::InferShapeContext *context)
         return Refuse(context, "no room for the shape of norm_out");
     }
     Writer to_norm_out(out_norm_out, complete);
+    to_norm_out.Append(s.T * s.n * s.num_iters * 16);
     if (!to_norm_out.right) {
         return Refuse(context, "the shape of norm_out cannot be computed from the inputs");
     }
@@ -143,6 +146,7 @@ ge::graphStatus InferShape(gert::InferShapeContext *context)
         return Refuse(context, "no room for the shape of sum_out");
     }
     Writer to_sum_out(out_sum_out, complete);
+    to_sum_out.Append(s.T * s.num_iters * 16);
     if (!to_sum_out.right) {
         return Refuse(context, "the shape of sum_out cannot be computed from the inputs");
     }

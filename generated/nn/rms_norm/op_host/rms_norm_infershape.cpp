@@ -62,6 +62,8 @@ static bool LearnDims(bool &known, gert::Shape &dims, const gert::Shape &shape, 
     return same;
 }
 
+static inline Checked Either(const Checked &a, const Checked &b) { return a.valid ? a : b; }
+
 /// Sets one output; false when every input is known and a dim is not, or a dim is negative.
 struct Writer {
     gert::Shape *shape;
@@ -146,6 +148,10 @@ ge::graphStatus InferShape(gert::InferShapeContext *context)
     Writer to_rstd(out_rstd, complete);
     if (!s.has_b) {
         to_rstd.shape->AppendDim(-2);
+    }
+    if (s.has_b) {
+        to_rstd.Append(s.b);
+        to_rstd.Append(Checked(1));
     }
     if (!to_rstd.right) {
         return Refuse(context, "the shape of rstd cannot be computed from the inputs");
