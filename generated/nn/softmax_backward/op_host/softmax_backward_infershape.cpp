@@ -62,6 +62,8 @@ static bool LearnDims(bool &known, gert::Shape &dims, const gert::Shape &shape, 
     return same;
 }
 
+static inline Checked Either(const Checked &a, const Checked &b) { return a.valid ? a : b; }
+
 /// Sets one output; false when every input is known and a dim is not, or a dim is negative.
 struct Writer {
     gert::Shape *shape;
