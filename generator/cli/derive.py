@@ -103,7 +103,7 @@ def _derived(
         except SpecError:  # a left side that cannot say how far its axes go
             result = gradient(False)
             spec = spec_text(checked, result, cotangents, str(save))
-    notation = Notation.of(checked)
+    notation = Notation.of(checked, result.gradients)
     return {
         "command": "derive",
         "operator": checked.spec.name,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from generator.formula.broadcasts import Broadcast
 from generator.formula.ir import Program
 from generator.formula.parse import parse
 from generator.formula.resolve import resolve
@@ -21,13 +22,15 @@ __all__ = ["CheckedSpec", "check", "load"]
 class CheckedSpec:
     """``derived`` are dims computed from other integers (``num_iters`` from an element count), in dependency order;
     ``path`` is the spec file. ``packs`` are the packs of axes in use: each ``b`` is one flattened axis ``b`` whose extent is
-    the dim ``numel_b``, the product of the extents at the pack's place in any tensor's shape (1 for no axes)."""
+    the dim ``numel_b``, the product of the extents at the pack's place in any tensor's shape (1 for no axes).
+    A broadcast pack stands for several, as ``broadcasts`` says."""
 
     path: Path
     spec: OpSpec
     program: Program
     derived: tuple[tuple[str, IntExpr], ...]
     packs: tuple[str, ...] = ()
+    broadcasts: tuple[Broadcast, ...] = ()
 
 
 def load(path: str | Path) -> CheckedSpec:
@@ -49,7 +52,7 @@ def check(text: str, path: str | Path) -> CheckedSpec:
     problems += done.problems
     if problems or done.program is None:
         raise SpecError(problems)
-    return CheckedSpec(Path(path), source.spec, done.program, done.derived, done.packs)
+    return CheckedSpec(Path(path), source.spec, done.program, done.derived, done.packs, done.broadcasts)
 
 
 def _syntax(source: Source) -> list[Problem]:

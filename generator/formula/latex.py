@@ -83,11 +83,20 @@ def _index(i: Index) -> str:
     if isinstance(i, IntExpr):
         return _integer(i)
     if isinstance(i, Pack):
-        return rf"\mathbf{{{i.name}}}"
+        return _pack(i.name)
     if isinstance(i, Gather):
         return _element(i.load.tensor, i.load.indices)
     inner = ", ".join(_index(p) for p in i.parts)
     return rf"\mathrm{{{i.name}}}({inner})" if isinstance(i, Segment) else f"({inner})"
+
+
+def _pack(text: str) -> str:
+    """A pack: its name, or the axes of a broadcast pack that some tensors have."""
+    return rf"\mathbf{{{text.replace('&', chr(92) + 'cap').replace('-', chr(92) + 'setminus')}}}"
+
+
+def _axis(axis: str) -> str:
+    return _pack(axis[1:]) if axis.startswith("*") and not axis[1:].isidentifier() else name(axis.lstrip("*"))
 
 
 def _integer(e: IntExpr) -> str:
@@ -182,7 +191,7 @@ class _Printer:
 
     def reduce(self, e: Reduce) -> tuple[str, int]:
         axes = ", ".join(
-            (rf"0 \le {name(a.name.lstrip('*'))} < {_integer(a.extent)}" if a.extent is not None else name(a.name.lstrip("*")))
+            (rf"0 \le {_axis(a.name)} < {_integer(a.extent)}" if a.extent is not None else _axis(a.name))
             for a in e.axes
         )
         body = self.at(e.body, _MUL)

@@ -44,6 +44,7 @@ from generator.formula.ir import (
 from generator.spec.errors import TextError
 from generator.spec.integer import IntExpr, sym
 from generator.spec.names import did_you_mean
+from generator.spec.packs import pack_names
 from generator.spec.sizes import describe, from_ast, place
 
 __all__ = ["DTYPES", "UNSTATED", "FormulaError", "Parsed", "parse"]
@@ -268,9 +269,7 @@ class _Parser:
 
     def index(self, node: ast.expr) -> Index:
         if isinstance(node, ast.Starred):
-            if not isinstance(node.value, ast.Name):
-                raise self.refuse(node.value, "*b, a pack of axes")
-            return Pack(node.value.id, span=self.span(node))
+            return Pack(self.pack(node), span=self.span(node))
         if isinstance(node, ast.Tuple):
             return Product(tuple(self.index(p) for p in node.elts), span=self.span(node))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id not in ("min", "max"):
@@ -282,6 +281,13 @@ class _Parser:
         if isinstance(node, ast.Slice):
             raise self.fault(node, "a slice is not an index", self.source(node), "an axis name; reductions bind axes: sum[k](...)")
         return self.integer(node)
+
+    def pack(self, node: ast.Starred) -> str:
+        """The text of a pack without its star: ``b``, or of a broadcast pack ``b & x`` or ``b - x``."""
+        said = ast.unparse(node.value)
+        if not pack_names(said):
+            raise self.refuse(node.value, "*b, a pack of axes, or of a broadcast pack *b & x or *b - x")
+        return said
 
     def elements(self, node: ast.expr) -> list[ast.expr]:
         """The subscripts of ``a[...]``: ``a[i, d]`` has two, ``a[(i, d)]`` one product."""
@@ -305,8 +311,8 @@ class _Parser:
     def bound(self, node: ast.expr) -> Bound:
         if isinstance(node, ast.Name):
             return Bound(node.id)
-        if isinstance(node, ast.Starred) and isinstance(node.value, ast.Name):
-            return Bound("*" + node.value.id)
+        if isinstance(node, ast.Starred):
+            return Bound("*" + self.pack(node))
         if isinstance(node, ast.Slice) and isinstance(node.lower, ast.Name) and node.upper is not None and node.step is None:
             return Bound(node.lower.id, self.integer(node.upper))
         raise self.fault(node, "an axis is a name, with its extent where no tensor gives it", self.source(node), "k or k: K")

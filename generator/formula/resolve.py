@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
+from generator.formula.broadcasts import Broadcast, broadcasts_of, expanded, expanded_spec
 from generator.formula.infer import Inference, bounds_of_axes, children
 from generator.formula.ir import Assign, Attr, Bound, Expr, For, Gather, Kind, Load, Pack, Product, Program, Segment, Span, Stmt, Tensor
 from generator.formula.kinds import kind_of, strong
@@ -52,10 +53,13 @@ class Resolved:
     derived: tuple[tuple[str, IntExpr], ...]
     packs: tuple[str, ...]
     problems: list[Problem]
+    broadcasts: tuple[Broadcast, ...] = ()
 
 
 def resolve(source: Source, spec: OpSpec) -> Resolved:
     """Resolve the formula of ``spec``; all of its faults are in ``problems``, located in the spec file."""
+    broadcasts = broadcasts_of(spec)
+    spec = expanded_spec(spec, broadcasts)
     symbols, declared = declare(source, spec)
     problems = list(declared)
 
@@ -69,6 +73,9 @@ def resolve(source: Source, spec: OpSpec) -> Resolved:
     except FormulaError as error:
         problems += [source.inside(("formula",), f) for f in error.findings]
         body, broken = parse(spec.formula, relaxed=True, locate=locate).body, True
+    body, misused = expanded(body, broadcasts)
+    if misused:
+        return Resolved(None, (), (), problems + [source.problem(Place(e.line, e.column), e.what, e.value, e.right) for e in misused])
     sized = not declared
     work = _Resolver(source, spec, symbols, body)
     if broken:
@@ -81,7 +88,7 @@ def resolve(source: Source, spec: OpSpec) -> Resolved:
     if not all_read(spec):
         work.problems = [p for p in work.problems if "not proved" not in p.what]
     problems += work.problems
-    return Resolved(None if problems else program, tuple(symbols.derived), tuple(symbols.packs), problems)
+    return Resolved(None if problems else program, tuple(symbols.derived), tuple(symbols.packs), problems, broadcasts)
 
 
 @dataclass

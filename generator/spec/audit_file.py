@@ -58,7 +58,7 @@ class AuditCase(Model):
     source: str = ""  # the document the gradient stands in
     dims: dict[str, Annotated[Dim, BeforeValidator(_nothing)]] = Field(default_factory=dict)
     segments: dict[str, dict[str, list[SizeText]]] = Field(default_factory=dict)  # K: {pre: [n], res: [n, n]}
-    broadcast: list[str] = Field(default_factory=list)  # packs with NumPy's broadcast rule
+    broadcast: list[str] | dict[str, list[str]] = Field(default_factory=list)  # packs with NumPy's rule: [b], or {b: [x, w]}
     attrs: dict[str, Annotated[AuditAttr, BeforeValidator(_attr)]] = Field(default_factory=dict)
     tensors: dict[str, Annotated[AuditTensor, BeforeValidator(_tensor)]]
     constraints: list[str] = Field(default_factory=list)  # conditions on dims and attributes

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final, get_args
 
 from generator.spec.conditions import Names, evaluate, free, parse
 from generator.spec.errors import TextError
 from generator.spec.model import DTypeName, Param
 from generator.spec.names import bad_identifier, did_you_mean
+from generator.spec.packs import MOST_PARTS, broadcast_parts, is_pack, pack_names
 from generator.spec.sizes import parse_size
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ def check_params(c: Checker) -> None:
             _attribute(c, loc, p, names)
         else:
             _tensor(c, loc, p, names)
+    _broadcasts(c)
     if not any(p.io in ("out", "inout") for p in c.spec.params):
         c.say(("params",), "the operator has no output", "", "a parameter with io: out")
 
@@ -100,7 +102,7 @@ def _tensor(c: Checker, loc: Loc, p: Param, names: Names) -> None:
         c.say(loc, "a tensor has a shape or a flat layout", f"'{p.symbol}' has {both}", "shape: [T, n], or flat: {axes, order, size}")
     _dtype(c, loc, p)
     if p.shape is not None:
-        _packs(c, (*loc, "shape"), p.shape)
+        _packs(c, (*loc, "shape"), p, p.shape)
         _ranks(c, loc, p)
     elif p.ranks:
         c.say_key((*loc, "ranks"), "a flat buffer has one rank", f"'{p.symbol}'", "remove 'ranks'")
@@ -115,16 +117,48 @@ def _tensor(c: Checker, loc: Loc, p: Param, names: Names) -> None:
     _aliases(c, loc, p)
 
 
-def _packs(c: Checker, loc: Loc, shape: Sequence[str]) -> None:
+def _some_axes(c: Checker, loc: Loc, p: Param, text: str, names: Sequence[str]) -> None:
+    """``*b & x``: some of a broadcast pack's axes."""
+    parts = broadcast_parts(c.spec).get(names[0])
+    if parts is None:
+        c.say(loc, "the pack is not a broadcast pack", f"'{text}'", f"'broadcast: [{names[0]}]', or \"*{names[0]}\"")
+        return
+    for name in names[1:]:
+        if name not in parts:
+            c.say(loc, f"no input of '*{names[0]}' has this name", f"'{name}'", did_you_mean(name, parts, "inputs"))
+    if p.io != "out":
+        c.say(loc, "some axes of a broadcast pack are for outputs", f"'{text}'", f'"*{names[0]}": an input says what axes it has')
+
+
+def _broadcasts(c: Checker) -> None:
+    """Check ``broadcast:``: each pack is some input's, and the inputs named have it."""
+    shapes = {p.symbol: [t[1:].strip() for t in p.shape or [] if is_pack(t)] for p in c.spec.params}
+    for name, parts in broadcast_parts(c.spec).items():
+        loc: Loc = ("broadcast", name) if isinstance(c.spec.broadcast, Mapping) else ("broadcast", list(c.spec.broadcast).index(name))
+        if not any(name in packs for packs in shapes.values()):
+            c.say(loc, "no tensor has this pack of axes", f"'{name}'", f'"*{name}" in a shape')
+        elif not 1 <= len(parts) <= MOST_PARTS:
+            c.say(loc, "too many inputs, or none, are broadcast together", f"{len(parts)} for '*{name}'", f"1 to {MOST_PARTS}")
+        inputs = [p.symbol for p in c.spec.params if p.io == "in" and name in shapes[p.symbol]]
+        for x in parts:
+            if x not in inputs:
+                c.say(loc, f"no input with '*{name}' has this name", f"'{x}'", did_you_mean(x, inputs, "inputs"))
+    for at, p in enumerate(c.spec.params):
+        mine = [name for name in c.spec.broadcast if name in shapes[p.symbol]]
+        if mine and p.io == "inout":
+            c.say(("params", at, "io"), "an in-place tensor is not broadcast", f"'{p.symbol}' has '*{mine[0]}'", "io: in and io: out")
+
+
+def _packs(c: Checker, loc: Loc, p: Param, shape: Sequence[str]) -> None:
     packs = [at for at, text in enumerate(shape) if text.startswith("*")]
     for at in packs:
-        name = shape[at][1:].strip()
-        if bad_identifier(name) is not None:
+        names = pack_names(shape[at][1:])
+        if not names or bad_identifier(names[0]) is not None:
             c.say((*loc, at), "a pack is * and a name", f"'{shape[at]}'", '"*b"')
-        elif name in c.spec.dims or any(p.symbol == name for p in c.spec.params):
+        elif names[0] in c.spec.dims or any(p.symbol == names[0] for p in c.spec.params):
             c.say((*loc, at), "the pack has the name of something else", f"'{shape[at]}'", "another name")
-        elif name in c.spec.broadcast:
-            c.say((*loc, at), "a broadcast pack cannot be generated", f"'{shape[at]}'", "tensors of one shape, without 'broadcast:'")
+        elif len(names) > 1:
+            _some_axes(c, (*loc, at), p, shape[at], names)
     for at in packs[1:]:
         c.say((*loc, at), "a shape has two packs", f"'{shape[at]}'", "one pack: where two would end is not known")
 

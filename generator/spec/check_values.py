@@ -260,7 +260,8 @@ def _case(
 
 
 def _pack_names(c: Checker) -> list[str]:
-    return [text[1:].strip() for p in c.spec.params for text in p.shape or [] if text.startswith("*")]
+    packs = [text[1:].strip() for p in c.spec.params for text in p.shape or [] if text.startswith("*")]
+    return [b for b in packs if b not in c.spec.broadcast]
 
 
 def _ranges(c: Checker, names: Names) -> dict[str, list[tuple[str, Condition]]]:

@@ -156,7 +156,7 @@ class OpSpec(Model):
     products: list[ProductName] = Field(default=["Ascend910B", "Ascend910_93", "Ascend950"])
     dims: dict[str, Dim] = Field(default_factory=dict)
     segments: dict[str, dict[str, list[SizeText]]] = Field(default_factory=dict)  # K: {pre: [n], res: [n, n]}
-    broadcast: list[str] = Field(default_factory=list)  # packs with NumPy's broadcast rule
+    broadcast: list[str] | dict[str, list[str]] = Field(default_factory=list)  # packs with NumPy's rule: [b], or {b: [x, w]}
     params: list[Param]
     groups: list[Group] = Field(default_factory=list)
     dtypes: list[dict[str, DTypeName]] = Field(default_factory=list)  # one entry, one combination

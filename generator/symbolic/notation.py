@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from generator.formula.broadcasts import Broadcast, contracted
 from generator.formula.checked import CheckedSpec
 from generator.formula.ir import Assign, Bound, Expr, For, Gather, Index, Load, Pack, Product, Program, Reduce, Segment, Stmt
 from generator.formula.symbols import SegmentInfo, pack_dim
@@ -21,10 +22,11 @@ class Notation:
 
     segments: Mapping[str, SegmentInfo] = field(default_factory=dict)
     packs: tuple[str, ...] = ()
+    broadcasts: tuple[Broadcast, ...] = ()
 
     @staticmethod
-    def of(checked: CheckedSpec) -> Notation:
-        """The notation of a spec."""
+    def of(checked: CheckedSpec, gradients: Mapping[str, str] | None = None) -> Notation:
+        """The notation of a spec; ``gradients`` are further tensors, shaped as inputs of the spec (input -> tensor)."""
         names = [*checked.program.dims, *checked.program.int_attrs]
         totals: dict[str, IntExpr] = {}
         found: dict[str, SegmentInfo] = {}
@@ -37,12 +39,15 @@ class Notation:
                 offset = offset + product(sizes)
             totals[axis] = offset
             found |= {name: SegmentInfo(axis, start, sizes, offset) for name, start, sizes in made}
-        return Notation(found, tuple(checked.packs))
+        broadcasts = tuple(
+            replace(b, own={**b.own, **{g: b.own[x] for x, g in (gradients or {}).items() if x in b.own}}) for b in checked.broadcasts
+        )
+        return Notation(found, tuple(checked.packs), broadcasts)
 
 
 def as_written(program: Program, notation: Notation, *, extents: bool) -> tuple[Stmt, ...]:
     """The statements of ``program`` in surface form; ``extents`` keeps the extents of axes, which may not be needed."""
-    return tuple(_Writer(program, notation, extents).block(program.body))
+    return contracted(_Writer(program, notation, extents).block(program.body), notation.broadcasts)
 
 
 class _Writer:

@@ -18,6 +18,7 @@ from generator.formula.symbols import is_tensor
 from generator.spec.errors import SpecError
 from generator.spec.integer import IntExpr
 from generator.spec.model import OpSpec, Param
+from generator.spec.packs import broadcast_parts
 from generator.symbolic.derive import Derived
 from generator.symbolic.notation import Notation, as_written
 from generator.symbolic.versions import assigned
@@ -35,7 +36,7 @@ def spec_text(forward: CheckedSpec, derived: Derived, cotangents: Mapping[str, s
 
     Axes are written without their extents when these can be inferred. Raises :class:`SpecError` when the language has no
     complete spec for it (a size that no input's shape gives)."""
-    notation = Notation.of(forward)
+    notation = Notation.of(forward, derived.gradients)
     last: SpecError | None = None
     for extents in (False, True):
         document = _Document(forward, derived, cotangents, formula_of(derived.program, notation, extents=extents)).build()
@@ -78,6 +79,8 @@ class _Document:
         }
         if spec.segments:
             out["segments"] = {k: {n: list(s) for n, s in v.items()} for k, v in spec.segments.items()}
+        if self.checked.broadcasts:
+            out["broadcast"] = {b: list(parts) for b, parts in broadcast_parts(spec).items()}
         out["params"] = params
         used = {p.get("dtype") for p in params}
         kinds = [{v: t for v, t in row.items() if v in used} for row in spec.dtypes]
@@ -111,7 +114,10 @@ class _Document:
         out += self.shapes(by_symbol, {name for name, _ in out})
         out += [(p.symbol, _plain(p)) for p in self.spec.params if not is_tensor(p) and p.symbol in attrs]
         for x, g in self.derived.gradients.items():
-            out.append((g, self.like(by_symbol[x], g, "out", "gradient of the forward's input: ", "正向输入的梯度：")))
+            made = self.like(by_symbol[x], g, "out", "gradient of the forward's input: ", "正向输入的梯度：")
+            if "shape" in made:
+                made["shape"] = [f"{t} & {x}" if any(t == f"*{b.name}" and x in b.own for b in self.checked.broadcasts) else t for t in made["shape"]]
+            out.append((g, made))
         return out
 
     def shapes(self, by_symbol: Mapping[str, Param], there: set[str]) -> list[tuple[str, dict[str, Any]]]:
@@ -121,7 +127,8 @@ class _Document:
         known |= {n for t in self.program.inputs if t.flat is None for e in t.shape for n in [e.symbol] if n is not None}
         for t in self.checked.program.inputs:
             mine = {n for e in t.shape for n in [e.symbol] if n is not None} if t.flat is None else set()
-            if t.name not in there and mine - known and mine - known <= self.attributes() | set(self.spec.dims):
+            broadcast = any(t.name in parts for parts in broadcast_parts(self.spec).values())
+            if t.name not in there and (broadcast or (mine - known and mine - known <= self.attributes() | set(self.spec.dims))):
                 known |= mine
                 out.append((t.name, self.like(by_symbol[t.name], t.name, "in", "", "")))
         return out
