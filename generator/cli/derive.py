@@ -103,7 +103,7 @@ def _derived(
         except SpecError:  # a left side that cannot say how far its axes go
             result = gradient(False)
             spec = spec_text(checked, result, cotangents, str(save))
-    notation = Notation.of(checked, result.gradients)
+    notation = Notation.of(checked).shaped({g: x for x, g in result.gradients.items()})
     return {
         "command": "derive",
         "operator": checked.spec.name,

@@ -1,4 +1,4 @@
-"""``opwright schema``: the JSON Schema of specs, for editors."""
+"""``opwright schema``: the JSON Schema of specs, or of audit files, for editors."""
 
 from __future__ import annotations
 
@@ -14,12 +14,15 @@ __all__ = ["schema"]
 
 
 def schema(
-    to: Annotated[Path | None, typer.Option("--to", help="Write it to this file instead of printing it.")] = None, json_: Json = False
+    to: Annotated[Path | None, typer.Option("--to", help="Write it to this file instead of printing it.")] = None,
+    audit: Annotated[bool, typer.Option("--audit", help="The schema of audit files.")] = False,
+    json_: Json = False,
 ) -> None:
     """Print the JSON Schema of specs, or write it to a file."""
+    from generator.spec.schema import audit_schema
     from generator.spec.schema import schema as of_specs
 
-    document = of_specs()
+    document = audit_schema() if audit else of_specs()
     if to is None:
         show(document)
         return

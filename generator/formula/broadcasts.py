@@ -12,13 +12,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, groupby
-from generator.formula.ir import Assign, Bound, Expr, For, Gather, Index, Load, Pack, Product, Reduce, Segment, Span, Stmt
+
+from generator.formula.ir import Assign, Bound, Expr, For, Index, Load, Pack, Product, Reduce, Segment, Span, Stmt
 from generator.formula.walk import rebuild
 from generator.spec.errors import TextError
 from generator.spec.model import OpSpec
 from generator.spec.packs import MOST_PARTS, broadcast_parts, is_pack, pack_names, selected
 
 __all__ = ["Broadcast", "broadcasts_of", "contracted", "expanded", "expanded_spec", "whole_shape"]
+
 
 @dataclass(frozen=True)
 class Broadcast:
@@ -32,6 +34,11 @@ class Broadcast:
     def of(self, tensor: str) -> tuple[str, ...]:
         """The ordinary packs that ``*b`` of a tensor stands for."""
         return self.own.get(tensor, tuple(self.groups))
+
+    def knowing(self, packs: Mapping[str, Sequence[str]]) -> Broadcast:
+        """With tensors of a formula (name -> the packs of its shape) that have only some of the axes."""
+        mine = {t: tuple(p for p in shape if p in self.groups) for t, shape in packs.items()}
+        return replace(self, own={**{t: own for t, own in mine.items() if own and own != tuple(self.groups)}, **self.own})
 
     def named(self, text: str) -> tuple[str, ...]:
         """The ordinary packs that an expression such as ``b - x`` names. Raises KeyError for a name that is no input."""
@@ -114,8 +121,9 @@ def contracted(body: Sequence[Stmt], broadcasts: Sequence[Broadcast]) -> tuple[S
 
     def runs(tensor: str, indices: Sequence[Index]) -> tuple[Index, ...]:
         out: list[Index] = []
-        for b, run in groupby(indices, lambda i: owner.get(i.name) if isinstance(i, Pack) else None):
-            packs = tuple(i.name for i in run if isinstance(i, Pack)) if b is not None else ()
+        for b, group in groupby(indices, lambda i: owner.get(i.name) if isinstance(i, Pack) else None):
+            run = list(group)
+            packs = tuple(i.name for i in run if isinstance(i, Pack))
             if b is None:
                 out += run
             elif packs == b.of(tensor):
@@ -128,24 +136,29 @@ def contracted(body: Sequence[Stmt], broadcasts: Sequence[Broadcast]) -> tuple[S
 
     def expr(e: Expr) -> Expr:
         if isinstance(e, Load):
-            inner = tuple(replace(i, load=load) if isinstance(i, Gather) and isinstance(load := expr(i.load), Load) else i for i in e.indices)
-            return replace(e, indices=runs(e.tensor, inner), spots=())
+            e = replace(e, indices=runs(e.tensor, e.indices), spots=())
         if isinstance(e, Reduce):
-            return replace(rebuild(e, expr), axes=axes(e.axes))
+            e = replace(e, axes=axes(e.axes))
         return rebuild(e, expr)
 
     def axes(bound: Sequence[Bound]) -> tuple[Bound, ...]:
-        out = [a for a in bound if a.name.removeprefix("*") not in owner]
-        for b in broadcasts:
-            mine = [a.name.removeprefix("*") for a in bound if owner.get(a.name.removeprefix("*")) is b]
-            out += [Bound(f"*{t}") for t in b.texts([p for p in b.groups if p in mine])] if mine else []
+        names = [a.name.removeprefix("*") for a in bound]
+        out: list[Bound] = []
+        done: set[str] = set()
+        for a, name in zip(bound, names, strict=True):
+            b = owner.get(name)
+            if b is None:
+                out.append(a)
+            elif b.name not in done:
+                done.add(b.name)
+                out += [Bound(f"*{t}") for t in b.texts([p for p in b.groups if p in names])]
         return tuple(out)
 
     def block(stmts: Sequence[Stmt]) -> tuple[Stmt, ...]:
-        return tuple(
-            replace(s, body=block(s.body)) if isinstance(s, For) else replace(s, indices=runs(s.tensor, s.indices), spots=(), value=expr(s.value))
-            for s in stmts
-        )
+        return tuple(replace(s, body=block(s.body)) if isinstance(s, For) else assign(s) for s in stmts)
+
+    def assign(s: Assign) -> Assign:
+        return replace(s, indices=runs(s.tensor, s.indices), spots=(), value=expr(s.value))
 
     return block(body)
 
@@ -177,11 +190,7 @@ class _Expansion:
             if b is not None and self.strict:
                 right = f"a reduction over the axes that '{target}' lacks, such as sum[*{b.name} - {self.lacking(b, target)}](...)"
                 self.report(e.span, f"not every axis of '*{b.name}' of '{e.tensor}' is bound here", f"'{target}' lacks some", right)
-            inner = tuple(
-                replace(i, load=load) if isinstance(i, Gather) and isinstance(load := self.expr(i.load, bound, target), Load) else i
-                for i in indices
-            )
-            return replace(e, indices=inner, spots=spots)
+            e = replace(e, indices=indices, spots=spots)
         if isinstance(e, Reduce):
             return self.reduce(e, bound, target)
         return rebuild(e, lambda x: self.expr(x, bound, target))
@@ -203,7 +212,7 @@ class _Expansion:
         inner = bound | {a.name[1:] for a in axes if a.name.startswith("*")}
         body = self.expr(e.body, inner, target)
         divisor = None if e.divisor is None else self.expr(e.divisor, bound, target)
-        return replace(e, axes=tuple(axes), body=body, divisor=divisor) if axes else body
+        return replace(e, axes=tuple(axes), body=body, divisor=divisor) if axes or not e.axes else body
 
     def packs(self, text: str, span: Span | None) -> tuple[str, ...] | None:
         """The ordinary packs of a broadcast pack's expression; None when it is another pack's name."""

@@ -10,6 +10,7 @@ from generator.spec.errors import Problem, SpecError
 from generator.spec.integer import IntExpr, Numel, sym
 from generator.spec.load import Source, scan, text_of
 from generator.spec.names import did_you_mean
+from generator.spec.packs import broadcast_parts
 
 __all__ = ["Relation", "bindings", "link", "relation"]
 
@@ -46,10 +47,22 @@ def link(spec: CheckedSpec, specs: Mapping[str, CheckedSpec]) -> CheckedSpec | N
             [source.problem(where, "no spec describes the forward operator", f"'{name}'", did_you_mean(name, specs, "operators"))]
         )
     forward = specs[name]
-    problems = [*_names(source, spec, forward), *_shapes(source, spec, forward), *_tests(source, spec, forward)]
+    checks = (_broadcasts, _names, _shapes, _tests)
+    problems = [p for found in checks for p in found(source, spec, forward)]
     if problems:
         raise SpecError(problems)
     return forward
+
+
+def _broadcasts(source: Source, spec: CheckedSpec, forward: CheckedSpec) -> list[Problem]:
+    """What is broadcast is the same, by the same names: axes are told apart by the inputs that have them."""
+    if {b.name: b.groups for b in spec.broadcasts} == {b.name: b.groups for b in forward.broadcasts}:
+        return []
+    where = source.key("broadcast") if spec.broadcasts else source.at("forward")
+    said = ", ".join(f"*{b.name}" for b in spec.broadcasts) or "none"
+    theirs = ", ".join(f"{b}: [{', '.join(parts)}]" for b, parts in broadcast_parts(forward.spec).items())
+    right = f"broadcast: {{{theirs}}}" if theirs else "no 'broadcast:'"
+    return [source.problem(where, f"'{forward.spec.name}' broadcasts other tensors", said, right)]
 
 
 def _names(source: Source, spec: CheckedSpec, forward: CheckedSpec) -> list[Problem]:

@@ -286,7 +286,7 @@ class _Parser:
         """The text of a pack without its star: ``b``, or of a broadcast pack ``b & x`` or ``b - x``."""
         said = ast.unparse(node.value)
         if not pack_names(said):
-            raise self.refuse(node.value, "*b, a pack of axes, or of a broadcast pack *b & x or *b - x")
+            raise self.fault(node, "this is no pack of axes", self.source(node), "*b, or of a broadcast pack *b & x or *b - x")
         return said
 
     def elements(self, node: ast.expr) -> list[ast.expr]:

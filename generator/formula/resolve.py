@@ -14,7 +14,7 @@ from generator.formula.lower import Lowering
 from generator.formula.parse import FormulaError, parse
 from generator.formula.prove import Facts, Range
 from generator.formula.ranges import all_read, facts_of
-from generator.formula.symbols import Symbols, declare, pack_dim
+from generator.formula.symbols import PACK_PREFIX, Symbols, declare, pack_dim
 from generator.formula.writes import Write, complete, overlap, overlaps_itself
 from generator.spec.errors import Problem
 from generator.spec.integer import IntExpr, const, max_of, product, sym
@@ -88,6 +88,8 @@ def resolve(source: Source, spec: OpSpec) -> Resolved:
     if not all_read(spec):
         work.problems = [p for p in work.problems if "not proved" not in p.what]
     problems += work.problems
+    shapes = {n: [str(e.symbol).removeprefix(PACK_PREFIX) for e in t.shape] for n, t in program.tensors.items()}
+    broadcasts = tuple(b.knowing(shapes) for b in broadcasts)
     return Resolved(None if problems else program, tuple(symbols.derived), tuple(symbols.packs), problems, broadcasts)
 
 

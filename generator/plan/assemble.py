@@ -313,6 +313,10 @@ def plan(checked: CheckedSpec) -> KernelPlan:
         if p.io == "inout" or p.aliases or p.list_of or p.variants:
             what = "a tensor list" if p.list_of else "of a shape with variants" if p.variants else "computed in place"
             raise Refusal(f"the parameter '{p.symbol}' is {what}", _first_use(program.body, p.symbol))
+    for b in checked.broadcasts:
+        tensor = next(p.symbol for p in spec.params if p.symbol in b.own)
+        what = f"'*{b.name}' is broadcast: axes with strides of 0 are not planned; without 'broadcast:' all tensors have one shape"
+        raise Refusal(what, _first_use(program.body, tensor))
     bounds = Bounds(bounds_of(checked))
     kernels: list[Kernel] = []
     for c, dtypes in enumerate(dtype_combinations(checked)):

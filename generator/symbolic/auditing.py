@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from generator.formula.broadcasts import contracted, expanded
 from generator.formula.ir import Program, Span, Stmt
 from generator.formula.parse import Parsed, parse
 from generator.formula.printer import text as printed
@@ -13,6 +14,7 @@ from generator.spec.errors import Problem, TextError
 from generator.symbolic.audit import Prover, audit_claim, example_of
 from generator.symbolic.cases import assigned
 from generator.symbolic.model import Claim, Finding, Place, Verdict
+from generator.symbolic.notation import written
 from generator.symbolic.proving import completed
 from generator.symbolic.readings import Reading, readings
 from generator.symbolic.setting import Setting, resolve_gradient
@@ -48,7 +50,8 @@ def claim_of(setting: Setting, program: Program, output: str, name: str) -> Clai
     read = {t.name for t in program.inputs}
     saved = {n: setting.saved.get(n, n) for n in sorted(read - set(setting.cotangents))}
     cotangents = dict(setting.cotangents)
-    return Claim(name, setting.forward, program, {output: setting.gradients[output]}, cotangents, saved, setting.domain)
+    wrt = {output: setting.gradients[output]}
+    return Claim(name, setting.forward, program, wrt, cotangents, saved, setting.domain, notation=setting.notation)
 
 
 def audit_text(
@@ -66,22 +69,24 @@ def audit_text(
         return Span(where.line, where.column)
 
     parsed: Parsed = parse(text, relaxed=True, locate=locate)
+    body, misused = expanded(parsed.body, setting.notation.broadcasts, strict=False)
     findings = [_finding(setting, f) for f in parsed.findings]
+    findings += [Finding(f"{e.what}, {e.value}, {e.right}", Span(e.line, e.column), "form") for e in misused]
     verdicts: list[Verdict] = []
     claims: list[Claim] = []
-    made = assigned(parsed.body)
+    made = assigned(body) if not misused else []
     for output in [g for g in setting.gradients if g in made]:
         begun = time.process_time()
-        part = slice_of(parsed.body, output)
-        verdict, claim, said = _audit_part(setting, part, parsed.body, output, name, begun + budget, seed, prover)
+        part = slice_of(body, output)
+        verdict, claim, said = _audit_part(setting, part, body, output, name, begun + budget, seed, prover)
         spots = {f.span for f in findings if f.span is not None}
         findings += [f for f in said if f not in findings and (f.span is None or f.span not in spots)]
         verdicts.append(replace(verdict, seconds=time.process_time() - begun))
         claims += [claim] if claim is not None else []
     for output in [g for g in setting.gradients if g not in made]:
-        why = "the text assigns no such tensor that could be read"
+        why = "packs of axes are used in a way that cannot be read" if misused else "the text assigns no such tensor that could be read"
         verdicts.append(Verdict("UNDECIDED", why, 0.0, output, setting.gradients[output]))
-    forward = printed(setting.forward)
+    forward = written(setting.forward, setting.notation, extents=True)
     return Audited(name, subject, place, forward, text, tuple(verdicts), tuple(findings), time.process_time() - started, tuple(claims))
 
 
@@ -136,7 +141,7 @@ def _weigh(
             readings=said,
             findings=notes,
             counterexample=example_of(wrong[0][1], max(0.0, deadline - time.process_time()), seed),
-            right_formula=printed(reading.body),
+            right_formula=printed(contracted(reading.body, setting.notation.broadcasts)),
         )
         return out, claim, findings
     if right:

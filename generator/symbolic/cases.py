@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
+from generator.formula.broadcasts import expanded_spec
 from generator.formula.ir import Assign, For, Program, Stmt
 from generator.formula.parse import parse
 from generator.spec.audit_file import AuditCase, AuditSource
@@ -15,6 +16,7 @@ from generator.spec.model import Constraint, Param
 from generator.spec.names import bad_identifier, did_you_mean
 from generator.spec.sizes import parse_size
 from generator.symbolic.model import Domain
+from generator.symbolic.notation import Notation
 from generator.symbolic.setting import Setting, attribute, conditions, plain, rebased, resolve_forward, spec_of, tensor_param
 
 __all__ = ["assigned", "partner", "setting_of"]
@@ -67,7 +69,9 @@ def setting_of(audit: AuditSource, at: int) -> Setting:
         case.boundary,
     )
     gradients, cotangents = _tables(audit, here, case, forward)
-    return Setting(audit.source, (*here, "gradient"), spec, forward, gradients, cotangents, case.saved, domain, case.open)
+    notation = Notation({}, done.packs, done.broadcasts).shaped({**gradients, **cotangents, **case.saved})
+    base = expanded_spec(spec, done.broadcasts)
+    return Setting(audit.source, (*here, "gradient"), base, forward, gradients, cotangents, case.saved, domain, case.open, notation)
 
 
 def _params(case: AuditCase, here: Loc, made: set[str]) -> tuple[list[Param], dict[Loc, Loc]]:

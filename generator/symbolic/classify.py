@@ -9,10 +9,11 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from generator.formula.ir import Assign, Load, Program
-from generator.formula.printer import text as printed
 from generator.symbolic.edits import edits
 from generator.symbolic.exact import P, UndefinedError, UnwrittenError
 from generator.symbolic.machine import Machine, OutOfTimeError, Values
+from generator.symbolic.model import Claim
+from generator.symbolic.notation import written
 from generator.symbolic.numeric import Checker, NotSquareError, still
 from generator.symbolic.points import Point, Sizes, sizes_of
 from generator.symbolic.surface import mapped, statements
@@ -52,7 +53,7 @@ def diagnose(checker: Checker, ladder: list[Sizes], output: str, rng: random.Ran
                 and _holds(checker, tiny, output, rng, edit.program)
                 and _holds(checker, ladder[:2], output, rng, edit.program)
             ):
-                return Diagnosis(edit.kind, printed(edit.program, extents=False), _differing(checker.claim.gradient, edit.program))
+                return Diagnosis(edit.kind, written(edit.program, checker.claim.notation), _differing(checker.claim, edit.program))
         return Diagnosis(simple or probe.dropped(limit) or "other")
     except (OutOfTimeError, UndefinedError, UnwrittenError):
         return Diagnosis("other")
@@ -91,11 +92,12 @@ def _holds(checker: Checker, ladder: list[Sizes], output: str, rng: random.Rando
     return True
 
 
-def _differing(old: Program, new: Program) -> tuple[str, ...]:
+def _differing(claim: Claim, new: Program) -> tuple[str, ...]:
     out = []
-    for a, b in zip(old.body, new.body, strict=True):
+    for a, b in zip(claim.gradient.body, new.body, strict=True):
         if a != b:
-            out += [f"claimed: {printed(a, extents=False).strip()}", f"right: {printed(b, extents=False).strip()}"]
+            old, right = (written(replace(new, body=(s,)), claim.notation).strip() for s in (a, b))
+            out += [f"claimed: {old}", f"right: {right}"]
     return tuple(out)
 
 

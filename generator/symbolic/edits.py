@@ -164,6 +164,9 @@ class _Editor:
             inside = {
                 n for y, _ in self.places(x.body, {}) if isinstance(y, Load) for i in y.indices if isinstance(i, IntExpr) for n in i.free()
             }
+            hidden = {a.name for a in x.axes} & around.keys()
+            if 1 < len(hidden) < len(x.axes):
+                yield "extra reduction", self.put(e, x, replace(x, axes=tuple(b for b in x.axes if b.name not in hidden)))
             for a in x.axes:
                 rest = tuple(b for b in x.axes if b is not a)
                 if a.name in around or a.name not in inside:

@@ -9,6 +9,7 @@ from typing import Literal
 from generator.formula.ir import Program, Span
 from generator.spec.conditions import Condition
 from generator.spec.integer import IntExpr
+from generator.symbolic.notation import Notation
 
 Level = Literal["PROVED", "EXACT", "NUMERIC", "AMBIGUOUS", "UNDECIDED", "REFUTED"]
 
@@ -53,6 +54,7 @@ class Claim:
     domain: Domain = field(default_factory=Domain)
     place: Place | None = None
     source: str = ""  # the document the gradient stands in
+    notation: Notation = field(default_factory=Notation, compare=False)  # the author's
 
 
 @dataclass(frozen=True)

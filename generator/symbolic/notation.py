@@ -8,12 +8,13 @@ from dataclasses import dataclass, field, replace
 from generator.formula.broadcasts import Broadcast, contracted
 from generator.formula.checked import CheckedSpec
 from generator.formula.ir import Assign, Bound, Expr, For, Gather, Index, Load, Pack, Product, Program, Reduce, Segment, Stmt
+from generator.formula.printer import text
 from generator.formula.symbols import SegmentInfo, pack_dim
 from generator.spec.integer import IntExpr, const, product, sym
 from generator.spec.sizes import parse_size
 from generator.symbolic.build import rebuild
 
-__all__ = ["Notation", "as_written"]
+__all__ = ["Notation", "as_written", "written"]
 
 
 @dataclass(frozen=True)
@@ -24,9 +25,23 @@ class Notation:
     packs: tuple[str, ...] = ()
     broadcasts: tuple[Broadcast, ...] = ()
 
+    def shaped(self, like: Mapping[str, str]) -> Notation:
+        """With further tensors, each shaped like another: a name -> that tensor."""
+        more = tuple(replace(b, own={**b.own, **{n: b.own[x] for n, x in like.items() if x in b.own}}) for b in self.broadcasts)
+        return replace(self, broadcasts=more)
+
+    def axes(self, names: Sequence[str]) -> list[str]:
+        """Names of axes and packs as the author writes them: groups of a broadcast pack's axes together."""
+        groups = {n for b in self.broadcasts for n in b.groups}
+        out = [n for n in names if n not in groups]
+        for b in self.broadcasts:
+            mine = [n for n in b.groups if n in names]
+            out += [f"*{t}" for t in b.texts(mine)] if mine else []
+        return out
+
     @staticmethod
-    def of(checked: CheckedSpec, gradients: Mapping[str, str] | None = None) -> Notation:
-        """The notation of a spec; ``gradients`` are further tensors, shaped as inputs of the spec (input -> tensor)."""
+    def of(checked: CheckedSpec) -> Notation:
+        """The notation of a spec."""
         names = [*checked.program.dims, *checked.program.int_attrs]
         totals: dict[str, IntExpr] = {}
         found: dict[str, SegmentInfo] = {}
@@ -39,15 +54,17 @@ class Notation:
                 offset = offset + product(sizes)
             totals[axis] = offset
             found |= {name: SegmentInfo(axis, start, sizes, offset) for name, start, sizes in made}
-        broadcasts = tuple(
-            replace(b, own={**b.own, **{g: b.own[x] for x, g in (gradients or {}).items() if x in b.own}}) for b in checked.broadcasts
-        )
-        return Notation(found, tuple(checked.packs), broadcasts)
+        return Notation(found, tuple(checked.packs), checked.broadcasts)
 
 
 def as_written(program: Program, notation: Notation, *, extents: bool) -> tuple[Stmt, ...]:
     """The statements of ``program`` in surface form; ``extents`` keeps the extents of axes, which may not be needed."""
     return contracted(_Writer(program, notation, extents).block(program.body), notation.broadcasts)
+
+
+def written(program: Program, notation: Notation, *, extents: bool = False) -> str:
+    """The text of ``program``, packs as the author writes them."""
+    return text(as_written(program, notation, extents=extents) if notation.packs else program, extents=extents)
 
 
 class _Writer:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from generator.formula.printer import text as printed
 from generator.formula.validate import InvalidProgramError
 from generator.symbolic import proof
 from generator.symbolic.audit import Prover
 from generator.symbolic.derive import Derived, DeriveError, derive
 from generator.symbolic.model import Claim, Verdict
+from generator.symbolic.notation import written
 
 __all__ = ["completed", "derived_for", "prover", "right_formula"]
 
@@ -35,7 +35,7 @@ def derived_for(claim: Claim, output: str) -> Derived:
 def right_formula(claim: Claim, output: str) -> str:
     """The true gradient in the author's names; empty when it cannot be derived."""
     try:
-        return printed(derived_for(claim, output).program, extents=False)
+        return written(derived_for(claim, output).program, claim.notation)
     except (DeriveError, InvalidProgramError, ValueError):
         return ""
 

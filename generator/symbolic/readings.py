@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
 from typing import Any, Final
 
 from generator.formula import ir
 from generator.formula.infer import children
-from generator.formula.ir import Assign, Attr, Bound, Expr, Load, Num, Program, Reduce, Stmt
+from generator.formula.ir import Assign, Attr, Bound, Expr, Load, Num, Pack, Program, Reduce, Stmt
 from generator.formula.parse import UNSTATED, FormulaError, parse
 from generator.formula.printer import text as printed
 from generator.spec.errors import Problem
@@ -309,19 +309,21 @@ class _Reader:
             names = [n for n in _free(stmt.value, left) if n not in self.ints and n not in loops and n not in self.segments]
             if not names:
                 continue
-            finding = Finding(f"the index {', '.join(repr(n) for n in names)} is not bound on the right", stmt.span, "free index")
+            packs = {i.name for e, _ in _within(stmt.value, ()) if isinstance(e, Load) for i in e.indices if isinstance(i, Pack)}
+            said = self.setting.notation.axes(names)
+            finding = Finding(f"the index {', '.join(repr(n) for n in said)} is not bound on the right", stmt.span, "free index")
             scaled = [n for n in names if any(_scales(x, n) for x in _integers(stmt.value))]
             if scaled:
                 name = scaled[0]
                 sizes: list[str] = ["1", *sorted(self.ints)]
                 choices = [(f"{name} is {s}", mapped(body, _instead(stmt, self.sized(stmt, name, s)))) for s in sizes]
                 return _Open(finding, choices)
-            summed = replace(stmt, value=_wrapped(stmt.value, names, "sum"))
-            meant = replace(stmt, value=_wrapped(stmt.value, names, "mean"))
-            over = ", ".join(names)
+            summed = replace(stmt, value=_wrapped(stmt.value, names, "sum", packs))
+            meant = replace(stmt, value=_wrapped(stmt.value, names, "mean", packs))
+            over = ", ".join(said)
             choices = [(f"a sum over {over} is meant", mapped(body, _instead(stmt, summed)))]
             choices.append((f"a mean over {over} is meant", mapped(body, _instead(stmt, meant))))
-            if len(names) == 1:
+            if len(names) == 1 and names[0] not in packs:
                 for other in left:
                     made = replace(stmt, value=axis_renamed(stmt.value, names[0], other))
                     choices.append((f"the index {names[0]} is {other}", mapped(body, _instead(stmt, made))))
@@ -461,13 +463,13 @@ def _scales(x: IntExpr, name: str) -> bool:
     return any(name in {a.name for a, _ in m if hasattr(a, "name")} and len(m) > 1 for m, _ in x.terms)
 
 
-def _wrapped(e: Expr, names: Sequence[str], op: Any) -> Expr:
-    """``e`` reduced over free names, term by term where only some terms have them."""
+def _wrapped(e: Expr, names: Sequence[str], op: Any, packs: Set[str]) -> Expr:
+    """``e`` reduced over free names (``packs`` are names of packs), term by term where only some terms have them."""
     if isinstance(e, ir.Binary) and e.op in ("add", "sub"):
-        return replace(e, a=_wrapped(e.a, names, op), b=_wrapped(e.b, names, op))
+        return replace(e, a=_wrapped(e.a, names, op, packs), b=_wrapped(e.b, names, op, packs))
     if isinstance(e, ir.Neg):
-        return replace(e, x=_wrapped(e.x, names, op))
-    mine = [n for n in names if n in _axes_in(e)]
+        return replace(e, x=_wrapped(e.x, names, op, packs))
+    mine = [f"*{n}" if n in packs else n for n in names if n in _axes_in(e)]
     return Reduce(op, tuple(Bound(n) for n in mine), e, span=e.span) if mine else e
 
 

@@ -36,7 +36,7 @@ def spec_text(forward: CheckedSpec, derived: Derived, cotangents: Mapping[str, s
 
     Axes are written without their extents when these can be inferred. Raises :class:`SpecError` when the language has no
     complete spec for it (a size that no input's shape gives)."""
-    notation = Notation.of(forward, derived.gradients)
+    notation = Notation.of(forward).shaped({g: x for x, g in derived.gradients.items()})
     last: SpecError | None = None
     for extents in (False, True):
         document = _Document(forward, derived, cotangents, formula_of(derived.program, notation, extents=extents)).build()
@@ -116,7 +116,8 @@ class _Document:
         for x, g in self.derived.gradients.items():
             made = self.like(by_symbol[x], g, "out", "gradient of the forward's input: ", "正向输入的梯度：")
             if "shape" in made:
-                made["shape"] = [f"{t} & {x}" if any(t == f"*{b.name}" and x in b.own for b in self.checked.broadcasts) else t for t in made["shape"]]
+                own = {f"*{b.name}" for b in self.checked.broadcasts if x in b.own}
+                made["shape"] = [f"{t} & {x}" if t in own else t for t in made["shape"]]
             out.append((g, made))
         return out
 

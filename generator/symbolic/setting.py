@@ -15,6 +15,7 @@ from generator.spec.load import Loc, Source
 from generator.spec.model import OpSpec, Param, Text
 from generator.spec.nodes import Tree
 from generator.symbolic.model import Domain
+from generator.symbolic.notation import Notation
 
 __all__ = ["Setting", "attribute", "conditions", "plain", "rebased", "resolve_forward", "resolve_gradient", "spec_of", "tensor_param"]
 
@@ -23,8 +24,8 @@ _NO_TEXT = Text(en="", zh="")
 
 @dataclass(frozen=True)
 class Setting:
-    """``base`` has the dims, segments and attributes; ``forward`` is resolved and without flat buffers. ``gradients``,
-    ``cotangents`` and ``saved`` are as in a claim. ``loc`` is where in ``source`` the gradient text stands."""
+    """``base`` has the dims, segments and attributes, and ordinary packs for broadcast ones; ``forward`` is resolved and without flat
+    buffers. ``gradients``, ``cotangents`` and ``saved`` are as in a claim. ``loc`` is where in ``source`` the gradient text stands."""
 
     source: Source
     loc: Loc
@@ -35,6 +36,7 @@ class Setting:
     saved: Mapping[str, str]
     domain: Domain
     open: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    notation: Notation = field(default_factory=Notation)  # the author's, gradients and upstream gradients included
 
     def known(self) -> dict[str, Tensor]:
         """Every tensor a gradient text may read, by its name there."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from generator.formula.broadcasts import expanded_spec
 from generator.formula.checked import CheckedSpec
 from generator.formula.ir import Assign, Bound, Load, Program
 from generator.formula.link import bindings
@@ -15,6 +16,7 @@ from generator.spec.load import scan, text_of
 from generator.spec.model import Dim, Param, Published
 from generator.symbolic.cases import partner
 from generator.symbolic.model import Claim, Domain, Place
+from generator.symbolic.notation import Notation
 from generator.symbolic.setting import Setting, plain
 from generator.symbolic.surface import substituted
 
@@ -90,6 +92,7 @@ def own_claim(spec: CheckedSpec, forward: CheckedSpec) -> Claim:
         saved,
         domain,
         Place(str(spec.path), where.line, where.column),
+        notation=_notation(forward, {**part.gradients, **part.cotangents, **saved}),
     )
 
 
@@ -202,4 +205,11 @@ def published_setting(spec: CheckedSpec, forward: CheckedSpec, at: int) -> Setti
             cotangents = {**cotangents, name: of}
     loc = ("published", at, "formula")
     domain = replace(domain, derived=(*domain.derived, *((n, e) for n, e in sizes.items() if n not in dict(domain.derived))))
-    return Setting(source, loc, base, part.forward, gradients, cotangents, saved, domain, published.open)
+    notation = _notation(forward, {**gradients, **cotangents, **saved})
+    base = expanded_spec(base, forward.broadcasts)
+    return Setting(source, loc, base, part.forward, gradients, cotangents, saved, domain, published.open, notation)
+
+
+def _notation(forward: CheckedSpec, like: Mapping[str, str]) -> Notation:
+    """Packs as the forward's spec writes them, for tensors shaped like the forward's."""
+    return Notation({}, forward.packs, forward.broadcasts).shaped(like)

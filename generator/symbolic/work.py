@@ -9,7 +9,6 @@ from pathlib import Path
 
 from generator.formula.checked import CheckedSpec, load
 from generator.formula.link import link
-from generator.formula.printer import text as printed
 from generator.spec.audit_file import AuditCase, read_audit
 from generator.spec.errors import SpecError
 from generator.spec.names import did_you_mean
@@ -17,6 +16,7 @@ from generator.symbolic.audit import audit_claim
 from generator.symbolic.auditing import Audited, audit_text
 from generator.symbolic.cases import setting_of
 from generator.symbolic.model import Place, Verdict
+from generator.symbolic.notation import written
 from generator.symbolic.proving import completed, prover
 from generator.symbolic.setting import Setting
 from generator.symbolic.slices import program_slice
@@ -121,7 +121,8 @@ def _own(spec: CheckedSpec, forward: CheckedSpec) -> Callable[[float, int], Audi
             verdicts += [completed(v, one) for v in audit_claim(one, budget, seed, prover())]
         place = claim.place or Place(str(spec.path), 1, 1)
         seconds = time.process_time() - started
-        return Audited(spec.spec.name, "formula", place, printed(claim.forward), spec.spec.formula, tuple(verdicts), (), seconds, (claim,))
+        said = written(claim.forward, claim.notation, extents=True)
+        return Audited(spec.spec.name, "formula", place, said, spec.spec.formula, tuple(verdicts), (), seconds, (claim,))
 
     return run
 

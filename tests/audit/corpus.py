@@ -13,12 +13,14 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import groupby
 from pathlib import Path
 from typing import Any, Final
 
 from ruamel.yaml import YAML
 
 from generator.formula import ir
+from generator.formula.broadcasts import broadcasts_of
 from generator.formula.parse import parse
 from generator.formula.ranges import conditions_of
 from generator.formula.resolve import resolve
@@ -187,6 +189,30 @@ def _shape(declared: Any) -> dict[str, Any]:
     return {"shape": declared} if isinstance(declared, list) else {k: v for k, v in declared.items() if k in ("shape", "dtype")}
 
 
+def _broadcast(case: Case) -> dict[str, list[str]]:
+    """For each broadcast pack the forward's inputs that have it."""
+    assigned, _ = _names(str(case.data["forward"]))
+    inputs = {n: _shape(d)["shape"] for n, d in case.data["tensors"].items() if n not in assigned}
+    return {b: [n for n, shape in inputs.items() if f"*{b}" in shape] for b in case.data.get("broadcast", ())}
+
+
+def _like(case: Case, name: str) -> Any:
+    """The declaration of a gradient of ``name``: it has that input's axes of a broadcast pack."""
+    declared = case.data["tensors"][name]
+    own = {f"*{b}": f"*{b} & {name}" for b, inputs in _broadcast(case).items() if name in inputs}
+    return declared if not own else [own.get(t, t) for t in _shape(declared)["shape"]]
+
+
+def _extents(case: Case, t: ir.Tensor) -> list[str]:
+    """The shape of an intermediate; packs of broadcast axes by the inputs that have them."""
+    known = broadcasts_of(OpSpec.model_validate(_spec(case, "y = 0", {})))
+    exact = {f"numel_{p}": f"*{b.exactly(p)}" for b in known for p in b.groups}
+    out: list[str] = []
+    for packed, run in groupby(t.shape, lambda e: str(e) in exact):
+        out += [f"*{text}" for b in known for text in b.texts([str(e)[6:] for e in run])] if packed else [str(e) for e in run]
+    return out
+
+
 def _spec(case: Case, formula: str, tensors: Mapping[str, tuple[str, Any]]) -> dict[str, Any]:
     """A spec of ``formula`` with ``tensors`` (name -> io, declaration), only to be resolved."""
     about = {"en": "-", "zh": "-"}
@@ -203,7 +229,7 @@ def _spec(case: Case, formula: str, tensors: Mapping[str, tuple[str, Any]]) -> d
         "summary": about,
         "dims": case.data["dims"],
         "segments": case.data.get("segments", {}),
-        "broadcast": case.data.get("broadcast", []),
+        "broadcast": _broadcast(case),
         "constraints": [{"that": c} for c in case.data.get("constraints", [])],
         "params": params,
         "formula": formula,
@@ -236,8 +262,8 @@ def _gradient(case: Case, text: str) -> ir.Program:
     ours: dict[str, tuple[str, Any]] = {n: ("in", declared[f]) for n, f in case.data["cotangents"].items() if n in read}
     for mine, theirs in saved.items():
         if mine in read - written and mine not in ours:
-            ours[mine] = ("in", declared.get(theirs) or [str(e) for e in forward.tensors[theirs].shape])
-    ours |= {n: ("out", declared[x]) for n, x in case.data["gradients"].items()}
+            ours[mine] = ("in", declared.get(theirs) or _extents(case, forward.tensors[theirs]))
+    ours |= {n: ("out", _like(case, x)) for n, x in case.data["gradients"].items()}
     return _resolved(_spec(case, text, ours), f"{case.name}, gradient")
 
 

@@ -153,6 +153,7 @@ def test_watch_regenerates_once_when_asked_to_look_once(fresh: Command) -> None:
 def test_schema_is_a_json_schema_of_specs(made: Command) -> None:
     document = json.loads(made("schema").stdout)
     assert "formula" in document["properties"]
+    assert json.loads(made("schema", "--audit").stdout)["title"] == "opwright audit file"
     made("schema", "--to", "schema.json")
     assert json.loads((made.folder / "schema.json").read_text(encoding="utf-8")) == document
 

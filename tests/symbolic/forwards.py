@@ -925,4 +925,12 @@ FORWARDS: tuple[Forward, ...] = (
         "D, E",
         {"D": 2, "E": 3, "N": 2},
     ),
+    Forward(
+        "a broadcast product and its sum",
+        "y[*b] = x[*b] * exp(w[*b]) + tanh(x[*b])\nz[t] = sum[*b](x[*b] * w[*b]) * v[t]",
+        ('x: in ["*b"]', 'w: in ["*b"]', "v: in [T]", 'y: out ["*b"]', "z: out [T]"),
+        "T",
+        {"T": 1, "numel_b_x": 2, "numel_b_w": 3, "numel_b_w_x": 2},
+        sections="broadcast: {b: [x, w]}",
+    ),
 )
