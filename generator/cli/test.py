@@ -96,14 +96,15 @@ def _budget(reports: list[OperatorReport], seconds: float, jobs: int) -> str:
 
     cases = sum(len(r.results) for r in reports)
     large = sum(r.case.large for rep in reports for r in rep.results)
-    sampled = sum(c.sampled for rep in reports for c in rep.cases.cases)
+    left = sum(c.huge for rep in reports for c in rep.cases.cases) - sum(r.case.huge for rep in reports for r in rep.results)
     shown = sum(r.case.sampled for rep in reports for r in rep.results)
     violations = sum(len(r.refusals) for r in reports)
     dear = sum(r.cases.array.dear for r in reports)
     return (
         f"budget: {BUDGET:.0e} evaluation points and elements a case; {cases} cases ({large} beyond it, asked for by specs), "
         f"{dear} pairs of derived values left out beyond it; "
-        + (f"{shown} judged at sampled elements; " if shown else f"{sampled} left to --large; " if sampled else "")
+        + (f"{shown} judged at sampled elements; " if shown else "")
+        + (f"{left} left to --large; " if left else "")
         + f"{violations} violations; all in {seconds:.1f} s with {jobs} jobs"
     )
 

@@ -249,6 +249,10 @@ def _case(
             )
         else:
             _in_range(c, (*loc, "attrs", name), name, choice, ranges)
+    if not any(case.dtypes.items() <= combination.items() for combination in c.spec.dtypes or [{}]):
+        said = ", ".join(f"{n}={d}" for n, d in case.dtypes.items())
+        legal = "; ".join(", ".join(f"{n}={d}" for n, d in combination.items()) for combination in c.spec.dtypes)
+        c.say((*loc, "dtypes"), "no dtype combination has these dtypes", said, legal or "no 'dtypes': they are fixed")
     count = max((len(p.ranks) for p in c.spec.params), default=0)
     if not 0 <= case.rank <= count:
         c.say(

@@ -125,12 +125,14 @@ class Published(Model):
 
 
 class Sizes(Model):
-    """Sizes for tests and benchmarks: dims and int attributes by name; ``rank`` numbers the alternative ranks, 0 is the shape as
-    written. ``tiling_only``: tensors too large to run; the tiling function is called in full, the kernel on its last core alone."""
+    """Sizes for tests and benchmarks: dims and int attributes by name. ``rank`` numbers the alternative ranks, 0 is the shape as
+    written; ``dtypes`` are those of a combination, or of part of one. ``tiling_only``: tensors too large to run; the tiling function
+    is called in full, the kernel on its last core alone."""
 
     sizes: dict[str, int]
     attrs: dict[str, float | int | bool] = Field(default_factory=dict)
     rank: int = 0
+    dtypes: dict[str, DTypeName] = Field(default_factory=dict)
     tiling_only: bool = False
 
 

@@ -27,7 +27,7 @@ def case_set(name: str) -> CaseSet:
 def cases() -> Iterator[object]:
     for name in OPERATORS:
         for case in case_set(name).cases:
-            marks = [pytest.mark.huge] if case.sampled else [pytest.mark.large] if case.large else []
+            marks = [pytest.mark.huge] if case.huge else [pytest.mark.large] if case.large else []
             yield pytest.param(OPERATORS[name], case, id=f"{name}-{case.label()}", marks=marks)
 
 

@@ -115,6 +115,18 @@ CASES: list[tuple[str, str, str, list[str]]] = [
     ("test of an unknown dim", "values: {T: [1, 7]", "values: {§TT: [1, 7]", ["no dim", "did you mean 'T'?"]),
     ("test input that is none", "inputs: {x:", "inputs: {§xx:", ["no input", "did you mean 'x'?"]),
     ("empty test range", "inputs: {x: [-1.0, 1.0]}", "inputs: {x: §[1.0, -1.0]}", ["range is empty"]),
+    (
+        "a listed size's dtypes are of no combination",
+        "bench:\n  - sizes: {T: 1024, n: 4, D: 256, rounds: 3}",
+        "bench:\n  - sizes: {T: 1024, n: 4, D: 256, rounds: 3}\n    dtypes: §{X: bfloat16}",
+        ["no dtype combination", "X=bfloat16", "X=float16; X=float32"],
+    ),
+    (
+        "a listed size's rank is not there",
+        "bench:\n  - sizes: {T: 1024, n: 4, D: 256, rounds: 3}",
+        "bench:\n  - sizes: {T: 1024, n: 4, D: 256, rounds: 3}\n    rank: §2",
+        ["no such alternative rank", "0 .. 1"],
+    ),
     ("benchmark size out of range", "n: 4, D: 256", "n: §5, D: 256", ["out of range", "n in {4, 6, 8}"]),
     # the formula's syntax
     ("syntax error", TOTAL, "total[t] = sum[i, d]§(a[t, i, d]", ["not valid syntax"]),

@@ -44,6 +44,7 @@ class Case:
     seed: int = 0
     large: bool = field(default=False, compare=False)  # beyond what the covering array may choose by itself
     sampled: bool = field(default=False, compare=False)  # beyond the evaluation budget: judged at elements drawn at random
+    huge: bool = field(default=False, compare=False)  # such a case that the spec lists: left to `test --large`
 
     @property
     def integers(self) -> dict[str, int]:

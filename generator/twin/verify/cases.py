@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from generator.formula.checked import CheckedSpec
+from generator.formula.ir import For
+from generator.spec.model import Sizes
 from generator.twin.verify import work
 from generator.twin.verify.case import Case, Number, Special, Target, Violation
 from generator.twin.verify.covering import Array, Factor, Row, cover
@@ -16,10 +18,11 @@ from generator.twin.verify.rules import Rules
 from generator.twin.verify.shapes import INPUTS, attributes, numel_of, tensor_params
 from generator.twin.verify.violations import violations_of
 
-__all__ = ["BUDGET", "WHOLE", "CaseSet", "case_of", "derive", "objections", "seed_of"]
+__all__ = ["BUDGET", "CaseSet", "case_of", "derive", "objections", "seed_of", "whole"]
 
 BUDGET = 2e7  # evaluation points and elements of one case that the array may choose by itself
-WHOLE = 4e8  # evaluation points and elements up to which a case is evaluated and judged whole
+WHOLE = 1e8  # evaluation points and elements up to which a case is evaluated and judged whole
+LOOPS = 10  # times that for a formula with loops, which needs most of what it carries for any element
 _SPECIALS: tuple[Special, ...] = ("nan", "inf", "-inf")
 
 
@@ -80,7 +83,12 @@ def case_of(
     )
     case = replace(case, seed=seed_of(case.label()) if seed is None else seed)
     cost = work.cost(checked.program, case.integers)
-    return replace(case, large=cost > BUDGET, sampled=cost > WHOLE)
+    return replace(case, large=cost > BUDGET, sampled=cost > whole(checked))
+
+
+def whole(checked: CheckedSpec) -> float:
+    """The cost up to which a case of an operator is evaluated and judged whole."""
+    return WHOLE * LOOPS if any(isinstance(s, For) for s in checked.program.body) else WHOLE
 
 
 def objections(checked: CheckedSpec, case: Case) -> list[str]:
@@ -158,6 +166,14 @@ def _extend(rules: Rules, env: Mapping[str, Number]) -> dict[str, Number]:
     return out
 
 
+def _listed(checked: CheckedSpec, sizes: Sizes, at: int, targets: Sequence[Target]) -> Case:
+    """A case that the spec lists; targets and, where it does not say, dtype combinations take turns."""
+    fit = [k for k, c in enumerate(checked.spec.dtypes) if sizes.dtypes.items() <= c.items()] or [0]
+    target, combination = targets[at % len(targets)], fit[at % len(fit)]
+    case = case_of(checked, {**sizes.sizes, **sizes.attrs}, target, combination=combination, rank=sizes.rank)
+    return replace(case, huge=case.sampled)
+
+
 def _middle(cases: Sequence[Case], checked: CheckedSpec) -> Case:
     """A case of ordinary size: the median by work of those with every optional parameter, in the ranks as written."""
     full = [c for c in cases if not c.absent] or list(cases)
@@ -216,7 +232,7 @@ def derive(checked: CheckedSpec, targets: Sequence[Target], budget: float = BUDG
     cases = [_from_row(checked, row) for row in array.rows]
     for k, sizes in enumerate(checked.spec.tests.cases):
         if not sizes.tiling_only:
-            cases.append(case_of(checked, {**sizes.sizes, **sizes.attrs}, targets[k % len(targets)], rank=sizes.rank))
+            cases.append(_listed(checked, sizes, k, targets))
     if not cases:
         return CaseSet(checked.spec.name, (), (), (), array, tuple(factors))
     base = _middle([c for c in cases if _filled(checked, c)] or cases, checked)

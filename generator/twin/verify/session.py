@@ -130,7 +130,7 @@ def _failed(item: Item, why: str, empty: bool) -> CaseResult | Refusal:
 
 
 def _items(case_set: CaseSet, large: bool) -> Iterator[tuple[Item, bool]]:
-    yield from ((c, False) for c in case_set.cases if large or not c.sampled)
+    yield from ((c, False) for c in case_set.cases if large or not c.huge)
     yield from ((c, True) for c in case_set.empty)
     yield from ((v, False) for v in case_set.violations)
 
@@ -164,8 +164,8 @@ def run(
     large: bool = False,
     progress: Callable[[str, int, int], None] = lambda _name, _done, _of: None,
 ) -> list[OperatorReport]:
-    """Derive and run every case of every operator; large cases run alone, after the others, and those that are judged at sampled
-    elements only with ``large``.
+    """Derive and run every case of every operator; large cases run alone, after the others, and huge ones only
+    with ``large``.
 
     ``progress`` is told the operator, items done and items in all. Results are in the order of the cases whatever the
     processes' timing.

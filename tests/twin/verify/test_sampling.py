@@ -11,7 +11,7 @@ import pytest
 
 from generator.reference.dtypes import decode, encode
 from generator.twin.verify.case import Case
-from generator.twin.verify.cases import WHOLE, case_of
+from generator.twin.verify.cases import case_of, whole
 from generator.twin.verify.drawing import draw, is_poison, poison
 from generator.twin.verify.inputs import make
 from generator.twin.verify.runner import run_case
@@ -78,7 +78,7 @@ def test_writing_what_the_formula_leaves_undefined_is_found() -> None:
 
 def test_a_case_is_sampled_beyond_the_evaluation_budget_alone() -> None:
     checked = spec(SCALE_ROWS)
-    few = int(WHOLE) // 4000
+    few = int(whole(checked)) // 4000
     assert not case_of(checked, {"R": 1, "D": 16}, TARGETS[0]).sampled
     assert case_of(checked, {"R": few, "D": 4000}, TARGETS[0]).sampled
 

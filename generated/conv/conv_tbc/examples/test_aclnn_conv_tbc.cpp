@@ -284,11 +284,11 @@ int Run(aclrtStream stream)
 {
     // Sizes and attributes.
     const int64_t H_in = 2;
-    const int64_t N = 3;
+    const int64_t N = 8;
     const int64_t C_in = 7;
-    const int64_t K = 3;
-    const int64_t C_out = 8;
-    const int64_t pad = 1;
+    const int64_t K = 6;
+    const int64_t C_out = 7;
+    const int64_t pad = 3;
     const int64_t cubeMathType = 0;
 
     // Inputs.

@@ -307,7 +307,7 @@ int Run(aclrtStream stream)
 {
     // Sizes and attributes.
     const int64_t N = 8;
-    const int64_t C_out = 8;
+    const int64_t C_out = 7;
     const int64_t H_in = 7;
     const int64_t C_in = 7;
     const int64_t K = 6;

@@ -106,8 +106,8 @@ def forward(x, w, bias, pad=0, cubeMathType=0, dtype=np.float64):
 
 CASES = [
     {"N": 1, "C_out": 1, "H_in": 1, "C_in": 1, "K": 1, "pad": 0, "cubeMathType": 3, "H_out": 1},
-    {"N": 3, "C_out": 8, "H_in": 2, "C_in": 7, "K": 3, "pad": 1, "cubeMathType": 1, "H_out": 2},
-    {"N": 8, "C_out": 8, "H_in": 7, "C_in": 7, "K": 6, "pad": 2, "cubeMathType": 2, "H_out": 6},
+    {"N": 3, "C_out": 7, "H_in": 2, "C_in": 7, "K": 3, "pad": 1, "cubeMathType": 1, "H_out": 2},
+    {"N": 8, "C_out": 7, "H_in": 7, "C_in": 7, "K": 6, "pad": 2, "cubeMathType": 2, "H_out": 6},
 ]
 
 

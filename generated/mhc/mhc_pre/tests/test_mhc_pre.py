@@ -88,8 +88,8 @@ def reference(x, phi, alpha, bias, gamma=None, norm_eps=1e-06, hc_eps=1e-06, dty
 
 
 CASES = [
-    {"T": 1, "n": 4, "D": 16, "A": 2, "norm_eps": 1e-06, "hc_eps": 1e-06, "R": 0},
-    {"T": 7, "n": 6, "D": 16, "A": 3, "norm_eps": 0.001, "hc_eps": 0.001, "R": 6},
+    {"T": 1, "n": 4, "D": 16, "A": 2, "norm_eps": 1e-06, "hc_eps": 0.0, "R": 0},
+    {"T": 7, "n": 6, "D": 16, "A": 3, "norm_eps": 0.001, "hc_eps": 1e-06, "R": 6},
     {"T": 1, "n": 8, "D": 16, "A": 3, "norm_eps": 1e-06, "hc_eps": 0.001, "R": 8},
 ]
 
@@ -162,12 +162,12 @@ def test_arguments_are_not_changed(case):
 @pytest.mark.parametrize(
     "case",
     [
-        pytest.param({"T": 1, "n": 5, "D": 16, "A": 2, "norm_eps": 1e-06, "hc_eps": 1e-06, "R": 0}, id="n in {4, 6, 8}"),
-        pytest.param({"T": 1, "n": 4, "D": 5, "A": 2, "norm_eps": 1e-06, "hc_eps": 1e-06, "R": 0}, id="16 <= D <= 16384"),
-        pytest.param({"T": 1, "n": 4, "D": 16, "A": 5, "norm_eps": 1e-06, "hc_eps": 1e-06, "R": 12}, id="A in {2, 3}"),
-        pytest.param({"T": 1, "n": 4, "D": 16, "A": 2, "norm_eps": -1.0, "hc_eps": 1e-06, "R": 0}, id="norm_eps >= 0"),
+        pytest.param({"T": 1, "n": 5, "D": 16, "A": 2, "norm_eps": 1e-06, "hc_eps": 0.0, "R": 0}, id="n in {4, 6, 8}"),
+        pytest.param({"T": 1, "n": 4, "D": 5, "A": 2, "norm_eps": 1e-06, "hc_eps": 0.0, "R": 0}, id="16 <= D <= 16384"),
+        pytest.param({"T": 1, "n": 4, "D": 16, "A": 5, "norm_eps": 1e-06, "hc_eps": 0.0, "R": 12}, id="A in {2, 3}"),
+        pytest.param({"T": 1, "n": 4, "D": 16, "A": 2, "norm_eps": -1.0, "hc_eps": 0.0, "R": 0}, id="norm_eps >= 0"),
         pytest.param({"T": 1, "n": 4, "D": 16, "A": 2, "norm_eps": 1e-06, "hc_eps": -1.0, "R": 0}, id="hc_eps >= 0"),
-        pytest.param({"T": 1, "n": 4, "D": 5, "A": 2, "norm_eps": 1e-06, "hc_eps": 1e-06, "R": 0}, id="D % 16 == 0"),
+        pytest.param({"T": 1, "n": 4, "D": 5, "A": 2, "norm_eps": 1e-06, "hc_eps": 0.0, "R": 0}, id="D % 16 == 0"),
     ],
 )
 def test_what_the_limits_exclude_is_refused(case):

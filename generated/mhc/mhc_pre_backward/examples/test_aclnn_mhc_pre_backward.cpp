@@ -501,7 +501,7 @@ int Run(aclrtStream stream)
     const int64_t n = 8;
     const int64_t D = 16;
     const double norm_eps = 0.001;
-    const double hc_eps = 1e-06;
+    const double hc_eps = 0.001;
 
     // Inputs.
     Array<double> x({T, n, D});

@@ -202,8 +202,8 @@ def forward(x, phi, alpha, bias, gamma=None, norm_eps=1e-06, hc_eps=1e-06, dtype
 
 
 CASES = [
-    {"T": 1, "n": 4, "D": 16, "hc_eps": 1e-06, "norm_eps": 1e-06},
-    {"T": 7, "n": 6, "D": 16, "hc_eps": 0.001, "norm_eps": 0.001},
+    {"T": 1, "n": 4, "D": 16, "hc_eps": 0.0, "norm_eps": 1e-06},
+    {"T": 7, "n": 6, "D": 16, "hc_eps": 1e-06, "norm_eps": 0.001},
     {"T": 1, "n": 8, "D": 16, "hc_eps": 0.001, "norm_eps": 1e-06},
 ]
 
@@ -296,10 +296,10 @@ def test_arguments_are_not_changed(case):
 @pytest.mark.parametrize(
     "case",
     [
-        pytest.param({"T": 1, "n": 5, "D": 16, "hc_eps": 1e-06, "norm_eps": 1e-06}, id="n in {4, 6, 8}"),
-        pytest.param({"T": 1, "n": 4, "D": 5, "hc_eps": 1e-06, "norm_eps": 1e-06}, id="16 <= D <= 16384"),
+        pytest.param({"T": 1, "n": 5, "D": 16, "hc_eps": 0.0, "norm_eps": 1e-06}, id="n in {4, 6, 8}"),
+        pytest.param({"T": 1, "n": 4, "D": 5, "hc_eps": 0.0, "norm_eps": 1e-06}, id="16 <= D <= 16384"),
         pytest.param({"T": 1, "n": 4, "D": 16, "hc_eps": -1.0, "norm_eps": 1e-06}, id="hc_eps >= 0"),
-        pytest.param({"T": 1, "n": 4, "D": 5, "hc_eps": 1e-06, "norm_eps": 1e-06}, id="D % 16 == 0"),
+        pytest.param({"T": 1, "n": 4, "D": 5, "hc_eps": 0.0, "norm_eps": 1e-06}, id="D % 16 == 0"),
     ],
 )
 def test_what_the_limits_exclude_is_refused(case):
