@@ -122,23 +122,26 @@ TWIN_FN const float *CubeObject::RightPanel(const Tile &t, int64_t k, int64_t de
   bool fresh = false;
   float *panel = panels->right.Get(t.column * (1ll << 32) + k, CeilTo(t.columns, width) * depth, fresh);
   if (!fresh) return panel;
-  const int64_t step = (b.transposed ? depth : t.columns) + 16;
+  const int64_t step = (b.transposed ? depth : CeilTo(t.columns, width)) + 16;
   std::vector<float> &rows = panels->rows;
-  const int64_t chunk = b.transposed ? width : AtMost(depth, 32);
-  rows.resize(static_cast<size_t>(chunk * step));
+  rows.assign(static_cast<size_t>((b.transposed ? width : 1) * step), 0.0f);
+  if (!b.transposed) {
+    for (int64_t d = 0; d < depth; ++d) {
+      Widen(m, k + d, 1, first, t.columns, rows.data(), step);
+      for (int64_t c = 0; c < t.columns; c += width) {
+        const int64_t wide = t.columns - c <= Cube().narrow ? Cube().narrow : width;
+        std::memcpy(panel + c * depth + d * wide, rows.data() + c, static_cast<size_t>(4 * wide));
+      }
+    }
+    return panel;
+  }
   for (int64_t c = 0; c < t.columns; c += width) {
     const int64_t used = AtMost(width, t.columns - c), wide = used <= Cube().narrow ? Cube().narrow : width;
     float *to = panel + c * depth;
-    if (b.transposed) {
-      Widen(m, first + c, used, k, depth, rows.data(), step);
-      for (int64_t d = 0; d < depth; ++d)
-        for (int64_t j = 0; j < wide; ++j) to[d * wide + j] = j < used ? rows[static_cast<size_t>(j * step + d)] : 0.0f;
-      continue;
-    }
-    for (int64_t d = 0; d < depth; ++d) {
-      Widen(m, k + d, 1, first + c, used, to + d * wide, 0);
-      for (int64_t j = used; j < wide; ++j) to[d * wide + j] = 0.0f;
-    }
+    Widen(m, first + c, used, k, depth, rows.data(), step);
+    std::memset(rows.data() + used * step, 0, static_cast<size_t>(4 * (width - used) * step));
+    for (int64_t d = 0; d < depth; ++d)
+      for (int64_t j = 0; j < wide; ++j) to[d * wide + j] = rows[static_cast<size_t>(j * step + d)];
   }
   return panel;
 }
