@@ -20,7 +20,9 @@ from generator.twin.tiling import Attr, TensorArg, Tiling
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["Built", "TensorArg", "Tiling", "TwinError", "build", "build_kernel", "kernel_entry"]
+__all__ = ["Built", "TensorArg", "Tiling", "TwinError", "build", "build_kernel", "kernel_entry", "reserve"]
+
+reserve = launch.reserve
 
 _ENTRY = re.compile(r"__global__\s+__aicore__\s+void\s+(\w+)\s*\(")
 
@@ -73,7 +75,7 @@ class Built:
             chip = self.chip if soc is None else product(soc)
         except KeyError as problem:
             raise TwinError(str(problem.args[0])) from problem
-        return chip if cores is None else dataclasses.replace(chip, aiv=cores)
+        return chip if cores is None else dataclasses.replace(chip, aiv=cores, aic=max(1, cores // 2))
 
 
 def _chip_of(name: str) -> Product:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import ctypes
+import math
+import mmap
+import sys
 import time
 from collections.abc import Sequence
 from functools import cache
@@ -16,6 +19,7 @@ from generator.twin.tiling import Tiling
 
 if TYPE_CHECKING:
     import numpy as np
+    from numpy.typing import DTypeLike
 
 _INPUT, _OUTPUT, _IN_OUT = 0, 1, 2
 MAX_CORES = 96
@@ -52,6 +56,19 @@ class _Breach(ctypes.Structure):
         ("core", ctypes.c_int32),
         ("times", ctypes.c_int64),
     )
+
+
+_NORESERVE = 0x4000 if sys.platform == "linux" else 0
+
+
+def reserve(shape: tuple[int, ...], dtype: DTypeLike) -> np.ndarray:
+    """An array of zeros in address space: a page takes memory when it is first written, so it may be larger than memory."""
+    import numpy as np
+
+    kind = np.dtype(dtype)
+    count = math.prod(shape)
+    memory = mmap.mmap(-1, max(1, count * kind.itemsize), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _NORESERVE)
+    return np.frombuffer(memory, kind, count).reshape(shape)
 
 
 @cache

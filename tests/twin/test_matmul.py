@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import resource
+
 import numpy as np
 import pytest
 
+from generator.twin.build import reserve
 from generator.twin.report import Report
 from tests.twin.matmul_helpers import fields, tiled
 from tests.twin.vector_helpers import CTYPES, bf16_bits, bf16_values, built
@@ -304,3 +307,17 @@ def test_results_are_the_same_bits_whatever_the_interleaving() -> None:
         assert Setup().kernel.run(tiling, arrays, laws_off=("workspace-uninitialised",)).breaches == ()
         first = out if first is None else first
         assert out.tobytes() == first.tobytes()
+
+
+def test_operands_of_gibibytes_are_touched_only_where_they_are_used() -> None:
+    m, n, k = 40, 32, 24
+    a, b, _ = operands(m, n, k)
+    left, out = reserve((1 << 31,), np.float16), reserve((1 << 31,), np.float32)
+    last_a, last_c = left.size - m * k, out.size - m * n
+    left[last_a:] = a.reshape(-1)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    tiling = tiled(fields(m, n, k, singleCoreM=16), offsetA=last_a, offsetC=last_c, workspace=1 << 34)
+    report = Setup().kernel.run(tiling, [left, b.astype(np.float16), np.zeros(n, np.float32), out])
+    assert report.breaches == ()
+    np.testing.assert_array_equal(out[last_c:].reshape(m, n), a @ b)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 64 * 1024

@@ -42,6 +42,13 @@ def test_cube_cores_alone_run_a_kernel() -> None:
     np.testing.assert_array_equal(c, product)
 
 
+def test_a_cube_core_waits_before_it_reads_its_own_result() -> None:
+    _, _, report = launch(9, blocks=1)
+    assert {breach.rule for breach in report.breaches} == {"missing-sync"}
+    assert "PipeBarrier<PIPE_ALL>" in report.breaches[0].message
+    assert launch(9, blocks=1, off=("missing-sync",))[2].breaches == ()
+
+
 @pytest.mark.parametrize("chip", [A2, A5])
 @pytest.mark.parametrize(
     ("key", "law", "said"),

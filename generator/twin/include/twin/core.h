@@ -177,6 +177,7 @@ class Core {
   // PipeBarrier<pipe>.
   void Barrier(Pipe pipe) { Edge(pipe, pipe); }
   void BarrierAll() {
+    ++epoch;
     Clock all;
     for (int q = 0; q < kPipes; ++q) all.of[q] = seq[q];
     for (int p = 0; p < kPipes; ++p) Merge(static_cast<Pipe>(p), all);
@@ -191,6 +192,7 @@ class Core {
   int32_t *written[kPipes] = {};         // sequence number of the pipe's last write
   int32_t *readBy[kPipes] = {};          // and of its last read
   int32_t lastWrite[kPipes] = {}, lastRead[kPipes] = {};  // the largest entry of each of those arrays
+  int64_t epoch = 0;                     // barriers of all pipes
   int64_t highWater = 0;                 // bytes handed out by InitBuffer
 
   int32_t seq[kPipes] = {};              // instructions issued

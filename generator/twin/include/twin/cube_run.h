@@ -41,6 +41,19 @@ TWIN_FN CubeObject::Matrix CubeObject::Stored(bool left) const {
   return b.transposed ? Matrix{orgN, orgKb, singleN, singleK, &b, traits.b} : Matrix{orgKb, orgN, singleK, singleN, &b, traits.b};
 }
 
+// On a cube core nothing but a barrier orders the pipe that writes C before the one that reads operands (facts C.3).
+inline void CheckOwnResults(Instr &in, const GmAccess &access) {
+  const GlobalLog &log = *in.core.globals;
+  if (log.epoch != in.core.epoch) return;
+  for (const GmAccess &old : log.results)
+    if (RunsOverlap(access, old)) {
+      in.core.Report(Law::kMissingSync, in.where, in.name,
+                     "%s reads global memory that this cube core wrote before (line %d), with no PipeBarrier<PIPE_ALL> or SyncAll between", in.name,
+                     old.site.line);
+      return;
+    }
+}
+
 // The operand's memory is read by the cube now: bounds, order, initialisation, races; a local operand is copied.
 TWIN_FN bool CubeObject::Take(Instr &in, const char *name, CubeOperand &operand, const Matrix &m) {
   const int64_t size = CubeSize(m.type.dtype);
@@ -57,6 +70,7 @@ TWIN_FN bool CubeObject::Take(Instr &in, const char *name, CubeOperand &operand,
   if (!operand.local) {
     if (!Bound(in, name, operand.arg, operand.base, operand.limit, operand.start, access)) return false;
     TouchGlobal(in, access, true);
+    CheckOwnResults(in, access);
     return true;
   }
   if (operand.taken) return true;
@@ -259,10 +273,14 @@ TWIN_FN bool CubeObject::StoreGlobal(Instr &in, const Tile &t, const GlobalBytes
              static_cast<long long>(singleN));
   if (!in.Ok() || !Bound(in, "C", gm.arg, gm.address, gm.Limit(), start, access)) return false;
   TouchGlobal(in, access, true);
-  if (later) in.core.globals->inFlight.push_back(access);
+  GlobalLog &log = *in.core.globals;
+  if (later) log.inFlight.push_back(access);
+  if (log.epoch != in.core.epoch) log.results.clear();
+  log.epoch = in.core.epoch;
+  if (traits.cubeOnly) log.results.push_back(access);
   Launch &launch = *in.core.launch;
   const GmArg &arg = launch.args[static_cast<size_t>(access.arg)];
-  in.core.globals->cube.writtenBytes[static_cast<size_t>(arg.position)] += access.count * RoundUp32(access.run);
+  log.cube.writtenBytes[static_cast<size_t>(arg.position)] += access.count * RoundUp32(access.run);
   std::vector<uint8_t> line(static_cast<size_t>(access.run));
   for (int64_t r = 0; r < t.rows; ++r) {
     const int64_t offset = access.offset + r * access.stride;
@@ -272,7 +290,7 @@ TWIN_FN bool CubeObject::StoreGlobal(Instr &in, const Tile &t, const GlobalBytes
     }
     Convert(t, r, line.data());
     if (launch.blockDim == 1) AccumulateAs(arg.base + offset, line.data(), access.run, CubeAtomic(traits.c.dtype), static_cast<int>(atomic));
-    else in.core.globals->atomics.push_back(AtomicCopy{access.arg, offset, CubeAtomic(traits.c.dtype), static_cast<int32_t>(atomic), line});
+    else log.atomics.push_back(AtomicCopy{access.arg, offset, CubeAtomic(traits.c.dtype), static_cast<int32_t>(atomic), line});
   }
   return true;
 }

@@ -77,6 +77,8 @@ struct GlobalLog {
   std::vector<CachedLine> lines;
   std::vector<int64_t> readBytes, writtenBytes;  // per kernel argument, blocks rounded up to 32 bytes
   std::vector<GmAccess> inFlight;                // what the cube writes until WaitIterateAll
+  std::vector<GmAccess> results;                 // what a cube core wrote since its last barrier of all pipes
+  int64_t epoch = 0;                             // which barrier that was
   CubeTraffic cube;
   Recent reads[kWindow], writes[kWindow];        // MTE2 reads of writable arguments, MTE3 writes
   int readCount = 0, writeCount = 0;
@@ -89,6 +91,7 @@ struct GlobalLog {
     writtenBytes.assign(arguments, 0);
     readCount = writeCount = 0;
     inFlight.clear();
+    results.clear();
     cube = CubeTraffic{};
     cube.readBytes.assign(arguments, 0);
     cube.writtenBytes.assign(arguments, 0);

@@ -1,5 +1,7 @@
 // Between the cores of a launch: the barrier of all cores, the races between them, the collection of reports.
 #pragma once
+#include <sys/mman.h>
+
 #include <condition_variable>
 #include <mutex>
 
@@ -40,7 +42,18 @@ struct Running : Launch {
   void ReportAccess(const GmAccess &a, Law law, int core, const std::string &text);
 };
 
+// Zeros in address space: a page takes memory when it is first written.
+inline void *ReserveMemory(int64_t bytes) {
+  void *memory = mmap(nullptr, static_cast<size_t>(bytes > 0 ? bytes : 1), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) throw std::bad_alloc();
+  return memory;
+}
+inline void ReleaseMemory(void *memory, int64_t bytes) {
+  if (memory != nullptr) munmap(memory, static_cast<size_t>(bytes > 0 ? bytes : 1));
+}
+
 // The state of each byte of an argument, made when it is first needed.
+static_assert(kNever == 0, "fresh memory is of bytes nobody wrote");
 TWIN_FN uint8_t *StateOf(Launch &launch, GmArg &arg) {
   uint8_t *state = arg.state.load(std::memory_order_acquire);
   if (state != nullptr) return state;
@@ -48,8 +61,8 @@ TWIN_FN uint8_t *StateOf(Launch &launch, GmArg &arg) {
   state = arg.state.load(std::memory_order_relaxed);
   if (state == nullptr) {
     const bool blank = arg.role == Role::kOutput || arg.role == Role::kWorkspace;
-    state = static_cast<uint8_t *>(std::malloc(static_cast<size_t>(arg.bytes > 0 ? arg.bytes : 1)));
-    std::memset(state, blank ? kNever : kDefined, static_cast<size_t>(arg.bytes));
+    state = static_cast<uint8_t *>(ReserveMemory(arg.bytes));
+    if (!blank) std::memset(state, kDefined, static_cast<size_t>(arg.bytes));
     arg.state.store(state, std::memory_order_release);
   }
   return state;

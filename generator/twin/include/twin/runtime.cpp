@@ -1,7 +1,6 @@
 // The runtime's side of a kernel's shared library, the same for all kernels of an architecture; called from Python.
 #define TWIN_RUNTIME_OBJECT
 #include "kernel_operator.h"
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "request.h"
@@ -33,23 +32,21 @@ struct Guarded {
 class Workspace {
  public:
   explicit Workspace(int64_t user) : whole((kSystemWorkspace + user + 2 * kGuard + kChunk - 1) / kChunk * kChunk) {
-    constexpr int kHow = MAP_PRIVATE | MAP_NORESERVE;
-    void *memory = mmap(nullptr, static_cast<size_t>(whole), PROT_READ | PROT_WRITE, kHow | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED) throw std::bad_alloc();
-    base = static_cast<uint8_t *>(memory);
+    base = static_cast<uint8_t *>(ReserveMemory(whole));
+    constexpr int kHow = MAP_PRIVATE | MAP_NORESERVE | MAP_FIXED;
     const int64_t used = user + 2 * kGuard;
     const int file = used > kChunk ? memfd_create("pattern", MFD_CLOEXEC) : -1;
     if (file >= 0) {
       const std::vector<uint8_t> pattern(static_cast<size_t>(kChunk), kFreshMemory);
       bool good = write(file, pattern.data(), pattern.size()) == static_cast<ssize_t>(kChunk);
       for (int64_t at = kSystemWorkspace; good && at < whole; at += kChunk)
-        good = mmap(base + at, static_cast<size_t>(kChunk), PROT_READ | PROT_WRITE, kHow | MAP_FIXED, file, 0) != MAP_FAILED;
+        good = mmap(base + at, static_cast<size_t>(kChunk), PROT_READ | PROT_WRITE, kHow, file, 0) != MAP_FAILED;
       close(file);
       if (good) return;
     }
     std::memset(base + kSystemWorkspace, kFreshMemory, static_cast<size_t>(used));
   }
-  ~Workspace() { munmap(base, static_cast<size_t>(whole)); }
+  ~Workspace() { ReleaseMemory(base, whole); }
   Workspace(const Workspace &) = delete;
   Workspace &operator=(const Workspace &) = delete;
   uint8_t *System() const { return base; }
@@ -156,7 +153,7 @@ TWIN_EXPORT __attribute__((cold)) void *TwinRun(const TwinLaunch *request) {
     if (arg.role != Role::kInput || arg.state.load() != nullptr)
       std::memcpy(request->arrays[copied[i].second].data, arg.base, static_cast<size_t>(arg.bytes));
   }
-  for (GmArg &arg : launch.args) std::free(arg.state.load());
+  for (GmArg &arg : launch.args) ReleaseMemory(arg.state.load(), arg.bytes);
   return new Result{launch.breaches, launch.counters, launch.readBytes, launch.writtenBytes, launch.cube};
 }
 

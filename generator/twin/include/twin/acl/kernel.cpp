@@ -16,13 +16,13 @@ struct KernelLibrary {
   int32_t (*breaches)(const void *) = nullptr;
   void (*breachAt)(const void *, int32_t, TwinBreach *) = nullptr;
   void (*release)(void *) = nullptr;
-  int32_t (*vectors)(uint64_t) = nullptr;  // vector cores of a block; null: 1
+  int32_t (*coresOfBlock)(uint64_t) = nullptr;  // virtual cores of a block; null: 1
 };
 
 namespace {
 
 constexpr uint64_t kSystemWorkspace = 16u << 20;  // bytes, GetLibApiWorkSpaceSize()
-constexpr int kMostCores = 64;                    // virtual vector cores of a launch
+constexpr int kMostCores = 96;                    // virtual cores of a launch
 constexpr int kLawSwitches = 256;
 constexpr int kShown = 5;  // breaches a message lists
 
@@ -67,12 +67,12 @@ const KernelLibrary *FindKernel(const Library &library, const std::string &type,
     *why = path + " is not a kernel's library";
     return nullptr;
   }
-  Symbol(handle, "TwinVectorsPerBlock", &kernel.vectors);
+  Symbol(handle, "TwinCoresPerBlock", &kernel.coresOfBlock);
   return &(known[path] = kernel);
 }
 
 int Parameters(const KernelLibrary &library) { return library.parameters(); }
-int MostBlocks(const KernelLibrary &library, uint64_t key) { return kMostCores / (library.vectors == nullptr ? 1 : library.vectors(key)); }
+int MostBlocks(const KernelLibrary &library, uint64_t key) { return kMostCores / (library.coresOfBlock == nullptr ? 1 : library.coresOfBlock(key)); }
 
 acl::Failure RunKernel(const KernelLaunch &launch, const std::vector<KernelArgument> &arguments) {
   std::vector<TwinArray> arrays;
