@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from generator.emit.integers import integer
-from generator.emit.shapes import Agreement, attributes
+from generator.emit.names import GE_DTYPES
+from generator.emit.shapes import Agreement, attributes, combinations
 from generator.formula.checked import CheckedSpec
 from generator.spec import conditions as c
 from generator.spec.integer import IntExpr, Numel
@@ -25,6 +26,7 @@ class CallCheck:
     code: Status
     sizes: tuple[str, ...]
     numels: tuple[str, ...]
+    dtypes: tuple[str, ...]  # tensors whose dtypes explain it
     attribute: bool
 
 
@@ -63,9 +65,20 @@ def checks(checked: CheckedSpec) -> tuple[Agreement, ...]:
     refusal."""
     names = _names(checked)
     missing = [(p, c.parse(p.optional_when, names)) for p in checked.spec.params if p.optional_when]
+    variables = {p.symbol: p.dtype or "" for p in checked.spec.params}
+
+    def tiled(x: c.Typed) -> str:
+        """By the number of the call's dtype combination."""
+        variable = variables[x.tensor]
+        fit = [n for n, kinds in enumerate(combinations(checked.spec)) if kinds.get(variable, variable) in x.dtypes]
+        return "(" + (" || ".join(f"combination == {n}" for n in fit) or "false") + ")"
+
     return (
-        *(Agreement(_text(x), f"{text} does not hold") for text, x in _conditions(checked)),
-        *(Agreement(f"has_{p.symbol} || {_text(x)}", f"{p.name} is missing, and {p.optional_when} does not hold") for p, x in missing),
+        *(Agreement(_text(x, tiled), f"{text} does not hold") for text, x in _conditions(checked)),
+        *(
+            Agreement(f"has_{p.symbol} || {_text(x, tiled)}", f"{p.name} is missing, and {p.optional_when} does not hold")
+            for p, x in missing
+        ),
     )
 
 
@@ -86,7 +99,9 @@ def call_checks(checked: CheckedSpec) -> tuple[CallCheck, ...]:
         said = c.text(condition, "spec", lambda n: shown.get(n, n))
         for symbol in numels:
             said = said.replace(f"numel({symbol})", f"numel({shown[symbol]})")
-        found.append(CallCheck(_text(condition), said, code, tuple(sorted(free)), tuple(sorted(numels)), not numels and free <= attrs))
+        alone = not numels and free <= attrs
+        kinds = tuple(sorted(c.typed(condition)))
+        found.append(CallCheck(_text(condition), said, code, tuple(sorted(free)), tuple(sorted(numels)), kinds, alone))
     return tuple(sorted(found, key=lambda x: not x.attribute))
 
 
@@ -139,8 +154,15 @@ def _compare(x: c.Compare) -> str:
     return f"{left} {x.op} {_side(b)}"
 
 
-def _text(x: c.Condition) -> str:
+def _called(x: c.Typed) -> str:
+    """A test of a tensor's dtype in the aclnn call."""
+    return "(" + " || ".join(f"p.{x.tensor}->GetDataType() == {GE_DTYPES[d]}" for d in x.dtypes) + ")"
+
+
+def _text(x: c.Condition, typed: Callable[[c.Typed], str] = _called) -> str:
     match x:
+        case c.Typed():
+            return typed(x)
         case c.Compare():
             return _compare(x)
         case c.Member():
@@ -148,10 +170,10 @@ def _text(x: c.Condition) -> str:
         case c.Flag():
             return f"s.{x.name} != 0"
         case c.Not():
-            return f"!({_text(x.x)})"
+            return f"!({_text(x.x, typed)})"
         case c.And():
-            return " && ".join(f"({_text(p)})" if isinstance(p, c.Or) else _text(p) for p in x.parts)
+            return " && ".join(f"({_text(p, typed)})" if isinstance(p, c.Or) else _text(p, typed) for p in x.parts)
         case c.Or():
-            return "(" + " || ".join(f"({_text(p)})" for p in x.parts) + ")"
+            return "(" + " || ".join(f"({_text(p, typed)})" for p in x.parts) + ")"
         case c.Is():
             return "(" + " || ".join(f's.{x.name} == "{v}"' for v in x.values) + ")"

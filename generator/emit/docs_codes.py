@@ -43,7 +43,7 @@ class Names:
 
     def text(self, expression: str) -> str:
         """A size or a condition of the spec, with the document's names."""
-        counted = re.sub(r"numel\((\w+)\)", lambda m: f"numel({self.aclnn.get(m[1], m[1])})", expression)
+        counted = re.sub(r"\b(numel|dtype)\((\w+)\)", lambda m: f"{m[1]}({self.aclnn.get(m[2], m[2])})", expression)
         return re.sub(r"(?<!\()\b[A-Za-z_]\w*\b", lambda m: self.aclnn[m[0]] if m[0] in self.attributes else m[0], counted)
 
     def shapes(self, p: Param) -> list[str]:

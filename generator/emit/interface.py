@@ -265,6 +265,7 @@ class _Messages:
         """Of a condition: the values it depends on, then its text."""
         values = [self._size(n) for n in check.sizes]
         values += [f'"{self.names[n]} has " + Text(s.elements_{n}) + " elements"' for n in check.numels]
+        values += [f'"{self.names[n]} has dtype " + op::ToString(p.{n}->GetDataType()).GetString()' for n in check.dtypes]
         return _joined(values, f"; {check.text} must hold")
 
     def agreement(self, a: Agreement) -> str:

@@ -14,7 +14,7 @@ from generator.formula.link import Relation, bindings, relation
 from generator.formula.ranges import names_of
 from generator.formula.symbols import PACK_PREFIX
 from generator.reference.liveness import assigns
-from generator.spec.conditions import Condition, evaluate, free, parse
+from generator.spec.conditions import Condition, evaluate, free, parse, typed
 from generator.spec.integer import IntExpr, Numel
 from generator.spec.model import Param
 
@@ -88,7 +88,7 @@ class _Suite:
         self.names = Names([*self.program.tensors, *self.program.dims, *attrs])
         self.packs = [d for d in self.program.dims if d.startswith(PACK_PREFIX)]
         self.attrs = self._attributes()
-        self.conditions = [(t, parse(t, names_of(self.spec))) for t in self._texts()]
+        self.conditions = [(t, c) for t in self._texts() if not typed(c := parse(t, names_of(self.spec)))]
 
     def _attributes(self) -> dict[str, Param]:
         """Our attributes, then those of the forward that are not ours under another guise."""

@@ -16,7 +16,7 @@ from generator.formula.checked import CheckedSpec
 from generator.formula.kinds import kind_of
 from generator.formula.ranges import names_of
 from generator.reference.liveness import assigns
-from generator.spec.conditions import parse
+from generator.spec.conditions import parse, typed
 from generator.spec.conditions import text as condition_text
 from generator.spec.integer import Func, IntExpr, Numel, product, sym
 from generator.spec.model import OpSpec, Param
@@ -256,8 +256,9 @@ class _Function:
     def _conditions(self) -> Iterator[str]:
         texts = [d.where for d in self.spec.dims.values()] + [p.where for p in self.spec.params] + [c.that for c in self.spec.constraints]
         for text in texts:
-            if text is not None:
-                said = self._sized(condition_text(parse(text, names_of(self.spec)), "spec", self.names))
+            condition = None if text is None else parse(text, names_of(self.spec))
+            if condition is not None and not typed(condition):  # the formula computes in one dtype
+                said = self._sized(condition_text(condition, "spec", self.names))
                 yield f"_require({said}, {text!r})"
 
     # formula --------------------------------------------------------------------------------------------------------

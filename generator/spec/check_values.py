@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from generator.spec.check_params import DTYPE_NAMES, condition_names
-from generator.spec.conditions import Condition, Names, evaluate, free, parse
+from generator.spec.conditions import Condition, Names, evaluate, free, parse, typed
 from generator.spec.errors import TextError
 from generator.spec.integer import IntExpr, sym
 from generator.spec.names import bad_identifier, did_you_mean
@@ -35,10 +35,14 @@ def check_values(c: Checker) -> None:
 
 def _condition(c: Checker, loc: Loc, text: str, names: Names) -> Condition | None:
     try:
-        return parse(text, names)
+        condition = parse(text, names)
     except TextError as error:
         c.problems.append(c.source.inside(loc, error))
         return None
+    for p in c.spec.params:
+        if p.optional and p.symbol in typed(condition):
+            c.say(loc, "a condition names the dtype of a parameter that may be null", f"'{p.symbol}'", "a required parameter")
+    return condition
 
 
 # --- dims ----------------------------------------------------------------------------------------------------------
@@ -280,7 +284,7 @@ def _ranges(c: Checker, names: Names) -> dict[str, list[tuple[str, Condition]]]:
         except TextError:
             continue
         concerned = free(cond)
-        if len(concerned) == 1 and "numel" not in text:
+        if len(concerned) == 1 and not typed(cond) and "numel" not in text:
             out.setdefault(next(iter(concerned)), []).append((text, cond))
     return out
 

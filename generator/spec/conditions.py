@@ -1,14 +1,15 @@
-"""Conditions of a spec (``n in {4, 6, 8}``, ``1 <= num_iters <= 100``, ``eps >= 0``): read, evaluated, printed, bounded."""
+"""Conditions of a spec (``n in {4, 6, 8}``, ``eps >= 0``, ``dtype(x) != bfloat16``): read, evaluated, printed, bounded."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
 from generator.spec.errors import TextError
 from generator.spec.integer import IntExpr, const, numel, sym
+from generator.spec.model import DTypeName
 from generator.spec.names import did_you_mean
 from generator.spec.sizes import describe, from_ast, parse_expression, place
 
@@ -23,17 +24,19 @@ __all__ = [
     "Not",
     "Or",
     "Real",
+    "Typed",
     "bounds",
     "evaluate",
     "facts",
     "free",
     "parse",
     "text",
+    "typed",
 ]
 
 Op = Literal["<", "<=", ">", ">=", "==", "!="]
 _OPS: Final[dict[type[ast.cmpop], Op]] = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
-_FLIP: Final[dict[Op, Op]] = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
+_DTYPES: Final[tuple[str, ...]] = get_args(DTypeName)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +80,14 @@ class Is:
 
 
 @dataclass(frozen=True, slots=True)
+class Typed:
+    """The dtype of a tensor is one of ``dtypes``."""
+
+    tensor: str
+    dtypes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Not:
     x: Condition
 
@@ -91,12 +102,13 @@ class Or:
     parts: tuple[Condition, ...]
 
 
-Condition = Compare | Member | Flag | Is | Not | And | Or
+Condition = Compare | Member | Flag | Is | Typed | Not | And | Or
 
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """What a condition may name: integers (dims, int attributes), float, bool and string attributes, tensors (``numel``)."""
+    """What a condition may name: integers (dims, int attributes), float, bool and string attributes, tensors (``numel``,
+    ``dtype``)."""
 
     ints: Collection[str] = ()
     floats: Collection[str] = ()
@@ -153,6 +165,8 @@ class _Reader:
     def pair(self, node: ast.Compare, op: ast.cmpop, a: ast.expr, b: ast.expr) -> Condition:
         if isinstance(a, ast.Name) and a.id in self.names.strings:
             return self.words(node, op, a.id, b)
+        if isinstance(a, ast.Call) and isinstance(a.func, ast.Name) and a.func.id == "dtype":
+            return self.dtypes(node, op, self.tensor(a), b)
         if isinstance(op, ast.In | ast.NotIn):
             member = Member(self.integer(a), self.members(b))
             return member if isinstance(op, ast.In) else Not(member)
@@ -169,6 +183,26 @@ class _Reader:
         if len(values) != len(nodes) or not isinstance(op, ast.Eq | ast.NotEq | ast.In | ast.NotIn):
             raise self.fault(node, "a string attribute is compared with strings", f"'{self.source}'", f"{name} in {{'a', 'b'}}")
         return Is(name, values) if isinstance(op, ast.Eq | ast.In) else Not(Is(name, values))
+
+    def dtypes(self, node: ast.Compare, op: ast.cmpop, tensor: str, b: ast.expr) -> Condition:
+        nodes = list(b.elts) if isinstance(b, ast.Set | ast.Tuple | ast.List) else [b]
+        if not nodes or not isinstance(op, ast.Eq | ast.NotEq | ast.In | ast.NotIn):
+            raise self.fault(node, "a dtype is compared with dtypes", f"'{self.source}'", f"dtype({tensor}) in {{float16, float32}}")
+        for n in nodes:
+            if not isinstance(n, ast.Name) or n.id not in _DTYPES:
+                said = n.id if isinstance(n, ast.Name) else ast.unparse(n)
+                raise self.fault(n, "no such dtype", f"'{said}'", did_you_mean(said, _DTYPES, "dtypes"))
+        values = tuple(n.id for n in nodes if isinstance(n, ast.Name))
+        return Typed(tensor, values) if isinstance(op, ast.Eq | ast.In) else Not(Typed(tensor, values))
+
+    def tensor(self, node: ast.Call) -> str:
+        """The tensor in ``numel(x)`` or ``dtype(x)``."""
+        arg = node.args[0] if len(node.args) == 1 and not node.keywords else None
+        if isinstance(arg, ast.Name) and arg.id in self.names.tensors:
+            return arg.id
+        given = arg.id if isinstance(arg, ast.Name) else self.source
+        what = f"{ast.unparse(node.func)} takes one tensor of the spec"
+        raise self.fault(node, what, f"'{given}'", did_you_mean(given, self.names.tensors, "tensors"))
 
     def members(self, node: ast.expr) -> tuple[int, ...]:
         if isinstance(node, ast.Set | ast.Tuple | ast.List):
@@ -206,21 +240,21 @@ class _Reader:
                 raise self.fault(node, "the name is not an integer", f"'{node.id}'", "a dim or an int attribute")
             raise self.unknown(node)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "numel":
-            arg = node.args[0] if len(node.args) == 1 and not node.keywords else None
-            if not isinstance(arg, ast.Name) or arg.id not in self.names.tensors:
-                given = arg.id if isinstance(arg, ast.Name) else self.source
-                raise self.fault(
-                    node, "numel takes one tensor of the spec", f"'{given}'", did_you_mean(given, self.names.tensors, "tensors")
-                )
-            return numel(arg.id)
+            return numel(self.tensor(node))
         return None
 
 
 # --- meaning -----------------------------------------------------------------------------------------------------
 
 
-def evaluate(cond: Condition, env: Mapping[str, int | float | bool | str], numels: Mapping[str, int] | None = None) -> bool:
-    """Whether ``cond`` holds for the values in ``env`` (dims, attributes) and ``numels``; KeyError names what is missing."""
+def evaluate(
+    cond: Condition,
+    env: Mapping[str, int | float | bool | str],
+    numels: Mapping[str, int] | None = None,
+    dtypes: Mapping[str, str] | None = None,
+) -> bool:
+    """Whether ``cond`` holds for the values in ``env`` (dims, attributes), ``numels`` and ``dtypes`` (by tensor); KeyError names what
+    is missing."""
     match cond:
         case Compare(op=op, a=a, b=b):
             x, y = _value(a, env, numels), _value(b, env, numels)
@@ -231,12 +265,14 @@ def evaluate(cond: Condition, env: Mapping[str, int | float | bool | str], numel
             return bool(env[name])
         case Is(name=name, values=words):
             return env[name] in words
+        case Typed(tensor=tensor, dtypes=kinds):
+            return (dtypes or {})[tensor] in kinds
         case Not(x=x):
-            return not evaluate(x, env, numels)
+            return not evaluate(x, env, numels, dtypes)
         case And(parts=parts):
-            return all(evaluate(p, env, numels) for p in parts)
+            return all(evaluate(p, env, numels, dtypes) for p in parts)
         case Or(parts=parts):
-            return any(evaluate(p, env, numels) for p in parts)
+            return any(evaluate(p, env, numels, dtypes) for p in parts)
 
 
 def _value(x: IntExpr | Real, env: Mapping[str, int | float | bool | str], numels: Mapping[str, int] | None) -> int | float:
@@ -246,7 +282,7 @@ def _value(x: IntExpr | Real, env: Mapping[str, int | float | bool | str], numel
 
 
 def free(cond: Condition) -> frozenset[str]:
-    """The names of dims and attributes ``cond`` depends on (element counts excepted)."""
+    """The names of dims and attributes ``cond`` depends on (element counts and dtypes excepted)."""
     out: set[str] = set()
     for part in _leaves(cond):
         match part:
@@ -260,6 +296,11 @@ def free(cond: Condition) -> frozenset[str]:
             case _:
                 pass
     return frozenset(out)
+
+
+def typed(cond: Condition) -> frozenset[str]:
+    """The tensors whose dtype ``cond`` depends on."""
+    return frozenset(part.tensor for part in _leaves(cond) if isinstance(part, Typed))
 
 
 def _leaves(cond: Condition) -> Iterator[Condition]:
@@ -342,6 +383,12 @@ class _Printer:
                 if c:
                     return " || ".join(f'{self.names(name)} == "{w}"' for w in words), 1 if len(words) > 1 else 4
                 return f"{self.names(name)} in {{{', '.join(map(repr, words))}}}", 4
+            case Typed(tensor=tensor, dtypes=kinds):
+                if len(kinds) == 1:
+                    return f"dtype({self.names(tensor)}) == {kinds[0]}", 4
+                return f"dtype({self.names(tensor)}) in {{{', '.join(kinds)}}}", 4
+            case Not(x=Typed(tensor=tensor, dtypes=(kind,))) if not c:
+                return f"dtype({self.names(tensor)}) != {kind}", 4
             case Not(x=x):
                 return ("!" if c else "not ") + self.at(x, 5 if c else 3), 3
             case And(parts=parts):

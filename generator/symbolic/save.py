@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, get_args
 
 from ruamel.yaml import YAML
 from ruamel.yaml.scalarstring import LiteralScalarString
@@ -17,7 +17,7 @@ from generator.formula.printer import text
 from generator.formula.symbols import is_tensor
 from generator.spec.errors import SpecError
 from generator.spec.integer import IntExpr
-from generator.spec.model import OpSpec, Param
+from generator.spec.model import DTypeName, OpSpec, Param
 from generator.spec.packs import broadcast_parts
 from generator.symbolic.derive import Derived
 from generator.symbolic.notation import Notation, as_written
@@ -225,7 +225,7 @@ class _Document:
         return out
 
 
-_OPERATORS = {"and", "or", "not", "in", "numel"}
+_OPERATORS = {"and", "or", "not", "in", "numel", "dtype", *get_args(DTypeName)}
 
 
 def _words(condition: str) -> set[str]:

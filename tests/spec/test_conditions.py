@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from generator.formula.prove import Facts, Range
-from generator.spec.conditions import Condition, Names, bounds, evaluate, facts, free, parse, text
+from generator.spec.conditions import Condition, Names, bounds, evaluate, facts, free, parse, text, typed
 from generator.spec.errors import TextError
 from generator.spec.integer import const, floor_div, mod, numel, sym
 from generator.spec.sizes import parse_size
@@ -53,6 +53,27 @@ def test_element_counts_are_counted() -> None:
 
 
 @pytest.mark.parametrize(
+    ("said", "legal"),
+    [
+        ("dtype(x) == bfloat16", {"bfloat16"}),
+        ("dtype(x) != bfloat16", {"float16", "float32"}),
+        ("dtype(x) in {float16, float32}", {"float16", "float32"}),
+        ("dtype(x) not in {float16, float32}", {"bfloat16"}),
+        ("k != 2 or dtype(x) != bfloat16", {"float16", "float32"}),
+        ("not (k == 2 and dtype(x) in {float16, bfloat16})", {"float32"}),
+    ],
+)
+def test_a_condition_may_name_the_dtype_of_a_tensor(said: str, legal: set[str]) -> None:
+    cond = read(said)
+    for back in (cond, read(text(cond))):
+        assert {d for d in ("float16", "bfloat16", "float32") if evaluate(back, {"k": 2}, None, {"x": d})} == legal
+    assert typed(cond) == {"x"}
+    assert free(cond) <= {"k"}
+    with pytest.raises(KeyError, match="x"):
+        evaluate(cond, {"k": 2})
+
+
+@pytest.mark.parametrize(
     ("said", "expected"),
     [
         ("n in {4, 6, 8}", (4, 8)),
@@ -81,6 +102,10 @@ def test_facts_are_differences_that_are_never_negative() -> None:
         ("n / 2 == 1", 1, "'/'"),
         ("numel(q) == 1", 1, "numel"),
         ("eps + 1 > 0", 1, "as it is"),
+        ("dtype(q) == float16", 1, "dtype takes one tensor"),
+        ("dtype(x) == float17", 13, "no such dtype"),
+        ("dtype(x) < float16", 1, "compared with dtypes"),
+        ("dtype(x) == 16", 13, "no such dtype"),
     ],
 )
 def test_a_bad_condition_says_where(said: str, column: int, words: str) -> None:

@@ -98,8 +98,9 @@ def objections(checked: CheckedSpec, case: Case) -> list[str]:
     out = [f"{name} = {extent} is negative" for name, extent in case.dims if extent < 0]
     if out:
         return out
-    out += [f"{r.about} violates {r.text}" if r.about != "constraint" else f"violates {r.text}" for r in rules.broken(env)]
-    out += [f"{s} is absent, which takes {rules.absences[s].text}" for s in rules.wanted(case.absent, env)]
+    dtypes = rules.dtypes(case.combination)
+    out += [f"{r.about} violates {r.text}" if r.about != "constraint" else f"violates {r.text}" for r in rules.broken(env, dtypes)]
+    out += [f"{s} is absent, which takes {rules.absences[s].text}" for s in rules.wanted(case.absent, env, dtypes)]
     if not rules.counts_agree(env):
         out.append("a dim derived from element counts does not come out as given")
     ranks = max((len(p.ranks) for p in tensor_params(checked.spec)), default=0)
@@ -142,10 +143,11 @@ def _array(checked: CheckedSpec, rules: Rules, factors: Sequence[Factor], seed: 
     def allowed(row: Row) -> bool:
         if row.get(AXES) == 0 and any(row.get(p, 1) != 1 for p in packs):
             return False
-        absent = row.get(ABSENT, ())
-        if isinstance(absent, tuple) and rules.wanted(absent, rules.completed(_env(row)) or {}):
+        absent, combination = row.get(ABSENT, ()), row.get(COMBINATION)
+        dtypes = rules.dtypes(combination) if isinstance(combination, int) else None
+        if isinstance(absent, tuple) and rules.wanted(absent, rules.completed(_env(row)) or {}, dtypes):
             return False
-        return rules.allowed(_env(row))
+        return rules.allowed(_env(row), dtypes)
 
     def cost(row: Row) -> float:
         full = {**smallest, **_env(row)}
@@ -214,7 +216,7 @@ def _empties(checked: CheckedSpec, rules: Rules, base: Case) -> list[Case]:
             when_empty = checked.spec.dims[counted].when_empty
             if counted != name and when_empty is not None:
                 env[counted] = when_empty
-        if not rules.allowed(env):
+        if not rules.allowed(env, rules.dtypes(base.combination)):
             continue
         case = case_of(checked, env, base.target, combination=base.combination, absent=base.absent, rank=base.rank, axes=base.axes or 1)
         tensors = [checked.program.tensors[p.symbol] for p in tensor_params(checked.spec)]

@@ -31,6 +31,7 @@ class Rule:
     condition: conditions.Condition
     needs: frozenset[str]
     tensors: tuple[str, ...] = ()  # whose element counts it names
+    typed: frozenset[str] = frozenset()  # whose dtypes it names
 
 
 class Rules:
@@ -78,18 +79,28 @@ class Rules:
         needs = set(conditions.free(condition)) - self.constants.keys()
         for tensor in tensors:
             needs |= self.counts[tensor].free()
-        return Rule(text, about, condition, frozenset(needs), tensors)
+        return Rule(text, about, condition, frozenset(needs), tensors, conditions.typed(condition))
 
-    def wanted(self, absent: Collection[str], env: Mapping[str, Number]) -> list[str]:
-        """Which of the ``absent`` parameters ``env`` decides may not be absent."""
+    def wanted(self, absent: Collection[str], env: Mapping[str, Number], dtypes: Mapping[str, str] | None = None) -> list[str]:
+        """Which of the ``absent`` parameters ``env`` and ``dtypes`` decide may not be absent."""
         rules = [(s, self.absences[s]) for s in absent if s in self.absences]
-        return [s for s, r in rules if r.needs <= env.keys() and not self.holds(r, env)]
+        return [s for s, r in rules if self._decided(r, env, dtypes) and not self.holds(r, env, dtypes)]
 
-    def holds(self, rule: Rule, env: Mapping[str, Number]) -> bool:
-        """Whether a rule holds; every name it needs must be in ``env``."""
+    @staticmethod
+    def _decided(rule: Rule, env: Mapping[str, Number], dtypes: Mapping[str, str] | None) -> bool:
+        return rule.needs <= env.keys() and rule.typed <= (dtypes or {}).keys()
+
+    def dtypes(self, combination: int) -> dict[str, str]:
+        """The dtype of every tensor in a combination, by formula symbol."""
+        spec = self.checked.spec
+        kinds = {k: str(v) for k, v in (spec.dtypes[combination] if spec.dtypes else {}).items()}
+        return {p.symbol: kinds.get(p.dtype or "", p.dtype or "") for p in spec.params if p.io != "attr"}
+
+    def holds(self, rule: Rule, env: Mapping[str, Number], dtypes: Mapping[str, str] | None = None) -> bool:
+        """Whether a rule holds; every name it needs must be in ``env``, every tensor whose dtype it names in ``dtypes``."""
         integers = _integers(env)
         numels = {t: self.counts[t].evaluate(integers) for t in rule.tensors}
-        return conditions.evaluate(rule.condition, {**self.constants, **env}, numels)
+        return conditions.evaluate(rule.condition, {**self.constants, **env}, numels, dtypes)
 
     def completed(self, env: Mapping[str, Number]) -> dict[str, Number] | None:
         """``env`` with the computed dims that it determines; None when one does not come out exact."""
@@ -106,9 +117,9 @@ class Rules:
                 out[name] = value
         return out
 
-    def broken(self, env: Mapping[str, Number]) -> list[Rule]:
-        """The rules that ``env`` decides and violates."""
-        return [r for r in self.rules if r.needs <= env.keys() and not self.holds(r, env)]
+    def broken(self, env: Mapping[str, Number], dtypes: Mapping[str, str] | None = None) -> list[Rule]:
+        """The rules that ``env`` and ``dtypes`` decide and violate."""
+        return [r for r in self.rules if self._decided(r, env, dtypes) and not self.holds(r, env, dtypes)]
 
     def counts_agree(self, env: Mapping[str, Number]) -> bool:
         """Whether each dim derived from element counts comes out as chosen, as far as ``env`` decides it."""
@@ -123,10 +134,10 @@ class Rules:
                     return False
         return True
 
-    def allowed(self, env: Mapping[str, Number]) -> bool:
-        """False when no completion of ``env`` is legal."""
+    def allowed(self, env: Mapping[str, Number], dtypes: Mapping[str, str] | None = None) -> bool:
+        """False when no completion of ``env`` is legal with these dtypes (None: with any)."""
         full = self.completed(env)
-        return full is not None and self.counts_agree(full) and not self.broken(full)
+        return full is not None and self.counts_agree(full) and not self.broken(full, dtypes)
 
 
 def _atoms(condition: conditions.Condition) -> frozenset[Atom]:

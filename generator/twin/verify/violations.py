@@ -45,12 +45,12 @@ def _with_dims(rules: Rules, base: Case, env: Mapping[str, Number]) -> Case:
     return replace(base, dims=tuple((n, int(env[n])) for n, _ in base.dims), attrs=tuple((n, env[n]) for n, _ in base.attrs))
 
 
-def _only(rules: Rules, rule: Rule, env: Mapping[str, Number]) -> dict[str, Number] | None:
-    """``env`` completed, when it is exact and ``rule`` is the one rule it breaks."""
+def _only(rules: Rules, rule: Rule, env: Mapping[str, Number], combination: int) -> dict[str, Number] | None:
+    """``env`` completed, when it is exact and ``rule`` is the one rule it breaks with the dtypes of a combination."""
     full = rules.completed(env)
     if full is None or not rules.counts_agree(full):
         return None
-    return full if rules.broken(full) == [rule] else None
+    return full if rules.broken(full, rules.dtypes(combination)) == [rule] else None
 
 
 def _ranges(checked: CheckedSpec, rules: Rules, base: Case) -> Iterator[Violation]:
@@ -65,7 +65,7 @@ def _ranges(checked: CheckedSpec, rules: Rules, base: Case) -> Iterator[Violatio
                 value = start + direction * step
                 if value < (0 if name in rules.counted else 1):
                     break
-                env = _only(rules, rule, {**_env(base), name: value})
+                env = _only(rules, rule, {**_env(base), name: value}, base.combination)
                 if env is not None:
                     case = _with_dims(rules, base, env)
                     yield Violation(f"{name} = {value} violates {rule.text}", case, shapes=tuple(shapes_of(checked, case).items()))
@@ -73,20 +73,27 @@ def _ranges(checked: CheckedSpec, rules: Rules, base: Case) -> Iterator[Violatio
 
 
 def _constraints(checked: CheckedSpec, rules: Rules, base: Case, rng: random.Random) -> Iterator[Violation]:
-    """A constraint over several names, broken by one or two of them."""
+    """A constraint over several names, broken by one or two of them, and by other dtypes where it names any."""
     for rule in rules.rules:
         if rule.about != "constraint":
             continue
         names = sorted(rule.needs & {*rules.free, *rules.attrs})
+        if not rule.needs <= _env(base).keys():
+            continue  # it names what only the call has
+        kinds = checked.spec.dtypes
         for attempt in range(400):
             env = _env(base)
+            case = base
+            if rule.typed and attempt % 4:
+                k = rng.randrange(max(1, len(kinds)))
+                case = replace(base, combination=k, dtypes=tuple(kinds[k].items()) if kinds else ())
             for name in rng.sample(names, k=min(len(names), 1 + attempt % 2)):
                 env[name] = _moved(env[name], rng)
             if any(n in rules.free and env[n] < 1 for n in names):
                 continue
-            full = _only(rules, rule, env)
+            full = _only(rules, rule, env, case.combination)
             if full is not None:
-                case = _with_dims(rules, base, full)
+                case = _with_dims(rules, case, full)
                 yield Violation(f"violates {rule.text}", case, shapes=tuple(shapes_of(checked, case).items()), attrs=case.attrs)
                 break
 
@@ -207,7 +214,7 @@ def _dtypes(checked: CheckedSpec, base: Case) -> Iterator[Violation]:
 def _missing(rules: Rules, base: Case) -> Iterator[Violation]:
     """A parameter missing that may be so only under a condition that does not hold."""
     for symbol, rule in rules.absences.items():
-        if symbol not in base.absent and rules.wanted([symbol], _env(base)):
+        if symbol not in base.absent and rules.wanted([symbol], _env(base), rules.dtypes(base.combination)):
             yield Violation(f"{symbol} is missing without {rule.text}", base, absent=(*base.absent, symbol))
 
 

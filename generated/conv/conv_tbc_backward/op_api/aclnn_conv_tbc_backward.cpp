@@ -214,6 +214,11 @@ static aclnnStatus CheckShapes(const Params &p, bool &done)
         return Refuse(ACLNN_ERR_PARAM_INVALID, "cubeMathType is " + Text(s.cubeMathType) +
                                                    "; 0 <= cubeMathType and cubeMathType <= 3 must hold");
     }
+    if (!(((s.cubeMathType != 2) || (!((p.grad_y->GetDataType() == ge::DT_BF16)))))) {
+        return Refuse(ACLNN_ERR_PARAM_INVALID, "cubeMathType is " + Text(s.cubeMathType) + ", " + "self has dtype " +
+                                                   op::ToString(p.grad_y->GetDataType()).GetString() +
+                                                   "; cubeMathType != 2 or dtype(self) != bfloat16 must hold");
+    }
     s.elements_grad_y = grad_y_in.numel;
     s.N = grad_y_in.extent[1];
     s.C_out = grad_y_in.extent[2];
