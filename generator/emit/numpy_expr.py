@@ -71,21 +71,22 @@ Scope = Mapping[str, Axis]
 
 
 class Names:
-    """Python names for the symbols of a formula: unchanged unless Python or the module needs the name."""
+    """Python names for the symbols of a formula: unchanged unless Python or the module needs the name, or it is ``reserved``."""
 
-    def __init__(self, taken: Iterable[str]) -> None:
+    def __init__(self, taken: Iterable[str], reserved: Iterable[str] = ()) -> None:
         self._taken = set(taken)
-        self._map = {name: self._free(name) if name in _RESERVED else name for name in sorted(self._taken)}
+        self._reserved = _RESERVED | set(reserved)
+        self._map = {name: self._free(name) if name in self._reserved else name for name in sorted(self._taken)}
 
     def _free(self, name: str) -> str:
-        while name in self._taken or name in _RESERVED:
+        while name in self._taken or name in self._reserved:
             name += "_"
         self._taken.add(name)
         return name
 
     def __call__(self, name: str) -> str:
         """The Python name of a symbol of the formula."""
-        return self._map.get(name, name + "_" if name in _RESERVED else name)
+        return self._map.get(name, name + "_" if name in self._reserved else name)
 
     def fresh(self, name: str) -> str:
         """A name nobody has yet, like ``name``."""

@@ -99,6 +99,7 @@ def _inputs(checked: CheckedSpec, forward: CheckedSpec | None) -> dict[str, str]
         "docs/": digest(f"{origin_of(checked)}\n{whole}"),
         "examples/": digest(f"{sources}\n{tests}\n{meaning(forward) if forward else ''}"),
         "tests/": digest(f"{sources}\n{tests}\n{meaning(forward) if forward else ''}"),
+        "torch/": digest(f"{sources}\n{meaning(forward) if forward else ''}"),
     }
 
 
@@ -128,6 +129,7 @@ def _render(checked: CheckedSpec, forward: CheckedSpec | None, depends: tuple[st
         "docs/": lambda: r.render_documents(checked),
         "examples/": lambda: r.render_examples(checked, forward),
         "tests/": lambda: r.render_tests(checked, forward),
+        "torch/": lambda: r.render_torch(checked, forward),
     }
     texts: dict[str, str] = {}
     records: dict[str, FileRecord] = {}

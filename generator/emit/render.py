@@ -33,7 +33,17 @@ from generator.formula.checked import CheckedSpec
 from generator.plan.tree import KernelPlan
 from generator.spec.integer import Numel
 
-__all__ = ["folder", "origin_of", "render", "render_documents", "render_examples", "render_sources", "render_tests", "scalar_prelude"]
+__all__ = [
+    "folder",
+    "origin_of",
+    "render",
+    "render_documents",
+    "render_examples",
+    "render_sources",
+    "render_tests",
+    "render_torch",
+    "scalar_prelude",
+]
 
 
 def folder(checked: CheckedSpec) -> str:
@@ -56,6 +66,7 @@ def render(checked: CheckedSpec, plan: KernelPlan, forward: CheckedSpec | None =
         **render_documents(checked),
         **render_examples(checked, forward),
         **render_tests(checked, forward),
+        **render_torch(checked, forward),
     }
 
 
@@ -150,6 +161,17 @@ def render_examples(checked: CheckedSpec, forward: CheckedSpec | None) -> dict[s
     return format_cpp({name: _template("examples/test_aclnn.cpp.j2", e=example(checked, forward), banner=_banner("//", checked))})
 
 
+def render_torch(checked: CheckedSpec, forward: CheckedSpec | None) -> dict[str, str]:
+    """torch/: the PyTorch binding, and the operator's entries for op-plugin; nothing for what PyTorch cannot have."""
+    from generator.emit.torch_binding import binding, supported
+
+    if not supported(checked):
+        return {}
+    root, name = f"{folder(checked)}/torch", snake(checked.spec.name)
+    b = binding(checked, forward)
+    return {f"{root}/{name}.py": _template("torch/binding.py.j2", b=b, banner=_banner("#", checked))}
+
+
 def scalar_prelude(helpers: set[str]) -> str:
     """The array class and helper functions that printed scalar formulas need."""
     return _template("examples/array.h.j2", helpers=helpers)
@@ -209,6 +231,7 @@ def _environment() -> SandboxedEnvironment:
     )
     env.filters["camel"] = camel
     env.filters["cell"] = cell
+    env.filters["tuple"] = lambda parts: f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
     return env
 
 

@@ -99,6 +99,7 @@ def test_editing_a_forward_formula_rewrites_its_files_and_what_its_backward_deri
         f"{FOLDER}/docs/aclnnScaledExp.md",
         f"{FOLDER}/examples/test_aclnn_scaled_exp.cpp",
         f"{FOLDER}/tests/test_it.py",
+        f"{FOLDER}/torch/scaled_exp.py",
         "demo/scaled_exp_backward/tests/test_it.py",
     }
 
