@@ -38,7 +38,7 @@ TWIN_FN void CubeObject::Register(int number, Site site) {
 
 // The vector cores of a block share a cube core, which serves both until both have ended.
 TWIN_FN void CheckPairs(Running &launch) {
-  for (size_t i = 0; launch.ratio == 2 && i + 1 < launch.registered.size(); i += 2) {
+  for (size_t i = 0; launch.ratio == 2 && i < static_cast<size_t>(launch.vectors); i += 2) {
     const Site &even = launch.registered[i], &odd = launch.registered[i + 1];
     if (even.line == -1 || odd.line == -1 || (even.line == 0) == (odd.line == 0)) continue;
     const GmAccess place{0, 0, 0, 0, even.line != 0 ? even : odd, kRegist, -1, false, false, false, false};

@@ -83,11 +83,13 @@ TWIN_FN void Running::ReportAccess(const GmAccess &a, Law law, int core, const s
 
 // The first core (other than `me`) that wrote one of these bytes in this phase, or -1. `atomic`: accumulating itself.
 TWIN_FN int OtherWriter(const uint8_t *state, int64_t count, int me, bool atomic) {
-  const uint8_t mine = WrittenBy(me), added = AddedBy(me);
-  for (int64_t i = 0; i < count; ++i) {
+  const uint8_t mine = WrittenBy(me), added = AddedBy(me), most = atomic ? kMaxCores + 1 : kNow;  // states from `most` on do not count
+  const auto foreign = [=](uint8_t s) { return static_cast<uint8_t>((s != kNever) & (s != mine) & (s != added) & (s < most)); };
+  uint8_t any = 0;
+  for (int64_t i = 0; i < count; ++i) any = static_cast<uint8_t>(any | foreign(state[i]));
+  for (int64_t i = 0; any != 0 && i < count; ++i) {
     const uint8_t s = state[i];
-    if (s == kNever || s == mine || s == added || s >= kNow) continue;
-    if (atomic && s > kMaxCores) continue;
+    if (!foreign(s)) continue;
     return s > kMaxCores ? (s == kAtomicMany ? kMaxCores : s - 1 - kMaxCores) : s - 1;
   }
   return -1;
@@ -125,7 +127,7 @@ TWIN_FN void Running::CheckArgument(int index, bool everyone) {
   };
   each([](int, GmAccess &a, uint8_t *at) {
     if (a.write && !a.line)
-      for (int64_t i = 0; i < a.run; ++i) at[i] = at[i] == kNever ? kNever : kNow;
+      for (int64_t i = 0, count = a.run; i < count; ++i) at[i] = static_cast<uint8_t>(at[i] == kNever ? kNever : kNow);
   });
   each([&](int core, GmAccess &a, uint8_t *at) {
     if (!a.write || a.line) return;
