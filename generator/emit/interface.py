@@ -257,7 +257,7 @@ class _Messages:
     def __init__(self, checked: CheckedSpec, call: HostCall) -> None:
         self.names = {p.symbol: p.aclnn for p in checked.spec.params}
         self.attributes = {p.symbol for p in checked.spec.params if p.io == "attr"}
-        self.origins = {b.symbol: b.origin for b in call.binds}
+        self.origins = {b.symbol: b.origins for b in call.binds}
         self.several = {t.symbol: len(t.layouts) > 1 for t in call.tensors}
         self.flat = {t.symbol for t in call.tensors if t.flat}
 
@@ -288,7 +288,7 @@ class _Messages:
     def _size(self, symbol: str) -> str:
         if symbol in self.attributes:
             return f'"{self.names[symbol]} is " + Text(s.{symbol})'
-        origin = self.names.get(self.origins.get(symbol, ""), "")
+        origin = ", ".join(self.names[o] for o in self.origins.get(symbol, ()))
         label = symbol.removeprefix("numel_")
         counted = f"the number of elements of {label}" if label != symbol else symbol
         value = f'"{counted} = " + Text(s.{symbol})'

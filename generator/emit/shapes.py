@@ -79,7 +79,7 @@ class Bind:
     offset: str
     scale: str
     guard: str  # presence condition, "" when always there
-    origin: str  # symbol of the tensor
+    origins: tuple[str, ...]  # symbol of the tensor
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class Derived:
     expression: str
     zero: str
     when_empty: int
-    origin: str  # symbol of the tensor whose element count it comes from, "" without one
+    origins: tuple[str, ...]  # symbols of the tensors whose element counts and extents it comes from
 
 
 @dataclass(frozen=True)
@@ -283,7 +283,7 @@ def _bind(checked: CheckedSpec, reads: list[TensorRead]) -> tuple[tuple[Bind | D
     used: set[tuple[str, bool, int]] = set()
 
     def take(t: TensorRead, k: int, name: str, offset: IntExpr, scale: IntExpr) -> None:
-        binds.append(Bind(name, f"{_variable(t)}.extent[{k}]", _sizes(offset), _sizes(scale), _guard(t), t.symbol))
+        binds.append(Bind(name, f"{_variable(t)}.extent[{k}]", _sizes(offset), _sizes(scale), _guard(t), (t.symbol,)))
         known.add(name)
 
     for always in (True, False):  # optional parameters bind only what nothing else does
@@ -297,7 +297,7 @@ def _bind(checked: CheckedSpec, reads: list[TensorRead]) -> tuple[tuple[Bind | D
         changed = False
         for name, expr in derived.items():
             if name not in known and expr.free() <= known:
-                binds.append(_derived(checked, name, expr))
+                binds.append(_derived(checked, name, expr, binds))
                 known.add(name)
                 changed = True
         for t, k, extent in pending:
@@ -328,9 +328,10 @@ def _variable(t: TensorRead) -> str:
     return f"{t.symbol}_{'in' if t.is_input else 'out'}"
 
 
-def _derived(checked: CheckedSpec, name: str, expr: IntExpr) -> Derived:
+def _derived(checked: CheckedSpec, name: str, expr: IntExpr, before: list[Bind | Derived]) -> Derived:
     divisors = [a.b for a in expr.atoms() if isinstance(a, Func) and a.op in ("floordiv", "mod") and a.b.value is None]
     zero = " || ".join(f"{_sizes(d)} == 0" for d in divisors)
     when_empty = checked.spec.dims[name].when_empty if name in checked.spec.dims else None
-    counted = sorted(a.tensor for a in expr.atoms() if isinstance(a, Numel))
-    return Derived(name, _sizes(expr), zero if when_empty is not None else "", when_empty or 0, counted[0] if counted else "")
+    origins = sorted(a.tensor for a in expr.atoms() if isinstance(a, Numel))
+    origins += [o for b in before if b.symbol in expr.free() for o in b.origins]
+    return Derived(name, _sizes(expr), zero if when_empty is not None else "", when_empty or 0, tuple(dict.fromkeys(origins)))

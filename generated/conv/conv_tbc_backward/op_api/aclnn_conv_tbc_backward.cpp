@@ -227,7 +227,8 @@ static aclnnStatus CheckShapes(const Params &p, bool &done)
     s.K = w_in.extent[0];
     s.H_out = s.H_in + s.pad * 2 + 1 - s.K;
     if (!(s.H_out >= 1)) {
-        return Refuse(ACLNN_ERR_PARAM_INVALID, "H_out = " + Text(s.H_out) + "; H_out >= 1 must hold");
+        return Refuse(ACLNN_ERR_PARAM_INVALID,
+                      "H_out = " + Text(s.H_out) + " (from input, weight)" + "; H_out >= 1 must hold");
     }
     if (!(s.elements_grad_y >= 1)) {
         return Refuse(ACLNN_ERR_PARAM_INVALID,
@@ -235,7 +236,7 @@ static aclnnStatus CheckShapes(const Params &p, bool &done)
     }
     if (!(grad_y_in.extent[0] == s.H_out)) {
         return Refuse(ACLNN_ERR_PARAM_INVALID, "extent 0 of self is " + Text(grad_y_in.extent[0]) + "; it must be " +
-                                                   "H_out = " + Text(s.H_out));
+                                                   "H_out = " + Text(s.H_out) + " (from input, weight)");
     }
     if (!(x_in.extent[1] == s.N)) {
         return Refuse(ACLNN_ERR_PARAM_INVALID, "extent 1 of input is " + Text(x_in.extent[1]) + "; it must be " +

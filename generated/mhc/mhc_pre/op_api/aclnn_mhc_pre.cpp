@@ -377,9 +377,9 @@ static aclnnStatus CheckShapes(const Params &p, bool &done)
                                                    "; their dims S must agree");
     }
     if (!(phi_in.extent[0] == s.R * s.n + s.n * 2)) {
-        return Refuse(ACLNN_ERR_PARAM_INVALID, "extent 0 of phi is " + Text(phi_in.extent[0]) +
-                                                   "; it must be K = " + Text(s.R * s.n + s.n * 2) + " (" +
-                                                   "R = " + Text(s.R) + ", " + "n = " + Text(s.n) + " (from x)" + ")");
+        return Refuse(ACLNN_ERR_PARAM_INVALID, "extent 0 of phi is " + Text(phi_in.extent[0]) + "; it must be K = " +
+                                                   Text(s.R * s.n + s.n * 2) + " (" + "R = " + Text(s.R) +
+                                                   " (from x, alpha)" + ", " + "n = " + Text(s.n) + " (from x)" + ")");
     }
     if (!(phi_in.extent[1] == s.D * s.n)) {
         return Refuse(ACLNN_ERR_PARAM_INVALID, "extent 1 of phi is " + Text(phi_in.extent[1]) +
@@ -387,9 +387,9 @@ static aclnnStatus CheckShapes(const Params &p, bool &done)
                                                    " (from x)" + ", " + "n = " + Text(s.n) + " (from x)" + ")");
     }
     if (!(bias_in.extent[0] == s.R * s.n + s.n * 2)) {
-        return Refuse(ACLNN_ERR_PARAM_INVALID, "extent 0 of bias is " + Text(bias_in.extent[0]) +
-                                                   "; it must be K = " + Text(s.R * s.n + s.n * 2) + " (" +
-                                                   "R = " + Text(s.R) + ", " + "n = " + Text(s.n) + " (from x)" + ")");
+        return Refuse(ACLNN_ERR_PARAM_INVALID, "extent 0 of bias is " + Text(bias_in.extent[0]) + "; it must be K = " +
+                                                   Text(s.R * s.n + s.n * 2) + " (" + "R = " + Text(s.R) +
+                                                   " (from x, alpha)" + ", " + "n = " + Text(s.n) + " (from x)" + ")");
     }
     if (!(!has_gamma || gamma_in.extent[0] == s.n)) {
         return Refuse(ACLNN_ERR_PARAM_INVALID, "extent 0 of gammaOptional is " + Text(gamma_in.extent[0]) +
@@ -420,8 +420,8 @@ static aclnnStatus CheckShapes(const Params &p, bool &done)
                                                    "T = " + Text(s.T) + " (from x)");
     }
     if (!(!has_h_res || h_res_out.extent[1] == s.R)) {
-        return Refuse(ACLNN_ERR_PARAM_INVALID,
-                      "extent 1 of hRes is " + Text(h_res_out.extent[1]) + "; it must be " + "R = " + Text(s.R));
+        return Refuse(ACLNN_ERR_PARAM_INVALID, "extent 1 of hRes is " + Text(h_res_out.extent[1]) + "; it must be " +
+                                                   "R = " + Text(s.R) + " (from x, alpha)");
     }
     if (!(!has_h_res || h_res_out.extent[2] == s.n)) {
         return Refuse(ACLNN_ERR_PARAM_INVALID, "extent 2 of hRes is " + Text(h_res_out.extent[2]) + "; it must be " +
@@ -438,7 +438,8 @@ static aclnnStatus CheckShapes(const Params &p, bool &done)
     if (!(!has_h_mix || h_mix_out.extent[1] == s.R * s.n + s.n * 2)) {
         return Refuse(ACLNN_ERR_PARAM_INVALID, "extent 1 of hMixOptional is " + Text(h_mix_out.extent[1]) +
                                                    "; it must be K = " + Text(s.R * s.n + s.n * 2) + " (" +
-                                                   "R = " + Text(s.R) + ", " + "n = " + Text(s.n) + " (from x)" + ")");
+                                                   "R = " + Text(s.R) + " (from x, alpha)" + ", " + "n = " + Text(s.n) +
+                                                   " (from x)" + ")");
     }
     if (!(!has_h_pre || h_pre_out.extent[0] == s.T)) {
         return Refuse(ACLNN_ERR_PARAM_INVALID, "extent 0 of hPreOptional is " + Text(h_pre_out.extent[0]) +

@@ -177,7 +177,7 @@ static aclnnStatus CheckShapes(const Params &p, bool &done)
                       "n = " + Text(s.n) + " (from gradOutput)" + "; n in {4, 6, 8} must hold");
     }
     if (!(1 <= s.num_iters && s.num_iters <= 100)) {
-        return Refuse(ACLNN_ERR_PARAM_INVALID, "num_iters = " + Text(s.num_iters) + " (from normOut)" +
+        return Refuse(ACLNN_ERR_PARAM_INVALID, "num_iters = " + Text(s.num_iters) + " (from normOut, gradOutput)" +
                                                    "; 1 <= num_iters and num_iters <= 100 must hold");
     }
     if (!(grad_y_in.form == grad_x_out.form)) {
@@ -201,13 +201,13 @@ static aclnnStatus CheckShapes(const Params &p, bool &done)
                       "normOut has " + Text(norm_in.extent[0]) +
                           " elements; it must have 2*num_iters*n*8*T = " + Text(s.T * s.n * s.num_iters * 16) + " (" +
                           "T = " + Text(s.T) + " (from gradOutput)" + ", " + "n = " + Text(s.n) + " (from gradOutput)" +
-                          ", " + "num_iters = " + Text(s.num_iters) + " (from normOut)" + ")");
+                          ", " + "num_iters = " + Text(s.num_iters) + " (from normOut, gradOutput)" + ")");
     }
     if (!(sums_in.extent[0] == s.T * s.num_iters * 16)) {
         return Refuse(ACLNN_ERR_PARAM_INVALID,
                       "sumOut has " + Text(sums_in.extent[0]) + " elements; it must have 2*num_iters*8*T = " +
                           Text(s.T * s.num_iters * 16) + " (" + "T = " + Text(s.T) + " (from gradOutput)" + ", " +
-                          "num_iters = " + Text(s.num_iters) + " (from normOut)" + ")");
+                          "num_iters = " + Text(s.num_iters) + " (from normOut, gradOutput)" + ")");
     }
     if (!(grad_x_out.extent[0] == s.T)) {
         return Refuse(ACLNN_ERR_PARAM_INVALID, "extent 0 of out is " + Text(grad_x_out.extent[0]) + "; it must be " +

@@ -1,0 +1,174 @@
+"""One program that makes calls of every operator's first phase: generated host code with address and undefined-behaviour sanitizers."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from generator.spec.model import Param
+from generator.twin.compile import INCLUDE, build_file, default_cache, sources_of
+from generator.twin.package import _ACL, _INTERFACE, _RUNTIME, _Builder
+from generator.twin.products import product
+from tests.host.calls import ACL_DTYPES, ACL_FORMATS, Call, Tensor
+from tests.host.common import OPERATORS, folder, spec, written
+
+SANITIZE = "address,undefined"
+PRODUCT = "Ascend910B"
+
+_MAIN = """
+struct Arg {
+  aclTensor *tensor = nullptr;
+  int64_t integer = 0;
+  double real = 0.0;
+};
+typedef aclnnStatus (*Phase)(const std::vector<Arg> &a, uint64_t *size, aclOpExecutor **executor);
+
+static Arg Read(std::istringstream &in) {
+  static char memory[64];
+  Arg arg;
+  std::string kind, word;
+  in >> kind;
+  if (kind == "i") in >> arg.integer;
+  if (kind == "f") {
+    in >> word;
+    arg.real = std::strtod(word.c_str(), nullptr);
+  }
+  if (kind == "t") {
+    int dtype = 0, format = 0;
+    uint64_t rank = 0;
+    in >> dtype >> format >> rank;
+    std::vector<int64_t> dims(rank);
+    for (int64_t &d : dims) in >> d;
+    std::vector<int64_t> strides(rank, 1);
+    for (uint64_t d = rank; d-- > 1;) {
+      strides[d - 1] = static_cast<int64_t>(static_cast<uint64_t>(strides[d]) * static_cast<uint64_t>(dims[d]));
+    }
+    arg.tensor = aclCreateTensor(dims.data(), rank, static_cast<aclDataType>(dtype), strides.data(), 0,
+                                 static_cast<aclFormat>(format), dims.data(), rank, memory);
+  }
+  return arg;
+}
+
+int main() {
+  if (aclInit(nullptr) != 0 || aclrtSetDevice(0) != 0) return 2;
+  std::string line;
+  while (std::getline(std::cin, line)) {
+    std::istringstream in(line);
+    size_t op = 0, count = 0;
+    std::string results;
+    in >> op >> count >> results;
+    std::vector<Arg> args;
+    for (size_t k = 0; k < count; ++k) args.push_back(Read(in));
+    uint64_t size = 12345;
+    aclOpExecutor *executor = nullptr;
+    const aclnnStatus status = kPhases[op](args, results == "s" ? nullptr : &size, results == "e" ? nullptr : &executor);
+    const char *message = status == 0 ? "" : aclGetRecentErrMsg();
+    std::string text = message == nullptr ? "" : message;
+    for (char &c : text) c = c == '\\n' || c == '\\t' ? ' ' : c;
+    std::cout << status << '\\t' << size << '\\t' << (executor != nullptr) << '\\t' << text << '\\n';
+    if (executor != nullptr && aclDestroyAclOpExecutor(executor) != 0) return 3;
+    for (const Arg &arg : args) {
+      if (arg.tensor != nullptr && aclDestroyTensor(arg.tensor) != 0) return 4;
+    }
+  }
+  return aclrtResetDevice(0) != 0 || aclFinalize() != 0 ? 5 : 0;
+}
+"""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a call gave: its status, the workspace's size, whether there is an executor, and the message."""
+
+    status: int
+    workspace: int
+    executor: bool
+    message: str
+
+
+def _source() -> str:
+    """The program's text: every operator's host code, then a caller for each."""
+    host = [p for n in OPERATORS for part in ("op_api", "op_host") for p in sorted((folder(n) / part).glob("*.cpp"))]
+    lines = [f"#include <{h}>" for h in ("cstdlib", "iostream", "sstream", "string", "vector")]
+    lines += ['#include "acl/acl.h"', *(f'#include "{p}"' for p in host)]
+    main, phases = _MAIN.split("static Arg Read", 1)
+    lines.append(main)
+    for n in OPERATORS:
+        args = ", ".join(_argument(k, p) for k, p in enumerate(spec(n).spec.params))
+        lines.append(f"static aclnnStatus Call{n}(const std::vector<Arg> &a, uint64_t *size, aclOpExecutor **executor) {{")
+        lines.append(f"  return aclnn{n}GetWorkspaceSize({args}, size, executor);\n}}")
+    lines.append(f"static const Phase kPhases[] = {{{', '.join(f'Call{n}' for n in OPERATORS)}}};")
+    return "\n".join([*lines, "static Arg Read" + phases])
+
+
+def _argument(k: int, p: Param) -> str:
+    """Argument ``k`` of a call in C++."""
+    if p.io != "attr":
+        return f"a[{k}].tensor"
+    integer = p.type in ("int", "bool")
+    kind = p.ctype or {"int": "int64_t"}.get(p.type or "", p.type)
+    return f"static_cast<{kind}>(a[{k}].{'integer' if integer else 'real'})"
+
+
+@cache
+def program() -> Path:
+    """The built program."""
+    builder = _Builder(default_cache(), (product(PRODUCT),), None, True)
+    defines = [f'-DTWIN_PRODUCTS="{builder.table}"']
+    objects = [builder.unit(_ACL / f"{n}.cpp", (), defines if n == "device" else ()) for n in (*_RUNTIME, *_INTERFACE)]
+    source = written("driver.cpp", _source())
+    folders = [folder(n) / part for n in OPERATORS for part in ("op_api", "op_host", "op_kernel")]
+    include = [INCLUDE, INCLUDE / "aclnn"]
+    flags = [f"-fsanitize={SANITIZE}", "-fno-sanitize-recover=undefined", "-fno-omit-frame-pointer", "-g1", "-O0", "-DFUNC_VISIBILITY"]
+    arguments = [*flags, *(f"-I{p}" for p in include), *map(str, objects), "-ldl", "-rdynamic"]
+    place = default_cache() / "host-tests"
+    made = build_file(source, arguments, [*sources_of([source], [*include, *folders]), *objects], "driver", "", place, source)
+    _kernels(place / "kernels" / str(product(PRODUCT).arch))
+    return made
+
+
+def _kernels(place: Path) -> None:
+    """Stand-ins for the kernels' libraries, which the first phase looks for and does not run."""
+    place.mkdir(parents=True, exist_ok=True)
+    for n in OPERATORS:
+        count = sum(1 + (p.io == "inout") for p in spec(n).spec.params if p.io != "attr") + 2
+        names = ("TwinRun", "TwinBreachCount", "TwinBreachAt", "TwinFree")
+        text = f"int TwinParameters(void) {{ return {count}; }}\n" + "".join(f"void *{f}(void) {{ return 0; }}\n" for f in names)
+        target = place / f"{n}.so"
+        source = target.with_suffix(".c")
+        if not target.is_file() or not source.is_file() or source.read_text(encoding="utf-8") != text:
+            source.write_text(text, encoding="utf-8")
+            subprocess.run(["cc", "-shared", "-fPIC", str(source), "-o", str(target)], check=True)
+
+
+def _line(call: Call) -> str:
+    checked = spec(call.op)
+    results = {"no size": "s", "no executor": "e"}.get(call.results, "b")
+    words = [str(list(OPERATORS).index(call.op)), str(len(checked.spec.params)), results]
+    for p in checked.spec.params:
+        value = call.args[p.symbol]
+        if isinstance(value, Tensor):
+            words += ["t", str(ACL_DTYPES[value.dtype]), str(ACL_FORMATS[value.format]), str(len(value.shape)), *map(str, value.shape)]
+        elif value is None:
+            words.append("n")
+        else:
+            words += ["i", str(int(value))] if p.type in ("int", "bool") else ["f", repr(float(value))]
+    return " ".join(words)
+
+
+def make(calls: Iterable[Call]) -> list[Answer]:
+    """The answers to ``calls``, in order. AssertionError with the sanitizers' report when the program does not end well."""
+    text = "".join(f"{_line(c)}\n" for c in calls)
+    env = {**os.environ, "ASAN_OPTIONS": "detect_leaks=1:abort_on_error=0", "UBSAN_OPTIONS": "print_stacktrace=1"}
+    done = subprocess.run([str(program())], input=text, capture_output=True, text=True, check=False, env=env)
+    assert done.returncode == 0, f"exit {done.returncode}\n{done.stderr[-4000:]}"
+    answers = []
+    for line in done.stdout.splitlines():
+        status, size, executor, message = line.split("\t", 3)
+        answers.append(Answer(int(status), int(size), executor == "1", message))
+    assert len(answers) == text.count("\n")
+    return answers
