@@ -248,9 +248,31 @@ def test_tiles_pass_the_unified_buffer(chip: str, form: str, n: int) -> None:
     report = built("matmul_local", chip, C_FORMAT=form).run(tiling, [a.astype(np.float16), b.astype(np.float16), out])
     assert not report.breaches, "\n".join(map(str, report.breaches))
     np.testing.assert_array_equal(out, a @ b + 1)
-    result, left = m * (-(-n // 8) * 8) * 4, m * k * 2
+    result, left = 2 * m * (-(-n // 8) * 8) * 4, 2 * m * k * 2  # the kernel does it twice
     read, written = report.cube.system.read, report.cube.system.written
     assert (read, written) == ((result + 2 * left, result + left) if chip == A2 else (0, 0))
+
+
+@pytest.mark.parametrize("key", [2, 3])
+@pytest.mark.parametrize("chip", [A2, A5])
+def test_asynchronous_tiles_wait_in_the_workspace(chip: str, key: int) -> None:
+    m, n, k = 60, 72, 48
+    a, b, _ = operands(m, n, k)
+    out = blank(m, n)
+    floats = 4 * 32 * 64
+    tiling = tiled(fields(m, n, k, baseM=32, baseN=64), key=key, blocks=1, inputs=2, workspace=4 * floats, taps=floats)
+    report = built("matmul_local", chip).run(tiling, [a.astype(np.float16), b.astype(np.float16), out])
+    assert not report.breaches, "\n".join(map(str, report.breaches))
+    np.testing.assert_array_equal(out, a @ b + 1)
+    assert (report.cube.per_argument[3].written, report.per_argument[3].read) == (2 * m * n * 4, 2 * m * n * 4)
+
+
+def test_every_asynchronous_tile_is_fetched() -> None:
+    a, b, _ = operands(60, 72, 48)
+    floats = 4 * 32 * 64
+    tiling = tiled(fields(60, 72, 48, baseM=32, baseN=64), key=4, blocks=1, inputs=2, workspace=4 * floats, taps=floats)
+    report = built("matmul_local", A2).run(tiling, [a.astype(np.float16), b.astype(np.float16), blank(60, 72)])
+    assert {breach.rule for breach in report.breaches} == {"matmul-order"}
 
 
 # What is counted: A is read again for every column of tiles, unless L1 holds all its rows; B again for every row of tiles, unless L1

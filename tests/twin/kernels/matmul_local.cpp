@@ -16,7 +16,6 @@ using UbFloat = MatmulType<TPosition::VECIN, CubeFormat::C_FORMAT, float>;
 
 extern "C" __global__ __aicore__ void matmul_local(GM_ADDR a, GM_ADDR b, GM_ADDR c, GM_ADDR workspace, GM_ADDR tiling) {
   KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_MIX_AIC_1_1);
-  (void)workspace;
   GET_TILING_DATA_WITH_STRUCT(MatmulTestTiling, data, tiling);
   TPipe pipe;
   Matmul<LocalHalf, GmHalf, UbFloat, GmFloat> mm;
@@ -36,25 +35,43 @@ extern "C" __global__ __aicore__ void matmul_local(GM_ADDR a, GM_ADDR b, GM_ADDR
   LocalTensor<half> lefts = left.Get<half>();
   DataCopy(lefts, aGm, t.M * t.Ka);
   PipeBarrier<PIPE_ALL>();
-  mm.SetTensorA(lefts);
-  mm.SetTensorB(bGm);
-  const int64_t tilesM = (t.M + t.baseM - 1) / t.baseM;
-  for (int64_t number = 0; mm.Iterate(); ++number) {
-    const int64_t row = number % tilesM * t.baseM, column = number / tilesM * t.baseN;
-    const int64_t rows = t.M - row < t.baseM ? t.M - row : t.baseM, columns = t.N - column < t.baseN ? t.N - column : t.baseN;
-    const int64_t pitch = CubeFormat::C_FORMAT == CubeFormat::ND ? columns : (columns + 7) / 8 * 8;
-    LocalTensor<float> x = in.AllocTensor<float>(), y = out.AllocTensor<float>();
-    x.SetSize(rows * pitch);
-    mm.GetTensorC(x, 0, true);
-    in.EnQue(x);
-    x = in.DeQue<float>();
-    for (int64_t r = 0; r < rows; ++r) Adds(y[r * ((columns + 7) / 8 * 8)], x[r * pitch], 1.0f, columns);
-    in.FreeTensor(x);
-    out.EnQue(y);
-    y = out.DeQue<float>();
-    const DataCopyExtParams params(rows, columns * sizeof(float), 0, (t.N - columns) * sizeof(float), 0);
-    DataCopyPad(cGm[row * t.N + column], y, params);
-    out.FreeTensor(y);
+  // 1: each tile in turn; 2: all at once to the workspace, then copied; 3: the same, copied by the kernel; 4: one tile fetched too few
+  const bool later = !TILING_KEY_IS(1);
+  GlobalTensor<float> space;
+  space.SetGlobalBuffer((__gm__ float *)workspace, (workspace == nullptr ? 0 : data.taps));
+  if (later) mm.SetWorkspace(space);
+  for (int64_t turn = 0; turn < 2; ++turn) {
+    mm.SetTensorA(lefts);
+    mm.SetTensorB(bGm);
+    const int64_t tilesM = (t.M + t.baseM - 1) / t.baseM;
+    for (int64_t number = 0; later ? mm.Iterate<false>() : mm.Iterate(); ++number) {
+      if (TILING_KEY_IS(4) && number == 1) {
+        break;
+      }
+      const int64_t row = number % tilesM * t.baseM, column = number / tilesM * t.baseN;
+      const int64_t rows = t.M - row < t.baseM ? t.M - row : t.baseM, columns = t.N - column < t.baseN ? t.N - column : t.baseN;
+      const int64_t pitch = CubeFormat::C_FORMAT == CubeFormat::ND ? columns : (columns + 7) / 8 * 8;
+      LocalTensor<float> x = in.AllocTensor<float>(), y = out.AllocTensor<float>();
+      x.SetSize(rows * pitch);
+      if (TILING_KEY_IS(3)) {
+        const GlobalTensor<float> tile = mm.GetTensorC<false>();
+        DataCopy(x, tile, rows * pitch);
+      } else if (later) {
+        mm.GetTensorC<false>(x);
+        mm.WaitGetTensorC();
+      } else {
+        mm.GetTensorC(x, 0, true);
+      }
+      in.EnQue(x);
+      x = in.DeQue<float>();
+      for (int64_t r = 0; r < rows; ++r) Adds(y[r * ((columns + 7) / 8 * 8)], x[r * pitch], 1.0f, columns);
+      in.FreeTensor(x);
+      out.EnQue(y);
+      y = out.DeQue<float>();
+      const DataCopyExtParams params(rows, columns * sizeof(float), 0, (t.N - columns) * sizeof(float), 0);
+      DataCopyPad(cGm[row * t.N + column], y, params);
+      out.FreeTensor(y);
+    }
   }
   mm.End();
 }

@@ -61,11 +61,17 @@ class CubeObject {
   void Fetch(const LocalBytes &ub, int64_t atomic, bool sequential, Site site);
   void All(const GlobalBytes &gm, int64_t atomic, bool sequential, bool sync, bool waits, Site site);
   void WaitAll(Site site);
+  // All tiles to the workspace, one after another; later calls count them.
+  bool IterateLater(bool partial, Site site);
+  GlobalBytes NextSlot(const char *api, int64_t atomic, Site site);
+  void FetchLater(const LocalBytes &ub, int64_t atomic, Site site);
+  void WaitFetch();
   void End(Site site);
 
   CubeTraits traits;
   TCubeTiling tiling;
   CubeOperand a, b, bias;
+  GlobalBytes space;  // SetWorkspace
   int hf32 = 0;  // 1: half to even, 2: half away
 
  private:
@@ -107,6 +113,7 @@ class CubeObject {
   int64_t LoadBytes(const Matrix &matrix, bool left, int64_t first, int64_t count) const;
   bool StoreGlobal(Instr &in, const Tile &tile, const GlobalBytes &gm, int64_t atomic, bool sequential, bool later = false);
   void Fetched();
+  GlobalBytes Slot(int64_t number) const;
   void StoreLocal(Instr &in, const LocalBytes &ub, bool sequential);
   void Convert(const Tile &tile, int64_t row, uint8_t *to) const;
   bool Usable() const { return ready && slot >= 0; }
@@ -125,6 +132,7 @@ class CubeObject {
   std::vector<float> accumulator;           // tile.rows x pitch of 32-bit sums (bits of int32 for integers)
   int64_t pitch = 0;
   int64_t residentA = -1, residentB = -1;   // the group of base tiles that L1 holds
+  int64_t laterTiles = 0, laterCounted = 0, laterFetched = 0;  // of Iterate<false>
   int64_t waiting = 0;                      // IterateAll<false> calls not waited for
   std::unique_ptr<CubePanels> panels;
 };

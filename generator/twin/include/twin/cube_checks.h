@@ -224,7 +224,10 @@ TWIN_FN void CubeObject::CheckCall(Instr &in, bool partial) {
                in.name, core.cube.open[other].line);
   need(Law::kMatmulOrder, partial || !held, "%s: the tile of the Iterate before (line %d) was not fetched by GetTensorC", in.name,
              core.cube.unfetched[Record()].line);
+  need(Law::kMatmulOrder, laterFetched == laterTiles, "%s: %lld of the %lld tiles of the Iterate<false> before were fetched by GetTensorC<false>", in.name,
+       static_cast<long long>(laterFetched), static_cast<long long>(laterTiles));
   need(Law::kMatmulOrder, waiting == 0, "%s: WaitIterateAll is missing after the IterateAll before", in.name);
+  if (!begun) core.globals->inFlight.clear();  // said once
   if (!partial) return;
   need(Law::kMatmulPartialSum, held, "%s(true): there is no tile to add to, the first call of a sum must be Iterate(false)", in.name);
   need(Law::kMatmulPartialSum, singleM <= tiling.baseM && singleN <= tiling.baseN, "Iterate(true): %lld x %lld is more than one tile of %d x %d",
@@ -280,6 +283,7 @@ TWIN_FN void CubeObject::End(Site site) {
   if (waiting != 0) core.Report(Law::kMatmulOrder, site, "End", "End: WaitIterateAll is missing after IterateAll<false>");
   core.cube.open[Record()] = Site{nullptr, 0};
   begun = a.given = b.given = biasGiven = biasDeclined = false;
+  laterTiles = laterCounted = laterFetched = 0;
   panels.reset();
 }
 

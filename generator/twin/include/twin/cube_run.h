@@ -407,4 +407,62 @@ TWIN_FN void CubeObject::All(const GlobalBytes &gm, int64_t atomic, bool sequent
   begun = false;
 }
 
+TWIN_FN bool CubeObject::IterateLater(bool partial, Site site) {
+  Instr in("Iterate<false>", Pipe::S, site);
+  if (laterTiles > 0 && !a.given && !b.given) {
+    if (laterCounted == laterTiles) return false;
+    ++laterCounted;
+    return true;
+  }
+  in.Require(Law::kMatmulPartialSum, !partial, "Iterate<false>: no partial sums");
+  in.Require(Law::kUnsupported, kIs3510 || traits.c.position == AscendC::TPosition::VECIN, "Iterate<false>: on 220 C is in VECIN");
+  in.Require(Law::kMatmulOrder, space.arg >= 0, "Iterate<false>: SetWorkspace is missing");
+  if (!Begin(in, false)) return false;
+  for (; next < tilesM * tilesN; ++next) {
+    const Tile now = TileAt(next);
+    Compute(now, false);
+    if (!StoreGlobal(in, now, Slot(next), 0, true, true)) break;
+  }
+  begun = false;
+  laterTiles = next;
+  laterCounted = 1;
+  laterFetched = 0;
+  in.core.cube.unfetched[Record()] = site;
+  return laterTiles > 0;
+}
+
+// The workspace's place of a tile.
+TWIN_FN GlobalBytes CubeObject::Slot(int64_t number) const {
+  return space[number * tiling.baseM * tiling.baseN * CubeSize(traits.c.dtype)];
+}
+
+TWIN_FN GlobalBytes CubeObject::NextSlot(const char *api, int64_t atomic, Site site) {
+  Core &core = Self();
+  if (atomic != 0) core.Report(Law::kRange, site, api, "%s<false>: enAtomic is %lld, it must be 0", api, static_cast<long long>(atomic));
+  if (laterFetched >= laterTiles) {
+    core.Report(Law::kMatmulOrder, site, api, "%s<false>: Iterate<false> made %lld tiles, all were fetched", api, static_cast<long long>(laterTiles));
+    return space;
+  }
+  std::vector<GmAccess> &flying = core.globals->inFlight;
+  if (!flying.empty()) flying.erase(flying.begin());  // the oldest tile is there
+  if (laterFetched + 1 == laterTiles) core.cube.unfetched[Record()] = Site{nullptr, 0};
+  return Slot(laterFetched++);
+}
+
+TWIN_FN void CubeObject::FetchLater(const LocalBytes &ub, int64_t atomic, Site site) {
+  const Tile now = laterFetched < laterTiles ? TileAt(laterFetched) : tile;
+  const bool any = laterFetched < laterTiles;
+  const GlobalBytes slot = NextSlot("GetTensorC", atomic, site);
+  if (!any) return;
+  const int64_t row = now.columns * CubeSize(traits.c.dtype);
+  Instr copy("GetTensorC", Pipe::MTE2, site);
+  copy.Require(Law::kLocalBounds, ub.length >= now.rows * row, "GetTensorC: the tile takes %lld bytes, the tensor has %lld", static_cast<long long>(now.rows * row),
+               static_cast<long long>(ub.length));
+  if (copy.Ok()) IssueRead(copy, ub, slot, PlainCopy(now.rows * row, 1, 0, 0, CubeSize(traits.c.dtype)));
+}
+
+TWIN_FN void CubeObject::WaitFetch() {
+  for (int p = 0; p < kPipes; ++p) Self().Edge(Pipe::MTE2, static_cast<Pipe>(p));
+}
+
 }  // namespace twin

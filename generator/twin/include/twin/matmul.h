@@ -60,10 +60,19 @@ class Matmul {
   void ClearBias() { job.NoBias(); }
   void SetHF32(bool enableHF32 = false, int32_t transMode = 0) { job.hf32 = enableHF32 ? 1 + (transMode == 1) : 0; }
 
+  template <class T>
+  void SetWorkspace(GlobalTensor<T> &addr) {
+    job.space = twin::BytesOf(addr);
+  }
+  template <class T>
+  void SetWorkspace(__gm__ const T *addr, int size) {
+    GlobalTensor<T> space;
+    space.SetGlobalBuffer(const_cast<__gm__ T *>(addr), size);
+    job.space = twin::BytesOf(space);
+  }
   template <bool sync = true>
   bool Iterate(bool enPartialSum = false, Site site = Site::Here()) {
-    static_assert(sync, "the twin runs Iterate synchronously only");
-    return job.Iterate(enPartialSum, site);
+    return sync ? job.Iterate(enPartialSum, site) : job.IterateLater(enPartialSum, site);
   }
   template <bool sync = true>
   void IterateAll(const GlobalTensor<DstT> &gm, int64_t enAtomic = 0, bool enSequentialWrite = false, bool waitIterateAll = false,
@@ -74,14 +83,22 @@ class Matmul {
   void WaitIterateAll(Site site = Site::Here()) { job.WaitAll(site); }
   template <bool sync = true>
   void GetTensorC(const GlobalTensor<DstT> &gm, int64_t enAtomic = 0, bool enSequentialWrite = false, Site site = Site::Here()) {
-    static_assert(sync, "the twin runs GetTensorC synchronously only");
+    static_assert(sync, "a tile of Iterate<false> is in the workspace; GetTensorC<false>() says where");
     job.Fetch(twin::BytesOf(gm), enAtomic, enSequentialWrite, site);
   }
   template <bool sync = true, bool doPad = false>
   void GetTensorC(const LocalTensor<DstT> &c, int64_t enAtomic = 0, bool enSequentialWrite = false, Site site = Site::Here()) {
-    static_assert(sync, "the twin runs GetTensorC synchronously only");
-    job.Fetch(twin::BytesOf(c), enAtomic, enSequentialWrite, site);
+    if constexpr (sync) job.Fetch(twin::BytesOf(c), enAtomic, enSequentialWrite, site);
+    else job.FetchLater(twin::BytesOf(c), enAtomic, site);
   }
+  // Where the next tile of Iterate<false> lies in the workspace.
+  template <bool sync = true>
+  GlobalTensor<DstT> GetTensorC(int64_t enAtomic = 0, bool enSequentialWrite = false, Site site = Site::Here()) {
+    static_assert(!sync, "GetTensorC without a destination is asynchronous only");
+    (void)enSequentialWrite;
+    return job.NextSlot("GetTensorC", enAtomic, site).template ReinterpretCast<DstT>();
+  }
+  void WaitGetTensorC() { job.WaitFetch(); }
   void End(Site site = Site::Here()) { job.End(site); }
 
   // REGIST_MATMUL_OBJ.
