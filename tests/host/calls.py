@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from generator.formula.checked import CheckedSpec
 from generator.spec.model import Param
@@ -49,14 +50,29 @@ class Tensor:
 
 
 @dataclass(frozen=True)
+class View:
+    """A tensor argument with data: a view of a storage of ``elements`` whose bytes are in a file, written back after a run."""
+
+    shape: Shape
+    dtype: str
+    strides: Shape
+    offset: int
+    elements: int
+    path: Path
+
+
+Argument = Tensor | View | Number | None
+
+
+@dataclass(frozen=True)
 class Call:
-    """One call: ``args`` by the formula's symbol, a tensor, a number or None. ``results``: what is passed for the two results."""
+    """One call: ``args`` by the formula's symbol. ``results``: what is passed for the two results, or "run" to run it too."""
 
     op: str
-    args: Mapping[str, Tensor | Number | None]
-    results: str = "both"  # or "no size", "no executor"
+    args: Mapping[str, Argument]
+    results: str = "both"  # or "no size", "no executor", "run"
 
-    def having(self, symbol: str, value: Tensor | Number | None) -> Call:
+    def having(self, symbol: str, value: Argument) -> Call:
         return replace(self, args={**self.args, symbol: value})
 
     def tensor(self, symbol: str) -> Tensor:
@@ -78,7 +94,7 @@ class Bad:
 def call_of(checked: CheckedSpec, case: Case) -> Call:
     """A legal call, from a legal case."""
     shapes = shapes_of(checked, case)
-    args: dict[str, Tensor | Number | None] = {}
+    args: dict[str, Argument] = {}
     for p in checked.spec.params:
         if p.io != "attr":
             given = Tensor(shapes[p.symbol], dtype_of(p, dict(case.dtypes)), p.formats[0])

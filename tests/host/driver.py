@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from generator.spec.model import Param
+from generator.twin.build import build
 from generator.twin.compile import INCLUDE, build_file, default_cache, sources_of
 from generator.twin.package import _ACL, _INTERFACE, _RUNTIME, _Builder
 from generator.twin.products import product
-from tests.host.calls import ACL_DTYPES, ACL_FORMATS, Call, Tensor
+from tests.host.calls import ACL_DTYPES, ACL_FORMATS, Call, Tensor, View
 from tests.host.common import OPERATORS, folder, spec, written
 
 SANITIZE = "address,undefined"
@@ -24,8 +26,16 @@ struct Arg {
   aclTensor *tensor = nullptr;
   int64_t integer = 0;
   double real = 0.0;
+  std::string path;  // of the storage's bytes, which lie at `device`
+  void *device = nullptr;
+  std::vector<char> bytes;
 };
-typedef aclnnStatus (*Phase)(const std::vector<Arg> &a, uint64_t *size, aclOpExecutor **executor);
+typedef aclnnStatus (*First)(const std::vector<Arg> &a, uint64_t *size, aclOpExecutor **executor);
+typedef aclnnStatus (*Second)(void *workspace, uint64_t size, aclOpExecutor *executor, aclrtStream stream);
+struct Operator {
+  First first;
+  Second second;
+};
 
 static Arg Read(std::istringstream &in) {
   static char memory[64];
@@ -50,7 +60,42 @@ static Arg Read(std::istringstream &in) {
     arg.tensor = aclCreateTensor(dims.data(), rank, static_cast<aclDataType>(dtype), strides.data(), 0,
                                  static_cast<aclFormat>(format), dims.data(), rank, memory);
   }
+  if (kind == "v") {
+    int dtype = 0;
+    uint64_t rank = 0;
+    int64_t offset = 0, elements = 0;
+    in >> dtype >> rank;
+    std::vector<int64_t> dims(rank), strides(rank);
+    for (int64_t &d : dims) in >> d;
+    for (int64_t &s : strides) in >> s;
+    in >> offset >> elements >> arg.path;
+    std::ifstream file(arg.path, std::ios::binary);
+    arg.bytes.assign(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
+    if (aclrtMalloc(&arg.device, arg.bytes.size(), ACL_MEM_MALLOC_HUGE_FIRST) != 0) std::exit(6);
+    if (aclrtMemcpy(arg.device, arg.bytes.size(), arg.bytes.data(), arg.bytes.size(), ACL_MEMCPY_HOST_TO_DEVICE) != 0) std::exit(7);
+    arg.tensor = aclCreateTensor(dims.data(), rank, static_cast<aclDataType>(dtype), strides.data(), offset, ACL_FORMAT_ND, &elements, 1,
+                                 arg.device);
+  }
   return arg;
+}
+
+// Runs what was planned and writes every storage back to its file.
+static aclnnStatus Run(const Operator &op, std::vector<Arg> &args, uint64_t size, aclOpExecutor *executor) {
+  aclrtStream stream = nullptr;
+  void *workspace = nullptr;
+  if (aclrtCreateStream(&stream) != 0) std::exit(8);
+  if (size > 0 && aclrtMalloc(&workspace, size, ACL_MEM_MALLOC_HUGE_FIRST) != 0) std::exit(9);
+  aclnnStatus status = op.second(workspace, size, executor, stream);
+  const aclError done = aclrtSynchronizeStream(stream);
+  status = status == 0 ? done : status;
+  for (Arg &arg : args) {
+    if (arg.device == nullptr) continue;
+    if (aclrtMemcpy(arg.bytes.data(), arg.bytes.size(), arg.device, arg.bytes.size(), ACL_MEMCPY_DEVICE_TO_HOST) != 0) std::exit(10);
+    std::ofstream(arg.path, std::ios::binary).write(arg.bytes.data(), static_cast<std::streamsize>(arg.bytes.size()));
+  }
+  if (workspace != nullptr && aclrtFree(workspace) != 0) std::exit(11);
+  if (aclrtDestroyStream(stream) != 0) std::exit(12);
+  return status;
 }
 
 int main() {
@@ -65,14 +110,20 @@ int main() {
     for (size_t k = 0; k < count; ++k) args.push_back(Read(in));
     uint64_t size = 12345;
     aclOpExecutor *executor = nullptr;
-    const aclnnStatus status = kPhases[op](args, results == "s" ? nullptr : &size, results == "e" ? nullptr : &executor);
+    aclnnStatus status = kOperators[op].first(args, results == "s" ? nullptr : &size, results == "e" ? nullptr : &executor);
+    const bool planned = executor != nullptr;
+    if (results == "r" && status == 0) {
+      status = Run(kOperators[op], args, size, executor);
+      executor = nullptr;
+    }
     const char *message = status == 0 ? "" : aclGetRecentErrMsg();
     std::string text = message == nullptr ? "" : message;
     for (char &c : text) c = c == '\\n' || c == '\\t' ? ' ' : c;
-    std::cout << status << '\\t' << size << '\\t' << (executor != nullptr) << '\\t' << text << '\\n';
+    std::cout << status << '\\t' << size << '\\t' << planned << '\\t' << text << '\\n';
     if (executor != nullptr && aclDestroyAclOpExecutor(executor) != 0) return 3;
     for (const Arg &arg : args) {
       if (arg.tensor != nullptr && aclDestroyTensor(arg.tensor) != 0) return 4;
+      if (arg.device != nullptr && aclrtFree(arg.device) != 0) return 13;
     }
   }
   return aclrtResetDevice(0) != 0 || aclFinalize() != 0 ? 5 : 0;
@@ -93,7 +144,7 @@ class Answer:
 def _source() -> str:
     """The program's text: every operator's host code, then a caller for each."""
     host = [p for n in OPERATORS for part in ("op_api", "op_host") for p in sorted((folder(n) / part).glob("*.cpp"))]
-    lines = [f"#include <{h}>" for h in ("cstdlib", "iostream", "sstream", "string", "vector")]
+    lines = [f"#include <{h}>" for h in ("cstdlib", "fstream", "iostream", "iterator", "sstream", "string", "vector")]
     lines += ['#include "acl/acl.h"', *(f'#include "{p}"' for p in host)]
     main, phases = _MAIN.split("static Arg Read", 1)
     lines.append(main)
@@ -101,7 +152,7 @@ def _source() -> str:
         args = ", ".join(_argument(k, p) for k, p in enumerate(spec(n).spec.params))
         lines.append(f"static aclnnStatus Call{n}(const std::vector<Arg> &a, uint64_t *size, aclOpExecutor **executor) {{")
         lines.append(f"  return aclnn{n}GetWorkspaceSize({args}, size, executor);\n}}")
-    lines.append(f"static const Phase kPhases[] = {{{', '.join(f'Call{n}' for n in OPERATORS)}}};")
+    lines.append(f"static const Operator kOperators[] = {{{', '.join(f'{{Call{n}, aclnn{n}}}' for n in OPERATORS)}}};")
     return "\n".join([*lines, "static Arg Read" + phases])
 
 
@@ -131,6 +182,20 @@ def program() -> Path:
     return made
 
 
+@cache
+def runner(name: str) -> Path:
+    """The program beside the kernel's library of an operator, so that its calls can be run."""
+    built = build(folder(name), PRODUCT, quick=True).kernel_library
+    place = default_cache() / "host-tests" / f"run-{program().stem}-{built.stem}"
+    kernels = place / "kernels" / str(product(PRODUCT).arch)
+    kernels.mkdir(parents=True, exist_ok=True)
+    for target, link in ((built, kernels / f"{name}.so"), (program(), place / "driver")):
+        if not link.exists():
+            shutil.copy(target, link.with_suffix(".new"))
+            link.with_suffix(".new").replace(link)
+    return place / "driver"
+
+
 def _kernels(place: Path) -> None:
     """Stand-ins for the kernels' libraries, which the first phase looks for and does not run."""
     place.mkdir(parents=True, exist_ok=True)
@@ -147,12 +212,15 @@ def _kernels(place: Path) -> None:
 
 def _line(call: Call) -> str:
     checked = spec(call.op)
-    results = {"no size": "s", "no executor": "e"}.get(call.results, "b")
+    results = {"no size": "s", "no executor": "e", "run": "r"}.get(call.results, "b")
     words = [str(list(OPERATORS).index(call.op)), str(len(checked.spec.params)), results]
     for p in checked.spec.params:
         value = call.args[p.symbol]
         if isinstance(value, Tensor):
             words += ["t", str(ACL_DTYPES[value.dtype]), str(ACL_FORMATS[value.format]), str(len(value.shape)), *map(str, value.shape)]
+        elif isinstance(value, View):
+            words += ["v", str(ACL_DTYPES[value.dtype]), str(len(value.shape)), *map(str, value.shape), *map(str, value.strides)]
+            words += [str(value.offset), str(value.elements), str(value.path)]
         elif value is None:
             words.append("n")
         else:
@@ -160,7 +228,7 @@ def _line(call: Call) -> str:
     return " ".join(words)
 
 
-def make(calls: Iterable[Call]) -> list[Answer]:
+def make(calls: Iterable[Call], program: Callable[[], Path] = program) -> list[Answer]:
     """The answers to ``calls``, in order. AssertionError with the sanitizers' report when the program does not end well."""
     text = "".join(f"{_line(c)}\n" for c in calls)
     env = {**os.environ, "ASAN_OPTIONS": "detect_leaks=1:abort_on_error=0", "UBSAN_OPTIONS": "print_stacktrace=1"}
