@@ -1,6 +1,6 @@
 // One Matmul object, without its template: state between calls, and the work of the cube.
 //
-// The bodies are in cube_checks.h (what the tiling and the calls must satisfy), cube_run.h (tiles, write-out, traffic) and
+// The bodies are in cube_checks.h (what the tiling and the calls must satisfy), cube_operands.h, cube_tiles.h, cube_run.h and
 // cube_kernel.h (the arithmetic); all are part of the runtime. An object of a vector core (the default form) works in that core's
 // thread: the cube's reads and writes of global memory are the vector core's own, on its scalar pipe, so whatever it has written must
 // be ordered before its scalar unit. With ASCENDC_CUBE_ONLY the object works in the thread of a cube core, which only SyncAll<false>
@@ -14,18 +14,18 @@
 
 namespace twin {
 
-constexpr int kCubeObjects = 4;                                // Matmul objects of a kernel
-constexpr int64_t kSystemWorkspace = 16 * 1024 * 1024;         // the system's share of the workspace
-constexpr int64_t kBiasTable = kIs3510 ? 4096 : 1024;          // bytes
-constexpr int64_t kL1Lost = kIs3510 ? 0 : 256;                 // bytes of L1 that mix kernels lose on 220
-constexpr int64_t kLongAxis = 65535;                           // elements of an inner axis in global memory without intrinsicsCheck
+constexpr int kCubeObjects = 4;                         // Matmul objects of a kernel
+constexpr int64_t kSystemWorkspace = 16 * 1024 * 1024;  // the system's share of the workspace
+constexpr int64_t kBiasTable = kIs3510 ? 4096 : 1024;   // bytes
+constexpr int64_t kL1Lost = kIs3510 ? 0 : 256;          // bytes of L1 that mix kernels lose on 220
+constexpr int64_t kLongAxis = 65535;                    // elements of an inner axis in global memory without intrinsicsCheck
 
 // Where a SetTensor call pointed.
 struct CubeOperand {
-  bool given = false;        // set for the next computation
+  bool given = false;  // set for the next computation
   bool local = false;
   bool transposed = false;
-  bool taken = false;        // a local operand was copied
+  bool taken = false;  // a local operand was copied
   int arg = -1;
   const uint8_t *base = nullptr;  // as in GlobalTensor
   int64_t start = 0, limit = -1;
@@ -72,20 +72,20 @@ class CubeObject {
   TCubeTiling tiling;
   CubeOperand a, b, bias;
   GlobalBytes space;  // SetWorkspace
-  int hf32 = 0;  // 1: half to even, 2: half away
+  int hf32 = 0;       // 1: half to even, 2: half away
 
  private:
-  struct Matrix {  // an operand as it is stored
-    int64_t rows, columns;      // of the stored matrix
+  struct Matrix {           // an operand as it is stored
+    int64_t rows, columns;  // of the stored matrix
     int64_t usedRows, usedColumns;
     const CubeOperand *operand;
     CubeType type;
-    int64_t Pitch() const;      // elements from row to row (ND)
+    int64_t Pitch() const;  // elements from row to row (ND)
     int64_t Fractal() const { return kBlock / CubeSize(type.dtype); }
   };
   struct Tile {
-    int64_t row = 0, column = 0;      // numbers
-    int64_t rows = 0, columns = 0;    // sizes
+    int64_t row = 0, column = 0;    // numbers
+    int64_t rows = 0, columns = 0;  // sizes
   };
 
   void Restart(const char *api, CubeOperand &operand, const CubeType &type, Site site);
@@ -119,21 +119,21 @@ class CubeObject {
   bool Usable() const { return ready && slot >= 0; }
   int Record() const { return slot < kCubeObjects ? slot : kCubeObjects - 1; }  // in Core::cube
 
-  int slot = -1;            // number among the core's objects
-  bool ready = false;       // Init was called
-  bool begun = false;       // tiles of the present operands were computed
-  bool held = false;        // a tile is in L0C and was not fetched
+  int slot = -1;                                 // number among the core's objects
+  bool ready = false;                            // Init was called
+  bool begun = false;                            // tiles of the present operands were computed
+  bool held = false;                             // a tile is in L0C and was not fetched
   bool biasGiven = false, biasDeclined = false;  // for the next computation
   bool biased = false;                           // the present one adds it
   int64_t orgM = 0, orgN = 0, orgKa = 0, orgKb = 0, orgKc = 0;
   int64_t singleM = 0, singleN = 0, singleK = 0;
   int64_t tilesM = 0, tilesN = 0, next = 0;
-  Tile tile;                                // in L0C
-  std::vector<float> accumulator;           // tile.rows x pitch of 32-bit sums (bits of int32 for integers)
+  Tile tile;                       // in L0C
+  std::vector<float> accumulator;  // tile.rows x pitch of 32-bit sums (bits of int32 for integers)
   int64_t pitch = 0;
-  int64_t residentA = -1, residentB = -1;   // the group of base tiles that L1 holds
+  int64_t residentA = -1, residentB = -1;                      // the group of base tiles that L1 holds
   int64_t laterTiles = 0, laterCounted = 0, laterFetched = 0;  // of Iterate<false>
-  int64_t waiting = 0;                      // IterateAll<false> calls not waited for
+  int64_t waiting = 0;                                         // IterateAll<false> calls not waited for
   std::unique_ptr<CubePanels> panels;
 };
 

@@ -64,7 +64,8 @@ TWIN_INLINE void CubePanel(const CubeArgs &c) {
     int64_t i = 0;
     for (; i + kRows <= c.rows; i += kRows)
       CubeBlock<V, E, kRows, kWide>(l + i * c.rowStep, c.rowStep, c.depthStep, r, depth, to + i * c.pitch, c.pitch);
-    for (; i + 2 <= c.rows; i += 2) CubeBlock<V, E, 2, kWide>(l + i * c.rowStep, c.rowStep, c.depthStep, r, depth, to + i * c.pitch, c.pitch);
+    for (; i + 2 <= c.rows; i += 2)
+      CubeBlock<V, E, 2, kWide>(l + i * c.rowStep, c.rowStep, c.depthStep, r, depth, to + i * c.pitch, c.pitch);
     for (; i < c.rows; ++i) CubeBlock<V, E, 1, kWide>(l + i * c.rowStep, c.rowStep, c.depthStep, r, depth, to + i * c.pitch, c.pitch);
   }
 }
@@ -91,11 +92,16 @@ TWIN_INLINE void WidenAs(const uint8_t *from, int64_t count, float *to, int hf32
   }
 }
 TWIN_INLINE void WidenAny(CubeDtype dtype, const uint8_t *from, int64_t count, float *to, int hf32) {
-  if (dtype == CubeDtype::kF16) WidenAs<CubeDtype::kF16>(from, count, to, hf32);
-  else if (dtype == CubeDtype::kBf16) WidenAs<CubeDtype::kBf16>(from, count, to, hf32);
-  else if (dtype == CubeDtype::kI8) WidenAs<CubeDtype::kI8>(from, count, to, hf32);
-  else if (hf32 != 0) WidenAs<CubeDtype::kF32>(from, count, to, hf32);
-  else __builtin_memcpy(to, from, static_cast<size_t>(4 * count));
+  if (dtype == CubeDtype::kF16)
+    WidenAs<CubeDtype::kF16>(from, count, to, hf32);
+  else if (dtype == CubeDtype::kBf16)
+    WidenAs<CubeDtype::kBf16>(from, count, to, hf32);
+  else if (dtype == CubeDtype::kI8)
+    WidenAs<CubeDtype::kI8>(from, count, to, hf32);
+  else if (hf32 != 0)
+    WidenAs<CubeDtype::kF32>(from, count, to, hf32);
+  else
+    __builtin_memcpy(to, from, static_cast<size_t>(4 * count));
 }
 
 // The same code for one instruction set: a full panel, a narrow one for a last panel of few columns, and widening.
@@ -110,11 +116,15 @@ struct CubeBackend {
   typedef uint32_t Name##Words __attribute__((vector_size(kBytes)));                                        \
   Attribute inline void Name##Panel(const CubeArgs &c, bool integers, bool narrow) {                        \
     if (integers) {                                                                                         \
-      if (narrow) CubePanel<Name##Words, uint32_t, kRows, 1>(c);                                            \
-      else CubePanel<Name##Words, uint32_t, kRows, 2>(c);                                                   \
+      if (narrow)                                                                                           \
+        CubePanel<Name##Words, uint32_t, kRows, 1>(c);                                                      \
+      else                                                                                                  \
+        CubePanel<Name##Words, uint32_t, kRows, 2>(c);                                                      \
     } else {                                                                                                \
-      if (narrow) CubePanel<Name##Floats, float, kRows, 1>(c);                                              \
-      else CubePanel<Name##Floats, float, kRows, 2>(c);                                                     \
+      if (narrow)                                                                                           \
+        CubePanel<Name##Floats, float, kRows, 1>(c);                                                        \
+      else                                                                                                  \
+        CubePanel<Name##Floats, float, kRows, 2>(c);                                                        \
     }                                                                                                       \
   }                                                                                                         \
   Attribute inline void Name##Widen(CubeDtype dtype, const uint8_t *from, int64_t n, float *to, int hf32) { \
@@ -132,7 +142,9 @@ inline const CubeBackend &Cube() {
   static const CubeBackend chosen = [] {
 #if defined(__x86_64__)
     // AMD's halves of 512-bit instructions gain nothing over 256-bit ones.
-    if (__builtin_cpu_is("intel") && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl")) return Avx512Backend();
+    if (__builtin_cpu_is("intel") && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+        __builtin_cpu_supports("avx512vl"))
+      return Avx512Backend();
     if (__builtin_cpu_supports("avx2")) return Avx2Backend();
 #endif
     return PlainBackend();

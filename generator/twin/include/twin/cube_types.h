@@ -20,7 +20,8 @@ struct MatmulConfig {
 };
 
 constexpr MatmulConfig GetNormalConfig(bool intrinsicsLimit = false, bool = false, bool isVecND2NZ = false,
-                                       BatchMode = BatchMode::BATCH_LESS_THAN_L1, bool = true, IterateOrder iterateOrder = IterateOrder::UNDEF,
+                                       BatchMode = BatchMode::BATCH_LESS_THAN_L1, bool = true,
+                                       IterateOrder iterateOrder = IterateOrder::UNDEF,
                                        ScheduleType scheduleType = ScheduleType::INNER_PRODUCT, bool enUnitFlag = true,
                                        bool enableMixDualMaster = false) {
   MatmulConfig config;
@@ -33,9 +34,9 @@ constexpr MatmulConfig GetNormalConfig(bool intrinsicsLimit = false, bool = fals
   config.enableMixDualMaster = enableMixDualMaster;
   return config;
 }
-constexpr MatmulConfig GetMDLConfig(bool intrinsicsLimit = false, bool = false, uint32_t = 0, bool isVecND2NZ = false, bool = false, bool = false,
-                                    bool enUnitFlag = false, bool = true, bool = true, bool = false, bool enableMixDualMaster = false,
-                                    bool = false) {
+constexpr MatmulConfig GetMDLConfig(bool intrinsicsLimit = false, bool = false, uint32_t = 0, bool isVecND2NZ = false, bool = false,
+                                    bool = false, bool enUnitFlag = false, bool = true, bool = true, bool = false,
+                                    bool enableMixDualMaster = false, bool = false) {
   MatmulConfig config;
   config.doMultiDataLoad = true;
   config.intrinsicsCheck = intrinsicsLimit;
@@ -73,8 +74,8 @@ inline constexpr MatmulConfig CFG_IBSHARE_NORM = GetIBShareNormConfig();
 
 namespace AscendC {
 
-template <TPosition POSITION, CubeFormat FORMAT, typename TYPE, bool ISTRANS = false, LayoutMode LAYOUT = LayoutMode::NONE, bool IBSHARE = false,
-          TPosition SRCPOS = TPosition::GM>
+template <TPosition POSITION, CubeFormat FORMAT, typename TYPE, bool ISTRANS = false, LayoutMode LAYOUT = LayoutMode::NONE,
+          bool IBSHARE = false, TPosition SRCPOS = TPosition::GM>
 struct MatmulType {
   static constexpr TPosition pos = POSITION;
   static constexpr CubeFormat format = FORMAT;
@@ -95,12 +96,18 @@ namespace twin {
 enum class CubeDtype : uint8_t { kOther, kF16, kBf16, kF32, kI8, kI32 };
 template <typename T>
 constexpr CubeDtype CubeDtypeOf() {
-  if constexpr (std::is_same_v<T, half>) return CubeDtype::kF16;
-  else if constexpr (std::is_same_v<T, bfloat16_t>) return CubeDtype::kBf16;
-  else if constexpr (std::is_same_v<T, float>) return CubeDtype::kF32;
-  else if constexpr (std::is_same_v<T, int8_t>) return CubeDtype::kI8;
-  else if constexpr (std::is_same_v<T, int32_t>) return CubeDtype::kI32;
-  else return CubeDtype::kOther;
+  if constexpr (std::is_same_v<T, half>)
+    return CubeDtype::kF16;
+  else if constexpr (std::is_same_v<T, bfloat16_t>)
+    return CubeDtype::kBf16;
+  else if constexpr (std::is_same_v<T, float>)
+    return CubeDtype::kF32;
+  else if constexpr (std::is_same_v<T, int8_t>)
+    return CubeDtype::kI8;
+  else if constexpr (std::is_same_v<T, int32_t>)
+    return CubeDtype::kI32;
+  else
+    return CubeDtype::kOther;
 }
 inline int64_t CubeSize(CubeDtype dtype) {
   return dtype == CubeDtype::kI8 ? 1 : (dtype == CubeDtype::kF16 || dtype == CubeDtype::kBf16 ? 2 : 4);

@@ -88,8 +88,10 @@ class Matmul {
   }
   template <bool sync = true, bool doPad = false>
   void GetTensorC(const LocalTensor<DstT> &c, int64_t enAtomic = 0, bool enSequentialWrite = false, Site site = Site::Here()) {
-    if constexpr (sync) job.Fetch(twin::BytesOf(c), enAtomic, enSequentialWrite, site);
-    else job.FetchLater(twin::BytesOf(c), enAtomic, site);
+    if constexpr (sync)
+      job.Fetch(twin::BytesOf(c), enAtomic, enSequentialWrite, site);
+    else
+      job.FetchLater(twin::BytesOf(c), enAtomic, site);
   }
   // Where the next tile of Iterate<false> lies in the workspace.
   template <bool sync = true>
@@ -105,8 +107,12 @@ class Matmul {
   void TwinRegister(int number, Site site) { job.Register(number, site); }
 
  private:
-  static constexpr twin::CubeTraits kTraits{twin::CubeTypeOf<A_TYPE>(), twin::CubeTypeOf<B_TYPE>(), twin::CubeTypeOf<C_TYPE>(),
-                                            twin::CubeTypeOf<BIAS_TYPE>(), MM_CFG, twin::kCubeOnly};
+  static constexpr twin::CubeTraits kTraits{twin::CubeTypeOf<A_TYPE>(),
+                                            twin::CubeTypeOf<B_TYPE>(),
+                                            twin::CubeTypeOf<C_TYPE>(),
+                                            twin::CubeTypeOf<BIAS_TYPE>(),
+                                            MM_CFG,
+                                            twin::kCubeOnly};
   twin::CubeObject job;
 };
 
@@ -137,6 +143,6 @@ void RegisterObjects(Site site, AscendC::TPipe *, const void *workspace, Objects
 
 // A vector core's objects: on its cube core the macro serves their requests and ends the kernel. With ASCENDC_CUBE_ONLY the
 // objects are those of the cube core itself.
-#define REGIST_MATMUL_OBJ(tpipe, workspace, ...)            \
-  if (!::twin::kCubeOnly && ::twin::OnCube()) return;       \
+#define REGIST_MATMUL_OBJ(tpipe, workspace, ...)      \
+  if (!::twin::kCubeOnly && ::twin::OnCube()) return; \
   ::twin::RegisterObjects(::twin::Site::Here(), tpipe, workspace, __VA_ARGS__)
