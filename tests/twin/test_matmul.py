@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from generator.twin.build import reserve
-from generator.twin.report import Report
+from generator.twin.report import Report, laws
+from generator.twin.tiling import Tiling
 from tests.twin.matmul_helpers import fields, tiled
 from tests.twin.vector_helpers import CTYPES, bf16_bits, bf16_values, built
 
@@ -329,6 +330,20 @@ def test_results_are_the_same_bits_whatever_the_interleaving() -> None:
         assert Setup().kernel.run(tiling, arrays, laws_off=("workspace-uninitialised",)).breaches == ()
         first = out if first is None else first
         assert out.tobytes() == first.tobytes()
+
+
+@pytest.mark.parametrize(("key", "dtype"), [(1, "float32"), (2, "int32"), (3, "float32")])
+def test_every_instruction_set_gives_the_same_bits(key: int, dtype: str) -> None:
+    m, n, k, base = 29, 70, 150, 48
+    rng = np.random.default_rng(6)
+    a, b = ((rng.standard_normal(s) * 100).astype(dtype) for s in ((m, k), (k, n)))
+    outs = [np.zeros((m, n), dtype) for _ in range(3)]
+    tiling = Tiling(0, key, 1, 0, b"", 0, "", 2, 3)
+    report = built("cube_backends", A2).run(tiling, [np.ascontiguousarray(a.T if key == 3 else a), b, *outs], laws_off=tuple(laws()))
+    assert report.breaches == ()
+    expected = a @ b if dtype == "int32" else blocks_in_order(a, b, base)
+    for out in outs:
+        np.testing.assert_array_equal(out, expected)
 
 
 def test_operands_of_gibibytes_are_touched_only_where_they_are_used() -> None:
