@@ -110,17 +110,24 @@ def build_file(source: Path, arguments: Sequence[str], files: Iterable[Path], pl
     return target
 
 
-def runtime(arch: int, folder: Path) -> Path:
+def runtime(arch: int, folder: Path, options: Sequence[str] = ()) -> Path:
     """The object every kernel library of this architecture is linked with."""
-    arguments = [f"-D__NPU_ARCH__={arch}", f"-I{INCLUDE}", "-c"]
+    arguments = [f"-D__NPU_ARCH__={arch}", f"-I{INCLUDE}", "-c", *options]
     return build_file(RUNTIME, arguments, sources_of([RUNTIME], [INCLUDE]), f"runtime{arch}", ".o", folder, RUNTIME)
 
 
 def kernel_library(
-    source: Path, entry: str, arch: int, defines: Mapping[str, str], cache_dir: Path | None = None, quick: bool = False
+    source: Path,
+    entry: str,
+    arch: int,
+    defines: Mapping[str, str],
+    cache_dir: Path | None = None,
+    quick: bool = False,
+    options: Sequence[str] = (),
 ) -> Path:
     """Compiles a kernel's source and returns the shared library's path. ``quick`` leaves the kernel (not the
     instructions it calls) unoptimised: built in a third of the time, for kernels that run once on little data.
+    ``options`` are given to the compiler for the runtime as well, a sanitizer's for example.
 
     Its name is a hash of the source and all it includes, the twin's headers, flags, definitions and the compiler's
     version; an existing one is used as it is. Raises :class:`TwinError` with the compiler's output.
@@ -135,9 +142,10 @@ def kernel_library(
         f'-DTWIN_SOURCE="{source}"',
         *(f"-I{path}" for path in include),
         "-shared",
-        "-Wl,-z,defs",
-        str(runtime(arch, folder)),
+        *([] if options else ["-Wl,-z,defs"]),
+        str(runtime(arch, folder, options)),
         *(["-O0"] if quick else []),
+        *options,
     ]
     return build_file(HARNESS, arguments, sources_of([HARNESS, source], include), source.stem, ".so", folder, source)
 

@@ -89,9 +89,14 @@ class _Sources:
             raise TwinError(f"{path}: no such file")
         return path
 
+    def check(self) -> None:
+        """Raises :class:`TwinError` for what is missing, before anything is compiled."""
+        kernel_entry(self.kernel)
+        _ = self.api, self.type
+
     @cached_property
     def type(self) -> str:
-        found = sorted({name for path in self.host for name in _TYPE.findall(path.read_text(encoding="utf-8"))})
+        found: list[str] = sorted({name for path in self.host for name in _TYPE.findall(path.read_text(encoding="utf-8"))})
         if len(found) != 1:
             registered = ", ".join(found) or "no operator"
             raise TwinError(f"{self.folder / 'op_host'}: registers {registered}, one is needed (OP_ADD, IMPL_OP_OPTILING)")
@@ -111,7 +116,7 @@ class _Builder:
     def options(self) -> list[str]:
         if self.sanitize is None:
             return ["-O0"] if self.quick else []
-        return [f"-fsanitize={self.sanitize}", "-fno-omit-frame-pointer", "-g", "-O1"]
+        return [f"-fsanitize={self.sanitize}", "-fno-omit-frame-pointer", "-g1", "-O0"]
 
     @cached_property
     def table(self) -> Path:
@@ -167,7 +172,8 @@ def _headers(out: Path, operators: Iterable[_Sources]) -> None:
 def _kernels(builder: _Builder, operators: Sequence[_Sources], pool: ThreadPoolExecutor, out: Path) -> None:
     def one(operator: _Sources, arch: int) -> None:
         entry = kernel_entry(operator.kernel)
-        built = compiling.kernel_library(operator.kernel, entry, arch, {}, builder.cache, builder.quick)
+        options = builder.options if builder.sanitize == "thread" else []  # it must see the kernels' own threads
+        built = compiling.kernel_library(operator.kernel, entry, arch, {}, builder.cache, builder.quick, options)
         _put(built, out / "kernels" / str(arch) / f"{operator.type}.so")
 
     archs = sorted({chip.arch for chip in builder.products})
@@ -186,8 +192,8 @@ def package(
 ) -> Package:
     """Builds the operators in ``folders`` (each with op_api, op_host and op_kernel) into ``out/include`` and ``out/lib``.
 
-    ``sanitize`` is one of :data:`SANITIZERS`: host code and runtime are built with it, kernels are not. ``quick`` leaves
-    kernels and host code unoptimised. Raises :class:`TwinError` when a file is missing or does not compile.
+    ``sanitize`` is one of :data:`SANITIZERS`: host code and runtime are built with it, kernels with ``thread`` only.
+    ``quick`` leaves kernels and host code unoptimised. Raises :class:`TwinError` when a file is missing or does not compile.
     """
     if sanitize is not None and sanitize not in SANITIZERS:
         raise TwinError(f"unknown sanitizer {sanitize!r}, known are {' and '.join(SANITIZERS)}")
@@ -197,6 +203,8 @@ def package(
         raise TwinError(str(problem.args[0])) from problem
     builder = _Builder(cache_dir or compiling.default_cache(), chips, sanitize, quick)
     operators = [_Sources(folder.resolve()) for folder in folders]
+    for operator in operators:
+        operator.check()
     types = [operator.type for operator in operators]
     twice = next((name for name in types if types.count(name) > 1), None)
     if twice is not None:

@@ -360,6 +360,7 @@ aclnnStatus InferShapes(const char *type, const Library &library, const LaunchAr
       OP_LOGE(ACLNN_ERR_INNER_INFERSHAPE_ERROR, "%s: output %zu is inferred as %s", type, index - 1, op::ToString(shape).GetString());
       return ACLNN_ERR_INNER_INFERSHAPE_ERROR;
     }
+    if (output.one->GetViewShape() == shape) continue;
     const_cast<aclTensor *>(output.one)->SetViewShape(shape);
     output.one->SetStorageShape(shape);
     output.one->SetOriginalShape(shape);
