@@ -78,9 +78,11 @@ def gradient(
     cotangents: Mapping[str, Array],
     *,
     step: float = 2.0**-6,
+    at: NDArray[np.int64] | None = None,
 ) -> Array:
     """The gradient of ``sum over outputs of <cotangent, output>`` with respect to the input ``wrt``, element by element,
-    by differences of order 8 with steps up to ``4 * step``; float64, in the formula's dims (flat buffers mapped).
+    by differences of order 8 with steps up to ``4 * step``; float64, in the formula's dims (flat buffers mapped). With ``at``, only
+    the elements at these positions of the result, in one dimension.
 
     ``cotangents`` are by output and shaped like it; outputs without one do not count. Inputs are float64."""
     if wrt not in inputs:
@@ -94,11 +96,12 @@ def gradient(
     offsets = step * np.array([k * s for k in range(1, 5) for s in (1, -1)])
     signed = np.array([w * s for w in _WEIGHTS for s in (1, -1)]) / step
     group = max(1, _ELEMENTS // max(1, 8 * sum(a.size for a in base.values())))
-    out = np.empty(point.size)
-    for first in range(0, point.size, group):
-        count = min(group, point.size - first)
+    places = np.arange(point.size) if at is None else at
+    out = np.empty(places.size)
+    for first in range(0, places.size, group):
+        count = min(group, places.size - first)
         moved = np.broadcast_to(point.reshape(-1), (count, offsets.size, point.size)).copy()
-        moved[np.arange(count), :, first + np.arange(count)] += offsets
+        moved[np.arange(count), :, places[first : first + count]] += offsets
         copies = {name: np.broadcast_to(a, (count * offsets.size, *a.shape)) for name, a in base.items()}
         copies[wrt] = moved.reshape(count * offsets.size, *point.shape)
         values = run(many, copies, {**dims, _BATCH: count * offsets.size}, attrs, present={*inputs, *cotangents})
@@ -108,4 +111,4 @@ def gradient(
                 raise ShapeError(f"the cotangent of {name} has the shape {weight.shape}, expected {values[name].shape[1:]}")
             total += values[name].reshape(total.size, -1) @ weight.reshape(-1)
         out[first : first + count] = total.reshape(count, offsets.size) @ signed
-    return out.reshape(point.shape)
+    return out.reshape(point.shape) if at is None else out

@@ -15,7 +15,7 @@ from generator.twin.verify.covering import Factor
 from generator.twin.verify.rules import Rules
 from generator.twin.verify.shapes import attributes, tensor_params
 
-__all__ = ["ABSENT", "AXES", "COMBINATION", "RANK", "TARGET", "factors_of", "packs_of"]
+__all__ = ["ABSENT", "AXES", "COMBINATION", "RANK", "TARGET", "absences", "factors_of", "packs_of"]
 
 # names of the factors that are neither dims nor attributes; no identifier can collide with them
 COMBINATION, RANK, AXES, ABSENT, TARGET = "<dtypes>", "<rank>", "<axes>", "<absent>", "<target>"
@@ -102,7 +102,7 @@ def _attribute_values(rules: Rules, param: Param, rng: random.Random) -> tuple[N
     return (start, *others[:2])
 
 
-def _absences(checked: CheckedSpec) -> tuple[tuple[str, ...], ...]:
+def absences(checked: CheckedSpec) -> tuple[tuple[str, ...], ...]:
     """Sets of optional parameters that may be missing together: groups all or none, the others freely."""
     optional = [p.symbol for p in tensor_params(checked.spec) if p.optional]
     grouped = [tuple(m for m in g.members if m in optional) for g in checked.spec.groups]
@@ -121,7 +121,7 @@ def factors_of(checked: CheckedSpec, rules: Rules, targets: Sequence[Target], se
     factors.append(Factor(COMBINATION, tuple(range(max(1, len(spec.dtypes))))))
     factors.append(Factor(RANK, tuple(range(1 + max((len(p.ranks) for p in tensor_params(spec)), default=0)))))
     factors.append(Factor(AXES, (1, 0, 2, 3) if packs else (1,)))
-    factors.append(Factor(ABSENT, _absences(checked)))
+    factors.append(Factor(ABSENT, absences(checked)))
     for name in rules.free:
         listed = spec.tests.values.get(name)
         wanted = _INNER if name in inner else _OUTER
