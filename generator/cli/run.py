@@ -101,6 +101,7 @@ def _case(operator: Operator, options: dict[str, Any]) -> Case:
         if holder not in [p.symbol for p in tensor_params(checked.spec, *INPUTS)]:
             raise _UsageError(f"--special {holder}={what}: no such input")
         case = replace(case, special=(holder, what))  # type: ignore[arg-type]
+    case = replace(case, tiling_only=options["tiling_only"])
     why_not = objections(checked, case)
     if why_not:
         raise _UsageError(f"the spec excludes this case: {'; '.join(why_not)}")
@@ -142,6 +143,7 @@ def run(
     absent: Annotated[list[str] | None, typer.Option("--absent", help="An optional parameter that is not given.")] = None,
     special: Annotated[str | None, typer.Option(help="INPUT=nan|inf|-inf: one element holds it.")] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of the random inputs.")] = None,
+    tiling_only: Annotated[bool, typer.Option("--tiling-only", help="Tile in full, run the last block only: for any size.")] = False,
     law_off: Annotated[list[str] | None, typer.Option("--law-off", help="Name of a law not to check.")] = None,
     specs: Specs = Path("specs"),
     out: Out = Path("generated"),
@@ -164,6 +166,7 @@ def run(
         "absent": absent or [],
         "special": special,
         "seed": seed,
+        "tiling_only": tiling_only,
     }
     need_specs("run", json_, specs)
     try:

@@ -6,8 +6,9 @@ evaluated whole: thousands of elements drawn at random say as much about a kerne
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,6 +69,18 @@ class Points:
             return _Values(self, precision).outputs()
 
 
+_HUGE: Final = 1 << 30  # bytes beyond which the system may refuse memory that is never touched
+_NO_RESERVE: Final = 0x4000  # Linux's MAP_NORESERVE, which Python names from 3.12 on only
+
+
+def _reserved(count: int, dtype: np.dtype[Any]) -> Array:
+    """``count`` elements of no particular value, which take memory once they are touched."""
+    if count * dtype.itemsize < _HUGE:
+        return np.empty(count, dtype)
+    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _NO_RESERVE
+    return np.frombuffer(mmap.mmap(-1, count * dtype.itemsize, flags=flags), dtype)
+
+
 class _Values:
     def __init__(self, points: Points, precision: Precision) -> None:
         self._points = points
@@ -84,7 +97,7 @@ class _Values:
         """A buffer for the elements that are needed; the others are never read."""
         name, layout = tensor.name, self._points.layout
         mask = self._points.demand.masks[name]
-        data = np.empty(layout.size[name], self._arithmetic.storage(tensor))
+        data = _reserved(layout.size[name], self._arithmetic.storage(tensor))
         given = self._points.inputs.get(name) if tensor.inout else None
         data[mask] = self._arithmetic.unwritten(tensor) if given is None else self._read(name, given.reshape(-1)[mask])
         return Buffer(name, data, layout.extents[name], layout.strides[name])

@@ -62,13 +62,14 @@ class Built:
         laws_off: Sequence[str] = (),
         cores: int | None = None,
         seconds: int = 600,
+        only: int | None = None,
     ) -> Report:
-        """Launches the kernel on ``arrays``, inputs then outputs, as raw storage (bfloat16 as uint16).
+        """Launches the kernel on ``arrays``, inputs then outputs, as raw storage (bfloat16 as uint16); with ``only``, that block alone.
 
         ``None`` is an absent optional tensor (a null address). Outputs are written in place. ``laws_off`` names laws
         not to enforce. A kernel that does not end is abandoned after ``seconds``.
         """
-        return launch.run(launch.load(self.kernel_library), tiled, arrays, self._chip(None, cores), laws_off, seconds)
+        return launch.run(launch.load(self.kernel_library), tiled, arrays, self._chip(None, cores), laws_off, seconds, only)
 
     def _chip(self, soc: str | None, cores: int | None) -> Product:
         try:

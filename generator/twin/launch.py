@@ -44,6 +44,7 @@ class _Launch(ctypes.Structure):
         ("laws_off", ctypes.c_char_p),
         ("seconds", ctypes.c_int32),
         *((name, ctypes.c_int64) for name in ("l1", "l0a", "l0b", "l0c", "system")),
+        *((name, ctypes.c_int32) for name in ("first", "of")),
     )
 
 
@@ -121,8 +122,10 @@ def run(
     chip: Product,
     laws_off: Sequence[str] = (),
     seconds: int = 600,
+    only: int | None = None,
 ) -> Report:
-    """Launches the kernel. ``arrays`` are the inputs and then the outputs, which are written in place.
+    """Launches the kernel. ``arrays`` are the inputs and then the outputs, which are written in place. With ``only`` that block
+    alone is run, as one of the tiling's; what waits for other blocks does not.
 
     Raises :class:`TwinError` when the arguments do not fit the kernel's entry.
     """
@@ -131,7 +134,9 @@ def run(
     if len(arrays) + 2 != parameters(handle):
         raise TwinError(f"the kernel takes {parameters(handle) - 2} tensors, {len(arrays)} were given")
     most = MAX_CORES // int(handle.TwinCoresPerBlock(tiling.key))
-    if not 1 <= tiling.block_dim <= most:
+    if only is not None and not 0 <= only < tiling.block_dim:
+        raise TwinError(f"block {only} is asked for, the launch has {tiling.block_dim}")
+    if only is None and not 1 <= tiling.block_dim <= most:
         raise TwinError(f"block dim is {tiling.block_dim}, the twin runs 1 to {most}")
     inputs = tiling.inputs if tiling.inputs + tiling.outputs == len(arrays) else len(arrays)
     user = max(0, tiling.workspace_bytes - LIB_API_WORKSPACE)
@@ -143,7 +148,7 @@ def run(
         tiling=tiling.data,
         tiling_bytes=len(tiling.data),
         key=tiling.key,
-        block_dim=tiling.block_dim,
+        block_dim=tiling.block_dim if only is None else 1,
         cores=chip.aiv,
         ub=chip.ub,
         l1=chip.l1,
@@ -153,6 +158,8 @@ def run(
         system=min(tiling.workspace_bytes, LIB_API_WORKSPACE),
         laws_off=_switches(laws_off),
         seconds=seconds,
+        first=only or 0,
+        of=tiling.block_dim,
     )
     start = time.perf_counter()
     result = handle.TwinRun(ctypes.byref(request))

@@ -24,9 +24,10 @@ from generator.plan.tiles import Refusal
 from generator.spec.errors import SpecError
 from generator.twin.build import TwinError, build
 from generator.twin.verify import work
+from generator.twin.verify.calls import Subject
 from generator.twin.verify.case import Case, Number, Target
 from generator.twin.verify.cases import case_of
-from generator.twin.verify.runner import Subject, run_case
+from generator.twin.verify.runner import run_case
 from tests.generality.strategy import Drawn
 
 __all__ = ["Outcome", "trial", "trials"]

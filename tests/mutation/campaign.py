@@ -11,7 +11,8 @@ from functools import lru_cache
 from pathlib import Path
 
 from generator.emit.names import snake
-from generator.twin.verify.runner import Prepared, Subject, launch
+from generator.twin.verify.calls import Subject
+from generator.twin.verify.runner import Prepared, launch
 from generator.twin.verify.session import operators, subject
 from tests.mutation.mutators import Mutant
 from tests.mutation.settings import OTHER, PRODUCT, SETTINGS, ready

@@ -12,11 +12,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from generator.twin.build import Tiling
+from generator.twin.verify.calls import Subject
 from generator.twin.verify.case import Number, Target
 from generator.twin.verify.cases import case_of
 from generator.twin.verify.fields import fields_of
 from generator.twin.verify.outcome import CaseResult
-from generator.twin.verify.runner import Prepared, Subject, prepare
+from generator.twin.verify.runner import Prepared, prepare
 from generator.twin.verify.shapes import tensor_params
 
 __all__ = ["OTHER", "PRODUCT", "SETTINGS", "Setting", "ready"]

@@ -14,10 +14,10 @@ from generator.formula.ir import Program
 from generator.reference.evaluate import run
 from generator.reference.points import Points, TooMuchError
 from generator.spec.errors import SpecError
+from generator.twin.verify.calls import reference_attrs
 from generator.twin.verify.case import Target
 from generator.twin.verify.cases import case_of, derive
 from generator.twin.verify.inputs import make
-from generator.twin.verify.runner import reference_attrs
 from generator.twin.verify.session import targets
 from generator.twin.verify.shapes import tensor_params
 from generator.twin.verify.work import cost

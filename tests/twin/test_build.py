@@ -43,6 +43,21 @@ def test_an_operator_is_tiled_and_launched(add_one: Built, count: int, bias: boo
     assert report.bytes_written == tensor
 
 
+def test_one_block_of_a_launch_runs_alone_on_what_is_its_own(add_one: Built) -> None:
+    x = np.arange(1000, dtype=np.float32)
+    y = np.full(1000, np.nan, np.float32)
+    arg = TensorArg((1000,), F32)
+    tiling = add_one.tile([arg, None], [arg], [2.5, 0, False], cores=300)
+    assert tiling.block_dim == 250
+    report = add_one.run(tiling, [x, None, y], cores=300, only=249)
+    assert report.breaches == ()
+    np.testing.assert_array_equal(np.flatnonzero(~np.isnan(y)), range(996, 1000))
+    np.testing.assert_array_equal(y[996:], x[996:] + np.float32(2.5))
+    assert report.bytes_written == 32
+    with pytest.raises(TwinError, match="block 250 is asked for, the launch has 250"):
+        add_one.run(tiling, [x, None, y], cores=300, only=250)
+
+
 def _runs(count: int, blocks: int, tile: int = 256) -> list[int]:
     per = -(-count // 48)
     sizes = [min(per, count - core * per) for core in range(blocks)]

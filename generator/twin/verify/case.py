@@ -42,6 +42,7 @@ class Case:
     axes: int = 1
     special: tuple[str, Special] | None = None  # (input, value)
     seed: int = 0
+    tiling_only: bool = False  # the tiling function is called in full, the kernel on its last block alone
     large: bool = field(default=False, compare=False)  # beyond what the covering array may choose by itself
     sampled: bool = field(default=False, compare=False)  # beyond the evaluation budget: judged at elements drawn at random
     huge: bool = field(default=False, compare=False)  # such a case that the spec lists: left to `test --large`
@@ -71,6 +72,8 @@ class Case:
             out += ["--axes", str(self.axes)]
         if self.special:
             out += ["--special", "=".join(self.special)]
+        if self.tiling_only:
+            out += ["--tiling-only"]
         return [*out, "--product", self.target.product, "--cores", str(self.target.cores), "--seed", str(self.seed)]
 
     def command(self) -> str:
@@ -85,6 +88,7 @@ class Case:
         parts += [f"rank{self.rank}"] if self.rank else []
         parts += [f"axes{self.axes}"] if self.axes != 1 else []
         parts += [f"{self.special[1]}_in_{self.special[0]}"] if self.special else []
+        parts += ["tiling"] if self.tiling_only else []
         return "-".join([*parts, self.target.product, str(self.target.cores)])
 
 

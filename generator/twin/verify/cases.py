@@ -173,7 +173,7 @@ def _listed(checked: CheckedSpec, sizes: Sizes, at: int, targets: Sequence[Targe
     fit = [k for k, c in enumerate(checked.spec.dtypes) if sizes.dtypes.items() <= c.items()] or [0]
     target, combination = targets[at % len(targets)], fit[at % len(fit)]
     case = case_of(checked, {**sizes.sizes, **sizes.attrs}, target, combination=combination, rank=sizes.rank)
-    return replace(case, huge=case.sampled)
+    return replace(case, huge=case.sampled or sizes.tiling_only, tiling_only=sizes.tiling_only)
 
 
 def _middle(cases: Sequence[Case], checked: CheckedSpec) -> Case:
@@ -233,8 +233,7 @@ def derive(checked: CheckedSpec, targets: Sequence[Target], budget: float = BUDG
     array = _array(checked, rules, factors, seed, budget)
     cases = [_from_row(checked, row) for row in array.rows]
     for k, sizes in enumerate(checked.spec.tests.cases):
-        if not sizes.tiling_only:
-            cases.append(_listed(checked, sizes, k, targets))
+        cases.append(_listed(checked, sizes, k, targets))
     if not cases:
         return CaseSet(checked.spec.name, (), (), (), array, tuple(factors))
     base = _middle([c for c in cases if _filled(checked, c)] or cases, checked)

@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 import math
-import os
-import sys
-import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,88 +13,24 @@ from numpy.typing import NDArray
 from generator.formula.checked import CheckedSpec
 from generator.reference import dtypes, evaluate
 from generator.reference.precision import Verdict, judge
-from generator.twin.build import Built, TensorArg, Tiling
-from generator.twin.verify.case import Case, Number, Violation
+from generator.twin.build import Built, Tiling
+from generator.twin.report import Report
+from generator.twin.verify import last_block
+from generator.twin.verify.calls import Subject, present, reference_attrs, tile
+from generator.twin.verify.case import Case, Violation
 from generator.twin.verify.drawing import is_poison, poison
 from generator.twin.verify.fields import fields_of
 from generator.twin.verify.inputs import Inputs, make
 from generator.twin.verify.outcome import ArgumentTraffic, BreachOfLaw, CaseResult, OutputResult, Refusal, TilingUsed
-from generator.twin.verify.sampling import points_of
-from generator.twin.verify.shapes import INPUTS, OUTPUTS, attributes, dtype_of, shapes_of, tensor_params
+from generator.twin.verify.sampling import judge_some, points_of
+from generator.twin.verify.shapes import OUTPUTS, dtype_of, shapes_of, tensor_params
 from generator.twin.verify.traffic import Marks, touched
 
-__all__ = ["Prepared", "Subject", "launch", "prepare", "run_case", "run_empty", "run_violation"]
+__all__ = ["Prepared", "Subject", "launch", "prepare", "raw", "run_case", "run_empty", "run_violation"]
 
 Array = NDArray[np.generic]
+_SECONDS = {False: 600, True: 3600}  # after which a kernel is abandoned; the second for a case judged at sampled elements
 Shape = tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class Subject:
-    """An operator under test: its spec, the twin's build for one product, and its forward's spec where it has one."""
-
-    checked: CheckedSpec
-    built: Built
-    folder: Path
-    forward: Callable[[], CheckedSpec] | None = None
-
-
-def _arguments(
-    subject: Subject, case: Case, shapes: Mapping[str, Shape], kinds: Mapping[str, str], absent: Sequence[str]
-) -> tuple[list[TensorArg | None], list[TensorArg | None]]:
-    """The tiling function's inputs and outputs, in parameter order; None for what is absent, except that an absent output stands as a
-    tensor without elements before one that is given: the framework numbers outputs by those that are there."""
-
-    def of(*directions: str) -> list[TensorArg | None]:
-        return [
-            None if p.symbol in absent else TensorArg(shapes[p.symbol], kinds[p.symbol])
-            for p in tensor_params(subject.checked.spec, *directions)
-        ]
-
-    outputs = of(*OUTPUTS)
-    last = max((at for at, t in enumerate(outputs) if t is not None), default=-1)
-    for at, p in enumerate(tensor_params(subject.checked.spec, *OUTPUTS)):
-        if outputs[at] is None and at < last:
-            outputs[at] = TensorArg((0,), kinds[p.symbol])
-    return of(*INPUTS), outputs
-
-
-def _tile(
-    subject: Subject,
-    case: Case,
-    *,
-    shapes: Mapping[str, Shape] | None = None,
-    kinds: Mapping[str, str] | None = None,
-    attrs: Mapping[str, Number] | None = None,
-    absent: Sequence[str] | None = None,
-) -> Tiling:
-    """The tiling function's answer to a case, with something replaced where a violation says so."""
-    spec = subject.checked.spec
-    known = {p.symbol: dtype_of(p, dict(case.dtypes)) for p in tensor_params(spec)}
-    gone = case.absent if absent is None else absent
-    inputs, outputs = _arguments(subject, case, shapes or shapes_of(subject.checked, case), {**known, **(kinds or {})}, gone)
-    values = {**dict(case.attrs), **(attrs or {})}
-    ordered = [float(values[p.symbol]) if p.type in ("float", "double") else values[p.symbol] for p in attributes(spec)]
-    with _said() as words:
-        tiling = subject.built.tile(inputs, outputs, ordered, cores=case.target.cores)
-    return replace(tiling, message="; ".join(words) or tiling.message) if tiling.status else tiling
-
-
-@contextmanager
-def _said() -> Iterator[list[str]]:
-    """Lines that host code writes to standard error meanwhile; they appear in the list afterwards, and nowhere else."""
-    lines: list[str] = []
-    sys.stderr.flush()
-    kept = os.dup(2)
-    with tempfile.TemporaryFile() as caught:
-        os.dup2(caught.fileno(), 2)
-        try:
-            yield lines
-        finally:
-            os.dup2(kept, 2)
-            os.close(kept)
-            caught.seek(0)
-            lines += [line.decode(errors="replace").strip() for line in caught.readlines() if line.strip()]
 
 
 def run_empty(subject: Subject, case: Case) -> CaseResult:
@@ -107,7 +38,7 @@ def run_empty(subject: Subject, case: Case) -> CaseResult:
     judged like any other case."""
     policy = subject.checked.spec.policies.empty
     started = time.perf_counter()
-    tiling = _tile(subject, case)
+    tiling = tile(subject, case)
     if policy == "refuse":
         error = "" if tiling.status else "an empty tensor was accepted where the policy refuses it"
         return CaseResult(case, error=error, empty=True, seconds=time.perf_counter() - started)
@@ -119,7 +50,7 @@ def run_empty(subject: Subject, case: Case) -> CaseResult:
 def run_violation(subject: Subject, violation: Violation) -> Refusal:
     """A call that breaks one rule: the tiling function must answer with a failure."""
     shapes = {**shapes_of(subject.checked, violation.base), **dict(violation.shapes)}
-    tiling = _tile(
+    tiling = tile(
         subject, violation.base, shapes=shapes, kinds=dict(violation.dtypes), attrs=dict(violation.attrs), absent=violation.absent
     )
     return Refusal(violation, bool(tiling.status), tiling.message)
@@ -156,7 +87,7 @@ class Prepared:
 def prepare(subject: Subject, case: Case, *, judged: bool = True) -> Prepared | CaseResult:
     """Everything about a case that does not depend on the kernel; a result when the tiling function refused it."""
     checked = subject.checked
-    tiling = _tile(subject, case)
+    tiling = tile(subject, case)
     if tiling.status:
         return CaseResult(case, error=f"the tiling function refused a legal call: {tiling.message or tiling.status}")
     inputs = make(checked, case, subject.forward)
@@ -165,7 +96,7 @@ def prepare(subject: Subject, case: Case, *, judged: bool = True) -> Prepared | 
     if not judged:
         return prepared
     if case.sampled:
-        points = points_of(checked, case, inputs, reference_attrs(checked, case), _present(checked, case))
+        points = points_of(checked, case, inputs, reference_attrs(checked, case), present(checked, case))
         golden, ref = points.evaluate(), points.evaluate(checked.spec.compute)
         return replace(prepared, golden=golden, ref=ref, sample=points.wanted)
     golden, ref = _expected(subject, case, inputs)
@@ -177,11 +108,8 @@ def launch(prepared: Prepared, built: Built | None = None, laws_off: Sequence[st
     started = time.perf_counter()
     subject, case, tiling = prepared.subject, prepared.case, prepared.tiling
     checked = subject.checked
-    inputs = _fresh(checked, prepared.inputs)
-    outputs = _outputs(subject, case, prepared.shapes, inputs)
-    arrays = [*inputs.storage.values(), *outputs.values()]
-    report = (built or subject.built).run(tiling, arrays, list(laws_off), case.target.cores, seconds)
-    names = [*inputs.storage, *outputs]
+    outputs, report = _run(prepared, built or subject.built, laws_off, seconds)
+    names = [*prepared.inputs.storage, *outputs]
     return CaseResult(
         case=case,
         outputs=tuple(_judge(prepared, outputs)),
@@ -196,6 +124,18 @@ def launch(prepared: Prepared, built: Built | None = None, laws_off: Sequence[st
     )
 
 
+def raw(prepared: Prepared) -> tuple[dict[str, Array | None], Report]:
+    """The storage of every output after one launch, not judged, None for absent ones; and what the twin reports."""
+    return _run(prepared, prepared.subject.built)
+
+
+def _run(prepared: Prepared, built: Built, laws_off: Sequence[str] = (), seconds: int = 600) -> tuple[dict[str, Array | None], Report]:
+    inputs = _fresh(prepared.subject.checked, prepared.inputs)
+    outputs = _outputs(prepared.subject, prepared.case, prepared.shapes, inputs)
+    arrays = [*inputs.storage.values(), *outputs.values()]
+    return outputs, built.run(prepared.tiling, arrays, list(laws_off), prepared.case.target.cores, seconds)
+
+
 def _fresh(checked: CheckedSpec, inputs: Inputs) -> Inputs:
     """Inputs whose in-place parameters may be overwritten by one launch."""
     held = {p.symbol: inputs.storage[p.symbol] for p in tensor_params(checked.spec, "inout")}
@@ -204,11 +144,13 @@ def _fresh(checked: CheckedSpec, inputs: Inputs) -> Inputs:
 
 def run_case(subject: Subject, case: Case, laws_off: Sequence[str] = (), *, judged: bool = True) -> CaseResult:
     """Run one case on the twin and judge every output by the precision standard; ``judged=False`` checks the law only."""
+    if case.tiling_only:
+        return last_block.run(subject, case, laws_off)
     started = time.perf_counter()
     prepared = prepare(subject, case, judged=judged)
     if isinstance(prepared, CaseResult):
         return prepared
-    return replace(launch(prepared, laws_off=laws_off), seconds=time.perf_counter() - started)
+    return replace(launch(prepared, laws_off=laws_off, seconds=_SECONDS[case.sampled]), seconds=time.perf_counter() - started)
 
 
 def _compulsory(checked: CheckedSpec, case: Case, marks: Marks, name: str) -> int:
@@ -220,22 +162,11 @@ def _compulsory(checked: CheckedSpec, case: Case, marks: Marks, name: str) -> in
     return int(mask.sum()) * dtypes.STORAGE[dtype_of(param, dict(case.dtypes))].itemsize
 
 
-def reference_attrs(checked: CheckedSpec, case: Case) -> dict[str, Number]:
-    """Attributes as the kernel gets them: a C ``float`` is rounded to float32."""
-    kinds = {p.symbol: p.type for p in attributes(checked.spec)}
-    return {n: float(np.float32(v)) if kinds[n] in ("float", "double") else v for n, v in case.attrs}
-
-
-def _present(checked: CheckedSpec, case: Case) -> set[str]:
-    """The optional parameters that the case gives."""
-    return {p.symbol for p in tensor_params(checked.spec) if p.optional and p.symbol not in case.absent}
-
-
 def _expected(subject: Subject, case: Case, inputs: Inputs) -> tuple[dict[str, Array], dict[str, Array]]:
     """Every output in float64 and in the compute dtype, unrounded."""
     checked = subject.checked
     dims, attrs = dict(case.dims), reference_attrs(checked, case)
-    given = _present(checked, case)
+    given = present(checked, case)
     with np.errstate(all="ignore"):
         golden = evaluate.run(checked.program, inputs.values, dims, attrs, precision="float64", present=given)
         ref = evaluate.run(checked.program, inputs.values, dims, attrs, precision=checked.spec.compute, present=given)
@@ -256,19 +187,9 @@ def _judge(prepared: Prepared, outputs: Mapping[str, Array | None]) -> list[Outp
             if prepared.sample is None:
                 out.append(_judge_one(name, dtype, storage, prepared.golden[name], prepared.ref[name], written))
             else:
-                result = _judge_some(name, dtype, storage, prepared.golden[name], prepared.ref[name], prepared.sample[name])
+                result = judge_some(name, dtype, storage, prepared.golden[name], prepared.ref[name], prepared.sample[name])
                 out.append(_touched(result, storage, prepared.marks.writes[name]) if param.io == "out" else result)
     return out
-
-
-def _judge_some(name: str, dtype: str, storage: Array, golden: Array, ref: Array, sample: NDArray[np.int64]) -> OutputResult:
-    """The verdict on the elements at the positions ``sample`` of one output."""
-    verdict = judge(storage.reshape(-1)[sample], golden, ref, dtype)
-    if verdict.first_bad_index is not None:
-        at = tuple(int(i) for i in np.unravel_index(int(sample[verdict.first_bad_index[0]]), storage.shape))
-        message = verdict.message.replace(f"at {list(verdict.first_bad_index)}", f"at {list(at)}", 1)
-        verdict = replace(verdict, first_bad_index=at, message=message)
-    return OutputResult(name, dtype, verdict, sampled=sample.size)
 
 
 def _touched(result: OutputResult, storage: Array, defined: NDArray[np.bool_]) -> OutputResult:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,10 +12,14 @@ from numpy.typing import NDArray
 from generator.formula.checked import CheckedSpec
 from generator.formula.ir import Tensor
 from generator.reference.points import Points, TooMuchError
+from generator.reference.precision import judge
 from generator.twin.verify.case import Case, Number
 from generator.twin.verify.inputs import Inputs
+from generator.twin.verify.outcome import OutputResult
 
-__all__ = ["COUNTS", "LIMIT", "chosen", "points_of"]
+Array = NDArray[np.generic]
+
+__all__ = ["COUNTS", "LIMIT", "chosen", "judge_some", "points_of"]
 
 COUNTS = (4096, 1024, 256, 64)  # elements of each output, the most that stay within the limit
 LIMIT = 2e8  # evaluation points of all judged elements together
@@ -47,3 +52,13 @@ def points_of(checked: CheckedSpec, case: Case, inputs: Inputs, attrs: Mapping[s
         except TooMuchError:
             continue
     raise AssertionError("the last count has no limit")
+
+
+def judge_some(name: str, dtype: str, storage: Array, golden: Array, ref: Array, sample: NDArray[np.int64]) -> OutputResult:
+    """The verdict on the elements at the positions ``sample`` of one output."""
+    verdict = judge(storage.reshape(-1)[sample], golden, ref, dtype)
+    if verdict.first_bad_index is not None:
+        at = tuple(int(i) for i in np.unravel_index(int(sample[verdict.first_bad_index[0]]), storage.shape))
+        message = verdict.message.replace(f"at {list(verdict.first_bad_index)}", f"at {list(at)}", 1)
+        verdict = replace(verdict, first_bad_index=at, message=message)
+    return OutputResult(name, dtype, verdict, sampled=sample.size)

@@ -15,10 +15,11 @@ from generator.formula.checked import CheckedSpec
 from generator.twin import build as twin
 from generator.twin.products import PRODUCTS
 from generator.twin.products import product as product_of
+from generator.twin.verify.calls import Subject
 from generator.twin.verify.case import Case, Target, Violation
 from generator.twin.verify.cases import CaseSet, derive
 from generator.twin.verify.outcome import CaseResult, Refusal
-from generator.twin.verify.runner import Subject, run_case, run_empty, run_violation
+from generator.twin.verify.runner import run_case, run_empty, run_violation
 
 __all__ = ["Operator", "OperatorReport", "UnknownNameError", "operators", "run", "subject", "targets"]
 

@@ -13,11 +13,12 @@ import numpy as np
 import pytest
 
 from generator.twin.build import Tiling
+from generator.twin.verify.calls import Subject
 from generator.twin.verify.case import Case, Violation
 from generator.twin.verify.cases import case_of
 from generator.twin.verify.drawing import poison
 from generator.twin.verify.inputs import make
-from generator.twin.verify.runner import Subject, run_case, run_empty, run_violation
+from generator.twin.verify.runner import run_case, run_empty, run_violation
 from tests.twin.verify.toy_specs import CUMULATIVE, CUMULATIVE_BACKWARD, SCALE_ROWS, TARGETS, spec
 
 CUMULATIVE_CASE = case_of(spec(CUMULATIVE), {"T": 5, "steps": 3}, TARGETS[0])

@@ -12,6 +12,7 @@ struct Launch {
   int64_t tilingBytes = 0;
   uint64_t key = 0;
   int numBlocks = 1;  // as the host asked: cube cores when the kernel has cubes
+  int firstBlock = 0;  // number of the first block that is run: what a core calls itself, while it is counted from 0 everywhere else
   int ratio = 1;      // vector cores of a block
   bool cubes = false;
   int vectors = 1;    // virtual vector cores, numbered from 0
@@ -91,7 +92,10 @@ void CopyTiling(void *to, size_t bytes, const void *from, Site site);
 
 namespace AscendC {
 // Vector cores count vector cores; cube cores count blocks.
-inline int64_t GetBlockIdx() { return twin::Self().index - (twin::OnCube() ? twin::Self().launch->vectors : 0); }
+inline int64_t GetBlockIdx() {
+  const twin::Launch &launch = *twin::Self().launch;
+  return twin::OnCube() ? twin::Self().index - launch.vectors + launch.firstBlock : twin::Self().index + launch.firstBlock * launch.ratio;
+}
 inline int64_t GetBlockNum() { return twin::Self().launch->numBlocks; }
 inline int64_t GetSubBlockIdx() { return twin::OnCube() ? 0 : twin::Self().index % twin::Self().launch->ratio; }
 inline int64_t GetSubBlockNum() { return twin::OnCube() ? 1 : twin::Self().launch->ratio; }

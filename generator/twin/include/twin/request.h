@@ -24,6 +24,7 @@ struct TwinLaunch {
   int32_t seconds;
   int64_t l1, l0a, l0b, l0c;  // bytes of a cube core's buffers
   int64_t system;             // of the workspace the host asked for, the system's share in bytes
+  int32_t first, of;          // the blocks run are [first, first + blockDim) of so many; 0, 0: all there are
 };
 
 struct TwinBreach {

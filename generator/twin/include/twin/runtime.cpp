@@ -129,7 +129,8 @@ TWIN_EXPORT __attribute__((cold)) void *TwinRun(const TwinLaunch *request) {
   const CoresOfBlock block = CoresOf(request->key);
   launch.cubes = block.cubes > 0;
   launch.ratio = block.vectors;
-  launch.numBlocks = request->blockDim;
+  launch.numBlocks = request->of > 0 ? request->of : request->blockDim;
+  launch.firstBlock = request->first;
   launch.vectors = request->blockDim * block.vectors;
   launch.blockDim = request->blockDim * (block.cubes + block.vectors);
   launch.registered.assign(static_cast<size_t>(launch.blockDim), Site{nullptr, 0});
