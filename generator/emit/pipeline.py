@@ -96,6 +96,7 @@ def _inputs(checked: CheckedSpec, forward: CheckedSpec | None) -> dict[str, str]
     whole = json.dumps(checked.spec.model_dump(mode="json"), sort_keys=True)
     return {
         "op_": digest(sources),
+        "CMakeLists.txt": digest(sources),
         "docs/": digest(f"{origin_of(checked)}\n{whole}"),
         "examples/": digest(f"{sources}\n{tests}\n{meaning(forward) if forward else ''}"),
         "tests/": digest(f"{sources}\n{tests}\n{meaning(forward) if forward else ''}"),
@@ -126,6 +127,7 @@ def _render(checked: CheckedSpec, forward: CheckedSpec | None, depends: tuple[st
 
     makers: dict[str, Callable[[], dict[str, str]]] = {
         "op_": sources,
+        "CMakeLists.txt": lambda: r.render_build(checked),
         "docs/": lambda: r.render_documents(checked),
         "examples/": lambda: r.render_examples(checked, forward),
         "tests/": lambda: r.render_tests(checked, forward),

@@ -37,6 +37,7 @@ __all__ = [
     "folder",
     "origin_of",
     "render",
+    "render_build",
     "render_documents",
     "render_examples",
     "render_sources",
@@ -64,6 +65,7 @@ def render(checked: CheckedSpec, plan: KernelPlan, forward: CheckedSpec | None =
     return {
         **render_sources(checked, plan),
         **render_documents(checked),
+        **render_build(checked),
         **render_examples(checked, forward),
         **render_tests(checked, forward),
         **render_torch(checked, forward),
@@ -116,7 +118,14 @@ def render_sources(checked: CheckedSpec, plan: KernelPlan) -> dict[str, str]:
         inputs=tuple(t.symbol for t in call.tensors if t.is_input),
     )
     files |= _interface_files(checked, k)
-    return {f"{root}/{name}": text for name, text in format_cpp(files).items()}
+    build = {"op_host/CMakeLists.txt": _template("cmake/op_host.cmake.j2", k=k, banner=_banner("#", checked))}
+    return {f"{root}/{name}": text for name, text in (format_cpp(files) | build).items()}
+
+
+def render_build(checked: CheckedSpec) -> dict[str, str]:
+    """CMakeLists.txt: how the folder is built in place, in a tree of operators or in a project of msopgen's."""
+    names = {"op": checked.spec.name, "snake": snake(checked.spec.name)}
+    return {f"{folder(checked)}/CMakeLists.txt": _template("cmake/operator.cmake.j2", k=names, banner=_banner("#", checked))}
 
 
 def _interface_files(checked: CheckedSpec, k: KernelFiles) -> dict[str, str]:
