@@ -180,7 +180,11 @@ class StagePrinter:
             case tree.FlagPair():
                 return f"Order<AscendC::HardEvent::{node.src}_{node.dst}>(pipe_);"
             case tree.SyncAll():
-                return "AscendC::SyncAll();"
+                return barrier(node)
+            case tree.MatmulCall():
+                args = ", ".join(self._matmul_argument(a) for a in node.args)
+                method = f"template {node.method}<{', '.join(node.template)}>" if node.template else node.method
+                return f"mm.{method}({args});"
             case tree.Alloc() | tree.DeQue() | tree.Get():
                 return self._tensor(node)
             case tree.EnQue():
@@ -189,6 +193,11 @@ class StagePrinter:
                 return f"{self._queue(node.queue)}.FreeTensor({self._tensor_name(node.name)});"
             case tree.RunStage():
                 raise EmitError("a stage cannot run inside another stage")
+
+    def _matmul_argument(self, a: tree.Arg | bool | tree.Cond) -> str:
+        if isinstance(a, bool):
+            return "true" if a else "false"
+        return condition(a, self.int_text) if isinstance(a, tree.Cond) else self.argument(a, False)
 
     def _queue(self, name: str) -> str:
         if name not in self.queues:
@@ -349,6 +358,11 @@ def queue_type(buffer: tree.Buffer) -> str:
     return f"AscendC::TQue<AscendC::TPosition::{buffer.kind.upper()}, 1>"
 
 
+def barrier(node: tree.SyncAll) -> str:
+    """A barrier of the vector cores, or of all cores."""
+    return "AscendC::SyncAll<false>();" if node.cube else "AscendC::SyncAll();"
+
+
 def control(nodes: Iterable[tree.Node], run: Callable[[int], str], ints: Callable[[IntExpr], str]) -> str:
     """Kernel-level control of an alternative: stages, barriers of all cores, loops, conditions. ``run(k)`` is stage k's text."""
     lines: list[str] = []
@@ -357,7 +371,7 @@ def control(nodes: Iterable[tree.Node], run: Callable[[int], str], ints: Callabl
             case tree.RunStage():
                 lines.append(run(node.index))
             case tree.SyncAll():
-                lines.append("AscendC::SyncAll();")
+                lines.append(barrier(node))
             case tree.Barrier():
                 lines.append(f"AscendC::PipeBarrier<PIPE_{node.pipe}>();")
             case tree.Loop():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from generator.emit.cpp import condition
 from generator.emit.integers import integer
@@ -51,6 +51,7 @@ class HostFunction:
     block_dim: str
     workspace: str
     syncs: bool
+    mixed: bool  # reads the number of cube cores
 
 
 @dataclass(frozen=True)
@@ -97,7 +98,7 @@ def host_files(plan: tree.KernelPlan, kernels: KernelFiles) -> HostFiles:
         tries = []
         for a, alternative in enumerate(kernel.alternatives):
             made = _function(alternative)
-            key = (made.applies, made.ledgers, made.searches, made.fields, made.block_dim, made.workspace, made.syncs)
+            key = (made.applies, made.ledgers, made.searches, made.fields, made.block_dim, made.workspace, made.syncs, made.mixed)
             if key not in functions:
                 same = sum(f.about == alternative.name for f in functions.values())
                 functions[key] = _renamed(made, f"Try{camel(alternative.name)}{same + 1 if same else ''}")
@@ -116,7 +117,7 @@ def _function(alternative: tree.Alternative) -> HostFunction:
     inline = inlined(alternative)
 
     def text(expr: IntExpr) -> str:
-        return integer(expr, lambda n: "coreNum" if n == "coreNum" else f"s.{n}", lambda t: f"s.elements_{t}")
+        return integer(expr, lambda n: n if n in ("coreNum", "cubeNum") else f"s.{n}", lambda t: f"s.elements_{t}")
 
     def flat(expr: IntExpr) -> str:
         return text(expr.substitute(inline) if any(isinstance(x, Sym) and x.name in inline for x in expr.atoms()) else expr)
@@ -143,6 +144,7 @@ def _function(alternative: tree.Alternative) -> HostFunction:
         block_dim=text(alternative.block_dim),
         workspace=text(alternative.workspace),
         syncs=alternative.syncs,
+        mixed=alternative.mixed,
     )
 
 
@@ -158,4 +160,4 @@ def _renamed(f: HostFunction, name: str) -> HostFunction:
 
     ledgers = tuple(Ledger(ledger_name(x.name), x.title, x.lines, x.reserve_select) for x in f.ledgers)
     searches = tuple((Search(s.tile, s.upper, s.align, s.balance, s.required, ledger_name(s.ledger)), r) for s, r in f.searches)
-    return HostFunction(name, f.about, f.applies, ledgers, f.tiles, searches, f.fields, f.block_dim, f.workspace, f.syncs)
+    return replace(f, name=name, ledgers=ledgers, searches=searches)

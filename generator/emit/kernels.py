@@ -1,22 +1,25 @@
 """From a KernelPlan to the classes, tiling keys and tiling fields that op_kernel/ is made of.
 
-Each alternative becomes one header: a class per stage and a function that runs the stages. Alternatives of different
-dtype combinations whose text is the same up to element types share one header, templated over the element types.
+A class per stage, in a header of the stage's name, and per alternative a function that runs its stages. Stages whose
+text is the same up to element types share one class, templated over the element types, whichever dtype combinations,
+optional parameters and alternatives they belong to.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 
 from generator.emit.cpp import Method, StagePrinter, control, queue_type
 from generator.emit.errors import EmitError
 from generator.emit.hoist import hoist
 from generator.emit.integers import integer
-from generator.emit.names import camel, macro, method, snake
+from generator.emit.names import camel, macro, snake
 from generator.plan import tree
+from generator.spec.integer import IntExpr
 
-__all__ = ["Entry", "KernelClass", "KernelFiles", "Member", "StageClass", "host_fields", "kernel_files", "tiling_key"]
+__all__ = ["Entry", "KernelClass", "KernelFiles", "Member", "StageClass", "StageFile", "host_fields", "kernel_files", "tiling_key"]
 
 _NARROW = ("half", "bfloat16_t")  # element types that become template parameters
 
@@ -44,10 +47,12 @@ class Gm:
 
 @dataclass(frozen=True)
 class StageClass:
-    """Everything the class template needs to print one stage."""
+    """Everything the class template needs to print one stage. Without a name until equal ones are found."""
 
     name: str
+    base: str  # the stage's name in the plan
     title: str
+    templates: tuple[str, ...]  # template parameters over element types
     gms: tuple[Gm, ...]
     buffers: tuple[Member, ...]
     ints: tuple[str, ...]
@@ -60,19 +65,39 @@ class StageClass:
     uses_pipe: bool
     process: str
     methods: tuple[Method, ...]
+    matmul: str = ""  # the type of a cube stage's Matmul object
+
+
+@dataclass(frozen=True)
+class StageFile:
+    """One header: the classes of the stages of one name."""
+
+    file: str
+    guard: str
+    classes: tuple[StageClass, ...]
 
 
 @dataclass(frozen=True)
 class KernelClass:
-    """One header: the stages of one alternative and the function that runs them."""
+    """The function that runs the stages of one alternative."""
 
     name: str
-    file: str
     notes: tuple[str, ...]
-    templates: tuple[str, ...]  # template parameters over element types
+    templates: tuple[str, ...]
     stages: tuple[StageClass, ...]
     parameters: tuple[str, ...]
-    control: str
+    control: str  # what every core runs, or the vector cores where there are cube stages
+    cube: tuple[CubeObject, ...] = ()
+    cube_control: str = ""  # what the cube cores run
+
+
+@dataclass(frozen=True)
+class CubeObject:
+    """A cube stage's object on the cube cores, and the tiling member its Matmul is made from."""
+
+    name: str
+    type: str
+    tiling: str
 
 
 @dataclass(frozen=True)
@@ -93,13 +118,16 @@ class KernelFiles:
 
     op: str
     snake: str
-    classes: tuple[KernelClass, ...]
+    files: tuple[StageFile, ...]
+    runs: tuple[KernelClass, ...]
     entries: tuple[Entry, ...]
     int_fields: tuple[str, ...]
     float_fields: tuple[str, ...]
     parameters: tuple[str, ...]
     unused: tuple[str, ...]
     syncs: bool
+    mixed: bool  # launches have cube cores, each with two vector cores
+    cube_tilings: tuple[str, ...]  # prefixes of the tiling data's TCubeTiling members
 
 
 def tiling_key(kernel: tree.Kernel, presence: int, alternative: int) -> int:
@@ -131,16 +159,17 @@ def kernel_files(plan: tree.KernelPlan) -> KernelFiles:
             made = _Alternative(plan, kernel, alternative)
             printed = made.print()
             prints.append((made, printed))
-            identity = (printed.stages, printed.control, printed.templates)
+            identity = _identity(printed)
             if identity not in classes:
                 classes[identity] = (printed, k, a)
             entries.append(_entry(plan, kernel, alternative, k, a, sets.index(kernel.present), made))
             fields |= dict.fromkeys(made.ints)
             floats |= dict.fromkeys(f for s in printed.stages for f in s.floats)
-    named = _named(plan, list(classes.values()), sets)
+    stage_names = _stage_names(plan, [s for _, c in prints for s in c.stages])
+    named = {i: _resolved(c, stage_names) for i, c in _named(plan, list(classes.values()), sets).items()}
     finished = []
     for e, (made, printed) in zip(entries, prints, strict=True):
-        name = named[(printed.stages, printed.control, printed.templates)].name
+        name = named[_identity(printed)].name
         finished.append(Entry(e.key, e.macro, e.kernel, e.alternative, made.call(name, printed), e.about))
     pointers = (*plan.inputs, *plan.outputs, "workspace")
     used = {p for c in named.values() for p in c.parameters}
@@ -148,14 +177,21 @@ def kernel_files(plan: tree.KernelPlan) -> KernelFiles:
     return KernelFiles(
         op=plan.op,
         snake=snake(plan.op),
-        classes=tuple(named.values()),
+        files=_files(plan, stage_names),
+        runs=tuple(named.values()),
         entries=tuple(finished),
         int_fields=tuple(sorted(fields, key=lambda f: (order.index(f) if f in order else len(order), f))),
         float_fields=tuple(f for f in plan.float_fields if f in floats),
         parameters=pointers,
         unused=tuple(p for p in pointers if p not in used),
         syncs=any(a.syncs for k in plan.kernels for a in k.alternatives),
+        mixed=plan.mixed,
+        cube_tilings=tuple(sorted({s.matmul.prefix for k in plan.kernels for a in k.alternatives for s in a.stages if s.matmul})),
     )
+
+
+def _identity(c: KernelClass) -> tuple[object, ...]:
+    return (c.stages, c.control, c.templates, c.cube, c.cube_control)
 
 
 def _tile_names(plan: tree.KernelPlan) -> Iterator[str]:
@@ -201,21 +237,43 @@ def _named(
             words += ["Narrow"] if printed.templates else list(dict.fromkeys(camel(d) for _, d in kernel.dtypes))
         name = camel(words)
         taken[name] = taken.get(name, 0) + 1
-        if taken[name] > 1:
-            name = f"{name}{taken[name]}"
-        stages = tuple(_rename(s, name, len(printed.stages)) for s in printed.stages)
-        control_text = printed.control
-        for old, new in zip(printed.stages, stages, strict=True):
-            control_text = control_text.replace(f"@{old.name}@", new.name)
-        key = (printed.stages, printed.control, printed.templates)
-        named[key] = KernelClass(name, snake(name) + ".h", printed.notes, printed.templates, stages, printed.parameters, control_text)
+        named[_identity(printed)] = replace(printed, name=f"{name}{taken[name]}" if taken[name] > 1 else name)
     return named
 
 
-def _rename(stage: StageClass, name: str, count: int) -> StageClass:
-    values = {f: getattr(stage, f) for f in stage.__dataclass_fields__}
-    values["name"] = name + "Stage" if count == 1 else name + stage.name
-    return StageClass(**values)
+def _stage_names(plan: tree.KernelPlan, stages: list[StageClass]) -> dict[StageClass, str]:
+    """A class name per distinct stage: operator, stage, and a number where stages of one name differ."""
+    names: dict[StageClass, str] = {}
+    taken: set[str] = set()
+    for s in stages:
+        if s in names:
+            continue
+        base = camel([plan.op, s.base])
+        name, k = base, 1
+        while name in taken:
+            k += 1
+            name = f"{base}Variant{k}"
+        taken.add(name)
+        names[s] = name
+    return names
+
+
+def _files(plan: tree.KernelPlan, names: Mapping[StageClass, str]) -> tuple[StageFile, ...]:
+    """One header per stage name, in order of first use."""
+    found: dict[str, list[StageClass]] = {}
+    for s, name in names.items():
+        found.setdefault(s.base, []).append(replace(s, name=name))
+    op = snake(plan.op)
+    return tuple(StageFile(f"{op}_{snake(base)}.h", macro(plan.op, base, "H"), tuple(classes)) for base, classes in found.items())
+
+
+def _resolved(c: KernelClass, names: Mapping[StageClass, str]) -> KernelClass:
+    """The function with its stages' class names in place of ``@index@``."""
+
+    def text(t: str) -> str:
+        return re.sub(r"@(\d+)@", lambda m: names[c.stages[int(m[1])]], t)
+
+    return replace(c, control=text(c.control), cube=tuple(replace(o, type=text(o.type)) for o in c.cube), cube_control=text(c.cube_control))
 
 
 class _Alternative:
@@ -226,6 +284,7 @@ class _Alternative:
         self.elements = [c for c in _ctypes(alternative) if c in _NARROW]
         spelled = ["Element"] if len(self.elements) == 1 else [f"Element{k}" for k in range(len(self.elements))]
         self.types: Mapping[str, str] = dict(zip(self.elements, spelled, strict=True))
+        self.instances: list[str] = []  # template arguments of each stage
         self.known = {
             *plan.int_fields,
             *plan.dims,
@@ -236,10 +295,35 @@ class _Alternative:
         self.ints: set[str] = {t.name for s in alternative.stages for t in s.tiles}
 
     def print(self) -> KernelClass:
-        stages = tuple(self._stage(s, k) for k, s in enumerate(self.alternative.stages))
-        text = control(self.alternative.body, lambda k: self._run(stages, k), lambda e: integer(e, self._control_name))
+        stages = tuple(self._stage(s) for s in self.alternative.stages)
         parameters = self._ordered({p for s in stages for p in s.parameters})
-        return KernelClass("", "", self.alternative.notes, tuple(self.types.values()), stages, parameters, text)
+        alternative = self.alternative
+
+        def ints(e: IntExpr) -> str:
+            return integer(e, self._control_name)
+
+        if not alternative.mixed:
+            text = control(alternative.body, lambda k: self._run(stages, k), ints)
+            if self.plan.mixed:
+                text = f"if ASCEND_IS_AIV {{\n{text}\n}}"
+            return KernelClass("", alternative.notes, tuple(self.types.values()), stages, parameters, text)
+        cube, vector = (core_control(alternative, alternative.body, on) for on in (True, False))
+        return KernelClass(
+            "", alternative.notes, tuple(self.types.values()), stages, parameters,
+            control=control(vector, lambda k: self._run(stages, k), ints),
+            cube=tuple(self._cube_object(k) for k, s in enumerate(alternative.stages) if s.matmul is not None),
+            cube_control=control(cube, lambda k: self._run_cube(stages, k), ints),
+        )  # fmt: skip
+
+    def _cube_object(self, k: int) -> CubeObject:
+        matmul = self.alternative.stages[k].matmul
+        assert matmul is not None
+        return CubeObject(f"{self.alternative.stages[k].name}Stage", f"@{k}@{self.instances[k]}", matmul.prefix)
+
+    def _run_cube(self, stages: tuple[StageClass, ...], k: int) -> str:
+        s, name = stages[k], f"{self.alternative.stages[k].name}Stage"
+        args = ", ".join((*s.parameters, "tiling", *s.args))
+        return f"// {s.title}\n{name}.Init({args});\n{name}.Process();"
 
     def call(self, name: str, printed: KernelClass) -> str:
         template = f"<{', '.join(self.elements)}>" if self.elements else ""
@@ -258,23 +342,25 @@ class _Alternative:
         if not 0 <= k < len(stages):
             raise EmitError(f"the plan runs stage {k}, but has {len(stages)}")
         s = stages[k]
-        template = f"<{', '.join(self.types.values())}>" if self.types else ""
         args = ", ".join((*s.parameters, "tiling", *s.args, "&pipe"))
-        text = f"// {s.title}\nAscendC::TPipe pipe;\n@{s.name}@{template} stage;\nstage.Init({args});\nstage.Process();"
+        text = f"// {s.title}\nAscendC::TPipe pipe;\n@{k}@{self.instances[k]} stage;\nstage.Init({args});\nstage.Process();"
         return text if self.alternative.body == (tree.RunStage(k),) else f"{{\n{text}\n}}"
 
-    def _stage(self, stage: tree.Stage, index: int) -> StageClass:
+    def _stage(self, stage: tree.Stage) -> StageClass:
+        used_gm = tuple(g for g in self.alternative.gm if g.name in _globals(stage.body))
+        elements = [c for c in _ctypes((stage, used_gm)) if c in _NARROW]
+        spelled = ["Element"] if len(elements) == 1 else [f"Element{k}" for k in range(len(elements))]
+        types = dict(zip(elements, spelled, strict=True))
+        self.instances.append(f"<{', '.join(self.types[c] for c in elements)}>" if elements else "")
         stage, hoisted = hoist(stage, frozenset({*self.known, *stage.args}))
-        used = {g.name for g in self.alternative.gm if g.name in _globals(stage.body)}
-        gm = [g for g in self.alternative.gm if g.name in used]
         printer = StagePrinter(
-            types=self.types,
+            types=types,
             members=frozenset({*self.known, *stage.args, *(n for n, _ in hoisted), "blockIdx", "blockNum"}),
             queues={b.name: f"{b.name}{'Buf' if b.kind == 'calc' else 'Queue'}_" for b in stage.buffers},
-            gms={g.name: f"{g.name}Gm_" for g in gm},
+            gms={g.name: f"{g.name}Gm_" for g in used_gm},
         )
         process = printer.process(stage.body)
-        gms = tuple(self._gm(printer, g) for g in gm)
+        gms = tuple(self._gm(printer, g) for g in used_gm)
         buffers = tuple(self._member(printer, b) for b in stage.buffers)
         named = tuple((n, _bare(printer.int_text(e))) for n, e in hoisted)
         uses = printer.used
@@ -282,8 +368,10 @@ class _Alternative:
         self.ints |= set(ints)
         texts = [process, *(m.body for m in printer.methods)]
         return StageClass(
-            name=method(stage.name) + (str(index) if [s.name for s in self.alternative.stages].count(stage.name) > 1 else ""),
+            name="",
+            base=stage.name,
             title=stage.title,
+            templates=tuple(types.values()),
             gms=gms,
             buffers=buffers,
             ints=ints,
@@ -296,6 +384,7 @@ class _Alternative:
             uses_pipe=any("(pipe_)" in t for t in texts),
             process=process,
             methods=tuple(printer.methods),
+            matmul="" if stage.matmul is None else _matmul_type(stage.matmul, printer.type),
         )
 
     def _gm(self, printer: StagePrinter, g: tree.GmTensor) -> Gm:
@@ -310,6 +399,38 @@ class _Alternative:
     def _member(printer: StagePrinter, b: tree.Buffer) -> Member:
         name, length = printer.queues[b.name], printer.int_text(b.bytes)
         return Member(name, queue_type(b), f"{name}, {length}" if b.kind == "calc" else f"{name}, {b.copies}, {length}", b.holds)
+
+
+def core_control(a: tree.Alternative, body: tuple[tree.Node, ...], cube: bool) -> tuple[tree.Node, ...]:
+    """What the cube cores, or the vector cores, run of an alternative's body: their stages and the barriers they take part in."""
+    out: list[tree.Node] = []
+    for n in body:
+        match n:
+            case tree.RunStage():
+                if (a.stages[n.index].matmul is not None) == cube:
+                    out.append(n)
+            case tree.SyncAll():
+                if n.cube or not cube:
+                    out.append(n)
+            case tree.Loop() | tree.Block():
+                inner = core_control(a, n.body, cube)
+                out += [replace(n, body=inner)] if inner else []
+            case tree.If():
+                out.append(replace(n, then=core_control(a, n.then, cube), orelse=core_control(a, n.orelse, cube)))
+            case _:
+                out.append(n)
+    return tuple(out)
+
+
+def _matmul_type(m: tree.Matmul, spell: Callable[[str], str]) -> str:
+    """The C++ type of a Matmul object with operands and result in global memory (matmul.md, section 1)."""
+
+    def operand(ctype: str, transposed: bool | None) -> str:
+        tail = "" if transposed is None else f", {'true' if transposed else 'false'}"
+        return f"AscendC::MatmulType<AscendC::TPosition::GM, CubeFormat::ND, {spell(ctype)}{tail}>"
+
+    types = (operand(m.a, m.transpose_a), operand(m.b, m.transpose_b), operand(m.c, None), operand("float", None))
+    return f"AscendC::Matmul<{', '.join(types)}, CubeConfig>"
 
 
 def _ctypes(value: object) -> list[str]:

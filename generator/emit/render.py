@@ -30,7 +30,7 @@ from generator.emit.paths import clang_format, templates_dir
 from generator.emit.registration import registration
 from generator.emit.shapes import combinations, empty_tests, host_call
 from generator.formula.checked import CheckedSpec
-from generator.plan.tree import KernelPlan
+from generator.plan.tree import CUBE_FIELDS, KernelPlan
 from generator.spec.integer import Numel
 
 __all__ = [
@@ -87,8 +87,9 @@ def render_sources(checked: CheckedSpec, plan: KernelPlan) -> dict[str, str]:
         f"op_kernel/{k.snake}_tiling_data.h": _template("op_kernel/tiling_data.h.j2", **shared, guard=_guard(k.op, "tiling data")),
         f"op_kernel/{k.snake}_tiling_key.h": _template("op_kernel/tiling_key.h.j2", **shared, guard=_guard(k.op, "tiling key")),
     }
-    for c in k.classes:
-        files[f"op_kernel/{c.file}"] = _template("op_kernel/class.h.j2", **shared, c=c, guard=macro(c.name, "H"))
+    files[f"op_kernel/{k.snake}_run.h"] = _template("op_kernel/run.h.j2", **shared, guard=_guard(k.op, "run"))
+    for f in k.files:
+        files[f"op_kernel/{f.file}"] = _template("op_kernel/class.h.j2", **shared, f=f)
     ints = (*checked.program.dims, *(n for n, _ in checked.derived), *(a.symbol for a in call.attributes if a.is_int))
     files[f"op_host/{k.snake}_integers.h"] = _template("op_host/integers.h.j2", **shared, guard=_guard(k.op, "integers"))
     files[f"op_host/{k.snake}_shapes.h"] = _template(
@@ -106,6 +107,7 @@ def render_sources(checked: CheckedSpec, plan: KernelPlan) -> dict[str, str]:
         names=tuple(dict.fromkeys((*h.names, *ints))),
         numels=call.numels,
         floats=call.floats,
+        cube_fields=CUBE_FIELDS,
     )
     files[f"op_host/{k.snake}_tiling.cpp"] = _template(
         "op_host/tiling.cpp.j2",

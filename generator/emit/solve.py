@@ -67,7 +67,7 @@ def choose(alternatives: Sequence[tree.Alternative], sizes: Mapping[str, int], c
 
 def solve(alternative: tree.Alternative, sizes: Mapping[str, int], cores: int, ub: int, index: int = 0) -> Solved | str:
     """Fit one alternative; the reason, in words, when it does not fit."""
-    env = {**sizes, "coreNum": cores}
+    env = {**sizes, "coreNum": cores, "cubeNum": cores // 2}
     inline = inlined(alternative)
     try:
         for c in alternative.applies:

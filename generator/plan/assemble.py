@@ -3,6 +3,7 @@
 For each dtype combination and presence set: the *full* alternative fuses all it can and keeps reduced axes whole in
 UB; when that does not fit for every size, a *walked* alternative follows (fused passes where they apply, otherwise one
 statement a stage), and when even its tiles may not fit, one statement a stage. The host takes the first that fits.
+Where sums of products are worth the cube, alternatives with cube stages come first, for the sizes at which they pay.
 """
 
 from __future__ import annotations
@@ -18,19 +19,25 @@ from generator.formula.ranges import bounds_of
 from generator.formula.walk import loads, symbols
 from generator.plan.axes import extents_of, flat, unify
 from generator.plan.bounds import Bounds
+from generator.plan.contract import Contraction, contraction
+from generator.plan.cost import START
+from generator.plan.cube import CubeStage, build_cube
 from generator.plan.memory import CTYPES, GmRef
 from generator.plan.normal import Map, Normal, Red, normalise
 from generator.plan.passes import levels
+from generator.plan.products import Products, simplified, with_products
 from generator.plan.roles import Roles, assign_roles
 from generator.plan.schedule import GM, Group, Item, LoopItem, groups_of, outputs_of, partition, place
 from generator.plan.stage import BuiltStage, build_stage
-from generator.plan.tiles import Refusal
+from generator.plan.tiles import SIZES, Refusal
 from generator.plan.tree import Alternative, Cond, GmTensor, Kernel, KernelPlan, Loop, Node, RunStage, Stage, SyncAll
 from generator.spec.integer import IntExpr, ceil_div, const, max_of, min_of, product, round_up, sym
 
 __all__ = ["plan", "presence_sets"]
 
+INT32_MAX = 2**31 - 1  # the Matmul interface takes 32-bit sizes (matmul.md, section 3)
 UB_LEAST = 196608 - 256 - 8192  # the smallest unified buffer of all products, less what may be reserved (facts.md C.1, D)
+UNBOUNDED = 4096  # assumed of a size without an upper limit when vector and cube are weighed
 WORKSPACE_ALIGN = 512  # GM addresses on 512-byte lines copy at full rate (facts.md E.5)
 
 
@@ -56,6 +63,21 @@ def dtype_combinations(checked: CheckedSpec) -> list[dict[str, str]]:
     return [{p.symbol: v.get(p.dtype or "", p.dtype or "float32") for p in tensors} for v in variables]
 
 
+@dataclass(frozen=True)
+class _Touched:
+    """What a stage read and wrote in workspace; ``joined``: a barrier of the vector cores came after it."""
+
+    cube: bool
+    reads: frozenset[str]
+    writes: frozenset[str]
+    joined: bool = False
+
+    def concerns(self, cube: bool, reads: set[str], writes: set[str]) -> bool:
+        """A stage that reads and writes these must come after a barrier."""
+        ordered = self.joined and not self.cube and not cube
+        return not ordered and bool(reads & self.writes or writes & (self.reads | self.writes))
+
+
 @dataclass
 class _Assembly:
     """One alternative under construction."""
@@ -66,14 +88,14 @@ class _Assembly:
     bounds: Bounds
     mode: Literal["full", "walked"]
     fuse: bool = True  # walked: keep together the statements that one set of passes serves
+    products: Products | None = None  # what the cube computes
     gms: dict[str, GmRef] = field(default_factory=dict)
     workspace: list[tuple[GmRef, IntExpr]] = field(default_factory=list)
     fields: list[tuple[str, IntExpr]] = field(default_factory=list)
     built: list[BuiltStage] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     syncs: bool = False
-    dirty_read: set[str] = field(default_factory=set)
-    dirty_write: set[str] = field(default_factory=set)
+    touched: list[_Touched] = field(default_factory=list)  # by stages since a barrier of all cores
     shapes: dict[str, tuple[IntExpr, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -81,15 +103,18 @@ class _Assembly:
             self.shapes[t.name] = t.shape
             if t.role != "local":
                 self.gms[t.name] = GmRef(t.name, CTYPES[self.dtypes[t.name]], t)
+        if self.products is not None:
+            self.notes += self.products.notes
 
     # workspace ------------------------------------------------------------------------------------------------------------
     def workspace_tensor(self, name: str, shape: tuple[IntExpr, ...]) -> None:
         if name in self.gms:
             return
         base = name.removesuffix(GM)
-        ref = GmRef(f"{base}Ws", "float", Tensor(base, shape, "local"))
+        dtype = self.products.dtypes.get(base, "float32") if self.products is not None else "float32"
+        ref = GmRef(f"{base}Ws", CTYPES[dtype], Tensor(base, shape, "local"))
         self.gms[name] = ref
-        size = round_up(max_of(product(shape), 1) * 4, WORKSPACE_ALIGN)
+        size = round_up(max_of(product(shape), 1) * SIZES[ref.ctype], WORKSPACE_ALIGN)
         start = f"{base}WsStart"
         used = sym(self.workspace_end()) if self.workspace else const(0)
         self.fields.append((start, used))
@@ -101,27 +126,48 @@ class _Assembly:
 
     # items ------------------------------------------------------------------------------------------------------------------
     def run(self) -> Alternative:
-        items, crossing = place(partition(self.normal.body, True, outputs_of(self.normal)), self.normal)
+        items, crossing = place(self.parts(), self.normal, self.kept())
         if self.mode == "walked":
-            items, crossing = self.refine(items)
+            items, crossing = self.refine()
         for t in crossing:
             self.workspace_tensor(t + GM, self.shapes[t])
         body = tuple(self.items(items, ()))
         cores: IntExpr = const(1)
         for b in self.built:
             self.fields += list(b.fields)
-            cores = b.cores if cores == const(1) else max_of(cores, b.cores)
+            mine = ceil_div(b.cores, 2) if self.mixed and not isinstance(b, CubeStage) else b.cores
+            cores = mine if cores == const(1) else max_of(cores, mine)
         gm = [GmTensor(g.name, g.ctype, self.elements(g.tensor), n, None) for n, g in self.gms.items() if not n.endswith(GM)]
         gm += [GmTensor(g.name, g.ctype, product(g.tensor.shape), None, start) for g, start in self.workspace]
-        touched = {t for g in groups_of(items) for s in flat(g.statements) for t in [s.target, *(ld.tensor for ld in loads(s.value))]}
+        done = [s for g in groups_of(items) for s in flat(g.statements)]
+        touched = {s.target for s in done} | {ld.tensor for s in done for ld in loads(s.value)}
         gm = [g for g in gm if g.param is None or g.param in touched]
         extents = {e for g in groups_of(items) for e in extents_of(g.statements).values()}
         applies = tuple(Cond(">=", e, const(1)) for e in sorted(extents, key=str) if e.value is None)
+        if self.products is not None:
+            applies = (*applies, *self.pays())
         workspace = sym(self.workspace_end()) if self.workspace else const(0)
+        kind = self.mode if self.fuse else "stepwise"
+        name = kind if self.products is None else f"cube_{kind}"
         return Alternative(
-            name=self.mode if self.fuse else "stepwise", gm=tuple(gm), stages=self.stages(), fields=tuple(self.fields), applies=applies,
+            name=name, gm=tuple(gm), stages=self.stages(), fields=tuple(self.fields), applies=applies,
             block_dim=cores, workspace=workspace, syncs=self.syncs, body=body, notes=tuple(self.notes),
         )  # fmt: skip
+
+    @property
+    def mixed(self) -> bool:
+        """Launches count cube cores, of two vector cores each."""
+        return self.products is not None
+
+    def pays(self) -> tuple[Cond, ...]:
+        """The cube alternative applies where it saves more vector cycles than it costs, and where its counts fit 32 bits."""
+        assert self.products is not None
+        saved, spent = const(0), const(0)
+        for w in self.products.work:
+            saved, spent = saved + w.vector_cycles(), spent + w.cube_cycles()
+        most = const(INT32_MAX)
+        counts = [e for b in self.built if isinstance(b, CubeStage) for e in b.counts]
+        return (Cond(">=", saved, spent + sym("coreNum") * START), *(Cond("<=", e, most) for e in dict.fromkeys(counts)))
 
     def stages(self) -> tuple[Stage, ...]:
         """The stages; all leave the reserved UB free when one uses it (facts.md C.1: the reserve is the kernel's)."""
@@ -132,11 +178,18 @@ class _Assembly:
     def elements(t: Tensor) -> IntExpr:
         return t.flat.size if t.flat is not None else product(t.shape)
 
-    def refine(self, items: tuple[Item, ...]) -> tuple[tuple[Item, ...], tuple[str, ...]]:
+    def parts(self) -> tuple[Item, ...]:
+        """The statements that share a stage."""
+        return partition(self.normal.body, True, outputs_of(self.normal), lambda e: self.bounds.upper(e) is None)
+
+    def kept(self) -> set[str]:
+        """Tensors that only cube stages read beside their factors: zeros."""
+        return set(self.products.zeros.values()) if self.products is not None else set()
+
+    def refine(self) -> tuple[tuple[Item, ...], tuple[str, ...]]:
         """For every size: groups that passes can serve stay fused, the others become one statement a stage."""
-        raw = partition(self.normal.body, True, outputs_of(self.normal))
-        done = self._refine(raw)
-        return place(done, self.normal)
+        done = self._refine(self.parts())
+        return place(done, self.normal, self.kept())
 
     def _refine(self, items: Iterable[Item]) -> tuple[Item, ...]:
         out: list[Item] = []
@@ -172,17 +225,26 @@ class _Assembly:
     def items(self, items: Iterable[Item], args: tuple[str, ...]) -> Iterator[Node]:
         for i in items:
             if isinstance(i, LoopItem):
-                self.dirty_read, self.dirty_write = set(), set()
+                self.touched.clear()
                 body = list(self.items(i.items, (*args, i.loop.var)))
-                self.syncs = True
-                body.append(SyncAll())
-                yield SyncAll()
+                body.append(self.barrier(True))
+                yield self.barrier(True)
                 yield Loop(i.loop.var, i.loop.start, i.loop.stop, const(i.loop.step), tuple(body))
-                self.dirty_read, self.dirty_write = set(), set()
                 continue
             yield from self.group(i, args)
 
+    def barrier(self, cube: bool) -> SyncAll:
+        """A barrier of all cores, or of the vector cores alone, after which their earlier accesses are in order."""
+        self.syncs = True
+        cube = cube and self.products is not None
+        self.touched = [] if cube else [replace(x, joined=True) for x in self.touched]
+        return SyncAll(cube)
+
     def group(self, g: Group, args: tuple[str, ...]) -> Iterator[Node]:
+        s = g.statements[0]
+        if isinstance(s, Red) and s.cube:
+            yield from self.cube_stage(s, g, args)
+            return
         if self.mode == "walked" and len(g.statements) == 1 and isinstance(g.statements[0], Red):
             halves = self.split(g.statements[0], g)
             if halves is not None:
@@ -203,7 +265,9 @@ class _Assembly:
         k = candidates[0]
         assert k.extent is not None
         base = s.target.removesuffix(GM)
-        name = f"{base}_part{len(self.built)}"
+        name = f"{base}_part"
+        while name in self.shapes:
+            name += "_"
         parts, length, p = f"{name}_count", f"{name}_length", f"{name}_axis"
         self.fields.append((parts, min_of(sym("coreNum"), k.extent)))
         self.fields.append((length, ceil_div(k.extent, sym(parts))))
@@ -230,16 +294,50 @@ class _Assembly:
             passes = 1 + max(levels(g.statements, set(roles.walked)).values())
             again = f"{passes} passes, each reading again what it needs" if passes > 1 else "one pass"
             self.notes.append(f"{title}: {' and '.join(roles.walked)} walked step by step or in chunks, in {again}")
-        self.built.append(build_stage(f"s{index}", title, g, roles, self.gms, self.bounds, own, self.shapes))
+        self.built.append(build_stage(self.stage_name(g), title, g, roles, self.gms, self.bounds, own, self.shapes))
+        yield from self.run_stage(index, g, False)
+
+    def stage_name(self, g: Group) -> str:
+        """The name of what the stage makes last, told apart from earlier stages of the name: prefix of its tiling fields."""
+        words = [w for w in g_target(g).split("_") if w]
+        base = words[0][0].lower() + words[0][1:] + "".join(w[0].upper() + w[1:] for w in words[1:])
+        name, k = base, 1
+        while any(b.stage.name == name for b in self.built):
+            k += 1
+            name = f"{base}Again{k}" if k > 2 else f"{base}Again"
+        return name
+
+    def run_stage(self, index: int, g: Group, cube: bool) -> Iterator[Node]:
+        """The stage, after a barrier when it touches what other cores have touched."""
         reads = {ld.tensor for s in flat(g.statements) for ld in loads(s.value) if ld.tensor.endswith(GM)}
         writes = {s.target for s in flat(g.statements) if s.target.endswith(GM)}
-        if reads & self.dirty_write or writes & (self.dirty_read | self.dirty_write):
-            self.syncs = True
-            self.dirty_read, self.dirty_write = set(), set()
-            yield SyncAll()
-        self.dirty_read |= reads
-        self.dirty_write |= writes
+        if cube and self.products is not None:
+            reads |= {z + GM for z in (self.products.zeros.get(s.target.removesuffix(GM)) for s in flat(g.statements)) if z}
+        against = [x for x in self.touched if x.concerns(cube, reads, writes)]
+        if against:
+            yield self.barrier(cube or any(x.cube for x in against))
+        self.touched.append(_Touched(cube, frozenset(reads), frozenset(writes)))
         yield RunStage(index)
+
+    def cube_stage(self, s: Red, g: Group, args: tuple[str, ...]) -> Iterator[Node]:
+        """One product on the cube."""
+        assert self.products is not None
+        tensors = {t: r.tensor for t, r in self.gms.items()}
+        c = contraction(s, tensors)
+        assert isinstance(c, Contraction), c
+        index = len(self.built)
+        zeros = self.products.zeros.get(s.target.removesuffix(GM))
+        own = tuple(a for a in args if a in _free(s))
+        title = f"{s.target.removesuffix(GM)} (cube)"
+        zero_ref = self.gms[zeros + GM] if zeros is not None else None
+        number = sum(isinstance(b, CubeStage) for b in self.built)
+        self.built.append(build_cube(self.stage_name(g), title, s, c, self.gms, zero_ref, number, own))
+        yield from self.run_stage(index, g, True)
+
+
+def g_target(g: Group) -> str:
+    """What a group makes last."""
+    return list(flat(g.statements))[-1].target.removesuffix(GM)
 
 
 def _free(s: Map | Red) -> set[str]:
@@ -251,9 +349,18 @@ def _alternatives(checked: CheckedSpec, dtypes: Mapping[str, str], present: froz
     loops = _loop_variables(program.body)
     taken = [*program.dims, *program.int_attrs, *program.float_attrs, *loops, *program.tensors, "coreNum", "blockIdx"]
     normal = unify(normalise(program, present), taken)
+    products = with_products(unify(simplified(normal), taken), dtypes, _typical(checked, bounds))
     out: list[Alternative] = []
     refusals: list[Refusal] = []
     modes: tuple[tuple[Literal["full", "walked"], bool], ...] = (("full", True), ("walked", True), ("walked", False))
+    if products is not None:
+        for mode, fuse in modes:
+            try:
+                out.append(_Assembly(checked, products.normal, dtypes, bounds, mode, fuse, products).run())
+            except Refusal:
+                continue
+            if _serves_every_size(out[-1], bounds):
+                break
     for mode, fuse in modes:
         try:
             out.append(_Assembly(checked, normal, dtypes, bounds, mode, fuse).run())
@@ -262,10 +369,22 @@ def _alternatives(checked: CheckedSpec, dtypes: Mapping[str, str], present: froz
             continue
         if _serves_every_size(out[-1], bounds):
             break
-    if not out or (len(out) == 1 and out[0].name == "full" and refusals):
+    plain = [a for a in out if not a.mixed]
+    if not plain or (len(plain) == 1 and plain[0].name == "full" and refusals):
         where = next((r.span for r in refusals if r.span is not None), _first_span(program.body))
         raise Refusal("; ".join(dict.fromkeys(str(r) for r in refusals)), where)
     return tuple(out)
+
+
+def _typical(checked: CheckedSpec, bounds: Bounds) -> dict[str, int]:
+    """Sizes at which vector and cube are weighed: those of the first benchmark, else the largest up to 4096."""
+    sizes: dict[str, int] = {}
+    for name, (low, high) in bounds.known.items():
+        sizes[name] = max(low, min(high if high is not None else UNBOUNDED, UNBOUNDED))
+    for b in checked.spec.bench[:1]:
+        sizes |= {n: v for n, v in b.sizes.items() if isinstance(v, int)}
+        sizes |= {n: v for n, v in b.attrs.items() if isinstance(v, int)}
+    return sizes
 
 
 def _serves_every_size(a: Alternative, bounds: Bounds) -> bool:
@@ -306,6 +425,11 @@ def _loop_variables(body: Iterable[object]) -> list[str]:
     return out
 
 
+def _counting_cubes(a: Alternative) -> Alternative:
+    """The alternative of an operator whose launches count cube cores, of two vector cores each."""
+    return a if a.mixed else replace(a, block_dim=ceil_div(a.block_dim, 2))
+
+
 def plan(checked: CheckedSpec) -> KernelPlan:
     """The KernelPlan of a checked spec; Refusal when the language has a construct the planner cannot serve."""
     program, spec = checked.program, checked.spec
@@ -323,6 +447,8 @@ def plan(checked: CheckedSpec) -> KernelPlan:
         for present in presence_sets(checked):
             alternatives = _alternatives(checked, dtypes, present, bounds)
             kernels.append(Kernel(c, tuple(dtypes.items()), tuple(sorted(present)), alternatives))
+    if any(a.mixed for k in kernels for a in k.alternatives):
+        kernels = [replace(k, alternatives=tuple(map(_counting_cubes, k.alternatives))) for k in kernels]
     tensors = [p for p in spec.params if p.io != "attr"]
     return KernelPlan(
         op=spec.name,

@@ -62,6 +62,7 @@ class Red:
     value: Expr
     span: Span | None = field(default=None, compare=False)
     origin: str = field(default="", compare=False)
+    cube: bool = False  # a product of two tensors for the cube, which may be written to an output directly
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,12 +8,12 @@ around the stages of its body.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from generator.formula.ir import Bound, Gather, Load, Tensor
 from generator.formula.walk import loads, rebuild
-from generator.plan.axes import all_axes, flat, tensor_axes
+from generator.plan.axes import all_axes, extents_of, flat, tensor_axes
 from generator.plan.normal import Map, NFor, Normal, NStmt, Red
 from generator.spec.integer import IntExpr, sym
 
@@ -98,8 +98,37 @@ def _single(s: NStmt) -> Group:
     return Group((s,), _fusable((s,)) or ())
 
 
-def partition(body: Sequence[NStmt], fuse: bool, stored: frozenset[str] = frozenset()) -> tuple[Item, ...]:
-    """Groups in order; ``stored`` are the outputs. ``fuse=False``: one statement a group, loops at kernel level."""
+def _worth(current: Sequence[NStmt], s: NStmt, stored: frozenset[str], together: Sequence[str], long: Callable[[IntExpr], bool]) -> bool:
+    """Whether fusing saves more than it costs: a long axis that only one side tiles would have to be whole in UB, which
+    pays when both sides touch a tensor along it."""
+    extents = extents_of([*current, s])
+    tiled = {*(_fusable(current, stored) or ()), *(_fusable((s,), stored) or ())}
+    lost = {a for a in tiled - set(together) if long(extents[a])}
+    if not lost:
+        return True
+    mine, theirs = _touched((s,), lost), _touched(current, lost)
+    return bool(mine & theirs)
+
+
+def _touched(body: Sequence[NStmt], axes: set[str]) -> set[str]:
+    """Tensors accessed along one of ``axes``."""
+    out: set[str] = set()
+    for s in flat(body):
+        for tensor, index in [(ld.tensor, ld.indices) for ld in loads(s.value)] + [(s.target, s.index)]:
+            if any(isinstance(i, IntExpr) and i.free() & axes for i in index):
+                out.add(tensor)
+    return out
+
+
+def _no_axis(_: IntExpr) -> bool:
+    return False
+
+
+def partition(
+    body: Sequence[NStmt], fuse: bool, stored: frozenset[str] = frozenset(), long: Callable[[IntExpr], bool] = _no_axis
+) -> tuple[Item, ...]:
+    """Groups in order; ``stored`` are the outputs, ``long`` tells extents that may not fit UB. ``fuse=False``: one
+    statement a group, loops at kernel level."""
     items: list[Item] = []
     current: list[NStmt] = []
 
@@ -109,11 +138,16 @@ def partition(body: Sequence[NStmt], fuse: bool, stored: frozenset[str] = frozen
             current.clear()
 
     for s in body:
+        if isinstance(s, Red) and s.cube:
+            flush()
+            items.append(Group((s,), ()))
+            continue
         if fuse:
             alone = _fusable((s,), stored)
             together = _fusable([*current, s], stored)
             gridless = not alone and not (_fusable(current, stored) or ())
-            if alone is not None and together is not None and (not current or together or gridless):
+            fits = alone is not None and together is not None and (not current or together or gridless)
+            if fits and (not current or _worth(current, s, stored, together or (), long)):
                 current.append(s)
                 continue
             flush()
@@ -122,7 +156,7 @@ def partition(body: Sequence[NStmt], fuse: bool, stored: frozenset[str] = frozen
                 continue
         flush()
         if isinstance(s, NFor):
-            items.append(LoopItem(s, partition(s.body, fuse, stored)))
+            items.append(LoopItem(s, partition(s.body, fuse, stored, long)))
         else:
             items.append(_single(s))
     flush()
@@ -187,6 +221,11 @@ def _to_gm(s: NStmt, names: set[str]) -> NStmt:
     return replace(s, value=expr(s.value))  # type: ignore[arg-type]
 
 
+def _stored(s: NStmt, names: set[str]) -> NStmt:
+    """Written to workspace at once: nothing in the group reads it."""
+    return s if isinstance(s, NFor) or s.target not in names else replace(s, target=s.target + GM)
+
+
 def _copy(tensor: Tensor, axes: tuple[str | None, ...], to_gm: bool) -> Map:
     names = tuple(a if a is not None else f"{tensor.name}_d{d}" for d, a in enumerate(axes))
     index = tuple(sym(n) for n in names)
@@ -195,14 +234,15 @@ def _copy(tensor: Tensor, axes: tuple[str | None, ...], to_gm: bool) -> Map:
     return Map(target, index, bounds, Load(source, index))
 
 
-def place(items: tuple[Item, ...], normal: Normal) -> tuple[tuple[Item, ...], tuple[str, ...]]:
-    """Route what crosses groups through workspace: (items, tensors in workspace, without the suffix)."""
+def place(items: tuple[Item, ...], normal: Normal, kept: Iterable[str] = ()) -> tuple[tuple[Item, ...], tuple[str, ...]]:
+    """Route what crosses groups through workspace: (items, tensors in workspace, without the suffix). ``kept``: tensors
+    that live there in any case."""
     uses: dict[str, int] = {}
     for g in groups_of(items):
         for t in _reads(g) | _writes(g):
             if normal.tensors[t].role == "local":
                 uses[t] = uses.get(t, 0) + 1
-    crossing = {t for t, n in uses.items() if n > 1} | _carried(items, normal)
+    crossing = {t for t, n in uses.items() if n > 1} | _carried(items, normal) | set(kept)
     axes = tensor_axes(normal.body, crossing)
     placed = _place(items, normal, crossing, axes)
     return placed, tuple(sorted(crossing))
@@ -250,9 +290,11 @@ def _place_single(g: Group, normal: Normal, crossing: set[str]) -> list[Item]:
 
 def _place_fused(g: Group, normal: Normal, crossing: set[str], axes: Mapping[str, tuple[str | None, ...]]) -> Group:
     written = _writes(g)
+    stored = (written & crossing) - _reads(g) - {s.target for n in g.statements if isinstance(n, NFor) for s in flat((n,))}
     only_read = (_reads(g) & crossing) - written
-    body = [_to_gm(s, only_read) for s in g.statements]
-    first = [_copy(normal.tensors[t], axes[t], False) for t in sorted(exposed(g.statements) & written & crossing)]
-    last = [_copy(normal.tensors[t], axes[t], True) for t in sorted(written & crossing)]
+    body = [_stored(_to_gm(s, only_read), stored) for s in g.statements]
+    held = (written & crossing) - stored
+    first = [_copy(normal.tensors[t], axes[t], False) for t in sorted(exposed(g.statements) & held)]
+    last = [_copy(normal.tensors[t], axes[t], True) for t in sorted(held)]
     statements = (*first, *body, *last)
     return Group(statements, tuple(a for a in g.grid if a in (_fusable(statements, outputs_of(normal)) or ())))

@@ -211,7 +211,18 @@ class GetValue:
 
 @dataclass(frozen=True, slots=True)
 class SyncAll:
-    """A barrier of all vector cores of the launch (hard version)."""
+    """A barrier of all vector cores of the launch (hard version); with ``cube`` of all cube cores too."""
+
+    cube: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class MatmulCall:
+    """``mm.method<template...>(args...);`` of the stage's Matmul object (matmul.md, section 3)."""
+
+    method: str
+    args: tuple[Arg | bool | Cond, ...]
+    template: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,7 +300,7 @@ class RunStage:
 
 
 Node = (
-    RunStage | Comment | Call | Barrier | Alloc | EnQue | DeQue | Free | Get | FlagPair | SetValue | GetValue | SyncAll
+    RunStage | MatmulCall | Comment | Call | Barrier | Alloc | EnQue | DeQue | Free | Get | FlagPair | SetValue | GetValue | SyncAll
     | Let | Var | Set | Loop | If | Block
 )
 
@@ -333,6 +344,23 @@ class GmTensor:
 
 
 @dataclass(frozen=True, slots=True)
+class Matmul:
+    """The Matmul object of a cube stage: element types, which operands are stored transposed, and the prefix of the
+    ``TCubeTiling`` it is made from and of the fields that one is filled from (``<prefix>BaseM``, ...; see :data:`CUBE_FIELDS`)."""
+
+    a: CType
+    b: CType
+    c: CType
+    transpose_a: bool
+    transpose_b: bool
+    prefix: str
+
+
+CUBE_FIELDS = ("Cores", "M", "N", "Ka", "Kb", "SingleK", "BaseM", "BaseN", "BaseK", "StepK", "L1")
+"""Suffixes of the tiling fields a ``TCubeTiling`` is filled from; every other field is a constant."""
+
+
+@dataclass(frozen=True, slots=True)
 class Stage:
     """One pass over its tiles: its own TPipe (made in the scope that runs the stage), buffers and tile sizes.
 
@@ -347,6 +375,7 @@ class Stage:
     tiles: tuple[TileParam, ...]
     body: tuple[Node, ...]
     reserve_select: bool = False  # Select and friends: leave the reserved 8 KB of UB free
+    matmul: Matmul | None = None  # a cube stage: runs on the cube cores, ``blockIdx`` is the cube core
 
 
 @dataclass(frozen=True, slots=True)
@@ -355,20 +384,25 @@ class Alternative:
 
     The host, in order: checks ``applies``; for each stage maximises its ``tiles`` in order (later tiles at their ``align`` meanwhile)
     under the stage's ledger; computes ``fields`` (int64 tiling fields from dims, int attributes, tile parameters,
-    ``coreNum`` and earlier fields), ``block_dim`` and ``workspace``. When a stage's ledger does not fit with all tiles at
+    ``coreNum``, ``cubeNum`` and earlier fields), ``block_dim`` and ``workspace``. When a stage's ledger does not fit with all tiles at
     their smallest, the next alternative is tried. ``body`` holds kernel-level control only: RunStage, SyncAll, Loop.
     """
 
-    name: str  # "full", "chunked", "stepwise"
+    name: str  # "full", "walked", "stepwise", "cube", ...
     gm: tuple[GmTensor, ...]
     stages: tuple[Stage, ...]
     fields: tuple[tuple[str, IntExpr], ...]
     applies: tuple[Cond, ...]
-    block_dim: IntExpr
+    block_dim: IntExpr  # vector cores, or cube cores where the operator has cube stages
     workspace: IntExpr  # user bytes, 0 when none
     syncs: bool  # uses SyncAll
     body: tuple[Node, ...]
     notes: tuple[str, ...] = ()  # for explain: why this shape
+
+    @property
+    def mixed(self) -> bool:
+        """Some stage runs on the cube cores."""
+        return any(s.matmul is not None for s in self.stages)
 
 
 @dataclass(frozen=True, slots=True)
@@ -398,3 +432,8 @@ class KernelPlan:
     float_fields: tuple[str, ...]
     kernels: tuple[Kernel, ...]
     notes: tuple[str, ...] = field(default=())
+
+    @property
+    def mixed(self) -> bool:
+        """Some alternative has cube stages: every launch has two vector cores a cube core."""
+        return any(a.mixed for k in self.kernels for a in k.alternatives)

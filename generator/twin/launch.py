@@ -133,6 +133,7 @@ def run(
         raise TwinError(f"no launch: {tiling.message}")
     if len(arrays) + 2 != parameters(handle):
         raise TwinError(f"the kernel takes {parameters(handle) - 2} tensors, {len(arrays)} were given")
+    mixed = int(handle.TwinCoresPerBlock(tiling.key)) > 1
     most = MAX_CORES // int(handle.TwinCoresPerBlock(tiling.key))
     if only is not None and not 0 <= only < tiling.block_dim:
         raise TwinError(f"block {only} is asked for, the launch has {tiling.block_dim}")
@@ -148,8 +149,13 @@ def run(
         tiling=tiling.data,
         tiling_bytes=len(tiling.data),
         key=tiling.key,
+<<<<<<< HEAD
         block_dim=tiling.block_dim if only is None else 1,
         cores=chip.aiv,
+=======
+        block_dim=tiling.block_dim,
+        cores=max(chip.aiv, 2 * chip.aic) if mixed else chip.aiv,
+>>>>>>> f275746 (Plan sums of products as cube stages: contractions found from index notation, bfloat16 terms, one class per distinct stage)
         ub=chip.ub,
         l1=chip.l1,
         l0a=chip.l0a,

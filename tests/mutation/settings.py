@@ -51,7 +51,7 @@ def _at(
 def _walked(rows: int, tile: int, chunk: int, cores: int = 2) -> dict[str, int]:
     """Tiles of ``tile`` rows walked in chunks of ``chunk`` columns, by the alternative after the one the host chose."""
     items = -(-rows // tile)
-    return {"alternative": 1, "s0BTile": tile, "s0JTile": chunk, "s0Work": items, "s0Per": -(-items // cores)}
+    return {"alternative": 1, "rstdBTile": tile, "rstdJTile": chunk, "rstdWork": items, "rstdPer": -(-items // cores)}
 
 
 _SINKHORN = (
@@ -137,7 +137,7 @@ def _retiled(folder: Path, tiling: Tiling, fields: Mapping[str, int]) -> Tiling:
     for position, (name, _) in enumerate(known):
         if name in fields:
             struct.pack_into("q", data, 8 * position, fields[name])
-    blocks = -(-fields["s0Work"] // fields["s0Per"])
+    blocks = -(-fields["rstdWork"] // fields["rstdPer"])
     return replace(tiling, data=bytes(data), key=tiling.key + fields.get("alternative", 0), block_dim=blocks)
 
 

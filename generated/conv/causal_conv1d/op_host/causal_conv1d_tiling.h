@@ -23,12 +23,12 @@ struct Sizes {
     Checked D;
     Checked L;
     Checked K;
-    Checked s0TTile;
-    Checked s0DTile;
-    Checked s0TTiles;
-    Checked s0DTiles;
-    Checked s0Work;
-    Checked s0Per;
+    Checked yTTile;
+    Checked yDTile;
+    Checked yTTiles;
+    Checked yDTiles;
+    Checked yWork;
+    Checked yPer;
 };
 
 /// The chip: vector cores, and bytes of unified buffer as the platform reports them.
@@ -96,17 +96,17 @@ inline Checked FullLedger(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s0TTile, 8) * 64;                    // in0: xIn, 2 copies
-    bytes = bytes + s.s0DTile * CeilDiv(s.K, 8) * 64;              // in1: weightIn, 2 copies
-    bytes = bytes + CeilDiv(s.s0DTile, 8) * 64;                    // in2: biasIn, 2 copies
-    bytes = bytes + CeilDiv(s.s0DTile * s.s0TTile * 4, 32) * 64;   // out0: yOut, 2 copies
-    bytes = bytes + RoundUp(s.K * s.s0DTile * s.s0TTile * 4, 32);  // calc0: xTile
-    bytes = bytes + CeilDiv(s.s0TTile, 8) * 32 + 64;               // calc1: padded
-    bytes = bytes + RoundUp(s.s0TTile * 4, 32);                    // calc2: lanes
-    bytes = bytes + RoundUp(s.s0DTile * s.s0TTile * 4, 32);        // calc3: sum_1Tile
-    bytes = bytes + RoundUp(s.K * s.s0DTile * s.s0TTile * 4, 32);  // calc4: tmp
-    bytes = bytes + s.s0DTile * CeilDiv(s.K, 8) * 256;             // calc5: spread
-    bytes = bytes + CeilDiv(s.s0DTile, 8) * 256;                   // calc6: spread
+    bytes = bytes + CeilDiv(s.yTTile, 8) * 64;                   // in0: xIn, 2 copies
+    bytes = bytes + s.yDTile * CeilDiv(s.K, 8) * 64;             // in1: weightIn, 2 copies
+    bytes = bytes + CeilDiv(s.yDTile, 8) * 64;                   // in2: biasIn, 2 copies
+    bytes = bytes + CeilDiv(s.yDTile * s.yTTile * 4, 32) * 64;   // out0: yOut, 2 copies
+    bytes = bytes + RoundUp(s.K * s.yDTile * s.yTTile * 4, 32);  // calc0: xTile
+    bytes = bytes + CeilDiv(s.yTTile, 8) * 32 + 64;              // calc1: padded
+    bytes = bytes + RoundUp(s.yTTile * 4, 32);                   // calc2: lanes
+    bytes = bytes + RoundUp(s.yDTile * s.yTTile * 4, 32);        // calc3: sum_1Tile
+    bytes = bytes + RoundUp(s.K * s.yDTile * s.yTTile * 4, 32);  // calc4: tmp
+    bytes = bytes + s.yDTile * CeilDiv(s.K, 8) * 256;            // calc5: spread
+    bytes = bytes + CeilDiv(s.yDTile, 8) * 256;                  // calc6: spread
     return bytes;
 }
 
@@ -126,26 +126,26 @@ inline bool TryFull(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.L >= 1)) {
         return false;
     }
-    s.s0TTile = Checked(8);
-    s.s0DTile = Checked(1);
-    if (!Maximise(s, &Sizes::s0TTile, s.L, 8, MaxOf(CeilDiv(s.B * s.D * s.L, coreNum), 64), false, &FullLedger, coreNum,
+    s.yTTile = Checked(8);
+    s.yDTile = Checked(1);
+    if (!Maximise(s, &Sizes::yTTile, s.L, 8, MaxOf(CeilDiv(s.B * s.D * s.L, coreNum), 64), false, &FullLedger, coreNum,
                   UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s0DTile, MinOf(s.D, 4095), 1, CeilDiv(s.B * s.D * CeilDiv(s.L, s.s0TTile), coreNum), false,
+    if (!Maximise(s, &Sizes::yDTile, MinOf(s.D, 4095), 1, CeilDiv(s.B * s.D * CeilDiv(s.L, s.yTTile), coreNum), false,
                   &FullLedger, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    s.s0TTiles = CeilDiv(s.L, s.s0TTile);
-    s.s0DTiles = CeilDiv(s.D, s.s0DTile);
-    s.s0Work = s.B * s.s0DTiles * s.s0TTiles;
-    s.s0Per = CeilDiv(s.s0Work, coreNum);
-    const Checked blocks = MaxOf(CeilDiv(s.s0Work, s.s0Per), 1);
+    s.yTTiles = CeilDiv(s.L, s.yTTile);
+    s.yDTiles = CeilDiv(s.D, s.yDTile);
+    s.yWork = s.B * s.yDTiles * s.yTTiles;
+    s.yPer = CeilDiv(s.yWork, coreNum);
+    const Checked blocks = MaxOf(CeilDiv(s.yWork, s.yPer), 1);
     const Checked bytes = 0;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = false;
-    return blocks.valid && bytes.valid && s.s0TTiles.valid && s.s0DTiles.valid && s.s0Work.valid && s.s0Per.valid;
+    return blocks.valid && bytes.valid && s.yTTiles.valid && s.yDTiles.valid && s.yWork.valid && s.yPer.valid;
 }
 
 /// UB bytes: sum_1, y
@@ -154,18 +154,18 @@ inline Checked WalkedLedger(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s0TTile, 8) * 64;                   // in0: xIn, 2 copies
-    bytes = bytes + s.s0DTile * 64;                               // in1: weightIn, 2 copies
-    bytes = bytes + CeilDiv(s.s0DTile, 8) * 64;                   // in2: biasIn, 2 copies
-    bytes = bytes + CeilDiv(s.s0DTile * s.s0TTile * 4, 32) * 64;  // out0: yOut, 2 copies
-    bytes = bytes + RoundUp(s.s0DTile * s.s0TTile * 4, 32);       // calc0: sumAcc
-    bytes = bytes + RoundUp(s.s0DTile * s.s0TTile * 4, 32);       // calc1: xTile
-    bytes = bytes + CeilDiv(s.s0TTile, 8) * 32 + 64;              // calc2: padded
-    bytes = bytes + RoundUp(s.s0TTile * 4, 32);                   // calc3: lanes
-    bytes = bytes + CeilDiv(s.s0DTile, 8) * 32;                   // calc4: weightTile
-    bytes = bytes + CeilDiv(s.s0DTile, 8) * 32;                   // calc5: offsets
-    bytes = bytes + RoundUp(s.s0DTile * s.s0TTile * 4, 32);       // calc6: tmp
-    bytes = bytes + CeilDiv(s.s0DTile, 8) * 256;                  // calc7: spread
+    bytes = bytes + CeilDiv(s.yTTile, 8) * 64;                  // in0: xIn, 2 copies
+    bytes = bytes + s.yDTile * 64;                              // in1: weightIn, 2 copies
+    bytes = bytes + CeilDiv(s.yDTile, 8) * 64;                  // in2: biasIn, 2 copies
+    bytes = bytes + CeilDiv(s.yDTile * s.yTTile * 4, 32) * 64;  // out0: yOut, 2 copies
+    bytes = bytes + RoundUp(s.yDTile * s.yTTile * 4, 32);       // calc0: sumAcc
+    bytes = bytes + RoundUp(s.yDTile * s.yTTile * 4, 32);       // calc1: xTile
+    bytes = bytes + CeilDiv(s.yTTile, 8) * 32 + 64;             // calc2: padded
+    bytes = bytes + RoundUp(s.yTTile * 4, 32);                  // calc3: lanes
+    bytes = bytes + CeilDiv(s.yDTile, 8) * 32;                  // calc4: weightTile
+    bytes = bytes + CeilDiv(s.yDTile, 8) * 32;                  // calc5: offsets
+    bytes = bytes + RoundUp(s.yDTile * s.yTTile * 4, 32);       // calc6: tmp
+    bytes = bytes + CeilDiv(s.yDTile, 8) * 256;                 // calc7: spread
     return bytes;
 }
 
@@ -185,26 +185,26 @@ inline bool TryWalked(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.L >= 1)) {
         return false;
     }
-    s.s0TTile = Checked(8);
-    s.s0DTile = Checked(1);
-    if (!Maximise(s, &Sizes::s0TTile, s.L, 8, MaxOf(CeilDiv(s.B * s.D * s.L, coreNum), 64), false, &WalkedLedger,
+    s.yTTile = Checked(8);
+    s.yDTile = Checked(1);
+    if (!Maximise(s, &Sizes::yTTile, s.L, 8, MaxOf(CeilDiv(s.B * s.D * s.L, coreNum), 64), false, &WalkedLedger,
                   coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s0DTile, MinOf(s.D, 4095), 1, CeilDiv(s.B * s.D * CeilDiv(s.L, s.s0TTile), coreNum), false,
+    if (!Maximise(s, &Sizes::yDTile, MinOf(s.D, 4095), 1, CeilDiv(s.B * s.D * CeilDiv(s.L, s.yTTile), coreNum), false,
                   &WalkedLedger, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    s.s0TTiles = CeilDiv(s.L, s.s0TTile);
-    s.s0DTiles = CeilDiv(s.D, s.s0DTile);
-    s.s0Work = s.B * s.s0DTiles * s.s0TTiles;
-    s.s0Per = CeilDiv(s.s0Work, coreNum);
-    const Checked blocks = MaxOf(CeilDiv(s.s0Work, s.s0Per), 1);
+    s.yTTiles = CeilDiv(s.L, s.yTTile);
+    s.yDTiles = CeilDiv(s.D, s.yDTile);
+    s.yWork = s.B * s.yDTiles * s.yTTiles;
+    s.yPer = CeilDiv(s.yWork, coreNum);
+    const Checked blocks = MaxOf(CeilDiv(s.yWork, s.yPer), 1);
     const Checked bytes = 0;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = false;
-    return blocks.valid && bytes.valid && s.s0TTiles.valid && s.s0DTiles.valid && s.s0Work.valid && s.s0Per.valid;
+    return blocks.valid && bytes.valid && s.yTTiles.valid && s.yDTiles.valid && s.yWork.valid && s.yPer.valid;
 }
 
 /// UB bytes: sum_1, y
@@ -213,15 +213,15 @@ inline Checked Full2Ledger(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s0TTile, 8) * 64;                    // in0: xIn, 2 copies
-    bytes = bytes + s.s0DTile * CeilDiv(s.K, 8) * 64;              // in1: weightIn, 2 copies
-    bytes = bytes + CeilDiv(s.s0DTile * s.s0TTile * 4, 32) * 64;   // out0: yOut, 2 copies
-    bytes = bytes + RoundUp(s.K * s.s0DTile * s.s0TTile * 4, 32);  // calc0: xTile
-    bytes = bytes + CeilDiv(s.s0TTile, 8) * 32 + 64;               // calc1: padded
-    bytes = bytes + RoundUp(s.s0TTile * 4, 32);                    // calc2: lanes
-    bytes = bytes + RoundUp(s.s0DTile * s.s0TTile * 4, 32);        // calc3: sum_1Tile
-    bytes = bytes + RoundUp(s.K * s.s0DTile * s.s0TTile * 4, 32);  // calc4: tmp
-    bytes = bytes + s.s0DTile * CeilDiv(s.K, 8) * 256;             // calc5: spread
+    bytes = bytes + CeilDiv(s.yTTile, 8) * 64;                   // in0: xIn, 2 copies
+    bytes = bytes + s.yDTile * CeilDiv(s.K, 8) * 64;             // in1: weightIn, 2 copies
+    bytes = bytes + CeilDiv(s.yDTile * s.yTTile * 4, 32) * 64;   // out0: yOut, 2 copies
+    bytes = bytes + RoundUp(s.K * s.yDTile * s.yTTile * 4, 32);  // calc0: xTile
+    bytes = bytes + CeilDiv(s.yTTile, 8) * 32 + 64;              // calc1: padded
+    bytes = bytes + RoundUp(s.yTTile * 4, 32);                   // calc2: lanes
+    bytes = bytes + RoundUp(s.yDTile * s.yTTile * 4, 32);        // calc3: sum_1Tile
+    bytes = bytes + RoundUp(s.K * s.yDTile * s.yTTile * 4, 32);  // calc4: tmp
+    bytes = bytes + s.yDTile * CeilDiv(s.K, 8) * 256;            // calc5: spread
     return bytes;
 }
 
@@ -241,26 +241,26 @@ inline bool TryFull2(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.L >= 1)) {
         return false;
     }
-    s.s0TTile = Checked(8);
-    s.s0DTile = Checked(1);
-    if (!Maximise(s, &Sizes::s0TTile, s.L, 8, MaxOf(CeilDiv(s.B * s.D * s.L, coreNum), 64), false, &Full2Ledger,
-                  coreNum, UsableUb(chip, false))) {
+    s.yTTile = Checked(8);
+    s.yDTile = Checked(1);
+    if (!Maximise(s, &Sizes::yTTile, s.L, 8, MaxOf(CeilDiv(s.B * s.D * s.L, coreNum), 64), false, &Full2Ledger, coreNum,
+                  UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s0DTile, MinOf(s.D, 4095), 1, CeilDiv(s.B * s.D * CeilDiv(s.L, s.s0TTile), coreNum), false,
+    if (!Maximise(s, &Sizes::yDTile, MinOf(s.D, 4095), 1, CeilDiv(s.B * s.D * CeilDiv(s.L, s.yTTile), coreNum), false,
                   &Full2Ledger, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    s.s0TTiles = CeilDiv(s.L, s.s0TTile);
-    s.s0DTiles = CeilDiv(s.D, s.s0DTile);
-    s.s0Work = s.B * s.s0DTiles * s.s0TTiles;
-    s.s0Per = CeilDiv(s.s0Work, coreNum);
-    const Checked blocks = MaxOf(CeilDiv(s.s0Work, s.s0Per), 1);
+    s.yTTiles = CeilDiv(s.L, s.yTTile);
+    s.yDTiles = CeilDiv(s.D, s.yDTile);
+    s.yWork = s.B * s.yDTiles * s.yTTiles;
+    s.yPer = CeilDiv(s.yWork, coreNum);
+    const Checked blocks = MaxOf(CeilDiv(s.yWork, s.yPer), 1);
     const Checked bytes = 0;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = false;
-    return blocks.valid && bytes.valid && s.s0TTiles.valid && s.s0DTiles.valid && s.s0Work.valid && s.s0Per.valid;
+    return blocks.valid && bytes.valid && s.yTTiles.valid && s.yDTiles.valid && s.yWork.valid && s.yPer.valid;
 }
 
 /// UB bytes: sum_1, y
@@ -269,17 +269,17 @@ inline Checked Walked2Ledger(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s0TTile, 8) * 64;                   // in0: xIn, 2 copies
-    bytes = bytes + s.s0DTile * 64;                               // in1: weightIn, 2 copies
-    bytes = bytes + CeilDiv(s.s0DTile * s.s0TTile * 4, 32) * 64;  // out0: yOut, 2 copies
-    bytes = bytes + RoundUp(s.s0DTile * s.s0TTile * 4, 32);       // calc0: sumAcc
-    bytes = bytes + RoundUp(s.s0DTile * s.s0TTile * 4, 32);       // calc1: xTile
-    bytes = bytes + CeilDiv(s.s0TTile, 8) * 32 + 64;              // calc2: padded
-    bytes = bytes + RoundUp(s.s0TTile * 4, 32);                   // calc3: lanes
-    bytes = bytes + CeilDiv(s.s0DTile, 8) * 32;                   // calc4: weightTile
-    bytes = bytes + CeilDiv(s.s0DTile, 8) * 32;                   // calc5: offsets
-    bytes = bytes + RoundUp(s.s0DTile * s.s0TTile * 4, 32);       // calc6: tmp
-    bytes = bytes + CeilDiv(s.s0DTile, 8) * 256;                  // calc7: spread
+    bytes = bytes + CeilDiv(s.yTTile, 8) * 64;                  // in0: xIn, 2 copies
+    bytes = bytes + s.yDTile * 64;                              // in1: weightIn, 2 copies
+    bytes = bytes + CeilDiv(s.yDTile * s.yTTile * 4, 32) * 64;  // out0: yOut, 2 copies
+    bytes = bytes + RoundUp(s.yDTile * s.yTTile * 4, 32);       // calc0: sumAcc
+    bytes = bytes + RoundUp(s.yDTile * s.yTTile * 4, 32);       // calc1: xTile
+    bytes = bytes + CeilDiv(s.yTTile, 8) * 32 + 64;             // calc2: padded
+    bytes = bytes + RoundUp(s.yTTile * 4, 32);                  // calc3: lanes
+    bytes = bytes + CeilDiv(s.yDTile, 8) * 32;                  // calc4: weightTile
+    bytes = bytes + CeilDiv(s.yDTile, 8) * 32;                  // calc5: offsets
+    bytes = bytes + RoundUp(s.yDTile * s.yTTile * 4, 32);       // calc6: tmp
+    bytes = bytes + CeilDiv(s.yDTile, 8) * 256;                 // calc7: spread
     return bytes;
 }
 
@@ -299,26 +299,26 @@ inline bool TryWalked2(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.L >= 1)) {
         return false;
     }
-    s.s0TTile = Checked(8);
-    s.s0DTile = Checked(1);
-    if (!Maximise(s, &Sizes::s0TTile, s.L, 8, MaxOf(CeilDiv(s.B * s.D * s.L, coreNum), 64), false, &Walked2Ledger,
+    s.yTTile = Checked(8);
+    s.yDTile = Checked(1);
+    if (!Maximise(s, &Sizes::yTTile, s.L, 8, MaxOf(CeilDiv(s.B * s.D * s.L, coreNum), 64), false, &Walked2Ledger,
                   coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s0DTile, MinOf(s.D, 4095), 1, CeilDiv(s.B * s.D * CeilDiv(s.L, s.s0TTile), coreNum), false,
+    if (!Maximise(s, &Sizes::yDTile, MinOf(s.D, 4095), 1, CeilDiv(s.B * s.D * CeilDiv(s.L, s.yTTile), coreNum), false,
                   &Walked2Ledger, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    s.s0TTiles = CeilDiv(s.L, s.s0TTile);
-    s.s0DTiles = CeilDiv(s.D, s.s0DTile);
-    s.s0Work = s.B * s.s0DTiles * s.s0TTiles;
-    s.s0Per = CeilDiv(s.s0Work, coreNum);
-    const Checked blocks = MaxOf(CeilDiv(s.s0Work, s.s0Per), 1);
+    s.yTTiles = CeilDiv(s.L, s.yTTile);
+    s.yDTiles = CeilDiv(s.D, s.yDTile);
+    s.yWork = s.B * s.yDTiles * s.yTTiles;
+    s.yPer = CeilDiv(s.yWork, coreNum);
+    const Checked blocks = MaxOf(CeilDiv(s.yWork, s.yPer), 1);
     const Checked bytes = 0;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = false;
-    return blocks.valid && bytes.valid && s.s0TTiles.valid && s.s0DTiles.valid && s.s0Work.valid && s.s0Per.valid;
+    return blocks.valid && bytes.valid && s.yTTiles.valid && s.yDTiles.valid && s.yWork.valid && s.yPer.valid;
 }
 
 /// UB bytes: sum_1, y
@@ -327,21 +327,21 @@ inline Checked Full3Ledger(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s0TTile, 16) * 64;                   // in0: xIn, 2 copies
-    bytes = bytes + s.s0DTile * CeilDiv(s.K, 16) * 64;             // in1: weightIn, 2 copies
-    bytes = bytes + CeilDiv(s.s0DTile, 16) * 64;                   // in2: biasIn, 2 copies
-    bytes = bytes + CeilDiv(s.s0DTile * s.s0TTile * 2, 32) * 64;   // out0: yOut, 2 copies
-    bytes = bytes + RoundUp(s.K * s.s0DTile * s.s0TTile * 4, 32);  // calc0: xTile
-    bytes = bytes + CeilDiv(s.s0TTile, 8) * 32 + 64;               // calc1: padded
-    bytes = bytes + CeilDiv(s.s0TTile, 16) * 64;                   // calc2: values
-    bytes = bytes + RoundUp(s.s0TTile * 4, 32);                    // calc3: lanes
-    bytes = bytes + s.s0DTile * CeilDiv(s.K, 16) * 64;             // calc4: weightTile
-    bytes = bytes + RoundUp(s.s0DTile * s.s0TTile * 4, 32);        // calc5: sum_1Tile
-    bytes = bytes + RoundUp(s.K * s.s0DTile * s.s0TTile * 4, 32);  // calc6: tmp
-    bytes = bytes + s.s0DTile * CeilDiv(s.K, 16) * 512;            // calc7: spread
-    bytes = bytes + CeilDiv(s.s0DTile, 16) * 64;                   // calc8: biasTile
-    bytes = bytes + RoundUp(s.s0DTile * s.s0TTile * 4, 32);        // calc9: tmp
-    bytes = bytes + CeilDiv(s.s0DTile, 16) * 512;                  // calc10: spread
+    bytes = bytes + CeilDiv(s.yTTile, 16) * 64;                  // in0: xIn, 2 copies
+    bytes = bytes + s.yDTile * CeilDiv(s.K, 16) * 64;            // in1: weightIn, 2 copies
+    bytes = bytes + CeilDiv(s.yDTile, 16) * 64;                  // in2: biasIn, 2 copies
+    bytes = bytes + CeilDiv(s.yDTile * s.yTTile * 2, 32) * 64;   // out0: yOut, 2 copies
+    bytes = bytes + RoundUp(s.K * s.yDTile * s.yTTile * 4, 32);  // calc0: xTile
+    bytes = bytes + CeilDiv(s.yTTile, 8) * 32 + 64;              // calc1: padded
+    bytes = bytes + CeilDiv(s.yTTile, 16) * 64;                  // calc2: values
+    bytes = bytes + RoundUp(s.yTTile * 4, 32);                   // calc3: lanes
+    bytes = bytes + s.yDTile * CeilDiv(s.K, 16) * 64;            // calc4: weightTile
+    bytes = bytes + RoundUp(s.yDTile * s.yTTile * 4, 32);        // calc5: sum_1Tile
+    bytes = bytes + RoundUp(s.K * s.yDTile * s.yTTile * 4, 32);  // calc6: tmp
+    bytes = bytes + s.yDTile * CeilDiv(s.K, 16) * 512;           // calc7: spread
+    bytes = bytes + CeilDiv(s.yDTile, 16) * 64;                  // calc8: biasTile
+    bytes = bytes + RoundUp(s.yDTile * s.yTTile * 4, 32);        // calc9: tmp
+    bytes = bytes + CeilDiv(s.yDTile, 16) * 512;                 // calc10: spread
     return bytes;
 }
 
@@ -361,26 +361,26 @@ inline bool TryFull3(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.L >= 1)) {
         return false;
     }
-    s.s0TTile = Checked(16);
-    s.s0DTile = Checked(1);
-    if (!Maximise(s, &Sizes::s0TTile, s.L, 16, MaxOf(CeilDiv(s.B * s.D * s.L, coreNum), 64), false, &Full3Ledger,
+    s.yTTile = Checked(16);
+    s.yDTile = Checked(1);
+    if (!Maximise(s, &Sizes::yTTile, s.L, 16, MaxOf(CeilDiv(s.B * s.D * s.L, coreNum), 64), false, &Full3Ledger,
                   coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s0DTile, MinOf(s.D, 4095), 1, CeilDiv(s.B * s.D * CeilDiv(s.L, s.s0TTile), coreNum), false,
+    if (!Maximise(s, &Sizes::yDTile, MinOf(s.D, 4095), 1, CeilDiv(s.B * s.D * CeilDiv(s.L, s.yTTile), coreNum), false,
                   &Full3Ledger, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    s.s0TTiles = CeilDiv(s.L, s.s0TTile);
-    s.s0DTiles = CeilDiv(s.D, s.s0DTile);
-    s.s0Work = s.B * s.s0DTiles * s.s0TTiles;
-    s.s0Per = CeilDiv(s.s0Work, coreNum);
-    const Checked blocks = MaxOf(CeilDiv(s.s0Work, s.s0Per), 1);
+    s.yTTiles = CeilDiv(s.L, s.yTTile);
+    s.yDTiles = CeilDiv(s.D, s.yDTile);
+    s.yWork = s.B * s.yDTiles * s.yTTiles;
+    s.yPer = CeilDiv(s.yWork, coreNum);
+    const Checked blocks = MaxOf(CeilDiv(s.yWork, s.yPer), 1);
     const Checked bytes = 0;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = false;
-    return blocks.valid && bytes.valid && s.s0TTiles.valid && s.s0DTiles.valid && s.s0Work.valid && s.s0Per.valid;
+    return blocks.valid && bytes.valid && s.yTTiles.valid && s.yDTiles.valid && s.yWork.valid && s.yPer.valid;
 }
 
 /// UB bytes: sum_1, y
@@ -389,20 +389,20 @@ inline Checked Walked3Ledger(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s0TTile, 16) * 64;                  // in0: xIn, 2 copies
-    bytes = bytes + s.s0DTile * 64;                               // in1: weightIn, 2 copies
-    bytes = bytes + CeilDiv(s.s0DTile, 16) * 64;                  // in2: biasIn, 2 copies
-    bytes = bytes + CeilDiv(s.s0DTile * s.s0TTile * 2, 32) * 64;  // out0: yOut, 2 copies
-    bytes = bytes + RoundUp(s.s0DTile * s.s0TTile * 4, 32);       // calc0: sumAcc
-    bytes = bytes + RoundUp(s.s0DTile * s.s0TTile * 4, 32);       // calc1: xTile
-    bytes = bytes + CeilDiv(s.s0TTile, 8) * 32 + 64;              // calc2: padded
-    bytes = bytes + CeilDiv(s.s0TTile, 16) * 64;                  // calc3: values
-    bytes = bytes + RoundUp(s.s0TTile * 4, 32);                   // calc4: lanes
-    bytes = bytes + s.s0DTile * 64;                               // calc5: weightTile
-    bytes = bytes + CeilDiv(s.s0DTile, 16) * 64;                  // calc6: weightTile
-    bytes = bytes + CeilDiv(s.s0DTile, 16) * 64;                  // calc7: offsets
-    bytes = bytes + RoundUp(s.s0DTile * s.s0TTile * 4, 32);       // calc8: tmp
-    bytes = bytes + CeilDiv(s.s0DTile, 16) * 512;                 // calc9: spread
+    bytes = bytes + CeilDiv(s.yTTile, 16) * 64;                 // in0: xIn, 2 copies
+    bytes = bytes + s.yDTile * 64;                              // in1: weightIn, 2 copies
+    bytes = bytes + CeilDiv(s.yDTile, 16) * 64;                 // in2: biasIn, 2 copies
+    bytes = bytes + CeilDiv(s.yDTile * s.yTTile * 2, 32) * 64;  // out0: yOut, 2 copies
+    bytes = bytes + RoundUp(s.yDTile * s.yTTile * 4, 32);       // calc0: sumAcc
+    bytes = bytes + RoundUp(s.yDTile * s.yTTile * 4, 32);       // calc1: xTile
+    bytes = bytes + CeilDiv(s.yTTile, 8) * 32 + 64;             // calc2: padded
+    bytes = bytes + CeilDiv(s.yTTile, 16) * 64;                 // calc3: values
+    bytes = bytes + RoundUp(s.yTTile * 4, 32);                  // calc4: lanes
+    bytes = bytes + s.yDTile * 64;                              // calc5: weightTile
+    bytes = bytes + CeilDiv(s.yDTile, 16) * 64;                 // calc6: weightTile
+    bytes = bytes + CeilDiv(s.yDTile, 16) * 64;                 // calc7: offsets
+    bytes = bytes + RoundUp(s.yDTile * s.yTTile * 4, 32);       // calc8: tmp
+    bytes = bytes + CeilDiv(s.yDTile, 16) * 512;                // calc9: spread
     return bytes;
 }
 
@@ -422,26 +422,26 @@ inline bool TryWalked3(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.L >= 1)) {
         return false;
     }
-    s.s0TTile = Checked(16);
-    s.s0DTile = Checked(1);
-    if (!Maximise(s, &Sizes::s0TTile, s.L, 16, MaxOf(CeilDiv(s.B * s.D * s.L, coreNum), 64), false, &Walked3Ledger,
+    s.yTTile = Checked(16);
+    s.yDTile = Checked(1);
+    if (!Maximise(s, &Sizes::yTTile, s.L, 16, MaxOf(CeilDiv(s.B * s.D * s.L, coreNum), 64), false, &Walked3Ledger,
                   coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s0DTile, MinOf(s.D, 4095), 1, CeilDiv(s.B * s.D * CeilDiv(s.L, s.s0TTile), coreNum), false,
+    if (!Maximise(s, &Sizes::yDTile, MinOf(s.D, 4095), 1, CeilDiv(s.B * s.D * CeilDiv(s.L, s.yTTile), coreNum), false,
                   &Walked3Ledger, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    s.s0TTiles = CeilDiv(s.L, s.s0TTile);
-    s.s0DTiles = CeilDiv(s.D, s.s0DTile);
-    s.s0Work = s.B * s.s0DTiles * s.s0TTiles;
-    s.s0Per = CeilDiv(s.s0Work, coreNum);
-    const Checked blocks = MaxOf(CeilDiv(s.s0Work, s.s0Per), 1);
+    s.yTTiles = CeilDiv(s.L, s.yTTile);
+    s.yDTiles = CeilDiv(s.D, s.yDTile);
+    s.yWork = s.B * s.yDTiles * s.yTTiles;
+    s.yPer = CeilDiv(s.yWork, coreNum);
+    const Checked blocks = MaxOf(CeilDiv(s.yWork, s.yPer), 1);
     const Checked bytes = 0;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = false;
-    return blocks.valid && bytes.valid && s.s0TTiles.valid && s.s0DTiles.valid && s.s0Work.valid && s.s0Per.valid;
+    return blocks.valid && bytes.valid && s.yTTiles.valid && s.yDTiles.valid && s.yWork.valid && s.yPer.valid;
 }
 
 /// UB bytes: sum_1, y
@@ -450,18 +450,18 @@ inline Checked Full4Ledger(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s0TTile, 16) * 64;                   // in0: xIn, 2 copies
-    bytes = bytes + s.s0DTile * CeilDiv(s.K, 16) * 64;             // in1: weightIn, 2 copies
-    bytes = bytes + CeilDiv(s.s0DTile * s.s0TTile * 2, 32) * 64;   // out0: yOut, 2 copies
-    bytes = bytes + RoundUp(s.K * s.s0DTile * s.s0TTile * 4, 32);  // calc0: xTile
-    bytes = bytes + CeilDiv(s.s0TTile, 8) * 32 + 64;               // calc1: padded
-    bytes = bytes + CeilDiv(s.s0TTile, 16) * 64;                   // calc2: values
-    bytes = bytes + RoundUp(s.s0TTile * 4, 32);                    // calc3: lanes
-    bytes = bytes + s.s0DTile * CeilDiv(s.K, 16) * 64;             // calc4: weightTile
-    bytes = bytes + RoundUp(s.s0DTile * s.s0TTile * 4, 32);        // calc5: sum_1Tile
-    bytes = bytes + RoundUp(s.K * s.s0DTile * s.s0TTile * 4, 32);  // calc6: tmp
-    bytes = bytes + s.s0DTile * CeilDiv(s.K, 16) * 512;            // calc7: spread
-    bytes = bytes + RoundUp(s.s0DTile * s.s0TTile * 4, 32);        // calc8: tmp
+    bytes = bytes + CeilDiv(s.yTTile, 16) * 64;                  // in0: xIn, 2 copies
+    bytes = bytes + s.yDTile * CeilDiv(s.K, 16) * 64;            // in1: weightIn, 2 copies
+    bytes = bytes + CeilDiv(s.yDTile * s.yTTile * 2, 32) * 64;   // out0: yOut, 2 copies
+    bytes = bytes + RoundUp(s.K * s.yDTile * s.yTTile * 4, 32);  // calc0: xTile
+    bytes = bytes + CeilDiv(s.yTTile, 8) * 32 + 64;              // calc1: padded
+    bytes = bytes + CeilDiv(s.yTTile, 16) * 64;                  // calc2: values
+    bytes = bytes + RoundUp(s.yTTile * 4, 32);                   // calc3: lanes
+    bytes = bytes + s.yDTile * CeilDiv(s.K, 16) * 64;            // calc4: weightTile
+    bytes = bytes + RoundUp(s.yDTile * s.yTTile * 4, 32);        // calc5: sum_1Tile
+    bytes = bytes + RoundUp(s.K * s.yDTile * s.yTTile * 4, 32);  // calc6: tmp
+    bytes = bytes + s.yDTile * CeilDiv(s.K, 16) * 512;           // calc7: spread
+    bytes = bytes + RoundUp(s.yDTile * s.yTTile * 4, 32);        // calc8: tmp
     return bytes;
 }
 
@@ -481,26 +481,26 @@ inline bool TryFull4(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.L >= 1)) {
         return false;
     }
-    s.s0TTile = Checked(16);
-    s.s0DTile = Checked(1);
-    if (!Maximise(s, &Sizes::s0TTile, s.L, 16, MaxOf(CeilDiv(s.B * s.D * s.L, coreNum), 64), false, &Full4Ledger,
+    s.yTTile = Checked(16);
+    s.yDTile = Checked(1);
+    if (!Maximise(s, &Sizes::yTTile, s.L, 16, MaxOf(CeilDiv(s.B * s.D * s.L, coreNum), 64), false, &Full4Ledger,
                   coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s0DTile, MinOf(s.D, 4095), 1, CeilDiv(s.B * s.D * CeilDiv(s.L, s.s0TTile), coreNum), false,
+    if (!Maximise(s, &Sizes::yDTile, MinOf(s.D, 4095), 1, CeilDiv(s.B * s.D * CeilDiv(s.L, s.yTTile), coreNum), false,
                   &Full4Ledger, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    s.s0TTiles = CeilDiv(s.L, s.s0TTile);
-    s.s0DTiles = CeilDiv(s.D, s.s0DTile);
-    s.s0Work = s.B * s.s0DTiles * s.s0TTiles;
-    s.s0Per = CeilDiv(s.s0Work, coreNum);
-    const Checked blocks = MaxOf(CeilDiv(s.s0Work, s.s0Per), 1);
+    s.yTTiles = CeilDiv(s.L, s.yTTile);
+    s.yDTiles = CeilDiv(s.D, s.yDTile);
+    s.yWork = s.B * s.yDTiles * s.yTTiles;
+    s.yPer = CeilDiv(s.yWork, coreNum);
+    const Checked blocks = MaxOf(CeilDiv(s.yWork, s.yPer), 1);
     const Checked bytes = 0;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = false;
-    return blocks.valid && bytes.valid && s.s0TTiles.valid && s.s0DTiles.valid && s.s0Work.valid && s.s0Per.valid;
+    return blocks.valid && bytes.valid && s.yTTiles.valid && s.yDTiles.valid && s.yWork.valid && s.yPer.valid;
 }
 
 /// UB bytes: sum_1, y
@@ -509,19 +509,19 @@ inline Checked Walked4Ledger(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s0TTile, 16) * 64;                  // in0: xIn, 2 copies
-    bytes = bytes + s.s0DTile * 64;                               // in1: weightIn, 2 copies
-    bytes = bytes + CeilDiv(s.s0DTile * s.s0TTile * 2, 32) * 64;  // out0: yOut, 2 copies
-    bytes = bytes + RoundUp(s.s0DTile * s.s0TTile * 4, 32);       // calc0: sumAcc
-    bytes = bytes + RoundUp(s.s0DTile * s.s0TTile * 4, 32);       // calc1: xTile
-    bytes = bytes + CeilDiv(s.s0TTile, 8) * 32 + 64;              // calc2: padded
-    bytes = bytes + CeilDiv(s.s0TTile, 16) * 64;                  // calc3: values
-    bytes = bytes + RoundUp(s.s0TTile * 4, 32);                   // calc4: lanes
-    bytes = bytes + s.s0DTile * 64;                               // calc5: weightTile
-    bytes = bytes + CeilDiv(s.s0DTile, 16) * 64;                  // calc6: weightTile
-    bytes = bytes + CeilDiv(s.s0DTile, 16) * 64;                  // calc7: offsets
-    bytes = bytes + RoundUp(s.s0DTile * s.s0TTile * 4, 32);       // calc8: tmp
-    bytes = bytes + CeilDiv(s.s0DTile, 16) * 512;                 // calc9: spread
+    bytes = bytes + CeilDiv(s.yTTile, 16) * 64;                 // in0: xIn, 2 copies
+    bytes = bytes + s.yDTile * 64;                              // in1: weightIn, 2 copies
+    bytes = bytes + CeilDiv(s.yDTile * s.yTTile * 2, 32) * 64;  // out0: yOut, 2 copies
+    bytes = bytes + RoundUp(s.yDTile * s.yTTile * 4, 32);       // calc0: sumAcc
+    bytes = bytes + RoundUp(s.yDTile * s.yTTile * 4, 32);       // calc1: xTile
+    bytes = bytes + CeilDiv(s.yTTile, 8) * 32 + 64;             // calc2: padded
+    bytes = bytes + CeilDiv(s.yTTile, 16) * 64;                 // calc3: values
+    bytes = bytes + RoundUp(s.yTTile * 4, 32);                  // calc4: lanes
+    bytes = bytes + s.yDTile * 64;                              // calc5: weightTile
+    bytes = bytes + CeilDiv(s.yDTile, 16) * 64;                 // calc6: weightTile
+    bytes = bytes + CeilDiv(s.yDTile, 16) * 64;                 // calc7: offsets
+    bytes = bytes + RoundUp(s.yDTile * s.yTTile * 4, 32);       // calc8: tmp
+    bytes = bytes + CeilDiv(s.yDTile, 16) * 512;                // calc9: spread
     return bytes;
 }
 
@@ -541,26 +541,26 @@ inline bool TryWalked4(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.L >= 1)) {
         return false;
     }
-    s.s0TTile = Checked(16);
-    s.s0DTile = Checked(1);
-    if (!Maximise(s, &Sizes::s0TTile, s.L, 16, MaxOf(CeilDiv(s.B * s.D * s.L, coreNum), 64), false, &Walked4Ledger,
+    s.yTTile = Checked(16);
+    s.yDTile = Checked(1);
+    if (!Maximise(s, &Sizes::yTTile, s.L, 16, MaxOf(CeilDiv(s.B * s.D * s.L, coreNum), 64), false, &Walked4Ledger,
                   coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s0DTile, MinOf(s.D, 4095), 1, CeilDiv(s.B * s.D * CeilDiv(s.L, s.s0TTile), coreNum), false,
+    if (!Maximise(s, &Sizes::yDTile, MinOf(s.D, 4095), 1, CeilDiv(s.B * s.D * CeilDiv(s.L, s.yTTile), coreNum), false,
                   &Walked4Ledger, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    s.s0TTiles = CeilDiv(s.L, s.s0TTile);
-    s.s0DTiles = CeilDiv(s.D, s.s0DTile);
-    s.s0Work = s.B * s.s0DTiles * s.s0TTiles;
-    s.s0Per = CeilDiv(s.s0Work, coreNum);
-    const Checked blocks = MaxOf(CeilDiv(s.s0Work, s.s0Per), 1);
+    s.yTTiles = CeilDiv(s.L, s.yTTile);
+    s.yDTiles = CeilDiv(s.D, s.yDTile);
+    s.yWork = s.B * s.yDTiles * s.yTTiles;
+    s.yPer = CeilDiv(s.yWork, coreNum);
+    const Checked blocks = MaxOf(CeilDiv(s.yWork, s.yPer), 1);
     const Checked bytes = 0;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = false;
-    return blocks.valid && bytes.valid && s.s0TTiles.valid && s.s0DTiles.valid && s.s0Work.valid && s.s0Per.valid;
+    return blocks.valid && bytes.valid && s.yTTiles.valid && s.yDTiles.valid && s.yWork.valid && s.yPer.valid;
 }
 
 /// Picks the first alternative that fits. `combination`: index of the dtype combination; `present`: bit k is set when
@@ -645,12 +645,12 @@ inline void Fill(const Sizes &s, CausalConv1dTilingData &data)
     data.D = s.D.value;
     data.L = s.L.value;
     data.K = s.K.value;
-    data.s0TTile = s.s0TTile.value;
-    data.s0DTile = s.s0DTile.value;
-    data.s0TTiles = s.s0TTiles.value;
-    data.s0DTiles = s.s0DTiles.value;
-    data.s0Work = s.s0Work.value;
-    data.s0Per = s.s0Per.value;
+    data.yTTile = s.yTTile.value;
+    data.yDTile = s.yDTile.value;
+    data.yTTiles = s.yTTiles.value;
+    data.yDTiles = s.yDTiles.value;
+    data.yWork = s.yWork.value;
+    data.yPer = s.yPer.value;
 }
 
 }  // namespace causal_conv1d_tiling

@@ -2,14 +2,7 @@
 // The kernel's entry: picks the alternative that the host's tiling chose.
 
 #include "kernel_operator.h"
-#include "causal_conv1d_full_with_bias_float32.h"
-#include "causal_conv1d_walked_with_bias_float32.h"
-#include "causal_conv1d_full_float32.h"
-#include "causal_conv1d_walked_float32.h"
-#include "causal_conv1d_full_with_bias_narrow.h"
-#include "causal_conv1d_walked_with_bias_narrow.h"
-#include "causal_conv1d_full_narrow.h"
-#include "causal_conv1d_walked_narrow.h"
+#include "causal_conv1d_run.h"
 #include "causal_conv1d_tiling_data.h"
 #include "causal_conv1d_tiling_key.h"
 

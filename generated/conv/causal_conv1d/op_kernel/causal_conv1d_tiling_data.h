@@ -11,12 +11,12 @@ struct CausalConv1dTilingData {
     int64_t D;
     int64_t L;
     int64_t K;
-    int64_t s0TTile;
-    int64_t s0DTile;
-    int64_t s0TTiles;
-    int64_t s0DTiles;
-    int64_t s0Work;
-    int64_t s0Per;
+    int64_t yTTile;
+    int64_t yDTile;
+    int64_t yTTiles;
+    int64_t yDTiles;
+    int64_t yWork;
+    int64_t yPer;
 };
 
 #endif  // CAUSAL_CONV1D_TILING_DATA_H

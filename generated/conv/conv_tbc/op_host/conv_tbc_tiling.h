@@ -25,16 +25,58 @@ struct Sizes {
     Checked K;
     Checked C_out;
     Checked pad;
-    Checked s0OTile;
-    Checked s0CTile;
-    Checked s0OTiles;
-    Checked s0Work;
-    Checked s0Per;
+    Checked zerosZeroAtTile;
+    Checked yOTile;
+    Checked yBTile;
+    Checked yCTile;
+    Checked sum_1WsStart;
+    Checked zerosWsStart;
+    Checked zerosWork;
+    Checked zerosPer;
+    Checked sum1Panels;
+    Checked sum1BaseN;
+    Checked sum1BaseM;
+    Checked sum1M;
+    Checked sum1N;
+    Checked sum1Ka;
+    Checked sum1Kb;
+    Checked sum1First;
+    Checked sum1Last;
+    Checked sum1Steps;
+    Checked sum1Middle;
+    Checked sum1Parts;
+    Checked sum1RowTiles;
+    Checked sum1Work;
+    Checked sum1Per;
+    Checked yOTiles;
+    Checked yBTiles;
+    Checked yWork;
+    Checked yPer;
+    Checked sum_1WsEnd;
+    Checked zerosWsEnd;
+    Checked zerosZeroAtTiles;
+    Checked sum1BaseK;
+    Checked sum1StepK;
+    Checked sum1L1;
+    Checked sum1SingleK;
+    Checked sum1Cores;
+    Checked mm0Cores;
+    Checked mm0M;
+    Checked mm0N;
+    Checked mm0Ka;
+    Checked mm0Kb;
+    Checked mm0SingleK;
+    Checked mm0BaseM;
+    Checked mm0BaseN;
+    Checked mm0BaseK;
+    Checked mm0StepK;
+    Checked mm0L1;
 };
 
-/// The chip: vector cores, and bytes of unified buffer as the platform reports them.
+/// The chip: vector cores, cube cores, and bytes of unified buffer as the platform reports them.
 struct Chip {
     int64_t coreNum;
+    int64_t cubeNum;
     int64_t ubBytes;
 };
 
@@ -91,26 +133,195 @@ inline bool Maximise(Sizes &s, Checked Sizes::*tile, const Checked &upper, int64
     return !(required && low < top);
 }
 
+/// UB bytes: zeros
+inline Checked CubeFullLedger0(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.zerosZeroAtTile * 4, 32) * 64;  // out0: zerosWsOut, 2 copies
+    return bytes;
+}
+
+/// UB bytes: sum_1 (cube)
+inline Checked CubeFullLedger1(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    return bytes;
+}
+
+/// UB bytes: y
+inline Checked CubeFullLedger2(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.yOTile * 4, 32) * 64;             // in0: biasIn, 2 copies
+    bytes = bytes + CeilDiv(s.yBTile * s.yOTile * 4, 32) * 64;  // in1: sum_1WsIn, 2 copies
+    bytes = bytes + CeilDiv(s.yBTile * s.yOTile * 4, 32) * 64;  // out0: yOut, 2 copies
+    return bytes;
+}
+
+/// Tries the alternative "cube_full"; false when it does not fit.
+inline bool TryCubeFull(Sizes &s, const Chip &chip, Choice &choice)
+{
+    const Checked coreNum(chip.coreNum);
+    const Checked cubeNum(chip.cubeNum);
+    if (!(s.C_in >= 1)) {
+        return false;
+    }
+    if (!(s.C_out >= 1)) {
+        return false;
+    }
+    if (!(s.H_in + s.pad * 2 + 1 - s.K >= 1)) {
+        return false;
+    }
+    if (!(s.K >= 1)) {
+        return false;
+    }
+    if (!(s.N >= 1)) {
+        return false;
+    }
+    if (!(CeilDiv(s.C_in * s.C_out * s.H_in * s.K * s.N * 2 + s.C_in * s.C_out * s.K * s.N * s.pad * 4 +
+                      s.C_in * s.C_out * s.K * s.N * 2 - s.C_in * s.C_out * s.K * s.K * s.N * 2,
+                  64) >= coreNum * 8000 +
+                             CeilDiv(s.K * CeilDiv(s.C_in, 16) * CeilDiv(s.C_out, 16) *
+                                         CeilDiv(s.H_in * s.N + s.N * s.pad * 2 + s.N - s.K * s.N, 16) * 4096,
+                                     512) +
+                             CeilDiv(s.C_out * s.H_in * s.N * 8 + s.C_out * s.N * s.pad * 16 + s.C_out * s.N * 8 -
+                                         s.C_out * s.K * s.N * 8,
+                                     20))) {
+        return false;
+    }
+    if (!(s.H_in * s.N + s.N * s.pad * 2 + s.N - s.K * s.N <= 2147483647)) {
+        return false;
+    }
+    if (!(s.C_out <= 2147483647)) {
+        return false;
+    }
+    if (!(s.C_in <= 2147483647)) {
+        return false;
+    }
+    s.zerosZeroAtTile = Checked(8);
+    s.yOTile = Checked(8);
+    s.yBTile = Checked(1);
+    if (!Maximise(s, &Sizes::zerosZeroAtTile, 4096, 8, MaxOf(((coreNum + 4095) / coreNum), 64), false, &CubeFullLedger0,
+                  coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!(CubeFullLedger1(s, coreNum) <= UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(
+            s, &Sizes::yOTile, s.C_out, 8,
+            MaxOf(CeilDiv(s.C_out * s.H_in * s.N + s.C_out * s.N * s.pad * 2 + s.C_out * s.N - s.C_out * s.K * s.N,
+                          coreNum),
+                  64),
+            false, &CubeFullLedger2, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::yBTile, MinOf(s.N, 4095), 1,
+                  CeilDiv(s.H_in * s.N * CeilDiv(s.C_out, s.yOTile) + s.N * s.pad * CeilDiv(s.C_out, s.yOTile) * 2 +
+                              s.N * CeilDiv(s.C_out, s.yOTile) - s.K * s.N * CeilDiv(s.C_out, s.yOTile),
+                          coreNum),
+                  false, &CubeFullLedger2, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    s.sum_1WsStart = 0;
+    s.sum_1WsEnd =
+        s.sum_1WsStart +
+        RoundUp(MaxOf(s.C_out * s.H_in * s.N + s.C_out * s.N * s.pad * 2 + s.C_out * s.N - s.C_out * s.K * s.N, 1) * 4,
+                512);
+    s.zerosWsStart = s.sum_1WsEnd;
+    s.zerosWsEnd = s.zerosWsStart + 16384;
+    s.zerosZeroAtTiles = ((s.zerosZeroAtTile + 4095) / s.zerosZeroAtTile);
+    s.zerosWork = s.zerosZeroAtTiles;
+    s.zerosPer = CeilDiv(s.zerosWork, coreNum);
+    s.sum1Panels = CeilDiv(s.C_out, 256);
+    s.sum1BaseN = RoundUp(CeilDiv(s.C_out, s.sum1Panels), 16);
+    s.sum1BaseM = MinOf(MinOf((((32768 / s.sum1BaseN)) / 16) * 16, 256),
+                        RoundUp(MinOf(MaxOf(CeilDiv(s.H_in * s.N * s.sum1Panels + s.N * s.pad * s.sum1Panels * 2 +
+                                                        s.N * s.sum1Panels - s.K * s.N * s.sum1Panels,
+                                                    cubeNum),
+                                            1),
+                                      s.H_in * s.N + s.N * s.pad * 2 + s.N - s.K * s.N),
+                                16));
+    s.sum1BaseK = MinOf(32, RoundUp(s.C_in, 16));
+    s.sum1StepK = MinOf(4, CeilDiv(s.C_in, s.sum1BaseK));
+    s.sum1L1 = s.sum1BaseK * s.sum1BaseM * s.sum1StepK * 8 + s.sum1BaseK * s.sum1BaseN * s.sum1StepK * 8;
+    s.sum1M = s.H_in * s.N + s.N * s.pad * 2 + s.N - s.K * s.N;
+    s.sum1N = s.C_out;
+    s.sum1Ka = s.C_in;
+    s.sum1Kb = s.C_in;
+    s.sum1SingleK = s.C_in;
+    s.sum1First = MinOf(MaxOf(MaxOf(0, MaxOf(s.pad, 0)), 0), s.H_in + s.pad * 2 + 1 - s.K);
+    s.sum1Last = MaxOf(s.sum1First, MinOf(MinOf(s.H_in + s.pad * 2 + 1 - s.K, MaxOf(s.H_in + s.pad + 1 - s.K, 0)),
+                                          s.H_in + s.pad * 2 + 1 - s.K));
+    s.sum1Steps = MaxOf((s.sum1BaseM / s.N), 1);
+    s.sum1Middle = CeilDiv(s.sum1Last - s.sum1First, s.sum1Steps);
+    s.sum1Parts = CeilDiv(s.N, s.sum1BaseM);
+    s.sum1RowTiles = s.H_in * s.sum1Parts + s.pad * s.sum1Parts * 2 + s.sum1First * s.sum1Parts +
+                     s.sum1Middle * s.sum1Parts + s.sum1Parts - s.K * s.sum1Parts - s.sum1Last * s.sum1Parts;
+    s.sum1Work = s.sum1Panels * s.sum1RowTiles;
+    s.sum1Per = CeilDiv(s.sum1Work, cubeNum);
+    s.sum1Cores = CeilDiv(s.sum1Work, s.sum1Per);
+    s.mm0Cores = s.sum1Cores;
+    s.mm0M = s.sum1M;
+    s.mm0N = s.sum1N;
+    s.mm0Ka = s.sum1Ka;
+    s.mm0Kb = s.sum1Kb;
+    s.mm0SingleK = s.sum1SingleK;
+    s.mm0BaseM = s.sum1BaseM;
+    s.mm0BaseN = s.sum1BaseN;
+    s.mm0BaseK = s.sum1BaseK;
+    s.mm0StepK = s.sum1StepK;
+    s.mm0L1 = s.sum1L1;
+    s.yOTiles = CeilDiv(s.C_out, s.yOTile);
+    s.yBTiles = CeilDiv(s.N, s.yBTile);
+    s.yWork = s.H_in * s.yBTiles * s.yOTiles + s.pad * s.yBTiles * s.yOTiles * 2 + s.yBTiles * s.yOTiles -
+              s.K * s.yBTiles * s.yOTiles;
+    s.yPer = CeilDiv(s.yWork, coreNum);
+    const Checked blocks =
+        MaxOf(MaxOf(MaxOf(CeilDiv(CeilDiv(s.zerosWork, s.zerosPer), 2), CeilDiv(s.sum1Work, s.sum1Per)),
+                    CeilDiv(CeilDiv(s.yWork, s.yPer), 2)),
+              1);
+    const Checked bytes = s.zerosWsEnd;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = true;
+    return blocks.valid && bytes.valid && s.sum_1WsStart.valid && s.sum_1WsEnd.valid && s.zerosWsStart.valid &&
+           s.zerosWsEnd.valid && s.zerosZeroAtTiles.valid && s.zerosWork.valid && s.zerosPer.valid &&
+           s.sum1Panels.valid && s.sum1BaseN.valid && s.sum1BaseM.valid && s.sum1BaseK.valid && s.sum1StepK.valid &&
+           s.sum1L1.valid && s.sum1M.valid && s.sum1N.valid && s.sum1Ka.valid && s.sum1Kb.valid &&
+           s.sum1SingleK.valid && s.sum1First.valid && s.sum1Last.valid && s.sum1Steps.valid && s.sum1Middle.valid &&
+           s.sum1Parts.valid && s.sum1RowTiles.valid && s.sum1Work.valid && s.sum1Per.valid && s.sum1Cores.valid &&
+           s.mm0Cores.valid && s.mm0M.valid && s.mm0N.valid && s.mm0Ka.valid && s.mm0Kb.valid && s.mm0SingleK.valid &&
+           s.mm0BaseM.valid && s.mm0BaseN.valid && s.mm0BaseK.valid && s.mm0StepK.valid && s.mm0L1.valid &&
+           s.yOTiles.valid && s.yBTiles.valid && s.yWork.valid && s.yPer.valid;
+}
+
 /// UB bytes: sum_1, y
 inline Checked FullLedger(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.C_in, 8) * 64;                    // in0: xIn, 2 copies
-    bytes = bytes + s.C_in * s.K * CeilDiv(s.s0OTile, 8) * 64;  // in1: wIn, 2 copies
-    bytes = bytes + CeilDiv(s.s0OTile, 8) * 64;                 // in2: biasIn, 2 copies
-    bytes = bytes + CeilDiv(s.s0OTile, 8) * 64;                 // out0: yOut, 2 copies
-    bytes = bytes + s.K * CeilDiv(s.C_in, 8) * 32;              // calc0: xTile
-    bytes = bytes + CeilDiv(s.C_in, 8) * 32 + 64;               // calc1: padded
-    bytes = bytes + CeilDiv(s.C_in, 8) * 32;                    // calc2: lanes
-    bytes = bytes + s.K * s.s0OTile * CeilDiv(s.C_in, 8) * 32;  // calc3: wTile
-    bytes = bytes + CeilDiv(s.C_in, 8) * 32;                    // calc4: offsets
-    bytes = bytes + CeilDiv(s.s0OTile, 8) * 32;                 // calc5: sum_1Tile
-    bytes = bytes + s.K * s.s0OTile * CeilDiv(s.C_in, 8) * 32;  // calc6: tmp
-    bytes = bytes + s.s0OTile * CeilDiv(s.C_in, 8) * 32;        // calc7: sum
-    bytes = bytes + CeilDiv(s.s0OTile, 8) * 2048;               // calc8: acc
-    bytes = bytes + CeilDiv(s.s0OTile, 8) * 256;                // calc9: part
+    bytes = bytes + CeilDiv(s.C_in, 8) * 64;                   // in0: xIn, 2 copies
+    bytes = bytes + s.C_in * s.K * CeilDiv(s.yOTile, 8) * 64;  // in1: wIn, 2 copies
+    bytes = bytes + CeilDiv(s.yOTile, 8) * 64;                 // in2: biasIn, 2 copies
+    bytes = bytes + CeilDiv(s.yOTile, 8) * 64;                 // out0: yOut, 2 copies
+    bytes = bytes + s.K * CeilDiv(s.C_in, 8) * 32;             // calc0: xTile
+    bytes = bytes + CeilDiv(s.C_in, 8) * 32 + 64;              // calc1: padded
+    bytes = bytes + CeilDiv(s.C_in, 8) * 32;                   // calc2: lanes
+    bytes = bytes + s.K * s.yOTile * CeilDiv(s.C_in, 8) * 32;  // calc3: wTile
+    bytes = bytes + CeilDiv(s.C_in, 8) * 32;                   // calc4: offsets
+    bytes = bytes + CeilDiv(s.yOTile, 8) * 32;                 // calc5: sum_1Tile
+    bytes = bytes + s.K * s.yOTile * CeilDiv(s.C_in, 8) * 32;  // calc6: tmp
+    bytes = bytes + s.yOTile * CeilDiv(s.C_in, 8) * 32;        // calc7: sum
+    bytes = bytes + CeilDiv(s.yOTile, 8) * 2048;               // calc8: acc
+    bytes = bytes + CeilDiv(s.yOTile, 8) * 256;                // calc9: part
     return bytes;
 }
 
@@ -133,22 +344,22 @@ inline bool TryFull(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.N >= 1)) {
         return false;
     }
-    s.s0OTile = Checked(1);
+    s.yOTile = Checked(1);
     if (!Maximise(
-            s, &Sizes::s0OTile, MinOf(s.C_out, 4095), 1,
+            s, &Sizes::yOTile, MinOf(s.C_out, 4095), 1,
             CeilDiv(s.C_out * s.H_in * s.N + s.C_out * s.N * s.pad * 2 + s.C_out * s.N - s.C_out * s.K * s.N, coreNum),
             false, &FullLedger, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    s.s0OTiles = CeilDiv(s.C_out, s.s0OTile);
-    s.s0Work = s.H_in * s.N * s.s0OTiles + s.N * s.pad * s.s0OTiles * 2 + s.N * s.s0OTiles - s.K * s.N * s.s0OTiles;
-    s.s0Per = CeilDiv(s.s0Work, coreNum);
-    const Checked blocks = MaxOf(CeilDiv(s.s0Work, s.s0Per), 1);
+    s.yOTiles = CeilDiv(s.C_out, s.yOTile);
+    s.yWork = s.H_in * s.N * s.yOTiles + s.N * s.pad * s.yOTiles * 2 + s.N * s.yOTiles - s.K * s.N * s.yOTiles;
+    s.yPer = CeilDiv(s.yWork, coreNum);
+    const Checked blocks = MaxOf(CeilDiv(CeilDiv(s.yWork, s.yPer), 2), 1);
     const Checked bytes = 0;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = false;
-    return blocks.valid && bytes.valid && s.s0OTiles.valid && s.s0Work.valid && s.s0Per.valid;
+    return blocks.valid && bytes.valid && s.yOTiles.valid && s.yWork.valid && s.yPer.valid;
 }
 
 /// UB bytes: sum_1, y
@@ -157,20 +368,20 @@ inline Checked WalkedLedger(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s0CTile, 8) * 64;              // in0: xIn, 2 copies
-    bytes = bytes + s.s0CTile * CeilDiv(s.s0OTile, 8) * 64;  // in1: wIn, 2 copies
-    bytes = bytes + CeilDiv(s.s0OTile, 8) * 64;              // in2: biasIn, 2 copies
-    bytes = bytes + CeilDiv(s.s0OTile, 8) * 64;              // out0: yOut, 2 copies
-    bytes = bytes + CeilDiv(s.s0OTile, 8) * 32;              // calc0: sumAcc
-    bytes = bytes + RoundUp(s.s0CTile * 4, 32);              // calc1: xTile
-    bytes = bytes + CeilDiv(s.s0CTile, 8) * 32 + 64;         // calc2: padded
-    bytes = bytes + RoundUp(s.s0CTile * 4, 32);              // calc3: lanes
-    bytes = bytes + RoundUp(s.s0CTile * s.s0OTile * 4, 32);  // calc4: wTile
-    bytes = bytes + RoundUp(s.s0CTile * 4, 32);              // calc5: offsets
-    bytes = bytes + RoundUp(s.s0CTile * s.s0OTile * 4, 32);  // calc6: tmp
-    bytes = bytes + CeilDiv(s.s0OTile, 8) * 32;              // calc7: sum
-    bytes = bytes + CeilDiv(s.s0OTile, 8) * 2048;            // calc8: acc
-    bytes = bytes + CeilDiv(s.s0OTile, 8) * 256;             // calc9: part
+    bytes = bytes + CeilDiv(s.yCTile, 8) * 64;             // in0: xIn, 2 copies
+    bytes = bytes + s.yCTile * CeilDiv(s.yOTile, 8) * 64;  // in1: wIn, 2 copies
+    bytes = bytes + CeilDiv(s.yOTile, 8) * 64;             // in2: biasIn, 2 copies
+    bytes = bytes + CeilDiv(s.yOTile, 8) * 64;             // out0: yOut, 2 copies
+    bytes = bytes + CeilDiv(s.yOTile, 8) * 32;             // calc0: sumAcc
+    bytes = bytes + RoundUp(s.yCTile * 4, 32);             // calc1: xTile
+    bytes = bytes + CeilDiv(s.yCTile, 8) * 32 + 64;        // calc2: padded
+    bytes = bytes + RoundUp(s.yCTile * 4, 32);             // calc3: lanes
+    bytes = bytes + RoundUp(s.yCTile * s.yOTile * 4, 32);  // calc4: wTile
+    bytes = bytes + RoundUp(s.yCTile * 4, 32);             // calc5: offsets
+    bytes = bytes + RoundUp(s.yCTile * s.yOTile * 4, 32);  // calc6: tmp
+    bytes = bytes + CeilDiv(s.yOTile, 8) * 32;             // calc7: sum
+    bytes = bytes + CeilDiv(s.yOTile, 8) * 2048;           // calc8: acc
+    bytes = bytes + CeilDiv(s.yOTile, 8) * 256;            // calc9: part
     return bytes;
 }
 
@@ -193,26 +404,197 @@ inline bool TryWalked(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.N >= 1)) {
         return false;
     }
-    s.s0CTile = Checked(8);
-    s.s0OTile = Checked(1);
-    if (!Maximise(s, &Sizes::s0CTile, s.C_in, 8, 0, false, &WalkedLedger, coreNum, UsableUb(chip, false))) {
+    s.yCTile = Checked(8);
+    s.yOTile = Checked(1);
+    if (!Maximise(s, &Sizes::yCTile, s.C_in, 8, 0, false, &WalkedLedger, coreNum, UsableUb(chip, false))) {
         return false;
     }
     if (!Maximise(
-            s, &Sizes::s0OTile, MinOf(s.C_out, 4095), 1,
+            s, &Sizes::yOTile, MinOf(s.C_out, 4095), 1,
             CeilDiv(s.C_out * s.H_in * s.N + s.C_out * s.N * s.pad * 2 + s.C_out * s.N - s.C_out * s.K * s.N, coreNum),
             false, &WalkedLedger, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    s.s0OTiles = CeilDiv(s.C_out, s.s0OTile);
-    s.s0Work = s.H_in * s.N * s.s0OTiles + s.N * s.pad * s.s0OTiles * 2 + s.N * s.s0OTiles - s.K * s.N * s.s0OTiles;
-    s.s0Per = CeilDiv(s.s0Work, coreNum);
-    const Checked blocks = MaxOf(CeilDiv(s.s0Work, s.s0Per), 1);
+    s.yOTiles = CeilDiv(s.C_out, s.yOTile);
+    s.yWork = s.H_in * s.N * s.yOTiles + s.N * s.pad * s.yOTiles * 2 + s.N * s.yOTiles - s.K * s.N * s.yOTiles;
+    s.yPer = CeilDiv(s.yWork, coreNum);
+    const Checked blocks = MaxOf(CeilDiv(CeilDiv(s.yWork, s.yPer), 2), 1);
     const Checked bytes = 0;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = false;
-    return blocks.valid && bytes.valid && s.s0OTiles.valid && s.s0Work.valid && s.s0Per.valid;
+    return blocks.valid && bytes.valid && s.yOTiles.valid && s.yWork.valid && s.yPer.valid;
+}
+
+/// UB bytes: zeros
+inline Checked CubeFull2Ledger0(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.zerosZeroAtTile * 4, 32) * 64;  // out0: zerosWsOut, 2 copies
+    return bytes;
+}
+
+/// UB bytes: sum_1 (cube)
+inline Checked CubeFull2Ledger1(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    return bytes;
+}
+
+/// UB bytes: y
+inline Checked CubeFull2Ledger2(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.yOTile * 2, 32) * 64;             // in0: biasIn, 2 copies
+    bytes = bytes + CeilDiv(s.yBTile * s.yOTile * 4, 32) * 64;  // in1: sum_1WsIn, 2 copies
+    bytes = bytes + CeilDiv(s.yBTile * s.yOTile * 4, 32) * 64;  // out0: yOut, 2 copies
+    bytes = bytes + RoundUp(s.yOTile * 4, 32);                  // calc0: biasTile
+    bytes = bytes + RoundUp(s.yBTile * s.yOTile * 4, 32);       // calc1: sum_1WsTile
+    return bytes;
+}
+
+/// Tries the alternative "cube_full"; false when it does not fit.
+inline bool TryCubeFull2(Sizes &s, const Chip &chip, Choice &choice)
+{
+    const Checked coreNum(chip.coreNum);
+    const Checked cubeNum(chip.cubeNum);
+    if (!(s.C_in >= 1)) {
+        return false;
+    }
+    if (!(s.C_out >= 1)) {
+        return false;
+    }
+    if (!(s.H_in + s.pad * 2 + 1 - s.K >= 1)) {
+        return false;
+    }
+    if (!(s.K >= 1)) {
+        return false;
+    }
+    if (!(s.N >= 1)) {
+        return false;
+    }
+    if (!(CeilDiv(s.C_in * s.C_out * s.H_in * s.K * s.N * 2 + s.C_in * s.C_out * s.K * s.N * s.pad * 4 +
+                      s.C_in * s.C_out * s.K * s.N * 2 - s.C_in * s.C_out * s.K * s.K * s.N * 2,
+                  64) >= coreNum * 8000 +
+                             CeilDiv(s.K * CeilDiv(s.C_in, 16) * CeilDiv(s.C_out, 16) *
+                                         CeilDiv(s.H_in * s.N + s.N * s.pad * 2 + s.N - s.K * s.N, 16) * 4096,
+                                     512) +
+                             CeilDiv(s.C_out * s.H_in * s.N * 8 + s.C_out * s.N * s.pad * 16 + s.C_out * s.N * 8 -
+                                         s.C_out * s.K * s.N * 8,
+                                     20))) {
+        return false;
+    }
+    if (!(s.H_in * s.N + s.N * s.pad * 2 + s.N - s.K * s.N <= 2147483647)) {
+        return false;
+    }
+    if (!(s.C_out <= 2147483647)) {
+        return false;
+    }
+    if (!(s.C_in <= 2147483647)) {
+        return false;
+    }
+    s.zerosZeroAtTile = Checked(8);
+    s.yOTile = Checked(16);
+    s.yBTile = Checked(1);
+    if (!Maximise(s, &Sizes::zerosZeroAtTile, 4096, 8, MaxOf(((coreNum + 4095) / coreNum), 64), false,
+                  &CubeFull2Ledger0, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!(CubeFull2Ledger1(s, coreNum) <= UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(
+            s, &Sizes::yOTile, s.C_out, 16,
+            MaxOf(CeilDiv(s.C_out * s.H_in * s.N + s.C_out * s.N * s.pad * 2 + s.C_out * s.N - s.C_out * s.K * s.N,
+                          coreNum),
+                  64),
+            false, &CubeFull2Ledger2, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::yBTile, MinOf(s.N, 4095), 1,
+                  CeilDiv(s.H_in * s.N * CeilDiv(s.C_out, s.yOTile) + s.N * s.pad * CeilDiv(s.C_out, s.yOTile) * 2 +
+                              s.N * CeilDiv(s.C_out, s.yOTile) - s.K * s.N * CeilDiv(s.C_out, s.yOTile),
+                          coreNum),
+                  false, &CubeFull2Ledger2, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    s.sum_1WsStart = 0;
+    s.sum_1WsEnd =
+        s.sum_1WsStart +
+        RoundUp(MaxOf(s.C_out * s.H_in * s.N + s.C_out * s.N * s.pad * 2 + s.C_out * s.N - s.C_out * s.K * s.N, 1) * 4,
+                512);
+    s.zerosWsStart = s.sum_1WsEnd;
+    s.zerosWsEnd = s.zerosWsStart + 16384;
+    s.zerosZeroAtTiles = ((s.zerosZeroAtTile + 4095) / s.zerosZeroAtTile);
+    s.zerosWork = s.zerosZeroAtTiles;
+    s.zerosPer = CeilDiv(s.zerosWork, coreNum);
+    s.sum1Panels = CeilDiv(s.C_out, 256);
+    s.sum1BaseN = RoundUp(CeilDiv(s.C_out, s.sum1Panels), 16);
+    s.sum1BaseM = MinOf(MinOf((((32768 / s.sum1BaseN)) / 16) * 16, 256),
+                        RoundUp(MinOf(MaxOf(CeilDiv(s.H_in * s.N * s.sum1Panels + s.N * s.pad * s.sum1Panels * 2 +
+                                                        s.N * s.sum1Panels - s.K * s.N * s.sum1Panels,
+                                                    cubeNum),
+                                            1),
+                                      s.H_in * s.N + s.N * s.pad * 2 + s.N - s.K * s.N),
+                                16));
+    s.sum1BaseK = MinOf(32, RoundUp(s.C_in, 16));
+    s.sum1StepK = MinOf(4, CeilDiv(s.C_in, s.sum1BaseK));
+    s.sum1L1 = s.sum1BaseK * s.sum1BaseM * s.sum1StepK * 8 + s.sum1BaseK * s.sum1BaseN * s.sum1StepK * 8;
+    s.sum1M = s.H_in * s.N + s.N * s.pad * 2 + s.N - s.K * s.N;
+    s.sum1N = s.C_out;
+    s.sum1Ka = s.C_in;
+    s.sum1Kb = s.C_in;
+    s.sum1SingleK = s.C_in;
+    s.sum1First = MinOf(MaxOf(MaxOf(0, MaxOf(s.pad, 0)), 0), s.H_in + s.pad * 2 + 1 - s.K);
+    s.sum1Last = MaxOf(s.sum1First, MinOf(MinOf(s.H_in + s.pad * 2 + 1 - s.K, MaxOf(s.H_in + s.pad + 1 - s.K, 0)),
+                                          s.H_in + s.pad * 2 + 1 - s.K));
+    s.sum1Steps = MaxOf((s.sum1BaseM / s.N), 1);
+    s.sum1Middle = CeilDiv(s.sum1Last - s.sum1First, s.sum1Steps);
+    s.sum1Parts = CeilDiv(s.N, s.sum1BaseM);
+    s.sum1RowTiles = s.H_in * s.sum1Parts + s.pad * s.sum1Parts * 2 + s.sum1First * s.sum1Parts +
+                     s.sum1Middle * s.sum1Parts + s.sum1Parts - s.K * s.sum1Parts - s.sum1Last * s.sum1Parts;
+    s.sum1Work = s.sum1Panels * s.sum1RowTiles;
+    s.sum1Per = CeilDiv(s.sum1Work, cubeNum);
+    s.sum1Cores = CeilDiv(s.sum1Work, s.sum1Per);
+    s.mm0Cores = s.sum1Cores;
+    s.mm0M = s.sum1M;
+    s.mm0N = s.sum1N;
+    s.mm0Ka = s.sum1Ka;
+    s.mm0Kb = s.sum1Kb;
+    s.mm0SingleK = s.sum1SingleK;
+    s.mm0BaseM = s.sum1BaseM;
+    s.mm0BaseN = s.sum1BaseN;
+    s.mm0BaseK = s.sum1BaseK;
+    s.mm0StepK = s.sum1StepK;
+    s.mm0L1 = s.sum1L1;
+    s.yOTiles = CeilDiv(s.C_out, s.yOTile);
+    s.yBTiles = CeilDiv(s.N, s.yBTile);
+    s.yWork = s.H_in * s.yBTiles * s.yOTiles + s.pad * s.yBTiles * s.yOTiles * 2 + s.yBTiles * s.yOTiles -
+              s.K * s.yBTiles * s.yOTiles;
+    s.yPer = CeilDiv(s.yWork, coreNum);
+    const Checked blocks =
+        MaxOf(MaxOf(MaxOf(CeilDiv(CeilDiv(s.zerosWork, s.zerosPer), 2), CeilDiv(s.sum1Work, s.sum1Per)),
+                    CeilDiv(CeilDiv(s.yWork, s.yPer), 2)),
+              1);
+    const Checked bytes = s.zerosWsEnd;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = true;
+    return blocks.valid && bytes.valid && s.sum_1WsStart.valid && s.sum_1WsEnd.valid && s.zerosWsStart.valid &&
+           s.zerosWsEnd.valid && s.zerosZeroAtTiles.valid && s.zerosWork.valid && s.zerosPer.valid &&
+           s.sum1Panels.valid && s.sum1BaseN.valid && s.sum1BaseM.valid && s.sum1BaseK.valid && s.sum1StepK.valid &&
+           s.sum1L1.valid && s.sum1M.valid && s.sum1N.valid && s.sum1Ka.valid && s.sum1Kb.valid &&
+           s.sum1SingleK.valid && s.sum1First.valid && s.sum1Last.valid && s.sum1Steps.valid && s.sum1Middle.valid &&
+           s.sum1Parts.valid && s.sum1RowTiles.valid && s.sum1Work.valid && s.sum1Per.valid && s.sum1Cores.valid &&
+           s.mm0Cores.valid && s.mm0M.valid && s.mm0N.valid && s.mm0Ka.valid && s.mm0Kb.valid && s.mm0SingleK.valid &&
+           s.mm0BaseM.valid && s.mm0BaseN.valid && s.mm0BaseK.valid && s.mm0StepK.valid && s.mm0L1.valid &&
+           s.yOTiles.valid && s.yBTiles.valid && s.yWork.valid && s.yPer.valid;
 }
 
 /// UB bytes: sum_1, y
@@ -221,21 +603,21 @@ inline Checked Full2Ledger(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.C_in, 8) * 64;                     // in0: xIn, 2 copies
-    bytes = bytes + s.C_in * s.K * CeilDiv(s.s0OTile, 8) * 64;   // in1: wIn, 2 copies
-    bytes = bytes + CeilDiv(s.s0OTile, 16) * 64;                 // in2: biasIn, 2 copies
-    bytes = bytes + CeilDiv(s.s0OTile, 16) * 128;                // out0: yOut, 2 copies
-    bytes = bytes + s.K * CeilDiv(s.C_in, 16) * 64;              // calc0: xTile
-    bytes = bytes + CeilDiv(s.C_in, 8) * 32 + 64;                // calc1: padded
-    bytes = bytes + CeilDiv(s.C_in, 16) * 64;                    // calc2: lanes
-    bytes = bytes + s.K * s.s0OTile * CeilDiv(s.C_in, 16) * 64;  // calc3: wTile
-    bytes = bytes + CeilDiv(s.C_in, 16) * 64;                    // calc4: offsets
-    bytes = bytes + CeilDiv(s.s0OTile, 16) * 64;                 // calc5: sum_1Tile
-    bytes = bytes + s.K * s.s0OTile * CeilDiv(s.C_in, 16) * 64;  // calc6: tmp
-    bytes = bytes + s.s0OTile * CeilDiv(s.C_in, 16) * 64;        // calc7: sum
-    bytes = bytes + CeilDiv(s.s0OTile, 8) * 2048;                // calc8: acc
-    bytes = bytes + CeilDiv(s.s0OTile, 8) * 256;                 // calc9: part
-    bytes = bytes + CeilDiv(s.s0OTile, 16) * 64;                 // calc10: biasTile
+    bytes = bytes + CeilDiv(s.C_in, 8) * 64;                    // in0: xIn, 2 copies
+    bytes = bytes + s.C_in * s.K * CeilDiv(s.yOTile, 8) * 64;   // in1: wIn, 2 copies
+    bytes = bytes + CeilDiv(s.yOTile, 16) * 64;                 // in2: biasIn, 2 copies
+    bytes = bytes + CeilDiv(s.yOTile, 16) * 128;                // out0: yOut, 2 copies
+    bytes = bytes + s.K * CeilDiv(s.C_in, 16) * 64;             // calc0: xTile
+    bytes = bytes + CeilDiv(s.C_in, 8) * 32 + 64;               // calc1: padded
+    bytes = bytes + CeilDiv(s.C_in, 16) * 64;                   // calc2: lanes
+    bytes = bytes + s.K * s.yOTile * CeilDiv(s.C_in, 16) * 64;  // calc3: wTile
+    bytes = bytes + CeilDiv(s.C_in, 16) * 64;                   // calc4: offsets
+    bytes = bytes + CeilDiv(s.yOTile, 16) * 64;                 // calc5: sum_1Tile
+    bytes = bytes + s.K * s.yOTile * CeilDiv(s.C_in, 16) * 64;  // calc6: tmp
+    bytes = bytes + s.yOTile * CeilDiv(s.C_in, 16) * 64;        // calc7: sum
+    bytes = bytes + CeilDiv(s.yOTile, 8) * 2048;                // calc8: acc
+    bytes = bytes + CeilDiv(s.yOTile, 8) * 256;                 // calc9: part
+    bytes = bytes + CeilDiv(s.yOTile, 16) * 64;                 // calc10: biasTile
     return bytes;
 }
 
@@ -258,22 +640,22 @@ inline bool TryFull2(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.N >= 1)) {
         return false;
     }
-    s.s0OTile = Checked(1);
+    s.yOTile = Checked(1);
     if (!Maximise(
-            s, &Sizes::s0OTile, MinOf(s.C_out, 4095), 1,
+            s, &Sizes::yOTile, MinOf(s.C_out, 4095), 1,
             CeilDiv(s.C_out * s.H_in * s.N + s.C_out * s.N * s.pad * 2 + s.C_out * s.N - s.C_out * s.K * s.N, coreNum),
             false, &Full2Ledger, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    s.s0OTiles = CeilDiv(s.C_out, s.s0OTile);
-    s.s0Work = s.H_in * s.N * s.s0OTiles + s.N * s.pad * s.s0OTiles * 2 + s.N * s.s0OTiles - s.K * s.N * s.s0OTiles;
-    s.s0Per = CeilDiv(s.s0Work, coreNum);
-    const Checked blocks = MaxOf(CeilDiv(s.s0Work, s.s0Per), 1);
+    s.yOTiles = CeilDiv(s.C_out, s.yOTile);
+    s.yWork = s.H_in * s.N * s.yOTiles + s.N * s.pad * s.yOTiles * 2 + s.N * s.yOTiles - s.K * s.N * s.yOTiles;
+    s.yPer = CeilDiv(s.yWork, coreNum);
+    const Checked blocks = MaxOf(CeilDiv(CeilDiv(s.yWork, s.yPer), 2), 1);
     const Checked bytes = 0;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = false;
-    return blocks.valid && bytes.valid && s.s0OTiles.valid && s.s0Work.valid && s.s0Per.valid;
+    return blocks.valid && bytes.valid && s.yOTiles.valid && s.yWork.valid && s.yPer.valid;
 }
 
 /// UB bytes: sum_1, y
@@ -282,20 +664,20 @@ inline Checked Walked2Ledger(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s0CTile, 8) * 64;              // in0: xIn, 2 copies
-    bytes = bytes + s.s0CTile * CeilDiv(s.s0OTile, 8) * 64;  // in1: wIn, 2 copies
-    bytes = bytes + CeilDiv(s.s0OTile, 16) * 64;             // in2: biasIn, 2 copies
-    bytes = bytes + CeilDiv(s.s0OTile, 16) * 128;            // out0: yOut, 2 copies
-    bytes = bytes + CeilDiv(s.s0OTile, 16) * 64;             // calc0: sumAcc
-    bytes = bytes + RoundUp(s.s0CTile * 4, 32);              // calc1: xTile
-    bytes = bytes + CeilDiv(s.s0CTile, 8) * 32 + 64;         // calc2: padded
-    bytes = bytes + RoundUp(s.s0CTile * 4, 32);              // calc3: lanes
-    bytes = bytes + RoundUp(s.s0CTile * s.s0OTile * 4, 32);  // calc4: wTile
-    bytes = bytes + RoundUp(s.s0CTile * 4, 32);              // calc5: offsets
-    bytes = bytes + RoundUp(s.s0CTile * s.s0OTile * 4, 32);  // calc6: tmp
-    bytes = bytes + CeilDiv(s.s0OTile, 16) * 64;             // calc7: sum
-    bytes = bytes + CeilDiv(s.s0OTile, 8) * 2048;            // calc8: acc
-    bytes = bytes + CeilDiv(s.s0OTile, 8) * 256;             // calc9: part
+    bytes = bytes + CeilDiv(s.yCTile, 8) * 64;             // in0: xIn, 2 copies
+    bytes = bytes + s.yCTile * CeilDiv(s.yOTile, 8) * 64;  // in1: wIn, 2 copies
+    bytes = bytes + CeilDiv(s.yOTile, 16) * 64;            // in2: biasIn, 2 copies
+    bytes = bytes + CeilDiv(s.yOTile, 16) * 128;           // out0: yOut, 2 copies
+    bytes = bytes + CeilDiv(s.yOTile, 16) * 64;            // calc0: sumAcc
+    bytes = bytes + RoundUp(s.yCTile * 4, 32);             // calc1: xTile
+    bytes = bytes + CeilDiv(s.yCTile, 8) * 32 + 64;        // calc2: padded
+    bytes = bytes + RoundUp(s.yCTile * 4, 32);             // calc3: lanes
+    bytes = bytes + RoundUp(s.yCTile * s.yOTile * 4, 32);  // calc4: wTile
+    bytes = bytes + RoundUp(s.yCTile * 4, 32);             // calc5: offsets
+    bytes = bytes + RoundUp(s.yCTile * s.yOTile * 4, 32);  // calc6: tmp
+    bytes = bytes + CeilDiv(s.yOTile, 16) * 64;            // calc7: sum
+    bytes = bytes + CeilDiv(s.yOTile, 8) * 2048;           // calc8: acc
+    bytes = bytes + CeilDiv(s.yOTile, 8) * 256;            // calc9: part
     return bytes;
 }
 
@@ -318,26 +700,199 @@ inline bool TryWalked2(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.N >= 1)) {
         return false;
     }
-    s.s0CTile = Checked(16);
-    s.s0OTile = Checked(1);
-    if (!Maximise(s, &Sizes::s0CTile, s.C_in, 16, 0, false, &Walked2Ledger, coreNum, UsableUb(chip, false))) {
+    s.yCTile = Checked(16);
+    s.yOTile = Checked(1);
+    if (!Maximise(s, &Sizes::yCTile, s.C_in, 16, 0, false, &Walked2Ledger, coreNum, UsableUb(chip, false))) {
         return false;
     }
     if (!Maximise(
-            s, &Sizes::s0OTile, MinOf(s.C_out, 4095), 1,
+            s, &Sizes::yOTile, MinOf(s.C_out, 4095), 1,
             CeilDiv(s.C_out * s.H_in * s.N + s.C_out * s.N * s.pad * 2 + s.C_out * s.N - s.C_out * s.K * s.N, coreNum),
             false, &Walked2Ledger, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    s.s0OTiles = CeilDiv(s.C_out, s.s0OTile);
-    s.s0Work = s.H_in * s.N * s.s0OTiles + s.N * s.pad * s.s0OTiles * 2 + s.N * s.s0OTiles - s.K * s.N * s.s0OTiles;
-    s.s0Per = CeilDiv(s.s0Work, coreNum);
-    const Checked blocks = MaxOf(CeilDiv(s.s0Work, s.s0Per), 1);
+    s.yOTiles = CeilDiv(s.C_out, s.yOTile);
+    s.yWork = s.H_in * s.N * s.yOTiles + s.N * s.pad * s.yOTiles * 2 + s.N * s.yOTiles - s.K * s.N * s.yOTiles;
+    s.yPer = CeilDiv(s.yWork, coreNum);
+    const Checked blocks = MaxOf(CeilDiv(CeilDiv(s.yWork, s.yPer), 2), 1);
     const Checked bytes = 0;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = false;
-    return blocks.valid && bytes.valid && s.s0OTiles.valid && s.s0Work.valid && s.s0Per.valid;
+    return blocks.valid && bytes.valid && s.yOTiles.valid && s.yWork.valid && s.yPer.valid;
+}
+
+/// UB bytes: zeros
+inline Checked CubeFull3Ledger0(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.zerosZeroAtTile * 2, 32) * 64;  // out0: zerosWsOut, 2 copies
+    bytes = bytes + RoundUp(s.zerosZeroAtTile * 4, 32);       // calc0: full
+    return bytes;
+}
+
+/// UB bytes: sum_1 (cube)
+inline Checked CubeFull3Ledger1(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    return bytes;
+}
+
+/// UB bytes: y
+inline Checked CubeFull3Ledger2(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.yOTile * 4, 32) * 64;             // in0: biasIn, 2 copies
+    bytes = bytes + CeilDiv(s.yBTile * s.yOTile * 4, 32) * 64;  // in1: sum_1WsIn, 2 copies
+    bytes = bytes + CeilDiv(s.yBTile * s.yOTile * 2, 32) * 64;  // out0: yOut, 2 copies
+    bytes = bytes + RoundUp(s.yOTile * 4, 32);                  // calc0: biasTile
+    bytes = bytes + RoundUp(s.yBTile * s.yOTile * 4, 32);       // calc1: sum_1WsTile
+    bytes = bytes + RoundUp(s.yBTile * s.yOTile * 4, 32);       // calc2: tmp
+    return bytes;
+}
+
+/// Tries the alternative "cube_full"; false when it does not fit.
+inline bool TryCubeFull3(Sizes &s, const Chip &chip, Choice &choice)
+{
+    const Checked coreNum(chip.coreNum);
+    const Checked cubeNum(chip.cubeNum);
+    if (!(s.C_in >= 1)) {
+        return false;
+    }
+    if (!(s.C_out >= 1)) {
+        return false;
+    }
+    if (!(s.H_in + s.pad * 2 + 1 - s.K >= 1)) {
+        return false;
+    }
+    if (!(s.K >= 1)) {
+        return false;
+    }
+    if (!(s.N >= 1)) {
+        return false;
+    }
+    if (!(CeilDiv(s.C_in * s.C_out * s.H_in * s.K * s.N * 2 + s.C_in * s.C_out * s.K * s.N * s.pad * 4 +
+                      s.C_in * s.C_out * s.K * s.N * 2 - s.C_in * s.C_out * s.K * s.K * s.N * 2,
+                  64) >= coreNum * 8000 +
+                             CeilDiv(s.K * CeilDiv(s.C_in, 16) * CeilDiv(s.C_out, 16) *
+                                         CeilDiv(s.H_in * s.N + s.N * s.pad * 2 + s.N - s.K * s.N, 16) * 4096,
+                                     2048) +
+                             CeilDiv(s.C_out * s.H_in * s.N * 8 + s.C_out * s.N * s.pad * 16 + s.C_out * s.N * 8 -
+                                         s.C_out * s.K * s.N * 8,
+                                     20))) {
+        return false;
+    }
+    if (!(s.H_in * s.N + s.N * s.pad * 2 + s.N - s.K * s.N <= 2147483647)) {
+        return false;
+    }
+    if (!(s.C_out <= 2147483647)) {
+        return false;
+    }
+    if (!(s.C_in <= 2147483647)) {
+        return false;
+    }
+    s.zerosZeroAtTile = Checked(16);
+    s.yOTile = Checked(16);
+    s.yBTile = Checked(1);
+    if (!Maximise(s, &Sizes::zerosZeroAtTile, 4096, 16, MaxOf(((coreNum + 4095) / coreNum), 64), false,
+                  &CubeFull3Ledger0, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!(CubeFull3Ledger1(s, coreNum) <= UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(
+            s, &Sizes::yOTile, s.C_out, 16,
+            MaxOf(CeilDiv(s.C_out * s.H_in * s.N + s.C_out * s.N * s.pad * 2 + s.C_out * s.N - s.C_out * s.K * s.N,
+                          coreNum),
+                  64),
+            false, &CubeFull3Ledger2, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::yBTile, MinOf(s.N, 4095), 1,
+                  CeilDiv(s.H_in * s.N * CeilDiv(s.C_out, s.yOTile) + s.N * s.pad * CeilDiv(s.C_out, s.yOTile) * 2 +
+                              s.N * CeilDiv(s.C_out, s.yOTile) - s.K * s.N * CeilDiv(s.C_out, s.yOTile),
+                          coreNum),
+                  false, &CubeFull3Ledger2, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    s.sum_1WsStart = 0;
+    s.sum_1WsEnd =
+        s.sum_1WsStart +
+        RoundUp(MaxOf(s.C_out * s.H_in * s.N + s.C_out * s.N * s.pad * 2 + s.C_out * s.N - s.C_out * s.K * s.N, 1) * 4,
+                512);
+    s.zerosWsStart = s.sum_1WsEnd;
+    s.zerosWsEnd = s.zerosWsStart + 8192;
+    s.zerosZeroAtTiles = ((s.zerosZeroAtTile + 4095) / s.zerosZeroAtTile);
+    s.zerosWork = s.zerosZeroAtTiles;
+    s.zerosPer = CeilDiv(s.zerosWork, coreNum);
+    s.sum1Panels = CeilDiv(s.C_out, 256);
+    s.sum1BaseN = RoundUp(CeilDiv(s.C_out, s.sum1Panels), 16);
+    s.sum1BaseM = MinOf(MinOf((((32768 / s.sum1BaseN)) / 16) * 16, 256),
+                        RoundUp(MinOf(MaxOf(CeilDiv(s.H_in * s.N * s.sum1Panels + s.N * s.pad * s.sum1Panels * 2 +
+                                                        s.N * s.sum1Panels - s.K * s.N * s.sum1Panels,
+                                                    cubeNum),
+                                            1),
+                                      s.H_in * s.N + s.N * s.pad * 2 + s.N - s.K * s.N),
+                                16));
+    s.sum1BaseK = MinOf(64, RoundUp(s.C_in, 16));
+    s.sum1StepK = MinOf(4, CeilDiv(s.C_in, s.sum1BaseK));
+    s.sum1L1 = s.sum1BaseK * s.sum1BaseM * s.sum1StepK * 4 + s.sum1BaseK * s.sum1BaseN * s.sum1StepK * 4;
+    s.sum1M = s.H_in * s.N + s.N * s.pad * 2 + s.N - s.K * s.N;
+    s.sum1N = s.C_out;
+    s.sum1Ka = s.C_in;
+    s.sum1Kb = s.C_in;
+    s.sum1SingleK = s.C_in;
+    s.sum1First = MinOf(MaxOf(MaxOf(0, MaxOf(s.pad, 0)), 0), s.H_in + s.pad * 2 + 1 - s.K);
+    s.sum1Last = MaxOf(s.sum1First, MinOf(MinOf(s.H_in + s.pad * 2 + 1 - s.K, MaxOf(s.H_in + s.pad + 1 - s.K, 0)),
+                                          s.H_in + s.pad * 2 + 1 - s.K));
+    s.sum1Steps = MaxOf((s.sum1BaseM / s.N), 1);
+    s.sum1Middle = CeilDiv(s.sum1Last - s.sum1First, s.sum1Steps);
+    s.sum1Parts = CeilDiv(s.N, s.sum1BaseM);
+    s.sum1RowTiles = s.H_in * s.sum1Parts + s.pad * s.sum1Parts * 2 + s.sum1First * s.sum1Parts +
+                     s.sum1Middle * s.sum1Parts + s.sum1Parts - s.K * s.sum1Parts - s.sum1Last * s.sum1Parts;
+    s.sum1Work = s.sum1Panels * s.sum1RowTiles;
+    s.sum1Per = CeilDiv(s.sum1Work, cubeNum);
+    s.sum1Cores = CeilDiv(s.sum1Work, s.sum1Per);
+    s.mm0Cores = s.sum1Cores;
+    s.mm0M = s.sum1M;
+    s.mm0N = s.sum1N;
+    s.mm0Ka = s.sum1Ka;
+    s.mm0Kb = s.sum1Kb;
+    s.mm0SingleK = s.sum1SingleK;
+    s.mm0BaseM = s.sum1BaseM;
+    s.mm0BaseN = s.sum1BaseN;
+    s.mm0BaseK = s.sum1BaseK;
+    s.mm0StepK = s.sum1StepK;
+    s.mm0L1 = s.sum1L1;
+    s.yOTiles = CeilDiv(s.C_out, s.yOTile);
+    s.yBTiles = CeilDiv(s.N, s.yBTile);
+    s.yWork = s.H_in * s.yBTiles * s.yOTiles + s.pad * s.yBTiles * s.yOTiles * 2 + s.yBTiles * s.yOTiles -
+              s.K * s.yBTiles * s.yOTiles;
+    s.yPer = CeilDiv(s.yWork, coreNum);
+    const Checked blocks =
+        MaxOf(MaxOf(MaxOf(CeilDiv(CeilDiv(s.zerosWork, s.zerosPer), 2), CeilDiv(s.sum1Work, s.sum1Per)),
+                    CeilDiv(CeilDiv(s.yWork, s.yPer), 2)),
+              1);
+    const Checked bytes = s.zerosWsEnd;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = true;
+    return blocks.valid && bytes.valid && s.sum_1WsStart.valid && s.sum_1WsEnd.valid && s.zerosWsStart.valid &&
+           s.zerosWsEnd.valid && s.zerosZeroAtTiles.valid && s.zerosWork.valid && s.zerosPer.valid &&
+           s.sum1Panels.valid && s.sum1BaseN.valid && s.sum1BaseM.valid && s.sum1BaseK.valid && s.sum1StepK.valid &&
+           s.sum1L1.valid && s.sum1M.valid && s.sum1N.valid && s.sum1Ka.valid && s.sum1Kb.valid &&
+           s.sum1SingleK.valid && s.sum1First.valid && s.sum1Last.valid && s.sum1Steps.valid && s.sum1Middle.valid &&
+           s.sum1Parts.valid && s.sum1RowTiles.valid && s.sum1Work.valid && s.sum1Per.valid && s.sum1Cores.valid &&
+           s.mm0Cores.valid && s.mm0M.valid && s.mm0N.valid && s.mm0Ka.valid && s.mm0Kb.valid && s.mm0SingleK.valid &&
+           s.mm0BaseM.valid && s.mm0BaseN.valid && s.mm0BaseK.valid && s.mm0StepK.valid && s.mm0L1.valid &&
+           s.yOTiles.valid && s.yBTiles.valid && s.yWork.valid && s.yPer.valid;
 }
 
 /// UB bytes: sum_1, y
@@ -346,23 +901,23 @@ inline Checked Full3Ledger(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.C_in, 16) * 64;                    // in0: xIn, 2 copies
-    bytes = bytes + s.C_in * s.K * CeilDiv(s.s0OTile, 16) * 64;  // in1: wIn, 2 copies
-    bytes = bytes + CeilDiv(s.s0OTile, 8) * 64;                  // in2: biasIn, 2 copies
-    bytes = bytes + CeilDiv(s.s0OTile, 16) * 64;                 // out0: yOut, 2 copies
-    bytes = bytes + s.K * CeilDiv(s.C_in, 16) * 64;              // calc0: xTile
-    bytes = bytes + CeilDiv(s.C_in, 8) * 32 + 64;                // calc1: padded
-    bytes = bytes + CeilDiv(s.C_in, 16) * 64;                    // calc2: values
-    bytes = bytes + s.C_in * s.K * CeilDiv(s.s0OTile, 16) * 64;  // calc3: wTile
-    bytes = bytes + s.K * s.s0OTile * CeilDiv(s.C_in, 16) * 64;  // calc4: wTile
-    bytes = bytes + CeilDiv(s.C_in, 16) * 64;                    // calc5: offsets
-    bytes = bytes + CeilDiv(s.s0OTile, 16) * 64;                 // calc6: sum_1Tile
-    bytes = bytes + s.K * s.s0OTile * CeilDiv(s.C_in, 16) * 64;  // calc7: tmp
-    bytes = bytes + s.s0OTile * CeilDiv(s.C_in, 16) * 64;        // calc8: sum
-    bytes = bytes + CeilDiv(s.s0OTile, 8) * 2048;                // calc9: acc
-    bytes = bytes + CeilDiv(s.s0OTile, 8) * 256;                 // calc10: part
-    bytes = bytes + CeilDiv(s.s0OTile, 16) * 64;                 // calc11: biasTile
-    bytes = bytes + CeilDiv(s.s0OTile, 16) * 64;                 // calc12: tmp
+    bytes = bytes + CeilDiv(s.C_in, 16) * 64;                   // in0: xIn, 2 copies
+    bytes = bytes + s.C_in * s.K * CeilDiv(s.yOTile, 16) * 64;  // in1: wIn, 2 copies
+    bytes = bytes + CeilDiv(s.yOTile, 8) * 64;                  // in2: biasIn, 2 copies
+    bytes = bytes + CeilDiv(s.yOTile, 16) * 64;                 // out0: yOut, 2 copies
+    bytes = bytes + s.K * CeilDiv(s.C_in, 16) * 64;             // calc0: xTile
+    bytes = bytes + CeilDiv(s.C_in, 8) * 32 + 64;               // calc1: padded
+    bytes = bytes + CeilDiv(s.C_in, 16) * 64;                   // calc2: values
+    bytes = bytes + s.C_in * s.K * CeilDiv(s.yOTile, 16) * 64;  // calc3: wTile
+    bytes = bytes + s.K * s.yOTile * CeilDiv(s.C_in, 16) * 64;  // calc4: wTile
+    bytes = bytes + CeilDiv(s.C_in, 16) * 64;                   // calc5: offsets
+    bytes = bytes + CeilDiv(s.yOTile, 16) * 64;                 // calc6: sum_1Tile
+    bytes = bytes + s.K * s.yOTile * CeilDiv(s.C_in, 16) * 64;  // calc7: tmp
+    bytes = bytes + s.yOTile * CeilDiv(s.C_in, 16) * 64;        // calc8: sum
+    bytes = bytes + CeilDiv(s.yOTile, 8) * 2048;                // calc9: acc
+    bytes = bytes + CeilDiv(s.yOTile, 8) * 256;                 // calc10: part
+    bytes = bytes + CeilDiv(s.yOTile, 16) * 64;                 // calc11: biasTile
+    bytes = bytes + CeilDiv(s.yOTile, 16) * 64;                 // calc12: tmp
     return bytes;
 }
 
@@ -385,22 +940,22 @@ inline bool TryFull3(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.N >= 1)) {
         return false;
     }
-    s.s0OTile = Checked(1);
+    s.yOTile = Checked(1);
     if (!Maximise(
-            s, &Sizes::s0OTile, MinOf(s.C_out, 4095), 1,
+            s, &Sizes::yOTile, MinOf(s.C_out, 4095), 1,
             CeilDiv(s.C_out * s.H_in * s.N + s.C_out * s.N * s.pad * 2 + s.C_out * s.N - s.C_out * s.K * s.N, coreNum),
             false, &Full3Ledger, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    s.s0OTiles = CeilDiv(s.C_out, s.s0OTile);
-    s.s0Work = s.H_in * s.N * s.s0OTiles + s.N * s.pad * s.s0OTiles * 2 + s.N * s.s0OTiles - s.K * s.N * s.s0OTiles;
-    s.s0Per = CeilDiv(s.s0Work, coreNum);
-    const Checked blocks = MaxOf(CeilDiv(s.s0Work, s.s0Per), 1);
+    s.yOTiles = CeilDiv(s.C_out, s.yOTile);
+    s.yWork = s.H_in * s.N * s.yOTiles + s.N * s.pad * s.yOTiles * 2 + s.N * s.yOTiles - s.K * s.N * s.yOTiles;
+    s.yPer = CeilDiv(s.yWork, coreNum);
+    const Checked blocks = MaxOf(CeilDiv(CeilDiv(s.yWork, s.yPer), 2), 1);
     const Checked bytes = 0;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = false;
-    return blocks.valid && bytes.valid && s.s0OTiles.valid && s.s0Work.valid && s.s0Per.valid;
+    return blocks.valid && bytes.valid && s.yOTiles.valid && s.yWork.valid && s.yPer.valid;
 }
 
 /// UB bytes: sum_1, y
@@ -409,23 +964,23 @@ inline Checked Walked3Ledger(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s0CTile, 16) * 64;              // in0: xIn, 2 copies
-    bytes = bytes + s.s0CTile * CeilDiv(s.s0OTile, 16) * 64;  // in1: wIn, 2 copies
-    bytes = bytes + CeilDiv(s.s0OTile, 8) * 64;               // in2: biasIn, 2 copies
-    bytes = bytes + CeilDiv(s.s0OTile, 16) * 64;              // out0: yOut, 2 copies
-    bytes = bytes + CeilDiv(s.s0OTile, 16) * 64;              // calc0: sumAcc
-    bytes = bytes + RoundUp(s.s0CTile * 4, 32);               // calc1: xTile
-    bytes = bytes + CeilDiv(s.s0CTile, 8) * 32 + 64;          // calc2: padded
-    bytes = bytes + CeilDiv(s.s0CTile, 16) * 64;              // calc3: values
-    bytes = bytes + RoundUp(s.s0CTile * 4, 32);               // calc4: lanes
-    bytes = bytes + s.s0CTile * CeilDiv(s.s0OTile, 16) * 64;  // calc5: wTile
-    bytes = bytes + RoundUp(s.s0CTile * s.s0OTile * 4, 32);   // calc6: wTile
-    bytes = bytes + RoundUp(s.s0CTile * 4, 32);               // calc7: offsets
-    bytes = bytes + RoundUp(s.s0CTile * s.s0OTile * 4, 32);   // calc8: tmp
-    bytes = bytes + CeilDiv(s.s0OTile, 16) * 64;              // calc9: sum
-    bytes = bytes + CeilDiv(s.s0OTile, 8) * 2048;             // calc10: acc
-    bytes = bytes + CeilDiv(s.s0OTile, 8) * 256;              // calc11: part
-    bytes = bytes + CeilDiv(s.s0OTile, 16) * 64;              // calc12: tmp
+    bytes = bytes + CeilDiv(s.yCTile, 16) * 64;             // in0: xIn, 2 copies
+    bytes = bytes + s.yCTile * CeilDiv(s.yOTile, 16) * 64;  // in1: wIn, 2 copies
+    bytes = bytes + CeilDiv(s.yOTile, 8) * 64;              // in2: biasIn, 2 copies
+    bytes = bytes + CeilDiv(s.yOTile, 16) * 64;             // out0: yOut, 2 copies
+    bytes = bytes + CeilDiv(s.yOTile, 16) * 64;             // calc0: sumAcc
+    bytes = bytes + RoundUp(s.yCTile * 4, 32);              // calc1: xTile
+    bytes = bytes + CeilDiv(s.yCTile, 8) * 32 + 64;         // calc2: padded
+    bytes = bytes + CeilDiv(s.yCTile, 16) * 64;             // calc3: values
+    bytes = bytes + RoundUp(s.yCTile * 4, 32);              // calc4: lanes
+    bytes = bytes + s.yCTile * CeilDiv(s.yOTile, 16) * 64;  // calc5: wTile
+    bytes = bytes + RoundUp(s.yCTile * s.yOTile * 4, 32);   // calc6: wTile
+    bytes = bytes + RoundUp(s.yCTile * 4, 32);              // calc7: offsets
+    bytes = bytes + RoundUp(s.yCTile * s.yOTile * 4, 32);   // calc8: tmp
+    bytes = bytes + CeilDiv(s.yOTile, 16) * 64;             // calc9: sum
+    bytes = bytes + CeilDiv(s.yOTile, 8) * 2048;            // calc10: acc
+    bytes = bytes + CeilDiv(s.yOTile, 8) * 256;             // calc11: part
+    bytes = bytes + CeilDiv(s.yOTile, 16) * 64;             // calc12: tmp
     return bytes;
 }
 
@@ -448,26 +1003,199 @@ inline bool TryWalked3(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.N >= 1)) {
         return false;
     }
-    s.s0CTile = Checked(16);
-    s.s0OTile = Checked(1);
-    if (!Maximise(s, &Sizes::s0CTile, s.C_in, 16, 0, false, &Walked3Ledger, coreNum, UsableUb(chip, false))) {
+    s.yCTile = Checked(16);
+    s.yOTile = Checked(1);
+    if (!Maximise(s, &Sizes::yCTile, s.C_in, 16, 0, false, &Walked3Ledger, coreNum, UsableUb(chip, false))) {
         return false;
     }
     if (!Maximise(
-            s, &Sizes::s0OTile, MinOf(s.C_out, 4095), 1,
+            s, &Sizes::yOTile, MinOf(s.C_out, 4095), 1,
             CeilDiv(s.C_out * s.H_in * s.N + s.C_out * s.N * s.pad * 2 + s.C_out * s.N - s.C_out * s.K * s.N, coreNum),
             false, &Walked3Ledger, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    s.s0OTiles = CeilDiv(s.C_out, s.s0OTile);
-    s.s0Work = s.H_in * s.N * s.s0OTiles + s.N * s.pad * s.s0OTiles * 2 + s.N * s.s0OTiles - s.K * s.N * s.s0OTiles;
-    s.s0Per = CeilDiv(s.s0Work, coreNum);
-    const Checked blocks = MaxOf(CeilDiv(s.s0Work, s.s0Per), 1);
+    s.yOTiles = CeilDiv(s.C_out, s.yOTile);
+    s.yWork = s.H_in * s.N * s.yOTiles + s.N * s.pad * s.yOTiles * 2 + s.N * s.yOTiles - s.K * s.N * s.yOTiles;
+    s.yPer = CeilDiv(s.yWork, coreNum);
+    const Checked blocks = MaxOf(CeilDiv(CeilDiv(s.yWork, s.yPer), 2), 1);
     const Checked bytes = 0;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = false;
-    return blocks.valid && bytes.valid && s.s0OTiles.valid && s.s0Work.valid && s.s0Per.valid;
+    return blocks.valid && bytes.valid && s.yOTiles.valid && s.yWork.valid && s.yPer.valid;
+}
+
+/// UB bytes: zeros
+inline Checked CubeFull4Ledger0(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.zerosZeroAtTile * 2, 32) * 64;  // out0: zerosWsOut, 2 copies
+    bytes = bytes + RoundUp(s.zerosZeroAtTile * 4, 32);       // calc0: full
+    return bytes;
+}
+
+/// UB bytes: sum_1 (cube)
+inline Checked CubeFull4Ledger1(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    return bytes;
+}
+
+/// UB bytes: y
+inline Checked CubeFull4Ledger2(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.yOTile * 2, 32) * 64;             // in0: biasIn, 2 copies
+    bytes = bytes + CeilDiv(s.yBTile * s.yOTile * 4, 32) * 64;  // in1: sum_1WsIn, 2 copies
+    bytes = bytes + CeilDiv(s.yBTile * s.yOTile * 2, 32) * 64;  // out0: yOut, 2 copies
+    bytes = bytes + RoundUp(s.yOTile * 4, 32);                  // calc0: biasTile
+    bytes = bytes + RoundUp(s.yBTile * s.yOTile * 4, 32);       // calc1: sum_1WsTile
+    bytes = bytes + RoundUp(s.yBTile * s.yOTile * 4, 32);       // calc2: tmp
+    return bytes;
+}
+
+/// Tries the alternative "cube_full"; false when it does not fit.
+inline bool TryCubeFull4(Sizes &s, const Chip &chip, Choice &choice)
+{
+    const Checked coreNum(chip.coreNum);
+    const Checked cubeNum(chip.cubeNum);
+    if (!(s.C_in >= 1)) {
+        return false;
+    }
+    if (!(s.C_out >= 1)) {
+        return false;
+    }
+    if (!(s.H_in + s.pad * 2 + 1 - s.K >= 1)) {
+        return false;
+    }
+    if (!(s.K >= 1)) {
+        return false;
+    }
+    if (!(s.N >= 1)) {
+        return false;
+    }
+    if (!(CeilDiv(s.C_in * s.C_out * s.H_in * s.K * s.N * 2 + s.C_in * s.C_out * s.K * s.N * s.pad * 4 +
+                      s.C_in * s.C_out * s.K * s.N * 2 - s.C_in * s.C_out * s.K * s.K * s.N * 2,
+                  64) >= coreNum * 8000 +
+                             CeilDiv(s.K * CeilDiv(s.C_in, 16) * CeilDiv(s.C_out, 16) *
+                                         CeilDiv(s.H_in * s.N + s.N * s.pad * 2 + s.N - s.K * s.N, 16) * 4096,
+                                     2048) +
+                             CeilDiv(s.C_out * s.H_in * s.N * 8 + s.C_out * s.N * s.pad * 16 + s.C_out * s.N * 8 -
+                                         s.C_out * s.K * s.N * 8,
+                                     20))) {
+        return false;
+    }
+    if (!(s.H_in * s.N + s.N * s.pad * 2 + s.N - s.K * s.N <= 2147483647)) {
+        return false;
+    }
+    if (!(s.C_out <= 2147483647)) {
+        return false;
+    }
+    if (!(s.C_in <= 2147483647)) {
+        return false;
+    }
+    s.zerosZeroAtTile = Checked(16);
+    s.yOTile = Checked(16);
+    s.yBTile = Checked(1);
+    if (!Maximise(s, &Sizes::zerosZeroAtTile, 4096, 16, MaxOf(((coreNum + 4095) / coreNum), 64), false,
+                  &CubeFull4Ledger0, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!(CubeFull4Ledger1(s, coreNum) <= UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(
+            s, &Sizes::yOTile, s.C_out, 16,
+            MaxOf(CeilDiv(s.C_out * s.H_in * s.N + s.C_out * s.N * s.pad * 2 + s.C_out * s.N - s.C_out * s.K * s.N,
+                          coreNum),
+                  64),
+            false, &CubeFull4Ledger2, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::yBTile, MinOf(s.N, 4095), 1,
+                  CeilDiv(s.H_in * s.N * CeilDiv(s.C_out, s.yOTile) + s.N * s.pad * CeilDiv(s.C_out, s.yOTile) * 2 +
+                              s.N * CeilDiv(s.C_out, s.yOTile) - s.K * s.N * CeilDiv(s.C_out, s.yOTile),
+                          coreNum),
+                  false, &CubeFull4Ledger2, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    s.sum_1WsStart = 0;
+    s.sum_1WsEnd =
+        s.sum_1WsStart +
+        RoundUp(MaxOf(s.C_out * s.H_in * s.N + s.C_out * s.N * s.pad * 2 + s.C_out * s.N - s.C_out * s.K * s.N, 1) * 4,
+                512);
+    s.zerosWsStart = s.sum_1WsEnd;
+    s.zerosWsEnd = s.zerosWsStart + 8192;
+    s.zerosZeroAtTiles = ((s.zerosZeroAtTile + 4095) / s.zerosZeroAtTile);
+    s.zerosWork = s.zerosZeroAtTiles;
+    s.zerosPer = CeilDiv(s.zerosWork, coreNum);
+    s.sum1Panels = CeilDiv(s.C_out, 256);
+    s.sum1BaseN = RoundUp(CeilDiv(s.C_out, s.sum1Panels), 16);
+    s.sum1BaseM = MinOf(MinOf((((32768 / s.sum1BaseN)) / 16) * 16, 256),
+                        RoundUp(MinOf(MaxOf(CeilDiv(s.H_in * s.N * s.sum1Panels + s.N * s.pad * s.sum1Panels * 2 +
+                                                        s.N * s.sum1Panels - s.K * s.N * s.sum1Panels,
+                                                    cubeNum),
+                                            1),
+                                      s.H_in * s.N + s.N * s.pad * 2 + s.N - s.K * s.N),
+                                16));
+    s.sum1BaseK = MinOf(64, RoundUp(s.C_in, 16));
+    s.sum1StepK = MinOf(4, CeilDiv(s.C_in, s.sum1BaseK));
+    s.sum1L1 = s.sum1BaseK * s.sum1BaseM * s.sum1StepK * 4 + s.sum1BaseK * s.sum1BaseN * s.sum1StepK * 4;
+    s.sum1M = s.H_in * s.N + s.N * s.pad * 2 + s.N - s.K * s.N;
+    s.sum1N = s.C_out;
+    s.sum1Ka = s.C_in;
+    s.sum1Kb = s.C_in;
+    s.sum1SingleK = s.C_in;
+    s.sum1First = MinOf(MaxOf(MaxOf(0, MaxOf(s.pad, 0)), 0), s.H_in + s.pad * 2 + 1 - s.K);
+    s.sum1Last = MaxOf(s.sum1First, MinOf(MinOf(s.H_in + s.pad * 2 + 1 - s.K, MaxOf(s.H_in + s.pad + 1 - s.K, 0)),
+                                          s.H_in + s.pad * 2 + 1 - s.K));
+    s.sum1Steps = MaxOf((s.sum1BaseM / s.N), 1);
+    s.sum1Middle = CeilDiv(s.sum1Last - s.sum1First, s.sum1Steps);
+    s.sum1Parts = CeilDiv(s.N, s.sum1BaseM);
+    s.sum1RowTiles = s.H_in * s.sum1Parts + s.pad * s.sum1Parts * 2 + s.sum1First * s.sum1Parts +
+                     s.sum1Middle * s.sum1Parts + s.sum1Parts - s.K * s.sum1Parts - s.sum1Last * s.sum1Parts;
+    s.sum1Work = s.sum1Panels * s.sum1RowTiles;
+    s.sum1Per = CeilDiv(s.sum1Work, cubeNum);
+    s.sum1Cores = CeilDiv(s.sum1Work, s.sum1Per);
+    s.mm0Cores = s.sum1Cores;
+    s.mm0M = s.sum1M;
+    s.mm0N = s.sum1N;
+    s.mm0Ka = s.sum1Ka;
+    s.mm0Kb = s.sum1Kb;
+    s.mm0SingleK = s.sum1SingleK;
+    s.mm0BaseM = s.sum1BaseM;
+    s.mm0BaseN = s.sum1BaseN;
+    s.mm0BaseK = s.sum1BaseK;
+    s.mm0StepK = s.sum1StepK;
+    s.mm0L1 = s.sum1L1;
+    s.yOTiles = CeilDiv(s.C_out, s.yOTile);
+    s.yBTiles = CeilDiv(s.N, s.yBTile);
+    s.yWork = s.H_in * s.yBTiles * s.yOTiles + s.pad * s.yBTiles * s.yOTiles * 2 + s.yBTiles * s.yOTiles -
+              s.K * s.yBTiles * s.yOTiles;
+    s.yPer = CeilDiv(s.yWork, coreNum);
+    const Checked blocks =
+        MaxOf(MaxOf(MaxOf(CeilDiv(CeilDiv(s.zerosWork, s.zerosPer), 2), CeilDiv(s.sum1Work, s.sum1Per)),
+                    CeilDiv(CeilDiv(s.yWork, s.yPer), 2)),
+              1);
+    const Checked bytes = s.zerosWsEnd;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = true;
+    return blocks.valid && bytes.valid && s.sum_1WsStart.valid && s.sum_1WsEnd.valid && s.zerosWsStart.valid &&
+           s.zerosWsEnd.valid && s.zerosZeroAtTiles.valid && s.zerosWork.valid && s.zerosPer.valid &&
+           s.sum1Panels.valid && s.sum1BaseN.valid && s.sum1BaseM.valid && s.sum1BaseK.valid && s.sum1StepK.valid &&
+           s.sum1L1.valid && s.sum1M.valid && s.sum1N.valid && s.sum1Ka.valid && s.sum1Kb.valid &&
+           s.sum1SingleK.valid && s.sum1First.valid && s.sum1Last.valid && s.sum1Steps.valid && s.sum1Middle.valid &&
+           s.sum1Parts.valid && s.sum1RowTiles.valid && s.sum1Work.valid && s.sum1Per.valid && s.sum1Cores.valid &&
+           s.mm0Cores.valid && s.mm0M.valid && s.mm0N.valid && s.mm0Ka.valid && s.mm0Kb.valid && s.mm0SingleK.valid &&
+           s.mm0BaseM.valid && s.mm0BaseN.valid && s.mm0BaseK.valid && s.mm0StepK.valid && s.mm0L1.valid &&
+           s.yOTiles.valid && s.yBTiles.valid && s.yWork.valid && s.yPer.valid;
 }
 
 /// UB bytes: sum_1, y
@@ -476,23 +1204,23 @@ inline Checked Full4Ledger(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.C_in, 16) * 64;                    // in0: xIn, 2 copies
-    bytes = bytes + s.C_in * s.K * CeilDiv(s.s0OTile, 16) * 64;  // in1: wIn, 2 copies
-    bytes = bytes + CeilDiv(s.s0OTile, 16) * 64;                 // in2: biasIn, 2 copies
-    bytes = bytes + CeilDiv(s.s0OTile, 16) * 64;                 // out0: yOut, 2 copies
-    bytes = bytes + s.K * CeilDiv(s.C_in, 16) * 64;              // calc0: xTile
-    bytes = bytes + CeilDiv(s.C_in, 8) * 32 + 64;                // calc1: padded
-    bytes = bytes + CeilDiv(s.C_in, 16) * 64;                    // calc2: values
-    bytes = bytes + s.C_in * s.K * CeilDiv(s.s0OTile, 16) * 64;  // calc3: wTile
-    bytes = bytes + s.K * s.s0OTile * CeilDiv(s.C_in, 16) * 64;  // calc4: wTile
-    bytes = bytes + CeilDiv(s.C_in, 16) * 64;                    // calc5: offsets
-    bytes = bytes + CeilDiv(s.s0OTile, 16) * 64;                 // calc6: sum_1Tile
-    bytes = bytes + s.K * s.s0OTile * CeilDiv(s.C_in, 16) * 64;  // calc7: tmp
-    bytes = bytes + s.s0OTile * CeilDiv(s.C_in, 16) * 64;        // calc8: sum
-    bytes = bytes + CeilDiv(s.s0OTile, 8) * 2048;                // calc9: acc
-    bytes = bytes + CeilDiv(s.s0OTile, 8) * 256;                 // calc10: part
-    bytes = bytes + CeilDiv(s.s0OTile, 16) * 64;                 // calc11: biasTile
-    bytes = bytes + CeilDiv(s.s0OTile, 16) * 64;                 // calc12: tmp
+    bytes = bytes + CeilDiv(s.C_in, 16) * 64;                   // in0: xIn, 2 copies
+    bytes = bytes + s.C_in * s.K * CeilDiv(s.yOTile, 16) * 64;  // in1: wIn, 2 copies
+    bytes = bytes + CeilDiv(s.yOTile, 16) * 64;                 // in2: biasIn, 2 copies
+    bytes = bytes + CeilDiv(s.yOTile, 16) * 64;                 // out0: yOut, 2 copies
+    bytes = bytes + s.K * CeilDiv(s.C_in, 16) * 64;             // calc0: xTile
+    bytes = bytes + CeilDiv(s.C_in, 8) * 32 + 64;               // calc1: padded
+    bytes = bytes + CeilDiv(s.C_in, 16) * 64;                   // calc2: values
+    bytes = bytes + s.C_in * s.K * CeilDiv(s.yOTile, 16) * 64;  // calc3: wTile
+    bytes = bytes + s.K * s.yOTile * CeilDiv(s.C_in, 16) * 64;  // calc4: wTile
+    bytes = bytes + CeilDiv(s.C_in, 16) * 64;                   // calc5: offsets
+    bytes = bytes + CeilDiv(s.yOTile, 16) * 64;                 // calc6: sum_1Tile
+    bytes = bytes + s.K * s.yOTile * CeilDiv(s.C_in, 16) * 64;  // calc7: tmp
+    bytes = bytes + s.yOTile * CeilDiv(s.C_in, 16) * 64;        // calc8: sum
+    bytes = bytes + CeilDiv(s.yOTile, 8) * 2048;                // calc9: acc
+    bytes = bytes + CeilDiv(s.yOTile, 8) * 256;                 // calc10: part
+    bytes = bytes + CeilDiv(s.yOTile, 16) * 64;                 // calc11: biasTile
+    bytes = bytes + CeilDiv(s.yOTile, 16) * 64;                 // calc12: tmp
     return bytes;
 }
 
@@ -515,22 +1243,22 @@ inline bool TryFull4(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.N >= 1)) {
         return false;
     }
-    s.s0OTile = Checked(1);
+    s.yOTile = Checked(1);
     if (!Maximise(
-            s, &Sizes::s0OTile, MinOf(s.C_out, 4095), 1,
+            s, &Sizes::yOTile, MinOf(s.C_out, 4095), 1,
             CeilDiv(s.C_out * s.H_in * s.N + s.C_out * s.N * s.pad * 2 + s.C_out * s.N - s.C_out * s.K * s.N, coreNum),
             false, &Full4Ledger, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    s.s0OTiles = CeilDiv(s.C_out, s.s0OTile);
-    s.s0Work = s.H_in * s.N * s.s0OTiles + s.N * s.pad * s.s0OTiles * 2 + s.N * s.s0OTiles - s.K * s.N * s.s0OTiles;
-    s.s0Per = CeilDiv(s.s0Work, coreNum);
-    const Checked blocks = MaxOf(CeilDiv(s.s0Work, s.s0Per), 1);
+    s.yOTiles = CeilDiv(s.C_out, s.yOTile);
+    s.yWork = s.H_in * s.N * s.yOTiles + s.N * s.pad * s.yOTiles * 2 + s.N * s.yOTiles - s.K * s.N * s.yOTiles;
+    s.yPer = CeilDiv(s.yWork, coreNum);
+    const Checked blocks = MaxOf(CeilDiv(CeilDiv(s.yWork, s.yPer), 2), 1);
     const Checked bytes = 0;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = false;
-    return blocks.valid && bytes.valid && s.s0OTiles.valid && s.s0Work.valid && s.s0Per.valid;
+    return blocks.valid && bytes.valid && s.yOTiles.valid && s.yWork.valid && s.yPer.valid;
 }
 
 /// UB bytes: sum_1, y
@@ -539,23 +1267,23 @@ inline Checked Walked4Ledger(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s0CTile, 16) * 64;              // in0: xIn, 2 copies
-    bytes = bytes + s.s0CTile * CeilDiv(s.s0OTile, 16) * 64;  // in1: wIn, 2 copies
-    bytes = bytes + CeilDiv(s.s0OTile, 16) * 64;              // in2: biasIn, 2 copies
-    bytes = bytes + CeilDiv(s.s0OTile, 16) * 64;              // out0: yOut, 2 copies
-    bytes = bytes + CeilDiv(s.s0OTile, 16) * 64;              // calc0: sumAcc
-    bytes = bytes + RoundUp(s.s0CTile * 4, 32);               // calc1: xTile
-    bytes = bytes + CeilDiv(s.s0CTile, 8) * 32 + 64;          // calc2: padded
-    bytes = bytes + CeilDiv(s.s0CTile, 16) * 64;              // calc3: values
-    bytes = bytes + RoundUp(s.s0CTile * 4, 32);               // calc4: lanes
-    bytes = bytes + s.s0CTile * CeilDiv(s.s0OTile, 16) * 64;  // calc5: wTile
-    bytes = bytes + RoundUp(s.s0CTile * s.s0OTile * 4, 32);   // calc6: wTile
-    bytes = bytes + RoundUp(s.s0CTile * 4, 32);               // calc7: offsets
-    bytes = bytes + RoundUp(s.s0CTile * s.s0OTile * 4, 32);   // calc8: tmp
-    bytes = bytes + CeilDiv(s.s0OTile, 16) * 64;              // calc9: sum
-    bytes = bytes + CeilDiv(s.s0OTile, 8) * 2048;             // calc10: acc
-    bytes = bytes + CeilDiv(s.s0OTile, 8) * 256;              // calc11: part
-    bytes = bytes + CeilDiv(s.s0OTile, 16) * 64;              // calc12: tmp
+    bytes = bytes + CeilDiv(s.yCTile, 16) * 64;             // in0: xIn, 2 copies
+    bytes = bytes + s.yCTile * CeilDiv(s.yOTile, 16) * 64;  // in1: wIn, 2 copies
+    bytes = bytes + CeilDiv(s.yOTile, 16) * 64;             // in2: biasIn, 2 copies
+    bytes = bytes + CeilDiv(s.yOTile, 16) * 64;             // out0: yOut, 2 copies
+    bytes = bytes + CeilDiv(s.yOTile, 16) * 64;             // calc0: sumAcc
+    bytes = bytes + RoundUp(s.yCTile * 4, 32);              // calc1: xTile
+    bytes = bytes + CeilDiv(s.yCTile, 8) * 32 + 64;         // calc2: padded
+    bytes = bytes + CeilDiv(s.yCTile, 16) * 64;             // calc3: values
+    bytes = bytes + RoundUp(s.yCTile * 4, 32);              // calc4: lanes
+    bytes = bytes + s.yCTile * CeilDiv(s.yOTile, 16) * 64;  // calc5: wTile
+    bytes = bytes + RoundUp(s.yCTile * s.yOTile * 4, 32);   // calc6: wTile
+    bytes = bytes + RoundUp(s.yCTile * 4, 32);              // calc7: offsets
+    bytes = bytes + RoundUp(s.yCTile * s.yOTile * 4, 32);   // calc8: tmp
+    bytes = bytes + CeilDiv(s.yOTile, 16) * 64;             // calc9: sum
+    bytes = bytes + CeilDiv(s.yOTile, 8) * 2048;            // calc10: acc
+    bytes = bytes + CeilDiv(s.yOTile, 8) * 256;             // calc11: part
+    bytes = bytes + CeilDiv(s.yOTile, 16) * 64;             // calc12: tmp
     return bytes;
 }
 
@@ -578,26 +1306,26 @@ inline bool TryWalked4(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.N >= 1)) {
         return false;
     }
-    s.s0CTile = Checked(16);
-    s.s0OTile = Checked(1);
-    if (!Maximise(s, &Sizes::s0CTile, s.C_in, 16, 0, false, &Walked4Ledger, coreNum, UsableUb(chip, false))) {
+    s.yCTile = Checked(16);
+    s.yOTile = Checked(1);
+    if (!Maximise(s, &Sizes::yCTile, s.C_in, 16, 0, false, &Walked4Ledger, coreNum, UsableUb(chip, false))) {
         return false;
     }
     if (!Maximise(
-            s, &Sizes::s0OTile, MinOf(s.C_out, 4095), 1,
+            s, &Sizes::yOTile, MinOf(s.C_out, 4095), 1,
             CeilDiv(s.C_out * s.H_in * s.N + s.C_out * s.N * s.pad * 2 + s.C_out * s.N - s.C_out * s.K * s.N, coreNum),
             false, &Walked4Ledger, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    s.s0OTiles = CeilDiv(s.C_out, s.s0OTile);
-    s.s0Work = s.H_in * s.N * s.s0OTiles + s.N * s.pad * s.s0OTiles * 2 + s.N * s.s0OTiles - s.K * s.N * s.s0OTiles;
-    s.s0Per = CeilDiv(s.s0Work, coreNum);
-    const Checked blocks = MaxOf(CeilDiv(s.s0Work, s.s0Per), 1);
+    s.yOTiles = CeilDiv(s.C_out, s.yOTile);
+    s.yWork = s.H_in * s.N * s.yOTiles + s.N * s.pad * s.yOTiles * 2 + s.N * s.yOTiles - s.K * s.N * s.yOTiles;
+    s.yPer = CeilDiv(s.yWork, coreNum);
+    const Checked blocks = MaxOf(CeilDiv(CeilDiv(s.yWork, s.yPer), 2), 1);
     const Checked bytes = 0;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = false;
-    return blocks.valid && bytes.valid && s.s0OTiles.valid && s.s0Work.valid && s.s0Per.valid;
+    return blocks.valid && bytes.valid && s.yOTiles.valid && s.yWork.valid && s.yPer.valid;
 }
 
 /// Picks the first alternative that fits. `combination`: index of the dtype combination; `present`: bit k is set when
@@ -605,6 +1333,10 @@ inline bool TryWalked4(Sizes &s, const Chip &chip, Choice &choice)
 inline bool Choose(Sizes &s, const Chip &chip, int32_t combination, uint32_t present, Choice &choice)
 {
     if (combination == 0 && present == 0U) {
+        if (TryCubeFull(s, chip, choice)) {
+            choice.key = CONV_TBC_KEY_CUBE_FULL_FLOAT32;
+            return true;
+        }
         if (TryFull(s, chip, choice)) {
             choice.key = CONV_TBC_KEY_FULL_FLOAT32;
             return true;
@@ -616,6 +1348,10 @@ inline bool Choose(Sizes &s, const Chip &chip, int32_t combination, uint32_t pre
         return false;
     }
     if (combination == 1 && present == 0U) {
+        if (TryCubeFull2(s, chip, choice)) {
+            choice.key = CONV_TBC_KEY_CUBE_FULL_FLOAT32_FLOAT16;
+            return true;
+        }
         if (TryFull2(s, chip, choice)) {
             choice.key = CONV_TBC_KEY_FULL_FLOAT32_FLOAT16;
             return true;
@@ -627,6 +1363,10 @@ inline bool Choose(Sizes &s, const Chip &chip, int32_t combination, uint32_t pre
         return false;
     }
     if (combination == 2 && present == 0U) {
+        if (TryCubeFull2(s, chip, choice)) {
+            choice.key = CONV_TBC_KEY_CUBE_FULL_FLOAT32_BFLOAT16;
+            return true;
+        }
         if (TryFull2(s, chip, choice)) {
             choice.key = CONV_TBC_KEY_FULL_FLOAT32_BFLOAT16;
             return true;
@@ -638,6 +1378,10 @@ inline bool Choose(Sizes &s, const Chip &chip, int32_t combination, uint32_t pre
         return false;
     }
     if (combination == 3 && present == 0U) {
+        if (TryCubeFull3(s, chip, choice)) {
+            choice.key = CONV_TBC_KEY_CUBE_FULL_FLOAT16_FLOAT32;
+            return true;
+        }
         if (TryFull3(s, chip, choice)) {
             choice.key = CONV_TBC_KEY_FULL_FLOAT16_FLOAT32;
             return true;
@@ -649,6 +1393,10 @@ inline bool Choose(Sizes &s, const Chip &chip, int32_t combination, uint32_t pre
         return false;
     }
     if (combination == 4 && present == 0U) {
+        if (TryCubeFull4(s, chip, choice)) {
+            choice.key = CONV_TBC_KEY_CUBE_FULL_FLOAT16;
+            return true;
+        }
         if (TryFull4(s, chip, choice)) {
             choice.key = CONV_TBC_KEY_FULL_FLOAT16;
             return true;
@@ -660,6 +1408,10 @@ inline bool Choose(Sizes &s, const Chip &chip, int32_t combination, uint32_t pre
         return false;
     }
     if (combination == 5 && present == 0U) {
+        if (TryCubeFull4(s, chip, choice)) {
+            choice.key = CONV_TBC_KEY_CUBE_FULL_FLOAT16_BFLOAT16;
+            return true;
+        }
         if (TryFull4(s, chip, choice)) {
             choice.key = CONV_TBC_KEY_FULL_FLOAT16_BFLOAT16;
             return true;
@@ -671,6 +1423,10 @@ inline bool Choose(Sizes &s, const Chip &chip, int32_t combination, uint32_t pre
         return false;
     }
     if (combination == 6 && present == 0U) {
+        if (TryCubeFull3(s, chip, choice)) {
+            choice.key = CONV_TBC_KEY_CUBE_FULL_BFLOAT16_FLOAT32;
+            return true;
+        }
         if (TryFull3(s, chip, choice)) {
             choice.key = CONV_TBC_KEY_FULL_BFLOAT16_FLOAT32;
             return true;
@@ -682,6 +1438,10 @@ inline bool Choose(Sizes &s, const Chip &chip, int32_t combination, uint32_t pre
         return false;
     }
     if (combination == 7 && present == 0U) {
+        if (TryCubeFull4(s, chip, choice)) {
+            choice.key = CONV_TBC_KEY_CUBE_FULL_BFLOAT16_FLOAT16;
+            return true;
+        }
         if (TryFull4(s, chip, choice)) {
             choice.key = CONV_TBC_KEY_FULL_BFLOAT16_FLOAT16;
             return true;
@@ -693,6 +1453,10 @@ inline bool Choose(Sizes &s, const Chip &chip, int32_t combination, uint32_t pre
         return false;
     }
     if (combination == 8 && present == 0U) {
+        if (TryCubeFull4(s, chip, choice)) {
+            choice.key = CONV_TBC_KEY_CUBE_FULL_BFLOAT16;
+            return true;
+        }
         if (TryFull4(s, chip, choice)) {
             choice.key = CONV_TBC_KEY_FULL_BFLOAT16;
             return true;
@@ -706,6 +1470,40 @@ inline bool Choose(Sizes &s, const Chip &chip, int32_t combination, uint32_t pre
     return false;
 }
 
+/// A Matmul tiling: one base tile a product, two buffers of each operand, one of the result (matmul.md, section 6).
+inline void FillCube(TCubeTiling &t, const Checked &cores, const Checked &m, const Checked &n, const Checked &ka,
+                     const Checked &kb, const Checked &singleK, const Checked &baseM, const Checked &baseN,
+                     const Checked &baseK, const Checked &stepK, const Checked &l1)
+{
+    t = TCubeTiling();
+    t.usedCoreNum = static_cast<int32_t>(cores.value);
+    t.M = static_cast<int32_t>(m.value);
+    t.N = static_cast<int32_t>(n.value);
+    t.Ka = static_cast<int32_t>(ka.value);
+    t.Kb = static_cast<int32_t>(kb.value);
+    t.singleCoreM = static_cast<int32_t>(baseM.value);
+    t.singleCoreN = static_cast<int32_t>(baseN.value);
+    t.singleCoreK = static_cast<int32_t>(singleK.value);
+    t.baseM = static_cast<int32_t>(baseM.value);
+    t.baseN = static_cast<int32_t>(baseN.value);
+    t.baseK = static_cast<int32_t>(baseK.value);
+    t.depthA1 = static_cast<int32_t>(2 * stepK.value);
+    t.depthB1 = static_cast<int32_t>(2 * stepK.value);
+    t.stepM = 1;
+    t.stepN = 1;
+    t.stepKa = static_cast<int32_t>(stepK.value);
+    t.stepKb = static_cast<int32_t>(stepK.value);
+    t.dbL0A = 2;
+    t.dbL0B = 2;
+    t.dbL0C = 1;
+    t.shareL1Size = static_cast<int32_t>(l1.value);
+    t.shareL0CSize = static_cast<int32_t>(baseM.value * baseN.value * 4);
+    t.batchM = 1;
+    t.batchN = 1;
+    t.singleBatchM = 1;
+    t.singleBatchN = 1;
+}
+
 /// What the kernel reads.
 inline void Fill(const Sizes &s, ConvTbcTilingData &data)
 {
@@ -717,11 +1515,35 @@ inline void Fill(const Sizes &s, ConvTbcTilingData &data)
     data.K = s.K.value;
     data.C_out = s.C_out.value;
     data.pad = s.pad.value;
-    data.s0OTile = s.s0OTile.value;
-    data.s0CTile = s.s0CTile.value;
-    data.s0OTiles = s.s0OTiles.value;
-    data.s0Work = s.s0Work.value;
-    data.s0Per = s.s0Per.value;
+    data.zerosZeroAtTile = s.zerosZeroAtTile.value;
+    data.yOTile = s.yOTile.value;
+    data.yBTile = s.yBTile.value;
+    data.yCTile = s.yCTile.value;
+    data.sum_1WsStart = s.sum_1WsStart.value;
+    data.zerosWsStart = s.zerosWsStart.value;
+    data.zerosWork = s.zerosWork.value;
+    data.zerosPer = s.zerosPer.value;
+    data.sum1Panels = s.sum1Panels.value;
+    data.sum1BaseN = s.sum1BaseN.value;
+    data.sum1BaseM = s.sum1BaseM.value;
+    data.sum1M = s.sum1M.value;
+    data.sum1N = s.sum1N.value;
+    data.sum1Ka = s.sum1Ka.value;
+    data.sum1Kb = s.sum1Kb.value;
+    data.sum1First = s.sum1First.value;
+    data.sum1Last = s.sum1Last.value;
+    data.sum1Steps = s.sum1Steps.value;
+    data.sum1Middle = s.sum1Middle.value;
+    data.sum1Parts = s.sum1Parts.value;
+    data.sum1RowTiles = s.sum1RowTiles.value;
+    data.sum1Work = s.sum1Work.value;
+    data.sum1Per = s.sum1Per.value;
+    data.yOTiles = s.yOTiles.value;
+    data.yBTiles = s.yBTiles.value;
+    data.yWork = s.yWork.value;
+    data.yPer = s.yPer.value;
+    FillCube(data.mm0, s.mm0Cores, s.mm0M, s.mm0N, s.mm0Ka, s.mm0Kb, s.mm0SingleK, s.mm0BaseM, s.mm0BaseN, s.mm0BaseK,
+             s.mm0StepK, s.mm0L1);
 }
 
 }  // namespace conv_tbc_tiling

@@ -2,58 +2,66 @@
 // The kernel's entry: picks the alternative that the host's tiling chose.
 
 #include "kernel_operator.h"
-#include "conv_tbc_full_float32.h"
-#include "conv_tbc_walked_float32.h"
-#include "conv_tbc_full_narrow.h"
-#include "conv_tbc_walked_narrow.h"
-#include "conv_tbc_full_narrow2.h"
-#include "conv_tbc_walked_narrow2.h"
-#include "conv_tbc_full_narrow3.h"
-#include "conv_tbc_walked_narrow3.h"
-#include "conv_tbc_full_narrow4.h"
-#include "conv_tbc_walked_narrow4.h"
+#include "conv_tbc_run.h"
 #include "conv_tbc_tiling_data.h"
 #include "conv_tbc_tiling_key.h"
 
 extern "C" __global__ __aicore__ void conv_tbc(GM_ADDR x, GM_ADDR w, GM_ADDR bias, GM_ADDR y, GM_ADDR workspace,
                                                GM_ADDR tiling)
 {
-    KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIV_ONLY);
+    KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_MIX_AIC_1_2);
     REGISTER_TILING_DEFAULT(ConvTbcTilingData);
     GET_TILING_DATA_WITH_STRUCT(ConvTbcTilingData, tilingData, tiling);
-    (void)workspace;
-    if (TILING_KEY_IS(CONV_TBC_KEY_FULL_FLOAT32)) {
+    if (TILING_KEY_IS(CONV_TBC_KEY_CUBE_FULL_FLOAT32)) {
+        ConvTbcKernel::RunConvTbcCubeFullFloat32(x, w, bias, y, workspace, tilingData);
+    } else if (TILING_KEY_IS(CONV_TBC_KEY_FULL_FLOAT32)) {
         ConvTbcKernel::RunConvTbcFullFloat32(x, w, bias, y, tilingData);
     } else if (TILING_KEY_IS(CONV_TBC_KEY_WALKED_FLOAT32)) {
         ConvTbcKernel::RunConvTbcWalkedFloat32(x, w, bias, y, tilingData);
+    } else if (TILING_KEY_IS(CONV_TBC_KEY_CUBE_FULL_FLOAT32_FLOAT16)) {
+        ConvTbcKernel::RunConvTbcCubeFullNarrow<half>(x, w, bias, y, workspace, tilingData);
     } else if (TILING_KEY_IS(CONV_TBC_KEY_FULL_FLOAT32_FLOAT16)) {
         ConvTbcKernel::RunConvTbcFullNarrow<half>(x, w, bias, y, tilingData);
     } else if (TILING_KEY_IS(CONV_TBC_KEY_WALKED_FLOAT32_FLOAT16)) {
         ConvTbcKernel::RunConvTbcWalkedNarrow<half>(x, w, bias, y, tilingData);
+    } else if (TILING_KEY_IS(CONV_TBC_KEY_CUBE_FULL_FLOAT32_BFLOAT16)) {
+        ConvTbcKernel::RunConvTbcCubeFullNarrow<bfloat16_t>(x, w, bias, y, workspace, tilingData);
     } else if (TILING_KEY_IS(CONV_TBC_KEY_FULL_FLOAT32_BFLOAT16)) {
         ConvTbcKernel::RunConvTbcFullNarrow<bfloat16_t>(x, w, bias, y, tilingData);
     } else if (TILING_KEY_IS(CONV_TBC_KEY_WALKED_FLOAT32_BFLOAT16)) {
         ConvTbcKernel::RunConvTbcWalkedNarrow<bfloat16_t>(x, w, bias, y, tilingData);
+    } else if (TILING_KEY_IS(CONV_TBC_KEY_CUBE_FULL_FLOAT16_FLOAT32)) {
+        ConvTbcKernel::RunConvTbcCubeFullNarrow2<half>(x, w, bias, y, workspace, tilingData);
     } else if (TILING_KEY_IS(CONV_TBC_KEY_FULL_FLOAT16_FLOAT32)) {
         ConvTbcKernel::RunConvTbcFullNarrow2<half>(x, w, bias, y, tilingData);
     } else if (TILING_KEY_IS(CONV_TBC_KEY_WALKED_FLOAT16_FLOAT32)) {
         ConvTbcKernel::RunConvTbcWalkedNarrow2<half>(x, w, bias, y, tilingData);
+    } else if (TILING_KEY_IS(CONV_TBC_KEY_CUBE_FULL_FLOAT16)) {
+        ConvTbcKernel::RunConvTbcCubeFullNarrow3<half>(x, w, bias, y, workspace, tilingData);
     } else if (TILING_KEY_IS(CONV_TBC_KEY_FULL_FLOAT16)) {
         ConvTbcKernel::RunConvTbcFullNarrow3<half>(x, w, bias, y, tilingData);
     } else if (TILING_KEY_IS(CONV_TBC_KEY_WALKED_FLOAT16)) {
         ConvTbcKernel::RunConvTbcWalkedNarrow3<half>(x, w, bias, y, tilingData);
+    } else if (TILING_KEY_IS(CONV_TBC_KEY_CUBE_FULL_FLOAT16_BFLOAT16)) {
+        ConvTbcKernel::RunConvTbcCubeFullNarrow4<half, bfloat16_t>(x, w, bias, y, workspace, tilingData);
     } else if (TILING_KEY_IS(CONV_TBC_KEY_FULL_FLOAT16_BFLOAT16)) {
         ConvTbcKernel::RunConvTbcFullNarrow4<half, bfloat16_t>(x, w, bias, y, tilingData);
     } else if (TILING_KEY_IS(CONV_TBC_KEY_WALKED_FLOAT16_BFLOAT16)) {
         ConvTbcKernel::RunConvTbcWalkedNarrow4<half, bfloat16_t>(x, w, bias, y, tilingData);
+    } else if (TILING_KEY_IS(CONV_TBC_KEY_CUBE_FULL_BFLOAT16_FLOAT32)) {
+        ConvTbcKernel::RunConvTbcCubeFullNarrow2<bfloat16_t>(x, w, bias, y, workspace, tilingData);
     } else if (TILING_KEY_IS(CONV_TBC_KEY_FULL_BFLOAT16_FLOAT32)) {
         ConvTbcKernel::RunConvTbcFullNarrow2<bfloat16_t>(x, w, bias, y, tilingData);
     } else if (TILING_KEY_IS(CONV_TBC_KEY_WALKED_BFLOAT16_FLOAT32)) {
         ConvTbcKernel::RunConvTbcWalkedNarrow2<bfloat16_t>(x, w, bias, y, tilingData);
+    } else if (TILING_KEY_IS(CONV_TBC_KEY_CUBE_FULL_BFLOAT16_FLOAT16)) {
+        ConvTbcKernel::RunConvTbcCubeFullNarrow4<bfloat16_t, half>(x, w, bias, y, workspace, tilingData);
     } else if (TILING_KEY_IS(CONV_TBC_KEY_FULL_BFLOAT16_FLOAT16)) {
         ConvTbcKernel::RunConvTbcFullNarrow4<bfloat16_t, half>(x, w, bias, y, tilingData);
     } else if (TILING_KEY_IS(CONV_TBC_KEY_WALKED_BFLOAT16_FLOAT16)) {
         ConvTbcKernel::RunConvTbcWalkedNarrow4<bfloat16_t, half>(x, w, bias, y, tilingData);
+    } else if (TILING_KEY_IS(CONV_TBC_KEY_CUBE_FULL_BFLOAT16)) {
+        ConvTbcKernel::RunConvTbcCubeFullNarrow3<bfloat16_t>(x, w, bias, y, workspace, tilingData);
     } else if (TILING_KEY_IS(CONV_TBC_KEY_FULL_BFLOAT16)) {
         ConvTbcKernel::RunConvTbcFullNarrow3<bfloat16_t>(x, w, bias, y, tilingData);
     } else if (TILING_KEY_IS(CONV_TBC_KEY_WALKED_BFLOAT16)) {

@@ -6,6 +6,8 @@
 
 #include <cstdint>
 
+#include "kernel_tiling/kernel_tiling.h"
+
 struct ConvTbcTilingData {
     int64_t H_in;
     int64_t N;
@@ -13,11 +15,34 @@ struct ConvTbcTilingData {
     int64_t K;
     int64_t C_out;
     int64_t pad;
-    int64_t s0OTile;
-    int64_t s0CTile;
-    int64_t s0OTiles;
-    int64_t s0Work;
-    int64_t s0Per;
+    int64_t zerosZeroAtTile;
+    int64_t yOTile;
+    int64_t yBTile;
+    int64_t yCTile;
+    int64_t sum_1WsStart;
+    int64_t zerosWsStart;
+    int64_t zerosWork;
+    int64_t zerosPer;
+    int64_t sum1Panels;
+    int64_t sum1BaseN;
+    int64_t sum1BaseM;
+    int64_t sum1M;
+    int64_t sum1N;
+    int64_t sum1Ka;
+    int64_t sum1Kb;
+    int64_t sum1First;
+    int64_t sum1Last;
+    int64_t sum1Steps;
+    int64_t sum1Middle;
+    int64_t sum1Parts;
+    int64_t sum1RowTiles;
+    int64_t sum1Work;
+    int64_t sum1Per;
+    int64_t yOTiles;
+    int64_t yBTiles;
+    int64_t yWork;
+    int64_t yPer;
+    TCubeTiling mm0;
 };
 
 #endif  // CONV_TBC_TILING_DATA_H

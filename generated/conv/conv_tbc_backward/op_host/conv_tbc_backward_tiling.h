@@ -26,59 +26,117 @@ struct Sizes {
     Checked K;
     Checked H_out;
     Checked pad;
-    Checked s0CTile;
-    Checked s1OTile;
-    Checked s0OTile;
-    Checked s1CTile;
-    Checked s1BTile;
-    Checked s2CTile;
-    Checked s2OTile;
-    Checked s3OTile;
-    Checked s3CTile;
-    Checked s4OTile;
-    Checked s5OTile;
-    Checked s6OTile;
-    Checked s0CTiles;
-    Checked s0Work;
-    Checked s0Per;
-    Checked s1Work;
-    Checked s1Per;
+    Checked zerosZeroAtTile;
+    Checked gradBiasOTile;
+    Checked sum3PartOTile;
+    Checked sum3OTile;
+    Checked gradWCTile;
+    Checked sum1OTile;
+    Checked sum1CTile;
+    Checked gradXCTile;
+    Checked gradXBTile;
+    Checked sum2CTile;
+    Checked sum2OTile;
+    Checked gradWOTile;
+    Checked zerosWsStart;
+    Checked zerosWork;
+    Checked zerosPer;
+    Checked gradXPanels;
+    Checked gradXBaseN;
+    Checked gradXBaseM;
+    Checked gradXM;
+    Checked gradXN;
+    Checked gradXKa;
+    Checked gradXKb;
+    Checked gradXFirst;
+    Checked gradXLast;
+    Checked gradXSteps;
+    Checked gradXMiddle;
+    Checked gradXParts;
+    Checked gradXRowTiles;
+    Checked gradXWork;
+    Checked gradXPer;
+    Checked gradWPanels;
+    Checked gradWBaseN;
+    Checked gradWBaseM;
+    Checked gradWM;
+    Checked gradWN;
+    Checked gradWKa;
+    Checked gradWKb;
+    Checked gradWRowTiles;
+    Checked gradWWork;
+    Checked gradWPer;
+    Checked gradBiasWork;
+    Checked gradBiasPer;
+    Checked sum_3WsStart;
+    Checked sum_3_part_count;
+    Checked sum_3_part_length;
+    Checked sum_3_partWsStart;
+    Checked sum3PartOTiles;
+    Checked sum3PartWork;
+    Checked sum3PartPer;
+    Checked sum3Work;
+    Checked sum3Per;
+    Checked gradWCTiles;
     Checked sum_1WsStart;
     Checked sum_2WsStart;
-    Checked sum_3WsStart;
-    Checked sum_3_part4_count;
-    Checked sum_3_part4_length;
-    Checked sum_3_part4WsStart;
-    Checked s1CTiles;
-    Checked s1BTiles;
-    Checked s2CTiles;
-    Checked s2OTiles;
-    Checked s2Work;
-    Checked s2Per;
-    Checked s3OTiles;
-    Checked s3CTiles;
-    Checked s3Work;
-    Checked s3Per;
-    Checked s4OTiles;
-    Checked s4Work;
-    Checked s4Per;
-    Checked s5Work;
-    Checked s5Per;
-    Checked s6Work;
-    Checked s6Per;
-    Checked s1OTiles;
+    Checked sum1CTiles;
+    Checked sum1Work;
+    Checked sum1Per;
+    Checked gradXCTiles;
+    Checked gradXBTiles;
+    Checked sum2CTiles;
+    Checked sum2OTiles;
+    Checked sum2Work;
+    Checked sum2Per;
+    Checked gradWOTiles;
+    Checked zerosWsEnd;
+    Checked zerosZeroAtTiles;
+    Checked gradXBaseK;
+    Checked gradXStepK;
+    Checked gradXL1;
+    Checked gradXSingleK;
+    Checked gradXCores;
+    Checked mm0Cores;
+    Checked mm0M;
+    Checked mm0N;
+    Checked mm0Ka;
+    Checked mm0Kb;
+    Checked mm0SingleK;
+    Checked mm0BaseM;
+    Checked mm0BaseN;
+    Checked mm0BaseK;
+    Checked mm0StepK;
+    Checked mm0L1;
+    Checked gradWBaseK;
+    Checked gradWStepK;
+    Checked gradWL1;
+    Checked gradWSingleK;
+    Checked gradWCores;
+    Checked mm1Cores;
+    Checked mm1M;
+    Checked mm1N;
+    Checked mm1Ka;
+    Checked mm1Kb;
+    Checked mm1SingleK;
+    Checked mm1BaseM;
+    Checked mm1BaseN;
+    Checked mm1BaseK;
+    Checked mm1StepK;
+    Checked mm1L1;
+    Checked gradBiasOTiles;
+    Checked sum_3WsEnd;
+    Checked sum_3_partWsEnd;
+    Checked sum3OTiles;
     Checked sum_1WsEnd;
     Checked sum_2WsEnd;
-    Checked sum_3WsEnd;
-    Checked sum_3_part4WsEnd;
-    Checked s5OTiles;
-    Checked s6OTiles;
     Checked elements_grad_y;
 };
 
-/// The chip: vector cores, and bytes of unified buffer as the platform reports them.
+/// The chip: vector cores, cube cores, and bytes of unified buffer as the platform reports them.
 struct Chip {
     int64_t coreNum;
+    int64_t cubeNum;
     int64_t ubBytes;
 };
 
@@ -135,37 +193,474 @@ inline bool Maximise(Sizes &s, Checked Sizes::*tile, const Checked &upper, int64
     return !(required && low < top);
 }
 
+/// UB bytes: zeros
+inline Checked CubeFullLedger0(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.zerosZeroAtTile * 4, 32) * 64;  // out0: zerosWsOut, 2 copies
+    return bytes;
+}
+
+/// UB bytes: grad_x (cube)
+inline Checked CubeFullLedger1(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    return bytes;
+}
+
+/// UB bytes: grad_w (cube)
+inline Checked CubeFullLedger2(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    return bytes;
+}
+
+/// UB bytes: sum_3, grad_bias
+inline Checked CubeFullLedger3(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.H_out * s.N * s.gradBiasOTile * 4, 32) * 64;  // in0: grad_yIn, 2 copies
+    bytes = bytes + CeilDiv(s.gradBiasOTile * 4, 32) * 64;                  // out0: grad_biasOut, 2 copies
+    bytes = bytes + RoundUp(s.gradBiasOTile * 4, 32);                       // calc0: sum_3Tile
+    bytes = bytes + RoundUp(s.N * s.gradBiasOTile * 4, 32);                 // calc1: sum
+    return bytes;
+}
+
+/// Tries the alternative "cube_full"; false when it does not fit.
+inline bool TryCubeFull(Sizes &s, const Chip &chip, Choice &choice)
+{
+    const Checked coreNum(chip.coreNum);
+    const Checked cubeNum(chip.cubeNum);
+    if (!(s.C_in >= 1)) {
+        return false;
+    }
+    if (!(s.C_out >= 1)) {
+        return false;
+    }
+    if (!(s.H_in >= 1)) {
+        return false;
+    }
+    if (!(s.H_out >= 1)) {
+        return false;
+    }
+    if (!(s.K >= 1)) {
+        return false;
+    }
+    if (!(s.N >= 1)) {
+        return false;
+    }
+    if (!(CeilDiv(s.C_in * s.C_out * s.H_in * s.K * s.N * 2, 64) +
+              CeilDiv(s.C_in * s.C_out * s.H_out * s.K * s.N * 2, 64) >=
+          coreNum * 8000 +
+              CeilDiv(s.K * CeilDiv(s.C_in, 16) * CeilDiv(s.C_out, 16) * CeilDiv(s.H_in * s.N, 16) * 4096, 512) +
+              CeilDiv(s.K * CeilDiv(s.C_in, 16) * CeilDiv(s.C_out, 16) * CeilDiv(s.H_out * s.N, 16) * 4096, 512) +
+              CeilDiv(s.C_in * s.C_out * s.K * 8, 20) + CeilDiv(s.C_in * s.H_in * s.N * 8, 20))) {
+        return false;
+    }
+    if (!(s.H_in * s.N <= 2147483647)) {
+        return false;
+    }
+    if (!(s.C_in <= 2147483647)) {
+        return false;
+    }
+    if (!(s.C_out <= 2147483647)) {
+        return false;
+    }
+    if (!(s.H_out * s.N <= 2147483647)) {
+        return false;
+    }
+    s.zerosZeroAtTile = Checked(8);
+    s.gradBiasOTile = Checked(8);
+    if (!Maximise(s, &Sizes::zerosZeroAtTile, 4096, 8, MaxOf(((coreNum + 4095) / coreNum), 64), false, &CubeFullLedger0,
+                  coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!(CubeFullLedger1(s, coreNum) <= UsableUb(chip, false))) {
+        return false;
+    }
+    if (!(CubeFullLedger2(s, coreNum) <= UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::gradBiasOTile, s.C_out, 8, MaxOf(CeilDiv(s.C_out, coreNum), 64), false, &CubeFullLedger3,
+                  coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    s.zerosWsStart = 0;
+    s.zerosWsEnd = s.zerosWsStart + 16384;
+    s.zerosZeroAtTiles = ((s.zerosZeroAtTile + 4095) / s.zerosZeroAtTile);
+    s.zerosWork = s.zerosZeroAtTiles;
+    s.zerosPer = CeilDiv(s.zerosWork, coreNum);
+    s.gradXPanels = CeilDiv(s.C_in, 256);
+    s.gradXBaseN = RoundUp(CeilDiv(s.C_in, s.gradXPanels), 16);
+    s.gradXBaseM = MinOf(MinOf((((32768 / s.gradXBaseN)) / 16) * 16, 256),
+                         RoundUp(MinOf(MaxOf(CeilDiv(s.H_in * s.N * s.gradXPanels, cubeNum), 1), s.H_in * s.N), 16));
+    s.gradXBaseK = MinOf(32, RoundUp(s.C_out, 16));
+    s.gradXStepK = MinOf(4, CeilDiv(s.C_out, s.gradXBaseK));
+    s.gradXL1 = s.gradXBaseK * s.gradXBaseM * s.gradXStepK * 8 + s.gradXBaseK * s.gradXBaseN * s.gradXStepK * 8;
+    s.gradXM = s.H_in * s.N;
+    s.gradXN = s.C_in;
+    s.gradXKa = s.C_out;
+    s.gradXKb = s.C_out;
+    s.gradXSingleK = s.C_out;
+    s.gradXFirst = MinOf(MaxOf(MaxOf(0, MaxOf(s.K - s.pad - 1, 0)), 0), s.H_in);
+    s.gradXLast = MaxOf(s.gradXFirst, MinOf(MinOf(s.H_in, MaxOf(s.H_out - s.pad, 0)), s.H_in));
+    s.gradXSteps = MaxOf((s.gradXBaseM / s.N), 1);
+    s.gradXMiddle = CeilDiv(s.gradXLast - s.gradXFirst, s.gradXSteps);
+    s.gradXParts = CeilDiv(s.N, s.gradXBaseM);
+    s.gradXRowTiles =
+        s.H_in * s.gradXParts + s.gradXFirst * s.gradXParts + s.gradXMiddle * s.gradXParts - s.gradXLast * s.gradXParts;
+    s.gradXWork = s.gradXPanels * s.gradXRowTiles;
+    s.gradXPer = CeilDiv(s.gradXWork, cubeNum);
+    s.gradXCores = CeilDiv(s.gradXWork, s.gradXPer);
+    s.mm0Cores = s.gradXCores;
+    s.mm0M = s.gradXM;
+    s.mm0N = s.gradXN;
+    s.mm0Ka = s.gradXKa;
+    s.mm0Kb = s.gradXKb;
+    s.mm0SingleK = s.gradXSingleK;
+    s.mm0BaseM = s.gradXBaseM;
+    s.mm0BaseN = s.gradXBaseN;
+    s.mm0BaseK = s.gradXBaseK;
+    s.mm0StepK = s.gradXStepK;
+    s.mm0L1 = s.gradXL1;
+    s.gradWPanels = CeilDiv(s.C_out, 256);
+    s.gradWBaseN = RoundUp(CeilDiv(s.C_out, s.gradWPanels), 16);
+    s.gradWBaseM = MinOf(MinOf((((32768 / s.gradWBaseN)) / 16) * 16, 256),
+                         RoundUp(MinOf(MaxOf(CeilDiv(s.C_in * s.K * s.gradWPanels, cubeNum), 1), s.C_in), 16));
+    s.gradWBaseK = MinOf(32, RoundUp(s.H_out * s.N, 16));
+    s.gradWStepK = MinOf(4, CeilDiv(s.H_out * s.N, s.gradWBaseK));
+    s.gradWL1 = s.gradWBaseK * s.gradWBaseM * s.gradWStepK * 8 + s.gradWBaseK * s.gradWBaseN * s.gradWStepK * 8;
+    s.gradWM = s.C_in;
+    s.gradWN = s.C_out;
+    s.gradWKa = s.H_out * s.N;
+    s.gradWKb = s.H_out * s.N;
+    s.gradWSingleK = s.H_out * s.N;
+    s.gradWRowTiles = CeilDiv(s.C_in, s.gradWBaseM);
+    s.gradWWork = s.K * s.gradWPanels * s.gradWRowTiles;
+    s.gradWPer = CeilDiv(s.gradWWork, cubeNum);
+    s.gradWCores = CeilDiv(s.gradWWork, s.gradWPer);
+    s.mm1Cores = s.gradWCores;
+    s.mm1M = s.gradWM;
+    s.mm1N = s.gradWN;
+    s.mm1Ka = s.gradWKa;
+    s.mm1Kb = s.gradWKb;
+    s.mm1SingleK = s.gradWSingleK;
+    s.mm1BaseM = s.gradWBaseM;
+    s.mm1BaseN = s.gradWBaseN;
+    s.mm1BaseK = s.gradWBaseK;
+    s.mm1StepK = s.gradWStepK;
+    s.mm1L1 = s.gradWL1;
+    s.gradBiasOTiles = CeilDiv(s.C_out, s.gradBiasOTile);
+    s.gradBiasWork = s.gradBiasOTiles;
+    s.gradBiasPer = CeilDiv(s.gradBiasWork, coreNum);
+    const Checked blocks =
+        MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(CeilDiv(s.zerosWork, s.zerosPer), 2), CeilDiv(s.gradXWork, s.gradXPer)),
+                          CeilDiv(s.gradWWork, s.gradWPer)),
+                    CeilDiv(CeilDiv(s.gradBiasWork, s.gradBiasPer), 2)),
+              1);
+    const Checked bytes = s.zerosWsEnd;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = true;
+    return blocks.valid && bytes.valid && s.zerosWsStart.valid && s.zerosWsEnd.valid && s.zerosZeroAtTiles.valid &&
+           s.zerosWork.valid && s.zerosPer.valid && s.gradXPanels.valid && s.gradXBaseN.valid && s.gradXBaseM.valid &&
+           s.gradXBaseK.valid && s.gradXStepK.valid && s.gradXL1.valid && s.gradXM.valid && s.gradXN.valid &&
+           s.gradXKa.valid && s.gradXKb.valid && s.gradXSingleK.valid && s.gradXFirst.valid && s.gradXLast.valid &&
+           s.gradXSteps.valid && s.gradXMiddle.valid && s.gradXParts.valid && s.gradXRowTiles.valid &&
+           s.gradXWork.valid && s.gradXPer.valid && s.gradXCores.valid && s.mm0Cores.valid && s.mm0M.valid &&
+           s.mm0N.valid && s.mm0Ka.valid && s.mm0Kb.valid && s.mm0SingleK.valid && s.mm0BaseM.valid &&
+           s.mm0BaseN.valid && s.mm0BaseK.valid && s.mm0StepK.valid && s.mm0L1.valid && s.gradWPanels.valid &&
+           s.gradWBaseN.valid && s.gradWBaseM.valid && s.gradWBaseK.valid && s.gradWStepK.valid && s.gradWL1.valid &&
+           s.gradWM.valid && s.gradWN.valid && s.gradWKa.valid && s.gradWKb.valid && s.gradWSingleK.valid &&
+           s.gradWRowTiles.valid && s.gradWWork.valid && s.gradWPer.valid && s.gradWCores.valid && s.mm1Cores.valid &&
+           s.mm1M.valid && s.mm1N.valid && s.mm1Ka.valid && s.mm1Kb.valid && s.mm1SingleK.valid && s.mm1BaseM.valid &&
+           s.mm1BaseN.valid && s.mm1BaseK.valid && s.mm1StepK.valid && s.mm1L1.valid && s.gradBiasOTiles.valid &&
+           s.gradBiasWork.valid && s.gradBiasPer.valid;
+}
+
+/// UB bytes: zeros
+inline Checked CubeWalkedLedger0(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.zerosZeroAtTile * 4, 32) * 64;  // out0: zerosWsOut, 2 copies
+    return bytes;
+}
+
+/// UB bytes: grad_x (cube)
+inline Checked CubeWalkedLedger1(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    return bytes;
+}
+
+/// UB bytes: grad_w (cube)
+inline Checked CubeWalkedLedger2(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    return bytes;
+}
+
+/// UB bytes: sum_3_part
+inline Checked CubeWalkedLedger3(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.sum3PartOTile * 4, 32) * 64;  // in0: grad_yIn, 2 copies
+    bytes = bytes + CeilDiv(s.sum3PartOTile * 4, 32) * 64;  // out0: sum_3_partWsOut, 2 copies
+    bytes = bytes + RoundUp(s.sum3PartOTile * 4, 32);       // calc0: sumAcc
+    bytes = bytes + RoundUp(s.sum3PartOTile * 4, 32);       // calc1: copied
+    return bytes;
+}
+
+/// UB bytes: sum_3
+inline Checked CubeWalkedLedger4(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.sum3OTile * 4, 32) * 64;  // in0: sum_3_partWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.sum3OTile * 4, 32) * 64;  // out0: sum_3WsOut, 2 copies
+    bytes = bytes + RoundUp(s.sum3OTile * 4, 32);       // calc0: sumAcc
+    bytes = bytes + RoundUp(s.sum3OTile * 4, 32);       // calc1: copied
+    return bytes;
+}
+
+/// UB bytes: grad_bias
+inline Checked CubeWalkedLedger5(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.gradBiasOTile * 4, 32) * 64;  // in0: sum_3WsIn, 2 copies
+    bytes = bytes + CeilDiv(s.gradBiasOTile * 4, 32) * 64;  // out0: grad_biasOut, 2 copies
+    return bytes;
+}
+
+/// Tries the alternative "cube_walked"; false when it does not fit.
+inline bool TryCubeWalked(Sizes &s, const Chip &chip, Choice &choice)
+{
+    const Checked coreNum(chip.coreNum);
+    const Checked cubeNum(chip.cubeNum);
+    if (!(s.C_in >= 1)) {
+        return false;
+    }
+    if (!(s.C_out >= 1)) {
+        return false;
+    }
+    if (!(s.H_in >= 1)) {
+        return false;
+    }
+    if (!(s.H_out >= 1)) {
+        return false;
+    }
+    if (!(s.K >= 1)) {
+        return false;
+    }
+    if (!(s.N >= 1)) {
+        return false;
+    }
+    if (!(CeilDiv(s.C_in * s.C_out * s.H_in * s.K * s.N * 2, 64) +
+              CeilDiv(s.C_in * s.C_out * s.H_out * s.K * s.N * 2, 64) >=
+          coreNum * 8000 +
+              CeilDiv(s.K * CeilDiv(s.C_in, 16) * CeilDiv(s.C_out, 16) * CeilDiv(s.H_in * s.N, 16) * 4096, 512) +
+              CeilDiv(s.K * CeilDiv(s.C_in, 16) * CeilDiv(s.C_out, 16) * CeilDiv(s.H_out * s.N, 16) * 4096, 512) +
+              CeilDiv(s.C_in * s.C_out * s.K * 8, 20) + CeilDiv(s.C_in * s.H_in * s.N * 8, 20))) {
+        return false;
+    }
+    if (!(s.H_in * s.N <= 2147483647)) {
+        return false;
+    }
+    if (!(s.C_in <= 2147483647)) {
+        return false;
+    }
+    if (!(s.C_out <= 2147483647)) {
+        return false;
+    }
+    if (!(s.H_out * s.N <= 2147483647)) {
+        return false;
+    }
+    s.zerosZeroAtTile = Checked(8);
+    s.sum3PartOTile = Checked(8);
+    s.sum3OTile = Checked(8);
+    s.gradBiasOTile = Checked(8);
+    if (!Maximise(s, &Sizes::zerosZeroAtTile, 4096, 8, MaxOf(((coreNum + 4095) / coreNum), 64), false,
+                  &CubeWalkedLedger0, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!(CubeWalkedLedger1(s, coreNum) <= UsableUb(chip, false))) {
+        return false;
+    }
+    if (!(CubeWalkedLedger2(s, coreNum) <= UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::sum3PartOTile, s.C_out, 8, MaxOf(CeilDiv(s.C_out * MinOf(coreNum, s.H_out), coreNum), 64),
+                  false, &CubeWalkedLedger3, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::sum3OTile, s.C_out, 8, MaxOf(CeilDiv(s.C_out, coreNum), 64), false, &CubeWalkedLedger4,
+                  coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::gradBiasOTile, s.C_out, 8, MaxOf(CeilDiv(s.C_out, coreNum), 64), false, &CubeWalkedLedger5,
+                  coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    s.sum_3WsStart = 0;
+    s.sum_3WsEnd = s.sum_3WsStart + RoundUp(MaxOf(s.C_out, 1) * 4, 512);
+    s.zerosWsStart = s.sum_3WsEnd;
+    s.zerosWsEnd = s.zerosWsStart + 16384;
+    s.sum_3_part_count = MinOf(coreNum, s.H_out);
+    s.sum_3_part_length = CeilDiv(s.H_out, s.sum_3_part_count);
+    s.sum_3_partWsStart = s.zerosWsEnd;
+    s.sum_3_partWsEnd = s.sum_3_partWsStart + RoundUp(MaxOf(s.C_out * s.sum_3_part_count, 1) * 4, 512);
+    s.zerosZeroAtTiles = ((s.zerosZeroAtTile + 4095) / s.zerosZeroAtTile);
+    s.zerosWork = s.zerosZeroAtTiles;
+    s.zerosPer = CeilDiv(s.zerosWork, coreNum);
+    s.gradXPanels = CeilDiv(s.C_in, 256);
+    s.gradXBaseN = RoundUp(CeilDiv(s.C_in, s.gradXPanels), 16);
+    s.gradXBaseM = MinOf(MinOf((((32768 / s.gradXBaseN)) / 16) * 16, 256),
+                         RoundUp(MinOf(MaxOf(CeilDiv(s.H_in * s.N * s.gradXPanels, cubeNum), 1), s.H_in * s.N), 16));
+    s.gradXBaseK = MinOf(32, RoundUp(s.C_out, 16));
+    s.gradXStepK = MinOf(4, CeilDiv(s.C_out, s.gradXBaseK));
+    s.gradXL1 = s.gradXBaseK * s.gradXBaseM * s.gradXStepK * 8 + s.gradXBaseK * s.gradXBaseN * s.gradXStepK * 8;
+    s.gradXM = s.H_in * s.N;
+    s.gradXN = s.C_in;
+    s.gradXKa = s.C_out;
+    s.gradXKb = s.C_out;
+    s.gradXSingleK = s.C_out;
+    s.gradXFirst = MinOf(MaxOf(MaxOf(0, MaxOf(s.K - s.pad - 1, 0)), 0), s.H_in);
+    s.gradXLast = MaxOf(s.gradXFirst, MinOf(MinOf(s.H_in, MaxOf(s.H_out - s.pad, 0)), s.H_in));
+    s.gradXSteps = MaxOf((s.gradXBaseM / s.N), 1);
+    s.gradXMiddle = CeilDiv(s.gradXLast - s.gradXFirst, s.gradXSteps);
+    s.gradXParts = CeilDiv(s.N, s.gradXBaseM);
+    s.gradXRowTiles =
+        s.H_in * s.gradXParts + s.gradXFirst * s.gradXParts + s.gradXMiddle * s.gradXParts - s.gradXLast * s.gradXParts;
+    s.gradXWork = s.gradXPanels * s.gradXRowTiles;
+    s.gradXPer = CeilDiv(s.gradXWork, cubeNum);
+    s.gradXCores = CeilDiv(s.gradXWork, s.gradXPer);
+    s.mm0Cores = s.gradXCores;
+    s.mm0M = s.gradXM;
+    s.mm0N = s.gradXN;
+    s.mm0Ka = s.gradXKa;
+    s.mm0Kb = s.gradXKb;
+    s.mm0SingleK = s.gradXSingleK;
+    s.mm0BaseM = s.gradXBaseM;
+    s.mm0BaseN = s.gradXBaseN;
+    s.mm0BaseK = s.gradXBaseK;
+    s.mm0StepK = s.gradXStepK;
+    s.mm0L1 = s.gradXL1;
+    s.gradWPanels = CeilDiv(s.C_out, 256);
+    s.gradWBaseN = RoundUp(CeilDiv(s.C_out, s.gradWPanels), 16);
+    s.gradWBaseM = MinOf(MinOf((((32768 / s.gradWBaseN)) / 16) * 16, 256),
+                         RoundUp(MinOf(MaxOf(CeilDiv(s.C_in * s.K * s.gradWPanels, cubeNum), 1), s.C_in), 16));
+    s.gradWBaseK = MinOf(32, RoundUp(s.H_out * s.N, 16));
+    s.gradWStepK = MinOf(4, CeilDiv(s.H_out * s.N, s.gradWBaseK));
+    s.gradWL1 = s.gradWBaseK * s.gradWBaseM * s.gradWStepK * 8 + s.gradWBaseK * s.gradWBaseN * s.gradWStepK * 8;
+    s.gradWM = s.C_in;
+    s.gradWN = s.C_out;
+    s.gradWKa = s.H_out * s.N;
+    s.gradWKb = s.H_out * s.N;
+    s.gradWSingleK = s.H_out * s.N;
+    s.gradWRowTiles = CeilDiv(s.C_in, s.gradWBaseM);
+    s.gradWWork = s.K * s.gradWPanels * s.gradWRowTiles;
+    s.gradWPer = CeilDiv(s.gradWWork, cubeNum);
+    s.gradWCores = CeilDiv(s.gradWWork, s.gradWPer);
+    s.mm1Cores = s.gradWCores;
+    s.mm1M = s.gradWM;
+    s.mm1N = s.gradWN;
+    s.mm1Ka = s.gradWKa;
+    s.mm1Kb = s.gradWKb;
+    s.mm1SingleK = s.gradWSingleK;
+    s.mm1BaseM = s.gradWBaseM;
+    s.mm1BaseN = s.gradWBaseN;
+    s.mm1BaseK = s.gradWBaseK;
+    s.mm1StepK = s.gradWStepK;
+    s.mm1L1 = s.gradWL1;
+    s.sum3PartOTiles = CeilDiv(s.C_out, s.sum3PartOTile);
+    s.sum3PartWork = s.sum3PartOTiles * s.sum_3_part_count;
+    s.sum3PartPer = CeilDiv(s.sum3PartWork, coreNum);
+    s.sum3OTiles = CeilDiv(s.C_out, s.sum3OTile);
+    s.sum3Work = s.sum3OTiles;
+    s.sum3Per = CeilDiv(s.sum3Work, coreNum);
+    s.gradBiasOTiles = CeilDiv(s.C_out, s.gradBiasOTile);
+    s.gradBiasWork = s.gradBiasOTiles;
+    s.gradBiasPer = CeilDiv(s.gradBiasWork, coreNum);
+    const Checked blocks = MaxOf(
+        MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(CeilDiv(s.zerosWork, s.zerosPer), 2), CeilDiv(s.gradXWork, s.gradXPer)),
+                                CeilDiv(s.gradWWork, s.gradWPer)),
+                          CeilDiv(CeilDiv(s.sum3PartWork, s.sum3PartPer), 2)),
+                    CeilDiv(CeilDiv(s.sum3Work, s.sum3Per), 2)),
+              CeilDiv(CeilDiv(s.gradBiasWork, s.gradBiasPer), 2)),
+        1);
+    const Checked bytes = s.sum_3_partWsEnd;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = true;
+    return blocks.valid && bytes.valid && s.sum_3WsStart.valid && s.sum_3WsEnd.valid && s.zerosWsStart.valid &&
+           s.zerosWsEnd.valid && s.sum_3_part_count.valid && s.sum_3_part_length.valid && s.sum_3_partWsStart.valid &&
+           s.sum_3_partWsEnd.valid && s.zerosZeroAtTiles.valid && s.zerosWork.valid && s.zerosPer.valid &&
+           s.gradXPanels.valid && s.gradXBaseN.valid && s.gradXBaseM.valid && s.gradXBaseK.valid &&
+           s.gradXStepK.valid && s.gradXL1.valid && s.gradXM.valid && s.gradXN.valid && s.gradXKa.valid &&
+           s.gradXKb.valid && s.gradXSingleK.valid && s.gradXFirst.valid && s.gradXLast.valid && s.gradXSteps.valid &&
+           s.gradXMiddle.valid && s.gradXParts.valid && s.gradXRowTiles.valid && s.gradXWork.valid &&
+           s.gradXPer.valid && s.gradXCores.valid && s.mm0Cores.valid && s.mm0M.valid && s.mm0N.valid &&
+           s.mm0Ka.valid && s.mm0Kb.valid && s.mm0SingleK.valid && s.mm0BaseM.valid && s.mm0BaseN.valid &&
+           s.mm0BaseK.valid && s.mm0StepK.valid && s.mm0L1.valid && s.gradWPanels.valid && s.gradWBaseN.valid &&
+           s.gradWBaseM.valid && s.gradWBaseK.valid && s.gradWStepK.valid && s.gradWL1.valid && s.gradWM.valid &&
+           s.gradWN.valid && s.gradWKa.valid && s.gradWKb.valid && s.gradWSingleK.valid && s.gradWRowTiles.valid &&
+           s.gradWWork.valid && s.gradWPer.valid && s.gradWCores.valid && s.mm1Cores.valid && s.mm1M.valid &&
+           s.mm1N.valid && s.mm1Ka.valid && s.mm1Kb.valid && s.mm1SingleK.valid && s.mm1BaseM.valid &&
+           s.mm1BaseN.valid && s.mm1BaseK.valid && s.mm1StepK.valid && s.mm1L1.valid && s.sum3PartOTiles.valid &&
+           s.sum3PartWork.valid && s.sum3PartPer.valid && s.sum3OTiles.valid && s.sum3Work.valid && s.sum3Per.valid &&
+           s.gradBiasOTiles.valid && s.gradBiasWork.valid && s.gradBiasPer.valid;
+}
+
 /// UB bytes: sum_1, grad_x, sum_2, grad_w
 inline Checked FullLedger0(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.C_out, 8) * 64;                                    // in0: grad_yIn, 2 copies
-    bytes = bytes + s.H_out * s.N * CeilDiv(s.C_out, 8) * 32;                    // in1: grad_yIn
-    bytes = bytes + s.K * s.s0CTile * CeilDiv(s.C_out, 8) * 64;                  // in2: wIn, 2 copies
-    bytes = bytes + s.H_out * 64;                                                // in3: xIn, 2 copies
-    bytes = bytes + s.H_in * s.N * CeilDiv(s.s0CTile, 8) * 64;                   // out0: grad_xOut, 2 copies
-    bytes = bytes + s.K * s.s0CTile * CeilDiv(s.C_out, 8) * 64;                  // out1: grad_wOut, 2 copies
-    bytes = bytes + s.H_in * s.K * s.N * CeilDiv(s.C_out, 8) * 32;               // calc0: grad_yTile
-    bytes = bytes + CeilDiv(s.C_out, 8) * 32 + 64;                               // calc1: padded
-    bytes = bytes + CeilDiv(s.C_out, 8) * 32;                                    // calc2: lanes
-    bytes = bytes + s.H_in * s.s0CTile * CeilDiv(s.N, 8) * 32;                   // calc3: sum_1Tile
-    bytes = bytes + s.H_in * s.K * s.N * s.s0CTile * CeilDiv(s.C_out, 8) * 32;   // calc4: tmp
-    bytes = bytes + s.H_in * s.N * s.s0CTile * CeilDiv(s.C_out, 8) * 32;         // calc5: sum
-    bytes = bytes + CeilDiv(s.N, 8) * 2048;                                      // calc6: acc
-    bytes = bytes + CeilDiv(s.N, 8) * 256;                                       // calc7: part
-    bytes = bytes + CeilDiv(s.s0CTile, 8) * 32;                                  // calc8: order
-    bytes = bytes + CeilDiv(s.s0CTile, 8) * 32;                                  // calc9: position
-    bytes = bytes + CeilDiv(s.s0CTile, 8) * 32;                                  // calc10: quotient
-    bytes = bytes + CeilDiv(s.s0CTile, 8) * 32;                                  // calc11: part
-    bytes = bytes + s.K * s.N * s.s0CTile * CeilDiv(s.H_out, 8) * 32;            // calc12: xTile
-    bytes = bytes + s.H_out * 32 + 64;                                           // calc13: padded
-    bytes = bytes + CeilDiv(s.H_out, 8) * 32;                                    // calc14: lanes
-    bytes = bytes + s.K * s.s0CTile * CeilDiv(s.C_out, 8) * 32;                  // calc15: sum_2Tile
-    bytes = bytes + s.H_out * s.K * s.N * s.s0CTile * CeilDiv(s.C_out, 8) * 32;  // calc16: tmp
-    bytes = bytes + s.K * s.N * s.s0CTile * CeilDiv(s.H_out, 8) * 256;           // calc17: spread
-    bytes = bytes + s.H_out * s.K * s.s0CTile * CeilDiv(s.C_out, 8) * 32;        // calc18: sum
+    bytes = bytes + CeilDiv(s.C_out, 8) * 64;                                       // in0: grad_yIn, 2 copies
+    bytes = bytes + s.H_out * s.N * CeilDiv(s.C_out, 8) * 32;                       // in1: grad_yIn
+    bytes = bytes + s.K * s.gradWCTile * CeilDiv(s.C_out, 8) * 64;                  // in2: wIn, 2 copies
+    bytes = bytes + s.H_out * 64;                                                   // in3: xIn, 2 copies
+    bytes = bytes + s.H_in * s.N * CeilDiv(s.gradWCTile, 8) * 64;                   // out0: grad_xOut, 2 copies
+    bytes = bytes + s.K * s.gradWCTile * CeilDiv(s.C_out, 8) * 64;                  // out1: grad_wOut, 2 copies
+    bytes = bytes + s.H_in * s.K * s.N * CeilDiv(s.C_out, 8) * 32;                  // calc0: grad_yTile
+    bytes = bytes + CeilDiv(s.C_out, 8) * 32 + 64;                                  // calc1: padded
+    bytes = bytes + CeilDiv(s.C_out, 8) * 32;                                       // calc2: lanes
+    bytes = bytes + s.H_in * s.gradWCTile * CeilDiv(s.N, 8) * 32;                   // calc3: sum_1Tile
+    bytes = bytes + s.H_in * s.K * s.N * s.gradWCTile * CeilDiv(s.C_out, 8) * 32;   // calc4: tmp
+    bytes = bytes + s.H_in * s.N * s.gradWCTile * CeilDiv(s.C_out, 8) * 32;         // calc5: sum
+    bytes = bytes + CeilDiv(s.N, 8) * 2048;                                         // calc6: acc
+    bytes = bytes + CeilDiv(s.N, 8) * 256;                                          // calc7: part
+    bytes = bytes + CeilDiv(s.gradWCTile, 8) * 32;                                  // calc8: order
+    bytes = bytes + CeilDiv(s.gradWCTile, 8) * 32;                                  // calc9: position
+    bytes = bytes + CeilDiv(s.gradWCTile, 8) * 32;                                  // calc10: quotient
+    bytes = bytes + CeilDiv(s.gradWCTile, 8) * 32;                                  // calc11: part
+    bytes = bytes + s.K * s.N * s.gradWCTile * CeilDiv(s.H_out, 8) * 32;            // calc12: xTile
+    bytes = bytes + s.H_out * 32 + 64;                                              // calc13: padded
+    bytes = bytes + CeilDiv(s.H_out, 8) * 32;                                       // calc14: lanes
+    bytes = bytes + s.K * s.gradWCTile * CeilDiv(s.C_out, 8) * 32;                  // calc15: sum_2Tile
+    bytes = bytes + s.H_out * s.K * s.N * s.gradWCTile * CeilDiv(s.C_out, 8) * 32;  // calc16: tmp
+    bytes = bytes + s.K * s.N * s.gradWCTile * CeilDiv(s.H_out, 8) * 256;           // calc17: spread
+    bytes = bytes + s.H_out * s.K * s.gradWCTile * CeilDiv(s.C_out, 8) * 32;        // calc18: sum
     return bytes;
 }
 
@@ -175,10 +670,10 @@ inline Checked FullLedger1(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.H_out * s.N * s.s1OTile * 4, 32) * 64;  // in0: grad_yIn, 2 copies
-    bytes = bytes + CeilDiv(s.s1OTile * 4, 32) * 64;                  // out0: grad_biasOut, 2 copies
-    bytes = bytes + RoundUp(s.s1OTile * 4, 32);                       // calc0: sum_3Tile
-    bytes = bytes + RoundUp(s.N * s.s1OTile * 4, 32);                 // calc1: sum
+    bytes = bytes + CeilDiv(s.H_out * s.N * s.gradBiasOTile * 4, 32) * 64;  // in0: grad_yIn, 2 copies
+    bytes = bytes + CeilDiv(s.gradBiasOTile * 4, 32) * 64;                  // out0: grad_biasOut, 2 copies
+    bytes = bytes + RoundUp(s.gradBiasOTile * 4, 32);                       // calc0: sum_3Tile
+    bytes = bytes + RoundUp(s.N * s.gradBiasOTile * 4, 32);                 // calc1: sum
     return bytes;
 }
 
@@ -204,29 +699,30 @@ inline bool TryFull(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.N >= 1)) {
         return false;
     }
-    s.s0CTile = Checked(1);
-    s.s1OTile = Checked(8);
-    if (!Maximise(s, &Sizes::s0CTile, MinOf(s.C_in, 4095), 1, CeilDiv(s.C_in, coreNum), false, &FullLedger0, coreNum,
+    s.gradWCTile = Checked(1);
+    s.gradBiasOTile = Checked(8);
+    if (!Maximise(s, &Sizes::gradWCTile, MinOf(s.C_in, 4095), 1, CeilDiv(s.C_in, coreNum), false, &FullLedger0, coreNum,
                   UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s1OTile, s.C_out, 8, MaxOf(CeilDiv(s.C_out, coreNum), 64), false, &FullLedger1, coreNum,
-                  UsableUb(chip, false))) {
+    if (!Maximise(s, &Sizes::gradBiasOTile, s.C_out, 8, MaxOf(CeilDiv(s.C_out, coreNum), 64), false, &FullLedger1,
+                  coreNum, UsableUb(chip, false))) {
         return false;
     }
-    s.s0CTiles = CeilDiv(s.C_in, s.s0CTile);
-    s.s0Work = s.s0CTiles;
-    s.s0Per = CeilDiv(s.s0Work, coreNum);
-    s.s1OTiles = CeilDiv(s.C_out, s.s1OTile);
-    s.s1Work = s.s1OTiles;
-    s.s1Per = CeilDiv(s.s1Work, coreNum);
-    const Checked blocks = MaxOf(MaxOf(CeilDiv(s.s0Work, s.s0Per), CeilDiv(s.s1Work, s.s1Per)), 1);
+    s.gradWCTiles = CeilDiv(s.C_in, s.gradWCTile);
+    s.gradWWork = s.gradWCTiles;
+    s.gradWPer = CeilDiv(s.gradWWork, coreNum);
+    s.gradBiasOTiles = CeilDiv(s.C_out, s.gradBiasOTile);
+    s.gradBiasWork = s.gradBiasOTiles;
+    s.gradBiasPer = CeilDiv(s.gradBiasWork, coreNum);
+    const Checked blocks =
+        MaxOf(CeilDiv(MaxOf(CeilDiv(s.gradWWork, s.gradWPer), CeilDiv(s.gradBiasWork, s.gradBiasPer)), 2), 1);
     const Checked bytes = 0;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = false;
-    return blocks.valid && bytes.valid && s.s0CTiles.valid && s.s0Work.valid && s.s0Per.valid && s.s1OTiles.valid &&
-           s.s1Work.valid && s.s1Per.valid;
+    return blocks.valid && bytes.valid && s.gradWCTiles.valid && s.gradWWork.valid && s.gradWPer.valid &&
+           s.gradBiasOTiles.valid && s.gradBiasWork.valid && s.gradBiasPer.valid;
 }
 
 /// UB bytes: sum_1
@@ -235,17 +731,17 @@ inline Checked WalkedLedger0(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s0OTile, 8) * 64;                   // in0: grad_yIn, 2 copies
-    bytes = bytes + CeilDiv(s.s0CTile * s.s0OTile * 4, 32) * 64;  // in1: wIn, 2 copies
-    bytes = bytes + CeilDiv(s.s0CTile, 8) * 64;                   // out0: sum_1WsOut, 2 copies
-    bytes = bytes + CeilDiv(s.s0CTile, 8) * 32;                   // calc0: sumAcc
-    bytes = bytes + RoundUp(s.s0OTile * 4, 32);                   // calc1: grad_yTile
-    bytes = bytes + CeilDiv(s.s0OTile, 8) * 32 + 64;              // calc2: padded
-    bytes = bytes + RoundUp(s.s0OTile * 4, 32);                   // calc3: lanes
-    bytes = bytes + RoundUp(s.s0CTile * s.s0OTile * 4, 32);       // calc4: tmp
-    bytes = bytes + CeilDiv(s.s0CTile, 8) * 32;                   // calc5: sum
-    bytes = bytes + CeilDiv(s.s0CTile, 8) * 2048;                 // calc6: acc
-    bytes = bytes + CeilDiv(s.s0CTile, 8) * 256;                  // calc7: part
+    bytes = bytes + CeilDiv(s.sum1OTile, 8) * 64;                     // in0: grad_yIn, 2 copies
+    bytes = bytes + CeilDiv(s.sum1CTile * s.sum1OTile * 4, 32) * 64;  // in1: wIn, 2 copies
+    bytes = bytes + CeilDiv(s.sum1CTile, 8) * 64;                     // out0: sum_1WsOut, 2 copies
+    bytes = bytes + CeilDiv(s.sum1CTile, 8) * 32;                     // calc0: sumAcc
+    bytes = bytes + RoundUp(s.sum1OTile * 4, 32);                     // calc1: grad_yTile
+    bytes = bytes + CeilDiv(s.sum1OTile, 8) * 32 + 64;                // calc2: padded
+    bytes = bytes + RoundUp(s.sum1OTile * 4, 32);                     // calc3: lanes
+    bytes = bytes + RoundUp(s.sum1CTile * s.sum1OTile * 4, 32);       // calc4: tmp
+    bytes = bytes + CeilDiv(s.sum1CTile, 8) * 32;                     // calc5: sum
+    bytes = bytes + CeilDiv(s.sum1CTile, 8) * 2048;                   // calc6: acc
+    bytes = bytes + CeilDiv(s.sum1CTile, 8) * 256;                    // calc7: part
     return bytes;
 }
 
@@ -255,8 +751,8 @@ inline Checked WalkedLedger1(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s1BTile * s.s1CTile * 4, 32) * 64;  // in0: sum_1WsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s1BTile * s.s1CTile * 4, 32) * 64;  // out0: grad_xOut, 2 copies
+    bytes = bytes + CeilDiv(s.gradXBTile * s.gradXCTile * 4, 32) * 64;  // in0: sum_1WsIn, 2 copies
+    bytes = bytes + CeilDiv(s.gradXBTile * s.gradXCTile * 4, 32) * 64;  // out0: grad_xOut, 2 copies
     return bytes;
 }
 
@@ -266,19 +762,19 @@ inline Checked WalkedLedger2(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s2CTile, 8) * 64;              // in0: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.s2OTile, 8) * 64;              // in1: grad_yIn, 2 copies
-    bytes = bytes + s.s2CTile * CeilDiv(s.s2OTile, 8) * 64;  // out0: sum_2WsOut, 2 copies
-    bytes = bytes + RoundUp(s.s2CTile * s.s2OTile * 4, 32);  // calc0: sumAcc
-    bytes = bytes + RoundUp(s.s2CTile * 4, 32);              // calc1: xTile
-    bytes = bytes + CeilDiv(s.s2CTile, 8) * 32 + 64;         // calc2: padded
-    bytes = bytes + RoundUp(s.s2CTile * 4, 32);              // calc3: lanes
-    bytes = bytes + RoundUp(s.s2CTile * s.s2OTile * 4, 32);  // calc4: tmp
-    bytes = bytes + CeilDiv(s.s2OTile, 8) * 256;             // calc5: spread
-    bytes = bytes + CeilDiv(s.s2OTile, 8) * 32;              // calc6: order
-    bytes = bytes + CeilDiv(s.s2OTile, 8) * 32;              // calc7: position
-    bytes = bytes + CeilDiv(s.s2OTile, 8) * 32;              // calc8: quotient
-    bytes = bytes + CeilDiv(s.s2OTile, 8) * 32;              // calc9: part
+    bytes = bytes + CeilDiv(s.sum2CTile, 8) * 64;                // in0: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.sum2OTile, 8) * 64;                // in1: grad_yIn, 2 copies
+    bytes = bytes + s.sum2CTile * CeilDiv(s.sum2OTile, 8) * 64;  // out0: sum_2WsOut, 2 copies
+    bytes = bytes + RoundUp(s.sum2CTile * s.sum2OTile * 4, 32);  // calc0: sumAcc
+    bytes = bytes + RoundUp(s.sum2CTile * 4, 32);                // calc1: xTile
+    bytes = bytes + CeilDiv(s.sum2CTile, 8) * 32 + 64;           // calc2: padded
+    bytes = bytes + RoundUp(s.sum2CTile * 4, 32);                // calc3: lanes
+    bytes = bytes + RoundUp(s.sum2CTile * s.sum2OTile * 4, 32);  // calc4: tmp
+    bytes = bytes + CeilDiv(s.sum2OTile, 8) * 256;               // calc5: spread
+    bytes = bytes + CeilDiv(s.sum2OTile, 8) * 32;                // calc6: order
+    bytes = bytes + CeilDiv(s.sum2OTile, 8) * 32;                // calc7: position
+    bytes = bytes + CeilDiv(s.sum2OTile, 8) * 32;                // calc8: quotient
+    bytes = bytes + CeilDiv(s.sum2OTile, 8) * 32;                // calc9: part
     return bytes;
 }
 
@@ -288,21 +784,21 @@ inline Checked WalkedLedger3(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s3CTile * s.s3OTile * 4, 32) * 64;  // in0: sum_2WsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s3CTile * s.s3OTile * 4, 32) * 64;  // out0: grad_wOut, 2 copies
+    bytes = bytes + CeilDiv(s.gradWCTile * s.gradWOTile * 4, 32) * 64;  // in0: sum_2WsIn, 2 copies
+    bytes = bytes + CeilDiv(s.gradWCTile * s.gradWOTile * 4, 32) * 64;  // out0: grad_wOut, 2 copies
     return bytes;
 }
 
-/// UB bytes: sum_3_part4
+/// UB bytes: sum_3_part
 inline Checked WalkedLedger4(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s4OTile * 4, 32) * 64;  // in0: grad_yIn, 2 copies
-    bytes = bytes + CeilDiv(s.s4OTile * 4, 32) * 64;  // out0: sum_3_part4WsOut, 2 copies
-    bytes = bytes + RoundUp(s.s4OTile * 4, 32);       // calc0: sumAcc
-    bytes = bytes + RoundUp(s.s4OTile * 4, 32);       // calc1: copied
+    bytes = bytes + CeilDiv(s.sum3PartOTile * 4, 32) * 64;  // in0: grad_yIn, 2 copies
+    bytes = bytes + CeilDiv(s.sum3PartOTile * 4, 32) * 64;  // out0: sum_3_partWsOut, 2 copies
+    bytes = bytes + RoundUp(s.sum3PartOTile * 4, 32);       // calc0: sumAcc
+    bytes = bytes + RoundUp(s.sum3PartOTile * 4, 32);       // calc1: copied
     return bytes;
 }
 
@@ -312,10 +808,10 @@ inline Checked WalkedLedger5(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s5OTile * 4, 32) * 64;  // in0: sum_3_part4WsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s5OTile * 4, 32) * 64;  // out0: sum_3WsOut, 2 copies
-    bytes = bytes + RoundUp(s.s5OTile * 4, 32);       // calc0: sumAcc
-    bytes = bytes + RoundUp(s.s5OTile * 4, 32);       // calc1: copied
+    bytes = bytes + CeilDiv(s.sum3OTile * 4, 32) * 64;  // in0: sum_3_partWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.sum3OTile * 4, 32) * 64;  // out0: sum_3WsOut, 2 copies
+    bytes = bytes + RoundUp(s.sum3OTile * 4, 32);       // calc0: sumAcc
+    bytes = bytes + RoundUp(s.sum3OTile * 4, 32);       // calc1: copied
     return bytes;
 }
 
@@ -325,8 +821,8 @@ inline Checked WalkedLedger6(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s6OTile * 4, 32) * 64;  // in0: sum_3WsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s6OTile * 4, 32) * 64;  // out0: grad_biasOut, 2 copies
+    bytes = bytes + CeilDiv(s.gradBiasOTile * 4, 32) * 64;  // in0: sum_3WsIn, 2 copies
+    bytes = bytes + CeilDiv(s.gradBiasOTile * 4, 32) * 64;  // out0: grad_biasOut, 2 copies
     return bytes;
 }
 
@@ -352,60 +848,61 @@ inline bool TryWalked(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.N >= 1)) {
         return false;
     }
-    s.s0OTile = Checked(8);
-    s.s0CTile = Checked(1);
-    s.s1CTile = Checked(8);
-    s.s1BTile = Checked(1);
-    s.s2CTile = Checked(8);
-    s.s2OTile = Checked(1);
-    s.s3OTile = Checked(8);
-    s.s3CTile = Checked(1);
-    s.s4OTile = Checked(8);
-    s.s5OTile = Checked(8);
-    s.s6OTile = Checked(8);
-    if (!Maximise(s, &Sizes::s0OTile, s.C_out, 8, 0, false, &WalkedLedger0, coreNum, UsableUb(chip, false))) {
+    s.sum1OTile = Checked(8);
+    s.sum1CTile = Checked(1);
+    s.gradXCTile = Checked(8);
+    s.gradXBTile = Checked(1);
+    s.sum2CTile = Checked(8);
+    s.sum2OTile = Checked(1);
+    s.gradWOTile = Checked(8);
+    s.gradWCTile = Checked(1);
+    s.sum3PartOTile = Checked(8);
+    s.sum3OTile = Checked(8);
+    s.gradBiasOTile = Checked(8);
+    if (!Maximise(s, &Sizes::sum1OTile, s.C_out, 8, 0, false, &WalkedLedger0, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s0CTile, MinOf(s.C_in, 4095), 1, CeilDiv(s.C_in * s.H_in * s.N, coreNum), false,
+    if (!Maximise(s, &Sizes::sum1CTile, MinOf(s.C_in, 4095), 1, CeilDiv(s.C_in * s.H_in * s.N, coreNum), false,
                   &WalkedLedger0, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s1CTile, s.C_in, 8, MaxOf(CeilDiv(s.C_in * s.H_in * s.N, coreNum), 64), false,
+    if (!Maximise(s, &Sizes::gradXCTile, s.C_in, 8, MaxOf(CeilDiv(s.C_in * s.H_in * s.N, coreNum), 64), false,
                   &WalkedLedger1, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s1BTile, MinOf(s.N, 4095), 1, CeilDiv(s.H_in * s.N * CeilDiv(s.C_in, s.s1CTile), coreNum),
-                  false, &WalkedLedger1, coreNum, UsableUb(chip, false))) {
+    if (!Maximise(s, &Sizes::gradXBTile, MinOf(s.N, 4095), 1,
+                  CeilDiv(s.H_in * s.N * CeilDiv(s.C_in, s.gradXCTile), coreNum), false, &WalkedLedger1, coreNum,
+                  UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s2CTile, s.C_in, 8, MaxOf(CeilDiv(s.C_in * s.C_out * s.K, coreNum), 64), false,
+    if (!Maximise(s, &Sizes::sum2CTile, s.C_in, 8, MaxOf(CeilDiv(s.C_in * s.C_out * s.K, coreNum), 64), false,
                   &WalkedLedger2, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s2OTile, MinOf(s.C_out, 4095), 1,
-                  CeilDiv(s.C_out * s.K * CeilDiv(s.C_in, s.s2CTile), coreNum), false, &WalkedLedger2, coreNum,
+    if (!Maximise(s, &Sizes::sum2OTile, MinOf(s.C_out, 4095), 1,
+                  CeilDiv(s.C_out * s.K * CeilDiv(s.C_in, s.sum2CTile), coreNum), false, &WalkedLedger2, coreNum,
                   UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s3OTile, s.C_out, 8, MaxOf(CeilDiv(s.C_in * s.C_out * s.K, coreNum), 64), false,
+    if (!Maximise(s, &Sizes::gradWOTile, s.C_out, 8, MaxOf(CeilDiv(s.C_in * s.C_out * s.K, coreNum), 64), false,
                   &WalkedLedger3, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s3CTile, MinOf(s.C_in, 4095), 1,
-                  CeilDiv(s.C_in * s.K * CeilDiv(s.C_out, s.s3OTile), coreNum), false, &WalkedLedger3, coreNum,
+    if (!Maximise(s, &Sizes::gradWCTile, MinOf(s.C_in, 4095), 1,
+                  CeilDiv(s.C_in * s.K * CeilDiv(s.C_out, s.gradWOTile), coreNum), false, &WalkedLedger3, coreNum,
                   UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s4OTile, s.C_out, 8, MaxOf(CeilDiv(s.C_out * MinOf(coreNum, s.H_out), coreNum), 64), false,
-                  &WalkedLedger4, coreNum, UsableUb(chip, false))) {
+    if (!Maximise(s, &Sizes::sum3PartOTile, s.C_out, 8, MaxOf(CeilDiv(s.C_out * MinOf(coreNum, s.H_out), coreNum), 64),
+                  false, &WalkedLedger4, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s5OTile, s.C_out, 8, MaxOf(CeilDiv(s.C_out, coreNum), 64), false, &WalkedLedger5, coreNum,
-                  UsableUb(chip, false))) {
+    if (!Maximise(s, &Sizes::sum3OTile, s.C_out, 8, MaxOf(CeilDiv(s.C_out, coreNum), 64), false, &WalkedLedger5,
+                  coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s6OTile, s.C_out, 8, MaxOf(CeilDiv(s.C_out, coreNum), 64), false, &WalkedLedger6, coreNum,
-                  UsableUb(chip, false))) {
+    if (!Maximise(s, &Sizes::gradBiasOTile, s.C_out, 8, MaxOf(CeilDiv(s.C_out, coreNum), 64), false, &WalkedLedger6,
+                  coreNum, UsableUb(chip, false))) {
         return false;
     }
     s.sum_1WsStart = 0;
@@ -414,53 +911,497 @@ inline bool TryWalked(Sizes &s, const Chip &chip, Choice &choice)
     s.sum_2WsEnd = s.sum_2WsStart + RoundUp(MaxOf(s.C_in * s.C_out * s.K, 1) * 4, 512);
     s.sum_3WsStart = s.sum_2WsEnd;
     s.sum_3WsEnd = s.sum_3WsStart + RoundUp(MaxOf(s.C_out, 1) * 4, 512);
-    s.sum_3_part4_count = MinOf(coreNum, s.H_out);
-    s.sum_3_part4_length = CeilDiv(s.H_out, s.sum_3_part4_count);
-    s.sum_3_part4WsStart = s.sum_3WsEnd;
-    s.sum_3_part4WsEnd = s.sum_3_part4WsStart + RoundUp(MaxOf(s.C_out * s.sum_3_part4_count, 1) * 4, 512);
-    s.s0CTiles = CeilDiv(s.C_in, s.s0CTile);
-    s.s0Work = s.H_in * s.N * s.s0CTiles;
-    s.s0Per = CeilDiv(s.s0Work, coreNum);
-    s.s1CTiles = CeilDiv(s.C_in, s.s1CTile);
-    s.s1BTiles = CeilDiv(s.N, s.s1BTile);
-    s.s1Work = s.H_in * s.s1BTiles * s.s1CTiles;
-    s.s1Per = CeilDiv(s.s1Work, coreNum);
-    s.s2CTiles = CeilDiv(s.C_in, s.s2CTile);
-    s.s2OTiles = CeilDiv(s.C_out, s.s2OTile);
-    s.s2Work = s.K * s.s2CTiles * s.s2OTiles;
-    s.s2Per = CeilDiv(s.s2Work, coreNum);
-    s.s3OTiles = CeilDiv(s.C_out, s.s3OTile);
-    s.s3CTiles = CeilDiv(s.C_in, s.s3CTile);
-    s.s3Work = s.K * s.s3CTiles * s.s3OTiles;
-    s.s3Per = CeilDiv(s.s3Work, coreNum);
-    s.s4OTiles = CeilDiv(s.C_out, s.s4OTile);
-    s.s4Work = s.s4OTiles * s.sum_3_part4_count;
-    s.s4Per = CeilDiv(s.s4Work, coreNum);
-    s.s5OTiles = CeilDiv(s.C_out, s.s5OTile);
-    s.s5Work = s.s5OTiles;
-    s.s5Per = CeilDiv(s.s5Work, coreNum);
-    s.s6OTiles = CeilDiv(s.C_out, s.s6OTile);
-    s.s6Work = s.s6OTiles;
-    s.s6Per = CeilDiv(s.s6Work, coreNum);
-    const Checked blocks =
-        MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(s.s0Work, s.s0Per), CeilDiv(s.s1Work, s.s1Per)),
-                                            CeilDiv(s.s2Work, s.s2Per)),
-                                      CeilDiv(s.s3Work, s.s3Per)),
-                                CeilDiv(s.s4Work, s.s4Per)),
-                          CeilDiv(s.s5Work, s.s5Per)),
-                    CeilDiv(s.s6Work, s.s6Per)),
-              1);
-    const Checked bytes = s.sum_3_part4WsEnd;
+    s.sum_3_part_count = MinOf(coreNum, s.H_out);
+    s.sum_3_part_length = CeilDiv(s.H_out, s.sum_3_part_count);
+    s.sum_3_partWsStart = s.sum_3WsEnd;
+    s.sum_3_partWsEnd = s.sum_3_partWsStart + RoundUp(MaxOf(s.C_out * s.sum_3_part_count, 1) * 4, 512);
+    s.sum1CTiles = CeilDiv(s.C_in, s.sum1CTile);
+    s.sum1Work = s.H_in * s.N * s.sum1CTiles;
+    s.sum1Per = CeilDiv(s.sum1Work, coreNum);
+    s.gradXCTiles = CeilDiv(s.C_in, s.gradXCTile);
+    s.gradXBTiles = CeilDiv(s.N, s.gradXBTile);
+    s.gradXWork = s.H_in * s.gradXBTiles * s.gradXCTiles;
+    s.gradXPer = CeilDiv(s.gradXWork, coreNum);
+    s.sum2CTiles = CeilDiv(s.C_in, s.sum2CTile);
+    s.sum2OTiles = CeilDiv(s.C_out, s.sum2OTile);
+    s.sum2Work = s.K * s.sum2CTiles * s.sum2OTiles;
+    s.sum2Per = CeilDiv(s.sum2Work, coreNum);
+    s.gradWOTiles = CeilDiv(s.C_out, s.gradWOTile);
+    s.gradWCTiles = CeilDiv(s.C_in, s.gradWCTile);
+    s.gradWWork = s.K * s.gradWCTiles * s.gradWOTiles;
+    s.gradWPer = CeilDiv(s.gradWWork, coreNum);
+    s.sum3PartOTiles = CeilDiv(s.C_out, s.sum3PartOTile);
+    s.sum3PartWork = s.sum3PartOTiles * s.sum_3_part_count;
+    s.sum3PartPer = CeilDiv(s.sum3PartWork, coreNum);
+    s.sum3OTiles = CeilDiv(s.C_out, s.sum3OTile);
+    s.sum3Work = s.sum3OTiles;
+    s.sum3Per = CeilDiv(s.sum3Work, coreNum);
+    s.gradBiasOTiles = CeilDiv(s.C_out, s.gradBiasOTile);
+    s.gradBiasWork = s.gradBiasOTiles;
+    s.gradBiasPer = CeilDiv(s.gradBiasWork, coreNum);
+    const Checked blocks = MaxOf(
+        CeilDiv(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(s.sum1Work, s.sum1Per), CeilDiv(s.gradXWork, s.gradXPer)),
+                                              CeilDiv(s.sum2Work, s.sum2Per)),
+                                        CeilDiv(s.gradWWork, s.gradWPer)),
+                                  CeilDiv(s.sum3PartWork, s.sum3PartPer)),
+                            CeilDiv(s.sum3Work, s.sum3Per)),
+                      CeilDiv(s.gradBiasWork, s.gradBiasPer)),
+                2),
+        1);
+    const Checked bytes = s.sum_3_partWsEnd;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = true;
     return blocks.valid && bytes.valid && s.sum_1WsStart.valid && s.sum_1WsEnd.valid && s.sum_2WsStart.valid &&
-           s.sum_2WsEnd.valid && s.sum_3WsStart.valid && s.sum_3WsEnd.valid && s.sum_3_part4_count.valid &&
-           s.sum_3_part4_length.valid && s.sum_3_part4WsStart.valid && s.sum_3_part4WsEnd.valid && s.s0CTiles.valid &&
-           s.s0Work.valid && s.s0Per.valid && s.s1CTiles.valid && s.s1BTiles.valid && s.s1Work.valid && s.s1Per.valid &&
-           s.s2CTiles.valid && s.s2OTiles.valid && s.s2Work.valid && s.s2Per.valid && s.s3OTiles.valid &&
-           s.s3CTiles.valid && s.s3Work.valid && s.s3Per.valid && s.s4OTiles.valid && s.s4Work.valid && s.s4Per.valid &&
-           s.s5OTiles.valid && s.s5Work.valid && s.s5Per.valid && s.s6OTiles.valid && s.s6Work.valid && s.s6Per.valid;
+           s.sum_2WsEnd.valid && s.sum_3WsStart.valid && s.sum_3WsEnd.valid && s.sum_3_part_count.valid &&
+           s.sum_3_part_length.valid && s.sum_3_partWsStart.valid && s.sum_3_partWsEnd.valid && s.sum1CTiles.valid &&
+           s.sum1Work.valid && s.sum1Per.valid && s.gradXCTiles.valid && s.gradXBTiles.valid && s.gradXWork.valid &&
+           s.gradXPer.valid && s.sum2CTiles.valid && s.sum2OTiles.valid && s.sum2Work.valid && s.sum2Per.valid &&
+           s.gradWOTiles.valid && s.gradWCTiles.valid && s.gradWWork.valid && s.gradWPer.valid &&
+           s.sum3PartOTiles.valid && s.sum3PartWork.valid && s.sum3PartPer.valid && s.sum3OTiles.valid &&
+           s.sum3Work.valid && s.sum3Per.valid && s.gradBiasOTiles.valid && s.gradBiasWork.valid && s.gradBiasPer.valid;
+}
+
+/// UB bytes: zeros
+inline Checked CubeFull2Ledger0(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.zerosZeroAtTile * 2, 32) * 64;  // out0: zerosWsOut, 2 copies
+    bytes = bytes + RoundUp(s.zerosZeroAtTile * 4, 32);       // calc0: full
+    return bytes;
+}
+
+/// UB bytes: grad_x (cube)
+inline Checked CubeFull2Ledger1(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    return bytes;
+}
+
+/// UB bytes: grad_w (cube)
+inline Checked CubeFull2Ledger2(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    return bytes;
+}
+
+/// UB bytes: sum_3, grad_bias
+inline Checked CubeFull2Ledger3(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.H_out * s.N * s.gradBiasOTile * 2, 32) * 64;  // in0: grad_yIn, 2 copies
+    bytes = bytes + CeilDiv(s.gradBiasOTile * 2, 32) * 64;                  // out0: grad_biasOut, 2 copies
+    bytes = bytes + RoundUp(s.H_out * s.N * s.gradBiasOTile * 4, 32);       // calc0: grad_yTile
+    bytes = bytes + RoundUp(s.gradBiasOTile * 4, 32);                       // calc1: sum_3Tile
+    bytes = bytes + RoundUp(s.N * s.gradBiasOTile * 4, 32);                 // calc2: sum
+    return bytes;
+}
+
+/// Tries the alternative "cube_full"; false when it does not fit.
+inline bool TryCubeFull2(Sizes &s, const Chip &chip, Choice &choice)
+{
+    const Checked coreNum(chip.coreNum);
+    const Checked cubeNum(chip.cubeNum);
+    if (!(s.C_in >= 1)) {
+        return false;
+    }
+    if (!(s.C_out >= 1)) {
+        return false;
+    }
+    if (!(s.H_in >= 1)) {
+        return false;
+    }
+    if (!(s.H_out >= 1)) {
+        return false;
+    }
+    if (!(s.K >= 1)) {
+        return false;
+    }
+    if (!(s.N >= 1)) {
+        return false;
+    }
+    if (!(CeilDiv(s.C_in * s.C_out * s.H_in * s.K * s.N * 2, 64) +
+              CeilDiv(s.C_in * s.C_out * s.H_out * s.K * s.N * 2, 64) >=
+          coreNum * 8000 +
+              CeilDiv(s.K * CeilDiv(s.C_in, 16) * CeilDiv(s.C_out, 16) * CeilDiv(s.H_in * s.N, 16) * 4096, 2048) +
+              CeilDiv(s.K * CeilDiv(s.C_in, 16) * CeilDiv(s.C_out, 16) * CeilDiv(s.H_out * s.N, 16) * 4096, 2048) +
+              CeilDiv(s.C_in * s.C_out * s.K * 8, 20) + CeilDiv(s.C_in * s.H_in * s.N * 8, 20))) {
+        return false;
+    }
+    if (!(s.H_in * s.N <= 2147483647)) {
+        return false;
+    }
+    if (!(s.C_in <= 2147483647)) {
+        return false;
+    }
+    if (!(s.C_out <= 2147483647)) {
+        return false;
+    }
+    if (!(s.H_out * s.N <= 2147483647)) {
+        return false;
+    }
+    s.zerosZeroAtTile = Checked(16);
+    s.gradBiasOTile = Checked(16);
+    if (!Maximise(s, &Sizes::zerosZeroAtTile, 4096, 16, MaxOf(((coreNum + 4095) / coreNum), 64), false,
+                  &CubeFull2Ledger0, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!(CubeFull2Ledger1(s, coreNum) <= UsableUb(chip, false))) {
+        return false;
+    }
+    if (!(CubeFull2Ledger2(s, coreNum) <= UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::gradBiasOTile, s.C_out, 16, MaxOf(CeilDiv(s.C_out, coreNum), 64), false, &CubeFull2Ledger3,
+                  coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    s.zerosWsStart = 0;
+    s.zerosWsEnd = s.zerosWsStart + 8192;
+    s.zerosZeroAtTiles = ((s.zerosZeroAtTile + 4095) / s.zerosZeroAtTile);
+    s.zerosWork = s.zerosZeroAtTiles;
+    s.zerosPer = CeilDiv(s.zerosWork, coreNum);
+    s.gradXPanels = CeilDiv(s.C_in, 256);
+    s.gradXBaseN = RoundUp(CeilDiv(s.C_in, s.gradXPanels), 16);
+    s.gradXBaseM = MinOf(MinOf((((32768 / s.gradXBaseN)) / 16) * 16, 256),
+                         RoundUp(MinOf(MaxOf(CeilDiv(s.H_in * s.N * s.gradXPanels, cubeNum), 1), s.H_in * s.N), 16));
+    s.gradXBaseK = MinOf(64, RoundUp(s.C_out, 16));
+    s.gradXStepK = MinOf(4, CeilDiv(s.C_out, s.gradXBaseK));
+    s.gradXL1 = s.gradXBaseK * s.gradXBaseM * s.gradXStepK * 4 + s.gradXBaseK * s.gradXBaseN * s.gradXStepK * 4;
+    s.gradXM = s.H_in * s.N;
+    s.gradXN = s.C_in;
+    s.gradXKa = s.C_out;
+    s.gradXKb = s.C_out;
+    s.gradXSingleK = s.C_out;
+    s.gradXFirst = MinOf(MaxOf(MaxOf(0, MaxOf(s.K - s.pad - 1, 0)), 0), s.H_in);
+    s.gradXLast = MaxOf(s.gradXFirst, MinOf(MinOf(s.H_in, MaxOf(s.H_out - s.pad, 0)), s.H_in));
+    s.gradXSteps = MaxOf((s.gradXBaseM / s.N), 1);
+    s.gradXMiddle = CeilDiv(s.gradXLast - s.gradXFirst, s.gradXSteps);
+    s.gradXParts = CeilDiv(s.N, s.gradXBaseM);
+    s.gradXRowTiles =
+        s.H_in * s.gradXParts + s.gradXFirst * s.gradXParts + s.gradXMiddle * s.gradXParts - s.gradXLast * s.gradXParts;
+    s.gradXWork = s.gradXPanels * s.gradXRowTiles;
+    s.gradXPer = CeilDiv(s.gradXWork, cubeNum);
+    s.gradXCores = CeilDiv(s.gradXWork, s.gradXPer);
+    s.mm0Cores = s.gradXCores;
+    s.mm0M = s.gradXM;
+    s.mm0N = s.gradXN;
+    s.mm0Ka = s.gradXKa;
+    s.mm0Kb = s.gradXKb;
+    s.mm0SingleK = s.gradXSingleK;
+    s.mm0BaseM = s.gradXBaseM;
+    s.mm0BaseN = s.gradXBaseN;
+    s.mm0BaseK = s.gradXBaseK;
+    s.mm0StepK = s.gradXStepK;
+    s.mm0L1 = s.gradXL1;
+    s.gradWPanels = CeilDiv(s.C_out, 256);
+    s.gradWBaseN = RoundUp(CeilDiv(s.C_out, s.gradWPanels), 16);
+    s.gradWBaseM = MinOf(MinOf((((32768 / s.gradWBaseN)) / 16) * 16, 256),
+                         RoundUp(MinOf(MaxOf(CeilDiv(s.C_in * s.K * s.gradWPanels, cubeNum), 1), s.C_in), 16));
+    s.gradWBaseK = MinOf(64, RoundUp(s.H_out * s.N, 16));
+    s.gradWStepK = MinOf(4, CeilDiv(s.H_out * s.N, s.gradWBaseK));
+    s.gradWL1 = s.gradWBaseK * s.gradWBaseM * s.gradWStepK * 4 + s.gradWBaseK * s.gradWBaseN * s.gradWStepK * 4;
+    s.gradWM = s.C_in;
+    s.gradWN = s.C_out;
+    s.gradWKa = s.H_out * s.N;
+    s.gradWKb = s.H_out * s.N;
+    s.gradWSingleK = s.H_out * s.N;
+    s.gradWRowTiles = CeilDiv(s.C_in, s.gradWBaseM);
+    s.gradWWork = s.K * s.gradWPanels * s.gradWRowTiles;
+    s.gradWPer = CeilDiv(s.gradWWork, cubeNum);
+    s.gradWCores = CeilDiv(s.gradWWork, s.gradWPer);
+    s.mm1Cores = s.gradWCores;
+    s.mm1M = s.gradWM;
+    s.mm1N = s.gradWN;
+    s.mm1Ka = s.gradWKa;
+    s.mm1Kb = s.gradWKb;
+    s.mm1SingleK = s.gradWSingleK;
+    s.mm1BaseM = s.gradWBaseM;
+    s.mm1BaseN = s.gradWBaseN;
+    s.mm1BaseK = s.gradWBaseK;
+    s.mm1StepK = s.gradWStepK;
+    s.mm1L1 = s.gradWL1;
+    s.gradBiasOTiles = CeilDiv(s.C_out, s.gradBiasOTile);
+    s.gradBiasWork = s.gradBiasOTiles;
+    s.gradBiasPer = CeilDiv(s.gradBiasWork, coreNum);
+    const Checked blocks =
+        MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(CeilDiv(s.zerosWork, s.zerosPer), 2), CeilDiv(s.gradXWork, s.gradXPer)),
+                          CeilDiv(s.gradWWork, s.gradWPer)),
+                    CeilDiv(CeilDiv(s.gradBiasWork, s.gradBiasPer), 2)),
+              1);
+    const Checked bytes = s.zerosWsEnd;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = true;
+    return blocks.valid && bytes.valid && s.zerosWsStart.valid && s.zerosWsEnd.valid && s.zerosZeroAtTiles.valid &&
+           s.zerosWork.valid && s.zerosPer.valid && s.gradXPanels.valid && s.gradXBaseN.valid && s.gradXBaseM.valid &&
+           s.gradXBaseK.valid && s.gradXStepK.valid && s.gradXL1.valid && s.gradXM.valid && s.gradXN.valid &&
+           s.gradXKa.valid && s.gradXKb.valid && s.gradXSingleK.valid && s.gradXFirst.valid && s.gradXLast.valid &&
+           s.gradXSteps.valid && s.gradXMiddle.valid && s.gradXParts.valid && s.gradXRowTiles.valid &&
+           s.gradXWork.valid && s.gradXPer.valid && s.gradXCores.valid && s.mm0Cores.valid && s.mm0M.valid &&
+           s.mm0N.valid && s.mm0Ka.valid && s.mm0Kb.valid && s.mm0SingleK.valid && s.mm0BaseM.valid &&
+           s.mm0BaseN.valid && s.mm0BaseK.valid && s.mm0StepK.valid && s.mm0L1.valid && s.gradWPanels.valid &&
+           s.gradWBaseN.valid && s.gradWBaseM.valid && s.gradWBaseK.valid && s.gradWStepK.valid && s.gradWL1.valid &&
+           s.gradWM.valid && s.gradWN.valid && s.gradWKa.valid && s.gradWKb.valid && s.gradWSingleK.valid &&
+           s.gradWRowTiles.valid && s.gradWWork.valid && s.gradWPer.valid && s.gradWCores.valid && s.mm1Cores.valid &&
+           s.mm1M.valid && s.mm1N.valid && s.mm1Ka.valid && s.mm1Kb.valid && s.mm1SingleK.valid && s.mm1BaseM.valid &&
+           s.mm1BaseN.valid && s.mm1BaseK.valid && s.mm1StepK.valid && s.mm1L1.valid && s.gradBiasOTiles.valid &&
+           s.gradBiasWork.valid && s.gradBiasPer.valid;
+}
+
+/// UB bytes: zeros
+inline Checked CubeWalked2Ledger0(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.zerosZeroAtTile * 2, 32) * 64;  // out0: zerosWsOut, 2 copies
+    bytes = bytes + RoundUp(s.zerosZeroAtTile * 4, 32);       // calc0: full
+    return bytes;
+}
+
+/// UB bytes: grad_x (cube)
+inline Checked CubeWalked2Ledger1(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    return bytes;
+}
+
+/// UB bytes: grad_w (cube)
+inline Checked CubeWalked2Ledger2(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    return bytes;
+}
+
+/// UB bytes: sum_3_part
+inline Checked CubeWalked2Ledger3(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.sum3PartOTile * 2, 32) * 64;  // in0: grad_yIn, 2 copies
+    bytes = bytes + CeilDiv(s.sum3PartOTile * 4, 32) * 64;  // out0: sum_3_partWsOut, 2 copies
+    bytes = bytes + RoundUp(s.sum3PartOTile * 4, 32);       // calc0: sumAcc
+    bytes = bytes + RoundUp(s.sum3PartOTile * 4, 32);       // calc1: grad_yTile
+    bytes = bytes + RoundUp(s.sum3PartOTile * 4, 32);       // calc2: copied
+    return bytes;
+}
+
+/// UB bytes: sum_3
+inline Checked CubeWalked2Ledger4(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.sum3OTile * 4, 32) * 64;  // in0: sum_3_partWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.sum3OTile * 4, 32) * 64;  // out0: sum_3WsOut, 2 copies
+    bytes = bytes + RoundUp(s.sum3OTile * 4, 32);       // calc0: sumAcc
+    bytes = bytes + RoundUp(s.sum3OTile * 4, 32);       // calc1: copied
+    return bytes;
+}
+
+/// UB bytes: grad_bias
+inline Checked CubeWalked2Ledger5(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.gradBiasOTile * 4, 32) * 64;  // in0: sum_3WsIn, 2 copies
+    bytes = bytes + CeilDiv(s.gradBiasOTile * 2, 32) * 64;  // out0: grad_biasOut, 2 copies
+    bytes = bytes + RoundUp(s.gradBiasOTile * 4, 32);       // calc0: sum_3WsTile
+    return bytes;
+}
+
+/// Tries the alternative "cube_walked"; false when it does not fit.
+inline bool TryCubeWalked2(Sizes &s, const Chip &chip, Choice &choice)
+{
+    const Checked coreNum(chip.coreNum);
+    const Checked cubeNum(chip.cubeNum);
+    if (!(s.C_in >= 1)) {
+        return false;
+    }
+    if (!(s.C_out >= 1)) {
+        return false;
+    }
+    if (!(s.H_in >= 1)) {
+        return false;
+    }
+    if (!(s.H_out >= 1)) {
+        return false;
+    }
+    if (!(s.K >= 1)) {
+        return false;
+    }
+    if (!(s.N >= 1)) {
+        return false;
+    }
+    if (!(CeilDiv(s.C_in * s.C_out * s.H_in * s.K * s.N * 2, 64) +
+              CeilDiv(s.C_in * s.C_out * s.H_out * s.K * s.N * 2, 64) >=
+          coreNum * 8000 +
+              CeilDiv(s.K * CeilDiv(s.C_in, 16) * CeilDiv(s.C_out, 16) * CeilDiv(s.H_in * s.N, 16) * 4096, 2048) +
+              CeilDiv(s.K * CeilDiv(s.C_in, 16) * CeilDiv(s.C_out, 16) * CeilDiv(s.H_out * s.N, 16) * 4096, 2048) +
+              CeilDiv(s.C_in * s.C_out * s.K * 8, 20) + CeilDiv(s.C_in * s.H_in * s.N * 8, 20))) {
+        return false;
+    }
+    if (!(s.H_in * s.N <= 2147483647)) {
+        return false;
+    }
+    if (!(s.C_in <= 2147483647)) {
+        return false;
+    }
+    if (!(s.C_out <= 2147483647)) {
+        return false;
+    }
+    if (!(s.H_out * s.N <= 2147483647)) {
+        return false;
+    }
+    s.zerosZeroAtTile = Checked(16);
+    s.sum3PartOTile = Checked(16);
+    s.sum3OTile = Checked(8);
+    s.gradBiasOTile = Checked(16);
+    if (!Maximise(s, &Sizes::zerosZeroAtTile, 4096, 16, MaxOf(((coreNum + 4095) / coreNum), 64), false,
+                  &CubeWalked2Ledger0, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!(CubeWalked2Ledger1(s, coreNum) <= UsableUb(chip, false))) {
+        return false;
+    }
+    if (!(CubeWalked2Ledger2(s, coreNum) <= UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::sum3PartOTile, s.C_out, 16, MaxOf(CeilDiv(s.C_out * MinOf(coreNum, s.H_out), coreNum), 64),
+                  false, &CubeWalked2Ledger3, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::sum3OTile, s.C_out, 8, MaxOf(CeilDiv(s.C_out, coreNum), 64), false, &CubeWalked2Ledger4,
+                  coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::gradBiasOTile, s.C_out, 16, MaxOf(CeilDiv(s.C_out, coreNum), 64), false,
+                  &CubeWalked2Ledger5, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    s.sum_3WsStart = 0;
+    s.sum_3WsEnd = s.sum_3WsStart + RoundUp(MaxOf(s.C_out, 1) * 4, 512);
+    s.zerosWsStart = s.sum_3WsEnd;
+    s.zerosWsEnd = s.zerosWsStart + 8192;
+    s.sum_3_part_count = MinOf(coreNum, s.H_out);
+    s.sum_3_part_length = CeilDiv(s.H_out, s.sum_3_part_count);
+    s.sum_3_partWsStart = s.zerosWsEnd;
+    s.sum_3_partWsEnd = s.sum_3_partWsStart + RoundUp(MaxOf(s.C_out * s.sum_3_part_count, 1) * 4, 512);
+    s.zerosZeroAtTiles = ((s.zerosZeroAtTile + 4095) / s.zerosZeroAtTile);
+    s.zerosWork = s.zerosZeroAtTiles;
+    s.zerosPer = CeilDiv(s.zerosWork, coreNum);
+    s.gradXPanels = CeilDiv(s.C_in, 256);
+    s.gradXBaseN = RoundUp(CeilDiv(s.C_in, s.gradXPanels), 16);
+    s.gradXBaseM = MinOf(MinOf((((32768 / s.gradXBaseN)) / 16) * 16, 256),
+                         RoundUp(MinOf(MaxOf(CeilDiv(s.H_in * s.N * s.gradXPanels, cubeNum), 1), s.H_in * s.N), 16));
+    s.gradXBaseK = MinOf(64, RoundUp(s.C_out, 16));
+    s.gradXStepK = MinOf(4, CeilDiv(s.C_out, s.gradXBaseK));
+    s.gradXL1 = s.gradXBaseK * s.gradXBaseM * s.gradXStepK * 4 + s.gradXBaseK * s.gradXBaseN * s.gradXStepK * 4;
+    s.gradXM = s.H_in * s.N;
+    s.gradXN = s.C_in;
+    s.gradXKa = s.C_out;
+    s.gradXKb = s.C_out;
+    s.gradXSingleK = s.C_out;
+    s.gradXFirst = MinOf(MaxOf(MaxOf(0, MaxOf(s.K - s.pad - 1, 0)), 0), s.H_in);
+    s.gradXLast = MaxOf(s.gradXFirst, MinOf(MinOf(s.H_in, MaxOf(s.H_out - s.pad, 0)), s.H_in));
+    s.gradXSteps = MaxOf((s.gradXBaseM / s.N), 1);
+    s.gradXMiddle = CeilDiv(s.gradXLast - s.gradXFirst, s.gradXSteps);
+    s.gradXParts = CeilDiv(s.N, s.gradXBaseM);
+    s.gradXRowTiles =
+        s.H_in * s.gradXParts + s.gradXFirst * s.gradXParts + s.gradXMiddle * s.gradXParts - s.gradXLast * s.gradXParts;
+    s.gradXWork = s.gradXPanels * s.gradXRowTiles;
+    s.gradXPer = CeilDiv(s.gradXWork, cubeNum);
+    s.gradXCores = CeilDiv(s.gradXWork, s.gradXPer);
+    s.mm0Cores = s.gradXCores;
+    s.mm0M = s.gradXM;
+    s.mm0N = s.gradXN;
+    s.mm0Ka = s.gradXKa;
+    s.mm0Kb = s.gradXKb;
+    s.mm0SingleK = s.gradXSingleK;
+    s.mm0BaseM = s.gradXBaseM;
+    s.mm0BaseN = s.gradXBaseN;
+    s.mm0BaseK = s.gradXBaseK;
+    s.mm0StepK = s.gradXStepK;
+    s.mm0L1 = s.gradXL1;
+    s.gradWPanels = CeilDiv(s.C_out, 256);
+    s.gradWBaseN = RoundUp(CeilDiv(s.C_out, s.gradWPanels), 16);
+    s.gradWBaseM = MinOf(MinOf((((32768 / s.gradWBaseN)) / 16) * 16, 256),
+                         RoundUp(MinOf(MaxOf(CeilDiv(s.C_in * s.K * s.gradWPanels, cubeNum), 1), s.C_in), 16));
+    s.gradWBaseK = MinOf(64, RoundUp(s.H_out * s.N, 16));
+    s.gradWStepK = MinOf(4, CeilDiv(s.H_out * s.N, s.gradWBaseK));
+    s.gradWL1 = s.gradWBaseK * s.gradWBaseM * s.gradWStepK * 4 + s.gradWBaseK * s.gradWBaseN * s.gradWStepK * 4;
+    s.gradWM = s.C_in;
+    s.gradWN = s.C_out;
+    s.gradWKa = s.H_out * s.N;
+    s.gradWKb = s.H_out * s.N;
+    s.gradWSingleK = s.H_out * s.N;
+    s.gradWRowTiles = CeilDiv(s.C_in, s.gradWBaseM);
+    s.gradWWork = s.K * s.gradWPanels * s.gradWRowTiles;
+    s.gradWPer = CeilDiv(s.gradWWork, cubeNum);
+    s.gradWCores = CeilDiv(s.gradWWork, s.gradWPer);
+    s.mm1Cores = s.gradWCores;
+    s.mm1M = s.gradWM;
+    s.mm1N = s.gradWN;
+    s.mm1Ka = s.gradWKa;
+    s.mm1Kb = s.gradWKb;
+    s.mm1SingleK = s.gradWSingleK;
+    s.mm1BaseM = s.gradWBaseM;
+    s.mm1BaseN = s.gradWBaseN;
+    s.mm1BaseK = s.gradWBaseK;
+    s.mm1StepK = s.gradWStepK;
+    s.mm1L1 = s.gradWL1;
+    s.sum3PartOTiles = CeilDiv(s.C_out, s.sum3PartOTile);
+    s.sum3PartWork = s.sum3PartOTiles * s.sum_3_part_count;
+    s.sum3PartPer = CeilDiv(s.sum3PartWork, coreNum);
+    s.sum3OTiles = CeilDiv(s.C_out, s.sum3OTile);
+    s.sum3Work = s.sum3OTiles;
+    s.sum3Per = CeilDiv(s.sum3Work, coreNum);
+    s.gradBiasOTiles = CeilDiv(s.C_out, s.gradBiasOTile);
+    s.gradBiasWork = s.gradBiasOTiles;
+    s.gradBiasPer = CeilDiv(s.gradBiasWork, coreNum);
+    const Checked blocks = MaxOf(
+        MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(CeilDiv(s.zerosWork, s.zerosPer), 2), CeilDiv(s.gradXWork, s.gradXPer)),
+                                CeilDiv(s.gradWWork, s.gradWPer)),
+                          CeilDiv(CeilDiv(s.sum3PartWork, s.sum3PartPer), 2)),
+                    CeilDiv(CeilDiv(s.sum3Work, s.sum3Per), 2)),
+              CeilDiv(CeilDiv(s.gradBiasWork, s.gradBiasPer), 2)),
+        1);
+    const Checked bytes = s.sum_3_partWsEnd;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = true;
+    return blocks.valid && bytes.valid && s.sum_3WsStart.valid && s.sum_3WsEnd.valid && s.zerosWsStart.valid &&
+           s.zerosWsEnd.valid && s.sum_3_part_count.valid && s.sum_3_part_length.valid && s.sum_3_partWsStart.valid &&
+           s.sum_3_partWsEnd.valid && s.zerosZeroAtTiles.valid && s.zerosWork.valid && s.zerosPer.valid &&
+           s.gradXPanels.valid && s.gradXBaseN.valid && s.gradXBaseM.valid && s.gradXBaseK.valid &&
+           s.gradXStepK.valid && s.gradXL1.valid && s.gradXM.valid && s.gradXN.valid && s.gradXKa.valid &&
+           s.gradXKb.valid && s.gradXSingleK.valid && s.gradXFirst.valid && s.gradXLast.valid && s.gradXSteps.valid &&
+           s.gradXMiddle.valid && s.gradXParts.valid && s.gradXRowTiles.valid && s.gradXWork.valid &&
+           s.gradXPer.valid && s.gradXCores.valid && s.mm0Cores.valid && s.mm0M.valid && s.mm0N.valid &&
+           s.mm0Ka.valid && s.mm0Kb.valid && s.mm0SingleK.valid && s.mm0BaseM.valid && s.mm0BaseN.valid &&
+           s.mm0BaseK.valid && s.mm0StepK.valid && s.mm0L1.valid && s.gradWPanels.valid && s.gradWBaseN.valid &&
+           s.gradWBaseM.valid && s.gradWBaseK.valid && s.gradWStepK.valid && s.gradWL1.valid && s.gradWM.valid &&
+           s.gradWN.valid && s.gradWKa.valid && s.gradWKb.valid && s.gradWSingleK.valid && s.gradWRowTiles.valid &&
+           s.gradWWork.valid && s.gradWPer.valid && s.gradWCores.valid && s.mm1Cores.valid && s.mm1M.valid &&
+           s.mm1N.valid && s.mm1Ka.valid && s.mm1Kb.valid && s.mm1SingleK.valid && s.mm1BaseM.valid &&
+           s.mm1BaseN.valid && s.mm1BaseK.valid && s.mm1StepK.valid && s.mm1L1.valid && s.sum3PartOTiles.valid &&
+           s.sum3PartWork.valid && s.sum3PartPer.valid && s.sum3OTiles.valid && s.sum3Work.valid && s.sum3Per.valid &&
+           s.gradBiasOTiles.valid && s.gradBiasWork.valid && s.gradBiasPer.valid;
 }
 
 /// UB bytes: sum_1, grad_x, sum_2, grad_w
@@ -469,34 +1410,34 @@ inline Checked Full2Ledger0(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.C_out, 16) * 64;                                    // in0: grad_yIn, 2 copies
-    bytes = bytes + s.H_out * s.N * CeilDiv(s.C_out, 16) * 32;                    // in1: grad_yIn
-    bytes = bytes + s.K * s.s0CTile * CeilDiv(s.C_out, 16) * 64;                  // in2: wIn, 2 copies
-    bytes = bytes + s.H_out * 64;                                                 // in3: xIn, 2 copies
-    bytes = bytes + s.H_in * s.N * CeilDiv(s.s0CTile, 16) * 64;                   // out0: grad_xOut, 2 copies
-    bytes = bytes + s.K * s.s0CTile * CeilDiv(s.C_out, 16) * 64;                  // out1: grad_wOut, 2 copies
-    bytes = bytes + s.H_in * s.K * s.N * CeilDiv(s.C_out, 16) * 64;               // calc0: grad_yTile
-    bytes = bytes + CeilDiv(s.C_out, 8) * 32 + 64;                                // calc1: padded
-    bytes = bytes + CeilDiv(s.C_out, 16) * 64;                                    // calc2: values
-    bytes = bytes + s.H_out * s.N * CeilDiv(s.C_out, 16) * 64;                    // calc3: grad_yTile
-    bytes = bytes + s.K * s.s0CTile * CeilDiv(s.C_out, 16) * 64;                  // calc4: wTile
-    bytes = bytes + s.H_in * s.s0CTile * CeilDiv(s.N, 16) * 64;                   // calc5: sum_1Tile
-    bytes = bytes + s.H_in * s.K * s.N * s.s0CTile * CeilDiv(s.C_out, 16) * 64;   // calc6: tmp
-    bytes = bytes + s.H_in * s.N * s.s0CTile * CeilDiv(s.C_out, 16) * 64;         // calc7: sum
-    bytes = bytes + CeilDiv(s.N, 8) * 2048;                                       // calc8: acc
-    bytes = bytes + CeilDiv(s.N, 8) * 256;                                        // calc9: part
-    bytes = bytes + CeilDiv(s.s0CTile, 16) * 64;                                  // calc10: order
-    bytes = bytes + CeilDiv(s.s0CTile, 16) * 64;                                  // calc11: position
-    bytes = bytes + CeilDiv(s.s0CTile, 16) * 64;                                  // calc12: quotient
-    bytes = bytes + CeilDiv(s.s0CTile, 16) * 64;                                  // calc13: part
-    bytes = bytes + s.H_in * s.N * CeilDiv(s.s0CTile, 16) * 64;                   // calc14: permuted
-    bytes = bytes + s.K * s.N * s.s0CTile * CeilDiv(s.H_out, 16) * 64;            // calc15: xTile
-    bytes = bytes + s.H_out * 64 + 128;                                           // calc16: padded
-    bytes = bytes + s.H_out * 64;                                                 // calc17: values
-    bytes = bytes + CeilDiv(s.H_out, 16) * 64;                                    // calc18: lanes
-    bytes = bytes + s.H_out * s.K * s.N * s.s0CTile * CeilDiv(s.C_out, 16) * 64;  // calc19: tmp
-    bytes = bytes + s.K * s.N * s.s0CTile * CeilDiv(s.H_out, 16) * 512;           // calc20: spread
-    bytes = bytes + s.H_out * s.K * s.s0CTile * CeilDiv(s.C_out, 16) * 64;        // calc21: sum
+    bytes = bytes + CeilDiv(s.C_out, 16) * 64;                                       // in0: grad_yIn, 2 copies
+    bytes = bytes + s.H_out * s.N * CeilDiv(s.C_out, 16) * 32;                       // in1: grad_yIn
+    bytes = bytes + s.K * s.gradWCTile * CeilDiv(s.C_out, 16) * 64;                  // in2: wIn, 2 copies
+    bytes = bytes + s.H_out * 64;                                                    // in3: xIn, 2 copies
+    bytes = bytes + s.H_in * s.N * CeilDiv(s.gradWCTile, 16) * 64;                   // out0: grad_xOut, 2 copies
+    bytes = bytes + s.K * s.gradWCTile * CeilDiv(s.C_out, 16) * 64;                  // out1: grad_wOut, 2 copies
+    bytes = bytes + s.H_in * s.K * s.N * CeilDiv(s.C_out, 16) * 64;                  // calc0: grad_yTile
+    bytes = bytes + CeilDiv(s.C_out, 8) * 32 + 64;                                   // calc1: padded
+    bytes = bytes + CeilDiv(s.C_out, 16) * 64;                                       // calc2: values
+    bytes = bytes + s.H_out * s.N * CeilDiv(s.C_out, 16) * 64;                       // calc3: grad_yTile
+    bytes = bytes + s.K * s.gradWCTile * CeilDiv(s.C_out, 16) * 64;                  // calc4: wTile
+    bytes = bytes + s.H_in * s.gradWCTile * CeilDiv(s.N, 16) * 64;                   // calc5: sum_1Tile
+    bytes = bytes + s.H_in * s.K * s.N * s.gradWCTile * CeilDiv(s.C_out, 16) * 64;   // calc6: tmp
+    bytes = bytes + s.H_in * s.N * s.gradWCTile * CeilDiv(s.C_out, 16) * 64;         // calc7: sum
+    bytes = bytes + CeilDiv(s.N, 8) * 2048;                                          // calc8: acc
+    bytes = bytes + CeilDiv(s.N, 8) * 256;                                           // calc9: part
+    bytes = bytes + CeilDiv(s.gradWCTile, 16) * 64;                                  // calc10: order
+    bytes = bytes + CeilDiv(s.gradWCTile, 16) * 64;                                  // calc11: position
+    bytes = bytes + CeilDiv(s.gradWCTile, 16) * 64;                                  // calc12: quotient
+    bytes = bytes + CeilDiv(s.gradWCTile, 16) * 64;                                  // calc13: part
+    bytes = bytes + s.H_in * s.N * CeilDiv(s.gradWCTile, 16) * 64;                   // calc14: permuted
+    bytes = bytes + s.K * s.N * s.gradWCTile * CeilDiv(s.H_out, 16) * 64;            // calc15: xTile
+    bytes = bytes + s.H_out * 64 + 128;                                              // calc16: padded
+    bytes = bytes + s.H_out * 64;                                                    // calc17: values
+    bytes = bytes + CeilDiv(s.H_out, 16) * 64;                                       // calc18: lanes
+    bytes = bytes + s.H_out * s.K * s.N * s.gradWCTile * CeilDiv(s.C_out, 16) * 64;  // calc19: tmp
+    bytes = bytes + s.K * s.N * s.gradWCTile * CeilDiv(s.H_out, 16) * 512;           // calc20: spread
+    bytes = bytes + s.H_out * s.K * s.gradWCTile * CeilDiv(s.C_out, 16) * 64;        // calc21: sum
     return bytes;
 }
 
@@ -506,11 +1447,11 @@ inline Checked Full2Ledger1(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.H_out * s.N * s.s1OTile * 2, 32) * 64;  // in0: grad_yIn, 2 copies
-    bytes = bytes + CeilDiv(s.s1OTile * 2, 32) * 64;                  // out0: grad_biasOut, 2 copies
-    bytes = bytes + RoundUp(s.H_out * s.N * s.s1OTile * 4, 32);       // calc0: grad_yTile
-    bytes = bytes + RoundUp(s.s1OTile * 4, 32);                       // calc1: sum_3Tile
-    bytes = bytes + RoundUp(s.N * s.s1OTile * 4, 32);                 // calc2: sum
+    bytes = bytes + CeilDiv(s.H_out * s.N * s.gradBiasOTile * 2, 32) * 64;  // in0: grad_yIn, 2 copies
+    bytes = bytes + CeilDiv(s.gradBiasOTile * 2, 32) * 64;                  // out0: grad_biasOut, 2 copies
+    bytes = bytes + RoundUp(s.H_out * s.N * s.gradBiasOTile * 4, 32);       // calc0: grad_yTile
+    bytes = bytes + RoundUp(s.gradBiasOTile * 4, 32);                       // calc1: sum_3Tile
+    bytes = bytes + RoundUp(s.N * s.gradBiasOTile * 4, 32);                 // calc2: sum
     return bytes;
 }
 
@@ -536,29 +1477,30 @@ inline bool TryFull2(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.N >= 1)) {
         return false;
     }
-    s.s0CTile = Checked(1);
-    s.s1OTile = Checked(16);
-    if (!Maximise(s, &Sizes::s0CTile, MinOf(s.C_in, 4095), 1, CeilDiv(s.C_in, coreNum), false, &Full2Ledger0, coreNum,
-                  UsableUb(chip, false))) {
+    s.gradWCTile = Checked(1);
+    s.gradBiasOTile = Checked(16);
+    if (!Maximise(s, &Sizes::gradWCTile, MinOf(s.C_in, 4095), 1, CeilDiv(s.C_in, coreNum), false, &Full2Ledger0,
+                  coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s1OTile, s.C_out, 16, MaxOf(CeilDiv(s.C_out, coreNum), 64), false, &Full2Ledger1, coreNum,
-                  UsableUb(chip, false))) {
+    if (!Maximise(s, &Sizes::gradBiasOTile, s.C_out, 16, MaxOf(CeilDiv(s.C_out, coreNum), 64), false, &Full2Ledger1,
+                  coreNum, UsableUb(chip, false))) {
         return false;
     }
-    s.s0CTiles = CeilDiv(s.C_in, s.s0CTile);
-    s.s0Work = s.s0CTiles;
-    s.s0Per = CeilDiv(s.s0Work, coreNum);
-    s.s1OTiles = CeilDiv(s.C_out, s.s1OTile);
-    s.s1Work = s.s1OTiles;
-    s.s1Per = CeilDiv(s.s1Work, coreNum);
-    const Checked blocks = MaxOf(MaxOf(CeilDiv(s.s0Work, s.s0Per), CeilDiv(s.s1Work, s.s1Per)), 1);
+    s.gradWCTiles = CeilDiv(s.C_in, s.gradWCTile);
+    s.gradWWork = s.gradWCTiles;
+    s.gradWPer = CeilDiv(s.gradWWork, coreNum);
+    s.gradBiasOTiles = CeilDiv(s.C_out, s.gradBiasOTile);
+    s.gradBiasWork = s.gradBiasOTiles;
+    s.gradBiasPer = CeilDiv(s.gradBiasWork, coreNum);
+    const Checked blocks =
+        MaxOf(CeilDiv(MaxOf(CeilDiv(s.gradWWork, s.gradWPer), CeilDiv(s.gradBiasWork, s.gradBiasPer)), 2), 1);
     const Checked bytes = 0;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = false;
-    return blocks.valid && bytes.valid && s.s0CTiles.valid && s.s0Work.valid && s.s0Per.valid && s.s1OTiles.valid &&
-           s.s1Work.valid && s.s1Per.valid;
+    return blocks.valid && bytes.valid && s.gradWCTiles.valid && s.gradWWork.valid && s.gradWPer.valid &&
+           s.gradBiasOTiles.valid && s.gradBiasWork.valid && s.gradBiasPer.valid;
 }
 
 /// UB bytes: sum_1
@@ -567,19 +1509,19 @@ inline Checked Walked2Ledger0(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s0OTile, 16) * 64;                  // in0: grad_yIn, 2 copies
-    bytes = bytes + CeilDiv(s.s0CTile * s.s0OTile * 2, 32) * 64;  // in1: wIn, 2 copies
-    bytes = bytes + CeilDiv(s.s0CTile, 16) * 128;                 // out0: sum_1WsOut, 2 copies
-    bytes = bytes + CeilDiv(s.s0CTile, 16) * 64;                  // calc0: sumAcc
-    bytes = bytes + RoundUp(s.s0OTile * 4, 32);                   // calc1: grad_yTile
-    bytes = bytes + CeilDiv(s.s0OTile, 8) * 32 + 64;              // calc2: padded
-    bytes = bytes + CeilDiv(s.s0OTile, 16) * 64;                  // calc3: values
-    bytes = bytes + RoundUp(s.s0OTile * 4, 32);                   // calc4: lanes
-    bytes = bytes + RoundUp(s.s0CTile * s.s0OTile * 4, 32);       // calc5: wTile
-    bytes = bytes + RoundUp(s.s0CTile * s.s0OTile * 4, 32);       // calc6: tmp
-    bytes = bytes + CeilDiv(s.s0CTile, 16) * 64;                  // calc7: sum
-    bytes = bytes + CeilDiv(s.s0CTile, 8) * 2048;                 // calc8: acc
-    bytes = bytes + CeilDiv(s.s0CTile, 8) * 256;                  // calc9: part
+    bytes = bytes + CeilDiv(s.sum1OTile, 16) * 64;                    // in0: grad_yIn, 2 copies
+    bytes = bytes + CeilDiv(s.sum1CTile * s.sum1OTile * 2, 32) * 64;  // in1: wIn, 2 copies
+    bytes = bytes + CeilDiv(s.sum1CTile, 16) * 128;                   // out0: sum_1WsOut, 2 copies
+    bytes = bytes + CeilDiv(s.sum1CTile, 16) * 64;                    // calc0: sumAcc
+    bytes = bytes + RoundUp(s.sum1OTile * 4, 32);                     // calc1: grad_yTile
+    bytes = bytes + CeilDiv(s.sum1OTile, 8) * 32 + 64;                // calc2: padded
+    bytes = bytes + CeilDiv(s.sum1OTile, 16) * 64;                    // calc3: values
+    bytes = bytes + RoundUp(s.sum1OTile * 4, 32);                     // calc4: lanes
+    bytes = bytes + RoundUp(s.sum1CTile * s.sum1OTile * 4, 32);       // calc5: wTile
+    bytes = bytes + RoundUp(s.sum1CTile * s.sum1OTile * 4, 32);       // calc6: tmp
+    bytes = bytes + CeilDiv(s.sum1CTile, 16) * 64;                    // calc7: sum
+    bytes = bytes + CeilDiv(s.sum1CTile, 8) * 2048;                   // calc8: acc
+    bytes = bytes + CeilDiv(s.sum1CTile, 8) * 256;                    // calc9: part
     return bytes;
 }
 
@@ -589,9 +1531,9 @@ inline Checked Walked2Ledger1(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s1BTile * s.s1CTile * 4, 32) * 64;  // in0: sum_1WsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s1BTile * s.s1CTile * 2, 32) * 64;  // out0: grad_xOut, 2 copies
-    bytes = bytes + RoundUp(s.s1BTile * s.s1CTile * 4, 32);       // calc0: sum_1WsTile
+    bytes = bytes + CeilDiv(s.gradXBTile * s.gradXCTile * 4, 32) * 64;  // in0: sum_1WsIn, 2 copies
+    bytes = bytes + CeilDiv(s.gradXBTile * s.gradXCTile * 2, 32) * 64;  // out0: grad_xOut, 2 copies
+    bytes = bytes + RoundUp(s.gradXBTile * s.gradXCTile * 4, 32);       // calc0: sum_1WsTile
     return bytes;
 }
 
@@ -601,20 +1543,20 @@ inline Checked Walked2Ledger2(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s2CTile, 16) * 64;               // in0: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.s2OTile, 16) * 64;               // in1: grad_yIn, 2 copies
-    bytes = bytes + s.s2CTile * CeilDiv(s.s2OTile, 16) * 128;  // out0: sum_2WsOut, 2 copies
-    bytes = bytes + RoundUp(s.s2CTile * s.s2OTile * 4, 32);    // calc0: sumAcc
-    bytes = bytes + RoundUp(s.s2CTile * 4, 32);                // calc1: xTile
-    bytes = bytes + CeilDiv(s.s2CTile, 8) * 32 + 64;           // calc2: padded
-    bytes = bytes + CeilDiv(s.s2CTile, 16) * 64;               // calc3: values
-    bytes = bytes + RoundUp(s.s2CTile * 4, 32);                // calc4: lanes
-    bytes = bytes + CeilDiv(s.s2OTile, 16) * 64;               // calc5: grad_yTile
-    bytes = bytes + RoundUp(s.s2CTile * s.s2OTile * 4, 32);    // calc6: tmp
-    bytes = bytes + CeilDiv(s.s2OTile, 16) * 512;              // calc7: spread
-    bytes = bytes + CeilDiv(s.s2OTile, 16) * 64;               // calc8: order
-    bytes = bytes + CeilDiv(s.s2OTile, 16) * 64;               // calc9: quotient
-    bytes = bytes + CeilDiv(s.s2OTile, 16) * 64;               // calc10: part
+    bytes = bytes + CeilDiv(s.sum2CTile, 16) * 64;                 // in0: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.sum2OTile, 16) * 64;                 // in1: grad_yIn, 2 copies
+    bytes = bytes + s.sum2CTile * CeilDiv(s.sum2OTile, 16) * 128;  // out0: sum_2WsOut, 2 copies
+    bytes = bytes + RoundUp(s.sum2CTile * s.sum2OTile * 4, 32);    // calc0: sumAcc
+    bytes = bytes + RoundUp(s.sum2CTile * 4, 32);                  // calc1: xTile
+    bytes = bytes + CeilDiv(s.sum2CTile, 8) * 32 + 64;             // calc2: padded
+    bytes = bytes + CeilDiv(s.sum2CTile, 16) * 64;                 // calc3: values
+    bytes = bytes + RoundUp(s.sum2CTile * 4, 32);                  // calc4: lanes
+    bytes = bytes + CeilDiv(s.sum2OTile, 16) * 64;                 // calc5: grad_yTile
+    bytes = bytes + RoundUp(s.sum2CTile * s.sum2OTile * 4, 32);    // calc6: tmp
+    bytes = bytes + CeilDiv(s.sum2OTile, 16) * 512;                // calc7: spread
+    bytes = bytes + CeilDiv(s.sum2OTile, 16) * 64;                 // calc8: order
+    bytes = bytes + CeilDiv(s.sum2OTile, 16) * 64;                 // calc9: quotient
+    bytes = bytes + CeilDiv(s.sum2OTile, 16) * 64;                 // calc10: part
     return bytes;
 }
 
@@ -624,23 +1566,23 @@ inline Checked Walked2Ledger3(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s3CTile * s.s3OTile * 4, 32) * 64;  // in0: sum_2WsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s3CTile * s.s3OTile * 2, 32) * 64;  // out0: grad_wOut, 2 copies
-    bytes = bytes + RoundUp(s.s3CTile * s.s3OTile * 4, 32);       // calc0: sum_2WsTile
+    bytes = bytes + CeilDiv(s.gradWCTile * s.gradWOTile * 4, 32) * 64;  // in0: sum_2WsIn, 2 copies
+    bytes = bytes + CeilDiv(s.gradWCTile * s.gradWOTile * 2, 32) * 64;  // out0: grad_wOut, 2 copies
+    bytes = bytes + RoundUp(s.gradWCTile * s.gradWOTile * 4, 32);       // calc0: sum_2WsTile
     return bytes;
 }
 
-/// UB bytes: sum_3_part4
+/// UB bytes: sum_3_part
 inline Checked Walked2Ledger4(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s4OTile * 2, 32) * 64;  // in0: grad_yIn, 2 copies
-    bytes = bytes + CeilDiv(s.s4OTile * 4, 32) * 64;  // out0: sum_3_part4WsOut, 2 copies
-    bytes = bytes + RoundUp(s.s4OTile * 4, 32);       // calc0: sumAcc
-    bytes = bytes + RoundUp(s.s4OTile * 4, 32);       // calc1: grad_yTile
-    bytes = bytes + RoundUp(s.s4OTile * 4, 32);       // calc2: copied
+    bytes = bytes + CeilDiv(s.sum3PartOTile * 2, 32) * 64;  // in0: grad_yIn, 2 copies
+    bytes = bytes + CeilDiv(s.sum3PartOTile * 4, 32) * 64;  // out0: sum_3_partWsOut, 2 copies
+    bytes = bytes + RoundUp(s.sum3PartOTile * 4, 32);       // calc0: sumAcc
+    bytes = bytes + RoundUp(s.sum3PartOTile * 4, 32);       // calc1: grad_yTile
+    bytes = bytes + RoundUp(s.sum3PartOTile * 4, 32);       // calc2: copied
     return bytes;
 }
 
@@ -650,10 +1592,10 @@ inline Checked Walked2Ledger5(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s5OTile * 4, 32) * 64;  // in0: sum_3_part4WsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s5OTile * 4, 32) * 64;  // out0: sum_3WsOut, 2 copies
-    bytes = bytes + RoundUp(s.s5OTile * 4, 32);       // calc0: sumAcc
-    bytes = bytes + RoundUp(s.s5OTile * 4, 32);       // calc1: copied
+    bytes = bytes + CeilDiv(s.sum3OTile * 4, 32) * 64;  // in0: sum_3_partWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.sum3OTile * 4, 32) * 64;  // out0: sum_3WsOut, 2 copies
+    bytes = bytes + RoundUp(s.sum3OTile * 4, 32);       // calc0: sumAcc
+    bytes = bytes + RoundUp(s.sum3OTile * 4, 32);       // calc1: copied
     return bytes;
 }
 
@@ -663,9 +1605,9 @@ inline Checked Walked2Ledger6(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s6OTile * 4, 32) * 64;  // in0: sum_3WsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s6OTile * 2, 32) * 64;  // out0: grad_biasOut, 2 copies
-    bytes = bytes + RoundUp(s.s6OTile * 4, 32);       // calc0: sum_3WsTile
+    bytes = bytes + CeilDiv(s.gradBiasOTile * 4, 32) * 64;  // in0: sum_3WsIn, 2 copies
+    bytes = bytes + CeilDiv(s.gradBiasOTile * 2, 32) * 64;  // out0: grad_biasOut, 2 copies
+    bytes = bytes + RoundUp(s.gradBiasOTile * 4, 32);       // calc0: sum_3WsTile
     return bytes;
 }
 
@@ -691,59 +1633,60 @@ inline bool TryWalked2(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.N >= 1)) {
         return false;
     }
-    s.s0OTile = Checked(16);
-    s.s0CTile = Checked(1);
-    s.s1CTile = Checked(16);
-    s.s1BTile = Checked(1);
-    s.s2CTile = Checked(16);
-    s.s2OTile = Checked(1);
-    s.s3OTile = Checked(16);
-    s.s3CTile = Checked(1);
-    s.s4OTile = Checked(16);
-    s.s5OTile = Checked(8);
-    s.s6OTile = Checked(16);
-    if (!Maximise(s, &Sizes::s0OTile, s.C_out, 16, 0, false, &Walked2Ledger0, coreNum, UsableUb(chip, false))) {
+    s.sum1OTile = Checked(16);
+    s.sum1CTile = Checked(1);
+    s.gradXCTile = Checked(16);
+    s.gradXBTile = Checked(1);
+    s.sum2CTile = Checked(16);
+    s.sum2OTile = Checked(1);
+    s.gradWOTile = Checked(16);
+    s.gradWCTile = Checked(1);
+    s.sum3PartOTile = Checked(16);
+    s.sum3OTile = Checked(8);
+    s.gradBiasOTile = Checked(16);
+    if (!Maximise(s, &Sizes::sum1OTile, s.C_out, 16, 0, false, &Walked2Ledger0, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s0CTile, MinOf(s.C_in, 4095), 1, CeilDiv(s.C_in * s.H_in * s.N, coreNum), false,
+    if (!Maximise(s, &Sizes::sum1CTile, MinOf(s.C_in, 4095), 1, CeilDiv(s.C_in * s.H_in * s.N, coreNum), false,
                   &Walked2Ledger0, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s1CTile, s.C_in, 16, MaxOf(CeilDiv(s.C_in * s.H_in * s.N, coreNum), 64), false,
+    if (!Maximise(s, &Sizes::gradXCTile, s.C_in, 16, MaxOf(CeilDiv(s.C_in * s.H_in * s.N, coreNum), 64), false,
                   &Walked2Ledger1, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s1BTile, MinOf(s.N, 4095), 1, CeilDiv(s.H_in * s.N * CeilDiv(s.C_in, s.s1CTile), coreNum),
-                  false, &Walked2Ledger1, coreNum, UsableUb(chip, false))) {
+    if (!Maximise(s, &Sizes::gradXBTile, MinOf(s.N, 4095), 1,
+                  CeilDiv(s.H_in * s.N * CeilDiv(s.C_in, s.gradXCTile), coreNum), false, &Walked2Ledger1, coreNum,
+                  UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s2CTile, s.C_in, 16, MaxOf(CeilDiv(s.C_in * s.C_out * s.K, coreNum), 64), false,
+    if (!Maximise(s, &Sizes::sum2CTile, s.C_in, 16, MaxOf(CeilDiv(s.C_in * s.C_out * s.K, coreNum), 64), false,
                   &Walked2Ledger2, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s2OTile, MinOf(s.C_out, 4095), 1,
-                  CeilDiv(s.C_out * s.K * CeilDiv(s.C_in, s.s2CTile), coreNum), false, &Walked2Ledger2, coreNum,
+    if (!Maximise(s, &Sizes::sum2OTile, MinOf(s.C_out, 4095), 1,
+                  CeilDiv(s.C_out * s.K * CeilDiv(s.C_in, s.sum2CTile), coreNum), false, &Walked2Ledger2, coreNum,
                   UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s3OTile, s.C_out, 16, MaxOf(CeilDiv(s.C_in * s.C_out * s.K, coreNum), 64), false,
+    if (!Maximise(s, &Sizes::gradWOTile, s.C_out, 16, MaxOf(CeilDiv(s.C_in * s.C_out * s.K, coreNum), 64), false,
                   &Walked2Ledger3, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s3CTile, MinOf(s.C_in, 4095), 1,
-                  CeilDiv(s.C_in * s.K * CeilDiv(s.C_out, s.s3OTile), coreNum), false, &Walked2Ledger3, coreNum,
+    if (!Maximise(s, &Sizes::gradWCTile, MinOf(s.C_in, 4095), 1,
+                  CeilDiv(s.C_in * s.K * CeilDiv(s.C_out, s.gradWOTile), coreNum), false, &Walked2Ledger3, coreNum,
                   UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s4OTile, s.C_out, 16, MaxOf(CeilDiv(s.C_out * MinOf(coreNum, s.H_out), coreNum), 64),
+    if (!Maximise(s, &Sizes::sum3PartOTile, s.C_out, 16, MaxOf(CeilDiv(s.C_out * MinOf(coreNum, s.H_out), coreNum), 64),
                   false, &Walked2Ledger4, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s5OTile, s.C_out, 8, MaxOf(CeilDiv(s.C_out, coreNum), 64), false, &Walked2Ledger5, coreNum,
-                  UsableUb(chip, false))) {
+    if (!Maximise(s, &Sizes::sum3OTile, s.C_out, 8, MaxOf(CeilDiv(s.C_out, coreNum), 64), false, &Walked2Ledger5,
+                  coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s6OTile, s.C_out, 16, MaxOf(CeilDiv(s.C_out, coreNum), 64), false, &Walked2Ledger6,
+    if (!Maximise(s, &Sizes::gradBiasOTile, s.C_out, 16, MaxOf(CeilDiv(s.C_out, coreNum), 64), false, &Walked2Ledger6,
                   coreNum, UsableUb(chip, false))) {
         return false;
     }
@@ -753,53 +1696,55 @@ inline bool TryWalked2(Sizes &s, const Chip &chip, Choice &choice)
     s.sum_2WsEnd = s.sum_2WsStart + RoundUp(MaxOf(s.C_in * s.C_out * s.K, 1) * 4, 512);
     s.sum_3WsStart = s.sum_2WsEnd;
     s.sum_3WsEnd = s.sum_3WsStart + RoundUp(MaxOf(s.C_out, 1) * 4, 512);
-    s.sum_3_part4_count = MinOf(coreNum, s.H_out);
-    s.sum_3_part4_length = CeilDiv(s.H_out, s.sum_3_part4_count);
-    s.sum_3_part4WsStart = s.sum_3WsEnd;
-    s.sum_3_part4WsEnd = s.sum_3_part4WsStart + RoundUp(MaxOf(s.C_out * s.sum_3_part4_count, 1) * 4, 512);
-    s.s0CTiles = CeilDiv(s.C_in, s.s0CTile);
-    s.s0Work = s.H_in * s.N * s.s0CTiles;
-    s.s0Per = CeilDiv(s.s0Work, coreNum);
-    s.s1CTiles = CeilDiv(s.C_in, s.s1CTile);
-    s.s1BTiles = CeilDiv(s.N, s.s1BTile);
-    s.s1Work = s.H_in * s.s1BTiles * s.s1CTiles;
-    s.s1Per = CeilDiv(s.s1Work, coreNum);
-    s.s2CTiles = CeilDiv(s.C_in, s.s2CTile);
-    s.s2OTiles = CeilDiv(s.C_out, s.s2OTile);
-    s.s2Work = s.K * s.s2CTiles * s.s2OTiles;
-    s.s2Per = CeilDiv(s.s2Work, coreNum);
-    s.s3OTiles = CeilDiv(s.C_out, s.s3OTile);
-    s.s3CTiles = CeilDiv(s.C_in, s.s3CTile);
-    s.s3Work = s.K * s.s3CTiles * s.s3OTiles;
-    s.s3Per = CeilDiv(s.s3Work, coreNum);
-    s.s4OTiles = CeilDiv(s.C_out, s.s4OTile);
-    s.s4Work = s.s4OTiles * s.sum_3_part4_count;
-    s.s4Per = CeilDiv(s.s4Work, coreNum);
-    s.s5OTiles = CeilDiv(s.C_out, s.s5OTile);
-    s.s5Work = s.s5OTiles;
-    s.s5Per = CeilDiv(s.s5Work, coreNum);
-    s.s6OTiles = CeilDiv(s.C_out, s.s6OTile);
-    s.s6Work = s.s6OTiles;
-    s.s6Per = CeilDiv(s.s6Work, coreNum);
-    const Checked blocks =
-        MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(s.s0Work, s.s0Per), CeilDiv(s.s1Work, s.s1Per)),
-                                            CeilDiv(s.s2Work, s.s2Per)),
-                                      CeilDiv(s.s3Work, s.s3Per)),
-                                CeilDiv(s.s4Work, s.s4Per)),
-                          CeilDiv(s.s5Work, s.s5Per)),
-                    CeilDiv(s.s6Work, s.s6Per)),
-              1);
-    const Checked bytes = s.sum_3_part4WsEnd;
+    s.sum_3_part_count = MinOf(coreNum, s.H_out);
+    s.sum_3_part_length = CeilDiv(s.H_out, s.sum_3_part_count);
+    s.sum_3_partWsStart = s.sum_3WsEnd;
+    s.sum_3_partWsEnd = s.sum_3_partWsStart + RoundUp(MaxOf(s.C_out * s.sum_3_part_count, 1) * 4, 512);
+    s.sum1CTiles = CeilDiv(s.C_in, s.sum1CTile);
+    s.sum1Work = s.H_in * s.N * s.sum1CTiles;
+    s.sum1Per = CeilDiv(s.sum1Work, coreNum);
+    s.gradXCTiles = CeilDiv(s.C_in, s.gradXCTile);
+    s.gradXBTiles = CeilDiv(s.N, s.gradXBTile);
+    s.gradXWork = s.H_in * s.gradXBTiles * s.gradXCTiles;
+    s.gradXPer = CeilDiv(s.gradXWork, coreNum);
+    s.sum2CTiles = CeilDiv(s.C_in, s.sum2CTile);
+    s.sum2OTiles = CeilDiv(s.C_out, s.sum2OTile);
+    s.sum2Work = s.K * s.sum2CTiles * s.sum2OTiles;
+    s.sum2Per = CeilDiv(s.sum2Work, coreNum);
+    s.gradWOTiles = CeilDiv(s.C_out, s.gradWOTile);
+    s.gradWCTiles = CeilDiv(s.C_in, s.gradWCTile);
+    s.gradWWork = s.K * s.gradWCTiles * s.gradWOTiles;
+    s.gradWPer = CeilDiv(s.gradWWork, coreNum);
+    s.sum3PartOTiles = CeilDiv(s.C_out, s.sum3PartOTile);
+    s.sum3PartWork = s.sum3PartOTiles * s.sum_3_part_count;
+    s.sum3PartPer = CeilDiv(s.sum3PartWork, coreNum);
+    s.sum3OTiles = CeilDiv(s.C_out, s.sum3OTile);
+    s.sum3Work = s.sum3OTiles;
+    s.sum3Per = CeilDiv(s.sum3Work, coreNum);
+    s.gradBiasOTiles = CeilDiv(s.C_out, s.gradBiasOTile);
+    s.gradBiasWork = s.gradBiasOTiles;
+    s.gradBiasPer = CeilDiv(s.gradBiasWork, coreNum);
+    const Checked blocks = MaxOf(
+        CeilDiv(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(s.sum1Work, s.sum1Per), CeilDiv(s.gradXWork, s.gradXPer)),
+                                              CeilDiv(s.sum2Work, s.sum2Per)),
+                                        CeilDiv(s.gradWWork, s.gradWPer)),
+                                  CeilDiv(s.sum3PartWork, s.sum3PartPer)),
+                            CeilDiv(s.sum3Work, s.sum3Per)),
+                      CeilDiv(s.gradBiasWork, s.gradBiasPer)),
+                2),
+        1);
+    const Checked bytes = s.sum_3_partWsEnd;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = true;
     return blocks.valid && bytes.valid && s.sum_1WsStart.valid && s.sum_1WsEnd.valid && s.sum_2WsStart.valid &&
-           s.sum_2WsEnd.valid && s.sum_3WsStart.valid && s.sum_3WsEnd.valid && s.sum_3_part4_count.valid &&
-           s.sum_3_part4_length.valid && s.sum_3_part4WsStart.valid && s.sum_3_part4WsEnd.valid && s.s0CTiles.valid &&
-           s.s0Work.valid && s.s0Per.valid && s.s1CTiles.valid && s.s1BTiles.valid && s.s1Work.valid && s.s1Per.valid &&
-           s.s2CTiles.valid && s.s2OTiles.valid && s.s2Work.valid && s.s2Per.valid && s.s3OTiles.valid &&
-           s.s3CTiles.valid && s.s3Work.valid && s.s3Per.valid && s.s4OTiles.valid && s.s4Work.valid && s.s4Per.valid &&
-           s.s5OTiles.valid && s.s5Work.valid && s.s5Per.valid && s.s6OTiles.valid && s.s6Work.valid && s.s6Per.valid;
+           s.sum_2WsEnd.valid && s.sum_3WsStart.valid && s.sum_3WsEnd.valid && s.sum_3_part_count.valid &&
+           s.sum_3_part_length.valid && s.sum_3_partWsStart.valid && s.sum_3_partWsEnd.valid && s.sum1CTiles.valid &&
+           s.sum1Work.valid && s.sum1Per.valid && s.gradXCTiles.valid && s.gradXBTiles.valid && s.gradXWork.valid &&
+           s.gradXPer.valid && s.sum2CTiles.valid && s.sum2OTiles.valid && s.sum2Work.valid && s.sum2Per.valid &&
+           s.gradWOTiles.valid && s.gradWCTiles.valid && s.gradWWork.valid && s.gradWPer.valid &&
+           s.sum3PartOTiles.valid && s.sum3PartWork.valid && s.sum3PartPer.valid && s.sum3OTiles.valid &&
+           s.sum3Work.valid && s.sum3Per.valid && s.gradBiasOTiles.valid && s.gradBiasWork.valid && s.gradBiasPer.valid;
 }
 
 /// Picks the first alternative that fits. `combination`: index of the dtype combination; `present`: bit k is set when
@@ -807,6 +1752,14 @@ inline bool TryWalked2(Sizes &s, const Chip &chip, Choice &choice)
 inline bool Choose(Sizes &s, const Chip &chip, int32_t combination, uint32_t present, Choice &choice)
 {
     if (combination == 0 && present == 0U) {
+        if (TryCubeFull(s, chip, choice)) {
+            choice.key = CONV_TBC_BACKWARD_KEY_CUBE_FULL_FLOAT32;
+            return true;
+        }
+        if (TryCubeWalked(s, chip, choice)) {
+            choice.key = CONV_TBC_BACKWARD_KEY_CUBE_WALKED_FLOAT32;
+            return true;
+        }
         if (TryFull(s, chip, choice)) {
             choice.key = CONV_TBC_BACKWARD_KEY_FULL_FLOAT32;
             return true;
@@ -818,6 +1771,14 @@ inline bool Choose(Sizes &s, const Chip &chip, int32_t combination, uint32_t pre
         return false;
     }
     if (combination == 1 && present == 0U) {
+        if (TryCubeFull2(s, chip, choice)) {
+            choice.key = CONV_TBC_BACKWARD_KEY_CUBE_FULL_FLOAT16;
+            return true;
+        }
+        if (TryCubeWalked2(s, chip, choice)) {
+            choice.key = CONV_TBC_BACKWARD_KEY_CUBE_WALKED_FLOAT16;
+            return true;
+        }
         if (TryFull2(s, chip, choice)) {
             choice.key = CONV_TBC_BACKWARD_KEY_FULL_FLOAT16;
             return true;
@@ -829,6 +1790,14 @@ inline bool Choose(Sizes &s, const Chip &chip, int32_t combination, uint32_t pre
         return false;
     }
     if (combination == 2 && present == 0U) {
+        if (TryCubeFull2(s, chip, choice)) {
+            choice.key = CONV_TBC_BACKWARD_KEY_CUBE_FULL_BFLOAT16;
+            return true;
+        }
+        if (TryCubeWalked2(s, chip, choice)) {
+            choice.key = CONV_TBC_BACKWARD_KEY_CUBE_WALKED_BFLOAT16;
+            return true;
+        }
         if (TryFull2(s, chip, choice)) {
             choice.key = CONV_TBC_BACKWARD_KEY_FULL_BFLOAT16;
             return true;
@@ -840,6 +1809,40 @@ inline bool Choose(Sizes &s, const Chip &chip, int32_t combination, uint32_t pre
         return false;
     }
     return false;
+}
+
+/// A Matmul tiling: one base tile a product, two buffers of each operand, one of the result (matmul.md, section 6).
+inline void FillCube(TCubeTiling &t, const Checked &cores, const Checked &m, const Checked &n, const Checked &ka,
+                     const Checked &kb, const Checked &singleK, const Checked &baseM, const Checked &baseN,
+                     const Checked &baseK, const Checked &stepK, const Checked &l1)
+{
+    t = TCubeTiling();
+    t.usedCoreNum = static_cast<int32_t>(cores.value);
+    t.M = static_cast<int32_t>(m.value);
+    t.N = static_cast<int32_t>(n.value);
+    t.Ka = static_cast<int32_t>(ka.value);
+    t.Kb = static_cast<int32_t>(kb.value);
+    t.singleCoreM = static_cast<int32_t>(baseM.value);
+    t.singleCoreN = static_cast<int32_t>(baseN.value);
+    t.singleCoreK = static_cast<int32_t>(singleK.value);
+    t.baseM = static_cast<int32_t>(baseM.value);
+    t.baseN = static_cast<int32_t>(baseN.value);
+    t.baseK = static_cast<int32_t>(baseK.value);
+    t.depthA1 = static_cast<int32_t>(2 * stepK.value);
+    t.depthB1 = static_cast<int32_t>(2 * stepK.value);
+    t.stepM = 1;
+    t.stepN = 1;
+    t.stepKa = static_cast<int32_t>(stepK.value);
+    t.stepKb = static_cast<int32_t>(stepK.value);
+    t.dbL0A = 2;
+    t.dbL0B = 2;
+    t.dbL0C = 1;
+    t.shareL1Size = static_cast<int32_t>(l1.value);
+    t.shareL0CSize = static_cast<int32_t>(baseM.value * baseN.value * 4);
+    t.batchM = 1;
+    t.batchN = 1;
+    t.singleBatchM = 1;
+    t.singleBatchN = 1;
 }
 
 /// What the kernel reads.
@@ -854,46 +1857,74 @@ inline void Fill(const Sizes &s, ConvTbcBackwardTilingData &data)
     data.K = s.K.value;
     data.H_out = s.H_out.value;
     data.pad = s.pad.value;
-    data.s0CTile = s.s0CTile.value;
-    data.s1OTile = s.s1OTile.value;
-    data.s0OTile = s.s0OTile.value;
-    data.s1CTile = s.s1CTile.value;
-    data.s1BTile = s.s1BTile.value;
-    data.s2CTile = s.s2CTile.value;
-    data.s2OTile = s.s2OTile.value;
-    data.s3OTile = s.s3OTile.value;
-    data.s3CTile = s.s3CTile.value;
-    data.s4OTile = s.s4OTile.value;
-    data.s5OTile = s.s5OTile.value;
-    data.s6OTile = s.s6OTile.value;
-    data.s0CTiles = s.s0CTiles.value;
-    data.s0Work = s.s0Work.value;
-    data.s0Per = s.s0Per.value;
-    data.s1Work = s.s1Work.value;
-    data.s1Per = s.s1Per.value;
+    data.zerosZeroAtTile = s.zerosZeroAtTile.value;
+    data.gradBiasOTile = s.gradBiasOTile.value;
+    data.sum3PartOTile = s.sum3PartOTile.value;
+    data.sum3OTile = s.sum3OTile.value;
+    data.gradWCTile = s.gradWCTile.value;
+    data.sum1OTile = s.sum1OTile.value;
+    data.sum1CTile = s.sum1CTile.value;
+    data.gradXCTile = s.gradXCTile.value;
+    data.gradXBTile = s.gradXBTile.value;
+    data.sum2CTile = s.sum2CTile.value;
+    data.sum2OTile = s.sum2OTile.value;
+    data.gradWOTile = s.gradWOTile.value;
+    data.zerosWsStart = s.zerosWsStart.value;
+    data.zerosWork = s.zerosWork.value;
+    data.zerosPer = s.zerosPer.value;
+    data.gradXPanels = s.gradXPanels.value;
+    data.gradXBaseN = s.gradXBaseN.value;
+    data.gradXBaseM = s.gradXBaseM.value;
+    data.gradXM = s.gradXM.value;
+    data.gradXN = s.gradXN.value;
+    data.gradXKa = s.gradXKa.value;
+    data.gradXKb = s.gradXKb.value;
+    data.gradXFirst = s.gradXFirst.value;
+    data.gradXLast = s.gradXLast.value;
+    data.gradXSteps = s.gradXSteps.value;
+    data.gradXMiddle = s.gradXMiddle.value;
+    data.gradXParts = s.gradXParts.value;
+    data.gradXRowTiles = s.gradXRowTiles.value;
+    data.gradXWork = s.gradXWork.value;
+    data.gradXPer = s.gradXPer.value;
+    data.gradWPanels = s.gradWPanels.value;
+    data.gradWBaseN = s.gradWBaseN.value;
+    data.gradWBaseM = s.gradWBaseM.value;
+    data.gradWM = s.gradWM.value;
+    data.gradWN = s.gradWN.value;
+    data.gradWKa = s.gradWKa.value;
+    data.gradWKb = s.gradWKb.value;
+    data.gradWRowTiles = s.gradWRowTiles.value;
+    data.gradWWork = s.gradWWork.value;
+    data.gradWPer = s.gradWPer.value;
+    data.gradBiasWork = s.gradBiasWork.value;
+    data.gradBiasPer = s.gradBiasPer.value;
+    data.sum_3WsStart = s.sum_3WsStart.value;
+    data.sum_3_part_count = s.sum_3_part_count.value;
+    data.sum_3_part_length = s.sum_3_part_length.value;
+    data.sum_3_partWsStart = s.sum_3_partWsStart.value;
+    data.sum3PartOTiles = s.sum3PartOTiles.value;
+    data.sum3PartWork = s.sum3PartWork.value;
+    data.sum3PartPer = s.sum3PartPer.value;
+    data.sum3Work = s.sum3Work.value;
+    data.sum3Per = s.sum3Per.value;
+    data.gradWCTiles = s.gradWCTiles.value;
     data.sum_1WsStart = s.sum_1WsStart.value;
     data.sum_2WsStart = s.sum_2WsStart.value;
-    data.sum_3WsStart = s.sum_3WsStart.value;
-    data.sum_3_part4_count = s.sum_3_part4_count.value;
-    data.sum_3_part4_length = s.sum_3_part4_length.value;
-    data.sum_3_part4WsStart = s.sum_3_part4WsStart.value;
-    data.s1CTiles = s.s1CTiles.value;
-    data.s1BTiles = s.s1BTiles.value;
-    data.s2CTiles = s.s2CTiles.value;
-    data.s2OTiles = s.s2OTiles.value;
-    data.s2Work = s.s2Work.value;
-    data.s2Per = s.s2Per.value;
-    data.s3OTiles = s.s3OTiles.value;
-    data.s3CTiles = s.s3CTiles.value;
-    data.s3Work = s.s3Work.value;
-    data.s3Per = s.s3Per.value;
-    data.s4OTiles = s.s4OTiles.value;
-    data.s4Work = s.s4Work.value;
-    data.s4Per = s.s4Per.value;
-    data.s5Work = s.s5Work.value;
-    data.s5Per = s.s5Per.value;
-    data.s6Work = s.s6Work.value;
-    data.s6Per = s.s6Per.value;
+    data.sum1CTiles = s.sum1CTiles.value;
+    data.sum1Work = s.sum1Work.value;
+    data.sum1Per = s.sum1Per.value;
+    data.gradXCTiles = s.gradXCTiles.value;
+    data.gradXBTiles = s.gradXBTiles.value;
+    data.sum2CTiles = s.sum2CTiles.value;
+    data.sum2OTiles = s.sum2OTiles.value;
+    data.sum2Work = s.sum2Work.value;
+    data.sum2Per = s.sum2Per.value;
+    data.gradWOTiles = s.gradWOTiles.value;
+    FillCube(data.mm0, s.mm0Cores, s.mm0M, s.mm0N, s.mm0Ka, s.mm0Kb, s.mm0SingleK, s.mm0BaseM, s.mm0BaseN, s.mm0BaseK,
+             s.mm0StepK, s.mm0L1);
+    FillCube(data.mm1, s.mm1Cores, s.mm1M, s.mm1N, s.mm1Ka, s.mm1Kb, s.mm1SingleK, s.mm1BaseM, s.mm1BaseN, s.mm1BaseK,
+             s.mm1StepK, s.mm1L1);
 }
 
 }  // namespace conv_tbc_backward_tiling

@@ -2,10 +2,7 @@
 // The kernel's entry: picks the alternative that the host's tiling chose.
 
 #include "kernel_operator.h"
-#include "conv_tbc_backward_full_float32.h"
-#include "conv_tbc_backward_walked_float32.h"
-#include "conv_tbc_backward_full_narrow.h"
-#include "conv_tbc_backward_walked_narrow.h"
+#include "conv_tbc_backward_run.h"
 #include "conv_tbc_backward_tiling_data.h"
 #include "conv_tbc_backward_tiling_key.h"
 
@@ -13,20 +10,38 @@ extern "C" __global__ __aicore__ void conv_tbc_backward(GM_ADDR grad_y, GM_ADDR 
                                                         GM_ADDR grad_x, GM_ADDR grad_w, GM_ADDR grad_bias,
                                                         GM_ADDR workspace, GM_ADDR tiling)
 {
-    KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_MIX_AIV_1_0);
+    KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_MIX_AIC_1_2);
     REGISTER_TILING_DEFAULT(ConvTbcBackwardTilingData);
     GET_TILING_DATA_WITH_STRUCT(ConvTbcBackwardTilingData, tilingData, tiling);
     (void)bias;
-    if (TILING_KEY_IS(CONV_TBC_BACKWARD_KEY_FULL_FLOAT32)) {
+    if (TILING_KEY_IS(CONV_TBC_BACKWARD_KEY_CUBE_FULL_FLOAT32)) {
+        ConvTbcBackwardKernel::RunConvTbcBackwardCubeFullFloat32(grad_y, x, w, grad_x, grad_w, grad_bias, workspace,
+                                                                 tilingData);
+    } else if (TILING_KEY_IS(CONV_TBC_BACKWARD_KEY_CUBE_WALKED_FLOAT32)) {
+        ConvTbcBackwardKernel::RunConvTbcBackwardCubeWalkedFloat32(grad_y, x, w, grad_x, grad_w, grad_bias, workspace,
+                                                                   tilingData);
+    } else if (TILING_KEY_IS(CONV_TBC_BACKWARD_KEY_FULL_FLOAT32)) {
         ConvTbcBackwardKernel::RunConvTbcBackwardFullFloat32(grad_y, x, w, grad_x, grad_w, grad_bias, tilingData);
     } else if (TILING_KEY_IS(CONV_TBC_BACKWARD_KEY_WALKED_FLOAT32)) {
         ConvTbcBackwardKernel::RunConvTbcBackwardWalkedFloat32(grad_y, x, w, grad_x, grad_w, grad_bias, workspace,
                                                                tilingData);
+    } else if (TILING_KEY_IS(CONV_TBC_BACKWARD_KEY_CUBE_FULL_FLOAT16)) {
+        ConvTbcBackwardKernel::RunConvTbcBackwardCubeFullNarrow<half>(grad_y, x, w, grad_x, grad_w, grad_bias,
+                                                                      workspace, tilingData);
+    } else if (TILING_KEY_IS(CONV_TBC_BACKWARD_KEY_CUBE_WALKED_FLOAT16)) {
+        ConvTbcBackwardKernel::RunConvTbcBackwardCubeWalkedNarrow<half>(grad_y, x, w, grad_x, grad_w, grad_bias,
+                                                                        workspace, tilingData);
     } else if (TILING_KEY_IS(CONV_TBC_BACKWARD_KEY_FULL_FLOAT16)) {
         ConvTbcBackwardKernel::RunConvTbcBackwardFullNarrow<half>(grad_y, x, w, grad_x, grad_w, grad_bias, tilingData);
     } else if (TILING_KEY_IS(CONV_TBC_BACKWARD_KEY_WALKED_FLOAT16)) {
         ConvTbcBackwardKernel::RunConvTbcBackwardWalkedNarrow<half>(grad_y, x, w, grad_x, grad_w, grad_bias, workspace,
                                                                     tilingData);
+    } else if (TILING_KEY_IS(CONV_TBC_BACKWARD_KEY_CUBE_FULL_BFLOAT16)) {
+        ConvTbcBackwardKernel::RunConvTbcBackwardCubeFullNarrow<bfloat16_t>(grad_y, x, w, grad_x, grad_w, grad_bias,
+                                                                            workspace, tilingData);
+    } else if (TILING_KEY_IS(CONV_TBC_BACKWARD_KEY_CUBE_WALKED_BFLOAT16)) {
+        ConvTbcBackwardKernel::RunConvTbcBackwardCubeWalkedNarrow<bfloat16_t>(grad_y, x, w, grad_x, grad_w, grad_bias,
+                                                                              workspace, tilingData);
     } else if (TILING_KEY_IS(CONV_TBC_BACKWARD_KEY_FULL_BFLOAT16)) {
         ConvTbcBackwardKernel::RunConvTbcBackwardFullNarrow<bfloat16_t>(grad_y, x, w, grad_x, grad_w, grad_bias,
                                                                         tilingData);

@@ -22,12 +22,12 @@ struct Sizes {
     Checked T;
     Checked n;
     Checked D;
-    Checked s0DTile;
-    Checked s0ITile;
-    Checked s0DTiles;
-    Checked s0ITiles;
-    Checked s0Work;
-    Checked s0Per;
+    Checked yDTile;
+    Checked yITile;
+    Checked yDTiles;
+    Checked yITiles;
+    Checked yWork;
+    Checked yPer;
 };
 
 /// The chip: vector cores, and bytes of unified buffer as the platform reports them.
@@ -95,21 +95,21 @@ inline Checked FullLedger(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + s.n * CeilDiv(s.s0ITile, 8) * 64;              // in0: h_resIn, 2 copies
-    bytes = bytes + CeilDiv(s.n * s.s0DTile * 2, 32) * 64;         // in1: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.s0ITile, 8) * 64;                    // in2: h_postIn, 2 copies
-    bytes = bytes + CeilDiv(s.s0DTile * 2, 32) * 64;               // in3: h_outIn, 2 copies
-    bytes = bytes + CeilDiv(s.s0DTile * s.s0ITile * 2, 32) * 64;   // out0: yOut, 2 copies
-    bytes = bytes + s.s0ITile * CeilDiv(s.n, 16) * 64;             // calc0: h_resTile
-    bytes = bytes + CeilDiv(s.n, 16) * 64;                         // calc1: offsets
-    bytes = bytes + RoundUp(s.n * s.s0DTile * 4, 32);              // calc2: xTile
-    bytes = bytes + RoundUp(s.s0DTile * s.s0ITile * 4, 32);        // calc3: sum_1Tile
-    bytes = bytes + RoundUp(s.n * s.s0DTile * s.s0ITile * 4, 32);  // calc4: tmp
-    bytes = bytes + s.s0ITile * CeilDiv(s.n, 16) * 512;            // calc5: spread
-    bytes = bytes + CeilDiv(s.s0ITile, 16) * 64;                   // calc6: h_postTile
-    bytes = bytes + RoundUp(s.s0DTile * 4, 32);                    // calc7: h_outTile
-    bytes = bytes + RoundUp(s.s0DTile * s.s0ITile * 4, 32);        // calc8: tmp
-    bytes = bytes + CeilDiv(s.s0ITile, 16) * 512;                  // calc9: spread
+    bytes = bytes + s.n * CeilDiv(s.yITile, 8) * 64;             // in0: h_resIn, 2 copies
+    bytes = bytes + CeilDiv(s.n * s.yDTile * 2, 32) * 64;        // in1: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.yITile, 8) * 64;                   // in2: h_postIn, 2 copies
+    bytes = bytes + CeilDiv(s.yDTile * 2, 32) * 64;              // in3: h_outIn, 2 copies
+    bytes = bytes + CeilDiv(s.yDTile * s.yITile * 2, 32) * 64;   // out0: yOut, 2 copies
+    bytes = bytes + s.yITile * CeilDiv(s.n, 16) * 64;            // calc0: h_resTile
+    bytes = bytes + CeilDiv(s.n, 16) * 64;                       // calc1: offsets
+    bytes = bytes + RoundUp(s.n * s.yDTile * 4, 32);             // calc2: xTile
+    bytes = bytes + RoundUp(s.yDTile * s.yITile * 4, 32);        // calc3: sum_1Tile
+    bytes = bytes + RoundUp(s.n * s.yDTile * s.yITile * 4, 32);  // calc4: tmp
+    bytes = bytes + s.yITile * CeilDiv(s.n, 16) * 512;           // calc5: spread
+    bytes = bytes + CeilDiv(s.yITile, 16) * 64;                  // calc6: h_postTile
+    bytes = bytes + RoundUp(s.yDTile * 4, 32);                   // calc7: h_outTile
+    bytes = bytes + RoundUp(s.yDTile * s.yITile * 4, 32);        // calc8: tmp
+    bytes = bytes + CeilDiv(s.yITile, 16) * 512;                 // calc9: spread
     return bytes;
 }
 
@@ -126,26 +126,26 @@ inline bool TryFull(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.n >= 1)) {
         return false;
     }
-    s.s0DTile = Checked(16);
-    s.s0ITile = Checked(1);
-    if (!Maximise(s, &Sizes::s0DTile, s.D, 16, MaxOf(CeilDiv(s.D * s.T * s.n, coreNum), 64), false, &FullLedger,
-                  coreNum, UsableUb(chip, false))) {
+    s.yDTile = Checked(16);
+    s.yITile = Checked(1);
+    if (!Maximise(s, &Sizes::yDTile, s.D, 16, MaxOf(CeilDiv(s.D * s.T * s.n, coreNum), 64), false, &FullLedger, coreNum,
+                  UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s0ITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n * CeilDiv(s.D, s.s0DTile), coreNum), false,
+    if (!Maximise(s, &Sizes::yITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n * CeilDiv(s.D, s.yDTile), coreNum), false,
                   &FullLedger, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    s.s0DTiles = CeilDiv(s.D, s.s0DTile);
-    s.s0ITiles = CeilDiv(s.n, s.s0ITile);
-    s.s0Work = s.T * s.s0DTiles * s.s0ITiles;
-    s.s0Per = CeilDiv(s.s0Work, coreNum);
-    const Checked blocks = MaxOf(CeilDiv(s.s0Work, s.s0Per), 1);
+    s.yDTiles = CeilDiv(s.D, s.yDTile);
+    s.yITiles = CeilDiv(s.n, s.yITile);
+    s.yWork = s.T * s.yDTiles * s.yITiles;
+    s.yPer = CeilDiv(s.yWork, coreNum);
+    const Checked blocks = MaxOf(CeilDiv(s.yWork, s.yPer), 1);
     const Checked bytes = 0;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = false;
-    return blocks.valid && bytes.valid && s.s0DTiles.valid && s.s0ITiles.valid && s.s0Work.valid && s.s0Per.valid;
+    return blocks.valid && bytes.valid && s.yDTiles.valid && s.yITiles.valid && s.yWork.valid && s.yPer.valid;
 }
 
 /// Picks the first alternative that fits. `combination`: index of the dtype combination; `present`: bit k is set when
@@ -177,12 +177,12 @@ inline void Fill(const Sizes &s, MhcPostTilingData &data)
     data.T = s.T.value;
     data.n = s.n.value;
     data.D = s.D.value;
-    data.s0DTile = s.s0DTile.value;
-    data.s0ITile = s.s0ITile.value;
-    data.s0DTiles = s.s0DTiles.value;
-    data.s0ITiles = s.s0ITiles.value;
-    data.s0Work = s.s0Work.value;
-    data.s0Per = s.s0Per.value;
+    data.yDTile = s.yDTile.value;
+    data.yITile = s.yITile.value;
+    data.yDTiles = s.yDTiles.value;
+    data.yITiles = s.yITiles.value;
+    data.yWork = s.yWork.value;
+    data.yPer = s.yPer.value;
 }
 
 }  // namespace mhc_post_tiling

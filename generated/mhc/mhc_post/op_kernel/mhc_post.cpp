@@ -2,7 +2,7 @@
 // The kernel's entry: picks the alternative that the host's tiling chose.
 
 #include "kernel_operator.h"
-#include "mhc_post_full.h"
+#include "mhc_post_run.h"
 #include "mhc_post_tiling_data.h"
 #include "mhc_post_tiling_key.h"
 

@@ -10,12 +10,12 @@ struct MhcPostTilingData {
     int64_t T;
     int64_t n;
     int64_t D;
-    int64_t s0DTile;
-    int64_t s0ITile;
-    int64_t s0DTiles;
-    int64_t s0ITiles;
-    int64_t s0Work;
-    int64_t s0Per;
+    int64_t yDTile;
+    int64_t yITile;
+    int64_t yDTiles;
+    int64_t yITiles;
+    int64_t yWork;
+    int64_t yPer;
 };
 
 #endif  // MHC_POST_TILING_DATA_H

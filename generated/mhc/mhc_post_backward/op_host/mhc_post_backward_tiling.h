@@ -22,16 +22,49 @@ struct Sizes {
     Checked T;
     Checked n;
     Checked D;
-    Checked s0TTile;
-    Checked s0DTile;
-    Checked s0Work;
-    Checked s0Per;
-    Checked s0TTiles;
+    Checked gradXDTile;
+    Checked gradXJTile;
+    Checked gradHPostTTile;
+    Checked gradHPostDTile;
+    Checked gradXDTiles;
+    Checked gradXJTiles;
+    Checked gradXWork;
+    Checked gradXPer;
+    Checked gradHResPanels;
+    Checked gradHResBaseN;
+    Checked gradHResBaseM;
+    Checked gradHResM;
+    Checked gradHResN;
+    Checked gradHResKa;
+    Checked gradHResKb;
+    Checked gradHResRowTiles;
+    Checked gradHResWork;
+    Checked gradHResPer;
+    Checked gradHPostWork;
+    Checked gradHPostPer;
+    Checked gradHResBaseK;
+    Checked gradHResStepK;
+    Checked gradHResL1;
+    Checked gradHResSingleK;
+    Checked gradHResCores;
+    Checked mm0Cores;
+    Checked mm0M;
+    Checked mm0N;
+    Checked mm0Ka;
+    Checked mm0Kb;
+    Checked mm0SingleK;
+    Checked mm0BaseM;
+    Checked mm0BaseN;
+    Checked mm0BaseK;
+    Checked mm0StepK;
+    Checked mm0L1;
+    Checked gradHPostTTiles;
 };
 
-/// The chip: vector cores, and bytes of unified buffer as the platform reports them.
+/// The chip: vector cores, cube cores, and bytes of unified buffer as the platform reports them.
 struct Chip {
     int64_t coreNum;
+    int64_t cubeNum;
     int64_t ubBytes;
 };
 
@@ -88,30 +121,322 @@ inline bool Maximise(Sizes &s, Checked Sizes::*tile, const Checked &upper, int64
     return !(required && low < top);
 }
 
+/// UB bytes: sum_1, grad_x
+inline Checked CubeFullLedger0(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + s.gradXJTile * CeilDiv(s.n, 8) * 64;                 // in0: h_resIn, 2 copies
+    bytes = bytes + CeilDiv(s.gradXDTile * s.n * 2, 32) * 64;            // in1: grad_yIn, 2 copies
+    bytes = bytes + CeilDiv(s.gradXDTile * s.gradXJTile * 2, 32) * 64;   // out0: grad_xOut, 2 copies
+    bytes = bytes + s.gradXJTile * CeilDiv(s.n, 16) * 64;                // calc0: h_resTile
+    bytes = bytes + RoundUp(s.gradXDTile * s.n * 4, 32);                 // calc1: grad_yTile
+    bytes = bytes + RoundUp(s.gradXDTile * s.gradXJTile * 4, 32);        // calc2: sum_1Tile
+    bytes = bytes + RoundUp(s.gradXDTile * s.gradXJTile * s.n * 4, 32);  // calc3: tmp
+    bytes = bytes + s.gradXJTile * CeilDiv(s.n, 16) * 512;               // calc4: spread
+    return bytes;
+}
+
+/// UB bytes: grad_h_res (cube)
+inline Checked CubeFullLedger1(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    return bytes;
+}
+
+/// UB bytes: sum_3, grad_h_out, sum_4, grad_h_post
+inline Checked CubeFullLedger2(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + s.gradHPostTTile * CeilDiv(s.n, 8) * 64;         // in0: h_postIn, 2 copies
+    bytes = bytes + s.gradHPostTTile * s.n * CeilDiv(s.D, 16) * 64;  // in1: grad_yIn, 2 copies
+    bytes = bytes + s.gradHPostTTile * CeilDiv(s.D, 16) * 64;        // in2: h_outIn, 2 copies
+    bytes = bytes + s.gradHPostTTile * CeilDiv(s.D, 16) * 64;        // out0: grad_h_outOut, 2 copies
+    bytes = bytes + s.gradHPostTTile * CeilDiv(s.n, 16) * 128;       // out1: grad_h_postOut, 2 copies
+    bytes = bytes + s.gradHPostTTile * CeilDiv(s.n, 16) * 64;        // calc0: h_postTile
+    bytes = bytes + s.gradHPostTTile * s.n * CeilDiv(s.D, 16) * 64;  // calc1: grad_yTile
+    bytes = bytes + s.gradHPostTTile * CeilDiv(s.D, 16) * 64;        // calc2: sum_3Tile
+    bytes = bytes + s.gradHPostTTile * s.n * CeilDiv(s.D, 16) * 64;  // calc3: tmp
+    bytes = bytes + s.gradHPostTTile * CeilDiv(s.n, 16) * 512;       // calc4: spread
+    bytes = bytes + CeilDiv(s.n, 8) * 2048;                          // calc5: acc
+    bytes = bytes + CeilDiv(s.n, 8) * 256;                           // calc6: part
+    return bytes;
+}
+
+/// Tries the alternative "cube_full"; false when it does not fit.
+inline bool TryCubeFull(Sizes &s, const Chip &chip, Choice &choice)
+{
+    const Checked coreNum(chip.coreNum);
+    const Checked cubeNum(chip.cubeNum);
+    if (!(s.D >= 1)) {
+        return false;
+    }
+    if (!(s.T >= 1)) {
+        return false;
+    }
+    if (!(s.n >= 1)) {
+        return false;
+    }
+    if (!(CeilDiv(s.D * s.T * s.n * s.n * 2, 64) >=
+          coreNum * 8000 + CeilDiv(s.T * CeilDiv(s.D, 16) * CeilDiv(s.n, 16) * CeilDiv(s.n, 16) * 4096, 2048) +
+              CeilDiv(s.T * s.n * s.n * 8, 20))) {
+        return false;
+    }
+    if (!(s.n <= 2147483647)) {
+        return false;
+    }
+    if (!(s.D <= 2147483647)) {
+        return false;
+    }
+    s.gradXDTile = Checked(16);
+    s.gradXJTile = Checked(1);
+    s.gradHPostTTile = Checked(1);
+    if (!Maximise(s, &Sizes::gradXDTile, s.D, 16, MaxOf(CeilDiv(s.D * s.T * s.n, coreNum), 64), false, &CubeFullLedger0,
+                  coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::gradXJTile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n * CeilDiv(s.D, s.gradXDTile), coreNum),
+                  false, &CubeFullLedger0, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!(CubeFullLedger1(s, coreNum) <= UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::gradHPostTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeFullLedger2,
+                  coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    s.gradXDTiles = CeilDiv(s.D, s.gradXDTile);
+    s.gradXJTiles = CeilDiv(s.n, s.gradXJTile);
+    s.gradXWork = s.T * s.gradXDTiles * s.gradXJTiles;
+    s.gradXPer = CeilDiv(s.gradXWork, coreNum);
+    s.gradHResPanels = CeilDiv(s.n, 256);
+    s.gradHResBaseN = RoundUp(CeilDiv(s.n, s.gradHResPanels), 16);
+    s.gradHResBaseM = MinOf(MinOf((((32768 / s.gradHResBaseN)) / 16) * 16, 256),
+                            RoundUp(MinOf(MaxOf(CeilDiv(s.T * s.gradHResPanels * s.n, cubeNum), 1), s.n), 16));
+    s.gradHResBaseK = MinOf(64, RoundUp(s.D, 16));
+    s.gradHResStepK = MinOf(4, CeilDiv(s.D, s.gradHResBaseK));
+    s.gradHResL1 = s.gradHResBaseK * s.gradHResBaseM * s.gradHResStepK * 4 +
+                   s.gradHResBaseK * s.gradHResBaseN * s.gradHResStepK * 4;
+    s.gradHResM = s.n;
+    s.gradHResN = s.n;
+    s.gradHResKa = s.D;
+    s.gradHResKb = s.D;
+    s.gradHResSingleK = s.D;
+    s.gradHResRowTiles = CeilDiv(s.n, s.gradHResBaseM);
+    s.gradHResWork = s.T * s.gradHResPanels * s.gradHResRowTiles;
+    s.gradHResPer = CeilDiv(s.gradHResWork, cubeNum);
+    s.gradHResCores = CeilDiv(s.gradHResWork, s.gradHResPer);
+    s.mm0Cores = s.gradHResCores;
+    s.mm0M = s.gradHResM;
+    s.mm0N = s.gradHResN;
+    s.mm0Ka = s.gradHResKa;
+    s.mm0Kb = s.gradHResKb;
+    s.mm0SingleK = s.gradHResSingleK;
+    s.mm0BaseM = s.gradHResBaseM;
+    s.mm0BaseN = s.gradHResBaseN;
+    s.mm0BaseK = s.gradHResBaseK;
+    s.mm0StepK = s.gradHResStepK;
+    s.mm0L1 = s.gradHResL1;
+    s.gradHPostTTiles = CeilDiv(s.T, s.gradHPostTTile);
+    s.gradHPostWork = s.gradHPostTTiles;
+    s.gradHPostPer = CeilDiv(s.gradHPostWork, coreNum);
+    const Checked blocks =
+        MaxOf(MaxOf(MaxOf(CeilDiv(CeilDiv(s.gradXWork, s.gradXPer), 2), CeilDiv(s.gradHResWork, s.gradHResPer)),
+                    CeilDiv(CeilDiv(s.gradHPostWork, s.gradHPostPer), 2)),
+              1);
+    const Checked bytes = 0;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = false;
+    return blocks.valid && bytes.valid && s.gradXDTiles.valid && s.gradXJTiles.valid && s.gradXWork.valid &&
+           s.gradXPer.valid && s.gradHResPanels.valid && s.gradHResBaseN.valid && s.gradHResBaseM.valid &&
+           s.gradHResBaseK.valid && s.gradHResStepK.valid && s.gradHResL1.valid && s.gradHResM.valid &&
+           s.gradHResN.valid && s.gradHResKa.valid && s.gradHResKb.valid && s.gradHResSingleK.valid &&
+           s.gradHResRowTiles.valid && s.gradHResWork.valid && s.gradHResPer.valid && s.gradHResCores.valid &&
+           s.mm0Cores.valid && s.mm0M.valid && s.mm0N.valid && s.mm0Ka.valid && s.mm0Kb.valid && s.mm0SingleK.valid &&
+           s.mm0BaseM.valid && s.mm0BaseN.valid && s.mm0BaseK.valid && s.mm0StepK.valid && s.mm0L1.valid &&
+           s.gradHPostTTiles.valid && s.gradHPostWork.valid && s.gradHPostPer.valid;
+}
+
+/// UB bytes: sum_1, grad_x
+inline Checked CubeWalkedLedger0(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + s.gradXJTile * CeilDiv(s.n, 8) * 64;                 // in0: h_resIn, 2 copies
+    bytes = bytes + CeilDiv(s.gradXDTile * s.n * 2, 32) * 64;            // in1: grad_yIn, 2 copies
+    bytes = bytes + CeilDiv(s.gradXDTile * s.gradXJTile * 2, 32) * 64;   // out0: grad_xOut, 2 copies
+    bytes = bytes + s.gradXJTile * CeilDiv(s.n, 16) * 64;                // calc0: h_resTile
+    bytes = bytes + RoundUp(s.gradXDTile * s.n * 4, 32);                 // calc1: grad_yTile
+    bytes = bytes + RoundUp(s.gradXDTile * s.gradXJTile * 4, 32);        // calc2: sum_1Tile
+    bytes = bytes + RoundUp(s.gradXDTile * s.gradXJTile * s.n * 4, 32);  // calc3: tmp
+    bytes = bytes + s.gradXJTile * CeilDiv(s.n, 16) * 512;               // calc4: spread
+    return bytes;
+}
+
+/// UB bytes: grad_h_res (cube)
+inline Checked CubeWalkedLedger1(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    return bytes;
+}
+
+/// UB bytes: sum_3, grad_h_out, sum_4, grad_h_post
+inline Checked CubeWalkedLedger2(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + s.gradHPostTTile * CeilDiv(s.n, 8) * 64;                          // in0: h_postIn, 2 copies
+    bytes = bytes + CeilDiv(s.gradHPostDTile * s.gradHPostTTile * s.n * 2, 32) * 64;  // in1: grad_yIn, 2 copies
+    bytes = bytes + CeilDiv(s.gradHPostDTile * s.gradHPostTTile * 2, 32) * 64;        // in2: h_outIn, 2 copies
+    bytes = bytes + CeilDiv(s.gradHPostDTile * s.gradHPostTTile * 2, 32) * 64;        // out0: grad_h_outOut, 2 copies
+    bytes = bytes + s.gradHPostTTile * CeilDiv(s.n, 16) * 128;                        // out1: grad_h_postOut, 2 copies
+    bytes = bytes + s.gradHPostTTile * CeilDiv(s.n, 16) * 64;                         // calc0: h_postTile
+    bytes = bytes + s.gradHPostTTile * CeilDiv(s.n, 16) * 64;                         // calc1: sumAcc
+    bytes = bytes + RoundUp(s.gradHPostDTile * s.gradHPostTTile * s.n * 4, 32);       // calc2: grad_yTile
+    bytes = bytes + RoundUp(s.gradHPostDTile * s.gradHPostTTile * 4, 32);             // calc3: sum_3Tile
+    bytes = bytes + RoundUp(s.gradHPostDTile * s.gradHPostTTile * s.n * 4, 32);       // calc4: tmp
+    bytes = bytes + s.gradHPostTTile * CeilDiv(s.n, 16) * 512;                        // calc5: spread
+    bytes = bytes + s.gradHPostTTile * CeilDiv(s.n, 16) * 64;                         // calc6: sum
+    bytes = bytes + CeilDiv(s.n, 8) * 2048;                                           // calc7: acc
+    bytes = bytes + CeilDiv(s.n, 8) * 256;                                            // calc8: part
+    return bytes;
+}
+
+/// Tries the alternative "cube_walked"; false when it does not fit.
+inline bool TryCubeWalked(Sizes &s, const Chip &chip, Choice &choice)
+{
+    const Checked coreNum(chip.coreNum);
+    const Checked cubeNum(chip.cubeNum);
+    if (!(s.D >= 1)) {
+        return false;
+    }
+    if (!(s.T >= 1)) {
+        return false;
+    }
+    if (!(s.n >= 1)) {
+        return false;
+    }
+    if (!(CeilDiv(s.D * s.T * s.n * s.n * 2, 64) >=
+          coreNum * 8000 + CeilDiv(s.T * CeilDiv(s.D, 16) * CeilDiv(s.n, 16) * CeilDiv(s.n, 16) * 4096, 2048) +
+              CeilDiv(s.T * s.n * s.n * 8, 20))) {
+        return false;
+    }
+    if (!(s.n <= 2147483647)) {
+        return false;
+    }
+    if (!(s.D <= 2147483647)) {
+        return false;
+    }
+    s.gradXDTile = Checked(16);
+    s.gradXJTile = Checked(1);
+    s.gradHPostDTile = Checked(16);
+    s.gradHPostTTile = Checked(1);
+    if (!Maximise(s, &Sizes::gradXDTile, s.D, 16, MaxOf(CeilDiv(s.D * s.T * s.n, coreNum), 64), false,
+                  &CubeWalkedLedger0, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::gradXJTile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n * CeilDiv(s.D, s.gradXDTile), coreNum),
+                  false, &CubeWalkedLedger0, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!(CubeWalkedLedger1(s, coreNum) <= UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::gradHPostDTile, s.D, 16, 0, false, &CubeWalkedLedger2, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::gradHPostTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeWalkedLedger2,
+                  coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    s.gradXDTiles = CeilDiv(s.D, s.gradXDTile);
+    s.gradXJTiles = CeilDiv(s.n, s.gradXJTile);
+    s.gradXWork = s.T * s.gradXDTiles * s.gradXJTiles;
+    s.gradXPer = CeilDiv(s.gradXWork, coreNum);
+    s.gradHResPanels = CeilDiv(s.n, 256);
+    s.gradHResBaseN = RoundUp(CeilDiv(s.n, s.gradHResPanels), 16);
+    s.gradHResBaseM = MinOf(MinOf((((32768 / s.gradHResBaseN)) / 16) * 16, 256),
+                            RoundUp(MinOf(MaxOf(CeilDiv(s.T * s.gradHResPanels * s.n, cubeNum), 1), s.n), 16));
+    s.gradHResBaseK = MinOf(64, RoundUp(s.D, 16));
+    s.gradHResStepK = MinOf(4, CeilDiv(s.D, s.gradHResBaseK));
+    s.gradHResL1 = s.gradHResBaseK * s.gradHResBaseM * s.gradHResStepK * 4 +
+                   s.gradHResBaseK * s.gradHResBaseN * s.gradHResStepK * 4;
+    s.gradHResM = s.n;
+    s.gradHResN = s.n;
+    s.gradHResKa = s.D;
+    s.gradHResKb = s.D;
+    s.gradHResSingleK = s.D;
+    s.gradHResRowTiles = CeilDiv(s.n, s.gradHResBaseM);
+    s.gradHResWork = s.T * s.gradHResPanels * s.gradHResRowTiles;
+    s.gradHResPer = CeilDiv(s.gradHResWork, cubeNum);
+    s.gradHResCores = CeilDiv(s.gradHResWork, s.gradHResPer);
+    s.mm0Cores = s.gradHResCores;
+    s.mm0M = s.gradHResM;
+    s.mm0N = s.gradHResN;
+    s.mm0Ka = s.gradHResKa;
+    s.mm0Kb = s.gradHResKb;
+    s.mm0SingleK = s.gradHResSingleK;
+    s.mm0BaseM = s.gradHResBaseM;
+    s.mm0BaseN = s.gradHResBaseN;
+    s.mm0BaseK = s.gradHResBaseK;
+    s.mm0StepK = s.gradHResStepK;
+    s.mm0L1 = s.gradHResL1;
+    s.gradHPostTTiles = CeilDiv(s.T, s.gradHPostTTile);
+    s.gradHPostWork = s.gradHPostTTiles;
+    s.gradHPostPer = CeilDiv(s.gradHPostWork, coreNum);
+    const Checked blocks =
+        MaxOf(MaxOf(MaxOf(CeilDiv(CeilDiv(s.gradXWork, s.gradXPer), 2), CeilDiv(s.gradHResWork, s.gradHResPer)),
+                    CeilDiv(CeilDiv(s.gradHPostWork, s.gradHPostPer), 2)),
+              1);
+    const Checked bytes = 0;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = false;
+    return blocks.valid && bytes.valid && s.gradXDTiles.valid && s.gradXJTiles.valid && s.gradXWork.valid &&
+           s.gradXPer.valid && s.gradHResPanels.valid && s.gradHResBaseN.valid && s.gradHResBaseM.valid &&
+           s.gradHResBaseK.valid && s.gradHResStepK.valid && s.gradHResL1.valid && s.gradHResM.valid &&
+           s.gradHResN.valid && s.gradHResKa.valid && s.gradHResKb.valid && s.gradHResSingleK.valid &&
+           s.gradHResRowTiles.valid && s.gradHResWork.valid && s.gradHResPer.valid && s.gradHResCores.valid &&
+           s.mm0Cores.valid && s.mm0M.valid && s.mm0N.valid && s.mm0Ka.valid && s.mm0Kb.valid && s.mm0SingleK.valid &&
+           s.mm0BaseM.valid && s.mm0BaseN.valid && s.mm0BaseK.valid && s.mm0StepK.valid && s.mm0L1.valid &&
+           s.gradHPostTTiles.valid && s.gradHPostWork.valid && s.gradHPostPer.valid;
+}
+
 /// UB bytes: sum_1, grad_x, sum_2, grad_h_res, sum_3, grad_h_out, sum_4, grad_h_post
 inline Checked FullLedger(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + s.n * s.s0TTile * CeilDiv(s.n, 8) * 64;         // in0: h_resIn, 2 copies
-    bytes = bytes + s.n * s.s0TTile * CeilDiv(s.D, 16) * 64;        // in1: grad_yIn, 2 copies
-    bytes = bytes + s.s0TTile * CeilDiv(s.n, 8) * 64;               // in2: h_postIn, 2 copies
-    bytes = bytes + s.s0TTile * CeilDiv(s.D, 16) * 64;              // in3: h_outIn, 2 copies
-    bytes = bytes + s.n * s.s0TTile * CeilDiv(s.D, 16) * 64;        // out0: grad_xOut, 2 copies
-    bytes = bytes + s.n * s.s0TTile * CeilDiv(s.n, 16) * 128;       // out1: grad_h_resOut, 2 copies
-    bytes = bytes + s.s0TTile * CeilDiv(s.D, 16) * 64;              // out2: grad_h_outOut, 2 copies
-    bytes = bytes + s.s0TTile * CeilDiv(s.n, 16) * 128;             // out3: grad_h_postOut, 2 copies
-    bytes = bytes + s.n * s.s0TTile * CeilDiv(s.n, 16) * 64;        // calc0: h_resTile
-    bytes = bytes + s.n * s.s0TTile * CeilDiv(s.D, 16) * 64;        // calc1: grad_yTile
-    bytes = bytes + s.n * s.s0TTile * CeilDiv(s.D, 16) * 64;        // calc2: sum_1Tile
-    bytes = bytes + s.n * s.n * s.s0TTile * CeilDiv(s.D, 16) * 64;  // calc3: tmp
-    bytes = bytes + s.n * s.s0TTile * CeilDiv(s.n, 16) * 512;       // calc4: spread
-    bytes = bytes + CeilDiv(s.n, 8) * 2048;                         // calc5: acc
-    bytes = bytes + CeilDiv(s.n, 8) * 256;                          // calc6: part
-    bytes = bytes + s.s0TTile * CeilDiv(s.n, 16) * 64;              // calc7: h_postTile
-    bytes = bytes + s.s0TTile * CeilDiv(s.D, 16) * 64;              // calc8: sum_3Tile
-    bytes = bytes + s.s0TTile * CeilDiv(s.n, 16) * 512;             // calc9: spread
+    bytes = bytes + s.gradHPostTTile * s.n * CeilDiv(s.n, 8) * 64;         // in0: h_resIn, 2 copies
+    bytes = bytes + s.gradHPostTTile * s.n * CeilDiv(s.D, 16) * 64;        // in1: grad_yIn, 2 copies
+    bytes = bytes + s.gradHPostTTile * CeilDiv(s.n, 8) * 64;               // in2: h_postIn, 2 copies
+    bytes = bytes + s.gradHPostTTile * CeilDiv(s.D, 16) * 64;              // in3: h_outIn, 2 copies
+    bytes = bytes + s.gradHPostTTile * s.n * CeilDiv(s.D, 16) * 64;        // out0: grad_xOut, 2 copies
+    bytes = bytes + s.gradHPostTTile * s.n * CeilDiv(s.n, 16) * 128;       // out1: grad_h_resOut, 2 copies
+    bytes = bytes + s.gradHPostTTile * CeilDiv(s.D, 16) * 64;              // out2: grad_h_outOut, 2 copies
+    bytes = bytes + s.gradHPostTTile * CeilDiv(s.n, 16) * 128;             // out3: grad_h_postOut, 2 copies
+    bytes = bytes + s.gradHPostTTile * s.n * CeilDiv(s.n, 16) * 64;        // calc0: h_resTile
+    bytes = bytes + s.gradHPostTTile * s.n * CeilDiv(s.D, 16) * 64;        // calc1: grad_yTile
+    bytes = bytes + s.gradHPostTTile * s.n * CeilDiv(s.D, 16) * 64;        // calc2: sum_1Tile
+    bytes = bytes + s.gradHPostTTile * s.n * s.n * CeilDiv(s.D, 16) * 64;  // calc3: tmp
+    bytes = bytes + s.gradHPostTTile * s.n * CeilDiv(s.n, 16) * 512;       // calc4: spread
+    bytes = bytes + CeilDiv(s.n, 8) * 2048;                                // calc5: acc
+    bytes = bytes + CeilDiv(s.n, 8) * 256;                                 // calc6: part
+    bytes = bytes + s.gradHPostTTile * CeilDiv(s.n, 16) * 64;              // calc7: h_postTile
+    bytes = bytes + s.gradHPostTTile * CeilDiv(s.D, 16) * 64;              // calc8: sum_3Tile
+    bytes = bytes + s.gradHPostTTile * CeilDiv(s.n, 16) * 512;             // calc9: spread
     return bytes;
 }
 
@@ -128,20 +453,20 @@ inline bool TryFull(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.n >= 1)) {
         return false;
     }
-    s.s0TTile = Checked(1);
-    if (!Maximise(s, &Sizes::s0TTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &FullLedger, coreNum,
+    s.gradHPostTTile = Checked(1);
+    if (!Maximise(s, &Sizes::gradHPostTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &FullLedger, coreNum,
                   UsableUb(chip, false))) {
         return false;
     }
-    s.s0TTiles = CeilDiv(s.T, s.s0TTile);
-    s.s0Work = s.s0TTiles;
-    s.s0Per = CeilDiv(s.s0Work, coreNum);
-    const Checked blocks = MaxOf(CeilDiv(s.s0Work, s.s0Per), 1);
+    s.gradHPostTTiles = CeilDiv(s.T, s.gradHPostTTile);
+    s.gradHPostWork = s.gradHPostTTiles;
+    s.gradHPostPer = CeilDiv(s.gradHPostWork, coreNum);
+    const Checked blocks = MaxOf(CeilDiv(CeilDiv(s.gradHPostWork, s.gradHPostPer), 2), 1);
     const Checked bytes = 0;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = false;
-    return blocks.valid && bytes.valid && s.s0TTiles.valid && s.s0Work.valid && s.s0Per.valid;
+    return blocks.valid && bytes.valid && s.gradHPostTTiles.valid && s.gradHPostWork.valid && s.gradHPostPer.valid;
 }
 
 /// UB bytes: sum_1, grad_x, sum_2, grad_h_res, sum_3, grad_h_out, sum_4, grad_h_post
@@ -150,28 +475,28 @@ inline Checked WalkedLedger(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + s.n * s.s0TTile * CeilDiv(s.n, 8) * 64;              // in0: h_resIn, 2 copies
-    bytes = bytes + s.s0TTile * CeilDiv(s.n, 8) * 64;                    // in1: h_postIn, 2 copies
-    bytes = bytes + CeilDiv(s.n * s.s0DTile * s.s0TTile * 2, 32) * 64;   // in2: grad_yIn, 2 copies
-    bytes = bytes + CeilDiv(s.s0DTile * s.s0TTile * 2, 32) * 64;         // in3: h_outIn, 2 copies
-    bytes = bytes + CeilDiv(s.n * s.s0DTile * s.s0TTile * 2, 32) * 64;   // out0: grad_xOut, 2 copies
-    bytes = bytes + CeilDiv(s.s0DTile * s.s0TTile * 2, 32) * 64;         // out1: grad_h_outOut, 2 copies
-    bytes = bytes + s.n * s.s0TTile * CeilDiv(s.n, 16) * 128;            // out2: grad_h_resOut, 2 copies
-    bytes = bytes + s.s0TTile * CeilDiv(s.n, 16) * 128;                  // out3: grad_h_postOut, 2 copies
-    bytes = bytes + s.n * s.s0TTile * CeilDiv(s.n, 16) * 64;             // calc0: h_resTile
-    bytes = bytes + s.s0TTile * CeilDiv(s.n, 16) * 64;                   // calc1: h_postTile
-    bytes = bytes + s.n * s.s0TTile * CeilDiv(s.n, 16) * 64;             // calc2: sumAcc
-    bytes = bytes + s.s0TTile * CeilDiv(s.n, 16) * 64;                   // calc3: sumAcc
-    bytes = bytes + RoundUp(s.n * s.s0DTile * s.s0TTile * 4, 32);        // calc4: grad_yTile
-    bytes = bytes + RoundUp(s.n * s.s0DTile * s.s0TTile * 4, 32);        // calc5: sum_1Tile
-    bytes = bytes + RoundUp(s.n * s.n * s.s0DTile * s.s0TTile * 4, 32);  // calc6: tmp
-    bytes = bytes + s.n * s.s0TTile * CeilDiv(s.n, 16) * 512;            // calc7: spread
-    bytes = bytes + s.n * s.s0TTile * CeilDiv(s.n, 16) * 64;             // calc8: sum
-    bytes = bytes + CeilDiv(s.n, 8) * 2048;                              // calc9: acc
-    bytes = bytes + CeilDiv(s.n, 8) * 256;                               // calc10: part
-    bytes = bytes + RoundUp(s.s0DTile * s.s0TTile * 4, 32);              // calc11: sum_3Tile
-    bytes = bytes + s.s0TTile * CeilDiv(s.n, 16) * 512;                  // calc12: spread
-    bytes = bytes + s.s0TTile * CeilDiv(s.n, 16) * 64;                   // calc13: sum
+    bytes = bytes + s.gradHPostTTile * s.n * CeilDiv(s.n, 8) * 64;                     // in0: h_resIn, 2 copies
+    bytes = bytes + s.gradHPostTTile * CeilDiv(s.n, 8) * 64;                           // in1: h_postIn, 2 copies
+    bytes = bytes + CeilDiv(s.gradHPostDTile * s.gradHPostTTile * s.n * 2, 32) * 64;   // in2: grad_yIn, 2 copies
+    bytes = bytes + CeilDiv(s.gradHPostDTile * s.gradHPostTTile * 2, 32) * 64;         // in3: h_outIn, 2 copies
+    bytes = bytes + CeilDiv(s.gradHPostDTile * s.gradHPostTTile * s.n * 2, 32) * 64;   // out0: grad_xOut, 2 copies
+    bytes = bytes + CeilDiv(s.gradHPostDTile * s.gradHPostTTile * 2, 32) * 64;         // out1: grad_h_outOut, 2 copies
+    bytes = bytes + s.gradHPostTTile * s.n * CeilDiv(s.n, 16) * 128;                   // out2: grad_h_resOut, 2 copies
+    bytes = bytes + s.gradHPostTTile * CeilDiv(s.n, 16) * 128;                         // out3: grad_h_postOut, 2 copies
+    bytes = bytes + s.gradHPostTTile * s.n * CeilDiv(s.n, 16) * 64;                    // calc0: h_resTile
+    bytes = bytes + s.gradHPostTTile * CeilDiv(s.n, 16) * 64;                          // calc1: h_postTile
+    bytes = bytes + s.gradHPostTTile * s.n * CeilDiv(s.n, 16) * 64;                    // calc2: sumAcc
+    bytes = bytes + s.gradHPostTTile * CeilDiv(s.n, 16) * 64;                          // calc3: sumAcc
+    bytes = bytes + RoundUp(s.gradHPostDTile * s.gradHPostTTile * s.n * 4, 32);        // calc4: grad_yTile
+    bytes = bytes + RoundUp(s.gradHPostDTile * s.gradHPostTTile * s.n * 4, 32);        // calc5: sum_1Tile
+    bytes = bytes + RoundUp(s.gradHPostDTile * s.gradHPostTTile * s.n * s.n * 4, 32);  // calc6: tmp
+    bytes = bytes + s.gradHPostTTile * s.n * CeilDiv(s.n, 16) * 512;                   // calc7: spread
+    bytes = bytes + s.gradHPostTTile * s.n * CeilDiv(s.n, 16) * 64;                    // calc8: sum
+    bytes = bytes + CeilDiv(s.n, 8) * 2048;                                            // calc9: acc
+    bytes = bytes + CeilDiv(s.n, 8) * 256;                                             // calc10: part
+    bytes = bytes + RoundUp(s.gradHPostDTile * s.gradHPostTTile * 4, 32);              // calc11: sum_3Tile
+    bytes = bytes + s.gradHPostTTile * CeilDiv(s.n, 16) * 512;                         // calc12: spread
+    bytes = bytes + s.gradHPostTTile * CeilDiv(s.n, 16) * 64;                          // calc13: sum
     return bytes;
 }
 
@@ -188,24 +513,24 @@ inline bool TryWalked(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.n >= 1)) {
         return false;
     }
-    s.s0DTile = Checked(16);
-    s.s0TTile = Checked(1);
-    if (!Maximise(s, &Sizes::s0DTile, s.D, 16, 0, false, &WalkedLedger, coreNum, UsableUb(chip, false))) {
+    s.gradHPostDTile = Checked(16);
+    s.gradHPostTTile = Checked(1);
+    if (!Maximise(s, &Sizes::gradHPostDTile, s.D, 16, 0, false, &WalkedLedger, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s0TTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &WalkedLedger, coreNum,
+    if (!Maximise(s, &Sizes::gradHPostTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &WalkedLedger, coreNum,
                   UsableUb(chip, false))) {
         return false;
     }
-    s.s0TTiles = CeilDiv(s.T, s.s0TTile);
-    s.s0Work = s.s0TTiles;
-    s.s0Per = CeilDiv(s.s0Work, coreNum);
-    const Checked blocks = MaxOf(CeilDiv(s.s0Work, s.s0Per), 1);
+    s.gradHPostTTiles = CeilDiv(s.T, s.gradHPostTTile);
+    s.gradHPostWork = s.gradHPostTTiles;
+    s.gradHPostPer = CeilDiv(s.gradHPostWork, coreNum);
+    const Checked blocks = MaxOf(CeilDiv(CeilDiv(s.gradHPostWork, s.gradHPostPer), 2), 1);
     const Checked bytes = 0;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = false;
-    return blocks.valid && bytes.valid && s.s0TTiles.valid && s.s0Work.valid && s.s0Per.valid;
+    return blocks.valid && bytes.valid && s.gradHPostTTiles.valid && s.gradHPostWork.valid && s.gradHPostPer.valid;
 }
 
 /// Picks the first alternative that fits. `combination`: index of the dtype combination; `present`: bit k is set when
@@ -213,6 +538,14 @@ inline bool TryWalked(Sizes &s, const Chip &chip, Choice &choice)
 inline bool Choose(Sizes &s, const Chip &chip, int32_t combination, uint32_t present, Choice &choice)
 {
     if (combination == 0 && present == 0U) {
+        if (TryCubeFull(s, chip, choice)) {
+            choice.key = MHC_POST_BACKWARD_KEY_CUBE_FULL_BFLOAT16_FLOAT32;
+            return true;
+        }
+        if (TryCubeWalked(s, chip, choice)) {
+            choice.key = MHC_POST_BACKWARD_KEY_CUBE_WALKED_BFLOAT16_FLOAT32;
+            return true;
+        }
         if (TryFull(s, chip, choice)) {
             choice.key = MHC_POST_BACKWARD_KEY_FULL_BFLOAT16_FLOAT32;
             return true;
@@ -224,6 +557,14 @@ inline bool Choose(Sizes &s, const Chip &chip, int32_t combination, uint32_t pre
         return false;
     }
     if (combination == 1 && present == 0U) {
+        if (TryCubeFull(s, chip, choice)) {
+            choice.key = MHC_POST_BACKWARD_KEY_CUBE_FULL_FLOAT16_FLOAT32;
+            return true;
+        }
+        if (TryCubeWalked(s, chip, choice)) {
+            choice.key = MHC_POST_BACKWARD_KEY_CUBE_WALKED_FLOAT16_FLOAT32;
+            return true;
+        }
         if (TryFull(s, chip, choice)) {
             choice.key = MHC_POST_BACKWARD_KEY_FULL_FLOAT16_FLOAT32;
             return true;
@@ -237,6 +578,40 @@ inline bool Choose(Sizes &s, const Chip &chip, int32_t combination, uint32_t pre
     return false;
 }
 
+/// A Matmul tiling: one base tile a product, two buffers of each operand, one of the result (matmul.md, section 6).
+inline void FillCube(TCubeTiling &t, const Checked &cores, const Checked &m, const Checked &n, const Checked &ka,
+                     const Checked &kb, const Checked &singleK, const Checked &baseM, const Checked &baseN,
+                     const Checked &baseK, const Checked &stepK, const Checked &l1)
+{
+    t = TCubeTiling();
+    t.usedCoreNum = static_cast<int32_t>(cores.value);
+    t.M = static_cast<int32_t>(m.value);
+    t.N = static_cast<int32_t>(n.value);
+    t.Ka = static_cast<int32_t>(ka.value);
+    t.Kb = static_cast<int32_t>(kb.value);
+    t.singleCoreM = static_cast<int32_t>(baseM.value);
+    t.singleCoreN = static_cast<int32_t>(baseN.value);
+    t.singleCoreK = static_cast<int32_t>(singleK.value);
+    t.baseM = static_cast<int32_t>(baseM.value);
+    t.baseN = static_cast<int32_t>(baseN.value);
+    t.baseK = static_cast<int32_t>(baseK.value);
+    t.depthA1 = static_cast<int32_t>(2 * stepK.value);
+    t.depthB1 = static_cast<int32_t>(2 * stepK.value);
+    t.stepM = 1;
+    t.stepN = 1;
+    t.stepKa = static_cast<int32_t>(stepK.value);
+    t.stepKb = static_cast<int32_t>(stepK.value);
+    t.dbL0A = 2;
+    t.dbL0B = 2;
+    t.dbL0C = 1;
+    t.shareL1Size = static_cast<int32_t>(l1.value);
+    t.shareL0CSize = static_cast<int32_t>(baseM.value * baseN.value * 4);
+    t.batchM = 1;
+    t.batchN = 1;
+    t.singleBatchM = 1;
+    t.singleBatchN = 1;
+}
+
 /// What the kernel reads.
 inline void Fill(const Sizes &s, MhcPostBackwardTilingData &data)
 {
@@ -245,10 +620,28 @@ inline void Fill(const Sizes &s, MhcPostBackwardTilingData &data)
     data.T = s.T.value;
     data.n = s.n.value;
     data.D = s.D.value;
-    data.s0TTile = s.s0TTile.value;
-    data.s0DTile = s.s0DTile.value;
-    data.s0Work = s.s0Work.value;
-    data.s0Per = s.s0Per.value;
+    data.gradXDTile = s.gradXDTile.value;
+    data.gradXJTile = s.gradXJTile.value;
+    data.gradHPostTTile = s.gradHPostTTile.value;
+    data.gradHPostDTile = s.gradHPostDTile.value;
+    data.gradXDTiles = s.gradXDTiles.value;
+    data.gradXJTiles = s.gradXJTiles.value;
+    data.gradXWork = s.gradXWork.value;
+    data.gradXPer = s.gradXPer.value;
+    data.gradHResPanels = s.gradHResPanels.value;
+    data.gradHResBaseN = s.gradHResBaseN.value;
+    data.gradHResBaseM = s.gradHResBaseM.value;
+    data.gradHResM = s.gradHResM.value;
+    data.gradHResN = s.gradHResN.value;
+    data.gradHResKa = s.gradHResKa.value;
+    data.gradHResKb = s.gradHResKb.value;
+    data.gradHResRowTiles = s.gradHResRowTiles.value;
+    data.gradHResWork = s.gradHResWork.value;
+    data.gradHResPer = s.gradHResPer.value;
+    data.gradHPostWork = s.gradHPostWork.value;
+    data.gradHPostPer = s.gradHPostPer.value;
+    FillCube(data.mm0, s.mm0Cores, s.mm0M, s.mm0N, s.mm0Ka, s.mm0Kb, s.mm0SingleK, s.mm0BaseM, s.mm0BaseN, s.mm0BaseK,
+             s.mm0StepK, s.mm0L1);
 }
 
 }  // namespace mhc_post_backward_tiling

@@ -2,8 +2,7 @@
 // The kernel's entry: picks the alternative that the host's tiling chose.
 
 #include "kernel_operator.h"
-#include "mhc_post_backward_full.h"
-#include "mhc_post_backward_walked.h"
+#include "mhc_post_backward_run.h"
 #include "mhc_post_backward_tiling_data.h"
 #include "mhc_post_backward_tiling_key.h"
 
@@ -12,16 +11,28 @@ extern "C" __global__ __aicore__ void mhc_post_backward(GM_ADDR grad_y, GM_ADDR 
                                                         GM_ADDR grad_h_out, GM_ADDR grad_h_post, GM_ADDR workspace,
                                                         GM_ADDR tiling)
 {
-    KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIV_ONLY);
+    KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_MIX_AIC_1_2);
     REGISTER_TILING_DEFAULT(MhcPostBackwardTilingData);
     GET_TILING_DATA_WITH_STRUCT(MhcPostBackwardTilingData, tilingData, tiling);
     (void)workspace;
-    if (TILING_KEY_IS(MHC_POST_BACKWARD_KEY_FULL_BFLOAT16_FLOAT32)) {
+    if (TILING_KEY_IS(MHC_POST_BACKWARD_KEY_CUBE_FULL_BFLOAT16_FLOAT32)) {
+        MhcPostBackwardKernel::RunMhcPostBackwardCubeFull<bfloat16_t>(grad_y, x, h_res, h_out, h_post, grad_x,
+                                                                      grad_h_res, grad_h_out, grad_h_post, tilingData);
+    } else if (TILING_KEY_IS(MHC_POST_BACKWARD_KEY_CUBE_WALKED_BFLOAT16_FLOAT32)) {
+        MhcPostBackwardKernel::RunMhcPostBackwardCubeWalked<bfloat16_t>(
+            grad_y, x, h_res, h_out, h_post, grad_x, grad_h_res, grad_h_out, grad_h_post, tilingData);
+    } else if (TILING_KEY_IS(MHC_POST_BACKWARD_KEY_FULL_BFLOAT16_FLOAT32)) {
         MhcPostBackwardKernel::RunMhcPostBackwardFull<bfloat16_t>(grad_y, x, h_res, h_out, h_post, grad_x, grad_h_res,
                                                                   grad_h_out, grad_h_post, tilingData);
     } else if (TILING_KEY_IS(MHC_POST_BACKWARD_KEY_WALKED_BFLOAT16_FLOAT32)) {
         MhcPostBackwardKernel::RunMhcPostBackwardWalked<bfloat16_t>(grad_y, x, h_res, h_out, h_post, grad_x, grad_h_res,
                                                                     grad_h_out, grad_h_post, tilingData);
+    } else if (TILING_KEY_IS(MHC_POST_BACKWARD_KEY_CUBE_FULL_FLOAT16_FLOAT32)) {
+        MhcPostBackwardKernel::RunMhcPostBackwardCubeFull<half>(grad_y, x, h_res, h_out, h_post, grad_x, grad_h_res,
+                                                                grad_h_out, grad_h_post, tilingData);
+    } else if (TILING_KEY_IS(MHC_POST_BACKWARD_KEY_CUBE_WALKED_FLOAT16_FLOAT32)) {
+        MhcPostBackwardKernel::RunMhcPostBackwardCubeWalked<half>(grad_y, x, h_res, h_out, h_post, grad_x, grad_h_res,
+                                                                  grad_h_out, grad_h_post, tilingData);
     } else if (TILING_KEY_IS(MHC_POST_BACKWARD_KEY_FULL_FLOAT16_FLOAT32)) {
         MhcPostBackwardKernel::RunMhcPostBackwardFull<half>(grad_y, x, h_res, h_out, h_post, grad_x, grad_h_res,
                                                             grad_h_out, grad_h_post, tilingData);

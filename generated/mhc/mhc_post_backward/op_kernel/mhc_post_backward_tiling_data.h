@@ -6,14 +6,33 @@
 
 #include <cstdint>
 
+#include "kernel_tiling/kernel_tiling.h"
+
 struct MhcPostBackwardTilingData {
     int64_t T;
     int64_t n;
     int64_t D;
-    int64_t s0TTile;
-    int64_t s0DTile;
-    int64_t s0Work;
-    int64_t s0Per;
+    int64_t gradXDTile;
+    int64_t gradXJTile;
+    int64_t gradHPostTTile;
+    int64_t gradHPostDTile;
+    int64_t gradXDTiles;
+    int64_t gradXJTiles;
+    int64_t gradXWork;
+    int64_t gradXPer;
+    int64_t gradHResPanels;
+    int64_t gradHResBaseN;
+    int64_t gradHResBaseM;
+    int64_t gradHResM;
+    int64_t gradHResN;
+    int64_t gradHResKa;
+    int64_t gradHResKb;
+    int64_t gradHResRowTiles;
+    int64_t gradHResWork;
+    int64_t gradHResPer;
+    int64_t gradHPostWork;
+    int64_t gradHPostPer;
+    TCubeTiling mm0;
 };
 
 #endif  // MHC_POST_BACKWARD_TILING_DATA_H

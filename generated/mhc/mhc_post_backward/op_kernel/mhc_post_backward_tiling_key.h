@@ -6,17 +6,29 @@
 
 // nothing to do: a tensor is empty
 #define MHC_POST_BACKWARD_KEY_EMPTY 1
+// cube_full; grad_y bfloat16, x bfloat16, h_res float32, h_out bfloat16, h_post float32, grad_x bfloat16, grad_h_res
+// float32, grad_h_out bfloat16, grad_h_post float32
+#define MHC_POST_BACKWARD_KEY_CUBE_FULL_BFLOAT16_FLOAT32 10000
+// cube_walked; grad_y bfloat16, x bfloat16, h_res float32, h_out bfloat16, h_post float32, grad_x bfloat16, grad_h_res
+// float32, grad_h_out bfloat16, grad_h_post float32
+#define MHC_POST_BACKWARD_KEY_CUBE_WALKED_BFLOAT16_FLOAT32 10001
 // full; grad_y bfloat16, x bfloat16, h_res float32, h_out bfloat16, h_post float32, grad_x bfloat16, grad_h_res
 // float32, grad_h_out bfloat16, grad_h_post float32
-#define MHC_POST_BACKWARD_KEY_FULL_BFLOAT16_FLOAT32 10000
+#define MHC_POST_BACKWARD_KEY_FULL_BFLOAT16_FLOAT32 10002
 // walked; grad_y bfloat16, x bfloat16, h_res float32, h_out bfloat16, h_post float32, grad_x bfloat16, grad_h_res
 // float32, grad_h_out bfloat16, grad_h_post float32
-#define MHC_POST_BACKWARD_KEY_WALKED_BFLOAT16_FLOAT32 10001
+#define MHC_POST_BACKWARD_KEY_WALKED_BFLOAT16_FLOAT32 10003
+// cube_full; grad_y float16, x float16, h_res float32, h_out float16, h_post float32, grad_x float16, grad_h_res
+// float32, grad_h_out float16, grad_h_post float32
+#define MHC_POST_BACKWARD_KEY_CUBE_FULL_FLOAT16_FLOAT32 20000
+// cube_walked; grad_y float16, x float16, h_res float32, h_out float16, h_post float32, grad_x float16, grad_h_res
+// float32, grad_h_out float16, grad_h_post float32
+#define MHC_POST_BACKWARD_KEY_CUBE_WALKED_FLOAT16_FLOAT32 20001
 // full; grad_y float16, x float16, h_res float32, h_out float16, h_post float32, grad_x float16, grad_h_res float32,
 // grad_h_out float16, grad_h_post float32
-#define MHC_POST_BACKWARD_KEY_FULL_FLOAT16_FLOAT32 20000
+#define MHC_POST_BACKWARD_KEY_FULL_FLOAT16_FLOAT32 20002
 // walked; grad_y float16, x float16, h_res float32, h_out float16, h_post float32, grad_x float16, grad_h_res float32,
 // grad_h_out float16, grad_h_post float32
-#define MHC_POST_BACKWARD_KEY_WALKED_FLOAT16_FLOAT32 20001
+#define MHC_POST_BACKWARD_KEY_WALKED_FLOAT16_FLOAT32 20003
 
 #endif  // MHC_POST_BACKWARD_TILING_KEY_H

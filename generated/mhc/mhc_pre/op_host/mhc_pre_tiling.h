@@ -24,91 +24,142 @@ struct Sizes {
     Checked D;
     Checked A;
     Checked R;
-    Checked s0DTile;
-    Checked s0TTile;
-    Checked s1TTile;
-    Checked s2DTile;
-    Checked s2KTile;
-    Checked s3ITile;
-    Checked s3TTile;
-    Checked s4ITile;
-    Checked s4TTile;
-    Checked s5JTile;
-    Checked s5I1Tile;
-    Checked s6DTile;
-    Checked s6TTile;
-    Checked s7DTile;
-    Checked s7TTile;
-    Checked s8TTile;
-    Checked s9KTile;
-    Checked s9TTile;
-    Checked s10ITile;
-    Checked s10TTile;
-    Checked s5DTile;
-    Checked s5TTile;
-    Checked s8KTile;
-    Checked s9ITile;
+    Checked rTTile;
+    Checked hPostITile;
+    Checked hPostTTile;
+    Checked hResJTile;
+    Checked hResI1Tile;
+    Checked invRmsTTile;
+    Checked hMixKTile;
+    Checked hMixTTile;
+    Checked hPreITile;
+    Checked hPreTTile;
+    Checked rDTile;
+    Checked invRmsDTile;
+    Checked mixKTile;
+    Checked mixDTile;
+    Checked preGateTTile;
+    Checked preGateDTile;
+    Checked mixSumTermsDTile;
+    Checked mixSumTermsITile;
+    Checked mixTTile;
+    Checked hInDTile;
+    Checked hInTTile;
     Checked mixWsStart;
+    Checked mix_factorWsStart;
     Checked pre_gateWsStart;
     Checked rWsStart;
-    Checked sum_1WsStart;
-    Checked sum_2WsStart;
-    Checked s0Work;
-    Checked s0Per;
-    Checked s1Work;
-    Checked s1Per;
-    Checked s2KTiles;
-    Checked s2Work;
-    Checked s2Per;
-    Checked s3ITiles;
-    Checked s3Work;
-    Checked s3Per;
-    Checked s4ITiles;
-    Checked s4Work;
-    Checked s4Per;
-    Checked s5JTiles;
-    Checked s5I1Tiles;
-    Checked s5Work;
-    Checked s5Per;
-    Checked s6DTiles;
-    Checked s6Work;
-    Checked s6Per;
-    Checked s7DTiles;
-    Checked s7Work;
-    Checked s7Per;
-    Checked s8Work;
-    Checked s8Per;
-    Checked s9KTiles;
-    Checked s9Work;
-    Checked s9Per;
-    Checked s10ITiles;
-    Checked s10Work;
-    Checked s10Per;
-    Checked s5DTiles;
-    Checked s8KTiles;
-    Checked s9ITiles;
+    Checked rWork;
+    Checked rPer;
+    Checked mixPanels;
+    Checked mixBaseN;
+    Checked mixBaseM;
+    Checked mixM;
+    Checked mixN;
+    Checked mixKa;
+    Checked mixKb;
+    Checked mixRowTiles;
+    Checked mixWork;
+    Checked mixPer;
+    Checked hPostITiles;
+    Checked hPostWork;
+    Checked hPostPer;
+    Checked hResJTiles;
+    Checked hResI1Tiles;
+    Checked hResWork;
+    Checked hResPer;
+    Checked invRmsWork;
+    Checked invRmsPer;
+    Checked hMixKTiles;
+    Checked hMixWork;
+    Checked hMixPer;
+    Checked hPreITiles;
+    Checked hPreWork;
+    Checked hPrePer;
+    Checked mixKTiles;
+    Checked preGateWork;
+    Checked preGatePer;
+    Checked mix_sum_productWsStart;
+    Checked mix_sum_termsWsStart;
+    Checked mixSumTermsDTiles;
+    Checked mixSumTermsITiles;
+    Checked mixSumTermsWork;
+    Checked mixSumTermsPer;
+    Checked mixSumProductPanels;
+    Checked mixSumProductBaseN;
+    Checked mixSumProductBaseM;
+    Checked mixSumProductM;
+    Checked mixSumProductN;
+    Checked mixSumProductKa;
+    Checked mixSumProductKb;
+    Checked mixSumProductRowTiles;
+    Checked mixSumProductWork;
+    Checked mixSumProductPer;
+    Checked hInDTiles;
+    Checked hInWork;
+    Checked hInPer;
+    Checked mix_sumWsStart;
+    Checked mix_sum_factorWsStart;
+    Checked mixSumPanels;
+    Checked mixSumBaseN;
+    Checked mixSumBaseM;
+    Checked mixSumM;
+    Checked mixSumN;
+    Checked mixSumKa;
+    Checked mixSumKb;
+    Checked mixSumRowTiles;
+    Checked mixSumWork;
+    Checked mixSumPer;
     Checked mixWsEnd;
+    Checked mix_factorWsEnd;
     Checked pre_gateWsEnd;
     Checked rWsEnd;
-    Checked sum_1WsEnd;
-    Checked sum_2WsEnd;
-    Checked s0TTiles;
-    Checked s1TTiles;
-    Checked s3TTiles;
-    Checked s4TTiles;
-    Checked s6TTiles;
-    Checked s7TTiles;
-    Checked s8TTiles;
-    Checked s9TTiles;
-    Checked s10TTiles;
-    Checked s5TTiles;
+    Checked rTTiles;
+    Checked mixBaseK;
+    Checked mixStepK;
+    Checked mixL1;
+    Checked mixSingleK;
+    Checked mixCores;
+    Checked mm0Cores;
+    Checked mm0M;
+    Checked mm0N;
+    Checked mm0Ka;
+    Checked mm0Kb;
+    Checked mm0SingleK;
+    Checked mm0BaseM;
+    Checked mm0BaseN;
+    Checked mm0BaseK;
+    Checked mm0StepK;
+    Checked mm0L1;
+    Checked hPostTTiles;
+    Checked invRmsTTiles;
+    Checked hMixTTiles;
+    Checked hPreTTiles;
+    Checked preGateTTiles;
+    Checked mix_sum_productWsEnd;
+    Checked mix_sum_termsWsEnd;
+    Checked mixSumProductBaseK;
+    Checked mixSumProductStepK;
+    Checked mixSumProductL1;
+    Checked mixSumProductSingleK;
+    Checked mixSumProductCores;
+    Checked mixTTiles;
+    Checked hInTTiles;
+    Checked mix_sumWsEnd;
+    Checked mix_sum_factorWsEnd;
+    Checked mixSumBaseK;
+    Checked mixSumStepK;
+    Checked mixSumL1;
+    Checked mixSumSingleK;
+    Checked mixSumCores;
     float norm_eps;
     float hc_eps;
 };
 
-/// The chip: vector cores, and bytes of unified buffer as the platform reports them.
+/// The chip: vector cores, cube cores, and bytes of unified buffer as the platform reports them.
 struct Chip {
     int64_t coreNum;
+    int64_t cubeNum;
     int64_t ubBytes;
 };
 
@@ -165,171 +216,935 @@ inline bool Maximise(Sizes &s, Checked Sizes::*tile, const Checked &upper, int64
     return !(required && low < top);
 }
 
-/// UB bytes: sum_1
+/// UB bytes: mix_factor, sum_1, r
+inline Checked CubeFullLedger0(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + s.n * CeilDiv(s.D, 8) * 32;               // in0: gammaIn
+    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;   // in1: xIn, 2 copies
+    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 128;  // out0: mix_factorWsOut, 2 copies
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 128;              // out1: rWsOut, 2 copies
+    bytes = bytes + s.n * CeilDiv(s.D, 16) * 64;              // calc0: gammaTile
+    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;   // calc1: xTile
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;               // calc2: sum_1Tile
+    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;   // calc3: tmp
+    bytes = bytes + s.rTTile * CeilDiv(s.D, 16) * 64;         // calc4: sum
+    bytes = bytes + CeilDiv(s.rTTile, 8) * 2048;              // calc5: acc
+    bytes = bytes + CeilDiv(s.rTTile, 8) * 256;               // calc6: part
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;               // calc7: tmp
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;               // calc8: tmp
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;               // calc9: tmp
+    return bytes;
+}
+
+/// UB bytes: mix (cube)
+inline Checked CubeFullLedger1(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    return bytes;
+}
+
+/// UB bytes: pre_gate, h_post
+inline Checked CubeFullLedger2(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + 64;                                                 // in0: alphaIn, 2 copies
+    bytes = bytes + CeilDiv(s.hPostITile * s.hPostTTile * 4, 32) * 64;  // in1: mixWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.hPostTTile, 8) * 64;                      // in2: rWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.hPostITile * 4, 32) * 64;                 // in3: biasIn, 2 copies
+    bytes = bytes + CeilDiv(s.hPostITile * s.hPostTTile * 4, 32) * 64;  // out0: pre_gateWsOut, 2 copies
+    bytes = bytes + RoundUp(s.hPostITile * s.hPostTTile * 4, 32);       // calc0: tmp
+    bytes = bytes + CeilDiv(s.hPostTTile, 8) * 256;                     // calc1: spread
+    bytes = bytes + 256;                                                // calc2: spread
+    bytes = bytes + RoundUp(s.hPostITile * s.hPostTTile * 4, 32);       // calc3: tmp
+    bytes = bytes + RoundUp(s.hPostITile * s.hPostTTile * 4, 32);       // calc4: tmp
+    return bytes;
+}
+
+/// UB bytes: h_res
+inline Checked CubeFullLedger3(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + 96;                                                // in0: alphaIn, 3 copies
+    bytes = bytes + CeilDiv(s.hResI1Tile * s.hResJTile * 4, 32) * 96;  // in1: mixWsIn, 3 copies
+    bytes = bytes + CeilDiv(s.hResI1Tile * s.hResJTile * 4, 32) * 64;  // out0: h_resOut, 2 copies
+    bytes = bytes + RoundUp(s.hResI1Tile * s.hResJTile * 4, 32);       // calc0: tmp
+    bytes = bytes + 256;                                               // calc1: spread
+    return bytes;
+}
+
+/// UB bytes: sum_2, h_in, inv_rms
+inline Checked CubeFullLedger4(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + s.invRmsTTile * CeilDiv(s.n, 8) * 64;         // in0: pre_gateWsIn, 2 copies
+    bytes = bytes + s.invRmsTTile * s.n * CeilDiv(s.D, 16) * 64;  // in1: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.invRmsTTile, 8) * 64;               // in2: rWsIn, 2 copies
+    bytes = bytes + s.invRmsTTile * CeilDiv(s.D, 16) * 64;        // out0: h_inOut, 2 copies
+    bytes = bytes + CeilDiv(s.invRmsTTile, 16) * 128;             // out1: inv_rmsOut, 2 copies
+    bytes = bytes + s.invRmsTTile * CeilDiv(s.n, 16) * 64;        // calc0: pre_gateWsTile
+    bytes = bytes + s.invRmsTTile * s.n * CeilDiv(s.D, 16) * 64;  // calc1: xTile
+    bytes = bytes + s.invRmsTTile * CeilDiv(s.D, 16) * 64;        // calc2: sum_2Tile
+    bytes = bytes + s.invRmsTTile * s.n * CeilDiv(s.D, 16) * 64;  // calc3: tmp
+    bytes = bytes + s.invRmsTTile * CeilDiv(s.n, 16) * 512;       // calc4: spread
+    bytes = bytes + CeilDiv(s.invRmsTTile, 16) * 64;              // calc5: rWsTile
+    return bytes;
+}
+
+/// UB bytes: h_mix
+inline Checked CubeFullLedger5(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.hMixKTile * s.hMixTTile * 4, 32) * 64;  // in0: mixWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.hMixKTile * s.hMixTTile * 4, 32) * 64;  // out0: h_mixOut, 2 copies
+    return bytes;
+}
+
+/// UB bytes: h_pre
+inline Checked CubeFullLedger6(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.hPreITile * s.hPreTTile * 4, 32) * 64;  // in0: pre_gateWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.hPreITile * s.hPreTTile * 4, 32) * 64;  // out0: h_preOut, 2 copies
+    return bytes;
+}
+
+/// Tries the alternative "cube_full"; false when it does not fit.
+inline bool TryCubeFull(Sizes &s, const Chip &chip, Choice &choice)
+{
+    const Checked coreNum(chip.coreNum);
+    const Checked cubeNum(chip.cubeNum);
+    if (!(s.D >= 1)) {
+        return false;
+    }
+    if (!(s.R >= 1)) {
+        return false;
+    }
+    if (!(s.R * s.n + s.n * 2 >= 1)) {
+        return false;
+    }
+    if (!(s.T >= 1)) {
+        return false;
+    }
+    if (!(s.n >= 1)) {
+        return false;
+    }
+    if (!(CeilDiv(s.D * s.R * s.T * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) >=
+          coreNum * 8000 +
+              CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.R * s.n + s.n * 2, 16) * CeilDiv(s.T, 16) * 4096, 512) +
+              CeilDiv(s.D * s.T * s.n * 8 + s.R * s.T * s.n * 8 + s.T * s.n * 16, 20))) {
+        return false;
+    }
+    if (!(s.T <= 2147483647)) {
+        return false;
+    }
+    if (!(s.R * s.n + s.n * 2 <= 2147483647)) {
+        return false;
+    }
+    if (!(s.D * s.n <= 2147483647)) {
+        return false;
+    }
+    s.rTTile = Checked(1);
+    s.hPostITile = Checked(8);
+    s.hPostTTile = Checked(1);
+    s.hResJTile = Checked(8);
+    s.hResI1Tile = Checked(1);
+    s.invRmsTTile = Checked(1);
+    s.hMixKTile = Checked(8);
+    s.hMixTTile = Checked(1);
+    s.hPreITile = Checked(8);
+    s.hPreTTile = Checked(1);
+    if (!Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeFullLedger0, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!(CubeFullLedger1(s, coreNum) <= UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hPostITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &CubeFullLedger2,
+                  coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hPostTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.hPostITile), coreNum), false,
+                  &CubeFullLedger2, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hResJTile, s.n, 8, MaxOf(CeilDiv(s.R * s.T * s.n, coreNum), 64), false, &CubeFullLedger3,
+                  coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hResI1Tile, MinOf(s.R, 4095), 1, CeilDiv(s.R * s.T * CeilDiv(s.n, s.hResJTile), coreNum),
+                  false, &CubeFullLedger3, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::invRmsTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeFullLedger4, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hMixKTile, s.R * s.n + s.n * 2, 8,
+                  MaxOf(CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), 64), false, &CubeFullLedger5, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hMixTTile, MinOf(s.T, 4095), 1,
+                  CeilDiv(s.T * CeilDiv(s.R * s.n + s.n * 2, s.hMixKTile), coreNum), false, &CubeFullLedger5, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hPreITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &CubeFullLedger6,
+                  coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hPreTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.hPreITile), coreNum), false,
+                  &CubeFullLedger6, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    s.mixWsStart = 0;
+    s.mixWsEnd = s.mixWsStart + RoundUp(MaxOf(s.R * s.T * s.n + s.T * s.n * 2, 1) * 4, 512);
+    s.mix_factorWsStart = s.mixWsEnd;
+    s.mix_factorWsEnd = s.mix_factorWsStart + RoundUp(MaxOf(s.D * s.T * s.n, 1) * 4, 512);
+    s.pre_gateWsStart = s.mix_factorWsEnd;
+    s.pre_gateWsEnd = s.pre_gateWsStart + RoundUp(MaxOf(s.T * s.n, 1) * 4, 512);
+    s.rWsStart = s.pre_gateWsEnd;
+    s.rWsEnd = s.rWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
+    s.rTTiles = CeilDiv(s.T, s.rTTile);
+    s.rWork = s.rTTiles;
+    s.rPer = CeilDiv(s.rWork, coreNum);
+    s.mixPanels = CeilDiv(s.R * s.n + s.n * 2, 256);
+    s.mixBaseN = RoundUp(CeilDiv(s.R * s.n + s.n * 2, s.mixPanels), 16);
+    s.mixBaseM = MinOf(MinOf((((32768 / s.mixBaseN)) / 16) * 16, 256),
+                       RoundUp(MinOf(MaxOf(CeilDiv(s.T * s.mixPanels, cubeNum), 1), s.T), 16));
+    s.mixBaseK = MinOf(32, RoundUp(s.D * s.n, 16));
+    s.mixStepK = MinOf(4, CeilDiv(s.D * s.n, s.mixBaseK));
+    s.mixL1 = s.mixBaseK * s.mixBaseM * s.mixStepK * 8 + s.mixBaseK * s.mixBaseN * s.mixStepK * 8;
+    s.mixM = s.T;
+    s.mixN = s.R * s.n + s.n * 2;
+    s.mixKa = s.D * s.n;
+    s.mixKb = s.D * s.n;
+    s.mixSingleK = s.D * s.n;
+    s.mixRowTiles = CeilDiv(s.T, s.mixBaseM);
+    s.mixWork = s.mixPanels * s.mixRowTiles;
+    s.mixPer = CeilDiv(s.mixWork, cubeNum);
+    s.mixCores = CeilDiv(s.mixWork, s.mixPer);
+    s.mm0Cores = s.mixCores;
+    s.mm0M = s.mixM;
+    s.mm0N = s.mixN;
+    s.mm0Ka = s.mixKa;
+    s.mm0Kb = s.mixKb;
+    s.mm0SingleK = s.mixSingleK;
+    s.mm0BaseM = s.mixBaseM;
+    s.mm0BaseN = s.mixBaseN;
+    s.mm0BaseK = s.mixBaseK;
+    s.mm0StepK = s.mixStepK;
+    s.mm0L1 = s.mixL1;
+    s.hPostITiles = CeilDiv(s.n, s.hPostITile);
+    s.hPostTTiles = CeilDiv(s.T, s.hPostTTile);
+    s.hPostWork = s.hPostITiles * s.hPostTTiles;
+    s.hPostPer = CeilDiv(s.hPostWork, coreNum);
+    s.hResJTiles = CeilDiv(s.n, s.hResJTile);
+    s.hResI1Tiles = CeilDiv(s.R, s.hResI1Tile);
+    s.hResWork = s.T * s.hResI1Tiles * s.hResJTiles;
+    s.hResPer = CeilDiv(s.hResWork, coreNum);
+    s.invRmsTTiles = CeilDiv(s.T, s.invRmsTTile);
+    s.invRmsWork = s.invRmsTTiles;
+    s.invRmsPer = CeilDiv(s.invRmsWork, coreNum);
+    s.hMixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.hMixKTile);
+    s.hMixTTiles = CeilDiv(s.T, s.hMixTTile);
+    s.hMixWork = s.hMixKTiles * s.hMixTTiles;
+    s.hMixPer = CeilDiv(s.hMixWork, coreNum);
+    s.hPreITiles = CeilDiv(s.n, s.hPreITile);
+    s.hPreTTiles = CeilDiv(s.T, s.hPreTTile);
+    s.hPreWork = s.hPreITiles * s.hPreTTiles;
+    s.hPrePer = CeilDiv(s.hPreWork, coreNum);
+    const Checked blocks =
+        MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(CeilDiv(s.rWork, s.rPer), 2), CeilDiv(s.mixWork, s.mixPer)),
+                                            CeilDiv(CeilDiv(s.hPostWork, s.hPostPer), 2)),
+                                      CeilDiv(CeilDiv(s.hResWork, s.hResPer), 2)),
+                                CeilDiv(CeilDiv(s.invRmsWork, s.invRmsPer), 2)),
+                          CeilDiv(CeilDiv(s.hMixWork, s.hMixPer), 2)),
+                    CeilDiv(CeilDiv(s.hPreWork, s.hPrePer), 2)),
+              1);
+    const Checked bytes = s.rWsEnd;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = true;
+    return blocks.valid && bytes.valid && s.mixWsStart.valid && s.mixWsEnd.valid && s.mix_factorWsStart.valid &&
+           s.mix_factorWsEnd.valid && s.pre_gateWsStart.valid && s.pre_gateWsEnd.valid && s.rWsStart.valid &&
+           s.rWsEnd.valid && s.rTTiles.valid && s.rWork.valid && s.rPer.valid && s.mixPanels.valid &&
+           s.mixBaseN.valid && s.mixBaseM.valid && s.mixBaseK.valid && s.mixStepK.valid && s.mixL1.valid &&
+           s.mixM.valid && s.mixN.valid && s.mixKa.valid && s.mixKb.valid && s.mixSingleK.valid &&
+           s.mixRowTiles.valid && s.mixWork.valid && s.mixPer.valid && s.mixCores.valid && s.mm0Cores.valid &&
+           s.mm0M.valid && s.mm0N.valid && s.mm0Ka.valid && s.mm0Kb.valid && s.mm0SingleK.valid && s.mm0BaseM.valid &&
+           s.mm0BaseN.valid && s.mm0BaseK.valid && s.mm0StepK.valid && s.mm0L1.valid && s.hPostITiles.valid &&
+           s.hPostTTiles.valid && s.hPostWork.valid && s.hPostPer.valid && s.hResJTiles.valid && s.hResI1Tiles.valid &&
+           s.hResWork.valid && s.hResPer.valid && s.invRmsTTiles.valid && s.invRmsWork.valid && s.invRmsPer.valid &&
+           s.hMixKTiles.valid && s.hMixTTiles.valid && s.hMixWork.valid && s.hMixPer.valid && s.hPreITiles.valid &&
+           s.hPreTTiles.valid && s.hPreWork.valid && s.hPrePer.valid;
+}
+
+/// UB bytes: mix_factor, sum_1, r
+inline Checked CubeWalkedLedger0(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.n * s.rDTile * s.rTTile * 2, 32) * 64;  // in0: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.n * s.rDTile * 4, 32) * 64;             // in1: gammaIn, 2 copies
+    bytes = bytes + CeilDiv(s.n * s.rDTile * s.rTTile * 4, 32) * 64;  // out0: mix_factorWsOut, 2 copies
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 128;                      // out1: rWsOut, 2 copies
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc0: sumAcc
+    bytes = bytes + RoundUp(s.n * s.rDTile * s.rTTile * 4, 32);       // calc1: xTile
+    bytes = bytes + RoundUp(s.n * s.rDTile * 4, 32);                  // calc2: gammaTile
+    bytes = bytes + RoundUp(s.n * s.rDTile * s.rTTile * 4, 32);       // calc3: tmp
+    bytes = bytes + RoundUp(s.rDTile * s.rTTile * 4, 32);             // calc4: sum
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc5: sum
+    bytes = bytes + CeilDiv(s.rTTile, 8) * 2048;                      // calc6: acc
+    bytes = bytes + CeilDiv(s.rTTile, 8) * 256;                       // calc7: part
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc8: tmp
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc9: tmp
+    return bytes;
+}
+
+/// UB bytes: mix (cube)
+inline Checked CubeWalkedLedger1(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    return bytes;
+}
+
+/// UB bytes: pre_gate, h_post
+inline Checked CubeWalkedLedger2(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + 64;                                                 // in0: alphaIn, 2 copies
+    bytes = bytes + CeilDiv(s.hPostITile * s.hPostTTile * 4, 32) * 64;  // in1: mixWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.hPostTTile, 8) * 64;                      // in2: rWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.hPostITile * 4, 32) * 64;                 // in3: biasIn, 2 copies
+    bytes = bytes + CeilDiv(s.hPostITile * s.hPostTTile * 4, 32) * 64;  // out0: pre_gateWsOut, 2 copies
+    bytes = bytes + RoundUp(s.hPostITile * s.hPostTTile * 4, 32);       // calc0: tmp
+    bytes = bytes + CeilDiv(s.hPostTTile, 8) * 256;                     // calc1: spread
+    bytes = bytes + 256;                                                // calc2: spread
+    bytes = bytes + RoundUp(s.hPostITile * s.hPostTTile * 4, 32);       // calc3: tmp
+    bytes = bytes + RoundUp(s.hPostITile * s.hPostTTile * 4, 32);       // calc4: tmp
+    return bytes;
+}
+
+/// UB bytes: h_res
+inline Checked CubeWalkedLedger3(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + 96;                                                // in0: alphaIn, 3 copies
+    bytes = bytes + CeilDiv(s.hResI1Tile * s.hResJTile * 4, 32) * 96;  // in1: mixWsIn, 3 copies
+    bytes = bytes + CeilDiv(s.hResI1Tile * s.hResJTile * 4, 32) * 64;  // out0: h_resOut, 2 copies
+    bytes = bytes + RoundUp(s.hResI1Tile * s.hResJTile * 4, 32);       // calc0: tmp
+    bytes = bytes + 256;                                               // calc1: spread
+    return bytes;
+}
+
+/// UB bytes: sum_2, h_in, inv_rms
+inline Checked CubeWalkedLedger4(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.invRmsTTile, 8) * 64;                             // in0: rWsIn, 2 copies
+    bytes = bytes + s.invRmsTTile * CeilDiv(s.n, 8) * 64;                       // in1: pre_gateWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.invRmsDTile * s.invRmsTTile * s.n * 2, 32) * 64;  // in2: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.invRmsTTile, 16) * 128;                           // out0: inv_rmsOut, 2 copies
+    bytes = bytes + CeilDiv(s.invRmsDTile * s.invRmsTTile * 2, 32) * 64;        // out1: h_inOut, 2 copies
+    bytes = bytes + CeilDiv(s.invRmsTTile, 16) * 64;                            // calc0: rWsTile
+    bytes = bytes + s.invRmsTTile * CeilDiv(s.n, 16) * 64;                      // calc1: pre_gateWsTile
+    bytes = bytes + RoundUp(s.invRmsDTile * s.invRmsTTile * s.n * 4, 32);       // calc2: xTile
+    bytes = bytes + RoundUp(s.invRmsDTile * s.invRmsTTile * 4, 32);             // calc3: sum_2Tile
+    bytes = bytes + RoundUp(s.invRmsDTile * s.invRmsTTile * s.n * 4, 32);       // calc4: tmp
+    bytes = bytes + s.invRmsTTile * CeilDiv(s.n, 16) * 512;                     // calc5: spread
+    return bytes;
+}
+
+/// UB bytes: h_mix
+inline Checked CubeWalkedLedger5(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.hMixKTile * s.hMixTTile * 4, 32) * 64;  // in0: mixWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.hMixKTile * s.hMixTTile * 4, 32) * 64;  // out0: h_mixOut, 2 copies
+    return bytes;
+}
+
+/// UB bytes: h_pre
+inline Checked CubeWalkedLedger6(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.hPreITile * s.hPreTTile * 4, 32) * 64;  // in0: pre_gateWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.hPreITile * s.hPreTTile * 4, 32) * 64;  // out0: h_preOut, 2 copies
+    return bytes;
+}
+
+/// Tries the alternative "cube_walked"; false when it does not fit.
+inline bool TryCubeWalked(Sizes &s, const Chip &chip, Choice &choice)
+{
+    const Checked coreNum(chip.coreNum);
+    const Checked cubeNum(chip.cubeNum);
+    if (!(s.D >= 1)) {
+        return false;
+    }
+    if (!(s.R >= 1)) {
+        return false;
+    }
+    if (!(s.R * s.n + s.n * 2 >= 1)) {
+        return false;
+    }
+    if (!(s.T >= 1)) {
+        return false;
+    }
+    if (!(s.n >= 1)) {
+        return false;
+    }
+    if (!(CeilDiv(s.D * s.R * s.T * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) >=
+          coreNum * 8000 +
+              CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.R * s.n + s.n * 2, 16) * CeilDiv(s.T, 16) * 4096, 512) +
+              CeilDiv(s.D * s.T * s.n * 8 + s.R * s.T * s.n * 8 + s.T * s.n * 16, 20))) {
+        return false;
+    }
+    if (!(s.T <= 2147483647)) {
+        return false;
+    }
+    if (!(s.R * s.n + s.n * 2 <= 2147483647)) {
+        return false;
+    }
+    if (!(s.D * s.n <= 2147483647)) {
+        return false;
+    }
+    s.rDTile = Checked(16);
+    s.rTTile = Checked(1);
+    s.hPostITile = Checked(8);
+    s.hPostTTile = Checked(1);
+    s.hResJTile = Checked(8);
+    s.hResI1Tile = Checked(1);
+    s.invRmsDTile = Checked(16);
+    s.invRmsTTile = Checked(1);
+    s.hMixKTile = Checked(8);
+    s.hMixTTile = Checked(1);
+    s.hPreITile = Checked(8);
+    s.hPreTTile = Checked(1);
+    if (!Maximise(s, &Sizes::rDTile, s.D, 16, 0, false, &CubeWalkedLedger0, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeWalkedLedger0, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!(CubeWalkedLedger1(s, coreNum) <= UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hPostITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &CubeWalkedLedger2,
+                  coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hPostTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.hPostITile), coreNum), false,
+                  &CubeWalkedLedger2, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hResJTile, s.n, 8, MaxOf(CeilDiv(s.R * s.T * s.n, coreNum), 64), false, &CubeWalkedLedger3,
+                  coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hResI1Tile, MinOf(s.R, 4095), 1, CeilDiv(s.R * s.T * CeilDiv(s.n, s.hResJTile), coreNum),
+                  false, &CubeWalkedLedger3, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::invRmsDTile, s.D, 16, 0, false, &CubeWalkedLedger4, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::invRmsTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeWalkedLedger4,
+                  coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hMixKTile, s.R * s.n + s.n * 2, 8,
+                  MaxOf(CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), 64), false, &CubeWalkedLedger5, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hMixTTile, MinOf(s.T, 4095), 1,
+                  CeilDiv(s.T * CeilDiv(s.R * s.n + s.n * 2, s.hMixKTile), coreNum), false, &CubeWalkedLedger5, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hPreITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &CubeWalkedLedger6,
+                  coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hPreTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.hPreITile), coreNum), false,
+                  &CubeWalkedLedger6, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    s.mixWsStart = 0;
+    s.mixWsEnd = s.mixWsStart + RoundUp(MaxOf(s.R * s.T * s.n + s.T * s.n * 2, 1) * 4, 512);
+    s.mix_factorWsStart = s.mixWsEnd;
+    s.mix_factorWsEnd = s.mix_factorWsStart + RoundUp(MaxOf(s.D * s.T * s.n, 1) * 4, 512);
+    s.pre_gateWsStart = s.mix_factorWsEnd;
+    s.pre_gateWsEnd = s.pre_gateWsStart + RoundUp(MaxOf(s.T * s.n, 1) * 4, 512);
+    s.rWsStart = s.pre_gateWsEnd;
+    s.rWsEnd = s.rWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
+    s.rTTiles = CeilDiv(s.T, s.rTTile);
+    s.rWork = s.rTTiles;
+    s.rPer = CeilDiv(s.rWork, coreNum);
+    s.mixPanels = CeilDiv(s.R * s.n + s.n * 2, 256);
+    s.mixBaseN = RoundUp(CeilDiv(s.R * s.n + s.n * 2, s.mixPanels), 16);
+    s.mixBaseM = MinOf(MinOf((((32768 / s.mixBaseN)) / 16) * 16, 256),
+                       RoundUp(MinOf(MaxOf(CeilDiv(s.T * s.mixPanels, cubeNum), 1), s.T), 16));
+    s.mixBaseK = MinOf(32, RoundUp(s.D * s.n, 16));
+    s.mixStepK = MinOf(4, CeilDiv(s.D * s.n, s.mixBaseK));
+    s.mixL1 = s.mixBaseK * s.mixBaseM * s.mixStepK * 8 + s.mixBaseK * s.mixBaseN * s.mixStepK * 8;
+    s.mixM = s.T;
+    s.mixN = s.R * s.n + s.n * 2;
+    s.mixKa = s.D * s.n;
+    s.mixKb = s.D * s.n;
+    s.mixSingleK = s.D * s.n;
+    s.mixRowTiles = CeilDiv(s.T, s.mixBaseM);
+    s.mixWork = s.mixPanels * s.mixRowTiles;
+    s.mixPer = CeilDiv(s.mixWork, cubeNum);
+    s.mixCores = CeilDiv(s.mixWork, s.mixPer);
+    s.mm0Cores = s.mixCores;
+    s.mm0M = s.mixM;
+    s.mm0N = s.mixN;
+    s.mm0Ka = s.mixKa;
+    s.mm0Kb = s.mixKb;
+    s.mm0SingleK = s.mixSingleK;
+    s.mm0BaseM = s.mixBaseM;
+    s.mm0BaseN = s.mixBaseN;
+    s.mm0BaseK = s.mixBaseK;
+    s.mm0StepK = s.mixStepK;
+    s.mm0L1 = s.mixL1;
+    s.hPostITiles = CeilDiv(s.n, s.hPostITile);
+    s.hPostTTiles = CeilDiv(s.T, s.hPostTTile);
+    s.hPostWork = s.hPostITiles * s.hPostTTiles;
+    s.hPostPer = CeilDiv(s.hPostWork, coreNum);
+    s.hResJTiles = CeilDiv(s.n, s.hResJTile);
+    s.hResI1Tiles = CeilDiv(s.R, s.hResI1Tile);
+    s.hResWork = s.T * s.hResI1Tiles * s.hResJTiles;
+    s.hResPer = CeilDiv(s.hResWork, coreNum);
+    s.invRmsTTiles = CeilDiv(s.T, s.invRmsTTile);
+    s.invRmsWork = s.invRmsTTiles;
+    s.invRmsPer = CeilDiv(s.invRmsWork, coreNum);
+    s.hMixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.hMixKTile);
+    s.hMixTTiles = CeilDiv(s.T, s.hMixTTile);
+    s.hMixWork = s.hMixKTiles * s.hMixTTiles;
+    s.hMixPer = CeilDiv(s.hMixWork, coreNum);
+    s.hPreITiles = CeilDiv(s.n, s.hPreITile);
+    s.hPreTTiles = CeilDiv(s.T, s.hPreTTile);
+    s.hPreWork = s.hPreITiles * s.hPreTTiles;
+    s.hPrePer = CeilDiv(s.hPreWork, coreNum);
+    const Checked blocks =
+        MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(CeilDiv(s.rWork, s.rPer), 2), CeilDiv(s.mixWork, s.mixPer)),
+                                            CeilDiv(CeilDiv(s.hPostWork, s.hPostPer), 2)),
+                                      CeilDiv(CeilDiv(s.hResWork, s.hResPer), 2)),
+                                CeilDiv(CeilDiv(s.invRmsWork, s.invRmsPer), 2)),
+                          CeilDiv(CeilDiv(s.hMixWork, s.hMixPer), 2)),
+                    CeilDiv(CeilDiv(s.hPreWork, s.hPrePer), 2)),
+              1);
+    const Checked bytes = s.rWsEnd;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = true;
+    return blocks.valid && bytes.valid && s.mixWsStart.valid && s.mixWsEnd.valid && s.mix_factorWsStart.valid &&
+           s.mix_factorWsEnd.valid && s.pre_gateWsStart.valid && s.pre_gateWsEnd.valid && s.rWsStart.valid &&
+           s.rWsEnd.valid && s.rTTiles.valid && s.rWork.valid && s.rPer.valid && s.mixPanels.valid &&
+           s.mixBaseN.valid && s.mixBaseM.valid && s.mixBaseK.valid && s.mixStepK.valid && s.mixL1.valid &&
+           s.mixM.valid && s.mixN.valid && s.mixKa.valid && s.mixKb.valid && s.mixSingleK.valid &&
+           s.mixRowTiles.valid && s.mixWork.valid && s.mixPer.valid && s.mixCores.valid && s.mm0Cores.valid &&
+           s.mm0M.valid && s.mm0N.valid && s.mm0Ka.valid && s.mm0Kb.valid && s.mm0SingleK.valid && s.mm0BaseM.valid &&
+           s.mm0BaseN.valid && s.mm0BaseK.valid && s.mm0StepK.valid && s.mm0L1.valid && s.hPostITiles.valid &&
+           s.hPostTTiles.valid && s.hPostWork.valid && s.hPostPer.valid && s.hResJTiles.valid && s.hResI1Tiles.valid &&
+           s.hResWork.valid && s.hResPer.valid && s.invRmsTTiles.valid && s.invRmsWork.valid && s.invRmsPer.valid &&
+           s.hMixKTiles.valid && s.hMixTTiles.valid && s.hMixWork.valid && s.hMixPer.valid && s.hPreITiles.valid &&
+           s.hPreTTiles.valid && s.hPreWork.valid && s.hPrePer.valid;
+}
+
+/// UB bytes: sum_1, r
+inline Checked FullLedger0(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;  // in0: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 128;             // out0: rWsOut, 2 copies
+    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;  // calc0: xTile
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;              // calc1: sum_1Tile
+    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;  // calc2: tmp
+    bytes = bytes + s.rTTile * CeilDiv(s.D, 16) * 64;        // calc3: sum
+    bytes = bytes + CeilDiv(s.rTTile, 8) * 2048;             // calc4: acc
+    bytes = bytes + CeilDiv(s.rTTile, 8) * 256;              // calc5: part
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;              // calc6: tmp
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;              // calc7: tmp
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;              // calc8: tmp
+    return bytes;
+}
+
+/// UB bytes: mix
+inline Checked FullLedger1(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + s.n * CeilDiv(s.D, 8) * 32;                // in0: gammaIn
+    bytes = bytes + s.n * CeilDiv(s.D, 16) * 64;               // in1: xIn, 2 copies
+    bytes = bytes + s.mixKTile * s.n * CeilDiv(s.D, 8) * 64;   // in2: phiIn, 2 copies
+    bytes = bytes + CeilDiv(s.mixKTile, 16) * 128;             // out0: mixWsOut, 2 copies
+    bytes = bytes + s.n * CeilDiv(s.D, 16) * 64;               // calc0: gammaTile
+    bytes = bytes + s.n * CeilDiv(s.D, 16) * 64;               // calc1: xTile
+    bytes = bytes + s.mixKTile * s.n * CeilDiv(s.D, 16) * 64;  // calc2: phiTile
+    bytes = bytes + s.n * CeilDiv(s.D, 16) * 64;               // calc3: tmp
+    bytes = bytes + s.mixKTile * s.n * CeilDiv(s.D, 16) * 64;  // calc4: tmp
+    bytes = bytes + s.mixKTile * CeilDiv(s.D, 16) * 64;        // calc5: sum
+    bytes = bytes + CeilDiv(s.mixKTile, 16) * 64;              // calc6: sum
+    bytes = bytes + CeilDiv(s.mixKTile, 8) * 2048;             // calc7: acc
+    bytes = bytes + CeilDiv(s.mixKTile, 8) * 256;              // calc8: part
+    return bytes;
+}
+
+/// UB bytes: pre_gate, h_post
+inline Checked FullLedger2(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + 64;                                                 // in0: alphaIn, 2 copies
+    bytes = bytes + CeilDiv(s.hPostITile * s.hPostTTile * 4, 32) * 64;  // in1: mixWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.hPostTTile, 8) * 64;                      // in2: rWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.hPostITile * 4, 32) * 64;                 // in3: biasIn, 2 copies
+    bytes = bytes + CeilDiv(s.hPostITile * s.hPostTTile * 4, 32) * 64;  // out0: pre_gateWsOut, 2 copies
+    bytes = bytes + RoundUp(s.hPostITile * s.hPostTTile * 4, 32);       // calc0: tmp
+    bytes = bytes + CeilDiv(s.hPostTTile, 8) * 256;                     // calc1: spread
+    bytes = bytes + 256;                                                // calc2: spread
+    bytes = bytes + RoundUp(s.hPostITile * s.hPostTTile * 4, 32);       // calc3: tmp
+    bytes = bytes + RoundUp(s.hPostITile * s.hPostTTile * 4, 32);       // calc4: tmp
+    return bytes;
+}
+
+/// UB bytes: h_res
+inline Checked FullLedger3(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + 96;                                                // in0: alphaIn, 3 copies
+    bytes = bytes + CeilDiv(s.hResI1Tile * s.hResJTile * 4, 32) * 96;  // in1: mixWsIn, 3 copies
+    bytes = bytes + CeilDiv(s.hResI1Tile * s.hResJTile * 4, 32) * 64;  // out0: h_resOut, 2 copies
+    bytes = bytes + RoundUp(s.hResI1Tile * s.hResJTile * 4, 32);       // calc0: tmp
+    bytes = bytes + 256;                                               // calc1: spread
+    return bytes;
+}
+
+/// UB bytes: sum_2, h_in, inv_rms
+inline Checked FullLedger4(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + s.invRmsTTile * CeilDiv(s.n, 8) * 64;         // in0: pre_gateWsIn, 2 copies
+    bytes = bytes + s.invRmsTTile * s.n * CeilDiv(s.D, 16) * 64;  // in1: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.invRmsTTile, 8) * 64;               // in2: rWsIn, 2 copies
+    bytes = bytes + s.invRmsTTile * CeilDiv(s.D, 16) * 64;        // out0: h_inOut, 2 copies
+    bytes = bytes + CeilDiv(s.invRmsTTile, 16) * 128;             // out1: inv_rmsOut, 2 copies
+    bytes = bytes + s.invRmsTTile * CeilDiv(s.n, 16) * 64;        // calc0: pre_gateWsTile
+    bytes = bytes + s.invRmsTTile * s.n * CeilDiv(s.D, 16) * 64;  // calc1: xTile
+    bytes = bytes + s.invRmsTTile * CeilDiv(s.D, 16) * 64;        // calc2: sum_2Tile
+    bytes = bytes + s.invRmsTTile * s.n * CeilDiv(s.D, 16) * 64;  // calc3: tmp
+    bytes = bytes + s.invRmsTTile * CeilDiv(s.n, 16) * 512;       // calc4: spread
+    bytes = bytes + CeilDiv(s.invRmsTTile, 16) * 64;              // calc5: rWsTile
+    return bytes;
+}
+
+/// UB bytes: h_mix
+inline Checked FullLedger5(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.hMixKTile * s.hMixTTile * 4, 32) * 64;  // in0: mixWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.hMixKTile * s.hMixTTile * 4, 32) * 64;  // out0: h_mixOut, 2 copies
+    return bytes;
+}
+
+/// UB bytes: h_pre
+inline Checked FullLedger6(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.hPreITile * s.hPreTTile * 4, 32) * 64;  // in0: pre_gateWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.hPreITile * s.hPreTTile * 4, 32) * 64;  // out0: h_preOut, 2 copies
+    return bytes;
+}
+
+/// Tries the alternative "full"; false when it does not fit.
+inline bool TryFull(Sizes &s, const Chip &chip, Choice &choice)
+{
+    const Checked coreNum(chip.coreNum);
+    if (!(s.D >= 1)) {
+        return false;
+    }
+    if (!(s.R >= 1)) {
+        return false;
+    }
+    if (!(s.R * s.n + s.n * 2 >= 1)) {
+        return false;
+    }
+    if (!(s.T >= 1)) {
+        return false;
+    }
+    if (!(s.n >= 1)) {
+        return false;
+    }
+    s.rTTile = Checked(1);
+    s.mixKTile = Checked(1);
+    s.hPostITile = Checked(8);
+    s.hPostTTile = Checked(1);
+    s.hResJTile = Checked(8);
+    s.hResI1Tile = Checked(1);
+    s.invRmsTTile = Checked(1);
+    s.hMixKTile = Checked(8);
+    s.hMixTTile = Checked(1);
+    s.hPreITile = Checked(8);
+    s.hPreTTile = Checked(1);
+    if (!Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &FullLedger0, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::mixKTile, MinOf(s.R * s.n + s.n * 2, 4095), 1,
+                  CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), false, &FullLedger1, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hPostITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &FullLedger2, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hPostTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.hPostITile), coreNum), false,
+                  &FullLedger2, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hResJTile, s.n, 8, MaxOf(CeilDiv(s.R * s.T * s.n, coreNum), 64), false, &FullLedger3,
+                  coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hResI1Tile, MinOf(s.R, 4095), 1, CeilDiv(s.R * s.T * CeilDiv(s.n, s.hResJTile), coreNum),
+                  false, &FullLedger3, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::invRmsTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &FullLedger4, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hMixKTile, s.R * s.n + s.n * 2, 8,
+                  MaxOf(CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), 64), false, &FullLedger5, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hMixTTile, MinOf(s.T, 4095), 1,
+                  CeilDiv(s.T * CeilDiv(s.R * s.n + s.n * 2, s.hMixKTile), coreNum), false, &FullLedger5, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hPreITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &FullLedger6, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hPreTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.hPreITile), coreNum), false,
+                  &FullLedger6, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    s.mixWsStart = 0;
+    s.mixWsEnd = s.mixWsStart + RoundUp(MaxOf(s.R * s.T * s.n + s.T * s.n * 2, 1) * 4, 512);
+    s.pre_gateWsStart = s.mixWsEnd;
+    s.pre_gateWsEnd = s.pre_gateWsStart + RoundUp(MaxOf(s.T * s.n, 1) * 4, 512);
+    s.rWsStart = s.pre_gateWsEnd;
+    s.rWsEnd = s.rWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
+    s.rTTiles = CeilDiv(s.T, s.rTTile);
+    s.rWork = s.rTTiles;
+    s.rPer = CeilDiv(s.rWork, coreNum);
+    s.mixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.mixKTile);
+    s.mixWork = s.T * s.mixKTiles;
+    s.mixPer = CeilDiv(s.mixWork, coreNum);
+    s.hPostITiles = CeilDiv(s.n, s.hPostITile);
+    s.hPostTTiles = CeilDiv(s.T, s.hPostTTile);
+    s.hPostWork = s.hPostITiles * s.hPostTTiles;
+    s.hPostPer = CeilDiv(s.hPostWork, coreNum);
+    s.hResJTiles = CeilDiv(s.n, s.hResJTile);
+    s.hResI1Tiles = CeilDiv(s.R, s.hResI1Tile);
+    s.hResWork = s.T * s.hResI1Tiles * s.hResJTiles;
+    s.hResPer = CeilDiv(s.hResWork, coreNum);
+    s.invRmsTTiles = CeilDiv(s.T, s.invRmsTTile);
+    s.invRmsWork = s.invRmsTTiles;
+    s.invRmsPer = CeilDiv(s.invRmsWork, coreNum);
+    s.hMixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.hMixKTile);
+    s.hMixTTiles = CeilDiv(s.T, s.hMixTTile);
+    s.hMixWork = s.hMixKTiles * s.hMixTTiles;
+    s.hMixPer = CeilDiv(s.hMixWork, coreNum);
+    s.hPreITiles = CeilDiv(s.n, s.hPreITile);
+    s.hPreTTiles = CeilDiv(s.T, s.hPreTTile);
+    s.hPreWork = s.hPreITiles * s.hPreTTiles;
+    s.hPrePer = CeilDiv(s.hPreWork, coreNum);
+    const Checked blocks =
+        MaxOf(CeilDiv(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(s.rWork, s.rPer), CeilDiv(s.mixWork, s.mixPer)),
+                                                    CeilDiv(s.hPostWork, s.hPostPer)),
+                                              CeilDiv(s.hResWork, s.hResPer)),
+                                        CeilDiv(s.invRmsWork, s.invRmsPer)),
+                                  CeilDiv(s.hMixWork, s.hMixPer)),
+                            CeilDiv(s.hPreWork, s.hPrePer)),
+                      2),
+              1);
+    const Checked bytes = s.rWsEnd;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = true;
+    return blocks.valid && bytes.valid && s.mixWsStart.valid && s.mixWsEnd.valid && s.pre_gateWsStart.valid &&
+           s.pre_gateWsEnd.valid && s.rWsStart.valid && s.rWsEnd.valid && s.rTTiles.valid && s.rWork.valid &&
+           s.rPer.valid && s.mixKTiles.valid && s.mixWork.valid && s.mixPer.valid && s.hPostITiles.valid &&
+           s.hPostTTiles.valid && s.hPostWork.valid && s.hPostPer.valid && s.hResJTiles.valid && s.hResI1Tiles.valid &&
+           s.hResWork.valid && s.hResPer.valid && s.invRmsTTiles.valid && s.invRmsWork.valid && s.invRmsPer.valid &&
+           s.hMixKTiles.valid && s.hMixTTiles.valid && s.hMixWork.valid && s.hMixPer.valid && s.hPreITiles.valid &&
+           s.hPreTTiles.valid && s.hPreWork.valid && s.hPrePer.valid;
+}
+
+/// UB bytes: sum_1, r
 inline Checked WalkedLedger0(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s0DTile * s.s0TTile * 2, 32) * 64;  // in0: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.s0TTile, 16) * 128;                 // out0: sum_1WsOut, 2 copies
-    bytes = bytes + CeilDiv(s.s0TTile, 16) * 64;                  // calc0: sumAcc
-    bytes = bytes + RoundUp(s.s0DTile * s.s0TTile * 4, 32);       // calc1: xTile
-    bytes = bytes + RoundUp(s.s0DTile * s.s0TTile * 4, 32);       // calc2: tmp
-    bytes = bytes + CeilDiv(s.s0TTile, 16) * 64;                  // calc3: sum
-    bytes = bytes + CeilDiv(s.s0TTile, 8) * 2048;                 // calc4: acc
-    bytes = bytes + CeilDiv(s.s0TTile, 8) * 256;                  // calc5: part
+    bytes = bytes + CeilDiv(s.n * s.rDTile * s.rTTile * 2, 32) * 64;  // in0: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 128;                      // out0: rWsOut, 2 copies
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc0: sumAcc
+    bytes = bytes + RoundUp(s.n * s.rDTile * s.rTTile * 4, 32);       // calc1: xTile
+    bytes = bytes + RoundUp(s.n * s.rDTile * s.rTTile * 4, 32);       // calc2: tmp
+    bytes = bytes + RoundUp(s.rDTile * s.rTTile * 4, 32);             // calc3: sum
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc4: sum
+    bytes = bytes + CeilDiv(s.rTTile, 8) * 2048;                      // calc5: acc
+    bytes = bytes + CeilDiv(s.rTTile, 8) * 256;                       // calc6: part
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc7: tmp
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc8: tmp
     return bytes;
 }
 
-/// UB bytes: r
+/// UB bytes: mix
 inline Checked WalkedLedger1(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s1TTile * 4, 32) * 64;  // in0: sum_1WsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s1TTile * 4, 32) * 64;  // out0: rWsOut, 2 copies
-    bytes = bytes + RoundUp(s.s1TTile * 4, 32);       // calc0: tmp
-    bytes = bytes + RoundUp(s.s1TTile * 4, 32);       // calc1: tmp
-    bytes = bytes + RoundUp(s.s1TTile * 4, 32);       // calc2: tmp
+    bytes = bytes + CeilDiv(s.mixDTile * 2, 32) * 64;               // in0: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.mixDTile * 4, 32) * 64;               // in1: gammaIn, 2 copies
+    bytes = bytes + CeilDiv(s.mixDTile * s.mixKTile * 4, 32) * 64;  // in2: phiIn, 2 copies
+    bytes = bytes + CeilDiv(s.mixKTile, 16) * 128;                  // out0: mixWsOut, 2 copies
+    bytes = bytes + CeilDiv(s.mixKTile, 16) * 64;                   // calc0: sumAcc
+    bytes = bytes + RoundUp(s.mixDTile * 4, 32);                    // calc1: xTile
+    bytes = bytes + RoundUp(s.mixDTile * 4, 32);                    // calc2: gammaTile
+    bytes = bytes + RoundUp(s.mixDTile * s.mixKTile * 4, 32);       // calc3: phiTile
+    bytes = bytes + RoundUp(s.mixDTile * 4, 32);                    // calc4: tmp
+    bytes = bytes + RoundUp(s.mixDTile * s.mixKTile * 4, 32);       // calc5: tmp
+    bytes = bytes + CeilDiv(s.mixKTile, 16) * 64;                   // calc6: sum
+    bytes = bytes + CeilDiv(s.mixKTile, 8) * 2048;                  // calc7: acc
+    bytes = bytes + CeilDiv(s.mixKTile, 8) * 256;                   // calc8: part
     return bytes;
 }
 
-/// UB bytes: mix
+/// UB bytes: pre_gate, h_post
 inline Checked WalkedLedger2(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s2DTile * 2, 32) * 64;              // in0: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.s2DTile * 4, 32) * 64;              // in1: gammaIn, 2 copies
-    bytes = bytes + CeilDiv(s.s2DTile * s.s2KTile * 4, 32) * 64;  // in2: phiIn, 2 copies
-    bytes = bytes + CeilDiv(s.s2KTile, 16) * 128;                 // out0: mixWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.s2KTile, 16) * 64;                  // calc0: sumAcc
-    bytes = bytes + RoundUp(s.s2DTile * 4, 32);                   // calc1: xTile
-    bytes = bytes + RoundUp(s.s2DTile * 4, 32);                   // calc2: gammaTile
-    bytes = bytes + RoundUp(s.s2DTile * s.s2KTile * 4, 32);       // calc3: phiTile
-    bytes = bytes + RoundUp(s.s2DTile * 4, 32);                   // calc4: tmp
-    bytes = bytes + RoundUp(s.s2DTile * s.s2KTile * 4, 32);       // calc5: tmp
-    bytes = bytes + CeilDiv(s.s2KTile, 16) * 64;                  // calc6: sum
-    bytes = bytes + CeilDiv(s.s2KTile, 8) * 2048;                 // calc7: acc
-    bytes = bytes + CeilDiv(s.s2KTile, 8) * 256;                  // calc8: part
+    bytes = bytes + 64;                                                 // in0: alphaIn, 2 copies
+    bytes = bytes + CeilDiv(s.hPostITile * s.hPostTTile * 4, 32) * 64;  // in1: mixWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.hPostTTile, 8) * 64;                      // in2: rWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.hPostITile * 4, 32) * 64;                 // in3: biasIn, 2 copies
+    bytes = bytes + CeilDiv(s.hPostITile * s.hPostTTile * 4, 32) * 64;  // out0: pre_gateWsOut, 2 copies
+    bytes = bytes + RoundUp(s.hPostITile * s.hPostTTile * 4, 32);       // calc0: tmp
+    bytes = bytes + CeilDiv(s.hPostTTile, 8) * 256;                     // calc1: spread
+    bytes = bytes + 256;                                                // calc2: spread
+    bytes = bytes + RoundUp(s.hPostITile * s.hPostTTile * 4, 32);       // calc3: tmp
+    bytes = bytes + RoundUp(s.hPostITile * s.hPostTTile * 4, 32);       // calc4: tmp
     return bytes;
 }
 
-/// UB bytes: pre_gate
+/// UB bytes: h_res
 inline Checked WalkedLedger3(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + 32;                                           // in0: alphaIn
-    bytes = bytes + CeilDiv(s.s3ITile * s.s3TTile * 4, 32) * 64;  // in1: mixWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s3TTile, 8) * 64;                   // in2: rWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s3ITile * 4, 32) * 64;              // in3: biasIn, 2 copies
-    bytes = bytes + CeilDiv(s.s3ITile * s.s3TTile * 4, 32) * 64;  // out0: pre_gateWsOut, 2 copies
-    bytes = bytes + RoundUp(s.s3ITile * s.s3TTile * 4, 32);       // calc0: tmp
-    bytes = bytes + CeilDiv(s.s3TTile, 8) * 256;                  // calc1: spread
-    bytes = bytes + 256;                                          // calc2: spread
-    bytes = bytes + RoundUp(s.s3ITile * s.s3TTile * 4, 32);       // calc3: tmp
-    bytes = bytes + RoundUp(s.s3ITile * s.s3TTile * 4, 32);       // calc4: tmp
+    bytes = bytes + 96;                                                // in0: alphaIn, 3 copies
+    bytes = bytes + CeilDiv(s.hResI1Tile * s.hResJTile * 4, 32) * 96;  // in1: mixWsIn, 3 copies
+    bytes = bytes + CeilDiv(s.hResI1Tile * s.hResJTile * 4, 32) * 64;  // out0: h_resOut, 2 copies
+    bytes = bytes + RoundUp(s.hResI1Tile * s.hResJTile * 4, 32);       // calc0: tmp
+    bytes = bytes + 256;                                               // calc1: spread
     return bytes;
 }
 
-/// UB bytes: h_post
+/// UB bytes: sum_2, h_in, inv_rms
 inline Checked WalkedLedger4(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + 32;                                           // in0: alphaIn
-    bytes = bytes + CeilDiv(s.s4ITile * s.s4TTile * 4, 32) * 64;  // in1: mixWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s4TTile, 8) * 64;                   // in2: rWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s4ITile * 4, 32) * 64;              // in3: biasIn, 2 copies
-    bytes = bytes + CeilDiv(s.s4ITile * s.s4TTile * 4, 32) * 64;  // out0: h_postOut, 2 copies
-    bytes = bytes + RoundUp(s.s4ITile * s.s4TTile * 4, 32);       // calc0: tmp
-    bytes = bytes + CeilDiv(s.s4TTile, 8) * 256;                  // calc1: spread
-    bytes = bytes + 256;                                          // calc2: spread
-    bytes = bytes + RoundUp(s.s4ITile * s.s4TTile * 4, 32);       // calc3: tmp
-    bytes = bytes + RoundUp(s.s4ITile * s.s4TTile * 4, 32);       // calc4: tmp
+    bytes = bytes + CeilDiv(s.invRmsTTile, 8) * 64;                             // in0: rWsIn, 2 copies
+    bytes = bytes + s.invRmsTTile * CeilDiv(s.n, 8) * 64;                       // in1: pre_gateWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.invRmsDTile * s.invRmsTTile * s.n * 2, 32) * 64;  // in2: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.invRmsTTile, 16) * 128;                           // out0: inv_rmsOut, 2 copies
+    bytes = bytes + CeilDiv(s.invRmsDTile * s.invRmsTTile * 2, 32) * 64;        // out1: h_inOut, 2 copies
+    bytes = bytes + CeilDiv(s.invRmsTTile, 16) * 64;                            // calc0: rWsTile
+    bytes = bytes + s.invRmsTTile * CeilDiv(s.n, 16) * 64;                      // calc1: pre_gateWsTile
+    bytes = bytes + RoundUp(s.invRmsDTile * s.invRmsTTile * s.n * 4, 32);       // calc2: xTile
+    bytes = bytes + RoundUp(s.invRmsDTile * s.invRmsTTile * 4, 32);             // calc3: sum_2Tile
+    bytes = bytes + RoundUp(s.invRmsDTile * s.invRmsTTile * s.n * 4, 32);       // calc4: tmp
+    bytes = bytes + s.invRmsTTile * CeilDiv(s.n, 16) * 512;                     // calc5: spread
     return bytes;
 }
 
-/// UB bytes: h_res
+/// UB bytes: h_mix
 inline Checked WalkedLedger5(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + 96;                                            // in0: alphaIn, 3 copies
-    bytes = bytes + CeilDiv(s.s5I1Tile * s.s5JTile * 4, 32) * 96;  // in1: mixWsIn, 3 copies
-    bytes = bytes + CeilDiv(s.s5I1Tile * s.s5JTile * 4, 32) * 64;  // out0: h_resOut, 2 copies
-    bytes = bytes + RoundUp(s.s5I1Tile * s.s5JTile * 4, 32);       // calc0: tmp
-    bytes = bytes + 256;                                           // calc1: spread
+    bytes = bytes + CeilDiv(s.hMixKTile * s.hMixTTile * 4, 32) * 64;  // in0: mixWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.hMixKTile * s.hMixTTile * 4, 32) * 64;  // out0: h_mixOut, 2 copies
     return bytes;
 }
 
-/// UB bytes: sum_2
+/// UB bytes: h_pre
 inline Checked WalkedLedger6(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + s.s6TTile * 64;                               // in0: pre_gateWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s6DTile * s.s6TTile * 2, 32) * 64;  // in1: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.s6DTile * s.s6TTile * 4, 32) * 64;  // out0: sum_2WsOut, 2 copies
-    bytes = bytes + RoundUp(s.s6DTile * s.s6TTile * 4, 32);       // calc0: sumAcc
-    bytes = bytes + CeilDiv(s.s6TTile, 16) * 64;                  // calc1: pre_gateWsTile
-    bytes = bytes + CeilDiv(s.s6TTile, 16) * 64;                  // calc2: offsets
-    bytes = bytes + RoundUp(s.s6DTile * s.s6TTile * 4, 32);       // calc3: xTile
-    bytes = bytes + RoundUp(s.s6DTile * s.s6TTile * 4, 32);       // calc4: tmp
-    bytes = bytes + CeilDiv(s.s6TTile, 16) * 512;                 // calc5: spread
-    return bytes;
-}
-
-/// UB bytes: h_in
-inline Checked WalkedLedger7(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s7DTile * s.s7TTile * 4, 32) * 64;  // in0: sum_2WsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s7DTile * s.s7TTile * 2, 32) * 64;  // out0: h_inOut, 2 copies
-    bytes = bytes + RoundUp(s.s7DTile * s.s7TTile * 4, 32);       // calc0: sum_2WsTile
-    return bytes;
-}
-
-/// UB bytes: inv_rms
-inline Checked WalkedLedger8(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s8TTile * 4, 32) * 64;  // in0: rWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s8TTile * 4, 32) * 64;  // out0: inv_rmsOut, 2 copies
-    return bytes;
-}
-
-/// UB bytes: h_mix
-inline Checked WalkedLedger9(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s9KTile * s.s9TTile * 4, 32) * 64;  // in0: mixWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s9KTile * s.s9TTile * 4, 32) * 64;  // out0: h_mixOut, 2 copies
-    return bytes;
-}
-
-/// UB bytes: h_pre
-inline Checked WalkedLedger10(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s10ITile * s.s10TTile * 4, 32) * 64;  // in0: pre_gateWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s10ITile * s.s10TTile * 4, 32) * 64;  // out0: h_preOut, 2 copies
+    bytes = bytes + CeilDiv(s.hPreITile * s.hPreTTile * 4, 32) * 64;  // in0: pre_gateWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.hPreITile * s.hPreTTile * 4, 32) * 64;  // out0: h_preOut, 2 copies
     return bytes;
 }
 
@@ -352,105 +1167,74 @@ inline bool TryWalked(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.n >= 1)) {
         return false;
     }
-    s.s0DTile = Checked(16);
-    s.s0TTile = Checked(1);
-    s.s1TTile = Checked(8);
-    s.s2DTile = Checked(16);
-    s.s2KTile = Checked(1);
-    s.s3ITile = Checked(8);
-    s.s3TTile = Checked(1);
-    s.s4ITile = Checked(8);
-    s.s4TTile = Checked(1);
-    s.s5JTile = Checked(8);
-    s.s5I1Tile = Checked(1);
-    s.s6DTile = Checked(16);
-    s.s6TTile = Checked(1);
-    s.s7DTile = Checked(16);
-    s.s7TTile = Checked(1);
-    s.s8TTile = Checked(8);
-    s.s9KTile = Checked(8);
-    s.s9TTile = Checked(1);
-    s.s10ITile = Checked(8);
-    s.s10TTile = Checked(1);
-    if (!Maximise(s, &Sizes::s0DTile, s.D, 16, 0, false, &WalkedLedger0, coreNum, UsableUb(chip, false))) {
+    s.rDTile = Checked(16);
+    s.rTTile = Checked(1);
+    s.mixDTile = Checked(16);
+    s.mixKTile = Checked(1);
+    s.hPostITile = Checked(8);
+    s.hPostTTile = Checked(1);
+    s.hResJTile = Checked(8);
+    s.hResI1Tile = Checked(1);
+    s.invRmsDTile = Checked(16);
+    s.invRmsTTile = Checked(1);
+    s.hMixKTile = Checked(8);
+    s.hMixTTile = Checked(1);
+    s.hPreITile = Checked(8);
+    s.hPreTTile = Checked(1);
+    if (!Maximise(s, &Sizes::rDTile, s.D, 16, 0, false, &WalkedLedger0, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s0TTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &WalkedLedger0, coreNum,
+    if (!Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &WalkedLedger0, coreNum,
                   UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s1TTile, s.T, 8, MaxOf(CeilDiv(s.T, coreNum), 64), false, &WalkedLedger1, coreNum,
+    if (!Maximise(s, &Sizes::mixDTile, s.D, 16, 0, false, &WalkedLedger1, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::mixKTile, MinOf(s.R * s.n + s.n * 2, 4095), 1,
+                  CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), false, &WalkedLedger1, coreNum,
                   UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s2DTile, s.D, 16, 0, false, &WalkedLedger2, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::s2KTile, MinOf(s.R * s.n + s.n * 2, 4095), 1,
-                  CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), false, &WalkedLedger2, coreNum,
+    if (!Maximise(s, &Sizes::hPostITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &WalkedLedger2, coreNum,
                   UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s3ITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &WalkedLedger3, coreNum,
-                  UsableUb(chip, false))) {
+    if (!Maximise(s, &Sizes::hPostTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.hPostITile), coreNum), false,
+                  &WalkedLedger2, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s3TTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.s3ITile), coreNum), false,
-                  &WalkedLedger3, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::s4ITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &WalkedLedger4, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::s4TTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.s4ITile), coreNum), false,
-                  &WalkedLedger4, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::s5JTile, s.n, 8, MaxOf(CeilDiv(s.R * s.T * s.n, coreNum), 64), false, &WalkedLedger5,
+    if (!Maximise(s, &Sizes::hResJTile, s.n, 8, MaxOf(CeilDiv(s.R * s.T * s.n, coreNum), 64), false, &WalkedLedger3,
                   coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s5I1Tile, MinOf(s.R, 4095), 1, CeilDiv(s.R * s.T * CeilDiv(s.n, s.s5JTile), coreNum),
-                  false, &WalkedLedger5, coreNum, UsableUb(chip, false))) {
+    if (!Maximise(s, &Sizes::hResI1Tile, MinOf(s.R, 4095), 1, CeilDiv(s.R * s.T * CeilDiv(s.n, s.hResJTile), coreNum),
+                  false, &WalkedLedger3, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s6DTile, s.D, 16, MaxOf(CeilDiv(s.D * s.T, coreNum), 64), false, &WalkedLedger6, coreNum,
+    if (!Maximise(s, &Sizes::invRmsDTile, s.D, 16, 0, false, &WalkedLedger4, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::invRmsTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &WalkedLedger4, coreNum,
                   UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s6TTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.s6DTile), coreNum), false,
+    if (!Maximise(s, &Sizes::hMixKTile, s.R * s.n + s.n * 2, 8,
+                  MaxOf(CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), 64), false, &WalkedLedger5, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hMixTTile, MinOf(s.T, 4095), 1,
+                  CeilDiv(s.T * CeilDiv(s.R * s.n + s.n * 2, s.hMixKTile), coreNum), false, &WalkedLedger5, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hPreITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &WalkedLedger6, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hPreTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.hPreITile), coreNum), false,
                   &WalkedLedger6, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::s7DTile, s.D, 16, MaxOf(CeilDiv(s.D * s.T, coreNum), 64), false, &WalkedLedger7, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::s7TTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.s7DTile), coreNum), false,
-                  &WalkedLedger7, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::s8TTile, s.T, 8, MaxOf(CeilDiv(s.T, coreNum), 64), false, &WalkedLedger8, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::s9KTile, s.R * s.n + s.n * 2, 8,
-                  MaxOf(CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), 64), false, &WalkedLedger9, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::s9TTile, MinOf(s.T, 4095), 1,
-                  CeilDiv(s.T * CeilDiv(s.R * s.n + s.n * 2, s.s9KTile), coreNum), false, &WalkedLedger9, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::s10ITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &WalkedLedger10, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::s10TTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.s10ITile), coreNum), false,
-                  &WalkedLedger10, coreNum, UsableUb(chip, false))) {
         return false;
     }
     s.mixWsStart = 0;
@@ -459,231 +1243,797 @@ inline bool TryWalked(Sizes &s, const Chip &chip, Choice &choice)
     s.pre_gateWsEnd = s.pre_gateWsStart + RoundUp(MaxOf(s.T * s.n, 1) * 4, 512);
     s.rWsStart = s.pre_gateWsEnd;
     s.rWsEnd = s.rWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
-    s.sum_1WsStart = s.rWsEnd;
-    s.sum_1WsEnd = s.sum_1WsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
-    s.sum_2WsStart = s.sum_1WsEnd;
-    s.sum_2WsEnd = s.sum_2WsStart + RoundUp(MaxOf(s.D * s.T, 1) * 4, 512);
-    s.s0TTiles = CeilDiv(s.T, s.s0TTile);
-    s.s0Work = s.s0TTiles;
-    s.s0Per = CeilDiv(s.s0Work, coreNum);
-    s.s1TTiles = CeilDiv(s.T, s.s1TTile);
-    s.s1Work = s.s1TTiles;
-    s.s1Per = CeilDiv(s.s1Work, coreNum);
-    s.s2KTiles = CeilDiv(s.R * s.n + s.n * 2, s.s2KTile);
-    s.s2Work = s.T * s.s2KTiles;
-    s.s2Per = CeilDiv(s.s2Work, coreNum);
-    s.s3ITiles = CeilDiv(s.n, s.s3ITile);
-    s.s3TTiles = CeilDiv(s.T, s.s3TTile);
-    s.s3Work = s.s3ITiles * s.s3TTiles;
-    s.s3Per = CeilDiv(s.s3Work, coreNum);
-    s.s4ITiles = CeilDiv(s.n, s.s4ITile);
-    s.s4TTiles = CeilDiv(s.T, s.s4TTile);
-    s.s4Work = s.s4ITiles * s.s4TTiles;
-    s.s4Per = CeilDiv(s.s4Work, coreNum);
-    s.s5JTiles = CeilDiv(s.n, s.s5JTile);
-    s.s5I1Tiles = CeilDiv(s.R, s.s5I1Tile);
-    s.s5Work = s.T * s.s5I1Tiles * s.s5JTiles;
-    s.s5Per = CeilDiv(s.s5Work, coreNum);
-    s.s6DTiles = CeilDiv(s.D, s.s6DTile);
-    s.s6TTiles = CeilDiv(s.T, s.s6TTile);
-    s.s6Work = s.s6DTiles * s.s6TTiles;
-    s.s6Per = CeilDiv(s.s6Work, coreNum);
-    s.s7DTiles = CeilDiv(s.D, s.s7DTile);
-    s.s7TTiles = CeilDiv(s.T, s.s7TTile);
-    s.s7Work = s.s7DTiles * s.s7TTiles;
-    s.s7Per = CeilDiv(s.s7Work, coreNum);
-    s.s8TTiles = CeilDiv(s.T, s.s8TTile);
-    s.s8Work = s.s8TTiles;
-    s.s8Per = CeilDiv(s.s8Work, coreNum);
-    s.s9KTiles = CeilDiv(s.R * s.n + s.n * 2, s.s9KTile);
-    s.s9TTiles = CeilDiv(s.T, s.s9TTile);
-    s.s9Work = s.s9KTiles * s.s9TTiles;
-    s.s9Per = CeilDiv(s.s9Work, coreNum);
-    s.s10ITiles = CeilDiv(s.n, s.s10ITile);
-    s.s10TTiles = CeilDiv(s.T, s.s10TTile);
-    s.s10Work = s.s10ITiles * s.s10TTiles;
-    s.s10Per = CeilDiv(s.s10Work, coreNum);
-    const Checked blocks = MaxOf(
-        MaxOf(
-            MaxOf(
-                MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(s.s0Work, s.s0Per), CeilDiv(s.s1Work, s.s1Per)),
-                                                          CeilDiv(s.s2Work, s.s2Per)),
-                                                    CeilDiv(s.s3Work, s.s3Per)),
-                                              CeilDiv(s.s4Work, s.s4Per)),
-                                        CeilDiv(s.s5Work, s.s5Per)),
-                                  CeilDiv(s.s6Work, s.s6Per)),
-                            CeilDiv(s.s7Work, s.s7Per)),
-                      CeilDiv(s.s8Work, s.s8Per)),
-                CeilDiv(s.s9Work, s.s9Per)),
-            CeilDiv(s.s10Work, s.s10Per)),
-        1);
-    const Checked bytes = s.sum_2WsEnd;
+    s.rTTiles = CeilDiv(s.T, s.rTTile);
+    s.rWork = s.rTTiles;
+    s.rPer = CeilDiv(s.rWork, coreNum);
+    s.mixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.mixKTile);
+    s.mixWork = s.T * s.mixKTiles;
+    s.mixPer = CeilDiv(s.mixWork, coreNum);
+    s.hPostITiles = CeilDiv(s.n, s.hPostITile);
+    s.hPostTTiles = CeilDiv(s.T, s.hPostTTile);
+    s.hPostWork = s.hPostITiles * s.hPostTTiles;
+    s.hPostPer = CeilDiv(s.hPostWork, coreNum);
+    s.hResJTiles = CeilDiv(s.n, s.hResJTile);
+    s.hResI1Tiles = CeilDiv(s.R, s.hResI1Tile);
+    s.hResWork = s.T * s.hResI1Tiles * s.hResJTiles;
+    s.hResPer = CeilDiv(s.hResWork, coreNum);
+    s.invRmsTTiles = CeilDiv(s.T, s.invRmsTTile);
+    s.invRmsWork = s.invRmsTTiles;
+    s.invRmsPer = CeilDiv(s.invRmsWork, coreNum);
+    s.hMixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.hMixKTile);
+    s.hMixTTiles = CeilDiv(s.T, s.hMixTTile);
+    s.hMixWork = s.hMixKTiles * s.hMixTTiles;
+    s.hMixPer = CeilDiv(s.hMixWork, coreNum);
+    s.hPreITiles = CeilDiv(s.n, s.hPreITile);
+    s.hPreTTiles = CeilDiv(s.T, s.hPreTTile);
+    s.hPreWork = s.hPreITiles * s.hPreTTiles;
+    s.hPrePer = CeilDiv(s.hPreWork, coreNum);
+    const Checked blocks =
+        MaxOf(CeilDiv(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(s.rWork, s.rPer), CeilDiv(s.mixWork, s.mixPer)),
+                                                    CeilDiv(s.hPostWork, s.hPostPer)),
+                                              CeilDiv(s.hResWork, s.hResPer)),
+                                        CeilDiv(s.invRmsWork, s.invRmsPer)),
+                                  CeilDiv(s.hMixWork, s.hMixPer)),
+                            CeilDiv(s.hPreWork, s.hPrePer)),
+                      2),
+              1);
+    const Checked bytes = s.rWsEnd;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = true;
     return blocks.valid && bytes.valid && s.mixWsStart.valid && s.mixWsEnd.valid && s.pre_gateWsStart.valid &&
-           s.pre_gateWsEnd.valid && s.rWsStart.valid && s.rWsEnd.valid && s.sum_1WsStart.valid && s.sum_1WsEnd.valid &&
-           s.sum_2WsStart.valid && s.sum_2WsEnd.valid && s.s0TTiles.valid && s.s0Work.valid && s.s0Per.valid &&
-           s.s1TTiles.valid && s.s1Work.valid && s.s1Per.valid && s.s2KTiles.valid && s.s2Work.valid && s.s2Per.valid &&
-           s.s3ITiles.valid && s.s3TTiles.valid && s.s3Work.valid && s.s3Per.valid && s.s4ITiles.valid &&
-           s.s4TTiles.valid && s.s4Work.valid && s.s4Per.valid && s.s5JTiles.valid && s.s5I1Tiles.valid &&
-           s.s5Work.valid && s.s5Per.valid && s.s6DTiles.valid && s.s6TTiles.valid && s.s6Work.valid && s.s6Per.valid &&
-           s.s7DTiles.valid && s.s7TTiles.valid && s.s7Work.valid && s.s7Per.valid && s.s8TTiles.valid &&
-           s.s8Work.valid && s.s8Per.valid && s.s9KTiles.valid && s.s9TTiles.valid && s.s9Work.valid && s.s9Per.valid &&
-           s.s10ITiles.valid && s.s10TTiles.valid && s.s10Work.valid && s.s10Per.valid;
+           s.pre_gateWsEnd.valid && s.rWsStart.valid && s.rWsEnd.valid && s.rTTiles.valid && s.rWork.valid &&
+           s.rPer.valid && s.mixKTiles.valid && s.mixWork.valid && s.mixPer.valid && s.hPostITiles.valid &&
+           s.hPostTTiles.valid && s.hPostWork.valid && s.hPostPer.valid && s.hResJTiles.valid && s.hResI1Tiles.valid &&
+           s.hResWork.valid && s.hResPer.valid && s.invRmsTTiles.valid && s.invRmsWork.valid && s.invRmsPer.valid &&
+           s.hMixKTiles.valid && s.hMixTTiles.valid && s.hMixWork.valid && s.hMixPer.valid && s.hPreITiles.valid &&
+           s.hPreTTiles.valid && s.hPreWork.valid && s.hPrePer.valid;
 }
 
-/// UB bytes: sum_1
+/// UB bytes: mix_factor, sum_1, r
+inline Checked CubeFull2Ledger0(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + s.n * CeilDiv(s.D, 8) * 32;               // in0: gammaIn
+    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;   // in1: xIn, 2 copies
+    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 128;  // out0: mix_factorWsOut, 2 copies
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 128;              // out1: rWsOut, 2 copies
+    bytes = bytes + s.n * CeilDiv(s.D, 16) * 64;              // calc0: gammaTile
+    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;   // calc1: xTile
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;               // calc2: sum_1Tile
+    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;   // calc3: tmp
+    bytes = bytes + s.rTTile * CeilDiv(s.D, 16) * 64;         // calc4: sum
+    bytes = bytes + CeilDiv(s.rTTile, 8) * 2048;              // calc5: acc
+    bytes = bytes + CeilDiv(s.rTTile, 8) * 256;               // calc6: part
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;               // calc7: tmp
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;               // calc8: tmp
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;               // calc9: tmp
+    return bytes;
+}
+
+/// UB bytes: mix (cube)
+inline Checked CubeFull2Ledger1(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    return bytes;
+}
+
+/// UB bytes: pre_gate, h_post, sum_2, h_in, inv_rms
+inline Checked CubeFull2Ledger2(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + 32;                                            // in0: alphaIn
+    bytes = bytes + CeilDiv(s.n, 8) * 32;                          // in1: biasIn
+    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 8) * 64;         // in2: mixWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.preGateTTile, 8) * 64;               // in3: rWsIn, 2 copies
+    bytes = bytes + s.n * s.preGateTTile * CeilDiv(s.D, 16) * 64;  // in4: xIn, 2 copies
+    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 128;       // out0: h_postOut, 2 copies
+    bytes = bytes + s.preGateTTile * CeilDiv(s.D, 16) * 64;        // out1: h_inOut, 2 copies
+    bytes = bytes + CeilDiv(s.preGateTTile, 16) * 128;             // out2: inv_rmsOut, 2 copies
+    bytes = bytes + 64;                                            // calc0: alphaTile
+    bytes = bytes + CeilDiv(s.n, 16) * 64;                         // calc1: biasTile
+    bytes = bytes + 64;                                            // calc2: alphaTile
+    bytes = bytes + CeilDiv(s.n, 16) * 64;                         // calc3: biasTile
+    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 64;        // calc4: mixWsTile
+    bytes = bytes + CeilDiv(s.preGateTTile, 16) * 64;              // calc5: rWsTile
+    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 64;        // calc6: pre_gateTile
+    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 64;        // calc7: tmp
+    bytes = bytes + CeilDiv(s.preGateTTile, 16) * 512;             // calc8: spread
+    bytes = bytes + 512;                                           // calc9: spread
+    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 64;        // calc10: tmp
+    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 64;        // calc11: tmp
+    bytes = bytes + s.n * s.preGateTTile * CeilDiv(s.D, 16) * 64;  // calc12: xTile
+    bytes = bytes + s.preGateTTile * CeilDiv(s.D, 16) * 64;        // calc13: sum_2Tile
+    bytes = bytes + s.n * s.preGateTTile * CeilDiv(s.D, 16) * 64;  // calc14: tmp
+    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 512;       // calc15: spread
+    return bytes;
+}
+
+/// UB bytes: h_mix
+inline Checked CubeFull2Ledger3(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.hMixKTile * s.hMixTTile * 4, 32) * 64;  // in0: mixWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.hMixKTile * s.hMixTTile * 4, 32) * 64;  // out0: h_mixOut, 2 copies
+    return bytes;
+}
+
+/// UB bytes: h_pre
+inline Checked CubeFull2Ledger4(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.hPreITile * s.hPreTTile * 4, 32) * 64;  // in0: pre_gateWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.hPreITile * s.hPreTTile * 4, 32) * 64;  // out0: h_preOut, 2 copies
+    return bytes;
+}
+
+/// Tries the alternative "cube_full"; false when it does not fit.
+inline bool TryCubeFull2(Sizes &s, const Chip &chip, Choice &choice)
+{
+    const Checked coreNum(chip.coreNum);
+    const Checked cubeNum(chip.cubeNum);
+    if (!(s.D >= 1)) {
+        return false;
+    }
+    if (!(s.R * s.n + s.n * 2 >= 1)) {
+        return false;
+    }
+    if (!(s.T >= 1)) {
+        return false;
+    }
+    if (!(s.n >= 1)) {
+        return false;
+    }
+    if (!(CeilDiv(s.D * s.R * s.T * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) >=
+          coreNum * 8000 +
+              CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.R * s.n + s.n * 2, 16) * CeilDiv(s.T, 16) * 4096, 512) +
+              CeilDiv(s.D * s.T * s.n * 8 + s.R * s.T * s.n * 8 + s.T * s.n * 16, 20))) {
+        return false;
+    }
+    if (!(s.T <= 2147483647)) {
+        return false;
+    }
+    if (!(s.R * s.n + s.n * 2 <= 2147483647)) {
+        return false;
+    }
+    if (!(s.D * s.n <= 2147483647)) {
+        return false;
+    }
+    s.rTTile = Checked(1);
+    s.preGateTTile = Checked(1);
+    s.hMixKTile = Checked(8);
+    s.hMixTTile = Checked(1);
+    s.hPreITile = Checked(8);
+    s.hPreTTile = Checked(1);
+    if (!Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeFull2Ledger0, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!(CubeFull2Ledger1(s, coreNum) <= UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::preGateTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeFull2Ledger2,
+                  coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hMixKTile, s.R * s.n + s.n * 2, 8,
+                  MaxOf(CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), 64), false, &CubeFull2Ledger3, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hMixTTile, MinOf(s.T, 4095), 1,
+                  CeilDiv(s.T * CeilDiv(s.R * s.n + s.n * 2, s.hMixKTile), coreNum), false, &CubeFull2Ledger3, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hPreITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &CubeFull2Ledger4,
+                  coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hPreTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.hPreITile), coreNum), false,
+                  &CubeFull2Ledger4, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    s.mixWsStart = 0;
+    s.mixWsEnd = s.mixWsStart + RoundUp(MaxOf(s.R * s.T * s.n + s.T * s.n * 2, 1) * 4, 512);
+    s.mix_factorWsStart = s.mixWsEnd;
+    s.mix_factorWsEnd = s.mix_factorWsStart + RoundUp(MaxOf(s.D * s.T * s.n, 1) * 4, 512);
+    s.pre_gateWsStart = s.mix_factorWsEnd;
+    s.pre_gateWsEnd = s.pre_gateWsStart + RoundUp(MaxOf(s.T * s.n, 1) * 4, 512);
+    s.rWsStart = s.pre_gateWsEnd;
+    s.rWsEnd = s.rWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
+    s.rTTiles = CeilDiv(s.T, s.rTTile);
+    s.rWork = s.rTTiles;
+    s.rPer = CeilDiv(s.rWork, coreNum);
+    s.mixPanels = CeilDiv(s.R * s.n + s.n * 2, 256);
+    s.mixBaseN = RoundUp(CeilDiv(s.R * s.n + s.n * 2, s.mixPanels), 16);
+    s.mixBaseM = MinOf(MinOf((((32768 / s.mixBaseN)) / 16) * 16, 256),
+                       RoundUp(MinOf(MaxOf(CeilDiv(s.T * s.mixPanels, cubeNum), 1), s.T), 16));
+    s.mixBaseK = MinOf(32, RoundUp(s.D * s.n, 16));
+    s.mixStepK = MinOf(4, CeilDiv(s.D * s.n, s.mixBaseK));
+    s.mixL1 = s.mixBaseK * s.mixBaseM * s.mixStepK * 8 + s.mixBaseK * s.mixBaseN * s.mixStepK * 8;
+    s.mixM = s.T;
+    s.mixN = s.R * s.n + s.n * 2;
+    s.mixKa = s.D * s.n;
+    s.mixKb = s.D * s.n;
+    s.mixSingleK = s.D * s.n;
+    s.mixRowTiles = CeilDiv(s.T, s.mixBaseM);
+    s.mixWork = s.mixPanels * s.mixRowTiles;
+    s.mixPer = CeilDiv(s.mixWork, cubeNum);
+    s.mixCores = CeilDiv(s.mixWork, s.mixPer);
+    s.mm0Cores = s.mixCores;
+    s.mm0M = s.mixM;
+    s.mm0N = s.mixN;
+    s.mm0Ka = s.mixKa;
+    s.mm0Kb = s.mixKb;
+    s.mm0SingleK = s.mixSingleK;
+    s.mm0BaseM = s.mixBaseM;
+    s.mm0BaseN = s.mixBaseN;
+    s.mm0BaseK = s.mixBaseK;
+    s.mm0StepK = s.mixStepK;
+    s.mm0L1 = s.mixL1;
+    s.preGateTTiles = CeilDiv(s.T, s.preGateTTile);
+    s.preGateWork = s.preGateTTiles;
+    s.preGatePer = CeilDiv(s.preGateWork, coreNum);
+    s.hMixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.hMixKTile);
+    s.hMixTTiles = CeilDiv(s.T, s.hMixTTile);
+    s.hMixWork = s.hMixKTiles * s.hMixTTiles;
+    s.hMixPer = CeilDiv(s.hMixWork, coreNum);
+    s.hPreITiles = CeilDiv(s.n, s.hPreITile);
+    s.hPreTTiles = CeilDiv(s.T, s.hPreTTile);
+    s.hPreWork = s.hPreITiles * s.hPreTTiles;
+    s.hPrePer = CeilDiv(s.hPreWork, coreNum);
+    const Checked blocks =
+        MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(CeilDiv(s.rWork, s.rPer), 2), CeilDiv(s.mixWork, s.mixPer)),
+                                CeilDiv(CeilDiv(s.preGateWork, s.preGatePer), 2)),
+                          CeilDiv(CeilDiv(s.hMixWork, s.hMixPer), 2)),
+                    CeilDiv(CeilDiv(s.hPreWork, s.hPrePer), 2)),
+              1);
+    const Checked bytes = s.rWsEnd;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = true;
+    return blocks.valid && bytes.valid && s.mixWsStart.valid && s.mixWsEnd.valid && s.mix_factorWsStart.valid &&
+           s.mix_factorWsEnd.valid && s.pre_gateWsStart.valid && s.pre_gateWsEnd.valid && s.rWsStart.valid &&
+           s.rWsEnd.valid && s.rTTiles.valid && s.rWork.valid && s.rPer.valid && s.mixPanels.valid &&
+           s.mixBaseN.valid && s.mixBaseM.valid && s.mixBaseK.valid && s.mixStepK.valid && s.mixL1.valid &&
+           s.mixM.valid && s.mixN.valid && s.mixKa.valid && s.mixKb.valid && s.mixSingleK.valid &&
+           s.mixRowTiles.valid && s.mixWork.valid && s.mixPer.valid && s.mixCores.valid && s.mm0Cores.valid &&
+           s.mm0M.valid && s.mm0N.valid && s.mm0Ka.valid && s.mm0Kb.valid && s.mm0SingleK.valid && s.mm0BaseM.valid &&
+           s.mm0BaseN.valid && s.mm0BaseK.valid && s.mm0StepK.valid && s.mm0L1.valid && s.preGateTTiles.valid &&
+           s.preGateWork.valid && s.preGatePer.valid && s.hMixKTiles.valid && s.hMixTTiles.valid && s.hMixWork.valid &&
+           s.hMixPer.valid && s.hPreITiles.valid && s.hPreTTiles.valid && s.hPreWork.valid && s.hPrePer.valid;
+}
+
+/// UB bytes: mix_factor, sum_1, r
+inline Checked CubeWalked2Ledger0(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.n * s.rDTile * s.rTTile * 2, 32) * 64;  // in0: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.n * s.rDTile * 4, 32) * 64;             // in1: gammaIn, 2 copies
+    bytes = bytes + CeilDiv(s.n * s.rDTile * s.rTTile * 4, 32) * 64;  // out0: mix_factorWsOut, 2 copies
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 128;                      // out1: rWsOut, 2 copies
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc0: sumAcc
+    bytes = bytes + RoundUp(s.n * s.rDTile * s.rTTile * 4, 32);       // calc1: xTile
+    bytes = bytes + RoundUp(s.n * s.rDTile * 4, 32);                  // calc2: gammaTile
+    bytes = bytes + RoundUp(s.n * s.rDTile * s.rTTile * 4, 32);       // calc3: tmp
+    bytes = bytes + RoundUp(s.rDTile * s.rTTile * 4, 32);             // calc4: sum
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc5: sum
+    bytes = bytes + CeilDiv(s.rTTile, 8) * 2048;                      // calc6: acc
+    bytes = bytes + CeilDiv(s.rTTile, 8) * 256;                       // calc7: part
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc8: tmp
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc9: tmp
+    return bytes;
+}
+
+/// UB bytes: mix (cube)
+inline Checked CubeWalked2Ledger1(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    return bytes;
+}
+
+/// UB bytes: pre_gate, h_post, sum_2, h_in, inv_rms
+inline Checked CubeWalked2Ledger2(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + 32;                                                           // in0: alphaIn
+    bytes = bytes + CeilDiv(s.n, 8) * 32;                                         // in1: biasIn
+    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 8) * 64;                        // in2: mixWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.preGateTTile, 8) * 64;                              // in3: rWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.n * s.preGateDTile * s.preGateTTile * 2, 32) * 64;  // in4: xIn, 2 copies
+    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 128;                      // out0: h_postOut, 2 copies
+    bytes = bytes + CeilDiv(s.preGateTTile, 16) * 128;                            // out1: inv_rmsOut, 2 copies
+    bytes = bytes + CeilDiv(s.preGateDTile * s.preGateTTile * 2, 32) * 64;        // out2: h_inOut, 2 copies
+    bytes = bytes + 64;                                                           // calc0: alphaTile
+    bytes = bytes + CeilDiv(s.n, 16) * 64;                                        // calc1: biasTile
+    bytes = bytes + 64;                                                           // calc2: alphaTile
+    bytes = bytes + CeilDiv(s.n, 16) * 64;                                        // calc3: biasTile
+    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 64;                       // calc4: mixWsTile
+    bytes = bytes + CeilDiv(s.preGateTTile, 16) * 64;                             // calc5: rWsTile
+    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 64;                       // calc6: pre_gateTile
+    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 64;                       // calc7: tmp
+    bytes = bytes + CeilDiv(s.preGateTTile, 16) * 512;                            // calc8: spread
+    bytes = bytes + 512;                                                          // calc9: spread
+    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 64;                       // calc10: tmp
+    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 64;                       // calc11: tmp
+    bytes = bytes + RoundUp(s.n * s.preGateDTile * s.preGateTTile * 4, 32);       // calc12: xTile
+    bytes = bytes + RoundUp(s.preGateDTile * s.preGateTTile * 4, 32);             // calc13: sum_2Tile
+    bytes = bytes + RoundUp(s.n * s.preGateDTile * s.preGateTTile * 4, 32);       // calc14: tmp
+    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 512;                      // calc15: spread
+    return bytes;
+}
+
+/// UB bytes: h_mix
+inline Checked CubeWalked2Ledger3(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.hMixKTile * s.hMixTTile * 4, 32) * 64;  // in0: mixWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.hMixKTile * s.hMixTTile * 4, 32) * 64;  // out0: h_mixOut, 2 copies
+    return bytes;
+}
+
+/// UB bytes: h_pre
+inline Checked CubeWalked2Ledger4(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.hPreITile * s.hPreTTile * 4, 32) * 64;  // in0: pre_gateWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.hPreITile * s.hPreTTile * 4, 32) * 64;  // out0: h_preOut, 2 copies
+    return bytes;
+}
+
+/// Tries the alternative "cube_walked"; false when it does not fit.
+inline bool TryCubeWalked2(Sizes &s, const Chip &chip, Choice &choice)
+{
+    const Checked coreNum(chip.coreNum);
+    const Checked cubeNum(chip.cubeNum);
+    if (!(s.D >= 1)) {
+        return false;
+    }
+    if (!(s.R * s.n + s.n * 2 >= 1)) {
+        return false;
+    }
+    if (!(s.T >= 1)) {
+        return false;
+    }
+    if (!(s.n >= 1)) {
+        return false;
+    }
+    if (!(CeilDiv(s.D * s.R * s.T * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) >=
+          coreNum * 8000 +
+              CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.R * s.n + s.n * 2, 16) * CeilDiv(s.T, 16) * 4096, 512) +
+              CeilDiv(s.D * s.T * s.n * 8 + s.R * s.T * s.n * 8 + s.T * s.n * 16, 20))) {
+        return false;
+    }
+    if (!(s.T <= 2147483647)) {
+        return false;
+    }
+    if (!(s.R * s.n + s.n * 2 <= 2147483647)) {
+        return false;
+    }
+    if (!(s.D * s.n <= 2147483647)) {
+        return false;
+    }
+    s.rDTile = Checked(16);
+    s.rTTile = Checked(1);
+    s.preGateDTile = Checked(16);
+    s.preGateTTile = Checked(1);
+    s.hMixKTile = Checked(8);
+    s.hMixTTile = Checked(1);
+    s.hPreITile = Checked(8);
+    s.hPreTTile = Checked(1);
+    if (!Maximise(s, &Sizes::rDTile, s.D, 16, 0, false, &CubeWalked2Ledger0, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeWalked2Ledger0, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!(CubeWalked2Ledger1(s, coreNum) <= UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::preGateDTile, s.D, 16, 0, false, &CubeWalked2Ledger2, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::preGateTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeWalked2Ledger2,
+                  coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hMixKTile, s.R * s.n + s.n * 2, 8,
+                  MaxOf(CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), 64), false, &CubeWalked2Ledger3, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hMixTTile, MinOf(s.T, 4095), 1,
+                  CeilDiv(s.T * CeilDiv(s.R * s.n + s.n * 2, s.hMixKTile), coreNum), false, &CubeWalked2Ledger3,
+                  coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hPreITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &CubeWalked2Ledger4,
+                  coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hPreTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.hPreITile), coreNum), false,
+                  &CubeWalked2Ledger4, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    s.mixWsStart = 0;
+    s.mixWsEnd = s.mixWsStart + RoundUp(MaxOf(s.R * s.T * s.n + s.T * s.n * 2, 1) * 4, 512);
+    s.mix_factorWsStart = s.mixWsEnd;
+    s.mix_factorWsEnd = s.mix_factorWsStart + RoundUp(MaxOf(s.D * s.T * s.n, 1) * 4, 512);
+    s.pre_gateWsStart = s.mix_factorWsEnd;
+    s.pre_gateWsEnd = s.pre_gateWsStart + RoundUp(MaxOf(s.T * s.n, 1) * 4, 512);
+    s.rWsStart = s.pre_gateWsEnd;
+    s.rWsEnd = s.rWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
+    s.rTTiles = CeilDiv(s.T, s.rTTile);
+    s.rWork = s.rTTiles;
+    s.rPer = CeilDiv(s.rWork, coreNum);
+    s.mixPanels = CeilDiv(s.R * s.n + s.n * 2, 256);
+    s.mixBaseN = RoundUp(CeilDiv(s.R * s.n + s.n * 2, s.mixPanels), 16);
+    s.mixBaseM = MinOf(MinOf((((32768 / s.mixBaseN)) / 16) * 16, 256),
+                       RoundUp(MinOf(MaxOf(CeilDiv(s.T * s.mixPanels, cubeNum), 1), s.T), 16));
+    s.mixBaseK = MinOf(32, RoundUp(s.D * s.n, 16));
+    s.mixStepK = MinOf(4, CeilDiv(s.D * s.n, s.mixBaseK));
+    s.mixL1 = s.mixBaseK * s.mixBaseM * s.mixStepK * 8 + s.mixBaseK * s.mixBaseN * s.mixStepK * 8;
+    s.mixM = s.T;
+    s.mixN = s.R * s.n + s.n * 2;
+    s.mixKa = s.D * s.n;
+    s.mixKb = s.D * s.n;
+    s.mixSingleK = s.D * s.n;
+    s.mixRowTiles = CeilDiv(s.T, s.mixBaseM);
+    s.mixWork = s.mixPanels * s.mixRowTiles;
+    s.mixPer = CeilDiv(s.mixWork, cubeNum);
+    s.mixCores = CeilDiv(s.mixWork, s.mixPer);
+    s.mm0Cores = s.mixCores;
+    s.mm0M = s.mixM;
+    s.mm0N = s.mixN;
+    s.mm0Ka = s.mixKa;
+    s.mm0Kb = s.mixKb;
+    s.mm0SingleK = s.mixSingleK;
+    s.mm0BaseM = s.mixBaseM;
+    s.mm0BaseN = s.mixBaseN;
+    s.mm0BaseK = s.mixBaseK;
+    s.mm0StepK = s.mixStepK;
+    s.mm0L1 = s.mixL1;
+    s.preGateTTiles = CeilDiv(s.T, s.preGateTTile);
+    s.preGateWork = s.preGateTTiles;
+    s.preGatePer = CeilDiv(s.preGateWork, coreNum);
+    s.hMixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.hMixKTile);
+    s.hMixTTiles = CeilDiv(s.T, s.hMixTTile);
+    s.hMixWork = s.hMixKTiles * s.hMixTTiles;
+    s.hMixPer = CeilDiv(s.hMixWork, coreNum);
+    s.hPreITiles = CeilDiv(s.n, s.hPreITile);
+    s.hPreTTiles = CeilDiv(s.T, s.hPreTTile);
+    s.hPreWork = s.hPreITiles * s.hPreTTiles;
+    s.hPrePer = CeilDiv(s.hPreWork, coreNum);
+    const Checked blocks =
+        MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(CeilDiv(s.rWork, s.rPer), 2), CeilDiv(s.mixWork, s.mixPer)),
+                                CeilDiv(CeilDiv(s.preGateWork, s.preGatePer), 2)),
+                          CeilDiv(CeilDiv(s.hMixWork, s.hMixPer), 2)),
+                    CeilDiv(CeilDiv(s.hPreWork, s.hPrePer), 2)),
+              1);
+    const Checked bytes = s.rWsEnd;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = true;
+    return blocks.valid && bytes.valid && s.mixWsStart.valid && s.mixWsEnd.valid && s.mix_factorWsStart.valid &&
+           s.mix_factorWsEnd.valid && s.pre_gateWsStart.valid && s.pre_gateWsEnd.valid && s.rWsStart.valid &&
+           s.rWsEnd.valid && s.rTTiles.valid && s.rWork.valid && s.rPer.valid && s.mixPanels.valid &&
+           s.mixBaseN.valid && s.mixBaseM.valid && s.mixBaseK.valid && s.mixStepK.valid && s.mixL1.valid &&
+           s.mixM.valid && s.mixN.valid && s.mixKa.valid && s.mixKb.valid && s.mixSingleK.valid &&
+           s.mixRowTiles.valid && s.mixWork.valid && s.mixPer.valid && s.mixCores.valid && s.mm0Cores.valid &&
+           s.mm0M.valid && s.mm0N.valid && s.mm0Ka.valid && s.mm0Kb.valid && s.mm0SingleK.valid && s.mm0BaseM.valid &&
+           s.mm0BaseN.valid && s.mm0BaseK.valid && s.mm0StepK.valid && s.mm0L1.valid && s.preGateTTiles.valid &&
+           s.preGateWork.valid && s.preGatePer.valid && s.hMixKTiles.valid && s.hMixTTiles.valid && s.hMixWork.valid &&
+           s.hMixPer.valid && s.hPreITiles.valid && s.hPreTTiles.valid && s.hPreWork.valid && s.hPrePer.valid;
+}
+
+/// UB bytes: sum_1, r
+inline Checked Full2Ledger0(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;  // in0: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 128;             // out0: rWsOut, 2 copies
+    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;  // calc0: xTile
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;              // calc1: sum_1Tile
+    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;  // calc2: tmp
+    bytes = bytes + s.rTTile * CeilDiv(s.D, 16) * 64;        // calc3: sum
+    bytes = bytes + CeilDiv(s.rTTile, 8) * 2048;             // calc4: acc
+    bytes = bytes + CeilDiv(s.rTTile, 8) * 256;              // calc5: part
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;              // calc6: tmp
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;              // calc7: tmp
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;              // calc8: tmp
+    return bytes;
+}
+
+/// UB bytes: mix
+inline Checked Full2Ledger1(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + s.n * CeilDiv(s.D, 8) * 32;                // in0: gammaIn
+    bytes = bytes + s.n * CeilDiv(s.D, 16) * 64;               // in1: xIn, 2 copies
+    bytes = bytes + s.mixKTile * s.n * CeilDiv(s.D, 8) * 64;   // in2: phiIn, 2 copies
+    bytes = bytes + CeilDiv(s.mixKTile, 16) * 128;             // out0: mixWsOut, 2 copies
+    bytes = bytes + s.n * CeilDiv(s.D, 16) * 64;               // calc0: gammaTile
+    bytes = bytes + s.n * CeilDiv(s.D, 16) * 64;               // calc1: xTile
+    bytes = bytes + s.mixKTile * s.n * CeilDiv(s.D, 16) * 64;  // calc2: phiTile
+    bytes = bytes + s.n * CeilDiv(s.D, 16) * 64;               // calc3: tmp
+    bytes = bytes + s.mixKTile * s.n * CeilDiv(s.D, 16) * 64;  // calc4: tmp
+    bytes = bytes + s.mixKTile * CeilDiv(s.D, 16) * 64;        // calc5: sum
+    bytes = bytes + CeilDiv(s.mixKTile, 16) * 64;              // calc6: sum
+    bytes = bytes + CeilDiv(s.mixKTile, 8) * 2048;             // calc7: acc
+    bytes = bytes + CeilDiv(s.mixKTile, 8) * 256;              // calc8: part
+    return bytes;
+}
+
+/// UB bytes: pre_gate, h_post, sum_2, h_in, inv_rms
+inline Checked Full2Ledger2(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + 32;                                            // in0: alphaIn
+    bytes = bytes + CeilDiv(s.n, 8) * 32;                          // in1: biasIn
+    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 8) * 64;         // in2: mixWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.preGateTTile, 8) * 64;               // in3: rWsIn, 2 copies
+    bytes = bytes + s.n * s.preGateTTile * CeilDiv(s.D, 16) * 64;  // in4: xIn, 2 copies
+    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 128;       // out0: h_postOut, 2 copies
+    bytes = bytes + s.preGateTTile * CeilDiv(s.D, 16) * 64;        // out1: h_inOut, 2 copies
+    bytes = bytes + CeilDiv(s.preGateTTile, 16) * 128;             // out2: inv_rmsOut, 2 copies
+    bytes = bytes + 64;                                            // calc0: alphaTile
+    bytes = bytes + CeilDiv(s.n, 16) * 64;                         // calc1: biasTile
+    bytes = bytes + 64;                                            // calc2: alphaTile
+    bytes = bytes + CeilDiv(s.n, 16) * 64;                         // calc3: biasTile
+    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 64;        // calc4: mixWsTile
+    bytes = bytes + CeilDiv(s.preGateTTile, 16) * 64;              // calc5: rWsTile
+    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 64;        // calc6: pre_gateTile
+    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 64;        // calc7: tmp
+    bytes = bytes + CeilDiv(s.preGateTTile, 16) * 512;             // calc8: spread
+    bytes = bytes + 512;                                           // calc9: spread
+    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 64;        // calc10: tmp
+    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 64;        // calc11: tmp
+    bytes = bytes + s.n * s.preGateTTile * CeilDiv(s.D, 16) * 64;  // calc12: xTile
+    bytes = bytes + s.preGateTTile * CeilDiv(s.D, 16) * 64;        // calc13: sum_2Tile
+    bytes = bytes + s.n * s.preGateTTile * CeilDiv(s.D, 16) * 64;  // calc14: tmp
+    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 512;       // calc15: spread
+    return bytes;
+}
+
+/// UB bytes: h_mix
+inline Checked Full2Ledger3(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.hMixKTile * s.hMixTTile * 4, 32) * 64;  // in0: mixWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.hMixKTile * s.hMixTTile * 4, 32) * 64;  // out0: h_mixOut, 2 copies
+    return bytes;
+}
+
+/// UB bytes: h_pre
+inline Checked Full2Ledger4(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.hPreITile * s.hPreTTile * 4, 32) * 64;  // in0: pre_gateWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.hPreITile * s.hPreTTile * 4, 32) * 64;  // out0: h_preOut, 2 copies
+    return bytes;
+}
+
+/// Tries the alternative "full"; false when it does not fit.
+inline bool TryFull2(Sizes &s, const Chip &chip, Choice &choice)
+{
+    const Checked coreNum(chip.coreNum);
+    if (!(s.D >= 1)) {
+        return false;
+    }
+    if (!(s.R * s.n + s.n * 2 >= 1)) {
+        return false;
+    }
+    if (!(s.T >= 1)) {
+        return false;
+    }
+    if (!(s.n >= 1)) {
+        return false;
+    }
+    s.rTTile = Checked(1);
+    s.mixKTile = Checked(1);
+    s.preGateTTile = Checked(1);
+    s.hMixKTile = Checked(8);
+    s.hMixTTile = Checked(1);
+    s.hPreITile = Checked(8);
+    s.hPreTTile = Checked(1);
+    if (!Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &Full2Ledger0, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::mixKTile, MinOf(s.R * s.n + s.n * 2, 4095), 1,
+                  CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), false, &Full2Ledger1, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::preGateTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &Full2Ledger2, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hMixKTile, s.R * s.n + s.n * 2, 8,
+                  MaxOf(CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), 64), false, &Full2Ledger3, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hMixTTile, MinOf(s.T, 4095), 1,
+                  CeilDiv(s.T * CeilDiv(s.R * s.n + s.n * 2, s.hMixKTile), coreNum), false, &Full2Ledger3, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hPreITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &Full2Ledger4, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hPreTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.hPreITile), coreNum), false,
+                  &Full2Ledger4, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    s.mixWsStart = 0;
+    s.mixWsEnd = s.mixWsStart + RoundUp(MaxOf(s.R * s.T * s.n + s.T * s.n * 2, 1) * 4, 512);
+    s.pre_gateWsStart = s.mixWsEnd;
+    s.pre_gateWsEnd = s.pre_gateWsStart + RoundUp(MaxOf(s.T * s.n, 1) * 4, 512);
+    s.rWsStart = s.pre_gateWsEnd;
+    s.rWsEnd = s.rWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
+    s.rTTiles = CeilDiv(s.T, s.rTTile);
+    s.rWork = s.rTTiles;
+    s.rPer = CeilDiv(s.rWork, coreNum);
+    s.mixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.mixKTile);
+    s.mixWork = s.T * s.mixKTiles;
+    s.mixPer = CeilDiv(s.mixWork, coreNum);
+    s.preGateTTiles = CeilDiv(s.T, s.preGateTTile);
+    s.preGateWork = s.preGateTTiles;
+    s.preGatePer = CeilDiv(s.preGateWork, coreNum);
+    s.hMixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.hMixKTile);
+    s.hMixTTiles = CeilDiv(s.T, s.hMixTTile);
+    s.hMixWork = s.hMixKTiles * s.hMixTTiles;
+    s.hMixPer = CeilDiv(s.hMixWork, coreNum);
+    s.hPreITiles = CeilDiv(s.n, s.hPreITile);
+    s.hPreTTiles = CeilDiv(s.T, s.hPreTTile);
+    s.hPreWork = s.hPreITiles * s.hPreTTiles;
+    s.hPrePer = CeilDiv(s.hPreWork, coreNum);
+    const Checked blocks =
+        MaxOf(CeilDiv(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(s.rWork, s.rPer), CeilDiv(s.mixWork, s.mixPer)),
+                                        CeilDiv(s.preGateWork, s.preGatePer)),
+                                  CeilDiv(s.hMixWork, s.hMixPer)),
+                            CeilDiv(s.hPreWork, s.hPrePer)),
+                      2),
+              1);
+    const Checked bytes = s.rWsEnd;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = true;
+    return blocks.valid && bytes.valid && s.mixWsStart.valid && s.mixWsEnd.valid && s.pre_gateWsStart.valid &&
+           s.pre_gateWsEnd.valid && s.rWsStart.valid && s.rWsEnd.valid && s.rTTiles.valid && s.rWork.valid &&
+           s.rPer.valid && s.mixKTiles.valid && s.mixWork.valid && s.mixPer.valid && s.preGateTTiles.valid &&
+           s.preGateWork.valid && s.preGatePer.valid && s.hMixKTiles.valid && s.hMixTTiles.valid && s.hMixWork.valid &&
+           s.hMixPer.valid && s.hPreITiles.valid && s.hPreTTiles.valid && s.hPreWork.valid && s.hPrePer.valid;
+}
+
+/// UB bytes: sum_1, r
 inline Checked Walked2Ledger0(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s0DTile * s.s0TTile * 2, 32) * 64;  // in0: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.s0TTile, 16) * 128;                 // out0: sum_1WsOut, 2 copies
-    bytes = bytes + CeilDiv(s.s0TTile, 16) * 64;                  // calc0: sumAcc
-    bytes = bytes + RoundUp(s.s0DTile * s.s0TTile * 4, 32);       // calc1: xTile
-    bytes = bytes + RoundUp(s.s0DTile * s.s0TTile * 4, 32);       // calc2: tmp
-    bytes = bytes + CeilDiv(s.s0TTile, 16) * 64;                  // calc3: sum
-    bytes = bytes + CeilDiv(s.s0TTile, 8) * 2048;                 // calc4: acc
-    bytes = bytes + CeilDiv(s.s0TTile, 8) * 256;                  // calc5: part
+    bytes = bytes + CeilDiv(s.n * s.rDTile * s.rTTile * 2, 32) * 64;  // in0: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 128;                      // out0: rWsOut, 2 copies
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc0: sumAcc
+    bytes = bytes + RoundUp(s.n * s.rDTile * s.rTTile * 4, 32);       // calc1: xTile
+    bytes = bytes + RoundUp(s.n * s.rDTile * s.rTTile * 4, 32);       // calc2: tmp
+    bytes = bytes + RoundUp(s.rDTile * s.rTTile * 4, 32);             // calc3: sum
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc4: sum
+    bytes = bytes + CeilDiv(s.rTTile, 8) * 2048;                      // calc5: acc
+    bytes = bytes + CeilDiv(s.rTTile, 8) * 256;                       // calc6: part
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc7: tmp
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc8: tmp
     return bytes;
 }
 
-/// UB bytes: r
+/// UB bytes: mix
 inline Checked Walked2Ledger1(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s1TTile * 4, 32) * 64;  // in0: sum_1WsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s1TTile * 4, 32) * 64;  // out0: rWsOut, 2 copies
-    bytes = bytes + RoundUp(s.s1TTile * 4, 32);       // calc0: tmp
-    bytes = bytes + RoundUp(s.s1TTile * 4, 32);       // calc1: tmp
-    bytes = bytes + RoundUp(s.s1TTile * 4, 32);       // calc2: tmp
+    bytes = bytes + CeilDiv(s.mixDTile * 2, 32) * 64;               // in0: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.mixDTile * 4, 32) * 64;               // in1: gammaIn, 2 copies
+    bytes = bytes + CeilDiv(s.mixDTile * s.mixKTile * 4, 32) * 64;  // in2: phiIn, 2 copies
+    bytes = bytes + CeilDiv(s.mixKTile, 16) * 128;                  // out0: mixWsOut, 2 copies
+    bytes = bytes + CeilDiv(s.mixKTile, 16) * 64;                   // calc0: sumAcc
+    bytes = bytes + RoundUp(s.mixDTile * 4, 32);                    // calc1: xTile
+    bytes = bytes + RoundUp(s.mixDTile * 4, 32);                    // calc2: gammaTile
+    bytes = bytes + RoundUp(s.mixDTile * s.mixKTile * 4, 32);       // calc3: phiTile
+    bytes = bytes + RoundUp(s.mixDTile * 4, 32);                    // calc4: tmp
+    bytes = bytes + RoundUp(s.mixDTile * s.mixKTile * 4, 32);       // calc5: tmp
+    bytes = bytes + CeilDiv(s.mixKTile, 16) * 64;                   // calc6: sum
+    bytes = bytes + CeilDiv(s.mixKTile, 8) * 2048;                  // calc7: acc
+    bytes = bytes + CeilDiv(s.mixKTile, 8) * 256;                   // calc8: part
     return bytes;
 }
 
-/// UB bytes: mix
+/// UB bytes: pre_gate, h_post, sum_2, h_in, inv_rms
 inline Checked Walked2Ledger2(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s2DTile * 2, 32) * 64;              // in0: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.s2DTile * 4, 32) * 64;              // in1: gammaIn, 2 copies
-    bytes = bytes + CeilDiv(s.s2DTile * s.s2KTile * 4, 32) * 64;  // in2: phiIn, 2 copies
-    bytes = bytes + CeilDiv(s.s2KTile, 16) * 128;                 // out0: mixWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.s2KTile, 16) * 64;                  // calc0: sumAcc
-    bytes = bytes + RoundUp(s.s2DTile * 4, 32);                   // calc1: xTile
-    bytes = bytes + RoundUp(s.s2DTile * 4, 32);                   // calc2: gammaTile
-    bytes = bytes + RoundUp(s.s2DTile * s.s2KTile * 4, 32);       // calc3: phiTile
-    bytes = bytes + RoundUp(s.s2DTile * 4, 32);                   // calc4: tmp
-    bytes = bytes + RoundUp(s.s2DTile * s.s2KTile * 4, 32);       // calc5: tmp
-    bytes = bytes + CeilDiv(s.s2KTile, 16) * 64;                  // calc6: sum
-    bytes = bytes + CeilDiv(s.s2KTile, 8) * 2048;                 // calc7: acc
-    bytes = bytes + CeilDiv(s.s2KTile, 8) * 256;                  // calc8: part
+    bytes = bytes + 32;                                                           // in0: alphaIn
+    bytes = bytes + CeilDiv(s.n, 8) * 32;                                         // in1: biasIn
+    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 8) * 64;                        // in2: mixWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.preGateTTile, 8) * 64;                              // in3: rWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.n * s.preGateDTile * s.preGateTTile * 2, 32) * 64;  // in4: xIn, 2 copies
+    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 128;                      // out0: h_postOut, 2 copies
+    bytes = bytes + CeilDiv(s.preGateTTile, 16) * 128;                            // out1: inv_rmsOut, 2 copies
+    bytes = bytes + CeilDiv(s.preGateDTile * s.preGateTTile * 2, 32) * 64;        // out2: h_inOut, 2 copies
+    bytes = bytes + 64;                                                           // calc0: alphaTile
+    bytes = bytes + CeilDiv(s.n, 16) * 64;                                        // calc1: biasTile
+    bytes = bytes + 64;                                                           // calc2: alphaTile
+    bytes = bytes + CeilDiv(s.n, 16) * 64;                                        // calc3: biasTile
+    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 64;                       // calc4: mixWsTile
+    bytes = bytes + CeilDiv(s.preGateTTile, 16) * 64;                             // calc5: rWsTile
+    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 64;                       // calc6: pre_gateTile
+    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 64;                       // calc7: tmp
+    bytes = bytes + CeilDiv(s.preGateTTile, 16) * 512;                            // calc8: spread
+    bytes = bytes + 512;                                                          // calc9: spread
+    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 64;                       // calc10: tmp
+    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 64;                       // calc11: tmp
+    bytes = bytes + RoundUp(s.n * s.preGateDTile * s.preGateTTile * 4, 32);       // calc12: xTile
+    bytes = bytes + RoundUp(s.preGateDTile * s.preGateTTile * 4, 32);             // calc13: sum_2Tile
+    bytes = bytes + RoundUp(s.n * s.preGateDTile * s.preGateTTile * 4, 32);       // calc14: tmp
+    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 512;                      // calc15: spread
     return bytes;
 }
 
-/// UB bytes: pre_gate
+/// UB bytes: h_mix
 inline Checked Walked2Ledger3(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + 32;                                           // in0: alphaIn
-    bytes = bytes + CeilDiv(s.s3ITile * s.s3TTile * 4, 32) * 64;  // in1: mixWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s3TTile, 8) * 64;                   // in2: rWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s3ITile * 4, 32) * 64;              // in3: biasIn, 2 copies
-    bytes = bytes + CeilDiv(s.s3ITile * s.s3TTile * 4, 32) * 64;  // out0: pre_gateWsOut, 2 copies
-    bytes = bytes + RoundUp(s.s3ITile * s.s3TTile * 4, 32);       // calc0: tmp
-    bytes = bytes + CeilDiv(s.s3TTile, 8) * 256;                  // calc1: spread
-    bytes = bytes + 256;                                          // calc2: spread
-    bytes = bytes + RoundUp(s.s3ITile * s.s3TTile * 4, 32);       // calc3: tmp
-    bytes = bytes + RoundUp(s.s3ITile * s.s3TTile * 4, 32);       // calc4: tmp
+    bytes = bytes + CeilDiv(s.hMixKTile * s.hMixTTile * 4, 32) * 64;  // in0: mixWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.hMixKTile * s.hMixTTile * 4, 32) * 64;  // out0: h_mixOut, 2 copies
     return bytes;
 }
 
-/// UB bytes: h_post
+/// UB bytes: h_pre
 inline Checked Walked2Ledger4(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + 32;                                           // in0: alphaIn
-    bytes = bytes + CeilDiv(s.s4ITile * s.s4TTile * 4, 32) * 64;  // in1: mixWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s4TTile, 8) * 64;                   // in2: rWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s4ITile * 4, 32) * 64;              // in3: biasIn, 2 copies
-    bytes = bytes + CeilDiv(s.s4ITile * s.s4TTile * 4, 32) * 64;  // out0: h_postOut, 2 copies
-    bytes = bytes + RoundUp(s.s4ITile * s.s4TTile * 4, 32);       // calc0: tmp
-    bytes = bytes + CeilDiv(s.s4TTile, 8) * 256;                  // calc1: spread
-    bytes = bytes + 256;                                          // calc2: spread
-    bytes = bytes + RoundUp(s.s4ITile * s.s4TTile * 4, 32);       // calc3: tmp
-    bytes = bytes + RoundUp(s.s4ITile * s.s4TTile * 4, 32);       // calc4: tmp
-    return bytes;
-}
-
-/// UB bytes: sum_2
-inline Checked Walked2Ledger5(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + s.s5TTile * 64;                               // in0: pre_gateWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s5DTile * s.s5TTile * 2, 32) * 64;  // in1: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.s5DTile * s.s5TTile * 4, 32) * 64;  // out0: sum_2WsOut, 2 copies
-    bytes = bytes + RoundUp(s.s5DTile * s.s5TTile * 4, 32);       // calc0: sumAcc
-    bytes = bytes + CeilDiv(s.s5TTile, 16) * 64;                  // calc1: pre_gateWsTile
-    bytes = bytes + CeilDiv(s.s5TTile, 16) * 64;                  // calc2: offsets
-    bytes = bytes + RoundUp(s.s5DTile * s.s5TTile * 4, 32);       // calc3: xTile
-    bytes = bytes + RoundUp(s.s5DTile * s.s5TTile * 4, 32);       // calc4: tmp
-    bytes = bytes + CeilDiv(s.s5TTile, 16) * 512;                 // calc5: spread
-    return bytes;
-}
-
-/// UB bytes: h_in
-inline Checked Walked2Ledger6(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s6DTile * s.s6TTile * 4, 32) * 64;  // in0: sum_2WsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s6DTile * s.s6TTile * 2, 32) * 64;  // out0: h_inOut, 2 copies
-    bytes = bytes + RoundUp(s.s6DTile * s.s6TTile * 4, 32);       // calc0: sum_2WsTile
-    return bytes;
-}
-
-/// UB bytes: inv_rms
-inline Checked Walked2Ledger7(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s7TTile * 4, 32) * 64;  // in0: rWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s7TTile * 4, 32) * 64;  // out0: inv_rmsOut, 2 copies
-    return bytes;
-}
-
-/// UB bytes: h_mix
-inline Checked Walked2Ledger8(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s8KTile * s.s8TTile * 4, 32) * 64;  // in0: mixWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s8KTile * s.s8TTile * 4, 32) * 64;  // out0: h_mixOut, 2 copies
-    return bytes;
-}
-
-/// UB bytes: h_pre
-inline Checked Walked2Ledger9(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s9ITile * s.s9TTile * 4, 32) * 64;  // in0: pre_gateWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s9ITile * s.s9TTile * 4, 32) * 64;  // out0: h_preOut, 2 copies
+    bytes = bytes + CeilDiv(s.hPreITile * s.hPreTTile * 4, 32) * 64;  // in0: pre_gateWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.hPreITile * s.hPreTTile * 4, 32) * 64;  // out0: h_preOut, 2 copies
     return bytes;
 }
 
@@ -703,95 +2053,54 @@ inline bool TryWalked2(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.n >= 1)) {
         return false;
     }
-    s.s0DTile = Checked(16);
-    s.s0TTile = Checked(1);
-    s.s1TTile = Checked(8);
-    s.s2DTile = Checked(16);
-    s.s2KTile = Checked(1);
-    s.s3ITile = Checked(8);
-    s.s3TTile = Checked(1);
-    s.s4ITile = Checked(8);
-    s.s4TTile = Checked(1);
-    s.s5DTile = Checked(16);
-    s.s5TTile = Checked(1);
-    s.s6DTile = Checked(16);
-    s.s6TTile = Checked(1);
-    s.s7TTile = Checked(8);
-    s.s8KTile = Checked(8);
-    s.s8TTile = Checked(1);
-    s.s9ITile = Checked(8);
-    s.s9TTile = Checked(1);
-    if (!Maximise(s, &Sizes::s0DTile, s.D, 16, 0, false, &Walked2Ledger0, coreNum, UsableUb(chip, false))) {
+    s.rDTile = Checked(16);
+    s.rTTile = Checked(1);
+    s.mixDTile = Checked(16);
+    s.mixKTile = Checked(1);
+    s.preGateDTile = Checked(16);
+    s.preGateTTile = Checked(1);
+    s.hMixKTile = Checked(8);
+    s.hMixTTile = Checked(1);
+    s.hPreITile = Checked(8);
+    s.hPreTTile = Checked(1);
+    if (!Maximise(s, &Sizes::rDTile, s.D, 16, 0, false, &Walked2Ledger0, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s0TTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &Walked2Ledger0, coreNum,
+    if (!Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &Walked2Ledger0, coreNum,
                   UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s1TTile, s.T, 8, MaxOf(CeilDiv(s.T, coreNum), 64), false, &Walked2Ledger1, coreNum,
+    if (!Maximise(s, &Sizes::mixDTile, s.D, 16, 0, false, &Walked2Ledger1, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::mixKTile, MinOf(s.R * s.n + s.n * 2, 4095), 1,
+                  CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), false, &Walked2Ledger1, coreNum,
                   UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s2DTile, s.D, 16, 0, false, &Walked2Ledger2, coreNum, UsableUb(chip, false))) {
+    if (!Maximise(s, &Sizes::preGateDTile, s.D, 16, 0, false, &Walked2Ledger2, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s2KTile, MinOf(s.R * s.n + s.n * 2, 4095), 1,
-                  CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), false, &Walked2Ledger2, coreNum,
+    if (!Maximise(s, &Sizes::preGateTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &Walked2Ledger2, coreNum,
                   UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s3ITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &Walked2Ledger3, coreNum,
+    if (!Maximise(s, &Sizes::hMixKTile, s.R * s.n + s.n * 2, 8,
+                  MaxOf(CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), 64), false, &Walked2Ledger3, coreNum,
                   UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s3TTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.s3ITile), coreNum), false,
-                  &Walked2Ledger3, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::s4ITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &Walked2Ledger4, coreNum,
+    if (!Maximise(s, &Sizes::hMixTTile, MinOf(s.T, 4095), 1,
+                  CeilDiv(s.T * CeilDiv(s.R * s.n + s.n * 2, s.hMixKTile), coreNum), false, &Walked2Ledger3, coreNum,
                   UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s4TTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.s4ITile), coreNum), false,
+    if (!Maximise(s, &Sizes::hPreITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &Walked2Ledger4, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hPreTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.hPreITile), coreNum), false,
                   &Walked2Ledger4, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::s5DTile, s.D, 16, MaxOf(CeilDiv(s.D * s.T, coreNum), 64), false, &Walked2Ledger5, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::s5TTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.s5DTile), coreNum), false,
-                  &Walked2Ledger5, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::s6DTile, s.D, 16, MaxOf(CeilDiv(s.D * s.T, coreNum), 64), false, &Walked2Ledger6, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::s6TTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.s6DTile), coreNum), false,
-                  &Walked2Ledger6, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::s7TTile, s.T, 8, MaxOf(CeilDiv(s.T, coreNum), 64), false, &Walked2Ledger7, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::s8KTile, s.R * s.n + s.n * 2, 8,
-                  MaxOf(CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), 64), false, &Walked2Ledger8, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::s8TTile, MinOf(s.T, 4095), 1,
-                  CeilDiv(s.T * CeilDiv(s.R * s.n + s.n * 2, s.s8KTile), coreNum), false, &Walked2Ledger8, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::s9ITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &Walked2Ledger9, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::s9TTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.s9ITile), coreNum), false,
-                  &Walked2Ledger9, coreNum, UsableUb(chip, false))) {
         return false;
     }
     s.mixWsStart = 0;
@@ -800,235 +2109,1108 @@ inline bool TryWalked2(Sizes &s, const Chip &chip, Choice &choice)
     s.pre_gateWsEnd = s.pre_gateWsStart + RoundUp(MaxOf(s.T * s.n, 1) * 4, 512);
     s.rWsStart = s.pre_gateWsEnd;
     s.rWsEnd = s.rWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
-    s.sum_1WsStart = s.rWsEnd;
-    s.sum_1WsEnd = s.sum_1WsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
-    s.sum_2WsStart = s.sum_1WsEnd;
-    s.sum_2WsEnd = s.sum_2WsStart + RoundUp(MaxOf(s.D * s.T, 1) * 4, 512);
-    s.s0TTiles = CeilDiv(s.T, s.s0TTile);
-    s.s0Work = s.s0TTiles;
-    s.s0Per = CeilDiv(s.s0Work, coreNum);
-    s.s1TTiles = CeilDiv(s.T, s.s1TTile);
-    s.s1Work = s.s1TTiles;
-    s.s1Per = CeilDiv(s.s1Work, coreNum);
-    s.s2KTiles = CeilDiv(s.R * s.n + s.n * 2, s.s2KTile);
-    s.s2Work = s.T * s.s2KTiles;
-    s.s2Per = CeilDiv(s.s2Work, coreNum);
-    s.s3ITiles = CeilDiv(s.n, s.s3ITile);
-    s.s3TTiles = CeilDiv(s.T, s.s3TTile);
-    s.s3Work = s.s3ITiles * s.s3TTiles;
-    s.s3Per = CeilDiv(s.s3Work, coreNum);
-    s.s4ITiles = CeilDiv(s.n, s.s4ITile);
-    s.s4TTiles = CeilDiv(s.T, s.s4TTile);
-    s.s4Work = s.s4ITiles * s.s4TTiles;
-    s.s4Per = CeilDiv(s.s4Work, coreNum);
-    s.s5DTiles = CeilDiv(s.D, s.s5DTile);
-    s.s5TTiles = CeilDiv(s.T, s.s5TTile);
-    s.s5Work = s.s5DTiles * s.s5TTiles;
-    s.s5Per = CeilDiv(s.s5Work, coreNum);
-    s.s6DTiles = CeilDiv(s.D, s.s6DTile);
-    s.s6TTiles = CeilDiv(s.T, s.s6TTile);
-    s.s6Work = s.s6DTiles * s.s6TTiles;
-    s.s6Per = CeilDiv(s.s6Work, coreNum);
-    s.s7TTiles = CeilDiv(s.T, s.s7TTile);
-    s.s7Work = s.s7TTiles;
-    s.s7Per = CeilDiv(s.s7Work, coreNum);
-    s.s8KTiles = CeilDiv(s.R * s.n + s.n * 2, s.s8KTile);
-    s.s8TTiles = CeilDiv(s.T, s.s8TTile);
-    s.s8Work = s.s8KTiles * s.s8TTiles;
-    s.s8Per = CeilDiv(s.s8Work, coreNum);
-    s.s9ITiles = CeilDiv(s.n, s.s9ITile);
-    s.s9TTiles = CeilDiv(s.T, s.s9TTile);
-    s.s9Work = s.s9ITiles * s.s9TTiles;
-    s.s9Per = CeilDiv(s.s9Work, coreNum);
-    const Checked blocks = MaxOf(
-        MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(s.s0Work, s.s0Per), CeilDiv(s.s1Work, s.s1Per)),
-                                                        CeilDiv(s.s2Work, s.s2Per)),
-                                                  CeilDiv(s.s3Work, s.s3Per)),
-                                            CeilDiv(s.s4Work, s.s4Per)),
-                                      CeilDiv(s.s5Work, s.s5Per)),
-                                CeilDiv(s.s6Work, s.s6Per)),
-                          CeilDiv(s.s7Work, s.s7Per)),
-                    CeilDiv(s.s8Work, s.s8Per)),
-              CeilDiv(s.s9Work, s.s9Per)),
-        1);
-    const Checked bytes = s.sum_2WsEnd;
+    s.rTTiles = CeilDiv(s.T, s.rTTile);
+    s.rWork = s.rTTiles;
+    s.rPer = CeilDiv(s.rWork, coreNum);
+    s.mixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.mixKTile);
+    s.mixWork = s.T * s.mixKTiles;
+    s.mixPer = CeilDiv(s.mixWork, coreNum);
+    s.preGateTTiles = CeilDiv(s.T, s.preGateTTile);
+    s.preGateWork = s.preGateTTiles;
+    s.preGatePer = CeilDiv(s.preGateWork, coreNum);
+    s.hMixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.hMixKTile);
+    s.hMixTTiles = CeilDiv(s.T, s.hMixTTile);
+    s.hMixWork = s.hMixKTiles * s.hMixTTiles;
+    s.hMixPer = CeilDiv(s.hMixWork, coreNum);
+    s.hPreITiles = CeilDiv(s.n, s.hPreITile);
+    s.hPreTTiles = CeilDiv(s.T, s.hPreTTile);
+    s.hPreWork = s.hPreITiles * s.hPreTTiles;
+    s.hPrePer = CeilDiv(s.hPreWork, coreNum);
+    const Checked blocks =
+        MaxOf(CeilDiv(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(s.rWork, s.rPer), CeilDiv(s.mixWork, s.mixPer)),
+                                        CeilDiv(s.preGateWork, s.preGatePer)),
+                                  CeilDiv(s.hMixWork, s.hMixPer)),
+                            CeilDiv(s.hPreWork, s.hPrePer)),
+                      2),
+              1);
+    const Checked bytes = s.rWsEnd;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = true;
     return blocks.valid && bytes.valid && s.mixWsStart.valid && s.mixWsEnd.valid && s.pre_gateWsStart.valid &&
-           s.pre_gateWsEnd.valid && s.rWsStart.valid && s.rWsEnd.valid && s.sum_1WsStart.valid && s.sum_1WsEnd.valid &&
-           s.sum_2WsStart.valid && s.sum_2WsEnd.valid && s.s0TTiles.valid && s.s0Work.valid && s.s0Per.valid &&
-           s.s1TTiles.valid && s.s1Work.valid && s.s1Per.valid && s.s2KTiles.valid && s.s2Work.valid && s.s2Per.valid &&
-           s.s3ITiles.valid && s.s3TTiles.valid && s.s3Work.valid && s.s3Per.valid && s.s4ITiles.valid &&
-           s.s4TTiles.valid && s.s4Work.valid && s.s4Per.valid && s.s5DTiles.valid && s.s5TTiles.valid &&
-           s.s5Work.valid && s.s5Per.valid && s.s6DTiles.valid && s.s6TTiles.valid && s.s6Work.valid && s.s6Per.valid &&
-           s.s7TTiles.valid && s.s7Work.valid && s.s7Per.valid && s.s8KTiles.valid && s.s8TTiles.valid &&
-           s.s8Work.valid && s.s8Per.valid && s.s9ITiles.valid && s.s9TTiles.valid && s.s9Work.valid && s.s9Per.valid;
+           s.pre_gateWsEnd.valid && s.rWsStart.valid && s.rWsEnd.valid && s.rTTiles.valid && s.rWork.valid &&
+           s.rPer.valid && s.mixKTiles.valid && s.mixWork.valid && s.mixPer.valid && s.preGateTTiles.valid &&
+           s.preGateWork.valid && s.preGatePer.valid && s.hMixKTiles.valid && s.hMixTTiles.valid && s.hMixWork.valid &&
+           s.hMixPer.valid && s.hPreITiles.valid && s.hPreTTiles.valid && s.hPreWork.valid && s.hPrePer.valid;
 }
 
-/// UB bytes: sum_1
+/// UB bytes: mix_sum_terms
+inline Checked CubeFull3Ledger0(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.mixSumTermsDTile * s.mixSumTermsITile * 4, 32) * 64;  // in0: phiIn, 2 copies
+    bytes =
+        bytes + CeilDiv(s.mixSumTermsDTile * s.mixSumTermsITile * 2, 32) * 64;  // out0: mix_sum_termsWsOut, 2 copies
+    bytes = bytes + RoundUp(s.mixSumTermsDTile * s.mixSumTermsITile * 4, 32);   // calc0: phiTile
+    bytes = bytes + RoundUp(s.mixSumTermsDTile * s.mixSumTermsITile * 2, 32);   // calc1: rounded
+    bytes = bytes + RoundUp(s.mixSumTermsDTile * s.mixSumTermsITile * 4, 32);   // calc2: tmp
+    bytes = bytes + RoundUp(s.mixSumTermsDTile * s.mixSumTermsITile * 4, 32);   // calc3: tmp
+    return bytes;
+}
+
+/// UB bytes: sum_1, r
+inline Checked CubeFull3Ledger1(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;  // in0: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 128;             // out0: rWsOut, 2 copies
+    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;  // calc0: xTile
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;              // calc1: sum_1Tile
+    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;  // calc2: tmp
+    bytes = bytes + s.rTTile * CeilDiv(s.D, 16) * 64;        // calc3: sum
+    bytes = bytes + CeilDiv(s.rTTile, 8) * 2048;             // calc4: acc
+    bytes = bytes + CeilDiv(s.rTTile, 8) * 256;              // calc5: part
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;              // calc6: tmp
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;              // calc7: tmp
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;              // calc8: tmp
+    return bytes;
+}
+
+/// UB bytes: mix_sum_product (cube)
+inline Checked CubeFull3Ledger2(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    return bytes;
+}
+
+/// UB bytes: mix_sum, mix
+inline Checked CubeFull3Ledger3(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.mixKTile * s.mixTTile * 12, 32) * 64;  // in0: mix_sum_productWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.mixKTile * s.mixTTile * 4, 32) * 64;   // out0: mixWsOut, 2 copies
+    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);        // calc0: mix_sumTile
+    return bytes;
+}
+
+/// UB bytes: pre_gate, h_post
+inline Checked CubeFull3Ledger4(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + 64;                                                 // in0: alphaIn, 2 copies
+    bytes = bytes + CeilDiv(s.hPostITile * s.hPostTTile * 4, 32) * 64;  // in1: mixWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.hPostTTile, 8) * 64;                      // in2: rWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.hPostITile * 4, 32) * 64;                 // in3: biasIn, 2 copies
+    bytes = bytes + CeilDiv(s.hPostITile * s.hPostTTile * 4, 32) * 64;  // out0: pre_gateWsOut, 2 copies
+    bytes = bytes + RoundUp(s.hPostITile * s.hPostTTile * 4, 32);       // calc0: tmp
+    bytes = bytes + CeilDiv(s.hPostTTile, 8) * 256;                     // calc1: spread
+    bytes = bytes + 256;                                                // calc2: spread
+    bytes = bytes + RoundUp(s.hPostITile * s.hPostTTile * 4, 32);       // calc3: tmp
+    bytes = bytes + RoundUp(s.hPostITile * s.hPostTTile * 4, 32);       // calc4: tmp
+    return bytes;
+}
+
+/// UB bytes: h_res
+inline Checked CubeFull3Ledger5(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + 96;                                                // in0: alphaIn, 3 copies
+    bytes = bytes + CeilDiv(s.hResI1Tile * s.hResJTile * 4, 32) * 96;  // in1: mixWsIn, 3 copies
+    bytes = bytes + CeilDiv(s.hResI1Tile * s.hResJTile * 4, 32) * 64;  // out0: h_resOut, 2 copies
+    bytes = bytes + RoundUp(s.hResI1Tile * s.hResJTile * 4, 32);       // calc0: tmp
+    bytes = bytes + 256;                                               // calc1: spread
+    return bytes;
+}
+
+/// UB bytes: sum_2, h_in, inv_rms
+inline Checked CubeFull3Ledger6(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + s.invRmsTTile * CeilDiv(s.n, 8) * 64;         // in0: pre_gateWsIn, 2 copies
+    bytes = bytes + s.invRmsTTile * s.n * CeilDiv(s.D, 16) * 64;  // in1: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.invRmsTTile, 8) * 64;               // in2: rWsIn, 2 copies
+    bytes = bytes + s.invRmsTTile * CeilDiv(s.D, 16) * 64;        // out0: h_inOut, 2 copies
+    bytes = bytes + CeilDiv(s.invRmsTTile, 16) * 128;             // out1: inv_rmsOut, 2 copies
+    bytes = bytes + s.invRmsTTile * CeilDiv(s.n, 16) * 64;        // calc0: pre_gateWsTile
+    bytes = bytes + s.invRmsTTile * s.n * CeilDiv(s.D, 16) * 64;  // calc1: xTile
+    bytes = bytes + s.invRmsTTile * CeilDiv(s.D, 16) * 64;        // calc2: sum_2Tile
+    bytes = bytes + s.invRmsTTile * s.n * CeilDiv(s.D, 16) * 64;  // calc3: tmp
+    bytes = bytes + s.invRmsTTile * CeilDiv(s.n, 16) * 512;       // calc4: spread
+    bytes = bytes + CeilDiv(s.invRmsTTile, 16) * 64;              // calc5: rWsTile
+    return bytes;
+}
+
+/// UB bytes: h_mix
+inline Checked CubeFull3Ledger7(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.hMixKTile * s.hMixTTile * 4, 32) * 64;  // in0: mixWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.hMixKTile * s.hMixTTile * 4, 32) * 64;  // out0: h_mixOut, 2 copies
+    return bytes;
+}
+
+/// UB bytes: h_pre
+inline Checked CubeFull3Ledger8(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.hPreITile * s.hPreTTile * 4, 32) * 64;  // in0: pre_gateWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.hPreITile * s.hPreTTile * 4, 32) * 64;  // out0: h_preOut, 2 copies
+    return bytes;
+}
+
+/// Tries the alternative "cube_full"; false when it does not fit.
+inline bool TryCubeFull3(Sizes &s, const Chip &chip, Choice &choice)
+{
+    const Checked coreNum(chip.coreNum);
+    const Checked cubeNum(chip.cubeNum);
+    if (!(s.D >= 1)) {
+        return false;
+    }
+    if (!(s.R >= 1)) {
+        return false;
+    }
+    if (!(s.R * s.n + s.n * 2 >= 1)) {
+        return false;
+    }
+    if (!(s.T >= 1)) {
+        return false;
+    }
+    if (!(s.n >= 1)) {
+        return false;
+    }
+    if (!(CeilDiv(s.D * s.R * s.T * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) >=
+          coreNum * 8000 +
+              CeilDiv(s.D * s.R * s.n * s.n * 12 + s.D * s.n * s.n * 24 + s.R * s.T * s.n * 24 + s.T * s.n * 48, 20) +
+              CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.T, 16) * CeilDiv(s.R * s.n * 3 + s.n * 6, 16) * 4096, 2048))) {
+        return false;
+    }
+    if (!(s.T <= 2147483647)) {
+        return false;
+    }
+    if (!(s.R * s.n * 3 + s.n * 6 <= 2147483647)) {
+        return false;
+    }
+    if (!(s.D * s.n <= 2147483647)) {
+        return false;
+    }
+    s.mixSumTermsDTile = Checked(16);
+    s.mixSumTermsITile = Checked(1);
+    s.rTTile = Checked(1);
+    s.mixKTile = Checked(8);
+    s.mixTTile = Checked(1);
+    s.hPostITile = Checked(8);
+    s.hPostTTile = Checked(1);
+    s.hResJTile = Checked(8);
+    s.hResI1Tile = Checked(1);
+    s.invRmsTTile = Checked(1);
+    s.hMixKTile = Checked(8);
+    s.hMixTTile = Checked(1);
+    s.hPreITile = Checked(8);
+    s.hPreTTile = Checked(1);
+    if (!Maximise(s, &Sizes::mixSumTermsDTile, s.D, 16,
+                  MaxOf(CeilDiv(s.D * s.R * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64), false, &CubeFull3Ledger0,
+                  coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::mixSumTermsITile, MinOf(s.n, 4095), 1,
+                  CeilDiv(s.R * s.n * s.n * CeilDiv(s.D, s.mixSumTermsDTile) +
+                              s.n * s.n * CeilDiv(s.D, s.mixSumTermsDTile) * 2,
+                          coreNum),
+                  false, &CubeFull3Ledger0, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeFull3Ledger1, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!(CubeFull3Ledger2(s, coreNum) <= UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::mixKTile, s.R * s.n + s.n * 2, 8,
+                  MaxOf(CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), 64), false, &CubeFull3Ledger3, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::mixTTile, MinOf(s.T, 4095), 1,
+                  CeilDiv(s.T * CeilDiv(s.R * s.n + s.n * 2, s.mixKTile), coreNum), false, &CubeFull3Ledger3, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hPostITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &CubeFull3Ledger4,
+                  coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hPostTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.hPostITile), coreNum), false,
+                  &CubeFull3Ledger4, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hResJTile, s.n, 8, MaxOf(CeilDiv(s.R * s.T * s.n, coreNum), 64), false, &CubeFull3Ledger5,
+                  coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hResI1Tile, MinOf(s.R, 4095), 1, CeilDiv(s.R * s.T * CeilDiv(s.n, s.hResJTile), coreNum),
+                  false, &CubeFull3Ledger5, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::invRmsTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeFull3Ledger6, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hMixKTile, s.R * s.n + s.n * 2, 8,
+                  MaxOf(CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), 64), false, &CubeFull3Ledger7, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hMixTTile, MinOf(s.T, 4095), 1,
+                  CeilDiv(s.T * CeilDiv(s.R * s.n + s.n * 2, s.hMixKTile), coreNum), false, &CubeFull3Ledger7, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hPreITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &CubeFull3Ledger8,
+                  coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hPreTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.hPreITile), coreNum), false,
+                  &CubeFull3Ledger8, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    s.mixWsStart = 0;
+    s.mixWsEnd = s.mixWsStart + RoundUp(MaxOf(s.R * s.T * s.n + s.T * s.n * 2, 1) * 4, 512);
+    s.mix_sum_productWsStart = s.mixWsEnd;
+    s.mix_sum_productWsEnd = s.mix_sum_productWsStart + RoundUp(MaxOf(s.R * s.T * s.n * 3 + s.T * s.n * 6, 1) * 4, 512);
+    s.mix_sum_termsWsStart = s.mix_sum_productWsEnd;
+    s.mix_sum_termsWsEnd =
+        s.mix_sum_termsWsStart + RoundUp(MaxOf(s.D * s.R * s.n * s.n * 3 + s.D * s.n * s.n * 6, 1) * 2, 512);
+    s.pre_gateWsStart = s.mix_sum_termsWsEnd;
+    s.pre_gateWsEnd = s.pre_gateWsStart + RoundUp(MaxOf(s.T * s.n, 1) * 4, 512);
+    s.rWsStart = s.pre_gateWsEnd;
+    s.rWsEnd = s.rWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
+    s.mixSumTermsDTiles = CeilDiv(s.D, s.mixSumTermsDTile);
+    s.mixSumTermsITiles = CeilDiv(s.n, s.mixSumTermsITile);
+    s.mixSumTermsWork =
+        s.R * s.mixSumTermsDTiles * s.mixSumTermsITiles * s.n + s.mixSumTermsDTiles * s.mixSumTermsITiles * s.n * 2;
+    s.mixSumTermsPer = CeilDiv(s.mixSumTermsWork, coreNum);
+    s.rTTiles = CeilDiv(s.T, s.rTTile);
+    s.rWork = s.rTTiles;
+    s.rPer = CeilDiv(s.rWork, coreNum);
+    s.mixSumProductPanels = CeilDiv(s.R * s.n * 3 + s.n * 6, 256);
+    s.mixSumProductBaseN = RoundUp(CeilDiv(s.R * s.n * 3 + s.n * 6, s.mixSumProductPanels), 16);
+    s.mixSumProductBaseM = MinOf(MinOf((((32768 / s.mixSumProductBaseN)) / 16) * 16, 256),
+                                 RoundUp(MinOf(MaxOf(CeilDiv(s.T * s.mixSumProductPanels, cubeNum), 1), s.T), 16));
+    s.mixSumProductBaseK = MinOf(64, RoundUp(s.D * s.n, 16));
+    s.mixSumProductStepK = MinOf(4, CeilDiv(s.D * s.n, s.mixSumProductBaseK));
+    s.mixSumProductL1 = s.mixSumProductBaseK * s.mixSumProductBaseM * s.mixSumProductStepK * 4 +
+                        s.mixSumProductBaseK * s.mixSumProductBaseN * s.mixSumProductStepK * 4;
+    s.mixSumProductM = s.T;
+    s.mixSumProductN = s.R * s.n * 3 + s.n * 6;
+    s.mixSumProductKa = s.D * s.n;
+    s.mixSumProductKb = s.D * s.n;
+    s.mixSumProductSingleK = s.D * s.n;
+    s.mixSumProductRowTiles = CeilDiv(s.T, s.mixSumProductBaseM);
+    s.mixSumProductWork = s.mixSumProductPanels * s.mixSumProductRowTiles;
+    s.mixSumProductPer = CeilDiv(s.mixSumProductWork, cubeNum);
+    s.mixSumProductCores = CeilDiv(s.mixSumProductWork, s.mixSumProductPer);
+    s.mm0Cores = s.mixSumProductCores;
+    s.mm0M = s.mixSumProductM;
+    s.mm0N = s.mixSumProductN;
+    s.mm0Ka = s.mixSumProductKa;
+    s.mm0Kb = s.mixSumProductKb;
+    s.mm0SingleK = s.mixSumProductSingleK;
+    s.mm0BaseM = s.mixSumProductBaseM;
+    s.mm0BaseN = s.mixSumProductBaseN;
+    s.mm0BaseK = s.mixSumProductBaseK;
+    s.mm0StepK = s.mixSumProductStepK;
+    s.mm0L1 = s.mixSumProductL1;
+    s.mixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.mixKTile);
+    s.mixTTiles = CeilDiv(s.T, s.mixTTile);
+    s.mixWork = s.mixKTiles * s.mixTTiles;
+    s.mixPer = CeilDiv(s.mixWork, coreNum);
+    s.hPostITiles = CeilDiv(s.n, s.hPostITile);
+    s.hPostTTiles = CeilDiv(s.T, s.hPostTTile);
+    s.hPostWork = s.hPostITiles * s.hPostTTiles;
+    s.hPostPer = CeilDiv(s.hPostWork, coreNum);
+    s.hResJTiles = CeilDiv(s.n, s.hResJTile);
+    s.hResI1Tiles = CeilDiv(s.R, s.hResI1Tile);
+    s.hResWork = s.T * s.hResI1Tiles * s.hResJTiles;
+    s.hResPer = CeilDiv(s.hResWork, coreNum);
+    s.invRmsTTiles = CeilDiv(s.T, s.invRmsTTile);
+    s.invRmsWork = s.invRmsTTiles;
+    s.invRmsPer = CeilDiv(s.invRmsWork, coreNum);
+    s.hMixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.hMixKTile);
+    s.hMixTTiles = CeilDiv(s.T, s.hMixTTile);
+    s.hMixWork = s.hMixKTiles * s.hMixTTiles;
+    s.hMixPer = CeilDiv(s.hMixWork, coreNum);
+    s.hPreITiles = CeilDiv(s.n, s.hPreITile);
+    s.hPreTTiles = CeilDiv(s.T, s.hPreTTile);
+    s.hPreWork = s.hPreITiles * s.hPreTTiles;
+    s.hPrePer = CeilDiv(s.hPreWork, coreNum);
+    const Checked blocks =
+        MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(CeilDiv(s.mixSumTermsWork, s.mixSumTermsPer), 2),
+                                                              CeilDiv(CeilDiv(s.rWork, s.rPer), 2)),
+                                                        CeilDiv(s.mixSumProductWork, s.mixSumProductPer)),
+                                                  CeilDiv(CeilDiv(s.mixWork, s.mixPer), 2)),
+                                            CeilDiv(CeilDiv(s.hPostWork, s.hPostPer), 2)),
+                                      CeilDiv(CeilDiv(s.hResWork, s.hResPer), 2)),
+                                CeilDiv(CeilDiv(s.invRmsWork, s.invRmsPer), 2)),
+                          CeilDiv(CeilDiv(s.hMixWork, s.hMixPer), 2)),
+                    CeilDiv(CeilDiv(s.hPreWork, s.hPrePer), 2)),
+              1);
+    const Checked bytes = s.rWsEnd;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = true;
+    return blocks.valid && bytes.valid && s.mixWsStart.valid && s.mixWsEnd.valid && s.mix_sum_productWsStart.valid &&
+           s.mix_sum_productWsEnd.valid && s.mix_sum_termsWsStart.valid && s.mix_sum_termsWsEnd.valid &&
+           s.pre_gateWsStart.valid && s.pre_gateWsEnd.valid && s.rWsStart.valid && s.rWsEnd.valid &&
+           s.mixSumTermsDTiles.valid && s.mixSumTermsITiles.valid && s.mixSumTermsWork.valid &&
+           s.mixSumTermsPer.valid && s.rTTiles.valid && s.rWork.valid && s.rPer.valid && s.mixSumProductPanels.valid &&
+           s.mixSumProductBaseN.valid && s.mixSumProductBaseM.valid && s.mixSumProductBaseK.valid &&
+           s.mixSumProductStepK.valid && s.mixSumProductL1.valid && s.mixSumProductM.valid && s.mixSumProductN.valid &&
+           s.mixSumProductKa.valid && s.mixSumProductKb.valid && s.mixSumProductSingleK.valid &&
+           s.mixSumProductRowTiles.valid && s.mixSumProductWork.valid && s.mixSumProductPer.valid &&
+           s.mixSumProductCores.valid && s.mm0Cores.valid && s.mm0M.valid && s.mm0N.valid && s.mm0Ka.valid &&
+           s.mm0Kb.valid && s.mm0SingleK.valid && s.mm0BaseM.valid && s.mm0BaseN.valid && s.mm0BaseK.valid &&
+           s.mm0StepK.valid && s.mm0L1.valid && s.mixKTiles.valid && s.mixTTiles.valid && s.mixWork.valid &&
+           s.mixPer.valid && s.hPostITiles.valid && s.hPostTTiles.valid && s.hPostWork.valid && s.hPostPer.valid &&
+           s.hResJTiles.valid && s.hResI1Tiles.valid && s.hResWork.valid && s.hResPer.valid && s.invRmsTTiles.valid &&
+           s.invRmsWork.valid && s.invRmsPer.valid && s.hMixKTiles.valid && s.hMixTTiles.valid && s.hMixWork.valid &&
+           s.hMixPer.valid && s.hPreITiles.valid && s.hPreTTiles.valid && s.hPreWork.valid && s.hPrePer.valid;
+}
+
+/// UB bytes: mix_sum_terms
+inline Checked CubeWalked3Ledger0(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.mixSumTermsDTile * s.mixSumTermsITile * 4, 32) * 64;  // in0: phiIn, 2 copies
+    bytes =
+        bytes + CeilDiv(s.mixSumTermsDTile * s.mixSumTermsITile * 2, 32) * 64;  // out0: mix_sum_termsWsOut, 2 copies
+    bytes = bytes + RoundUp(s.mixSumTermsDTile * s.mixSumTermsITile * 4, 32);   // calc0: phiTile
+    bytes = bytes + RoundUp(s.mixSumTermsDTile * s.mixSumTermsITile * 2, 32);   // calc1: rounded
+    bytes = bytes + RoundUp(s.mixSumTermsDTile * s.mixSumTermsITile * 4, 32);   // calc2: tmp
+    bytes = bytes + RoundUp(s.mixSumTermsDTile * s.mixSumTermsITile * 4, 32);   // calc3: tmp
+    return bytes;
+}
+
+/// UB bytes: sum_1, r
+inline Checked CubeWalked3Ledger1(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.n * s.rDTile * s.rTTile * 2, 32) * 64;  // in0: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 128;                      // out0: rWsOut, 2 copies
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc0: sumAcc
+    bytes = bytes + RoundUp(s.n * s.rDTile * s.rTTile * 4, 32);       // calc1: xTile
+    bytes = bytes + RoundUp(s.n * s.rDTile * s.rTTile * 4, 32);       // calc2: tmp
+    bytes = bytes + RoundUp(s.rDTile * s.rTTile * 4, 32);             // calc3: sum
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc4: sum
+    bytes = bytes + CeilDiv(s.rTTile, 8) * 2048;                      // calc5: acc
+    bytes = bytes + CeilDiv(s.rTTile, 8) * 256;                       // calc6: part
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc7: tmp
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc8: tmp
+    return bytes;
+}
+
+/// UB bytes: mix_sum_product (cube)
+inline Checked CubeWalked3Ledger2(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    return bytes;
+}
+
+/// UB bytes: mix_sum, mix
+inline Checked CubeWalked3Ledger3(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.mixKTile * s.mixTTile * 12, 32) * 64;  // in0: mix_sum_productWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.mixKTile * s.mixTTile * 4, 32) * 64;   // out0: mixWsOut, 2 copies
+    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);        // calc0: mix_sumTile
+    return bytes;
+}
+
+/// UB bytes: pre_gate, h_post
+inline Checked CubeWalked3Ledger4(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + 64;                                                 // in0: alphaIn, 2 copies
+    bytes = bytes + CeilDiv(s.hPostITile * s.hPostTTile * 4, 32) * 64;  // in1: mixWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.hPostTTile, 8) * 64;                      // in2: rWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.hPostITile * 4, 32) * 64;                 // in3: biasIn, 2 copies
+    bytes = bytes + CeilDiv(s.hPostITile * s.hPostTTile * 4, 32) * 64;  // out0: pre_gateWsOut, 2 copies
+    bytes = bytes + RoundUp(s.hPostITile * s.hPostTTile * 4, 32);       // calc0: tmp
+    bytes = bytes + CeilDiv(s.hPostTTile, 8) * 256;                     // calc1: spread
+    bytes = bytes + 256;                                                // calc2: spread
+    bytes = bytes + RoundUp(s.hPostITile * s.hPostTTile * 4, 32);       // calc3: tmp
+    bytes = bytes + RoundUp(s.hPostITile * s.hPostTTile * 4, 32);       // calc4: tmp
+    return bytes;
+}
+
+/// UB bytes: h_res
+inline Checked CubeWalked3Ledger5(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + 96;                                                // in0: alphaIn, 3 copies
+    bytes = bytes + CeilDiv(s.hResI1Tile * s.hResJTile * 4, 32) * 96;  // in1: mixWsIn, 3 copies
+    bytes = bytes + CeilDiv(s.hResI1Tile * s.hResJTile * 4, 32) * 64;  // out0: h_resOut, 2 copies
+    bytes = bytes + RoundUp(s.hResI1Tile * s.hResJTile * 4, 32);       // calc0: tmp
+    bytes = bytes + 256;                                               // calc1: spread
+    return bytes;
+}
+
+/// UB bytes: sum_2, h_in, inv_rms
+inline Checked CubeWalked3Ledger6(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.invRmsTTile, 8) * 64;                             // in0: rWsIn, 2 copies
+    bytes = bytes + s.invRmsTTile * CeilDiv(s.n, 8) * 64;                       // in1: pre_gateWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.invRmsDTile * s.invRmsTTile * s.n * 2, 32) * 64;  // in2: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.invRmsTTile, 16) * 128;                           // out0: inv_rmsOut, 2 copies
+    bytes = bytes + CeilDiv(s.invRmsDTile * s.invRmsTTile * 2, 32) * 64;        // out1: h_inOut, 2 copies
+    bytes = bytes + CeilDiv(s.invRmsTTile, 16) * 64;                            // calc0: rWsTile
+    bytes = bytes + s.invRmsTTile * CeilDiv(s.n, 16) * 64;                      // calc1: pre_gateWsTile
+    bytes = bytes + RoundUp(s.invRmsDTile * s.invRmsTTile * s.n * 4, 32);       // calc2: xTile
+    bytes = bytes + RoundUp(s.invRmsDTile * s.invRmsTTile * 4, 32);             // calc3: sum_2Tile
+    bytes = bytes + RoundUp(s.invRmsDTile * s.invRmsTTile * s.n * 4, 32);       // calc4: tmp
+    bytes = bytes + s.invRmsTTile * CeilDiv(s.n, 16) * 512;                     // calc5: spread
+    return bytes;
+}
+
+/// UB bytes: h_mix
+inline Checked CubeWalked3Ledger7(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.hMixKTile * s.hMixTTile * 4, 32) * 64;  // in0: mixWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.hMixKTile * s.hMixTTile * 4, 32) * 64;  // out0: h_mixOut, 2 copies
+    return bytes;
+}
+
+/// UB bytes: h_pre
+inline Checked CubeWalked3Ledger8(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.hPreITile * s.hPreTTile * 4, 32) * 64;  // in0: pre_gateWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.hPreITile * s.hPreTTile * 4, 32) * 64;  // out0: h_preOut, 2 copies
+    return bytes;
+}
+
+/// Tries the alternative "cube_walked"; false when it does not fit.
+inline bool TryCubeWalked3(Sizes &s, const Chip &chip, Choice &choice)
+{
+    const Checked coreNum(chip.coreNum);
+    const Checked cubeNum(chip.cubeNum);
+    if (!(s.D >= 1)) {
+        return false;
+    }
+    if (!(s.R >= 1)) {
+        return false;
+    }
+    if (!(s.R * s.n + s.n * 2 >= 1)) {
+        return false;
+    }
+    if (!(s.T >= 1)) {
+        return false;
+    }
+    if (!(s.n >= 1)) {
+        return false;
+    }
+    if (!(CeilDiv(s.D * s.R * s.T * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) >=
+          coreNum * 8000 +
+              CeilDiv(s.D * s.R * s.n * s.n * 12 + s.D * s.n * s.n * 24 + s.R * s.T * s.n * 24 + s.T * s.n * 48, 20) +
+              CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.T, 16) * CeilDiv(s.R * s.n * 3 + s.n * 6, 16) * 4096, 2048))) {
+        return false;
+    }
+    if (!(s.T <= 2147483647)) {
+        return false;
+    }
+    if (!(s.R * s.n * 3 + s.n * 6 <= 2147483647)) {
+        return false;
+    }
+    if (!(s.D * s.n <= 2147483647)) {
+        return false;
+    }
+    s.mixSumTermsDTile = Checked(16);
+    s.mixSumTermsITile = Checked(1);
+    s.rDTile = Checked(16);
+    s.rTTile = Checked(1);
+    s.mixKTile = Checked(8);
+    s.mixTTile = Checked(1);
+    s.hPostITile = Checked(8);
+    s.hPostTTile = Checked(1);
+    s.hResJTile = Checked(8);
+    s.hResI1Tile = Checked(1);
+    s.invRmsDTile = Checked(16);
+    s.invRmsTTile = Checked(1);
+    s.hMixKTile = Checked(8);
+    s.hMixTTile = Checked(1);
+    s.hPreITile = Checked(8);
+    s.hPreTTile = Checked(1);
+    if (!Maximise(s, &Sizes::mixSumTermsDTile, s.D, 16,
+                  MaxOf(CeilDiv(s.D * s.R * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64), false, &CubeWalked3Ledger0,
+                  coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::mixSumTermsITile, MinOf(s.n, 4095), 1,
+                  CeilDiv(s.R * s.n * s.n * CeilDiv(s.D, s.mixSumTermsDTile) +
+                              s.n * s.n * CeilDiv(s.D, s.mixSumTermsDTile) * 2,
+                          coreNum),
+                  false, &CubeWalked3Ledger0, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::rDTile, s.D, 16, 0, false, &CubeWalked3Ledger1, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeWalked3Ledger1, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!(CubeWalked3Ledger2(s, coreNum) <= UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::mixKTile, s.R * s.n + s.n * 2, 8,
+                  MaxOf(CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), 64), false, &CubeWalked3Ledger3, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::mixTTile, MinOf(s.T, 4095), 1,
+                  CeilDiv(s.T * CeilDiv(s.R * s.n + s.n * 2, s.mixKTile), coreNum), false, &CubeWalked3Ledger3, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hPostITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &CubeWalked3Ledger4,
+                  coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hPostTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.hPostITile), coreNum), false,
+                  &CubeWalked3Ledger4, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hResJTile, s.n, 8, MaxOf(CeilDiv(s.R * s.T * s.n, coreNum), 64), false,
+                  &CubeWalked3Ledger5, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hResI1Tile, MinOf(s.R, 4095), 1, CeilDiv(s.R * s.T * CeilDiv(s.n, s.hResJTile), coreNum),
+                  false, &CubeWalked3Ledger5, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::invRmsDTile, s.D, 16, 0, false, &CubeWalked3Ledger6, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::invRmsTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeWalked3Ledger6,
+                  coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hMixKTile, s.R * s.n + s.n * 2, 8,
+                  MaxOf(CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), 64), false, &CubeWalked3Ledger7, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hMixTTile, MinOf(s.T, 4095), 1,
+                  CeilDiv(s.T * CeilDiv(s.R * s.n + s.n * 2, s.hMixKTile), coreNum), false, &CubeWalked3Ledger7,
+                  coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hPreITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &CubeWalked3Ledger8,
+                  coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hPreTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.hPreITile), coreNum), false,
+                  &CubeWalked3Ledger8, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    s.mixWsStart = 0;
+    s.mixWsEnd = s.mixWsStart + RoundUp(MaxOf(s.R * s.T * s.n + s.T * s.n * 2, 1) * 4, 512);
+    s.mix_sum_productWsStart = s.mixWsEnd;
+    s.mix_sum_productWsEnd = s.mix_sum_productWsStart + RoundUp(MaxOf(s.R * s.T * s.n * 3 + s.T * s.n * 6, 1) * 4, 512);
+    s.mix_sum_termsWsStart = s.mix_sum_productWsEnd;
+    s.mix_sum_termsWsEnd =
+        s.mix_sum_termsWsStart + RoundUp(MaxOf(s.D * s.R * s.n * s.n * 3 + s.D * s.n * s.n * 6, 1) * 2, 512);
+    s.pre_gateWsStart = s.mix_sum_termsWsEnd;
+    s.pre_gateWsEnd = s.pre_gateWsStart + RoundUp(MaxOf(s.T * s.n, 1) * 4, 512);
+    s.rWsStart = s.pre_gateWsEnd;
+    s.rWsEnd = s.rWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
+    s.mixSumTermsDTiles = CeilDiv(s.D, s.mixSumTermsDTile);
+    s.mixSumTermsITiles = CeilDiv(s.n, s.mixSumTermsITile);
+    s.mixSumTermsWork =
+        s.R * s.mixSumTermsDTiles * s.mixSumTermsITiles * s.n + s.mixSumTermsDTiles * s.mixSumTermsITiles * s.n * 2;
+    s.mixSumTermsPer = CeilDiv(s.mixSumTermsWork, coreNum);
+    s.rTTiles = CeilDiv(s.T, s.rTTile);
+    s.rWork = s.rTTiles;
+    s.rPer = CeilDiv(s.rWork, coreNum);
+    s.mixSumProductPanels = CeilDiv(s.R * s.n * 3 + s.n * 6, 256);
+    s.mixSumProductBaseN = RoundUp(CeilDiv(s.R * s.n * 3 + s.n * 6, s.mixSumProductPanels), 16);
+    s.mixSumProductBaseM = MinOf(MinOf((((32768 / s.mixSumProductBaseN)) / 16) * 16, 256),
+                                 RoundUp(MinOf(MaxOf(CeilDiv(s.T * s.mixSumProductPanels, cubeNum), 1), s.T), 16));
+    s.mixSumProductBaseK = MinOf(64, RoundUp(s.D * s.n, 16));
+    s.mixSumProductStepK = MinOf(4, CeilDiv(s.D * s.n, s.mixSumProductBaseK));
+    s.mixSumProductL1 = s.mixSumProductBaseK * s.mixSumProductBaseM * s.mixSumProductStepK * 4 +
+                        s.mixSumProductBaseK * s.mixSumProductBaseN * s.mixSumProductStepK * 4;
+    s.mixSumProductM = s.T;
+    s.mixSumProductN = s.R * s.n * 3 + s.n * 6;
+    s.mixSumProductKa = s.D * s.n;
+    s.mixSumProductKb = s.D * s.n;
+    s.mixSumProductSingleK = s.D * s.n;
+    s.mixSumProductRowTiles = CeilDiv(s.T, s.mixSumProductBaseM);
+    s.mixSumProductWork = s.mixSumProductPanels * s.mixSumProductRowTiles;
+    s.mixSumProductPer = CeilDiv(s.mixSumProductWork, cubeNum);
+    s.mixSumProductCores = CeilDiv(s.mixSumProductWork, s.mixSumProductPer);
+    s.mm0Cores = s.mixSumProductCores;
+    s.mm0M = s.mixSumProductM;
+    s.mm0N = s.mixSumProductN;
+    s.mm0Ka = s.mixSumProductKa;
+    s.mm0Kb = s.mixSumProductKb;
+    s.mm0SingleK = s.mixSumProductSingleK;
+    s.mm0BaseM = s.mixSumProductBaseM;
+    s.mm0BaseN = s.mixSumProductBaseN;
+    s.mm0BaseK = s.mixSumProductBaseK;
+    s.mm0StepK = s.mixSumProductStepK;
+    s.mm0L1 = s.mixSumProductL1;
+    s.mixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.mixKTile);
+    s.mixTTiles = CeilDiv(s.T, s.mixTTile);
+    s.mixWork = s.mixKTiles * s.mixTTiles;
+    s.mixPer = CeilDiv(s.mixWork, coreNum);
+    s.hPostITiles = CeilDiv(s.n, s.hPostITile);
+    s.hPostTTiles = CeilDiv(s.T, s.hPostTTile);
+    s.hPostWork = s.hPostITiles * s.hPostTTiles;
+    s.hPostPer = CeilDiv(s.hPostWork, coreNum);
+    s.hResJTiles = CeilDiv(s.n, s.hResJTile);
+    s.hResI1Tiles = CeilDiv(s.R, s.hResI1Tile);
+    s.hResWork = s.T * s.hResI1Tiles * s.hResJTiles;
+    s.hResPer = CeilDiv(s.hResWork, coreNum);
+    s.invRmsTTiles = CeilDiv(s.T, s.invRmsTTile);
+    s.invRmsWork = s.invRmsTTiles;
+    s.invRmsPer = CeilDiv(s.invRmsWork, coreNum);
+    s.hMixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.hMixKTile);
+    s.hMixTTiles = CeilDiv(s.T, s.hMixTTile);
+    s.hMixWork = s.hMixKTiles * s.hMixTTiles;
+    s.hMixPer = CeilDiv(s.hMixWork, coreNum);
+    s.hPreITiles = CeilDiv(s.n, s.hPreITile);
+    s.hPreTTiles = CeilDiv(s.T, s.hPreTTile);
+    s.hPreWork = s.hPreITiles * s.hPreTTiles;
+    s.hPrePer = CeilDiv(s.hPreWork, coreNum);
+    const Checked blocks =
+        MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(CeilDiv(s.mixSumTermsWork, s.mixSumTermsPer), 2),
+                                                              CeilDiv(CeilDiv(s.rWork, s.rPer), 2)),
+                                                        CeilDiv(s.mixSumProductWork, s.mixSumProductPer)),
+                                                  CeilDiv(CeilDiv(s.mixWork, s.mixPer), 2)),
+                                            CeilDiv(CeilDiv(s.hPostWork, s.hPostPer), 2)),
+                                      CeilDiv(CeilDiv(s.hResWork, s.hResPer), 2)),
+                                CeilDiv(CeilDiv(s.invRmsWork, s.invRmsPer), 2)),
+                          CeilDiv(CeilDiv(s.hMixWork, s.hMixPer), 2)),
+                    CeilDiv(CeilDiv(s.hPreWork, s.hPrePer), 2)),
+              1);
+    const Checked bytes = s.rWsEnd;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = true;
+    return blocks.valid && bytes.valid && s.mixWsStart.valid && s.mixWsEnd.valid && s.mix_sum_productWsStart.valid &&
+           s.mix_sum_productWsEnd.valid && s.mix_sum_termsWsStart.valid && s.mix_sum_termsWsEnd.valid &&
+           s.pre_gateWsStart.valid && s.pre_gateWsEnd.valid && s.rWsStart.valid && s.rWsEnd.valid &&
+           s.mixSumTermsDTiles.valid && s.mixSumTermsITiles.valid && s.mixSumTermsWork.valid &&
+           s.mixSumTermsPer.valid && s.rTTiles.valid && s.rWork.valid && s.rPer.valid && s.mixSumProductPanels.valid &&
+           s.mixSumProductBaseN.valid && s.mixSumProductBaseM.valid && s.mixSumProductBaseK.valid &&
+           s.mixSumProductStepK.valid && s.mixSumProductL1.valid && s.mixSumProductM.valid && s.mixSumProductN.valid &&
+           s.mixSumProductKa.valid && s.mixSumProductKb.valid && s.mixSumProductSingleK.valid &&
+           s.mixSumProductRowTiles.valid && s.mixSumProductWork.valid && s.mixSumProductPer.valid &&
+           s.mixSumProductCores.valid && s.mm0Cores.valid && s.mm0M.valid && s.mm0N.valid && s.mm0Ka.valid &&
+           s.mm0Kb.valid && s.mm0SingleK.valid && s.mm0BaseM.valid && s.mm0BaseN.valid && s.mm0BaseK.valid &&
+           s.mm0StepK.valid && s.mm0L1.valid && s.mixKTiles.valid && s.mixTTiles.valid && s.mixWork.valid &&
+           s.mixPer.valid && s.hPostITiles.valid && s.hPostTTiles.valid && s.hPostWork.valid && s.hPostPer.valid &&
+           s.hResJTiles.valid && s.hResI1Tiles.valid && s.hResWork.valid && s.hResPer.valid && s.invRmsTTiles.valid &&
+           s.invRmsWork.valid && s.invRmsPer.valid && s.hMixKTiles.valid && s.hMixTTiles.valid && s.hMixWork.valid &&
+           s.hMixPer.valid && s.hPreITiles.valid && s.hPreTTiles.valid && s.hPreWork.valid && s.hPrePer.valid;
+}
+
+/// UB bytes: sum_1, r
+inline Checked Full3Ledger0(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;  // in0: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 128;             // out0: rWsOut, 2 copies
+    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;  // calc0: xTile
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;              // calc1: sum_1Tile
+    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;  // calc2: tmp
+    bytes = bytes + s.rTTile * CeilDiv(s.D, 16) * 64;        // calc3: sum
+    bytes = bytes + CeilDiv(s.rTTile, 8) * 2048;             // calc4: acc
+    bytes = bytes + CeilDiv(s.rTTile, 8) * 256;              // calc5: part
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;              // calc6: tmp
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;              // calc7: tmp
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;              // calc8: tmp
+    return bytes;
+}
+
+/// UB bytes: mix
+inline Checked Full3Ledger1(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + s.n * CeilDiv(s.D, 16) * 64;               // in0: xIn, 2 copies
+    bytes = bytes + s.mixKTile * s.n * CeilDiv(s.D, 8) * 64;   // in1: phiIn, 2 copies
+    bytes = bytes + CeilDiv(s.mixKTile, 16) * 128;             // out0: mixWsOut, 2 copies
+    bytes = bytes + s.n * CeilDiv(s.D, 16) * 64;               // calc0: xTile
+    bytes = bytes + s.mixKTile * s.n * CeilDiv(s.D, 16) * 64;  // calc1: phiTile
+    bytes = bytes + s.n * CeilDiv(s.D, 16) * 64;               // calc2: tmp
+    bytes = bytes + s.mixKTile * s.n * CeilDiv(s.D, 16) * 64;  // calc3: tmp
+    bytes = bytes + s.mixKTile * CeilDiv(s.D, 16) * 64;        // calc4: sum
+    bytes = bytes + CeilDiv(s.mixKTile, 16) * 64;              // calc5: sum
+    bytes = bytes + CeilDiv(s.mixKTile, 8) * 2048;             // calc6: acc
+    bytes = bytes + CeilDiv(s.mixKTile, 8) * 256;              // calc7: part
+    return bytes;
+}
+
+/// UB bytes: pre_gate, h_post
+inline Checked Full3Ledger2(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + 64;                                                 // in0: alphaIn, 2 copies
+    bytes = bytes + CeilDiv(s.hPostITile * s.hPostTTile * 4, 32) * 64;  // in1: mixWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.hPostTTile, 8) * 64;                      // in2: rWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.hPostITile * 4, 32) * 64;                 // in3: biasIn, 2 copies
+    bytes = bytes + CeilDiv(s.hPostITile * s.hPostTTile * 4, 32) * 64;  // out0: pre_gateWsOut, 2 copies
+    bytes = bytes + RoundUp(s.hPostITile * s.hPostTTile * 4, 32);       // calc0: tmp
+    bytes = bytes + CeilDiv(s.hPostTTile, 8) * 256;                     // calc1: spread
+    bytes = bytes + 256;                                                // calc2: spread
+    bytes = bytes + RoundUp(s.hPostITile * s.hPostTTile * 4, 32);       // calc3: tmp
+    bytes = bytes + RoundUp(s.hPostITile * s.hPostTTile * 4, 32);       // calc4: tmp
+    return bytes;
+}
+
+/// UB bytes: h_res
+inline Checked Full3Ledger3(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + 96;                                                // in0: alphaIn, 3 copies
+    bytes = bytes + CeilDiv(s.hResI1Tile * s.hResJTile * 4, 32) * 96;  // in1: mixWsIn, 3 copies
+    bytes = bytes + CeilDiv(s.hResI1Tile * s.hResJTile * 4, 32) * 64;  // out0: h_resOut, 2 copies
+    bytes = bytes + RoundUp(s.hResI1Tile * s.hResJTile * 4, 32);       // calc0: tmp
+    bytes = bytes + 256;                                               // calc1: spread
+    return bytes;
+}
+
+/// UB bytes: sum_2, h_in, inv_rms
+inline Checked Full3Ledger4(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + s.invRmsTTile * CeilDiv(s.n, 8) * 64;         // in0: pre_gateWsIn, 2 copies
+    bytes = bytes + s.invRmsTTile * s.n * CeilDiv(s.D, 16) * 64;  // in1: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.invRmsTTile, 8) * 64;               // in2: rWsIn, 2 copies
+    bytes = bytes + s.invRmsTTile * CeilDiv(s.D, 16) * 64;        // out0: h_inOut, 2 copies
+    bytes = bytes + CeilDiv(s.invRmsTTile, 16) * 128;             // out1: inv_rmsOut, 2 copies
+    bytes = bytes + s.invRmsTTile * CeilDiv(s.n, 16) * 64;        // calc0: pre_gateWsTile
+    bytes = bytes + s.invRmsTTile * s.n * CeilDiv(s.D, 16) * 64;  // calc1: xTile
+    bytes = bytes + s.invRmsTTile * CeilDiv(s.D, 16) * 64;        // calc2: sum_2Tile
+    bytes = bytes + s.invRmsTTile * s.n * CeilDiv(s.D, 16) * 64;  // calc3: tmp
+    bytes = bytes + s.invRmsTTile * CeilDiv(s.n, 16) * 512;       // calc4: spread
+    bytes = bytes + CeilDiv(s.invRmsTTile, 16) * 64;              // calc5: rWsTile
+    return bytes;
+}
+
+/// UB bytes: h_mix
+inline Checked Full3Ledger5(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.hMixKTile * s.hMixTTile * 4, 32) * 64;  // in0: mixWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.hMixKTile * s.hMixTTile * 4, 32) * 64;  // out0: h_mixOut, 2 copies
+    return bytes;
+}
+
+/// UB bytes: h_pre
+inline Checked Full3Ledger6(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.hPreITile * s.hPreTTile * 4, 32) * 64;  // in0: pre_gateWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.hPreITile * s.hPreTTile * 4, 32) * 64;  // out0: h_preOut, 2 copies
+    return bytes;
+}
+
+/// Tries the alternative "full"; false when it does not fit.
+inline bool TryFull3(Sizes &s, const Chip &chip, Choice &choice)
+{
+    const Checked coreNum(chip.coreNum);
+    if (!(s.D >= 1)) {
+        return false;
+    }
+    if (!(s.R >= 1)) {
+        return false;
+    }
+    if (!(s.R * s.n + s.n * 2 >= 1)) {
+        return false;
+    }
+    if (!(s.T >= 1)) {
+        return false;
+    }
+    if (!(s.n >= 1)) {
+        return false;
+    }
+    s.rTTile = Checked(1);
+    s.mixKTile = Checked(1);
+    s.hPostITile = Checked(8);
+    s.hPostTTile = Checked(1);
+    s.hResJTile = Checked(8);
+    s.hResI1Tile = Checked(1);
+    s.invRmsTTile = Checked(1);
+    s.hMixKTile = Checked(8);
+    s.hMixTTile = Checked(1);
+    s.hPreITile = Checked(8);
+    s.hPreTTile = Checked(1);
+    if (!Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &Full3Ledger0, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::mixKTile, MinOf(s.R * s.n + s.n * 2, 4095), 1,
+                  CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), false, &Full3Ledger1, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hPostITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &Full3Ledger2, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hPostTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.hPostITile), coreNum), false,
+                  &Full3Ledger2, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hResJTile, s.n, 8, MaxOf(CeilDiv(s.R * s.T * s.n, coreNum), 64), false, &Full3Ledger3,
+                  coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hResI1Tile, MinOf(s.R, 4095), 1, CeilDiv(s.R * s.T * CeilDiv(s.n, s.hResJTile), coreNum),
+                  false, &Full3Ledger3, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::invRmsTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &Full3Ledger4, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hMixKTile, s.R * s.n + s.n * 2, 8,
+                  MaxOf(CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), 64), false, &Full3Ledger5, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hMixTTile, MinOf(s.T, 4095), 1,
+                  CeilDiv(s.T * CeilDiv(s.R * s.n + s.n * 2, s.hMixKTile), coreNum), false, &Full3Ledger5, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hPreITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &Full3Ledger6, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hPreTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.hPreITile), coreNum), false,
+                  &Full3Ledger6, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    s.mixWsStart = 0;
+    s.mixWsEnd = s.mixWsStart + RoundUp(MaxOf(s.R * s.T * s.n + s.T * s.n * 2, 1) * 4, 512);
+    s.pre_gateWsStart = s.mixWsEnd;
+    s.pre_gateWsEnd = s.pre_gateWsStart + RoundUp(MaxOf(s.T * s.n, 1) * 4, 512);
+    s.rWsStart = s.pre_gateWsEnd;
+    s.rWsEnd = s.rWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
+    s.rTTiles = CeilDiv(s.T, s.rTTile);
+    s.rWork = s.rTTiles;
+    s.rPer = CeilDiv(s.rWork, coreNum);
+    s.mixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.mixKTile);
+    s.mixWork = s.T * s.mixKTiles;
+    s.mixPer = CeilDiv(s.mixWork, coreNum);
+    s.hPostITiles = CeilDiv(s.n, s.hPostITile);
+    s.hPostTTiles = CeilDiv(s.T, s.hPostTTile);
+    s.hPostWork = s.hPostITiles * s.hPostTTiles;
+    s.hPostPer = CeilDiv(s.hPostWork, coreNum);
+    s.hResJTiles = CeilDiv(s.n, s.hResJTile);
+    s.hResI1Tiles = CeilDiv(s.R, s.hResI1Tile);
+    s.hResWork = s.T * s.hResI1Tiles * s.hResJTiles;
+    s.hResPer = CeilDiv(s.hResWork, coreNum);
+    s.invRmsTTiles = CeilDiv(s.T, s.invRmsTTile);
+    s.invRmsWork = s.invRmsTTiles;
+    s.invRmsPer = CeilDiv(s.invRmsWork, coreNum);
+    s.hMixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.hMixKTile);
+    s.hMixTTiles = CeilDiv(s.T, s.hMixTTile);
+    s.hMixWork = s.hMixKTiles * s.hMixTTiles;
+    s.hMixPer = CeilDiv(s.hMixWork, coreNum);
+    s.hPreITiles = CeilDiv(s.n, s.hPreITile);
+    s.hPreTTiles = CeilDiv(s.T, s.hPreTTile);
+    s.hPreWork = s.hPreITiles * s.hPreTTiles;
+    s.hPrePer = CeilDiv(s.hPreWork, coreNum);
+    const Checked blocks =
+        MaxOf(CeilDiv(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(s.rWork, s.rPer), CeilDiv(s.mixWork, s.mixPer)),
+                                                    CeilDiv(s.hPostWork, s.hPostPer)),
+                                              CeilDiv(s.hResWork, s.hResPer)),
+                                        CeilDiv(s.invRmsWork, s.invRmsPer)),
+                                  CeilDiv(s.hMixWork, s.hMixPer)),
+                            CeilDiv(s.hPreWork, s.hPrePer)),
+                      2),
+              1);
+    const Checked bytes = s.rWsEnd;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = true;
+    return blocks.valid && bytes.valid && s.mixWsStart.valid && s.mixWsEnd.valid && s.pre_gateWsStart.valid &&
+           s.pre_gateWsEnd.valid && s.rWsStart.valid && s.rWsEnd.valid && s.rTTiles.valid && s.rWork.valid &&
+           s.rPer.valid && s.mixKTiles.valid && s.mixWork.valid && s.mixPer.valid && s.hPostITiles.valid &&
+           s.hPostTTiles.valid && s.hPostWork.valid && s.hPostPer.valid && s.hResJTiles.valid && s.hResI1Tiles.valid &&
+           s.hResWork.valid && s.hResPer.valid && s.invRmsTTiles.valid && s.invRmsWork.valid && s.invRmsPer.valid &&
+           s.hMixKTiles.valid && s.hMixTTiles.valid && s.hMixWork.valid && s.hMixPer.valid && s.hPreITiles.valid &&
+           s.hPreTTiles.valid && s.hPreWork.valid && s.hPrePer.valid;
+}
+
+/// UB bytes: sum_1, r
 inline Checked Walked3Ledger0(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s0DTile * s.s0TTile * 2, 32) * 64;  // in0: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.s0TTile, 16) * 128;                 // out0: sum_1WsOut, 2 copies
-    bytes = bytes + CeilDiv(s.s0TTile, 16) * 64;                  // calc0: sumAcc
-    bytes = bytes + RoundUp(s.s0DTile * s.s0TTile * 4, 32);       // calc1: xTile
-    bytes = bytes + RoundUp(s.s0DTile * s.s0TTile * 4, 32);       // calc2: tmp
-    bytes = bytes + CeilDiv(s.s0TTile, 16) * 64;                  // calc3: sum
-    bytes = bytes + CeilDiv(s.s0TTile, 8) * 2048;                 // calc4: acc
-    bytes = bytes + CeilDiv(s.s0TTile, 8) * 256;                  // calc5: part
+    bytes = bytes + CeilDiv(s.n * s.rDTile * s.rTTile * 2, 32) * 64;  // in0: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 128;                      // out0: rWsOut, 2 copies
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc0: sumAcc
+    bytes = bytes + RoundUp(s.n * s.rDTile * s.rTTile * 4, 32);       // calc1: xTile
+    bytes = bytes + RoundUp(s.n * s.rDTile * s.rTTile * 4, 32);       // calc2: tmp
+    bytes = bytes + RoundUp(s.rDTile * s.rTTile * 4, 32);             // calc3: sum
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc4: sum
+    bytes = bytes + CeilDiv(s.rTTile, 8) * 2048;                      // calc5: acc
+    bytes = bytes + CeilDiv(s.rTTile, 8) * 256;                       // calc6: part
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc7: tmp
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc8: tmp
     return bytes;
 }
 
-/// UB bytes: r
+/// UB bytes: mix
 inline Checked Walked3Ledger1(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s1TTile * 4, 32) * 64;  // in0: sum_1WsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s1TTile * 4, 32) * 64;  // out0: rWsOut, 2 copies
-    bytes = bytes + RoundUp(s.s1TTile * 4, 32);       // calc0: tmp
-    bytes = bytes + RoundUp(s.s1TTile * 4, 32);       // calc1: tmp
-    bytes = bytes + RoundUp(s.s1TTile * 4, 32);       // calc2: tmp
+    bytes = bytes + CeilDiv(s.mixDTile * 2, 32) * 64;               // in0: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.mixDTile * s.mixKTile * 4, 32) * 64;  // in1: phiIn, 2 copies
+    bytes = bytes + CeilDiv(s.mixKTile, 16) * 128;                  // out0: mixWsOut, 2 copies
+    bytes = bytes + CeilDiv(s.mixKTile, 16) * 64;                   // calc0: sumAcc
+    bytes = bytes + RoundUp(s.mixDTile * 4, 32);                    // calc1: xTile
+    bytes = bytes + RoundUp(s.mixDTile * s.mixKTile * 4, 32);       // calc2: phiTile
+    bytes = bytes + RoundUp(s.mixDTile * 4, 32);                    // calc3: tmp
+    bytes = bytes + RoundUp(s.mixDTile * s.mixKTile * 4, 32);       // calc4: tmp
+    bytes = bytes + CeilDiv(s.mixKTile, 16) * 64;                   // calc5: sum
+    bytes = bytes + CeilDiv(s.mixKTile, 8) * 2048;                  // calc6: acc
+    bytes = bytes + CeilDiv(s.mixKTile, 8) * 256;                   // calc7: part
     return bytes;
 }
 
-/// UB bytes: mix
+/// UB bytes: pre_gate, h_post
 inline Checked Walked3Ledger2(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s2DTile * 2, 32) * 64;              // in0: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.s2DTile * s.s2KTile * 4, 32) * 64;  // in1: phiIn, 2 copies
-    bytes = bytes + CeilDiv(s.s2KTile, 16) * 128;                 // out0: mixWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.s2KTile, 16) * 64;                  // calc0: sumAcc
-    bytes = bytes + RoundUp(s.s2DTile * 4, 32);                   // calc1: xTile
-    bytes = bytes + RoundUp(s.s2DTile * s.s2KTile * 4, 32);       // calc2: phiTile
-    bytes = bytes + RoundUp(s.s2DTile * 4, 32);                   // calc3: tmp
-    bytes = bytes + RoundUp(s.s2DTile * s.s2KTile * 4, 32);       // calc4: tmp
-    bytes = bytes + CeilDiv(s.s2KTile, 16) * 64;                  // calc5: sum
-    bytes = bytes + CeilDiv(s.s2KTile, 8) * 2048;                 // calc6: acc
-    bytes = bytes + CeilDiv(s.s2KTile, 8) * 256;                  // calc7: part
+    bytes = bytes + 64;                                                 // in0: alphaIn, 2 copies
+    bytes = bytes + CeilDiv(s.hPostITile * s.hPostTTile * 4, 32) * 64;  // in1: mixWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.hPostTTile, 8) * 64;                      // in2: rWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.hPostITile * 4, 32) * 64;                 // in3: biasIn, 2 copies
+    bytes = bytes + CeilDiv(s.hPostITile * s.hPostTTile * 4, 32) * 64;  // out0: pre_gateWsOut, 2 copies
+    bytes = bytes + RoundUp(s.hPostITile * s.hPostTTile * 4, 32);       // calc0: tmp
+    bytes = bytes + CeilDiv(s.hPostTTile, 8) * 256;                     // calc1: spread
+    bytes = bytes + 256;                                                // calc2: spread
+    bytes = bytes + RoundUp(s.hPostITile * s.hPostTTile * 4, 32);       // calc3: tmp
+    bytes = bytes + RoundUp(s.hPostITile * s.hPostTTile * 4, 32);       // calc4: tmp
     return bytes;
 }
 
-/// UB bytes: pre_gate
+/// UB bytes: h_res
 inline Checked Walked3Ledger3(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + 32;                                           // in0: alphaIn
-    bytes = bytes + CeilDiv(s.s3ITile * s.s3TTile * 4, 32) * 64;  // in1: mixWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s3TTile, 8) * 64;                   // in2: rWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s3ITile * 4, 32) * 64;              // in3: biasIn, 2 copies
-    bytes = bytes + CeilDiv(s.s3ITile * s.s3TTile * 4, 32) * 64;  // out0: pre_gateWsOut, 2 copies
-    bytes = bytes + RoundUp(s.s3ITile * s.s3TTile * 4, 32);       // calc0: tmp
-    bytes = bytes + CeilDiv(s.s3TTile, 8) * 256;                  // calc1: spread
-    bytes = bytes + 256;                                          // calc2: spread
-    bytes = bytes + RoundUp(s.s3ITile * s.s3TTile * 4, 32);       // calc3: tmp
-    bytes = bytes + RoundUp(s.s3ITile * s.s3TTile * 4, 32);       // calc4: tmp
+    bytes = bytes + 96;                                                // in0: alphaIn, 3 copies
+    bytes = bytes + CeilDiv(s.hResI1Tile * s.hResJTile * 4, 32) * 96;  // in1: mixWsIn, 3 copies
+    bytes = bytes + CeilDiv(s.hResI1Tile * s.hResJTile * 4, 32) * 64;  // out0: h_resOut, 2 copies
+    bytes = bytes + RoundUp(s.hResI1Tile * s.hResJTile * 4, 32);       // calc0: tmp
+    bytes = bytes + 256;                                               // calc1: spread
     return bytes;
 }
 
-/// UB bytes: h_post
+/// UB bytes: sum_2, h_in, inv_rms
 inline Checked Walked3Ledger4(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + 32;                                           // in0: alphaIn
-    bytes = bytes + CeilDiv(s.s4ITile * s.s4TTile * 4, 32) * 64;  // in1: mixWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s4TTile, 8) * 64;                   // in2: rWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s4ITile * 4, 32) * 64;              // in3: biasIn, 2 copies
-    bytes = bytes + CeilDiv(s.s4ITile * s.s4TTile * 4, 32) * 64;  // out0: h_postOut, 2 copies
-    bytes = bytes + RoundUp(s.s4ITile * s.s4TTile * 4, 32);       // calc0: tmp
-    bytes = bytes + CeilDiv(s.s4TTile, 8) * 256;                  // calc1: spread
-    bytes = bytes + 256;                                          // calc2: spread
-    bytes = bytes + RoundUp(s.s4ITile * s.s4TTile * 4, 32);       // calc3: tmp
-    bytes = bytes + RoundUp(s.s4ITile * s.s4TTile * 4, 32);       // calc4: tmp
+    bytes = bytes + CeilDiv(s.invRmsTTile, 8) * 64;                             // in0: rWsIn, 2 copies
+    bytes = bytes + s.invRmsTTile * CeilDiv(s.n, 8) * 64;                       // in1: pre_gateWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.invRmsDTile * s.invRmsTTile * s.n * 2, 32) * 64;  // in2: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.invRmsTTile, 16) * 128;                           // out0: inv_rmsOut, 2 copies
+    bytes = bytes + CeilDiv(s.invRmsDTile * s.invRmsTTile * 2, 32) * 64;        // out1: h_inOut, 2 copies
+    bytes = bytes + CeilDiv(s.invRmsTTile, 16) * 64;                            // calc0: rWsTile
+    bytes = bytes + s.invRmsTTile * CeilDiv(s.n, 16) * 64;                      // calc1: pre_gateWsTile
+    bytes = bytes + RoundUp(s.invRmsDTile * s.invRmsTTile * s.n * 4, 32);       // calc2: xTile
+    bytes = bytes + RoundUp(s.invRmsDTile * s.invRmsTTile * 4, 32);             // calc3: sum_2Tile
+    bytes = bytes + RoundUp(s.invRmsDTile * s.invRmsTTile * s.n * 4, 32);       // calc4: tmp
+    bytes = bytes + s.invRmsTTile * CeilDiv(s.n, 16) * 512;                     // calc5: spread
     return bytes;
 }
 
-/// UB bytes: h_res
+/// UB bytes: h_mix
 inline Checked Walked3Ledger5(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + 96;                                            // in0: alphaIn, 3 copies
-    bytes = bytes + CeilDiv(s.s5I1Tile * s.s5JTile * 4, 32) * 96;  // in1: mixWsIn, 3 copies
-    bytes = bytes + CeilDiv(s.s5I1Tile * s.s5JTile * 4, 32) * 64;  // out0: h_resOut, 2 copies
-    bytes = bytes + RoundUp(s.s5I1Tile * s.s5JTile * 4, 32);       // calc0: tmp
-    bytes = bytes + 256;                                           // calc1: spread
+    bytes = bytes + CeilDiv(s.hMixKTile * s.hMixTTile * 4, 32) * 64;  // in0: mixWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.hMixKTile * s.hMixTTile * 4, 32) * 64;  // out0: h_mixOut, 2 copies
     return bytes;
 }
 
-/// UB bytes: sum_2
+/// UB bytes: h_pre
 inline Checked Walked3Ledger6(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + s.s6TTile * 64;                               // in0: pre_gateWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s6DTile * s.s6TTile * 2, 32) * 64;  // in1: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.s6DTile * s.s6TTile * 4, 32) * 64;  // out0: sum_2WsOut, 2 copies
-    bytes = bytes + RoundUp(s.s6DTile * s.s6TTile * 4, 32);       // calc0: sumAcc
-    bytes = bytes + CeilDiv(s.s6TTile, 16) * 64;                  // calc1: pre_gateWsTile
-    bytes = bytes + CeilDiv(s.s6TTile, 16) * 64;                  // calc2: offsets
-    bytes = bytes + RoundUp(s.s6DTile * s.s6TTile * 4, 32);       // calc3: xTile
-    bytes = bytes + RoundUp(s.s6DTile * s.s6TTile * 4, 32);       // calc4: tmp
-    bytes = bytes + CeilDiv(s.s6TTile, 16) * 512;                 // calc5: spread
-    return bytes;
-}
-
-/// UB bytes: h_in
-inline Checked Walked3Ledger7(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s7DTile * s.s7TTile * 4, 32) * 64;  // in0: sum_2WsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s7DTile * s.s7TTile * 2, 32) * 64;  // out0: h_inOut, 2 copies
-    bytes = bytes + RoundUp(s.s7DTile * s.s7TTile * 4, 32);       // calc0: sum_2WsTile
-    return bytes;
-}
-
-/// UB bytes: inv_rms
-inline Checked Walked3Ledger8(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s8TTile * 4, 32) * 64;  // in0: rWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s8TTile * 4, 32) * 64;  // out0: inv_rmsOut, 2 copies
-    return bytes;
-}
-
-/// UB bytes: h_mix
-inline Checked Walked3Ledger9(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s9KTile * s.s9TTile * 4, 32) * 64;  // in0: mixWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s9KTile * s.s9TTile * 4, 32) * 64;  // out0: h_mixOut, 2 copies
-    return bytes;
-}
-
-/// UB bytes: h_pre
-inline Checked Walked3Ledger10(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s10ITile * s.s10TTile * 4, 32) * 64;  // in0: pre_gateWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s10ITile * s.s10TTile * 4, 32) * 64;  // out0: h_preOut, 2 copies
+    bytes = bytes + CeilDiv(s.hPreITile * s.hPreTTile * 4, 32) * 64;  // in0: pre_gateWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.hPreITile * s.hPreTTile * 4, 32) * 64;  // out0: h_preOut, 2 copies
     return bytes;
 }
 
@@ -1051,105 +3233,74 @@ inline bool TryWalked3(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.n >= 1)) {
         return false;
     }
-    s.s0DTile = Checked(16);
-    s.s0TTile = Checked(1);
-    s.s1TTile = Checked(8);
-    s.s2DTile = Checked(16);
-    s.s2KTile = Checked(1);
-    s.s3ITile = Checked(8);
-    s.s3TTile = Checked(1);
-    s.s4ITile = Checked(8);
-    s.s4TTile = Checked(1);
-    s.s5JTile = Checked(8);
-    s.s5I1Tile = Checked(1);
-    s.s6DTile = Checked(16);
-    s.s6TTile = Checked(1);
-    s.s7DTile = Checked(16);
-    s.s7TTile = Checked(1);
-    s.s8TTile = Checked(8);
-    s.s9KTile = Checked(8);
-    s.s9TTile = Checked(1);
-    s.s10ITile = Checked(8);
-    s.s10TTile = Checked(1);
-    if (!Maximise(s, &Sizes::s0DTile, s.D, 16, 0, false, &Walked3Ledger0, coreNum, UsableUb(chip, false))) {
+    s.rDTile = Checked(16);
+    s.rTTile = Checked(1);
+    s.mixDTile = Checked(16);
+    s.mixKTile = Checked(1);
+    s.hPostITile = Checked(8);
+    s.hPostTTile = Checked(1);
+    s.hResJTile = Checked(8);
+    s.hResI1Tile = Checked(1);
+    s.invRmsDTile = Checked(16);
+    s.invRmsTTile = Checked(1);
+    s.hMixKTile = Checked(8);
+    s.hMixTTile = Checked(1);
+    s.hPreITile = Checked(8);
+    s.hPreTTile = Checked(1);
+    if (!Maximise(s, &Sizes::rDTile, s.D, 16, 0, false, &Walked3Ledger0, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s0TTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &Walked3Ledger0, coreNum,
+    if (!Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &Walked3Ledger0, coreNum,
                   UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s1TTile, s.T, 8, MaxOf(CeilDiv(s.T, coreNum), 64), false, &Walked3Ledger1, coreNum,
+    if (!Maximise(s, &Sizes::mixDTile, s.D, 16, 0, false, &Walked3Ledger1, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::mixKTile, MinOf(s.R * s.n + s.n * 2, 4095), 1,
+                  CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), false, &Walked3Ledger1, coreNum,
                   UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s2DTile, s.D, 16, 0, false, &Walked3Ledger2, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::s2KTile, MinOf(s.R * s.n + s.n * 2, 4095), 1,
-                  CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), false, &Walked3Ledger2, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::s3ITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &Walked3Ledger3, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::s3TTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.s3ITile), coreNum), false,
-                  &Walked3Ledger3, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::s4ITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &Walked3Ledger4, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::s4TTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.s4ITile), coreNum), false,
-                  &Walked3Ledger4, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::s5JTile, s.n, 8, MaxOf(CeilDiv(s.R * s.T * s.n, coreNum), 64), false, &Walked3Ledger5,
+    if (!Maximise(s, &Sizes::hPostITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &Walked3Ledger2,
                   coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s5I1Tile, MinOf(s.R, 4095), 1, CeilDiv(s.R * s.T * CeilDiv(s.n, s.s5JTile), coreNum),
-                  false, &Walked3Ledger5, coreNum, UsableUb(chip, false))) {
+    if (!Maximise(s, &Sizes::hPostTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.hPostITile), coreNum), false,
+                  &Walked3Ledger2, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s6DTile, s.D, 16, MaxOf(CeilDiv(s.D * s.T, coreNum), 64), false, &Walked3Ledger6, coreNum,
+    if (!Maximise(s, &Sizes::hResJTile, s.n, 8, MaxOf(CeilDiv(s.R * s.T * s.n, coreNum), 64), false, &Walked3Ledger3,
+                  coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hResI1Tile, MinOf(s.R, 4095), 1, CeilDiv(s.R * s.T * CeilDiv(s.n, s.hResJTile), coreNum),
+                  false, &Walked3Ledger3, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::invRmsDTile, s.D, 16, 0, false, &Walked3Ledger4, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::invRmsTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &Walked3Ledger4, coreNum,
                   UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s6TTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.s6DTile), coreNum), false,
+    if (!Maximise(s, &Sizes::hMixKTile, s.R * s.n + s.n * 2, 8,
+                  MaxOf(CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), 64), false, &Walked3Ledger5, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hMixTTile, MinOf(s.T, 4095), 1,
+                  CeilDiv(s.T * CeilDiv(s.R * s.n + s.n * 2, s.hMixKTile), coreNum), false, &Walked3Ledger5, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hPreITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &Walked3Ledger6, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hPreTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.hPreITile), coreNum), false,
                   &Walked3Ledger6, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::s7DTile, s.D, 16, MaxOf(CeilDiv(s.D * s.T, coreNum), 64), false, &Walked3Ledger7, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::s7TTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.s7DTile), coreNum), false,
-                  &Walked3Ledger7, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::s8TTile, s.T, 8, MaxOf(CeilDiv(s.T, coreNum), 64), false, &Walked3Ledger8, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::s9KTile, s.R * s.n + s.n * 2, 8,
-                  MaxOf(CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), 64), false, &Walked3Ledger9, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::s9TTile, MinOf(s.T, 4095), 1,
-                  CeilDiv(s.T * CeilDiv(s.R * s.n + s.n * 2, s.s9KTile), coreNum), false, &Walked3Ledger9, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::s10ITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &Walked3Ledger10, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::s10TTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.s10ITile), coreNum), false,
-                  &Walked3Ledger10, coreNum, UsableUb(chip, false))) {
         return false;
     }
     s.mixWsStart = 0;
@@ -1158,212 +3309,797 @@ inline bool TryWalked3(Sizes &s, const Chip &chip, Choice &choice)
     s.pre_gateWsEnd = s.pre_gateWsStart + RoundUp(MaxOf(s.T * s.n, 1) * 4, 512);
     s.rWsStart = s.pre_gateWsEnd;
     s.rWsEnd = s.rWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
-    s.sum_1WsStart = s.rWsEnd;
-    s.sum_1WsEnd = s.sum_1WsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
-    s.sum_2WsStart = s.sum_1WsEnd;
-    s.sum_2WsEnd = s.sum_2WsStart + RoundUp(MaxOf(s.D * s.T, 1) * 4, 512);
-    s.s0TTiles = CeilDiv(s.T, s.s0TTile);
-    s.s0Work = s.s0TTiles;
-    s.s0Per = CeilDiv(s.s0Work, coreNum);
-    s.s1TTiles = CeilDiv(s.T, s.s1TTile);
-    s.s1Work = s.s1TTiles;
-    s.s1Per = CeilDiv(s.s1Work, coreNum);
-    s.s2KTiles = CeilDiv(s.R * s.n + s.n * 2, s.s2KTile);
-    s.s2Work = s.T * s.s2KTiles;
-    s.s2Per = CeilDiv(s.s2Work, coreNum);
-    s.s3ITiles = CeilDiv(s.n, s.s3ITile);
-    s.s3TTiles = CeilDiv(s.T, s.s3TTile);
-    s.s3Work = s.s3ITiles * s.s3TTiles;
-    s.s3Per = CeilDiv(s.s3Work, coreNum);
-    s.s4ITiles = CeilDiv(s.n, s.s4ITile);
-    s.s4TTiles = CeilDiv(s.T, s.s4TTile);
-    s.s4Work = s.s4ITiles * s.s4TTiles;
-    s.s4Per = CeilDiv(s.s4Work, coreNum);
-    s.s5JTiles = CeilDiv(s.n, s.s5JTile);
-    s.s5I1Tiles = CeilDiv(s.R, s.s5I1Tile);
-    s.s5Work = s.T * s.s5I1Tiles * s.s5JTiles;
-    s.s5Per = CeilDiv(s.s5Work, coreNum);
-    s.s6DTiles = CeilDiv(s.D, s.s6DTile);
-    s.s6TTiles = CeilDiv(s.T, s.s6TTile);
-    s.s6Work = s.s6DTiles * s.s6TTiles;
-    s.s6Per = CeilDiv(s.s6Work, coreNum);
-    s.s7DTiles = CeilDiv(s.D, s.s7DTile);
-    s.s7TTiles = CeilDiv(s.T, s.s7TTile);
-    s.s7Work = s.s7DTiles * s.s7TTiles;
-    s.s7Per = CeilDiv(s.s7Work, coreNum);
-    s.s8TTiles = CeilDiv(s.T, s.s8TTile);
-    s.s8Work = s.s8TTiles;
-    s.s8Per = CeilDiv(s.s8Work, coreNum);
-    s.s9KTiles = CeilDiv(s.R * s.n + s.n * 2, s.s9KTile);
-    s.s9TTiles = CeilDiv(s.T, s.s9TTile);
-    s.s9Work = s.s9KTiles * s.s9TTiles;
-    s.s9Per = CeilDiv(s.s9Work, coreNum);
-    s.s10ITiles = CeilDiv(s.n, s.s10ITile);
-    s.s10TTiles = CeilDiv(s.T, s.s10TTile);
-    s.s10Work = s.s10ITiles * s.s10TTiles;
-    s.s10Per = CeilDiv(s.s10Work, coreNum);
-    const Checked blocks = MaxOf(
-        MaxOf(
-            MaxOf(
-                MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(s.s0Work, s.s0Per), CeilDiv(s.s1Work, s.s1Per)),
-                                                          CeilDiv(s.s2Work, s.s2Per)),
-                                                    CeilDiv(s.s3Work, s.s3Per)),
-                                              CeilDiv(s.s4Work, s.s4Per)),
-                                        CeilDiv(s.s5Work, s.s5Per)),
-                                  CeilDiv(s.s6Work, s.s6Per)),
-                            CeilDiv(s.s7Work, s.s7Per)),
-                      CeilDiv(s.s8Work, s.s8Per)),
-                CeilDiv(s.s9Work, s.s9Per)),
-            CeilDiv(s.s10Work, s.s10Per)),
-        1);
-    const Checked bytes = s.sum_2WsEnd;
+    s.rTTiles = CeilDiv(s.T, s.rTTile);
+    s.rWork = s.rTTiles;
+    s.rPer = CeilDiv(s.rWork, coreNum);
+    s.mixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.mixKTile);
+    s.mixWork = s.T * s.mixKTiles;
+    s.mixPer = CeilDiv(s.mixWork, coreNum);
+    s.hPostITiles = CeilDiv(s.n, s.hPostITile);
+    s.hPostTTiles = CeilDiv(s.T, s.hPostTTile);
+    s.hPostWork = s.hPostITiles * s.hPostTTiles;
+    s.hPostPer = CeilDiv(s.hPostWork, coreNum);
+    s.hResJTiles = CeilDiv(s.n, s.hResJTile);
+    s.hResI1Tiles = CeilDiv(s.R, s.hResI1Tile);
+    s.hResWork = s.T * s.hResI1Tiles * s.hResJTiles;
+    s.hResPer = CeilDiv(s.hResWork, coreNum);
+    s.invRmsTTiles = CeilDiv(s.T, s.invRmsTTile);
+    s.invRmsWork = s.invRmsTTiles;
+    s.invRmsPer = CeilDiv(s.invRmsWork, coreNum);
+    s.hMixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.hMixKTile);
+    s.hMixTTiles = CeilDiv(s.T, s.hMixTTile);
+    s.hMixWork = s.hMixKTiles * s.hMixTTiles;
+    s.hMixPer = CeilDiv(s.hMixWork, coreNum);
+    s.hPreITiles = CeilDiv(s.n, s.hPreITile);
+    s.hPreTTiles = CeilDiv(s.T, s.hPreTTile);
+    s.hPreWork = s.hPreITiles * s.hPreTTiles;
+    s.hPrePer = CeilDiv(s.hPreWork, coreNum);
+    const Checked blocks =
+        MaxOf(CeilDiv(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(s.rWork, s.rPer), CeilDiv(s.mixWork, s.mixPer)),
+                                                    CeilDiv(s.hPostWork, s.hPostPer)),
+                                              CeilDiv(s.hResWork, s.hResPer)),
+                                        CeilDiv(s.invRmsWork, s.invRmsPer)),
+                                  CeilDiv(s.hMixWork, s.hMixPer)),
+                            CeilDiv(s.hPreWork, s.hPrePer)),
+                      2),
+              1);
+    const Checked bytes = s.rWsEnd;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = true;
     return blocks.valid && bytes.valid && s.mixWsStart.valid && s.mixWsEnd.valid && s.pre_gateWsStart.valid &&
-           s.pre_gateWsEnd.valid && s.rWsStart.valid && s.rWsEnd.valid && s.sum_1WsStart.valid && s.sum_1WsEnd.valid &&
-           s.sum_2WsStart.valid && s.sum_2WsEnd.valid && s.s0TTiles.valid && s.s0Work.valid && s.s0Per.valid &&
-           s.s1TTiles.valid && s.s1Work.valid && s.s1Per.valid && s.s2KTiles.valid && s.s2Work.valid && s.s2Per.valid &&
-           s.s3ITiles.valid && s.s3TTiles.valid && s.s3Work.valid && s.s3Per.valid && s.s4ITiles.valid &&
-           s.s4TTiles.valid && s.s4Work.valid && s.s4Per.valid && s.s5JTiles.valid && s.s5I1Tiles.valid &&
-           s.s5Work.valid && s.s5Per.valid && s.s6DTiles.valid && s.s6TTiles.valid && s.s6Work.valid && s.s6Per.valid &&
-           s.s7DTiles.valid && s.s7TTiles.valid && s.s7Work.valid && s.s7Per.valid && s.s8TTiles.valid &&
-           s.s8Work.valid && s.s8Per.valid && s.s9KTiles.valid && s.s9TTiles.valid && s.s9Work.valid && s.s9Per.valid &&
-           s.s10ITiles.valid && s.s10TTiles.valid && s.s10Work.valid && s.s10Per.valid;
+           s.pre_gateWsEnd.valid && s.rWsStart.valid && s.rWsEnd.valid && s.rTTiles.valid && s.rWork.valid &&
+           s.rPer.valid && s.mixKTiles.valid && s.mixWork.valid && s.mixPer.valid && s.hPostITiles.valid &&
+           s.hPostTTiles.valid && s.hPostWork.valid && s.hPostPer.valid && s.hResJTiles.valid && s.hResI1Tiles.valid &&
+           s.hResWork.valid && s.hResPer.valid && s.invRmsTTiles.valid && s.invRmsWork.valid && s.invRmsPer.valid &&
+           s.hMixKTiles.valid && s.hMixTTiles.valid && s.hMixWork.valid && s.hMixPer.valid && s.hPreITiles.valid &&
+           s.hPreTTiles.valid && s.hPreWork.valid && s.hPrePer.valid;
 }
 
-/// UB bytes: sum_1
+/// UB bytes: mix_factor, sum_1, r
+inline Checked CubeFull4Ledger0(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + s.n * CeilDiv(s.D, 8) * 32;               // in0: gammaIn
+    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;   // in1: xIn, 2 copies
+    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 128;  // out0: mix_factorWsOut, 2 copies
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 128;              // out1: rWsOut, 2 copies
+    bytes = bytes + s.n * CeilDiv(s.D, 16) * 64;              // calc0: gammaTile
+    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;   // calc1: xTile
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;               // calc2: sum_1Tile
+    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;   // calc3: tmp
+    bytes = bytes + s.rTTile * CeilDiv(s.D, 16) * 64;         // calc4: sum
+    bytes = bytes + CeilDiv(s.rTTile, 8) * 2048;              // calc5: acc
+    bytes = bytes + CeilDiv(s.rTTile, 8) * 256;               // calc6: part
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;               // calc7: tmp
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;               // calc8: tmp
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;               // calc9: tmp
+    return bytes;
+}
+
+/// UB bytes: mix (cube)
+inline Checked CubeFull4Ledger1(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    return bytes;
+}
+
+/// UB bytes: pre_gate, h_post
+inline Checked CubeFull4Ledger2(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + 64;                                                 // in0: alphaIn, 2 copies
+    bytes = bytes + CeilDiv(s.hPostITile * s.hPostTTile * 4, 32) * 64;  // in1: mixWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.hPostTTile, 8) * 64;                      // in2: rWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.hPostITile * 4, 32) * 64;                 // in3: biasIn, 2 copies
+    bytes = bytes + CeilDiv(s.hPostITile * s.hPostTTile * 4, 32) * 64;  // out0: pre_gateWsOut, 2 copies
+    bytes = bytes + RoundUp(s.hPostITile * s.hPostTTile * 4, 32);       // calc0: tmp
+    bytes = bytes + CeilDiv(s.hPostTTile, 8) * 256;                     // calc1: spread
+    bytes = bytes + 256;                                                // calc2: spread
+    bytes = bytes + RoundUp(s.hPostITile * s.hPostTTile * 4, 32);       // calc3: tmp
+    bytes = bytes + RoundUp(s.hPostITile * s.hPostTTile * 4, 32);       // calc4: tmp
+    return bytes;
+}
+
+/// UB bytes: h_res
+inline Checked CubeFull4Ledger3(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + 96;                                                // in0: alphaIn, 3 copies
+    bytes = bytes + CeilDiv(s.hResI1Tile * s.hResJTile * 4, 32) * 96;  // in1: mixWsIn, 3 copies
+    bytes = bytes + CeilDiv(s.hResI1Tile * s.hResJTile * 4, 32) * 64;  // out0: h_resOut, 2 copies
+    bytes = bytes + RoundUp(s.hResI1Tile * s.hResJTile * 4, 32);       // calc0: tmp
+    bytes = bytes + 256;                                               // calc1: spread
+    return bytes;
+}
+
+/// UB bytes: sum_2, h_in
+inline Checked CubeFull4Ledger4(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 8) * 64;                    // in0: pre_gateWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.hInDTile * s.hInTTile * s.n * 2, 32) * 64;  // in1: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.hInDTile * s.hInTTile * 2, 32) * 64;        // out0: h_inOut, 2 copies
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;                   // calc0: pre_gateWsTile
+    bytes = bytes + RoundUp(s.hInDTile * s.hInTTile * s.n * 4, 32);       // calc1: xTile
+    bytes = bytes + RoundUp(s.hInDTile * s.hInTTile * 4, 32);             // calc2: sum_2Tile
+    bytes = bytes + RoundUp(s.hInDTile * s.hInTTile * s.n * 4, 32);       // calc3: tmp
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 512;                  // calc4: spread
+    return bytes;
+}
+
+/// Tries the alternative "cube_full"; false when it does not fit.
+inline bool TryCubeFull4(Sizes &s, const Chip &chip, Choice &choice)
+{
+    const Checked coreNum(chip.coreNum);
+    const Checked cubeNum(chip.cubeNum);
+    if (!(s.D >= 1)) {
+        return false;
+    }
+    if (!(s.R >= 1)) {
+        return false;
+    }
+    if (!(s.R * s.n + s.n * 2 >= 1)) {
+        return false;
+    }
+    if (!(s.T >= 1)) {
+        return false;
+    }
+    if (!(s.n >= 1)) {
+        return false;
+    }
+    if (!(CeilDiv(s.D * s.R * s.T * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) >=
+          coreNum * 8000 +
+              CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.R * s.n + s.n * 2, 16) * CeilDiv(s.T, 16) * 4096, 512) +
+              CeilDiv(s.D * s.T * s.n * 8 + s.R * s.T * s.n * 8 + s.T * s.n * 16, 20))) {
+        return false;
+    }
+    if (!(s.T <= 2147483647)) {
+        return false;
+    }
+    if (!(s.R * s.n + s.n * 2 <= 2147483647)) {
+        return false;
+    }
+    if (!(s.D * s.n <= 2147483647)) {
+        return false;
+    }
+    s.rTTile = Checked(1);
+    s.hPostITile = Checked(8);
+    s.hPostTTile = Checked(1);
+    s.hResJTile = Checked(8);
+    s.hResI1Tile = Checked(1);
+    s.hInDTile = Checked(16);
+    s.hInTTile = Checked(1);
+    if (!Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeFull4Ledger0, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!(CubeFull4Ledger1(s, coreNum) <= UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hPostITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &CubeFull4Ledger2,
+                  coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hPostTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.hPostITile), coreNum), false,
+                  &CubeFull4Ledger2, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hResJTile, s.n, 8, MaxOf(CeilDiv(s.R * s.T * s.n, coreNum), 64), false, &CubeFull4Ledger3,
+                  coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hResI1Tile, MinOf(s.R, 4095), 1, CeilDiv(s.R * s.T * CeilDiv(s.n, s.hResJTile), coreNum),
+                  false, &CubeFull4Ledger3, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hInDTile, s.D, 16, MaxOf(CeilDiv(s.D * s.T, coreNum), 64), false, &CubeFull4Ledger4,
+                  coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hInTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.hInDTile), coreNum), false,
+                  &CubeFull4Ledger4, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    s.mixWsStart = 0;
+    s.mixWsEnd = s.mixWsStart + RoundUp(MaxOf(s.R * s.T * s.n + s.T * s.n * 2, 1) * 4, 512);
+    s.mix_factorWsStart = s.mixWsEnd;
+    s.mix_factorWsEnd = s.mix_factorWsStart + RoundUp(MaxOf(s.D * s.T * s.n, 1) * 4, 512);
+    s.pre_gateWsStart = s.mix_factorWsEnd;
+    s.pre_gateWsEnd = s.pre_gateWsStart + RoundUp(MaxOf(s.T * s.n, 1) * 4, 512);
+    s.rWsStart = s.pre_gateWsEnd;
+    s.rWsEnd = s.rWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
+    s.rTTiles = CeilDiv(s.T, s.rTTile);
+    s.rWork = s.rTTiles;
+    s.rPer = CeilDiv(s.rWork, coreNum);
+    s.mixPanels = CeilDiv(s.R * s.n + s.n * 2, 256);
+    s.mixBaseN = RoundUp(CeilDiv(s.R * s.n + s.n * 2, s.mixPanels), 16);
+    s.mixBaseM = MinOf(MinOf((((32768 / s.mixBaseN)) / 16) * 16, 256),
+                       RoundUp(MinOf(MaxOf(CeilDiv(s.T * s.mixPanels, cubeNum), 1), s.T), 16));
+    s.mixBaseK = MinOf(32, RoundUp(s.D * s.n, 16));
+    s.mixStepK = MinOf(4, CeilDiv(s.D * s.n, s.mixBaseK));
+    s.mixL1 = s.mixBaseK * s.mixBaseM * s.mixStepK * 8 + s.mixBaseK * s.mixBaseN * s.mixStepK * 8;
+    s.mixM = s.T;
+    s.mixN = s.R * s.n + s.n * 2;
+    s.mixKa = s.D * s.n;
+    s.mixKb = s.D * s.n;
+    s.mixSingleK = s.D * s.n;
+    s.mixRowTiles = CeilDiv(s.T, s.mixBaseM);
+    s.mixWork = s.mixPanels * s.mixRowTiles;
+    s.mixPer = CeilDiv(s.mixWork, cubeNum);
+    s.mixCores = CeilDiv(s.mixWork, s.mixPer);
+    s.mm0Cores = s.mixCores;
+    s.mm0M = s.mixM;
+    s.mm0N = s.mixN;
+    s.mm0Ka = s.mixKa;
+    s.mm0Kb = s.mixKb;
+    s.mm0SingleK = s.mixSingleK;
+    s.mm0BaseM = s.mixBaseM;
+    s.mm0BaseN = s.mixBaseN;
+    s.mm0BaseK = s.mixBaseK;
+    s.mm0StepK = s.mixStepK;
+    s.mm0L1 = s.mixL1;
+    s.hPostITiles = CeilDiv(s.n, s.hPostITile);
+    s.hPostTTiles = CeilDiv(s.T, s.hPostTTile);
+    s.hPostWork = s.hPostITiles * s.hPostTTiles;
+    s.hPostPer = CeilDiv(s.hPostWork, coreNum);
+    s.hResJTiles = CeilDiv(s.n, s.hResJTile);
+    s.hResI1Tiles = CeilDiv(s.R, s.hResI1Tile);
+    s.hResWork = s.T * s.hResI1Tiles * s.hResJTiles;
+    s.hResPer = CeilDiv(s.hResWork, coreNum);
+    s.hInDTiles = CeilDiv(s.D, s.hInDTile);
+    s.hInTTiles = CeilDiv(s.T, s.hInTTile);
+    s.hInWork = s.hInDTiles * s.hInTTiles;
+    s.hInPer = CeilDiv(s.hInWork, coreNum);
+    const Checked blocks =
+        MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(CeilDiv(s.rWork, s.rPer), 2), CeilDiv(s.mixWork, s.mixPer)),
+                                CeilDiv(CeilDiv(s.hPostWork, s.hPostPer), 2)),
+                          CeilDiv(CeilDiv(s.hResWork, s.hResPer), 2)),
+                    CeilDiv(CeilDiv(s.hInWork, s.hInPer), 2)),
+              1);
+    const Checked bytes = s.rWsEnd;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = true;
+    return blocks.valid && bytes.valid && s.mixWsStart.valid && s.mixWsEnd.valid && s.mix_factorWsStart.valid &&
+           s.mix_factorWsEnd.valid && s.pre_gateWsStart.valid && s.pre_gateWsEnd.valid && s.rWsStart.valid &&
+           s.rWsEnd.valid && s.rTTiles.valid && s.rWork.valid && s.rPer.valid && s.mixPanels.valid &&
+           s.mixBaseN.valid && s.mixBaseM.valid && s.mixBaseK.valid && s.mixStepK.valid && s.mixL1.valid &&
+           s.mixM.valid && s.mixN.valid && s.mixKa.valid && s.mixKb.valid && s.mixSingleK.valid &&
+           s.mixRowTiles.valid && s.mixWork.valid && s.mixPer.valid && s.mixCores.valid && s.mm0Cores.valid &&
+           s.mm0M.valid && s.mm0N.valid && s.mm0Ka.valid && s.mm0Kb.valid && s.mm0SingleK.valid && s.mm0BaseM.valid &&
+           s.mm0BaseN.valid && s.mm0BaseK.valid && s.mm0StepK.valid && s.mm0L1.valid && s.hPostITiles.valid &&
+           s.hPostTTiles.valid && s.hPostWork.valid && s.hPostPer.valid && s.hResJTiles.valid && s.hResI1Tiles.valid &&
+           s.hResWork.valid && s.hResPer.valid && s.hInDTiles.valid && s.hInTTiles.valid && s.hInWork.valid &&
+           s.hInPer.valid;
+}
+
+/// UB bytes: mix_factor, sum_1, r
+inline Checked CubeWalked4Ledger0(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.n * s.rDTile * s.rTTile * 2, 32) * 64;  // in0: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.n * s.rDTile * 4, 32) * 64;             // in1: gammaIn, 2 copies
+    bytes = bytes + CeilDiv(s.n * s.rDTile * s.rTTile * 4, 32) * 64;  // out0: mix_factorWsOut, 2 copies
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 128;                      // out1: rWsOut, 2 copies
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc0: sumAcc
+    bytes = bytes + RoundUp(s.n * s.rDTile * s.rTTile * 4, 32);       // calc1: xTile
+    bytes = bytes + RoundUp(s.n * s.rDTile * 4, 32);                  // calc2: gammaTile
+    bytes = bytes + RoundUp(s.n * s.rDTile * s.rTTile * 4, 32);       // calc3: tmp
+    bytes = bytes + RoundUp(s.rDTile * s.rTTile * 4, 32);             // calc4: sum
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc5: sum
+    bytes = bytes + CeilDiv(s.rTTile, 8) * 2048;                      // calc6: acc
+    bytes = bytes + CeilDiv(s.rTTile, 8) * 256;                       // calc7: part
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc8: tmp
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc9: tmp
+    return bytes;
+}
+
+/// UB bytes: mix (cube)
+inline Checked CubeWalked4Ledger1(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    return bytes;
+}
+
+/// UB bytes: pre_gate, h_post
+inline Checked CubeWalked4Ledger2(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + 64;                                                 // in0: alphaIn, 2 copies
+    bytes = bytes + CeilDiv(s.hPostITile * s.hPostTTile * 4, 32) * 64;  // in1: mixWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.hPostTTile, 8) * 64;                      // in2: rWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.hPostITile * 4, 32) * 64;                 // in3: biasIn, 2 copies
+    bytes = bytes + CeilDiv(s.hPostITile * s.hPostTTile * 4, 32) * 64;  // out0: pre_gateWsOut, 2 copies
+    bytes = bytes + RoundUp(s.hPostITile * s.hPostTTile * 4, 32);       // calc0: tmp
+    bytes = bytes + CeilDiv(s.hPostTTile, 8) * 256;                     // calc1: spread
+    bytes = bytes + 256;                                                // calc2: spread
+    bytes = bytes + RoundUp(s.hPostITile * s.hPostTTile * 4, 32);       // calc3: tmp
+    bytes = bytes + RoundUp(s.hPostITile * s.hPostTTile * 4, 32);       // calc4: tmp
+    return bytes;
+}
+
+/// UB bytes: h_res
+inline Checked CubeWalked4Ledger3(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + 96;                                                // in0: alphaIn, 3 copies
+    bytes = bytes + CeilDiv(s.hResI1Tile * s.hResJTile * 4, 32) * 96;  // in1: mixWsIn, 3 copies
+    bytes = bytes + CeilDiv(s.hResI1Tile * s.hResJTile * 4, 32) * 64;  // out0: h_resOut, 2 copies
+    bytes = bytes + RoundUp(s.hResI1Tile * s.hResJTile * 4, 32);       // calc0: tmp
+    bytes = bytes + 256;                                               // calc1: spread
+    return bytes;
+}
+
+/// UB bytes: sum_2, h_in
+inline Checked CubeWalked4Ledger4(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 8) * 64;                    // in0: pre_gateWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.hInDTile * s.hInTTile * s.n * 2, 32) * 64;  // in1: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.hInDTile * s.hInTTile * 2, 32) * 64;        // out0: h_inOut, 2 copies
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;                   // calc0: pre_gateWsTile
+    bytes = bytes + RoundUp(s.hInDTile * s.hInTTile * s.n * 4, 32);       // calc1: xTile
+    bytes = bytes + RoundUp(s.hInDTile * s.hInTTile * 4, 32);             // calc2: sum_2Tile
+    bytes = bytes + RoundUp(s.hInDTile * s.hInTTile * s.n * 4, 32);       // calc3: tmp
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 512;                  // calc4: spread
+    return bytes;
+}
+
+/// Tries the alternative "cube_walked"; false when it does not fit.
+inline bool TryCubeWalked4(Sizes &s, const Chip &chip, Choice &choice)
+{
+    const Checked coreNum(chip.coreNum);
+    const Checked cubeNum(chip.cubeNum);
+    if (!(s.D >= 1)) {
+        return false;
+    }
+    if (!(s.R >= 1)) {
+        return false;
+    }
+    if (!(s.R * s.n + s.n * 2 >= 1)) {
+        return false;
+    }
+    if (!(s.T >= 1)) {
+        return false;
+    }
+    if (!(s.n >= 1)) {
+        return false;
+    }
+    if (!(CeilDiv(s.D * s.R * s.T * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) >=
+          coreNum * 8000 +
+              CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.R * s.n + s.n * 2, 16) * CeilDiv(s.T, 16) * 4096, 512) +
+              CeilDiv(s.D * s.T * s.n * 8 + s.R * s.T * s.n * 8 + s.T * s.n * 16, 20))) {
+        return false;
+    }
+    if (!(s.T <= 2147483647)) {
+        return false;
+    }
+    if (!(s.R * s.n + s.n * 2 <= 2147483647)) {
+        return false;
+    }
+    if (!(s.D * s.n <= 2147483647)) {
+        return false;
+    }
+    s.rDTile = Checked(16);
+    s.rTTile = Checked(1);
+    s.hPostITile = Checked(8);
+    s.hPostTTile = Checked(1);
+    s.hResJTile = Checked(8);
+    s.hResI1Tile = Checked(1);
+    s.hInDTile = Checked(16);
+    s.hInTTile = Checked(1);
+    if (!Maximise(s, &Sizes::rDTile, s.D, 16, 0, false, &CubeWalked4Ledger0, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeWalked4Ledger0, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!(CubeWalked4Ledger1(s, coreNum) <= UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hPostITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &CubeWalked4Ledger2,
+                  coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hPostTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.hPostITile), coreNum), false,
+                  &CubeWalked4Ledger2, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hResJTile, s.n, 8, MaxOf(CeilDiv(s.R * s.T * s.n, coreNum), 64), false,
+                  &CubeWalked4Ledger3, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hResI1Tile, MinOf(s.R, 4095), 1, CeilDiv(s.R * s.T * CeilDiv(s.n, s.hResJTile), coreNum),
+                  false, &CubeWalked4Ledger3, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hInDTile, s.D, 16, MaxOf(CeilDiv(s.D * s.T, coreNum), 64), false, &CubeWalked4Ledger4,
+                  coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hInTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.hInDTile), coreNum), false,
+                  &CubeWalked4Ledger4, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    s.mixWsStart = 0;
+    s.mixWsEnd = s.mixWsStart + RoundUp(MaxOf(s.R * s.T * s.n + s.T * s.n * 2, 1) * 4, 512);
+    s.mix_factorWsStart = s.mixWsEnd;
+    s.mix_factorWsEnd = s.mix_factorWsStart + RoundUp(MaxOf(s.D * s.T * s.n, 1) * 4, 512);
+    s.pre_gateWsStart = s.mix_factorWsEnd;
+    s.pre_gateWsEnd = s.pre_gateWsStart + RoundUp(MaxOf(s.T * s.n, 1) * 4, 512);
+    s.rWsStart = s.pre_gateWsEnd;
+    s.rWsEnd = s.rWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
+    s.rTTiles = CeilDiv(s.T, s.rTTile);
+    s.rWork = s.rTTiles;
+    s.rPer = CeilDiv(s.rWork, coreNum);
+    s.mixPanels = CeilDiv(s.R * s.n + s.n * 2, 256);
+    s.mixBaseN = RoundUp(CeilDiv(s.R * s.n + s.n * 2, s.mixPanels), 16);
+    s.mixBaseM = MinOf(MinOf((((32768 / s.mixBaseN)) / 16) * 16, 256),
+                       RoundUp(MinOf(MaxOf(CeilDiv(s.T * s.mixPanels, cubeNum), 1), s.T), 16));
+    s.mixBaseK = MinOf(32, RoundUp(s.D * s.n, 16));
+    s.mixStepK = MinOf(4, CeilDiv(s.D * s.n, s.mixBaseK));
+    s.mixL1 = s.mixBaseK * s.mixBaseM * s.mixStepK * 8 + s.mixBaseK * s.mixBaseN * s.mixStepK * 8;
+    s.mixM = s.T;
+    s.mixN = s.R * s.n + s.n * 2;
+    s.mixKa = s.D * s.n;
+    s.mixKb = s.D * s.n;
+    s.mixSingleK = s.D * s.n;
+    s.mixRowTiles = CeilDiv(s.T, s.mixBaseM);
+    s.mixWork = s.mixPanels * s.mixRowTiles;
+    s.mixPer = CeilDiv(s.mixWork, cubeNum);
+    s.mixCores = CeilDiv(s.mixWork, s.mixPer);
+    s.mm0Cores = s.mixCores;
+    s.mm0M = s.mixM;
+    s.mm0N = s.mixN;
+    s.mm0Ka = s.mixKa;
+    s.mm0Kb = s.mixKb;
+    s.mm0SingleK = s.mixSingleK;
+    s.mm0BaseM = s.mixBaseM;
+    s.mm0BaseN = s.mixBaseN;
+    s.mm0BaseK = s.mixBaseK;
+    s.mm0StepK = s.mixStepK;
+    s.mm0L1 = s.mixL1;
+    s.hPostITiles = CeilDiv(s.n, s.hPostITile);
+    s.hPostTTiles = CeilDiv(s.T, s.hPostTTile);
+    s.hPostWork = s.hPostITiles * s.hPostTTiles;
+    s.hPostPer = CeilDiv(s.hPostWork, coreNum);
+    s.hResJTiles = CeilDiv(s.n, s.hResJTile);
+    s.hResI1Tiles = CeilDiv(s.R, s.hResI1Tile);
+    s.hResWork = s.T * s.hResI1Tiles * s.hResJTiles;
+    s.hResPer = CeilDiv(s.hResWork, coreNum);
+    s.hInDTiles = CeilDiv(s.D, s.hInDTile);
+    s.hInTTiles = CeilDiv(s.T, s.hInTTile);
+    s.hInWork = s.hInDTiles * s.hInTTiles;
+    s.hInPer = CeilDiv(s.hInWork, coreNum);
+    const Checked blocks =
+        MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(CeilDiv(s.rWork, s.rPer), 2), CeilDiv(s.mixWork, s.mixPer)),
+                                CeilDiv(CeilDiv(s.hPostWork, s.hPostPer), 2)),
+                          CeilDiv(CeilDiv(s.hResWork, s.hResPer), 2)),
+                    CeilDiv(CeilDiv(s.hInWork, s.hInPer), 2)),
+              1);
+    const Checked bytes = s.rWsEnd;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = true;
+    return blocks.valid && bytes.valid && s.mixWsStart.valid && s.mixWsEnd.valid && s.mix_factorWsStart.valid &&
+           s.mix_factorWsEnd.valid && s.pre_gateWsStart.valid && s.pre_gateWsEnd.valid && s.rWsStart.valid &&
+           s.rWsEnd.valid && s.rTTiles.valid && s.rWork.valid && s.rPer.valid && s.mixPanels.valid &&
+           s.mixBaseN.valid && s.mixBaseM.valid && s.mixBaseK.valid && s.mixStepK.valid && s.mixL1.valid &&
+           s.mixM.valid && s.mixN.valid && s.mixKa.valid && s.mixKb.valid && s.mixSingleK.valid &&
+           s.mixRowTiles.valid && s.mixWork.valid && s.mixPer.valid && s.mixCores.valid && s.mm0Cores.valid &&
+           s.mm0M.valid && s.mm0N.valid && s.mm0Ka.valid && s.mm0Kb.valid && s.mm0SingleK.valid && s.mm0BaseM.valid &&
+           s.mm0BaseN.valid && s.mm0BaseK.valid && s.mm0StepK.valid && s.mm0L1.valid && s.hPostITiles.valid &&
+           s.hPostTTiles.valid && s.hPostWork.valid && s.hPostPer.valid && s.hResJTiles.valid && s.hResI1Tiles.valid &&
+           s.hResWork.valid && s.hResPer.valid && s.hInDTiles.valid && s.hInTTiles.valid && s.hInWork.valid &&
+           s.hInPer.valid;
+}
+
+/// UB bytes: sum_1, r
+inline Checked Full4Ledger0(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;  // in0: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 128;             // out0: rWsOut, 2 copies
+    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;  // calc0: xTile
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;              // calc1: sum_1Tile
+    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;  // calc2: tmp
+    bytes = bytes + s.rTTile * CeilDiv(s.D, 16) * 64;        // calc3: sum
+    bytes = bytes + CeilDiv(s.rTTile, 8) * 2048;             // calc4: acc
+    bytes = bytes + CeilDiv(s.rTTile, 8) * 256;              // calc5: part
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;              // calc6: tmp
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;              // calc7: tmp
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;              // calc8: tmp
+    return bytes;
+}
+
+/// UB bytes: mix
+inline Checked Full4Ledger1(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + s.n * CeilDiv(s.D, 8) * 32;                // in0: gammaIn
+    bytes = bytes + s.n * CeilDiv(s.D, 16) * 64;               // in1: xIn, 2 copies
+    bytes = bytes + s.mixKTile * s.n * CeilDiv(s.D, 8) * 64;   // in2: phiIn, 2 copies
+    bytes = bytes + CeilDiv(s.mixKTile, 16) * 128;             // out0: mixWsOut, 2 copies
+    bytes = bytes + s.n * CeilDiv(s.D, 16) * 64;               // calc0: gammaTile
+    bytes = bytes + s.n * CeilDiv(s.D, 16) * 64;               // calc1: xTile
+    bytes = bytes + s.mixKTile * s.n * CeilDiv(s.D, 16) * 64;  // calc2: phiTile
+    bytes = bytes + s.n * CeilDiv(s.D, 16) * 64;               // calc3: tmp
+    bytes = bytes + s.mixKTile * s.n * CeilDiv(s.D, 16) * 64;  // calc4: tmp
+    bytes = bytes + s.mixKTile * CeilDiv(s.D, 16) * 64;        // calc5: sum
+    bytes = bytes + CeilDiv(s.mixKTile, 16) * 64;              // calc6: sum
+    bytes = bytes + CeilDiv(s.mixKTile, 8) * 2048;             // calc7: acc
+    bytes = bytes + CeilDiv(s.mixKTile, 8) * 256;              // calc8: part
+    return bytes;
+}
+
+/// UB bytes: pre_gate, h_post
+inline Checked Full4Ledger2(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + 64;                                                 // in0: alphaIn, 2 copies
+    bytes = bytes + CeilDiv(s.hPostITile * s.hPostTTile * 4, 32) * 64;  // in1: mixWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.hPostTTile, 8) * 64;                      // in2: rWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.hPostITile * 4, 32) * 64;                 // in3: biasIn, 2 copies
+    bytes = bytes + CeilDiv(s.hPostITile * s.hPostTTile * 4, 32) * 64;  // out0: pre_gateWsOut, 2 copies
+    bytes = bytes + RoundUp(s.hPostITile * s.hPostTTile * 4, 32);       // calc0: tmp
+    bytes = bytes + CeilDiv(s.hPostTTile, 8) * 256;                     // calc1: spread
+    bytes = bytes + 256;                                                // calc2: spread
+    bytes = bytes + RoundUp(s.hPostITile * s.hPostTTile * 4, 32);       // calc3: tmp
+    bytes = bytes + RoundUp(s.hPostITile * s.hPostTTile * 4, 32);       // calc4: tmp
+    return bytes;
+}
+
+/// UB bytes: h_res
+inline Checked Full4Ledger3(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + 96;                                                // in0: alphaIn, 3 copies
+    bytes = bytes + CeilDiv(s.hResI1Tile * s.hResJTile * 4, 32) * 96;  // in1: mixWsIn, 3 copies
+    bytes = bytes + CeilDiv(s.hResI1Tile * s.hResJTile * 4, 32) * 64;  // out0: h_resOut, 2 copies
+    bytes = bytes + RoundUp(s.hResI1Tile * s.hResJTile * 4, 32);       // calc0: tmp
+    bytes = bytes + 256;                                               // calc1: spread
+    return bytes;
+}
+
+/// UB bytes: sum_2, h_in
+inline Checked Full4Ledger4(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 8) * 64;                    // in0: pre_gateWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.hInDTile * s.hInTTile * s.n * 2, 32) * 64;  // in1: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.hInDTile * s.hInTTile * 2, 32) * 64;        // out0: h_inOut, 2 copies
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;                   // calc0: pre_gateWsTile
+    bytes = bytes + RoundUp(s.hInDTile * s.hInTTile * s.n * 4, 32);       // calc1: xTile
+    bytes = bytes + RoundUp(s.hInDTile * s.hInTTile * 4, 32);             // calc2: sum_2Tile
+    bytes = bytes + RoundUp(s.hInDTile * s.hInTTile * s.n * 4, 32);       // calc3: tmp
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 512;                  // calc4: spread
+    return bytes;
+}
+
+/// Tries the alternative "full"; false when it does not fit.
+inline bool TryFull4(Sizes &s, const Chip &chip, Choice &choice)
+{
+    const Checked coreNum(chip.coreNum);
+    if (!(s.D >= 1)) {
+        return false;
+    }
+    if (!(s.R >= 1)) {
+        return false;
+    }
+    if (!(s.R * s.n + s.n * 2 >= 1)) {
+        return false;
+    }
+    if (!(s.T >= 1)) {
+        return false;
+    }
+    if (!(s.n >= 1)) {
+        return false;
+    }
+    s.rTTile = Checked(1);
+    s.mixKTile = Checked(1);
+    s.hPostITile = Checked(8);
+    s.hPostTTile = Checked(1);
+    s.hResJTile = Checked(8);
+    s.hResI1Tile = Checked(1);
+    s.hInDTile = Checked(16);
+    s.hInTTile = Checked(1);
+    if (!Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &Full4Ledger0, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::mixKTile, MinOf(s.R * s.n + s.n * 2, 4095), 1,
+                  CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), false, &Full4Ledger1, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hPostITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &Full4Ledger2, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hPostTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.hPostITile), coreNum), false,
+                  &Full4Ledger2, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hResJTile, s.n, 8, MaxOf(CeilDiv(s.R * s.T * s.n, coreNum), 64), false, &Full4Ledger3,
+                  coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hResI1Tile, MinOf(s.R, 4095), 1, CeilDiv(s.R * s.T * CeilDiv(s.n, s.hResJTile), coreNum),
+                  false, &Full4Ledger3, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hInDTile, s.D, 16, MaxOf(CeilDiv(s.D * s.T, coreNum), 64), false, &Full4Ledger4, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hInTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.hInDTile), coreNum), false,
+                  &Full4Ledger4, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    s.mixWsStart = 0;
+    s.mixWsEnd = s.mixWsStart + RoundUp(MaxOf(s.R * s.T * s.n + s.T * s.n * 2, 1) * 4, 512);
+    s.pre_gateWsStart = s.mixWsEnd;
+    s.pre_gateWsEnd = s.pre_gateWsStart + RoundUp(MaxOf(s.T * s.n, 1) * 4, 512);
+    s.rWsStart = s.pre_gateWsEnd;
+    s.rWsEnd = s.rWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
+    s.rTTiles = CeilDiv(s.T, s.rTTile);
+    s.rWork = s.rTTiles;
+    s.rPer = CeilDiv(s.rWork, coreNum);
+    s.mixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.mixKTile);
+    s.mixWork = s.T * s.mixKTiles;
+    s.mixPer = CeilDiv(s.mixWork, coreNum);
+    s.hPostITiles = CeilDiv(s.n, s.hPostITile);
+    s.hPostTTiles = CeilDiv(s.T, s.hPostTTile);
+    s.hPostWork = s.hPostITiles * s.hPostTTiles;
+    s.hPostPer = CeilDiv(s.hPostWork, coreNum);
+    s.hResJTiles = CeilDiv(s.n, s.hResJTile);
+    s.hResI1Tiles = CeilDiv(s.R, s.hResI1Tile);
+    s.hResWork = s.T * s.hResI1Tiles * s.hResJTiles;
+    s.hResPer = CeilDiv(s.hResWork, coreNum);
+    s.hInDTiles = CeilDiv(s.D, s.hInDTile);
+    s.hInTTiles = CeilDiv(s.T, s.hInTTile);
+    s.hInWork = s.hInDTiles * s.hInTTiles;
+    s.hInPer = CeilDiv(s.hInWork, coreNum);
+    const Checked blocks =
+        MaxOf(CeilDiv(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(s.rWork, s.rPer), CeilDiv(s.mixWork, s.mixPer)),
+                                        CeilDiv(s.hPostWork, s.hPostPer)),
+                                  CeilDiv(s.hResWork, s.hResPer)),
+                            CeilDiv(s.hInWork, s.hInPer)),
+                      2),
+              1);
+    const Checked bytes = s.rWsEnd;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = true;
+    return blocks.valid && bytes.valid && s.mixWsStart.valid && s.mixWsEnd.valid && s.pre_gateWsStart.valid &&
+           s.pre_gateWsEnd.valid && s.rWsStart.valid && s.rWsEnd.valid && s.rTTiles.valid && s.rWork.valid &&
+           s.rPer.valid && s.mixKTiles.valid && s.mixWork.valid && s.mixPer.valid && s.hPostITiles.valid &&
+           s.hPostTTiles.valid && s.hPostWork.valid && s.hPostPer.valid && s.hResJTiles.valid && s.hResI1Tiles.valid &&
+           s.hResWork.valid && s.hResPer.valid && s.hInDTiles.valid && s.hInTTiles.valid && s.hInWork.valid &&
+           s.hInPer.valid;
+}
+
+/// UB bytes: sum_1, r
 inline Checked Walked4Ledger0(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s0DTile * s.s0TTile * 2, 32) * 64;  // in0: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.s0TTile, 16) * 128;                 // out0: sum_1WsOut, 2 copies
-    bytes = bytes + CeilDiv(s.s0TTile, 16) * 64;                  // calc0: sumAcc
-    bytes = bytes + RoundUp(s.s0DTile * s.s0TTile * 4, 32);       // calc1: xTile
-    bytes = bytes + RoundUp(s.s0DTile * s.s0TTile * 4, 32);       // calc2: tmp
-    bytes = bytes + CeilDiv(s.s0TTile, 16) * 64;                  // calc3: sum
-    bytes = bytes + CeilDiv(s.s0TTile, 8) * 2048;                 // calc4: acc
-    bytes = bytes + CeilDiv(s.s0TTile, 8) * 256;                  // calc5: part
+    bytes = bytes + CeilDiv(s.n * s.rDTile * s.rTTile * 2, 32) * 64;  // in0: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 128;                      // out0: rWsOut, 2 copies
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc0: sumAcc
+    bytes = bytes + RoundUp(s.n * s.rDTile * s.rTTile * 4, 32);       // calc1: xTile
+    bytes = bytes + RoundUp(s.n * s.rDTile * s.rTTile * 4, 32);       // calc2: tmp
+    bytes = bytes + RoundUp(s.rDTile * s.rTTile * 4, 32);             // calc3: sum
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc4: sum
+    bytes = bytes + CeilDiv(s.rTTile, 8) * 2048;                      // calc5: acc
+    bytes = bytes + CeilDiv(s.rTTile, 8) * 256;                       // calc6: part
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc7: tmp
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc8: tmp
     return bytes;
 }
 
-/// UB bytes: r
+/// UB bytes: mix
 inline Checked Walked4Ledger1(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s1TTile * 4, 32) * 64;  // in0: sum_1WsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s1TTile * 4, 32) * 64;  // out0: rWsOut, 2 copies
-    bytes = bytes + RoundUp(s.s1TTile * 4, 32);       // calc0: tmp
-    bytes = bytes + RoundUp(s.s1TTile * 4, 32);       // calc1: tmp
-    bytes = bytes + RoundUp(s.s1TTile * 4, 32);       // calc2: tmp
+    bytes = bytes + CeilDiv(s.mixDTile * 2, 32) * 64;               // in0: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.mixDTile * 4, 32) * 64;               // in1: gammaIn, 2 copies
+    bytes = bytes + CeilDiv(s.mixDTile * s.mixKTile * 4, 32) * 64;  // in2: phiIn, 2 copies
+    bytes = bytes + CeilDiv(s.mixKTile, 16) * 128;                  // out0: mixWsOut, 2 copies
+    bytes = bytes + CeilDiv(s.mixKTile, 16) * 64;                   // calc0: sumAcc
+    bytes = bytes + RoundUp(s.mixDTile * 4, 32);                    // calc1: xTile
+    bytes = bytes + RoundUp(s.mixDTile * 4, 32);                    // calc2: gammaTile
+    bytes = bytes + RoundUp(s.mixDTile * s.mixKTile * 4, 32);       // calc3: phiTile
+    bytes = bytes + RoundUp(s.mixDTile * 4, 32);                    // calc4: tmp
+    bytes = bytes + RoundUp(s.mixDTile * s.mixKTile * 4, 32);       // calc5: tmp
+    bytes = bytes + CeilDiv(s.mixKTile, 16) * 64;                   // calc6: sum
+    bytes = bytes + CeilDiv(s.mixKTile, 8) * 2048;                  // calc7: acc
+    bytes = bytes + CeilDiv(s.mixKTile, 8) * 256;                   // calc8: part
     return bytes;
 }
 
-/// UB bytes: mix
+/// UB bytes: pre_gate, h_post
 inline Checked Walked4Ledger2(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s2DTile * 2, 32) * 64;              // in0: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.s2DTile * 4, 32) * 64;              // in1: gammaIn, 2 copies
-    bytes = bytes + CeilDiv(s.s2DTile * s.s2KTile * 4, 32) * 64;  // in2: phiIn, 2 copies
-    bytes = bytes + CeilDiv(s.s2KTile, 16) * 128;                 // out0: mixWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.s2KTile, 16) * 64;                  // calc0: sumAcc
-    bytes = bytes + RoundUp(s.s2DTile * 4, 32);                   // calc1: xTile
-    bytes = bytes + RoundUp(s.s2DTile * 4, 32);                   // calc2: gammaTile
-    bytes = bytes + RoundUp(s.s2DTile * s.s2KTile * 4, 32);       // calc3: phiTile
-    bytes = bytes + RoundUp(s.s2DTile * 4, 32);                   // calc4: tmp
-    bytes = bytes + RoundUp(s.s2DTile * s.s2KTile * 4, 32);       // calc5: tmp
-    bytes = bytes + CeilDiv(s.s2KTile, 16) * 64;                  // calc6: sum
-    bytes = bytes + CeilDiv(s.s2KTile, 8) * 2048;                 // calc7: acc
-    bytes = bytes + CeilDiv(s.s2KTile, 8) * 256;                  // calc8: part
+    bytes = bytes + 64;                                                 // in0: alphaIn, 2 copies
+    bytes = bytes + CeilDiv(s.hPostITile * s.hPostTTile * 4, 32) * 64;  // in1: mixWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.hPostTTile, 8) * 64;                      // in2: rWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.hPostITile * 4, 32) * 64;                 // in3: biasIn, 2 copies
+    bytes = bytes + CeilDiv(s.hPostITile * s.hPostTTile * 4, 32) * 64;  // out0: pre_gateWsOut, 2 copies
+    bytes = bytes + RoundUp(s.hPostITile * s.hPostTTile * 4, 32);       // calc0: tmp
+    bytes = bytes + CeilDiv(s.hPostTTile, 8) * 256;                     // calc1: spread
+    bytes = bytes + 256;                                                // calc2: spread
+    bytes = bytes + RoundUp(s.hPostITile * s.hPostTTile * 4, 32);       // calc3: tmp
+    bytes = bytes + RoundUp(s.hPostITile * s.hPostTTile * 4, 32);       // calc4: tmp
     return bytes;
 }
 
-/// UB bytes: pre_gate
+/// UB bytes: h_res
 inline Checked Walked4Ledger3(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + 32;                                           // in0: alphaIn
-    bytes = bytes + CeilDiv(s.s3ITile * s.s3TTile * 4, 32) * 64;  // in1: mixWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s3TTile, 8) * 64;                   // in2: rWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s3ITile * 4, 32) * 64;              // in3: biasIn, 2 copies
-    bytes = bytes + CeilDiv(s.s3ITile * s.s3TTile * 4, 32) * 64;  // out0: pre_gateWsOut, 2 copies
-    bytes = bytes + RoundUp(s.s3ITile * s.s3TTile * 4, 32);       // calc0: tmp
-    bytes = bytes + CeilDiv(s.s3TTile, 8) * 256;                  // calc1: spread
-    bytes = bytes + 256;                                          // calc2: spread
-    bytes = bytes + RoundUp(s.s3ITile * s.s3TTile * 4, 32);       // calc3: tmp
-    bytes = bytes + RoundUp(s.s3ITile * s.s3TTile * 4, 32);       // calc4: tmp
+    bytes = bytes + 96;                                                // in0: alphaIn, 3 copies
+    bytes = bytes + CeilDiv(s.hResI1Tile * s.hResJTile * 4, 32) * 96;  // in1: mixWsIn, 3 copies
+    bytes = bytes + CeilDiv(s.hResI1Tile * s.hResJTile * 4, 32) * 64;  // out0: h_resOut, 2 copies
+    bytes = bytes + RoundUp(s.hResI1Tile * s.hResJTile * 4, 32);       // calc0: tmp
+    bytes = bytes + 256;                                               // calc1: spread
     return bytes;
 }
 
-/// UB bytes: h_post
+/// UB bytes: sum_2, h_in
 inline Checked Walked4Ledger4(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + 32;                                           // in0: alphaIn
-    bytes = bytes + CeilDiv(s.s4ITile * s.s4TTile * 4, 32) * 64;  // in1: mixWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s4TTile, 8) * 64;                   // in2: rWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s4ITile * 4, 32) * 64;              // in3: biasIn, 2 copies
-    bytes = bytes + CeilDiv(s.s4ITile * s.s4TTile * 4, 32) * 64;  // out0: h_postOut, 2 copies
-    bytes = bytes + RoundUp(s.s4ITile * s.s4TTile * 4, 32);       // calc0: tmp
-    bytes = bytes + CeilDiv(s.s4TTile, 8) * 256;                  // calc1: spread
-    bytes = bytes + 256;                                          // calc2: spread
-    bytes = bytes + RoundUp(s.s4ITile * s.s4TTile * 4, 32);       // calc3: tmp
-    bytes = bytes + RoundUp(s.s4ITile * s.s4TTile * 4, 32);       // calc4: tmp
-    return bytes;
-}
-
-/// UB bytes: h_res
-inline Checked Walked4Ledger5(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 96;                                            // in0: alphaIn, 3 copies
-    bytes = bytes + CeilDiv(s.s5I1Tile * s.s5JTile * 4, 32) * 96;  // in1: mixWsIn, 3 copies
-    bytes = bytes + CeilDiv(s.s5I1Tile * s.s5JTile * 4, 32) * 64;  // out0: h_resOut, 2 copies
-    bytes = bytes + RoundUp(s.s5I1Tile * s.s5JTile * 4, 32);       // calc0: tmp
-    bytes = bytes + 256;                                           // calc1: spread
-    return bytes;
-}
-
-/// UB bytes: sum_2
-inline Checked Walked4Ledger6(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + s.s6TTile * 64;                               // in0: pre_gateWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s6DTile * s.s6TTile * 2, 32) * 64;  // in1: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.s6DTile * s.s6TTile * 4, 32) * 64;  // out0: sum_2WsOut, 2 copies
-    bytes = bytes + RoundUp(s.s6DTile * s.s6TTile * 4, 32);       // calc0: sumAcc
-    bytes = bytes + CeilDiv(s.s6TTile, 16) * 64;                  // calc1: pre_gateWsTile
-    bytes = bytes + CeilDiv(s.s6TTile, 16) * 64;                  // calc2: offsets
-    bytes = bytes + RoundUp(s.s6DTile * s.s6TTile * 4, 32);       // calc3: xTile
-    bytes = bytes + RoundUp(s.s6DTile * s.s6TTile * 4, 32);       // calc4: tmp
-    bytes = bytes + CeilDiv(s.s6TTile, 16) * 512;                 // calc5: spread
-    return bytes;
-}
-
-/// UB bytes: h_in
-inline Checked Walked4Ledger7(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s7DTile * s.s7TTile * 4, 32) * 64;  // in0: sum_2WsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s7DTile * s.s7TTile * 2, 32) * 64;  // out0: h_inOut, 2 copies
-    bytes = bytes + RoundUp(s.s7DTile * s.s7TTile * 4, 32);       // calc0: sum_2WsTile
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 8) * 64;                    // in0: pre_gateWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.hInDTile * s.hInTTile * s.n * 2, 32) * 64;  // in1: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.hInDTile * s.hInTTile * 2, 32) * 64;        // out0: h_inOut, 2 copies
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;                   // calc0: pre_gateWsTile
+    bytes = bytes + RoundUp(s.hInDTile * s.hInTTile * s.n * 4, 32);       // calc1: xTile
+    bytes = bytes + RoundUp(s.hInDTile * s.hInTTile * 4, 32);             // calc2: sum_2Tile
+    bytes = bytes + RoundUp(s.hInDTile * s.hInTTile * s.n * 4, 32);       // calc3: tmp
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 512;                  // calc4: spread
     return bytes;
 }
 
@@ -1386,78 +4122,53 @@ inline bool TryWalked4(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.n >= 1)) {
         return false;
     }
-    s.s0DTile = Checked(16);
-    s.s0TTile = Checked(1);
-    s.s1TTile = Checked(8);
-    s.s2DTile = Checked(16);
-    s.s2KTile = Checked(1);
-    s.s3ITile = Checked(8);
-    s.s3TTile = Checked(1);
-    s.s4ITile = Checked(8);
-    s.s4TTile = Checked(1);
-    s.s5JTile = Checked(8);
-    s.s5I1Tile = Checked(1);
-    s.s6DTile = Checked(16);
-    s.s6TTile = Checked(1);
-    s.s7DTile = Checked(16);
-    s.s7TTile = Checked(1);
-    if (!Maximise(s, &Sizes::s0DTile, s.D, 16, 0, false, &Walked4Ledger0, coreNum, UsableUb(chip, false))) {
+    s.rDTile = Checked(16);
+    s.rTTile = Checked(1);
+    s.mixDTile = Checked(16);
+    s.mixKTile = Checked(1);
+    s.hPostITile = Checked(8);
+    s.hPostTTile = Checked(1);
+    s.hResJTile = Checked(8);
+    s.hResI1Tile = Checked(1);
+    s.hInDTile = Checked(16);
+    s.hInTTile = Checked(1);
+    if (!Maximise(s, &Sizes::rDTile, s.D, 16, 0, false, &Walked4Ledger0, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s0TTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &Walked4Ledger0, coreNum,
+    if (!Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &Walked4Ledger0, coreNum,
                   UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s1TTile, s.T, 8, MaxOf(CeilDiv(s.T, coreNum), 64), false, &Walked4Ledger1, coreNum,
+    if (!Maximise(s, &Sizes::mixDTile, s.D, 16, 0, false, &Walked4Ledger1, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::mixKTile, MinOf(s.R * s.n + s.n * 2, 4095), 1,
+                  CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), false, &Walked4Ledger1, coreNum,
                   UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s2DTile, s.D, 16, 0, false, &Walked4Ledger2, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::s2KTile, MinOf(s.R * s.n + s.n * 2, 4095), 1,
-                  CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), false, &Walked4Ledger2, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::s3ITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &Walked4Ledger3, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::s3TTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.s3ITile), coreNum), false,
-                  &Walked4Ledger3, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::s4ITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &Walked4Ledger4, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::s4TTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.s4ITile), coreNum), false,
-                  &Walked4Ledger4, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::s5JTile, s.n, 8, MaxOf(CeilDiv(s.R * s.T * s.n, coreNum), 64), false, &Walked4Ledger5,
+    if (!Maximise(s, &Sizes::hPostITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &Walked4Ledger2,
                   coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s5I1Tile, MinOf(s.R, 4095), 1, CeilDiv(s.R * s.T * CeilDiv(s.n, s.s5JTile), coreNum),
-                  false, &Walked4Ledger5, coreNum, UsableUb(chip, false))) {
+    if (!Maximise(s, &Sizes::hPostTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.hPostITile), coreNum), false,
+                  &Walked4Ledger2, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s6DTile, s.D, 16, MaxOf(CeilDiv(s.D * s.T, coreNum), 64), false, &Walked4Ledger6, coreNum,
+    if (!Maximise(s, &Sizes::hResJTile, s.n, 8, MaxOf(CeilDiv(s.R * s.T * s.n, coreNum), 64), false, &Walked4Ledger3,
+                  coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hResI1Tile, MinOf(s.R, 4095), 1, CeilDiv(s.R * s.T * CeilDiv(s.n, s.hResJTile), coreNum),
+                  false, &Walked4Ledger3, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hInDTile, s.D, 16, MaxOf(CeilDiv(s.D * s.T, coreNum), 64), false, &Walked4Ledger4, coreNum,
                   UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s6TTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.s6DTile), coreNum), false,
-                  &Walked4Ledger6, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::s7DTile, s.D, 16, MaxOf(CeilDiv(s.D * s.T, coreNum), 64), false, &Walked4Ledger7, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::s7TTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.s7DTile), coreNum), false,
-                  &Walked4Ledger7, coreNum, UsableUb(chip, false))) {
+    if (!Maximise(s, &Sizes::hInTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.hInDTile), coreNum), false,
+                  &Walked4Ledger4, coreNum, UsableUb(chip, false))) {
         return false;
     }
     s.mixWsStart = 0;
@@ -1466,211 +4177,927 @@ inline bool TryWalked4(Sizes &s, const Chip &chip, Choice &choice)
     s.pre_gateWsEnd = s.pre_gateWsStart + RoundUp(MaxOf(s.T * s.n, 1) * 4, 512);
     s.rWsStart = s.pre_gateWsEnd;
     s.rWsEnd = s.rWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
-    s.sum_1WsStart = s.rWsEnd;
-    s.sum_1WsEnd = s.sum_1WsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
-    s.sum_2WsStart = s.sum_1WsEnd;
-    s.sum_2WsEnd = s.sum_2WsStart + RoundUp(MaxOf(s.D * s.T, 1) * 4, 512);
-    s.s0TTiles = CeilDiv(s.T, s.s0TTile);
-    s.s0Work = s.s0TTiles;
-    s.s0Per = CeilDiv(s.s0Work, coreNum);
-    s.s1TTiles = CeilDiv(s.T, s.s1TTile);
-    s.s1Work = s.s1TTiles;
-    s.s1Per = CeilDiv(s.s1Work, coreNum);
-    s.s2KTiles = CeilDiv(s.R * s.n + s.n * 2, s.s2KTile);
-    s.s2Work = s.T * s.s2KTiles;
-    s.s2Per = CeilDiv(s.s2Work, coreNum);
-    s.s3ITiles = CeilDiv(s.n, s.s3ITile);
-    s.s3TTiles = CeilDiv(s.T, s.s3TTile);
-    s.s3Work = s.s3ITiles * s.s3TTiles;
-    s.s3Per = CeilDiv(s.s3Work, coreNum);
-    s.s4ITiles = CeilDiv(s.n, s.s4ITile);
-    s.s4TTiles = CeilDiv(s.T, s.s4TTile);
-    s.s4Work = s.s4ITiles * s.s4TTiles;
-    s.s4Per = CeilDiv(s.s4Work, coreNum);
-    s.s5JTiles = CeilDiv(s.n, s.s5JTile);
-    s.s5I1Tiles = CeilDiv(s.R, s.s5I1Tile);
-    s.s5Work = s.T * s.s5I1Tiles * s.s5JTiles;
-    s.s5Per = CeilDiv(s.s5Work, coreNum);
-    s.s6DTiles = CeilDiv(s.D, s.s6DTile);
-    s.s6TTiles = CeilDiv(s.T, s.s6TTile);
-    s.s6Work = s.s6DTiles * s.s6TTiles;
-    s.s6Per = CeilDiv(s.s6Work, coreNum);
-    s.s7DTiles = CeilDiv(s.D, s.s7DTile);
-    s.s7TTiles = CeilDiv(s.T, s.s7TTile);
-    s.s7Work = s.s7DTiles * s.s7TTiles;
-    s.s7Per = CeilDiv(s.s7Work, coreNum);
+    s.rTTiles = CeilDiv(s.T, s.rTTile);
+    s.rWork = s.rTTiles;
+    s.rPer = CeilDiv(s.rWork, coreNum);
+    s.mixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.mixKTile);
+    s.mixWork = s.T * s.mixKTiles;
+    s.mixPer = CeilDiv(s.mixWork, coreNum);
+    s.hPostITiles = CeilDiv(s.n, s.hPostITile);
+    s.hPostTTiles = CeilDiv(s.T, s.hPostTTile);
+    s.hPostWork = s.hPostITiles * s.hPostTTiles;
+    s.hPostPer = CeilDiv(s.hPostWork, coreNum);
+    s.hResJTiles = CeilDiv(s.n, s.hResJTile);
+    s.hResI1Tiles = CeilDiv(s.R, s.hResI1Tile);
+    s.hResWork = s.T * s.hResI1Tiles * s.hResJTiles;
+    s.hResPer = CeilDiv(s.hResWork, coreNum);
+    s.hInDTiles = CeilDiv(s.D, s.hInDTile);
+    s.hInTTiles = CeilDiv(s.T, s.hInTTile);
+    s.hInWork = s.hInDTiles * s.hInTTiles;
+    s.hInPer = CeilDiv(s.hInWork, coreNum);
     const Checked blocks =
-        MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(s.s0Work, s.s0Per), CeilDiv(s.s1Work, s.s1Per)),
-                                                  CeilDiv(s.s2Work, s.s2Per)),
-                                            CeilDiv(s.s3Work, s.s3Per)),
-                                      CeilDiv(s.s4Work, s.s4Per)),
-                                CeilDiv(s.s5Work, s.s5Per)),
-                          CeilDiv(s.s6Work, s.s6Per)),
-                    CeilDiv(s.s7Work, s.s7Per)),
+        MaxOf(CeilDiv(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(s.rWork, s.rPer), CeilDiv(s.mixWork, s.mixPer)),
+                                        CeilDiv(s.hPostWork, s.hPostPer)),
+                                  CeilDiv(s.hResWork, s.hResPer)),
+                            CeilDiv(s.hInWork, s.hInPer)),
+                      2),
               1);
-    const Checked bytes = s.sum_2WsEnd;
+    const Checked bytes = s.rWsEnd;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = true;
     return blocks.valid && bytes.valid && s.mixWsStart.valid && s.mixWsEnd.valid && s.pre_gateWsStart.valid &&
-           s.pre_gateWsEnd.valid && s.rWsStart.valid && s.rWsEnd.valid && s.sum_1WsStart.valid && s.sum_1WsEnd.valid &&
-           s.sum_2WsStart.valid && s.sum_2WsEnd.valid && s.s0TTiles.valid && s.s0Work.valid && s.s0Per.valid &&
-           s.s1TTiles.valid && s.s1Work.valid && s.s1Per.valid && s.s2KTiles.valid && s.s2Work.valid && s.s2Per.valid &&
-           s.s3ITiles.valid && s.s3TTiles.valid && s.s3Work.valid && s.s3Per.valid && s.s4ITiles.valid &&
-           s.s4TTiles.valid && s.s4Work.valid && s.s4Per.valid && s.s5JTiles.valid && s.s5I1Tiles.valid &&
-           s.s5Work.valid && s.s5Per.valid && s.s6DTiles.valid && s.s6TTiles.valid && s.s6Work.valid && s.s6Per.valid &&
-           s.s7DTiles.valid && s.s7TTiles.valid && s.s7Work.valid && s.s7Per.valid;
+           s.pre_gateWsEnd.valid && s.rWsStart.valid && s.rWsEnd.valid && s.rTTiles.valid && s.rWork.valid &&
+           s.rPer.valid && s.mixKTiles.valid && s.mixWork.valid && s.mixPer.valid && s.hPostITiles.valid &&
+           s.hPostTTiles.valid && s.hPostWork.valid && s.hPostPer.valid && s.hResJTiles.valid && s.hResI1Tiles.valid &&
+           s.hResWork.valid && s.hResPer.valid && s.hInDTiles.valid && s.hInTTiles.valid && s.hInWork.valid &&
+           s.hInPer.valid;
 }
 
-/// UB bytes: sum_1
+/// UB bytes: mix_sum_terms
+inline Checked CubeFull5Ledger0(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.mixSumTermsDTile * s.mixSumTermsITile * 4, 32) * 64;  // in0: phiIn, 2 copies
+    bytes =
+        bytes + CeilDiv(s.mixSumTermsDTile * s.mixSumTermsITile * 2, 32) * 64;  // out0: mix_sum_termsWsOut, 2 copies
+    bytes = bytes + RoundUp(s.mixSumTermsDTile * s.mixSumTermsITile * 4, 32);   // calc0: phiTile
+    bytes = bytes + RoundUp(s.mixSumTermsDTile * s.mixSumTermsITile * 2, 32);   // calc1: rounded
+    bytes = bytes + RoundUp(s.mixSumTermsDTile * s.mixSumTermsITile * 4, 32);   // calc2: tmp
+    bytes = bytes + RoundUp(s.mixSumTermsDTile * s.mixSumTermsITile * 4, 32);   // calc3: tmp
+    return bytes;
+}
+
+/// UB bytes: sum_1, r
+inline Checked CubeFull5Ledger1(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;  // in0: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 128;             // out0: rWsOut, 2 copies
+    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;  // calc0: xTile
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;              // calc1: sum_1Tile
+    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;  // calc2: tmp
+    bytes = bytes + s.rTTile * CeilDiv(s.D, 16) * 64;        // calc3: sum
+    bytes = bytes + CeilDiv(s.rTTile, 8) * 2048;             // calc4: acc
+    bytes = bytes + CeilDiv(s.rTTile, 8) * 256;              // calc5: part
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;              // calc6: tmp
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;              // calc7: tmp
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;              // calc8: tmp
+    return bytes;
+}
+
+/// UB bytes: mix_sum_product (cube)
+inline Checked CubeFull5Ledger2(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    return bytes;
+}
+
+/// UB bytes: mix_sum, mix
+inline Checked CubeFull5Ledger3(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.mixKTile * s.mixTTile * 12, 32) * 64;  // in0: mix_sum_productWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.mixKTile * s.mixTTile * 4, 32) * 64;   // out0: mixWsOut, 2 copies
+    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);        // calc0: mix_sumTile
+    return bytes;
+}
+
+/// UB bytes: pre_gate, h_post, sum_2, h_in, inv_rms
+inline Checked CubeFull5Ledger4(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + 32;                                            // in0: alphaIn
+    bytes = bytes + CeilDiv(s.n, 8) * 32;                          // in1: biasIn
+    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 8) * 64;         // in2: mixWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.preGateTTile, 8) * 64;               // in3: rWsIn, 2 copies
+    bytes = bytes + s.n * s.preGateTTile * CeilDiv(s.D, 16) * 64;  // in4: xIn, 2 copies
+    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 128;       // out0: h_postOut, 2 copies
+    bytes = bytes + s.preGateTTile * CeilDiv(s.D, 16) * 64;        // out1: h_inOut, 2 copies
+    bytes = bytes + CeilDiv(s.preGateTTile, 16) * 128;             // out2: inv_rmsOut, 2 copies
+    bytes = bytes + 64;                                            // calc0: alphaTile
+    bytes = bytes + CeilDiv(s.n, 16) * 64;                         // calc1: biasTile
+    bytes = bytes + 64;                                            // calc2: alphaTile
+    bytes = bytes + CeilDiv(s.n, 16) * 64;                         // calc3: biasTile
+    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 64;        // calc4: mixWsTile
+    bytes = bytes + CeilDiv(s.preGateTTile, 16) * 64;              // calc5: rWsTile
+    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 64;        // calc6: pre_gateTile
+    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 64;        // calc7: tmp
+    bytes = bytes + CeilDiv(s.preGateTTile, 16) * 512;             // calc8: spread
+    bytes = bytes + 512;                                           // calc9: spread
+    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 64;        // calc10: tmp
+    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 64;        // calc11: tmp
+    bytes = bytes + s.n * s.preGateTTile * CeilDiv(s.D, 16) * 64;  // calc12: xTile
+    bytes = bytes + s.preGateTTile * CeilDiv(s.D, 16) * 64;        // calc13: sum_2Tile
+    bytes = bytes + s.n * s.preGateTTile * CeilDiv(s.D, 16) * 64;  // calc14: tmp
+    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 512;       // calc15: spread
+    return bytes;
+}
+
+/// UB bytes: h_mix
+inline Checked CubeFull5Ledger5(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.hMixKTile * s.hMixTTile * 4, 32) * 64;  // in0: mixWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.hMixKTile * s.hMixTTile * 4, 32) * 64;  // out0: h_mixOut, 2 copies
+    return bytes;
+}
+
+/// UB bytes: h_pre
+inline Checked CubeFull5Ledger6(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.hPreITile * s.hPreTTile * 4, 32) * 64;  // in0: pre_gateWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.hPreITile * s.hPreTTile * 4, 32) * 64;  // out0: h_preOut, 2 copies
+    return bytes;
+}
+
+/// Tries the alternative "cube_full"; false when it does not fit.
+inline bool TryCubeFull5(Sizes &s, const Chip &chip, Choice &choice)
+{
+    const Checked coreNum(chip.coreNum);
+    const Checked cubeNum(chip.cubeNum);
+    if (!(s.D >= 1)) {
+        return false;
+    }
+    if (!(s.R * s.n + s.n * 2 >= 1)) {
+        return false;
+    }
+    if (!(s.T >= 1)) {
+        return false;
+    }
+    if (!(s.n >= 1)) {
+        return false;
+    }
+    if (!(CeilDiv(s.D * s.R * s.T * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) >=
+          coreNum * 8000 +
+              CeilDiv(s.D * s.R * s.n * s.n * 12 + s.D * s.n * s.n * 24 + s.R * s.T * s.n * 24 + s.T * s.n * 48, 20) +
+              CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.T, 16) * CeilDiv(s.R * s.n * 3 + s.n * 6, 16) * 4096, 2048))) {
+        return false;
+    }
+    if (!(s.T <= 2147483647)) {
+        return false;
+    }
+    if (!(s.R * s.n * 3 + s.n * 6 <= 2147483647)) {
+        return false;
+    }
+    if (!(s.D * s.n <= 2147483647)) {
+        return false;
+    }
+    s.mixSumTermsDTile = Checked(16);
+    s.mixSumTermsITile = Checked(1);
+    s.rTTile = Checked(1);
+    s.mixKTile = Checked(8);
+    s.mixTTile = Checked(1);
+    s.preGateTTile = Checked(1);
+    s.hMixKTile = Checked(8);
+    s.hMixTTile = Checked(1);
+    s.hPreITile = Checked(8);
+    s.hPreTTile = Checked(1);
+    if (!Maximise(s, &Sizes::mixSumTermsDTile, s.D, 16,
+                  MaxOf(CeilDiv(s.D * s.R * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64), false, &CubeFull5Ledger0,
+                  coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::mixSumTermsITile, MinOf(s.n, 4095), 1,
+                  CeilDiv(s.R * s.n * s.n * CeilDiv(s.D, s.mixSumTermsDTile) +
+                              s.n * s.n * CeilDiv(s.D, s.mixSumTermsDTile) * 2,
+                          coreNum),
+                  false, &CubeFull5Ledger0, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeFull5Ledger1, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!(CubeFull5Ledger2(s, coreNum) <= UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::mixKTile, s.R * s.n + s.n * 2, 8,
+                  MaxOf(CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), 64), false, &CubeFull5Ledger3, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::mixTTile, MinOf(s.T, 4095), 1,
+                  CeilDiv(s.T * CeilDiv(s.R * s.n + s.n * 2, s.mixKTile), coreNum), false, &CubeFull5Ledger3, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::preGateTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeFull5Ledger4,
+                  coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hMixKTile, s.R * s.n + s.n * 2, 8,
+                  MaxOf(CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), 64), false, &CubeFull5Ledger5, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hMixTTile, MinOf(s.T, 4095), 1,
+                  CeilDiv(s.T * CeilDiv(s.R * s.n + s.n * 2, s.hMixKTile), coreNum), false, &CubeFull5Ledger5, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hPreITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &CubeFull5Ledger6,
+                  coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hPreTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.hPreITile), coreNum), false,
+                  &CubeFull5Ledger6, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    s.mixWsStart = 0;
+    s.mixWsEnd = s.mixWsStart + RoundUp(MaxOf(s.R * s.T * s.n + s.T * s.n * 2, 1) * 4, 512);
+    s.mix_sum_productWsStart = s.mixWsEnd;
+    s.mix_sum_productWsEnd = s.mix_sum_productWsStart + RoundUp(MaxOf(s.R * s.T * s.n * 3 + s.T * s.n * 6, 1) * 4, 512);
+    s.mix_sum_termsWsStart = s.mix_sum_productWsEnd;
+    s.mix_sum_termsWsEnd =
+        s.mix_sum_termsWsStart + RoundUp(MaxOf(s.D * s.R * s.n * s.n * 3 + s.D * s.n * s.n * 6, 1) * 2, 512);
+    s.pre_gateWsStart = s.mix_sum_termsWsEnd;
+    s.pre_gateWsEnd = s.pre_gateWsStart + RoundUp(MaxOf(s.T * s.n, 1) * 4, 512);
+    s.rWsStart = s.pre_gateWsEnd;
+    s.rWsEnd = s.rWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
+    s.mixSumTermsDTiles = CeilDiv(s.D, s.mixSumTermsDTile);
+    s.mixSumTermsITiles = CeilDiv(s.n, s.mixSumTermsITile);
+    s.mixSumTermsWork =
+        s.R * s.mixSumTermsDTiles * s.mixSumTermsITiles * s.n + s.mixSumTermsDTiles * s.mixSumTermsITiles * s.n * 2;
+    s.mixSumTermsPer = CeilDiv(s.mixSumTermsWork, coreNum);
+    s.rTTiles = CeilDiv(s.T, s.rTTile);
+    s.rWork = s.rTTiles;
+    s.rPer = CeilDiv(s.rWork, coreNum);
+    s.mixSumProductPanels = CeilDiv(s.R * s.n * 3 + s.n * 6, 256);
+    s.mixSumProductBaseN = RoundUp(CeilDiv(s.R * s.n * 3 + s.n * 6, s.mixSumProductPanels), 16);
+    s.mixSumProductBaseM = MinOf(MinOf((((32768 / s.mixSumProductBaseN)) / 16) * 16, 256),
+                                 RoundUp(MinOf(MaxOf(CeilDiv(s.T * s.mixSumProductPanels, cubeNum), 1), s.T), 16));
+    s.mixSumProductBaseK = MinOf(64, RoundUp(s.D * s.n, 16));
+    s.mixSumProductStepK = MinOf(4, CeilDiv(s.D * s.n, s.mixSumProductBaseK));
+    s.mixSumProductL1 = s.mixSumProductBaseK * s.mixSumProductBaseM * s.mixSumProductStepK * 4 +
+                        s.mixSumProductBaseK * s.mixSumProductBaseN * s.mixSumProductStepK * 4;
+    s.mixSumProductM = s.T;
+    s.mixSumProductN = s.R * s.n * 3 + s.n * 6;
+    s.mixSumProductKa = s.D * s.n;
+    s.mixSumProductKb = s.D * s.n;
+    s.mixSumProductSingleK = s.D * s.n;
+    s.mixSumProductRowTiles = CeilDiv(s.T, s.mixSumProductBaseM);
+    s.mixSumProductWork = s.mixSumProductPanels * s.mixSumProductRowTiles;
+    s.mixSumProductPer = CeilDiv(s.mixSumProductWork, cubeNum);
+    s.mixSumProductCores = CeilDiv(s.mixSumProductWork, s.mixSumProductPer);
+    s.mm0Cores = s.mixSumProductCores;
+    s.mm0M = s.mixSumProductM;
+    s.mm0N = s.mixSumProductN;
+    s.mm0Ka = s.mixSumProductKa;
+    s.mm0Kb = s.mixSumProductKb;
+    s.mm0SingleK = s.mixSumProductSingleK;
+    s.mm0BaseM = s.mixSumProductBaseM;
+    s.mm0BaseN = s.mixSumProductBaseN;
+    s.mm0BaseK = s.mixSumProductBaseK;
+    s.mm0StepK = s.mixSumProductStepK;
+    s.mm0L1 = s.mixSumProductL1;
+    s.mixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.mixKTile);
+    s.mixTTiles = CeilDiv(s.T, s.mixTTile);
+    s.mixWork = s.mixKTiles * s.mixTTiles;
+    s.mixPer = CeilDiv(s.mixWork, coreNum);
+    s.preGateTTiles = CeilDiv(s.T, s.preGateTTile);
+    s.preGateWork = s.preGateTTiles;
+    s.preGatePer = CeilDiv(s.preGateWork, coreNum);
+    s.hMixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.hMixKTile);
+    s.hMixTTiles = CeilDiv(s.T, s.hMixTTile);
+    s.hMixWork = s.hMixKTiles * s.hMixTTiles;
+    s.hMixPer = CeilDiv(s.hMixWork, coreNum);
+    s.hPreITiles = CeilDiv(s.n, s.hPreITile);
+    s.hPreTTiles = CeilDiv(s.T, s.hPreTTile);
+    s.hPreWork = s.hPreITiles * s.hPreTTiles;
+    s.hPrePer = CeilDiv(s.hPreWork, coreNum);
+    const Checked blocks =
+        MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(CeilDiv(s.mixSumTermsWork, s.mixSumTermsPer), 2),
+                                                  CeilDiv(CeilDiv(s.rWork, s.rPer), 2)),
+                                            CeilDiv(s.mixSumProductWork, s.mixSumProductPer)),
+                                      CeilDiv(CeilDiv(s.mixWork, s.mixPer), 2)),
+                                CeilDiv(CeilDiv(s.preGateWork, s.preGatePer), 2)),
+                          CeilDiv(CeilDiv(s.hMixWork, s.hMixPer), 2)),
+                    CeilDiv(CeilDiv(s.hPreWork, s.hPrePer), 2)),
+              1);
+    const Checked bytes = s.rWsEnd;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = true;
+    return blocks.valid && bytes.valid && s.mixWsStart.valid && s.mixWsEnd.valid && s.mix_sum_productWsStart.valid &&
+           s.mix_sum_productWsEnd.valid && s.mix_sum_termsWsStart.valid && s.mix_sum_termsWsEnd.valid &&
+           s.pre_gateWsStart.valid && s.pre_gateWsEnd.valid && s.rWsStart.valid && s.rWsEnd.valid &&
+           s.mixSumTermsDTiles.valid && s.mixSumTermsITiles.valid && s.mixSumTermsWork.valid &&
+           s.mixSumTermsPer.valid && s.rTTiles.valid && s.rWork.valid && s.rPer.valid && s.mixSumProductPanels.valid &&
+           s.mixSumProductBaseN.valid && s.mixSumProductBaseM.valid && s.mixSumProductBaseK.valid &&
+           s.mixSumProductStepK.valid && s.mixSumProductL1.valid && s.mixSumProductM.valid && s.mixSumProductN.valid &&
+           s.mixSumProductKa.valid && s.mixSumProductKb.valid && s.mixSumProductSingleK.valid &&
+           s.mixSumProductRowTiles.valid && s.mixSumProductWork.valid && s.mixSumProductPer.valid &&
+           s.mixSumProductCores.valid && s.mm0Cores.valid && s.mm0M.valid && s.mm0N.valid && s.mm0Ka.valid &&
+           s.mm0Kb.valid && s.mm0SingleK.valid && s.mm0BaseM.valid && s.mm0BaseN.valid && s.mm0BaseK.valid &&
+           s.mm0StepK.valid && s.mm0L1.valid && s.mixKTiles.valid && s.mixTTiles.valid && s.mixWork.valid &&
+           s.mixPer.valid && s.preGateTTiles.valid && s.preGateWork.valid && s.preGatePer.valid && s.hMixKTiles.valid &&
+           s.hMixTTiles.valid && s.hMixWork.valid && s.hMixPer.valid && s.hPreITiles.valid && s.hPreTTiles.valid &&
+           s.hPreWork.valid && s.hPrePer.valid;
+}
+
+/// UB bytes: mix_sum_terms
+inline Checked CubeWalked5Ledger0(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.mixSumTermsDTile * s.mixSumTermsITile * 4, 32) * 64;  // in0: phiIn, 2 copies
+    bytes =
+        bytes + CeilDiv(s.mixSumTermsDTile * s.mixSumTermsITile * 2, 32) * 64;  // out0: mix_sum_termsWsOut, 2 copies
+    bytes = bytes + RoundUp(s.mixSumTermsDTile * s.mixSumTermsITile * 4, 32);   // calc0: phiTile
+    bytes = bytes + RoundUp(s.mixSumTermsDTile * s.mixSumTermsITile * 2, 32);   // calc1: rounded
+    bytes = bytes + RoundUp(s.mixSumTermsDTile * s.mixSumTermsITile * 4, 32);   // calc2: tmp
+    bytes = bytes + RoundUp(s.mixSumTermsDTile * s.mixSumTermsITile * 4, 32);   // calc3: tmp
+    return bytes;
+}
+
+/// UB bytes: sum_1, r
+inline Checked CubeWalked5Ledger1(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.n * s.rDTile * s.rTTile * 2, 32) * 64;  // in0: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 128;                      // out0: rWsOut, 2 copies
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc0: sumAcc
+    bytes = bytes + RoundUp(s.n * s.rDTile * s.rTTile * 4, 32);       // calc1: xTile
+    bytes = bytes + RoundUp(s.n * s.rDTile * s.rTTile * 4, 32);       // calc2: tmp
+    bytes = bytes + RoundUp(s.rDTile * s.rTTile * 4, 32);             // calc3: sum
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc4: sum
+    bytes = bytes + CeilDiv(s.rTTile, 8) * 2048;                      // calc5: acc
+    bytes = bytes + CeilDiv(s.rTTile, 8) * 256;                       // calc6: part
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc7: tmp
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc8: tmp
+    return bytes;
+}
+
+/// UB bytes: mix_sum_product (cube)
+inline Checked CubeWalked5Ledger2(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    return bytes;
+}
+
+/// UB bytes: mix_sum, mix
+inline Checked CubeWalked5Ledger3(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.mixKTile * s.mixTTile * 12, 32) * 64;  // in0: mix_sum_productWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.mixKTile * s.mixTTile * 4, 32) * 64;   // out0: mixWsOut, 2 copies
+    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);        // calc0: mix_sumTile
+    return bytes;
+}
+
+/// UB bytes: pre_gate, h_post, sum_2, h_in, inv_rms
+inline Checked CubeWalked5Ledger4(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + 32;                                                           // in0: alphaIn
+    bytes = bytes + CeilDiv(s.n, 8) * 32;                                         // in1: biasIn
+    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 8) * 64;                        // in2: mixWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.preGateTTile, 8) * 64;                              // in3: rWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.n * s.preGateDTile * s.preGateTTile * 2, 32) * 64;  // in4: xIn, 2 copies
+    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 128;                      // out0: h_postOut, 2 copies
+    bytes = bytes + CeilDiv(s.preGateTTile, 16) * 128;                            // out1: inv_rmsOut, 2 copies
+    bytes = bytes + CeilDiv(s.preGateDTile * s.preGateTTile * 2, 32) * 64;        // out2: h_inOut, 2 copies
+    bytes = bytes + 64;                                                           // calc0: alphaTile
+    bytes = bytes + CeilDiv(s.n, 16) * 64;                                        // calc1: biasTile
+    bytes = bytes + 64;                                                           // calc2: alphaTile
+    bytes = bytes + CeilDiv(s.n, 16) * 64;                                        // calc3: biasTile
+    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 64;                       // calc4: mixWsTile
+    bytes = bytes + CeilDiv(s.preGateTTile, 16) * 64;                             // calc5: rWsTile
+    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 64;                       // calc6: pre_gateTile
+    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 64;                       // calc7: tmp
+    bytes = bytes + CeilDiv(s.preGateTTile, 16) * 512;                            // calc8: spread
+    bytes = bytes + 512;                                                          // calc9: spread
+    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 64;                       // calc10: tmp
+    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 64;                       // calc11: tmp
+    bytes = bytes + RoundUp(s.n * s.preGateDTile * s.preGateTTile * 4, 32);       // calc12: xTile
+    bytes = bytes + RoundUp(s.preGateDTile * s.preGateTTile * 4, 32);             // calc13: sum_2Tile
+    bytes = bytes + RoundUp(s.n * s.preGateDTile * s.preGateTTile * 4, 32);       // calc14: tmp
+    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 512;                      // calc15: spread
+    return bytes;
+}
+
+/// UB bytes: h_mix
+inline Checked CubeWalked5Ledger5(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.hMixKTile * s.hMixTTile * 4, 32) * 64;  // in0: mixWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.hMixKTile * s.hMixTTile * 4, 32) * 64;  // out0: h_mixOut, 2 copies
+    return bytes;
+}
+
+/// UB bytes: h_pre
+inline Checked CubeWalked5Ledger6(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.hPreITile * s.hPreTTile * 4, 32) * 64;  // in0: pre_gateWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.hPreITile * s.hPreTTile * 4, 32) * 64;  // out0: h_preOut, 2 copies
+    return bytes;
+}
+
+/// Tries the alternative "cube_walked"; false when it does not fit.
+inline bool TryCubeWalked5(Sizes &s, const Chip &chip, Choice &choice)
+{
+    const Checked coreNum(chip.coreNum);
+    const Checked cubeNum(chip.cubeNum);
+    if (!(s.D >= 1)) {
+        return false;
+    }
+    if (!(s.R * s.n + s.n * 2 >= 1)) {
+        return false;
+    }
+    if (!(s.T >= 1)) {
+        return false;
+    }
+    if (!(s.n >= 1)) {
+        return false;
+    }
+    if (!(CeilDiv(s.D * s.R * s.T * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) >=
+          coreNum * 8000 +
+              CeilDiv(s.D * s.R * s.n * s.n * 12 + s.D * s.n * s.n * 24 + s.R * s.T * s.n * 24 + s.T * s.n * 48, 20) +
+              CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.T, 16) * CeilDiv(s.R * s.n * 3 + s.n * 6, 16) * 4096, 2048))) {
+        return false;
+    }
+    if (!(s.T <= 2147483647)) {
+        return false;
+    }
+    if (!(s.R * s.n * 3 + s.n * 6 <= 2147483647)) {
+        return false;
+    }
+    if (!(s.D * s.n <= 2147483647)) {
+        return false;
+    }
+    s.mixSumTermsDTile = Checked(16);
+    s.mixSumTermsITile = Checked(1);
+    s.rDTile = Checked(16);
+    s.rTTile = Checked(1);
+    s.mixKTile = Checked(8);
+    s.mixTTile = Checked(1);
+    s.preGateDTile = Checked(16);
+    s.preGateTTile = Checked(1);
+    s.hMixKTile = Checked(8);
+    s.hMixTTile = Checked(1);
+    s.hPreITile = Checked(8);
+    s.hPreTTile = Checked(1);
+    if (!Maximise(s, &Sizes::mixSumTermsDTile, s.D, 16,
+                  MaxOf(CeilDiv(s.D * s.R * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64), false, &CubeWalked5Ledger0,
+                  coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::mixSumTermsITile, MinOf(s.n, 4095), 1,
+                  CeilDiv(s.R * s.n * s.n * CeilDiv(s.D, s.mixSumTermsDTile) +
+                              s.n * s.n * CeilDiv(s.D, s.mixSumTermsDTile) * 2,
+                          coreNum),
+                  false, &CubeWalked5Ledger0, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::rDTile, s.D, 16, 0, false, &CubeWalked5Ledger1, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeWalked5Ledger1, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!(CubeWalked5Ledger2(s, coreNum) <= UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::mixKTile, s.R * s.n + s.n * 2, 8,
+                  MaxOf(CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), 64), false, &CubeWalked5Ledger3, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::mixTTile, MinOf(s.T, 4095), 1,
+                  CeilDiv(s.T * CeilDiv(s.R * s.n + s.n * 2, s.mixKTile), coreNum), false, &CubeWalked5Ledger3, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::preGateDTile, s.D, 16, 0, false, &CubeWalked5Ledger4, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::preGateTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeWalked5Ledger4,
+                  coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hMixKTile, s.R * s.n + s.n * 2, 8,
+                  MaxOf(CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), 64), false, &CubeWalked5Ledger5, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hMixTTile, MinOf(s.T, 4095), 1,
+                  CeilDiv(s.T * CeilDiv(s.R * s.n + s.n * 2, s.hMixKTile), coreNum), false, &CubeWalked5Ledger5,
+                  coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hPreITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &CubeWalked5Ledger6,
+                  coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hPreTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.hPreITile), coreNum), false,
+                  &CubeWalked5Ledger6, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    s.mixWsStart = 0;
+    s.mixWsEnd = s.mixWsStart + RoundUp(MaxOf(s.R * s.T * s.n + s.T * s.n * 2, 1) * 4, 512);
+    s.mix_sum_productWsStart = s.mixWsEnd;
+    s.mix_sum_productWsEnd = s.mix_sum_productWsStart + RoundUp(MaxOf(s.R * s.T * s.n * 3 + s.T * s.n * 6, 1) * 4, 512);
+    s.mix_sum_termsWsStart = s.mix_sum_productWsEnd;
+    s.mix_sum_termsWsEnd =
+        s.mix_sum_termsWsStart + RoundUp(MaxOf(s.D * s.R * s.n * s.n * 3 + s.D * s.n * s.n * 6, 1) * 2, 512);
+    s.pre_gateWsStart = s.mix_sum_termsWsEnd;
+    s.pre_gateWsEnd = s.pre_gateWsStart + RoundUp(MaxOf(s.T * s.n, 1) * 4, 512);
+    s.rWsStart = s.pre_gateWsEnd;
+    s.rWsEnd = s.rWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
+    s.mixSumTermsDTiles = CeilDiv(s.D, s.mixSumTermsDTile);
+    s.mixSumTermsITiles = CeilDiv(s.n, s.mixSumTermsITile);
+    s.mixSumTermsWork =
+        s.R * s.mixSumTermsDTiles * s.mixSumTermsITiles * s.n + s.mixSumTermsDTiles * s.mixSumTermsITiles * s.n * 2;
+    s.mixSumTermsPer = CeilDiv(s.mixSumTermsWork, coreNum);
+    s.rTTiles = CeilDiv(s.T, s.rTTile);
+    s.rWork = s.rTTiles;
+    s.rPer = CeilDiv(s.rWork, coreNum);
+    s.mixSumProductPanels = CeilDiv(s.R * s.n * 3 + s.n * 6, 256);
+    s.mixSumProductBaseN = RoundUp(CeilDiv(s.R * s.n * 3 + s.n * 6, s.mixSumProductPanels), 16);
+    s.mixSumProductBaseM = MinOf(MinOf((((32768 / s.mixSumProductBaseN)) / 16) * 16, 256),
+                                 RoundUp(MinOf(MaxOf(CeilDiv(s.T * s.mixSumProductPanels, cubeNum), 1), s.T), 16));
+    s.mixSumProductBaseK = MinOf(64, RoundUp(s.D * s.n, 16));
+    s.mixSumProductStepK = MinOf(4, CeilDiv(s.D * s.n, s.mixSumProductBaseK));
+    s.mixSumProductL1 = s.mixSumProductBaseK * s.mixSumProductBaseM * s.mixSumProductStepK * 4 +
+                        s.mixSumProductBaseK * s.mixSumProductBaseN * s.mixSumProductStepK * 4;
+    s.mixSumProductM = s.T;
+    s.mixSumProductN = s.R * s.n * 3 + s.n * 6;
+    s.mixSumProductKa = s.D * s.n;
+    s.mixSumProductKb = s.D * s.n;
+    s.mixSumProductSingleK = s.D * s.n;
+    s.mixSumProductRowTiles = CeilDiv(s.T, s.mixSumProductBaseM);
+    s.mixSumProductWork = s.mixSumProductPanels * s.mixSumProductRowTiles;
+    s.mixSumProductPer = CeilDiv(s.mixSumProductWork, cubeNum);
+    s.mixSumProductCores = CeilDiv(s.mixSumProductWork, s.mixSumProductPer);
+    s.mm0Cores = s.mixSumProductCores;
+    s.mm0M = s.mixSumProductM;
+    s.mm0N = s.mixSumProductN;
+    s.mm0Ka = s.mixSumProductKa;
+    s.mm0Kb = s.mixSumProductKb;
+    s.mm0SingleK = s.mixSumProductSingleK;
+    s.mm0BaseM = s.mixSumProductBaseM;
+    s.mm0BaseN = s.mixSumProductBaseN;
+    s.mm0BaseK = s.mixSumProductBaseK;
+    s.mm0StepK = s.mixSumProductStepK;
+    s.mm0L1 = s.mixSumProductL1;
+    s.mixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.mixKTile);
+    s.mixTTiles = CeilDiv(s.T, s.mixTTile);
+    s.mixWork = s.mixKTiles * s.mixTTiles;
+    s.mixPer = CeilDiv(s.mixWork, coreNum);
+    s.preGateTTiles = CeilDiv(s.T, s.preGateTTile);
+    s.preGateWork = s.preGateTTiles;
+    s.preGatePer = CeilDiv(s.preGateWork, coreNum);
+    s.hMixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.hMixKTile);
+    s.hMixTTiles = CeilDiv(s.T, s.hMixTTile);
+    s.hMixWork = s.hMixKTiles * s.hMixTTiles;
+    s.hMixPer = CeilDiv(s.hMixWork, coreNum);
+    s.hPreITiles = CeilDiv(s.n, s.hPreITile);
+    s.hPreTTiles = CeilDiv(s.T, s.hPreTTile);
+    s.hPreWork = s.hPreITiles * s.hPreTTiles;
+    s.hPrePer = CeilDiv(s.hPreWork, coreNum);
+    const Checked blocks =
+        MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(CeilDiv(s.mixSumTermsWork, s.mixSumTermsPer), 2),
+                                                  CeilDiv(CeilDiv(s.rWork, s.rPer), 2)),
+                                            CeilDiv(s.mixSumProductWork, s.mixSumProductPer)),
+                                      CeilDiv(CeilDiv(s.mixWork, s.mixPer), 2)),
+                                CeilDiv(CeilDiv(s.preGateWork, s.preGatePer), 2)),
+                          CeilDiv(CeilDiv(s.hMixWork, s.hMixPer), 2)),
+                    CeilDiv(CeilDiv(s.hPreWork, s.hPrePer), 2)),
+              1);
+    const Checked bytes = s.rWsEnd;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = true;
+    return blocks.valid && bytes.valid && s.mixWsStart.valid && s.mixWsEnd.valid && s.mix_sum_productWsStart.valid &&
+           s.mix_sum_productWsEnd.valid && s.mix_sum_termsWsStart.valid && s.mix_sum_termsWsEnd.valid &&
+           s.pre_gateWsStart.valid && s.pre_gateWsEnd.valid && s.rWsStart.valid && s.rWsEnd.valid &&
+           s.mixSumTermsDTiles.valid && s.mixSumTermsITiles.valid && s.mixSumTermsWork.valid &&
+           s.mixSumTermsPer.valid && s.rTTiles.valid && s.rWork.valid && s.rPer.valid && s.mixSumProductPanels.valid &&
+           s.mixSumProductBaseN.valid && s.mixSumProductBaseM.valid && s.mixSumProductBaseK.valid &&
+           s.mixSumProductStepK.valid && s.mixSumProductL1.valid && s.mixSumProductM.valid && s.mixSumProductN.valid &&
+           s.mixSumProductKa.valid && s.mixSumProductKb.valid && s.mixSumProductSingleK.valid &&
+           s.mixSumProductRowTiles.valid && s.mixSumProductWork.valid && s.mixSumProductPer.valid &&
+           s.mixSumProductCores.valid && s.mm0Cores.valid && s.mm0M.valid && s.mm0N.valid && s.mm0Ka.valid &&
+           s.mm0Kb.valid && s.mm0SingleK.valid && s.mm0BaseM.valid && s.mm0BaseN.valid && s.mm0BaseK.valid &&
+           s.mm0StepK.valid && s.mm0L1.valid && s.mixKTiles.valid && s.mixTTiles.valid && s.mixWork.valid &&
+           s.mixPer.valid && s.preGateTTiles.valid && s.preGateWork.valid && s.preGatePer.valid && s.hMixKTiles.valid &&
+           s.hMixTTiles.valid && s.hMixWork.valid && s.hMixPer.valid && s.hPreITiles.valid && s.hPreTTiles.valid &&
+           s.hPreWork.valid && s.hPrePer.valid;
+}
+
+/// UB bytes: sum_1, r
+inline Checked Full5Ledger0(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;  // in0: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 128;             // out0: rWsOut, 2 copies
+    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;  // calc0: xTile
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;              // calc1: sum_1Tile
+    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;  // calc2: tmp
+    bytes = bytes + s.rTTile * CeilDiv(s.D, 16) * 64;        // calc3: sum
+    bytes = bytes + CeilDiv(s.rTTile, 8) * 2048;             // calc4: acc
+    bytes = bytes + CeilDiv(s.rTTile, 8) * 256;              // calc5: part
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;              // calc6: tmp
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;              // calc7: tmp
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;              // calc8: tmp
+    return bytes;
+}
+
+/// UB bytes: mix
+inline Checked Full5Ledger1(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + s.n * CeilDiv(s.D, 16) * 64;               // in0: xIn, 2 copies
+    bytes = bytes + s.mixKTile * s.n * CeilDiv(s.D, 8) * 64;   // in1: phiIn, 2 copies
+    bytes = bytes + CeilDiv(s.mixKTile, 16) * 128;             // out0: mixWsOut, 2 copies
+    bytes = bytes + s.n * CeilDiv(s.D, 16) * 64;               // calc0: xTile
+    bytes = bytes + s.mixKTile * s.n * CeilDiv(s.D, 16) * 64;  // calc1: phiTile
+    bytes = bytes + s.n * CeilDiv(s.D, 16) * 64;               // calc2: tmp
+    bytes = bytes + s.mixKTile * s.n * CeilDiv(s.D, 16) * 64;  // calc3: tmp
+    bytes = bytes + s.mixKTile * CeilDiv(s.D, 16) * 64;        // calc4: sum
+    bytes = bytes + CeilDiv(s.mixKTile, 16) * 64;              // calc5: sum
+    bytes = bytes + CeilDiv(s.mixKTile, 8) * 2048;             // calc6: acc
+    bytes = bytes + CeilDiv(s.mixKTile, 8) * 256;              // calc7: part
+    return bytes;
+}
+
+/// UB bytes: pre_gate, h_post, sum_2, h_in, inv_rms
+inline Checked Full5Ledger2(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + 32;                                            // in0: alphaIn
+    bytes = bytes + CeilDiv(s.n, 8) * 32;                          // in1: biasIn
+    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 8) * 64;         // in2: mixWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.preGateTTile, 8) * 64;               // in3: rWsIn, 2 copies
+    bytes = bytes + s.n * s.preGateTTile * CeilDiv(s.D, 16) * 64;  // in4: xIn, 2 copies
+    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 128;       // out0: h_postOut, 2 copies
+    bytes = bytes + s.preGateTTile * CeilDiv(s.D, 16) * 64;        // out1: h_inOut, 2 copies
+    bytes = bytes + CeilDiv(s.preGateTTile, 16) * 128;             // out2: inv_rmsOut, 2 copies
+    bytes = bytes + 64;                                            // calc0: alphaTile
+    bytes = bytes + CeilDiv(s.n, 16) * 64;                         // calc1: biasTile
+    bytes = bytes + 64;                                            // calc2: alphaTile
+    bytes = bytes + CeilDiv(s.n, 16) * 64;                         // calc3: biasTile
+    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 64;        // calc4: mixWsTile
+    bytes = bytes + CeilDiv(s.preGateTTile, 16) * 64;              // calc5: rWsTile
+    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 64;        // calc6: pre_gateTile
+    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 64;        // calc7: tmp
+    bytes = bytes + CeilDiv(s.preGateTTile, 16) * 512;             // calc8: spread
+    bytes = bytes + 512;                                           // calc9: spread
+    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 64;        // calc10: tmp
+    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 64;        // calc11: tmp
+    bytes = bytes + s.n * s.preGateTTile * CeilDiv(s.D, 16) * 64;  // calc12: xTile
+    bytes = bytes + s.preGateTTile * CeilDiv(s.D, 16) * 64;        // calc13: sum_2Tile
+    bytes = bytes + s.n * s.preGateTTile * CeilDiv(s.D, 16) * 64;  // calc14: tmp
+    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 512;       // calc15: spread
+    return bytes;
+}
+
+/// UB bytes: h_mix
+inline Checked Full5Ledger3(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.hMixKTile * s.hMixTTile * 4, 32) * 64;  // in0: mixWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.hMixKTile * s.hMixTTile * 4, 32) * 64;  // out0: h_mixOut, 2 copies
+    return bytes;
+}
+
+/// UB bytes: h_pre
+inline Checked Full5Ledger4(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.hPreITile * s.hPreTTile * 4, 32) * 64;  // in0: pre_gateWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.hPreITile * s.hPreTTile * 4, 32) * 64;  // out0: h_preOut, 2 copies
+    return bytes;
+}
+
+/// Tries the alternative "full"; false when it does not fit.
+inline bool TryFull5(Sizes &s, const Chip &chip, Choice &choice)
+{
+    const Checked coreNum(chip.coreNum);
+    if (!(s.D >= 1)) {
+        return false;
+    }
+    if (!(s.R * s.n + s.n * 2 >= 1)) {
+        return false;
+    }
+    if (!(s.T >= 1)) {
+        return false;
+    }
+    if (!(s.n >= 1)) {
+        return false;
+    }
+    s.rTTile = Checked(1);
+    s.mixKTile = Checked(1);
+    s.preGateTTile = Checked(1);
+    s.hMixKTile = Checked(8);
+    s.hMixTTile = Checked(1);
+    s.hPreITile = Checked(8);
+    s.hPreTTile = Checked(1);
+    if (!Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &Full5Ledger0, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::mixKTile, MinOf(s.R * s.n + s.n * 2, 4095), 1,
+                  CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), false, &Full5Ledger1, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::preGateTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &Full5Ledger2, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hMixKTile, s.R * s.n + s.n * 2, 8,
+                  MaxOf(CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), 64), false, &Full5Ledger3, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hMixTTile, MinOf(s.T, 4095), 1,
+                  CeilDiv(s.T * CeilDiv(s.R * s.n + s.n * 2, s.hMixKTile), coreNum), false, &Full5Ledger3, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hPreITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &Full5Ledger4, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hPreTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.hPreITile), coreNum), false,
+                  &Full5Ledger4, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    s.mixWsStart = 0;
+    s.mixWsEnd = s.mixWsStart + RoundUp(MaxOf(s.R * s.T * s.n + s.T * s.n * 2, 1) * 4, 512);
+    s.pre_gateWsStart = s.mixWsEnd;
+    s.pre_gateWsEnd = s.pre_gateWsStart + RoundUp(MaxOf(s.T * s.n, 1) * 4, 512);
+    s.rWsStart = s.pre_gateWsEnd;
+    s.rWsEnd = s.rWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
+    s.rTTiles = CeilDiv(s.T, s.rTTile);
+    s.rWork = s.rTTiles;
+    s.rPer = CeilDiv(s.rWork, coreNum);
+    s.mixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.mixKTile);
+    s.mixWork = s.T * s.mixKTiles;
+    s.mixPer = CeilDiv(s.mixWork, coreNum);
+    s.preGateTTiles = CeilDiv(s.T, s.preGateTTile);
+    s.preGateWork = s.preGateTTiles;
+    s.preGatePer = CeilDiv(s.preGateWork, coreNum);
+    s.hMixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.hMixKTile);
+    s.hMixTTiles = CeilDiv(s.T, s.hMixTTile);
+    s.hMixWork = s.hMixKTiles * s.hMixTTiles;
+    s.hMixPer = CeilDiv(s.hMixWork, coreNum);
+    s.hPreITiles = CeilDiv(s.n, s.hPreITile);
+    s.hPreTTiles = CeilDiv(s.T, s.hPreTTile);
+    s.hPreWork = s.hPreITiles * s.hPreTTiles;
+    s.hPrePer = CeilDiv(s.hPreWork, coreNum);
+    const Checked blocks =
+        MaxOf(CeilDiv(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(s.rWork, s.rPer), CeilDiv(s.mixWork, s.mixPer)),
+                                        CeilDiv(s.preGateWork, s.preGatePer)),
+                                  CeilDiv(s.hMixWork, s.hMixPer)),
+                            CeilDiv(s.hPreWork, s.hPrePer)),
+                      2),
+              1);
+    const Checked bytes = s.rWsEnd;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = true;
+    return blocks.valid && bytes.valid && s.mixWsStart.valid && s.mixWsEnd.valid && s.pre_gateWsStart.valid &&
+           s.pre_gateWsEnd.valid && s.rWsStart.valid && s.rWsEnd.valid && s.rTTiles.valid && s.rWork.valid &&
+           s.rPer.valid && s.mixKTiles.valid && s.mixWork.valid && s.mixPer.valid && s.preGateTTiles.valid &&
+           s.preGateWork.valid && s.preGatePer.valid && s.hMixKTiles.valid && s.hMixTTiles.valid && s.hMixWork.valid &&
+           s.hMixPer.valid && s.hPreITiles.valid && s.hPreTTiles.valid && s.hPreWork.valid && s.hPrePer.valid;
+}
+
+/// UB bytes: sum_1, r
 inline Checked Walked5Ledger0(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s0DTile * s.s0TTile * 2, 32) * 64;  // in0: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.s0TTile, 16) * 128;                 // out0: sum_1WsOut, 2 copies
-    bytes = bytes + CeilDiv(s.s0TTile, 16) * 64;                  // calc0: sumAcc
-    bytes = bytes + RoundUp(s.s0DTile * s.s0TTile * 4, 32);       // calc1: xTile
-    bytes = bytes + RoundUp(s.s0DTile * s.s0TTile * 4, 32);       // calc2: tmp
-    bytes = bytes + CeilDiv(s.s0TTile, 16) * 64;                  // calc3: sum
-    bytes = bytes + CeilDiv(s.s0TTile, 8) * 2048;                 // calc4: acc
-    bytes = bytes + CeilDiv(s.s0TTile, 8) * 256;                  // calc5: part
+    bytes = bytes + CeilDiv(s.n * s.rDTile * s.rTTile * 2, 32) * 64;  // in0: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 128;                      // out0: rWsOut, 2 copies
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc0: sumAcc
+    bytes = bytes + RoundUp(s.n * s.rDTile * s.rTTile * 4, 32);       // calc1: xTile
+    bytes = bytes + RoundUp(s.n * s.rDTile * s.rTTile * 4, 32);       // calc2: tmp
+    bytes = bytes + RoundUp(s.rDTile * s.rTTile * 4, 32);             // calc3: sum
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc4: sum
+    bytes = bytes + CeilDiv(s.rTTile, 8) * 2048;                      // calc5: acc
+    bytes = bytes + CeilDiv(s.rTTile, 8) * 256;                       // calc6: part
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc7: tmp
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc8: tmp
     return bytes;
 }
 
-/// UB bytes: r
+/// UB bytes: mix
 inline Checked Walked5Ledger1(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s1TTile * 4, 32) * 64;  // in0: sum_1WsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s1TTile * 4, 32) * 64;  // out0: rWsOut, 2 copies
-    bytes = bytes + RoundUp(s.s1TTile * 4, 32);       // calc0: tmp
-    bytes = bytes + RoundUp(s.s1TTile * 4, 32);       // calc1: tmp
-    bytes = bytes + RoundUp(s.s1TTile * 4, 32);       // calc2: tmp
+    bytes = bytes + CeilDiv(s.mixDTile * 2, 32) * 64;               // in0: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.mixDTile * s.mixKTile * 4, 32) * 64;  // in1: phiIn, 2 copies
+    bytes = bytes + CeilDiv(s.mixKTile, 16) * 128;                  // out0: mixWsOut, 2 copies
+    bytes = bytes + CeilDiv(s.mixKTile, 16) * 64;                   // calc0: sumAcc
+    bytes = bytes + RoundUp(s.mixDTile * 4, 32);                    // calc1: xTile
+    bytes = bytes + RoundUp(s.mixDTile * s.mixKTile * 4, 32);       // calc2: phiTile
+    bytes = bytes + RoundUp(s.mixDTile * 4, 32);                    // calc3: tmp
+    bytes = bytes + RoundUp(s.mixDTile * s.mixKTile * 4, 32);       // calc4: tmp
+    bytes = bytes + CeilDiv(s.mixKTile, 16) * 64;                   // calc5: sum
+    bytes = bytes + CeilDiv(s.mixKTile, 8) * 2048;                  // calc6: acc
+    bytes = bytes + CeilDiv(s.mixKTile, 8) * 256;                   // calc7: part
     return bytes;
 }
 
-/// UB bytes: mix
+/// UB bytes: pre_gate, h_post, sum_2, h_in, inv_rms
 inline Checked Walked5Ledger2(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s2DTile * 2, 32) * 64;              // in0: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.s2DTile * s.s2KTile * 4, 32) * 64;  // in1: phiIn, 2 copies
-    bytes = bytes + CeilDiv(s.s2KTile, 16) * 128;                 // out0: mixWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.s2KTile, 16) * 64;                  // calc0: sumAcc
-    bytes = bytes + RoundUp(s.s2DTile * 4, 32);                   // calc1: xTile
-    bytes = bytes + RoundUp(s.s2DTile * s.s2KTile * 4, 32);       // calc2: phiTile
-    bytes = bytes + RoundUp(s.s2DTile * 4, 32);                   // calc3: tmp
-    bytes = bytes + RoundUp(s.s2DTile * s.s2KTile * 4, 32);       // calc4: tmp
-    bytes = bytes + CeilDiv(s.s2KTile, 16) * 64;                  // calc5: sum
-    bytes = bytes + CeilDiv(s.s2KTile, 8) * 2048;                 // calc6: acc
-    bytes = bytes + CeilDiv(s.s2KTile, 8) * 256;                  // calc7: part
+    bytes = bytes + 32;                                                           // in0: alphaIn
+    bytes = bytes + CeilDiv(s.n, 8) * 32;                                         // in1: biasIn
+    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 8) * 64;                        // in2: mixWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.preGateTTile, 8) * 64;                              // in3: rWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.n * s.preGateDTile * s.preGateTTile * 2, 32) * 64;  // in4: xIn, 2 copies
+    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 128;                      // out0: h_postOut, 2 copies
+    bytes = bytes + CeilDiv(s.preGateTTile, 16) * 128;                            // out1: inv_rmsOut, 2 copies
+    bytes = bytes + CeilDiv(s.preGateDTile * s.preGateTTile * 2, 32) * 64;        // out2: h_inOut, 2 copies
+    bytes = bytes + 64;                                                           // calc0: alphaTile
+    bytes = bytes + CeilDiv(s.n, 16) * 64;                                        // calc1: biasTile
+    bytes = bytes + 64;                                                           // calc2: alphaTile
+    bytes = bytes + CeilDiv(s.n, 16) * 64;                                        // calc3: biasTile
+    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 64;                       // calc4: mixWsTile
+    bytes = bytes + CeilDiv(s.preGateTTile, 16) * 64;                             // calc5: rWsTile
+    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 64;                       // calc6: pre_gateTile
+    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 64;                       // calc7: tmp
+    bytes = bytes + CeilDiv(s.preGateTTile, 16) * 512;                            // calc8: spread
+    bytes = bytes + 512;                                                          // calc9: spread
+    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 64;                       // calc10: tmp
+    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 64;                       // calc11: tmp
+    bytes = bytes + RoundUp(s.n * s.preGateDTile * s.preGateTTile * 4, 32);       // calc12: xTile
+    bytes = bytes + RoundUp(s.preGateDTile * s.preGateTTile * 4, 32);             // calc13: sum_2Tile
+    bytes = bytes + RoundUp(s.n * s.preGateDTile * s.preGateTTile * 4, 32);       // calc14: tmp
+    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 512;                      // calc15: spread
     return bytes;
 }
 
-/// UB bytes: pre_gate
+/// UB bytes: h_mix
 inline Checked Walked5Ledger3(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + 32;                                           // in0: alphaIn
-    bytes = bytes + CeilDiv(s.s3ITile * s.s3TTile * 4, 32) * 64;  // in1: mixWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s3TTile, 8) * 64;                   // in2: rWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s3ITile * 4, 32) * 64;              // in3: biasIn, 2 copies
-    bytes = bytes + CeilDiv(s.s3ITile * s.s3TTile * 4, 32) * 64;  // out0: pre_gateWsOut, 2 copies
-    bytes = bytes + RoundUp(s.s3ITile * s.s3TTile * 4, 32);       // calc0: tmp
-    bytes = bytes + CeilDiv(s.s3TTile, 8) * 256;                  // calc1: spread
-    bytes = bytes + 256;                                          // calc2: spread
-    bytes = bytes + RoundUp(s.s3ITile * s.s3TTile * 4, 32);       // calc3: tmp
-    bytes = bytes + RoundUp(s.s3ITile * s.s3TTile * 4, 32);       // calc4: tmp
+    bytes = bytes + CeilDiv(s.hMixKTile * s.hMixTTile * 4, 32) * 64;  // in0: mixWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.hMixKTile * s.hMixTTile * 4, 32) * 64;  // out0: h_mixOut, 2 copies
     return bytes;
 }
 
-/// UB bytes: h_post
+/// UB bytes: h_pre
 inline Checked Walked5Ledger4(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + 32;                                           // in0: alphaIn
-    bytes = bytes + CeilDiv(s.s4ITile * s.s4TTile * 4, 32) * 64;  // in1: mixWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s4TTile, 8) * 64;                   // in2: rWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s4ITile * 4, 32) * 64;              // in3: biasIn, 2 copies
-    bytes = bytes + CeilDiv(s.s4ITile * s.s4TTile * 4, 32) * 64;  // out0: h_postOut, 2 copies
-    bytes = bytes + RoundUp(s.s4ITile * s.s4TTile * 4, 32);       // calc0: tmp
-    bytes = bytes + CeilDiv(s.s4TTile, 8) * 256;                  // calc1: spread
-    bytes = bytes + 256;                                          // calc2: spread
-    bytes = bytes + RoundUp(s.s4ITile * s.s4TTile * 4, 32);       // calc3: tmp
-    bytes = bytes + RoundUp(s.s4ITile * s.s4TTile * 4, 32);       // calc4: tmp
-    return bytes;
-}
-
-/// UB bytes: sum_2
-inline Checked Walked5Ledger5(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + s.s5TTile * 64;                               // in0: pre_gateWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s5DTile * s.s5TTile * 2, 32) * 64;  // in1: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.s5DTile * s.s5TTile * 4, 32) * 64;  // out0: sum_2WsOut, 2 copies
-    bytes = bytes + RoundUp(s.s5DTile * s.s5TTile * 4, 32);       // calc0: sumAcc
-    bytes = bytes + CeilDiv(s.s5TTile, 16) * 64;                  // calc1: pre_gateWsTile
-    bytes = bytes + CeilDiv(s.s5TTile, 16) * 64;                  // calc2: offsets
-    bytes = bytes + RoundUp(s.s5DTile * s.s5TTile * 4, 32);       // calc3: xTile
-    bytes = bytes + RoundUp(s.s5DTile * s.s5TTile * 4, 32);       // calc4: tmp
-    bytes = bytes + CeilDiv(s.s5TTile, 16) * 512;                 // calc5: spread
-    return bytes;
-}
-
-/// UB bytes: h_in
-inline Checked Walked5Ledger6(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s6DTile * s.s6TTile * 4, 32) * 64;  // in0: sum_2WsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s6DTile * s.s6TTile * 2, 32) * 64;  // out0: h_inOut, 2 copies
-    bytes = bytes + RoundUp(s.s6DTile * s.s6TTile * 4, 32);       // calc0: sum_2WsTile
-    return bytes;
-}
-
-/// UB bytes: inv_rms
-inline Checked Walked5Ledger7(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s7TTile * 4, 32) * 64;  // in0: rWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s7TTile * 4, 32) * 64;  // out0: inv_rmsOut, 2 copies
-    return bytes;
-}
-
-/// UB bytes: h_mix
-inline Checked Walked5Ledger8(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s8KTile * s.s8TTile * 4, 32) * 64;  // in0: mixWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s8KTile * s.s8TTile * 4, 32) * 64;  // out0: h_mixOut, 2 copies
-    return bytes;
-}
-
-/// UB bytes: h_pre
-inline Checked Walked5Ledger9(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s9ITile * s.s9TTile * 4, 32) * 64;  // in0: pre_gateWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s9ITile * s.s9TTile * 4, 32) * 64;  // out0: h_preOut, 2 copies
+    bytes = bytes + CeilDiv(s.hPreITile * s.hPreTTile * 4, 32) * 64;  // in0: pre_gateWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.hPreITile * s.hPreTTile * 4, 32) * 64;  // out0: h_preOut, 2 copies
     return bytes;
 }
 
@@ -1690,95 +5117,54 @@ inline bool TryWalked5(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.n >= 1)) {
         return false;
     }
-    s.s0DTile = Checked(16);
-    s.s0TTile = Checked(1);
-    s.s1TTile = Checked(8);
-    s.s2DTile = Checked(16);
-    s.s2KTile = Checked(1);
-    s.s3ITile = Checked(8);
-    s.s3TTile = Checked(1);
-    s.s4ITile = Checked(8);
-    s.s4TTile = Checked(1);
-    s.s5DTile = Checked(16);
-    s.s5TTile = Checked(1);
-    s.s6DTile = Checked(16);
-    s.s6TTile = Checked(1);
-    s.s7TTile = Checked(8);
-    s.s8KTile = Checked(8);
-    s.s8TTile = Checked(1);
-    s.s9ITile = Checked(8);
-    s.s9TTile = Checked(1);
-    if (!Maximise(s, &Sizes::s0DTile, s.D, 16, 0, false, &Walked5Ledger0, coreNum, UsableUb(chip, false))) {
+    s.rDTile = Checked(16);
+    s.rTTile = Checked(1);
+    s.mixDTile = Checked(16);
+    s.mixKTile = Checked(1);
+    s.preGateDTile = Checked(16);
+    s.preGateTTile = Checked(1);
+    s.hMixKTile = Checked(8);
+    s.hMixTTile = Checked(1);
+    s.hPreITile = Checked(8);
+    s.hPreTTile = Checked(1);
+    if (!Maximise(s, &Sizes::rDTile, s.D, 16, 0, false, &Walked5Ledger0, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s0TTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &Walked5Ledger0, coreNum,
+    if (!Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &Walked5Ledger0, coreNum,
                   UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s1TTile, s.T, 8, MaxOf(CeilDiv(s.T, coreNum), 64), false, &Walked5Ledger1, coreNum,
+    if (!Maximise(s, &Sizes::mixDTile, s.D, 16, 0, false, &Walked5Ledger1, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::mixKTile, MinOf(s.R * s.n + s.n * 2, 4095), 1,
+                  CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), false, &Walked5Ledger1, coreNum,
                   UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s2DTile, s.D, 16, 0, false, &Walked5Ledger2, coreNum, UsableUb(chip, false))) {
+    if (!Maximise(s, &Sizes::preGateDTile, s.D, 16, 0, false, &Walked5Ledger2, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s2KTile, MinOf(s.R * s.n + s.n * 2, 4095), 1,
-                  CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), false, &Walked5Ledger2, coreNum,
+    if (!Maximise(s, &Sizes::preGateTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &Walked5Ledger2, coreNum,
                   UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s3ITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &Walked5Ledger3, coreNum,
+    if (!Maximise(s, &Sizes::hMixKTile, s.R * s.n + s.n * 2, 8,
+                  MaxOf(CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), 64), false, &Walked5Ledger3, coreNum,
                   UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s3TTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.s3ITile), coreNum), false,
-                  &Walked5Ledger3, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::s4ITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &Walked5Ledger4, coreNum,
+    if (!Maximise(s, &Sizes::hMixTTile, MinOf(s.T, 4095), 1,
+                  CeilDiv(s.T * CeilDiv(s.R * s.n + s.n * 2, s.hMixKTile), coreNum), false, &Walked5Ledger3, coreNum,
                   UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s4TTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.s4ITile), coreNum), false,
+    if (!Maximise(s, &Sizes::hPreITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &Walked5Ledger4, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hPreTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.hPreITile), coreNum), false,
                   &Walked5Ledger4, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::s5DTile, s.D, 16, MaxOf(CeilDiv(s.D * s.T, coreNum), 64), false, &Walked5Ledger5, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::s5TTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.s5DTile), coreNum), false,
-                  &Walked5Ledger5, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::s6DTile, s.D, 16, MaxOf(CeilDiv(s.D * s.T, coreNum), 64), false, &Walked5Ledger6, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::s6TTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.s6DTile), coreNum), false,
-                  &Walked5Ledger6, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::s7TTile, s.T, 8, MaxOf(CeilDiv(s.T, coreNum), 64), false, &Walked5Ledger7, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::s8KTile, s.R * s.n + s.n * 2, 8,
-                  MaxOf(CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), 64), false, &Walked5Ledger8, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::s8TTile, MinOf(s.T, 4095), 1,
-                  CeilDiv(s.T * CeilDiv(s.R * s.n + s.n * 2, s.s8KTile), coreNum), false, &Walked5Ledger8, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::s9ITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &Walked5Ledger9, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::s9TTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.s9ITile), coreNum), false,
-                  &Walked5Ledger9, coreNum, UsableUb(chip, false))) {
         return false;
     }
     s.mixWsStart = 0;
@@ -1787,190 +5173,581 @@ inline bool TryWalked5(Sizes &s, const Chip &chip, Choice &choice)
     s.pre_gateWsEnd = s.pre_gateWsStart + RoundUp(MaxOf(s.T * s.n, 1) * 4, 512);
     s.rWsStart = s.pre_gateWsEnd;
     s.rWsEnd = s.rWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
-    s.sum_1WsStart = s.rWsEnd;
-    s.sum_1WsEnd = s.sum_1WsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
-    s.sum_2WsStart = s.sum_1WsEnd;
-    s.sum_2WsEnd = s.sum_2WsStart + RoundUp(MaxOf(s.D * s.T, 1) * 4, 512);
-    s.s0TTiles = CeilDiv(s.T, s.s0TTile);
-    s.s0Work = s.s0TTiles;
-    s.s0Per = CeilDiv(s.s0Work, coreNum);
-    s.s1TTiles = CeilDiv(s.T, s.s1TTile);
-    s.s1Work = s.s1TTiles;
-    s.s1Per = CeilDiv(s.s1Work, coreNum);
-    s.s2KTiles = CeilDiv(s.R * s.n + s.n * 2, s.s2KTile);
-    s.s2Work = s.T * s.s2KTiles;
-    s.s2Per = CeilDiv(s.s2Work, coreNum);
-    s.s3ITiles = CeilDiv(s.n, s.s3ITile);
-    s.s3TTiles = CeilDiv(s.T, s.s3TTile);
-    s.s3Work = s.s3ITiles * s.s3TTiles;
-    s.s3Per = CeilDiv(s.s3Work, coreNum);
-    s.s4ITiles = CeilDiv(s.n, s.s4ITile);
-    s.s4TTiles = CeilDiv(s.T, s.s4TTile);
-    s.s4Work = s.s4ITiles * s.s4TTiles;
-    s.s4Per = CeilDiv(s.s4Work, coreNum);
-    s.s5DTiles = CeilDiv(s.D, s.s5DTile);
-    s.s5TTiles = CeilDiv(s.T, s.s5TTile);
-    s.s5Work = s.s5DTiles * s.s5TTiles;
-    s.s5Per = CeilDiv(s.s5Work, coreNum);
-    s.s6DTiles = CeilDiv(s.D, s.s6DTile);
-    s.s6TTiles = CeilDiv(s.T, s.s6TTile);
-    s.s6Work = s.s6DTiles * s.s6TTiles;
-    s.s6Per = CeilDiv(s.s6Work, coreNum);
-    s.s7TTiles = CeilDiv(s.T, s.s7TTile);
-    s.s7Work = s.s7TTiles;
-    s.s7Per = CeilDiv(s.s7Work, coreNum);
-    s.s8KTiles = CeilDiv(s.R * s.n + s.n * 2, s.s8KTile);
-    s.s8TTiles = CeilDiv(s.T, s.s8TTile);
-    s.s8Work = s.s8KTiles * s.s8TTiles;
-    s.s8Per = CeilDiv(s.s8Work, coreNum);
-    s.s9ITiles = CeilDiv(s.n, s.s9ITile);
-    s.s9TTiles = CeilDiv(s.T, s.s9TTile);
-    s.s9Work = s.s9ITiles * s.s9TTiles;
-    s.s9Per = CeilDiv(s.s9Work, coreNum);
-    const Checked blocks = MaxOf(
-        MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(s.s0Work, s.s0Per), CeilDiv(s.s1Work, s.s1Per)),
-                                                        CeilDiv(s.s2Work, s.s2Per)),
-                                                  CeilDiv(s.s3Work, s.s3Per)),
-                                            CeilDiv(s.s4Work, s.s4Per)),
-                                      CeilDiv(s.s5Work, s.s5Per)),
-                                CeilDiv(s.s6Work, s.s6Per)),
-                          CeilDiv(s.s7Work, s.s7Per)),
-                    CeilDiv(s.s8Work, s.s8Per)),
-              CeilDiv(s.s9Work, s.s9Per)),
-        1);
-    const Checked bytes = s.sum_2WsEnd;
+    s.rTTiles = CeilDiv(s.T, s.rTTile);
+    s.rWork = s.rTTiles;
+    s.rPer = CeilDiv(s.rWork, coreNum);
+    s.mixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.mixKTile);
+    s.mixWork = s.T * s.mixKTiles;
+    s.mixPer = CeilDiv(s.mixWork, coreNum);
+    s.preGateTTiles = CeilDiv(s.T, s.preGateTTile);
+    s.preGateWork = s.preGateTTiles;
+    s.preGatePer = CeilDiv(s.preGateWork, coreNum);
+    s.hMixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.hMixKTile);
+    s.hMixTTiles = CeilDiv(s.T, s.hMixTTile);
+    s.hMixWork = s.hMixKTiles * s.hMixTTiles;
+    s.hMixPer = CeilDiv(s.hMixWork, coreNum);
+    s.hPreITiles = CeilDiv(s.n, s.hPreITile);
+    s.hPreTTiles = CeilDiv(s.T, s.hPreTTile);
+    s.hPreWork = s.hPreITiles * s.hPreTTiles;
+    s.hPrePer = CeilDiv(s.hPreWork, coreNum);
+    const Checked blocks =
+        MaxOf(CeilDiv(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(s.rWork, s.rPer), CeilDiv(s.mixWork, s.mixPer)),
+                                        CeilDiv(s.preGateWork, s.preGatePer)),
+                                  CeilDiv(s.hMixWork, s.hMixPer)),
+                            CeilDiv(s.hPreWork, s.hPrePer)),
+                      2),
+              1);
+    const Checked bytes = s.rWsEnd;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = true;
     return blocks.valid && bytes.valid && s.mixWsStart.valid && s.mixWsEnd.valid && s.pre_gateWsStart.valid &&
-           s.pre_gateWsEnd.valid && s.rWsStart.valid && s.rWsEnd.valid && s.sum_1WsStart.valid && s.sum_1WsEnd.valid &&
-           s.sum_2WsStart.valid && s.sum_2WsEnd.valid && s.s0TTiles.valid && s.s0Work.valid && s.s0Per.valid &&
-           s.s1TTiles.valid && s.s1Work.valid && s.s1Per.valid && s.s2KTiles.valid && s.s2Work.valid && s.s2Per.valid &&
-           s.s3ITiles.valid && s.s3TTiles.valid && s.s3Work.valid && s.s3Per.valid && s.s4ITiles.valid &&
-           s.s4TTiles.valid && s.s4Work.valid && s.s4Per.valid && s.s5DTiles.valid && s.s5TTiles.valid &&
-           s.s5Work.valid && s.s5Per.valid && s.s6DTiles.valid && s.s6TTiles.valid && s.s6Work.valid && s.s6Per.valid &&
-           s.s7TTiles.valid && s.s7Work.valid && s.s7Per.valid && s.s8KTiles.valid && s.s8TTiles.valid &&
-           s.s8Work.valid && s.s8Per.valid && s.s9ITiles.valid && s.s9TTiles.valid && s.s9Work.valid && s.s9Per.valid;
+           s.pre_gateWsEnd.valid && s.rWsStart.valid && s.rWsEnd.valid && s.rTTiles.valid && s.rWork.valid &&
+           s.rPer.valid && s.mixKTiles.valid && s.mixWork.valid && s.mixPer.valid && s.preGateTTiles.valid &&
+           s.preGateWork.valid && s.preGatePer.valid && s.hMixKTiles.valid && s.hMixTTiles.valid && s.hMixWork.valid &&
+           s.hMixPer.valid && s.hPreITiles.valid && s.hPreTTiles.valid && s.hPreWork.valid && s.hPrePer.valid;
 }
 
-/// UB bytes: sum_1
+/// UB bytes: mix_factor, sum_1, r
+inline Checked CubeFull6Ledger0(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + s.n * CeilDiv(s.D, 8) * 32;               // in0: gammaIn
+    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;   // in1: xIn, 2 copies
+    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 128;  // out0: mix_factorWsOut, 2 copies
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 128;              // out1: rWsOut, 2 copies
+    bytes = bytes + s.n * CeilDiv(s.D, 16) * 64;              // calc0: gammaTile
+    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;   // calc1: xTile
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;               // calc2: sum_1Tile
+    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;   // calc3: tmp
+    bytes = bytes + s.rTTile * CeilDiv(s.D, 16) * 64;         // calc4: sum
+    bytes = bytes + CeilDiv(s.rTTile, 8) * 2048;              // calc5: acc
+    bytes = bytes + CeilDiv(s.rTTile, 8) * 256;               // calc6: part
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;               // calc7: tmp
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;               // calc8: tmp
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;               // calc9: tmp
+    return bytes;
+}
+
+/// UB bytes: mix (cube)
+inline Checked CubeFull6Ledger1(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    return bytes;
+}
+
+/// UB bytes: pre_gate, h_post, sum_2, h_in
+inline Checked CubeFull6Ledger2(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + 32;                                        // in0: alphaIn
+    bytes = bytes + CeilDiv(s.n, 8) * 32;                      // in1: biasIn
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 8) * 64;         // in2: mixWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.hInTTile, 8) * 64;               // in3: rWsIn, 2 copies
+    bytes = bytes + s.hInTTile * s.n * CeilDiv(s.D, 16) * 64;  // in4: xIn, 2 copies
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 128;       // out0: h_postOut, 2 copies
+    bytes = bytes + s.hInTTile * CeilDiv(s.D, 16) * 64;        // out1: h_inOut, 2 copies
+    bytes = bytes + 64;                                        // calc0: alphaTile
+    bytes = bytes + CeilDiv(s.n, 16) * 64;                     // calc1: biasTile
+    bytes = bytes + 64;                                        // calc2: alphaTile
+    bytes = bytes + CeilDiv(s.n, 16) * 64;                     // calc3: biasTile
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;        // calc4: mixWsTile
+    bytes = bytes + CeilDiv(s.hInTTile, 16) * 64;              // calc5: rWsTile
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;        // calc6: pre_gateTile
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;        // calc7: tmp
+    bytes = bytes + CeilDiv(s.hInTTile, 16) * 512;             // calc8: spread
+    bytes = bytes + 512;                                       // calc9: spread
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;        // calc10: tmp
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;        // calc11: tmp
+    bytes = bytes + s.hInTTile * s.n * CeilDiv(s.D, 16) * 64;  // calc12: xTile
+    bytes = bytes + s.hInTTile * CeilDiv(s.D, 16) * 64;        // calc13: sum_2Tile
+    bytes = bytes + s.hInTTile * s.n * CeilDiv(s.D, 16) * 64;  // calc14: tmp
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 512;       // calc15: spread
+    return bytes;
+}
+
+/// Tries the alternative "cube_full"; false when it does not fit.
+inline bool TryCubeFull6(Sizes &s, const Chip &chip, Choice &choice)
+{
+    const Checked coreNum(chip.coreNum);
+    const Checked cubeNum(chip.cubeNum);
+    if (!(s.D >= 1)) {
+        return false;
+    }
+    if (!(s.R * s.n + s.n * 2 >= 1)) {
+        return false;
+    }
+    if (!(s.T >= 1)) {
+        return false;
+    }
+    if (!(s.n >= 1)) {
+        return false;
+    }
+    if (!(CeilDiv(s.D * s.R * s.T * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) >=
+          coreNum * 8000 +
+              CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.R * s.n + s.n * 2, 16) * CeilDiv(s.T, 16) * 4096, 512) +
+              CeilDiv(s.D * s.T * s.n * 8 + s.R * s.T * s.n * 8 + s.T * s.n * 16, 20))) {
+        return false;
+    }
+    if (!(s.T <= 2147483647)) {
+        return false;
+    }
+    if (!(s.R * s.n + s.n * 2 <= 2147483647)) {
+        return false;
+    }
+    if (!(s.D * s.n <= 2147483647)) {
+        return false;
+    }
+    s.rTTile = Checked(1);
+    s.hInTTile = Checked(1);
+    if (!Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeFull6Ledger0, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!(CubeFull6Ledger1(s, coreNum) <= UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hInTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeFull6Ledger2, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    s.mixWsStart = 0;
+    s.mixWsEnd = s.mixWsStart + RoundUp(MaxOf(s.R * s.T * s.n + s.T * s.n * 2, 1) * 4, 512);
+    s.mix_factorWsStart = s.mixWsEnd;
+    s.mix_factorWsEnd = s.mix_factorWsStart + RoundUp(MaxOf(s.D * s.T * s.n, 1) * 4, 512);
+    s.rWsStart = s.mix_factorWsEnd;
+    s.rWsEnd = s.rWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
+    s.rTTiles = CeilDiv(s.T, s.rTTile);
+    s.rWork = s.rTTiles;
+    s.rPer = CeilDiv(s.rWork, coreNum);
+    s.mixPanels = CeilDiv(s.R * s.n + s.n * 2, 256);
+    s.mixBaseN = RoundUp(CeilDiv(s.R * s.n + s.n * 2, s.mixPanels), 16);
+    s.mixBaseM = MinOf(MinOf((((32768 / s.mixBaseN)) / 16) * 16, 256),
+                       RoundUp(MinOf(MaxOf(CeilDiv(s.T * s.mixPanels, cubeNum), 1), s.T), 16));
+    s.mixBaseK = MinOf(32, RoundUp(s.D * s.n, 16));
+    s.mixStepK = MinOf(4, CeilDiv(s.D * s.n, s.mixBaseK));
+    s.mixL1 = s.mixBaseK * s.mixBaseM * s.mixStepK * 8 + s.mixBaseK * s.mixBaseN * s.mixStepK * 8;
+    s.mixM = s.T;
+    s.mixN = s.R * s.n + s.n * 2;
+    s.mixKa = s.D * s.n;
+    s.mixKb = s.D * s.n;
+    s.mixSingleK = s.D * s.n;
+    s.mixRowTiles = CeilDiv(s.T, s.mixBaseM);
+    s.mixWork = s.mixPanels * s.mixRowTiles;
+    s.mixPer = CeilDiv(s.mixWork, cubeNum);
+    s.mixCores = CeilDiv(s.mixWork, s.mixPer);
+    s.mm0Cores = s.mixCores;
+    s.mm0M = s.mixM;
+    s.mm0N = s.mixN;
+    s.mm0Ka = s.mixKa;
+    s.mm0Kb = s.mixKb;
+    s.mm0SingleK = s.mixSingleK;
+    s.mm0BaseM = s.mixBaseM;
+    s.mm0BaseN = s.mixBaseN;
+    s.mm0BaseK = s.mixBaseK;
+    s.mm0StepK = s.mixStepK;
+    s.mm0L1 = s.mixL1;
+    s.hInTTiles = CeilDiv(s.T, s.hInTTile);
+    s.hInWork = s.hInTTiles;
+    s.hInPer = CeilDiv(s.hInWork, coreNum);
+    const Checked blocks = MaxOf(MaxOf(MaxOf(CeilDiv(CeilDiv(s.rWork, s.rPer), 2), CeilDiv(s.mixWork, s.mixPer)),
+                                       CeilDiv(CeilDiv(s.hInWork, s.hInPer), 2)),
+                                 1);
+    const Checked bytes = s.rWsEnd;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = true;
+    return blocks.valid && bytes.valid && s.mixWsStart.valid && s.mixWsEnd.valid && s.mix_factorWsStart.valid &&
+           s.mix_factorWsEnd.valid && s.rWsStart.valid && s.rWsEnd.valid && s.rTTiles.valid && s.rWork.valid &&
+           s.rPer.valid && s.mixPanels.valid && s.mixBaseN.valid && s.mixBaseM.valid && s.mixBaseK.valid &&
+           s.mixStepK.valid && s.mixL1.valid && s.mixM.valid && s.mixN.valid && s.mixKa.valid && s.mixKb.valid &&
+           s.mixSingleK.valid && s.mixRowTiles.valid && s.mixWork.valid && s.mixPer.valid && s.mixCores.valid &&
+           s.mm0Cores.valid && s.mm0M.valid && s.mm0N.valid && s.mm0Ka.valid && s.mm0Kb.valid && s.mm0SingleK.valid &&
+           s.mm0BaseM.valid && s.mm0BaseN.valid && s.mm0BaseK.valid && s.mm0StepK.valid && s.mm0L1.valid &&
+           s.hInTTiles.valid && s.hInWork.valid && s.hInPer.valid;
+}
+
+/// UB bytes: mix_factor, sum_1, r
+inline Checked CubeWalked6Ledger0(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.n * s.rDTile * s.rTTile * 2, 32) * 64;  // in0: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.n * s.rDTile * 4, 32) * 64;             // in1: gammaIn, 2 copies
+    bytes = bytes + CeilDiv(s.n * s.rDTile * s.rTTile * 4, 32) * 64;  // out0: mix_factorWsOut, 2 copies
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 128;                      // out1: rWsOut, 2 copies
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc0: sumAcc
+    bytes = bytes + RoundUp(s.n * s.rDTile * s.rTTile * 4, 32);       // calc1: xTile
+    bytes = bytes + RoundUp(s.n * s.rDTile * 4, 32);                  // calc2: gammaTile
+    bytes = bytes + RoundUp(s.n * s.rDTile * s.rTTile * 4, 32);       // calc3: tmp
+    bytes = bytes + RoundUp(s.rDTile * s.rTTile * 4, 32);             // calc4: sum
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc5: sum
+    bytes = bytes + CeilDiv(s.rTTile, 8) * 2048;                      // calc6: acc
+    bytes = bytes + CeilDiv(s.rTTile, 8) * 256;                       // calc7: part
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc8: tmp
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc9: tmp
+    return bytes;
+}
+
+/// UB bytes: mix (cube)
+inline Checked CubeWalked6Ledger1(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    return bytes;
+}
+
+/// UB bytes: pre_gate, h_post, sum_2, h_in
+inline Checked CubeWalked6Ledger2(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + 32;                                                   // in0: alphaIn
+    bytes = bytes + CeilDiv(s.n, 8) * 32;                                 // in1: biasIn
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 8) * 64;                    // in2: mixWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.hInTTile, 8) * 64;                          // in3: rWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.hInDTile * s.hInTTile * s.n * 2, 32) * 64;  // in4: xIn, 2 copies
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 128;                  // out0: h_postOut, 2 copies
+    bytes = bytes + CeilDiv(s.hInDTile * s.hInTTile * 2, 32) * 64;        // out1: h_inOut, 2 copies
+    bytes = bytes + 64;                                                   // calc0: alphaTile
+    bytes = bytes + CeilDiv(s.n, 16) * 64;                                // calc1: biasTile
+    bytes = bytes + 64;                                                   // calc2: alphaTile
+    bytes = bytes + CeilDiv(s.n, 16) * 64;                                // calc3: biasTile
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;                   // calc4: mixWsTile
+    bytes = bytes + CeilDiv(s.hInTTile, 16) * 64;                         // calc5: rWsTile
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;                   // calc6: pre_gateTile
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;                   // calc7: tmp
+    bytes = bytes + CeilDiv(s.hInTTile, 16) * 512;                        // calc8: spread
+    bytes = bytes + 512;                                                  // calc9: spread
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;                   // calc10: tmp
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;                   // calc11: tmp
+    bytes = bytes + RoundUp(s.hInDTile * s.hInTTile * s.n * 4, 32);       // calc12: xTile
+    bytes = bytes + RoundUp(s.hInDTile * s.hInTTile * 4, 32);             // calc13: sum_2Tile
+    bytes = bytes + RoundUp(s.hInDTile * s.hInTTile * s.n * 4, 32);       // calc14: tmp
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 512;                  // calc15: spread
+    return bytes;
+}
+
+/// Tries the alternative "cube_walked"; false when it does not fit.
+inline bool TryCubeWalked6(Sizes &s, const Chip &chip, Choice &choice)
+{
+    const Checked coreNum(chip.coreNum);
+    const Checked cubeNum(chip.cubeNum);
+    if (!(s.D >= 1)) {
+        return false;
+    }
+    if (!(s.R * s.n + s.n * 2 >= 1)) {
+        return false;
+    }
+    if (!(s.T >= 1)) {
+        return false;
+    }
+    if (!(s.n >= 1)) {
+        return false;
+    }
+    if (!(CeilDiv(s.D * s.R * s.T * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) >=
+          coreNum * 8000 +
+              CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.R * s.n + s.n * 2, 16) * CeilDiv(s.T, 16) * 4096, 512) +
+              CeilDiv(s.D * s.T * s.n * 8 + s.R * s.T * s.n * 8 + s.T * s.n * 16, 20))) {
+        return false;
+    }
+    if (!(s.T <= 2147483647)) {
+        return false;
+    }
+    if (!(s.R * s.n + s.n * 2 <= 2147483647)) {
+        return false;
+    }
+    if (!(s.D * s.n <= 2147483647)) {
+        return false;
+    }
+    s.rDTile = Checked(16);
+    s.rTTile = Checked(1);
+    s.hInDTile = Checked(16);
+    s.hInTTile = Checked(1);
+    if (!Maximise(s, &Sizes::rDTile, s.D, 16, 0, false, &CubeWalked6Ledger0, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeWalked6Ledger0, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!(CubeWalked6Ledger1(s, coreNum) <= UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hInDTile, s.D, 16, 0, false, &CubeWalked6Ledger2, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hInTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeWalked6Ledger2, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    s.mixWsStart = 0;
+    s.mixWsEnd = s.mixWsStart + RoundUp(MaxOf(s.R * s.T * s.n + s.T * s.n * 2, 1) * 4, 512);
+    s.mix_factorWsStart = s.mixWsEnd;
+    s.mix_factorWsEnd = s.mix_factorWsStart + RoundUp(MaxOf(s.D * s.T * s.n, 1) * 4, 512);
+    s.rWsStart = s.mix_factorWsEnd;
+    s.rWsEnd = s.rWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
+    s.rTTiles = CeilDiv(s.T, s.rTTile);
+    s.rWork = s.rTTiles;
+    s.rPer = CeilDiv(s.rWork, coreNum);
+    s.mixPanels = CeilDiv(s.R * s.n + s.n * 2, 256);
+    s.mixBaseN = RoundUp(CeilDiv(s.R * s.n + s.n * 2, s.mixPanels), 16);
+    s.mixBaseM = MinOf(MinOf((((32768 / s.mixBaseN)) / 16) * 16, 256),
+                       RoundUp(MinOf(MaxOf(CeilDiv(s.T * s.mixPanels, cubeNum), 1), s.T), 16));
+    s.mixBaseK = MinOf(32, RoundUp(s.D * s.n, 16));
+    s.mixStepK = MinOf(4, CeilDiv(s.D * s.n, s.mixBaseK));
+    s.mixL1 = s.mixBaseK * s.mixBaseM * s.mixStepK * 8 + s.mixBaseK * s.mixBaseN * s.mixStepK * 8;
+    s.mixM = s.T;
+    s.mixN = s.R * s.n + s.n * 2;
+    s.mixKa = s.D * s.n;
+    s.mixKb = s.D * s.n;
+    s.mixSingleK = s.D * s.n;
+    s.mixRowTiles = CeilDiv(s.T, s.mixBaseM);
+    s.mixWork = s.mixPanels * s.mixRowTiles;
+    s.mixPer = CeilDiv(s.mixWork, cubeNum);
+    s.mixCores = CeilDiv(s.mixWork, s.mixPer);
+    s.mm0Cores = s.mixCores;
+    s.mm0M = s.mixM;
+    s.mm0N = s.mixN;
+    s.mm0Ka = s.mixKa;
+    s.mm0Kb = s.mixKb;
+    s.mm0SingleK = s.mixSingleK;
+    s.mm0BaseM = s.mixBaseM;
+    s.mm0BaseN = s.mixBaseN;
+    s.mm0BaseK = s.mixBaseK;
+    s.mm0StepK = s.mixStepK;
+    s.mm0L1 = s.mixL1;
+    s.hInTTiles = CeilDiv(s.T, s.hInTTile);
+    s.hInWork = s.hInTTiles;
+    s.hInPer = CeilDiv(s.hInWork, coreNum);
+    const Checked blocks = MaxOf(MaxOf(MaxOf(CeilDiv(CeilDiv(s.rWork, s.rPer), 2), CeilDiv(s.mixWork, s.mixPer)),
+                                       CeilDiv(CeilDiv(s.hInWork, s.hInPer), 2)),
+                                 1);
+    const Checked bytes = s.rWsEnd;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = true;
+    return blocks.valid && bytes.valid && s.mixWsStart.valid && s.mixWsEnd.valid && s.mix_factorWsStart.valid &&
+           s.mix_factorWsEnd.valid && s.rWsStart.valid && s.rWsEnd.valid && s.rTTiles.valid && s.rWork.valid &&
+           s.rPer.valid && s.mixPanels.valid && s.mixBaseN.valid && s.mixBaseM.valid && s.mixBaseK.valid &&
+           s.mixStepK.valid && s.mixL1.valid && s.mixM.valid && s.mixN.valid && s.mixKa.valid && s.mixKb.valid &&
+           s.mixSingleK.valid && s.mixRowTiles.valid && s.mixWork.valid && s.mixPer.valid && s.mixCores.valid &&
+           s.mm0Cores.valid && s.mm0M.valid && s.mm0N.valid && s.mm0Ka.valid && s.mm0Kb.valid && s.mm0SingleK.valid &&
+           s.mm0BaseM.valid && s.mm0BaseN.valid && s.mm0BaseK.valid && s.mm0StepK.valid && s.mm0L1.valid &&
+           s.hInTTiles.valid && s.hInWork.valid && s.hInPer.valid;
+}
+
+/// UB bytes: sum_1, r
+inline Checked Full6Ledger0(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;  // in0: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 128;             // out0: rWsOut, 2 copies
+    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;  // calc0: xTile
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;              // calc1: sum_1Tile
+    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;  // calc2: tmp
+    bytes = bytes + s.rTTile * CeilDiv(s.D, 16) * 64;        // calc3: sum
+    bytes = bytes + CeilDiv(s.rTTile, 8) * 2048;             // calc4: acc
+    bytes = bytes + CeilDiv(s.rTTile, 8) * 256;              // calc5: part
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;              // calc6: tmp
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;              // calc7: tmp
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;              // calc8: tmp
+    return bytes;
+}
+
+/// UB bytes: mix
+inline Checked Full6Ledger1(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + s.n * CeilDiv(s.D, 8) * 32;                // in0: gammaIn
+    bytes = bytes + s.n * CeilDiv(s.D, 16) * 64;               // in1: xIn, 2 copies
+    bytes = bytes + s.mixKTile * s.n * CeilDiv(s.D, 8) * 64;   // in2: phiIn, 2 copies
+    bytes = bytes + CeilDiv(s.mixKTile, 16) * 128;             // out0: mixWsOut, 2 copies
+    bytes = bytes + s.n * CeilDiv(s.D, 16) * 64;               // calc0: gammaTile
+    bytes = bytes + s.n * CeilDiv(s.D, 16) * 64;               // calc1: xTile
+    bytes = bytes + s.mixKTile * s.n * CeilDiv(s.D, 16) * 64;  // calc2: phiTile
+    bytes = bytes + s.n * CeilDiv(s.D, 16) * 64;               // calc3: tmp
+    bytes = bytes + s.mixKTile * s.n * CeilDiv(s.D, 16) * 64;  // calc4: tmp
+    bytes = bytes + s.mixKTile * CeilDiv(s.D, 16) * 64;        // calc5: sum
+    bytes = bytes + CeilDiv(s.mixKTile, 16) * 64;              // calc6: sum
+    bytes = bytes + CeilDiv(s.mixKTile, 8) * 2048;             // calc7: acc
+    bytes = bytes + CeilDiv(s.mixKTile, 8) * 256;              // calc8: part
+    return bytes;
+}
+
+/// UB bytes: pre_gate, h_post, sum_2, h_in
+inline Checked Full6Ledger2(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + 32;                                        // in0: alphaIn
+    bytes = bytes + CeilDiv(s.n, 8) * 32;                      // in1: biasIn
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 8) * 64;         // in2: mixWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.hInTTile, 8) * 64;               // in3: rWsIn, 2 copies
+    bytes = bytes + s.hInTTile * s.n * CeilDiv(s.D, 16) * 64;  // in4: xIn, 2 copies
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 128;       // out0: h_postOut, 2 copies
+    bytes = bytes + s.hInTTile * CeilDiv(s.D, 16) * 64;        // out1: h_inOut, 2 copies
+    bytes = bytes + 64;                                        // calc0: alphaTile
+    bytes = bytes + CeilDiv(s.n, 16) * 64;                     // calc1: biasTile
+    bytes = bytes + 64;                                        // calc2: alphaTile
+    bytes = bytes + CeilDiv(s.n, 16) * 64;                     // calc3: biasTile
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;        // calc4: mixWsTile
+    bytes = bytes + CeilDiv(s.hInTTile, 16) * 64;              // calc5: rWsTile
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;        // calc6: pre_gateTile
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;        // calc7: tmp
+    bytes = bytes + CeilDiv(s.hInTTile, 16) * 512;             // calc8: spread
+    bytes = bytes + 512;                                       // calc9: spread
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;        // calc10: tmp
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;        // calc11: tmp
+    bytes = bytes + s.hInTTile * s.n * CeilDiv(s.D, 16) * 64;  // calc12: xTile
+    bytes = bytes + s.hInTTile * CeilDiv(s.D, 16) * 64;        // calc13: sum_2Tile
+    bytes = bytes + s.hInTTile * s.n * CeilDiv(s.D, 16) * 64;  // calc14: tmp
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 512;       // calc15: spread
+    return bytes;
+}
+
+/// Tries the alternative "full"; false when it does not fit.
+inline bool TryFull6(Sizes &s, const Chip &chip, Choice &choice)
+{
+    const Checked coreNum(chip.coreNum);
+    if (!(s.D >= 1)) {
+        return false;
+    }
+    if (!(s.R * s.n + s.n * 2 >= 1)) {
+        return false;
+    }
+    if (!(s.T >= 1)) {
+        return false;
+    }
+    if (!(s.n >= 1)) {
+        return false;
+    }
+    s.rTTile = Checked(1);
+    s.mixKTile = Checked(1);
+    s.hInTTile = Checked(1);
+    if (!Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &Full6Ledger0, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::mixKTile, MinOf(s.R * s.n + s.n * 2, 4095), 1,
+                  CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), false, &Full6Ledger1, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hInTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &Full6Ledger2, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    s.mixWsStart = 0;
+    s.mixWsEnd = s.mixWsStart + RoundUp(MaxOf(s.R * s.T * s.n + s.T * s.n * 2, 1) * 4, 512);
+    s.rWsStart = s.mixWsEnd;
+    s.rWsEnd = s.rWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
+    s.rTTiles = CeilDiv(s.T, s.rTTile);
+    s.rWork = s.rTTiles;
+    s.rPer = CeilDiv(s.rWork, coreNum);
+    s.mixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.mixKTile);
+    s.mixWork = s.T * s.mixKTiles;
+    s.mixPer = CeilDiv(s.mixWork, coreNum);
+    s.hInTTiles = CeilDiv(s.T, s.hInTTile);
+    s.hInWork = s.hInTTiles;
+    s.hInPer = CeilDiv(s.hInWork, coreNum);
+    const Checked blocks = MaxOf(
+        CeilDiv(MaxOf(MaxOf(CeilDiv(s.rWork, s.rPer), CeilDiv(s.mixWork, s.mixPer)), CeilDiv(s.hInWork, s.hInPer)), 2),
+        1);
+    const Checked bytes = s.rWsEnd;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = true;
+    return blocks.valid && bytes.valid && s.mixWsStart.valid && s.mixWsEnd.valid && s.rWsStart.valid &&
+           s.rWsEnd.valid && s.rTTiles.valid && s.rWork.valid && s.rPer.valid && s.mixKTiles.valid && s.mixWork.valid &&
+           s.mixPer.valid && s.hInTTiles.valid && s.hInWork.valid && s.hInPer.valid;
+}
+
+/// UB bytes: sum_1, r
 inline Checked Walked6Ledger0(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s0DTile * s.s0TTile * 2, 32) * 64;  // in0: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.s0TTile, 16) * 128;                 // out0: sum_1WsOut, 2 copies
-    bytes = bytes + CeilDiv(s.s0TTile, 16) * 64;                  // calc0: sumAcc
-    bytes = bytes + RoundUp(s.s0DTile * s.s0TTile * 4, 32);       // calc1: xTile
-    bytes = bytes + RoundUp(s.s0DTile * s.s0TTile * 4, 32);       // calc2: tmp
-    bytes = bytes + CeilDiv(s.s0TTile, 16) * 64;                  // calc3: sum
-    bytes = bytes + CeilDiv(s.s0TTile, 8) * 2048;                 // calc4: acc
-    bytes = bytes + CeilDiv(s.s0TTile, 8) * 256;                  // calc5: part
+    bytes = bytes + CeilDiv(s.n * s.rDTile * s.rTTile * 2, 32) * 64;  // in0: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 128;                      // out0: rWsOut, 2 copies
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc0: sumAcc
+    bytes = bytes + RoundUp(s.n * s.rDTile * s.rTTile * 4, 32);       // calc1: xTile
+    bytes = bytes + RoundUp(s.n * s.rDTile * s.rTTile * 4, 32);       // calc2: tmp
+    bytes = bytes + RoundUp(s.rDTile * s.rTTile * 4, 32);             // calc3: sum
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc4: sum
+    bytes = bytes + CeilDiv(s.rTTile, 8) * 2048;                      // calc5: acc
+    bytes = bytes + CeilDiv(s.rTTile, 8) * 256;                       // calc6: part
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc7: tmp
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc8: tmp
     return bytes;
 }
 
-/// UB bytes: r
+/// UB bytes: mix
 inline Checked Walked6Ledger1(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s1TTile * 4, 32) * 64;  // in0: sum_1WsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s1TTile * 4, 32) * 64;  // out0: rWsOut, 2 copies
-    bytes = bytes + RoundUp(s.s1TTile * 4, 32);       // calc0: tmp
-    bytes = bytes + RoundUp(s.s1TTile * 4, 32);       // calc1: tmp
-    bytes = bytes + RoundUp(s.s1TTile * 4, 32);       // calc2: tmp
+    bytes = bytes + CeilDiv(s.mixDTile * 2, 32) * 64;               // in0: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.mixDTile * 4, 32) * 64;               // in1: gammaIn, 2 copies
+    bytes = bytes + CeilDiv(s.mixDTile * s.mixKTile * 4, 32) * 64;  // in2: phiIn, 2 copies
+    bytes = bytes + CeilDiv(s.mixKTile, 16) * 128;                  // out0: mixWsOut, 2 copies
+    bytes = bytes + CeilDiv(s.mixKTile, 16) * 64;                   // calc0: sumAcc
+    bytes = bytes + RoundUp(s.mixDTile * 4, 32);                    // calc1: xTile
+    bytes = bytes + RoundUp(s.mixDTile * 4, 32);                    // calc2: gammaTile
+    bytes = bytes + RoundUp(s.mixDTile * s.mixKTile * 4, 32);       // calc3: phiTile
+    bytes = bytes + RoundUp(s.mixDTile * 4, 32);                    // calc4: tmp
+    bytes = bytes + RoundUp(s.mixDTile * s.mixKTile * 4, 32);       // calc5: tmp
+    bytes = bytes + CeilDiv(s.mixKTile, 16) * 64;                   // calc6: sum
+    bytes = bytes + CeilDiv(s.mixKTile, 8) * 2048;                  // calc7: acc
+    bytes = bytes + CeilDiv(s.mixKTile, 8) * 256;                   // calc8: part
     return bytes;
 }
 
-/// UB bytes: mix
+/// UB bytes: pre_gate, h_post, sum_2, h_in
 inline Checked Walked6Ledger2(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s2DTile * 2, 32) * 64;              // in0: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.s2DTile * 4, 32) * 64;              // in1: gammaIn, 2 copies
-    bytes = bytes + CeilDiv(s.s2DTile * s.s2KTile * 4, 32) * 64;  // in2: phiIn, 2 copies
-    bytes = bytes + CeilDiv(s.s2KTile, 16) * 128;                 // out0: mixWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.s2KTile, 16) * 64;                  // calc0: sumAcc
-    bytes = bytes + RoundUp(s.s2DTile * 4, 32);                   // calc1: xTile
-    bytes = bytes + RoundUp(s.s2DTile * 4, 32);                   // calc2: gammaTile
-    bytes = bytes + RoundUp(s.s2DTile * s.s2KTile * 4, 32);       // calc3: phiTile
-    bytes = bytes + RoundUp(s.s2DTile * 4, 32);                   // calc4: tmp
-    bytes = bytes + RoundUp(s.s2DTile * s.s2KTile * 4, 32);       // calc5: tmp
-    bytes = bytes + CeilDiv(s.s2KTile, 16) * 64;                  // calc6: sum
-    bytes = bytes + CeilDiv(s.s2KTile, 8) * 2048;                 // calc7: acc
-    bytes = bytes + CeilDiv(s.s2KTile, 8) * 256;                  // calc8: part
-    return bytes;
-}
-
-/// UB bytes: pre_gate
-inline Checked Walked6Ledger3(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;                                           // in0: alphaIn
-    bytes = bytes + CeilDiv(s.s3ITile * s.s3TTile * 4, 32) * 64;  // in1: mixWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s3TTile, 8) * 64;                   // in2: rWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s3ITile * 4, 32) * 64;              // in3: biasIn, 2 copies
-    bytes = bytes + CeilDiv(s.s3ITile * s.s3TTile * 4, 32) * 64;  // out0: pre_gateWsOut, 2 copies
-    bytes = bytes + RoundUp(s.s3ITile * s.s3TTile * 4, 32);       // calc0: tmp
-    bytes = bytes + CeilDiv(s.s3TTile, 8) * 256;                  // calc1: spread
-    bytes = bytes + 256;                                          // calc2: spread
-    bytes = bytes + RoundUp(s.s3ITile * s.s3TTile * 4, 32);       // calc3: tmp
-    bytes = bytes + RoundUp(s.s3ITile * s.s3TTile * 4, 32);       // calc4: tmp
-    return bytes;
-}
-
-/// UB bytes: h_post
-inline Checked Walked6Ledger4(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;                                           // in0: alphaIn
-    bytes = bytes + CeilDiv(s.s4ITile * s.s4TTile * 4, 32) * 64;  // in1: mixWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s4TTile, 8) * 64;                   // in2: rWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s4ITile * 4, 32) * 64;              // in3: biasIn, 2 copies
-    bytes = bytes + CeilDiv(s.s4ITile * s.s4TTile * 4, 32) * 64;  // out0: h_postOut, 2 copies
-    bytes = bytes + RoundUp(s.s4ITile * s.s4TTile * 4, 32);       // calc0: tmp
-    bytes = bytes + CeilDiv(s.s4TTile, 8) * 256;                  // calc1: spread
-    bytes = bytes + 256;                                          // calc2: spread
-    bytes = bytes + RoundUp(s.s4ITile * s.s4TTile * 4, 32);       // calc3: tmp
-    bytes = bytes + RoundUp(s.s4ITile * s.s4TTile * 4, 32);       // calc4: tmp
-    return bytes;
-}
-
-/// UB bytes: sum_2
-inline Checked Walked6Ledger5(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + s.s5TTile * 64;                               // in0: pre_gateWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s5DTile * s.s5TTile * 2, 32) * 64;  // in1: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.s5DTile * s.s5TTile * 4, 32) * 64;  // out0: sum_2WsOut, 2 copies
-    bytes = bytes + RoundUp(s.s5DTile * s.s5TTile * 4, 32);       // calc0: sumAcc
-    bytes = bytes + CeilDiv(s.s5TTile, 16) * 64;                  // calc1: pre_gateWsTile
-    bytes = bytes + CeilDiv(s.s5TTile, 16) * 64;                  // calc2: offsets
-    bytes = bytes + RoundUp(s.s5DTile * s.s5TTile * 4, 32);       // calc3: xTile
-    bytes = bytes + RoundUp(s.s5DTile * s.s5TTile * 4, 32);       // calc4: tmp
-    bytes = bytes + CeilDiv(s.s5TTile, 16) * 512;                 // calc5: spread
-    return bytes;
-}
-
-/// UB bytes: h_in
-inline Checked Walked6Ledger6(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s6DTile * s.s6TTile * 4, 32) * 64;  // in0: sum_2WsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s6DTile * s.s6TTile * 2, 32) * 64;  // out0: h_inOut, 2 copies
-    bytes = bytes + RoundUp(s.s6DTile * s.s6TTile * 4, 32);       // calc0: sum_2WsTile
+    bytes = bytes + 32;                                                   // in0: alphaIn
+    bytes = bytes + CeilDiv(s.n, 8) * 32;                                 // in1: biasIn
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 8) * 64;                    // in2: mixWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.hInTTile, 8) * 64;                          // in3: rWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.hInDTile * s.hInTTile * s.n * 2, 32) * 64;  // in4: xIn, 2 copies
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 128;                  // out0: h_postOut, 2 copies
+    bytes = bytes + CeilDiv(s.hInDTile * s.hInTTile * 2, 32) * 64;        // out1: h_inOut, 2 copies
+    bytes = bytes + 64;                                                   // calc0: alphaTile
+    bytes = bytes + CeilDiv(s.n, 16) * 64;                                // calc1: biasTile
+    bytes = bytes + 64;                                                   // calc2: alphaTile
+    bytes = bytes + CeilDiv(s.n, 16) * 64;                                // calc3: biasTile
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;                   // calc4: mixWsTile
+    bytes = bytes + CeilDiv(s.hInTTile, 16) * 64;                         // calc5: rWsTile
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;                   // calc6: pre_gateTile
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;                   // calc7: tmp
+    bytes = bytes + CeilDiv(s.hInTTile, 16) * 512;                        // calc8: spread
+    bytes = bytes + 512;                                                  // calc9: spread
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;                   // calc10: tmp
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;                   // calc11: tmp
+    bytes = bytes + RoundUp(s.hInDTile * s.hInTTile * s.n * 4, 32);       // calc12: xTile
+    bytes = bytes + RoundUp(s.hInDTile * s.hInTTile * 4, 32);             // calc13: sum_2Tile
+    bytes = bytes + RoundUp(s.hInDTile * s.hInTTile * s.n * 4, 32);       // calc14: tmp
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 512;                  // calc15: spread
     return bytes;
 }
 
@@ -1990,68 +5767,809 @@ inline bool TryWalked6(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.n >= 1)) {
         return false;
     }
-    s.s0DTile = Checked(16);
-    s.s0TTile = Checked(1);
-    s.s1TTile = Checked(8);
-    s.s2DTile = Checked(16);
-    s.s2KTile = Checked(1);
-    s.s3ITile = Checked(8);
-    s.s3TTile = Checked(1);
-    s.s4ITile = Checked(8);
-    s.s4TTile = Checked(1);
-    s.s5DTile = Checked(16);
-    s.s5TTile = Checked(1);
-    s.s6DTile = Checked(16);
-    s.s6TTile = Checked(1);
-    if (!Maximise(s, &Sizes::s0DTile, s.D, 16, 0, false, &Walked6Ledger0, coreNum, UsableUb(chip, false))) {
+    s.rDTile = Checked(16);
+    s.rTTile = Checked(1);
+    s.mixDTile = Checked(16);
+    s.mixKTile = Checked(1);
+    s.hInDTile = Checked(16);
+    s.hInTTile = Checked(1);
+    if (!Maximise(s, &Sizes::rDTile, s.D, 16, 0, false, &Walked6Ledger0, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s0TTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &Walked6Ledger0, coreNum,
+    if (!Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &Walked6Ledger0, coreNum,
                   UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s1TTile, s.T, 8, MaxOf(CeilDiv(s.T, coreNum), 64), false, &Walked6Ledger1, coreNum,
+    if (!Maximise(s, &Sizes::mixDTile, s.D, 16, 0, false, &Walked6Ledger1, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::mixKTile, MinOf(s.R * s.n + s.n * 2, 4095), 1,
+                  CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), false, &Walked6Ledger1, coreNum,
                   UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s2DTile, s.D, 16, 0, false, &Walked6Ledger2, coreNum, UsableUb(chip, false))) {
+    if (!Maximise(s, &Sizes::hInDTile, s.D, 16, 0, false, &Walked6Ledger2, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s2KTile, MinOf(s.R * s.n + s.n * 2, 4095), 1,
-                  CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), false, &Walked6Ledger2, coreNum,
+    if (!Maximise(s, &Sizes::hInTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &Walked6Ledger2, coreNum,
                   UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s3ITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &Walked6Ledger3, coreNum,
+    s.mixWsStart = 0;
+    s.mixWsEnd = s.mixWsStart + RoundUp(MaxOf(s.R * s.T * s.n + s.T * s.n * 2, 1) * 4, 512);
+    s.rWsStart = s.mixWsEnd;
+    s.rWsEnd = s.rWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
+    s.rTTiles = CeilDiv(s.T, s.rTTile);
+    s.rWork = s.rTTiles;
+    s.rPer = CeilDiv(s.rWork, coreNum);
+    s.mixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.mixKTile);
+    s.mixWork = s.T * s.mixKTiles;
+    s.mixPer = CeilDiv(s.mixWork, coreNum);
+    s.hInTTiles = CeilDiv(s.T, s.hInTTile);
+    s.hInWork = s.hInTTiles;
+    s.hInPer = CeilDiv(s.hInWork, coreNum);
+    const Checked blocks = MaxOf(
+        CeilDiv(MaxOf(MaxOf(CeilDiv(s.rWork, s.rPer), CeilDiv(s.mixWork, s.mixPer)), CeilDiv(s.hInWork, s.hInPer)), 2),
+        1);
+    const Checked bytes = s.rWsEnd;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = true;
+    return blocks.valid && bytes.valid && s.mixWsStart.valid && s.mixWsEnd.valid && s.rWsStart.valid &&
+           s.rWsEnd.valid && s.rTTiles.valid && s.rWork.valid && s.rPer.valid && s.mixKTiles.valid && s.mixWork.valid &&
+           s.mixPer.valid && s.hInTTiles.valid && s.hInWork.valid && s.hInPer.valid;
+}
+
+/// UB bytes: mix_sum_terms
+inline Checked CubeFull7Ledger0(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.mixSumTermsDTile * s.mixSumTermsITile * 4, 32) * 64;  // in0: phiIn, 2 copies
+    bytes =
+        bytes + CeilDiv(s.mixSumTermsDTile * s.mixSumTermsITile * 2, 32) * 64;  // out0: mix_sum_termsWsOut, 2 copies
+    bytes = bytes + RoundUp(s.mixSumTermsDTile * s.mixSumTermsITile * 4, 32);   // calc0: phiTile
+    bytes = bytes + RoundUp(s.mixSumTermsDTile * s.mixSumTermsITile * 2, 32);   // calc1: rounded
+    bytes = bytes + RoundUp(s.mixSumTermsDTile * s.mixSumTermsITile * 4, 32);   // calc2: tmp
+    bytes = bytes + RoundUp(s.mixSumTermsDTile * s.mixSumTermsITile * 4, 32);   // calc3: tmp
+    return bytes;
+}
+
+/// UB bytes: sum_1, r
+inline Checked CubeFull7Ledger1(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;  // in0: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 128;             // out0: rWsOut, 2 copies
+    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;  // calc0: xTile
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;              // calc1: sum_1Tile
+    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;  // calc2: tmp
+    bytes = bytes + s.rTTile * CeilDiv(s.D, 16) * 64;        // calc3: sum
+    bytes = bytes + CeilDiv(s.rTTile, 8) * 2048;             // calc4: acc
+    bytes = bytes + CeilDiv(s.rTTile, 8) * 256;              // calc5: part
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;              // calc6: tmp
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;              // calc7: tmp
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;              // calc8: tmp
+    return bytes;
+}
+
+/// UB bytes: mix_sum_product (cube)
+inline Checked CubeFull7Ledger2(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    return bytes;
+}
+
+/// UB bytes: mix_sum, mix
+inline Checked CubeFull7Ledger3(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.mixKTile * s.mixTTile * 12, 32) * 64;  // in0: mix_sum_productWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.mixKTile * s.mixTTile * 4, 32) * 64;   // out0: mixWsOut, 2 copies
+    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);        // calc0: mix_sumTile
+    return bytes;
+}
+
+/// UB bytes: pre_gate, h_post
+inline Checked CubeFull7Ledger4(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + 64;                                                 // in0: alphaIn, 2 copies
+    bytes = bytes + CeilDiv(s.hPostITile * s.hPostTTile * 4, 32) * 64;  // in1: mixWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.hPostTTile, 8) * 64;                      // in2: rWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.hPostITile * 4, 32) * 64;                 // in3: biasIn, 2 copies
+    bytes = bytes + CeilDiv(s.hPostITile * s.hPostTTile * 4, 32) * 64;  // out0: pre_gateWsOut, 2 copies
+    bytes = bytes + RoundUp(s.hPostITile * s.hPostTTile * 4, 32);       // calc0: tmp
+    bytes = bytes + CeilDiv(s.hPostTTile, 8) * 256;                     // calc1: spread
+    bytes = bytes + 256;                                                // calc2: spread
+    bytes = bytes + RoundUp(s.hPostITile * s.hPostTTile * 4, 32);       // calc3: tmp
+    bytes = bytes + RoundUp(s.hPostITile * s.hPostTTile * 4, 32);       // calc4: tmp
+    return bytes;
+}
+
+/// UB bytes: h_res
+inline Checked CubeFull7Ledger5(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + 96;                                                // in0: alphaIn, 3 copies
+    bytes = bytes + CeilDiv(s.hResI1Tile * s.hResJTile * 4, 32) * 96;  // in1: mixWsIn, 3 copies
+    bytes = bytes + CeilDiv(s.hResI1Tile * s.hResJTile * 4, 32) * 64;  // out0: h_resOut, 2 copies
+    bytes = bytes + RoundUp(s.hResI1Tile * s.hResJTile * 4, 32);       // calc0: tmp
+    bytes = bytes + 256;                                               // calc1: spread
+    return bytes;
+}
+
+/// UB bytes: sum_2, h_in
+inline Checked CubeFull7Ledger6(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 8) * 64;                    // in0: pre_gateWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.hInDTile * s.hInTTile * s.n * 2, 32) * 64;  // in1: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.hInDTile * s.hInTTile * 2, 32) * 64;        // out0: h_inOut, 2 copies
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;                   // calc0: pre_gateWsTile
+    bytes = bytes + RoundUp(s.hInDTile * s.hInTTile * s.n * 4, 32);       // calc1: xTile
+    bytes = bytes + RoundUp(s.hInDTile * s.hInTTile * 4, 32);             // calc2: sum_2Tile
+    bytes = bytes + RoundUp(s.hInDTile * s.hInTTile * s.n * 4, 32);       // calc3: tmp
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 512;                  // calc4: spread
+    return bytes;
+}
+
+/// Tries the alternative "cube_full"; false when it does not fit.
+inline bool TryCubeFull7(Sizes &s, const Chip &chip, Choice &choice)
+{
+    const Checked coreNum(chip.coreNum);
+    const Checked cubeNum(chip.cubeNum);
+    if (!(s.D >= 1)) {
+        return false;
+    }
+    if (!(s.R >= 1)) {
+        return false;
+    }
+    if (!(s.R * s.n + s.n * 2 >= 1)) {
+        return false;
+    }
+    if (!(s.T >= 1)) {
+        return false;
+    }
+    if (!(s.n >= 1)) {
+        return false;
+    }
+    if (!(CeilDiv(s.D * s.R * s.T * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) >=
+          coreNum * 8000 +
+              CeilDiv(s.D * s.R * s.n * s.n * 12 + s.D * s.n * s.n * 24 + s.R * s.T * s.n * 24 + s.T * s.n * 48, 20) +
+              CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.T, 16) * CeilDiv(s.R * s.n * 3 + s.n * 6, 16) * 4096, 2048))) {
+        return false;
+    }
+    if (!(s.T <= 2147483647)) {
+        return false;
+    }
+    if (!(s.R * s.n * 3 + s.n * 6 <= 2147483647)) {
+        return false;
+    }
+    if (!(s.D * s.n <= 2147483647)) {
+        return false;
+    }
+    s.mixSumTermsDTile = Checked(16);
+    s.mixSumTermsITile = Checked(1);
+    s.rTTile = Checked(1);
+    s.mixKTile = Checked(8);
+    s.mixTTile = Checked(1);
+    s.hPostITile = Checked(8);
+    s.hPostTTile = Checked(1);
+    s.hResJTile = Checked(8);
+    s.hResI1Tile = Checked(1);
+    s.hInDTile = Checked(16);
+    s.hInTTile = Checked(1);
+    if (!Maximise(s, &Sizes::mixSumTermsDTile, s.D, 16,
+                  MaxOf(CeilDiv(s.D * s.R * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64), false, &CubeFull7Ledger0,
+                  coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::mixSumTermsITile, MinOf(s.n, 4095), 1,
+                  CeilDiv(s.R * s.n * s.n * CeilDiv(s.D, s.mixSumTermsDTile) +
+                              s.n * s.n * CeilDiv(s.D, s.mixSumTermsDTile) * 2,
+                          coreNum),
+                  false, &CubeFull7Ledger0, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeFull7Ledger1, coreNum,
                   UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s3TTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.s3ITile), coreNum), false,
-                  &Walked6Ledger3, coreNum, UsableUb(chip, false))) {
+    if (!(CubeFull7Ledger2(s, coreNum) <= UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s4ITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &Walked6Ledger4, coreNum,
+    if (!Maximise(s, &Sizes::mixKTile, s.R * s.n + s.n * 2, 8,
+                  MaxOf(CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), 64), false, &CubeFull7Ledger3, coreNum,
                   UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s4TTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.s4ITile), coreNum), false,
-                  &Walked6Ledger4, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::s5DTile, s.D, 16, MaxOf(CeilDiv(s.D * s.T, coreNum), 64), false, &Walked6Ledger5, coreNum,
+    if (!Maximise(s, &Sizes::mixTTile, MinOf(s.T, 4095), 1,
+                  CeilDiv(s.T * CeilDiv(s.R * s.n + s.n * 2, s.mixKTile), coreNum), false, &CubeFull7Ledger3, coreNum,
                   UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s5TTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.s5DTile), coreNum), false,
-                  &Walked6Ledger5, coreNum, UsableUb(chip, false))) {
+    if (!Maximise(s, &Sizes::hPostITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &CubeFull7Ledger4,
+                  coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s6DTile, s.D, 16, MaxOf(CeilDiv(s.D * s.T, coreNum), 64), false, &Walked6Ledger6, coreNum,
+    if (!Maximise(s, &Sizes::hPostTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.hPostITile), coreNum), false,
+                  &CubeFull7Ledger4, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hResJTile, s.n, 8, MaxOf(CeilDiv(s.R * s.T * s.n, coreNum), 64), false, &CubeFull7Ledger5,
+                  coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hResI1Tile, MinOf(s.R, 4095), 1, CeilDiv(s.R * s.T * CeilDiv(s.n, s.hResJTile), coreNum),
+                  false, &CubeFull7Ledger5, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hInDTile, s.D, 16, MaxOf(CeilDiv(s.D * s.T, coreNum), 64), false, &CubeFull7Ledger6,
+                  coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hInTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.hInDTile), coreNum), false,
+                  &CubeFull7Ledger6, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    s.mixWsStart = 0;
+    s.mixWsEnd = s.mixWsStart + RoundUp(MaxOf(s.R * s.T * s.n + s.T * s.n * 2, 1) * 4, 512);
+    s.mix_sum_productWsStart = s.mixWsEnd;
+    s.mix_sum_productWsEnd = s.mix_sum_productWsStart + RoundUp(MaxOf(s.R * s.T * s.n * 3 + s.T * s.n * 6, 1) * 4, 512);
+    s.mix_sum_termsWsStart = s.mix_sum_productWsEnd;
+    s.mix_sum_termsWsEnd =
+        s.mix_sum_termsWsStart + RoundUp(MaxOf(s.D * s.R * s.n * s.n * 3 + s.D * s.n * s.n * 6, 1) * 2, 512);
+    s.pre_gateWsStart = s.mix_sum_termsWsEnd;
+    s.pre_gateWsEnd = s.pre_gateWsStart + RoundUp(MaxOf(s.T * s.n, 1) * 4, 512);
+    s.rWsStart = s.pre_gateWsEnd;
+    s.rWsEnd = s.rWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
+    s.mixSumTermsDTiles = CeilDiv(s.D, s.mixSumTermsDTile);
+    s.mixSumTermsITiles = CeilDiv(s.n, s.mixSumTermsITile);
+    s.mixSumTermsWork =
+        s.R * s.mixSumTermsDTiles * s.mixSumTermsITiles * s.n + s.mixSumTermsDTiles * s.mixSumTermsITiles * s.n * 2;
+    s.mixSumTermsPer = CeilDiv(s.mixSumTermsWork, coreNum);
+    s.rTTiles = CeilDiv(s.T, s.rTTile);
+    s.rWork = s.rTTiles;
+    s.rPer = CeilDiv(s.rWork, coreNum);
+    s.mixSumProductPanels = CeilDiv(s.R * s.n * 3 + s.n * 6, 256);
+    s.mixSumProductBaseN = RoundUp(CeilDiv(s.R * s.n * 3 + s.n * 6, s.mixSumProductPanels), 16);
+    s.mixSumProductBaseM = MinOf(MinOf((((32768 / s.mixSumProductBaseN)) / 16) * 16, 256),
+                                 RoundUp(MinOf(MaxOf(CeilDiv(s.T * s.mixSumProductPanels, cubeNum), 1), s.T), 16));
+    s.mixSumProductBaseK = MinOf(64, RoundUp(s.D * s.n, 16));
+    s.mixSumProductStepK = MinOf(4, CeilDiv(s.D * s.n, s.mixSumProductBaseK));
+    s.mixSumProductL1 = s.mixSumProductBaseK * s.mixSumProductBaseM * s.mixSumProductStepK * 4 +
+                        s.mixSumProductBaseK * s.mixSumProductBaseN * s.mixSumProductStepK * 4;
+    s.mixSumProductM = s.T;
+    s.mixSumProductN = s.R * s.n * 3 + s.n * 6;
+    s.mixSumProductKa = s.D * s.n;
+    s.mixSumProductKb = s.D * s.n;
+    s.mixSumProductSingleK = s.D * s.n;
+    s.mixSumProductRowTiles = CeilDiv(s.T, s.mixSumProductBaseM);
+    s.mixSumProductWork = s.mixSumProductPanels * s.mixSumProductRowTiles;
+    s.mixSumProductPer = CeilDiv(s.mixSumProductWork, cubeNum);
+    s.mixSumProductCores = CeilDiv(s.mixSumProductWork, s.mixSumProductPer);
+    s.mm0Cores = s.mixSumProductCores;
+    s.mm0M = s.mixSumProductM;
+    s.mm0N = s.mixSumProductN;
+    s.mm0Ka = s.mixSumProductKa;
+    s.mm0Kb = s.mixSumProductKb;
+    s.mm0SingleK = s.mixSumProductSingleK;
+    s.mm0BaseM = s.mixSumProductBaseM;
+    s.mm0BaseN = s.mixSumProductBaseN;
+    s.mm0BaseK = s.mixSumProductBaseK;
+    s.mm0StepK = s.mixSumProductStepK;
+    s.mm0L1 = s.mixSumProductL1;
+    s.mixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.mixKTile);
+    s.mixTTiles = CeilDiv(s.T, s.mixTTile);
+    s.mixWork = s.mixKTiles * s.mixTTiles;
+    s.mixPer = CeilDiv(s.mixWork, coreNum);
+    s.hPostITiles = CeilDiv(s.n, s.hPostITile);
+    s.hPostTTiles = CeilDiv(s.T, s.hPostTTile);
+    s.hPostWork = s.hPostITiles * s.hPostTTiles;
+    s.hPostPer = CeilDiv(s.hPostWork, coreNum);
+    s.hResJTiles = CeilDiv(s.n, s.hResJTile);
+    s.hResI1Tiles = CeilDiv(s.R, s.hResI1Tile);
+    s.hResWork = s.T * s.hResI1Tiles * s.hResJTiles;
+    s.hResPer = CeilDiv(s.hResWork, coreNum);
+    s.hInDTiles = CeilDiv(s.D, s.hInDTile);
+    s.hInTTiles = CeilDiv(s.T, s.hInTTile);
+    s.hInWork = s.hInDTiles * s.hInTTiles;
+    s.hInPer = CeilDiv(s.hInWork, coreNum);
+    const Checked blocks =
+        MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(CeilDiv(s.mixSumTermsWork, s.mixSumTermsPer), 2),
+                                                  CeilDiv(CeilDiv(s.rWork, s.rPer), 2)),
+                                            CeilDiv(s.mixSumProductWork, s.mixSumProductPer)),
+                                      CeilDiv(CeilDiv(s.mixWork, s.mixPer), 2)),
+                                CeilDiv(CeilDiv(s.hPostWork, s.hPostPer), 2)),
+                          CeilDiv(CeilDiv(s.hResWork, s.hResPer), 2)),
+                    CeilDiv(CeilDiv(s.hInWork, s.hInPer), 2)),
+              1);
+    const Checked bytes = s.rWsEnd;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = true;
+    return blocks.valid && bytes.valid && s.mixWsStart.valid && s.mixWsEnd.valid && s.mix_sum_productWsStart.valid &&
+           s.mix_sum_productWsEnd.valid && s.mix_sum_termsWsStart.valid && s.mix_sum_termsWsEnd.valid &&
+           s.pre_gateWsStart.valid && s.pre_gateWsEnd.valid && s.rWsStart.valid && s.rWsEnd.valid &&
+           s.mixSumTermsDTiles.valid && s.mixSumTermsITiles.valid && s.mixSumTermsWork.valid &&
+           s.mixSumTermsPer.valid && s.rTTiles.valid && s.rWork.valid && s.rPer.valid && s.mixSumProductPanels.valid &&
+           s.mixSumProductBaseN.valid && s.mixSumProductBaseM.valid && s.mixSumProductBaseK.valid &&
+           s.mixSumProductStepK.valid && s.mixSumProductL1.valid && s.mixSumProductM.valid && s.mixSumProductN.valid &&
+           s.mixSumProductKa.valid && s.mixSumProductKb.valid && s.mixSumProductSingleK.valid &&
+           s.mixSumProductRowTiles.valid && s.mixSumProductWork.valid && s.mixSumProductPer.valid &&
+           s.mixSumProductCores.valid && s.mm0Cores.valid && s.mm0M.valid && s.mm0N.valid && s.mm0Ka.valid &&
+           s.mm0Kb.valid && s.mm0SingleK.valid && s.mm0BaseM.valid && s.mm0BaseN.valid && s.mm0BaseK.valid &&
+           s.mm0StepK.valid && s.mm0L1.valid && s.mixKTiles.valid && s.mixTTiles.valid && s.mixWork.valid &&
+           s.mixPer.valid && s.hPostITiles.valid && s.hPostTTiles.valid && s.hPostWork.valid && s.hPostPer.valid &&
+           s.hResJTiles.valid && s.hResI1Tiles.valid && s.hResWork.valid && s.hResPer.valid && s.hInDTiles.valid &&
+           s.hInTTiles.valid && s.hInWork.valid && s.hInPer.valid;
+}
+
+/// UB bytes: mix_sum_terms
+inline Checked CubeWalked7Ledger0(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.mixSumTermsDTile * s.mixSumTermsITile * 4, 32) * 64;  // in0: phiIn, 2 copies
+    bytes =
+        bytes + CeilDiv(s.mixSumTermsDTile * s.mixSumTermsITile * 2, 32) * 64;  // out0: mix_sum_termsWsOut, 2 copies
+    bytes = bytes + RoundUp(s.mixSumTermsDTile * s.mixSumTermsITile * 4, 32);   // calc0: phiTile
+    bytes = bytes + RoundUp(s.mixSumTermsDTile * s.mixSumTermsITile * 2, 32);   // calc1: rounded
+    bytes = bytes + RoundUp(s.mixSumTermsDTile * s.mixSumTermsITile * 4, 32);   // calc2: tmp
+    bytes = bytes + RoundUp(s.mixSumTermsDTile * s.mixSumTermsITile * 4, 32);   // calc3: tmp
+    return bytes;
+}
+
+/// UB bytes: sum_1, r
+inline Checked CubeWalked7Ledger1(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.n * s.rDTile * s.rTTile * 2, 32) * 64;  // in0: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 128;                      // out0: rWsOut, 2 copies
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc0: sumAcc
+    bytes = bytes + RoundUp(s.n * s.rDTile * s.rTTile * 4, 32);       // calc1: xTile
+    bytes = bytes + RoundUp(s.n * s.rDTile * s.rTTile * 4, 32);       // calc2: tmp
+    bytes = bytes + RoundUp(s.rDTile * s.rTTile * 4, 32);             // calc3: sum
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc4: sum
+    bytes = bytes + CeilDiv(s.rTTile, 8) * 2048;                      // calc5: acc
+    bytes = bytes + CeilDiv(s.rTTile, 8) * 256;                       // calc6: part
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc7: tmp
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc8: tmp
+    return bytes;
+}
+
+/// UB bytes: mix_sum_product (cube)
+inline Checked CubeWalked7Ledger2(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    return bytes;
+}
+
+/// UB bytes: mix_sum, mix
+inline Checked CubeWalked7Ledger3(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.mixKTile * s.mixTTile * 12, 32) * 64;  // in0: mix_sum_productWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.mixKTile * s.mixTTile * 4, 32) * 64;   // out0: mixWsOut, 2 copies
+    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);        // calc0: mix_sumTile
+    return bytes;
+}
+
+/// UB bytes: pre_gate, h_post
+inline Checked CubeWalked7Ledger4(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + 64;                                                 // in0: alphaIn, 2 copies
+    bytes = bytes + CeilDiv(s.hPostITile * s.hPostTTile * 4, 32) * 64;  // in1: mixWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.hPostTTile, 8) * 64;                      // in2: rWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.hPostITile * 4, 32) * 64;                 // in3: biasIn, 2 copies
+    bytes = bytes + CeilDiv(s.hPostITile * s.hPostTTile * 4, 32) * 64;  // out0: pre_gateWsOut, 2 copies
+    bytes = bytes + RoundUp(s.hPostITile * s.hPostTTile * 4, 32);       // calc0: tmp
+    bytes = bytes + CeilDiv(s.hPostTTile, 8) * 256;                     // calc1: spread
+    bytes = bytes + 256;                                                // calc2: spread
+    bytes = bytes + RoundUp(s.hPostITile * s.hPostTTile * 4, 32);       // calc3: tmp
+    bytes = bytes + RoundUp(s.hPostITile * s.hPostTTile * 4, 32);       // calc4: tmp
+    return bytes;
+}
+
+/// UB bytes: h_res
+inline Checked CubeWalked7Ledger5(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + 96;                                                // in0: alphaIn, 3 copies
+    bytes = bytes + CeilDiv(s.hResI1Tile * s.hResJTile * 4, 32) * 96;  // in1: mixWsIn, 3 copies
+    bytes = bytes + CeilDiv(s.hResI1Tile * s.hResJTile * 4, 32) * 64;  // out0: h_resOut, 2 copies
+    bytes = bytes + RoundUp(s.hResI1Tile * s.hResJTile * 4, 32);       // calc0: tmp
+    bytes = bytes + 256;                                               // calc1: spread
+    return bytes;
+}
+
+/// UB bytes: sum_2, h_in
+inline Checked CubeWalked7Ledger6(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 8) * 64;                    // in0: pre_gateWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.hInDTile * s.hInTTile * s.n * 2, 32) * 64;  // in1: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.hInDTile * s.hInTTile * 2, 32) * 64;        // out0: h_inOut, 2 copies
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;                   // calc0: pre_gateWsTile
+    bytes = bytes + RoundUp(s.hInDTile * s.hInTTile * s.n * 4, 32);       // calc1: xTile
+    bytes = bytes + RoundUp(s.hInDTile * s.hInTTile * 4, 32);             // calc2: sum_2Tile
+    bytes = bytes + RoundUp(s.hInDTile * s.hInTTile * s.n * 4, 32);       // calc3: tmp
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 512;                  // calc4: spread
+    return bytes;
+}
+
+/// Tries the alternative "cube_walked"; false when it does not fit.
+inline bool TryCubeWalked7(Sizes &s, const Chip &chip, Choice &choice)
+{
+    const Checked coreNum(chip.coreNum);
+    const Checked cubeNum(chip.cubeNum);
+    if (!(s.D >= 1)) {
+        return false;
+    }
+    if (!(s.R >= 1)) {
+        return false;
+    }
+    if (!(s.R * s.n + s.n * 2 >= 1)) {
+        return false;
+    }
+    if (!(s.T >= 1)) {
+        return false;
+    }
+    if (!(s.n >= 1)) {
+        return false;
+    }
+    if (!(CeilDiv(s.D * s.R * s.T * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) >=
+          coreNum * 8000 +
+              CeilDiv(s.D * s.R * s.n * s.n * 12 + s.D * s.n * s.n * 24 + s.R * s.T * s.n * 24 + s.T * s.n * 48, 20) +
+              CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.T, 16) * CeilDiv(s.R * s.n * 3 + s.n * 6, 16) * 4096, 2048))) {
+        return false;
+    }
+    if (!(s.T <= 2147483647)) {
+        return false;
+    }
+    if (!(s.R * s.n * 3 + s.n * 6 <= 2147483647)) {
+        return false;
+    }
+    if (!(s.D * s.n <= 2147483647)) {
+        return false;
+    }
+    s.mixSumTermsDTile = Checked(16);
+    s.mixSumTermsITile = Checked(1);
+    s.rDTile = Checked(16);
+    s.rTTile = Checked(1);
+    s.mixKTile = Checked(8);
+    s.mixTTile = Checked(1);
+    s.hPostITile = Checked(8);
+    s.hPostTTile = Checked(1);
+    s.hResJTile = Checked(8);
+    s.hResI1Tile = Checked(1);
+    s.hInDTile = Checked(16);
+    s.hInTTile = Checked(1);
+    if (!Maximise(s, &Sizes::mixSumTermsDTile, s.D, 16,
+                  MaxOf(CeilDiv(s.D * s.R * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64), false, &CubeWalked7Ledger0,
+                  coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::mixSumTermsITile, MinOf(s.n, 4095), 1,
+                  CeilDiv(s.R * s.n * s.n * CeilDiv(s.D, s.mixSumTermsDTile) +
+                              s.n * s.n * CeilDiv(s.D, s.mixSumTermsDTile) * 2,
+                          coreNum),
+                  false, &CubeWalked7Ledger0, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::rDTile, s.D, 16, 0, false, &CubeWalked7Ledger1, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeWalked7Ledger1, coreNum,
                   UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s6TTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.s6DTile), coreNum), false,
-                  &Walked6Ledger6, coreNum, UsableUb(chip, false))) {
+    if (!(CubeWalked7Ledger2(s, coreNum) <= UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::mixKTile, s.R * s.n + s.n * 2, 8,
+                  MaxOf(CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), 64), false, &CubeWalked7Ledger3, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::mixTTile, MinOf(s.T, 4095), 1,
+                  CeilDiv(s.T * CeilDiv(s.R * s.n + s.n * 2, s.mixKTile), coreNum), false, &CubeWalked7Ledger3, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hPostITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &CubeWalked7Ledger4,
+                  coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hPostTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.hPostITile), coreNum), false,
+                  &CubeWalked7Ledger4, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hResJTile, s.n, 8, MaxOf(CeilDiv(s.R * s.T * s.n, coreNum), 64), false,
+                  &CubeWalked7Ledger5, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hResI1Tile, MinOf(s.R, 4095), 1, CeilDiv(s.R * s.T * CeilDiv(s.n, s.hResJTile), coreNum),
+                  false, &CubeWalked7Ledger5, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hInDTile, s.D, 16, MaxOf(CeilDiv(s.D * s.T, coreNum), 64), false, &CubeWalked7Ledger6,
+                  coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hInTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.hInDTile), coreNum), false,
+                  &CubeWalked7Ledger6, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    s.mixWsStart = 0;
+    s.mixWsEnd = s.mixWsStart + RoundUp(MaxOf(s.R * s.T * s.n + s.T * s.n * 2, 1) * 4, 512);
+    s.mix_sum_productWsStart = s.mixWsEnd;
+    s.mix_sum_productWsEnd = s.mix_sum_productWsStart + RoundUp(MaxOf(s.R * s.T * s.n * 3 + s.T * s.n * 6, 1) * 4, 512);
+    s.mix_sum_termsWsStart = s.mix_sum_productWsEnd;
+    s.mix_sum_termsWsEnd =
+        s.mix_sum_termsWsStart + RoundUp(MaxOf(s.D * s.R * s.n * s.n * 3 + s.D * s.n * s.n * 6, 1) * 2, 512);
+    s.pre_gateWsStart = s.mix_sum_termsWsEnd;
+    s.pre_gateWsEnd = s.pre_gateWsStart + RoundUp(MaxOf(s.T * s.n, 1) * 4, 512);
+    s.rWsStart = s.pre_gateWsEnd;
+    s.rWsEnd = s.rWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
+    s.mixSumTermsDTiles = CeilDiv(s.D, s.mixSumTermsDTile);
+    s.mixSumTermsITiles = CeilDiv(s.n, s.mixSumTermsITile);
+    s.mixSumTermsWork =
+        s.R * s.mixSumTermsDTiles * s.mixSumTermsITiles * s.n + s.mixSumTermsDTiles * s.mixSumTermsITiles * s.n * 2;
+    s.mixSumTermsPer = CeilDiv(s.mixSumTermsWork, coreNum);
+    s.rTTiles = CeilDiv(s.T, s.rTTile);
+    s.rWork = s.rTTiles;
+    s.rPer = CeilDiv(s.rWork, coreNum);
+    s.mixSumProductPanels = CeilDiv(s.R * s.n * 3 + s.n * 6, 256);
+    s.mixSumProductBaseN = RoundUp(CeilDiv(s.R * s.n * 3 + s.n * 6, s.mixSumProductPanels), 16);
+    s.mixSumProductBaseM = MinOf(MinOf((((32768 / s.mixSumProductBaseN)) / 16) * 16, 256),
+                                 RoundUp(MinOf(MaxOf(CeilDiv(s.T * s.mixSumProductPanels, cubeNum), 1), s.T), 16));
+    s.mixSumProductBaseK = MinOf(64, RoundUp(s.D * s.n, 16));
+    s.mixSumProductStepK = MinOf(4, CeilDiv(s.D * s.n, s.mixSumProductBaseK));
+    s.mixSumProductL1 = s.mixSumProductBaseK * s.mixSumProductBaseM * s.mixSumProductStepK * 4 +
+                        s.mixSumProductBaseK * s.mixSumProductBaseN * s.mixSumProductStepK * 4;
+    s.mixSumProductM = s.T;
+    s.mixSumProductN = s.R * s.n * 3 + s.n * 6;
+    s.mixSumProductKa = s.D * s.n;
+    s.mixSumProductKb = s.D * s.n;
+    s.mixSumProductSingleK = s.D * s.n;
+    s.mixSumProductRowTiles = CeilDiv(s.T, s.mixSumProductBaseM);
+    s.mixSumProductWork = s.mixSumProductPanels * s.mixSumProductRowTiles;
+    s.mixSumProductPer = CeilDiv(s.mixSumProductWork, cubeNum);
+    s.mixSumProductCores = CeilDiv(s.mixSumProductWork, s.mixSumProductPer);
+    s.mm0Cores = s.mixSumProductCores;
+    s.mm0M = s.mixSumProductM;
+    s.mm0N = s.mixSumProductN;
+    s.mm0Ka = s.mixSumProductKa;
+    s.mm0Kb = s.mixSumProductKb;
+    s.mm0SingleK = s.mixSumProductSingleK;
+    s.mm0BaseM = s.mixSumProductBaseM;
+    s.mm0BaseN = s.mixSumProductBaseN;
+    s.mm0BaseK = s.mixSumProductBaseK;
+    s.mm0StepK = s.mixSumProductStepK;
+    s.mm0L1 = s.mixSumProductL1;
+    s.mixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.mixKTile);
+    s.mixTTiles = CeilDiv(s.T, s.mixTTile);
+    s.mixWork = s.mixKTiles * s.mixTTiles;
+    s.mixPer = CeilDiv(s.mixWork, coreNum);
+    s.hPostITiles = CeilDiv(s.n, s.hPostITile);
+    s.hPostTTiles = CeilDiv(s.T, s.hPostTTile);
+    s.hPostWork = s.hPostITiles * s.hPostTTiles;
+    s.hPostPer = CeilDiv(s.hPostWork, coreNum);
+    s.hResJTiles = CeilDiv(s.n, s.hResJTile);
+    s.hResI1Tiles = CeilDiv(s.R, s.hResI1Tile);
+    s.hResWork = s.T * s.hResI1Tiles * s.hResJTiles;
+    s.hResPer = CeilDiv(s.hResWork, coreNum);
+    s.hInDTiles = CeilDiv(s.D, s.hInDTile);
+    s.hInTTiles = CeilDiv(s.T, s.hInTTile);
+    s.hInWork = s.hInDTiles * s.hInTTiles;
+    s.hInPer = CeilDiv(s.hInWork, coreNum);
+    const Checked blocks =
+        MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(CeilDiv(s.mixSumTermsWork, s.mixSumTermsPer), 2),
+                                                  CeilDiv(CeilDiv(s.rWork, s.rPer), 2)),
+                                            CeilDiv(s.mixSumProductWork, s.mixSumProductPer)),
+                                      CeilDiv(CeilDiv(s.mixWork, s.mixPer), 2)),
+                                CeilDiv(CeilDiv(s.hPostWork, s.hPostPer), 2)),
+                          CeilDiv(CeilDiv(s.hResWork, s.hResPer), 2)),
+                    CeilDiv(CeilDiv(s.hInWork, s.hInPer), 2)),
+              1);
+    const Checked bytes = s.rWsEnd;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = true;
+    return blocks.valid && bytes.valid && s.mixWsStart.valid && s.mixWsEnd.valid && s.mix_sum_productWsStart.valid &&
+           s.mix_sum_productWsEnd.valid && s.mix_sum_termsWsStart.valid && s.mix_sum_termsWsEnd.valid &&
+           s.pre_gateWsStart.valid && s.pre_gateWsEnd.valid && s.rWsStart.valid && s.rWsEnd.valid &&
+           s.mixSumTermsDTiles.valid && s.mixSumTermsITiles.valid && s.mixSumTermsWork.valid &&
+           s.mixSumTermsPer.valid && s.rTTiles.valid && s.rWork.valid && s.rPer.valid && s.mixSumProductPanels.valid &&
+           s.mixSumProductBaseN.valid && s.mixSumProductBaseM.valid && s.mixSumProductBaseK.valid &&
+           s.mixSumProductStepK.valid && s.mixSumProductL1.valid && s.mixSumProductM.valid && s.mixSumProductN.valid &&
+           s.mixSumProductKa.valid && s.mixSumProductKb.valid && s.mixSumProductSingleK.valid &&
+           s.mixSumProductRowTiles.valid && s.mixSumProductWork.valid && s.mixSumProductPer.valid &&
+           s.mixSumProductCores.valid && s.mm0Cores.valid && s.mm0M.valid && s.mm0N.valid && s.mm0Ka.valid &&
+           s.mm0Kb.valid && s.mm0SingleK.valid && s.mm0BaseM.valid && s.mm0BaseN.valid && s.mm0BaseK.valid &&
+           s.mm0StepK.valid && s.mm0L1.valid && s.mixKTiles.valid && s.mixTTiles.valid && s.mixWork.valid &&
+           s.mixPer.valid && s.hPostITiles.valid && s.hPostTTiles.valid && s.hPostWork.valid && s.hPostPer.valid &&
+           s.hResJTiles.valid && s.hResI1Tiles.valid && s.hResWork.valid && s.hResPer.valid && s.hInDTiles.valid &&
+           s.hInTTiles.valid && s.hInWork.valid && s.hInPer.valid;
+}
+
+/// UB bytes: sum_1, r
+inline Checked Full7Ledger0(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;  // in0: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 128;             // out0: rWsOut, 2 copies
+    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;  // calc0: xTile
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;              // calc1: sum_1Tile
+    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;  // calc2: tmp
+    bytes = bytes + s.rTTile * CeilDiv(s.D, 16) * 64;        // calc3: sum
+    bytes = bytes + CeilDiv(s.rTTile, 8) * 2048;             // calc4: acc
+    bytes = bytes + CeilDiv(s.rTTile, 8) * 256;              // calc5: part
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;              // calc6: tmp
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;              // calc7: tmp
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;              // calc8: tmp
+    return bytes;
+}
+
+/// UB bytes: mix
+inline Checked Full7Ledger1(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + s.n * CeilDiv(s.D, 16) * 64;               // in0: xIn, 2 copies
+    bytes = bytes + s.mixKTile * s.n * CeilDiv(s.D, 8) * 64;   // in1: phiIn, 2 copies
+    bytes = bytes + CeilDiv(s.mixKTile, 16) * 128;             // out0: mixWsOut, 2 copies
+    bytes = bytes + s.n * CeilDiv(s.D, 16) * 64;               // calc0: xTile
+    bytes = bytes + s.mixKTile * s.n * CeilDiv(s.D, 16) * 64;  // calc1: phiTile
+    bytes = bytes + s.n * CeilDiv(s.D, 16) * 64;               // calc2: tmp
+    bytes = bytes + s.mixKTile * s.n * CeilDiv(s.D, 16) * 64;  // calc3: tmp
+    bytes = bytes + s.mixKTile * CeilDiv(s.D, 16) * 64;        // calc4: sum
+    bytes = bytes + CeilDiv(s.mixKTile, 16) * 64;              // calc5: sum
+    bytes = bytes + CeilDiv(s.mixKTile, 8) * 2048;             // calc6: acc
+    bytes = bytes + CeilDiv(s.mixKTile, 8) * 256;              // calc7: part
+    return bytes;
+}
+
+/// UB bytes: pre_gate, h_post
+inline Checked Full7Ledger2(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + 64;                                                 // in0: alphaIn, 2 copies
+    bytes = bytes + CeilDiv(s.hPostITile * s.hPostTTile * 4, 32) * 64;  // in1: mixWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.hPostTTile, 8) * 64;                      // in2: rWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.hPostITile * 4, 32) * 64;                 // in3: biasIn, 2 copies
+    bytes = bytes + CeilDiv(s.hPostITile * s.hPostTTile * 4, 32) * 64;  // out0: pre_gateWsOut, 2 copies
+    bytes = bytes + RoundUp(s.hPostITile * s.hPostTTile * 4, 32);       // calc0: tmp
+    bytes = bytes + CeilDiv(s.hPostTTile, 8) * 256;                     // calc1: spread
+    bytes = bytes + 256;                                                // calc2: spread
+    bytes = bytes + RoundUp(s.hPostITile * s.hPostTTile * 4, 32);       // calc3: tmp
+    bytes = bytes + RoundUp(s.hPostITile * s.hPostTTile * 4, 32);       // calc4: tmp
+    return bytes;
+}
+
+/// UB bytes: h_res
+inline Checked Full7Ledger3(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + 96;                                                // in0: alphaIn, 3 copies
+    bytes = bytes + CeilDiv(s.hResI1Tile * s.hResJTile * 4, 32) * 96;  // in1: mixWsIn, 3 copies
+    bytes = bytes + CeilDiv(s.hResI1Tile * s.hResJTile * 4, 32) * 64;  // out0: h_resOut, 2 copies
+    bytes = bytes + RoundUp(s.hResI1Tile * s.hResJTile * 4, 32);       // calc0: tmp
+    bytes = bytes + 256;                                               // calc1: spread
+    return bytes;
+}
+
+/// UB bytes: sum_2, h_in
+inline Checked Full7Ledger4(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 8) * 64;                    // in0: pre_gateWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.hInDTile * s.hInTTile * s.n * 2, 32) * 64;  // in1: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.hInDTile * s.hInTTile * 2, 32) * 64;        // out0: h_inOut, 2 copies
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;                   // calc0: pre_gateWsTile
+    bytes = bytes + RoundUp(s.hInDTile * s.hInTTile * s.n * 4, 32);       // calc1: xTile
+    bytes = bytes + RoundUp(s.hInDTile * s.hInTTile * 4, 32);             // calc2: sum_2Tile
+    bytes = bytes + RoundUp(s.hInDTile * s.hInTTile * s.n * 4, 32);       // calc3: tmp
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 512;                  // calc4: spread
+    return bytes;
+}
+
+/// Tries the alternative "full"; false when it does not fit.
+inline bool TryFull7(Sizes &s, const Chip &chip, Choice &choice)
+{
+    const Checked coreNum(chip.coreNum);
+    if (!(s.D >= 1)) {
+        return false;
+    }
+    if (!(s.R >= 1)) {
+        return false;
+    }
+    if (!(s.R * s.n + s.n * 2 >= 1)) {
+        return false;
+    }
+    if (!(s.T >= 1)) {
+        return false;
+    }
+    if (!(s.n >= 1)) {
+        return false;
+    }
+    s.rTTile = Checked(1);
+    s.mixKTile = Checked(1);
+    s.hPostITile = Checked(8);
+    s.hPostTTile = Checked(1);
+    s.hResJTile = Checked(8);
+    s.hResI1Tile = Checked(1);
+    s.hInDTile = Checked(16);
+    s.hInTTile = Checked(1);
+    if (!Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &Full7Ledger0, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::mixKTile, MinOf(s.R * s.n + s.n * 2, 4095), 1,
+                  CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), false, &Full7Ledger1, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hPostITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &Full7Ledger2, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hPostTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.hPostITile), coreNum), false,
+                  &Full7Ledger2, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hResJTile, s.n, 8, MaxOf(CeilDiv(s.R * s.T * s.n, coreNum), 64), false, &Full7Ledger3,
+                  coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hResI1Tile, MinOf(s.R, 4095), 1, CeilDiv(s.R * s.T * CeilDiv(s.n, s.hResJTile), coreNum),
+                  false, &Full7Ledger3, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hInDTile, s.D, 16, MaxOf(CeilDiv(s.D * s.T, coreNum), 64), false, &Full7Ledger4, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hInTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.hInDTile), coreNum), false,
+                  &Full7Ledger4, coreNum, UsableUb(chip, false))) {
         return false;
     }
     s.mixWsStart = 0;
@@ -2060,186 +6578,130 @@ inline bool TryWalked6(Sizes &s, const Chip &chip, Choice &choice)
     s.pre_gateWsEnd = s.pre_gateWsStart + RoundUp(MaxOf(s.T * s.n, 1) * 4, 512);
     s.rWsStart = s.pre_gateWsEnd;
     s.rWsEnd = s.rWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
-    s.sum_1WsStart = s.rWsEnd;
-    s.sum_1WsEnd = s.sum_1WsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
-    s.sum_2WsStart = s.sum_1WsEnd;
-    s.sum_2WsEnd = s.sum_2WsStart + RoundUp(MaxOf(s.D * s.T, 1) * 4, 512);
-    s.s0TTiles = CeilDiv(s.T, s.s0TTile);
-    s.s0Work = s.s0TTiles;
-    s.s0Per = CeilDiv(s.s0Work, coreNum);
-    s.s1TTiles = CeilDiv(s.T, s.s1TTile);
-    s.s1Work = s.s1TTiles;
-    s.s1Per = CeilDiv(s.s1Work, coreNum);
-    s.s2KTiles = CeilDiv(s.R * s.n + s.n * 2, s.s2KTile);
-    s.s2Work = s.T * s.s2KTiles;
-    s.s2Per = CeilDiv(s.s2Work, coreNum);
-    s.s3ITiles = CeilDiv(s.n, s.s3ITile);
-    s.s3TTiles = CeilDiv(s.T, s.s3TTile);
-    s.s3Work = s.s3ITiles * s.s3TTiles;
-    s.s3Per = CeilDiv(s.s3Work, coreNum);
-    s.s4ITiles = CeilDiv(s.n, s.s4ITile);
-    s.s4TTiles = CeilDiv(s.T, s.s4TTile);
-    s.s4Work = s.s4ITiles * s.s4TTiles;
-    s.s4Per = CeilDiv(s.s4Work, coreNum);
-    s.s5DTiles = CeilDiv(s.D, s.s5DTile);
-    s.s5TTiles = CeilDiv(s.T, s.s5TTile);
-    s.s5Work = s.s5DTiles * s.s5TTiles;
-    s.s5Per = CeilDiv(s.s5Work, coreNum);
-    s.s6DTiles = CeilDiv(s.D, s.s6DTile);
-    s.s6TTiles = CeilDiv(s.T, s.s6TTile);
-    s.s6Work = s.s6DTiles * s.s6TTiles;
-    s.s6Per = CeilDiv(s.s6Work, coreNum);
+    s.rTTiles = CeilDiv(s.T, s.rTTile);
+    s.rWork = s.rTTiles;
+    s.rPer = CeilDiv(s.rWork, coreNum);
+    s.mixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.mixKTile);
+    s.mixWork = s.T * s.mixKTiles;
+    s.mixPer = CeilDiv(s.mixWork, coreNum);
+    s.hPostITiles = CeilDiv(s.n, s.hPostITile);
+    s.hPostTTiles = CeilDiv(s.T, s.hPostTTile);
+    s.hPostWork = s.hPostITiles * s.hPostTTiles;
+    s.hPostPer = CeilDiv(s.hPostWork, coreNum);
+    s.hResJTiles = CeilDiv(s.n, s.hResJTile);
+    s.hResI1Tiles = CeilDiv(s.R, s.hResI1Tile);
+    s.hResWork = s.T * s.hResI1Tiles * s.hResJTiles;
+    s.hResPer = CeilDiv(s.hResWork, coreNum);
+    s.hInDTiles = CeilDiv(s.D, s.hInDTile);
+    s.hInTTiles = CeilDiv(s.T, s.hInTTile);
+    s.hInWork = s.hInDTiles * s.hInTTiles;
+    s.hInPer = CeilDiv(s.hInWork, coreNum);
     const Checked blocks =
-        MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(s.s0Work, s.s0Per), CeilDiv(s.s1Work, s.s1Per)),
-                                            CeilDiv(s.s2Work, s.s2Per)),
-                                      CeilDiv(s.s3Work, s.s3Per)),
-                                CeilDiv(s.s4Work, s.s4Per)),
-                          CeilDiv(s.s5Work, s.s5Per)),
-                    CeilDiv(s.s6Work, s.s6Per)),
+        MaxOf(CeilDiv(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(s.rWork, s.rPer), CeilDiv(s.mixWork, s.mixPer)),
+                                        CeilDiv(s.hPostWork, s.hPostPer)),
+                                  CeilDiv(s.hResWork, s.hResPer)),
+                            CeilDiv(s.hInWork, s.hInPer)),
+                      2),
               1);
-    const Checked bytes = s.sum_2WsEnd;
+    const Checked bytes = s.rWsEnd;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = true;
     return blocks.valid && bytes.valid && s.mixWsStart.valid && s.mixWsEnd.valid && s.pre_gateWsStart.valid &&
-           s.pre_gateWsEnd.valid && s.rWsStart.valid && s.rWsEnd.valid && s.sum_1WsStart.valid && s.sum_1WsEnd.valid &&
-           s.sum_2WsStart.valid && s.sum_2WsEnd.valid && s.s0TTiles.valid && s.s0Work.valid && s.s0Per.valid &&
-           s.s1TTiles.valid && s.s1Work.valid && s.s1Per.valid && s.s2KTiles.valid && s.s2Work.valid && s.s2Per.valid &&
-           s.s3ITiles.valid && s.s3TTiles.valid && s.s3Work.valid && s.s3Per.valid && s.s4ITiles.valid &&
-           s.s4TTiles.valid && s.s4Work.valid && s.s4Per.valid && s.s5DTiles.valid && s.s5TTiles.valid &&
-           s.s5Work.valid && s.s5Per.valid && s.s6DTiles.valid && s.s6TTiles.valid && s.s6Work.valid && s.s6Per.valid;
+           s.pre_gateWsEnd.valid && s.rWsStart.valid && s.rWsEnd.valid && s.rTTiles.valid && s.rWork.valid &&
+           s.rPer.valid && s.mixKTiles.valid && s.mixWork.valid && s.mixPer.valid && s.hPostITiles.valid &&
+           s.hPostTTiles.valid && s.hPostWork.valid && s.hPostPer.valid && s.hResJTiles.valid && s.hResI1Tiles.valid &&
+           s.hResWork.valid && s.hResPer.valid && s.hInDTiles.valid && s.hInTTiles.valid && s.hInWork.valid &&
+           s.hInPer.valid;
 }
 
-/// UB bytes: sum_1
+/// UB bytes: sum_1, r
 inline Checked Walked7Ledger0(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s0DTile * s.s0TTile * 2, 32) * 64;  // in0: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.s0TTile, 16) * 128;                 // out0: sum_1WsOut, 2 copies
-    bytes = bytes + CeilDiv(s.s0TTile, 16) * 64;                  // calc0: sumAcc
-    bytes = bytes + RoundUp(s.s0DTile * s.s0TTile * 4, 32);       // calc1: xTile
-    bytes = bytes + RoundUp(s.s0DTile * s.s0TTile * 4, 32);       // calc2: tmp
-    bytes = bytes + CeilDiv(s.s0TTile, 16) * 64;                  // calc3: sum
-    bytes = bytes + CeilDiv(s.s0TTile, 8) * 2048;                 // calc4: acc
-    bytes = bytes + CeilDiv(s.s0TTile, 8) * 256;                  // calc5: part
+    bytes = bytes + CeilDiv(s.n * s.rDTile * s.rTTile * 2, 32) * 64;  // in0: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 128;                      // out0: rWsOut, 2 copies
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc0: sumAcc
+    bytes = bytes + RoundUp(s.n * s.rDTile * s.rTTile * 4, 32);       // calc1: xTile
+    bytes = bytes + RoundUp(s.n * s.rDTile * s.rTTile * 4, 32);       // calc2: tmp
+    bytes = bytes + RoundUp(s.rDTile * s.rTTile * 4, 32);             // calc3: sum
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc4: sum
+    bytes = bytes + CeilDiv(s.rTTile, 8) * 2048;                      // calc5: acc
+    bytes = bytes + CeilDiv(s.rTTile, 8) * 256;                       // calc6: part
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc7: tmp
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc8: tmp
     return bytes;
 }
 
-/// UB bytes: r
+/// UB bytes: mix
 inline Checked Walked7Ledger1(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s1TTile * 4, 32) * 64;  // in0: sum_1WsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s1TTile * 4, 32) * 64;  // out0: rWsOut, 2 copies
-    bytes = bytes + RoundUp(s.s1TTile * 4, 32);       // calc0: tmp
-    bytes = bytes + RoundUp(s.s1TTile * 4, 32);       // calc1: tmp
-    bytes = bytes + RoundUp(s.s1TTile * 4, 32);       // calc2: tmp
+    bytes = bytes + CeilDiv(s.mixDTile * 2, 32) * 64;               // in0: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.mixDTile * s.mixKTile * 4, 32) * 64;  // in1: phiIn, 2 copies
+    bytes = bytes + CeilDiv(s.mixKTile, 16) * 128;                  // out0: mixWsOut, 2 copies
+    bytes = bytes + CeilDiv(s.mixKTile, 16) * 64;                   // calc0: sumAcc
+    bytes = bytes + RoundUp(s.mixDTile * 4, 32);                    // calc1: xTile
+    bytes = bytes + RoundUp(s.mixDTile * s.mixKTile * 4, 32);       // calc2: phiTile
+    bytes = bytes + RoundUp(s.mixDTile * 4, 32);                    // calc3: tmp
+    bytes = bytes + RoundUp(s.mixDTile * s.mixKTile * 4, 32);       // calc4: tmp
+    bytes = bytes + CeilDiv(s.mixKTile, 16) * 64;                   // calc5: sum
+    bytes = bytes + CeilDiv(s.mixKTile, 8) * 2048;                  // calc6: acc
+    bytes = bytes + CeilDiv(s.mixKTile, 8) * 256;                   // calc7: part
     return bytes;
 }
 
-/// UB bytes: mix
+/// UB bytes: pre_gate, h_post
 inline Checked Walked7Ledger2(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s2DTile * 2, 32) * 64;              // in0: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.s2DTile * s.s2KTile * 4, 32) * 64;  // in1: phiIn, 2 copies
-    bytes = bytes + CeilDiv(s.s2KTile, 16) * 128;                 // out0: mixWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.s2KTile, 16) * 64;                  // calc0: sumAcc
-    bytes = bytes + RoundUp(s.s2DTile * 4, 32);                   // calc1: xTile
-    bytes = bytes + RoundUp(s.s2DTile * s.s2KTile * 4, 32);       // calc2: phiTile
-    bytes = bytes + RoundUp(s.s2DTile * 4, 32);                   // calc3: tmp
-    bytes = bytes + RoundUp(s.s2DTile * s.s2KTile * 4, 32);       // calc4: tmp
-    bytes = bytes + CeilDiv(s.s2KTile, 16) * 64;                  // calc5: sum
-    bytes = bytes + CeilDiv(s.s2KTile, 8) * 2048;                 // calc6: acc
-    bytes = bytes + CeilDiv(s.s2KTile, 8) * 256;                  // calc7: part
+    bytes = bytes + 64;                                                 // in0: alphaIn, 2 copies
+    bytes = bytes + CeilDiv(s.hPostITile * s.hPostTTile * 4, 32) * 64;  // in1: mixWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.hPostTTile, 8) * 64;                      // in2: rWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.hPostITile * 4, 32) * 64;                 // in3: biasIn, 2 copies
+    bytes = bytes + CeilDiv(s.hPostITile * s.hPostTTile * 4, 32) * 64;  // out0: pre_gateWsOut, 2 copies
+    bytes = bytes + RoundUp(s.hPostITile * s.hPostTTile * 4, 32);       // calc0: tmp
+    bytes = bytes + CeilDiv(s.hPostTTile, 8) * 256;                     // calc1: spread
+    bytes = bytes + 256;                                                // calc2: spread
+    bytes = bytes + RoundUp(s.hPostITile * s.hPostTTile * 4, 32);       // calc3: tmp
+    bytes = bytes + RoundUp(s.hPostITile * s.hPostTTile * 4, 32);       // calc4: tmp
     return bytes;
 }
 
-/// UB bytes: pre_gate
+/// UB bytes: h_res
 inline Checked Walked7Ledger3(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + 32;                                           // in0: alphaIn
-    bytes = bytes + CeilDiv(s.s3ITile * s.s3TTile * 4, 32) * 64;  // in1: mixWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s3TTile, 8) * 64;                   // in2: rWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s3ITile * 4, 32) * 64;              // in3: biasIn, 2 copies
-    bytes = bytes + CeilDiv(s.s3ITile * s.s3TTile * 4, 32) * 64;  // out0: pre_gateWsOut, 2 copies
-    bytes = bytes + RoundUp(s.s3ITile * s.s3TTile * 4, 32);       // calc0: tmp
-    bytes = bytes + CeilDiv(s.s3TTile, 8) * 256;                  // calc1: spread
-    bytes = bytes + 256;                                          // calc2: spread
-    bytes = bytes + RoundUp(s.s3ITile * s.s3TTile * 4, 32);       // calc3: tmp
-    bytes = bytes + RoundUp(s.s3ITile * s.s3TTile * 4, 32);       // calc4: tmp
+    bytes = bytes + 96;                                                // in0: alphaIn, 3 copies
+    bytes = bytes + CeilDiv(s.hResI1Tile * s.hResJTile * 4, 32) * 96;  // in1: mixWsIn, 3 copies
+    bytes = bytes + CeilDiv(s.hResI1Tile * s.hResJTile * 4, 32) * 64;  // out0: h_resOut, 2 copies
+    bytes = bytes + RoundUp(s.hResI1Tile * s.hResJTile * 4, 32);       // calc0: tmp
+    bytes = bytes + 256;                                               // calc1: spread
     return bytes;
 }
 
-/// UB bytes: h_post
+/// UB bytes: sum_2, h_in
 inline Checked Walked7Ledger4(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + 32;                                           // in0: alphaIn
-    bytes = bytes + CeilDiv(s.s4ITile * s.s4TTile * 4, 32) * 64;  // in1: mixWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s4TTile, 8) * 64;                   // in2: rWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s4ITile * 4, 32) * 64;              // in3: biasIn, 2 copies
-    bytes = bytes + CeilDiv(s.s4ITile * s.s4TTile * 4, 32) * 64;  // out0: h_postOut, 2 copies
-    bytes = bytes + RoundUp(s.s4ITile * s.s4TTile * 4, 32);       // calc0: tmp
-    bytes = bytes + CeilDiv(s.s4TTile, 8) * 256;                  // calc1: spread
-    bytes = bytes + 256;                                          // calc2: spread
-    bytes = bytes + RoundUp(s.s4ITile * s.s4TTile * 4, 32);       // calc3: tmp
-    bytes = bytes + RoundUp(s.s4ITile * s.s4TTile * 4, 32);       // calc4: tmp
-    return bytes;
-}
-
-/// UB bytes: h_res
-inline Checked Walked7Ledger5(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 96;                                            // in0: alphaIn, 3 copies
-    bytes = bytes + CeilDiv(s.s5I1Tile * s.s5JTile * 4, 32) * 96;  // in1: mixWsIn, 3 copies
-    bytes = bytes + CeilDiv(s.s5I1Tile * s.s5JTile * 4, 32) * 64;  // out0: h_resOut, 2 copies
-    bytes = bytes + RoundUp(s.s5I1Tile * s.s5JTile * 4, 32);       // calc0: tmp
-    bytes = bytes + 256;                                           // calc1: spread
-    return bytes;
-}
-
-/// UB bytes: sum_2
-inline Checked Walked7Ledger6(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + s.s6TTile * 64;                               // in0: pre_gateWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s6DTile * s.s6TTile * 2, 32) * 64;  // in1: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.s6DTile * s.s6TTile * 4, 32) * 64;  // out0: sum_2WsOut, 2 copies
-    bytes = bytes + RoundUp(s.s6DTile * s.s6TTile * 4, 32);       // calc0: sumAcc
-    bytes = bytes + CeilDiv(s.s6TTile, 16) * 64;                  // calc1: pre_gateWsTile
-    bytes = bytes + CeilDiv(s.s6TTile, 16) * 64;                  // calc2: offsets
-    bytes = bytes + RoundUp(s.s6DTile * s.s6TTile * 4, 32);       // calc3: xTile
-    bytes = bytes + RoundUp(s.s6DTile * s.s6TTile * 4, 32);       // calc4: tmp
-    bytes = bytes + CeilDiv(s.s6TTile, 16) * 512;                 // calc5: spread
-    return bytes;
-}
-
-/// UB bytes: h_in
-inline Checked Walked7Ledger7(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s7DTile * s.s7TTile * 4, 32) * 64;  // in0: sum_2WsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s7DTile * s.s7TTile * 2, 32) * 64;  // out0: h_inOut, 2 copies
-    bytes = bytes + RoundUp(s.s7DTile * s.s7TTile * 4, 32);       // calc0: sum_2WsTile
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 8) * 64;                    // in0: pre_gateWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.hInDTile * s.hInTTile * s.n * 2, 32) * 64;  // in1: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.hInDTile * s.hInTTile * 2, 32) * 64;        // out0: h_inOut, 2 copies
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;                   // calc0: pre_gateWsTile
+    bytes = bytes + RoundUp(s.hInDTile * s.hInTTile * s.n * 4, 32);       // calc1: xTile
+    bytes = bytes + RoundUp(s.hInDTile * s.hInTTile * 4, 32);             // calc2: sum_2Tile
+    bytes = bytes + RoundUp(s.hInDTile * s.hInTTile * s.n * 4, 32);       // calc3: tmp
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 512;                  // calc4: spread
     return bytes;
 }
 
@@ -2262,78 +6724,53 @@ inline bool TryWalked7(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.n >= 1)) {
         return false;
     }
-    s.s0DTile = Checked(16);
-    s.s0TTile = Checked(1);
-    s.s1TTile = Checked(8);
-    s.s2DTile = Checked(16);
-    s.s2KTile = Checked(1);
-    s.s3ITile = Checked(8);
-    s.s3TTile = Checked(1);
-    s.s4ITile = Checked(8);
-    s.s4TTile = Checked(1);
-    s.s5JTile = Checked(8);
-    s.s5I1Tile = Checked(1);
-    s.s6DTile = Checked(16);
-    s.s6TTile = Checked(1);
-    s.s7DTile = Checked(16);
-    s.s7TTile = Checked(1);
-    if (!Maximise(s, &Sizes::s0DTile, s.D, 16, 0, false, &Walked7Ledger0, coreNum, UsableUb(chip, false))) {
+    s.rDTile = Checked(16);
+    s.rTTile = Checked(1);
+    s.mixDTile = Checked(16);
+    s.mixKTile = Checked(1);
+    s.hPostITile = Checked(8);
+    s.hPostTTile = Checked(1);
+    s.hResJTile = Checked(8);
+    s.hResI1Tile = Checked(1);
+    s.hInDTile = Checked(16);
+    s.hInTTile = Checked(1);
+    if (!Maximise(s, &Sizes::rDTile, s.D, 16, 0, false, &Walked7Ledger0, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s0TTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &Walked7Ledger0, coreNum,
+    if (!Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &Walked7Ledger0, coreNum,
                   UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s1TTile, s.T, 8, MaxOf(CeilDiv(s.T, coreNum), 64), false, &Walked7Ledger1, coreNum,
+    if (!Maximise(s, &Sizes::mixDTile, s.D, 16, 0, false, &Walked7Ledger1, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::mixKTile, MinOf(s.R * s.n + s.n * 2, 4095), 1,
+                  CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), false, &Walked7Ledger1, coreNum,
                   UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s2DTile, s.D, 16, 0, false, &Walked7Ledger2, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::s2KTile, MinOf(s.R * s.n + s.n * 2, 4095), 1,
-                  CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), false, &Walked7Ledger2, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::s3ITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &Walked7Ledger3, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::s3TTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.s3ITile), coreNum), false,
-                  &Walked7Ledger3, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::s4ITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &Walked7Ledger4, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::s4TTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.s4ITile), coreNum), false,
-                  &Walked7Ledger4, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::s5JTile, s.n, 8, MaxOf(CeilDiv(s.R * s.T * s.n, coreNum), 64), false, &Walked7Ledger5,
+    if (!Maximise(s, &Sizes::hPostITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &Walked7Ledger2,
                   coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s5I1Tile, MinOf(s.R, 4095), 1, CeilDiv(s.R * s.T * CeilDiv(s.n, s.s5JTile), coreNum),
-                  false, &Walked7Ledger5, coreNum, UsableUb(chip, false))) {
+    if (!Maximise(s, &Sizes::hPostTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.hPostITile), coreNum), false,
+                  &Walked7Ledger2, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s6DTile, s.D, 16, MaxOf(CeilDiv(s.D * s.T, coreNum), 64), false, &Walked7Ledger6, coreNum,
+    if (!Maximise(s, &Sizes::hResJTile, s.n, 8, MaxOf(CeilDiv(s.R * s.T * s.n, coreNum), 64), false, &Walked7Ledger3,
+                  coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hResI1Tile, MinOf(s.R, 4095), 1, CeilDiv(s.R * s.T * CeilDiv(s.n, s.hResJTile), coreNum),
+                  false, &Walked7Ledger3, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hInDTile, s.D, 16, MaxOf(CeilDiv(s.D * s.T, coreNum), 64), false, &Walked7Ledger4, coreNum,
                   UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s6TTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.s6DTile), coreNum), false,
-                  &Walked7Ledger6, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::s7DTile, s.D, 16, MaxOf(CeilDiv(s.D * s.T, coreNum), 64), false, &Walked7Ledger7, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::s7TTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.s7DTile), coreNum), false,
-                  &Walked7Ledger7, coreNum, UsableUb(chip, false))) {
+    if (!Maximise(s, &Sizes::hInTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.hInDTile), coreNum), false,
+                  &Walked7Ledger4, coreNum, UsableUb(chip, false))) {
         return false;
     }
     s.mixWsStart = 0;
@@ -2342,178 +6779,721 @@ inline bool TryWalked7(Sizes &s, const Chip &chip, Choice &choice)
     s.pre_gateWsEnd = s.pre_gateWsStart + RoundUp(MaxOf(s.T * s.n, 1) * 4, 512);
     s.rWsStart = s.pre_gateWsEnd;
     s.rWsEnd = s.rWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
-    s.sum_1WsStart = s.rWsEnd;
-    s.sum_1WsEnd = s.sum_1WsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
-    s.sum_2WsStart = s.sum_1WsEnd;
-    s.sum_2WsEnd = s.sum_2WsStart + RoundUp(MaxOf(s.D * s.T, 1) * 4, 512);
-    s.s0TTiles = CeilDiv(s.T, s.s0TTile);
-    s.s0Work = s.s0TTiles;
-    s.s0Per = CeilDiv(s.s0Work, coreNum);
-    s.s1TTiles = CeilDiv(s.T, s.s1TTile);
-    s.s1Work = s.s1TTiles;
-    s.s1Per = CeilDiv(s.s1Work, coreNum);
-    s.s2KTiles = CeilDiv(s.R * s.n + s.n * 2, s.s2KTile);
-    s.s2Work = s.T * s.s2KTiles;
-    s.s2Per = CeilDiv(s.s2Work, coreNum);
-    s.s3ITiles = CeilDiv(s.n, s.s3ITile);
-    s.s3TTiles = CeilDiv(s.T, s.s3TTile);
-    s.s3Work = s.s3ITiles * s.s3TTiles;
-    s.s3Per = CeilDiv(s.s3Work, coreNum);
-    s.s4ITiles = CeilDiv(s.n, s.s4ITile);
-    s.s4TTiles = CeilDiv(s.T, s.s4TTile);
-    s.s4Work = s.s4ITiles * s.s4TTiles;
-    s.s4Per = CeilDiv(s.s4Work, coreNum);
-    s.s5JTiles = CeilDiv(s.n, s.s5JTile);
-    s.s5I1Tiles = CeilDiv(s.R, s.s5I1Tile);
-    s.s5Work = s.T * s.s5I1Tiles * s.s5JTiles;
-    s.s5Per = CeilDiv(s.s5Work, coreNum);
-    s.s6DTiles = CeilDiv(s.D, s.s6DTile);
-    s.s6TTiles = CeilDiv(s.T, s.s6TTile);
-    s.s6Work = s.s6DTiles * s.s6TTiles;
-    s.s6Per = CeilDiv(s.s6Work, coreNum);
-    s.s7DTiles = CeilDiv(s.D, s.s7DTile);
-    s.s7TTiles = CeilDiv(s.T, s.s7TTile);
-    s.s7Work = s.s7DTiles * s.s7TTiles;
-    s.s7Per = CeilDiv(s.s7Work, coreNum);
+    s.rTTiles = CeilDiv(s.T, s.rTTile);
+    s.rWork = s.rTTiles;
+    s.rPer = CeilDiv(s.rWork, coreNum);
+    s.mixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.mixKTile);
+    s.mixWork = s.T * s.mixKTiles;
+    s.mixPer = CeilDiv(s.mixWork, coreNum);
+    s.hPostITiles = CeilDiv(s.n, s.hPostITile);
+    s.hPostTTiles = CeilDiv(s.T, s.hPostTTile);
+    s.hPostWork = s.hPostITiles * s.hPostTTiles;
+    s.hPostPer = CeilDiv(s.hPostWork, coreNum);
+    s.hResJTiles = CeilDiv(s.n, s.hResJTile);
+    s.hResI1Tiles = CeilDiv(s.R, s.hResI1Tile);
+    s.hResWork = s.T * s.hResI1Tiles * s.hResJTiles;
+    s.hResPer = CeilDiv(s.hResWork, coreNum);
+    s.hInDTiles = CeilDiv(s.D, s.hInDTile);
+    s.hInTTiles = CeilDiv(s.T, s.hInTTile);
+    s.hInWork = s.hInDTiles * s.hInTTiles;
+    s.hInPer = CeilDiv(s.hInWork, coreNum);
     const Checked blocks =
-        MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(s.s0Work, s.s0Per), CeilDiv(s.s1Work, s.s1Per)),
-                                                  CeilDiv(s.s2Work, s.s2Per)),
-                                            CeilDiv(s.s3Work, s.s3Per)),
-                                      CeilDiv(s.s4Work, s.s4Per)),
-                                CeilDiv(s.s5Work, s.s5Per)),
-                          CeilDiv(s.s6Work, s.s6Per)),
-                    CeilDiv(s.s7Work, s.s7Per)),
+        MaxOf(CeilDiv(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(s.rWork, s.rPer), CeilDiv(s.mixWork, s.mixPer)),
+                                        CeilDiv(s.hPostWork, s.hPostPer)),
+                                  CeilDiv(s.hResWork, s.hResPer)),
+                            CeilDiv(s.hInWork, s.hInPer)),
+                      2),
               1);
-    const Checked bytes = s.sum_2WsEnd;
+    const Checked bytes = s.rWsEnd;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = true;
     return blocks.valid && bytes.valid && s.mixWsStart.valid && s.mixWsEnd.valid && s.pre_gateWsStart.valid &&
-           s.pre_gateWsEnd.valid && s.rWsStart.valid && s.rWsEnd.valid && s.sum_1WsStart.valid && s.sum_1WsEnd.valid &&
-           s.sum_2WsStart.valid && s.sum_2WsEnd.valid && s.s0TTiles.valid && s.s0Work.valid && s.s0Per.valid &&
-           s.s1TTiles.valid && s.s1Work.valid && s.s1Per.valid && s.s2KTiles.valid && s.s2Work.valid && s.s2Per.valid &&
-           s.s3ITiles.valid && s.s3TTiles.valid && s.s3Work.valid && s.s3Per.valid && s.s4ITiles.valid &&
-           s.s4TTiles.valid && s.s4Work.valid && s.s4Per.valid && s.s5JTiles.valid && s.s5I1Tiles.valid &&
-           s.s5Work.valid && s.s5Per.valid && s.s6DTiles.valid && s.s6TTiles.valid && s.s6Work.valid && s.s6Per.valid &&
-           s.s7DTiles.valid && s.s7TTiles.valid && s.s7Work.valid && s.s7Per.valid;
+           s.pre_gateWsEnd.valid && s.rWsStart.valid && s.rWsEnd.valid && s.rTTiles.valid && s.rWork.valid &&
+           s.rPer.valid && s.mixKTiles.valid && s.mixWork.valid && s.mixPer.valid && s.hPostITiles.valid &&
+           s.hPostTTiles.valid && s.hPostWork.valid && s.hPostPer.valid && s.hResJTiles.valid && s.hResI1Tiles.valid &&
+           s.hResWork.valid && s.hResPer.valid && s.hInDTiles.valid && s.hInTTiles.valid && s.hInWork.valid &&
+           s.hInPer.valid;
 }
 
-/// UB bytes: sum_1
+/// UB bytes: mix_sum_terms
+inline Checked CubeFull8Ledger0(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.mixSumTermsDTile * s.mixSumTermsITile * 4, 32) * 64;  // in0: phiIn, 2 copies
+    bytes =
+        bytes + CeilDiv(s.mixSumTermsDTile * s.mixSumTermsITile * 2, 32) * 64;  // out0: mix_sum_termsWsOut, 2 copies
+    bytes = bytes + RoundUp(s.mixSumTermsDTile * s.mixSumTermsITile * 4, 32);   // calc0: phiTile
+    bytes = bytes + RoundUp(s.mixSumTermsDTile * s.mixSumTermsITile * 2, 32);   // calc1: rounded
+    bytes = bytes + RoundUp(s.mixSumTermsDTile * s.mixSumTermsITile * 4, 32);   // calc2: tmp
+    bytes = bytes + RoundUp(s.mixSumTermsDTile * s.mixSumTermsITile * 4, 32);   // calc3: tmp
+    return bytes;
+}
+
+/// UB bytes: sum_1, r
+inline Checked CubeFull8Ledger1(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;  // in0: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 128;             // out0: rWsOut, 2 copies
+    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;  // calc0: xTile
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;              // calc1: sum_1Tile
+    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;  // calc2: tmp
+    bytes = bytes + s.rTTile * CeilDiv(s.D, 16) * 64;        // calc3: sum
+    bytes = bytes + CeilDiv(s.rTTile, 8) * 2048;             // calc4: acc
+    bytes = bytes + CeilDiv(s.rTTile, 8) * 256;              // calc5: part
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;              // calc6: tmp
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;              // calc7: tmp
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;              // calc8: tmp
+    return bytes;
+}
+
+/// UB bytes: mix_sum_product (cube)
+inline Checked CubeFull8Ledger2(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    return bytes;
+}
+
+/// UB bytes: mix_sum, mix
+inline Checked CubeFull8Ledger3(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.mixKTile * s.mixTTile * 12, 32) * 64;  // in0: mix_sum_productWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.mixKTile * s.mixTTile * 4, 32) * 64;   // out0: mixWsOut, 2 copies
+    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);        // calc0: mix_sumTile
+    return bytes;
+}
+
+/// UB bytes: pre_gate, h_post, sum_2, h_in
+inline Checked CubeFull8Ledger4(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + 32;                                        // in0: alphaIn
+    bytes = bytes + CeilDiv(s.n, 8) * 32;                      // in1: biasIn
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 8) * 64;         // in2: mixWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.hInTTile, 8) * 64;               // in3: rWsIn, 2 copies
+    bytes = bytes + s.hInTTile * s.n * CeilDiv(s.D, 16) * 64;  // in4: xIn, 2 copies
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 128;       // out0: h_postOut, 2 copies
+    bytes = bytes + s.hInTTile * CeilDiv(s.D, 16) * 64;        // out1: h_inOut, 2 copies
+    bytes = bytes + 64;                                        // calc0: alphaTile
+    bytes = bytes + CeilDiv(s.n, 16) * 64;                     // calc1: biasTile
+    bytes = bytes + 64;                                        // calc2: alphaTile
+    bytes = bytes + CeilDiv(s.n, 16) * 64;                     // calc3: biasTile
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;        // calc4: mixWsTile
+    bytes = bytes + CeilDiv(s.hInTTile, 16) * 64;              // calc5: rWsTile
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;        // calc6: pre_gateTile
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;        // calc7: tmp
+    bytes = bytes + CeilDiv(s.hInTTile, 16) * 512;             // calc8: spread
+    bytes = bytes + 512;                                       // calc9: spread
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;        // calc10: tmp
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;        // calc11: tmp
+    bytes = bytes + s.hInTTile * s.n * CeilDiv(s.D, 16) * 64;  // calc12: xTile
+    bytes = bytes + s.hInTTile * CeilDiv(s.D, 16) * 64;        // calc13: sum_2Tile
+    bytes = bytes + s.hInTTile * s.n * CeilDiv(s.D, 16) * 64;  // calc14: tmp
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 512;       // calc15: spread
+    return bytes;
+}
+
+/// Tries the alternative "cube_full"; false when it does not fit.
+inline bool TryCubeFull8(Sizes &s, const Chip &chip, Choice &choice)
+{
+    const Checked coreNum(chip.coreNum);
+    const Checked cubeNum(chip.cubeNum);
+    if (!(s.D >= 1)) {
+        return false;
+    }
+    if (!(s.R * s.n + s.n * 2 >= 1)) {
+        return false;
+    }
+    if (!(s.T >= 1)) {
+        return false;
+    }
+    if (!(s.n >= 1)) {
+        return false;
+    }
+    if (!(CeilDiv(s.D * s.R * s.T * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) >=
+          coreNum * 8000 +
+              CeilDiv(s.D * s.R * s.n * s.n * 12 + s.D * s.n * s.n * 24 + s.R * s.T * s.n * 24 + s.T * s.n * 48, 20) +
+              CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.T, 16) * CeilDiv(s.R * s.n * 3 + s.n * 6, 16) * 4096, 2048))) {
+        return false;
+    }
+    if (!(s.T <= 2147483647)) {
+        return false;
+    }
+    if (!(s.R * s.n * 3 + s.n * 6 <= 2147483647)) {
+        return false;
+    }
+    if (!(s.D * s.n <= 2147483647)) {
+        return false;
+    }
+    s.mixSumTermsDTile = Checked(16);
+    s.mixSumTermsITile = Checked(1);
+    s.rTTile = Checked(1);
+    s.mixKTile = Checked(8);
+    s.mixTTile = Checked(1);
+    s.hInTTile = Checked(1);
+    if (!Maximise(s, &Sizes::mixSumTermsDTile, s.D, 16,
+                  MaxOf(CeilDiv(s.D * s.R * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64), false, &CubeFull8Ledger0,
+                  coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::mixSumTermsITile, MinOf(s.n, 4095), 1,
+                  CeilDiv(s.R * s.n * s.n * CeilDiv(s.D, s.mixSumTermsDTile) +
+                              s.n * s.n * CeilDiv(s.D, s.mixSumTermsDTile) * 2,
+                          coreNum),
+                  false, &CubeFull8Ledger0, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeFull8Ledger1, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!(CubeFull8Ledger2(s, coreNum) <= UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::mixKTile, s.R * s.n + s.n * 2, 8,
+                  MaxOf(CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), 64), false, &CubeFull8Ledger3, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::mixTTile, MinOf(s.T, 4095), 1,
+                  CeilDiv(s.T * CeilDiv(s.R * s.n + s.n * 2, s.mixKTile), coreNum), false, &CubeFull8Ledger3, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hInTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeFull8Ledger4, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    s.mixWsStart = 0;
+    s.mixWsEnd = s.mixWsStart + RoundUp(MaxOf(s.R * s.T * s.n + s.T * s.n * 2, 1) * 4, 512);
+    s.mix_sum_productWsStart = s.mixWsEnd;
+    s.mix_sum_productWsEnd = s.mix_sum_productWsStart + RoundUp(MaxOf(s.R * s.T * s.n * 3 + s.T * s.n * 6, 1) * 4, 512);
+    s.mix_sum_termsWsStart = s.mix_sum_productWsEnd;
+    s.mix_sum_termsWsEnd =
+        s.mix_sum_termsWsStart + RoundUp(MaxOf(s.D * s.R * s.n * s.n * 3 + s.D * s.n * s.n * 6, 1) * 2, 512);
+    s.rWsStart = s.mix_sum_termsWsEnd;
+    s.rWsEnd = s.rWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
+    s.mixSumTermsDTiles = CeilDiv(s.D, s.mixSumTermsDTile);
+    s.mixSumTermsITiles = CeilDiv(s.n, s.mixSumTermsITile);
+    s.mixSumTermsWork =
+        s.R * s.mixSumTermsDTiles * s.mixSumTermsITiles * s.n + s.mixSumTermsDTiles * s.mixSumTermsITiles * s.n * 2;
+    s.mixSumTermsPer = CeilDiv(s.mixSumTermsWork, coreNum);
+    s.rTTiles = CeilDiv(s.T, s.rTTile);
+    s.rWork = s.rTTiles;
+    s.rPer = CeilDiv(s.rWork, coreNum);
+    s.mixSumProductPanels = CeilDiv(s.R * s.n * 3 + s.n * 6, 256);
+    s.mixSumProductBaseN = RoundUp(CeilDiv(s.R * s.n * 3 + s.n * 6, s.mixSumProductPanels), 16);
+    s.mixSumProductBaseM = MinOf(MinOf((((32768 / s.mixSumProductBaseN)) / 16) * 16, 256),
+                                 RoundUp(MinOf(MaxOf(CeilDiv(s.T * s.mixSumProductPanels, cubeNum), 1), s.T), 16));
+    s.mixSumProductBaseK = MinOf(64, RoundUp(s.D * s.n, 16));
+    s.mixSumProductStepK = MinOf(4, CeilDiv(s.D * s.n, s.mixSumProductBaseK));
+    s.mixSumProductL1 = s.mixSumProductBaseK * s.mixSumProductBaseM * s.mixSumProductStepK * 4 +
+                        s.mixSumProductBaseK * s.mixSumProductBaseN * s.mixSumProductStepK * 4;
+    s.mixSumProductM = s.T;
+    s.mixSumProductN = s.R * s.n * 3 + s.n * 6;
+    s.mixSumProductKa = s.D * s.n;
+    s.mixSumProductKb = s.D * s.n;
+    s.mixSumProductSingleK = s.D * s.n;
+    s.mixSumProductRowTiles = CeilDiv(s.T, s.mixSumProductBaseM);
+    s.mixSumProductWork = s.mixSumProductPanels * s.mixSumProductRowTiles;
+    s.mixSumProductPer = CeilDiv(s.mixSumProductWork, cubeNum);
+    s.mixSumProductCores = CeilDiv(s.mixSumProductWork, s.mixSumProductPer);
+    s.mm0Cores = s.mixSumProductCores;
+    s.mm0M = s.mixSumProductM;
+    s.mm0N = s.mixSumProductN;
+    s.mm0Ka = s.mixSumProductKa;
+    s.mm0Kb = s.mixSumProductKb;
+    s.mm0SingleK = s.mixSumProductSingleK;
+    s.mm0BaseM = s.mixSumProductBaseM;
+    s.mm0BaseN = s.mixSumProductBaseN;
+    s.mm0BaseK = s.mixSumProductBaseK;
+    s.mm0StepK = s.mixSumProductStepK;
+    s.mm0L1 = s.mixSumProductL1;
+    s.mixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.mixKTile);
+    s.mixTTiles = CeilDiv(s.T, s.mixTTile);
+    s.mixWork = s.mixKTiles * s.mixTTiles;
+    s.mixPer = CeilDiv(s.mixWork, coreNum);
+    s.hInTTiles = CeilDiv(s.T, s.hInTTile);
+    s.hInWork = s.hInTTiles;
+    s.hInPer = CeilDiv(s.hInWork, coreNum);
+    const Checked blocks = MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(CeilDiv(s.mixSumTermsWork, s.mixSumTermsPer), 2),
+                                                         CeilDiv(CeilDiv(s.rWork, s.rPer), 2)),
+                                                   CeilDiv(s.mixSumProductWork, s.mixSumProductPer)),
+                                             CeilDiv(CeilDiv(s.mixWork, s.mixPer), 2)),
+                                       CeilDiv(CeilDiv(s.hInWork, s.hInPer), 2)),
+                                 1);
+    const Checked bytes = s.rWsEnd;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = true;
+    return blocks.valid && bytes.valid && s.mixWsStart.valid && s.mixWsEnd.valid && s.mix_sum_productWsStart.valid &&
+           s.mix_sum_productWsEnd.valid && s.mix_sum_termsWsStart.valid && s.mix_sum_termsWsEnd.valid &&
+           s.rWsStart.valid && s.rWsEnd.valid && s.mixSumTermsDTiles.valid && s.mixSumTermsITiles.valid &&
+           s.mixSumTermsWork.valid && s.mixSumTermsPer.valid && s.rTTiles.valid && s.rWork.valid && s.rPer.valid &&
+           s.mixSumProductPanels.valid && s.mixSumProductBaseN.valid && s.mixSumProductBaseM.valid &&
+           s.mixSumProductBaseK.valid && s.mixSumProductStepK.valid && s.mixSumProductL1.valid &&
+           s.mixSumProductM.valid && s.mixSumProductN.valid && s.mixSumProductKa.valid && s.mixSumProductKb.valid &&
+           s.mixSumProductSingleK.valid && s.mixSumProductRowTiles.valid && s.mixSumProductWork.valid &&
+           s.mixSumProductPer.valid && s.mixSumProductCores.valid && s.mm0Cores.valid && s.mm0M.valid && s.mm0N.valid &&
+           s.mm0Ka.valid && s.mm0Kb.valid && s.mm0SingleK.valid && s.mm0BaseM.valid && s.mm0BaseN.valid &&
+           s.mm0BaseK.valid && s.mm0StepK.valid && s.mm0L1.valid && s.mixKTiles.valid && s.mixTTiles.valid &&
+           s.mixWork.valid && s.mixPer.valid && s.hInTTiles.valid && s.hInWork.valid && s.hInPer.valid;
+}
+
+/// UB bytes: mix_sum_terms
+inline Checked CubeWalked8Ledger0(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.mixSumTermsDTile * s.mixSumTermsITile * 4, 32) * 64;  // in0: phiIn, 2 copies
+    bytes =
+        bytes + CeilDiv(s.mixSumTermsDTile * s.mixSumTermsITile * 2, 32) * 64;  // out0: mix_sum_termsWsOut, 2 copies
+    bytes = bytes + RoundUp(s.mixSumTermsDTile * s.mixSumTermsITile * 4, 32);   // calc0: phiTile
+    bytes = bytes + RoundUp(s.mixSumTermsDTile * s.mixSumTermsITile * 2, 32);   // calc1: rounded
+    bytes = bytes + RoundUp(s.mixSumTermsDTile * s.mixSumTermsITile * 4, 32);   // calc2: tmp
+    bytes = bytes + RoundUp(s.mixSumTermsDTile * s.mixSumTermsITile * 4, 32);   // calc3: tmp
+    return bytes;
+}
+
+/// UB bytes: sum_1, r
+inline Checked CubeWalked8Ledger1(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.n * s.rDTile * s.rTTile * 2, 32) * 64;  // in0: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 128;                      // out0: rWsOut, 2 copies
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc0: sumAcc
+    bytes = bytes + RoundUp(s.n * s.rDTile * s.rTTile * 4, 32);       // calc1: xTile
+    bytes = bytes + RoundUp(s.n * s.rDTile * s.rTTile * 4, 32);       // calc2: tmp
+    bytes = bytes + RoundUp(s.rDTile * s.rTTile * 4, 32);             // calc3: sum
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc4: sum
+    bytes = bytes + CeilDiv(s.rTTile, 8) * 2048;                      // calc5: acc
+    bytes = bytes + CeilDiv(s.rTTile, 8) * 256;                       // calc6: part
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc7: tmp
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc8: tmp
+    return bytes;
+}
+
+/// UB bytes: mix_sum_product (cube)
+inline Checked CubeWalked8Ledger2(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    return bytes;
+}
+
+/// UB bytes: mix_sum, mix
+inline Checked CubeWalked8Ledger3(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.mixKTile * s.mixTTile * 12, 32) * 64;  // in0: mix_sum_productWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.mixKTile * s.mixTTile * 4, 32) * 64;   // out0: mixWsOut, 2 copies
+    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);        // calc0: mix_sumTile
+    return bytes;
+}
+
+/// UB bytes: pre_gate, h_post, sum_2, h_in
+inline Checked CubeWalked8Ledger4(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + 32;                                                   // in0: alphaIn
+    bytes = bytes + CeilDiv(s.n, 8) * 32;                                 // in1: biasIn
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 8) * 64;                    // in2: mixWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.hInTTile, 8) * 64;                          // in3: rWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.hInDTile * s.hInTTile * s.n * 2, 32) * 64;  // in4: xIn, 2 copies
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 128;                  // out0: h_postOut, 2 copies
+    bytes = bytes + CeilDiv(s.hInDTile * s.hInTTile * 2, 32) * 64;        // out1: h_inOut, 2 copies
+    bytes = bytes + 64;                                                   // calc0: alphaTile
+    bytes = bytes + CeilDiv(s.n, 16) * 64;                                // calc1: biasTile
+    bytes = bytes + 64;                                                   // calc2: alphaTile
+    bytes = bytes + CeilDiv(s.n, 16) * 64;                                // calc3: biasTile
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;                   // calc4: mixWsTile
+    bytes = bytes + CeilDiv(s.hInTTile, 16) * 64;                         // calc5: rWsTile
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;                   // calc6: pre_gateTile
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;                   // calc7: tmp
+    bytes = bytes + CeilDiv(s.hInTTile, 16) * 512;                        // calc8: spread
+    bytes = bytes + 512;                                                  // calc9: spread
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;                   // calc10: tmp
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;                   // calc11: tmp
+    bytes = bytes + RoundUp(s.hInDTile * s.hInTTile * s.n * 4, 32);       // calc12: xTile
+    bytes = bytes + RoundUp(s.hInDTile * s.hInTTile * 4, 32);             // calc13: sum_2Tile
+    bytes = bytes + RoundUp(s.hInDTile * s.hInTTile * s.n * 4, 32);       // calc14: tmp
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 512;                  // calc15: spread
+    return bytes;
+}
+
+/// Tries the alternative "cube_walked"; false when it does not fit.
+inline bool TryCubeWalked8(Sizes &s, const Chip &chip, Choice &choice)
+{
+    const Checked coreNum(chip.coreNum);
+    const Checked cubeNum(chip.cubeNum);
+    if (!(s.D >= 1)) {
+        return false;
+    }
+    if (!(s.R * s.n + s.n * 2 >= 1)) {
+        return false;
+    }
+    if (!(s.T >= 1)) {
+        return false;
+    }
+    if (!(s.n >= 1)) {
+        return false;
+    }
+    if (!(CeilDiv(s.D * s.R * s.T * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) >=
+          coreNum * 8000 +
+              CeilDiv(s.D * s.R * s.n * s.n * 12 + s.D * s.n * s.n * 24 + s.R * s.T * s.n * 24 + s.T * s.n * 48, 20) +
+              CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.T, 16) * CeilDiv(s.R * s.n * 3 + s.n * 6, 16) * 4096, 2048))) {
+        return false;
+    }
+    if (!(s.T <= 2147483647)) {
+        return false;
+    }
+    if (!(s.R * s.n * 3 + s.n * 6 <= 2147483647)) {
+        return false;
+    }
+    if (!(s.D * s.n <= 2147483647)) {
+        return false;
+    }
+    s.mixSumTermsDTile = Checked(16);
+    s.mixSumTermsITile = Checked(1);
+    s.rDTile = Checked(16);
+    s.rTTile = Checked(1);
+    s.mixKTile = Checked(8);
+    s.mixTTile = Checked(1);
+    s.hInDTile = Checked(16);
+    s.hInTTile = Checked(1);
+    if (!Maximise(s, &Sizes::mixSumTermsDTile, s.D, 16,
+                  MaxOf(CeilDiv(s.D * s.R * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64), false, &CubeWalked8Ledger0,
+                  coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::mixSumTermsITile, MinOf(s.n, 4095), 1,
+                  CeilDiv(s.R * s.n * s.n * CeilDiv(s.D, s.mixSumTermsDTile) +
+                              s.n * s.n * CeilDiv(s.D, s.mixSumTermsDTile) * 2,
+                          coreNum),
+                  false, &CubeWalked8Ledger0, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::rDTile, s.D, 16, 0, false, &CubeWalked8Ledger1, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeWalked8Ledger1, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!(CubeWalked8Ledger2(s, coreNum) <= UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::mixKTile, s.R * s.n + s.n * 2, 8,
+                  MaxOf(CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), 64), false, &CubeWalked8Ledger3, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::mixTTile, MinOf(s.T, 4095), 1,
+                  CeilDiv(s.T * CeilDiv(s.R * s.n + s.n * 2, s.mixKTile), coreNum), false, &CubeWalked8Ledger3, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hInDTile, s.D, 16, 0, false, &CubeWalked8Ledger4, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hInTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeWalked8Ledger4, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    s.mixWsStart = 0;
+    s.mixWsEnd = s.mixWsStart + RoundUp(MaxOf(s.R * s.T * s.n + s.T * s.n * 2, 1) * 4, 512);
+    s.mix_sum_productWsStart = s.mixWsEnd;
+    s.mix_sum_productWsEnd = s.mix_sum_productWsStart + RoundUp(MaxOf(s.R * s.T * s.n * 3 + s.T * s.n * 6, 1) * 4, 512);
+    s.mix_sum_termsWsStart = s.mix_sum_productWsEnd;
+    s.mix_sum_termsWsEnd =
+        s.mix_sum_termsWsStart + RoundUp(MaxOf(s.D * s.R * s.n * s.n * 3 + s.D * s.n * s.n * 6, 1) * 2, 512);
+    s.rWsStart = s.mix_sum_termsWsEnd;
+    s.rWsEnd = s.rWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
+    s.mixSumTermsDTiles = CeilDiv(s.D, s.mixSumTermsDTile);
+    s.mixSumTermsITiles = CeilDiv(s.n, s.mixSumTermsITile);
+    s.mixSumTermsWork =
+        s.R * s.mixSumTermsDTiles * s.mixSumTermsITiles * s.n + s.mixSumTermsDTiles * s.mixSumTermsITiles * s.n * 2;
+    s.mixSumTermsPer = CeilDiv(s.mixSumTermsWork, coreNum);
+    s.rTTiles = CeilDiv(s.T, s.rTTile);
+    s.rWork = s.rTTiles;
+    s.rPer = CeilDiv(s.rWork, coreNum);
+    s.mixSumProductPanels = CeilDiv(s.R * s.n * 3 + s.n * 6, 256);
+    s.mixSumProductBaseN = RoundUp(CeilDiv(s.R * s.n * 3 + s.n * 6, s.mixSumProductPanels), 16);
+    s.mixSumProductBaseM = MinOf(MinOf((((32768 / s.mixSumProductBaseN)) / 16) * 16, 256),
+                                 RoundUp(MinOf(MaxOf(CeilDiv(s.T * s.mixSumProductPanels, cubeNum), 1), s.T), 16));
+    s.mixSumProductBaseK = MinOf(64, RoundUp(s.D * s.n, 16));
+    s.mixSumProductStepK = MinOf(4, CeilDiv(s.D * s.n, s.mixSumProductBaseK));
+    s.mixSumProductL1 = s.mixSumProductBaseK * s.mixSumProductBaseM * s.mixSumProductStepK * 4 +
+                        s.mixSumProductBaseK * s.mixSumProductBaseN * s.mixSumProductStepK * 4;
+    s.mixSumProductM = s.T;
+    s.mixSumProductN = s.R * s.n * 3 + s.n * 6;
+    s.mixSumProductKa = s.D * s.n;
+    s.mixSumProductKb = s.D * s.n;
+    s.mixSumProductSingleK = s.D * s.n;
+    s.mixSumProductRowTiles = CeilDiv(s.T, s.mixSumProductBaseM);
+    s.mixSumProductWork = s.mixSumProductPanels * s.mixSumProductRowTiles;
+    s.mixSumProductPer = CeilDiv(s.mixSumProductWork, cubeNum);
+    s.mixSumProductCores = CeilDiv(s.mixSumProductWork, s.mixSumProductPer);
+    s.mm0Cores = s.mixSumProductCores;
+    s.mm0M = s.mixSumProductM;
+    s.mm0N = s.mixSumProductN;
+    s.mm0Ka = s.mixSumProductKa;
+    s.mm0Kb = s.mixSumProductKb;
+    s.mm0SingleK = s.mixSumProductSingleK;
+    s.mm0BaseM = s.mixSumProductBaseM;
+    s.mm0BaseN = s.mixSumProductBaseN;
+    s.mm0BaseK = s.mixSumProductBaseK;
+    s.mm0StepK = s.mixSumProductStepK;
+    s.mm0L1 = s.mixSumProductL1;
+    s.mixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.mixKTile);
+    s.mixTTiles = CeilDiv(s.T, s.mixTTile);
+    s.mixWork = s.mixKTiles * s.mixTTiles;
+    s.mixPer = CeilDiv(s.mixWork, coreNum);
+    s.hInTTiles = CeilDiv(s.T, s.hInTTile);
+    s.hInWork = s.hInTTiles;
+    s.hInPer = CeilDiv(s.hInWork, coreNum);
+    const Checked blocks = MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(CeilDiv(s.mixSumTermsWork, s.mixSumTermsPer), 2),
+                                                         CeilDiv(CeilDiv(s.rWork, s.rPer), 2)),
+                                                   CeilDiv(s.mixSumProductWork, s.mixSumProductPer)),
+                                             CeilDiv(CeilDiv(s.mixWork, s.mixPer), 2)),
+                                       CeilDiv(CeilDiv(s.hInWork, s.hInPer), 2)),
+                                 1);
+    const Checked bytes = s.rWsEnd;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = true;
+    return blocks.valid && bytes.valid && s.mixWsStart.valid && s.mixWsEnd.valid && s.mix_sum_productWsStart.valid &&
+           s.mix_sum_productWsEnd.valid && s.mix_sum_termsWsStart.valid && s.mix_sum_termsWsEnd.valid &&
+           s.rWsStart.valid && s.rWsEnd.valid && s.mixSumTermsDTiles.valid && s.mixSumTermsITiles.valid &&
+           s.mixSumTermsWork.valid && s.mixSumTermsPer.valid && s.rTTiles.valid && s.rWork.valid && s.rPer.valid &&
+           s.mixSumProductPanels.valid && s.mixSumProductBaseN.valid && s.mixSumProductBaseM.valid &&
+           s.mixSumProductBaseK.valid && s.mixSumProductStepK.valid && s.mixSumProductL1.valid &&
+           s.mixSumProductM.valid && s.mixSumProductN.valid && s.mixSumProductKa.valid && s.mixSumProductKb.valid &&
+           s.mixSumProductSingleK.valid && s.mixSumProductRowTiles.valid && s.mixSumProductWork.valid &&
+           s.mixSumProductPer.valid && s.mixSumProductCores.valid && s.mm0Cores.valid && s.mm0M.valid && s.mm0N.valid &&
+           s.mm0Ka.valid && s.mm0Kb.valid && s.mm0SingleK.valid && s.mm0BaseM.valid && s.mm0BaseN.valid &&
+           s.mm0BaseK.valid && s.mm0StepK.valid && s.mm0L1.valid && s.mixKTiles.valid && s.mixTTiles.valid &&
+           s.mixWork.valid && s.mixPer.valid && s.hInTTiles.valid && s.hInWork.valid && s.hInPer.valid;
+}
+
+/// UB bytes: sum_1, r
+inline Checked Full8Ledger0(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;  // in0: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 128;             // out0: rWsOut, 2 copies
+    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;  // calc0: xTile
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;              // calc1: sum_1Tile
+    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;  // calc2: tmp
+    bytes = bytes + s.rTTile * CeilDiv(s.D, 16) * 64;        // calc3: sum
+    bytes = bytes + CeilDiv(s.rTTile, 8) * 2048;             // calc4: acc
+    bytes = bytes + CeilDiv(s.rTTile, 8) * 256;              // calc5: part
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;              // calc6: tmp
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;              // calc7: tmp
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;              // calc8: tmp
+    return bytes;
+}
+
+/// UB bytes: mix
+inline Checked Full8Ledger1(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + s.n * CeilDiv(s.D, 16) * 64;               // in0: xIn, 2 copies
+    bytes = bytes + s.mixKTile * s.n * CeilDiv(s.D, 8) * 64;   // in1: phiIn, 2 copies
+    bytes = bytes + CeilDiv(s.mixKTile, 16) * 128;             // out0: mixWsOut, 2 copies
+    bytes = bytes + s.n * CeilDiv(s.D, 16) * 64;               // calc0: xTile
+    bytes = bytes + s.mixKTile * s.n * CeilDiv(s.D, 16) * 64;  // calc1: phiTile
+    bytes = bytes + s.n * CeilDiv(s.D, 16) * 64;               // calc2: tmp
+    bytes = bytes + s.mixKTile * s.n * CeilDiv(s.D, 16) * 64;  // calc3: tmp
+    bytes = bytes + s.mixKTile * CeilDiv(s.D, 16) * 64;        // calc4: sum
+    bytes = bytes + CeilDiv(s.mixKTile, 16) * 64;              // calc5: sum
+    bytes = bytes + CeilDiv(s.mixKTile, 8) * 2048;             // calc6: acc
+    bytes = bytes + CeilDiv(s.mixKTile, 8) * 256;              // calc7: part
+    return bytes;
+}
+
+/// UB bytes: pre_gate, h_post, sum_2, h_in
+inline Checked Full8Ledger2(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + 32;                                        // in0: alphaIn
+    bytes = bytes + CeilDiv(s.n, 8) * 32;                      // in1: biasIn
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 8) * 64;         // in2: mixWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.hInTTile, 8) * 64;               // in3: rWsIn, 2 copies
+    bytes = bytes + s.hInTTile * s.n * CeilDiv(s.D, 16) * 64;  // in4: xIn, 2 copies
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 128;       // out0: h_postOut, 2 copies
+    bytes = bytes + s.hInTTile * CeilDiv(s.D, 16) * 64;        // out1: h_inOut, 2 copies
+    bytes = bytes + 64;                                        // calc0: alphaTile
+    bytes = bytes + CeilDiv(s.n, 16) * 64;                     // calc1: biasTile
+    bytes = bytes + 64;                                        // calc2: alphaTile
+    bytes = bytes + CeilDiv(s.n, 16) * 64;                     // calc3: biasTile
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;        // calc4: mixWsTile
+    bytes = bytes + CeilDiv(s.hInTTile, 16) * 64;              // calc5: rWsTile
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;        // calc6: pre_gateTile
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;        // calc7: tmp
+    bytes = bytes + CeilDiv(s.hInTTile, 16) * 512;             // calc8: spread
+    bytes = bytes + 512;                                       // calc9: spread
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;        // calc10: tmp
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;        // calc11: tmp
+    bytes = bytes + s.hInTTile * s.n * CeilDiv(s.D, 16) * 64;  // calc12: xTile
+    bytes = bytes + s.hInTTile * CeilDiv(s.D, 16) * 64;        // calc13: sum_2Tile
+    bytes = bytes + s.hInTTile * s.n * CeilDiv(s.D, 16) * 64;  // calc14: tmp
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 512;       // calc15: spread
+    return bytes;
+}
+
+/// Tries the alternative "full"; false when it does not fit.
+inline bool TryFull8(Sizes &s, const Chip &chip, Choice &choice)
+{
+    const Checked coreNum(chip.coreNum);
+    if (!(s.D >= 1)) {
+        return false;
+    }
+    if (!(s.R * s.n + s.n * 2 >= 1)) {
+        return false;
+    }
+    if (!(s.T >= 1)) {
+        return false;
+    }
+    if (!(s.n >= 1)) {
+        return false;
+    }
+    s.rTTile = Checked(1);
+    s.mixKTile = Checked(1);
+    s.hInTTile = Checked(1);
+    if (!Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &Full8Ledger0, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::mixKTile, MinOf(s.R * s.n + s.n * 2, 4095), 1,
+                  CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), false, &Full8Ledger1, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hInTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &Full8Ledger2, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    s.mixWsStart = 0;
+    s.mixWsEnd = s.mixWsStart + RoundUp(MaxOf(s.R * s.T * s.n + s.T * s.n * 2, 1) * 4, 512);
+    s.rWsStart = s.mixWsEnd;
+    s.rWsEnd = s.rWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
+    s.rTTiles = CeilDiv(s.T, s.rTTile);
+    s.rWork = s.rTTiles;
+    s.rPer = CeilDiv(s.rWork, coreNum);
+    s.mixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.mixKTile);
+    s.mixWork = s.T * s.mixKTiles;
+    s.mixPer = CeilDiv(s.mixWork, coreNum);
+    s.hInTTiles = CeilDiv(s.T, s.hInTTile);
+    s.hInWork = s.hInTTiles;
+    s.hInPer = CeilDiv(s.hInWork, coreNum);
+    const Checked blocks = MaxOf(
+        CeilDiv(MaxOf(MaxOf(CeilDiv(s.rWork, s.rPer), CeilDiv(s.mixWork, s.mixPer)), CeilDiv(s.hInWork, s.hInPer)), 2),
+        1);
+    const Checked bytes = s.rWsEnd;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = true;
+    return blocks.valid && bytes.valid && s.mixWsStart.valid && s.mixWsEnd.valid && s.rWsStart.valid &&
+           s.rWsEnd.valid && s.rTTiles.valid && s.rWork.valid && s.rPer.valid && s.mixKTiles.valid && s.mixWork.valid &&
+           s.mixPer.valid && s.hInTTiles.valid && s.hInWork.valid && s.hInPer.valid;
+}
+
+/// UB bytes: sum_1, r
 inline Checked Walked8Ledger0(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s0DTile * s.s0TTile * 2, 32) * 64;  // in0: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.s0TTile, 16) * 128;                 // out0: sum_1WsOut, 2 copies
-    bytes = bytes + CeilDiv(s.s0TTile, 16) * 64;                  // calc0: sumAcc
-    bytes = bytes + RoundUp(s.s0DTile * s.s0TTile * 4, 32);       // calc1: xTile
-    bytes = bytes + RoundUp(s.s0DTile * s.s0TTile * 4, 32);       // calc2: tmp
-    bytes = bytes + CeilDiv(s.s0TTile, 16) * 64;                  // calc3: sum
-    bytes = bytes + CeilDiv(s.s0TTile, 8) * 2048;                 // calc4: acc
-    bytes = bytes + CeilDiv(s.s0TTile, 8) * 256;                  // calc5: part
+    bytes = bytes + CeilDiv(s.n * s.rDTile * s.rTTile * 2, 32) * 64;  // in0: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 128;                      // out0: rWsOut, 2 copies
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc0: sumAcc
+    bytes = bytes + RoundUp(s.n * s.rDTile * s.rTTile * 4, 32);       // calc1: xTile
+    bytes = bytes + RoundUp(s.n * s.rDTile * s.rTTile * 4, 32);       // calc2: tmp
+    bytes = bytes + RoundUp(s.rDTile * s.rTTile * 4, 32);             // calc3: sum
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc4: sum
+    bytes = bytes + CeilDiv(s.rTTile, 8) * 2048;                      // calc5: acc
+    bytes = bytes + CeilDiv(s.rTTile, 8) * 256;                       // calc6: part
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc7: tmp
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc8: tmp
     return bytes;
 }
 
-/// UB bytes: r
+/// UB bytes: mix
 inline Checked Walked8Ledger1(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s1TTile * 4, 32) * 64;  // in0: sum_1WsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s1TTile * 4, 32) * 64;  // out0: rWsOut, 2 copies
-    bytes = bytes + RoundUp(s.s1TTile * 4, 32);       // calc0: tmp
-    bytes = bytes + RoundUp(s.s1TTile * 4, 32);       // calc1: tmp
-    bytes = bytes + RoundUp(s.s1TTile * 4, 32);       // calc2: tmp
+    bytes = bytes + CeilDiv(s.mixDTile * 2, 32) * 64;               // in0: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.mixDTile * s.mixKTile * 4, 32) * 64;  // in1: phiIn, 2 copies
+    bytes = bytes + CeilDiv(s.mixKTile, 16) * 128;                  // out0: mixWsOut, 2 copies
+    bytes = bytes + CeilDiv(s.mixKTile, 16) * 64;                   // calc0: sumAcc
+    bytes = bytes + RoundUp(s.mixDTile * 4, 32);                    // calc1: xTile
+    bytes = bytes + RoundUp(s.mixDTile * s.mixKTile * 4, 32);       // calc2: phiTile
+    bytes = bytes + RoundUp(s.mixDTile * 4, 32);                    // calc3: tmp
+    bytes = bytes + RoundUp(s.mixDTile * s.mixKTile * 4, 32);       // calc4: tmp
+    bytes = bytes + CeilDiv(s.mixKTile, 16) * 64;                   // calc5: sum
+    bytes = bytes + CeilDiv(s.mixKTile, 8) * 2048;                  // calc6: acc
+    bytes = bytes + CeilDiv(s.mixKTile, 8) * 256;                   // calc7: part
     return bytes;
 }
 
-/// UB bytes: mix
+/// UB bytes: pre_gate, h_post, sum_2, h_in
 inline Checked Walked8Ledger2(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s2DTile * 2, 32) * 64;              // in0: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.s2DTile * s.s2KTile * 4, 32) * 64;  // in1: phiIn, 2 copies
-    bytes = bytes + CeilDiv(s.s2KTile, 16) * 128;                 // out0: mixWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.s2KTile, 16) * 64;                  // calc0: sumAcc
-    bytes = bytes + RoundUp(s.s2DTile * 4, 32);                   // calc1: xTile
-    bytes = bytes + RoundUp(s.s2DTile * s.s2KTile * 4, 32);       // calc2: phiTile
-    bytes = bytes + RoundUp(s.s2DTile * 4, 32);                   // calc3: tmp
-    bytes = bytes + RoundUp(s.s2DTile * s.s2KTile * 4, 32);       // calc4: tmp
-    bytes = bytes + CeilDiv(s.s2KTile, 16) * 64;                  // calc5: sum
-    bytes = bytes + CeilDiv(s.s2KTile, 8) * 2048;                 // calc6: acc
-    bytes = bytes + CeilDiv(s.s2KTile, 8) * 256;                  // calc7: part
-    return bytes;
-}
-
-/// UB bytes: pre_gate
-inline Checked Walked8Ledger3(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;                                           // in0: alphaIn
-    bytes = bytes + CeilDiv(s.s3ITile * s.s3TTile * 4, 32) * 64;  // in1: mixWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s3TTile, 8) * 64;                   // in2: rWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s3ITile * 4, 32) * 64;              // in3: biasIn, 2 copies
-    bytes = bytes + CeilDiv(s.s3ITile * s.s3TTile * 4, 32) * 64;  // out0: pre_gateWsOut, 2 copies
-    bytes = bytes + RoundUp(s.s3ITile * s.s3TTile * 4, 32);       // calc0: tmp
-    bytes = bytes + CeilDiv(s.s3TTile, 8) * 256;                  // calc1: spread
-    bytes = bytes + 256;                                          // calc2: spread
-    bytes = bytes + RoundUp(s.s3ITile * s.s3TTile * 4, 32);       // calc3: tmp
-    bytes = bytes + RoundUp(s.s3ITile * s.s3TTile * 4, 32);       // calc4: tmp
-    return bytes;
-}
-
-/// UB bytes: h_post
-inline Checked Walked8Ledger4(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;                                           // in0: alphaIn
-    bytes = bytes + CeilDiv(s.s4ITile * s.s4TTile * 4, 32) * 64;  // in1: mixWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s4TTile, 8) * 64;                   // in2: rWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s4ITile * 4, 32) * 64;              // in3: biasIn, 2 copies
-    bytes = bytes + CeilDiv(s.s4ITile * s.s4TTile * 4, 32) * 64;  // out0: h_postOut, 2 copies
-    bytes = bytes + RoundUp(s.s4ITile * s.s4TTile * 4, 32);       // calc0: tmp
-    bytes = bytes + CeilDiv(s.s4TTile, 8) * 256;                  // calc1: spread
-    bytes = bytes + 256;                                          // calc2: spread
-    bytes = bytes + RoundUp(s.s4ITile * s.s4TTile * 4, 32);       // calc3: tmp
-    bytes = bytes + RoundUp(s.s4ITile * s.s4TTile * 4, 32);       // calc4: tmp
-    return bytes;
-}
-
-/// UB bytes: sum_2
-inline Checked Walked8Ledger5(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + s.s5TTile * 64;                               // in0: pre_gateWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s5DTile * s.s5TTile * 2, 32) * 64;  // in1: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.s5DTile * s.s5TTile * 4, 32) * 64;  // out0: sum_2WsOut, 2 copies
-    bytes = bytes + RoundUp(s.s5DTile * s.s5TTile * 4, 32);       // calc0: sumAcc
-    bytes = bytes + CeilDiv(s.s5TTile, 16) * 64;                  // calc1: pre_gateWsTile
-    bytes = bytes + CeilDiv(s.s5TTile, 16) * 64;                  // calc2: offsets
-    bytes = bytes + RoundUp(s.s5DTile * s.s5TTile * 4, 32);       // calc3: xTile
-    bytes = bytes + RoundUp(s.s5DTile * s.s5TTile * 4, 32);       // calc4: tmp
-    bytes = bytes + CeilDiv(s.s5TTile, 16) * 512;                 // calc5: spread
-    return bytes;
-}
-
-/// UB bytes: h_in
-inline Checked Walked8Ledger6(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s6DTile * s.s6TTile * 4, 32) * 64;  // in0: sum_2WsIn, 2 copies
-    bytes = bytes + CeilDiv(s.s6DTile * s.s6TTile * 2, 32) * 64;  // out0: h_inOut, 2 copies
-    bytes = bytes + RoundUp(s.s6DTile * s.s6TTile * 4, 32);       // calc0: sum_2WsTile
+    bytes = bytes + 32;                                                   // in0: alphaIn
+    bytes = bytes + CeilDiv(s.n, 8) * 32;                                 // in1: biasIn
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 8) * 64;                    // in2: mixWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.hInTTile, 8) * 64;                          // in3: rWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.hInDTile * s.hInTTile * s.n * 2, 32) * 64;  // in4: xIn, 2 copies
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 128;                  // out0: h_postOut, 2 copies
+    bytes = bytes + CeilDiv(s.hInDTile * s.hInTTile * 2, 32) * 64;        // out1: h_inOut, 2 copies
+    bytes = bytes + 64;                                                   // calc0: alphaTile
+    bytes = bytes + CeilDiv(s.n, 16) * 64;                                // calc1: biasTile
+    bytes = bytes + 64;                                                   // calc2: alphaTile
+    bytes = bytes + CeilDiv(s.n, 16) * 64;                                // calc3: biasTile
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;                   // calc4: mixWsTile
+    bytes = bytes + CeilDiv(s.hInTTile, 16) * 64;                         // calc5: rWsTile
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;                   // calc6: pre_gateTile
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;                   // calc7: tmp
+    bytes = bytes + CeilDiv(s.hInTTile, 16) * 512;                        // calc8: spread
+    bytes = bytes + 512;                                                  // calc9: spread
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;                   // calc10: tmp
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;                   // calc11: tmp
+    bytes = bytes + RoundUp(s.hInDTile * s.hInTTile * s.n * 4, 32);       // calc12: xTile
+    bytes = bytes + RoundUp(s.hInDTile * s.hInTTile * 4, 32);             // calc13: sum_2Tile
+    bytes = bytes + RoundUp(s.hInDTile * s.hInTTile * s.n * 4, 32);       // calc14: tmp
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 512;                  // calc15: spread
     return bytes;
 }
 
@@ -2533,124 +7513,2121 @@ inline bool TryWalked8(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.n >= 1)) {
         return false;
     }
-    s.s0DTile = Checked(16);
-    s.s0TTile = Checked(1);
-    s.s1TTile = Checked(8);
-    s.s2DTile = Checked(16);
-    s.s2KTile = Checked(1);
-    s.s3ITile = Checked(8);
-    s.s3TTile = Checked(1);
-    s.s4ITile = Checked(8);
-    s.s4TTile = Checked(1);
-    s.s5DTile = Checked(16);
-    s.s5TTile = Checked(1);
-    s.s6DTile = Checked(16);
-    s.s6TTile = Checked(1);
-    if (!Maximise(s, &Sizes::s0DTile, s.D, 16, 0, false, &Walked8Ledger0, coreNum, UsableUb(chip, false))) {
+    s.rDTile = Checked(16);
+    s.rTTile = Checked(1);
+    s.mixDTile = Checked(16);
+    s.mixKTile = Checked(1);
+    s.hInDTile = Checked(16);
+    s.hInTTile = Checked(1);
+    if (!Maximise(s, &Sizes::rDTile, s.D, 16, 0, false, &Walked8Ledger0, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s0TTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &Walked8Ledger0, coreNum,
+    if (!Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &Walked8Ledger0, coreNum,
                   UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s1TTile, s.T, 8, MaxOf(CeilDiv(s.T, coreNum), 64), false, &Walked8Ledger1, coreNum,
+    if (!Maximise(s, &Sizes::mixDTile, s.D, 16, 0, false, &Walked8Ledger1, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::mixKTile, MinOf(s.R * s.n + s.n * 2, 4095), 1,
+                  CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), false, &Walked8Ledger1, coreNum,
                   UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s2DTile, s.D, 16, 0, false, &Walked8Ledger2, coreNum, UsableUb(chip, false))) {
+    if (!Maximise(s, &Sizes::hInDTile, s.D, 16, 0, false, &Walked8Ledger2, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s2KTile, MinOf(s.R * s.n + s.n * 2, 4095), 1,
-                  CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), false, &Walked8Ledger2, coreNum,
+    if (!Maximise(s, &Sizes::hInTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &Walked8Ledger2, coreNum,
                   UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::s3ITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &Walked8Ledger3, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::s3TTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.s3ITile), coreNum), false,
-                  &Walked8Ledger3, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::s4ITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &Walked8Ledger4, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::s4TTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.s4ITile), coreNum), false,
-                  &Walked8Ledger4, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::s5DTile, s.D, 16, MaxOf(CeilDiv(s.D * s.T, coreNum), 64), false, &Walked8Ledger5, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::s5TTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.s5DTile), coreNum), false,
-                  &Walked8Ledger5, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::s6DTile, s.D, 16, MaxOf(CeilDiv(s.D * s.T, coreNum), 64), false, &Walked8Ledger6, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::s6TTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.s6DTile), coreNum), false,
-                  &Walked8Ledger6, coreNum, UsableUb(chip, false))) {
         return false;
     }
     s.mixWsStart = 0;
     s.mixWsEnd = s.mixWsStart + RoundUp(MaxOf(s.R * s.T * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.pre_gateWsStart = s.mixWsEnd;
-    s.pre_gateWsEnd = s.pre_gateWsStart + RoundUp(MaxOf(s.T * s.n, 1) * 4, 512);
-    s.rWsStart = s.pre_gateWsEnd;
+    s.rWsStart = s.mixWsEnd;
     s.rWsEnd = s.rWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
-    s.sum_1WsStart = s.rWsEnd;
-    s.sum_1WsEnd = s.sum_1WsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
-    s.sum_2WsStart = s.sum_1WsEnd;
-    s.sum_2WsEnd = s.sum_2WsStart + RoundUp(MaxOf(s.D * s.T, 1) * 4, 512);
-    s.s0TTiles = CeilDiv(s.T, s.s0TTile);
-    s.s0Work = s.s0TTiles;
-    s.s0Per = CeilDiv(s.s0Work, coreNum);
-    s.s1TTiles = CeilDiv(s.T, s.s1TTile);
-    s.s1Work = s.s1TTiles;
-    s.s1Per = CeilDiv(s.s1Work, coreNum);
-    s.s2KTiles = CeilDiv(s.R * s.n + s.n * 2, s.s2KTile);
-    s.s2Work = s.T * s.s2KTiles;
-    s.s2Per = CeilDiv(s.s2Work, coreNum);
-    s.s3ITiles = CeilDiv(s.n, s.s3ITile);
-    s.s3TTiles = CeilDiv(s.T, s.s3TTile);
-    s.s3Work = s.s3ITiles * s.s3TTiles;
-    s.s3Per = CeilDiv(s.s3Work, coreNum);
-    s.s4ITiles = CeilDiv(s.n, s.s4ITile);
-    s.s4TTiles = CeilDiv(s.T, s.s4TTile);
-    s.s4Work = s.s4ITiles * s.s4TTiles;
-    s.s4Per = CeilDiv(s.s4Work, coreNum);
-    s.s5DTiles = CeilDiv(s.D, s.s5DTile);
-    s.s5TTiles = CeilDiv(s.T, s.s5TTile);
-    s.s5Work = s.s5DTiles * s.s5TTiles;
-    s.s5Per = CeilDiv(s.s5Work, coreNum);
-    s.s6DTiles = CeilDiv(s.D, s.s6DTile);
-    s.s6TTiles = CeilDiv(s.T, s.s6TTile);
-    s.s6Work = s.s6DTiles * s.s6TTiles;
-    s.s6Per = CeilDiv(s.s6Work, coreNum);
-    const Checked blocks =
-        MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(s.s0Work, s.s0Per), CeilDiv(s.s1Work, s.s1Per)),
-                                            CeilDiv(s.s2Work, s.s2Per)),
-                                      CeilDiv(s.s3Work, s.s3Per)),
-                                CeilDiv(s.s4Work, s.s4Per)),
-                          CeilDiv(s.s5Work, s.s5Per)),
-                    CeilDiv(s.s6Work, s.s6Per)),
-              1);
-    const Checked bytes = s.sum_2WsEnd;
+    s.rTTiles = CeilDiv(s.T, s.rTTile);
+    s.rWork = s.rTTiles;
+    s.rPer = CeilDiv(s.rWork, coreNum);
+    s.mixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.mixKTile);
+    s.mixWork = s.T * s.mixKTiles;
+    s.mixPer = CeilDiv(s.mixWork, coreNum);
+    s.hInTTiles = CeilDiv(s.T, s.hInTTile);
+    s.hInWork = s.hInTTiles;
+    s.hInPer = CeilDiv(s.hInWork, coreNum);
+    const Checked blocks = MaxOf(
+        CeilDiv(MaxOf(MaxOf(CeilDiv(s.rWork, s.rPer), CeilDiv(s.mixWork, s.mixPer)), CeilDiv(s.hInWork, s.hInPer)), 2),
+        1);
+    const Checked bytes = s.rWsEnd;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = true;
-    return blocks.valid && bytes.valid && s.mixWsStart.valid && s.mixWsEnd.valid && s.pre_gateWsStart.valid &&
-           s.pre_gateWsEnd.valid && s.rWsStart.valid && s.rWsEnd.valid && s.sum_1WsStart.valid && s.sum_1WsEnd.valid &&
-           s.sum_2WsStart.valid && s.sum_2WsEnd.valid && s.s0TTiles.valid && s.s0Work.valid && s.s0Per.valid &&
-           s.s1TTiles.valid && s.s1Work.valid && s.s1Per.valid && s.s2KTiles.valid && s.s2Work.valid && s.s2Per.valid &&
-           s.s3ITiles.valid && s.s3TTiles.valid && s.s3Work.valid && s.s3Per.valid && s.s4ITiles.valid &&
-           s.s4TTiles.valid && s.s4Work.valid && s.s4Per.valid && s.s5DTiles.valid && s.s5TTiles.valid &&
-           s.s5Work.valid && s.s5Per.valid && s.s6DTiles.valid && s.s6TTiles.valid && s.s6Work.valid && s.s6Per.valid;
+    return blocks.valid && bytes.valid && s.mixWsStart.valid && s.mixWsEnd.valid && s.rWsStart.valid &&
+           s.rWsEnd.valid && s.rTTiles.valid && s.rWork.valid && s.rPer.valid && s.mixKTiles.valid && s.mixWork.valid &&
+           s.mixPer.valid && s.hInTTiles.valid && s.hInWork.valid && s.hInPer.valid;
+}
+
+/// UB bytes: mix_sum_factor, sum_1, r
+inline Checked CubeFull9Ledger0(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;   // in0: xIn, 2 copies
+    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 128;  // out0: mix_sum_factorWsOut, 2 copies
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 128;              // out1: rWsOut, 2 copies
+    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;   // calc0: xTile
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;               // calc1: sum_1Tile
+    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;   // calc2: tmp
+    bytes = bytes + s.rTTile * CeilDiv(s.D, 16) * 64;         // calc3: sum
+    bytes = bytes + CeilDiv(s.rTTile, 8) * 2048;              // calc4: acc
+    bytes = bytes + CeilDiv(s.rTTile, 8) * 256;               // calc5: part
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;               // calc6: tmp
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;               // calc7: tmp
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;               // calc8: tmp
+    return bytes;
+}
+
+/// UB bytes: mix_sum (cube)
+inline Checked CubeFull9Ledger1(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    return bytes;
+}
+
+/// UB bytes: mix
+inline Checked CubeFull9Ledger2(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.mixKTile * s.mixTTile * 4, 32) * 64;  // in0: mix_sumWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.mixKTile * s.mixTTile * 4, 32) * 64;  // out0: mixWsOut, 2 copies
+    return bytes;
+}
+
+/// UB bytes: pre_gate, h_post
+inline Checked CubeFull9Ledger3(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + 64;                                                 // in0: alphaIn, 2 copies
+    bytes = bytes + CeilDiv(s.hPostITile * s.hPostTTile * 4, 32) * 64;  // in1: mixWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.hPostTTile, 8) * 64;                      // in2: rWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.hPostITile * 4, 32) * 64;                 // in3: biasIn, 2 copies
+    bytes = bytes + CeilDiv(s.hPostITile * s.hPostTTile * 4, 32) * 64;  // out0: pre_gateWsOut, 2 copies
+    bytes = bytes + RoundUp(s.hPostITile * s.hPostTTile * 4, 32);       // calc0: tmp
+    bytes = bytes + CeilDiv(s.hPostTTile, 8) * 256;                     // calc1: spread
+    bytes = bytes + 256;                                                // calc2: spread
+    bytes = bytes + RoundUp(s.hPostITile * s.hPostTTile * 4, 32);       // calc3: tmp
+    bytes = bytes + RoundUp(s.hPostITile * s.hPostTTile * 4, 32);       // calc4: tmp
+    return bytes;
+}
+
+/// UB bytes: h_res
+inline Checked CubeFull9Ledger4(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + 96;                                                // in0: alphaIn, 3 copies
+    bytes = bytes + CeilDiv(s.hResI1Tile * s.hResJTile * 4, 32) * 96;  // in1: mixWsIn, 3 copies
+    bytes = bytes + CeilDiv(s.hResI1Tile * s.hResJTile * 4, 32) * 64;  // out0: h_resOut, 2 copies
+    bytes = bytes + RoundUp(s.hResI1Tile * s.hResJTile * 4, 32);       // calc0: tmp
+    bytes = bytes + 256;                                               // calc1: spread
+    return bytes;
+}
+
+/// UB bytes: sum_2, h_in, inv_rms
+inline Checked CubeFull9Ledger5(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + s.invRmsTTile * CeilDiv(s.n, 8) * 64;         // in0: pre_gateWsIn, 2 copies
+    bytes = bytes + s.invRmsTTile * s.n * CeilDiv(s.D, 16) * 64;  // in1: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.invRmsTTile, 8) * 64;               // in2: rWsIn, 2 copies
+    bytes = bytes + s.invRmsTTile * CeilDiv(s.D, 16) * 64;        // out0: h_inOut, 2 copies
+    bytes = bytes + CeilDiv(s.invRmsTTile, 16) * 128;             // out1: inv_rmsOut, 2 copies
+    bytes = bytes + s.invRmsTTile * CeilDiv(s.n, 16) * 64;        // calc0: pre_gateWsTile
+    bytes = bytes + s.invRmsTTile * s.n * CeilDiv(s.D, 16) * 64;  // calc1: xTile
+    bytes = bytes + s.invRmsTTile * CeilDiv(s.D, 16) * 64;        // calc2: sum_2Tile
+    bytes = bytes + s.invRmsTTile * s.n * CeilDiv(s.D, 16) * 64;  // calc3: tmp
+    bytes = bytes + s.invRmsTTile * CeilDiv(s.n, 16) * 512;       // calc4: spread
+    bytes = bytes + CeilDiv(s.invRmsTTile, 16) * 64;              // calc5: rWsTile
+    return bytes;
+}
+
+/// UB bytes: h_mix
+inline Checked CubeFull9Ledger6(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.hMixKTile * s.hMixTTile * 4, 32) * 64;  // in0: mixWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.hMixKTile * s.hMixTTile * 4, 32) * 64;  // out0: h_mixOut, 2 copies
+    return bytes;
+}
+
+/// UB bytes: h_pre
+inline Checked CubeFull9Ledger7(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.hPreITile * s.hPreTTile * 4, 32) * 64;  // in0: pre_gateWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.hPreITile * s.hPreTTile * 4, 32) * 64;  // out0: h_preOut, 2 copies
+    return bytes;
+}
+
+/// Tries the alternative "cube_full"; false when it does not fit.
+inline bool TryCubeFull9(Sizes &s, const Chip &chip, Choice &choice)
+{
+    const Checked coreNum(chip.coreNum);
+    const Checked cubeNum(chip.cubeNum);
+    if (!(s.D >= 1)) {
+        return false;
+    }
+    if (!(s.R >= 1)) {
+        return false;
+    }
+    if (!(s.R * s.n + s.n * 2 >= 1)) {
+        return false;
+    }
+    if (!(s.T >= 1)) {
+        return false;
+    }
+    if (!(s.n >= 1)) {
+        return false;
+    }
+    if (!(CeilDiv(s.D * s.R * s.T * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) >=
+          coreNum * 8000 +
+              CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.R * s.n + s.n * 2, 16) * CeilDiv(s.T, 16) * 4096, 512) +
+              CeilDiv(s.D * s.T * s.n * 8 + s.R * s.T * s.n * 8 + s.T * s.n * 16, 20))) {
+        return false;
+    }
+    if (!(s.T <= 2147483647)) {
+        return false;
+    }
+    if (!(s.R * s.n + s.n * 2 <= 2147483647)) {
+        return false;
+    }
+    if (!(s.D * s.n <= 2147483647)) {
+        return false;
+    }
+    s.rTTile = Checked(1);
+    s.mixKTile = Checked(8);
+    s.mixTTile = Checked(1);
+    s.hPostITile = Checked(8);
+    s.hPostTTile = Checked(1);
+    s.hResJTile = Checked(8);
+    s.hResI1Tile = Checked(1);
+    s.invRmsTTile = Checked(1);
+    s.hMixKTile = Checked(8);
+    s.hMixTTile = Checked(1);
+    s.hPreITile = Checked(8);
+    s.hPreTTile = Checked(1);
+    if (!Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeFull9Ledger0, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!(CubeFull9Ledger1(s, coreNum) <= UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::mixKTile, s.R * s.n + s.n * 2, 8,
+                  MaxOf(CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), 64), false, &CubeFull9Ledger2, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::mixTTile, MinOf(s.T, 4095), 1,
+                  CeilDiv(s.T * CeilDiv(s.R * s.n + s.n * 2, s.mixKTile), coreNum), false, &CubeFull9Ledger2, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hPostITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &CubeFull9Ledger3,
+                  coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hPostTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.hPostITile), coreNum), false,
+                  &CubeFull9Ledger3, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hResJTile, s.n, 8, MaxOf(CeilDiv(s.R * s.T * s.n, coreNum), 64), false, &CubeFull9Ledger4,
+                  coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hResI1Tile, MinOf(s.R, 4095), 1, CeilDiv(s.R * s.T * CeilDiv(s.n, s.hResJTile), coreNum),
+                  false, &CubeFull9Ledger4, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::invRmsTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeFull9Ledger5, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hMixKTile, s.R * s.n + s.n * 2, 8,
+                  MaxOf(CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), 64), false, &CubeFull9Ledger6, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hMixTTile, MinOf(s.T, 4095), 1,
+                  CeilDiv(s.T * CeilDiv(s.R * s.n + s.n * 2, s.hMixKTile), coreNum), false, &CubeFull9Ledger6, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hPreITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &CubeFull9Ledger7,
+                  coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hPreTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.hPreITile), coreNum), false,
+                  &CubeFull9Ledger7, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    s.mixWsStart = 0;
+    s.mixWsEnd = s.mixWsStart + RoundUp(MaxOf(s.R * s.T * s.n + s.T * s.n * 2, 1) * 4, 512);
+    s.mix_sumWsStart = s.mixWsEnd;
+    s.mix_sumWsEnd = s.mix_sumWsStart + RoundUp(MaxOf(s.R * s.T * s.n + s.T * s.n * 2, 1) * 4, 512);
+    s.mix_sum_factorWsStart = s.mix_sumWsEnd;
+    s.mix_sum_factorWsEnd = s.mix_sum_factorWsStart + RoundUp(MaxOf(s.D * s.T * s.n, 1) * 4, 512);
+    s.pre_gateWsStart = s.mix_sum_factorWsEnd;
+    s.pre_gateWsEnd = s.pre_gateWsStart + RoundUp(MaxOf(s.T * s.n, 1) * 4, 512);
+    s.rWsStart = s.pre_gateWsEnd;
+    s.rWsEnd = s.rWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
+    s.rTTiles = CeilDiv(s.T, s.rTTile);
+    s.rWork = s.rTTiles;
+    s.rPer = CeilDiv(s.rWork, coreNum);
+    s.mixSumPanels = CeilDiv(s.R * s.n + s.n * 2, 256);
+    s.mixSumBaseN = RoundUp(CeilDiv(s.R * s.n + s.n * 2, s.mixSumPanels), 16);
+    s.mixSumBaseM = MinOf(MinOf((((32768 / s.mixSumBaseN)) / 16) * 16, 256),
+                          RoundUp(MinOf(MaxOf(CeilDiv(s.T * s.mixSumPanels, cubeNum), 1), s.T), 16));
+    s.mixSumBaseK = MinOf(32, RoundUp(s.D * s.n, 16));
+    s.mixSumStepK = MinOf(4, CeilDiv(s.D * s.n, s.mixSumBaseK));
+    s.mixSumL1 = s.mixSumBaseK * s.mixSumBaseM * s.mixSumStepK * 8 + s.mixSumBaseK * s.mixSumBaseN * s.mixSumStepK * 8;
+    s.mixSumM = s.T;
+    s.mixSumN = s.R * s.n + s.n * 2;
+    s.mixSumKa = s.D * s.n;
+    s.mixSumKb = s.D * s.n;
+    s.mixSumSingleK = s.D * s.n;
+    s.mixSumRowTiles = CeilDiv(s.T, s.mixSumBaseM);
+    s.mixSumWork = s.mixSumPanels * s.mixSumRowTiles;
+    s.mixSumPer = CeilDiv(s.mixSumWork, cubeNum);
+    s.mixSumCores = CeilDiv(s.mixSumWork, s.mixSumPer);
+    s.mm0Cores = s.mixSumCores;
+    s.mm0M = s.mixSumM;
+    s.mm0N = s.mixSumN;
+    s.mm0Ka = s.mixSumKa;
+    s.mm0Kb = s.mixSumKb;
+    s.mm0SingleK = s.mixSumSingleK;
+    s.mm0BaseM = s.mixSumBaseM;
+    s.mm0BaseN = s.mixSumBaseN;
+    s.mm0BaseK = s.mixSumBaseK;
+    s.mm0StepK = s.mixSumStepK;
+    s.mm0L1 = s.mixSumL1;
+    s.mixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.mixKTile);
+    s.mixTTiles = CeilDiv(s.T, s.mixTTile);
+    s.mixWork = s.mixKTiles * s.mixTTiles;
+    s.mixPer = CeilDiv(s.mixWork, coreNum);
+    s.hPostITiles = CeilDiv(s.n, s.hPostITile);
+    s.hPostTTiles = CeilDiv(s.T, s.hPostTTile);
+    s.hPostWork = s.hPostITiles * s.hPostTTiles;
+    s.hPostPer = CeilDiv(s.hPostWork, coreNum);
+    s.hResJTiles = CeilDiv(s.n, s.hResJTile);
+    s.hResI1Tiles = CeilDiv(s.R, s.hResI1Tile);
+    s.hResWork = s.T * s.hResI1Tiles * s.hResJTiles;
+    s.hResPer = CeilDiv(s.hResWork, coreNum);
+    s.invRmsTTiles = CeilDiv(s.T, s.invRmsTTile);
+    s.invRmsWork = s.invRmsTTiles;
+    s.invRmsPer = CeilDiv(s.invRmsWork, coreNum);
+    s.hMixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.hMixKTile);
+    s.hMixTTiles = CeilDiv(s.T, s.hMixTTile);
+    s.hMixWork = s.hMixKTiles * s.hMixTTiles;
+    s.hMixPer = CeilDiv(s.hMixWork, coreNum);
+    s.hPreITiles = CeilDiv(s.n, s.hPreITile);
+    s.hPreTTiles = CeilDiv(s.T, s.hPreTTile);
+    s.hPreWork = s.hPreITiles * s.hPreTTiles;
+    s.hPrePer = CeilDiv(s.hPreWork, coreNum);
+    const Checked blocks = MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(CeilDiv(s.rWork, s.rPer), 2),
+                                                                           CeilDiv(s.mixSumWork, s.mixSumPer)),
+                                                                     CeilDiv(CeilDiv(s.mixWork, s.mixPer), 2)),
+                                                               CeilDiv(CeilDiv(s.hPostWork, s.hPostPer), 2)),
+                                                         CeilDiv(CeilDiv(s.hResWork, s.hResPer), 2)),
+                                                   CeilDiv(CeilDiv(s.invRmsWork, s.invRmsPer), 2)),
+                                             CeilDiv(CeilDiv(s.hMixWork, s.hMixPer), 2)),
+                                       CeilDiv(CeilDiv(s.hPreWork, s.hPrePer), 2)),
+                                 1);
+    const Checked bytes = s.rWsEnd;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = true;
+    return blocks.valid && bytes.valid && s.mixWsStart.valid && s.mixWsEnd.valid && s.mix_sumWsStart.valid &&
+           s.mix_sumWsEnd.valid && s.mix_sum_factorWsStart.valid && s.mix_sum_factorWsEnd.valid &&
+           s.pre_gateWsStart.valid && s.pre_gateWsEnd.valid && s.rWsStart.valid && s.rWsEnd.valid && s.rTTiles.valid &&
+           s.rWork.valid && s.rPer.valid && s.mixSumPanels.valid && s.mixSumBaseN.valid && s.mixSumBaseM.valid &&
+           s.mixSumBaseK.valid && s.mixSumStepK.valid && s.mixSumL1.valid && s.mixSumM.valid && s.mixSumN.valid &&
+           s.mixSumKa.valid && s.mixSumKb.valid && s.mixSumSingleK.valid && s.mixSumRowTiles.valid &&
+           s.mixSumWork.valid && s.mixSumPer.valid && s.mixSumCores.valid && s.mm0Cores.valid && s.mm0M.valid &&
+           s.mm0N.valid && s.mm0Ka.valid && s.mm0Kb.valid && s.mm0SingleK.valid && s.mm0BaseM.valid &&
+           s.mm0BaseN.valid && s.mm0BaseK.valid && s.mm0StepK.valid && s.mm0L1.valid && s.mixKTiles.valid &&
+           s.mixTTiles.valid && s.mixWork.valid && s.mixPer.valid && s.hPostITiles.valid && s.hPostTTiles.valid &&
+           s.hPostWork.valid && s.hPostPer.valid && s.hResJTiles.valid && s.hResI1Tiles.valid && s.hResWork.valid &&
+           s.hResPer.valid && s.invRmsTTiles.valid && s.invRmsWork.valid && s.invRmsPer.valid && s.hMixKTiles.valid &&
+           s.hMixTTiles.valid && s.hMixWork.valid && s.hMixPer.valid && s.hPreITiles.valid && s.hPreTTiles.valid &&
+           s.hPreWork.valid && s.hPrePer.valid;
+}
+
+/// UB bytes: mix_sum_factor, sum_1, r
+inline Checked CubeWalked9Ledger0(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.n * s.rDTile * s.rTTile * 2, 32) * 64;  // in0: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.n * s.rDTile * s.rTTile * 4, 32) * 64;  // out0: mix_sum_factorWsOut, 2 copies
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 128;                      // out1: rWsOut, 2 copies
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc0: sumAcc
+    bytes = bytes + RoundUp(s.n * s.rDTile * s.rTTile * 4, 32);       // calc1: xTile
+    bytes = bytes + RoundUp(s.n * s.rDTile * s.rTTile * 4, 32);       // calc2: tmp
+    bytes = bytes + RoundUp(s.rDTile * s.rTTile * 4, 32);             // calc3: sum
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc4: sum
+    bytes = bytes + CeilDiv(s.rTTile, 8) * 2048;                      // calc5: acc
+    bytes = bytes + CeilDiv(s.rTTile, 8) * 256;                       // calc6: part
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc7: tmp
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc8: tmp
+    return bytes;
+}
+
+/// UB bytes: mix_sum (cube)
+inline Checked CubeWalked9Ledger1(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    return bytes;
+}
+
+/// UB bytes: mix
+inline Checked CubeWalked9Ledger2(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.mixKTile * s.mixTTile * 4, 32) * 64;  // in0: mix_sumWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.mixKTile * s.mixTTile * 4, 32) * 64;  // out0: mixWsOut, 2 copies
+    return bytes;
+}
+
+/// UB bytes: pre_gate, h_post
+inline Checked CubeWalked9Ledger3(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + 64;                                                 // in0: alphaIn, 2 copies
+    bytes = bytes + CeilDiv(s.hPostITile * s.hPostTTile * 4, 32) * 64;  // in1: mixWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.hPostTTile, 8) * 64;                      // in2: rWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.hPostITile * 4, 32) * 64;                 // in3: biasIn, 2 copies
+    bytes = bytes + CeilDiv(s.hPostITile * s.hPostTTile * 4, 32) * 64;  // out0: pre_gateWsOut, 2 copies
+    bytes = bytes + RoundUp(s.hPostITile * s.hPostTTile * 4, 32);       // calc0: tmp
+    bytes = bytes + CeilDiv(s.hPostTTile, 8) * 256;                     // calc1: spread
+    bytes = bytes + 256;                                                // calc2: spread
+    bytes = bytes + RoundUp(s.hPostITile * s.hPostTTile * 4, 32);       // calc3: tmp
+    bytes = bytes + RoundUp(s.hPostITile * s.hPostTTile * 4, 32);       // calc4: tmp
+    return bytes;
+}
+
+/// UB bytes: h_res
+inline Checked CubeWalked9Ledger4(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + 96;                                                // in0: alphaIn, 3 copies
+    bytes = bytes + CeilDiv(s.hResI1Tile * s.hResJTile * 4, 32) * 96;  // in1: mixWsIn, 3 copies
+    bytes = bytes + CeilDiv(s.hResI1Tile * s.hResJTile * 4, 32) * 64;  // out0: h_resOut, 2 copies
+    bytes = bytes + RoundUp(s.hResI1Tile * s.hResJTile * 4, 32);       // calc0: tmp
+    bytes = bytes + 256;                                               // calc1: spread
+    return bytes;
+}
+
+/// UB bytes: sum_2, h_in, inv_rms
+inline Checked CubeWalked9Ledger5(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.invRmsTTile, 8) * 64;                             // in0: rWsIn, 2 copies
+    bytes = bytes + s.invRmsTTile * CeilDiv(s.n, 8) * 64;                       // in1: pre_gateWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.invRmsDTile * s.invRmsTTile * s.n * 2, 32) * 64;  // in2: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.invRmsTTile, 16) * 128;                           // out0: inv_rmsOut, 2 copies
+    bytes = bytes + CeilDiv(s.invRmsDTile * s.invRmsTTile * 2, 32) * 64;        // out1: h_inOut, 2 copies
+    bytes = bytes + CeilDiv(s.invRmsTTile, 16) * 64;                            // calc0: rWsTile
+    bytes = bytes + s.invRmsTTile * CeilDiv(s.n, 16) * 64;                      // calc1: pre_gateWsTile
+    bytes = bytes + RoundUp(s.invRmsDTile * s.invRmsTTile * s.n * 4, 32);       // calc2: xTile
+    bytes = bytes + RoundUp(s.invRmsDTile * s.invRmsTTile * 4, 32);             // calc3: sum_2Tile
+    bytes = bytes + RoundUp(s.invRmsDTile * s.invRmsTTile * s.n * 4, 32);       // calc4: tmp
+    bytes = bytes + s.invRmsTTile * CeilDiv(s.n, 16) * 512;                     // calc5: spread
+    return bytes;
+}
+
+/// UB bytes: h_mix
+inline Checked CubeWalked9Ledger6(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.hMixKTile * s.hMixTTile * 4, 32) * 64;  // in0: mixWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.hMixKTile * s.hMixTTile * 4, 32) * 64;  // out0: h_mixOut, 2 copies
+    return bytes;
+}
+
+/// UB bytes: h_pre
+inline Checked CubeWalked9Ledger7(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.hPreITile * s.hPreTTile * 4, 32) * 64;  // in0: pre_gateWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.hPreITile * s.hPreTTile * 4, 32) * 64;  // out0: h_preOut, 2 copies
+    return bytes;
+}
+
+/// Tries the alternative "cube_walked"; false when it does not fit.
+inline bool TryCubeWalked9(Sizes &s, const Chip &chip, Choice &choice)
+{
+    const Checked coreNum(chip.coreNum);
+    const Checked cubeNum(chip.cubeNum);
+    if (!(s.D >= 1)) {
+        return false;
+    }
+    if (!(s.R >= 1)) {
+        return false;
+    }
+    if (!(s.R * s.n + s.n * 2 >= 1)) {
+        return false;
+    }
+    if (!(s.T >= 1)) {
+        return false;
+    }
+    if (!(s.n >= 1)) {
+        return false;
+    }
+    if (!(CeilDiv(s.D * s.R * s.T * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) >=
+          coreNum * 8000 +
+              CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.R * s.n + s.n * 2, 16) * CeilDiv(s.T, 16) * 4096, 512) +
+              CeilDiv(s.D * s.T * s.n * 8 + s.R * s.T * s.n * 8 + s.T * s.n * 16, 20))) {
+        return false;
+    }
+    if (!(s.T <= 2147483647)) {
+        return false;
+    }
+    if (!(s.R * s.n + s.n * 2 <= 2147483647)) {
+        return false;
+    }
+    if (!(s.D * s.n <= 2147483647)) {
+        return false;
+    }
+    s.rDTile = Checked(16);
+    s.rTTile = Checked(1);
+    s.mixKTile = Checked(8);
+    s.mixTTile = Checked(1);
+    s.hPostITile = Checked(8);
+    s.hPostTTile = Checked(1);
+    s.hResJTile = Checked(8);
+    s.hResI1Tile = Checked(1);
+    s.invRmsDTile = Checked(16);
+    s.invRmsTTile = Checked(1);
+    s.hMixKTile = Checked(8);
+    s.hMixTTile = Checked(1);
+    s.hPreITile = Checked(8);
+    s.hPreTTile = Checked(1);
+    if (!Maximise(s, &Sizes::rDTile, s.D, 16, 0, false, &CubeWalked9Ledger0, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeWalked9Ledger0, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!(CubeWalked9Ledger1(s, coreNum) <= UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::mixKTile, s.R * s.n + s.n * 2, 8,
+                  MaxOf(CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), 64), false, &CubeWalked9Ledger2, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::mixTTile, MinOf(s.T, 4095), 1,
+                  CeilDiv(s.T * CeilDiv(s.R * s.n + s.n * 2, s.mixKTile), coreNum), false, &CubeWalked9Ledger2, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hPostITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &CubeWalked9Ledger3,
+                  coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hPostTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.hPostITile), coreNum), false,
+                  &CubeWalked9Ledger3, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hResJTile, s.n, 8, MaxOf(CeilDiv(s.R * s.T * s.n, coreNum), 64), false,
+                  &CubeWalked9Ledger4, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hResI1Tile, MinOf(s.R, 4095), 1, CeilDiv(s.R * s.T * CeilDiv(s.n, s.hResJTile), coreNum),
+                  false, &CubeWalked9Ledger4, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::invRmsDTile, s.D, 16, 0, false, &CubeWalked9Ledger5, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::invRmsTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeWalked9Ledger5,
+                  coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hMixKTile, s.R * s.n + s.n * 2, 8,
+                  MaxOf(CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), 64), false, &CubeWalked9Ledger6, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hMixTTile, MinOf(s.T, 4095), 1,
+                  CeilDiv(s.T * CeilDiv(s.R * s.n + s.n * 2, s.hMixKTile), coreNum), false, &CubeWalked9Ledger6,
+                  coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hPreITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &CubeWalked9Ledger7,
+                  coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hPreTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.hPreITile), coreNum), false,
+                  &CubeWalked9Ledger7, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    s.mixWsStart = 0;
+    s.mixWsEnd = s.mixWsStart + RoundUp(MaxOf(s.R * s.T * s.n + s.T * s.n * 2, 1) * 4, 512);
+    s.mix_sumWsStart = s.mixWsEnd;
+    s.mix_sumWsEnd = s.mix_sumWsStart + RoundUp(MaxOf(s.R * s.T * s.n + s.T * s.n * 2, 1) * 4, 512);
+    s.mix_sum_factorWsStart = s.mix_sumWsEnd;
+    s.mix_sum_factorWsEnd = s.mix_sum_factorWsStart + RoundUp(MaxOf(s.D * s.T * s.n, 1) * 4, 512);
+    s.pre_gateWsStart = s.mix_sum_factorWsEnd;
+    s.pre_gateWsEnd = s.pre_gateWsStart + RoundUp(MaxOf(s.T * s.n, 1) * 4, 512);
+    s.rWsStart = s.pre_gateWsEnd;
+    s.rWsEnd = s.rWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
+    s.rTTiles = CeilDiv(s.T, s.rTTile);
+    s.rWork = s.rTTiles;
+    s.rPer = CeilDiv(s.rWork, coreNum);
+    s.mixSumPanels = CeilDiv(s.R * s.n + s.n * 2, 256);
+    s.mixSumBaseN = RoundUp(CeilDiv(s.R * s.n + s.n * 2, s.mixSumPanels), 16);
+    s.mixSumBaseM = MinOf(MinOf((((32768 / s.mixSumBaseN)) / 16) * 16, 256),
+                          RoundUp(MinOf(MaxOf(CeilDiv(s.T * s.mixSumPanels, cubeNum), 1), s.T), 16));
+    s.mixSumBaseK = MinOf(32, RoundUp(s.D * s.n, 16));
+    s.mixSumStepK = MinOf(4, CeilDiv(s.D * s.n, s.mixSumBaseK));
+    s.mixSumL1 = s.mixSumBaseK * s.mixSumBaseM * s.mixSumStepK * 8 + s.mixSumBaseK * s.mixSumBaseN * s.mixSumStepK * 8;
+    s.mixSumM = s.T;
+    s.mixSumN = s.R * s.n + s.n * 2;
+    s.mixSumKa = s.D * s.n;
+    s.mixSumKb = s.D * s.n;
+    s.mixSumSingleK = s.D * s.n;
+    s.mixSumRowTiles = CeilDiv(s.T, s.mixSumBaseM);
+    s.mixSumWork = s.mixSumPanels * s.mixSumRowTiles;
+    s.mixSumPer = CeilDiv(s.mixSumWork, cubeNum);
+    s.mixSumCores = CeilDiv(s.mixSumWork, s.mixSumPer);
+    s.mm0Cores = s.mixSumCores;
+    s.mm0M = s.mixSumM;
+    s.mm0N = s.mixSumN;
+    s.mm0Ka = s.mixSumKa;
+    s.mm0Kb = s.mixSumKb;
+    s.mm0SingleK = s.mixSumSingleK;
+    s.mm0BaseM = s.mixSumBaseM;
+    s.mm0BaseN = s.mixSumBaseN;
+    s.mm0BaseK = s.mixSumBaseK;
+    s.mm0StepK = s.mixSumStepK;
+    s.mm0L1 = s.mixSumL1;
+    s.mixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.mixKTile);
+    s.mixTTiles = CeilDiv(s.T, s.mixTTile);
+    s.mixWork = s.mixKTiles * s.mixTTiles;
+    s.mixPer = CeilDiv(s.mixWork, coreNum);
+    s.hPostITiles = CeilDiv(s.n, s.hPostITile);
+    s.hPostTTiles = CeilDiv(s.T, s.hPostTTile);
+    s.hPostWork = s.hPostITiles * s.hPostTTiles;
+    s.hPostPer = CeilDiv(s.hPostWork, coreNum);
+    s.hResJTiles = CeilDiv(s.n, s.hResJTile);
+    s.hResI1Tiles = CeilDiv(s.R, s.hResI1Tile);
+    s.hResWork = s.T * s.hResI1Tiles * s.hResJTiles;
+    s.hResPer = CeilDiv(s.hResWork, coreNum);
+    s.invRmsTTiles = CeilDiv(s.T, s.invRmsTTile);
+    s.invRmsWork = s.invRmsTTiles;
+    s.invRmsPer = CeilDiv(s.invRmsWork, coreNum);
+    s.hMixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.hMixKTile);
+    s.hMixTTiles = CeilDiv(s.T, s.hMixTTile);
+    s.hMixWork = s.hMixKTiles * s.hMixTTiles;
+    s.hMixPer = CeilDiv(s.hMixWork, coreNum);
+    s.hPreITiles = CeilDiv(s.n, s.hPreITile);
+    s.hPreTTiles = CeilDiv(s.T, s.hPreTTile);
+    s.hPreWork = s.hPreITiles * s.hPreTTiles;
+    s.hPrePer = CeilDiv(s.hPreWork, coreNum);
+    const Checked blocks = MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(CeilDiv(s.rWork, s.rPer), 2),
+                                                                           CeilDiv(s.mixSumWork, s.mixSumPer)),
+                                                                     CeilDiv(CeilDiv(s.mixWork, s.mixPer), 2)),
+                                                               CeilDiv(CeilDiv(s.hPostWork, s.hPostPer), 2)),
+                                                         CeilDiv(CeilDiv(s.hResWork, s.hResPer), 2)),
+                                                   CeilDiv(CeilDiv(s.invRmsWork, s.invRmsPer), 2)),
+                                             CeilDiv(CeilDiv(s.hMixWork, s.hMixPer), 2)),
+                                       CeilDiv(CeilDiv(s.hPreWork, s.hPrePer), 2)),
+                                 1);
+    const Checked bytes = s.rWsEnd;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = true;
+    return blocks.valid && bytes.valid && s.mixWsStart.valid && s.mixWsEnd.valid && s.mix_sumWsStart.valid &&
+           s.mix_sumWsEnd.valid && s.mix_sum_factorWsStart.valid && s.mix_sum_factorWsEnd.valid &&
+           s.pre_gateWsStart.valid && s.pre_gateWsEnd.valid && s.rWsStart.valid && s.rWsEnd.valid && s.rTTiles.valid &&
+           s.rWork.valid && s.rPer.valid && s.mixSumPanels.valid && s.mixSumBaseN.valid && s.mixSumBaseM.valid &&
+           s.mixSumBaseK.valid && s.mixSumStepK.valid && s.mixSumL1.valid && s.mixSumM.valid && s.mixSumN.valid &&
+           s.mixSumKa.valid && s.mixSumKb.valid && s.mixSumSingleK.valid && s.mixSumRowTiles.valid &&
+           s.mixSumWork.valid && s.mixSumPer.valid && s.mixSumCores.valid && s.mm0Cores.valid && s.mm0M.valid &&
+           s.mm0N.valid && s.mm0Ka.valid && s.mm0Kb.valid && s.mm0SingleK.valid && s.mm0BaseM.valid &&
+           s.mm0BaseN.valid && s.mm0BaseK.valid && s.mm0StepK.valid && s.mm0L1.valid && s.mixKTiles.valid &&
+           s.mixTTiles.valid && s.mixWork.valid && s.mixPer.valid && s.hPostITiles.valid && s.hPostTTiles.valid &&
+           s.hPostWork.valid && s.hPostPer.valid && s.hResJTiles.valid && s.hResI1Tiles.valid && s.hResWork.valid &&
+           s.hResPer.valid && s.invRmsTTiles.valid && s.invRmsWork.valid && s.invRmsPer.valid && s.hMixKTiles.valid &&
+           s.hMixTTiles.valid && s.hMixWork.valid && s.hMixPer.valid && s.hPreITiles.valid && s.hPreTTiles.valid &&
+           s.hPreWork.valid && s.hPrePer.valid;
+}
+
+/// UB bytes: mix_sum_factor, sum_1, r
+inline Checked CubeFull10Ledger0(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;   // in0: xIn, 2 copies
+    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 128;  // out0: mix_sum_factorWsOut, 2 copies
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 128;              // out1: rWsOut, 2 copies
+    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;   // calc0: xTile
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;               // calc1: sum_1Tile
+    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;   // calc2: tmp
+    bytes = bytes + s.rTTile * CeilDiv(s.D, 16) * 64;         // calc3: sum
+    bytes = bytes + CeilDiv(s.rTTile, 8) * 2048;              // calc4: acc
+    bytes = bytes + CeilDiv(s.rTTile, 8) * 256;               // calc5: part
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;               // calc6: tmp
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;               // calc7: tmp
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;               // calc8: tmp
+    return bytes;
+}
+
+/// UB bytes: mix_sum (cube)
+inline Checked CubeFull10Ledger1(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    return bytes;
+}
+
+/// UB bytes: mix
+inline Checked CubeFull10Ledger2(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.mixKTile * s.mixTTile * 4, 32) * 64;  // in0: mix_sumWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.mixKTile * s.mixTTile * 4, 32) * 64;  // out0: mixWsOut, 2 copies
+    return bytes;
+}
+
+/// UB bytes: pre_gate, h_post, sum_2, h_in, inv_rms
+inline Checked CubeFull10Ledger3(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + 32;                                            // in0: alphaIn
+    bytes = bytes + CeilDiv(s.n, 8) * 32;                          // in1: biasIn
+    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 8) * 64;         // in2: mixWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.preGateTTile, 8) * 64;               // in3: rWsIn, 2 copies
+    bytes = bytes + s.n * s.preGateTTile * CeilDiv(s.D, 16) * 64;  // in4: xIn, 2 copies
+    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 128;       // out0: h_postOut, 2 copies
+    bytes = bytes + s.preGateTTile * CeilDiv(s.D, 16) * 64;        // out1: h_inOut, 2 copies
+    bytes = bytes + CeilDiv(s.preGateTTile, 16) * 128;             // out2: inv_rmsOut, 2 copies
+    bytes = bytes + 64;                                            // calc0: alphaTile
+    bytes = bytes + CeilDiv(s.n, 16) * 64;                         // calc1: biasTile
+    bytes = bytes + 64;                                            // calc2: alphaTile
+    bytes = bytes + CeilDiv(s.n, 16) * 64;                         // calc3: biasTile
+    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 64;        // calc4: mixWsTile
+    bytes = bytes + CeilDiv(s.preGateTTile, 16) * 64;              // calc5: rWsTile
+    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 64;        // calc6: pre_gateTile
+    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 64;        // calc7: tmp
+    bytes = bytes + CeilDiv(s.preGateTTile, 16) * 512;             // calc8: spread
+    bytes = bytes + 512;                                           // calc9: spread
+    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 64;        // calc10: tmp
+    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 64;        // calc11: tmp
+    bytes = bytes + s.n * s.preGateTTile * CeilDiv(s.D, 16) * 64;  // calc12: xTile
+    bytes = bytes + s.preGateTTile * CeilDiv(s.D, 16) * 64;        // calc13: sum_2Tile
+    bytes = bytes + s.n * s.preGateTTile * CeilDiv(s.D, 16) * 64;  // calc14: tmp
+    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 512;       // calc15: spread
+    return bytes;
+}
+
+/// UB bytes: h_mix
+inline Checked CubeFull10Ledger4(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.hMixKTile * s.hMixTTile * 4, 32) * 64;  // in0: mixWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.hMixKTile * s.hMixTTile * 4, 32) * 64;  // out0: h_mixOut, 2 copies
+    return bytes;
+}
+
+/// UB bytes: h_pre
+inline Checked CubeFull10Ledger5(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.hPreITile * s.hPreTTile * 4, 32) * 64;  // in0: pre_gateWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.hPreITile * s.hPreTTile * 4, 32) * 64;  // out0: h_preOut, 2 copies
+    return bytes;
+}
+
+/// Tries the alternative "cube_full"; false when it does not fit.
+inline bool TryCubeFull10(Sizes &s, const Chip &chip, Choice &choice)
+{
+    const Checked coreNum(chip.coreNum);
+    const Checked cubeNum(chip.cubeNum);
+    if (!(s.D >= 1)) {
+        return false;
+    }
+    if (!(s.R * s.n + s.n * 2 >= 1)) {
+        return false;
+    }
+    if (!(s.T >= 1)) {
+        return false;
+    }
+    if (!(s.n >= 1)) {
+        return false;
+    }
+    if (!(CeilDiv(s.D * s.R * s.T * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) >=
+          coreNum * 8000 +
+              CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.R * s.n + s.n * 2, 16) * CeilDiv(s.T, 16) * 4096, 512) +
+              CeilDiv(s.D * s.T * s.n * 8 + s.R * s.T * s.n * 8 + s.T * s.n * 16, 20))) {
+        return false;
+    }
+    if (!(s.T <= 2147483647)) {
+        return false;
+    }
+    if (!(s.R * s.n + s.n * 2 <= 2147483647)) {
+        return false;
+    }
+    if (!(s.D * s.n <= 2147483647)) {
+        return false;
+    }
+    s.rTTile = Checked(1);
+    s.mixKTile = Checked(8);
+    s.mixTTile = Checked(1);
+    s.preGateTTile = Checked(1);
+    s.hMixKTile = Checked(8);
+    s.hMixTTile = Checked(1);
+    s.hPreITile = Checked(8);
+    s.hPreTTile = Checked(1);
+    if (!Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeFull10Ledger0, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!(CubeFull10Ledger1(s, coreNum) <= UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::mixKTile, s.R * s.n + s.n * 2, 8,
+                  MaxOf(CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), 64), false, &CubeFull10Ledger2, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::mixTTile, MinOf(s.T, 4095), 1,
+                  CeilDiv(s.T * CeilDiv(s.R * s.n + s.n * 2, s.mixKTile), coreNum), false, &CubeFull10Ledger2, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::preGateTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeFull10Ledger3,
+                  coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hMixKTile, s.R * s.n + s.n * 2, 8,
+                  MaxOf(CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), 64), false, &CubeFull10Ledger4, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hMixTTile, MinOf(s.T, 4095), 1,
+                  CeilDiv(s.T * CeilDiv(s.R * s.n + s.n * 2, s.hMixKTile), coreNum), false, &CubeFull10Ledger4, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hPreITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &CubeFull10Ledger5,
+                  coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hPreTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.hPreITile), coreNum), false,
+                  &CubeFull10Ledger5, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    s.mixWsStart = 0;
+    s.mixWsEnd = s.mixWsStart + RoundUp(MaxOf(s.R * s.T * s.n + s.T * s.n * 2, 1) * 4, 512);
+    s.mix_sumWsStart = s.mixWsEnd;
+    s.mix_sumWsEnd = s.mix_sumWsStart + RoundUp(MaxOf(s.R * s.T * s.n + s.T * s.n * 2, 1) * 4, 512);
+    s.mix_sum_factorWsStart = s.mix_sumWsEnd;
+    s.mix_sum_factorWsEnd = s.mix_sum_factorWsStart + RoundUp(MaxOf(s.D * s.T * s.n, 1) * 4, 512);
+    s.pre_gateWsStart = s.mix_sum_factorWsEnd;
+    s.pre_gateWsEnd = s.pre_gateWsStart + RoundUp(MaxOf(s.T * s.n, 1) * 4, 512);
+    s.rWsStart = s.pre_gateWsEnd;
+    s.rWsEnd = s.rWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
+    s.rTTiles = CeilDiv(s.T, s.rTTile);
+    s.rWork = s.rTTiles;
+    s.rPer = CeilDiv(s.rWork, coreNum);
+    s.mixSumPanels = CeilDiv(s.R * s.n + s.n * 2, 256);
+    s.mixSumBaseN = RoundUp(CeilDiv(s.R * s.n + s.n * 2, s.mixSumPanels), 16);
+    s.mixSumBaseM = MinOf(MinOf((((32768 / s.mixSumBaseN)) / 16) * 16, 256),
+                          RoundUp(MinOf(MaxOf(CeilDiv(s.T * s.mixSumPanels, cubeNum), 1), s.T), 16));
+    s.mixSumBaseK = MinOf(32, RoundUp(s.D * s.n, 16));
+    s.mixSumStepK = MinOf(4, CeilDiv(s.D * s.n, s.mixSumBaseK));
+    s.mixSumL1 = s.mixSumBaseK * s.mixSumBaseM * s.mixSumStepK * 8 + s.mixSumBaseK * s.mixSumBaseN * s.mixSumStepK * 8;
+    s.mixSumM = s.T;
+    s.mixSumN = s.R * s.n + s.n * 2;
+    s.mixSumKa = s.D * s.n;
+    s.mixSumKb = s.D * s.n;
+    s.mixSumSingleK = s.D * s.n;
+    s.mixSumRowTiles = CeilDiv(s.T, s.mixSumBaseM);
+    s.mixSumWork = s.mixSumPanels * s.mixSumRowTiles;
+    s.mixSumPer = CeilDiv(s.mixSumWork, cubeNum);
+    s.mixSumCores = CeilDiv(s.mixSumWork, s.mixSumPer);
+    s.mm0Cores = s.mixSumCores;
+    s.mm0M = s.mixSumM;
+    s.mm0N = s.mixSumN;
+    s.mm0Ka = s.mixSumKa;
+    s.mm0Kb = s.mixSumKb;
+    s.mm0SingleK = s.mixSumSingleK;
+    s.mm0BaseM = s.mixSumBaseM;
+    s.mm0BaseN = s.mixSumBaseN;
+    s.mm0BaseK = s.mixSumBaseK;
+    s.mm0StepK = s.mixSumStepK;
+    s.mm0L1 = s.mixSumL1;
+    s.mixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.mixKTile);
+    s.mixTTiles = CeilDiv(s.T, s.mixTTile);
+    s.mixWork = s.mixKTiles * s.mixTTiles;
+    s.mixPer = CeilDiv(s.mixWork, coreNum);
+    s.preGateTTiles = CeilDiv(s.T, s.preGateTTile);
+    s.preGateWork = s.preGateTTiles;
+    s.preGatePer = CeilDiv(s.preGateWork, coreNum);
+    s.hMixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.hMixKTile);
+    s.hMixTTiles = CeilDiv(s.T, s.hMixTTile);
+    s.hMixWork = s.hMixKTiles * s.hMixTTiles;
+    s.hMixPer = CeilDiv(s.hMixWork, coreNum);
+    s.hPreITiles = CeilDiv(s.n, s.hPreITile);
+    s.hPreTTiles = CeilDiv(s.T, s.hPreTTile);
+    s.hPreWork = s.hPreITiles * s.hPreTTiles;
+    s.hPrePer = CeilDiv(s.hPreWork, coreNum);
+    const Checked blocks =
+        MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(CeilDiv(s.rWork, s.rPer), 2), CeilDiv(s.mixSumWork, s.mixSumPer)),
+                                      CeilDiv(CeilDiv(s.mixWork, s.mixPer), 2)),
+                                CeilDiv(CeilDiv(s.preGateWork, s.preGatePer), 2)),
+                          CeilDiv(CeilDiv(s.hMixWork, s.hMixPer), 2)),
+                    CeilDiv(CeilDiv(s.hPreWork, s.hPrePer), 2)),
+              1);
+    const Checked bytes = s.rWsEnd;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = true;
+    return blocks.valid && bytes.valid && s.mixWsStart.valid && s.mixWsEnd.valid && s.mix_sumWsStart.valid &&
+           s.mix_sumWsEnd.valid && s.mix_sum_factorWsStart.valid && s.mix_sum_factorWsEnd.valid &&
+           s.pre_gateWsStart.valid && s.pre_gateWsEnd.valid && s.rWsStart.valid && s.rWsEnd.valid && s.rTTiles.valid &&
+           s.rWork.valid && s.rPer.valid && s.mixSumPanels.valid && s.mixSumBaseN.valid && s.mixSumBaseM.valid &&
+           s.mixSumBaseK.valid && s.mixSumStepK.valid && s.mixSumL1.valid && s.mixSumM.valid && s.mixSumN.valid &&
+           s.mixSumKa.valid && s.mixSumKb.valid && s.mixSumSingleK.valid && s.mixSumRowTiles.valid &&
+           s.mixSumWork.valid && s.mixSumPer.valid && s.mixSumCores.valid && s.mm0Cores.valid && s.mm0M.valid &&
+           s.mm0N.valid && s.mm0Ka.valid && s.mm0Kb.valid && s.mm0SingleK.valid && s.mm0BaseM.valid &&
+           s.mm0BaseN.valid && s.mm0BaseK.valid && s.mm0StepK.valid && s.mm0L1.valid && s.mixKTiles.valid &&
+           s.mixTTiles.valid && s.mixWork.valid && s.mixPer.valid && s.preGateTTiles.valid && s.preGateWork.valid &&
+           s.preGatePer.valid && s.hMixKTiles.valid && s.hMixTTiles.valid && s.hMixWork.valid && s.hMixPer.valid &&
+           s.hPreITiles.valid && s.hPreTTiles.valid && s.hPreWork.valid && s.hPrePer.valid;
+}
+
+/// UB bytes: mix_sum_factor, sum_1, r
+inline Checked CubeWalked10Ledger0(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.n * s.rDTile * s.rTTile * 2, 32) * 64;  // in0: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.n * s.rDTile * s.rTTile * 4, 32) * 64;  // out0: mix_sum_factorWsOut, 2 copies
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 128;                      // out1: rWsOut, 2 copies
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc0: sumAcc
+    bytes = bytes + RoundUp(s.n * s.rDTile * s.rTTile * 4, 32);       // calc1: xTile
+    bytes = bytes + RoundUp(s.n * s.rDTile * s.rTTile * 4, 32);       // calc2: tmp
+    bytes = bytes + RoundUp(s.rDTile * s.rTTile * 4, 32);             // calc3: sum
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc4: sum
+    bytes = bytes + CeilDiv(s.rTTile, 8) * 2048;                      // calc5: acc
+    bytes = bytes + CeilDiv(s.rTTile, 8) * 256;                       // calc6: part
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc7: tmp
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc8: tmp
+    return bytes;
+}
+
+/// UB bytes: mix_sum (cube)
+inline Checked CubeWalked10Ledger1(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    return bytes;
+}
+
+/// UB bytes: mix
+inline Checked CubeWalked10Ledger2(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.mixKTile * s.mixTTile * 4, 32) * 64;  // in0: mix_sumWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.mixKTile * s.mixTTile * 4, 32) * 64;  // out0: mixWsOut, 2 copies
+    return bytes;
+}
+
+/// UB bytes: pre_gate, h_post, sum_2, h_in, inv_rms
+inline Checked CubeWalked10Ledger3(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + 32;                                                           // in0: alphaIn
+    bytes = bytes + CeilDiv(s.n, 8) * 32;                                         // in1: biasIn
+    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 8) * 64;                        // in2: mixWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.preGateTTile, 8) * 64;                              // in3: rWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.n * s.preGateDTile * s.preGateTTile * 2, 32) * 64;  // in4: xIn, 2 copies
+    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 128;                      // out0: h_postOut, 2 copies
+    bytes = bytes + CeilDiv(s.preGateTTile, 16) * 128;                            // out1: inv_rmsOut, 2 copies
+    bytes = bytes + CeilDiv(s.preGateDTile * s.preGateTTile * 2, 32) * 64;        // out2: h_inOut, 2 copies
+    bytes = bytes + 64;                                                           // calc0: alphaTile
+    bytes = bytes + CeilDiv(s.n, 16) * 64;                                        // calc1: biasTile
+    bytes = bytes + 64;                                                           // calc2: alphaTile
+    bytes = bytes + CeilDiv(s.n, 16) * 64;                                        // calc3: biasTile
+    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 64;                       // calc4: mixWsTile
+    bytes = bytes + CeilDiv(s.preGateTTile, 16) * 64;                             // calc5: rWsTile
+    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 64;                       // calc6: pre_gateTile
+    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 64;                       // calc7: tmp
+    bytes = bytes + CeilDiv(s.preGateTTile, 16) * 512;                            // calc8: spread
+    bytes = bytes + 512;                                                          // calc9: spread
+    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 64;                       // calc10: tmp
+    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 64;                       // calc11: tmp
+    bytes = bytes + RoundUp(s.n * s.preGateDTile * s.preGateTTile * 4, 32);       // calc12: xTile
+    bytes = bytes + RoundUp(s.preGateDTile * s.preGateTTile * 4, 32);             // calc13: sum_2Tile
+    bytes = bytes + RoundUp(s.n * s.preGateDTile * s.preGateTTile * 4, 32);       // calc14: tmp
+    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 512;                      // calc15: spread
+    return bytes;
+}
+
+/// UB bytes: h_mix
+inline Checked CubeWalked10Ledger4(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.hMixKTile * s.hMixTTile * 4, 32) * 64;  // in0: mixWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.hMixKTile * s.hMixTTile * 4, 32) * 64;  // out0: h_mixOut, 2 copies
+    return bytes;
+}
+
+/// UB bytes: h_pre
+inline Checked CubeWalked10Ledger5(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.hPreITile * s.hPreTTile * 4, 32) * 64;  // in0: pre_gateWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.hPreITile * s.hPreTTile * 4, 32) * 64;  // out0: h_preOut, 2 copies
+    return bytes;
+}
+
+/// Tries the alternative "cube_walked"; false when it does not fit.
+inline bool TryCubeWalked10(Sizes &s, const Chip &chip, Choice &choice)
+{
+    const Checked coreNum(chip.coreNum);
+    const Checked cubeNum(chip.cubeNum);
+    if (!(s.D >= 1)) {
+        return false;
+    }
+    if (!(s.R * s.n + s.n * 2 >= 1)) {
+        return false;
+    }
+    if (!(s.T >= 1)) {
+        return false;
+    }
+    if (!(s.n >= 1)) {
+        return false;
+    }
+    if (!(CeilDiv(s.D * s.R * s.T * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) >=
+          coreNum * 8000 +
+              CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.R * s.n + s.n * 2, 16) * CeilDiv(s.T, 16) * 4096, 512) +
+              CeilDiv(s.D * s.T * s.n * 8 + s.R * s.T * s.n * 8 + s.T * s.n * 16, 20))) {
+        return false;
+    }
+    if (!(s.T <= 2147483647)) {
+        return false;
+    }
+    if (!(s.R * s.n + s.n * 2 <= 2147483647)) {
+        return false;
+    }
+    if (!(s.D * s.n <= 2147483647)) {
+        return false;
+    }
+    s.rDTile = Checked(16);
+    s.rTTile = Checked(1);
+    s.mixKTile = Checked(8);
+    s.mixTTile = Checked(1);
+    s.preGateDTile = Checked(16);
+    s.preGateTTile = Checked(1);
+    s.hMixKTile = Checked(8);
+    s.hMixTTile = Checked(1);
+    s.hPreITile = Checked(8);
+    s.hPreTTile = Checked(1);
+    if (!Maximise(s, &Sizes::rDTile, s.D, 16, 0, false, &CubeWalked10Ledger0, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeWalked10Ledger0, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!(CubeWalked10Ledger1(s, coreNum) <= UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::mixKTile, s.R * s.n + s.n * 2, 8,
+                  MaxOf(CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), 64), false, &CubeWalked10Ledger2, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::mixTTile, MinOf(s.T, 4095), 1,
+                  CeilDiv(s.T * CeilDiv(s.R * s.n + s.n * 2, s.mixKTile), coreNum), false, &CubeWalked10Ledger2,
+                  coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::preGateDTile, s.D, 16, 0, false, &CubeWalked10Ledger3, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::preGateTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeWalked10Ledger3,
+                  coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hMixKTile, s.R * s.n + s.n * 2, 8,
+                  MaxOf(CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), 64), false, &CubeWalked10Ledger4, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hMixTTile, MinOf(s.T, 4095), 1,
+                  CeilDiv(s.T * CeilDiv(s.R * s.n + s.n * 2, s.hMixKTile), coreNum), false, &CubeWalked10Ledger4,
+                  coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hPreITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &CubeWalked10Ledger5,
+                  coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hPreTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.hPreITile), coreNum), false,
+                  &CubeWalked10Ledger5, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    s.mixWsStart = 0;
+    s.mixWsEnd = s.mixWsStart + RoundUp(MaxOf(s.R * s.T * s.n + s.T * s.n * 2, 1) * 4, 512);
+    s.mix_sumWsStart = s.mixWsEnd;
+    s.mix_sumWsEnd = s.mix_sumWsStart + RoundUp(MaxOf(s.R * s.T * s.n + s.T * s.n * 2, 1) * 4, 512);
+    s.mix_sum_factorWsStart = s.mix_sumWsEnd;
+    s.mix_sum_factorWsEnd = s.mix_sum_factorWsStart + RoundUp(MaxOf(s.D * s.T * s.n, 1) * 4, 512);
+    s.pre_gateWsStart = s.mix_sum_factorWsEnd;
+    s.pre_gateWsEnd = s.pre_gateWsStart + RoundUp(MaxOf(s.T * s.n, 1) * 4, 512);
+    s.rWsStart = s.pre_gateWsEnd;
+    s.rWsEnd = s.rWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
+    s.rTTiles = CeilDiv(s.T, s.rTTile);
+    s.rWork = s.rTTiles;
+    s.rPer = CeilDiv(s.rWork, coreNum);
+    s.mixSumPanels = CeilDiv(s.R * s.n + s.n * 2, 256);
+    s.mixSumBaseN = RoundUp(CeilDiv(s.R * s.n + s.n * 2, s.mixSumPanels), 16);
+    s.mixSumBaseM = MinOf(MinOf((((32768 / s.mixSumBaseN)) / 16) * 16, 256),
+                          RoundUp(MinOf(MaxOf(CeilDiv(s.T * s.mixSumPanels, cubeNum), 1), s.T), 16));
+    s.mixSumBaseK = MinOf(32, RoundUp(s.D * s.n, 16));
+    s.mixSumStepK = MinOf(4, CeilDiv(s.D * s.n, s.mixSumBaseK));
+    s.mixSumL1 = s.mixSumBaseK * s.mixSumBaseM * s.mixSumStepK * 8 + s.mixSumBaseK * s.mixSumBaseN * s.mixSumStepK * 8;
+    s.mixSumM = s.T;
+    s.mixSumN = s.R * s.n + s.n * 2;
+    s.mixSumKa = s.D * s.n;
+    s.mixSumKb = s.D * s.n;
+    s.mixSumSingleK = s.D * s.n;
+    s.mixSumRowTiles = CeilDiv(s.T, s.mixSumBaseM);
+    s.mixSumWork = s.mixSumPanels * s.mixSumRowTiles;
+    s.mixSumPer = CeilDiv(s.mixSumWork, cubeNum);
+    s.mixSumCores = CeilDiv(s.mixSumWork, s.mixSumPer);
+    s.mm0Cores = s.mixSumCores;
+    s.mm0M = s.mixSumM;
+    s.mm0N = s.mixSumN;
+    s.mm0Ka = s.mixSumKa;
+    s.mm0Kb = s.mixSumKb;
+    s.mm0SingleK = s.mixSumSingleK;
+    s.mm0BaseM = s.mixSumBaseM;
+    s.mm0BaseN = s.mixSumBaseN;
+    s.mm0BaseK = s.mixSumBaseK;
+    s.mm0StepK = s.mixSumStepK;
+    s.mm0L1 = s.mixSumL1;
+    s.mixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.mixKTile);
+    s.mixTTiles = CeilDiv(s.T, s.mixTTile);
+    s.mixWork = s.mixKTiles * s.mixTTiles;
+    s.mixPer = CeilDiv(s.mixWork, coreNum);
+    s.preGateTTiles = CeilDiv(s.T, s.preGateTTile);
+    s.preGateWork = s.preGateTTiles;
+    s.preGatePer = CeilDiv(s.preGateWork, coreNum);
+    s.hMixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.hMixKTile);
+    s.hMixTTiles = CeilDiv(s.T, s.hMixTTile);
+    s.hMixWork = s.hMixKTiles * s.hMixTTiles;
+    s.hMixPer = CeilDiv(s.hMixWork, coreNum);
+    s.hPreITiles = CeilDiv(s.n, s.hPreITile);
+    s.hPreTTiles = CeilDiv(s.T, s.hPreTTile);
+    s.hPreWork = s.hPreITiles * s.hPreTTiles;
+    s.hPrePer = CeilDiv(s.hPreWork, coreNum);
+    const Checked blocks =
+        MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(CeilDiv(s.rWork, s.rPer), 2), CeilDiv(s.mixSumWork, s.mixSumPer)),
+                                      CeilDiv(CeilDiv(s.mixWork, s.mixPer), 2)),
+                                CeilDiv(CeilDiv(s.preGateWork, s.preGatePer), 2)),
+                          CeilDiv(CeilDiv(s.hMixWork, s.hMixPer), 2)),
+                    CeilDiv(CeilDiv(s.hPreWork, s.hPrePer), 2)),
+              1);
+    const Checked bytes = s.rWsEnd;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = true;
+    return blocks.valid && bytes.valid && s.mixWsStart.valid && s.mixWsEnd.valid && s.mix_sumWsStart.valid &&
+           s.mix_sumWsEnd.valid && s.mix_sum_factorWsStart.valid && s.mix_sum_factorWsEnd.valid &&
+           s.pre_gateWsStart.valid && s.pre_gateWsEnd.valid && s.rWsStart.valid && s.rWsEnd.valid && s.rTTiles.valid &&
+           s.rWork.valid && s.rPer.valid && s.mixSumPanels.valid && s.mixSumBaseN.valid && s.mixSumBaseM.valid &&
+           s.mixSumBaseK.valid && s.mixSumStepK.valid && s.mixSumL1.valid && s.mixSumM.valid && s.mixSumN.valid &&
+           s.mixSumKa.valid && s.mixSumKb.valid && s.mixSumSingleK.valid && s.mixSumRowTiles.valid &&
+           s.mixSumWork.valid && s.mixSumPer.valid && s.mixSumCores.valid && s.mm0Cores.valid && s.mm0M.valid &&
+           s.mm0N.valid && s.mm0Ka.valid && s.mm0Kb.valid && s.mm0SingleK.valid && s.mm0BaseM.valid &&
+           s.mm0BaseN.valid && s.mm0BaseK.valid && s.mm0StepK.valid && s.mm0L1.valid && s.mixKTiles.valid &&
+           s.mixTTiles.valid && s.mixWork.valid && s.mixPer.valid && s.preGateTTiles.valid && s.preGateWork.valid &&
+           s.preGatePer.valid && s.hMixKTiles.valid && s.hMixTTiles.valid && s.hMixWork.valid && s.hMixPer.valid &&
+           s.hPreITiles.valid && s.hPreTTiles.valid && s.hPreWork.valid && s.hPrePer.valid;
+}
+
+/// UB bytes: mix_sum_factor, sum_1, r
+inline Checked CubeFull11Ledger0(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;   // in0: xIn, 2 copies
+    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 128;  // out0: mix_sum_factorWsOut, 2 copies
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 128;              // out1: rWsOut, 2 copies
+    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;   // calc0: xTile
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;               // calc1: sum_1Tile
+    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;   // calc2: tmp
+    bytes = bytes + s.rTTile * CeilDiv(s.D, 16) * 64;         // calc3: sum
+    bytes = bytes + CeilDiv(s.rTTile, 8) * 2048;              // calc4: acc
+    bytes = bytes + CeilDiv(s.rTTile, 8) * 256;               // calc5: part
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;               // calc6: tmp
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;               // calc7: tmp
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;               // calc8: tmp
+    return bytes;
+}
+
+/// UB bytes: mix_sum (cube)
+inline Checked CubeFull11Ledger1(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    return bytes;
+}
+
+/// UB bytes: mix
+inline Checked CubeFull11Ledger2(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.mixKTile * s.mixTTile * 4, 32) * 64;  // in0: mix_sumWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.mixKTile * s.mixTTile * 4, 32) * 64;  // out0: mixWsOut, 2 copies
+    return bytes;
+}
+
+/// UB bytes: pre_gate, h_post
+inline Checked CubeFull11Ledger3(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + 64;                                                 // in0: alphaIn, 2 copies
+    bytes = bytes + CeilDiv(s.hPostITile * s.hPostTTile * 4, 32) * 64;  // in1: mixWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.hPostTTile, 8) * 64;                      // in2: rWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.hPostITile * 4, 32) * 64;                 // in3: biasIn, 2 copies
+    bytes = bytes + CeilDiv(s.hPostITile * s.hPostTTile * 4, 32) * 64;  // out0: pre_gateWsOut, 2 copies
+    bytes = bytes + RoundUp(s.hPostITile * s.hPostTTile * 4, 32);       // calc0: tmp
+    bytes = bytes + CeilDiv(s.hPostTTile, 8) * 256;                     // calc1: spread
+    bytes = bytes + 256;                                                // calc2: spread
+    bytes = bytes + RoundUp(s.hPostITile * s.hPostTTile * 4, 32);       // calc3: tmp
+    bytes = bytes + RoundUp(s.hPostITile * s.hPostTTile * 4, 32);       // calc4: tmp
+    return bytes;
+}
+
+/// UB bytes: h_res
+inline Checked CubeFull11Ledger4(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + 96;                                                // in0: alphaIn, 3 copies
+    bytes = bytes + CeilDiv(s.hResI1Tile * s.hResJTile * 4, 32) * 96;  // in1: mixWsIn, 3 copies
+    bytes = bytes + CeilDiv(s.hResI1Tile * s.hResJTile * 4, 32) * 64;  // out0: h_resOut, 2 copies
+    bytes = bytes + RoundUp(s.hResI1Tile * s.hResJTile * 4, 32);       // calc0: tmp
+    bytes = bytes + 256;                                               // calc1: spread
+    return bytes;
+}
+
+/// UB bytes: sum_2, h_in
+inline Checked CubeFull11Ledger5(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 8) * 64;                    // in0: pre_gateWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.hInDTile * s.hInTTile * s.n * 2, 32) * 64;  // in1: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.hInDTile * s.hInTTile * 2, 32) * 64;        // out0: h_inOut, 2 copies
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;                   // calc0: pre_gateWsTile
+    bytes = bytes + RoundUp(s.hInDTile * s.hInTTile * s.n * 4, 32);       // calc1: xTile
+    bytes = bytes + RoundUp(s.hInDTile * s.hInTTile * 4, 32);             // calc2: sum_2Tile
+    bytes = bytes + RoundUp(s.hInDTile * s.hInTTile * s.n * 4, 32);       // calc3: tmp
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 512;                  // calc4: spread
+    return bytes;
+}
+
+/// Tries the alternative "cube_full"; false when it does not fit.
+inline bool TryCubeFull11(Sizes &s, const Chip &chip, Choice &choice)
+{
+    const Checked coreNum(chip.coreNum);
+    const Checked cubeNum(chip.cubeNum);
+    if (!(s.D >= 1)) {
+        return false;
+    }
+    if (!(s.R >= 1)) {
+        return false;
+    }
+    if (!(s.R * s.n + s.n * 2 >= 1)) {
+        return false;
+    }
+    if (!(s.T >= 1)) {
+        return false;
+    }
+    if (!(s.n >= 1)) {
+        return false;
+    }
+    if (!(CeilDiv(s.D * s.R * s.T * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) >=
+          coreNum * 8000 +
+              CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.R * s.n + s.n * 2, 16) * CeilDiv(s.T, 16) * 4096, 512) +
+              CeilDiv(s.D * s.T * s.n * 8 + s.R * s.T * s.n * 8 + s.T * s.n * 16, 20))) {
+        return false;
+    }
+    if (!(s.T <= 2147483647)) {
+        return false;
+    }
+    if (!(s.R * s.n + s.n * 2 <= 2147483647)) {
+        return false;
+    }
+    if (!(s.D * s.n <= 2147483647)) {
+        return false;
+    }
+    s.rTTile = Checked(1);
+    s.mixKTile = Checked(8);
+    s.mixTTile = Checked(1);
+    s.hPostITile = Checked(8);
+    s.hPostTTile = Checked(1);
+    s.hResJTile = Checked(8);
+    s.hResI1Tile = Checked(1);
+    s.hInDTile = Checked(16);
+    s.hInTTile = Checked(1);
+    if (!Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeFull11Ledger0, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!(CubeFull11Ledger1(s, coreNum) <= UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::mixKTile, s.R * s.n + s.n * 2, 8,
+                  MaxOf(CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), 64), false, &CubeFull11Ledger2, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::mixTTile, MinOf(s.T, 4095), 1,
+                  CeilDiv(s.T * CeilDiv(s.R * s.n + s.n * 2, s.mixKTile), coreNum), false, &CubeFull11Ledger2, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hPostITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &CubeFull11Ledger3,
+                  coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hPostTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.hPostITile), coreNum), false,
+                  &CubeFull11Ledger3, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hResJTile, s.n, 8, MaxOf(CeilDiv(s.R * s.T * s.n, coreNum), 64), false, &CubeFull11Ledger4,
+                  coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hResI1Tile, MinOf(s.R, 4095), 1, CeilDiv(s.R * s.T * CeilDiv(s.n, s.hResJTile), coreNum),
+                  false, &CubeFull11Ledger4, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hInDTile, s.D, 16, MaxOf(CeilDiv(s.D * s.T, coreNum), 64), false, &CubeFull11Ledger5,
+                  coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hInTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.hInDTile), coreNum), false,
+                  &CubeFull11Ledger5, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    s.mixWsStart = 0;
+    s.mixWsEnd = s.mixWsStart + RoundUp(MaxOf(s.R * s.T * s.n + s.T * s.n * 2, 1) * 4, 512);
+    s.mix_sumWsStart = s.mixWsEnd;
+    s.mix_sumWsEnd = s.mix_sumWsStart + RoundUp(MaxOf(s.R * s.T * s.n + s.T * s.n * 2, 1) * 4, 512);
+    s.mix_sum_factorWsStart = s.mix_sumWsEnd;
+    s.mix_sum_factorWsEnd = s.mix_sum_factorWsStart + RoundUp(MaxOf(s.D * s.T * s.n, 1) * 4, 512);
+    s.pre_gateWsStart = s.mix_sum_factorWsEnd;
+    s.pre_gateWsEnd = s.pre_gateWsStart + RoundUp(MaxOf(s.T * s.n, 1) * 4, 512);
+    s.rWsStart = s.pre_gateWsEnd;
+    s.rWsEnd = s.rWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
+    s.rTTiles = CeilDiv(s.T, s.rTTile);
+    s.rWork = s.rTTiles;
+    s.rPer = CeilDiv(s.rWork, coreNum);
+    s.mixSumPanels = CeilDiv(s.R * s.n + s.n * 2, 256);
+    s.mixSumBaseN = RoundUp(CeilDiv(s.R * s.n + s.n * 2, s.mixSumPanels), 16);
+    s.mixSumBaseM = MinOf(MinOf((((32768 / s.mixSumBaseN)) / 16) * 16, 256),
+                          RoundUp(MinOf(MaxOf(CeilDiv(s.T * s.mixSumPanels, cubeNum), 1), s.T), 16));
+    s.mixSumBaseK = MinOf(32, RoundUp(s.D * s.n, 16));
+    s.mixSumStepK = MinOf(4, CeilDiv(s.D * s.n, s.mixSumBaseK));
+    s.mixSumL1 = s.mixSumBaseK * s.mixSumBaseM * s.mixSumStepK * 8 + s.mixSumBaseK * s.mixSumBaseN * s.mixSumStepK * 8;
+    s.mixSumM = s.T;
+    s.mixSumN = s.R * s.n + s.n * 2;
+    s.mixSumKa = s.D * s.n;
+    s.mixSumKb = s.D * s.n;
+    s.mixSumSingleK = s.D * s.n;
+    s.mixSumRowTiles = CeilDiv(s.T, s.mixSumBaseM);
+    s.mixSumWork = s.mixSumPanels * s.mixSumRowTiles;
+    s.mixSumPer = CeilDiv(s.mixSumWork, cubeNum);
+    s.mixSumCores = CeilDiv(s.mixSumWork, s.mixSumPer);
+    s.mm0Cores = s.mixSumCores;
+    s.mm0M = s.mixSumM;
+    s.mm0N = s.mixSumN;
+    s.mm0Ka = s.mixSumKa;
+    s.mm0Kb = s.mixSumKb;
+    s.mm0SingleK = s.mixSumSingleK;
+    s.mm0BaseM = s.mixSumBaseM;
+    s.mm0BaseN = s.mixSumBaseN;
+    s.mm0BaseK = s.mixSumBaseK;
+    s.mm0StepK = s.mixSumStepK;
+    s.mm0L1 = s.mixSumL1;
+    s.mixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.mixKTile);
+    s.mixTTiles = CeilDiv(s.T, s.mixTTile);
+    s.mixWork = s.mixKTiles * s.mixTTiles;
+    s.mixPer = CeilDiv(s.mixWork, coreNum);
+    s.hPostITiles = CeilDiv(s.n, s.hPostITile);
+    s.hPostTTiles = CeilDiv(s.T, s.hPostTTile);
+    s.hPostWork = s.hPostITiles * s.hPostTTiles;
+    s.hPostPer = CeilDiv(s.hPostWork, coreNum);
+    s.hResJTiles = CeilDiv(s.n, s.hResJTile);
+    s.hResI1Tiles = CeilDiv(s.R, s.hResI1Tile);
+    s.hResWork = s.T * s.hResI1Tiles * s.hResJTiles;
+    s.hResPer = CeilDiv(s.hResWork, coreNum);
+    s.hInDTiles = CeilDiv(s.D, s.hInDTile);
+    s.hInTTiles = CeilDiv(s.T, s.hInTTile);
+    s.hInWork = s.hInDTiles * s.hInTTiles;
+    s.hInPer = CeilDiv(s.hInWork, coreNum);
+    const Checked blocks =
+        MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(CeilDiv(s.rWork, s.rPer), 2), CeilDiv(s.mixSumWork, s.mixSumPer)),
+                                      CeilDiv(CeilDiv(s.mixWork, s.mixPer), 2)),
+                                CeilDiv(CeilDiv(s.hPostWork, s.hPostPer), 2)),
+                          CeilDiv(CeilDiv(s.hResWork, s.hResPer), 2)),
+                    CeilDiv(CeilDiv(s.hInWork, s.hInPer), 2)),
+              1);
+    const Checked bytes = s.rWsEnd;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = true;
+    return blocks.valid && bytes.valid && s.mixWsStart.valid && s.mixWsEnd.valid && s.mix_sumWsStart.valid &&
+           s.mix_sumWsEnd.valid && s.mix_sum_factorWsStart.valid && s.mix_sum_factorWsEnd.valid &&
+           s.pre_gateWsStart.valid && s.pre_gateWsEnd.valid && s.rWsStart.valid && s.rWsEnd.valid && s.rTTiles.valid &&
+           s.rWork.valid && s.rPer.valid && s.mixSumPanels.valid && s.mixSumBaseN.valid && s.mixSumBaseM.valid &&
+           s.mixSumBaseK.valid && s.mixSumStepK.valid && s.mixSumL1.valid && s.mixSumM.valid && s.mixSumN.valid &&
+           s.mixSumKa.valid && s.mixSumKb.valid && s.mixSumSingleK.valid && s.mixSumRowTiles.valid &&
+           s.mixSumWork.valid && s.mixSumPer.valid && s.mixSumCores.valid && s.mm0Cores.valid && s.mm0M.valid &&
+           s.mm0N.valid && s.mm0Ka.valid && s.mm0Kb.valid && s.mm0SingleK.valid && s.mm0BaseM.valid &&
+           s.mm0BaseN.valid && s.mm0BaseK.valid && s.mm0StepK.valid && s.mm0L1.valid && s.mixKTiles.valid &&
+           s.mixTTiles.valid && s.mixWork.valid && s.mixPer.valid && s.hPostITiles.valid && s.hPostTTiles.valid &&
+           s.hPostWork.valid && s.hPostPer.valid && s.hResJTiles.valid && s.hResI1Tiles.valid && s.hResWork.valid &&
+           s.hResPer.valid && s.hInDTiles.valid && s.hInTTiles.valid && s.hInWork.valid && s.hInPer.valid;
+}
+
+/// UB bytes: mix_sum_factor, sum_1, r
+inline Checked CubeWalked11Ledger0(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.n * s.rDTile * s.rTTile * 2, 32) * 64;  // in0: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.n * s.rDTile * s.rTTile * 4, 32) * 64;  // out0: mix_sum_factorWsOut, 2 copies
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 128;                      // out1: rWsOut, 2 copies
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc0: sumAcc
+    bytes = bytes + RoundUp(s.n * s.rDTile * s.rTTile * 4, 32);       // calc1: xTile
+    bytes = bytes + RoundUp(s.n * s.rDTile * s.rTTile * 4, 32);       // calc2: tmp
+    bytes = bytes + RoundUp(s.rDTile * s.rTTile * 4, 32);             // calc3: sum
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc4: sum
+    bytes = bytes + CeilDiv(s.rTTile, 8) * 2048;                      // calc5: acc
+    bytes = bytes + CeilDiv(s.rTTile, 8) * 256;                       // calc6: part
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc7: tmp
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc8: tmp
+    return bytes;
+}
+
+/// UB bytes: mix_sum (cube)
+inline Checked CubeWalked11Ledger1(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    return bytes;
+}
+
+/// UB bytes: mix
+inline Checked CubeWalked11Ledger2(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.mixKTile * s.mixTTile * 4, 32) * 64;  // in0: mix_sumWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.mixKTile * s.mixTTile * 4, 32) * 64;  // out0: mixWsOut, 2 copies
+    return bytes;
+}
+
+/// UB bytes: pre_gate, h_post
+inline Checked CubeWalked11Ledger3(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + 64;                                                 // in0: alphaIn, 2 copies
+    bytes = bytes + CeilDiv(s.hPostITile * s.hPostTTile * 4, 32) * 64;  // in1: mixWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.hPostTTile, 8) * 64;                      // in2: rWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.hPostITile * 4, 32) * 64;                 // in3: biasIn, 2 copies
+    bytes = bytes + CeilDiv(s.hPostITile * s.hPostTTile * 4, 32) * 64;  // out0: pre_gateWsOut, 2 copies
+    bytes = bytes + RoundUp(s.hPostITile * s.hPostTTile * 4, 32);       // calc0: tmp
+    bytes = bytes + CeilDiv(s.hPostTTile, 8) * 256;                     // calc1: spread
+    bytes = bytes + 256;                                                // calc2: spread
+    bytes = bytes + RoundUp(s.hPostITile * s.hPostTTile * 4, 32);       // calc3: tmp
+    bytes = bytes + RoundUp(s.hPostITile * s.hPostTTile * 4, 32);       // calc4: tmp
+    return bytes;
+}
+
+/// UB bytes: h_res
+inline Checked CubeWalked11Ledger4(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + 96;                                                // in0: alphaIn, 3 copies
+    bytes = bytes + CeilDiv(s.hResI1Tile * s.hResJTile * 4, 32) * 96;  // in1: mixWsIn, 3 copies
+    bytes = bytes + CeilDiv(s.hResI1Tile * s.hResJTile * 4, 32) * 64;  // out0: h_resOut, 2 copies
+    bytes = bytes + RoundUp(s.hResI1Tile * s.hResJTile * 4, 32);       // calc0: tmp
+    bytes = bytes + 256;                                               // calc1: spread
+    return bytes;
+}
+
+/// UB bytes: sum_2, h_in
+inline Checked CubeWalked11Ledger5(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 8) * 64;                    // in0: pre_gateWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.hInDTile * s.hInTTile * s.n * 2, 32) * 64;  // in1: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.hInDTile * s.hInTTile * 2, 32) * 64;        // out0: h_inOut, 2 copies
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;                   // calc0: pre_gateWsTile
+    bytes = bytes + RoundUp(s.hInDTile * s.hInTTile * s.n * 4, 32);       // calc1: xTile
+    bytes = bytes + RoundUp(s.hInDTile * s.hInTTile * 4, 32);             // calc2: sum_2Tile
+    bytes = bytes + RoundUp(s.hInDTile * s.hInTTile * s.n * 4, 32);       // calc3: tmp
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 512;                  // calc4: spread
+    return bytes;
+}
+
+/// Tries the alternative "cube_walked"; false when it does not fit.
+inline bool TryCubeWalked11(Sizes &s, const Chip &chip, Choice &choice)
+{
+    const Checked coreNum(chip.coreNum);
+    const Checked cubeNum(chip.cubeNum);
+    if (!(s.D >= 1)) {
+        return false;
+    }
+    if (!(s.R >= 1)) {
+        return false;
+    }
+    if (!(s.R * s.n + s.n * 2 >= 1)) {
+        return false;
+    }
+    if (!(s.T >= 1)) {
+        return false;
+    }
+    if (!(s.n >= 1)) {
+        return false;
+    }
+    if (!(CeilDiv(s.D * s.R * s.T * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) >=
+          coreNum * 8000 +
+              CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.R * s.n + s.n * 2, 16) * CeilDiv(s.T, 16) * 4096, 512) +
+              CeilDiv(s.D * s.T * s.n * 8 + s.R * s.T * s.n * 8 + s.T * s.n * 16, 20))) {
+        return false;
+    }
+    if (!(s.T <= 2147483647)) {
+        return false;
+    }
+    if (!(s.R * s.n + s.n * 2 <= 2147483647)) {
+        return false;
+    }
+    if (!(s.D * s.n <= 2147483647)) {
+        return false;
+    }
+    s.rDTile = Checked(16);
+    s.rTTile = Checked(1);
+    s.mixKTile = Checked(8);
+    s.mixTTile = Checked(1);
+    s.hPostITile = Checked(8);
+    s.hPostTTile = Checked(1);
+    s.hResJTile = Checked(8);
+    s.hResI1Tile = Checked(1);
+    s.hInDTile = Checked(16);
+    s.hInTTile = Checked(1);
+    if (!Maximise(s, &Sizes::rDTile, s.D, 16, 0, false, &CubeWalked11Ledger0, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeWalked11Ledger0, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!(CubeWalked11Ledger1(s, coreNum) <= UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::mixKTile, s.R * s.n + s.n * 2, 8,
+                  MaxOf(CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), 64), false, &CubeWalked11Ledger2, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::mixTTile, MinOf(s.T, 4095), 1,
+                  CeilDiv(s.T * CeilDiv(s.R * s.n + s.n * 2, s.mixKTile), coreNum), false, &CubeWalked11Ledger2,
+                  coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hPostITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &CubeWalked11Ledger3,
+                  coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hPostTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.hPostITile), coreNum), false,
+                  &CubeWalked11Ledger3, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hResJTile, s.n, 8, MaxOf(CeilDiv(s.R * s.T * s.n, coreNum), 64), false,
+                  &CubeWalked11Ledger4, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hResI1Tile, MinOf(s.R, 4095), 1, CeilDiv(s.R * s.T * CeilDiv(s.n, s.hResJTile), coreNum),
+                  false, &CubeWalked11Ledger4, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hInDTile, s.D, 16, MaxOf(CeilDiv(s.D * s.T, coreNum), 64), false, &CubeWalked11Ledger5,
+                  coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hInTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.hInDTile), coreNum), false,
+                  &CubeWalked11Ledger5, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    s.mixWsStart = 0;
+    s.mixWsEnd = s.mixWsStart + RoundUp(MaxOf(s.R * s.T * s.n + s.T * s.n * 2, 1) * 4, 512);
+    s.mix_sumWsStart = s.mixWsEnd;
+    s.mix_sumWsEnd = s.mix_sumWsStart + RoundUp(MaxOf(s.R * s.T * s.n + s.T * s.n * 2, 1) * 4, 512);
+    s.mix_sum_factorWsStart = s.mix_sumWsEnd;
+    s.mix_sum_factorWsEnd = s.mix_sum_factorWsStart + RoundUp(MaxOf(s.D * s.T * s.n, 1) * 4, 512);
+    s.pre_gateWsStart = s.mix_sum_factorWsEnd;
+    s.pre_gateWsEnd = s.pre_gateWsStart + RoundUp(MaxOf(s.T * s.n, 1) * 4, 512);
+    s.rWsStart = s.pre_gateWsEnd;
+    s.rWsEnd = s.rWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
+    s.rTTiles = CeilDiv(s.T, s.rTTile);
+    s.rWork = s.rTTiles;
+    s.rPer = CeilDiv(s.rWork, coreNum);
+    s.mixSumPanels = CeilDiv(s.R * s.n + s.n * 2, 256);
+    s.mixSumBaseN = RoundUp(CeilDiv(s.R * s.n + s.n * 2, s.mixSumPanels), 16);
+    s.mixSumBaseM = MinOf(MinOf((((32768 / s.mixSumBaseN)) / 16) * 16, 256),
+                          RoundUp(MinOf(MaxOf(CeilDiv(s.T * s.mixSumPanels, cubeNum), 1), s.T), 16));
+    s.mixSumBaseK = MinOf(32, RoundUp(s.D * s.n, 16));
+    s.mixSumStepK = MinOf(4, CeilDiv(s.D * s.n, s.mixSumBaseK));
+    s.mixSumL1 = s.mixSumBaseK * s.mixSumBaseM * s.mixSumStepK * 8 + s.mixSumBaseK * s.mixSumBaseN * s.mixSumStepK * 8;
+    s.mixSumM = s.T;
+    s.mixSumN = s.R * s.n + s.n * 2;
+    s.mixSumKa = s.D * s.n;
+    s.mixSumKb = s.D * s.n;
+    s.mixSumSingleK = s.D * s.n;
+    s.mixSumRowTiles = CeilDiv(s.T, s.mixSumBaseM);
+    s.mixSumWork = s.mixSumPanels * s.mixSumRowTiles;
+    s.mixSumPer = CeilDiv(s.mixSumWork, cubeNum);
+    s.mixSumCores = CeilDiv(s.mixSumWork, s.mixSumPer);
+    s.mm0Cores = s.mixSumCores;
+    s.mm0M = s.mixSumM;
+    s.mm0N = s.mixSumN;
+    s.mm0Ka = s.mixSumKa;
+    s.mm0Kb = s.mixSumKb;
+    s.mm0SingleK = s.mixSumSingleK;
+    s.mm0BaseM = s.mixSumBaseM;
+    s.mm0BaseN = s.mixSumBaseN;
+    s.mm0BaseK = s.mixSumBaseK;
+    s.mm0StepK = s.mixSumStepK;
+    s.mm0L1 = s.mixSumL1;
+    s.mixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.mixKTile);
+    s.mixTTiles = CeilDiv(s.T, s.mixTTile);
+    s.mixWork = s.mixKTiles * s.mixTTiles;
+    s.mixPer = CeilDiv(s.mixWork, coreNum);
+    s.hPostITiles = CeilDiv(s.n, s.hPostITile);
+    s.hPostTTiles = CeilDiv(s.T, s.hPostTTile);
+    s.hPostWork = s.hPostITiles * s.hPostTTiles;
+    s.hPostPer = CeilDiv(s.hPostWork, coreNum);
+    s.hResJTiles = CeilDiv(s.n, s.hResJTile);
+    s.hResI1Tiles = CeilDiv(s.R, s.hResI1Tile);
+    s.hResWork = s.T * s.hResI1Tiles * s.hResJTiles;
+    s.hResPer = CeilDiv(s.hResWork, coreNum);
+    s.hInDTiles = CeilDiv(s.D, s.hInDTile);
+    s.hInTTiles = CeilDiv(s.T, s.hInTTile);
+    s.hInWork = s.hInDTiles * s.hInTTiles;
+    s.hInPer = CeilDiv(s.hInWork, coreNum);
+    const Checked blocks =
+        MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(CeilDiv(s.rWork, s.rPer), 2), CeilDiv(s.mixSumWork, s.mixSumPer)),
+                                      CeilDiv(CeilDiv(s.mixWork, s.mixPer), 2)),
+                                CeilDiv(CeilDiv(s.hPostWork, s.hPostPer), 2)),
+                          CeilDiv(CeilDiv(s.hResWork, s.hResPer), 2)),
+                    CeilDiv(CeilDiv(s.hInWork, s.hInPer), 2)),
+              1);
+    const Checked bytes = s.rWsEnd;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = true;
+    return blocks.valid && bytes.valid && s.mixWsStart.valid && s.mixWsEnd.valid && s.mix_sumWsStart.valid &&
+           s.mix_sumWsEnd.valid && s.mix_sum_factorWsStart.valid && s.mix_sum_factorWsEnd.valid &&
+           s.pre_gateWsStart.valid && s.pre_gateWsEnd.valid && s.rWsStart.valid && s.rWsEnd.valid && s.rTTiles.valid &&
+           s.rWork.valid && s.rPer.valid && s.mixSumPanels.valid && s.mixSumBaseN.valid && s.mixSumBaseM.valid &&
+           s.mixSumBaseK.valid && s.mixSumStepK.valid && s.mixSumL1.valid && s.mixSumM.valid && s.mixSumN.valid &&
+           s.mixSumKa.valid && s.mixSumKb.valid && s.mixSumSingleK.valid && s.mixSumRowTiles.valid &&
+           s.mixSumWork.valid && s.mixSumPer.valid && s.mixSumCores.valid && s.mm0Cores.valid && s.mm0M.valid &&
+           s.mm0N.valid && s.mm0Ka.valid && s.mm0Kb.valid && s.mm0SingleK.valid && s.mm0BaseM.valid &&
+           s.mm0BaseN.valid && s.mm0BaseK.valid && s.mm0StepK.valid && s.mm0L1.valid && s.mixKTiles.valid &&
+           s.mixTTiles.valid && s.mixWork.valid && s.mixPer.valid && s.hPostITiles.valid && s.hPostTTiles.valid &&
+           s.hPostWork.valid && s.hPostPer.valid && s.hResJTiles.valid && s.hResI1Tiles.valid && s.hResWork.valid &&
+           s.hResPer.valid && s.hInDTiles.valid && s.hInTTiles.valid && s.hInWork.valid && s.hInPer.valid;
+}
+
+/// UB bytes: mix_sum_factor, sum_1, r
+inline Checked CubeFull12Ledger0(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;   // in0: xIn, 2 copies
+    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 128;  // out0: mix_sum_factorWsOut, 2 copies
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 128;              // out1: rWsOut, 2 copies
+    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;   // calc0: xTile
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;               // calc1: sum_1Tile
+    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;   // calc2: tmp
+    bytes = bytes + s.rTTile * CeilDiv(s.D, 16) * 64;         // calc3: sum
+    bytes = bytes + CeilDiv(s.rTTile, 8) * 2048;              // calc4: acc
+    bytes = bytes + CeilDiv(s.rTTile, 8) * 256;               // calc5: part
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;               // calc6: tmp
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;               // calc7: tmp
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;               // calc8: tmp
+    return bytes;
+}
+
+/// UB bytes: mix_sum (cube)
+inline Checked CubeFull12Ledger1(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    return bytes;
+}
+
+/// UB bytes: mix
+inline Checked CubeFull12Ledger2(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.mixKTile * s.mixTTile * 4, 32) * 64;  // in0: mix_sumWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.mixKTile * s.mixTTile * 4, 32) * 64;  // out0: mixWsOut, 2 copies
+    return bytes;
+}
+
+/// UB bytes: pre_gate, h_post, sum_2, h_in
+inline Checked CubeFull12Ledger3(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + 32;                                        // in0: alphaIn
+    bytes = bytes + CeilDiv(s.n, 8) * 32;                      // in1: biasIn
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 8) * 64;         // in2: mixWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.hInTTile, 8) * 64;               // in3: rWsIn, 2 copies
+    bytes = bytes + s.hInTTile * s.n * CeilDiv(s.D, 16) * 64;  // in4: xIn, 2 copies
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 128;       // out0: h_postOut, 2 copies
+    bytes = bytes + s.hInTTile * CeilDiv(s.D, 16) * 64;        // out1: h_inOut, 2 copies
+    bytes = bytes + 64;                                        // calc0: alphaTile
+    bytes = bytes + CeilDiv(s.n, 16) * 64;                     // calc1: biasTile
+    bytes = bytes + 64;                                        // calc2: alphaTile
+    bytes = bytes + CeilDiv(s.n, 16) * 64;                     // calc3: biasTile
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;        // calc4: mixWsTile
+    bytes = bytes + CeilDiv(s.hInTTile, 16) * 64;              // calc5: rWsTile
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;        // calc6: pre_gateTile
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;        // calc7: tmp
+    bytes = bytes + CeilDiv(s.hInTTile, 16) * 512;             // calc8: spread
+    bytes = bytes + 512;                                       // calc9: spread
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;        // calc10: tmp
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;        // calc11: tmp
+    bytes = bytes + s.hInTTile * s.n * CeilDiv(s.D, 16) * 64;  // calc12: xTile
+    bytes = bytes + s.hInTTile * CeilDiv(s.D, 16) * 64;        // calc13: sum_2Tile
+    bytes = bytes + s.hInTTile * s.n * CeilDiv(s.D, 16) * 64;  // calc14: tmp
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 512;       // calc15: spread
+    return bytes;
+}
+
+/// Tries the alternative "cube_full"; false when it does not fit.
+inline bool TryCubeFull12(Sizes &s, const Chip &chip, Choice &choice)
+{
+    const Checked coreNum(chip.coreNum);
+    const Checked cubeNum(chip.cubeNum);
+    if (!(s.D >= 1)) {
+        return false;
+    }
+    if (!(s.R * s.n + s.n * 2 >= 1)) {
+        return false;
+    }
+    if (!(s.T >= 1)) {
+        return false;
+    }
+    if (!(s.n >= 1)) {
+        return false;
+    }
+    if (!(CeilDiv(s.D * s.R * s.T * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) >=
+          coreNum * 8000 +
+              CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.R * s.n + s.n * 2, 16) * CeilDiv(s.T, 16) * 4096, 512) +
+              CeilDiv(s.D * s.T * s.n * 8 + s.R * s.T * s.n * 8 + s.T * s.n * 16, 20))) {
+        return false;
+    }
+    if (!(s.T <= 2147483647)) {
+        return false;
+    }
+    if (!(s.R * s.n + s.n * 2 <= 2147483647)) {
+        return false;
+    }
+    if (!(s.D * s.n <= 2147483647)) {
+        return false;
+    }
+    s.rTTile = Checked(1);
+    s.mixKTile = Checked(8);
+    s.mixTTile = Checked(1);
+    s.hInTTile = Checked(1);
+    if (!Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeFull12Ledger0, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!(CubeFull12Ledger1(s, coreNum) <= UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::mixKTile, s.R * s.n + s.n * 2, 8,
+                  MaxOf(CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), 64), false, &CubeFull12Ledger2, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::mixTTile, MinOf(s.T, 4095), 1,
+                  CeilDiv(s.T * CeilDiv(s.R * s.n + s.n * 2, s.mixKTile), coreNum), false, &CubeFull12Ledger2, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hInTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeFull12Ledger3, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    s.mixWsStart = 0;
+    s.mixWsEnd = s.mixWsStart + RoundUp(MaxOf(s.R * s.T * s.n + s.T * s.n * 2, 1) * 4, 512);
+    s.mix_sumWsStart = s.mixWsEnd;
+    s.mix_sumWsEnd = s.mix_sumWsStart + RoundUp(MaxOf(s.R * s.T * s.n + s.T * s.n * 2, 1) * 4, 512);
+    s.mix_sum_factorWsStart = s.mix_sumWsEnd;
+    s.mix_sum_factorWsEnd = s.mix_sum_factorWsStart + RoundUp(MaxOf(s.D * s.T * s.n, 1) * 4, 512);
+    s.rWsStart = s.mix_sum_factorWsEnd;
+    s.rWsEnd = s.rWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
+    s.rTTiles = CeilDiv(s.T, s.rTTile);
+    s.rWork = s.rTTiles;
+    s.rPer = CeilDiv(s.rWork, coreNum);
+    s.mixSumPanels = CeilDiv(s.R * s.n + s.n * 2, 256);
+    s.mixSumBaseN = RoundUp(CeilDiv(s.R * s.n + s.n * 2, s.mixSumPanels), 16);
+    s.mixSumBaseM = MinOf(MinOf((((32768 / s.mixSumBaseN)) / 16) * 16, 256),
+                          RoundUp(MinOf(MaxOf(CeilDiv(s.T * s.mixSumPanels, cubeNum), 1), s.T), 16));
+    s.mixSumBaseK = MinOf(32, RoundUp(s.D * s.n, 16));
+    s.mixSumStepK = MinOf(4, CeilDiv(s.D * s.n, s.mixSumBaseK));
+    s.mixSumL1 = s.mixSumBaseK * s.mixSumBaseM * s.mixSumStepK * 8 + s.mixSumBaseK * s.mixSumBaseN * s.mixSumStepK * 8;
+    s.mixSumM = s.T;
+    s.mixSumN = s.R * s.n + s.n * 2;
+    s.mixSumKa = s.D * s.n;
+    s.mixSumKb = s.D * s.n;
+    s.mixSumSingleK = s.D * s.n;
+    s.mixSumRowTiles = CeilDiv(s.T, s.mixSumBaseM);
+    s.mixSumWork = s.mixSumPanels * s.mixSumRowTiles;
+    s.mixSumPer = CeilDiv(s.mixSumWork, cubeNum);
+    s.mixSumCores = CeilDiv(s.mixSumWork, s.mixSumPer);
+    s.mm0Cores = s.mixSumCores;
+    s.mm0M = s.mixSumM;
+    s.mm0N = s.mixSumN;
+    s.mm0Ka = s.mixSumKa;
+    s.mm0Kb = s.mixSumKb;
+    s.mm0SingleK = s.mixSumSingleK;
+    s.mm0BaseM = s.mixSumBaseM;
+    s.mm0BaseN = s.mixSumBaseN;
+    s.mm0BaseK = s.mixSumBaseK;
+    s.mm0StepK = s.mixSumStepK;
+    s.mm0L1 = s.mixSumL1;
+    s.mixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.mixKTile);
+    s.mixTTiles = CeilDiv(s.T, s.mixTTile);
+    s.mixWork = s.mixKTiles * s.mixTTiles;
+    s.mixPer = CeilDiv(s.mixWork, coreNum);
+    s.hInTTiles = CeilDiv(s.T, s.hInTTile);
+    s.hInWork = s.hInTTiles;
+    s.hInPer = CeilDiv(s.hInWork, coreNum);
+    const Checked blocks =
+        MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(CeilDiv(s.rWork, s.rPer), 2), CeilDiv(s.mixSumWork, s.mixSumPer)),
+                          CeilDiv(CeilDiv(s.mixWork, s.mixPer), 2)),
+                    CeilDiv(CeilDiv(s.hInWork, s.hInPer), 2)),
+              1);
+    const Checked bytes = s.rWsEnd;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = true;
+    return blocks.valid && bytes.valid && s.mixWsStart.valid && s.mixWsEnd.valid && s.mix_sumWsStart.valid &&
+           s.mix_sumWsEnd.valid && s.mix_sum_factorWsStart.valid && s.mix_sum_factorWsEnd.valid && s.rWsStart.valid &&
+           s.rWsEnd.valid && s.rTTiles.valid && s.rWork.valid && s.rPer.valid && s.mixSumPanels.valid &&
+           s.mixSumBaseN.valid && s.mixSumBaseM.valid && s.mixSumBaseK.valid && s.mixSumStepK.valid &&
+           s.mixSumL1.valid && s.mixSumM.valid && s.mixSumN.valid && s.mixSumKa.valid && s.mixSumKb.valid &&
+           s.mixSumSingleK.valid && s.mixSumRowTiles.valid && s.mixSumWork.valid && s.mixSumPer.valid &&
+           s.mixSumCores.valid && s.mm0Cores.valid && s.mm0M.valid && s.mm0N.valid && s.mm0Ka.valid && s.mm0Kb.valid &&
+           s.mm0SingleK.valid && s.mm0BaseM.valid && s.mm0BaseN.valid && s.mm0BaseK.valid && s.mm0StepK.valid &&
+           s.mm0L1.valid && s.mixKTiles.valid && s.mixTTiles.valid && s.mixWork.valid && s.mixPer.valid &&
+           s.hInTTiles.valid && s.hInWork.valid && s.hInPer.valid;
+}
+
+/// UB bytes: mix_sum_factor, sum_1, r
+inline Checked CubeWalked12Ledger0(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.n * s.rDTile * s.rTTile * 2, 32) * 64;  // in0: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.n * s.rDTile * s.rTTile * 4, 32) * 64;  // out0: mix_sum_factorWsOut, 2 copies
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 128;                      // out1: rWsOut, 2 copies
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc0: sumAcc
+    bytes = bytes + RoundUp(s.n * s.rDTile * s.rTTile * 4, 32);       // calc1: xTile
+    bytes = bytes + RoundUp(s.n * s.rDTile * s.rTTile * 4, 32);       // calc2: tmp
+    bytes = bytes + RoundUp(s.rDTile * s.rTTile * 4, 32);             // calc3: sum
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc4: sum
+    bytes = bytes + CeilDiv(s.rTTile, 8) * 2048;                      // calc5: acc
+    bytes = bytes + CeilDiv(s.rTTile, 8) * 256;                       // calc6: part
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc7: tmp
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc8: tmp
+    return bytes;
+}
+
+/// UB bytes: mix_sum (cube)
+inline Checked CubeWalked12Ledger1(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    return bytes;
+}
+
+/// UB bytes: mix
+inline Checked CubeWalked12Ledger2(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.mixKTile * s.mixTTile * 4, 32) * 64;  // in0: mix_sumWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.mixKTile * s.mixTTile * 4, 32) * 64;  // out0: mixWsOut, 2 copies
+    return bytes;
+}
+
+/// UB bytes: pre_gate, h_post, sum_2, h_in
+inline Checked CubeWalked12Ledger3(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + 32;                                                   // in0: alphaIn
+    bytes = bytes + CeilDiv(s.n, 8) * 32;                                 // in1: biasIn
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 8) * 64;                    // in2: mixWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.hInTTile, 8) * 64;                          // in3: rWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.hInDTile * s.hInTTile * s.n * 2, 32) * 64;  // in4: xIn, 2 copies
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 128;                  // out0: h_postOut, 2 copies
+    bytes = bytes + CeilDiv(s.hInDTile * s.hInTTile * 2, 32) * 64;        // out1: h_inOut, 2 copies
+    bytes = bytes + 64;                                                   // calc0: alphaTile
+    bytes = bytes + CeilDiv(s.n, 16) * 64;                                // calc1: biasTile
+    bytes = bytes + 64;                                                   // calc2: alphaTile
+    bytes = bytes + CeilDiv(s.n, 16) * 64;                                // calc3: biasTile
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;                   // calc4: mixWsTile
+    bytes = bytes + CeilDiv(s.hInTTile, 16) * 64;                         // calc5: rWsTile
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;                   // calc6: pre_gateTile
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;                   // calc7: tmp
+    bytes = bytes + CeilDiv(s.hInTTile, 16) * 512;                        // calc8: spread
+    bytes = bytes + 512;                                                  // calc9: spread
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;                   // calc10: tmp
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;                   // calc11: tmp
+    bytes = bytes + RoundUp(s.hInDTile * s.hInTTile * s.n * 4, 32);       // calc12: xTile
+    bytes = bytes + RoundUp(s.hInDTile * s.hInTTile * 4, 32);             // calc13: sum_2Tile
+    bytes = bytes + RoundUp(s.hInDTile * s.hInTTile * s.n * 4, 32);       // calc14: tmp
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 512;                  // calc15: spread
+    return bytes;
+}
+
+/// Tries the alternative "cube_walked"; false when it does not fit.
+inline bool TryCubeWalked12(Sizes &s, const Chip &chip, Choice &choice)
+{
+    const Checked coreNum(chip.coreNum);
+    const Checked cubeNum(chip.cubeNum);
+    if (!(s.D >= 1)) {
+        return false;
+    }
+    if (!(s.R * s.n + s.n * 2 >= 1)) {
+        return false;
+    }
+    if (!(s.T >= 1)) {
+        return false;
+    }
+    if (!(s.n >= 1)) {
+        return false;
+    }
+    if (!(CeilDiv(s.D * s.R * s.T * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) >=
+          coreNum * 8000 +
+              CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.R * s.n + s.n * 2, 16) * CeilDiv(s.T, 16) * 4096, 512) +
+              CeilDiv(s.D * s.T * s.n * 8 + s.R * s.T * s.n * 8 + s.T * s.n * 16, 20))) {
+        return false;
+    }
+    if (!(s.T <= 2147483647)) {
+        return false;
+    }
+    if (!(s.R * s.n + s.n * 2 <= 2147483647)) {
+        return false;
+    }
+    if (!(s.D * s.n <= 2147483647)) {
+        return false;
+    }
+    s.rDTile = Checked(16);
+    s.rTTile = Checked(1);
+    s.mixKTile = Checked(8);
+    s.mixTTile = Checked(1);
+    s.hInDTile = Checked(16);
+    s.hInTTile = Checked(1);
+    if (!Maximise(s, &Sizes::rDTile, s.D, 16, 0, false, &CubeWalked12Ledger0, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeWalked12Ledger0, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!(CubeWalked12Ledger1(s, coreNum) <= UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::mixKTile, s.R * s.n + s.n * 2, 8,
+                  MaxOf(CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), 64), false, &CubeWalked12Ledger2, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::mixTTile, MinOf(s.T, 4095), 1,
+                  CeilDiv(s.T * CeilDiv(s.R * s.n + s.n * 2, s.mixKTile), coreNum), false, &CubeWalked12Ledger2,
+                  coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hInDTile, s.D, 16, 0, false, &CubeWalked12Ledger3, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::hInTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeWalked12Ledger3, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    s.mixWsStart = 0;
+    s.mixWsEnd = s.mixWsStart + RoundUp(MaxOf(s.R * s.T * s.n + s.T * s.n * 2, 1) * 4, 512);
+    s.mix_sumWsStart = s.mixWsEnd;
+    s.mix_sumWsEnd = s.mix_sumWsStart + RoundUp(MaxOf(s.R * s.T * s.n + s.T * s.n * 2, 1) * 4, 512);
+    s.mix_sum_factorWsStart = s.mix_sumWsEnd;
+    s.mix_sum_factorWsEnd = s.mix_sum_factorWsStart + RoundUp(MaxOf(s.D * s.T * s.n, 1) * 4, 512);
+    s.rWsStart = s.mix_sum_factorWsEnd;
+    s.rWsEnd = s.rWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
+    s.rTTiles = CeilDiv(s.T, s.rTTile);
+    s.rWork = s.rTTiles;
+    s.rPer = CeilDiv(s.rWork, coreNum);
+    s.mixSumPanels = CeilDiv(s.R * s.n + s.n * 2, 256);
+    s.mixSumBaseN = RoundUp(CeilDiv(s.R * s.n + s.n * 2, s.mixSumPanels), 16);
+    s.mixSumBaseM = MinOf(MinOf((((32768 / s.mixSumBaseN)) / 16) * 16, 256),
+                          RoundUp(MinOf(MaxOf(CeilDiv(s.T * s.mixSumPanels, cubeNum), 1), s.T), 16));
+    s.mixSumBaseK = MinOf(32, RoundUp(s.D * s.n, 16));
+    s.mixSumStepK = MinOf(4, CeilDiv(s.D * s.n, s.mixSumBaseK));
+    s.mixSumL1 = s.mixSumBaseK * s.mixSumBaseM * s.mixSumStepK * 8 + s.mixSumBaseK * s.mixSumBaseN * s.mixSumStepK * 8;
+    s.mixSumM = s.T;
+    s.mixSumN = s.R * s.n + s.n * 2;
+    s.mixSumKa = s.D * s.n;
+    s.mixSumKb = s.D * s.n;
+    s.mixSumSingleK = s.D * s.n;
+    s.mixSumRowTiles = CeilDiv(s.T, s.mixSumBaseM);
+    s.mixSumWork = s.mixSumPanels * s.mixSumRowTiles;
+    s.mixSumPer = CeilDiv(s.mixSumWork, cubeNum);
+    s.mixSumCores = CeilDiv(s.mixSumWork, s.mixSumPer);
+    s.mm0Cores = s.mixSumCores;
+    s.mm0M = s.mixSumM;
+    s.mm0N = s.mixSumN;
+    s.mm0Ka = s.mixSumKa;
+    s.mm0Kb = s.mixSumKb;
+    s.mm0SingleK = s.mixSumSingleK;
+    s.mm0BaseM = s.mixSumBaseM;
+    s.mm0BaseN = s.mixSumBaseN;
+    s.mm0BaseK = s.mixSumBaseK;
+    s.mm0StepK = s.mixSumStepK;
+    s.mm0L1 = s.mixSumL1;
+    s.mixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.mixKTile);
+    s.mixTTiles = CeilDiv(s.T, s.mixTTile);
+    s.mixWork = s.mixKTiles * s.mixTTiles;
+    s.mixPer = CeilDiv(s.mixWork, coreNum);
+    s.hInTTiles = CeilDiv(s.T, s.hInTTile);
+    s.hInWork = s.hInTTiles;
+    s.hInPer = CeilDiv(s.hInWork, coreNum);
+    const Checked blocks =
+        MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(CeilDiv(s.rWork, s.rPer), 2), CeilDiv(s.mixSumWork, s.mixSumPer)),
+                          CeilDiv(CeilDiv(s.mixWork, s.mixPer), 2)),
+                    CeilDiv(CeilDiv(s.hInWork, s.hInPer), 2)),
+              1);
+    const Checked bytes = s.rWsEnd;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = true;
+    return blocks.valid && bytes.valid && s.mixWsStart.valid && s.mixWsEnd.valid && s.mix_sumWsStart.valid &&
+           s.mix_sumWsEnd.valid && s.mix_sum_factorWsStart.valid && s.mix_sum_factorWsEnd.valid && s.rWsStart.valid &&
+           s.rWsEnd.valid && s.rTTiles.valid && s.rWork.valid && s.rPer.valid && s.mixSumPanels.valid &&
+           s.mixSumBaseN.valid && s.mixSumBaseM.valid && s.mixSumBaseK.valid && s.mixSumStepK.valid &&
+           s.mixSumL1.valid && s.mixSumM.valid && s.mixSumN.valid && s.mixSumKa.valid && s.mixSumKb.valid &&
+           s.mixSumSingleK.valid && s.mixSumRowTiles.valid && s.mixSumWork.valid && s.mixSumPer.valid &&
+           s.mixSumCores.valid && s.mm0Cores.valid && s.mm0M.valid && s.mm0N.valid && s.mm0Ka.valid && s.mm0Kb.valid &&
+           s.mm0SingleK.valid && s.mm0BaseM.valid && s.mm0BaseN.valid && s.mm0BaseK.valid && s.mm0StepK.valid &&
+           s.mm0L1.valid && s.mixKTiles.valid && s.mixTTiles.valid && s.mixWork.valid && s.mixPer.valid &&
+           s.hInTTiles.valid && s.hInWork.valid && s.hInPer.valid;
 }
 
 /// Picks the first alternative that fits. `combination`: index of the dtype combination; `present`: bit k is set when
@@ -2658,6 +9635,18 @@ inline bool TryWalked8(Sizes &s, const Chip &chip, Choice &choice)
 inline bool Choose(Sizes &s, const Chip &chip, int32_t combination, uint32_t present, Choice &choice)
 {
     if (combination == 0 && present == 31U) {
+        if (TryCubeFull(s, chip, choice)) {
+            choice.key = MHC_PRE_KEY_CUBE_FULL_GAMMA_H_MIX_H_PRE_H_RES_INV_RMS_BFLOAT16_FLOAT32;
+            return true;
+        }
+        if (TryCubeWalked(s, chip, choice)) {
+            choice.key = MHC_PRE_KEY_CUBE_WALKED_GAMMA_H_MIX_H_PRE_H_RES_INV_RMS_BFLOAT16_FLOAT32;
+            return true;
+        }
+        if (TryFull(s, chip, choice)) {
+            choice.key = MHC_PRE_KEY_FULL_GAMMA_H_MIX_H_PRE_H_RES_INV_RMS_BFLOAT16_FLOAT32;
+            return true;
+        }
         if (TryWalked(s, chip, choice)) {
             choice.key = MHC_PRE_KEY_WALKED_GAMMA_H_MIX_H_PRE_H_RES_INV_RMS_BFLOAT16_FLOAT32;
             return true;
@@ -2665,6 +9654,18 @@ inline bool Choose(Sizes &s, const Chip &chip, int32_t combination, uint32_t pre
         return false;
     }
     if (combination == 0 && present == 29U) {
+        if (TryCubeFull2(s, chip, choice)) {
+            choice.key = MHC_PRE_KEY_CUBE_FULL_GAMMA_H_MIX_H_PRE_INV_RMS_BFLOAT16_FLOAT32;
+            return true;
+        }
+        if (TryCubeWalked2(s, chip, choice)) {
+            choice.key = MHC_PRE_KEY_CUBE_WALKED_GAMMA_H_MIX_H_PRE_INV_RMS_BFLOAT16_FLOAT32;
+            return true;
+        }
+        if (TryFull2(s, chip, choice)) {
+            choice.key = MHC_PRE_KEY_FULL_GAMMA_H_MIX_H_PRE_INV_RMS_BFLOAT16_FLOAT32;
+            return true;
+        }
         if (TryWalked2(s, chip, choice)) {
             choice.key = MHC_PRE_KEY_WALKED_GAMMA_H_MIX_H_PRE_INV_RMS_BFLOAT16_FLOAT32;
             return true;
@@ -2672,6 +9673,18 @@ inline bool Choose(Sizes &s, const Chip &chip, int32_t combination, uint32_t pre
         return false;
     }
     if (combination == 0 && present == 30U) {
+        if (TryCubeFull3(s, chip, choice)) {
+            choice.key = MHC_PRE_KEY_CUBE_FULL_H_MIX_H_PRE_H_RES_INV_RMS_BFLOAT16_FLOAT32;
+            return true;
+        }
+        if (TryCubeWalked3(s, chip, choice)) {
+            choice.key = MHC_PRE_KEY_CUBE_WALKED_H_MIX_H_PRE_H_RES_INV_RMS_BFLOAT16_FLOAT32;
+            return true;
+        }
+        if (TryFull3(s, chip, choice)) {
+            choice.key = MHC_PRE_KEY_FULL_H_MIX_H_PRE_H_RES_INV_RMS_BFLOAT16_FLOAT32;
+            return true;
+        }
         if (TryWalked3(s, chip, choice)) {
             choice.key = MHC_PRE_KEY_WALKED_H_MIX_H_PRE_H_RES_INV_RMS_BFLOAT16_FLOAT32;
             return true;
@@ -2679,6 +9692,18 @@ inline bool Choose(Sizes &s, const Chip &chip, int32_t combination, uint32_t pre
         return false;
     }
     if (combination == 0 && present == 3U) {
+        if (TryCubeFull4(s, chip, choice)) {
+            choice.key = MHC_PRE_KEY_CUBE_FULL_GAMMA_H_RES_BFLOAT16_FLOAT32;
+            return true;
+        }
+        if (TryCubeWalked4(s, chip, choice)) {
+            choice.key = MHC_PRE_KEY_CUBE_WALKED_GAMMA_H_RES_BFLOAT16_FLOAT32;
+            return true;
+        }
+        if (TryFull4(s, chip, choice)) {
+            choice.key = MHC_PRE_KEY_FULL_GAMMA_H_RES_BFLOAT16_FLOAT32;
+            return true;
+        }
         if (TryWalked4(s, chip, choice)) {
             choice.key = MHC_PRE_KEY_WALKED_GAMMA_H_RES_BFLOAT16_FLOAT32;
             return true;
@@ -2686,6 +9711,18 @@ inline bool Choose(Sizes &s, const Chip &chip, int32_t combination, uint32_t pre
         return false;
     }
     if (combination == 0 && present == 28U) {
+        if (TryCubeFull5(s, chip, choice)) {
+            choice.key = MHC_PRE_KEY_CUBE_FULL_H_MIX_H_PRE_INV_RMS_BFLOAT16_FLOAT32;
+            return true;
+        }
+        if (TryCubeWalked5(s, chip, choice)) {
+            choice.key = MHC_PRE_KEY_CUBE_WALKED_H_MIX_H_PRE_INV_RMS_BFLOAT16_FLOAT32;
+            return true;
+        }
+        if (TryFull5(s, chip, choice)) {
+            choice.key = MHC_PRE_KEY_FULL_H_MIX_H_PRE_INV_RMS_BFLOAT16_FLOAT32;
+            return true;
+        }
         if (TryWalked5(s, chip, choice)) {
             choice.key = MHC_PRE_KEY_WALKED_H_MIX_H_PRE_INV_RMS_BFLOAT16_FLOAT32;
             return true;
@@ -2693,6 +9730,18 @@ inline bool Choose(Sizes &s, const Chip &chip, int32_t combination, uint32_t pre
         return false;
     }
     if (combination == 0 && present == 1U) {
+        if (TryCubeFull6(s, chip, choice)) {
+            choice.key = MHC_PRE_KEY_CUBE_FULL_GAMMA_BFLOAT16_FLOAT32;
+            return true;
+        }
+        if (TryCubeWalked6(s, chip, choice)) {
+            choice.key = MHC_PRE_KEY_CUBE_WALKED_GAMMA_BFLOAT16_FLOAT32;
+            return true;
+        }
+        if (TryFull6(s, chip, choice)) {
+            choice.key = MHC_PRE_KEY_FULL_GAMMA_BFLOAT16_FLOAT32;
+            return true;
+        }
         if (TryWalked6(s, chip, choice)) {
             choice.key = MHC_PRE_KEY_WALKED_GAMMA_BFLOAT16_FLOAT32;
             return true;
@@ -2700,6 +9749,18 @@ inline bool Choose(Sizes &s, const Chip &chip, int32_t combination, uint32_t pre
         return false;
     }
     if (combination == 0 && present == 2U) {
+        if (TryCubeFull7(s, chip, choice)) {
+            choice.key = MHC_PRE_KEY_CUBE_FULL_H_RES_BFLOAT16_FLOAT32;
+            return true;
+        }
+        if (TryCubeWalked7(s, chip, choice)) {
+            choice.key = MHC_PRE_KEY_CUBE_WALKED_H_RES_BFLOAT16_FLOAT32;
+            return true;
+        }
+        if (TryFull7(s, chip, choice)) {
+            choice.key = MHC_PRE_KEY_FULL_H_RES_BFLOAT16_FLOAT32;
+            return true;
+        }
         if (TryWalked7(s, chip, choice)) {
             choice.key = MHC_PRE_KEY_WALKED_H_RES_BFLOAT16_FLOAT32;
             return true;
@@ -2707,6 +9768,18 @@ inline bool Choose(Sizes &s, const Chip &chip, int32_t combination, uint32_t pre
         return false;
     }
     if (combination == 0 && present == 0U) {
+        if (TryCubeFull8(s, chip, choice)) {
+            choice.key = MHC_PRE_KEY_CUBE_FULL_BFLOAT16_FLOAT32;
+            return true;
+        }
+        if (TryCubeWalked8(s, chip, choice)) {
+            choice.key = MHC_PRE_KEY_CUBE_WALKED_BFLOAT16_FLOAT32;
+            return true;
+        }
+        if (TryFull8(s, chip, choice)) {
+            choice.key = MHC_PRE_KEY_FULL_BFLOAT16_FLOAT32;
+            return true;
+        }
         if (TryWalked8(s, chip, choice)) {
             choice.key = MHC_PRE_KEY_WALKED_BFLOAT16_FLOAT32;
             return true;
@@ -2714,6 +9787,18 @@ inline bool Choose(Sizes &s, const Chip &chip, int32_t combination, uint32_t pre
         return false;
     }
     if (combination == 1 && present == 31U) {
+        if (TryCubeFull(s, chip, choice)) {
+            choice.key = MHC_PRE_KEY_CUBE_FULL_GAMMA_H_MIX_H_PRE_H_RES_INV_RMS_FLOAT16_FLOAT32;
+            return true;
+        }
+        if (TryCubeWalked(s, chip, choice)) {
+            choice.key = MHC_PRE_KEY_CUBE_WALKED_GAMMA_H_MIX_H_PRE_H_RES_INV_RMS_FLOAT16_FLOAT32;
+            return true;
+        }
+        if (TryFull(s, chip, choice)) {
+            choice.key = MHC_PRE_KEY_FULL_GAMMA_H_MIX_H_PRE_H_RES_INV_RMS_FLOAT16_FLOAT32;
+            return true;
+        }
         if (TryWalked(s, chip, choice)) {
             choice.key = MHC_PRE_KEY_WALKED_GAMMA_H_MIX_H_PRE_H_RES_INV_RMS_FLOAT16_FLOAT32;
             return true;
@@ -2721,6 +9806,18 @@ inline bool Choose(Sizes &s, const Chip &chip, int32_t combination, uint32_t pre
         return false;
     }
     if (combination == 1 && present == 29U) {
+        if (TryCubeFull2(s, chip, choice)) {
+            choice.key = MHC_PRE_KEY_CUBE_FULL_GAMMA_H_MIX_H_PRE_INV_RMS_FLOAT16_FLOAT32;
+            return true;
+        }
+        if (TryCubeWalked2(s, chip, choice)) {
+            choice.key = MHC_PRE_KEY_CUBE_WALKED_GAMMA_H_MIX_H_PRE_INV_RMS_FLOAT16_FLOAT32;
+            return true;
+        }
+        if (TryFull2(s, chip, choice)) {
+            choice.key = MHC_PRE_KEY_FULL_GAMMA_H_MIX_H_PRE_INV_RMS_FLOAT16_FLOAT32;
+            return true;
+        }
         if (TryWalked2(s, chip, choice)) {
             choice.key = MHC_PRE_KEY_WALKED_GAMMA_H_MIX_H_PRE_INV_RMS_FLOAT16_FLOAT32;
             return true;
@@ -2728,6 +9825,18 @@ inline bool Choose(Sizes &s, const Chip &chip, int32_t combination, uint32_t pre
         return false;
     }
     if (combination == 1 && present == 30U) {
+        if (TryCubeFull9(s, chip, choice)) {
+            choice.key = MHC_PRE_KEY_CUBE_FULL_H_MIX_H_PRE_H_RES_INV_RMS_FLOAT16_FLOAT32;
+            return true;
+        }
+        if (TryCubeWalked9(s, chip, choice)) {
+            choice.key = MHC_PRE_KEY_CUBE_WALKED_H_MIX_H_PRE_H_RES_INV_RMS_FLOAT16_FLOAT32;
+            return true;
+        }
+        if (TryFull3(s, chip, choice)) {
+            choice.key = MHC_PRE_KEY_FULL_H_MIX_H_PRE_H_RES_INV_RMS_FLOAT16_FLOAT32;
+            return true;
+        }
         if (TryWalked3(s, chip, choice)) {
             choice.key = MHC_PRE_KEY_WALKED_H_MIX_H_PRE_H_RES_INV_RMS_FLOAT16_FLOAT32;
             return true;
@@ -2735,6 +9844,18 @@ inline bool Choose(Sizes &s, const Chip &chip, int32_t combination, uint32_t pre
         return false;
     }
     if (combination == 1 && present == 3U) {
+        if (TryCubeFull4(s, chip, choice)) {
+            choice.key = MHC_PRE_KEY_CUBE_FULL_GAMMA_H_RES_FLOAT16_FLOAT32;
+            return true;
+        }
+        if (TryCubeWalked4(s, chip, choice)) {
+            choice.key = MHC_PRE_KEY_CUBE_WALKED_GAMMA_H_RES_FLOAT16_FLOAT32;
+            return true;
+        }
+        if (TryFull4(s, chip, choice)) {
+            choice.key = MHC_PRE_KEY_FULL_GAMMA_H_RES_FLOAT16_FLOAT32;
+            return true;
+        }
         if (TryWalked4(s, chip, choice)) {
             choice.key = MHC_PRE_KEY_WALKED_GAMMA_H_RES_FLOAT16_FLOAT32;
             return true;
@@ -2742,6 +9863,18 @@ inline bool Choose(Sizes &s, const Chip &chip, int32_t combination, uint32_t pre
         return false;
     }
     if (combination == 1 && present == 28U) {
+        if (TryCubeFull10(s, chip, choice)) {
+            choice.key = MHC_PRE_KEY_CUBE_FULL_H_MIX_H_PRE_INV_RMS_FLOAT16_FLOAT32;
+            return true;
+        }
+        if (TryCubeWalked10(s, chip, choice)) {
+            choice.key = MHC_PRE_KEY_CUBE_WALKED_H_MIX_H_PRE_INV_RMS_FLOAT16_FLOAT32;
+            return true;
+        }
+        if (TryFull5(s, chip, choice)) {
+            choice.key = MHC_PRE_KEY_FULL_H_MIX_H_PRE_INV_RMS_FLOAT16_FLOAT32;
+            return true;
+        }
         if (TryWalked5(s, chip, choice)) {
             choice.key = MHC_PRE_KEY_WALKED_H_MIX_H_PRE_INV_RMS_FLOAT16_FLOAT32;
             return true;
@@ -2749,6 +9882,18 @@ inline bool Choose(Sizes &s, const Chip &chip, int32_t combination, uint32_t pre
         return false;
     }
     if (combination == 1 && present == 1U) {
+        if (TryCubeFull6(s, chip, choice)) {
+            choice.key = MHC_PRE_KEY_CUBE_FULL_GAMMA_FLOAT16_FLOAT32;
+            return true;
+        }
+        if (TryCubeWalked6(s, chip, choice)) {
+            choice.key = MHC_PRE_KEY_CUBE_WALKED_GAMMA_FLOAT16_FLOAT32;
+            return true;
+        }
+        if (TryFull6(s, chip, choice)) {
+            choice.key = MHC_PRE_KEY_FULL_GAMMA_FLOAT16_FLOAT32;
+            return true;
+        }
         if (TryWalked6(s, chip, choice)) {
             choice.key = MHC_PRE_KEY_WALKED_GAMMA_FLOAT16_FLOAT32;
             return true;
@@ -2756,6 +9901,18 @@ inline bool Choose(Sizes &s, const Chip &chip, int32_t combination, uint32_t pre
         return false;
     }
     if (combination == 1 && present == 2U) {
+        if (TryCubeFull11(s, chip, choice)) {
+            choice.key = MHC_PRE_KEY_CUBE_FULL_H_RES_FLOAT16_FLOAT32;
+            return true;
+        }
+        if (TryCubeWalked11(s, chip, choice)) {
+            choice.key = MHC_PRE_KEY_CUBE_WALKED_H_RES_FLOAT16_FLOAT32;
+            return true;
+        }
+        if (TryFull7(s, chip, choice)) {
+            choice.key = MHC_PRE_KEY_FULL_H_RES_FLOAT16_FLOAT32;
+            return true;
+        }
         if (TryWalked7(s, chip, choice)) {
             choice.key = MHC_PRE_KEY_WALKED_H_RES_FLOAT16_FLOAT32;
             return true;
@@ -2763,6 +9920,18 @@ inline bool Choose(Sizes &s, const Chip &chip, int32_t combination, uint32_t pre
         return false;
     }
     if (combination == 1 && present == 0U) {
+        if (TryCubeFull12(s, chip, choice)) {
+            choice.key = MHC_PRE_KEY_CUBE_FULL_FLOAT16_FLOAT32;
+            return true;
+        }
+        if (TryCubeWalked12(s, chip, choice)) {
+            choice.key = MHC_PRE_KEY_CUBE_WALKED_FLOAT16_FLOAT32;
+            return true;
+        }
+        if (TryFull8(s, chip, choice)) {
+            choice.key = MHC_PRE_KEY_FULL_FLOAT16_FLOAT32;
+            return true;
+        }
         if (TryWalked8(s, chip, choice)) {
             choice.key = MHC_PRE_KEY_WALKED_FLOAT16_FLOAT32;
             return true;
@@ -2770,6 +9939,40 @@ inline bool Choose(Sizes &s, const Chip &chip, int32_t combination, uint32_t pre
         return false;
     }
     return false;
+}
+
+/// A Matmul tiling: one base tile a product, two buffers of each operand, one of the result (matmul.md, section 6).
+inline void FillCube(TCubeTiling &t, const Checked &cores, const Checked &m, const Checked &n, const Checked &ka,
+                     const Checked &kb, const Checked &singleK, const Checked &baseM, const Checked &baseN,
+                     const Checked &baseK, const Checked &stepK, const Checked &l1)
+{
+    t = TCubeTiling();
+    t.usedCoreNum = static_cast<int32_t>(cores.value);
+    t.M = static_cast<int32_t>(m.value);
+    t.N = static_cast<int32_t>(n.value);
+    t.Ka = static_cast<int32_t>(ka.value);
+    t.Kb = static_cast<int32_t>(kb.value);
+    t.singleCoreM = static_cast<int32_t>(baseM.value);
+    t.singleCoreN = static_cast<int32_t>(baseN.value);
+    t.singleCoreK = static_cast<int32_t>(singleK.value);
+    t.baseM = static_cast<int32_t>(baseM.value);
+    t.baseN = static_cast<int32_t>(baseN.value);
+    t.baseK = static_cast<int32_t>(baseK.value);
+    t.depthA1 = static_cast<int32_t>(2 * stepK.value);
+    t.depthB1 = static_cast<int32_t>(2 * stepK.value);
+    t.stepM = 1;
+    t.stepN = 1;
+    t.stepKa = static_cast<int32_t>(stepK.value);
+    t.stepKb = static_cast<int32_t>(stepK.value);
+    t.dbL0A = 2;
+    t.dbL0B = 2;
+    t.dbL0C = 1;
+    t.shareL1Size = static_cast<int32_t>(l1.value);
+    t.shareL0CSize = static_cast<int32_t>(baseM.value * baseN.value * 4);
+    t.batchM = 1;
+    t.batchN = 1;
+    t.singleBatchM = 1;
+    t.singleBatchN = 1;
 }
 
 /// What the kernel reads.
@@ -2782,69 +9985,94 @@ inline void Fill(const Sizes &s, MhcPreTilingData &data)
     data.D = s.D.value;
     data.A = s.A.value;
     data.R = s.R.value;
-    data.s0DTile = s.s0DTile.value;
-    data.s0TTile = s.s0TTile.value;
-    data.s1TTile = s.s1TTile.value;
-    data.s2DTile = s.s2DTile.value;
-    data.s2KTile = s.s2KTile.value;
-    data.s3ITile = s.s3ITile.value;
-    data.s3TTile = s.s3TTile.value;
-    data.s4ITile = s.s4ITile.value;
-    data.s4TTile = s.s4TTile.value;
-    data.s5JTile = s.s5JTile.value;
-    data.s5I1Tile = s.s5I1Tile.value;
-    data.s6DTile = s.s6DTile.value;
-    data.s6TTile = s.s6TTile.value;
-    data.s7DTile = s.s7DTile.value;
-    data.s7TTile = s.s7TTile.value;
-    data.s8TTile = s.s8TTile.value;
-    data.s9KTile = s.s9KTile.value;
-    data.s9TTile = s.s9TTile.value;
-    data.s10ITile = s.s10ITile.value;
-    data.s10TTile = s.s10TTile.value;
-    data.s5DTile = s.s5DTile.value;
-    data.s5TTile = s.s5TTile.value;
-    data.s8KTile = s.s8KTile.value;
-    data.s9ITile = s.s9ITile.value;
+    data.rTTile = s.rTTile.value;
+    data.hPostITile = s.hPostITile.value;
+    data.hPostTTile = s.hPostTTile.value;
+    data.hResJTile = s.hResJTile.value;
+    data.hResI1Tile = s.hResI1Tile.value;
+    data.invRmsTTile = s.invRmsTTile.value;
+    data.hMixKTile = s.hMixKTile.value;
+    data.hMixTTile = s.hMixTTile.value;
+    data.hPreITile = s.hPreITile.value;
+    data.hPreTTile = s.hPreTTile.value;
+    data.rDTile = s.rDTile.value;
+    data.invRmsDTile = s.invRmsDTile.value;
+    data.mixKTile = s.mixKTile.value;
+    data.mixDTile = s.mixDTile.value;
+    data.preGateTTile = s.preGateTTile.value;
+    data.preGateDTile = s.preGateDTile.value;
+    data.mixSumTermsDTile = s.mixSumTermsDTile.value;
+    data.mixSumTermsITile = s.mixSumTermsITile.value;
+    data.mixTTile = s.mixTTile.value;
+    data.hInDTile = s.hInDTile.value;
+    data.hInTTile = s.hInTTile.value;
     data.mixWsStart = s.mixWsStart.value;
+    data.mix_factorWsStart = s.mix_factorWsStart.value;
     data.pre_gateWsStart = s.pre_gateWsStart.value;
     data.rWsStart = s.rWsStart.value;
-    data.sum_1WsStart = s.sum_1WsStart.value;
-    data.sum_2WsStart = s.sum_2WsStart.value;
-    data.s0Work = s.s0Work.value;
-    data.s0Per = s.s0Per.value;
-    data.s1Work = s.s1Work.value;
-    data.s1Per = s.s1Per.value;
-    data.s2KTiles = s.s2KTiles.value;
-    data.s2Work = s.s2Work.value;
-    data.s2Per = s.s2Per.value;
-    data.s3ITiles = s.s3ITiles.value;
-    data.s3Work = s.s3Work.value;
-    data.s3Per = s.s3Per.value;
-    data.s4ITiles = s.s4ITiles.value;
-    data.s4Work = s.s4Work.value;
-    data.s4Per = s.s4Per.value;
-    data.s5JTiles = s.s5JTiles.value;
-    data.s5I1Tiles = s.s5I1Tiles.value;
-    data.s5Work = s.s5Work.value;
-    data.s5Per = s.s5Per.value;
-    data.s6DTiles = s.s6DTiles.value;
-    data.s6Work = s.s6Work.value;
-    data.s6Per = s.s6Per.value;
-    data.s7DTiles = s.s7DTiles.value;
-    data.s7Work = s.s7Work.value;
-    data.s7Per = s.s7Per.value;
-    data.s8Work = s.s8Work.value;
-    data.s8Per = s.s8Per.value;
-    data.s9KTiles = s.s9KTiles.value;
-    data.s9Work = s.s9Work.value;
-    data.s9Per = s.s9Per.value;
-    data.s10ITiles = s.s10ITiles.value;
-    data.s10Work = s.s10Work.value;
-    data.s10Per = s.s10Per.value;
-    data.s5DTiles = s.s5DTiles.value;
-    data.s8KTiles = s.s8KTiles.value;
-    data.s9ITiles = s.s9ITiles.value;
+    data.rWork = s.rWork.value;
+    data.rPer = s.rPer.value;
+    data.mixPanels = s.mixPanels.value;
+    data.mixBaseN = s.mixBaseN.value;
+    data.mixBaseM = s.mixBaseM.value;
+    data.mixM = s.mixM.value;
+    data.mixN = s.mixN.value;
+    data.mixKa = s.mixKa.value;
+    data.mixKb = s.mixKb.value;
+    data.mixRowTiles = s.mixRowTiles.value;
+    data.mixWork = s.mixWork.value;
+    data.mixPer = s.mixPer.value;
+    data.hPostITiles = s.hPostITiles.value;
+    data.hPostWork = s.hPostWork.value;
+    data.hPostPer = s.hPostPer.value;
+    data.hResJTiles = s.hResJTiles.value;
+    data.hResI1Tiles = s.hResI1Tiles.value;
+    data.hResWork = s.hResWork.value;
+    data.hResPer = s.hResPer.value;
+    data.invRmsWork = s.invRmsWork.value;
+    data.invRmsPer = s.invRmsPer.value;
+    data.hMixKTiles = s.hMixKTiles.value;
+    data.hMixWork = s.hMixWork.value;
+    data.hMixPer = s.hMixPer.value;
+    data.hPreITiles = s.hPreITiles.value;
+    data.hPreWork = s.hPreWork.value;
+    data.hPrePer = s.hPrePer.value;
+    data.mixKTiles = s.mixKTiles.value;
+    data.preGateWork = s.preGateWork.value;
+    data.preGatePer = s.preGatePer.value;
+    data.mix_sum_productWsStart = s.mix_sum_productWsStart.value;
+    data.mix_sum_termsWsStart = s.mix_sum_termsWsStart.value;
+    data.mixSumTermsDTiles = s.mixSumTermsDTiles.value;
+    data.mixSumTermsITiles = s.mixSumTermsITiles.value;
+    data.mixSumTermsWork = s.mixSumTermsWork.value;
+    data.mixSumTermsPer = s.mixSumTermsPer.value;
+    data.mixSumProductPanels = s.mixSumProductPanels.value;
+    data.mixSumProductBaseN = s.mixSumProductBaseN.value;
+    data.mixSumProductBaseM = s.mixSumProductBaseM.value;
+    data.mixSumProductM = s.mixSumProductM.value;
+    data.mixSumProductN = s.mixSumProductN.value;
+    data.mixSumProductKa = s.mixSumProductKa.value;
+    data.mixSumProductKb = s.mixSumProductKb.value;
+    data.mixSumProductRowTiles = s.mixSumProductRowTiles.value;
+    data.mixSumProductWork = s.mixSumProductWork.value;
+    data.mixSumProductPer = s.mixSumProductPer.value;
+    data.hInDTiles = s.hInDTiles.value;
+    data.hInWork = s.hInWork.value;
+    data.hInPer = s.hInPer.value;
+    data.mix_sumWsStart = s.mix_sumWsStart.value;
+    data.mix_sum_factorWsStart = s.mix_sum_factorWsStart.value;
+    data.mixSumPanels = s.mixSumPanels.value;
+    data.mixSumBaseN = s.mixSumBaseN.value;
+    data.mixSumBaseM = s.mixSumBaseM.value;
+    data.mixSumM = s.mixSumM.value;
+    data.mixSumN = s.mixSumN.value;
+    data.mixSumKa = s.mixSumKa.value;
+    data.mixSumKb = s.mixSumKb.value;
+    data.mixSumRowTiles = s.mixSumRowTiles.value;
+    data.mixSumWork = s.mixSumWork.value;
+    data.mixSumPer = s.mixSumPer.value;
+    FillCube(data.mm0, s.mm0Cores, s.mm0M, s.mm0N, s.mm0Ka, s.mm0Kb, s.mm0SingleK, s.mm0BaseM, s.mm0BaseN, s.mm0BaseK,
+             s.mm0StepK, s.mm0L1);
     data.norm_eps = s.norm_eps;
     data.hc_eps = s.hc_eps;
 }

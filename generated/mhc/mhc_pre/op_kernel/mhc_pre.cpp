@@ -2,14 +2,7 @@
 // The kernel's entry: picks the alternative that the host's tiling chose.
 
 #include "kernel_operator.h"
-#include "mhc_pre_walked_with_gamma_h_mix_h_pre_h_res_inv_rms.h"
-#include "mhc_pre_walked_with_gamma_h_mix_h_pre_inv_rms.h"
-#include "mhc_pre_walked_with_h_mix_h_pre_h_res_inv_rms.h"
-#include "mhc_pre_walked_with_gamma_h_res.h"
-#include "mhc_pre_walked_with_h_mix_h_pre_inv_rms.h"
-#include "mhc_pre_walked_with_gamma.h"
-#include "mhc_pre_walked_with_h_res.h"
-#include "mhc_pre_walked.h"
+#include "mhc_pre_run.h"
 #include "mhc_pre_tiling_data.h"
 #include "mhc_pre_tiling_key.h"
 
@@ -17,51 +10,186 @@ extern "C" __global__ __aicore__ void mhc_pre(GM_ADDR x, GM_ADDR phi, GM_ADDR al
                                               GM_ADDR h_in, GM_ADDR h_post, GM_ADDR h_res, GM_ADDR inv_rms,
                                               GM_ADDR h_mix, GM_ADDR h_pre, GM_ADDR workspace, GM_ADDR tiling)
 {
-    KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_MIX_AIV_1_0);
+    KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_MIX_AIC_1_2);
     REGISTER_TILING_DEFAULT(MhcPreTilingData);
     GET_TILING_DATA_WITH_STRUCT(MhcPreTilingData, tilingData, tiling);
-    if (TILING_KEY_IS(MHC_PRE_KEY_WALKED_GAMMA_H_MIX_H_PRE_H_RES_INV_RMS_BFLOAT16_FLOAT32)) {
+    if (TILING_KEY_IS(MHC_PRE_KEY_CUBE_FULL_GAMMA_H_MIX_H_PRE_H_RES_INV_RMS_BFLOAT16_FLOAT32)) {
+        MhcPreKernel::RunMhcPreCubeFullWithGammaHMixHPreHResInvRms<bfloat16_t>(
+            x, phi, alpha, bias, gamma, h_in, h_post, h_res, inv_rms, h_mix, h_pre, workspace, tilingData);
+    } else if (TILING_KEY_IS(MHC_PRE_KEY_CUBE_WALKED_GAMMA_H_MIX_H_PRE_H_RES_INV_RMS_BFLOAT16_FLOAT32)) {
+        MhcPreKernel::RunMhcPreCubeWalkedWithGammaHMixHPreHResInvRms<bfloat16_t>(
+            x, phi, alpha, bias, gamma, h_in, h_post, h_res, inv_rms, h_mix, h_pre, workspace, tilingData);
+    } else if (TILING_KEY_IS(MHC_PRE_KEY_FULL_GAMMA_H_MIX_H_PRE_H_RES_INV_RMS_BFLOAT16_FLOAT32)) {
+        MhcPreKernel::RunMhcPreFullWithGammaHMixHPreHResInvRms<bfloat16_t>(
+            x, phi, alpha, bias, gamma, h_in, h_post, h_res, inv_rms, h_mix, h_pre, workspace, tilingData);
+    } else if (TILING_KEY_IS(MHC_PRE_KEY_WALKED_GAMMA_H_MIX_H_PRE_H_RES_INV_RMS_BFLOAT16_FLOAT32)) {
         MhcPreKernel::RunMhcPreWalkedWithGammaHMixHPreHResInvRms<bfloat16_t>(
             x, phi, alpha, bias, gamma, h_in, h_post, h_res, inv_rms, h_mix, h_pre, workspace, tilingData);
+    } else if (TILING_KEY_IS(MHC_PRE_KEY_CUBE_FULL_GAMMA_H_MIX_H_PRE_INV_RMS_BFLOAT16_FLOAT32)) {
+        MhcPreKernel::RunMhcPreCubeFullWithGammaHMixHPreInvRms<bfloat16_t>(
+            x, phi, alpha, bias, gamma, h_in, h_post, inv_rms, h_mix, h_pre, workspace, tilingData);
+    } else if (TILING_KEY_IS(MHC_PRE_KEY_CUBE_WALKED_GAMMA_H_MIX_H_PRE_INV_RMS_BFLOAT16_FLOAT32)) {
+        MhcPreKernel::RunMhcPreCubeWalkedWithGammaHMixHPreInvRms<bfloat16_t>(
+            x, phi, alpha, bias, gamma, h_in, h_post, inv_rms, h_mix, h_pre, workspace, tilingData);
+    } else if (TILING_KEY_IS(MHC_PRE_KEY_FULL_GAMMA_H_MIX_H_PRE_INV_RMS_BFLOAT16_FLOAT32)) {
+        MhcPreKernel::RunMhcPreFullWithGammaHMixHPreInvRms<bfloat16_t>(x, phi, alpha, bias, gamma, h_in, h_post,
+                                                                       inv_rms, h_mix, h_pre, workspace, tilingData);
     } else if (TILING_KEY_IS(MHC_PRE_KEY_WALKED_GAMMA_H_MIX_H_PRE_INV_RMS_BFLOAT16_FLOAT32)) {
         MhcPreKernel::RunMhcPreWalkedWithGammaHMixHPreInvRms<bfloat16_t>(x, phi, alpha, bias, gamma, h_in, h_post,
                                                                          inv_rms, h_mix, h_pre, workspace, tilingData);
+    } else if (TILING_KEY_IS(MHC_PRE_KEY_CUBE_FULL_H_MIX_H_PRE_H_RES_INV_RMS_BFLOAT16_FLOAT32)) {
+        MhcPreKernel::RunMhcPreCubeFullWithHMixHPreHResInvRmsNarrow<bfloat16_t>(
+            x, phi, alpha, bias, h_in, h_post, h_res, inv_rms, h_mix, h_pre, workspace, tilingData);
+    } else if (TILING_KEY_IS(MHC_PRE_KEY_CUBE_WALKED_H_MIX_H_PRE_H_RES_INV_RMS_BFLOAT16_FLOAT32)) {
+        MhcPreKernel::RunMhcPreCubeWalkedWithHMixHPreHResInvRmsNarrow<bfloat16_t>(
+            x, phi, alpha, bias, h_in, h_post, h_res, inv_rms, h_mix, h_pre, workspace, tilingData);
+    } else if (TILING_KEY_IS(MHC_PRE_KEY_FULL_H_MIX_H_PRE_H_RES_INV_RMS_BFLOAT16_FLOAT32)) {
+        MhcPreKernel::RunMhcPreFullWithHMixHPreHResInvRms<bfloat16_t>(x, phi, alpha, bias, h_in, h_post, h_res, inv_rms,
+                                                                      h_mix, h_pre, workspace, tilingData);
     } else if (TILING_KEY_IS(MHC_PRE_KEY_WALKED_H_MIX_H_PRE_H_RES_INV_RMS_BFLOAT16_FLOAT32)) {
         MhcPreKernel::RunMhcPreWalkedWithHMixHPreHResInvRms<bfloat16_t>(x, phi, alpha, bias, h_in, h_post, h_res,
                                                                         inv_rms, h_mix, h_pre, workspace, tilingData);
+    } else if (TILING_KEY_IS(MHC_PRE_KEY_CUBE_FULL_GAMMA_H_RES_BFLOAT16_FLOAT32)) {
+        MhcPreKernel::RunMhcPreCubeFullWithGammaHRes<bfloat16_t>(x, phi, alpha, bias, gamma, h_in, h_post, h_res,
+                                                                 workspace, tilingData);
+    } else if (TILING_KEY_IS(MHC_PRE_KEY_CUBE_WALKED_GAMMA_H_RES_BFLOAT16_FLOAT32)) {
+        MhcPreKernel::RunMhcPreCubeWalkedWithGammaHRes<bfloat16_t>(x, phi, alpha, bias, gamma, h_in, h_post, h_res,
+                                                                   workspace, tilingData);
+    } else if (TILING_KEY_IS(MHC_PRE_KEY_FULL_GAMMA_H_RES_BFLOAT16_FLOAT32)) {
+        MhcPreKernel::RunMhcPreFullWithGammaHRes<bfloat16_t>(x, phi, alpha, bias, gamma, h_in, h_post, h_res, workspace,
+                                                             tilingData);
     } else if (TILING_KEY_IS(MHC_PRE_KEY_WALKED_GAMMA_H_RES_BFLOAT16_FLOAT32)) {
         MhcPreKernel::RunMhcPreWalkedWithGammaHRes<bfloat16_t>(x, phi, alpha, bias, gamma, h_in, h_post, h_res,
                                                                workspace, tilingData);
+    } else if (TILING_KEY_IS(MHC_PRE_KEY_CUBE_FULL_H_MIX_H_PRE_INV_RMS_BFLOAT16_FLOAT32)) {
+        MhcPreKernel::RunMhcPreCubeFullWithHMixHPreInvRmsNarrow<bfloat16_t>(x, phi, alpha, bias, h_in, h_post, inv_rms,
+                                                                            h_mix, h_pre, workspace, tilingData);
+    } else if (TILING_KEY_IS(MHC_PRE_KEY_CUBE_WALKED_H_MIX_H_PRE_INV_RMS_BFLOAT16_FLOAT32)) {
+        MhcPreKernel::RunMhcPreCubeWalkedWithHMixHPreInvRmsNarrow<bfloat16_t>(
+            x, phi, alpha, bias, h_in, h_post, inv_rms, h_mix, h_pre, workspace, tilingData);
+    } else if (TILING_KEY_IS(MHC_PRE_KEY_FULL_H_MIX_H_PRE_INV_RMS_BFLOAT16_FLOAT32)) {
+        MhcPreKernel::RunMhcPreFullWithHMixHPreInvRms<bfloat16_t>(x, phi, alpha, bias, h_in, h_post, inv_rms, h_mix,
+                                                                  h_pre, workspace, tilingData);
     } else if (TILING_KEY_IS(MHC_PRE_KEY_WALKED_H_MIX_H_PRE_INV_RMS_BFLOAT16_FLOAT32)) {
         MhcPreKernel::RunMhcPreWalkedWithHMixHPreInvRms<bfloat16_t>(x, phi, alpha, bias, h_in, h_post, inv_rms, h_mix,
                                                                     h_pre, workspace, tilingData);
+    } else if (TILING_KEY_IS(MHC_PRE_KEY_CUBE_FULL_GAMMA_BFLOAT16_FLOAT32)) {
+        MhcPreKernel::RunMhcPreCubeFullWithGamma<bfloat16_t>(x, phi, alpha, bias, gamma, h_in, h_post, workspace,
+                                                             tilingData);
+    } else if (TILING_KEY_IS(MHC_PRE_KEY_CUBE_WALKED_GAMMA_BFLOAT16_FLOAT32)) {
+        MhcPreKernel::RunMhcPreCubeWalkedWithGamma<bfloat16_t>(x, phi, alpha, bias, gamma, h_in, h_post, workspace,
+                                                               tilingData);
+    } else if (TILING_KEY_IS(MHC_PRE_KEY_FULL_GAMMA_BFLOAT16_FLOAT32)) {
+        MhcPreKernel::RunMhcPreFullWithGamma<bfloat16_t>(x, phi, alpha, bias, gamma, h_in, h_post, workspace,
+                                                         tilingData);
     } else if (TILING_KEY_IS(MHC_PRE_KEY_WALKED_GAMMA_BFLOAT16_FLOAT32)) {
         MhcPreKernel::RunMhcPreWalkedWithGamma<bfloat16_t>(x, phi, alpha, bias, gamma, h_in, h_post, workspace,
                                                            tilingData);
+    } else if (TILING_KEY_IS(MHC_PRE_KEY_CUBE_FULL_H_RES_BFLOAT16_FLOAT32)) {
+        MhcPreKernel::RunMhcPreCubeFullWithHResNarrow<bfloat16_t>(x, phi, alpha, bias, h_in, h_post, h_res, workspace,
+                                                                  tilingData);
+    } else if (TILING_KEY_IS(MHC_PRE_KEY_CUBE_WALKED_H_RES_BFLOAT16_FLOAT32)) {
+        MhcPreKernel::RunMhcPreCubeWalkedWithHResNarrow<bfloat16_t>(x, phi, alpha, bias, h_in, h_post, h_res, workspace,
+                                                                    tilingData);
+    } else if (TILING_KEY_IS(MHC_PRE_KEY_FULL_H_RES_BFLOAT16_FLOAT32)) {
+        MhcPreKernel::RunMhcPreFullWithHRes<bfloat16_t>(x, phi, alpha, bias, h_in, h_post, h_res, workspace,
+                                                        tilingData);
     } else if (TILING_KEY_IS(MHC_PRE_KEY_WALKED_H_RES_BFLOAT16_FLOAT32)) {
         MhcPreKernel::RunMhcPreWalkedWithHRes<bfloat16_t>(x, phi, alpha, bias, h_in, h_post, h_res, workspace,
                                                           tilingData);
+    } else if (TILING_KEY_IS(MHC_PRE_KEY_CUBE_FULL_BFLOAT16_FLOAT32)) {
+        MhcPreKernel::RunMhcPreCubeFullNarrow<bfloat16_t>(x, phi, alpha, bias, h_in, h_post, workspace, tilingData);
+    } else if (TILING_KEY_IS(MHC_PRE_KEY_CUBE_WALKED_BFLOAT16_FLOAT32)) {
+        MhcPreKernel::RunMhcPreCubeWalkedNarrow<bfloat16_t>(x, phi, alpha, bias, h_in, h_post, workspace, tilingData);
+    } else if (TILING_KEY_IS(MHC_PRE_KEY_FULL_BFLOAT16_FLOAT32)) {
+        MhcPreKernel::RunMhcPreFull<bfloat16_t>(x, phi, alpha, bias, h_in, h_post, workspace, tilingData);
     } else if (TILING_KEY_IS(MHC_PRE_KEY_WALKED_BFLOAT16_FLOAT32)) {
         MhcPreKernel::RunMhcPreWalked<bfloat16_t>(x, phi, alpha, bias, h_in, h_post, workspace, tilingData);
+    } else if (TILING_KEY_IS(MHC_PRE_KEY_CUBE_FULL_GAMMA_H_MIX_H_PRE_H_RES_INV_RMS_FLOAT16_FLOAT32)) {
+        MhcPreKernel::RunMhcPreCubeFullWithGammaHMixHPreHResInvRms<half>(
+            x, phi, alpha, bias, gamma, h_in, h_post, h_res, inv_rms, h_mix, h_pre, workspace, tilingData);
+    } else if (TILING_KEY_IS(MHC_PRE_KEY_CUBE_WALKED_GAMMA_H_MIX_H_PRE_H_RES_INV_RMS_FLOAT16_FLOAT32)) {
+        MhcPreKernel::RunMhcPreCubeWalkedWithGammaHMixHPreHResInvRms<half>(
+            x, phi, alpha, bias, gamma, h_in, h_post, h_res, inv_rms, h_mix, h_pre, workspace, tilingData);
+    } else if (TILING_KEY_IS(MHC_PRE_KEY_FULL_GAMMA_H_MIX_H_PRE_H_RES_INV_RMS_FLOAT16_FLOAT32)) {
+        MhcPreKernel::RunMhcPreFullWithGammaHMixHPreHResInvRms<half>(x, phi, alpha, bias, gamma, h_in, h_post, h_res,
+                                                                     inv_rms, h_mix, h_pre, workspace, tilingData);
     } else if (TILING_KEY_IS(MHC_PRE_KEY_WALKED_GAMMA_H_MIX_H_PRE_H_RES_INV_RMS_FLOAT16_FLOAT32)) {
         MhcPreKernel::RunMhcPreWalkedWithGammaHMixHPreHResInvRms<half>(x, phi, alpha, bias, gamma, h_in, h_post, h_res,
                                                                        inv_rms, h_mix, h_pre, workspace, tilingData);
+    } else if (TILING_KEY_IS(MHC_PRE_KEY_CUBE_FULL_GAMMA_H_MIX_H_PRE_INV_RMS_FLOAT16_FLOAT32)) {
+        MhcPreKernel::RunMhcPreCubeFullWithGammaHMixHPreInvRms<half>(x, phi, alpha, bias, gamma, h_in, h_post, inv_rms,
+                                                                     h_mix, h_pre, workspace, tilingData);
+    } else if (TILING_KEY_IS(MHC_PRE_KEY_CUBE_WALKED_GAMMA_H_MIX_H_PRE_INV_RMS_FLOAT16_FLOAT32)) {
+        MhcPreKernel::RunMhcPreCubeWalkedWithGammaHMixHPreInvRms<half>(x, phi, alpha, bias, gamma, h_in, h_post,
+                                                                       inv_rms, h_mix, h_pre, workspace, tilingData);
+    } else if (TILING_KEY_IS(MHC_PRE_KEY_FULL_GAMMA_H_MIX_H_PRE_INV_RMS_FLOAT16_FLOAT32)) {
+        MhcPreKernel::RunMhcPreFullWithGammaHMixHPreInvRms<half>(x, phi, alpha, bias, gamma, h_in, h_post, inv_rms,
+                                                                 h_mix, h_pre, workspace, tilingData);
     } else if (TILING_KEY_IS(MHC_PRE_KEY_WALKED_GAMMA_H_MIX_H_PRE_INV_RMS_FLOAT16_FLOAT32)) {
         MhcPreKernel::RunMhcPreWalkedWithGammaHMixHPreInvRms<half>(x, phi, alpha, bias, gamma, h_in, h_post, inv_rms,
                                                                    h_mix, h_pre, workspace, tilingData);
+    } else if (TILING_KEY_IS(MHC_PRE_KEY_CUBE_FULL_H_MIX_H_PRE_H_RES_INV_RMS_FLOAT16_FLOAT32)) {
+        MhcPreKernel::RunMhcPreCubeFullWithHMixHPreHResInvRmsNarrow2<half>(
+            x, phi, alpha, bias, h_in, h_post, h_res, inv_rms, h_mix, h_pre, workspace, tilingData);
+    } else if (TILING_KEY_IS(MHC_PRE_KEY_CUBE_WALKED_H_MIX_H_PRE_H_RES_INV_RMS_FLOAT16_FLOAT32)) {
+        MhcPreKernel::RunMhcPreCubeWalkedWithHMixHPreHResInvRmsNarrow2<half>(
+            x, phi, alpha, bias, h_in, h_post, h_res, inv_rms, h_mix, h_pre, workspace, tilingData);
+    } else if (TILING_KEY_IS(MHC_PRE_KEY_FULL_H_MIX_H_PRE_H_RES_INV_RMS_FLOAT16_FLOAT32)) {
+        MhcPreKernel::RunMhcPreFullWithHMixHPreHResInvRms<half>(x, phi, alpha, bias, h_in, h_post, h_res, inv_rms,
+                                                                h_mix, h_pre, workspace, tilingData);
     } else if (TILING_KEY_IS(MHC_PRE_KEY_WALKED_H_MIX_H_PRE_H_RES_INV_RMS_FLOAT16_FLOAT32)) {
         MhcPreKernel::RunMhcPreWalkedWithHMixHPreHResInvRms<half>(x, phi, alpha, bias, h_in, h_post, h_res, inv_rms,
                                                                   h_mix, h_pre, workspace, tilingData);
+    } else if (TILING_KEY_IS(MHC_PRE_KEY_CUBE_FULL_GAMMA_H_RES_FLOAT16_FLOAT32)) {
+        MhcPreKernel::RunMhcPreCubeFullWithGammaHRes<half>(x, phi, alpha, bias, gamma, h_in, h_post, h_res, workspace,
+                                                           tilingData);
+    } else if (TILING_KEY_IS(MHC_PRE_KEY_CUBE_WALKED_GAMMA_H_RES_FLOAT16_FLOAT32)) {
+        MhcPreKernel::RunMhcPreCubeWalkedWithGammaHRes<half>(x, phi, alpha, bias, gamma, h_in, h_post, h_res, workspace,
+                                                             tilingData);
+    } else if (TILING_KEY_IS(MHC_PRE_KEY_FULL_GAMMA_H_RES_FLOAT16_FLOAT32)) {
+        MhcPreKernel::RunMhcPreFullWithGammaHRes<half>(x, phi, alpha, bias, gamma, h_in, h_post, h_res, workspace,
+                                                       tilingData);
     } else if (TILING_KEY_IS(MHC_PRE_KEY_WALKED_GAMMA_H_RES_FLOAT16_FLOAT32)) {
         MhcPreKernel::RunMhcPreWalkedWithGammaHRes<half>(x, phi, alpha, bias, gamma, h_in, h_post, h_res, workspace,
                                                          tilingData);
+    } else if (TILING_KEY_IS(MHC_PRE_KEY_CUBE_FULL_H_MIX_H_PRE_INV_RMS_FLOAT16_FLOAT32)) {
+        MhcPreKernel::RunMhcPreCubeFullWithHMixHPreInvRmsNarrow2<half>(x, phi, alpha, bias, h_in, h_post, inv_rms,
+                                                                       h_mix, h_pre, workspace, tilingData);
+    } else if (TILING_KEY_IS(MHC_PRE_KEY_CUBE_WALKED_H_MIX_H_PRE_INV_RMS_FLOAT16_FLOAT32)) {
+        MhcPreKernel::RunMhcPreCubeWalkedWithHMixHPreInvRmsNarrow2<half>(x, phi, alpha, bias, h_in, h_post, inv_rms,
+                                                                         h_mix, h_pre, workspace, tilingData);
+    } else if (TILING_KEY_IS(MHC_PRE_KEY_FULL_H_MIX_H_PRE_INV_RMS_FLOAT16_FLOAT32)) {
+        MhcPreKernel::RunMhcPreFullWithHMixHPreInvRms<half>(x, phi, alpha, bias, h_in, h_post, inv_rms, h_mix, h_pre,
+                                                            workspace, tilingData);
     } else if (TILING_KEY_IS(MHC_PRE_KEY_WALKED_H_MIX_H_PRE_INV_RMS_FLOAT16_FLOAT32)) {
         MhcPreKernel::RunMhcPreWalkedWithHMixHPreInvRms<half>(x, phi, alpha, bias, h_in, h_post, inv_rms, h_mix, h_pre,
                                                               workspace, tilingData);
+    } else if (TILING_KEY_IS(MHC_PRE_KEY_CUBE_FULL_GAMMA_FLOAT16_FLOAT32)) {
+        MhcPreKernel::RunMhcPreCubeFullWithGamma<half>(x, phi, alpha, bias, gamma, h_in, h_post, workspace, tilingData);
+    } else if (TILING_KEY_IS(MHC_PRE_KEY_CUBE_WALKED_GAMMA_FLOAT16_FLOAT32)) {
+        MhcPreKernel::RunMhcPreCubeWalkedWithGamma<half>(x, phi, alpha, bias, gamma, h_in, h_post, workspace,
+                                                         tilingData);
+    } else if (TILING_KEY_IS(MHC_PRE_KEY_FULL_GAMMA_FLOAT16_FLOAT32)) {
+        MhcPreKernel::RunMhcPreFullWithGamma<half>(x, phi, alpha, bias, gamma, h_in, h_post, workspace, tilingData);
     } else if (TILING_KEY_IS(MHC_PRE_KEY_WALKED_GAMMA_FLOAT16_FLOAT32)) {
         MhcPreKernel::RunMhcPreWalkedWithGamma<half>(x, phi, alpha, bias, gamma, h_in, h_post, workspace, tilingData);
+    } else if (TILING_KEY_IS(MHC_PRE_KEY_CUBE_FULL_H_RES_FLOAT16_FLOAT32)) {
+        MhcPreKernel::RunMhcPreCubeFullWithHResNarrow2<half>(x, phi, alpha, bias, h_in, h_post, h_res, workspace,
+                                                             tilingData);
+    } else if (TILING_KEY_IS(MHC_PRE_KEY_CUBE_WALKED_H_RES_FLOAT16_FLOAT32)) {
+        MhcPreKernel::RunMhcPreCubeWalkedWithHResNarrow2<half>(x, phi, alpha, bias, h_in, h_post, h_res, workspace,
+                                                               tilingData);
+    } else if (TILING_KEY_IS(MHC_PRE_KEY_FULL_H_RES_FLOAT16_FLOAT32)) {
+        MhcPreKernel::RunMhcPreFullWithHRes<half>(x, phi, alpha, bias, h_in, h_post, h_res, workspace, tilingData);
     } else if (TILING_KEY_IS(MHC_PRE_KEY_WALKED_H_RES_FLOAT16_FLOAT32)) {
         MhcPreKernel::RunMhcPreWalkedWithHRes<half>(x, phi, alpha, bias, h_in, h_post, h_res, workspace, tilingData);
+    } else if (TILING_KEY_IS(MHC_PRE_KEY_CUBE_FULL_FLOAT16_FLOAT32)) {
+        MhcPreKernel::RunMhcPreCubeFullNarrow2<half>(x, phi, alpha, bias, h_in, h_post, workspace, tilingData);
+    } else if (TILING_KEY_IS(MHC_PRE_KEY_CUBE_WALKED_FLOAT16_FLOAT32)) {
+        MhcPreKernel::RunMhcPreCubeWalkedNarrow2<half>(x, phi, alpha, bias, h_in, h_post, workspace, tilingData);
+    } else if (TILING_KEY_IS(MHC_PRE_KEY_FULL_FLOAT16_FLOAT32)) {
+        MhcPreKernel::RunMhcPreFull<half>(x, phi, alpha, bias, h_in, h_post, workspace, tilingData);
     } else if (TILING_KEY_IS(MHC_PRE_KEY_WALKED_FLOAT16_FLOAT32)) {
         MhcPreKernel::RunMhcPreWalked<half>(x, phi, alpha, bias, h_in, h_post, workspace, tilingData);
     } else if (TILING_KEY_IS(MHC_PRE_KEY_EMPTY)) {

@@ -6,53 +6,197 @@
 
 // nothing to do: a tensor is empty
 #define MHC_PRE_KEY_EMPTY 1
+// cube_full; x bfloat16, phi float32, alpha float32, bias float32, gamma float32, h_in bfloat16, h_post float32, h_res
+// float32, inv_rms float32, h_mix float32, h_pre float32; given: gamma, h_mix, h_pre, h_res, inv_rms
+#define MHC_PRE_KEY_CUBE_FULL_GAMMA_H_MIX_H_PRE_H_RES_INV_RMS_BFLOAT16_FLOAT32 10000
+// cube_walked; x bfloat16, phi float32, alpha float32, bias float32, gamma float32, h_in bfloat16, h_post float32,
+// h_res float32, inv_rms float32, h_mix float32, h_pre float32; given: gamma, h_mix, h_pre, h_res, inv_rms
+#define MHC_PRE_KEY_CUBE_WALKED_GAMMA_H_MIX_H_PRE_H_RES_INV_RMS_BFLOAT16_FLOAT32 10001
+// full; x bfloat16, phi float32, alpha float32, bias float32, gamma float32, h_in bfloat16, h_post float32, h_res
+// float32, inv_rms float32, h_mix float32, h_pre float32; given: gamma, h_mix, h_pre, h_res, inv_rms
+#define MHC_PRE_KEY_FULL_GAMMA_H_MIX_H_PRE_H_RES_INV_RMS_BFLOAT16_FLOAT32 10002
 // walked; x bfloat16, phi float32, alpha float32, bias float32, gamma float32, h_in bfloat16, h_post float32, h_res
 // float32, inv_rms float32, h_mix float32, h_pre float32; given: gamma, h_mix, h_pre, h_res, inv_rms
-#define MHC_PRE_KEY_WALKED_GAMMA_H_MIX_H_PRE_H_RES_INV_RMS_BFLOAT16_FLOAT32 10000
+#define MHC_PRE_KEY_WALKED_GAMMA_H_MIX_H_PRE_H_RES_INV_RMS_BFLOAT16_FLOAT32 10003
+// cube_full; x bfloat16, phi float32, alpha float32, bias float32, gamma float32, h_in bfloat16, h_post float32, h_res
+// float32, inv_rms float32, h_mix float32, h_pre float32; given: gamma, h_mix, h_pre, inv_rms
+#define MHC_PRE_KEY_CUBE_FULL_GAMMA_H_MIX_H_PRE_INV_RMS_BFLOAT16_FLOAT32 10100
+// cube_walked; x bfloat16, phi float32, alpha float32, bias float32, gamma float32, h_in bfloat16, h_post float32,
+// h_res float32, inv_rms float32, h_mix float32, h_pre float32; given: gamma, h_mix, h_pre, inv_rms
+#define MHC_PRE_KEY_CUBE_WALKED_GAMMA_H_MIX_H_PRE_INV_RMS_BFLOAT16_FLOAT32 10101
+// full; x bfloat16, phi float32, alpha float32, bias float32, gamma float32, h_in bfloat16, h_post float32, h_res
+// float32, inv_rms float32, h_mix float32, h_pre float32; given: gamma, h_mix, h_pre, inv_rms
+#define MHC_PRE_KEY_FULL_GAMMA_H_MIX_H_PRE_INV_RMS_BFLOAT16_FLOAT32 10102
 // walked; x bfloat16, phi float32, alpha float32, bias float32, gamma float32, h_in bfloat16, h_post float32, h_res
 // float32, inv_rms float32, h_mix float32, h_pre float32; given: gamma, h_mix, h_pre, inv_rms
-#define MHC_PRE_KEY_WALKED_GAMMA_H_MIX_H_PRE_INV_RMS_BFLOAT16_FLOAT32 10100
+#define MHC_PRE_KEY_WALKED_GAMMA_H_MIX_H_PRE_INV_RMS_BFLOAT16_FLOAT32 10103
+// cube_full; x bfloat16, phi float32, alpha float32, bias float32, gamma float32, h_in bfloat16, h_post float32, h_res
+// float32, inv_rms float32, h_mix float32, h_pre float32; given: h_mix, h_pre, h_res, inv_rms
+#define MHC_PRE_KEY_CUBE_FULL_H_MIX_H_PRE_H_RES_INV_RMS_BFLOAT16_FLOAT32 10200
+// cube_walked; x bfloat16, phi float32, alpha float32, bias float32, gamma float32, h_in bfloat16, h_post float32,
+// h_res float32, inv_rms float32, h_mix float32, h_pre float32; given: h_mix, h_pre, h_res, inv_rms
+#define MHC_PRE_KEY_CUBE_WALKED_H_MIX_H_PRE_H_RES_INV_RMS_BFLOAT16_FLOAT32 10201
+// full; x bfloat16, phi float32, alpha float32, bias float32, gamma float32, h_in bfloat16, h_post float32, h_res
+// float32, inv_rms float32, h_mix float32, h_pre float32; given: h_mix, h_pre, h_res, inv_rms
+#define MHC_PRE_KEY_FULL_H_MIX_H_PRE_H_RES_INV_RMS_BFLOAT16_FLOAT32 10202
 // walked; x bfloat16, phi float32, alpha float32, bias float32, gamma float32, h_in bfloat16, h_post float32, h_res
 // float32, inv_rms float32, h_mix float32, h_pre float32; given: h_mix, h_pre, h_res, inv_rms
-#define MHC_PRE_KEY_WALKED_H_MIX_H_PRE_H_RES_INV_RMS_BFLOAT16_FLOAT32 10200
+#define MHC_PRE_KEY_WALKED_H_MIX_H_PRE_H_RES_INV_RMS_BFLOAT16_FLOAT32 10203
+// cube_full; x bfloat16, phi float32, alpha float32, bias float32, gamma float32, h_in bfloat16, h_post float32, h_res
+// float32, inv_rms float32, h_mix float32, h_pre float32; given: gamma, h_res
+#define MHC_PRE_KEY_CUBE_FULL_GAMMA_H_RES_BFLOAT16_FLOAT32 10300
+// cube_walked; x bfloat16, phi float32, alpha float32, bias float32, gamma float32, h_in bfloat16, h_post float32,
+// h_res float32, inv_rms float32, h_mix float32, h_pre float32; given: gamma, h_res
+#define MHC_PRE_KEY_CUBE_WALKED_GAMMA_H_RES_BFLOAT16_FLOAT32 10301
+// full; x bfloat16, phi float32, alpha float32, bias float32, gamma float32, h_in bfloat16, h_post float32, h_res
+// float32, inv_rms float32, h_mix float32, h_pre float32; given: gamma, h_res
+#define MHC_PRE_KEY_FULL_GAMMA_H_RES_BFLOAT16_FLOAT32 10302
 // walked; x bfloat16, phi float32, alpha float32, bias float32, gamma float32, h_in bfloat16, h_post float32, h_res
 // float32, inv_rms float32, h_mix float32, h_pre float32; given: gamma, h_res
-#define MHC_PRE_KEY_WALKED_GAMMA_H_RES_BFLOAT16_FLOAT32 10300
+#define MHC_PRE_KEY_WALKED_GAMMA_H_RES_BFLOAT16_FLOAT32 10303
+// cube_full; x bfloat16, phi float32, alpha float32, bias float32, gamma float32, h_in bfloat16, h_post float32, h_res
+// float32, inv_rms float32, h_mix float32, h_pre float32; given: h_mix, h_pre, inv_rms
+#define MHC_PRE_KEY_CUBE_FULL_H_MIX_H_PRE_INV_RMS_BFLOAT16_FLOAT32 10400
+// cube_walked; x bfloat16, phi float32, alpha float32, bias float32, gamma float32, h_in bfloat16, h_post float32,
+// h_res float32, inv_rms float32, h_mix float32, h_pre float32; given: h_mix, h_pre, inv_rms
+#define MHC_PRE_KEY_CUBE_WALKED_H_MIX_H_PRE_INV_RMS_BFLOAT16_FLOAT32 10401
+// full; x bfloat16, phi float32, alpha float32, bias float32, gamma float32, h_in bfloat16, h_post float32, h_res
+// float32, inv_rms float32, h_mix float32, h_pre float32; given: h_mix, h_pre, inv_rms
+#define MHC_PRE_KEY_FULL_H_MIX_H_PRE_INV_RMS_BFLOAT16_FLOAT32 10402
 // walked; x bfloat16, phi float32, alpha float32, bias float32, gamma float32, h_in bfloat16, h_post float32, h_res
 // float32, inv_rms float32, h_mix float32, h_pre float32; given: h_mix, h_pre, inv_rms
-#define MHC_PRE_KEY_WALKED_H_MIX_H_PRE_INV_RMS_BFLOAT16_FLOAT32 10400
+#define MHC_PRE_KEY_WALKED_H_MIX_H_PRE_INV_RMS_BFLOAT16_FLOAT32 10403
+// cube_full; x bfloat16, phi float32, alpha float32, bias float32, gamma float32, h_in bfloat16, h_post float32, h_res
+// float32, inv_rms float32, h_mix float32, h_pre float32; given: gamma
+#define MHC_PRE_KEY_CUBE_FULL_GAMMA_BFLOAT16_FLOAT32 10500
+// cube_walked; x bfloat16, phi float32, alpha float32, bias float32, gamma float32, h_in bfloat16, h_post float32,
+// h_res float32, inv_rms float32, h_mix float32, h_pre float32; given: gamma
+#define MHC_PRE_KEY_CUBE_WALKED_GAMMA_BFLOAT16_FLOAT32 10501
+// full; x bfloat16, phi float32, alpha float32, bias float32, gamma float32, h_in bfloat16, h_post float32, h_res
+// float32, inv_rms float32, h_mix float32, h_pre float32; given: gamma
+#define MHC_PRE_KEY_FULL_GAMMA_BFLOAT16_FLOAT32 10502
 // walked; x bfloat16, phi float32, alpha float32, bias float32, gamma float32, h_in bfloat16, h_post float32, h_res
 // float32, inv_rms float32, h_mix float32, h_pre float32; given: gamma
-#define MHC_PRE_KEY_WALKED_GAMMA_BFLOAT16_FLOAT32 10500
+#define MHC_PRE_KEY_WALKED_GAMMA_BFLOAT16_FLOAT32 10503
+// cube_full; x bfloat16, phi float32, alpha float32, bias float32, gamma float32, h_in bfloat16, h_post float32, h_res
+// float32, inv_rms float32, h_mix float32, h_pre float32; given: h_res
+#define MHC_PRE_KEY_CUBE_FULL_H_RES_BFLOAT16_FLOAT32 10600
+// cube_walked; x bfloat16, phi float32, alpha float32, bias float32, gamma float32, h_in bfloat16, h_post float32,
+// h_res float32, inv_rms float32, h_mix float32, h_pre float32; given: h_res
+#define MHC_PRE_KEY_CUBE_WALKED_H_RES_BFLOAT16_FLOAT32 10601
+// full; x bfloat16, phi float32, alpha float32, bias float32, gamma float32, h_in bfloat16, h_post float32, h_res
+// float32, inv_rms float32, h_mix float32, h_pre float32; given: h_res
+#define MHC_PRE_KEY_FULL_H_RES_BFLOAT16_FLOAT32 10602
 // walked; x bfloat16, phi float32, alpha float32, bias float32, gamma float32, h_in bfloat16, h_post float32, h_res
 // float32, inv_rms float32, h_mix float32, h_pre float32; given: h_res
-#define MHC_PRE_KEY_WALKED_H_RES_BFLOAT16_FLOAT32 10600
+#define MHC_PRE_KEY_WALKED_H_RES_BFLOAT16_FLOAT32 10603
+// cube_full; x bfloat16, phi float32, alpha float32, bias float32, gamma float32, h_in bfloat16, h_post float32, h_res
+// float32, inv_rms float32, h_mix float32, h_pre float32; given: no optional parameter
+#define MHC_PRE_KEY_CUBE_FULL_BFLOAT16_FLOAT32 10700
+// cube_walked; x bfloat16, phi float32, alpha float32, bias float32, gamma float32, h_in bfloat16, h_post float32,
+// h_res float32, inv_rms float32, h_mix float32, h_pre float32; given: no optional parameter
+#define MHC_PRE_KEY_CUBE_WALKED_BFLOAT16_FLOAT32 10701
+// full; x bfloat16, phi float32, alpha float32, bias float32, gamma float32, h_in bfloat16, h_post float32, h_res
+// float32, inv_rms float32, h_mix float32, h_pre float32; given: no optional parameter
+#define MHC_PRE_KEY_FULL_BFLOAT16_FLOAT32 10702
 // walked; x bfloat16, phi float32, alpha float32, bias float32, gamma float32, h_in bfloat16, h_post float32, h_res
 // float32, inv_rms float32, h_mix float32, h_pre float32; given: no optional parameter
-#define MHC_PRE_KEY_WALKED_BFLOAT16_FLOAT32 10700
+#define MHC_PRE_KEY_WALKED_BFLOAT16_FLOAT32 10703
+// cube_full; x float16, phi float32, alpha float32, bias float32, gamma float32, h_in float16, h_post float32, h_res
+// float32, inv_rms float32, h_mix float32, h_pre float32; given: gamma, h_mix, h_pre, h_res, inv_rms
+#define MHC_PRE_KEY_CUBE_FULL_GAMMA_H_MIX_H_PRE_H_RES_INV_RMS_FLOAT16_FLOAT32 20000
+// cube_walked; x float16, phi float32, alpha float32, bias float32, gamma float32, h_in float16, h_post float32, h_res
+// float32, inv_rms float32, h_mix float32, h_pre float32; given: gamma, h_mix, h_pre, h_res, inv_rms
+#define MHC_PRE_KEY_CUBE_WALKED_GAMMA_H_MIX_H_PRE_H_RES_INV_RMS_FLOAT16_FLOAT32 20001
+// full; x float16, phi float32, alpha float32, bias float32, gamma float32, h_in float16, h_post float32, h_res
+// float32, inv_rms float32, h_mix float32, h_pre float32; given: gamma, h_mix, h_pre, h_res, inv_rms
+#define MHC_PRE_KEY_FULL_GAMMA_H_MIX_H_PRE_H_RES_INV_RMS_FLOAT16_FLOAT32 20002
 // walked; x float16, phi float32, alpha float32, bias float32, gamma float32, h_in float16, h_post float32, h_res
 // float32, inv_rms float32, h_mix float32, h_pre float32; given: gamma, h_mix, h_pre, h_res, inv_rms
-#define MHC_PRE_KEY_WALKED_GAMMA_H_MIX_H_PRE_H_RES_INV_RMS_FLOAT16_FLOAT32 20000
+#define MHC_PRE_KEY_WALKED_GAMMA_H_MIX_H_PRE_H_RES_INV_RMS_FLOAT16_FLOAT32 20003
+// cube_full; x float16, phi float32, alpha float32, bias float32, gamma float32, h_in float16, h_post float32, h_res
+// float32, inv_rms float32, h_mix float32, h_pre float32; given: gamma, h_mix, h_pre, inv_rms
+#define MHC_PRE_KEY_CUBE_FULL_GAMMA_H_MIX_H_PRE_INV_RMS_FLOAT16_FLOAT32 20100
+// cube_walked; x float16, phi float32, alpha float32, bias float32, gamma float32, h_in float16, h_post float32, h_res
+// float32, inv_rms float32, h_mix float32, h_pre float32; given: gamma, h_mix, h_pre, inv_rms
+#define MHC_PRE_KEY_CUBE_WALKED_GAMMA_H_MIX_H_PRE_INV_RMS_FLOAT16_FLOAT32 20101
+// full; x float16, phi float32, alpha float32, bias float32, gamma float32, h_in float16, h_post float32, h_res
+// float32, inv_rms float32, h_mix float32, h_pre float32; given: gamma, h_mix, h_pre, inv_rms
+#define MHC_PRE_KEY_FULL_GAMMA_H_MIX_H_PRE_INV_RMS_FLOAT16_FLOAT32 20102
 // walked; x float16, phi float32, alpha float32, bias float32, gamma float32, h_in float16, h_post float32, h_res
 // float32, inv_rms float32, h_mix float32, h_pre float32; given: gamma, h_mix, h_pre, inv_rms
-#define MHC_PRE_KEY_WALKED_GAMMA_H_MIX_H_PRE_INV_RMS_FLOAT16_FLOAT32 20100
+#define MHC_PRE_KEY_WALKED_GAMMA_H_MIX_H_PRE_INV_RMS_FLOAT16_FLOAT32 20103
+// cube_full; x float16, phi float32, alpha float32, bias float32, gamma float32, h_in float16, h_post float32, h_res
+// float32, inv_rms float32, h_mix float32, h_pre float32; given: h_mix, h_pre, h_res, inv_rms
+#define MHC_PRE_KEY_CUBE_FULL_H_MIX_H_PRE_H_RES_INV_RMS_FLOAT16_FLOAT32 20200
+// cube_walked; x float16, phi float32, alpha float32, bias float32, gamma float32, h_in float16, h_post float32, h_res
+// float32, inv_rms float32, h_mix float32, h_pre float32; given: h_mix, h_pre, h_res, inv_rms
+#define MHC_PRE_KEY_CUBE_WALKED_H_MIX_H_PRE_H_RES_INV_RMS_FLOAT16_FLOAT32 20201
+// full; x float16, phi float32, alpha float32, bias float32, gamma float32, h_in float16, h_post float32, h_res
+// float32, inv_rms float32, h_mix float32, h_pre float32; given: h_mix, h_pre, h_res, inv_rms
+#define MHC_PRE_KEY_FULL_H_MIX_H_PRE_H_RES_INV_RMS_FLOAT16_FLOAT32 20202
 // walked; x float16, phi float32, alpha float32, bias float32, gamma float32, h_in float16, h_post float32, h_res
 // float32, inv_rms float32, h_mix float32, h_pre float32; given: h_mix, h_pre, h_res, inv_rms
-#define MHC_PRE_KEY_WALKED_H_MIX_H_PRE_H_RES_INV_RMS_FLOAT16_FLOAT32 20200
+#define MHC_PRE_KEY_WALKED_H_MIX_H_PRE_H_RES_INV_RMS_FLOAT16_FLOAT32 20203
+// cube_full; x float16, phi float32, alpha float32, bias float32, gamma float32, h_in float16, h_post float32, h_res
+// float32, inv_rms float32, h_mix float32, h_pre float32; given: gamma, h_res
+#define MHC_PRE_KEY_CUBE_FULL_GAMMA_H_RES_FLOAT16_FLOAT32 20300
+// cube_walked; x float16, phi float32, alpha float32, bias float32, gamma float32, h_in float16, h_post float32, h_res
+// float32, inv_rms float32, h_mix float32, h_pre float32; given: gamma, h_res
+#define MHC_PRE_KEY_CUBE_WALKED_GAMMA_H_RES_FLOAT16_FLOAT32 20301
+// full; x float16, phi float32, alpha float32, bias float32, gamma float32, h_in float16, h_post float32, h_res
+// float32, inv_rms float32, h_mix float32, h_pre float32; given: gamma, h_res
+#define MHC_PRE_KEY_FULL_GAMMA_H_RES_FLOAT16_FLOAT32 20302
 // walked; x float16, phi float32, alpha float32, bias float32, gamma float32, h_in float16, h_post float32, h_res
 // float32, inv_rms float32, h_mix float32, h_pre float32; given: gamma, h_res
-#define MHC_PRE_KEY_WALKED_GAMMA_H_RES_FLOAT16_FLOAT32 20300
+#define MHC_PRE_KEY_WALKED_GAMMA_H_RES_FLOAT16_FLOAT32 20303
+// cube_full; x float16, phi float32, alpha float32, bias float32, gamma float32, h_in float16, h_post float32, h_res
+// float32, inv_rms float32, h_mix float32, h_pre float32; given: h_mix, h_pre, inv_rms
+#define MHC_PRE_KEY_CUBE_FULL_H_MIX_H_PRE_INV_RMS_FLOAT16_FLOAT32 20400
+// cube_walked; x float16, phi float32, alpha float32, bias float32, gamma float32, h_in float16, h_post float32, h_res
+// float32, inv_rms float32, h_mix float32, h_pre float32; given: h_mix, h_pre, inv_rms
+#define MHC_PRE_KEY_CUBE_WALKED_H_MIX_H_PRE_INV_RMS_FLOAT16_FLOAT32 20401
+// full; x float16, phi float32, alpha float32, bias float32, gamma float32, h_in float16, h_post float32, h_res
+// float32, inv_rms float32, h_mix float32, h_pre float32; given: h_mix, h_pre, inv_rms
+#define MHC_PRE_KEY_FULL_H_MIX_H_PRE_INV_RMS_FLOAT16_FLOAT32 20402
 // walked; x float16, phi float32, alpha float32, bias float32, gamma float32, h_in float16, h_post float32, h_res
 // float32, inv_rms float32, h_mix float32, h_pre float32; given: h_mix, h_pre, inv_rms
-#define MHC_PRE_KEY_WALKED_H_MIX_H_PRE_INV_RMS_FLOAT16_FLOAT32 20400
+#define MHC_PRE_KEY_WALKED_H_MIX_H_PRE_INV_RMS_FLOAT16_FLOAT32 20403
+// cube_full; x float16, phi float32, alpha float32, bias float32, gamma float32, h_in float16, h_post float32, h_res
+// float32, inv_rms float32, h_mix float32, h_pre float32; given: gamma
+#define MHC_PRE_KEY_CUBE_FULL_GAMMA_FLOAT16_FLOAT32 20500
+// cube_walked; x float16, phi float32, alpha float32, bias float32, gamma float32, h_in float16, h_post float32, h_res
+// float32, inv_rms float32, h_mix float32, h_pre float32; given: gamma
+#define MHC_PRE_KEY_CUBE_WALKED_GAMMA_FLOAT16_FLOAT32 20501
+// full; x float16, phi float32, alpha float32, bias float32, gamma float32, h_in float16, h_post float32, h_res
+// float32, inv_rms float32, h_mix float32, h_pre float32; given: gamma
+#define MHC_PRE_KEY_FULL_GAMMA_FLOAT16_FLOAT32 20502
 // walked; x float16, phi float32, alpha float32, bias float32, gamma float32, h_in float16, h_post float32, h_res
 // float32, inv_rms float32, h_mix float32, h_pre float32; given: gamma
-#define MHC_PRE_KEY_WALKED_GAMMA_FLOAT16_FLOAT32 20500
+#define MHC_PRE_KEY_WALKED_GAMMA_FLOAT16_FLOAT32 20503
+// cube_full; x float16, phi float32, alpha float32, bias float32, gamma float32, h_in float16, h_post float32, h_res
+// float32, inv_rms float32, h_mix float32, h_pre float32; given: h_res
+#define MHC_PRE_KEY_CUBE_FULL_H_RES_FLOAT16_FLOAT32 20600
+// cube_walked; x float16, phi float32, alpha float32, bias float32, gamma float32, h_in float16, h_post float32, h_res
+// float32, inv_rms float32, h_mix float32, h_pre float32; given: h_res
+#define MHC_PRE_KEY_CUBE_WALKED_H_RES_FLOAT16_FLOAT32 20601
+// full; x float16, phi float32, alpha float32, bias float32, gamma float32, h_in float16, h_post float32, h_res
+// float32, inv_rms float32, h_mix float32, h_pre float32; given: h_res
+#define MHC_PRE_KEY_FULL_H_RES_FLOAT16_FLOAT32 20602
 // walked; x float16, phi float32, alpha float32, bias float32, gamma float32, h_in float16, h_post float32, h_res
 // float32, inv_rms float32, h_mix float32, h_pre float32; given: h_res
-#define MHC_PRE_KEY_WALKED_H_RES_FLOAT16_FLOAT32 20600
+#define MHC_PRE_KEY_WALKED_H_RES_FLOAT16_FLOAT32 20603
+// cube_full; x float16, phi float32, alpha float32, bias float32, gamma float32, h_in float16, h_post float32, h_res
+// float32, inv_rms float32, h_mix float32, h_pre float32; given: no optional parameter
+#define MHC_PRE_KEY_CUBE_FULL_FLOAT16_FLOAT32 20700
+// cube_walked; x float16, phi float32, alpha float32, bias float32, gamma float32, h_in float16, h_post float32, h_res
+// float32, inv_rms float32, h_mix float32, h_pre float32; given: no optional parameter
+#define MHC_PRE_KEY_CUBE_WALKED_FLOAT16_FLOAT32 20701
+// full; x float16, phi float32, alpha float32, bias float32, gamma float32, h_in float16, h_post float32, h_res
+// float32, inv_rms float32, h_mix float32, h_pre float32; given: no optional parameter
+#define MHC_PRE_KEY_FULL_FLOAT16_FLOAT32 20702
 // walked; x float16, phi float32, alpha float32, bias float32, gamma float32, h_in float16, h_post float32, h_res
 // float32, inv_rms float32, h_mix float32, h_pre float32; given: no optional parameter
-#define MHC_PRE_KEY_WALKED_FLOAT16_FLOAT32 20700
+#define MHC_PRE_KEY_WALKED_FLOAT16_FLOAT32 20703
 
 #endif  // MHC_PRE_TILING_KEY_H

@@ -2,14 +2,7 @@
 // The kernel's entry: picks the alternative that the host's tiling chose.
 
 #include "kernel_operator.h"
-#include "mhc_pre_backward_full_with_gamma_grad_gamma_grad_x_post.h"
-#include "mhc_pre_backward_walked_with_gamma_grad_gamma_grad_x_post.h"
-#include "mhc_pre_backward_full_with_gamma_grad_gamma.h"
-#include "mhc_pre_backward_walked_with_gamma_grad_gamma.h"
-#include "mhc_pre_backward_full_with_grad_x_post.h"
-#include "mhc_pre_backward_walked_with_grad_x_post.h"
-#include "mhc_pre_backward_full.h"
-#include "mhc_pre_backward_walked.h"
+#include "mhc_pre_backward_run.h"
 #include "mhc_pre_backward_tiling_data.h"
 #include "mhc_pre_backward_tiling_key.h"
 
@@ -20,10 +13,18 @@ extern "C" __global__ __aicore__ void mhc_pre_backward(GM_ADDR x, GM_ADDR phi, G
                                                        GM_ADDR grad_alpha, GM_ADDR grad_bias, GM_ADDR grad_gamma,
                                                        GM_ADDR workspace, GM_ADDR tiling)
 {
-    KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_MIX_AIV_1_0);
+    KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_MIX_AIC_1_2);
     REGISTER_TILING_DEFAULT(MhcPreBackwardTilingData);
     GET_TILING_DATA_WITH_STRUCT(MhcPreBackwardTilingData, tilingData, tiling);
-    if (TILING_KEY_IS(MHC_PRE_BACKWARD_KEY_FULL_GAMMA_GRAD_GAMMA_GRAD_X_POST_BFLOAT16_FLOAT32)) {
+    if (TILING_KEY_IS(MHC_PRE_BACKWARD_KEY_CUBE_FULL_GAMMA_GRAD_GAMMA_GRAD_X_POST_BFLOAT16_FLOAT32)) {
+        MhcPreBackwardKernel::RunMhcPreBackwardCubeFullWithGammaGradGammaGradXPostNarrow<bfloat16_t>(
+            x, phi, alpha, grad_h_in, grad_h_post, grad_h_res, inv_rms, h_mix, h_pre, h_post, gamma, grad_x_post,
+            grad_x, grad_phi, grad_alpha, grad_bias, grad_gamma, workspace, tilingData);
+    } else if (TILING_KEY_IS(MHC_PRE_BACKWARD_KEY_CUBE_WALKED_GAMMA_GRAD_GAMMA_GRAD_X_POST_BFLOAT16_FLOAT32)) {
+        MhcPreBackwardKernel::RunMhcPreBackwardCubeWalkedWithGammaGradGammaGradXPostNarrow<bfloat16_t>(
+            x, phi, alpha, grad_h_in, grad_h_post, grad_h_res, inv_rms, h_mix, h_pre, h_post, gamma, grad_x_post,
+            grad_x, grad_phi, grad_alpha, grad_bias, grad_gamma, workspace, tilingData);
+    } else if (TILING_KEY_IS(MHC_PRE_BACKWARD_KEY_FULL_GAMMA_GRAD_GAMMA_GRAD_X_POST_BFLOAT16_FLOAT32)) {
         MhcPreBackwardKernel::RunMhcPreBackwardFullWithGammaGradGammaGradXPost<bfloat16_t>(
             x, phi, alpha, grad_h_in, grad_h_post, grad_h_res, inv_rms, h_mix, h_pre, h_post, gamma, grad_x_post,
             grad_x, grad_phi, grad_alpha, grad_bias, grad_gamma, workspace, tilingData);
@@ -31,6 +32,14 @@ extern "C" __global__ __aicore__ void mhc_pre_backward(GM_ADDR x, GM_ADDR phi, G
         MhcPreBackwardKernel::RunMhcPreBackwardWalkedWithGammaGradGammaGradXPost<bfloat16_t>(
             x, phi, alpha, grad_h_in, grad_h_post, grad_h_res, inv_rms, h_mix, h_pre, h_post, gamma, grad_x_post,
             grad_x, grad_phi, grad_alpha, grad_bias, grad_gamma, workspace, tilingData);
+    } else if (TILING_KEY_IS(MHC_PRE_BACKWARD_KEY_CUBE_FULL_GAMMA_GRAD_GAMMA_BFLOAT16_FLOAT32)) {
+        MhcPreBackwardKernel::RunMhcPreBackwardCubeFullWithGammaGradGammaNarrow<bfloat16_t>(
+            x, phi, alpha, grad_h_in, grad_h_post, grad_h_res, inv_rms, h_mix, h_pre, h_post, gamma, grad_x, grad_phi,
+            grad_alpha, grad_bias, grad_gamma, workspace, tilingData);
+    } else if (TILING_KEY_IS(MHC_PRE_BACKWARD_KEY_CUBE_WALKED_GAMMA_GRAD_GAMMA_BFLOAT16_FLOAT32)) {
+        MhcPreBackwardKernel::RunMhcPreBackwardCubeWalkedWithGammaGradGammaNarrow<bfloat16_t>(
+            x, phi, alpha, grad_h_in, grad_h_post, grad_h_res, inv_rms, h_mix, h_pre, h_post, gamma, grad_x, grad_phi,
+            grad_alpha, grad_bias, grad_gamma, workspace, tilingData);
     } else if (TILING_KEY_IS(MHC_PRE_BACKWARD_KEY_FULL_GAMMA_GRAD_GAMMA_BFLOAT16_FLOAT32)) {
         MhcPreBackwardKernel::RunMhcPreBackwardFullWithGammaGradGamma<bfloat16_t>(
             x, phi, alpha, grad_h_in, grad_h_post, grad_h_res, inv_rms, h_mix, h_pre, h_post, gamma, grad_x, grad_phi,
@@ -39,6 +48,14 @@ extern "C" __global__ __aicore__ void mhc_pre_backward(GM_ADDR x, GM_ADDR phi, G
         MhcPreBackwardKernel::RunMhcPreBackwardWalkedWithGammaGradGamma<bfloat16_t>(
             x, phi, alpha, grad_h_in, grad_h_post, grad_h_res, inv_rms, h_mix, h_pre, h_post, gamma, grad_x, grad_phi,
             grad_alpha, grad_bias, grad_gamma, workspace, tilingData);
+    } else if (TILING_KEY_IS(MHC_PRE_BACKWARD_KEY_CUBE_FULL_GRAD_X_POST_BFLOAT16_FLOAT32)) {
+        MhcPreBackwardKernel::RunMhcPreBackwardCubeFullWithGradXPostNarrow<bfloat16_t>(
+            x, phi, alpha, grad_h_in, grad_h_post, grad_h_res, inv_rms, h_mix, h_pre, h_post, grad_x_post, grad_x,
+            grad_phi, grad_alpha, grad_bias, workspace, tilingData);
+    } else if (TILING_KEY_IS(MHC_PRE_BACKWARD_KEY_CUBE_WALKED_GRAD_X_POST_BFLOAT16_FLOAT32)) {
+        MhcPreBackwardKernel::RunMhcPreBackwardCubeWalkedWithGradXPostNarrow<bfloat16_t>(
+            x, phi, alpha, grad_h_in, grad_h_post, grad_h_res, inv_rms, h_mix, h_pre, h_post, grad_x_post, grad_x,
+            grad_phi, grad_alpha, grad_bias, workspace, tilingData);
     } else if (TILING_KEY_IS(MHC_PRE_BACKWARD_KEY_FULL_GRAD_X_POST_BFLOAT16_FLOAT32)) {
         MhcPreBackwardKernel::RunMhcPreBackwardFullWithGradXPost<bfloat16_t>(
             x, phi, alpha, grad_h_in, grad_h_post, grad_h_res, inv_rms, h_mix, h_pre, h_post, grad_x_post, grad_x,
@@ -47,6 +64,14 @@ extern "C" __global__ __aicore__ void mhc_pre_backward(GM_ADDR x, GM_ADDR phi, G
         MhcPreBackwardKernel::RunMhcPreBackwardWalkedWithGradXPost<bfloat16_t>(
             x, phi, alpha, grad_h_in, grad_h_post, grad_h_res, inv_rms, h_mix, h_pre, h_post, grad_x_post, grad_x,
             grad_phi, grad_alpha, grad_bias, workspace, tilingData);
+    } else if (TILING_KEY_IS(MHC_PRE_BACKWARD_KEY_CUBE_FULL_BFLOAT16_FLOAT32)) {
+        MhcPreBackwardKernel::RunMhcPreBackwardCubeFullNarrow<bfloat16_t>(
+            x, phi, alpha, grad_h_in, grad_h_post, grad_h_res, inv_rms, h_mix, h_pre, h_post, grad_x, grad_phi,
+            grad_alpha, grad_bias, workspace, tilingData);
+    } else if (TILING_KEY_IS(MHC_PRE_BACKWARD_KEY_CUBE_WALKED_BFLOAT16_FLOAT32)) {
+        MhcPreBackwardKernel::RunMhcPreBackwardCubeWalkedNarrow<bfloat16_t>(
+            x, phi, alpha, grad_h_in, grad_h_post, grad_h_res, inv_rms, h_mix, h_pre, h_post, grad_x, grad_phi,
+            grad_alpha, grad_bias, workspace, tilingData);
     } else if (TILING_KEY_IS(MHC_PRE_BACKWARD_KEY_FULL_BFLOAT16_FLOAT32)) {
         MhcPreBackwardKernel::RunMhcPreBackwardFull<bfloat16_t>(x, phi, alpha, grad_h_in, grad_h_post, grad_h_res,
                                                                 inv_rms, h_mix, h_pre, h_post, grad_x, grad_phi,
@@ -55,6 +80,14 @@ extern "C" __global__ __aicore__ void mhc_pre_backward(GM_ADDR x, GM_ADDR phi, G
         MhcPreBackwardKernel::RunMhcPreBackwardWalked<bfloat16_t>(x, phi, alpha, grad_h_in, grad_h_post, grad_h_res,
                                                                   inv_rms, h_mix, h_pre, h_post, grad_x, grad_phi,
                                                                   grad_alpha, grad_bias, workspace, tilingData);
+    } else if (TILING_KEY_IS(MHC_PRE_BACKWARD_KEY_CUBE_FULL_GAMMA_GRAD_GAMMA_GRAD_X_POST_FLOAT16_FLOAT32)) {
+        MhcPreBackwardKernel::RunMhcPreBackwardCubeFullWithGammaGradGammaGradXPostNarrow2<half>(
+            x, phi, alpha, grad_h_in, grad_h_post, grad_h_res, inv_rms, h_mix, h_pre, h_post, gamma, grad_x_post,
+            grad_x, grad_phi, grad_alpha, grad_bias, grad_gamma, workspace, tilingData);
+    } else if (TILING_KEY_IS(MHC_PRE_BACKWARD_KEY_CUBE_WALKED_GAMMA_GRAD_GAMMA_GRAD_X_POST_FLOAT16_FLOAT32)) {
+        MhcPreBackwardKernel::RunMhcPreBackwardCubeWalkedWithGammaGradGammaGradXPostNarrow2<half>(
+            x, phi, alpha, grad_h_in, grad_h_post, grad_h_res, inv_rms, h_mix, h_pre, h_post, gamma, grad_x_post,
+            grad_x, grad_phi, grad_alpha, grad_bias, grad_gamma, workspace, tilingData);
     } else if (TILING_KEY_IS(MHC_PRE_BACKWARD_KEY_FULL_GAMMA_GRAD_GAMMA_GRAD_X_POST_FLOAT16_FLOAT32)) {
         MhcPreBackwardKernel::RunMhcPreBackwardFullWithGammaGradGammaGradXPost<half>(
             x, phi, alpha, grad_h_in, grad_h_post, grad_h_res, inv_rms, h_mix, h_pre, h_post, gamma, grad_x_post,
@@ -63,6 +96,14 @@ extern "C" __global__ __aicore__ void mhc_pre_backward(GM_ADDR x, GM_ADDR phi, G
         MhcPreBackwardKernel::RunMhcPreBackwardWalkedWithGammaGradGammaGradXPost<half>(
             x, phi, alpha, grad_h_in, grad_h_post, grad_h_res, inv_rms, h_mix, h_pre, h_post, gamma, grad_x_post,
             grad_x, grad_phi, grad_alpha, grad_bias, grad_gamma, workspace, tilingData);
+    } else if (TILING_KEY_IS(MHC_PRE_BACKWARD_KEY_CUBE_FULL_GAMMA_GRAD_GAMMA_FLOAT16_FLOAT32)) {
+        MhcPreBackwardKernel::RunMhcPreBackwardCubeFullWithGammaGradGammaNarrow2<half>(
+            x, phi, alpha, grad_h_in, grad_h_post, grad_h_res, inv_rms, h_mix, h_pre, h_post, gamma, grad_x, grad_phi,
+            grad_alpha, grad_bias, grad_gamma, workspace, tilingData);
+    } else if (TILING_KEY_IS(MHC_PRE_BACKWARD_KEY_CUBE_WALKED_GAMMA_GRAD_GAMMA_FLOAT16_FLOAT32)) {
+        MhcPreBackwardKernel::RunMhcPreBackwardCubeWalkedWithGammaGradGammaNarrow2<half>(
+            x, phi, alpha, grad_h_in, grad_h_post, grad_h_res, inv_rms, h_mix, h_pre, h_post, gamma, grad_x, grad_phi,
+            grad_alpha, grad_bias, grad_gamma, workspace, tilingData);
     } else if (TILING_KEY_IS(MHC_PRE_BACKWARD_KEY_FULL_GAMMA_GRAD_GAMMA_FLOAT16_FLOAT32)) {
         MhcPreBackwardKernel::RunMhcPreBackwardFullWithGammaGradGamma<half>(
             x, phi, alpha, grad_h_in, grad_h_post, grad_h_res, inv_rms, h_mix, h_pre, h_post, gamma, grad_x, grad_phi,
@@ -71,6 +112,14 @@ extern "C" __global__ __aicore__ void mhc_pre_backward(GM_ADDR x, GM_ADDR phi, G
         MhcPreBackwardKernel::RunMhcPreBackwardWalkedWithGammaGradGamma<half>(
             x, phi, alpha, grad_h_in, grad_h_post, grad_h_res, inv_rms, h_mix, h_pre, h_post, gamma, grad_x, grad_phi,
             grad_alpha, grad_bias, grad_gamma, workspace, tilingData);
+    } else if (TILING_KEY_IS(MHC_PRE_BACKWARD_KEY_CUBE_FULL_GRAD_X_POST_FLOAT16_FLOAT32)) {
+        MhcPreBackwardKernel::RunMhcPreBackwardCubeFullWithGradXPostNarrow2<half>(
+            x, phi, alpha, grad_h_in, grad_h_post, grad_h_res, inv_rms, h_mix, h_pre, h_post, grad_x_post, grad_x,
+            grad_phi, grad_alpha, grad_bias, workspace, tilingData);
+    } else if (TILING_KEY_IS(MHC_PRE_BACKWARD_KEY_CUBE_WALKED_GRAD_X_POST_FLOAT16_FLOAT32)) {
+        MhcPreBackwardKernel::RunMhcPreBackwardCubeWalkedWithGradXPostNarrow2<half>(
+            x, phi, alpha, grad_h_in, grad_h_post, grad_h_res, inv_rms, h_mix, h_pre, h_post, grad_x_post, grad_x,
+            grad_phi, grad_alpha, grad_bias, workspace, tilingData);
     } else if (TILING_KEY_IS(MHC_PRE_BACKWARD_KEY_FULL_GRAD_X_POST_FLOAT16_FLOAT32)) {
         MhcPreBackwardKernel::RunMhcPreBackwardFullWithGradXPost<half>(
             x, phi, alpha, grad_h_in, grad_h_post, grad_h_res, inv_rms, h_mix, h_pre, h_post, grad_x_post, grad_x,
@@ -79,6 +128,14 @@ extern "C" __global__ __aicore__ void mhc_pre_backward(GM_ADDR x, GM_ADDR phi, G
         MhcPreBackwardKernel::RunMhcPreBackwardWalkedWithGradXPost<half>(
             x, phi, alpha, grad_h_in, grad_h_post, grad_h_res, inv_rms, h_mix, h_pre, h_post, grad_x_post, grad_x,
             grad_phi, grad_alpha, grad_bias, workspace, tilingData);
+    } else if (TILING_KEY_IS(MHC_PRE_BACKWARD_KEY_CUBE_FULL_FLOAT16_FLOAT32)) {
+        MhcPreBackwardKernel::RunMhcPreBackwardCubeFullNarrow2<half>(x, phi, alpha, grad_h_in, grad_h_post, grad_h_res,
+                                                                     inv_rms, h_mix, h_pre, h_post, grad_x, grad_phi,
+                                                                     grad_alpha, grad_bias, workspace, tilingData);
+    } else if (TILING_KEY_IS(MHC_PRE_BACKWARD_KEY_CUBE_WALKED_FLOAT16_FLOAT32)) {
+        MhcPreBackwardKernel::RunMhcPreBackwardCubeWalkedNarrow2<half>(
+            x, phi, alpha, grad_h_in, grad_h_post, grad_h_res, inv_rms, h_mix, h_pre, h_post, grad_x, grad_phi,
+            grad_alpha, grad_bias, workspace, tilingData);
     } else if (TILING_KEY_IS(MHC_PRE_BACKWARD_KEY_FULL_FLOAT16_FLOAT32)) {
         MhcPreBackwardKernel::RunMhcPreBackwardFull<half>(x, phi, alpha, grad_h_in, grad_h_post, grad_h_res, inv_rms,
                                                           h_mix, h_pre, h_post, grad_x, grad_phi, grad_alpha, grad_bias,

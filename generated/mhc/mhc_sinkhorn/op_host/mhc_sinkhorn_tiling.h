@@ -22,10 +22,10 @@ struct Sizes {
     Checked T;
     Checked n;
     Checked num_iters;
-    Checked s0TTile;
-    Checked s0Work;
-    Checked s0Per;
-    Checked s0TTiles;
+    Checked yTTile;
+    Checked yWork;
+    Checked yPer;
+    Checked yTTiles;
     float eps;
 };
 
@@ -94,18 +94,18 @@ inline Checked FullLedger(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.n * s.n * s.s0TTile * 4, 32) * 64;  // in0: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.n * s.n * s.s0TTile * 4, 32) * 64;  // out0: normOut, 2 copies
-    bytes = bytes + CeilDiv(s.n * s.s0TTile * 4, 32) * 64;        // out1: sumsOut, 2 copies
-    bytes = bytes + RoundUp(s.n * s.n * s.s0TTile * 4, 32);       // calc0: xTile
-    bytes = bytes + RoundUp(s.s0TTile * 4, 32);                   // calc1: offsets
-    bytes = bytes + RoundUp(s.n * s.s0TTile * 4, 32);             // calc2: mTile
-    bytes = bytes + RoundUp(s.n * s.n * s.s0TTile * 4, 32);       // calc3: eTile
-    bytes = bytes + RoundUp(s.n * s.n * s.s0TTile * 4, 32);       // calc4: tmp
-    bytes = bytes + RoundUp(s.n * s.s0TTile * 4, 32);             // calc5: cTile
-    bytes = bytes + RoundUp(s.n * s.s0TTile * 4, 32);             // calc6: sTile
-    bytes = bytes + RoundUp(s.n * s.n * s.s0TTile * 4, 32);       // calc7: order
-    bytes = bytes + RoundUp(s.n * s.n * s.s0TTile * 4, 32);       // calc8: part
+    bytes = bytes + CeilDiv(s.n * s.n * s.yTTile * 4, 32) * 64;  // in0: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.n * s.n * s.yTTile * 4, 32) * 64;  // out0: normOut, 2 copies
+    bytes = bytes + CeilDiv(s.n * s.yTTile * 4, 32) * 64;        // out1: sumsOut, 2 copies
+    bytes = bytes + RoundUp(s.n * s.n * s.yTTile * 4, 32);       // calc0: xTile
+    bytes = bytes + RoundUp(s.yTTile * 4, 32);                   // calc1: offsets
+    bytes = bytes + RoundUp(s.n * s.yTTile * 4, 32);             // calc2: mTile
+    bytes = bytes + RoundUp(s.n * s.n * s.yTTile * 4, 32);       // calc3: eTile
+    bytes = bytes + RoundUp(s.n * s.n * s.yTTile * 4, 32);       // calc4: tmp
+    bytes = bytes + RoundUp(s.n * s.yTTile * 4, 32);             // calc5: cTile
+    bytes = bytes + RoundUp(s.n * s.yTTile * 4, 32);             // calc6: sTile
+    bytes = bytes + RoundUp(s.n * s.n * s.yTTile * 4, 32);       // calc7: order
+    bytes = bytes + RoundUp(s.n * s.n * s.yTTile * 4, 32);       // calc8: part
     return bytes;
 }
 
@@ -119,20 +119,20 @@ inline bool TryFull(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.n >= 1)) {
         return false;
     }
-    s.s0TTile = Checked(8);
-    if (!Maximise(s, &Sizes::s0TTile, s.T, 8, MaxOf(CeilDiv(s.T, coreNum), 64), false, &FullLedger, coreNum,
+    s.yTTile = Checked(8);
+    if (!Maximise(s, &Sizes::yTTile, s.T, 8, MaxOf(CeilDiv(s.T, coreNum), 64), false, &FullLedger, coreNum,
                   UsableUb(chip, false))) {
         return false;
     }
-    s.s0TTiles = CeilDiv(s.T, s.s0TTile);
-    s.s0Work = s.s0TTiles;
-    s.s0Per = CeilDiv(s.s0Work, coreNum);
-    const Checked blocks = MaxOf(CeilDiv(s.s0Work, s.s0Per), 1);
+    s.yTTiles = CeilDiv(s.T, s.yTTile);
+    s.yWork = s.yTTiles;
+    s.yPer = CeilDiv(s.yWork, coreNum);
+    const Checked blocks = MaxOf(CeilDiv(s.yWork, s.yPer), 1);
     const Checked bytes = 0;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = false;
-    return blocks.valid && bytes.valid && s.s0TTiles.valid && s.s0Work.valid && s.s0Per.valid;
+    return blocks.valid && bytes.valid && s.yTTiles.valid && s.yWork.valid && s.yPer.valid;
 }
 
 /// UB bytes: m, e, sum_1, p, a, sum_2, c, sum_3, s, sum_4, y
@@ -141,16 +141,16 @@ inline Checked Full2Ledger(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + s.n * s.s0TTile * CeilDiv(s.n, 8) * 64;  // in0: xIn, 2 copies
-    bytes = bytes + s.n * s.s0TTile * CeilDiv(s.n, 8) * 64;  // out0: yOut, 2 copies
-    bytes = bytes + s.s0TTile * CeilDiv(s.n, 8) * 32;        // calc0: mTile
-    bytes = bytes + CeilDiv(s.n, 8) * 2048;                  // calc1: acc
-    bytes = bytes + CeilDiv(s.n, 8) * 256;                   // calc2: part
-    bytes = bytes + s.n * s.s0TTile * CeilDiv(s.n, 8) * 32;  // calc3: eTile
-    bytes = bytes + s.n * s.s0TTile * CeilDiv(s.n, 8) * 32;  // calc4: tmp
-    bytes = bytes + s.s0TTile * CeilDiv(s.n, 8) * 256;       // calc5: spread
-    bytes = bytes + s.s0TTile * CeilDiv(s.n, 8) * 32;        // calc6: cTile
-    bytes = bytes + s.s0TTile * CeilDiv(s.n, 8) * 32;        // calc7: sTile
+    bytes = bytes + s.n * s.yTTile * CeilDiv(s.n, 8) * 64;  // in0: xIn, 2 copies
+    bytes = bytes + s.n * s.yTTile * CeilDiv(s.n, 8) * 64;  // out0: yOut, 2 copies
+    bytes = bytes + s.yTTile * CeilDiv(s.n, 8) * 32;        // calc0: mTile
+    bytes = bytes + CeilDiv(s.n, 8) * 2048;                 // calc1: acc
+    bytes = bytes + CeilDiv(s.n, 8) * 256;                  // calc2: part
+    bytes = bytes + s.n * s.yTTile * CeilDiv(s.n, 8) * 32;  // calc3: eTile
+    bytes = bytes + s.n * s.yTTile * CeilDiv(s.n, 8) * 32;  // calc4: tmp
+    bytes = bytes + s.yTTile * CeilDiv(s.n, 8) * 256;       // calc5: spread
+    bytes = bytes + s.yTTile * CeilDiv(s.n, 8) * 32;        // calc6: cTile
+    bytes = bytes + s.yTTile * CeilDiv(s.n, 8) * 32;        // calc7: sTile
     return bytes;
 }
 
@@ -164,20 +164,20 @@ inline bool TryFull2(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.n >= 1)) {
         return false;
     }
-    s.s0TTile = Checked(1);
-    if (!Maximise(s, &Sizes::s0TTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &Full2Ledger, coreNum,
+    s.yTTile = Checked(1);
+    if (!Maximise(s, &Sizes::yTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &Full2Ledger, coreNum,
                   UsableUb(chip, false))) {
         return false;
     }
-    s.s0TTiles = CeilDiv(s.T, s.s0TTile);
-    s.s0Work = s.s0TTiles;
-    s.s0Per = CeilDiv(s.s0Work, coreNum);
-    const Checked blocks = MaxOf(CeilDiv(s.s0Work, s.s0Per), 1);
+    s.yTTiles = CeilDiv(s.T, s.yTTile);
+    s.yWork = s.yTTiles;
+    s.yPer = CeilDiv(s.yWork, coreNum);
+    const Checked blocks = MaxOf(CeilDiv(s.yWork, s.yPer), 1);
     const Checked bytes = 0;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = false;
-    return blocks.valid && bytes.valid && s.s0TTiles.valid && s.s0Work.valid && s.s0Per.valid;
+    return blocks.valid && bytes.valid && s.yTTiles.valid && s.yWork.valid && s.yPer.valid;
 }
 
 /// Picks the first alternative that fits. `combination`: index of the dtype combination; `present`: bit k is set when
@@ -209,9 +209,9 @@ inline void Fill(const Sizes &s, MhcSinkhornTilingData &data)
     data.T = s.T.value;
     data.n = s.n.value;
     data.num_iters = s.num_iters.value;
-    data.s0TTile = s.s0TTile.value;
-    data.s0Work = s.s0Work.value;
-    data.s0Per = s.s0Per.value;
+    data.yTTile = s.yTTile.value;
+    data.yWork = s.yWork.value;
+    data.yPer = s.yPer.value;
     data.eps = s.eps;
 }
 

@@ -2,8 +2,7 @@
 // The kernel's entry: picks the alternative that the host's tiling chose.
 
 #include "kernel_operator.h"
-#include "mhc_sinkhorn_full_with_norm_sums.h"
-#include "mhc_sinkhorn_full.h"
+#include "mhc_sinkhorn_run.h"
 #include "mhc_sinkhorn_tiling_data.h"
 #include "mhc_sinkhorn_tiling_key.h"
 

@@ -10,9 +10,9 @@ struct MhcSinkhornTilingData {
     int64_t T;
     int64_t n;
     int64_t num_iters;
-    int64_t s0TTile;
-    int64_t s0Work;
-    int64_t s0Per;
+    int64_t yTTile;
+    int64_t yWork;
+    int64_t yPer;
     float eps;
     float reserved;  // keeps the size a multiple of 8 bytes
 };

@@ -22,10 +22,10 @@ struct Sizes {
     Checked T;
     Checked n;
     Checked num_iters;
-    Checked s0TTile;
-    Checked s0Work;
-    Checked s0Per;
-    Checked s0TTiles;
+    Checked gradXTTile;
+    Checked gradXWork;
+    Checked gradXPer;
+    Checked gradXTTiles;
     Checked elements_norm;
 };
 
@@ -94,17 +94,17 @@ inline Checked FullLedger(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.n * s.n * s.s0TTile * 4, 32) * 64;  // in0: grad_yIn, 2 copies
-    bytes = bytes + CeilDiv(s.n * s.s0TTile * 4, 32) * 64;        // in1: sumsIn, 2 copies
-    bytes = bytes + CeilDiv(s.n * s.n * s.s0TTile * 4, 32) * 64;  // out0: grad_xOut, 2 copies
-    bytes = bytes + RoundUp(s.n * s.n * s.s0TTile * 4, 32);       // calc0: grad_yTile
-    bytes = bytes + RoundUp(s.s0TTile * 4, 32);                   // calc1: offsets
-    bytes = bytes + RoundUp(s.n * s.s0TTile * 4, 32);             // calc2: colTile
-    bytes = bytes + RoundUp(s.n * s.n * s.s0TTile * 4, 32);       // calc3: tmp
-    bytes = bytes + RoundUp(s.n * s.n * s.s0TTile * 4, 32);       // calc4: order
-    bytes = bytes + RoundUp(s.n * s.n * s.s0TTile * 4, 32);       // calc5: position
-    bytes = bytes + RoundUp(s.n * s.n * s.s0TTile * 4, 32);       // calc6: quotient
-    bytes = bytes + RoundUp(s.n * s.n * s.s0TTile * 4, 32);       // calc7: part
+    bytes = bytes + CeilDiv(s.gradXTTile * s.n * s.n * 4, 32) * 64;  // in0: grad_yIn, 2 copies
+    bytes = bytes + CeilDiv(s.gradXTTile * s.n * 4, 32) * 64;        // in1: sumsIn, 2 copies
+    bytes = bytes + CeilDiv(s.gradXTTile * s.n * s.n * 4, 32) * 64;  // out0: grad_xOut, 2 copies
+    bytes = bytes + RoundUp(s.gradXTTile * s.n * s.n * 4, 32);       // calc0: grad_yTile
+    bytes = bytes + RoundUp(s.gradXTTile * 4, 32);                   // calc1: offsets
+    bytes = bytes + RoundUp(s.gradXTTile * s.n * 4, 32);             // calc2: colTile
+    bytes = bytes + RoundUp(s.gradXTTile * s.n * s.n * 4, 32);       // calc3: tmp
+    bytes = bytes + RoundUp(s.gradXTTile * s.n * s.n * 4, 32);       // calc4: order
+    bytes = bytes + RoundUp(s.gradXTTile * s.n * s.n * 4, 32);       // calc5: position
+    bytes = bytes + RoundUp(s.gradXTTile * s.n * s.n * 4, 32);       // calc6: quotient
+    bytes = bytes + RoundUp(s.gradXTTile * s.n * s.n * 4, 32);       // calc7: part
     return bytes;
 }
 
@@ -118,20 +118,20 @@ inline bool TryFull(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.n >= 1)) {
         return false;
     }
-    s.s0TTile = Checked(8);
-    if (!Maximise(s, &Sizes::s0TTile, s.T, 8, MaxOf(CeilDiv(s.T, coreNum), 64), false, &FullLedger, coreNum,
+    s.gradXTTile = Checked(8);
+    if (!Maximise(s, &Sizes::gradXTTile, s.T, 8, MaxOf(CeilDiv(s.T, coreNum), 64), false, &FullLedger, coreNum,
                   UsableUb(chip, false))) {
         return false;
     }
-    s.s0TTiles = CeilDiv(s.T, s.s0TTile);
-    s.s0Work = s.s0TTiles;
-    s.s0Per = CeilDiv(s.s0Work, coreNum);
-    const Checked blocks = MaxOf(CeilDiv(s.s0Work, s.s0Per), 1);
+    s.gradXTTiles = CeilDiv(s.T, s.gradXTTile);
+    s.gradXWork = s.gradXTTiles;
+    s.gradXPer = CeilDiv(s.gradXWork, coreNum);
+    const Checked blocks = MaxOf(CeilDiv(s.gradXWork, s.gradXPer), 1);
     const Checked bytes = 0;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = false;
-    return blocks.valid && bytes.valid && s.s0TTiles.valid && s.s0Work.valid && s.s0Per.valid;
+    return blocks.valid && bytes.valid && s.gradXTTiles.valid && s.gradXWork.valid && s.gradXPer.valid;
 }
 
 /// Picks the first alternative that fits. `combination`: index of the dtype combination; `present`: bit k is set when
@@ -156,9 +156,9 @@ inline void Fill(const Sizes &s, MhcSinkhornBackwardTilingData &data)
     data.T = s.T.value;
     data.n = s.n.value;
     data.num_iters = s.num_iters.value;
-    data.s0TTile = s.s0TTile.value;
-    data.s0Work = s.s0Work.value;
-    data.s0Per = s.s0Per.value;
+    data.gradXTTile = s.gradXTTile.value;
+    data.gradXWork = s.gradXWork.value;
+    data.gradXPer = s.gradXPer.value;
 }
 
 }  // namespace mhc_sinkhorn_backward_tiling

@@ -10,9 +10,9 @@ struct MhcSinkhornBackwardTilingData {
     int64_t T;
     int64_t n;
     int64_t num_iters;
-    int64_t s0TTile;
-    int64_t s0Work;
-    int64_t s0Per;
+    int64_t gradXTTile;
+    int64_t gradXWork;
+    int64_t gradXPer;
 };
 
 #endif  // MHC_SINKHORN_BACKWARD_TILING_DATA_H

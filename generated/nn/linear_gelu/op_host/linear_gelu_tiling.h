@@ -22,16 +22,47 @@ struct Sizes {
     Checked K;
     Checked N;
     Checked numel_b;
-    Checked s0OTile;
-    Checked s0CTile;
-    Checked s0OTiles;
-    Checked s0Work;
-    Checked s0Per;
+    Checked yOTile;
+    Checked yBTile;
+    Checked yCTile;
+    Checked sum_1WsStart;
+    Checked sum1Panels;
+    Checked sum1BaseN;
+    Checked sum1BaseM;
+    Checked sum1M;
+    Checked sum1N;
+    Checked sum1Ka;
+    Checked sum1Kb;
+    Checked sum1RowTiles;
+    Checked sum1Work;
+    Checked sum1Per;
+    Checked yOTiles;
+    Checked yWork;
+    Checked yPer;
+    Checked sum_1WsEnd;
+    Checked sum1BaseK;
+    Checked sum1StepK;
+    Checked sum1L1;
+    Checked sum1SingleK;
+    Checked sum1Cores;
+    Checked mm0Cores;
+    Checked mm0M;
+    Checked mm0N;
+    Checked mm0Ka;
+    Checked mm0Kb;
+    Checked mm0SingleK;
+    Checked mm0BaseM;
+    Checked mm0BaseN;
+    Checked mm0BaseK;
+    Checked mm0StepK;
+    Checked mm0L1;
+    Checked yBTiles;
 };
 
-/// The chip: vector cores, and bytes of unified buffer as the platform reports them.
+/// The chip: vector cores, cube cores, and bytes of unified buffer as the platform reports them.
 struct Chip {
     int64_t coreNum;
+    int64_t cubeNum;
     int64_t ubBytes;
 };
 
@@ -88,31 +119,150 @@ inline bool Maximise(Sizes &s, Checked Sizes::*tile, const Checked &upper, int64
     return !(required && low < top);
 }
 
+/// UB bytes: sum_1 (cube)
+inline Checked CubeFullLedger0(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    return bytes;
+}
+
+/// UB bytes: y
+inline Checked CubeFullLedger1(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.yBTile * s.yOTile * 4, 32) * 64;  // in0: sum_1WsIn, 2 copies
+    bytes = bytes + CeilDiv(s.yOTile * 2, 32) * 64;             // in1: biasIn, 2 copies
+    bytes = bytes + CeilDiv(s.yBTile * s.yOTile * 2, 32) * 64;  // out0: yOut, 2 copies
+    bytes = bytes + RoundUp(s.yBTile * s.yOTile * 4, 32);       // calc0: sum_1WsTile
+    bytes = bytes + RoundUp(s.yOTile * 4, 32);                  // calc1: biasTile
+    bytes = bytes + RoundUp(s.yBTile * s.yOTile * 4, 32);       // calc2: tmp
+    bytes = bytes + RoundUp(s.yBTile * s.yOTile * 4, 32);       // calc3: tmp
+    bytes = bytes + RoundUp(s.yBTile * s.yOTile * 4, 32);       // calc4: tmp
+    bytes = bytes + RoundUp(s.yBTile * s.yOTile * 4, 32);       // calc5: tmp
+    bytes = bytes + RoundUp(s.yBTile * s.yOTile * 4, 32);       // calc6: tmp
+    bytes = bytes + RoundUp(s.yBTile * s.yOTile * 4, 32);       // calc7: tmp
+    bytes = bytes + RoundUp(s.yBTile * s.yOTile * 4, 32);       // calc8: tmp
+    bytes = bytes + RoundUp(s.yOTile, 256) * s.yBTile;          // calc9: mask
+    return bytes;
+}
+
+/// Tries the alternative "cube_full"; false when it does not fit.
+inline bool TryCubeFull(Sizes &s, const Chip &chip, Choice &choice)
+{
+    const Checked coreNum(chip.coreNum);
+    const Checked cubeNum(chip.cubeNum);
+    if (!(s.K >= 1)) {
+        return false;
+    }
+    if (!(s.N >= 1)) {
+        return false;
+    }
+    if (!(s.numel_b >= 1)) {
+        return false;
+    }
+    if (!(CeilDiv(s.K * s.N * s.numel_b * 2, 64) >=
+          coreNum * 8000 + CeilDiv(CeilDiv(s.K, 16) * CeilDiv(s.N, 16) * CeilDiv(s.numel_b, 16) * 4096, 2048) +
+              CeilDiv(s.N * s.numel_b * 8, 20))) {
+        return false;
+    }
+    if (!(s.numel_b <= 2147483647)) {
+        return false;
+    }
+    if (!(s.N <= 2147483647)) {
+        return false;
+    }
+    if (!(s.K <= 2147483647)) {
+        return false;
+    }
+    s.yOTile = Checked(64);
+    s.yBTile = Checked(1);
+    if (!(CubeFullLedger0(s, coreNum) <= UsableUb(chip, true))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::yOTile, s.N, 64, MaxOf(CeilDiv(s.N * s.numel_b, coreNum), 64), false, &CubeFullLedger1,
+                  coreNum, UsableUb(chip, true))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::yBTile, MinOf(s.numel_b, 4095), 1, CeilDiv(s.numel_b * CeilDiv(s.N, s.yOTile), coreNum),
+                  false, &CubeFullLedger1, coreNum, UsableUb(chip, true))) {
+        return false;
+    }
+    s.sum_1WsStart = 0;
+    s.sum_1WsEnd = s.sum_1WsStart + RoundUp(MaxOf(s.N * s.numel_b, 1) * 4, 512);
+    s.sum1Panels = CeilDiv(s.N, 256);
+    s.sum1BaseN = RoundUp(CeilDiv(s.N, s.sum1Panels), 16);
+    s.sum1BaseM = MinOf(MinOf((((32768 / s.sum1BaseN)) / 16) * 16, 256),
+                        RoundUp(MinOf(MaxOf(CeilDiv(s.numel_b * s.sum1Panels, cubeNum), 1), s.numel_b), 16));
+    s.sum1BaseK = MinOf(64, RoundUp(s.K, 16));
+    s.sum1StepK = MinOf(4, CeilDiv(s.K, s.sum1BaseK));
+    s.sum1L1 = s.sum1BaseK * s.sum1BaseM * s.sum1StepK * 4 + s.sum1BaseK * s.sum1BaseN * s.sum1StepK * 4;
+    s.sum1M = s.numel_b;
+    s.sum1N = s.N;
+    s.sum1Ka = s.K;
+    s.sum1Kb = s.K;
+    s.sum1SingleK = s.K;
+    s.sum1RowTiles = CeilDiv(s.numel_b, s.sum1BaseM);
+    s.sum1Work = s.sum1Panels * s.sum1RowTiles;
+    s.sum1Per = CeilDiv(s.sum1Work, cubeNum);
+    s.sum1Cores = CeilDiv(s.sum1Work, s.sum1Per);
+    s.mm0Cores = s.sum1Cores;
+    s.mm0M = s.sum1M;
+    s.mm0N = s.sum1N;
+    s.mm0Ka = s.sum1Ka;
+    s.mm0Kb = s.sum1Kb;
+    s.mm0SingleK = s.sum1SingleK;
+    s.mm0BaseM = s.sum1BaseM;
+    s.mm0BaseN = s.sum1BaseN;
+    s.mm0BaseK = s.sum1BaseK;
+    s.mm0StepK = s.sum1StepK;
+    s.mm0L1 = s.sum1L1;
+    s.yOTiles = CeilDiv(s.N, s.yOTile);
+    s.yBTiles = CeilDiv(s.numel_b, s.yBTile);
+    s.yWork = s.yBTiles * s.yOTiles;
+    s.yPer = CeilDiv(s.yWork, coreNum);
+    const Checked blocks = MaxOf(MaxOf(CeilDiv(s.sum1Work, s.sum1Per), CeilDiv(CeilDiv(s.yWork, s.yPer), 2)), 1);
+    const Checked bytes = s.sum_1WsEnd;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = true;
+    return blocks.valid && bytes.valid && s.sum_1WsStart.valid && s.sum_1WsEnd.valid && s.sum1Panels.valid &&
+           s.sum1BaseN.valid && s.sum1BaseM.valid && s.sum1BaseK.valid && s.sum1StepK.valid && s.sum1L1.valid &&
+           s.sum1M.valid && s.sum1N.valid && s.sum1Ka.valid && s.sum1Kb.valid && s.sum1SingleK.valid &&
+           s.sum1RowTiles.valid && s.sum1Work.valid && s.sum1Per.valid && s.sum1Cores.valid && s.mm0Cores.valid &&
+           s.mm0M.valid && s.mm0N.valid && s.mm0Ka.valid && s.mm0Kb.valid && s.mm0SingleK.valid && s.mm0BaseM.valid &&
+           s.mm0BaseN.valid && s.mm0BaseK.valid && s.mm0StepK.valid && s.mm0L1.valid && s.yOTiles.valid &&
+           s.yBTiles.valid && s.yWork.valid && s.yPer.valid;
+}
+
 /// UB bytes: sum_1, y
 inline Checked FullLedger(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.K, 16) * 64;               // in0: xIn, 2 copies
-    bytes = bytes + s.s0OTile * CeilDiv(s.K, 16) * 64;   // in1: weightIn, 2 copies
-    bytes = bytes + CeilDiv(s.s0OTile, 16) * 64;         // in2: biasIn, 2 copies
-    bytes = bytes + CeilDiv(s.s0OTile, 64) * 256;        // out0: yOut, 2 copies
-    bytes = bytes + CeilDiv(s.K, 64) * 256;              // calc0: xTile
-    bytes = bytes + s.s0OTile * CeilDiv(s.K, 64) * 256;  // calc1: weightTile
-    bytes = bytes + CeilDiv(s.s0OTile, 64) * 256;        // calc2: sum_1Tile
-    bytes = bytes + s.s0OTile * CeilDiv(s.K, 64) * 256;  // calc3: tmp
-    bytes = bytes + CeilDiv(s.s0OTile, 8) * 2048;        // calc4: acc
-    bytes = bytes + CeilDiv(s.s0OTile, 8) * 256;         // calc5: part
-    bytes = bytes + CeilDiv(s.s0OTile, 64) * 256;        // calc6: biasTile
-    bytes = bytes + CeilDiv(s.s0OTile, 64) * 256;        // calc7: tmp
-    bytes = bytes + CeilDiv(s.s0OTile, 64) * 256;        // calc8: tmp
-    bytes = bytes + CeilDiv(s.s0OTile, 64) * 256;        // calc9: tmp
-    bytes = bytes + CeilDiv(s.s0OTile, 64) * 256;        // calc10: tmp
-    bytes = bytes + CeilDiv(s.s0OTile, 64) * 256;        // calc11: tmp
-    bytes = bytes + CeilDiv(s.s0OTile, 64) * 256;        // calc12: tmp
-    bytes = bytes + CeilDiv(s.s0OTile, 64) * 256;        // calc13: tmp
-    bytes = bytes + RoundUp(s.s0OTile, 256);             // calc14: mask
+    bytes = bytes + CeilDiv(s.K, 16) * 64;              // in0: xIn, 2 copies
+    bytes = bytes + s.yOTile * CeilDiv(s.K, 16) * 64;   // in1: weightIn, 2 copies
+    bytes = bytes + CeilDiv(s.yOTile, 16) * 64;         // in2: biasIn, 2 copies
+    bytes = bytes + CeilDiv(s.yOTile, 64) * 256;        // out0: yOut, 2 copies
+    bytes = bytes + CeilDiv(s.K, 64) * 256;             // calc0: xTile
+    bytes = bytes + s.yOTile * CeilDiv(s.K, 64) * 256;  // calc1: weightTile
+    bytes = bytes + CeilDiv(s.yOTile, 64) * 256;        // calc2: sum_1Tile
+    bytes = bytes + s.yOTile * CeilDiv(s.K, 64) * 256;  // calc3: tmp
+    bytes = bytes + CeilDiv(s.yOTile, 8) * 2048;        // calc4: acc
+    bytes = bytes + CeilDiv(s.yOTile, 8) * 256;         // calc5: part
+    bytes = bytes + CeilDiv(s.yOTile, 64) * 256;        // calc6: biasTile
+    bytes = bytes + CeilDiv(s.yOTile, 64) * 256;        // calc7: tmp
+    bytes = bytes + CeilDiv(s.yOTile, 64) * 256;        // calc8: tmp
+    bytes = bytes + CeilDiv(s.yOTile, 64) * 256;        // calc9: tmp
+    bytes = bytes + CeilDiv(s.yOTile, 64) * 256;        // calc10: tmp
+    bytes = bytes + CeilDiv(s.yOTile, 64) * 256;        // calc11: tmp
+    bytes = bytes + CeilDiv(s.yOTile, 64) * 256;        // calc12: tmp
+    bytes = bytes + CeilDiv(s.yOTile, 64) * 256;        // calc13: tmp
+    bytes = bytes + RoundUp(s.yOTile, 256);             // calc14: mask
     return bytes;
 }
 
@@ -129,20 +279,20 @@ inline bool TryFull(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.numel_b >= 1)) {
         return false;
     }
-    s.s0OTile = Checked(1);
-    if (!Maximise(s, &Sizes::s0OTile, MinOf(s.N, 4095), 1, CeilDiv(s.N * s.numel_b, coreNum), false, &FullLedger,
+    s.yOTile = Checked(1);
+    if (!Maximise(s, &Sizes::yOTile, MinOf(s.N, 4095), 1, CeilDiv(s.N * s.numel_b, coreNum), false, &FullLedger,
                   coreNum, UsableUb(chip, true))) {
         return false;
     }
-    s.s0OTiles = CeilDiv(s.N, s.s0OTile);
-    s.s0Work = s.numel_b * s.s0OTiles;
-    s.s0Per = CeilDiv(s.s0Work, coreNum);
-    const Checked blocks = MaxOf(CeilDiv(s.s0Work, s.s0Per), 1);
+    s.yOTiles = CeilDiv(s.N, s.yOTile);
+    s.yWork = s.numel_b * s.yOTiles;
+    s.yPer = CeilDiv(s.yWork, coreNum);
+    const Checked blocks = MaxOf(CeilDiv(CeilDiv(s.yWork, s.yPer), 2), 1);
     const Checked bytes = 0;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = false;
-    return blocks.valid && bytes.valid && s.s0OTiles.valid && s.s0Work.valid && s.s0Per.valid;
+    return blocks.valid && bytes.valid && s.yOTiles.valid && s.yWork.valid && s.yPer.valid;
 }
 
 /// UB bytes: sum_1, y
@@ -151,25 +301,25 @@ inline Checked WalkedLedger(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s0CTile * 2, 32) * 64;              // in0: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.s0CTile * s.s0OTile * 2, 32) * 64;  // in1: weightIn, 2 copies
-    bytes = bytes + CeilDiv(s.s0OTile, 16) * 64;                  // in2: biasIn, 2 copies
-    bytes = bytes + CeilDiv(s.s0OTile, 64) * 256;                 // out0: yOut, 2 copies
-    bytes = bytes + CeilDiv(s.s0OTile, 64) * 256;                 // calc0: sumAcc
-    bytes = bytes + RoundUp(s.s0CTile * 4, 32);                   // calc1: xTile
-    bytes = bytes + RoundUp(s.s0CTile * s.s0OTile * 4, 32);       // calc2: weightTile
-    bytes = bytes + RoundUp(s.s0CTile * s.s0OTile * 4, 32);       // calc3: tmp
-    bytes = bytes + CeilDiv(s.s0OTile, 64) * 256;                 // calc4: sum
-    bytes = bytes + CeilDiv(s.s0OTile, 8) * 2048;                 // calc5: acc
-    bytes = bytes + CeilDiv(s.s0OTile, 8) * 256;                  // calc6: part
-    bytes = bytes + CeilDiv(s.s0OTile, 64) * 256;                 // calc7: tmp
-    bytes = bytes + CeilDiv(s.s0OTile, 64) * 256;                 // calc8: tmp
-    bytes = bytes + CeilDiv(s.s0OTile, 64) * 256;                 // calc9: tmp
-    bytes = bytes + CeilDiv(s.s0OTile, 64) * 256;                 // calc10: tmp
-    bytes = bytes + CeilDiv(s.s0OTile, 64) * 256;                 // calc11: tmp
-    bytes = bytes + CeilDiv(s.s0OTile, 64) * 256;                 // calc12: tmp
-    bytes = bytes + CeilDiv(s.s0OTile, 64) * 256;                 // calc13: tmp
-    bytes = bytes + RoundUp(s.s0OTile, 256);                      // calc14: mask
+    bytes = bytes + CeilDiv(s.yCTile * 2, 32) * 64;             // in0: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.yCTile * s.yOTile * 2, 32) * 64;  // in1: weightIn, 2 copies
+    bytes = bytes + CeilDiv(s.yOTile, 16) * 64;                 // in2: biasIn, 2 copies
+    bytes = bytes + CeilDiv(s.yOTile, 64) * 256;                // out0: yOut, 2 copies
+    bytes = bytes + CeilDiv(s.yOTile, 64) * 256;                // calc0: sumAcc
+    bytes = bytes + RoundUp(s.yCTile * 4, 32);                  // calc1: xTile
+    bytes = bytes + RoundUp(s.yCTile * s.yOTile * 4, 32);       // calc2: weightTile
+    bytes = bytes + RoundUp(s.yCTile * s.yOTile * 4, 32);       // calc3: tmp
+    bytes = bytes + CeilDiv(s.yOTile, 64) * 256;                // calc4: sum
+    bytes = bytes + CeilDiv(s.yOTile, 8) * 2048;                // calc5: acc
+    bytes = bytes + CeilDiv(s.yOTile, 8) * 256;                 // calc6: part
+    bytes = bytes + CeilDiv(s.yOTile, 64) * 256;                // calc7: tmp
+    bytes = bytes + CeilDiv(s.yOTile, 64) * 256;                // calc8: tmp
+    bytes = bytes + CeilDiv(s.yOTile, 64) * 256;                // calc9: tmp
+    bytes = bytes + CeilDiv(s.yOTile, 64) * 256;                // calc10: tmp
+    bytes = bytes + CeilDiv(s.yOTile, 64) * 256;                // calc11: tmp
+    bytes = bytes + CeilDiv(s.yOTile, 64) * 256;                // calc12: tmp
+    bytes = bytes + CeilDiv(s.yOTile, 64) * 256;                // calc13: tmp
+    bytes = bytes + RoundUp(s.yOTile, 256);                     // calc14: mask
     return bytes;
 }
 
@@ -186,24 +336,141 @@ inline bool TryWalked(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.numel_b >= 1)) {
         return false;
     }
-    s.s0CTile = Checked(64);
-    s.s0OTile = Checked(1);
-    if (!Maximise(s, &Sizes::s0CTile, s.K, 64, 0, false, &WalkedLedger, coreNum, UsableUb(chip, true))) {
+    s.yCTile = Checked(64);
+    s.yOTile = Checked(1);
+    if (!Maximise(s, &Sizes::yCTile, s.K, 64, 0, false, &WalkedLedger, coreNum, UsableUb(chip, true))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s0OTile, MinOf(s.N, 4095), 1, CeilDiv(s.N * s.numel_b, coreNum), false, &WalkedLedger,
+    if (!Maximise(s, &Sizes::yOTile, MinOf(s.N, 4095), 1, CeilDiv(s.N * s.numel_b, coreNum), false, &WalkedLedger,
                   coreNum, UsableUb(chip, true))) {
         return false;
     }
-    s.s0OTiles = CeilDiv(s.N, s.s0OTile);
-    s.s0Work = s.numel_b * s.s0OTiles;
-    s.s0Per = CeilDiv(s.s0Work, coreNum);
-    const Checked blocks = MaxOf(CeilDiv(s.s0Work, s.s0Per), 1);
+    s.yOTiles = CeilDiv(s.N, s.yOTile);
+    s.yWork = s.numel_b * s.yOTiles;
+    s.yPer = CeilDiv(s.yWork, coreNum);
+    const Checked blocks = MaxOf(CeilDiv(CeilDiv(s.yWork, s.yPer), 2), 1);
     const Checked bytes = 0;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = false;
-    return blocks.valid && bytes.valid && s.s0OTiles.valid && s.s0Work.valid && s.s0Per.valid;
+    return blocks.valid && bytes.valid && s.yOTiles.valid && s.yWork.valid && s.yPer.valid;
+}
+
+/// UB bytes: sum_1 (cube)
+inline Checked CubeFull2Ledger0(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    return bytes;
+}
+
+/// UB bytes: y
+inline Checked CubeFull2Ledger1(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.yBTile * s.yOTile * 4, 32) * 64;  // in0: sum_1WsIn, 2 copies
+    bytes = bytes + CeilDiv(s.yBTile * s.yOTile * 2, 32) * 64;  // out0: yOut, 2 copies
+    bytes = bytes + RoundUp(s.yBTile * s.yOTile * 4, 32);       // calc0: sum_1WsTile
+    bytes = bytes + RoundUp(s.yBTile * s.yOTile * 4, 32);       // calc1: tmp
+    bytes = bytes + RoundUp(s.yBTile * s.yOTile * 4, 32);       // calc2: tmp
+    bytes = bytes + RoundUp(s.yBTile * s.yOTile * 4, 32);       // calc3: tmp
+    bytes = bytes + RoundUp(s.yBTile * s.yOTile * 4, 32);       // calc4: tmp
+    bytes = bytes + RoundUp(s.yBTile * s.yOTile * 4, 32);       // calc5: tmp
+    bytes = bytes + RoundUp(s.yBTile * s.yOTile * 4, 32);       // calc6: tmp
+    bytes = bytes + RoundUp(s.yBTile * s.yOTile * 4, 32);       // calc7: tmp
+    bytes = bytes + RoundUp(s.yOTile, 256) * s.yBTile;          // calc8: mask
+    return bytes;
+}
+
+/// Tries the alternative "cube_full"; false when it does not fit.
+inline bool TryCubeFull2(Sizes &s, const Chip &chip, Choice &choice)
+{
+    const Checked coreNum(chip.coreNum);
+    const Checked cubeNum(chip.cubeNum);
+    if (!(s.K >= 1)) {
+        return false;
+    }
+    if (!(s.N >= 1)) {
+        return false;
+    }
+    if (!(s.numel_b >= 1)) {
+        return false;
+    }
+    if (!(CeilDiv(s.K * s.N * s.numel_b * 2, 64) >=
+          coreNum * 8000 + CeilDiv(CeilDiv(s.K, 16) * CeilDiv(s.N, 16) * CeilDiv(s.numel_b, 16) * 4096, 2048) +
+              CeilDiv(s.N * s.numel_b * 8, 20))) {
+        return false;
+    }
+    if (!(s.numel_b <= 2147483647)) {
+        return false;
+    }
+    if (!(s.N <= 2147483647)) {
+        return false;
+    }
+    if (!(s.K <= 2147483647)) {
+        return false;
+    }
+    s.yOTile = Checked(64);
+    s.yBTile = Checked(1);
+    if (!(CubeFull2Ledger0(s, coreNum) <= UsableUb(chip, true))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::yOTile, s.N, 64, MaxOf(CeilDiv(s.N * s.numel_b, coreNum), 64), false, &CubeFull2Ledger1,
+                  coreNum, UsableUb(chip, true))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::yBTile, MinOf(s.numel_b, 4095), 1, CeilDiv(s.numel_b * CeilDiv(s.N, s.yOTile), coreNum),
+                  false, &CubeFull2Ledger1, coreNum, UsableUb(chip, true))) {
+        return false;
+    }
+    s.sum_1WsStart = 0;
+    s.sum_1WsEnd = s.sum_1WsStart + RoundUp(MaxOf(s.N * s.numel_b, 1) * 4, 512);
+    s.sum1Panels = CeilDiv(s.N, 256);
+    s.sum1BaseN = RoundUp(CeilDiv(s.N, s.sum1Panels), 16);
+    s.sum1BaseM = MinOf(MinOf((((32768 / s.sum1BaseN)) / 16) * 16, 256),
+                        RoundUp(MinOf(MaxOf(CeilDiv(s.numel_b * s.sum1Panels, cubeNum), 1), s.numel_b), 16));
+    s.sum1BaseK = MinOf(64, RoundUp(s.K, 16));
+    s.sum1StepK = MinOf(4, CeilDiv(s.K, s.sum1BaseK));
+    s.sum1L1 = s.sum1BaseK * s.sum1BaseM * s.sum1StepK * 4 + s.sum1BaseK * s.sum1BaseN * s.sum1StepK * 4;
+    s.sum1M = s.numel_b;
+    s.sum1N = s.N;
+    s.sum1Ka = s.K;
+    s.sum1Kb = s.K;
+    s.sum1SingleK = s.K;
+    s.sum1RowTiles = CeilDiv(s.numel_b, s.sum1BaseM);
+    s.sum1Work = s.sum1Panels * s.sum1RowTiles;
+    s.sum1Per = CeilDiv(s.sum1Work, cubeNum);
+    s.sum1Cores = CeilDiv(s.sum1Work, s.sum1Per);
+    s.mm0Cores = s.sum1Cores;
+    s.mm0M = s.sum1M;
+    s.mm0N = s.sum1N;
+    s.mm0Ka = s.sum1Ka;
+    s.mm0Kb = s.sum1Kb;
+    s.mm0SingleK = s.sum1SingleK;
+    s.mm0BaseM = s.sum1BaseM;
+    s.mm0BaseN = s.sum1BaseN;
+    s.mm0BaseK = s.sum1BaseK;
+    s.mm0StepK = s.sum1StepK;
+    s.mm0L1 = s.sum1L1;
+    s.yOTiles = CeilDiv(s.N, s.yOTile);
+    s.yBTiles = CeilDiv(s.numel_b, s.yBTile);
+    s.yWork = s.yBTiles * s.yOTiles;
+    s.yPer = CeilDiv(s.yWork, coreNum);
+    const Checked blocks = MaxOf(MaxOf(CeilDiv(s.sum1Work, s.sum1Per), CeilDiv(CeilDiv(s.yWork, s.yPer), 2)), 1);
+    const Checked bytes = s.sum_1WsEnd;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = true;
+    return blocks.valid && bytes.valid && s.sum_1WsStart.valid && s.sum_1WsEnd.valid && s.sum1Panels.valid &&
+           s.sum1BaseN.valid && s.sum1BaseM.valid && s.sum1BaseK.valid && s.sum1StepK.valid && s.sum1L1.valid &&
+           s.sum1M.valid && s.sum1N.valid && s.sum1Ka.valid && s.sum1Kb.valid && s.sum1SingleK.valid &&
+           s.sum1RowTiles.valid && s.sum1Work.valid && s.sum1Per.valid && s.sum1Cores.valid && s.mm0Cores.valid &&
+           s.mm0M.valid && s.mm0N.valid && s.mm0Ka.valid && s.mm0Kb.valid && s.mm0SingleK.valid && s.mm0BaseM.valid &&
+           s.mm0BaseN.valid && s.mm0BaseK.valid && s.mm0StepK.valid && s.mm0L1.valid && s.yOTiles.valid &&
+           s.yBTiles.valid && s.yWork.valid && s.yPer.valid;
 }
 
 /// UB bytes: sum_1, y
@@ -212,23 +479,23 @@ inline Checked Full2Ledger(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.K, 16) * 64;               // in0: xIn, 2 copies
-    bytes = bytes + s.s0OTile * CeilDiv(s.K, 16) * 64;   // in1: weightIn, 2 copies
-    bytes = bytes + CeilDiv(s.s0OTile, 64) * 256;        // out0: yOut, 2 copies
-    bytes = bytes + CeilDiv(s.K, 64) * 256;              // calc0: xTile
-    bytes = bytes + s.s0OTile * CeilDiv(s.K, 64) * 256;  // calc1: weightTile
-    bytes = bytes + CeilDiv(s.s0OTile, 64) * 256;        // calc2: sum_1Tile
-    bytes = bytes + s.s0OTile * CeilDiv(s.K, 64) * 256;  // calc3: tmp
-    bytes = bytes + CeilDiv(s.s0OTile, 8) * 2048;        // calc4: acc
-    bytes = bytes + CeilDiv(s.s0OTile, 8) * 256;         // calc5: part
-    bytes = bytes + CeilDiv(s.s0OTile, 64) * 256;        // calc6: tmp
-    bytes = bytes + CeilDiv(s.s0OTile, 64) * 256;        // calc7: tmp
-    bytes = bytes + CeilDiv(s.s0OTile, 64) * 256;        // calc8: tmp
-    bytes = bytes + CeilDiv(s.s0OTile, 64) * 256;        // calc9: tmp
-    bytes = bytes + CeilDiv(s.s0OTile, 64) * 256;        // calc10: tmp
-    bytes = bytes + CeilDiv(s.s0OTile, 64) * 256;        // calc11: tmp
-    bytes = bytes + CeilDiv(s.s0OTile, 64) * 256;        // calc12: tmp
-    bytes = bytes + RoundUp(s.s0OTile, 256);             // calc13: mask
+    bytes = bytes + CeilDiv(s.K, 16) * 64;              // in0: xIn, 2 copies
+    bytes = bytes + s.yOTile * CeilDiv(s.K, 16) * 64;   // in1: weightIn, 2 copies
+    bytes = bytes + CeilDiv(s.yOTile, 64) * 256;        // out0: yOut, 2 copies
+    bytes = bytes + CeilDiv(s.K, 64) * 256;             // calc0: xTile
+    bytes = bytes + s.yOTile * CeilDiv(s.K, 64) * 256;  // calc1: weightTile
+    bytes = bytes + CeilDiv(s.yOTile, 64) * 256;        // calc2: sum_1Tile
+    bytes = bytes + s.yOTile * CeilDiv(s.K, 64) * 256;  // calc3: tmp
+    bytes = bytes + CeilDiv(s.yOTile, 8) * 2048;        // calc4: acc
+    bytes = bytes + CeilDiv(s.yOTile, 8) * 256;         // calc5: part
+    bytes = bytes + CeilDiv(s.yOTile, 64) * 256;        // calc6: tmp
+    bytes = bytes + CeilDiv(s.yOTile, 64) * 256;        // calc7: tmp
+    bytes = bytes + CeilDiv(s.yOTile, 64) * 256;        // calc8: tmp
+    bytes = bytes + CeilDiv(s.yOTile, 64) * 256;        // calc9: tmp
+    bytes = bytes + CeilDiv(s.yOTile, 64) * 256;        // calc10: tmp
+    bytes = bytes + CeilDiv(s.yOTile, 64) * 256;        // calc11: tmp
+    bytes = bytes + CeilDiv(s.yOTile, 64) * 256;        // calc12: tmp
+    bytes = bytes + RoundUp(s.yOTile, 256);             // calc13: mask
     return bytes;
 }
 
@@ -245,20 +512,20 @@ inline bool TryFull2(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.numel_b >= 1)) {
         return false;
     }
-    s.s0OTile = Checked(1);
-    if (!Maximise(s, &Sizes::s0OTile, MinOf(s.N, 4095), 1, CeilDiv(s.N * s.numel_b, coreNum), false, &Full2Ledger,
+    s.yOTile = Checked(1);
+    if (!Maximise(s, &Sizes::yOTile, MinOf(s.N, 4095), 1, CeilDiv(s.N * s.numel_b, coreNum), false, &Full2Ledger,
                   coreNum, UsableUb(chip, true))) {
         return false;
     }
-    s.s0OTiles = CeilDiv(s.N, s.s0OTile);
-    s.s0Work = s.numel_b * s.s0OTiles;
-    s.s0Per = CeilDiv(s.s0Work, coreNum);
-    const Checked blocks = MaxOf(CeilDiv(s.s0Work, s.s0Per), 1);
+    s.yOTiles = CeilDiv(s.N, s.yOTile);
+    s.yWork = s.numel_b * s.yOTiles;
+    s.yPer = CeilDiv(s.yWork, coreNum);
+    const Checked blocks = MaxOf(CeilDiv(CeilDiv(s.yWork, s.yPer), 2), 1);
     const Checked bytes = 0;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = false;
-    return blocks.valid && bytes.valid && s.s0OTiles.valid && s.s0Work.valid && s.s0Per.valid;
+    return blocks.valid && bytes.valid && s.yOTiles.valid && s.yWork.valid && s.yPer.valid;
 }
 
 /// UB bytes: sum_1, y
@@ -267,23 +534,23 @@ inline Checked Walked2Ledger(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s0CTile * 2, 32) * 64;              // in0: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.s0CTile * s.s0OTile * 2, 32) * 64;  // in1: weightIn, 2 copies
-    bytes = bytes + CeilDiv(s.s0OTile, 64) * 256;                 // out0: yOut, 2 copies
-    bytes = bytes + CeilDiv(s.s0OTile, 64) * 256;                 // calc0: sumAcc
-    bytes = bytes + RoundUp(s.s0CTile * 4, 32);                   // calc1: xTile
-    bytes = bytes + RoundUp(s.s0CTile * s.s0OTile * 4, 32);       // calc2: weightTile
-    bytes = bytes + RoundUp(s.s0CTile * s.s0OTile * 4, 32);       // calc3: tmp
-    bytes = bytes + CeilDiv(s.s0OTile, 64) * 256;                 // calc4: sum
-    bytes = bytes + CeilDiv(s.s0OTile, 8) * 2048;                 // calc5: acc
-    bytes = bytes + CeilDiv(s.s0OTile, 8) * 256;                  // calc6: part
-    bytes = bytes + CeilDiv(s.s0OTile, 64) * 256;                 // calc7: tmp
-    bytes = bytes + CeilDiv(s.s0OTile, 64) * 256;                 // calc8: tmp
-    bytes = bytes + CeilDiv(s.s0OTile, 64) * 256;                 // calc9: tmp
-    bytes = bytes + CeilDiv(s.s0OTile, 64) * 256;                 // calc10: tmp
-    bytes = bytes + CeilDiv(s.s0OTile, 64) * 256;                 // calc11: tmp
-    bytes = bytes + CeilDiv(s.s0OTile, 64) * 256;                 // calc12: tmp
-    bytes = bytes + RoundUp(s.s0OTile, 256);                      // calc13: mask
+    bytes = bytes + CeilDiv(s.yCTile * 2, 32) * 64;             // in0: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.yCTile * s.yOTile * 2, 32) * 64;  // in1: weightIn, 2 copies
+    bytes = bytes + CeilDiv(s.yOTile, 64) * 256;                // out0: yOut, 2 copies
+    bytes = bytes + CeilDiv(s.yOTile, 64) * 256;                // calc0: sumAcc
+    bytes = bytes + RoundUp(s.yCTile * 4, 32);                  // calc1: xTile
+    bytes = bytes + RoundUp(s.yCTile * s.yOTile * 4, 32);       // calc2: weightTile
+    bytes = bytes + RoundUp(s.yCTile * s.yOTile * 4, 32);       // calc3: tmp
+    bytes = bytes + CeilDiv(s.yOTile, 64) * 256;                // calc4: sum
+    bytes = bytes + CeilDiv(s.yOTile, 8) * 2048;                // calc5: acc
+    bytes = bytes + CeilDiv(s.yOTile, 8) * 256;                 // calc6: part
+    bytes = bytes + CeilDiv(s.yOTile, 64) * 256;                // calc7: tmp
+    bytes = bytes + CeilDiv(s.yOTile, 64) * 256;                // calc8: tmp
+    bytes = bytes + CeilDiv(s.yOTile, 64) * 256;                // calc9: tmp
+    bytes = bytes + CeilDiv(s.yOTile, 64) * 256;                // calc10: tmp
+    bytes = bytes + CeilDiv(s.yOTile, 64) * 256;                // calc11: tmp
+    bytes = bytes + CeilDiv(s.yOTile, 64) * 256;                // calc12: tmp
+    bytes = bytes + RoundUp(s.yOTile, 256);                     // calc13: mask
     return bytes;
 }
 
@@ -300,24 +567,24 @@ inline bool TryWalked2(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.numel_b >= 1)) {
         return false;
     }
-    s.s0CTile = Checked(64);
-    s.s0OTile = Checked(1);
-    if (!Maximise(s, &Sizes::s0CTile, s.K, 64, 0, false, &Walked2Ledger, coreNum, UsableUb(chip, true))) {
+    s.yCTile = Checked(64);
+    s.yOTile = Checked(1);
+    if (!Maximise(s, &Sizes::yCTile, s.K, 64, 0, false, &Walked2Ledger, coreNum, UsableUb(chip, true))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s0OTile, MinOf(s.N, 4095), 1, CeilDiv(s.N * s.numel_b, coreNum), false, &Walked2Ledger,
+    if (!Maximise(s, &Sizes::yOTile, MinOf(s.N, 4095), 1, CeilDiv(s.N * s.numel_b, coreNum), false, &Walked2Ledger,
                   coreNum, UsableUb(chip, true))) {
         return false;
     }
-    s.s0OTiles = CeilDiv(s.N, s.s0OTile);
-    s.s0Work = s.numel_b * s.s0OTiles;
-    s.s0Per = CeilDiv(s.s0Work, coreNum);
-    const Checked blocks = MaxOf(CeilDiv(s.s0Work, s.s0Per), 1);
+    s.yOTiles = CeilDiv(s.N, s.yOTile);
+    s.yWork = s.numel_b * s.yOTiles;
+    s.yPer = CeilDiv(s.yWork, coreNum);
+    const Checked blocks = MaxOf(CeilDiv(CeilDiv(s.yWork, s.yPer), 2), 1);
     const Checked bytes = 0;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = false;
-    return blocks.valid && bytes.valid && s.s0OTiles.valid && s.s0Work.valid && s.s0Per.valid;
+    return blocks.valid && bytes.valid && s.yOTiles.valid && s.yWork.valid && s.yPer.valid;
 }
 
 /// Picks the first alternative that fits. `combination`: index of the dtype combination; `present`: bit k is set when
@@ -325,6 +592,10 @@ inline bool TryWalked2(Sizes &s, const Chip &chip, Choice &choice)
 inline bool Choose(Sizes &s, const Chip &chip, int32_t combination, uint32_t present, Choice &choice)
 {
     if (combination == 0 && present == 1U) {
+        if (TryCubeFull(s, chip, choice)) {
+            choice.key = LINEAR_GELU_KEY_CUBE_FULL_BIAS_FLOAT16;
+            return true;
+        }
         if (TryFull(s, chip, choice)) {
             choice.key = LINEAR_GELU_KEY_FULL_BIAS_FLOAT16;
             return true;
@@ -336,6 +607,10 @@ inline bool Choose(Sizes &s, const Chip &chip, int32_t combination, uint32_t pre
         return false;
     }
     if (combination == 0 && present == 0U) {
+        if (TryCubeFull2(s, chip, choice)) {
+            choice.key = LINEAR_GELU_KEY_CUBE_FULL_FLOAT16;
+            return true;
+        }
         if (TryFull2(s, chip, choice)) {
             choice.key = LINEAR_GELU_KEY_FULL_FLOAT16;
             return true;
@@ -347,6 +622,10 @@ inline bool Choose(Sizes &s, const Chip &chip, int32_t combination, uint32_t pre
         return false;
     }
     if (combination == 1 && present == 1U) {
+        if (TryCubeFull(s, chip, choice)) {
+            choice.key = LINEAR_GELU_KEY_CUBE_FULL_BIAS_BFLOAT16;
+            return true;
+        }
         if (TryFull(s, chip, choice)) {
             choice.key = LINEAR_GELU_KEY_FULL_BIAS_BFLOAT16;
             return true;
@@ -358,6 +637,10 @@ inline bool Choose(Sizes &s, const Chip &chip, int32_t combination, uint32_t pre
         return false;
     }
     if (combination == 1 && present == 0U) {
+        if (TryCubeFull2(s, chip, choice)) {
+            choice.key = LINEAR_GELU_KEY_CUBE_FULL_BFLOAT16;
+            return true;
+        }
         if (TryFull2(s, chip, choice)) {
             choice.key = LINEAR_GELU_KEY_FULL_BFLOAT16;
             return true;
@@ -371,6 +654,40 @@ inline bool Choose(Sizes &s, const Chip &chip, int32_t combination, uint32_t pre
     return false;
 }
 
+/// A Matmul tiling: one base tile a product, two buffers of each operand, one of the result (matmul.md, section 6).
+inline void FillCube(TCubeTiling &t, const Checked &cores, const Checked &m, const Checked &n, const Checked &ka,
+                     const Checked &kb, const Checked &singleK, const Checked &baseM, const Checked &baseN,
+                     const Checked &baseK, const Checked &stepK, const Checked &l1)
+{
+    t = TCubeTiling();
+    t.usedCoreNum = static_cast<int32_t>(cores.value);
+    t.M = static_cast<int32_t>(m.value);
+    t.N = static_cast<int32_t>(n.value);
+    t.Ka = static_cast<int32_t>(ka.value);
+    t.Kb = static_cast<int32_t>(kb.value);
+    t.singleCoreM = static_cast<int32_t>(baseM.value);
+    t.singleCoreN = static_cast<int32_t>(baseN.value);
+    t.singleCoreK = static_cast<int32_t>(singleK.value);
+    t.baseM = static_cast<int32_t>(baseM.value);
+    t.baseN = static_cast<int32_t>(baseN.value);
+    t.baseK = static_cast<int32_t>(baseK.value);
+    t.depthA1 = static_cast<int32_t>(2 * stepK.value);
+    t.depthB1 = static_cast<int32_t>(2 * stepK.value);
+    t.stepM = 1;
+    t.stepN = 1;
+    t.stepKa = static_cast<int32_t>(stepK.value);
+    t.stepKb = static_cast<int32_t>(stepK.value);
+    t.dbL0A = 2;
+    t.dbL0B = 2;
+    t.dbL0C = 1;
+    t.shareL1Size = static_cast<int32_t>(l1.value);
+    t.shareL0CSize = static_cast<int32_t>(baseM.value * baseN.value * 4);
+    t.batchM = 1;
+    t.batchN = 1;
+    t.singleBatchM = 1;
+    t.singleBatchN = 1;
+}
+
 /// What the kernel reads.
 inline void Fill(const Sizes &s, LinearGeluTilingData &data)
 {
@@ -379,11 +696,25 @@ inline void Fill(const Sizes &s, LinearGeluTilingData &data)
     data.K = s.K.value;
     data.N = s.N.value;
     data.numel_b = s.numel_b.value;
-    data.s0OTile = s.s0OTile.value;
-    data.s0CTile = s.s0CTile.value;
-    data.s0OTiles = s.s0OTiles.value;
-    data.s0Work = s.s0Work.value;
-    data.s0Per = s.s0Per.value;
+    data.yOTile = s.yOTile.value;
+    data.yBTile = s.yBTile.value;
+    data.yCTile = s.yCTile.value;
+    data.sum_1WsStart = s.sum_1WsStart.value;
+    data.sum1Panels = s.sum1Panels.value;
+    data.sum1BaseN = s.sum1BaseN.value;
+    data.sum1BaseM = s.sum1BaseM.value;
+    data.sum1M = s.sum1M.value;
+    data.sum1N = s.sum1N.value;
+    data.sum1Ka = s.sum1Ka.value;
+    data.sum1Kb = s.sum1Kb.value;
+    data.sum1RowTiles = s.sum1RowTiles.value;
+    data.sum1Work = s.sum1Work.value;
+    data.sum1Per = s.sum1Per.value;
+    data.yOTiles = s.yOTiles.value;
+    data.yWork = s.yWork.value;
+    data.yPer = s.yPer.value;
+    FillCube(data.mm0, s.mm0Cores, s.mm0M, s.mm0N, s.mm0Ka, s.mm0Kb, s.mm0SingleK, s.mm0BaseM, s.mm0BaseN, s.mm0BaseK,
+             s.mm0StepK, s.mm0L1);
 }
 
 }  // namespace linear_gelu_tiling

@@ -2,32 +2,36 @@
 // The kernel's entry: picks the alternative that the host's tiling chose.
 
 #include "kernel_operator.h"
-#include "linear_gelu_full_with_bias.h"
-#include "linear_gelu_walked_with_bias.h"
-#include "linear_gelu_full.h"
-#include "linear_gelu_walked.h"
+#include "linear_gelu_run.h"
 #include "linear_gelu_tiling_data.h"
 #include "linear_gelu_tiling_key.h"
 
 extern "C" __global__ __aicore__ void linear_gelu(GM_ADDR x, GM_ADDR weight, GM_ADDR bias, GM_ADDR y, GM_ADDR workspace,
                                                   GM_ADDR tiling)
 {
-    KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIV_ONLY);
+    KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_MIX_AIC_1_2);
     REGISTER_TILING_DEFAULT(LinearGeluTilingData);
     GET_TILING_DATA_WITH_STRUCT(LinearGeluTilingData, tilingData, tiling);
-    (void)workspace;
-    if (TILING_KEY_IS(LINEAR_GELU_KEY_FULL_BIAS_FLOAT16)) {
+    if (TILING_KEY_IS(LINEAR_GELU_KEY_CUBE_FULL_BIAS_FLOAT16)) {
+        LinearGeluKernel::RunLinearGeluCubeFullWithBias<half>(x, weight, bias, y, workspace, tilingData);
+    } else if (TILING_KEY_IS(LINEAR_GELU_KEY_FULL_BIAS_FLOAT16)) {
         LinearGeluKernel::RunLinearGeluFullWithBias<half>(x, weight, bias, y, tilingData);
     } else if (TILING_KEY_IS(LINEAR_GELU_KEY_WALKED_BIAS_FLOAT16)) {
         LinearGeluKernel::RunLinearGeluWalkedWithBias<half>(x, weight, bias, y, tilingData);
+    } else if (TILING_KEY_IS(LINEAR_GELU_KEY_CUBE_FULL_FLOAT16)) {
+        LinearGeluKernel::RunLinearGeluCubeFull<half>(x, weight, y, workspace, tilingData);
     } else if (TILING_KEY_IS(LINEAR_GELU_KEY_FULL_FLOAT16)) {
         LinearGeluKernel::RunLinearGeluFull<half>(x, weight, y, tilingData);
     } else if (TILING_KEY_IS(LINEAR_GELU_KEY_WALKED_FLOAT16)) {
         LinearGeluKernel::RunLinearGeluWalked<half>(x, weight, y, tilingData);
+    } else if (TILING_KEY_IS(LINEAR_GELU_KEY_CUBE_FULL_BIAS_BFLOAT16)) {
+        LinearGeluKernel::RunLinearGeluCubeFullWithBias<bfloat16_t>(x, weight, bias, y, workspace, tilingData);
     } else if (TILING_KEY_IS(LINEAR_GELU_KEY_FULL_BIAS_BFLOAT16)) {
         LinearGeluKernel::RunLinearGeluFullWithBias<bfloat16_t>(x, weight, bias, y, tilingData);
     } else if (TILING_KEY_IS(LINEAR_GELU_KEY_WALKED_BIAS_BFLOAT16)) {
         LinearGeluKernel::RunLinearGeluWalkedWithBias<bfloat16_t>(x, weight, bias, y, tilingData);
+    } else if (TILING_KEY_IS(LINEAR_GELU_KEY_CUBE_FULL_BFLOAT16)) {
+        LinearGeluKernel::RunLinearGeluCubeFull<bfloat16_t>(x, weight, y, workspace, tilingData);
     } else if (TILING_KEY_IS(LINEAR_GELU_KEY_FULL_BFLOAT16)) {
         LinearGeluKernel::RunLinearGeluFull<bfloat16_t>(x, weight, y, tilingData);
     } else if (TILING_KEY_IS(LINEAR_GELU_KEY_WALKED_BFLOAT16)) {

@@ -6,15 +6,30 @@
 
 #include <cstdint>
 
+#include "kernel_tiling/kernel_tiling.h"
+
 struct LinearGeluTilingData {
     int64_t K;
     int64_t N;
     int64_t numel_b;
-    int64_t s0OTile;
-    int64_t s0CTile;
-    int64_t s0OTiles;
-    int64_t s0Work;
-    int64_t s0Per;
+    int64_t yOTile;
+    int64_t yBTile;
+    int64_t yCTile;
+    int64_t sum_1WsStart;
+    int64_t sum1Panels;
+    int64_t sum1BaseN;
+    int64_t sum1BaseM;
+    int64_t sum1M;
+    int64_t sum1N;
+    int64_t sum1Ka;
+    int64_t sum1Kb;
+    int64_t sum1RowTiles;
+    int64_t sum1Work;
+    int64_t sum1Per;
+    int64_t yOTiles;
+    int64_t yWork;
+    int64_t yPer;
+    TCubeTiling mm0;
 };
 
 #endif  // LINEAR_GELU_TILING_DATA_H

@@ -6,21 +6,29 @@
 
 // nothing to do: a tensor is empty
 #define LINEAR_GELU_KEY_EMPTY 1
+// cube_full; x float16, weight float16, bias float16, y float16; given: bias
+#define LINEAR_GELU_KEY_CUBE_FULL_BIAS_FLOAT16 10000
 // full; x float16, weight float16, bias float16, y float16; given: bias
-#define LINEAR_GELU_KEY_FULL_BIAS_FLOAT16 10000
+#define LINEAR_GELU_KEY_FULL_BIAS_FLOAT16 10001
 // walked; x float16, weight float16, bias float16, y float16; given: bias
-#define LINEAR_GELU_KEY_WALKED_BIAS_FLOAT16 10001
+#define LINEAR_GELU_KEY_WALKED_BIAS_FLOAT16 10002
+// cube_full; x float16, weight float16, bias float16, y float16; given: no optional parameter
+#define LINEAR_GELU_KEY_CUBE_FULL_FLOAT16 10100
 // full; x float16, weight float16, bias float16, y float16; given: no optional parameter
-#define LINEAR_GELU_KEY_FULL_FLOAT16 10100
+#define LINEAR_GELU_KEY_FULL_FLOAT16 10101
 // walked; x float16, weight float16, bias float16, y float16; given: no optional parameter
-#define LINEAR_GELU_KEY_WALKED_FLOAT16 10101
+#define LINEAR_GELU_KEY_WALKED_FLOAT16 10102
+// cube_full; x bfloat16, weight bfloat16, bias bfloat16, y bfloat16; given: bias
+#define LINEAR_GELU_KEY_CUBE_FULL_BIAS_BFLOAT16 20000
 // full; x bfloat16, weight bfloat16, bias bfloat16, y bfloat16; given: bias
-#define LINEAR_GELU_KEY_FULL_BIAS_BFLOAT16 20000
+#define LINEAR_GELU_KEY_FULL_BIAS_BFLOAT16 20001
 // walked; x bfloat16, weight bfloat16, bias bfloat16, y bfloat16; given: bias
-#define LINEAR_GELU_KEY_WALKED_BIAS_BFLOAT16 20001
+#define LINEAR_GELU_KEY_WALKED_BIAS_BFLOAT16 20002
+// cube_full; x bfloat16, weight bfloat16, bias bfloat16, y bfloat16; given: no optional parameter
+#define LINEAR_GELU_KEY_CUBE_FULL_BFLOAT16 20100
 // full; x bfloat16, weight bfloat16, bias bfloat16, y bfloat16; given: no optional parameter
-#define LINEAR_GELU_KEY_FULL_BFLOAT16 20100
+#define LINEAR_GELU_KEY_FULL_BFLOAT16 20101
 // walked; x bfloat16, weight bfloat16, bias bfloat16, y bfloat16; given: no optional parameter
-#define LINEAR_GELU_KEY_WALKED_BFLOAT16 20101
+#define LINEAR_GELU_KEY_WALKED_BFLOAT16 20102
 
 #endif  // LINEAR_GELU_TILING_KEY_H

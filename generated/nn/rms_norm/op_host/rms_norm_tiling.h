@@ -21,11 +21,11 @@ using namespace rms_norm_shapes;
 struct Sizes {
     Checked D;
     Checked numel_b;
-    Checked s0BTile;
-    Checked s0JTile;
-    Checked s0Work;
-    Checked s0Per;
-    Checked s0BTiles;
+    Checked rstdBTile;
+    Checked rstdJTile;
+    Checked rstdWork;
+    Checked rstdPer;
+    Checked rstdBTiles;
     float epsilon;
 };
 
@@ -94,18 +94,18 @@ inline Checked FullLedger(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.D, 8) * 32;              // in0: gammaIn
-    bytes = bytes + s.s0BTile * CeilDiv(s.D, 8) * 64;  // in1: xIn, 2 copies
-    bytes = bytes + s.s0BTile * CeilDiv(s.D, 8) * 64;  // out0: yOut, 2 copies
-    bytes = bytes + CeilDiv(s.s0BTile, 8) * 64;        // out1: rstdOut, 2 copies
-    bytes = bytes + CeilDiv(s.s0BTile, 8) * 32;        // calc0: sum_1Tile
-    bytes = bytes + s.s0BTile * CeilDiv(s.D, 8) * 32;  // calc1: tmp
-    bytes = bytes + CeilDiv(s.s0BTile, 8) * 2048;      // calc2: acc
-    bytes = bytes + CeilDiv(s.s0BTile, 8) * 256;       // calc3: part
-    bytes = bytes + CeilDiv(s.s0BTile, 8) * 32;        // calc4: rTile
-    bytes = bytes + CeilDiv(s.s0BTile, 8) * 32;        // calc5: tmp
-    bytes = bytes + CeilDiv(s.s0BTile, 8) * 32;        // calc6: tmp
-    bytes = bytes + CeilDiv(s.s0BTile, 8) * 32;        // calc7: tmp
+    bytes = bytes + CeilDiv(s.D, 8) * 32;                // in0: gammaIn
+    bytes = bytes + s.rstdBTile * CeilDiv(s.D, 8) * 64;  // in1: xIn, 2 copies
+    bytes = bytes + s.rstdBTile * CeilDiv(s.D, 8) * 64;  // out0: yOut, 2 copies
+    bytes = bytes + CeilDiv(s.rstdBTile, 8) * 64;        // out1: rstdOut, 2 copies
+    bytes = bytes + CeilDiv(s.rstdBTile, 8) * 32;        // calc0: sum_1Tile
+    bytes = bytes + s.rstdBTile * CeilDiv(s.D, 8) * 32;  // calc1: tmp
+    bytes = bytes + CeilDiv(s.rstdBTile, 8) * 2048;      // calc2: acc
+    bytes = bytes + CeilDiv(s.rstdBTile, 8) * 256;       // calc3: part
+    bytes = bytes + CeilDiv(s.rstdBTile, 8) * 32;        // calc4: rTile
+    bytes = bytes + CeilDiv(s.rstdBTile, 8) * 32;        // calc5: tmp
+    bytes = bytes + CeilDiv(s.rstdBTile, 8) * 32;        // calc6: tmp
+    bytes = bytes + CeilDiv(s.rstdBTile, 8) * 32;        // calc7: tmp
     return bytes;
 }
 
@@ -119,20 +119,20 @@ inline bool TryFull(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.numel_b >= 1)) {
         return false;
     }
-    s.s0BTile = Checked(1);
-    if (!Maximise(s, &Sizes::s0BTile, MinOf(s.numel_b, 4095), 1, CeilDiv(s.numel_b, coreNum), false, &FullLedger,
+    s.rstdBTile = Checked(1);
+    if (!Maximise(s, &Sizes::rstdBTile, MinOf(s.numel_b, 4095), 1, CeilDiv(s.numel_b, coreNum), false, &FullLedger,
                   coreNum, UsableUb(chip, false))) {
         return false;
     }
-    s.s0BTiles = CeilDiv(s.numel_b, s.s0BTile);
-    s.s0Work = s.s0BTiles;
-    s.s0Per = CeilDiv(s.s0Work, coreNum);
-    const Checked blocks = MaxOf(CeilDiv(s.s0Work, s.s0Per), 1);
+    s.rstdBTiles = CeilDiv(s.numel_b, s.rstdBTile);
+    s.rstdWork = s.rstdBTiles;
+    s.rstdPer = CeilDiv(s.rstdWork, coreNum);
+    const Checked blocks = MaxOf(CeilDiv(s.rstdWork, s.rstdPer), 1);
     const Checked bytes = 0;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = false;
-    return blocks.valid && bytes.valid && s.s0BTiles.valid && s.s0Work.valid && s.s0Per.valid;
+    return blocks.valid && bytes.valid && s.rstdBTiles.valid && s.rstdWork.valid && s.rstdPer.valid;
 }
 
 /// UB bytes: sum_1, r, y, rstd
@@ -141,18 +141,18 @@ inline Checked WalkedLedger(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s0BTile * s.s0JTile * 4, 32) * 64;  // in0: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.s0JTile * 4, 32) * 64;              // in1: gammaIn, 2 copies
-    bytes = bytes + CeilDiv(s.s0BTile, 8) * 64;                   // out0: rstdOut, 2 copies
-    bytes = bytes + CeilDiv(s.s0BTile * s.s0JTile * 4, 32) * 64;  // out1: yOut, 2 copies
-    bytes = bytes + CeilDiv(s.s0BTile, 8) * 32;                   // calc0: sumAcc
-    bytes = bytes + RoundUp(s.s0BTile * s.s0JTile * 4, 32);       // calc1: tmp
-    bytes = bytes + CeilDiv(s.s0BTile, 8) * 32;                   // calc2: sum
-    bytes = bytes + CeilDiv(s.s0BTile, 8) * 2048;                 // calc3: acc
-    bytes = bytes + CeilDiv(s.s0BTile, 8) * 256;                  // calc4: part
-    bytes = bytes + CeilDiv(s.s0BTile, 8) * 32;                   // calc5: tmp
-    bytes = bytes + CeilDiv(s.s0BTile, 8) * 32;                   // calc6: tmp
-    bytes = bytes + CeilDiv(s.s0BTile, 8) * 32;                   // calc7: tmp
+    bytes = bytes + CeilDiv(s.rstdBTile * s.rstdJTile * 4, 32) * 64;  // in0: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.rstdJTile * 4, 32) * 64;                // in1: gammaIn, 2 copies
+    bytes = bytes + CeilDiv(s.rstdBTile, 8) * 64;                     // out0: rstdOut, 2 copies
+    bytes = bytes + CeilDiv(s.rstdBTile * s.rstdJTile * 4, 32) * 64;  // out1: yOut, 2 copies
+    bytes = bytes + CeilDiv(s.rstdBTile, 8) * 32;                     // calc0: sumAcc
+    bytes = bytes + RoundUp(s.rstdBTile * s.rstdJTile * 4, 32);       // calc1: tmp
+    bytes = bytes + CeilDiv(s.rstdBTile, 8) * 32;                     // calc2: sum
+    bytes = bytes + CeilDiv(s.rstdBTile, 8) * 2048;                   // calc3: acc
+    bytes = bytes + CeilDiv(s.rstdBTile, 8) * 256;                    // calc4: part
+    bytes = bytes + CeilDiv(s.rstdBTile, 8) * 32;                     // calc5: tmp
+    bytes = bytes + CeilDiv(s.rstdBTile, 8) * 32;                     // calc6: tmp
+    bytes = bytes + CeilDiv(s.rstdBTile, 8) * 32;                     // calc7: tmp
     return bytes;
 }
 
@@ -166,24 +166,24 @@ inline bool TryWalked(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.numel_b >= 1)) {
         return false;
     }
-    s.s0JTile = Checked(8);
-    s.s0BTile = Checked(1);
-    if (!Maximise(s, &Sizes::s0JTile, s.D, 8, 0, false, &WalkedLedger, coreNum, UsableUb(chip, false))) {
+    s.rstdJTile = Checked(8);
+    s.rstdBTile = Checked(1);
+    if (!Maximise(s, &Sizes::rstdJTile, s.D, 8, 0, false, &WalkedLedger, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s0BTile, MinOf(s.numel_b, 4095), 1, CeilDiv(s.numel_b, coreNum), false, &WalkedLedger,
+    if (!Maximise(s, &Sizes::rstdBTile, MinOf(s.numel_b, 4095), 1, CeilDiv(s.numel_b, coreNum), false, &WalkedLedger,
                   coreNum, UsableUb(chip, false))) {
         return false;
     }
-    s.s0BTiles = CeilDiv(s.numel_b, s.s0BTile);
-    s.s0Work = s.s0BTiles;
-    s.s0Per = CeilDiv(s.s0Work, coreNum);
-    const Checked blocks = MaxOf(CeilDiv(s.s0Work, s.s0Per), 1);
+    s.rstdBTiles = CeilDiv(s.numel_b, s.rstdBTile);
+    s.rstdWork = s.rstdBTiles;
+    s.rstdPer = CeilDiv(s.rstdWork, coreNum);
+    const Checked blocks = MaxOf(CeilDiv(s.rstdWork, s.rstdPer), 1);
     const Checked bytes = 0;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = false;
-    return blocks.valid && bytes.valid && s.s0BTiles.valid && s.s0Work.valid && s.s0Per.valid;
+    return blocks.valid && bytes.valid && s.rstdBTiles.valid && s.rstdWork.valid && s.rstdPer.valid;
 }
 
 /// UB bytes: sum_1, r, y, rstd
@@ -192,21 +192,21 @@ inline Checked Full2Ledger(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.D, 16) * 32;              // in0: gammaIn
-    bytes = bytes + s.s0BTile * CeilDiv(s.D, 16) * 64;  // in1: xIn, 2 copies
-    bytes = bytes + s.s0BTile * CeilDiv(s.D, 16) * 64;  // out0: yOut, 2 copies
-    bytes = bytes + CeilDiv(s.s0BTile, 16) * 128;       // out1: rstdOut, 2 copies
-    bytes = bytes + CeilDiv(s.D, 16) * 64;              // calc0: gammaTile
-    bytes = bytes + s.s0BTile * CeilDiv(s.D, 16) * 64;  // calc1: xTile
-    bytes = bytes + CeilDiv(s.s0BTile, 16) * 64;        // calc2: sum_1Tile
-    bytes = bytes + s.s0BTile * CeilDiv(s.D, 16) * 64;  // calc3: tmp
-    bytes = bytes + CeilDiv(s.s0BTile, 8) * 2048;       // calc4: acc
-    bytes = bytes + CeilDiv(s.s0BTile, 8) * 256;        // calc5: part
-    bytes = bytes + CeilDiv(s.s0BTile, 16) * 64;        // calc6: rTile
-    bytes = bytes + CeilDiv(s.s0BTile, 16) * 64;        // calc7: tmp
-    bytes = bytes + CeilDiv(s.s0BTile, 16) * 64;        // calc8: tmp
-    bytes = bytes + CeilDiv(s.s0BTile, 16) * 64;        // calc9: tmp
-    bytes = bytes + CeilDiv(s.s0BTile, 16) * 512;       // calc10: spread
+    bytes = bytes + CeilDiv(s.D, 16) * 32;                // in0: gammaIn
+    bytes = bytes + s.rstdBTile * CeilDiv(s.D, 16) * 64;  // in1: xIn, 2 copies
+    bytes = bytes + s.rstdBTile * CeilDiv(s.D, 16) * 64;  // out0: yOut, 2 copies
+    bytes = bytes + CeilDiv(s.rstdBTile, 16) * 128;       // out1: rstdOut, 2 copies
+    bytes = bytes + CeilDiv(s.D, 16) * 64;                // calc0: gammaTile
+    bytes = bytes + s.rstdBTile * CeilDiv(s.D, 16) * 64;  // calc1: xTile
+    bytes = bytes + CeilDiv(s.rstdBTile, 16) * 64;        // calc2: sum_1Tile
+    bytes = bytes + s.rstdBTile * CeilDiv(s.D, 16) * 64;  // calc3: tmp
+    bytes = bytes + CeilDiv(s.rstdBTile, 8) * 2048;       // calc4: acc
+    bytes = bytes + CeilDiv(s.rstdBTile, 8) * 256;        // calc5: part
+    bytes = bytes + CeilDiv(s.rstdBTile, 16) * 64;        // calc6: rTile
+    bytes = bytes + CeilDiv(s.rstdBTile, 16) * 64;        // calc7: tmp
+    bytes = bytes + CeilDiv(s.rstdBTile, 16) * 64;        // calc8: tmp
+    bytes = bytes + CeilDiv(s.rstdBTile, 16) * 64;        // calc9: tmp
+    bytes = bytes + CeilDiv(s.rstdBTile, 16) * 512;       // calc10: spread
     return bytes;
 }
 
@@ -220,20 +220,20 @@ inline bool TryFull2(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.numel_b >= 1)) {
         return false;
     }
-    s.s0BTile = Checked(1);
-    if (!Maximise(s, &Sizes::s0BTile, MinOf(s.numel_b, 4095), 1, CeilDiv(s.numel_b, coreNum), false, &Full2Ledger,
+    s.rstdBTile = Checked(1);
+    if (!Maximise(s, &Sizes::rstdBTile, MinOf(s.numel_b, 4095), 1, CeilDiv(s.numel_b, coreNum), false, &Full2Ledger,
                   coreNum, UsableUb(chip, false))) {
         return false;
     }
-    s.s0BTiles = CeilDiv(s.numel_b, s.s0BTile);
-    s.s0Work = s.s0BTiles;
-    s.s0Per = CeilDiv(s.s0Work, coreNum);
-    const Checked blocks = MaxOf(CeilDiv(s.s0Work, s.s0Per), 1);
+    s.rstdBTiles = CeilDiv(s.numel_b, s.rstdBTile);
+    s.rstdWork = s.rstdBTiles;
+    s.rstdPer = CeilDiv(s.rstdWork, coreNum);
+    const Checked blocks = MaxOf(CeilDiv(s.rstdWork, s.rstdPer), 1);
     const Checked bytes = 0;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = false;
-    return blocks.valid && bytes.valid && s.s0BTiles.valid && s.s0Work.valid && s.s0Per.valid;
+    return blocks.valid && bytes.valid && s.rstdBTiles.valid && s.rstdWork.valid && s.rstdPer.valid;
 }
 
 /// UB bytes: sum_1, r, y, rstd
@@ -242,21 +242,21 @@ inline Checked Walked2Ledger(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s0BTile * s.s0JTile * 2, 32) * 64;  // in0: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.s0JTile * 2, 32) * 64;              // in1: gammaIn, 2 copies
-    bytes = bytes + CeilDiv(s.s0BTile, 16) * 128;                 // out0: rstdOut, 2 copies
-    bytes = bytes + CeilDiv(s.s0BTile * s.s0JTile * 2, 32) * 64;  // out1: yOut, 2 copies
-    bytes = bytes + CeilDiv(s.s0BTile, 16) * 64;                  // calc0: sumAcc
-    bytes = bytes + RoundUp(s.s0BTile * s.s0JTile * 4, 32);       // calc1: xTile
-    bytes = bytes + RoundUp(s.s0BTile * s.s0JTile * 4, 32);       // calc2: tmp
-    bytes = bytes + CeilDiv(s.s0BTile, 16) * 64;                  // calc3: sum
-    bytes = bytes + CeilDiv(s.s0BTile, 8) * 2048;                 // calc4: acc
-    bytes = bytes + CeilDiv(s.s0BTile, 8) * 256;                  // calc5: part
-    bytes = bytes + CeilDiv(s.s0BTile, 16) * 64;                  // calc6: tmp
-    bytes = bytes + CeilDiv(s.s0BTile, 16) * 64;                  // calc7: tmp
-    bytes = bytes + CeilDiv(s.s0BTile, 16) * 64;                  // calc8: tmp
-    bytes = bytes + RoundUp(s.s0JTile * 4, 32);                   // calc9: gammaTile
-    bytes = bytes + CeilDiv(s.s0BTile, 16) * 512;                 // calc10: spread
+    bytes = bytes + CeilDiv(s.rstdBTile * s.rstdJTile * 2, 32) * 64;  // in0: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.rstdJTile * 2, 32) * 64;                // in1: gammaIn, 2 copies
+    bytes = bytes + CeilDiv(s.rstdBTile, 16) * 128;                   // out0: rstdOut, 2 copies
+    bytes = bytes + CeilDiv(s.rstdBTile * s.rstdJTile * 2, 32) * 64;  // out1: yOut, 2 copies
+    bytes = bytes + CeilDiv(s.rstdBTile, 16) * 64;                    // calc0: sumAcc
+    bytes = bytes + RoundUp(s.rstdBTile * s.rstdJTile * 4, 32);       // calc1: xTile
+    bytes = bytes + RoundUp(s.rstdBTile * s.rstdJTile * 4, 32);       // calc2: tmp
+    bytes = bytes + CeilDiv(s.rstdBTile, 16) * 64;                    // calc3: sum
+    bytes = bytes + CeilDiv(s.rstdBTile, 8) * 2048;                   // calc4: acc
+    bytes = bytes + CeilDiv(s.rstdBTile, 8) * 256;                    // calc5: part
+    bytes = bytes + CeilDiv(s.rstdBTile, 16) * 64;                    // calc6: tmp
+    bytes = bytes + CeilDiv(s.rstdBTile, 16) * 64;                    // calc7: tmp
+    bytes = bytes + CeilDiv(s.rstdBTile, 16) * 64;                    // calc8: tmp
+    bytes = bytes + RoundUp(s.rstdJTile * 4, 32);                     // calc9: gammaTile
+    bytes = bytes + CeilDiv(s.rstdBTile, 16) * 512;                   // calc10: spread
     return bytes;
 }
 
@@ -270,24 +270,24 @@ inline bool TryWalked2(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.numel_b >= 1)) {
         return false;
     }
-    s.s0JTile = Checked(16);
-    s.s0BTile = Checked(1);
-    if (!Maximise(s, &Sizes::s0JTile, s.D, 16, 0, false, &Walked2Ledger, coreNum, UsableUb(chip, false))) {
+    s.rstdJTile = Checked(16);
+    s.rstdBTile = Checked(1);
+    if (!Maximise(s, &Sizes::rstdJTile, s.D, 16, 0, false, &Walked2Ledger, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s0BTile, MinOf(s.numel_b, 4095), 1, CeilDiv(s.numel_b, coreNum), false, &Walked2Ledger,
+    if (!Maximise(s, &Sizes::rstdBTile, MinOf(s.numel_b, 4095), 1, CeilDiv(s.numel_b, coreNum), false, &Walked2Ledger,
                   coreNum, UsableUb(chip, false))) {
         return false;
     }
-    s.s0BTiles = CeilDiv(s.numel_b, s.s0BTile);
-    s.s0Work = s.s0BTiles;
-    s.s0Per = CeilDiv(s.s0Work, coreNum);
-    const Checked blocks = MaxOf(CeilDiv(s.s0Work, s.s0Per), 1);
+    s.rstdBTiles = CeilDiv(s.numel_b, s.rstdBTile);
+    s.rstdWork = s.rstdBTiles;
+    s.rstdPer = CeilDiv(s.rstdWork, coreNum);
+    const Checked blocks = MaxOf(CeilDiv(s.rstdWork, s.rstdPer), 1);
     const Checked bytes = 0;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = false;
-    return blocks.valid && bytes.valid && s.s0BTiles.valid && s.s0Work.valid && s.s0Per.valid;
+    return blocks.valid && bytes.valid && s.rstdBTiles.valid && s.rstdWork.valid && s.rstdPer.valid;
 }
 
 /// Picks the first alternative that fits. `combination`: index of the dtype combination; `present`: bit k is set when
@@ -337,10 +337,10 @@ inline void Fill(const Sizes &s, RmsNormTilingData &data)
     data = RmsNormTilingData();
     data.D = s.D.value;
     data.numel_b = s.numel_b.value;
-    data.s0BTile = s.s0BTile.value;
-    data.s0JTile = s.s0JTile.value;
-    data.s0Work = s.s0Work.value;
-    data.s0Per = s.s0Per.value;
+    data.rstdBTile = s.rstdBTile.value;
+    data.rstdJTile = s.rstdJTile.value;
+    data.rstdWork = s.rstdWork.value;
+    data.rstdPer = s.rstdPer.value;
     data.epsilon = s.epsilon;
 }
 

@@ -2,10 +2,7 @@
 // The kernel's entry: picks the alternative that the host's tiling chose.
 
 #include "kernel_operator.h"
-#include "rms_norm_full_float32.h"
-#include "rms_norm_walked_float32.h"
-#include "rms_norm_full_narrow.h"
-#include "rms_norm_walked_narrow.h"
+#include "rms_norm_run.h"
 #include "rms_norm_tiling_data.h"
 #include "rms_norm_tiling_key.h"
 

@@ -9,10 +9,10 @@
 struct RmsNormTilingData {
     int64_t D;
     int64_t numel_b;
-    int64_t s0BTile;
-    int64_t s0JTile;
-    int64_t s0Work;
-    int64_t s0Per;
+    int64_t rstdBTile;
+    int64_t rstdJTile;
+    int64_t rstdWork;
+    int64_t rstdPer;
     float epsilon;
     float reserved;  // keeps the size a multiple of 8 bytes
 };

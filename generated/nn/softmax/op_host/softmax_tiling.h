@@ -21,11 +21,11 @@ using namespace softmax_shapes;
 struct Sizes {
     Checked D;
     Checked numel_b;
-    Checked s0BTile;
-    Checked s0JTile;
-    Checked s0Work;
-    Checked s0Per;
-    Checked s0BTiles;
+    Checked yBTile;
+    Checked yJTile;
+    Checked yWork;
+    Checked yPer;
+    Checked yBTiles;
 };
 
 /// The chip: vector cores, and bytes of unified buffer as the platform reports them.
@@ -93,13 +93,13 @@ inline Checked FullLedger(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + s.s0BTile * CeilDiv(s.D, 8) * 64;  // in0: xIn, 2 copies
-    bytes = bytes + s.s0BTile * CeilDiv(s.D, 8) * 64;  // out0: yOut, 2 copies
-    bytes = bytes + CeilDiv(s.s0BTile, 8) * 32;        // calc0: mTile
-    bytes = bytes + CeilDiv(s.s0BTile, 8) * 2048;      // calc1: acc
-    bytes = bytes + CeilDiv(s.s0BTile, 8) * 256;       // calc2: part
-    bytes = bytes + s.s0BTile * CeilDiv(s.D, 8) * 32;  // calc3: eTile
-    bytes = bytes + s.s0BTile * CeilDiv(s.D, 8) * 32;  // calc4: tmp
+    bytes = bytes + s.yBTile * CeilDiv(s.D, 8) * 64;  // in0: xIn, 2 copies
+    bytes = bytes + s.yBTile * CeilDiv(s.D, 8) * 64;  // out0: yOut, 2 copies
+    bytes = bytes + CeilDiv(s.yBTile, 8) * 32;        // calc0: mTile
+    bytes = bytes + CeilDiv(s.yBTile, 8) * 2048;      // calc1: acc
+    bytes = bytes + CeilDiv(s.yBTile, 8) * 256;       // calc2: part
+    bytes = bytes + s.yBTile * CeilDiv(s.D, 8) * 32;  // calc3: eTile
+    bytes = bytes + s.yBTile * CeilDiv(s.D, 8) * 32;  // calc4: tmp
     return bytes;
 }
 
@@ -113,20 +113,20 @@ inline bool TryFull(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.numel_b >= 1)) {
         return false;
     }
-    s.s0BTile = Checked(1);
-    if (!Maximise(s, &Sizes::s0BTile, MinOf(s.numel_b, 4095), 1, CeilDiv(s.numel_b, coreNum), false, &FullLedger,
+    s.yBTile = Checked(1);
+    if (!Maximise(s, &Sizes::yBTile, MinOf(s.numel_b, 4095), 1, CeilDiv(s.numel_b, coreNum), false, &FullLedger,
                   coreNum, UsableUb(chip, false))) {
         return false;
     }
-    s.s0BTiles = CeilDiv(s.numel_b, s.s0BTile);
-    s.s0Work = s.s0BTiles;
-    s.s0Per = CeilDiv(s.s0Work, coreNum);
-    const Checked blocks = MaxOf(CeilDiv(s.s0Work, s.s0Per), 1);
+    s.yBTiles = CeilDiv(s.numel_b, s.yBTile);
+    s.yWork = s.yBTiles;
+    s.yPer = CeilDiv(s.yWork, coreNum);
+    const Checked blocks = MaxOf(CeilDiv(s.yWork, s.yPer), 1);
     const Checked bytes = 0;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = false;
-    return blocks.valid && bytes.valid && s.s0BTiles.valid && s.s0Work.valid && s.s0Per.valid;
+    return blocks.valid && bytes.valid && s.yBTiles.valid && s.yWork.valid && s.yPer.valid;
 }
 
 /// UB bytes: m, e, sum_1, y
@@ -135,15 +135,15 @@ inline Checked WalkedLedger(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s0BTile * s.s0JTile * 4, 32) * 64;  // in0: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.s0BTile * s.s0JTile * 4, 32) * 64;  // out0: yOut, 2 copies
-    bytes = bytes + CeilDiv(s.s0BTile, 8) * 32;                   // calc0: maxAcc
-    bytes = bytes + CeilDiv(s.s0BTile, 8) * 32;                   // calc1: max
-    bytes = bytes + CeilDiv(s.s0BTile, 8) * 2048;                 // calc2: acc
-    bytes = bytes + CeilDiv(s.s0BTile, 8) * 256;                  // calc3: part
-    bytes = bytes + RoundUp(s.s0BTile * s.s0JTile * 4, 32);       // calc4: eTile
-    bytes = bytes + RoundUp(s.s0BTile * s.s0JTile * 4, 32);       // calc5: tmp
-    bytes = bytes + CeilDiv(s.s0BTile, 8) * 32;                   // calc6: sum
+    bytes = bytes + CeilDiv(s.yBTile * s.yJTile * 4, 32) * 64;  // in0: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.yBTile * s.yJTile * 4, 32) * 64;  // out0: yOut, 2 copies
+    bytes = bytes + CeilDiv(s.yBTile, 8) * 32;                  // calc0: maxAcc
+    bytes = bytes + CeilDiv(s.yBTile, 8) * 32;                  // calc1: max
+    bytes = bytes + CeilDiv(s.yBTile, 8) * 2048;                // calc2: acc
+    bytes = bytes + CeilDiv(s.yBTile, 8) * 256;                 // calc3: part
+    bytes = bytes + RoundUp(s.yBTile * s.yJTile * 4, 32);       // calc4: eTile
+    bytes = bytes + RoundUp(s.yBTile * s.yJTile * 4, 32);       // calc5: tmp
+    bytes = bytes + CeilDiv(s.yBTile, 8) * 32;                  // calc6: sum
     return bytes;
 }
 
@@ -157,24 +157,24 @@ inline bool TryWalked(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.numel_b >= 1)) {
         return false;
     }
-    s.s0JTile = Checked(8);
-    s.s0BTile = Checked(1);
-    if (!Maximise(s, &Sizes::s0JTile, s.D, 8, 0, false, &WalkedLedger, coreNum, UsableUb(chip, false))) {
+    s.yJTile = Checked(8);
+    s.yBTile = Checked(1);
+    if (!Maximise(s, &Sizes::yJTile, s.D, 8, 0, false, &WalkedLedger, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s0BTile, MinOf(s.numel_b, 4095), 1, CeilDiv(s.numel_b, coreNum), false, &WalkedLedger,
+    if (!Maximise(s, &Sizes::yBTile, MinOf(s.numel_b, 4095), 1, CeilDiv(s.numel_b, coreNum), false, &WalkedLedger,
                   coreNum, UsableUb(chip, false))) {
         return false;
     }
-    s.s0BTiles = CeilDiv(s.numel_b, s.s0BTile);
-    s.s0Work = s.s0BTiles;
-    s.s0Per = CeilDiv(s.s0Work, coreNum);
-    const Checked blocks = MaxOf(CeilDiv(s.s0Work, s.s0Per), 1);
+    s.yBTiles = CeilDiv(s.numel_b, s.yBTile);
+    s.yWork = s.yBTiles;
+    s.yPer = CeilDiv(s.yWork, coreNum);
+    const Checked blocks = MaxOf(CeilDiv(s.yWork, s.yPer), 1);
     const Checked bytes = 0;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = false;
-    return blocks.valid && bytes.valid && s.s0BTiles.valid && s.s0Work.valid && s.s0Per.valid;
+    return blocks.valid && bytes.valid && s.yBTiles.valid && s.yWork.valid && s.yPer.valid;
 }
 
 /// UB bytes: m, e, sum_1, y
@@ -183,15 +183,15 @@ inline Checked Full2Ledger(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + s.s0BTile * CeilDiv(s.D, 16) * 64;  // in0: xIn, 2 copies
-    bytes = bytes + s.s0BTile * CeilDiv(s.D, 16) * 64;  // out0: yOut, 2 copies
-    bytes = bytes + s.s0BTile * CeilDiv(s.D, 16) * 64;  // calc0: xTile
-    bytes = bytes + CeilDiv(s.s0BTile, 16) * 64;        // calc1: mTile
-    bytes = bytes + CeilDiv(s.s0BTile, 8) * 2048;       // calc2: acc
-    bytes = bytes + CeilDiv(s.s0BTile, 8) * 256;        // calc3: part
-    bytes = bytes + s.s0BTile * CeilDiv(s.D, 16) * 64;  // calc4: eTile
-    bytes = bytes + s.s0BTile * CeilDiv(s.D, 16) * 64;  // calc5: tmp
-    bytes = bytes + CeilDiv(s.s0BTile, 16) * 512;       // calc6: spread
+    bytes = bytes + s.yBTile * CeilDiv(s.D, 16) * 64;  // in0: xIn, 2 copies
+    bytes = bytes + s.yBTile * CeilDiv(s.D, 16) * 64;  // out0: yOut, 2 copies
+    bytes = bytes + s.yBTile * CeilDiv(s.D, 16) * 64;  // calc0: xTile
+    bytes = bytes + CeilDiv(s.yBTile, 16) * 64;        // calc1: mTile
+    bytes = bytes + CeilDiv(s.yBTile, 8) * 2048;       // calc2: acc
+    bytes = bytes + CeilDiv(s.yBTile, 8) * 256;        // calc3: part
+    bytes = bytes + s.yBTile * CeilDiv(s.D, 16) * 64;  // calc4: eTile
+    bytes = bytes + s.yBTile * CeilDiv(s.D, 16) * 64;  // calc5: tmp
+    bytes = bytes + CeilDiv(s.yBTile, 16) * 512;       // calc6: spread
     return bytes;
 }
 
@@ -205,20 +205,20 @@ inline bool TryFull2(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.numel_b >= 1)) {
         return false;
     }
-    s.s0BTile = Checked(1);
-    if (!Maximise(s, &Sizes::s0BTile, MinOf(s.numel_b, 4095), 1, CeilDiv(s.numel_b, coreNum), false, &Full2Ledger,
+    s.yBTile = Checked(1);
+    if (!Maximise(s, &Sizes::yBTile, MinOf(s.numel_b, 4095), 1, CeilDiv(s.numel_b, coreNum), false, &Full2Ledger,
                   coreNum, UsableUb(chip, false))) {
         return false;
     }
-    s.s0BTiles = CeilDiv(s.numel_b, s.s0BTile);
-    s.s0Work = s.s0BTiles;
-    s.s0Per = CeilDiv(s.s0Work, coreNum);
-    const Checked blocks = MaxOf(CeilDiv(s.s0Work, s.s0Per), 1);
+    s.yBTiles = CeilDiv(s.numel_b, s.yBTile);
+    s.yWork = s.yBTiles;
+    s.yPer = CeilDiv(s.yWork, coreNum);
+    const Checked blocks = MaxOf(CeilDiv(s.yWork, s.yPer), 1);
     const Checked bytes = 0;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = false;
-    return blocks.valid && bytes.valid && s.s0BTiles.valid && s.s0Work.valid && s.s0Per.valid;
+    return blocks.valid && bytes.valid && s.yBTiles.valid && s.yWork.valid && s.yPer.valid;
 }
 
 /// UB bytes: m, e, sum_1, y
@@ -227,17 +227,17 @@ inline Checked Walked2Ledger(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s0BTile * s.s0JTile * 2, 32) * 64;  // in0: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.s0BTile * s.s0JTile * 2, 32) * 64;  // out0: yOut, 2 copies
-    bytes = bytes + CeilDiv(s.s0BTile, 16) * 64;                  // calc0: maxAcc
-    bytes = bytes + RoundUp(s.s0BTile * s.s0JTile * 4, 32);       // calc1: xTile
-    bytes = bytes + CeilDiv(s.s0BTile, 16) * 64;                  // calc2: max
-    bytes = bytes + CeilDiv(s.s0BTile, 8) * 2048;                 // calc3: acc
-    bytes = bytes + CeilDiv(s.s0BTile, 8) * 256;                  // calc4: part
-    bytes = bytes + RoundUp(s.s0BTile * s.s0JTile * 4, 32);       // calc5: eTile
-    bytes = bytes + RoundUp(s.s0BTile * s.s0JTile * 4, 32);       // calc6: tmp
-    bytes = bytes + CeilDiv(s.s0BTile, 16) * 512;                 // calc7: spread
-    bytes = bytes + CeilDiv(s.s0BTile, 16) * 64;                  // calc8: sum
+    bytes = bytes + CeilDiv(s.yBTile * s.yJTile * 2, 32) * 64;  // in0: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.yBTile * s.yJTile * 2, 32) * 64;  // out0: yOut, 2 copies
+    bytes = bytes + CeilDiv(s.yBTile, 16) * 64;                 // calc0: maxAcc
+    bytes = bytes + RoundUp(s.yBTile * s.yJTile * 4, 32);       // calc1: xTile
+    bytes = bytes + CeilDiv(s.yBTile, 16) * 64;                 // calc2: max
+    bytes = bytes + CeilDiv(s.yBTile, 8) * 2048;                // calc3: acc
+    bytes = bytes + CeilDiv(s.yBTile, 8) * 256;                 // calc4: part
+    bytes = bytes + RoundUp(s.yBTile * s.yJTile * 4, 32);       // calc5: eTile
+    bytes = bytes + RoundUp(s.yBTile * s.yJTile * 4, 32);       // calc6: tmp
+    bytes = bytes + CeilDiv(s.yBTile, 16) * 512;                // calc7: spread
+    bytes = bytes + CeilDiv(s.yBTile, 16) * 64;                 // calc8: sum
     return bytes;
 }
 
@@ -251,24 +251,24 @@ inline bool TryWalked2(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.numel_b >= 1)) {
         return false;
     }
-    s.s0JTile = Checked(16);
-    s.s0BTile = Checked(1);
-    if (!Maximise(s, &Sizes::s0JTile, s.D, 16, 0, false, &Walked2Ledger, coreNum, UsableUb(chip, false))) {
+    s.yJTile = Checked(16);
+    s.yBTile = Checked(1);
+    if (!Maximise(s, &Sizes::yJTile, s.D, 16, 0, false, &Walked2Ledger, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s0BTile, MinOf(s.numel_b, 4095), 1, CeilDiv(s.numel_b, coreNum), false, &Walked2Ledger,
+    if (!Maximise(s, &Sizes::yBTile, MinOf(s.numel_b, 4095), 1, CeilDiv(s.numel_b, coreNum), false, &Walked2Ledger,
                   coreNum, UsableUb(chip, false))) {
         return false;
     }
-    s.s0BTiles = CeilDiv(s.numel_b, s.s0BTile);
-    s.s0Work = s.s0BTiles;
-    s.s0Per = CeilDiv(s.s0Work, coreNum);
-    const Checked blocks = MaxOf(CeilDiv(s.s0Work, s.s0Per), 1);
+    s.yBTiles = CeilDiv(s.numel_b, s.yBTile);
+    s.yWork = s.yBTiles;
+    s.yPer = CeilDiv(s.yWork, coreNum);
+    const Checked blocks = MaxOf(CeilDiv(s.yWork, s.yPer), 1);
     const Checked bytes = 0;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = false;
-    return blocks.valid && bytes.valid && s.s0BTiles.valid && s.s0Work.valid && s.s0Per.valid;
+    return blocks.valid && bytes.valid && s.yBTiles.valid && s.yWork.valid && s.yPer.valid;
 }
 
 /// Picks the first alternative that fits. `combination`: index of the dtype combination; `present`: bit k is set when
@@ -318,10 +318,10 @@ inline void Fill(const Sizes &s, SoftmaxTilingData &data)
     data = SoftmaxTilingData();
     data.D = s.D.value;
     data.numel_b = s.numel_b.value;
-    data.s0BTile = s.s0BTile.value;
-    data.s0JTile = s.s0JTile.value;
-    data.s0Work = s.s0Work.value;
-    data.s0Per = s.s0Per.value;
+    data.yBTile = s.yBTile.value;
+    data.yJTile = s.yJTile.value;
+    data.yWork = s.yWork.value;
+    data.yPer = s.yPer.value;
 }
 
 }  // namespace softmax_tiling

@@ -2,10 +2,7 @@
 // The kernel's entry: picks the alternative that the host's tiling chose.
 
 #include "kernel_operator.h"
-#include "softmax_full_float32.h"
-#include "softmax_walked_float32.h"
-#include "softmax_full_narrow.h"
-#include "softmax_walked_narrow.h"
+#include "softmax_run.h"
 #include "softmax_tiling_data.h"
 #include "softmax_tiling_key.h"
 

@@ -9,10 +9,10 @@
 struct SoftmaxTilingData {
     int64_t D;
     int64_t numel_b;
-    int64_t s0BTile;
-    int64_t s0JTile;
-    int64_t s0Work;
-    int64_t s0Per;
+    int64_t yBTile;
+    int64_t yJTile;
+    int64_t yWork;
+    int64_t yPer;
 };
 
 #endif  // SOFTMAX_TILING_DATA_H

@@ -21,11 +21,11 @@ using namespace softmax_backward_shapes;
 struct Sizes {
     Checked D;
     Checked numel_b;
-    Checked s0BTile;
-    Checked s0JTile;
-    Checked s0Work;
-    Checked s0Per;
-    Checked s0BTiles;
+    Checked gradXBTile;
+    Checked gradXJTile;
+    Checked gradXWork;
+    Checked gradXPer;
+    Checked gradXBTiles;
 };
 
 /// The chip: vector cores, and bytes of unified buffer as the platform reports them.
@@ -93,12 +93,12 @@ inline Checked FullLedger(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + s.s0BTile * CeilDiv(s.D, 8) * 96;  // in0: grad_yIn, 3 copies
-    bytes = bytes + s.s0BTile * CeilDiv(s.D, 8) * 64;  // out0: grad_xOut, 2 copies
-    bytes = bytes + CeilDiv(s.s0BTile, 8) * 32;        // calc0: sum_1Tile
-    bytes = bytes + s.s0BTile * CeilDiv(s.D, 8) * 32;  // calc1: tmp
-    bytes = bytes + CeilDiv(s.s0BTile, 8) * 2048;      // calc2: acc
-    bytes = bytes + CeilDiv(s.s0BTile, 8) * 256;       // calc3: part
+    bytes = bytes + s.gradXBTile * CeilDiv(s.D, 8) * 96;  // in0: grad_yIn, 3 copies
+    bytes = bytes + s.gradXBTile * CeilDiv(s.D, 8) * 64;  // out0: grad_xOut, 2 copies
+    bytes = bytes + CeilDiv(s.gradXBTile, 8) * 32;        // calc0: sum_1Tile
+    bytes = bytes + s.gradXBTile * CeilDiv(s.D, 8) * 32;  // calc1: tmp
+    bytes = bytes + CeilDiv(s.gradXBTile, 8) * 2048;      // calc2: acc
+    bytes = bytes + CeilDiv(s.gradXBTile, 8) * 256;       // calc3: part
     return bytes;
 }
 
@@ -112,20 +112,20 @@ inline bool TryFull(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.numel_b >= 1)) {
         return false;
     }
-    s.s0BTile = Checked(1);
-    if (!Maximise(s, &Sizes::s0BTile, MinOf(s.numel_b, 4095), 1, CeilDiv(s.numel_b, coreNum), false, &FullLedger,
+    s.gradXBTile = Checked(1);
+    if (!Maximise(s, &Sizes::gradXBTile, MinOf(s.numel_b, 4095), 1, CeilDiv(s.numel_b, coreNum), false, &FullLedger,
                   coreNum, UsableUb(chip, false))) {
         return false;
     }
-    s.s0BTiles = CeilDiv(s.numel_b, s.s0BTile);
-    s.s0Work = s.s0BTiles;
-    s.s0Per = CeilDiv(s.s0Work, coreNum);
-    const Checked blocks = MaxOf(CeilDiv(s.s0Work, s.s0Per), 1);
+    s.gradXBTiles = CeilDiv(s.numel_b, s.gradXBTile);
+    s.gradXWork = s.gradXBTiles;
+    s.gradXPer = CeilDiv(s.gradXWork, coreNum);
+    const Checked blocks = MaxOf(CeilDiv(s.gradXWork, s.gradXPer), 1);
     const Checked bytes = 0;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = false;
-    return blocks.valid && bytes.valid && s.s0BTiles.valid && s.s0Work.valid && s.s0Per.valid;
+    return blocks.valid && bytes.valid && s.gradXBTiles.valid && s.gradXWork.valid && s.gradXPer.valid;
 }
 
 /// UB bytes: sum_1, grad_x
@@ -134,13 +134,13 @@ inline Checked WalkedLedger(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s0BTile * s.s0JTile * 4, 32) * 96;  // in0: grad_yIn, 3 copies
-    bytes = bytes + CeilDiv(s.s0BTile * s.s0JTile * 4, 32) * 64;  // out0: grad_xOut, 2 copies
-    bytes = bytes + CeilDiv(s.s0BTile, 8) * 32;                   // calc0: sumAcc
-    bytes = bytes + RoundUp(s.s0BTile * s.s0JTile * 4, 32);       // calc1: tmp
-    bytes = bytes + CeilDiv(s.s0BTile, 8) * 32;                   // calc2: sum
-    bytes = bytes + CeilDiv(s.s0BTile, 8) * 2048;                 // calc3: acc
-    bytes = bytes + CeilDiv(s.s0BTile, 8) * 256;                  // calc4: part
+    bytes = bytes + CeilDiv(s.gradXBTile * s.gradXJTile * 4, 32) * 96;  // in0: grad_yIn, 3 copies
+    bytes = bytes + CeilDiv(s.gradXBTile * s.gradXJTile * 4, 32) * 64;  // out0: grad_xOut, 2 copies
+    bytes = bytes + CeilDiv(s.gradXBTile, 8) * 32;                      // calc0: sumAcc
+    bytes = bytes + RoundUp(s.gradXBTile * s.gradXJTile * 4, 32);       // calc1: tmp
+    bytes = bytes + CeilDiv(s.gradXBTile, 8) * 32;                      // calc2: sum
+    bytes = bytes + CeilDiv(s.gradXBTile, 8) * 2048;                    // calc3: acc
+    bytes = bytes + CeilDiv(s.gradXBTile, 8) * 256;                     // calc4: part
     return bytes;
 }
 
@@ -154,24 +154,24 @@ inline bool TryWalked(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.numel_b >= 1)) {
         return false;
     }
-    s.s0JTile = Checked(8);
-    s.s0BTile = Checked(1);
-    if (!Maximise(s, &Sizes::s0JTile, s.D, 8, 0, false, &WalkedLedger, coreNum, UsableUb(chip, false))) {
+    s.gradXJTile = Checked(8);
+    s.gradXBTile = Checked(1);
+    if (!Maximise(s, &Sizes::gradXJTile, s.D, 8, 0, false, &WalkedLedger, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s0BTile, MinOf(s.numel_b, 4095), 1, CeilDiv(s.numel_b, coreNum), false, &WalkedLedger,
+    if (!Maximise(s, &Sizes::gradXBTile, MinOf(s.numel_b, 4095), 1, CeilDiv(s.numel_b, coreNum), false, &WalkedLedger,
                   coreNum, UsableUb(chip, false))) {
         return false;
     }
-    s.s0BTiles = CeilDiv(s.numel_b, s.s0BTile);
-    s.s0Work = s.s0BTiles;
-    s.s0Per = CeilDiv(s.s0Work, coreNum);
-    const Checked blocks = MaxOf(CeilDiv(s.s0Work, s.s0Per), 1);
+    s.gradXBTiles = CeilDiv(s.numel_b, s.gradXBTile);
+    s.gradXWork = s.gradXBTiles;
+    s.gradXPer = CeilDiv(s.gradXWork, coreNum);
+    const Checked blocks = MaxOf(CeilDiv(s.gradXWork, s.gradXPer), 1);
     const Checked bytes = 0;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = false;
-    return blocks.valid && bytes.valid && s.s0BTiles.valid && s.s0Work.valid && s.s0Per.valid;
+    return blocks.valid && bytes.valid && s.gradXBTiles.valid && s.gradXWork.valid && s.gradXPer.valid;
 }
 
 /// UB bytes: sum_1, grad_x
@@ -180,15 +180,15 @@ inline Checked Full2Ledger(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + s.s0BTile * CeilDiv(s.D, 16) * 64;  // in0: grad_yIn, 2 copies
-    bytes = bytes + s.s0BTile * CeilDiv(s.D, 16) * 64;  // out0: grad_xOut, 2 copies
-    bytes = bytes + s.s0BTile * CeilDiv(s.D, 16) * 64;  // calc0: grad_yTile
-    bytes = bytes + s.s0BTile * CeilDiv(s.D, 16) * 64;  // calc1: yTile
-    bytes = bytes + CeilDiv(s.s0BTile, 16) * 64;        // calc2: sum_1Tile
-    bytes = bytes + s.s0BTile * CeilDiv(s.D, 16) * 64;  // calc3: tmp
-    bytes = bytes + CeilDiv(s.s0BTile, 8) * 2048;       // calc4: acc
-    bytes = bytes + CeilDiv(s.s0BTile, 8) * 256;        // calc5: part
-    bytes = bytes + CeilDiv(s.s0BTile, 16) * 512;       // calc6: spread
+    bytes = bytes + s.gradXBTile * CeilDiv(s.D, 16) * 64;  // in0: grad_yIn, 2 copies
+    bytes = bytes + s.gradXBTile * CeilDiv(s.D, 16) * 64;  // out0: grad_xOut, 2 copies
+    bytes = bytes + s.gradXBTile * CeilDiv(s.D, 16) * 64;  // calc0: grad_yTile
+    bytes = bytes + s.gradXBTile * CeilDiv(s.D, 16) * 64;  // calc1: yTile
+    bytes = bytes + CeilDiv(s.gradXBTile, 16) * 64;        // calc2: sum_1Tile
+    bytes = bytes + s.gradXBTile * CeilDiv(s.D, 16) * 64;  // calc3: tmp
+    bytes = bytes + CeilDiv(s.gradXBTile, 8) * 2048;       // calc4: acc
+    bytes = bytes + CeilDiv(s.gradXBTile, 8) * 256;        // calc5: part
+    bytes = bytes + CeilDiv(s.gradXBTile, 16) * 512;       // calc6: spread
     return bytes;
 }
 
@@ -202,20 +202,20 @@ inline bool TryFull2(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.numel_b >= 1)) {
         return false;
     }
-    s.s0BTile = Checked(1);
-    if (!Maximise(s, &Sizes::s0BTile, MinOf(s.numel_b, 4095), 1, CeilDiv(s.numel_b, coreNum), false, &Full2Ledger,
+    s.gradXBTile = Checked(1);
+    if (!Maximise(s, &Sizes::gradXBTile, MinOf(s.numel_b, 4095), 1, CeilDiv(s.numel_b, coreNum), false, &Full2Ledger,
                   coreNum, UsableUb(chip, false))) {
         return false;
     }
-    s.s0BTiles = CeilDiv(s.numel_b, s.s0BTile);
-    s.s0Work = s.s0BTiles;
-    s.s0Per = CeilDiv(s.s0Work, coreNum);
-    const Checked blocks = MaxOf(CeilDiv(s.s0Work, s.s0Per), 1);
+    s.gradXBTiles = CeilDiv(s.numel_b, s.gradXBTile);
+    s.gradXWork = s.gradXBTiles;
+    s.gradXPer = CeilDiv(s.gradXWork, coreNum);
+    const Checked blocks = MaxOf(CeilDiv(s.gradXWork, s.gradXPer), 1);
     const Checked bytes = 0;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = false;
-    return blocks.valid && bytes.valid && s.s0BTiles.valid && s.s0Work.valid && s.s0Per.valid;
+    return blocks.valid && bytes.valid && s.gradXBTiles.valid && s.gradXWork.valid && s.gradXPer.valid;
 }
 
 /// UB bytes: sum_1, grad_x
@@ -224,16 +224,16 @@ inline Checked Walked2Ledger(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s0BTile * s.s0JTile * 2, 32) * 64;  // in0: grad_yIn, 2 copies
-    bytes = bytes + CeilDiv(s.s0BTile * s.s0JTile * 2, 32) * 64;  // out0: grad_xOut, 2 copies
-    bytes = bytes + CeilDiv(s.s0BTile, 16) * 64;                  // calc0: sumAcc
-    bytes = bytes + RoundUp(s.s0BTile * s.s0JTile * 4, 32);       // calc1: grad_yTile
-    bytes = bytes + RoundUp(s.s0BTile * s.s0JTile * 4, 32);       // calc2: yTile
-    bytes = bytes + RoundUp(s.s0BTile * s.s0JTile * 4, 32);       // calc3: tmp
-    bytes = bytes + CeilDiv(s.s0BTile, 16) * 64;                  // calc4: sum
-    bytes = bytes + CeilDiv(s.s0BTile, 8) * 2048;                 // calc5: acc
-    bytes = bytes + CeilDiv(s.s0BTile, 8) * 256;                  // calc6: part
-    bytes = bytes + CeilDiv(s.s0BTile, 16) * 512;                 // calc7: spread
+    bytes = bytes + CeilDiv(s.gradXBTile * s.gradXJTile * 2, 32) * 64;  // in0: grad_yIn, 2 copies
+    bytes = bytes + CeilDiv(s.gradXBTile * s.gradXJTile * 2, 32) * 64;  // out0: grad_xOut, 2 copies
+    bytes = bytes + CeilDiv(s.gradXBTile, 16) * 64;                     // calc0: sumAcc
+    bytes = bytes + RoundUp(s.gradXBTile * s.gradXJTile * 4, 32);       // calc1: grad_yTile
+    bytes = bytes + RoundUp(s.gradXBTile * s.gradXJTile * 4, 32);       // calc2: yTile
+    bytes = bytes + RoundUp(s.gradXBTile * s.gradXJTile * 4, 32);       // calc3: tmp
+    bytes = bytes + CeilDiv(s.gradXBTile, 16) * 64;                     // calc4: sum
+    bytes = bytes + CeilDiv(s.gradXBTile, 8) * 2048;                    // calc5: acc
+    bytes = bytes + CeilDiv(s.gradXBTile, 8) * 256;                     // calc6: part
+    bytes = bytes + CeilDiv(s.gradXBTile, 16) * 512;                    // calc7: spread
     return bytes;
 }
 
@@ -247,24 +247,24 @@ inline bool TryWalked2(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.numel_b >= 1)) {
         return false;
     }
-    s.s0JTile = Checked(16);
-    s.s0BTile = Checked(1);
-    if (!Maximise(s, &Sizes::s0JTile, s.D, 16, 0, false, &Walked2Ledger, coreNum, UsableUb(chip, false))) {
+    s.gradXJTile = Checked(16);
+    s.gradXBTile = Checked(1);
+    if (!Maximise(s, &Sizes::gradXJTile, s.D, 16, 0, false, &Walked2Ledger, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s0BTile, MinOf(s.numel_b, 4095), 1, CeilDiv(s.numel_b, coreNum), false, &Walked2Ledger,
+    if (!Maximise(s, &Sizes::gradXBTile, MinOf(s.numel_b, 4095), 1, CeilDiv(s.numel_b, coreNum), false, &Walked2Ledger,
                   coreNum, UsableUb(chip, false))) {
         return false;
     }
-    s.s0BTiles = CeilDiv(s.numel_b, s.s0BTile);
-    s.s0Work = s.s0BTiles;
-    s.s0Per = CeilDiv(s.s0Work, coreNum);
-    const Checked blocks = MaxOf(CeilDiv(s.s0Work, s.s0Per), 1);
+    s.gradXBTiles = CeilDiv(s.numel_b, s.gradXBTile);
+    s.gradXWork = s.gradXBTiles;
+    s.gradXPer = CeilDiv(s.gradXWork, coreNum);
+    const Checked blocks = MaxOf(CeilDiv(s.gradXWork, s.gradXPer), 1);
     const Checked bytes = 0;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = false;
-    return blocks.valid && bytes.valid && s.s0BTiles.valid && s.s0Work.valid && s.s0Per.valid;
+    return blocks.valid && bytes.valid && s.gradXBTiles.valid && s.gradXWork.valid && s.gradXPer.valid;
 }
 
 /// Picks the first alternative that fits. `combination`: index of the dtype combination; `present`: bit k is set when
@@ -314,10 +314,10 @@ inline void Fill(const Sizes &s, SoftmaxBackwardTilingData &data)
     data = SoftmaxBackwardTilingData();
     data.D = s.D.value;
     data.numel_b = s.numel_b.value;
-    data.s0BTile = s.s0BTile.value;
-    data.s0JTile = s.s0JTile.value;
-    data.s0Work = s.s0Work.value;
-    data.s0Per = s.s0Per.value;
+    data.gradXBTile = s.gradXBTile.value;
+    data.gradXJTile = s.gradXJTile.value;
+    data.gradXWork = s.gradXWork.value;
+    data.gradXPer = s.gradXPer.value;
 }
 
 }  // namespace softmax_backward_tiling

@@ -2,10 +2,7 @@
 // The kernel's entry: picks the alternative that the host's tiling chose.
 
 #include "kernel_operator.h"
-#include "softmax_backward_full_float32.h"
-#include "softmax_backward_walked_float32.h"
-#include "softmax_backward_full_narrow.h"
-#include "softmax_backward_walked_narrow.h"
+#include "softmax_backward_run.h"
 #include "softmax_backward_tiling_data.h"
 #include "softmax_backward_tiling_key.h"
 

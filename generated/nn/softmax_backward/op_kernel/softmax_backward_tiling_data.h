@@ -9,10 +9,10 @@
 struct SoftmaxBackwardTilingData {
     int64_t D;
     int64_t numel_b;
-    int64_t s0BTile;
-    int64_t s0JTile;
-    int64_t s0Work;
-    int64_t s0Per;
+    int64_t gradXBTile;
+    int64_t gradXJTile;
+    int64_t gradXWork;
+    int64_t gradXPer;
 };
 
 #endif  // SOFTMAX_BACKWARD_TILING_DATA_H

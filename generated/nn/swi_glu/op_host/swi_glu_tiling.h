@@ -21,12 +21,12 @@ using namespace swi_glu_shapes;
 struct Sizes {
     Checked H;
     Checked numel_b;
-    Checked s0JTile;
-    Checked s0BTile;
-    Checked s0JTiles;
-    Checked s0Work;
-    Checked s0Per;
-    Checked s0BTiles;
+    Checked yJTile;
+    Checked yBTile;
+    Checked yJTiles;
+    Checked yWork;
+    Checked yPer;
+    Checked yBTiles;
 };
 
 /// The chip: vector cores, and bytes of unified buffer as the platform reports them.
@@ -94,9 +94,9 @@ inline Checked FullLedger(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s0BTile * s.s0JTile * 4, 32) * 96;  // in0: xIn, 3 copies
-    bytes = bytes + CeilDiv(s.s0BTile * s.s0JTile * 4, 32) * 64;  // out0: yOut, 2 copies
-    bytes = bytes + RoundUp(s.s0BTile * s.s0JTile * 4, 32);       // calc0: tmp
+    bytes = bytes + CeilDiv(s.yBTile * s.yJTile * 4, 32) * 96;  // in0: xIn, 3 copies
+    bytes = bytes + CeilDiv(s.yBTile * s.yJTile * 4, 32) * 64;  // out0: yOut, 2 copies
+    bytes = bytes + RoundUp(s.yBTile * s.yJTile * 4, 32);       // calc0: tmp
     return bytes;
 }
 
@@ -110,26 +110,26 @@ inline bool TryFull(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.numel_b >= 1)) {
         return false;
     }
-    s.s0JTile = Checked(8);
-    s.s0BTile = Checked(1);
-    if (!Maximise(s, &Sizes::s0JTile, s.H, 8, MaxOf(CeilDiv(s.H * s.numel_b, coreNum), 64), false, &FullLedger, coreNum,
+    s.yJTile = Checked(8);
+    s.yBTile = Checked(1);
+    if (!Maximise(s, &Sizes::yJTile, s.H, 8, MaxOf(CeilDiv(s.H * s.numel_b, coreNum), 64), false, &FullLedger, coreNum,
                   UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s0BTile, MinOf(s.numel_b, 4095), 1, CeilDiv(s.numel_b * CeilDiv(s.H, s.s0JTile), coreNum),
+    if (!Maximise(s, &Sizes::yBTile, MinOf(s.numel_b, 4095), 1, CeilDiv(s.numel_b * CeilDiv(s.H, s.yJTile), coreNum),
                   false, &FullLedger, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    s.s0JTiles = CeilDiv(s.H, s.s0JTile);
-    s.s0BTiles = CeilDiv(s.numel_b, s.s0BTile);
-    s.s0Work = s.s0BTiles * s.s0JTiles;
-    s.s0Per = CeilDiv(s.s0Work, coreNum);
-    const Checked blocks = MaxOf(CeilDiv(s.s0Work, s.s0Per), 1);
+    s.yJTiles = CeilDiv(s.H, s.yJTile);
+    s.yBTiles = CeilDiv(s.numel_b, s.yBTile);
+    s.yWork = s.yBTiles * s.yJTiles;
+    s.yPer = CeilDiv(s.yWork, coreNum);
+    const Checked blocks = MaxOf(CeilDiv(s.yWork, s.yPer), 1);
     const Checked bytes = 0;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = false;
-    return blocks.valid && bytes.valid && s.s0JTiles.valid && s.s0BTiles.valid && s.s0Work.valid && s.s0Per.valid;
+    return blocks.valid && bytes.valid && s.yJTiles.valid && s.yBTiles.valid && s.yWork.valid && s.yPer.valid;
 }
 
 /// UB bytes: y
@@ -138,11 +138,11 @@ inline Checked Full2Ledger(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s0BTile * s.s0JTile * 2, 32) * 64;  // in0: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.s0BTile * s.s0JTile * 2, 32) * 64;  // out0: yOut, 2 copies
-    bytes = bytes + RoundUp(s.s0BTile * s.s0JTile * 4, 32);       // calc0: xTile
-    bytes = bytes + RoundUp(s.s0BTile * s.s0JTile * 4, 32);       // calc1: xTile
-    bytes = bytes + RoundUp(s.s0BTile * s.s0JTile * 4, 32);       // calc2: tmp
+    bytes = bytes + CeilDiv(s.yBTile * s.yJTile * 2, 32) * 64;  // in0: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.yBTile * s.yJTile * 2, 32) * 64;  // out0: yOut, 2 copies
+    bytes = bytes + RoundUp(s.yBTile * s.yJTile * 4, 32);       // calc0: xTile
+    bytes = bytes + RoundUp(s.yBTile * s.yJTile * 4, 32);       // calc1: xTile
+    bytes = bytes + RoundUp(s.yBTile * s.yJTile * 4, 32);       // calc2: tmp
     return bytes;
 }
 
@@ -156,26 +156,26 @@ inline bool TryFull2(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.numel_b >= 1)) {
         return false;
     }
-    s.s0JTile = Checked(16);
-    s.s0BTile = Checked(1);
-    if (!Maximise(s, &Sizes::s0JTile, s.H, 16, MaxOf(CeilDiv(s.H * s.numel_b, coreNum), 64), false, &Full2Ledger,
+    s.yJTile = Checked(16);
+    s.yBTile = Checked(1);
+    if (!Maximise(s, &Sizes::yJTile, s.H, 16, MaxOf(CeilDiv(s.H * s.numel_b, coreNum), 64), false, &Full2Ledger,
                   coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s0BTile, MinOf(s.numel_b, 4095), 1, CeilDiv(s.numel_b * CeilDiv(s.H, s.s0JTile), coreNum),
+    if (!Maximise(s, &Sizes::yBTile, MinOf(s.numel_b, 4095), 1, CeilDiv(s.numel_b * CeilDiv(s.H, s.yJTile), coreNum),
                   false, &Full2Ledger, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    s.s0JTiles = CeilDiv(s.H, s.s0JTile);
-    s.s0BTiles = CeilDiv(s.numel_b, s.s0BTile);
-    s.s0Work = s.s0BTiles * s.s0JTiles;
-    s.s0Per = CeilDiv(s.s0Work, coreNum);
-    const Checked blocks = MaxOf(CeilDiv(s.s0Work, s.s0Per), 1);
+    s.yJTiles = CeilDiv(s.H, s.yJTile);
+    s.yBTiles = CeilDiv(s.numel_b, s.yBTile);
+    s.yWork = s.yBTiles * s.yJTiles;
+    s.yPer = CeilDiv(s.yWork, coreNum);
+    const Checked blocks = MaxOf(CeilDiv(s.yWork, s.yPer), 1);
     const Checked bytes = 0;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = false;
-    return blocks.valid && bytes.valid && s.s0JTiles.valid && s.s0BTiles.valid && s.s0Work.valid && s.s0Per.valid;
+    return blocks.valid && bytes.valid && s.yJTiles.valid && s.yBTiles.valid && s.yWork.valid && s.yPer.valid;
 }
 
 /// Picks the first alternative that fits. `combination`: index of the dtype combination; `present`: bit k is set when
@@ -213,11 +213,11 @@ inline void Fill(const Sizes &s, SwiGluTilingData &data)
     data = SwiGluTilingData();
     data.H = s.H.value;
     data.numel_b = s.numel_b.value;
-    data.s0JTile = s.s0JTile.value;
-    data.s0BTile = s.s0BTile.value;
-    data.s0JTiles = s.s0JTiles.value;
-    data.s0Work = s.s0Work.value;
-    data.s0Per = s.s0Per.value;
+    data.yJTile = s.yJTile.value;
+    data.yBTile = s.yBTile.value;
+    data.yJTiles = s.yJTiles.value;
+    data.yWork = s.yWork.value;
+    data.yPer = s.yPer.value;
 }
 
 }  // namespace swi_glu_tiling

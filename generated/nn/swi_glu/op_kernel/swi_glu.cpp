@@ -2,8 +2,7 @@
 // The kernel's entry: picks the alternative that the host's tiling chose.
 
 #include "kernel_operator.h"
-#include "swi_glu_full_float32.h"
-#include "swi_glu_full_narrow.h"
+#include "swi_glu_run.h"
 #include "swi_glu_tiling_data.h"
 #include "swi_glu_tiling_key.h"
 

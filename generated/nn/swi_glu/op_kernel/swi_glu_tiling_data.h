@@ -9,11 +9,11 @@
 struct SwiGluTilingData {
     int64_t H;
     int64_t numel_b;
-    int64_t s0JTile;
-    int64_t s0BTile;
-    int64_t s0JTiles;
-    int64_t s0Work;
-    int64_t s0Per;
+    int64_t yJTile;
+    int64_t yBTile;
+    int64_t yJTiles;
+    int64_t yWork;
+    int64_t yPer;
 };
 
 #endif  // SWI_GLU_TILING_DATA_H
