@@ -71,10 +71,10 @@ def kernel(product: str) -> Built:
     return built("matmul_laws", product)
 
 
-def launch(key: int, changed: dict[str, int], product: str = A2, off: tuple[str, ...] = ()) -> Report:
+def launch(key: int, changed: dict[str, int], product: str = A2, off: tuple[str, ...] = (), c: np.ndarray | None = None) -> Report:
     rng = np.random.default_rng(1)
-    a, b = (rng.standard_normal(4096).astype(np.float16) for _ in range(2))
-    c = np.full(4096, np.nan, np.float32)
+    a, b = (rng.integers(-4, 5, 4096).astype(np.float16) for _ in range(2))
+    c = np.full(4096, np.nan, np.float32) if c is None else c
     tiling = tiled(fields(32, 48, 40, **changed), key=key, blocks=1, inputs=2, workspace=65536)
     return kernel(product).run(tiling, [a, b, c], laws_off=off, seconds=20)
 
@@ -102,6 +102,13 @@ def test_a_lawful_kernel_has_no_breaches(key: int, changed: dict[str, int], prod
 @pytest.mark.parametrize(("law", "key", "changed"), [case for case in ONLY_220 if case[0] != "local-bounds"])
 def test_what_only_220_forbids_is_lawful_on_3510(law: str, key: int, changed: dict[str, int]) -> None:
     assert launch(key, changed, A5).breaches == ()
+
+
+def test_an_operand_that_changed_is_read_again() -> None:
+    c = np.full(4096, np.nan, np.float32)
+    assert launch(47, {}, c=c).breaches == ()
+    a = np.random.default_rng(1).integers(-4, 5, 4096)[: 32 * 40].reshape(32, 40)
+    np.testing.assert_array_equal(c[: 32 * 48].reshape(32, 48), np.repeat(2.0 * a.sum(1, keepdims=True), 48, 1))
 
 
 def test_the_host_must_ask_for_the_systems_workspace() -> None:

@@ -44,8 +44,11 @@ struct Bench {
   // 2048 ones in the workspace, ordered before this core's copies out only.
   __aicore__ inline void Ones(TPipe &pipe) {
     pipe.InitBuffer(out, 4096);
+    Fill(1.0f);
+  }
+  __aicore__ inline void Fill(float value) {
     LocalTensor<half> ones = out.Get<half>();
-    Duplicate(ones, half(1.0f), 2048);
+    Duplicate(ones, half(value), 2048);
     SetFlag<HardEvent::V_MTE3>(EVENT_ID0);
     WaitFlag<HardEvent::V_MTE3>(EVENT_ID0);
     DataCopy(w, ones, 2048);
@@ -198,6 +201,16 @@ __aicore__ inline void MemoryCases(Bench &bench, TPipe &pipe) {
     bench.mm.IterateAll<false>(bench.c, 0, false, true);
     DataCopy(bench.in.Get<float>(), bench.c, 1024);
     bench.mm.WaitIterateAll();
+    bench.mm.End();
+  } else if (TILING_KEY_IS(47)) {  // lawful: B changes between two products
+    pipe.InitBuffer(bench.out, 4096);
+    for (int32_t i = 1; i <= 2; ++i) {
+      bench.Fill(static_cast<float>(i));
+      PipeBarrier<PIPE_ALL>();
+      bench.mm.SetTensorA(bench.a);
+      bench.mm.SetTensorB(bench.w);
+      bench.mm.IterateAll(bench.c);
+    }
     bench.mm.End();
   } else if (TILING_KEY_IS(46)) {  // data-cache: a scalar write that is not cleaned
     bench.Ones(pipe);

@@ -108,6 +108,7 @@ class CubeObject {
   void Widen(const Matrix &matrix, int64_t row, int64_t rows, int64_t column, int64_t columns, float *to, int64_t pitch) const;
   const float *LeftPanel(const Tile &tile, int64_t k, int64_t depth, int64_t &rowStep, int64_t &depthStep);
   const float *RightPanel(const Tile &tile, int64_t k, int64_t depth);
+  int64_t Identity(const CubeOperand &operand) const;
   void AddBias(const Tile &tile);
   void CountLoads(const Tile &tile);
   int64_t LoadBytes(const Matrix &matrix, bool left, int64_t first, int64_t count) const;
@@ -133,6 +134,7 @@ class CubeObject {
   int64_t pitch = 0;
   int64_t residentA = -1, residentB = -1;                      // the group of base tiles that L1 holds
   int64_t laterTiles = 0, laterCounted = 0, laterFetched = 0;  // of Iterate<false>
+  int64_t computation = 0;                                     // number of the present one
   int64_t waiting = 0;                                         // IterateAll<false> calls not waited for
   std::unique_ptr<CubePanels> panels;
 };

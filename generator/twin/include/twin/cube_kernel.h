@@ -3,7 +3,8 @@
 // Each element of C is the sum, over the baseK blocks in order, of the block's sum over k in order, every product and every
 // sum rounded once; the same on every machine. Part of the runtime (runtime.cpp).
 #pragma once
-#include <unordered_map>
+#include <array>
+#include <map>
 
 #include "cube.h"
 
@@ -152,12 +153,14 @@ inline const CubeBackend &Cube() {
   return chosen;
 }
 
+using PanelKey = std::array<int64_t, 6>;  // of which operand, from which tile and k on, how many columns, in which pitch
+
 // Panels made before, up to a number of floats; then all are dropped.
 class PanelCache {
  public:
   explicit PanelCache(int64_t most) : capacity(most) {}
   // The buffer for `key`; `fresh` when it is to be filled.
-  float *Get(int64_t key, int64_t floats, bool &fresh) {
+  float *Get(const PanelKey &key, int64_t floats, bool &fresh) {
     const auto found = slots.find(key);
     fresh = found == slots.end();
     if (!fresh) return found->second.data();
@@ -178,7 +181,7 @@ class PanelCache {
   }
 
  private:
-  std::unordered_map<int64_t, std::vector<float>> slots;
+  std::map<PanelKey, std::vector<float>> slots;
   std::vector<std::vector<float>> spare;
   int64_t used = 0, capacity;
 };

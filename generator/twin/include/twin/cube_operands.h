@@ -123,7 +123,7 @@ TWIN_FN const float *CubeObject::LeftPanel(const Tile &t, int64_t k, int64_t dep
   rowStep = a.transposed ? 1 : step;
   depthStep = a.transposed ? step : 1;
   bool fresh = false;
-  float *panel = panels->left.Get(t.row * (1ll << 32) + k, (a.transposed ? depth : t.rows) * step, fresh);
+  float *panel = panels->left.Get(PanelKey{t.row, k}, (a.transposed ? depth : t.rows) * step, fresh);
   if (fresh && a.transposed)
     Widen(m, k, depth, first, t.rows, panel, step);
   else if (fresh)
@@ -131,12 +131,21 @@ TWIN_FN const float *CubeObject::LeftPanel(const Tile &t, int64_t k, int64_t dep
   return panel;
 }
 
+// What tells an operand from others: its address while nothing has written its argument, else the number of the computation.
+TWIN_FN int64_t CubeObject::Identity(const CubeOperand &operand) const {
+  if (operand.local) return -computation;
+  const GmArg &arg = Self().launch->args[static_cast<size_t>(operand.arg)];
+  if (arg.role != Role::kInput || arg.state.load(std::memory_order_acquire) != nullptr) return -computation;
+  return static_cast<int64_t>(reinterpret_cast<intptr_t>(operand.base + operand.start));
+}
+
 // The columns of a tile from k on: panels of [depth][width], the last one narrower when its columns fit.
 TWIN_FN const float *CubeObject::RightPanel(const Tile &t, int64_t k, int64_t depth) {
   const Matrix m = Stored(false);
   const int64_t first = t.column * tiling.baseN, width = Cube().width;
   bool fresh = false;
-  float *panel = panels->right.Get(t.column * (1ll << 32) + k, CeilTo(t.columns, width) * depth, fresh);
+  const PanelKey key{Identity(b), first, k, t.columns, depth, 8 * m.Pitch() + 2 * hf32 + (b.transposed ? 1 : 0)};
+  float *panel = panels->right.Get(key, CeilTo(t.columns, width) * depth, fresh);
   if (!fresh) return panel;
   const int64_t step = (b.transposed ? depth : CeilTo(t.columns, width)) + 16;
   std::vector<float> &rows = panels->rows;

@@ -25,10 +25,8 @@ TWIN_FN bool CubeObject::Begin(Instr &in, bool partial) {
   tilesN = CeilDiv(singleN, tiling.baseN);
   next = 0;
   residentA = residentB = -1;
-  if (panels) {
-    panels->left.Clear();
-    panels->right.Clear();
-  }
+  ++computation;
+  if (panels) panels->left.Clear();
   if (!Take(in, "A", a, Stored(true)) || !Take(in, "B", b, Stored(false)) || !TakeBias(in)) return false;
   begun = true;
   core.cube.open[Record()] = in.where;
