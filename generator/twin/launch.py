@@ -149,13 +149,8 @@ def run(
         tiling=tiling.data,
         tiling_bytes=len(tiling.data),
         key=tiling.key,
-<<<<<<< HEAD
         block_dim=tiling.block_dim if only is None else 1,
-        cores=chip.aiv,
-=======
-        block_dim=tiling.block_dim,
         cores=max(chip.aiv, 2 * chip.aic) if mixed else chip.aiv,
->>>>>>> f275746 (Plan sums of products as cube stages: contractions found from index notation, bfloat16 terms, one class per distinct stage)
         ub=chip.ub,
         l1=chip.l1,
         l0a=chip.l0a,
