@@ -244,6 +244,8 @@ class TorchShapes:
             if not free(condition) <= known:
                 continue
             said = self._counted(condition_text(condition, "spec", self.names))
+            said = re.sub(r"dtype\((\w+)\) (==|!=) (\w+)", r"\1.dtype \2 torch.\3", said)
+            said = re.sub(r"dtype\((\w+)\) in \{([^}]*)\}", lambda m: f"{m[1]}.dtype in ({_torch(m[2])},)", said)
             said = re.sub(r" in \{([^}]*)\}", lambda m: f" in ({m[1]}{'' if ',' in m[1] else ','})", said)
             yield _check(said, f"{text} does not hold".replace("{", "{{").replace("}", "}}"))
         if self.spec.policies.empty == "refuse":
@@ -276,6 +278,10 @@ def _tuple(parts: list[str]) -> str:
 def _extent(name: str, form: list[str | list[str]], at: int) -> str:
     """One canonical extent of a tensor that has the given form."""
     return " * ".join(f"{name}.shape[{_start(form, at) + j}]" for j in range(_width(form, at)))
+
+
+def _torch(dtypes: str) -> str:
+    return ", ".join(torch_dtype(d.strip()) for d in dtypes.split(","))
 
 
 def _rank(form: list[str | list[str]]) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 import subprocess
@@ -11,6 +12,7 @@ import pytest
 
 from generator.emit.names import snake
 from generator.emit.prototype import phases
+from generator.twin.compile import default_cache
 from generator.twin.package import Package, package
 from tests.reference.specs import NAMES, ROOT, every
 
@@ -23,7 +25,10 @@ def folder(name: str) -> Path:
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Package:
-    return package([folder(name) for name in NAMES], tmp_path_factory.mktemp("package"))
+    default_cache().mkdir(parents=True, exist_ok=True)
+    with (default_cache() / "examples.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # the first worker builds, the others find it built
+        return package([folder(name) for name in NAMES], tmp_path_factory.mktemp("package"))
 
 
 def compiled(source: Path, built: Package, compiler: list[str]) -> Path:
