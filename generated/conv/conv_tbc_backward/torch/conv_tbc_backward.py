@@ -125,7 +125,7 @@ def _infer(grad_y, x, w_, bias, pad, cubeMathType):
     torch._check(pad >= 0, lambda: "pad >= 0 does not hold")
     torch._check(0 <= cubeMathType and cubeMathType <= 3, lambda: "0 <= cubeMathType <= 3 does not hold")
     torch._check(grad_y.numel() >= 1, lambda: "numel(grad_y) >= 1 does not hold")
-    torch._check(cubeMathType != 2 or dtype(grad_y) != bfloat16, lambda: "cubeMathType != 2 or dtype(grad_y) != bfloat16 does not hold")
+    torch._check(cubeMathType != 2 or grad_y.dtype != torch.bfloat16, lambda: "cubeMathType != 2 or dtype(grad_y) != bfloat16 does not hold")
     grad_x_shape = (H_in, N, C_in)
     grad_w_shape = (K, C_in, C_out)
     grad_bias_shape = (C_out,)
