@@ -122,12 +122,13 @@ ge::graphStatus Tiling(gert::TilingContext *context)
     platform.GetCoreMemSize(platform_ascendc::CoreMemType::UB, ubBytes);
     Chip chip;
     chip.coreNum = static_cast<int64_t>(platform.GetCoreNumAiv());
+    chip.cubeNum = static_cast<int64_t>(platform.GetCoreNumAic());
     chip.ubBytes = static_cast<int64_t>(ubBytes);
     Choice choice = Choice();
     if (empty) {
         choice.key = BATCH_MATMUL_KEY_EMPTY;
         choice.blockDim = 1;
-    } else if (chip.coreNum <= 0 || !Choose(s, chip, combination, present, choice)) {
+    } else if (chip.coreNum <= 0 || chip.cubeNum <= 0 || !Choose(s, chip, combination, present, choice)) {
         return Refuse(context, "no tiling fits these sizes");
     }
     BatchMatmulTilingData *data = context->GetTilingData<BatchMatmulTilingData>();

@@ -2,27 +2,30 @@
 // The kernel's entry: picks the alternative that the host's tiling chose.
 
 #include "kernel_operator.h"
-#include "batch_matmul_full_narrow.h"
-#include "batch_matmul_walked_narrow.h"
-#include "batch_matmul_full_float32.h"
-#include "batch_matmul_walked_float32.h"
+#include "batch_matmul_run.h"
 #include "batch_matmul_tiling_data.h"
 #include "batch_matmul_tiling_key.h"
 
 extern "C" __global__ __aicore__ void batch_matmul(GM_ADDR x1, GM_ADDR x2, GM_ADDR y, GM_ADDR workspace, GM_ADDR tiling)
 {
-    KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIV_ONLY);
+    KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_MIX_AIC_1_2);
     REGISTER_TILING_DEFAULT(BatchMatmulTilingData);
     GET_TILING_DATA_WITH_STRUCT(BatchMatmulTilingData, tilingData, tiling);
     (void)workspace;
-    if (TILING_KEY_IS(BATCH_MATMUL_KEY_FULL_FLOAT16)) {
+    if (TILING_KEY_IS(BATCH_MATMUL_KEY_CUBE_FULL_FLOAT16)) {
+        BatchMatmulKernel::RunBatchMatmulCubeFullNarrow<half>(x1, x2, y, tilingData);
+    } else if (TILING_KEY_IS(BATCH_MATMUL_KEY_FULL_FLOAT16)) {
         BatchMatmulKernel::RunBatchMatmulFullNarrow<half>(x1, x2, y, tilingData);
     } else if (TILING_KEY_IS(BATCH_MATMUL_KEY_WALKED_FLOAT16)) {
         BatchMatmulKernel::RunBatchMatmulWalkedNarrow<half>(x1, x2, y, tilingData);
+    } else if (TILING_KEY_IS(BATCH_MATMUL_KEY_CUBE_FULL_BFLOAT16)) {
+        BatchMatmulKernel::RunBatchMatmulCubeFullNarrow<bfloat16_t>(x1, x2, y, tilingData);
     } else if (TILING_KEY_IS(BATCH_MATMUL_KEY_FULL_BFLOAT16)) {
         BatchMatmulKernel::RunBatchMatmulFullNarrow<bfloat16_t>(x1, x2, y, tilingData);
     } else if (TILING_KEY_IS(BATCH_MATMUL_KEY_WALKED_BFLOAT16)) {
         BatchMatmulKernel::RunBatchMatmulWalkedNarrow<bfloat16_t>(x1, x2, y, tilingData);
+    } else if (TILING_KEY_IS(BATCH_MATMUL_KEY_CUBE_FULL_FLOAT32)) {
+        BatchMatmulKernel::RunBatchMatmulCubeFullFloat32(x1, x2, y, tilingData);
     } else if (TILING_KEY_IS(BATCH_MATMUL_KEY_FULL_FLOAT32)) {
         BatchMatmulKernel::RunBatchMatmulFullFloat32(x1, x2, y, tilingData);
     } else if (TILING_KEY_IS(BATCH_MATMUL_KEY_WALKED_FLOAT32)) {

@@ -6,17 +6,28 @@
 
 #include <cstdint>
 
+#include "kernel_tiling/kernel_tiling.h"
+
 struct BatchMatmulTilingData {
     int64_t M;
     int64_t K;
     int64_t N;
     int64_t numel_b;
-    int64_t s0JTile;
-    int64_t s0ITile;
-    int64_t s0JTiles;
-    int64_t s0ITiles;
-    int64_t s0Work;
-    int64_t s0Per;
+    int64_t yJTile;
+    int64_t yITile;
+    int64_t yPanels;
+    int64_t yBaseN;
+    int64_t yBaseM;
+    int64_t yM;
+    int64_t yN;
+    int64_t yKa;
+    int64_t yKb;
+    int64_t yRowTiles;
+    int64_t yWork;
+    int64_t yPer;
+    int64_t yJTiles;
+    int64_t yITiles;
+    TCubeTiling mm0;
 };
 
 #endif  // BATCH_MATMUL_TILING_DATA_H

@@ -6,17 +6,23 @@
 
 // nothing to do: a tensor is empty
 #define BATCH_MATMUL_KEY_EMPTY 1
+// cube_full; x1 float16, x2 float16, y float16
+#define BATCH_MATMUL_KEY_CUBE_FULL_FLOAT16 10000
 // full; x1 float16, x2 float16, y float16
-#define BATCH_MATMUL_KEY_FULL_FLOAT16 10000
+#define BATCH_MATMUL_KEY_FULL_FLOAT16 10001
 // walked; x1 float16, x2 float16, y float16
-#define BATCH_MATMUL_KEY_WALKED_FLOAT16 10001
+#define BATCH_MATMUL_KEY_WALKED_FLOAT16 10002
+// cube_full; x1 bfloat16, x2 bfloat16, y bfloat16
+#define BATCH_MATMUL_KEY_CUBE_FULL_BFLOAT16 20000
 // full; x1 bfloat16, x2 bfloat16, y bfloat16
-#define BATCH_MATMUL_KEY_FULL_BFLOAT16 20000
+#define BATCH_MATMUL_KEY_FULL_BFLOAT16 20001
 // walked; x1 bfloat16, x2 bfloat16, y bfloat16
-#define BATCH_MATMUL_KEY_WALKED_BFLOAT16 20001
+#define BATCH_MATMUL_KEY_WALKED_BFLOAT16 20002
+// cube_full; x1 float32, x2 float32, y float32
+#define BATCH_MATMUL_KEY_CUBE_FULL_FLOAT32 30000
 // full; x1 float32, x2 float32, y float32
-#define BATCH_MATMUL_KEY_FULL_FLOAT32 30000
+#define BATCH_MATMUL_KEY_FULL_FLOAT32 30001
 // walked; x1 float32, x2 float32, y float32
-#define BATCH_MATMUL_KEY_WALKED_FLOAT32 30001
+#define BATCH_MATMUL_KEY_WALKED_FLOAT32 30002
 
 #endif  // BATCH_MATMUL_TILING_KEY_H

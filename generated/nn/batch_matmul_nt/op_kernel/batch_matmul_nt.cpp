@@ -2,28 +2,31 @@
 // The kernel's entry: picks the alternative that the host's tiling chose.
 
 #include "kernel_operator.h"
-#include "batch_matmul_nt_full_narrow.h"
-#include "batch_matmul_nt_walked_narrow.h"
-#include "batch_matmul_nt_full_float32.h"
-#include "batch_matmul_nt_walked_float32.h"
+#include "batch_matmul_nt_run.h"
 #include "batch_matmul_nt_tiling_data.h"
 #include "batch_matmul_nt_tiling_key.h"
 
 extern "C" __global__ __aicore__ void batch_matmul_nt(GM_ADDR x1, GM_ADDR x2, GM_ADDR y, GM_ADDR workspace,
                                                       GM_ADDR tiling)
 {
-    KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIV_ONLY);
+    KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_MIX_AIC_1_2);
     REGISTER_TILING_DEFAULT(BatchMatmulNTTilingData);
     GET_TILING_DATA_WITH_STRUCT(BatchMatmulNTTilingData, tilingData, tiling);
     (void)workspace;
-    if (TILING_KEY_IS(BATCH_MATMUL_NT_KEY_FULL_FLOAT16)) {
+    if (TILING_KEY_IS(BATCH_MATMUL_NT_KEY_CUBE_FULL_FLOAT16)) {
+        BatchMatmulNTKernel::RunBatchMatmulNTCubeFullNarrow<half>(x1, x2, y, tilingData);
+    } else if (TILING_KEY_IS(BATCH_MATMUL_NT_KEY_FULL_FLOAT16)) {
         BatchMatmulNTKernel::RunBatchMatmulNTFullNarrow<half>(x1, x2, y, tilingData);
     } else if (TILING_KEY_IS(BATCH_MATMUL_NT_KEY_WALKED_FLOAT16)) {
         BatchMatmulNTKernel::RunBatchMatmulNTWalkedNarrow<half>(x1, x2, y, tilingData);
+    } else if (TILING_KEY_IS(BATCH_MATMUL_NT_KEY_CUBE_FULL_BFLOAT16)) {
+        BatchMatmulNTKernel::RunBatchMatmulNTCubeFullNarrow<bfloat16_t>(x1, x2, y, tilingData);
     } else if (TILING_KEY_IS(BATCH_MATMUL_NT_KEY_FULL_BFLOAT16)) {
         BatchMatmulNTKernel::RunBatchMatmulNTFullNarrow<bfloat16_t>(x1, x2, y, tilingData);
     } else if (TILING_KEY_IS(BATCH_MATMUL_NT_KEY_WALKED_BFLOAT16)) {
         BatchMatmulNTKernel::RunBatchMatmulNTWalkedNarrow<bfloat16_t>(x1, x2, y, tilingData);
+    } else if (TILING_KEY_IS(BATCH_MATMUL_NT_KEY_CUBE_FULL_FLOAT32)) {
+        BatchMatmulNTKernel::RunBatchMatmulNTCubeFullFloat32(x1, x2, y, tilingData);
     } else if (TILING_KEY_IS(BATCH_MATMUL_NT_KEY_FULL_FLOAT32)) {
         BatchMatmulNTKernel::RunBatchMatmulNTFullFloat32(x1, x2, y, tilingData);
     } else if (TILING_KEY_IS(BATCH_MATMUL_NT_KEY_WALKED_FLOAT32)) {

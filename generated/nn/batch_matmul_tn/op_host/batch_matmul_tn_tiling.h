@@ -23,17 +23,42 @@ struct Sizes {
     Checked K;
     Checked N;
     Checked numel_b;
-    Checked s0JTile;
-    Checked s0ITile;
-    Checked s0JTiles;
-    Checked s0ITiles;
-    Checked s0Work;
-    Checked s0Per;
+    Checked yJTile;
+    Checked yITile;
+    Checked yPanels;
+    Checked yBaseN;
+    Checked yBaseM;
+    Checked yM;
+    Checked yN;
+    Checked yKa;
+    Checked yKb;
+    Checked yRowTiles;
+    Checked yWork;
+    Checked yPer;
+    Checked yJTiles;
+    Checked yITiles;
+    Checked yBaseK;
+    Checked yStepK;
+    Checked yL1;
+    Checked ySingleK;
+    Checked yCores;
+    Checked mm0Cores;
+    Checked mm0M;
+    Checked mm0N;
+    Checked mm0Ka;
+    Checked mm0Kb;
+    Checked mm0SingleK;
+    Checked mm0BaseM;
+    Checked mm0BaseN;
+    Checked mm0BaseK;
+    Checked mm0StepK;
+    Checked mm0L1;
 };
 
-/// The chip: vector cores, and bytes of unified buffer as the platform reports them.
+/// The chip: vector cores, cube cores, and bytes of unified buffer as the platform reports them.
 struct Chip {
     int64_t coreNum;
+    int64_t cubeNum;
     int64_t ubBytes;
 };
 
@@ -90,22 +115,104 @@ inline bool Maximise(Sizes &s, Checked Sizes::*tile, const Checked &upper, int64
     return !(required && low < top);
 }
 
+/// UB bytes: y (cube)
+inline Checked CubeFullLedger(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    return bytes;
+}
+
+/// Tries the alternative "cube_full"; false when it does not fit.
+inline bool TryCubeFull(Sizes &s, const Chip &chip, Choice &choice)
+{
+    const Checked coreNum(chip.coreNum);
+    const Checked cubeNum(chip.cubeNum);
+    if (!(s.K >= 1)) {
+        return false;
+    }
+    if (!(s.M >= 1)) {
+        return false;
+    }
+    if (!(s.N >= 1)) {
+        return false;
+    }
+    if (!(s.numel_b >= 1)) {
+        return false;
+    }
+    if (!(CeilDiv(s.K * s.M * s.N * s.numel_b * 2, 64) >=
+          coreNum * 8000 + CeilDiv(s.numel_b * CeilDiv(s.K, 16) * CeilDiv(s.M, 16) * CeilDiv(s.N, 16) * 4096, 2048) +
+              CeilDiv(s.M * s.N * s.numel_b * 8, 20))) {
+        return false;
+    }
+    if (!(s.M <= 2147483647)) {
+        return false;
+    }
+    if (!(s.N <= 2147483647)) {
+        return false;
+    }
+    if (!(s.K <= 2147483647)) {
+        return false;
+    }
+    if (!(CubeFullLedger(s, coreNum) <= UsableUb(chip, false))) {
+        return false;
+    }
+    s.yPanels = CeilDiv(s.N, 256);
+    s.yBaseN = RoundUp(CeilDiv(s.N, s.yPanels), 16);
+    s.yBaseM = MinOf(MinOf((((32768 / s.yBaseN)) / 16) * 16, 256),
+                     RoundUp(MinOf(MaxOf(CeilDiv(s.M * s.numel_b * s.yPanels, cubeNum), 1), s.M), 16));
+    s.yBaseK = MinOf(64, RoundUp(s.K, 16));
+    s.yStepK = MinOf(4, CeilDiv(s.K, s.yBaseK));
+    s.yL1 = s.yBaseK * s.yBaseM * s.yStepK * 4 + s.yBaseK * s.yBaseN * s.yStepK * 4;
+    s.yM = s.M;
+    s.yN = s.N;
+    s.yKa = s.K;
+    s.yKb = s.K;
+    s.ySingleK = s.K;
+    s.yRowTiles = CeilDiv(s.M, s.yBaseM);
+    s.yWork = s.numel_b * s.yPanels * s.yRowTiles;
+    s.yPer = CeilDiv(s.yWork, cubeNum);
+    s.yCores = CeilDiv(s.yWork, s.yPer);
+    s.mm0Cores = s.yCores;
+    s.mm0M = s.yM;
+    s.mm0N = s.yN;
+    s.mm0Ka = s.yKa;
+    s.mm0Kb = s.yKb;
+    s.mm0SingleK = s.ySingleK;
+    s.mm0BaseM = s.yBaseM;
+    s.mm0BaseN = s.yBaseN;
+    s.mm0BaseK = s.yBaseK;
+    s.mm0StepK = s.yStepK;
+    s.mm0L1 = s.yL1;
+    const Checked blocks = MaxOf(CeilDiv(s.yWork, s.yPer), 1);
+    const Checked bytes = 0;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = false;
+    return blocks.valid && bytes.valid && s.yPanels.valid && s.yBaseN.valid && s.yBaseM.valid && s.yBaseK.valid &&
+           s.yStepK.valid && s.yL1.valid && s.yM.valid && s.yN.valid && s.yKa.valid && s.yKb.valid &&
+           s.ySingleK.valid && s.yRowTiles.valid && s.yWork.valid && s.yPer.valid && s.yCores.valid &&
+           s.mm0Cores.valid && s.mm0M.valid && s.mm0N.valid && s.mm0Ka.valid && s.mm0Kb.valid && s.mm0SingleK.valid &&
+           s.mm0BaseM.valid && s.mm0BaseN.valid && s.mm0BaseK.valid && s.mm0StepK.valid && s.mm0L1.valid;
+}
+
 /// UB bytes: sum_1, y
 inline Checked FullLedger(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + s.K * CeilDiv(s.s0ITile, 16) * 64;             // in0: x1In, 2 copies
-    bytes = bytes + CeilDiv(s.K * s.s0JTile * 2, 32) * 64;         // in1: x2In, 2 copies
-    bytes = bytes + CeilDiv(s.s0ITile * s.s0JTile * 2, 32) * 64;   // out0: yOut, 2 copies
-    bytes = bytes + s.K * CeilDiv(s.s0ITile, 16) * 64;             // calc0: x1Tile
-    bytes = bytes + s.s0ITile * CeilDiv(s.K, 16) * 64;             // calc1: x1Tile
-    bytes = bytes + CeilDiv(s.K, 16) * 64;                         // calc2: offsets
-    bytes = bytes + RoundUp(s.K * s.s0JTile * 4, 32);              // calc3: x2Tile
-    bytes = bytes + RoundUp(s.s0ITile * s.s0JTile * 4, 32);        // calc4: sum_1Tile
-    bytes = bytes + RoundUp(s.K * s.s0ITile * s.s0JTile * 4, 32);  // calc5: tmp
-    bytes = bytes + s.s0ITile * CeilDiv(s.K, 16) * 512;            // calc6: spread
+    bytes = bytes + s.K * CeilDiv(s.yITile, 16) * 64;            // in0: x1In, 2 copies
+    bytes = bytes + CeilDiv(s.K * s.yJTile * 2, 32) * 64;        // in1: x2In, 2 copies
+    bytes = bytes + CeilDiv(s.yITile * s.yJTile * 2, 32) * 64;   // out0: yOut, 2 copies
+    bytes = bytes + s.K * CeilDiv(s.yITile, 16) * 64;            // calc0: x1Tile
+    bytes = bytes + s.yITile * CeilDiv(s.K, 16) * 64;            // calc1: x1Tile
+    bytes = bytes + CeilDiv(s.K, 16) * 64;                       // calc2: offsets
+    bytes = bytes + RoundUp(s.K * s.yJTile * 4, 32);             // calc3: x2Tile
+    bytes = bytes + RoundUp(s.yITile * s.yJTile * 4, 32);        // calc4: sum_1Tile
+    bytes = bytes + RoundUp(s.K * s.yITile * s.yJTile * 4, 32);  // calc5: tmp
+    bytes = bytes + s.yITile * CeilDiv(s.K, 16) * 512;           // calc6: spread
     return bytes;
 }
 
@@ -125,26 +232,26 @@ inline bool TryFull(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.numel_b >= 1)) {
         return false;
     }
-    s.s0JTile = Checked(16);
-    s.s0ITile = Checked(1);
-    if (!Maximise(s, &Sizes::s0JTile, s.N, 16, MaxOf(CeilDiv(s.M * s.N * s.numel_b, coreNum), 64), false, &FullLedger,
+    s.yJTile = Checked(16);
+    s.yITile = Checked(1);
+    if (!Maximise(s, &Sizes::yJTile, s.N, 16, MaxOf(CeilDiv(s.M * s.N * s.numel_b, coreNum), 64), false, &FullLedger,
                   coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s0ITile, MinOf(s.M, 4095), 1, CeilDiv(s.M * s.numel_b * CeilDiv(s.N, s.s0JTile), coreNum),
+    if (!Maximise(s, &Sizes::yITile, MinOf(s.M, 4095), 1, CeilDiv(s.M * s.numel_b * CeilDiv(s.N, s.yJTile), coreNum),
                   false, &FullLedger, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    s.s0JTiles = CeilDiv(s.N, s.s0JTile);
-    s.s0ITiles = CeilDiv(s.M, s.s0ITile);
-    s.s0Work = s.numel_b * s.s0ITiles * s.s0JTiles;
-    s.s0Per = CeilDiv(s.s0Work, coreNum);
-    const Checked blocks = MaxOf(CeilDiv(s.s0Work, s.s0Per), 1);
+    s.yJTiles = CeilDiv(s.N, s.yJTile);
+    s.yITiles = CeilDiv(s.M, s.yITile);
+    s.yWork = s.numel_b * s.yITiles * s.yJTiles;
+    s.yPer = CeilDiv(s.yWork, coreNum);
+    const Checked blocks = MaxOf(CeilDiv(CeilDiv(s.yWork, s.yPer), 2), 1);
     const Checked bytes = 0;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = false;
-    return blocks.valid && bytes.valid && s.s0JTiles.valid && s.s0ITiles.valid && s.s0Work.valid && s.s0Per.valid;
+    return blocks.valid && bytes.valid && s.yJTiles.valid && s.yITiles.valid && s.yWork.valid && s.yPer.valid;
 }
 
 /// UB bytes: sum_1, y
@@ -153,14 +260,14 @@ inline Checked WalkedLedger(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s0ITile, 16) * 64;                  // in0: x1In, 2 copies
-    bytes = bytes + CeilDiv(s.s0JTile * 2, 32) * 64;              // in1: x2In, 2 copies
-    bytes = bytes + CeilDiv(s.s0ITile * s.s0JTile * 2, 32) * 64;  // out0: yOut, 2 copies
-    bytes = bytes + RoundUp(s.s0ITile * s.s0JTile * 4, 32);       // calc0: sumAcc
-    bytes = bytes + CeilDiv(s.s0ITile, 16) * 64;                  // calc1: x1Tile
-    bytes = bytes + RoundUp(s.s0JTile * 4, 32);                   // calc2: x2Tile
-    bytes = bytes + RoundUp(s.s0ITile * s.s0JTile * 4, 32);       // calc3: tmp
-    bytes = bytes + CeilDiv(s.s0ITile, 16) * 512;                 // calc4: spread
+    bytes = bytes + CeilDiv(s.yITile, 16) * 64;                 // in0: x1In, 2 copies
+    bytes = bytes + CeilDiv(s.yJTile * 2, 32) * 64;             // in1: x2In, 2 copies
+    bytes = bytes + CeilDiv(s.yITile * s.yJTile * 2, 32) * 64;  // out0: yOut, 2 copies
+    bytes = bytes + RoundUp(s.yITile * s.yJTile * 4, 32);       // calc0: sumAcc
+    bytes = bytes + CeilDiv(s.yITile, 16) * 64;                 // calc1: x1Tile
+    bytes = bytes + RoundUp(s.yJTile * 4, 32);                  // calc2: x2Tile
+    bytes = bytes + RoundUp(s.yITile * s.yJTile * 4, 32);       // calc3: tmp
+    bytes = bytes + CeilDiv(s.yITile, 16) * 512;                // calc4: spread
     return bytes;
 }
 
@@ -180,26 +287,108 @@ inline bool TryWalked(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.numel_b >= 1)) {
         return false;
     }
-    s.s0JTile = Checked(16);
-    s.s0ITile = Checked(1);
-    if (!Maximise(s, &Sizes::s0JTile, s.N, 16, MaxOf(CeilDiv(s.M * s.N * s.numel_b, coreNum), 64), false, &WalkedLedger,
+    s.yJTile = Checked(16);
+    s.yITile = Checked(1);
+    if (!Maximise(s, &Sizes::yJTile, s.N, 16, MaxOf(CeilDiv(s.M * s.N * s.numel_b, coreNum), 64), false, &WalkedLedger,
                   coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s0ITile, MinOf(s.M, 4095), 1, CeilDiv(s.M * s.numel_b * CeilDiv(s.N, s.s0JTile), coreNum),
+    if (!Maximise(s, &Sizes::yITile, MinOf(s.M, 4095), 1, CeilDiv(s.M * s.numel_b * CeilDiv(s.N, s.yJTile), coreNum),
                   false, &WalkedLedger, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    s.s0JTiles = CeilDiv(s.N, s.s0JTile);
-    s.s0ITiles = CeilDiv(s.M, s.s0ITile);
-    s.s0Work = s.numel_b * s.s0ITiles * s.s0JTiles;
-    s.s0Per = CeilDiv(s.s0Work, coreNum);
-    const Checked blocks = MaxOf(CeilDiv(s.s0Work, s.s0Per), 1);
+    s.yJTiles = CeilDiv(s.N, s.yJTile);
+    s.yITiles = CeilDiv(s.M, s.yITile);
+    s.yWork = s.numel_b * s.yITiles * s.yJTiles;
+    s.yPer = CeilDiv(s.yWork, coreNum);
+    const Checked blocks = MaxOf(CeilDiv(CeilDiv(s.yWork, s.yPer), 2), 1);
     const Checked bytes = 0;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = false;
-    return blocks.valid && bytes.valid && s.s0JTiles.valid && s.s0ITiles.valid && s.s0Work.valid && s.s0Per.valid;
+    return blocks.valid && bytes.valid && s.yJTiles.valid && s.yITiles.valid && s.yWork.valid && s.yPer.valid;
+}
+
+/// UB bytes: y (cube)
+inline Checked CubeFull2Ledger(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    return bytes;
+}
+
+/// Tries the alternative "cube_full"; false when it does not fit.
+inline bool TryCubeFull2(Sizes &s, const Chip &chip, Choice &choice)
+{
+    const Checked coreNum(chip.coreNum);
+    const Checked cubeNum(chip.cubeNum);
+    if (!(s.K >= 1)) {
+        return false;
+    }
+    if (!(s.M >= 1)) {
+        return false;
+    }
+    if (!(s.N >= 1)) {
+        return false;
+    }
+    if (!(s.numel_b >= 1)) {
+        return false;
+    }
+    if (!(CeilDiv(s.K * s.M * s.N * s.numel_b * 2, 64) >=
+          coreNum * 8000 + CeilDiv(s.numel_b * CeilDiv(s.K, 16) * CeilDiv(s.M, 16) * CeilDiv(s.N, 16) * 4096, 512) +
+              CeilDiv(s.M * s.N * s.numel_b * 8, 20))) {
+        return false;
+    }
+    if (!(s.M <= 2147483647)) {
+        return false;
+    }
+    if (!(s.N <= 2147483647)) {
+        return false;
+    }
+    if (!(s.K <= 2147483647)) {
+        return false;
+    }
+    if (!(CubeFull2Ledger(s, coreNum) <= UsableUb(chip, false))) {
+        return false;
+    }
+    s.yPanels = CeilDiv(s.N, 256);
+    s.yBaseN = RoundUp(CeilDiv(s.N, s.yPanels), 16);
+    s.yBaseM = MinOf(MinOf((((32768 / s.yBaseN)) / 16) * 16, 256),
+                     RoundUp(MinOf(MaxOf(CeilDiv(s.M * s.numel_b * s.yPanels, cubeNum), 1), s.M), 16));
+    s.yBaseK = MinOf(32, RoundUp(s.K, 16));
+    s.yStepK = MinOf(4, CeilDiv(s.K, s.yBaseK));
+    s.yL1 = s.yBaseK * s.yBaseM * s.yStepK * 8 + s.yBaseK * s.yBaseN * s.yStepK * 8;
+    s.yM = s.M;
+    s.yN = s.N;
+    s.yKa = s.K;
+    s.yKb = s.K;
+    s.ySingleK = s.K;
+    s.yRowTiles = CeilDiv(s.M, s.yBaseM);
+    s.yWork = s.numel_b * s.yPanels * s.yRowTiles;
+    s.yPer = CeilDiv(s.yWork, cubeNum);
+    s.yCores = CeilDiv(s.yWork, s.yPer);
+    s.mm0Cores = s.yCores;
+    s.mm0M = s.yM;
+    s.mm0N = s.yN;
+    s.mm0Ka = s.yKa;
+    s.mm0Kb = s.yKb;
+    s.mm0SingleK = s.ySingleK;
+    s.mm0BaseM = s.yBaseM;
+    s.mm0BaseN = s.yBaseN;
+    s.mm0BaseK = s.yBaseK;
+    s.mm0StepK = s.yStepK;
+    s.mm0L1 = s.yL1;
+    const Checked blocks = MaxOf(CeilDiv(s.yWork, s.yPer), 1);
+    const Checked bytes = 0;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = false;
+    return blocks.valid && bytes.valid && s.yPanels.valid && s.yBaseN.valid && s.yBaseM.valid && s.yBaseK.valid &&
+           s.yStepK.valid && s.yL1.valid && s.yM.valid && s.yN.valid && s.yKa.valid && s.yKb.valid &&
+           s.ySingleK.valid && s.yRowTiles.valid && s.yWork.valid && s.yPer.valid && s.yCores.valid &&
+           s.mm0Cores.valid && s.mm0M.valid && s.mm0N.valid && s.mm0Ka.valid && s.mm0Kb.valid && s.mm0SingleK.valid &&
+           s.mm0BaseM.valid && s.mm0BaseN.valid && s.mm0BaseK.valid && s.mm0StepK.valid && s.mm0L1.valid;
 }
 
 /// UB bytes: sum_1, y
@@ -208,14 +397,14 @@ inline Checked Full2Ledger(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + s.K * CeilDiv(s.s0ITile, 8) * 64;              // in0: x1In, 2 copies
-    bytes = bytes + CeilDiv(s.K * s.s0JTile * 4, 32) * 64;         // in1: x2In, 2 copies
-    bytes = bytes + CeilDiv(s.s0ITile * s.s0JTile * 4, 32) * 64;   // out0: yOut, 2 copies
-    bytes = bytes + s.s0ITile * CeilDiv(s.K, 8) * 32;              // calc0: x1Tile
-    bytes = bytes + CeilDiv(s.K, 8) * 32;                          // calc1: offsets
-    bytes = bytes + RoundUp(s.s0ITile * s.s0JTile * 4, 32);        // calc2: sum_1Tile
-    bytes = bytes + RoundUp(s.K * s.s0ITile * s.s0JTile * 4, 32);  // calc3: tmp
-    bytes = bytes + s.s0ITile * CeilDiv(s.K, 8) * 256;             // calc4: spread
+    bytes = bytes + s.K * CeilDiv(s.yITile, 8) * 64;             // in0: x1In, 2 copies
+    bytes = bytes + CeilDiv(s.K * s.yJTile * 4, 32) * 64;        // in1: x2In, 2 copies
+    bytes = bytes + CeilDiv(s.yITile * s.yJTile * 4, 32) * 64;   // out0: yOut, 2 copies
+    bytes = bytes + s.yITile * CeilDiv(s.K, 8) * 32;             // calc0: x1Tile
+    bytes = bytes + CeilDiv(s.K, 8) * 32;                        // calc1: offsets
+    bytes = bytes + RoundUp(s.yITile * s.yJTile * 4, 32);        // calc2: sum_1Tile
+    bytes = bytes + RoundUp(s.K * s.yITile * s.yJTile * 4, 32);  // calc3: tmp
+    bytes = bytes + s.yITile * CeilDiv(s.K, 8) * 256;            // calc4: spread
     return bytes;
 }
 
@@ -235,26 +424,26 @@ inline bool TryFull2(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.numel_b >= 1)) {
         return false;
     }
-    s.s0JTile = Checked(8);
-    s.s0ITile = Checked(1);
-    if (!Maximise(s, &Sizes::s0JTile, s.N, 8, MaxOf(CeilDiv(s.M * s.N * s.numel_b, coreNum), 64), false, &Full2Ledger,
+    s.yJTile = Checked(8);
+    s.yITile = Checked(1);
+    if (!Maximise(s, &Sizes::yJTile, s.N, 8, MaxOf(CeilDiv(s.M * s.N * s.numel_b, coreNum), 64), false, &Full2Ledger,
                   coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s0ITile, MinOf(s.M, 4095), 1, CeilDiv(s.M * s.numel_b * CeilDiv(s.N, s.s0JTile), coreNum),
+    if (!Maximise(s, &Sizes::yITile, MinOf(s.M, 4095), 1, CeilDiv(s.M * s.numel_b * CeilDiv(s.N, s.yJTile), coreNum),
                   false, &Full2Ledger, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    s.s0JTiles = CeilDiv(s.N, s.s0JTile);
-    s.s0ITiles = CeilDiv(s.M, s.s0ITile);
-    s.s0Work = s.numel_b * s.s0ITiles * s.s0JTiles;
-    s.s0Per = CeilDiv(s.s0Work, coreNum);
-    const Checked blocks = MaxOf(CeilDiv(s.s0Work, s.s0Per), 1);
+    s.yJTiles = CeilDiv(s.N, s.yJTile);
+    s.yITiles = CeilDiv(s.M, s.yITile);
+    s.yWork = s.numel_b * s.yITiles * s.yJTiles;
+    s.yPer = CeilDiv(s.yWork, coreNum);
+    const Checked blocks = MaxOf(CeilDiv(CeilDiv(s.yWork, s.yPer), 2), 1);
     const Checked bytes = 0;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = false;
-    return blocks.valid && bytes.valid && s.s0JTiles.valid && s.s0ITiles.valid && s.s0Work.valid && s.s0Per.valid;
+    return blocks.valid && bytes.valid && s.yJTiles.valid && s.yITiles.valid && s.yWork.valid && s.yPer.valid;
 }
 
 /// UB bytes: sum_1, y
@@ -263,12 +452,12 @@ inline Checked Walked2Ledger(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.s0ITile, 8) * 64;                   // in0: x1In, 2 copies
-    bytes = bytes + CeilDiv(s.s0JTile * 4, 32) * 64;              // in1: x2In, 2 copies
-    bytes = bytes + CeilDiv(s.s0ITile * s.s0JTile * 4, 32) * 64;  // out0: yOut, 2 copies
-    bytes = bytes + RoundUp(s.s0ITile * s.s0JTile * 4, 32);       // calc0: sumAcc
-    bytes = bytes + RoundUp(s.s0ITile * s.s0JTile * 4, 32);       // calc1: tmp
-    bytes = bytes + CeilDiv(s.s0ITile, 8) * 256;                  // calc2: spread
+    bytes = bytes + CeilDiv(s.yITile, 8) * 64;                  // in0: x1In, 2 copies
+    bytes = bytes + CeilDiv(s.yJTile * 4, 32) * 64;             // in1: x2In, 2 copies
+    bytes = bytes + CeilDiv(s.yITile * s.yJTile * 4, 32) * 64;  // out0: yOut, 2 copies
+    bytes = bytes + RoundUp(s.yITile * s.yJTile * 4, 32);       // calc0: sumAcc
+    bytes = bytes + RoundUp(s.yITile * s.yJTile * 4, 32);       // calc1: tmp
+    bytes = bytes + CeilDiv(s.yITile, 8) * 256;                 // calc2: spread
     return bytes;
 }
 
@@ -288,26 +477,26 @@ inline bool TryWalked2(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.numel_b >= 1)) {
         return false;
     }
-    s.s0JTile = Checked(8);
-    s.s0ITile = Checked(1);
-    if (!Maximise(s, &Sizes::s0JTile, s.N, 8, MaxOf(CeilDiv(s.M * s.N * s.numel_b, coreNum), 64), false, &Walked2Ledger,
+    s.yJTile = Checked(8);
+    s.yITile = Checked(1);
+    if (!Maximise(s, &Sizes::yJTile, s.N, 8, MaxOf(CeilDiv(s.M * s.N * s.numel_b, coreNum), 64), false, &Walked2Ledger,
                   coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::s0ITile, MinOf(s.M, 4095), 1, CeilDiv(s.M * s.numel_b * CeilDiv(s.N, s.s0JTile), coreNum),
+    if (!Maximise(s, &Sizes::yITile, MinOf(s.M, 4095), 1, CeilDiv(s.M * s.numel_b * CeilDiv(s.N, s.yJTile), coreNum),
                   false, &Walked2Ledger, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    s.s0JTiles = CeilDiv(s.N, s.s0JTile);
-    s.s0ITiles = CeilDiv(s.M, s.s0ITile);
-    s.s0Work = s.numel_b * s.s0ITiles * s.s0JTiles;
-    s.s0Per = CeilDiv(s.s0Work, coreNum);
-    const Checked blocks = MaxOf(CeilDiv(s.s0Work, s.s0Per), 1);
+    s.yJTiles = CeilDiv(s.N, s.yJTile);
+    s.yITiles = CeilDiv(s.M, s.yITile);
+    s.yWork = s.numel_b * s.yITiles * s.yJTiles;
+    s.yPer = CeilDiv(s.yWork, coreNum);
+    const Checked blocks = MaxOf(CeilDiv(CeilDiv(s.yWork, s.yPer), 2), 1);
     const Checked bytes = 0;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = false;
-    return blocks.valid && bytes.valid && s.s0JTiles.valid && s.s0ITiles.valid && s.s0Work.valid && s.s0Per.valid;
+    return blocks.valid && bytes.valid && s.yJTiles.valid && s.yITiles.valid && s.yWork.valid && s.yPer.valid;
 }
 
 /// Picks the first alternative that fits. `combination`: index of the dtype combination; `present`: bit k is set when
@@ -315,6 +504,10 @@ inline bool TryWalked2(Sizes &s, const Chip &chip, Choice &choice)
 inline bool Choose(Sizes &s, const Chip &chip, int32_t combination, uint32_t present, Choice &choice)
 {
     if (combination == 0 && present == 0U) {
+        if (TryCubeFull(s, chip, choice)) {
+            choice.key = BATCH_MATMUL_TN_KEY_CUBE_FULL_FLOAT16;
+            return true;
+        }
         if (TryFull(s, chip, choice)) {
             choice.key = BATCH_MATMUL_TN_KEY_FULL_FLOAT16;
             return true;
@@ -326,6 +519,10 @@ inline bool Choose(Sizes &s, const Chip &chip, int32_t combination, uint32_t pre
         return false;
     }
     if (combination == 1 && present == 0U) {
+        if (TryCubeFull(s, chip, choice)) {
+            choice.key = BATCH_MATMUL_TN_KEY_CUBE_FULL_BFLOAT16;
+            return true;
+        }
         if (TryFull(s, chip, choice)) {
             choice.key = BATCH_MATMUL_TN_KEY_FULL_BFLOAT16;
             return true;
@@ -337,6 +534,10 @@ inline bool Choose(Sizes &s, const Chip &chip, int32_t combination, uint32_t pre
         return false;
     }
     if (combination == 2 && present == 0U) {
+        if (TryCubeFull2(s, chip, choice)) {
+            choice.key = BATCH_MATMUL_TN_KEY_CUBE_FULL_FLOAT32;
+            return true;
+        }
         if (TryFull2(s, chip, choice)) {
             choice.key = BATCH_MATMUL_TN_KEY_FULL_FLOAT32;
             return true;
@@ -350,6 +551,40 @@ inline bool Choose(Sizes &s, const Chip &chip, int32_t combination, uint32_t pre
     return false;
 }
 
+/// A Matmul tiling: one base tile a product, two buffers of each operand, one of the result (matmul.md, section 6).
+inline void FillCube(TCubeTiling &t, const Checked &cores, const Checked &m, const Checked &n, const Checked &ka,
+                     const Checked &kb, const Checked &singleK, const Checked &baseM, const Checked &baseN,
+                     const Checked &baseK, const Checked &stepK, const Checked &l1)
+{
+    t = TCubeTiling();
+    t.usedCoreNum = static_cast<int32_t>(cores.value);
+    t.M = static_cast<int32_t>(m.value);
+    t.N = static_cast<int32_t>(n.value);
+    t.Ka = static_cast<int32_t>(ka.value);
+    t.Kb = static_cast<int32_t>(kb.value);
+    t.singleCoreM = static_cast<int32_t>(baseM.value);
+    t.singleCoreN = static_cast<int32_t>(baseN.value);
+    t.singleCoreK = static_cast<int32_t>(singleK.value);
+    t.baseM = static_cast<int32_t>(baseM.value);
+    t.baseN = static_cast<int32_t>(baseN.value);
+    t.baseK = static_cast<int32_t>(baseK.value);
+    t.depthA1 = static_cast<int32_t>(2 * stepK.value);
+    t.depthB1 = static_cast<int32_t>(2 * stepK.value);
+    t.stepM = 1;
+    t.stepN = 1;
+    t.stepKa = static_cast<int32_t>(stepK.value);
+    t.stepKb = static_cast<int32_t>(stepK.value);
+    t.dbL0A = 2;
+    t.dbL0B = 2;
+    t.dbL0C = 1;
+    t.shareL1Size = static_cast<int32_t>(l1.value);
+    t.shareL0CSize = static_cast<int32_t>(baseM.value * baseN.value * 4);
+    t.batchM = 1;
+    t.batchN = 1;
+    t.singleBatchM = 1;
+    t.singleBatchN = 1;
+}
+
 /// What the kernel reads.
 inline void Fill(const Sizes &s, BatchMatmulTNTilingData &data)
 {
@@ -359,12 +594,22 @@ inline void Fill(const Sizes &s, BatchMatmulTNTilingData &data)
     data.K = s.K.value;
     data.N = s.N.value;
     data.numel_b = s.numel_b.value;
-    data.s0JTile = s.s0JTile.value;
-    data.s0ITile = s.s0ITile.value;
-    data.s0JTiles = s.s0JTiles.value;
-    data.s0ITiles = s.s0ITiles.value;
-    data.s0Work = s.s0Work.value;
-    data.s0Per = s.s0Per.value;
+    data.yJTile = s.yJTile.value;
+    data.yITile = s.yITile.value;
+    data.yPanels = s.yPanels.value;
+    data.yBaseN = s.yBaseN.value;
+    data.yBaseM = s.yBaseM.value;
+    data.yM = s.yM.value;
+    data.yN = s.yN.value;
+    data.yKa = s.yKa.value;
+    data.yKb = s.yKb.value;
+    data.yRowTiles = s.yRowTiles.value;
+    data.yWork = s.yWork.value;
+    data.yPer = s.yPer.value;
+    data.yJTiles = s.yJTiles.value;
+    data.yITiles = s.yITiles.value;
+    FillCube(data.mm0, s.mm0Cores, s.mm0M, s.mm0N, s.mm0Ka, s.mm0Kb, s.mm0SingleK, s.mm0BaseM, s.mm0BaseN, s.mm0BaseK,
+             s.mm0StepK, s.mm0L1);
 }
 
 }  // namespace batch_matmul_tn_tiling

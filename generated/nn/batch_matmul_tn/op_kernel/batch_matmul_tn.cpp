@@ -2,28 +2,31 @@
 // The kernel's entry: picks the alternative that the host's tiling chose.
 
 #include "kernel_operator.h"
-#include "batch_matmul_tn_full_narrow.h"
-#include "batch_matmul_tn_walked_narrow.h"
-#include "batch_matmul_tn_full_float32.h"
-#include "batch_matmul_tn_walked_float32.h"
+#include "batch_matmul_tn_run.h"
 #include "batch_matmul_tn_tiling_data.h"
 #include "batch_matmul_tn_tiling_key.h"
 
 extern "C" __global__ __aicore__ void batch_matmul_tn(GM_ADDR x1, GM_ADDR x2, GM_ADDR y, GM_ADDR workspace,
                                                       GM_ADDR tiling)
 {
-    KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIV_ONLY);
+    KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_MIX_AIC_1_2);
     REGISTER_TILING_DEFAULT(BatchMatmulTNTilingData);
     GET_TILING_DATA_WITH_STRUCT(BatchMatmulTNTilingData, tilingData, tiling);
     (void)workspace;
-    if (TILING_KEY_IS(BATCH_MATMUL_TN_KEY_FULL_FLOAT16)) {
+    if (TILING_KEY_IS(BATCH_MATMUL_TN_KEY_CUBE_FULL_FLOAT16)) {
+        BatchMatmulTNKernel::RunBatchMatmulTNCubeFullNarrow<half>(x1, x2, y, tilingData);
+    } else if (TILING_KEY_IS(BATCH_MATMUL_TN_KEY_FULL_FLOAT16)) {
         BatchMatmulTNKernel::RunBatchMatmulTNFullNarrow<half>(x1, x2, y, tilingData);
     } else if (TILING_KEY_IS(BATCH_MATMUL_TN_KEY_WALKED_FLOAT16)) {
         BatchMatmulTNKernel::RunBatchMatmulTNWalkedNarrow<half>(x1, x2, y, tilingData);
+    } else if (TILING_KEY_IS(BATCH_MATMUL_TN_KEY_CUBE_FULL_BFLOAT16)) {
+        BatchMatmulTNKernel::RunBatchMatmulTNCubeFullNarrow<bfloat16_t>(x1, x2, y, tilingData);
     } else if (TILING_KEY_IS(BATCH_MATMUL_TN_KEY_FULL_BFLOAT16)) {
         BatchMatmulTNKernel::RunBatchMatmulTNFullNarrow<bfloat16_t>(x1, x2, y, tilingData);
     } else if (TILING_KEY_IS(BATCH_MATMUL_TN_KEY_WALKED_BFLOAT16)) {
         BatchMatmulTNKernel::RunBatchMatmulTNWalkedNarrow<bfloat16_t>(x1, x2, y, tilingData);
+    } else if (TILING_KEY_IS(BATCH_MATMUL_TN_KEY_CUBE_FULL_FLOAT32)) {
+        BatchMatmulTNKernel::RunBatchMatmulTNCubeFullFloat32(x1, x2, y, tilingData);
     } else if (TILING_KEY_IS(BATCH_MATMUL_TN_KEY_FULL_FLOAT32)) {
         BatchMatmulTNKernel::RunBatchMatmulTNFullFloat32(x1, x2, y, tilingData);
     } else if (TILING_KEY_IS(BATCH_MATMUL_TN_KEY_WALKED_FLOAT32)) {

@@ -6,6 +6,10 @@
 
 #include "kernel_operator.h"
 
+// The cube cores run their stages themselves.
+#define ASCENDC_CUBE_ONLY
+#include "lib/matmul_intf.h"
+
 namespace BatchMatmulTNKernel
 {
 
@@ -18,6 +22,9 @@ __aicore__ inline int64_t RoundUp(int64_t a, int64_t b) { return CeilDiv(a, b) *
 __aicore__ inline int64_t MinOf(int64_t a, int64_t b) { return a < b ? a : b; }
 
 __aicore__ inline int64_t MaxOf(int64_t a, int64_t b) { return a > b ? a : b; }
+
+/// Rows of global memory may be longer than 65535 elements.
+inline constexpr MatmulConfig CubeConfig = GetNormalConfig(true);
 
 /// The float with these bits: infinities and NaN have no literal.
 __aicore__ inline float FloatFromBits(uint32_t bits)
