@@ -104,9 +104,9 @@ def _point(text: Text, example: Counterexample) -> tuple[Point, tuple[int, ...],
     forward = forward_of(text.case)
     given = {n: np.asarray(v) for n, v in example.inputs.items()}
     shapes = {t.name: tuple(e.evaluate(example.sizes) for e in t.shape) for t in forward.tensors.values()}
-    floats = {t.name for t in forward.inputs if t.kind == "float"}
+    dtypes = {t.name: {"float": np.float64, "int": np.int64, "bool": np.bool_}[t.kind] for t in forward.inputs}
     inputs = {t.name: given[t.name].reshape(shapes[t.name]) for t in forward.inputs}
-    inputs = {n: a.astype(np.float64) if n in floats else a.astype(np.int64) for n, a in inputs.items()}
+    inputs = {n: a.astype(dtypes[n]) for n, a in inputs.items()}
     cotangents = {of: given[n].reshape(shapes[of]).astype(np.float64) for n, of in text.case.data["cotangents"].items()}
     sizes = {n: int(v) for n, v in example.sizes.items()}
     for name in forward.int_attrs:

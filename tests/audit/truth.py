@@ -72,6 +72,8 @@ def _span(value: Any) -> tuple[float, float]:
 def _draw(case: Case, tensor: ir.Tensor, sizes: Mapping[str, int], rng: np.random.Generator, ranges: Mapping[str, Any]) -> Array:
     shape = [e.evaluate(sizes) for e in tensor.shape]
     declared = case.data["tensors"][tensor.name]
+    if tensor.kind == "bool":
+        return rng.random(shape) < 0.5
     if tensor.kind != "float":
         top = parse_size(str(declared.get("below", 2))).evaluate(sizes) if isinstance(declared, dict) else 2
         return rng.integers(0, top, shape)
