@@ -14,7 +14,7 @@ from generator.symbolic.machine import OutOfTimeError
 from generator.symbolic.model import Claim, Counterexample, Finding, Verdict
 from generator.symbolic.numeric import Checker, NotSquareError, Pass
 from generator.symbolic.points import Sizes, sizes_of
-from generator.symbolic.refute import counterexample
+from generator.symbolic.refute import counterexample, example
 
 __all__ = ["Prover", "audit_claim", "example_of"]
 
@@ -66,6 +66,9 @@ def _one(
     rooted: list[tuple[Sizes, Pass]] = []
     unproved = prover is not None
     share = checker.left() / 4
+    missing = _undefined(checker, ladder, output, of)
+    if missing is not None:
+        return missing
     for at, sizes in enumerate(_order(ladder)):
         spent = time.process_time() - started
         if unproved and prover is not None and passes and (at >= _BEFORE_PROOF or spent > min(_SLOW, share)):
@@ -118,6 +121,19 @@ def _one(
         how = "identity modulo a 60-bit prime at random points"
         return Verdict("EXACT", how, seconds, output, of, sizes=where, error_bound=bound, boundary=rows)
     return Verdict("NUMERIC", "50-digit arithmetic at random points", seconds, output, of, sizes=where, boundary=rows)
+
+
+def _undefined(checker: Checker, ladder: Sequence[Sizes], output: str, of: str) -> Verdict | None:
+    """The refutation of a text that has no value where the forward and its derivative have one."""
+    started = time.process_time()
+    found = checker.undefined(ladder[0], output, random.Random(_SEED)) if ladder else None
+    if found is None:
+        return None
+    point, difference = found
+    shown = example(checker, point, output, [difference])
+    how = "50-digit arithmetic at a point where the text has no value"
+    kind = "undefined where the forward is defined"
+    return Verdict("REFUTED", how, time.process_time() - started, output, of, counterexample=shown, classification=kind)
 
 
 def _order(ladder: Sequence[Sizes]) -> list[Sizes]:

@@ -10,7 +10,7 @@ import mpmath  # type: ignore[import-untyped]
 
 from generator.symbolic.exact import Dyadic, KinkError, UndefinedError
 
-__all__ = ["DIGITS", "Dual", "Precise", "fine"]
+__all__ = ["DIGITS", "PARTIAL", "Dual", "Precise", "fine"]
 
 DIGITS: Final = 50
 _mp: Final[Any] = mpmath.mp.clone()
@@ -35,11 +35,13 @@ class Dual:
 
 
 class Precise:
-    """The arithmetic. Every method takes and gives :class:`Dual`."""
+    """The arithmetic. Every method takes and gives :class:`Dual`. ``total``: a function of a value inside its complement's interior (the
+    logarithm of a negative number, say) is NaN, as on a machine, and not an error."""
 
     name = "50 digits"
 
-    def __init__(self) -> None:
+    def __init__(self, total: bool = False) -> None:
+        self.total = total
         self.pi = Dual(_PI)
         self.one = Dual(_mp.mpf(1))
 
@@ -109,11 +111,17 @@ class Precise:
         if not b.d and _mp.isint(b.v) and abs(b.v) <= 10_000:
             return self.power(a, int(b.v))
         if not a.v > 0:
-            raise UndefinedError("a power of a value that is not positive")
+            return self.outside(a.v, "a power of a value that is not positive")
         if abs(b.v * _mp.log(a.v)) > 1_000_000:
             raise UndefinedError("the power overflows")
         v = a.v**b.v
         return Dual(v, v * (b.d * _mp.log(a.v) + b.v * a.d / a.v))
+
+    def outside(self, x: Any, why: str) -> Dual:
+        """The value of a function where it has none."""
+        if not self.total or x == 0 or abs(x) == 1:
+            raise UndefinedError(why)
+        return Dual(_mp.nan)
 
     def abs(self, a: Dual) -> Dual:
         if a.v == 0 and a.d:
@@ -133,7 +141,7 @@ class Precise:
             return self.larger(x, self.const(0))
         low, value, slope = _SMOOTH[fn]
         if low is not None and not low(x.v):
-            raise UndefinedError(f"{fn} outside its domain")
+            return self.outside(x.v, f"{fn} outside its domain")
         if abs(x.v) > 1_000_000:
             raise UndefinedError(f"{fn} of a value too large")
         v = value(x.v)
@@ -211,5 +219,8 @@ _SMOOTH: Final[dict[str, tuple[Callable[[Any], bool] | None, Callable[[Any], Any
     "gelu": (None, lambda x: x * _cdf(x), lambda x, v: _cdf(x) + x * _bell(x / _ROOT2) / (2 * _ROOT2)),
     "gelu_tanh": (None, lambda x: x * (1 + _mp.tanh(_TANH_SCALE * (x + _CUBE * x**3))) / 2, _gelu_tanh_slope),
 }
+
+PARTIAL: Final = frozenset({"pow", *(fn for fn, (low, _, _) in _SMOOTH.items() if low is not None and fn != "reciprocal")})
+"""Functions that have no value on a whole interval."""
 
 _mp.dps = DIGITS

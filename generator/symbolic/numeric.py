@@ -12,19 +12,20 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any, Final
 
-from generator.formula.ir import Program
+from generator.formula.ir import Binary, Call, Expr, IntVal, Num, Program
 from generator.symbolic.degrees import Degrees
 from generator.symbolic.exact import Dyadic, Mod, Modular, P, UndefinedError, UnwrittenError
-from generator.symbolic.highprec import Dual, Precise, fine
+from generator.symbolic.highprec import PARTIAL, Dual, Precise, fine
 from generator.symbolic.machine import Machine, OutOfTimeError, Values
 from generator.symbolic.model import Claim
-from generator.symbolic.points import Point, Sampler, Sizes, piecewise
+from generator.symbolic.points import Point, Sampler, Sizes, expressions, piecewise
 
 __all__ = ["Checker", "Difference", "NotSquareError", "Pass", "still"]
 
 _ATTEMPTS: Final = 160
 _MANY: Final = 12  # elements of a gradient beyond which not every one is differentiated
 _LOSSY: Final = 24  # points drawn again because a root inside an exponential was not kept
+_DOMAIN: Final = 24  # points at which a text must have a value where the forward has one
 Difference = tuple[tuple[int, ...], Any, Any]  # element, what is claimed, what is derived
 _CLOSE: Final = 1e-30
 _ROUNDING: Final = 1e-20  # a difference that 60 more digits make this much smaller is rounding
@@ -51,7 +52,7 @@ class Checker:
         self.piecewise = piecewise(claim.forward) or piecewise(claim.gradient)
         self.patience = _ATTEMPTS  # points drawn at one size; fewer after a size at which none served
         self.sampler = Sampler(claim)
-        self.arithmetics: dict[str, Any] = {"mod": Modular(), "precise": Precise(), "fine": Precise()}
+        self.arithmetics: dict[str, Any] = {"mod": Modular(), "precise": Precise(), "fine": Precise(), "total": Precise(True)}
         self.machines: dict[tuple[int, str, tuple[tuple[str, int], ...]], Machine] = {}
 
     def machine(self, program: Program, sizes: Sizes, kind: str) -> Machine:
@@ -219,6 +220,28 @@ class Checker:
             worst = 1 << 20
         return min(1.0, 4.0 * (worst + 2) / 2.0**58)
 
+    # the domain -------------------------------------------------------------------------------------------------
+    def undefined(self, sizes: Sizes, output: str, rng: random.Random) -> tuple[Point, Difference] | None:
+        """A point, and an element there, at which the text has no value though the forward and its derivative have one. None when none
+        is found, or when the text has no function that could be the cause."""
+        if not any(map(_partial, expressions(self.claim.gradient.body))):
+            return None
+        name = self.claim.wrt[output]
+        for attempt in range(_DOMAIN):
+            self.within_time()
+            point = self.sampler.sample(sizes, rng, 0, simple=attempt < _DOMAIN // 3, far=attempt % 4)
+            try:
+                known = self.forward(point, "precise", {})
+                made = self.gradient(self.claim.gradient, point, "total", known)[output]
+                at = next((k for k, g in enumerate(made) if g is not None and g.v != g.v), None)
+                if at is not None:
+                    derived, _ = self.derivative(point, "precise", {name: [int(k == at) for k in range(len(made))]})
+                    if derived == derived:
+                        return point, (_unravel(at, point.shapes[name]), None, derived)
+            except (UndefinedError, UnwrittenError):
+                continue
+        return None
+
     # one element ------------------------------------------------------------------------------------------------
     def differences(self, point: Point, output: str, program: Program | None = None) -> list[Difference]:
         """Elements at which ``output`` is not the derivative, rounding excepted: every one of a few, one of many."""
@@ -278,6 +301,13 @@ class Checker:
             g = made[output][at]
             pairs.append((_unravel(at, shape), None if g is None else g.v, derived))
         return pairs
+
+
+def _partial(e: Expr) -> bool:
+    """Whether a value is that of a function that has none on a whole interval."""
+    if isinstance(e, Binary) and e.op == "pow":
+        return not isinstance(e.b, IntVal) and not (isinstance(e.b, Num) and isinstance(e.b.value, int))
+    return isinstance(e, Call) and e.fn in PARTIAL
 
 
 def _drawn(v: Any) -> Any:

@@ -232,10 +232,11 @@ class Sampler:
         self.scales = _scales(claim)
         self.gathers = _gathered(claim)
 
-    def sample(self, sizes: Sizes, rng: random.Random, mode: int, *, simple: bool = False) -> Point:
-        """A point. ``mode`` picks the interval; ``simple`` draws quarters instead of 128-bit fractions."""
+    def sample(self, sizes: Sizes, rng: random.Random, mode: int, *, simple: bool = False, far: int = 0) -> Point:
+        """A point. ``mode`` picks the interval, widened by 100 to the power ``far``; ``simple`` draws quarters instead of 128-bit
+        fractions."""
         forward = self.claim.forward
-        low, high = self.scales[mode % len(self.scales)]
+        low, high = (100**far * s for s in self.scales[mode % len(self.scales)])
         shapes = {t.name: extents(forward, t.name, sizes) for t in forward.tensors.values() if t.role != "local"}
         attrs = self.attributes(sizes, rng, simple)
         inputs: dict[str, list[Drawn | int | bool]] = {}

@@ -14,6 +14,7 @@ from generator.symbolic.check import doubt
 from generator.symbolic.derive import DeriveError, derive
 from generator.symbolic.model import Claim, Finding, Verdict
 from generator.symbolic.prove import prove, size_facts
+from generator.symbolic.readable import readable
 from generator.symbolic.terms import Budget
 from generator.symbolic.unfold import resized, unfold
 from generator.symbolic.versions import carried
@@ -83,7 +84,11 @@ def prover(claim: Claim, output: str, seconds: float) -> Verdict | None:
         return None
     c = found.certificate
     how = "normal form" + (", loops by induction" if c.inductions else "") + (", pieces split on their guards" if c.boundaries else "")
-    notes = tuple(Finding(f"taken as not zero: {x}", None, "assumes") for x in c.nonzero)
+
+    def said(key: str) -> str:
+        return readable(key, claim.gradient, output)
+
+    notes = tuple(Finding(f"taken as not zero: {said(x)}", None, "assumes") for x in c.nonzero)
     notes += tuple(Finding(f"{text} is read as {meaning}", None, "reads") for text, meaning in c.literals)
     return Verdict(
         "PROVED",
@@ -92,7 +97,7 @@ def prover(claim: Claim, output: str, seconds: float) -> Verdict | None:
         output,
         of,
         certificate=c,
-        boundary=tuple((f"{x} = 0", "left open: the sides are equal off it") for x in c.boundaries),
+        boundary=tuple((f"{said(x)} = 0", "left open: the sides are equal off it") for x in c.boundaries),
         findings=notes,
     )
 

@@ -11,7 +11,7 @@ from generator.symbolic.model import Counterexample
 from generator.symbolic.numeric import Checker, Difference
 from generator.symbolic.points import Point, Sizes
 
-__all__ = ["counterexample", "shaped"]
+__all__ = ["counterexample", "example", "shaped"]
 
 _TRIES = 12
 
@@ -30,11 +30,12 @@ def counterexample(checker: Checker, ladder: Sequence[Sizes], output: str, rng: 
             except (UndefinedError, UnwrittenError):
                 continue
             if found:
-                return _example(checker, point, output, found)
+                return example(checker, point, output, found)
     return None
 
 
-def _example(checker: Checker, point: Point, output: str, found: list[Difference]) -> Counterexample:
+def example(checker: Checker, point: Point, output: str, found: Sequence[Difference]) -> Counterexample:
+    """The counterexample that a point is, by the element that differs most."""
     element, claimed, derived = max(found, key=lambda f: abs(f[1] - f[2]) if f[1] is not None else 0)
     inputs: dict[str, object] = {n: shaped([_number(v) for v in values], point.shapes[n]) for n, values in point.inputs.items()}
     for name, of in checker.claim.cotangents.items():
