@@ -27,8 +27,8 @@ SANITIZERS = ("address,undefined", "thread")
 """What host code can be built with; a client must be compiled with the same ``-fsanitize``."""
 
 _ACL = INCLUDE / "twin" / "acl"
-_RUNTIME = ("messages", "stream_core", "streams", "memory", "device")
-_INTERFACE = ("types", "objects", "executor", "moves", "launch", "kernel")
+_RUNTIME = ("messages", "stream_core", "streams", "memory", "copies", "device")
+_INTERFACE = ("types", "objects", "executor", "moves", "convert", "launch", "kernel")
 _HEADERS = ("acl", "aclnn", "aclnn_kernels", "exe_graph", "graph", "platform", "register", "tiling", "twin/host", "twin/host.h")
 _ALIASES = {
     "libacl_rt.so": "libascendcl.so",

@@ -12,8 +12,10 @@ struct Probe {
   Device device;
   std::vector<float> x = {1, 2, 3, 4, 5, 6}, w = {10, 20, 30, 40, 50, 60};
   std::vector<int64_t> shape = {2, 3};
-  float *xData = device.Put(x), *wData = device.Put(w), *yData = device.Put(std::vector<float>(6, 0)), *extraData = device.Put(std::vector<float>(2, 1));
-  aclTensor *xTensor = Dense(shape, xData), *wTensor = Dense(shape, wData), *yTensor = Dense(shape, yData), *biasTensor = nullptr, *extraTensor = nullptr;
+  float *xData = device.Put(x), *wData = device.Put(w), *yData = device.Put(std::vector<float>(6, 0)),
+        *extraData = device.Put(std::vector<float>(2, 1));
+  aclTensor *xTensor = Dense(shape, xData), *wTensor = Dense(shape, wData), *yTensor = Dense(shape, yData), *biasTensor = nullptr,
+            *extraTensor = nullptr;
   int64_t numbers[2] = {3, -1};
   aclIntArray *axes = aclCreateIntArray(numbers, 2);
   char text[3] = "ab";
@@ -246,7 +248,8 @@ TEST(an_executor_runs_once) {
 
 TEST(a_repeatable_executor_takes_other_addresses) {
   Probe p;
-  float *x2 = p.device.Put(std::vector<float>(6, 1)), *y2 = p.device.Put(std::vector<float>(6, 0)), *y3 = p.device.Put(std::vector<float>(6, 0));
+  float *x2 = p.device.Put(std::vector<float>(6, 1)), *y2 = p.device.Put(std::vector<float>(6, 0)),
+        *y3 = p.device.Put(std::vector<float>(6, 0));
   GOOD(p.Plan(0));
   EXPECT(aclSetInputTensorAddr(p.executor, 0, p.xTensor, x2), 161002);
   SAYS("not repeatable");

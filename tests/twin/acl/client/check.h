@@ -23,9 +23,9 @@ struct Tests {
   }
 };
 
-#define TEST(name)                                                            \
-  static void name();                                                         \
-  static const bool registered_##name = (Tests::All()[#name] = name, true);   \
+#define TEST(name)                                                          \
+  static void name();                                                       \
+  static const bool registered_##name = (Tests::All()[#name] = name, true); \
   static void name()
 
 template <typename A, typename B>
@@ -33,21 +33,22 @@ bool Same(const char *file, int line, const char *what, const A &actual, const B
   if (actual == expected) return true;
   ++Tests::Failed();
   const char *message = aclGetRecentErrMsg();
-  std::printf("%s:%d: %s is %s, expected %s; the latest message is: %s\n", file, line, what, std::to_string(actual).c_str(), std::to_string(expected).c_str(),
-              message == nullptr ? "none" : message);
+  std::printf("%s:%d: %s is %s, expected %s; the latest message is: %s\n", file, line, what, std::to_string(actual).c_str(),
+              std::to_string(expected).c_str(), message == nullptr ? "none" : message);
   return false;
 }
 
 #define EXPECT(actual, expected) Same(__FILE__, __LINE__, #actual, (actual), (expected))
 #define GOOD(call) EXPECT(call, 0)
 // The latest message contains this text.
-#define SAYS(text)                                                                                                       \
-  do {                                                                                                                   \
-    const char *message = aclGetRecentErrMsg();                                                                          \
-    if (message == nullptr || std::strstr(message, text) == nullptr) {                                                   \
-      ++Tests::Failed();                                                                                                 \
-      std::printf("%s:%d: the message is: %s\n  it should contain: %s\n", __FILE__, __LINE__, message == nullptr ? "none" : message, text); \
-    }                                                                                                                    \
+#define SAYS(text)                                                                                                                   \
+  do {                                                                                                                               \
+    const char *message = aclGetRecentErrMsg();                                                                                      \
+    if (message == nullptr || std::strstr(message, text) == nullptr) {                                                               \
+      ++Tests::Failed();                                                                                                             \
+      std::printf("%s:%d: the message is: %s\n  it should contain: %s\n", __FILE__, __LINE__, message == nullptr ? "none" : message, \
+                  text);                                                                                                             \
+    }                                                                                                                                \
   } while (false)
 
 // aclInit, a device and a stream; taken down again without a leak.
@@ -69,7 +70,8 @@ struct Device {
     const size_t bytes = values.size() * sizeof(T) == 0 ? 1 : values.size() * sizeof(T);
     GOOD(aclrtMalloc(&address, bytes, ACL_MEM_MALLOC_HUGE_FIRST));
     buffers.push_back(address);
-    if (!values.empty()) GOOD(aclrtMemcpy(address, values.size() * sizeof(T), values.data(), values.size() * sizeof(T), ACL_MEMCPY_HOST_TO_DEVICE));
+    if (!values.empty())
+      GOOD(aclrtMemcpy(address, values.size() * sizeof(T), values.data(), values.size() * sizeof(T), ACL_MEMCPY_HOST_TO_DEVICE));
     return static_cast<T *>(address);
   }
   template <typename T>
@@ -91,15 +93,16 @@ struct Device {
 inline aclTensor *Dense(const std::vector<int64_t> &shape, void *data, aclDataType type = ACL_FLOAT) {
   return aclCreateTensor(shape.data(), shape.size(), type, nullptr, 0, ACL_FORMAT_ND, shape.data(), shape.size(), data);
 }
-inline aclTensor *Strided(const std::vector<int64_t> &shape, const std::vector<int64_t> &strides, int64_t offset, int64_t storage, void *data,
-                          aclDataType type = ACL_FLOAT) {
+inline aclTensor *Strided(const std::vector<int64_t> &shape, const std::vector<int64_t> &strides, int64_t offset, int64_t storage,
+                          void *data, aclDataType type = ACL_FLOAT) {
   return aclCreateTensor(shape.data(), shape.size(), type, strides.data(), offset, ACL_FORMAT_ND, &storage, 1, data);
 }
 
 template <typename T>
 void Equal(const char *file, int line, const std::vector<T> &actual, const std::vector<T> &expected) {
   bool same = actual.size() == expected.size();
-  for (size_t i = 0; same && i < actual.size(); ++i) same = actual[i] == expected[i] || (actual[i] != actual[i] && expected[i] != expected[i]);
+  for (size_t i = 0; same && i < actual.size(); ++i)
+    same = actual[i] == expected[i] || (actual[i] != actual[i] && expected[i] != expected[i]);
   if (same) return;
   ++Tests::Failed();
   std::printf("%s:%d: the values are", file, line);

@@ -56,7 +56,8 @@ TEST(contiguous_copies_views_only) {
   EXPECT(view->GetStorageShape() == op::Shape({2, 4}), true);
   EXPECT(l0op::Contiguous(turned, unique.get())->IsFromWorkspace(), true);
   EXPECT(l0op::Contiguous(nullptr, unique.get()) == nullptr, true);
-  EQUAL(Result<float>(device, {4, 3}, ACL_FLOAT, [&](aclOpExecutor *e) { return l0op::Contiguous(turned, e); }), {0, 4, 8, 1, 5, 9, 2, 6, 10, 3, 7, 11});
+  EQUAL(Result<float>(device, {4, 3}, ACL_FLOAT, [&](aclOpExecutor *e) { return l0op::Contiguous(turned, e); }),
+        {0, 4, 8, 1, 5, 9, 2, 6, 10, 3, 7, 11});
   aclTensor *reversed = Strided({3}, {-2}, 4, 12, data);
   EQUAL(Result<float>(device, {3}, ACL_FLOAT, [&](aclOpExecutor *e) { return l0op::Contiguous(reversed, e); }), {4, 2, 0});
   for (aclTensor *tensor : {dense, offset, turned, reversed}) aclDestroyTensor(tensor);
@@ -65,7 +66,8 @@ TEST(contiguous_copies_views_only) {
 template <typename T>
 void Copies(Device &device, aclDataType type, const std::vector<T> &values) {
   aclTensor *turned = Strided({2, 2}, {1, 2}, 0, 4, device.Put(values), type);
-  EQUAL(Result<T>(device, {2, 2}, type, [&](aclOpExecutor *e) { return l0op::Contiguous(turned, e); }), {values[0], values[2], values[1], values[3]});
+  EQUAL(Result<T>(device, {2, 2}, type, [&](aclOpExecutor *e) { return l0op::Contiguous(turned, e); }),
+        {values[0], values[2], values[1], values[3]});
   aclDestroyTensor(turned);
 }
 
@@ -81,15 +83,19 @@ TEST(transpose_permutes) {
   Device device;
   aclTensor *x = Dense({2, 3, 2}, device.Put(Counted(12)));
   const std::vector<float> expected = {0, 6, 2, 8, 4, 10, 1, 7, 3, 9, 5, 11};  // y[c][b][a] = x[a][b][c]
-  EQUAL(Result<float>(device, {2, 3, 2}, ACL_FLOAT, [&](aclOpExecutor *e) {
-    const int64_t perm[] = {2, 1, 0};
-    return l0op::Transpose(x, e->AllocIntArray(perm, 3), e);
-  }), expected);
-  EQUAL(Result<float>(device, {2, 3, 2}, ACL_FLOAT, [&](aclOpExecutor *e) {
-    const int32_t perm[] = {2, 1, 0};
-    aclTensor *y = e->AllocTensor(op::Shape({2, 3, 2}), op::DataType::DT_FLOAT);
-    return l0op::Transpose(x, y, e->ConvertToTensor(perm, 3, op::DataType::DT_INT64), e);
-  }), expected);
+  EQUAL(Result<float>(device, {2, 3, 2}, ACL_FLOAT,
+                      [&](aclOpExecutor *e) {
+                        const int64_t perm[] = {2, 1, 0};
+                        return l0op::Transpose(x, e->AllocIntArray(perm, 3), e);
+                      }),
+        expected);
+  EQUAL(Result<float>(device, {2, 3, 2}, ACL_FLOAT,
+                      [&](aclOpExecutor *e) {
+                        const int32_t perm[] = {2, 1, 0};
+                        aclTensor *y = e->AllocTensor(op::Shape({2, 3, 2}), op::DataType::DT_FLOAT);
+                        return l0op::Transpose(x, y, e->ConvertToTensor(perm, 3, op::DataType::DT_INT64), e);
+                      }),
+        expected);
   auto unique = CREATE_EXECUTOR();
   const int64_t bad[] = {0, 0, 1};
   EXPECT(l0op::Transpose(x, unique->AllocIntArray(bad, 3), unique.get()) == nullptr, true);
@@ -100,14 +106,18 @@ TEST(transpose_permutes) {
 TEST(slices_and_padding) {
   Device device;
   aclTensor *x = Dense({3, 4}, device.Put(Counted(12)));
-  EQUAL(Result<float>(device, {2, 2}, ACL_FLOAT, [&](aclOpExecutor *e) {
-    const int64_t offsets[] = {1, 2}, size[] = {2, -1};
-    return l0op::Slice(x, e->AllocIntArray(offsets, 2), e->AllocIntArray(size, 2), e);
-  }), {6, 7, 10, 11});
-  EQUAL(Result<float>(device, {4, 5}, ACL_FLOAT, [&](aclOpExecutor *e) {
-    const int64_t pads[] = {1, 0, 0, 1};
-    return l0op::Pad(x, e->ConvertToTensor(pads, 4, op::DataType::DT_INT32), e);
-  }), {0, 0, 0, 0, 0, 0, 1, 2, 3, 0, 4, 5, 6, 7, 0, 8, 9, 10, 11, 0});
+  EQUAL(Result<float>(device, {2, 2}, ACL_FLOAT,
+                      [&](aclOpExecutor *e) {
+                        const int64_t offsets[] = {1, 2}, size[] = {2, -1};
+                        return l0op::Slice(x, e->AllocIntArray(offsets, 2), e->AllocIntArray(size, 2), e);
+                      }),
+        {6, 7, 10, 11});
+  EQUAL(Result<float>(device, {4, 5}, ACL_FLOAT,
+                      [&](aclOpExecutor *e) {
+                        const int64_t pads[] = {1, 0, 0, 1};
+                        return l0op::Pad(x, e->ConvertToTensor(pads, 4, op::DataType::DT_INT32), e);
+                      }),
+        {0, 0, 0, 0, 0, 0, 1, 2, 3, 0, 4, 5, 6, 7, 0, 8, 9, 10, 11, 0});
   auto unique = CREATE_EXECUTOR();
   const int64_t offsets[] = {2, 0}, size[] = {2, 4}, pads[] = {-1, 0, 0, 0};
   EXPECT(l0op::Slice(x, unique->AllocIntArray(offsets, 2), unique->AllocIntArray(size, 2), unique.get()) == nullptr, true);
@@ -122,10 +132,12 @@ TEST(slices_and_padding) {
 TEST(reshape_keeps_order) {
   Device device;
   aclTensor *turned = Strided({3, 2}, {1, 3}, 0, 6, device.Put(Counted(6)));
-  EQUAL(Result<float>(device, {2, 3}, ACL_FLOAT, [&](aclOpExecutor *e) {
-    const int64_t dims[] = {2, -1};
-    return l0op::Reshape(turned, e->AllocIntArray(dims, 2), e);
-  }), {0, 3, 1, 4, 2, 5});
+  EQUAL(Result<float>(device, {2, 3}, ACL_FLOAT,
+                      [&](aclOpExecutor *e) {
+                        const int64_t dims[] = {2, -1};
+                        return l0op::Reshape(turned, e->AllocIntArray(dims, 2), e);
+                      }),
+        {0, 3, 1, 4, 2, 5});
   auto unique = CREATE_EXECUTOR();
   EXPECT(l0op::Reshape(turned, op::Shape({4}), unique.get()) == nullptr, true);
   SAYS("[4] does not have the elements of [3, 2]");
@@ -135,7 +147,9 @@ TEST(reshape_keeps_order) {
 template <typename To, typename From>
 void Casts(Device &device, aclDataType from, aclDataType to, const std::vector<From> &values, const std::vector<To> &expected) {
   aclTensor *x = Dense({static_cast<int64_t>(values.size())}, device.Put(values), from);
-  EQUAL(Result<To>(device, {static_cast<int64_t>(values.size())}, to, [&](aclOpExecutor *e) { return l0op::Cast(x, op::ToOpDataType(to), e); }), expected);
+  EQUAL(Result<To>(device, {static_cast<int64_t>(values.size())}, to,
+                   [&](aclOpExecutor *e) { return l0op::Cast(x, op::ToOpDataType(to), e); }),
+        expected);
   aclDestroyTensor(x);
 }
 
@@ -143,7 +157,8 @@ TEST(casts_round_and_saturate) {
   Device device;
   const float inf = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
   // Nearest even: 1 + 2^-11 lies between 1 and 1 + 2^-10; 65520 between 65504 and 65536.
-  Casts<uint16_t, float>(device, ACL_FLOAT, ACL_FLOAT16, {1 + 0x1p-11f, 1 + 3 * 0x1p-11f, 65519, 65520, -inf}, {0x3C00, 0x3C02, 0x7BFF, 0x7C00, 0xFC00});
+  Casts<uint16_t, float>(device, ACL_FLOAT, ACL_FLOAT16, {1 + 0x1p-11f, 1 + 3 * 0x1p-11f, 65519, 65520, -inf},
+                         {0x3C00, 0x3C02, 0x7BFF, 0x7C00, 0xFC00});
   Casts<uint16_t, float>(device, ACL_FLOAT, ACL_BF16, {1 + 0x1p-8f, 1 + 3 * 0x1p-8f, 3.4e38f}, {0x3F80, 0x3F82, 0x7F80});
   // Rounded once: 1 + 2^-11 + 2^-40 is above the midpoint, though float would round it there first.
   Casts<uint16_t, double>(device, ACL_DOUBLE, ACL_FLOAT16, {1 + 0x1p-11 + 0x1p-40, 1 + 0x1p-11 - 0x1p-40}, {0x3C01, 0x3C00});

@@ -67,7 +67,8 @@ TEST(eight_threads_share_two_streams) {
         }
         const bool add = (id + round) % 2 == 0;
         const std::vector<float> y = add ? AddOne(device, streams[id % 2], x, id) : Probe(device, streams[id % 2], x, w);
-        for (size_t i = 0; i < x.size(); ++i) wrong[static_cast<size_t>(id)] += y[i] != (add ? x[i] + static_cast<float>(id) : x[i] * 2.75f + w[i]);
+        for (size_t i = 0; i < x.size(); ++i)
+          wrong[static_cast<size_t>(id)] += y[i] != (add ? x[i] + static_cast<float>(id) : x[i] * 2.75f + w[i]);
         uint64_t size = 0;
         aclOpExecutor *executor = nullptr;
         refused[static_cast<size_t>(id)] += aclnnAddOneGetWorkspaceSize(nullptr, nullptr, 1, nullptr, &size, &executor) == 161001 &&

@@ -25,9 +25,15 @@ TWIN_ACL_API Attr MakeAttr(int kind, const void *data, uint64_t size);
 inline Attr ToAttr(bool value) { return MakeAttr('b', &value, 1); }
 inline Attr ToAttr(const char *value) { return MakeAttr('s', value, 1); }
 inline Attr ToAttr(const std::string &value) { return MakeAttr('s', value.c_str(), 1); }
-inline Attr ToAttr(const aclIntArray *value) { return MakeAttr('I', value == nullptr ? nullptr : value->GetData(), value == nullptr ? 0 : value->Size()); }
-inline Attr ToAttr(const aclFloatArray *value) { return MakeAttr('F', value == nullptr ? nullptr : value->GetData(), value == nullptr ? 0 : value->Size()); }
-inline Attr ToAttr(const aclBoolArray *value) { return MakeAttr('B', value == nullptr ? nullptr : value->GetData(), value == nullptr ? 0 : value->Size()); }
+inline Attr ToAttr(const aclIntArray *value) {
+  return MakeAttr('I', value == nullptr ? nullptr : value->GetData(), value == nullptr ? 0 : value->Size());
+}
+inline Attr ToAttr(const aclFloatArray *value) {
+  return MakeAttr('F', value == nullptr ? nullptr : value->GetData(), value == nullptr ? 0 : value->Size());
+}
+inline Attr ToAttr(const aclBoolArray *value) {
+  return MakeAttr('B', value == nullptr ? nullptr : value->GetData(), value == nullptr ? 0 : value->Size());
+}
 TWIN_ACL_API Attr ToAttr(const aclScalar *value);
 template <typename T, typename = std::enable_if_t<std::is_arithmetic<T>::value || std::is_enum<T>::value>>
 Attr ToAttr(T value) {
@@ -95,9 +101,12 @@ TWIN_ACL_API aclnnStatus InferShapes(const char *type, const Library &library, c
 #define OP_ATTR(args...) ::twin::MakeAttrs(args)
 #define OP_WORKSPACE(args...) ::twin::Unsupported{"OP_WORKSPACE"}
 #define OP_OUTSHAPE(args...) ::twin::Unsupported{"OP_OUTSHAPE"}
-#define OP_OPTION(args...) ::twin::Ignored{}
-#define OP_MODE(args...) ::twin::Ignored{}
-#define OP_EMPTY_ARG ::twin::Ignored{}
+#define OP_OPTION(args...) \
+  ::twin::Ignored {}
+#define OP_MODE(args...) \
+  ::twin::Ignored {}
+#define OP_EMPTY_ARG \
+  ::twin::Ignored {}
 
 #define ADD_TO_LAUNCHER_LIST_AICORE(type, args...) \
   (static_cast<void>(type##OpTypeId()), ::twin::AddLaunch(#type, ::twin::ThisLibrary(), ::twin::Gather(args), executor))

@@ -73,18 +73,18 @@ class TWIN_ACL_API Phase {
 #define L2_DFX_PHASE_1_WITHOUT_CACHE(api, in, out) \
   TWIN_SAME_NAME(#api "GetWorkspaceSize");         \
   ::twin::Phase opDfxGuard(#api, in, out)
-#define L2_DFX_PHASE_1(api, in, out)                                                                       \
-  L2_DFX_PHASE_1_WITHOUT_CACHE(api, in, out);                                                              \
-  if (workspaceSize == nullptr || executor == nullptr) {                                                   \
+#define L2_DFX_PHASE_1(api, in, out)                                                                         \
+  L2_DFX_PHASE_1_WITHOUT_CACHE(api, in, out);                                                                \
+  if (workspaceSize == nullptr || executor == nullptr) {                                                     \
     OP_LOGE(ACLNN_ERR_PARAM_NULLPTR, "%s is null", workspaceSize == nullptr ? "workspaceSize" : "executor"); \
-    return ACLNN_ERR_PARAM_NULLPTR;                                                                        \
-  }                                                                                                        \
+    return ACLNN_ERR_PARAM_NULLPTR;                                                                          \
+  }                                                                                                          \
   static_cast<void>(0)
-#define L2_DFX_PHASE_2(api) \
-  TWIN_SAME_NAME(#api);     \
+#define L2_DFX_PHASE_2(api)       \
+  TWIN_SAME_NAME(#api);           \
   ::twin::Phase opDfxGuard(#api); \
   static_cast<void>(executor)
-#define L0_DFX(api, args...) \
-  TWIN_SAME_NAME(#api);      \
+#define L0_DFX(api, args...)                \
+  TWIN_SAME_NAME(#api);                     \
   static_cast<void>(std::make_tuple(args)); \
   static_cast<void>(executor)

@@ -36,9 +36,7 @@ int DeviceCount() {
 
 bool Known(int32_t device) { return device >= 0 && device < DeviceCount(); }
 
-aclError Ready(const char *api) {
-  return Initialized() ? 0 : Fail(ACL_ERROR_UNINITIALIZE, "%s: aclInit has not been called", api);
-}
+aclError Ready(const char *api) { return Initialized() ? 0 : Fail(ACL_ERROR_UNINITIALIZE, "%s: aclInit has not been called", api); }
 
 std::vector<Leak> LeaksNow() {
   Process &process = TheProcess();
@@ -130,7 +128,8 @@ extern "C" {
 TWIN_ACL_EXPORT aclError aclInit(const char *) {
   Process &process = TheProcess();
   if (Chosen() == nullptr)
-    return Fail(ACL_ERROR_INVALID_PARAM, "aclInit: OPWRIGHT_SOC is %s, known products are %s", std::getenv("OPWRIGHT_SOC"), KnownProducts().c_str());
+    return Fail(ACL_ERROR_INVALID_PARAM, "aclInit: OPWRIGHT_SOC is %s, known products are %s", std::getenv("OPWRIGHT_SOC"),
+                KnownProducts().c_str());
   {
     std::lock_guard<std::mutex> lock(process.guard);
     if (!process.ready) {
@@ -146,7 +145,8 @@ TWIN_ACL_EXPORT aclError aclFinalize(void) {
   Process &process = TheProcess();
   {
     std::lock_guard<std::mutex> lock(process.guard);
-    if (!process.ready) return Fail(process.wasReady ? ACL_ERROR_REPEAT_FINALIZE : ACL_ERROR_UNINITIALIZE, "aclFinalize: aclInit has not been called");
+    if (!process.ready)
+      return Fail(process.wasReady ? ACL_ERROR_REPEAT_FINALIZE : ACL_ERROR_UNINITIALIZE, "aclFinalize: aclInit has not been called");
   }
   const std::vector<Leak> leaks = LeaksNow();
   std::string text;
@@ -170,7 +170,8 @@ TWIN_ACL_EXPORT aclError aclFinalize(void) {
   contexts.clear();
   ReleaseMemory();
   const char *strict = std::getenv("OPWRIGHT_LEAKS");
-  if (!text.empty() && strict != nullptr && std::strcmp(strict, "fail") == 0) return Fail(ACL_ERROR_FAILURE, "aclFinalize: never released: %s", text.c_str());
+  if (!text.empty() && strict != nullptr && std::strcmp(strict, "fail") == 0)
+    return Fail(ACL_ERROR_FAILURE, "aclFinalize: never released: %s", text.c_str());
   return 0;
 }
 
@@ -186,7 +187,8 @@ TWIN_ACL_EXPORT const char *aclrtGetSocName(void) { return CurrentProduct().soc;
 
 TWIN_ACL_EXPORT aclError aclGetDeviceCapability(uint32_t deviceId, aclDeviceInfo info, int64_t *value) {
   if (value == nullptr) return Fail(ACL_ERROR_INVALID_PARAM, "aclGetDeviceCapability: value is null");
-  if (!Known(static_cast<int32_t>(deviceId))) return Fail(ACL_ERROR_RT_INVALID_DEVICEID, "aclGetDeviceCapability: device %u, there are %d", deviceId, DeviceCount());
+  if (!Known(static_cast<int32_t>(deviceId)))
+    return Fail(ACL_ERROR_RT_INVALID_DEVICEID, "aclGetDeviceCapability: device %u, there are %d", deviceId, DeviceCount());
   const Product &product = CurrentProduct();
   switch (info) {
     case ACL_DEVICE_INFO_AI_CORE_NUM: *value = product.aic; return 0;
@@ -199,7 +201,8 @@ TWIN_ACL_EXPORT aclError aclGetDeviceCapability(uint32_t deviceId, aclDeviceInfo
 TWIN_ACL_EXPORT aclError aclrtSetDevice(int32_t deviceId) {
   const aclError bad = Ready("aclrtSetDevice");
   if (bad != 0) return bad;
-  if (!Known(deviceId)) return Fail(ACL_ERROR_RT_INVALID_DEVICEID, "aclrtSetDevice: device %d, there are %d (from 0)", deviceId, DeviceCount());
+  if (!Known(deviceId))
+    return Fail(ACL_ERROR_RT_INVALID_DEVICEID, "aclrtSetDevice: device %d, there are %d (from 0)", deviceId, DeviceCount());
   Process &process = TheProcess();
   std::lock_guard<std::mutex> lock(process.guard);
   auto &entry = process.devices[deviceId];
@@ -262,7 +265,8 @@ TWIN_ACL_EXPORT aclError aclrtCreateContext(aclrtContext *context, int32_t devic
   const aclError bad = Ready("aclrtCreateContext");
   if (bad != 0) return bad;
   if (context == nullptr) return Fail(ACL_ERROR_INVALID_PARAM, "aclrtCreateContext: context is null");
-  if (!Known(deviceId)) return Fail(ACL_ERROR_RT_INVALID_DEVICEID, "aclrtCreateContext: device %d, there are %d (from 0)", deviceId, DeviceCount());
+  if (!Known(deviceId))
+    return Fail(ACL_ERROR_RT_INVALID_DEVICEID, "aclrtCreateContext: device %d, there are %d (from 0)", deviceId, DeviceCount());
   auto made = std::make_shared<Context>();
   made->device = deviceId;
   made->main = std::make_shared<Stream>(deviceId);

@@ -73,6 +73,11 @@ View Resolve(const Operand &operand, const Run &run, bool write, std::vector<acl
 // Why a task cannot run with these views; empty when it can.
 std::string FirstFault(const std::string &step, const std::vector<View> &views, const std::vector<std::string> &names);
 
+// Whether elements of this dtype can be converted.
+bool Convertible(op::DataType type);
+int64_t HostInteger(const uint8_t *at, op::DataType type);
+aclnnStatus ConvertHost(const void *value, uint64_t size, op::DataType from, uint8_t *to, op::DataType type);
+
 // Copies element by element between views of the same shape and dtype.
 void CopyView(const View &from, const View &to);
 // Records a copy between two tensors of the same number of dims.

@@ -31,18 +31,22 @@ uint64_t Aligned(uint64_t bytes) { return (bytes + kWorkspaceAlign - 1) / kWorks
 
 aclnnStatus NoExecutor(const char *api, const aclOpExecutor *executor) {
   if (executor == nullptr) return acl::Fail(ACLNN_ERR_PARAM_NULLPTR, "%s: executor is null", api);
-  return acl::Fail(ACLNN_ERR_PARAM_INVALID, "%s: executor %p is not alive: an executor runs once, unless aclSetAclOpExecutorRepeatable was called", api,
+  return acl::Fail(ACLNN_ERR_PARAM_INVALID,
+                   "%s: executor %p is not alive: an executor runs once, unless aclSetAclOpExecutorRepeatable was called", api,
                    static_cast<const void *>(executor));
 }
 
 // Whether a tensor of a record is still the one it was.
 bool Alive(const Operand &operand) {
-  return operand.owned || operand.tensor == nullptr || (TheObjects().tensors.Has(operand.tensor) && operand.tensor->serial == operand.serial);
+  return operand.owned || operand.tensor == nullptr ||
+         (TheObjects().tensors.Has(operand.tensor) && operand.tensor->serial == operand.serial);
 }
 
-aclnnStatus SetAddress(const char *api, aclOpExecutor *executor, const std::vector<Argument> &arguments, size_t index, aclTensor *tensor, void *addr) {
+aclnnStatus SetAddress(const char *api, aclOpExecutor *executor, const std::vector<Argument> &arguments, size_t index, aclTensor *tensor,
+                       void *addr) {
   if (!executor->state->repeatable) return acl::Fail(ACLNN_ERR_PARAM_INVALID, "%s: the executor is not repeatable", api);
-  if (tensor == nullptr || addr == nullptr) return acl::Fail(ACLNN_ERR_PARAM_NULLPTR, "%s: %s is null", api, tensor == nullptr ? "tensor" : "addr");
+  if (tensor == nullptr || addr == nullptr)
+    return acl::Fail(ACLNN_ERR_PARAM_NULLPTR, "%s: %s is null", api, tensor == nullptr ? "tensor" : "addr");
   if (index >= arguments.size() || arguments[index].tensor == nullptr)
     return acl::Fail(ACLNN_ERR_PARAM_INVALID, "%s: index is %zu, the call has %zu tensors", api, index, arguments.size());
   const Argument &argument = arguments[index];
@@ -55,8 +59,10 @@ aclnnStatus SetAddress(const char *api, aclOpExecutor *executor, const std::vect
   return 0;
 }
 
-aclnnStatus SetListed(const char *api, aclOpExecutor *executor, const std::vector<Argument> &arguments, size_t index, size_t relative, aclTensorList *list, void *addr) {
-  if (list == nullptr || addr == nullptr) return acl::Fail(ACLNN_ERR_PARAM_NULLPTR, "%s: %s is null", api, list == nullptr ? "tensors" : "addr");
+aclnnStatus SetListed(const char *api, aclOpExecutor *executor, const std::vector<Argument> &arguments, size_t index, size_t relative,
+                      aclTensorList *list, void *addr) {
+  if (list == nullptr || addr == nullptr)
+    return acl::Fail(ACLNN_ERR_PARAM_NULLPTR, "%s: %s is null", api, list == nullptr ? "tensors" : "addr");
   if (!executor->state->repeatable) return acl::Fail(ACLNN_ERR_PARAM_INVALID, "%s: the executor is not repeatable", api);
   if (index >= arguments.size() || arguments[index].list == nullptr || relative >= list->Size())
     return acl::Fail(ACLNN_ERR_PARAM_INVALID, "%s: no tensor %zu of list %zu", api, relative, index);
@@ -169,22 +175,29 @@ View Resolve(const Operand &operand, const Run &run, bool write, std::vector<acl
   const Storage &storage = *tensor.storage;
   if (storage.kind == Storage::Kind::kHost) {
     view.host = storage.host;
-    if (start < 0 || static_cast<uint64_t>(end * view.bytes) > storage.host->size()) view.fault = "it leaves its storage";
-    else view.first = storage.host->data() + tensor.GetViewOffset() * view.bytes;
+    if (start < 0 || static_cast<uint64_t>(end * view.bytes) > storage.host->size())
+      view.fault = "it leaves its storage";
+    else
+      view.first = storage.host->data() + tensor.GetViewOffset() * view.bytes;
     return view;
   }
   acl::Range range;
   if (storage.kind == Storage::Kind::kWorkspace) {
-    if (!run.fault.empty()) view.fault = run.fault;
-    else range = run.workspace;
+    if (!run.fault.empty())
+      view.fault = run.fault;
+    else
+      range = run.workspace;
     if (range) view.first = range.data + storage.offset + static_cast<uint64_t>(tensor.GetViewOffset() * view.bytes);
   } else if (start < 0) {
     view.fault = "its first element is " + std::to_string(-start) + " elements before its storage";
   } else {
     const uint8_t *address = static_cast<const uint8_t *>(storage.address) + start * view.bytes;
     range = acl::Find(storage.address == nullptr ? nullptr : address, static_cast<size_t>((end - start) * view.bytes), &view.fault);
-    if (range) view.first = range.data - low * view.bytes;
-    else view.fault = "elements " + std::to_string(start) + " to " + std::to_string(end - 1) + " of its storage are not in one device buffer: " + view.fault;
+    if (range)
+      view.first = range.data - low * view.bytes;
+    else
+      view.fault = "elements " + std::to_string(start) + " to " + std::to_string(end - 1) +
+                   " of its storage are not in one device buffer: " + view.fault;
   }
   view.block = range.block;
   if (range) uses.push_back(acl::Use{range.block, write});
@@ -204,18 +217,21 @@ using namespace twin;
 aclOpExecutor::aclOpExecutor() : state(new ExecutorState) {}
 aclOpExecutor::~aclOpExecutor() = default;
 
-aclTensor *aclOpExecutor::AllocTensor(const op::Shape &storageShape, const op::Shape &originShape, op::DataType dataType, op::Format storageFormat, op::Format originFormat) {
+aclTensor *aclOpExecutor::AllocTensor(const op::Shape &storageShape, const op::Shape &originShape, op::DataType dataType,
+                                      op::Format storageFormat, op::Format originFormat) {
   std::unique_ptr<aclTensor> tensor(new aclTensor(originShape, storageShape, dataType, originFormat, storageFormat));
   tensor->storage->kind = Storage::Kind::kWorkspace;
   return state->Own(std::move(tensor));
 }
-aclTensor *aclOpExecutor::AllocTensor(const op::Shape &shape, op::DataType dataType, op::Format format) { return AllocTensor(shape, shape, dataType, format, format); }
+aclTensor *aclOpExecutor::AllocTensor(const op::Shape &shape, op::DataType dataType, op::Format format) {
+  return AllocTensor(shape, shape, dataType, format, format);
+}
 aclTensor *aclOpExecutor::AllocTensor(op::DataType dataType, op::Format storageFormat, op::Format originFormat) {
   return AllocTensor(op::Shape{0}, op::Shape{0}, dataType, storageFormat, originFormat);
 }
 
-aclTensor *aclOpExecutor::AllocHostTensor(const op::Shape &storageShape, const op::Shape &originShape, op::DataType dataType, op::Format storageFormat,
-                                          op::Format originFormat) {
+aclTensor *aclOpExecutor::AllocHostTensor(const op::Shape &storageShape, const op::Shape &originShape, op::DataType dataType,
+                                          op::Format storageFormat, op::Format originFormat) {
   const int64_t bytes = ge::GetSizeInBytes(storageShape.GetShapeSize(), dataType);
   if (bytes < 0) return nullptr;
   std::unique_ptr<aclTensor> tensor(new aclTensor(originShape, storageShape, dataType, originFormat, storageFormat));
@@ -247,8 +263,12 @@ Object *Keep(std::vector<std::unique_ptr<Object>> &in, const Item *value, uint64
 aclIntArray *aclOpExecutor::AllocIntArray(const int64_t *value, uint64_t size) { return Keep(state->ints, value, size); }
 aclFloatArray *aclOpExecutor::AllocFloatArray(const float *value, uint64_t size) { return Keep(state->floats, value, size); }
 aclBoolArray *aclOpExecutor::AllocBoolArray(const bool *value, uint64_t size) { return Keep(state->bools, value, size); }
-aclTensorList *aclOpExecutor::AllocTensorList(const aclTensor *const *tensors, uint64_t size) { return Keep(state->tensorLists, tensors, size); }
-aclScalarList *aclOpExecutor::AllocScalarList(const aclScalar *const *scalars, uint64_t size) { return Keep(state->scalarLists, scalars, size); }
+aclTensorList *aclOpExecutor::AllocTensorList(const aclTensor *const *tensors, uint64_t size) {
+  return Keep(state->tensorLists, tensors, size);
+}
+aclScalarList *aclOpExecutor::AllocScalarList(const aclScalar *const *scalars, uint64_t size) {
+  return Keep(state->scalarLists, scalars, size);
+}
 aclScalar *aclOpExecutor::AllocScalar(const void *value, op::DataType dataType) {
   if (value == nullptr) return nullptr;
   state->scalars.emplace_back(new aclScalar(value, dataType));
@@ -309,10 +329,11 @@ aclnnStatus CommonOpExecutorRun(void *workspace, uint64_t workspaceSize, aclOpEx
   if (executor == nullptr || !Executors().Has(executor)) return NoExecutor(api, executor);
   ExecutorState &state = *executor->state;
   const uint64_t need = state.Layout();
-  if (need > 0 && workspace == nullptr) return acl::Fail(ACLNN_ERR_PARAM_NULLPTR, "%s: workspace is null, %llu bytes are needed", api, static_cast<unsigned long long>(need));
+  if (need > 0 && workspace == nullptr)
+    return acl::Fail(ACLNN_ERR_PARAM_NULLPTR, "%s: workspace is null, %llu bytes are needed", api, static_cast<unsigned long long>(need));
   if (workspaceSize < need)
-    return acl::Fail(ACLNN_ERR_PARAM_INVALID, "%s: workspaceSize is %llu, %llu bytes are needed", api, static_cast<unsigned long long>(workspaceSize),
-                     static_cast<unsigned long long>(need));
+    return acl::Fail(ACLNN_ERR_PARAM_INVALID, "%s: workspaceSize is %llu, %llu bytes are needed", api,
+                     static_cast<unsigned long long>(workspaceSize), static_cast<unsigned long long>(need));
   for (const Step &step : state.steps)
     for (const Operand &operand : step.operands)
       if (!Alive(operand))
@@ -322,8 +343,10 @@ aclnnStatus CommonOpExecutorRun(void *workspace, uint64_t workspaceSize, aclOpEx
   std::vector<acl::Use> uses;
   if (need > 0) {
     run.workspace = acl::Find(workspace, need, &run.fault);
-    if (run.workspace) uses.push_back(acl::Use{run.workspace.block, true});
-    else run.fault = "the workspace: " + run.fault;
+    if (run.workspace)
+      uses.push_back(acl::Use{run.workspace.block, true});
+    else
+      run.fault = "the workspace: " + run.fault;
   }
   std::vector<Work> work;
   if (!run.fault.empty()) {
@@ -359,23 +382,26 @@ TWIN_ACL_API aclnnStatus aclDestroyAclOpExecutor(aclOpExecutor *executor) {
   return Executors().Remove(executor, "aclDestroyAclOpExecutor");
 }
 
-#define TWIN_SET_ADDRESS(name, alias, arguments)                                                              \
-  TWIN_ACL_API aclnnStatus name(aclOpExecutor *executor, const size_t index, aclTensor *tensor, void *addr) { \
-    if (executor == nullptr || !Executors().Has(executor)) return NoExecutor(#name, executor);                \
-    return SetAddress(#name, executor, arguments, index, tensor, addr);                                       \
-  }                                                                                                           \
-  TWIN_ACL_API aclnnStatus alias(aclOpExecutor *executor, const size_t index, aclTensor *tensor, void *addr) { return name(executor, index, tensor, addr); }
+#define TWIN_SET_ADDRESS(name, alias, arguments)                                                               \
+  TWIN_ACL_API aclnnStatus name(aclOpExecutor *executor, const size_t index, aclTensor *tensor, void *addr) {  \
+    if (executor == nullptr || !Executors().Has(executor)) return NoExecutor(#name, executor);                 \
+    return SetAddress(#name, executor, arguments, index, tensor, addr);                                        \
+  }                                                                                                            \
+  TWIN_ACL_API aclnnStatus alias(aclOpExecutor *executor, const size_t index, aclTensor *tensor, void *addr) { \
+    return name(executor, index, tensor, addr);                                                                \
+  }
 TWIN_SET_ADDRESS(aclSetTensorAddr, AclSetTensorAddr, AllArguments(*executor->state))
 TWIN_SET_ADDRESS(aclSetInputTensorAddr, AclSetInputTensorAddr, executor->state->inputs)
 TWIN_SET_ADDRESS(aclSetOutputTensorAddr, AclSetOutputTensorAddr, executor->state->outputs)
 
-#define TWIN_SET_LISTED(name, alias, arguments)                                                                                             \
-  TWIN_ACL_API aclnnStatus name(aclOpExecutor *executor, size_t irIndex, const size_t relativeIndex, aclTensorList *tensors, void *addr) {  \
-    if (executor == nullptr || !Executors().Has(executor)) return NoExecutor(#name, executor);                                              \
-    return SetListed(#name, executor, arguments, irIndex, relativeIndex, tensors, addr);                                                    \
-  }                                                                                                                                         \
-  TWIN_ACL_API aclnnStatus alias(aclOpExecutor *executor, size_t irIndex, const size_t relativeIndex, aclTensorList *tensors, void *addr) { \
-    return name(executor, irIndex, relativeIndex, tensors, addr);                                                                           \
+#define TWIN_SET_LISTED(name, alias, arguments)                                                                                            \
+  TWIN_ACL_API aclnnStatus name(aclOpExecutor *executor, size_t irIndex, const size_t relativeIndex, aclTensorList *tensors, void *addr) { \
+    if (executor == nullptr || !Executors().Has(executor)) return NoExecutor(#name, executor);                                             \
+    return SetListed(#name, executor, arguments, irIndex, relativeIndex, tensors, addr);                                                   \
+  }                                                                                                                                        \
+  TWIN_ACL_API aclnnStatus alias(aclOpExecutor *executor, size_t irIndex, const size_t relativeIndex, aclTensorList *tensors,              \
+                                 void *addr) {                                                                                             \
+    return name(executor, irIndex, relativeIndex, tensors, addr);                                                                          \
   }
 TWIN_SET_LISTED(aclSetDynamicTensorAddr, AclSetDynamicTensorAddr, AllArguments(*executor->state))
 TWIN_SET_LISTED(aclSetDynamicInputTensorAddr, AclSetDynamicInputTensorAddr, executor->state->inputs)

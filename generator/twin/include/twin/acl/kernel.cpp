@@ -62,8 +62,9 @@ const KernelLibrary *FindKernel(const Library &library, const std::string &type,
     return nullptr;
   }
   KernelLibrary kernel;
-  if (!Symbol(handle, "TwinParameters", &kernel.parameters) || !Symbol(handle, "TwinRun", &kernel.run) || !Symbol(handle, "TwinBreachCount", &kernel.breaches) ||
-      !Symbol(handle, "TwinBreachAt", &kernel.breachAt) || !Symbol(handle, "TwinFree", &kernel.release)) {
+  if (!Symbol(handle, "TwinParameters", &kernel.parameters) || !Symbol(handle, "TwinRun", &kernel.run) ||
+      !Symbol(handle, "TwinBreachCount", &kernel.breaches) || !Symbol(handle, "TwinBreachAt", &kernel.breachAt) ||
+      !Symbol(handle, "TwinFree", &kernel.release)) {
     *why = path + " is not a kernel's library";
     return nullptr;
   }
@@ -72,7 +73,9 @@ const KernelLibrary *FindKernel(const Library &library, const std::string &type,
 }
 
 int Parameters(const KernelLibrary &library) { return library.parameters(); }
-int MostBlocks(const KernelLibrary &library, uint64_t key) { return kMostCores / (library.coresOfBlock == nullptr ? 1 : library.coresOfBlock(key)); }
+int MostBlocks(const KernelLibrary &library, uint64_t key) {
+  return kMostCores / (library.coresOfBlock == nullptr ? 1 : library.coresOfBlock(key));
+}
 
 acl::Failure RunKernel(const KernelLaunch &launch, const std::vector<KernelArgument> &arguments) {
   std::vector<TwinArray> arrays;

@@ -51,9 +51,12 @@ std::vector<std::shared_ptr<ops::OpParamDef>> ParamsFor(const ops::OpParamTable 
 const ops::OpAICoreConfig *ConfigFor(const ops::OpDef &definition, const acl::Product &product) {
   const std::string name = product.name;
   std::vector<const char *> socs;
-  if (name.rfind("Ascend910B", 0) == 0) socs = {"ascend910b"};
-  else if (name.rfind("Ascend910_93", 0) == 0) socs = {"ascend910_93"};
-  else if (name.rfind("Ascend950", 0) == 0) socs = {"ascend950", "ascend910_95"};
+  if (name.rfind("Ascend910B", 0) == 0)
+    socs = {"ascend910b"};
+  else if (name.rfind("Ascend910_93", 0) == 0)
+    socs = {"ascend910_93"};
+  else if (name.rfind("Ascend950", 0) == 0)
+    socs = {"ascend950", "ascend910_95"};
   for (const char *soc : socs) {
     const auto found = definition.core.configs.find(soc);
     if (found != definition.core.configs.end()) return &found->second;
@@ -98,7 +101,8 @@ bool Matches(const Params &params, const std::vector<LaunchTensor> &given, size_
 std::string DtypesOf(const Params &params, const std::vector<LaunchTensor> &given) {
   std::string text;
   for (size_t i = 0; i < given.size(); ++i)
-    if (given[i].one != nullptr) text += (text.empty() ? "" : ", ") + params[i]->name + " " + op::ToString(given[i].one->GetDataType()).GetString();
+    if (given[i].one != nullptr)
+      text += (text.empty() ? "" : ", ") + params[i]->name + " " + op::ToString(given[i].one->GetDataType()).GetString();
   return text;
 }
 
@@ -127,7 +131,8 @@ aclnnStatus ReadAttrs(const char *type, const ops::OpDef *definition, const std:
   attrs->values = given;
   if (definition == nullptr) return 0;
   if (given.size() > definition->attrs.size()) {
-    OP_LOGE(ACLNN_ERR_INNER_ATTR_NUM_OUT_OF_BOUND, "%s: %zu attributes are launched, its definition has %zu", type, given.size(), definition->attrs.size());
+    OP_LOGE(ACLNN_ERR_INNER_ATTR_NUM_OUT_OF_BOUND, "%s: %zu attributes are launched, its definition has %zu", type, given.size(),
+            definition->attrs.size());
     return ACLNN_ERR_INNER_ATTR_NUM_OUT_OF_BOUND;
   }
   for (size_t i = 0; i < definition->attrs.size(); ++i) {
@@ -141,7 +146,8 @@ aclnnStatus ReadAttrs(const char *type, const ops::OpDef *definition, const std:
       continue;
     }
     if (given[i]->kind == attr.start.kind) continue;
-    OP_LOGE(ACLNN_ERR_INNER, "%s: attribute %s is of kind '%c' in its definition, '%c' is launched", type, attr.name.c_str(), attr.start.kind, given[i]->kind);
+    OP_LOGE(ACLNN_ERR_INNER, "%s: attribute %s is of kind '%c' in its definition, '%c' is launched", type, attr.name.c_str(),
+            attr.start.kind, given[i]->kind);
     return ACLNN_ERR_INNER;
   }
   return 0;
@@ -152,7 +158,8 @@ gert::Tensor TensorFor(const aclTensor &tensor) {
   shape.MutableOriginShape() = tensor.GetOriginalShape();
   shape.MutableStorageShape() = tensor.GetStorageShape();
   void *data = tensor.GetPlacement() == gert::kOnHost ? tensor.GetData() : nullptr;
-  return gert::Tensor(shape, gert::StorageFormat(tensor.GetOriginalFormat(), tensor.GetStorageFormat()), tensor.GetPlacement(), tensor.GetDataType(), data);
+  return gert::Tensor(shape, gert::StorageFormat(tensor.GetOriginalFormat(), tensor.GetStorageFormat()), tensor.GetPlacement(),
+                      tensor.GetDataType(), data);
 }
 
 std::vector<gert::Tensor> InstancesOf(const LaunchTensor &given) {
@@ -172,10 +179,11 @@ void Fill(gert::TwinNode *node, const char *type, const LaunchArgs &args) {
 // A kernel sees its tensors from their storage's start, row-major.
 aclnnStatus CheckLayout(const char *type, const std::string &name, const aclTensor *tensor) {
   if (tensor == nullptr) return 0;
-  if (op::IsContiguous(tensor) && (op::IsPrivateFormat(tensor->GetStorageFormat()) || tensor->GetStorageShape().GetShapeSize() == tensor->GetViewShape().GetShapeSize()))
+  if (op::IsContiguous(tensor) && (op::IsPrivateFormat(tensor->GetStorageFormat()) ||
+                                   tensor->GetStorageShape().GetShapeSize() == tensor->GetViewShape().GetShapeSize()))
     return 0;
-  OP_LOGE(ACLNN_ERR_INNER, "%s: %s is a view (%s of storage %s); make it contiguous first", type, name.c_str(), tensor->ToString().GetString(),
-          op::ToString(tensor->GetStorageShape()).GetString());
+  OP_LOGE(ACLNN_ERR_INNER, "%s: %s is a view (%s of storage %s); make it contiguous first", type, name.c_str(),
+          tensor->ToString().GetString(), op::ToString(tensor->GetStorageShape()).GetString());
   return ACLNN_ERR_INNER;
 }
 
@@ -190,7 +198,11 @@ std::vector<uint8_t> InitialValue(const ops::OpParamDef &param, op::DataType typ
   const float real = scalar.ToFloat();
   const int64_t integer = scalar.ToInt64();
   const uint16_t half = scalar.ToFp16().val, brain = scalar.ToBf16().value;
-  const void *from = type == ge::DT_FLOAT ? static_cast<const void *>(&real) : type == ge::DT_DOUBLE ? static_cast<const void *>(&value) : type == ge::DT_FLOAT16 ? static_cast<const void *>(&half) : type == ge::DT_BF16 ? static_cast<const void *>(&brain) : static_cast<const void *>(&integer);
+  const void *from = type == ge::DT_FLOAT     ? static_cast<const void *>(&real)
+                     : type == ge::DT_DOUBLE  ? static_cast<const void *>(&value)
+                     : type == ge::DT_FLOAT16 ? static_cast<const void *>(&half)
+                     : type == ge::DT_BF16    ? static_cast<const void *>(&brain)
+                                              : static_cast<const void *>(&integer);
   std::memcpy(bytes.data(), from, std::min<size_t>(bytes.size(), 8));
   return bytes;
 }
@@ -291,13 +303,15 @@ aclnnStatus AddLaunch(const char *type, const Library &library, const LaunchArgs
   ExecutorState &state = *executor->state;
   for (int side = 0; side < 2; ++side) {
     const std::vector<LaunchTensor> &given = side == 0 ? args.inputs : args.outputs;
-    const ops::OpParamTable *table = known.definition == nullptr ? nullptr : (side == 0 ? &known.definition->inputs : &known.definition->outputs);
+    const ops::OpParamTable *table =
+        known.definition == nullptr ? nullptr : (side == 0 ? &known.definition->inputs : &known.definition->outputs);
     for (size_t i = 0; i < given.size(); ++i) {
       const std::string name = NameOf(table == nullptr ? nullptr : &table->params, i, side == 0 ? "input" : "output");
       bad = CheckLayout(type, name, given[i].one);
       if (bad != 0) return bad;
       Slot slot{state.Name(given[i].one, name), side == 1, {}};
-      if (side == 1 && table != nullptr && given[i].one != nullptr) slot.initial = InitialValue(*table->params[i], given[i].one->GetDataType());
+      if (side == 1 && table != nullptr && given[i].one != nullptr)
+        slot.initial = InitialValue(*table->params[i], given[i].one->GetDataType());
       slots.push_back(slot);
     }
   }
@@ -313,7 +327,8 @@ aclnnStatus AddLaunch(const char *type, const Library &library, const LaunchArgs
   }
   const int most = MostBlocks(*launch.library, context.key);
   if (context.block < 1 || context.block > static_cast<uint32_t>(most)) {
-    OP_LOGE(ACLNN_ERR_INNER_STATIC_BLOCK_DIM_INVALID, "%s: its tiling function chose %u blocks, possible are 1 to %d", type, context.block, most);
+    OP_LOGE(ACLNN_ERR_INNER_STATIC_BLOCK_DIM_INVALID, "%s: its tiling function chose %u blocks, possible are 1 to %d", type, context.block,
+            most);
     return ACLNN_ERR_INNER_STATIC_BLOCK_DIM_INVALID;
   }
   if (!context.atomic)

@@ -10,14 +10,9 @@ namespace twin {
 namespace acl {
 namespace {
 
-constexpr uint64_t kAlign = 512;             // of device addresses, bytes
-constexpr uint8_t kFreshMemory = 0xFB;       // what memory holds that nobody wrote
-constexpr uint64_t kSpace = 1ull << 36;      // bytes of device addresses
-
-struct UseMark {
-  Mark mark;
-  bool write;
-};
+constexpr uint64_t kAlign = 512;         // of device addresses, bytes
+constexpr uint8_t kFreshMemory = 0xFB;   // what memory holds that nobody wrote
+constexpr uint64_t kSpace = 1ull << 36;  // bytes of device addresses
 
 struct HostBlock {
   size_t size;
@@ -28,9 +23,9 @@ struct HostBlock {
 struct Memory {
   std::mutex guard;
   uint64_t base = 0, next = 0, live = 0, count = 0;
-  std::map<uint64_t, std::shared_ptr<Block>> blocks;             // by address
-  std::map<uint64_t, std::vector<UseMark>> uses;                 // by address
-  std::map<uint64_t, std::pair<uint64_t, size_t>> freed;         // recently: address, its number and size
+  std::map<uint64_t, std::shared_ptr<Block>> blocks;      // by address
+  std::map<uint64_t, std::vector<UseMark>> uses;          // by address
+  std::map<uint64_t, std::pair<uint64_t, size_t>> freed;  // recently: address, its number and size
   std::map<uint64_t, HostBlock> host;
 };
 Memory &TheMemory() {
@@ -81,107 +76,6 @@ std::shared_ptr<Block> BlockAt(Memory &memory, uint64_t address) {
   return address - block->address < RoundUp(block->size) ? block : nullptr;
 }
 
-bool IsDevice(const void *address) {
-  Memory &memory = TheMemory();
-  std::lock_guard<std::mutex> lock(memory.guard);
-  const uint64_t at = reinterpret_cast<uint64_t>(address);
-  return memory.base != 0 && at >= memory.base && at - memory.base < kSpace;
-}
-
-// Why host memory cannot be accessed there; empty when nothing speaks against it.
-std::string HostFault(const void *address, size_t bytes) {
-  if (address == nullptr) return "it is null";
-  if (IsDevice(address)) return "it is an address of device memory, which the host cannot access";
-  Memory &memory = TheMemory();
-  std::lock_guard<std::mutex> lock(memory.guard);
-  const uint64_t at = reinterpret_cast<uint64_t>(address);
-  const auto after = memory.host.upper_bound(at);
-  if (after == memory.host.begin()) return "";
-  const auto &block = *std::prev(after);
-  const uint64_t offset = at - block.first;
-  if (offset >= block.second.size || bytes <= block.second.size - offset) return "";
-  return "host buffer #" + std::to_string(block.second.number) + " has " + std::to_string(block.second.size) + " bytes, " +
-         std::to_string(block.second.size - offset) + " from there on";
-}
-
-// One end of a copy, as memory this process can touch.
-struct End {
-  uint8_t *data = nullptr;
-  std::shared_ptr<Block> block;
-};
-
-aclError Resolve(const char *api, const char *what, const void *address, size_t bytes, bool device, End *end) {
-  if (device) {
-    std::string why;
-    const Range range = Find(address, bytes, &why);
-    if (!range) return Fail(ACL_ERROR_RT_PARAM_INVALID, "%s: %s %p, %zu bytes: %s", api, what, address, bytes, why.c_str());
-    end->data = range.data;
-    end->block = range.block;
-    return 0;
-  }
-  const std::string why = HostFault(address, bytes);
-  if (!why.empty()) return Fail(ACL_ERROR_RT_PARAM_INVALID, "%s: %s %p, %zu bytes: %s", api, what, address, bytes, why.c_str());
-  end->data = static_cast<uint8_t *>(const_cast<void *>(address));
-  return 0;
-}
-
-// Which ends are on the device, by kind; false for no kind.
-bool Sides(aclrtMemcpyKind kind, const void *dst, const void *src, bool *toDevice, bool *fromDevice) {
-  switch (kind) {
-    case ACL_MEMCPY_HOST_TO_HOST: *toDevice = *fromDevice = false; return true;
-    case ACL_MEMCPY_HOST_TO_DEVICE: *toDevice = true, *fromDevice = false; return true;
-    case ACL_MEMCPY_DEVICE_TO_HOST: *toDevice = false, *fromDevice = true; return true;
-    case ACL_MEMCPY_DEVICE_TO_DEVICE: *toDevice = *fromDevice = true; return true;
-    case ACL_MEMCPY_DEFAULT: *toDevice = IsDevice(dst), *fromDevice = IsDevice(src); return true;
-  }
-  return false;
-}
-
-struct Copy {
-  End to, from;
-  size_t bytes = 0;
-};
-
-aclError Prepare(const char *api, void *dst, size_t destMax, const void *src, size_t count, aclrtMemcpyKind kind, Copy *copy) {
-  if (dst == nullptr || src == nullptr) return Fail(ACL_ERROR_INVALID_PARAM, "%s: %s is null", api, dst == nullptr ? "dst" : "src");
-  if (count > destMax) return Fail(ACL_ERROR_RT_PARAM_INVALID, "%s: count %zu is more than destMax %zu", api, count, destMax);
-  bool toDevice = false, fromDevice = false;
-  if (!Sides(kind, dst, src, &toDevice, &fromDevice))
-    return Fail(ACL_ERROR_INVALID_PARAM, "%s: kind %d is not one of 0 to 4", api, static_cast<int>(kind));
-  copy->bytes = count;
-  const aclError bad = Resolve(api, "dst", dst, destMax, toDevice, &copy->to);
-  return bad != 0 ? bad : Resolve(api, "src", src, count, fromDevice, &copy->from);
-}
-
-// A blocking call waits for the work that touches its memory, and says when a device would not have waited.
-void AwaitUses(const char *api, const std::shared_ptr<Block> &block, bool write) {
-  if (!block) return;
-  std::vector<UseMark> marks;
-  {
-    Memory &memory = TheMemory();
-    std::lock_guard<std::mutex> lock(memory.guard);
-    const auto found = memory.uses.find(block->address);
-    if (found != memory.uses.end()) marks = found->second;
-  }
-  for (const UseMark &use : marks) {
-    if ((!use.write && !write) || Observed(use.mark)) continue;
-    std::fprintf(stderr,
-                 "%s: device buffer #%llu is %s by work that nobody has waited for; on a device the two are not ordered: call "
-                 "aclrtSynchronizeStream first\n",
-                 api, static_cast<unsigned long long>(block->number), use.write ? "written" : "read");
-    for (const std::shared_ptr<Stream> &stream : StreamsOf(-1))
-      if (stream->number == use.mark.stream) stream->Wait(-1);
-  }
-}
-
-aclError Held(const char *api) {
-  for (const std::shared_ptr<Stream> &stream : StreamsOf(CurrentDevice())) {
-    const Failure failure = stream->Failed();
-    if (failure.code != 0 && stream->Idle()) return Fail(failure.code, "%s: %s", api, failure.text.c_str());
-  }
-  return 0;
-}
-
 aclError Allocate(const char *api, void **devPtr, size_t size) {
   const aclError bad = NeedDevice(api);
   if (bad != 0) return bad;
@@ -210,6 +104,35 @@ aclError Allocate(const char *api, void **devPtr, size_t size) {
 }
 
 }  // namespace
+
+bool IsDevice(const void *address) {
+  Memory &memory = TheMemory();
+  std::lock_guard<std::mutex> lock(memory.guard);
+  const uint64_t at = reinterpret_cast<uint64_t>(address);
+  return memory.base != 0 && at >= memory.base && at - memory.base < kSpace;
+}
+
+std::string HostFault(const void *address, size_t bytes) {
+  if (address == nullptr) return "it is null";
+  if (IsDevice(address)) return "it is an address of device memory, which the host cannot access";
+  Memory &memory = TheMemory();
+  std::lock_guard<std::mutex> lock(memory.guard);
+  const uint64_t at = reinterpret_cast<uint64_t>(address);
+  const auto after = memory.host.upper_bound(at);
+  if (after == memory.host.begin()) return "";
+  const auto &block = *std::prev(after);
+  const uint64_t offset = at - block.first;
+  if (offset >= block.second.size || bytes <= block.second.size - offset) return "";
+  return "host buffer #" + std::to_string(block.second.number) + " has " + std::to_string(block.second.size) + " bytes, " +
+         std::to_string(block.second.size - offset) + " from there on";
+}
+
+std::vector<UseMark> UsesOf(const std::shared_ptr<Block> &block) {
+  Memory &memory = TheMemory();
+  std::lock_guard<std::mutex> lock(memory.guard);
+  const auto found = memory.uses.find(block->address);
+  return found == memory.uses.end() ? std::vector<UseMark>() : found->second;
+}
 
 Block::~Block() { std::free(data); }
 
@@ -254,8 +177,10 @@ std::vector<Leak> MemoryLeaks() {
     if (number > 0) leaks.push_back(Leak{kind, number, detail});
   };
   std::string device, host;
-  for (const auto &entry : memory.blocks) device += " #" + std::to_string(entry.second->number) + " (" + std::to_string(entry.second->size) + " bytes)";
-  for (const auto &entry : memory.host) host += " #" + std::to_string(entry.second.number) + " (" + std::to_string(entry.second.size) + " bytes)";
+  for (const auto &entry : memory.blocks)
+    device += " #" + std::to_string(entry.second->number) + " (" + std::to_string(entry.second->size) + " bytes)";
+  for (const auto &entry : memory.host)
+    host += " #" + std::to_string(entry.second.number) + " (" + std::to_string(entry.second.size) + " bytes)";
   add("device buffer", memory.blocks.size(), device);
   add("host buffer", memory.host.size(), host);
   return leaks;
@@ -280,8 +205,12 @@ using namespace twin::acl;
 extern "C" {
 
 TWIN_ACL_EXPORT aclError aclrtMalloc(void **devPtr, size_t size, aclrtMemMallocPolicy) { return Allocate("aclrtMalloc", devPtr, size); }
-TWIN_ACL_EXPORT aclError aclrtMallocAlign32(void **devPtr, size_t size, aclrtMemMallocPolicy) { return Allocate("aclrtMallocAlign32", devPtr, size); }
-TWIN_ACL_EXPORT aclError aclrtMallocCached(void **devPtr, size_t size, aclrtMemMallocPolicy) { return Allocate("aclrtMallocCached", devPtr, size); }
+TWIN_ACL_EXPORT aclError aclrtMallocAlign32(void **devPtr, size_t size, aclrtMemMallocPolicy) {
+  return Allocate("aclrtMallocAlign32", devPtr, size);
+}
+TWIN_ACL_EXPORT aclError aclrtMallocCached(void **devPtr, size_t size, aclrtMemMallocPolicy) {
+  return Allocate("aclrtMallocCached", devPtr, size);
+}
 
 TWIN_ACL_EXPORT aclError aclrtFree(void *devPtr) {
   const aclError bad = NeedDevice("aclrtFree");
@@ -311,15 +240,17 @@ TWIN_ACL_EXPORT aclError aclrtFree(void *devPtr) {
     if (Observed(use.mark)) continue;
     for (const std::shared_ptr<Stream> &stream : StreamsOf(-1))
       if (stream->number == use.mark.stream)
-        stream->SetFailure(Failure{ACL_ERROR_RT_AICORE_EXCEPTION,
-                                   "device buffer #" + std::to_string(block->number) + " of " + std::to_string(block->size) + " bytes was freed before anybody waited for the work that " +
-                                       (use.write ? "writes" : "reads") + " it"});
+        stream->SetFailure(Failure{ACL_ERROR_RT_AICORE_EXCEPTION, "device buffer #" + std::to_string(block->number) + " of " +
+                                                                      std::to_string(block->size) +
+                                                                      " bytes was freed before anybody waited for the work that " +
+                                                                      (use.write ? "writes" : "reads") + " it"});
   }
   return 0;
 }
 
 TWIN_ACL_EXPORT aclError aclrtMallocHost(void **hostPtr, size_t size) {
-  if (hostPtr == nullptr || size == 0) return Fail(ACL_ERROR_INVALID_PARAM, "aclrtMallocHost: %s", hostPtr == nullptr ? "hostPtr is null" : "size is 0");
+  if (hostPtr == nullptr || size == 0)
+    return Fail(ACL_ERROR_INVALID_PARAM, "aclrtMallocHost: %s", hostPtr == nullptr ? "hostPtr is null" : "size is 0");
   void *data = size > SIZE_MAX - kAlign ? nullptr : std::aligned_alloc(64, (size + 63) / 64 * 64);
   if (data == nullptr) return Fail(ACL_ERROR_BAD_ALLOC, "aclrtMallocHost: %zu bytes: this machine has no memory for them", size);
   std::memset(data, kFreshMemory, size);
@@ -345,78 +276,14 @@ TWIN_ACL_EXPORT aclError aclrtFreeHost(void *hostPtr) {
 TWIN_ACL_EXPORT aclError aclrtGetMemInfo(aclrtMemAttr attr, size_t *free, size_t *total) {
   const aclError bad = NeedDevice("aclrtGetMemInfo");
   if (bad != 0) return bad;
-  if (free == nullptr || total == nullptr) return Fail(ACL_ERROR_INVALID_PARAM, "aclrtGetMemInfo: %s is null", free == nullptr ? "free" : "total");
-  if (attr != ACL_HBM_MEM) return Fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "aclrtGetMemInfo: attr is %d, this product has ACL_HBM_MEM only", attr);
+  if (free == nullptr || total == nullptr)
+    return Fail(ACL_ERROR_INVALID_PARAM, "aclrtGetMemInfo: %s is null", free == nullptr ? "free" : "total");
+  if (attr != ACL_HBM_MEM)
+    return Fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "aclrtGetMemInfo: attr is %d, this product has ACL_HBM_MEM only", attr);
   Memory &memory = TheMemory();
   std::lock_guard<std::mutex> lock(memory.guard);
   *total = CurrentProduct().hbm;
   *free = *total - memory.live;
-  return 0;
-}
-
-TWIN_ACL_EXPORT aclError aclrtMemcpy(void *dst, size_t destMax, const void *src, size_t count, aclrtMemcpyKind kind) {
-  aclError bad = NeedDevice("aclrtMemcpy");
-  if (bad != 0) return bad;
-  Copy copy;
-  bad = Prepare("aclrtMemcpy", dst, destMax, src, count, kind, &copy);
-  if (bad != 0) return bad;
-  AwaitUses("aclrtMemcpy", copy.to.block, true);
-  AwaitUses("aclrtMemcpy", copy.from.block, false);
-  bad = Held("aclrtMemcpy");
-  if (bad != 0) return bad;
-  std::memmove(copy.to.data, copy.from.data, count);
-  return 0;
-}
-
-TWIN_ACL_EXPORT aclError aclrtMemcpyAsync(void *dst, size_t destMax, const void *src, size_t count, aclrtMemcpyKind kind, aclrtStream stream) {
-  const aclError unset = NeedDevice("aclrtMemcpyAsync");
-  if (unset != 0) return unset;
-  Copy copy;
-  const aclError bad = Prepare("aclrtMemcpyAsync", dst, destMax, src, count, kind, &copy);
-  if (bad != 0) return bad;
-  std::vector<Use> uses;
-  if (copy.to.block) uses.push_back(Use{copy.to.block, true});
-  if (copy.from.block) uses.push_back(Use{copy.from.block, false});
-  return Enqueue(stream, "aclrtMemcpyAsync", std::move(uses), [copy] {
-    std::memmove(copy.to.data, copy.from.data, copy.bytes);
-    return Failure();
-  });
-}
-
-TWIN_ACL_EXPORT aclError aclrtMemset(void *devPtr, size_t maxCount, int32_t value, size_t count) {
-  const aclError unset = NeedDevice("aclrtMemset");
-  if (unset != 0) return unset;
-  if (count > maxCount) return Fail(ACL_ERROR_RT_PARAM_INVALID, "aclrtMemset: count %zu is more than maxCount %zu", count, maxCount);
-  End end;
-  const aclError bad = Resolve("aclrtMemset", "devPtr", devPtr, maxCount, IsDevice(devPtr), &end);
-  if (bad != 0) return bad;
-  AwaitUses("aclrtMemset", end.block, true);
-  std::memset(end.data, value, count);
-  return 0;
-}
-
-TWIN_ACL_EXPORT aclError aclrtMemsetAsync(void *devPtr, size_t maxCount, int32_t value, size_t count, aclrtStream stream) {
-  const aclError unset = NeedDevice("aclrtMemsetAsync");
-  if (unset != 0) return unset;
-  if (count > maxCount) return Fail(ACL_ERROR_RT_PARAM_INVALID, "aclrtMemsetAsync: count %zu is more than maxCount %zu", count, maxCount);
-  End end;
-  const aclError bad = Resolve("aclrtMemsetAsync", "devPtr", devPtr, maxCount, IsDevice(devPtr), &end);
-  if (bad != 0) return bad;
-  std::vector<Use> uses;
-  if (end.block) uses.push_back(Use{end.block, true});
-  return Enqueue(stream, "aclrtMemsetAsync", std::move(uses), [end, value, count] {
-    std::memset(end.data, value, count);
-    return Failure();
-  });
-}
-
-TWIN_ACL_EXPORT aclError aclrtMemcpy2d(void *dst, size_t dpitch, const void *src, size_t spitch, size_t width, size_t height, aclrtMemcpyKind kind) {
-  if (width > dpitch || width > spitch)
-    return Fail(ACL_ERROR_RT_PARAM_INVALID, "aclrtMemcpy2d: width %zu is more than a pitch (%zu, %zu)", width, dpitch, spitch);
-  for (size_t row = 0; row < height; ++row) {
-    const aclError bad = aclrtMemcpy(static_cast<char *>(dst) + row * dpitch, width, static_cast<const char *>(src) + row * spitch, width, kind);
-    if (bad != 0) return bad;
-  }
   return 0;
 }
 

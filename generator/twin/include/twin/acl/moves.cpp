@@ -1,10 +1,6 @@
 // Level-0 operators of the interface itself: copies between views, conversion, permutation, slices, padding.
-#include <algorithm>
-#include <cmath>
 #include <cstring>
-#include <limits>
 
-#include "../half.h"
 #include "aclnn_kernels/cast.h"
 #include "aclnn_kernels/contiguous.h"
 #include "aclnn_kernels/pad.h"
@@ -51,7 +47,8 @@ void CopyRows(const View &from, const View &to) {
   const T *source = reinterpret_cast<const T *>(from.first);
   T *target = reinterpret_cast<T *>(to.first);
   Walk(from.shape, from.strides, to.strides, [&](int64_t a, int64_t b) {
-    if (step == 1 && stride == 1) std::memmove(target + b, source + a, static_cast<size_t>(length) * sizeof(T));
+    if (step == 1 && stride == 1)
+      std::memmove(target + b, source + a, static_cast<size_t>(length) * sizeof(T));
     else
       for (int64_t i = 0; i < length; ++i) target[b + i * stride] = source[a + i * step];
   });
@@ -60,84 +57,6 @@ void CopyRows(const View &from, const View &to) {
 struct Wide {
   uint64_t part[2];
 };
-
-// --- conversion --------------------------------------------------------------------------------------------------------
-
-template <typename To, typename From>
-To Converted(From value) {
-  if constexpr (std::is_same<To, bool>::value) return value != From(0);
-  else if constexpr (std::is_floating_point<From>::value && std::is_integral<To>::value) {
-    if (std::isnan(value)) return 0;
-    const From whole = std::trunc(value);
-    if (whole >= std::ldexp(From(1), std::numeric_limits<To>::digits)) return std::numeric_limits<To>::max();
-    if (whole <= static_cast<From>(std::numeric_limits<To>::min())) return std::numeric_limits<To>::min();
-    return static_cast<To>(whole);
-  } else return static_cast<To>(value);
-}
-
-// A value of any dtype: floats as double, integers as such.
-struct Number {
-  bool real;
-  double d;
-  int64_t i;
-  bool isUnsigned;
-};
-
-Number Load(const uint8_t *at, op::DataType type) {
-  const auto integer = [](int64_t value) { return Number{false, 0, value, false}; };
-  const auto real = [](double value) { return Number{true, value, 0, false}; };
-  switch (type) {
-    case ge::DT_FLOAT: { float v; std::memcpy(&v, at, 4); return real(v); }
-    case ge::DT_DOUBLE: { double v; std::memcpy(&v, at, 8); return real(v); }
-    case ge::DT_FLOAT16: { uint16_t v; std::memcpy(&v, at, 2); return real(HalfBitsToFloat(v)); }
-    case ge::DT_BF16: { uint16_t v; std::memcpy(&v, at, 2); return real(Bfloat16BitsToFloat(v)); }
-    case ge::DT_INT8: return integer(static_cast<int8_t>(*at));
-    case ge::DT_UINT8: return integer(*at);
-    case ge::DT_BOOL: return integer(*at != 0);
-    case ge::DT_INT16: { int16_t v; std::memcpy(&v, at, 2); return integer(v); }
-    case ge::DT_UINT16: { uint16_t v; std::memcpy(&v, at, 2); return integer(v); }
-    case ge::DT_INT32: { int32_t v; std::memcpy(&v, at, 4); return integer(v); }
-    case ge::DT_UINT32: { uint32_t v; std::memcpy(&v, at, 4); return integer(v); }
-    case ge::DT_UINT64: { int64_t v; std::memcpy(&v, at, 8); return Number{false, 0, v, true}; }
-    default: { int64_t v; std::memcpy(&v, at, 8); return integer(v); }
-  }
-}
-
-template <typename To>
-void Put(uint8_t *at, const Number &value) {
-  const To out = value.real ? Converted<To>(value.d) : (value.isUnsigned ? Converted<To>(static_cast<uint64_t>(value.i)) : Converted<To>(value.i));
-  std::memcpy(at, &out, sizeof out);
-}
-
-// A float of fewer bits, rounded once: to odd in float first where the value comes from double or a wide integer.
-float ToFloatOdd(const Number &value) {
-  const double d = value.real ? value.d : (value.isUnsigned ? static_cast<double>(static_cast<uint64_t>(value.i)) : static_cast<double>(value.i));
-  const float near = static_cast<float>(d);
-  if (static_cast<double>(near) == d || std::isnan(d) || std::isinf(near)) return near;
-  uint32_t bits = BitsOf(near);
-  if ((bits & 1u) != 0) return near;
-  return FloatOf(std::fabs(static_cast<double>(near)) < std::fabs(d) ? bits + 1 : bits - 1);
-}
-
-void Store(uint8_t *at, op::DataType type, const Number &value) {
-  switch (type) {
-    case ge::DT_FLOAT: return Put<float>(at, value);
-    case ge::DT_DOUBLE: return Put<double>(at, value);
-    case ge::DT_FLOAT16: { const uint16_t bits = FloatToHalfBits(ToFloatOdd(value)); std::memcpy(at, &bits, 2); return; }
-    case ge::DT_BF16: { const uint16_t bits = FloatToBfloat16Bits(ToFloatOdd(value)); std::memcpy(at, &bits, 2); return; }
-    case ge::DT_INT8: return Put<int8_t>(at, value);
-    case ge::DT_UINT8: return Put<uint8_t>(at, value);
-    case ge::DT_BOOL: return Put<bool>(at, value);
-    case ge::DT_INT16: return Put<int16_t>(at, value);
-    case ge::DT_UINT16: return Put<uint16_t>(at, value);
-    case ge::DT_INT32: return Put<int32_t>(at, value);
-    case ge::DT_UINT32: return Put<uint32_t>(at, value);
-    case ge::DT_UINT64: return Put<uint64_t>(at, value);
-    default: return Put<int64_t>(at, value);
-  }
-}
-
-bool Convertible(op::DataType type) { return op::IsFloatingType(type) || op::IsIntegralType(type) || type == ge::DT_BOOL; }
 
 bool Null(const char *name, std::initializer_list<const void *> pointers) {
   for (const void *pointer : pointers) {
@@ -150,13 +69,15 @@ bool Null(const char *name, std::initializer_list<const void *> pointers) {
 
 // Integers of a host tensor, as offsets, sizes, permutations and paddings are given.
 bool HostInts(const char *name, const aclTensor *tensor, std::vector<int64_t> *values) {
-  const bool known = tensor->GetPlacement() == gert::kOnHost && (tensor->GetDataType() == ge::DT_INT32 || tensor->GetDataType() == ge::DT_INT64);
+  const bool known =
+      tensor->GetPlacement() == gert::kOnHost && (tensor->GetDataType() == ge::DT_INT32 || tensor->GetDataType() == ge::DT_INT64);
   if (!known) {
     OP_LOGE(ACLNN_ERR_INNER, "l0op::%s: integers must be an int32 or int64 tensor on the host", name);
     return false;
   }
   const int64_t bytes = ge::GetSizeByDataType(tensor->GetDataType());
-  for (int64_t i = 0; i < tensor->Numel(); ++i) values->push_back(Load(static_cast<const uint8_t *>(tensor->GetData()) + i * bytes, tensor->GetDataType()).i);
+  for (int64_t i = 0; i < tensor->Numel(); ++i)
+    values->push_back(HostInteger(static_cast<const uint8_t *>(tensor->GetData()) + i * bytes, tensor->GetDataType()));
   return true;
 }
 
@@ -203,22 +124,7 @@ bool AddCopy(const char *name, const aclTensor *from, const aclTensor *to, aclOp
   return true;
 }
 
-aclnnStatus ConvertHost(const void *value, uint64_t size, op::DataType from, uint8_t *to, op::DataType type) {
-  if (!Convertible(from) || !Convertible(type)) return ACLNN_ERR_PARAM_INVALID;
-  const int64_t step = ge::GetSizeByDataType(from), stride = ge::GetSizeByDataType(type);
-  for (uint64_t i = 0; i < size; ++i)
-    Store(to + static_cast<int64_t>(i) * stride, type, Load(static_cast<const uint8_t *>(value) + static_cast<int64_t>(i) * step, from));
-  return 0;
-}
-
 }  // namespace twin
-
-aclTensor *aclOpExecutor::HostTensor(const void *value, uint64_t size, op::DataType dataType, op::DataType from) {
-  if (value == nullptr && size > 0) return nullptr;
-  aclTensor *tensor = AllocHostTensor(op::Shape{static_cast<int64_t>(size)}, dataType);
-  if (tensor == nullptr) return nullptr;
-  return twin::ConvertHost(value, size, from, static_cast<uint8_t *>(tensor->GetData()), dataType) == 0 ? tensor : nullptr;
-}
 
 namespace l0op {
 
@@ -251,7 +157,8 @@ const aclTensor *Cast(const aclTensor *self, op::DataType dstDtype, aclOpExecuto
   if (Null("Cast", {self, executor})) return nullptr;
   if (self->GetDataType() == dstDtype) return self;
   if (!twin::Convertible(self->GetDataType()) || !twin::Convertible(dstDtype)) {
-    OP_LOGE(ACLNN_ERR_PARAM_INVALID, "l0op::Cast: %s to %s is not supported", op::ToString(self->GetDataType()).GetString(), op::ToString(dstDtype).GetString());
+    OP_LOGE(ACLNN_ERR_PARAM_INVALID, "l0op::Cast: %s to %s is not supported", op::ToString(self->GetDataType()).GetString(),
+            op::ToString(dstDtype).GetString());
     return nullptr;
   }
   const aclTensor *source = Contiguous(self, executor);
@@ -278,7 +185,8 @@ const aclTensor *Cast(const aclTensor *self, op::DataType dstDtype, aclOpExecuto
 const aclTensor *Reshape(const aclTensor *x, const op::Shape &shape, aclOpExecutor *executor) {
   if (Null("Reshape", {x, executor})) return nullptr;
   if (shape.GetShapeSize() != x->Numel()) {
-    OP_LOGE(ACLNN_ERR_PARAM_INVALID, "l0op::Reshape: %s does not have the elements of %s", op::ToString(shape).GetString(), op::ToString(x->GetViewShape()).GetString());
+    OP_LOGE(ACLNN_ERR_PARAM_INVALID, "l0op::Reshape: %s does not have the elements of %s", op::ToString(shape).GetString(),
+            op::ToString(x->GetViewShape()).GetString());
     return nullptr;
   }
   const aclTensor *source = Contiguous(x, executor);
@@ -290,8 +198,10 @@ const aclTensor *Reshape(const aclTensor *x, const aclIntArray *shape, aclOpExec
   op::Shape dims;
   int64_t known = 1, open = -1;
   for (uint64_t i = 0; i < shape->Size(); ++i) {
-    if ((*shape)[i] == -1 && open < 0) open = static_cast<int64_t>(i);
-    else known *= (*shape)[i];
+    if ((*shape)[i] == -1 && open < 0)
+      open = static_cast<int64_t>(i);
+    else
+      known *= (*shape)[i];
     dims.AppendDim((*shape)[i]);
   }
   if (open >= 0 && known > 0) dims[static_cast<size_t>(open)] = x->Numel() / known;
@@ -314,7 +224,8 @@ const aclTensor *Transpose(const aclTensor *x, const aclIntArray *perm, aclOpExe
     strides.push_back(x->GetViewStrides()[static_cast<size_t>(axis)]);
   }
   if (!good) {
-    OP_LOGE(ACLNN_ERR_PARAM_INVALID, "l0op::Transpose: perm is not a permutation of the %zu axes of %s", from.GetDimNum(), op::ToString(from).GetString());
+    OP_LOGE(ACLNN_ERR_PARAM_INVALID, "l0op::Transpose: perm is not a permutation of the %zu axes of %s", from.GetDimNum(),
+            op::ToString(from).GetString());
     return nullptr;
   }
   const aclTensor *view = twin::SubView(x, shape, strides, x->GetViewOffset(), executor);
@@ -332,7 +243,8 @@ const aclTensor *Transpose(const aclTensor *x, const aclTensor *y, const aclTens
 const aclTensor *TransData(const aclTensor *x, op::Format dstPrimaryFormat, int64_t, aclOpExecutor *executor) {
   if (Null("TransData", {x, executor})) return nullptr;
   if (!op::IsPrivateFormat(x->GetStorageFormat()) && !op::IsPrivateFormat(dstPrimaryFormat)) return ReFormat(x, dstPrimaryFormat, executor);
-  OP_LOGE(ACLNN_ERR_PARAM_INVALID, "l0op::TransData: %s to %s is not supported", op::ToString(x->GetStorageFormat()).GetString(), op::ToString(dstPrimaryFormat).GetString());
+  OP_LOGE(ACLNN_ERR_PARAM_INVALID, "l0op::TransData: %s to %s is not supported", op::ToString(x->GetStorageFormat()).GetString(),
+          op::ToString(dstPrimaryFormat).GetString());
   return nullptr;
 }
 const aclTensor *TransDataSpecial(const aclTensor *x, op::Format dstPrimaryFormat, int64_t groups, aclOpExecutor *executor) {
@@ -371,7 +283,9 @@ const aclTensor *Slice(const aclTensor *x, const aclIntArray *offsets, const acl
 
 const aclTensor *Slice(const aclTensor *x, const aclTensor *y, const aclTensor *offset, const aclTensor *size, aclOpExecutor *executor) {
   std::vector<int64_t> starts, lengths;
-  if (Null("Slice", {x, y, offset, size, executor}) || !twin::HostInts("Slice", offset, &starts) || !twin::HostInts("Slice", size, &lengths)) return nullptr;
+  if (Null("Slice", {x, y, offset, size, executor}) || !twin::HostInts("Slice", offset, &starts) ||
+      !twin::HostInts("Slice", size, &lengths))
+    return nullptr;
   const aclTensor *box =
       Slice(x, executor->AllocIntArray(starts.data(), starts.size()), executor->AllocIntArray(lengths.data(), lengths.size()), executor);
   return box == nullptr ? nullptr : ViewCopy(box, y, executor);

@@ -62,8 +62,9 @@ op::Tensor *aclTensor::GetTensor() const {
 }
 
 ge::AscendString aclTensor::ToString() const {
-  const std::string text = std::string(op::ToString(dataType).GetString()) + op::ToString(viewShape).GetString() + " strides " + op::ToString(viewStrides).GetString() +
-                           " offset " + std::to_string(viewOffset) + " " + op::ToString(viewFormat).GetString();
+  const std::string text = std::string(op::ToString(dataType).GetString()) + op::ToString(viewShape).GetString() + " strides " +
+                           op::ToString(viewStrides).GetString() + " offset " + std::to_string(viewOffset) + " " +
+                           op::ToString(viewFormat).GetString();
   return ge::AscendString(text.c_str());
 }
 
@@ -93,9 +94,12 @@ int64_t Truncated(double value) {
 
 double aclScalar::Real() const {
   switch (dataType) {
-    case ge::DT_FLOAT: case ge::DT_COMPLEX64: return As<float>(bytes);
-    case ge::DT_DOUBLE: case ge::DT_COMPLEX128: return As<double>(bytes);
-    case ge::DT_FLOAT16: case ge::DT_COMPLEX32: return twin::HalfBitsToFloat(As<uint16_t>(bytes));
+    case ge::DT_FLOAT:
+    case ge::DT_COMPLEX64: return As<float>(bytes);
+    case ge::DT_DOUBLE:
+    case ge::DT_COMPLEX128: return As<double>(bytes);
+    case ge::DT_FLOAT16:
+    case ge::DT_COMPLEX32: return twin::HalfBitsToFloat(As<uint16_t>(bytes));
     case ge::DT_BF16: return twin::Bfloat16BitsToFloat(As<uint16_t>(bytes));
     case ge::DT_UINT64: return static_cast<double>(As<uint64_t>(bytes));
     default: return static_cast<double>(Integer());
@@ -157,7 +161,8 @@ struct Shapes {
 
 bool Read(const char *api, const char *what, const int64_t *dims, uint64_t number, op::Shape *shape) {
   if (number > op::Shape::kMaxDimNum) {
-    acl::Fail(ACLNN_ERR_PARAM_INVALID, "%s: %s has %llu dims, at most %zu are possible", api, what, static_cast<unsigned long long>(number), op::Shape::kMaxDimNum);
+    acl::Fail(ACLNN_ERR_PARAM_INVALID, "%s: %s has %llu dims, at most %zu are possible", api, what, static_cast<unsigned long long>(number),
+              op::Shape::kMaxDimNum);
     return false;
   }
   if (dims == nullptr && number > 0) {
@@ -166,7 +171,8 @@ bool Read(const char *api, const char *what, const int64_t *dims, uint64_t numbe
   }
   for (uint64_t i = 0; i < number; ++i) {
     if (dims[i] < 0) {
-      acl::Fail(ACLNN_ERR_PARAM_INVALID, "%s: %s[%llu] is %lld, expected 0 or more", api, what, static_cast<unsigned long long>(i), static_cast<long long>(dims[i]));
+      acl::Fail(ACLNN_ERR_PARAM_INVALID, "%s: %s[%llu] is %lld, expected 0 or more", api, what, static_cast<unsigned long long>(i),
+                static_cast<long long>(dims[i]));
       return false;
     }
   }
@@ -174,10 +180,12 @@ bool Read(const char *api, const char *what, const int64_t *dims, uint64_t numbe
   return true;
 }
 
-std::unique_ptr<aclTensor> Make(const char *api, const int64_t *viewDims, uint64_t viewDimsNum, aclDataType dataType, const int64_t *stride, int64_t offset,
-                                aclFormat format, const int64_t *storageDims, uint64_t storageDimsNum, void *data) {
+std::unique_ptr<aclTensor> Make(const char *api, const int64_t *viewDims, uint64_t viewDimsNum, aclDataType dataType, const int64_t *stride,
+                                int64_t offset, aclFormat format, const int64_t *storageDims, uint64_t storageDimsNum, void *data) {
   Shapes shapes;
-  if (!Read(api, "viewDims", viewDims, viewDimsNum, &shapes.view) || !Read(api, "storageDims", storageDims, storageDimsNum, &shapes.storage)) return nullptr;
+  if (!Read(api, "viewDims", viewDims, viewDimsNum, &shapes.view) ||
+      !Read(api, "storageDims", storageDims, storageDimsNum, &shapes.storage))
+    return nullptr;
   const op::Format form = op::ToOpFormat(format);
   std::unique_ptr<aclTensor> tensor(new aclTensor(shapes.view, shapes.storage, op::ToOpDataType(dataType), form, form));
   if (stride != nullptr) tensor->SetViewStrides(op::Strides(stride, stride + viewDimsNum));
@@ -196,7 +204,8 @@ aclnnStatus Copied(const char *api, const int64_t *from, size_t size, int64_t **
 
 template <typename T>
 aclnnStatus SizeOf(const char *api, const T *object, uint64_t *size) {
-  if (object == nullptr || size == nullptr) return acl::Fail(ACLNN_ERR_PARAM_NULLPTR, "%s: %s is null", api, object == nullptr ? "the array" : "size");
+  if (object == nullptr || size == nullptr)
+    return acl::Fail(ACLNN_ERR_PARAM_NULLPTR, "%s: %s is null", api, object == nullptr ? "the array" : "size");
   *size = object->Size();
   return 0;
 }
@@ -231,16 +240,20 @@ using twin::TheObjects;
 
 extern "C" {
 
-TWIN_ACL_API aclTensor *aclCreateTensor(const int64_t *viewDims, uint64_t viewDimsNum, aclDataType dataType, const int64_t *stride, int64_t offset, aclFormat format,
-                                        const int64_t *storageDims, uint64_t storageDimsNum, void *tensorData) {
-  auto tensor = twin::Make("aclCreateTensor", viewDims, viewDimsNum, dataType, stride, offset, format, storageDims, storageDimsNum, tensorData);
+TWIN_ACL_API aclTensor *aclCreateTensor(const int64_t *viewDims, uint64_t viewDimsNum, aclDataType dataType, const int64_t *stride,
+                                        int64_t offset, aclFormat format, const int64_t *storageDims, uint64_t storageDimsNum,
+                                        void *tensorData) {
+  auto tensor =
+      twin::Make("aclCreateTensor", viewDims, viewDimsNum, dataType, stride, offset, format, storageDims, storageDimsNum, tensorData);
   return tensor == nullptr ? nullptr : TheObjects().tensors.Add(std::move(tensor));
 }
 
-TWIN_ACL_API aclnnStatus aclInitTensor(aclTensor *tensor, const int64_t *viewDims, uint64_t viewDimsNum, aclDataType dataType, const int64_t *stride, int64_t offset,
-                                       aclFormat format, const int64_t *storageDims, uint64_t storageDimsNum, void *tensorDataAddr) {
+TWIN_ACL_API aclnnStatus aclInitTensor(aclTensor *tensor, const int64_t *viewDims, uint64_t viewDimsNum, aclDataType dataType,
+                                       const int64_t *stride, int64_t offset, aclFormat format, const int64_t *storageDims,
+                                       uint64_t storageDimsNum, void *tensorDataAddr) {
   if (tensor == nullptr) return twin::acl::Fail(ACLNN_ERR_PARAM_NULLPTR, "aclInitTensor: tensor is null");
-  auto made = twin::Make("aclInitTensor", viewDims, viewDimsNum, dataType, stride, offset, format, storageDims, storageDimsNum, tensorDataAddr);
+  auto made =
+      twin::Make("aclInitTensor", viewDims, viewDimsNum, dataType, stride, offset, format, storageDims, storageDimsNum, tensorDataAddr);
   if (made == nullptr) return ACLNN_ERR_PARAM_INVALID;
   const uint64_t serial = tensor->serial;
   *tensor = std::move(*made);
@@ -250,15 +263,22 @@ TWIN_ACL_API aclnnStatus aclInitTensor(aclTensor *tensor, const int64_t *viewDim
 
 TWIN_ACL_API aclScalar *aclCreateScalar(void *value, aclDataType dataType) {
   if (value == nullptr || aclDataTypeSize(dataType) == 0) {
-    twin::acl::Fail(value == nullptr ? ACLNN_ERR_PARAM_NULLPTR : ACLNN_ERR_PARAM_INVALID, "aclCreateScalar: %s", value == nullptr ? "value is null" : "the dtype has no size");
+    twin::acl::Fail(value == nullptr ? ACLNN_ERR_PARAM_NULLPTR : ACLNN_ERR_PARAM_INVALID, "aclCreateScalar: %s",
+                    value == nullptr ? "value is null" : "the dtype has no size");
     return nullptr;
   }
   return TheObjects().scalars.Add(std::unique_ptr<aclScalar>(new aclScalar(value, op::ToOpDataType(dataType))));
 }
 
-TWIN_ACL_API aclIntArray *aclCreateIntArray(const int64_t *value, uint64_t size) { return twin::Hold("aclCreateIntArray", TheObjects().ints, value, size); }
-TWIN_ACL_API aclFloatArray *aclCreateFloatArray(const float *value, uint64_t size) { return twin::Hold("aclCreateFloatArray", TheObjects().floats, value, size); }
-TWIN_ACL_API aclBoolArray *aclCreateBoolArray(const bool *value, uint64_t size) { return twin::Hold("aclCreateBoolArray", TheObjects().bools, value, size); }
+TWIN_ACL_API aclIntArray *aclCreateIntArray(const int64_t *value, uint64_t size) {
+  return twin::Hold("aclCreateIntArray", TheObjects().ints, value, size);
+}
+TWIN_ACL_API aclFloatArray *aclCreateFloatArray(const float *value, uint64_t size) {
+  return twin::Hold("aclCreateFloatArray", TheObjects().floats, value, size);
+}
+TWIN_ACL_API aclBoolArray *aclCreateBoolArray(const bool *value, uint64_t size) {
+  return twin::Hold("aclCreateBoolArray", TheObjects().bools, value, size);
+}
 TWIN_ACL_API aclTensorList *aclCreateTensorList(const aclTensor *const *value, uint64_t size) {
   return twin::Hold("aclCreateTensorList", TheObjects().tensorLists, value, size);
 }
@@ -269,7 +289,9 @@ TWIN_ACL_API aclScalarList *aclCreateScalarList(const aclScalar *const *value, u
 TWIN_ACL_API aclnnStatus aclDestroyTensor(const aclTensor *tensor) { return TheObjects().tensors.Remove(tensor, "aclDestroyTensor"); }
 TWIN_ACL_API aclnnStatus aclDestroyScalar(const aclScalar *scalar) { return TheObjects().scalars.Remove(scalar, "aclDestroyScalar"); }
 TWIN_ACL_API aclnnStatus aclDestroyIntArray(const aclIntArray *array) { return TheObjects().ints.Remove(array, "aclDestroyIntArray"); }
-TWIN_ACL_API aclnnStatus aclDestroyFloatArray(const aclFloatArray *array) { return TheObjects().floats.Remove(array, "aclDestroyFloatArray"); }
+TWIN_ACL_API aclnnStatus aclDestroyFloatArray(const aclFloatArray *array) {
+  return TheObjects().floats.Remove(array, "aclDestroyFloatArray");
+}
 TWIN_ACL_API aclnnStatus aclDestroyBoolArray(const aclBoolArray *array) { return TheObjects().bools.Remove(array, "aclDestroyBoolArray"); }
 
 TWIN_ACL_API aclnnStatus aclDestroyTensorList(const aclTensorList *list) {
@@ -330,10 +352,20 @@ TWIN_ACL_API aclnnStatus aclGetRawTensorAddr(const aclTensor *tensor, void **add
   return 0;
 }
 
-TWIN_ACL_API aclnnStatus aclGetIntArraySize(const aclIntArray *array, uint64_t *size) { return twin::SizeOf("aclGetIntArraySize", array, size); }
-TWIN_ACL_API aclnnStatus aclGetFloatArraySize(const aclFloatArray *array, uint64_t *size) { return twin::SizeOf("aclGetFloatArraySize", array, size); }
-TWIN_ACL_API aclnnStatus aclGetBoolArraySize(const aclBoolArray *array, uint64_t *size) { return twin::SizeOf("aclGetBoolArraySize", array, size); }
-TWIN_ACL_API aclnnStatus aclGetTensorListSize(const aclTensorList *list, uint64_t *size) { return twin::SizeOf("aclGetTensorListSize", list, size); }
-TWIN_ACL_API aclnnStatus aclGetScalarListSize(const aclScalarList *list, uint64_t *size) { return twin::SizeOf("aclGetScalarListSize", list, size); }
+TWIN_ACL_API aclnnStatus aclGetIntArraySize(const aclIntArray *array, uint64_t *size) {
+  return twin::SizeOf("aclGetIntArraySize", array, size);
+}
+TWIN_ACL_API aclnnStatus aclGetFloatArraySize(const aclFloatArray *array, uint64_t *size) {
+  return twin::SizeOf("aclGetFloatArraySize", array, size);
+}
+TWIN_ACL_API aclnnStatus aclGetBoolArraySize(const aclBoolArray *array, uint64_t *size) {
+  return twin::SizeOf("aclGetBoolArraySize", array, size);
+}
+TWIN_ACL_API aclnnStatus aclGetTensorListSize(const aclTensorList *list, uint64_t *size) {
+  return twin::SizeOf("aclGetTensorListSize", list, size);
+}
+TWIN_ACL_API aclnnStatus aclGetScalarListSize(const aclScalarList *list, uint64_t *size) {
+  return twin::SizeOf("aclGetScalarListSize", list, size);
+}
 
 }  // extern "C"

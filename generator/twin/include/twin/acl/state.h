@@ -29,7 +29,7 @@ struct Task {
 class Stream {
  public:
   explicit Stream(int onDevice);
-  ~Stream();  // what is queued is dropped, what runs is waited for
+  ~Stream();                 // what is queued is dropped, what runs is waited for
   uint64_t Push(Task task);  // its position in the stream, from 1
   // Waits for everything queued so far; false when `milliseconds` (negative: no limit) were not enough.
   bool Wait(int milliseconds);
@@ -55,7 +55,7 @@ class Stream {
 // A point in a stream that others wait for.
 class Event {
  public:
-  uint64_t Record(const Mark &at);      // returns the number of this recording
+  uint64_t Record(const Mark &at);  // returns the number of this recording
   void Complete(uint64_t recording);
   bool Wait(uint64_t recording, int milliseconds);
   bool Complete();
@@ -96,7 +96,16 @@ void Depend(const Mark &waiter, const Mark &on);
 bool Observed(const Mark &mark);
 void ForgetStreams();
 
-// Every use of a block that has been queued.
+// Whether an address is one of device memory, and why host memory cannot be accessed there; empty when nothing speaks against it.
+bool IsDevice(const void *address);
+std::string HostFault(const void *address, size_t bytes);
+
+// Every use of a block that has been queued, the latest of each stream.
+struct UseMark {
+  Mark mark;
+  bool write;
+};
+std::vector<UseMark> UsesOf(const std::shared_ptr<Block> &block);
 void Remember(const std::shared_ptr<Block> &block, const Mark &mark, bool write);
 
 std::vector<Leak> MemoryLeaks();

@@ -33,8 +33,10 @@ Stream::~Stream() {
     stop = true;
   }
   changed.notify_all();
-  if (worker.get_id() == std::this_thread::get_id()) worker.detach();
-  else worker.join();
+  if (worker.get_id() == std::this_thread::get_id())
+    worker.detach();
+  else
+    worker.join();
 }
 
 void Stream::Work() {
@@ -180,8 +182,10 @@ void Observe(uint64_t stream, uint64_t upTo) {
     seen = mark.upTo;
     std::vector<std::pair<uint64_t, Mark>> left;
     for (const auto &wait : order.waits[mark.stream]) {
-      if (wait.first <= mark.upTo) todo.push_back(wait.second);
-      else left.push_back(wait);
+      if (wait.first <= mark.upTo)
+        todo.push_back(wait.second);
+      else
+        left.push_back(wait);
     }
     order.waits[mark.stream] = std::move(left);
   }

@@ -20,7 +20,8 @@ std::shared_ptr<Stream> StreamOf(aclrtStream handle, const char *api, aclError *
     return nullptr;
   }
   if (stream->device == CurrentDevice()) return stream;
-  *code = Fail(ACL_ERROR_RT_STREAM_CONTEXT, "%s: the stream is of device %d, this thread's device is %d", api, stream->device, CurrentDevice());
+  *code =
+      Fail(ACL_ERROR_RT_STREAM_CONTEXT, "%s: the stream is of device %d, this thread's device is %d", api, stream->device, CurrentDevice());
   return nullptr;
 }
 
@@ -122,7 +123,8 @@ aclError SyncEvent(const char *api, aclrtEvent handle, int timeout) {
   const std::shared_ptr<Event> event = EventOf(handle, api, &bad);
   if (event == nullptr) return bad;
   const Mark mark = event->Where();
-  if (!event->Wait(event->Recorded(), timeout)) return Fail(ACL_ERROR_RT_WAIT_TIMEOUT, "%s: the event is not complete after %d ms", api, timeout);
+  if (!event->Wait(event->Recorded(), timeout))
+    return Fail(ACL_ERROR_RT_WAIT_TIMEOUT, "%s: the event is not complete after %d ms", api, timeout);
   if (mark.stream != 0) Observe(mark.stream, mark.upTo);
   for (const std::shared_ptr<Stream> &stream : StreamsOf(-1)) {
     const Failure failure = stream->number == mark.stream ? stream->Failed() : Failure();
@@ -142,7 +144,9 @@ using namespace twin::acl;
 extern "C" {
 
 TWIN_ACL_EXPORT aclError aclrtCreateStream(aclrtStream *stream) { return MakeStream("aclrtCreateStream", stream); }
-TWIN_ACL_EXPORT aclError aclrtCreateStreamWithConfig(aclrtStream *stream, uint32_t, uint32_t) { return MakeStream("aclrtCreateStreamWithConfig", stream); }
+TWIN_ACL_EXPORT aclError aclrtCreateStreamWithConfig(aclrtStream *stream, uint32_t, uint32_t) {
+  return MakeStream("aclrtCreateStreamWithConfig", stream);
+}
 TWIN_ACL_EXPORT aclError aclrtDestroyStream(aclrtStream stream) { return EndStream("aclrtDestroyStream", stream, true); }
 TWIN_ACL_EXPORT aclError aclrtDestroyStreamForce(aclrtStream stream) { return EndStream("aclrtDestroyStreamForce", stream, false); }
 
@@ -150,7 +154,8 @@ TWIN_ACL_EXPORT aclError aclrtSynchronizeStreamWithTimeout(aclrtStream handle, i
   aclError bad = 0;
   const std::shared_ptr<Stream> stream = StreamOf(handle, "aclrtSynchronizeStream", &bad);
   if (stream == nullptr) return bad;
-  if (BadTimeout(timeout)) return Fail(ACL_ERROR_RT_PARAM_INVALID, "aclrtSynchronizeStreamWithTimeout: timeout is %d, expected -1 or more", timeout);
+  if (BadTimeout(timeout))
+    return Fail(ACL_ERROR_RT_PARAM_INVALID, "aclrtSynchronizeStreamWithTimeout: timeout is %d, expected -1 or more", timeout);
   return Synchronize(stream, timeout, "aclrtSynchronizeStream");
 }
 TWIN_ACL_EXPORT aclError aclrtSynchronizeStream(aclrtStream stream) { return aclrtSynchronizeStreamWithTimeout(stream, -1); }
@@ -166,7 +171,8 @@ TWIN_ACL_EXPORT aclError aclrtStreamQuery(aclrtStream handle, aclrtStreamStatus 
 
 TWIN_ACL_EXPORT aclError aclrtSynchronizeDevice(void) { return SyncDevice("aclrtSynchronizeDevice", -1); }
 TWIN_ACL_EXPORT aclError aclrtSynchronizeDeviceWithTimeout(int32_t timeout) {
-  if (BadTimeout(timeout)) return Fail(ACL_ERROR_RT_PARAM_INVALID, "aclrtSynchronizeDeviceWithTimeout: timeout is %d, expected -1 or more", timeout);
+  if (BadTimeout(timeout))
+    return Fail(ACL_ERROR_RT_PARAM_INVALID, "aclrtSynchronizeDeviceWithTimeout: timeout is %d, expected -1 or more", timeout);
   return SyncDevice("aclrtSynchronizeDeviceWithTimeout", timeout);
 }
 
@@ -240,7 +246,8 @@ TWIN_ACL_EXPORT aclError aclrtQueryEventStatus(aclrtEvent handle, aclrtEventReco
 
 TWIN_ACL_EXPORT aclError aclrtSynchronizeEvent(aclrtEvent event) { return SyncEvent("aclrtSynchronizeEvent", event, -1); }
 TWIN_ACL_EXPORT aclError aclrtSynchronizeEventWithTimeout(aclrtEvent event, int32_t timeout) {
-  if (BadTimeout(timeout)) return Fail(ACL_ERROR_RT_PARAM_INVALID, "aclrtSynchronizeEventWithTimeout: timeout is %d, expected -1 or more", timeout);
+  if (BadTimeout(timeout))
+    return Fail(ACL_ERROR_RT_PARAM_INVALID, "aclrtSynchronizeEventWithTimeout: timeout is %d, expected -1 or more", timeout);
   return SyncEvent("aclrtSynchronizeEventWithTimeout", event, timeout);
 }
 
@@ -251,7 +258,9 @@ TWIN_ACL_EXPORT aclError aclrtEventGetTimestamp(aclrtEvent handle, uint64_t *tim
   const std::shared_ptr<Event> event = EventOf(handle, "aclrtEventGetTimestamp", &bad);
   if (event == nullptr) return bad;
   *timestamp = event->Time();
-  return *timestamp == 0 ? Fail(ACL_ERROR_RT_EVENT_TIMESTAMP_INVALID, "aclrtEventGetTimestamp: the event was not recorded or is not complete") : 0;
+  return *timestamp == 0
+             ? Fail(ACL_ERROR_RT_EVENT_TIMESTAMP_INVALID, "aclrtEventGetTimestamp: the event was not recorded or is not complete")
+             : 0;
 }
 
 TWIN_ACL_EXPORT aclError aclrtEventElapsedTime(float *ms, aclrtEvent startEvent, aclrtEvent endEvent) {

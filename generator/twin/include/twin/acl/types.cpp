@@ -1,5 +1,6 @@
 // Questions about dtypes, formats, shapes and views, and the 16-bit floats of level-2 code.
-#include <cmath>
+#include <map>
+#include <mutex>
 
 #include "../half.h"
 #include "opdev/data_type_utils.h"
@@ -16,18 +17,33 @@ namespace {
 struct TypeName {
   DataType type;
   const char *name;
-  int rank;  // order of promotion within its kind
+  int rank;   // order of promotion within its kind
   char kind;  // 'b'ool, 'i'nteger, 'f'loat, 'c'omplex
 };
 constexpr TypeName kTypes[] = {
-    {ge::DT_BOOL, "DT_BOOL", 0, 'b'},         {ge::DT_UINT8, "DT_UINT8", 0, 'i'},           {ge::DT_INT8, "DT_INT8", 1, 'i'},
-    {ge::DT_UINT16, "DT_UINT16", 2, 'i'},     {ge::DT_INT16, "DT_INT16", 3, 'i'},           {ge::DT_UINT32, "DT_UINT32", 4, 'i'},
-    {ge::DT_INT32, "DT_INT32", 5, 'i'},       {ge::DT_UINT64, "DT_UINT64", 6, 'i'},         {ge::DT_INT64, "DT_INT64", 7, 'i'},
-    {ge::DT_FLOAT16, "DT_FLOAT16", 0, 'f'},   {ge::DT_BF16, "DT_BF16", 1, 'f'},             {ge::DT_FLOAT, "DT_FLOAT", 2, 'f'},
-    {ge::DT_DOUBLE, "DT_DOUBLE", 3, 'f'},     {ge::DT_COMPLEX32, "DT_COMPLEX32", 0, 'c'},   {ge::DT_COMPLEX64, "DT_COMPLEX64", 1, 'c'},
-    {ge::DT_COMPLEX128, "DT_COMPLEX128", 2, 'c'}, {ge::DT_STRING, "DT_STRING", 0, 's'},     {ge::DT_INT4, "DT_INT4", -1, 'q'},
-    {ge::DT_UINT1, "DT_UINT1", -1, 'q'},      {ge::DT_HIFLOAT8, "DT_HIFLOAT8", -1, 'q'},    {ge::DT_FLOAT8_E5M2, "DT_FLOAT8_E5M2", -1, 'q'},
-    {ge::DT_FLOAT8_E4M3FN, "DT_FLOAT8_E4M3FN", -1, 'q'}, {ge::DT_UNDEFINED, "DT_UNDEFINED", -1, 'q'},
+    {ge::DT_BOOL, "DT_BOOL", 0, 'b'},
+    {ge::DT_UINT8, "DT_UINT8", 0, 'i'},
+    {ge::DT_INT8, "DT_INT8", 1, 'i'},
+    {ge::DT_UINT16, "DT_UINT16", 2, 'i'},
+    {ge::DT_INT16, "DT_INT16", 3, 'i'},
+    {ge::DT_UINT32, "DT_UINT32", 4, 'i'},
+    {ge::DT_INT32, "DT_INT32", 5, 'i'},
+    {ge::DT_UINT64, "DT_UINT64", 6, 'i'},
+    {ge::DT_INT64, "DT_INT64", 7, 'i'},
+    {ge::DT_FLOAT16, "DT_FLOAT16", 0, 'f'},
+    {ge::DT_BF16, "DT_BF16", 1, 'f'},
+    {ge::DT_FLOAT, "DT_FLOAT", 2, 'f'},
+    {ge::DT_DOUBLE, "DT_DOUBLE", 3, 'f'},
+    {ge::DT_COMPLEX32, "DT_COMPLEX32", 0, 'c'},
+    {ge::DT_COMPLEX64, "DT_COMPLEX64", 1, 'c'},
+    {ge::DT_COMPLEX128, "DT_COMPLEX128", 2, 'c'},
+    {ge::DT_STRING, "DT_STRING", 0, 's'},
+    {ge::DT_INT4, "DT_INT4", -1, 'q'},
+    {ge::DT_UINT1, "DT_UINT1", -1, 'q'},
+    {ge::DT_HIFLOAT8, "DT_HIFLOAT8", -1, 'q'},
+    {ge::DT_FLOAT8_E5M2, "DT_FLOAT8_E5M2", -1, 'q'},
+    {ge::DT_FLOAT8_E4M3FN, "DT_FLOAT8_E4M3FN", -1, 'q'},
+    {ge::DT_UNDEFINED, "DT_UNDEFINED", -1, 'q'},
 };
 const TypeName *NameOf(DataType type) {
   for (const TypeName &entry : kTypes)
@@ -133,8 +149,17 @@ aclFormat ToAclFormat(Format format) { return format == ge::FORMAT_RESERVED ? AC
 
 bool IsPrivateFormat(Format format) {
   switch (GetPrimaryFormat(format)) {
-    case ge::FORMAT_NCHW: case ge::FORMAT_NHWC: case ge::FORMAT_ND: case ge::FORMAT_HWCN: case ge::FORMAT_NDHWC: case ge::FORMAT_NCDHW:
-    case ge::FORMAT_DHWCN: case ge::FORMAT_CHWN: case ge::FORMAT_NCL: case ge::FORMAT_NC: case ge::FORMAT_CN: return false;
+    case ge::FORMAT_NCHW:
+    case ge::FORMAT_NHWC:
+    case ge::FORMAT_ND:
+    case ge::FORMAT_HWCN:
+    case ge::FORMAT_NDHWC:
+    case ge::FORMAT_NCDHW:
+    case ge::FORMAT_DHWCN:
+    case ge::FORMAT_CHWN:
+    case ge::FORMAT_NCL:
+    case ge::FORMAT_NC:
+    case ge::FORMAT_CN: return false;
     default: return true;
   }
 }
@@ -195,6 +220,20 @@ bool IsContiguous(const aclTensor *tensor) {
 
 // --- platform ----------------------------------------------------------------------------------------------------------
 
+namespace {
+
+// The name and the figures of a product, kept for whoever holds a reference.
+std::pair<std::string, fe::PlatFormInfos> &Named(const twin::acl::Product &product) {
+  static std::mutex &guard = *new std::mutex;
+  static auto &table = *new std::map<const twin::acl::Product *, std::pair<std::string, fe::PlatFormInfos>>;
+  std::lock_guard<std::mutex> lock(guard);
+  auto &entry = table[&product];
+  if (entry.first.empty()) entry = {product.soc, twin::acl::PlatformOf(product)};
+  return entry;
+}
+
+}  // namespace
+
 SocVersion PlatformInfo::GetSocVersion() const {
   const std::string family = twin::acl::CurrentProduct().name;
   if (family.rfind("Ascend910B", 0) == 0) return SocVersion::ASCEND910B;
@@ -202,17 +241,11 @@ SocVersion PlatformInfo::GetSocVersion() const {
   if (family.rfind("Ascend950", 0) == 0) return SocVersion::ASCEND910_95;
   return SocVersion::RESERVED_VERSION;
 }
-const std::string &PlatformInfo::GetSocLongVersion() const {
-  static const std::string soc = twin::acl::CurrentProduct().soc;
-  return soc;
-}
+const std::string &PlatformInfo::GetSocLongVersion() const { return Named(twin::acl::CurrentProduct()).first; }
 uint32_t PlatformInfo::GetCubeCoreNum() const { return twin::acl::CurrentProduct().aic; }
 uint32_t PlatformInfo::GetVectorCoreNum() const { return twin::acl::CurrentProduct().aiv; }
 int32_t PlatformInfo::GetDeviceId() const { return twin::acl::CurrentDevice(); }
-fe::PlatFormInfos *PlatformInfo::GetPlatformInfos() const {
-  static fe::PlatFormInfos infos = twin::acl::PlatformOf(twin::acl::CurrentProduct());
-  return &infos;
-}
+fe::PlatFormInfos *PlatformInfo::GetPlatformInfos() const { return &Named(twin::acl::CurrentProduct()).second; }
 const PlatformInfo &GetCurrentPlatformInfo() {
   static const PlatformInfo info;
   return info;

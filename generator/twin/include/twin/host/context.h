@@ -36,7 +36,7 @@ struct TwinNode {
     CompileTimeTensorDesc desc;
   };
   std::string name = "node", type = "Op";
-  std::vector<Instance> inputs, outputs;             // present instances, in order
+  std::vector<Instance> inputs, outputs;                // present instances, in order
   std::vector<AnchorInstanceInfo> irInputs, irOutputs;  // by position in the definition
   RuntimeAttrs attrs;
 
@@ -88,6 +88,8 @@ class ExtendedKernelContext {
 class TilingData {
  public:
   explicit TilingData(size_t size = 2048) : bytes(size) {}
+  // Room for `size` bytes of tiling data.
+  static std::unique_ptr<uint8_t[]> CreateCap(size_t size) { return std::unique_ptr<uint8_t[]>(new uint8_t[size]()); }
   size_t GetCapacity() const { return bytes.size(); }
   size_t GetDataSize() const { return used; }
   void SetDataSize(size_t size) { used = size; }

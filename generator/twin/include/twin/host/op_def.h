@@ -9,7 +9,18 @@ enum class DependScope : uint32_t { ALL = 0, TILING = 1 };
 enum class FollowType : uint32_t { ALL = 0, DTYPE = 1, FORMAT = 2, SHAPE = 3 };
 enum class FormatCheckOption : uint32_t { DEFAULT = 0, STRICT = 1 };
 enum class CommentSection : uint32_t { CATEGORY = 0, BRIEF = 1, CONSTRAINTS = 2, RESTRICTIONS = 3, SEE = 4, THIRDPARTYFWKCOMPAT = 5 };
-enum class ScalarType : uint32_t { UINT64 = 0, INT64 = 1, UINT32 = 2, INT32 = 3, UINT16 = 4, INT16 = 5, UINT8 = 6, INT8 = 7, FLOAT32 = 8, FLOAT16 = 9 };
+enum class ScalarType : uint32_t {
+  UINT64 = 0,
+  INT64 = 1,
+  UINT32 = 2,
+  INT32 = 3,
+  UINT16 = 4,
+  INT16 = 5,
+  UINT8 = 6,
+  INT8 = 7,
+  FLOAT32 = 8,
+  FLOAT16 = 9
+};
 
 struct ScalarVar {
   ScalarVar() = default;
@@ -183,19 +194,19 @@ class OpDefFactory {
 
 // One file is compiled in three ways: for shape inference, for tiling, and for whoever reads the definition.
 #if defined(OP_PROTO_LIB)
-#define OP_ADD(opType)                                                                                         \
-  static gert::OpImplRegisterV2 twinProtoOf##opType = [] {                                                     \
-    const opType definition(#opType);                                                                          \
+#define OP_ADD(opType)                                                                                                \
+  static gert::OpImplRegisterV2 twinProtoOf##opType = [] {                                                            \
+    const opType definition(#opType);                                                                                 \
     return gert::OpImplRegisterV2(#opType).InferShape(definition.inferShape).InferDataType(definition.inferDataType); \
   }()
 #elif defined(OP_TILING_LIB)
-#define OP_ADD(opType)                                                  \
-  static gert::OpImplRegisterV2 twinTilingDefOf##opType = [] {          \
-    opType definition(#opType);                                         \
+#define OP_ADD(opType)                                                         \
+  static gert::OpImplRegisterV2 twinTilingDefOf##opType = [] {                 \
+    opType definition(#opType);                                                \
     return gert::OpImplRegisterV2(#opType).Tiling(definition.AICore().tiling); \
   }()
 #else
-#define OP_ADD(opType)                                                                       \
-  static ops::OpDef twinCreate##opType(const char *name) { return opType(name); }            \
+#define OP_ADD(opType)                                                            \
+  static ops::OpDef twinCreate##opType(const char *name) { return opType(name); } \
   static const int twinAdded##opType = ops::OpDefFactory::OpDefRegister(#opType, twinCreate##opType)
 #endif

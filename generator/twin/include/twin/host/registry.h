@@ -48,6 +48,11 @@ class OpImplRegisterV2 {
   }
   OpImplRegisterV2 &OutputShapeDependOnCompute(std::initializer_list<int32_t>) { return *this; }
   OpImplRegisterV2 &HostInputs(std::initializer_list<int32_t> inputs) { return OnHost(inputs); }
+  OpImplRegisterV2 &PrivateAttr(const char *) { return *this; }
+  template <typename T>
+  OpImplRegisterV2 &PrivateAttr(const char *, const T &) {
+    return *this;
+  }
 
   // Every operator of this library.
   TWIN_LOCAL static std::map<std::string, Entry> &Table() {
@@ -68,4 +73,5 @@ class OpImplRegisterV2 {
 
 #define IMPL_OP_OPTILING(op) gert::OpImplRegisterV2 twinTilingOf##op = gert::OpImplRegisterV2(#op)
 #define IMPL_OP_INFERSHAPE(op) gert::OpImplRegisterV2 twinShapeOf##op = gert::OpImplRegisterV2(#op)
+#define IMPL_OP_DEFAULT() static gert::OpImplRegisterV2 twinImplDefault = gert::OpImplRegisterV2("")
 #define IMPL_OP(op) static gert::OpImplRegisterV2 twinImplOf##op = gert::OpImplRegisterV2(#op)

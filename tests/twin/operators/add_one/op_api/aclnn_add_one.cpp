@@ -19,8 +19,8 @@ static const aclTensor *AddOne(const aclTensor *x, const aclTensor *bias, double
 
 }  // namespace l0op
 
-extern "C" aclnnStatus aclnnAddOneGetWorkspaceSize(const aclTensor *x, const aclTensor *biasOptional, double addend, aclTensor *y, uint64_t *workspaceSize,
-                                                   aclOpExecutor **executor) {
+extern "C" aclnnStatus aclnnAddOneGetWorkspaceSize(const aclTensor *x, const aclTensor *biasOptional, double addend, aclTensor *y,
+                                                   uint64_t *workspaceSize, aclOpExecutor **executor) {
   L2_DFX_PHASE_1(aclnnAddOne, DFX_IN(x, biasOptional, addend), DFX_OUT(y));
   CHECK_COND(x != nullptr && y != nullptr, ACLNN_ERR_PARAM_NULLPTR, "aclnnAddOne: %s is null", x == nullptr ? "x" : "y");
   auto uniqueExecutor = CREATE_EXECUTOR();

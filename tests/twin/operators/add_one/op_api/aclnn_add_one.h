@@ -8,9 +8,11 @@
 extern "C" {
 #endif
 
-__attribute__((visibility("default"))) aclnnStatus aclnnAddOneGetWorkspaceSize(const aclTensor *x, const aclTensor *biasOptional, double addend, aclTensor *y,
-                                                                               uint64_t *workspaceSize, aclOpExecutor **executor);
-__attribute__((visibility("default"))) aclnnStatus aclnnAddOne(void *workspace, uint64_t workspaceSize, aclOpExecutor *executor, aclrtStream stream);
+__attribute__((visibility("default"))) aclnnStatus aclnnAddOneGetWorkspaceSize(const aclTensor *x, const aclTensor *biasOptional,
+                                                                               double addend, aclTensor *y, uint64_t *workspaceSize,
+                                                                               aclOpExecutor **executor);
+__attribute__((visibility("default"))) aclnnStatus aclnnAddOne(void *workspace, uint64_t workspaceSize, aclOpExecutor *executor,
+                                                               aclrtStream stream);
 
 #ifdef __cplusplus
 }

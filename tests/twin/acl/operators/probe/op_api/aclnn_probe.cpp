@@ -24,8 +24,9 @@ static bool Valid(const aclTensor *x, const aclTensor *w, const aclTensor *y) {
   return true;
 }
 
-extern "C" aclnnStatus aclnnProbeGetWorkspaceSize(const aclTensor *x, const aclTensor *biasOptional, const aclTensor *w, int64_t mode, const aclIntArray *axes,
-                                                  char *text, aclTensor *y, aclTensor *extraOptional, uint64_t *workspaceSize, aclOpExecutor **executor) {
+extern "C" aclnnStatus aclnnProbeGetWorkspaceSize(const aclTensor *x, const aclTensor *biasOptional, const aclTensor *w, int64_t mode,
+                                                  const aclIntArray *axes, char *text, aclTensor *y, aclTensor *extraOptional,
+                                                  uint64_t *workspaceSize, aclOpExecutor **executor) {
   L2_DFX_PHASE_1(aclnnProbe, DFX_IN(x, biasOptional, w, mode, axes, text), DFX_OUT(y, extraOptional));
   auto uniqueExecutor = CREATE_EXECUTOR();
   CHECK_RET(uniqueExecutor.get() != nullptr, ACLNN_ERR_INNER_CREATE_EXECUTOR);

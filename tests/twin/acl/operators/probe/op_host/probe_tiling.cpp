@@ -14,11 +14,15 @@ static ge::graphStatus Tiling(gert::TilingContext *context) {
   const char *text = attrs->GetStr(2);
   const gert::TypedContinuousVector<float> *weights = attrs->GetListFloat(3);
   const bool *flag = attrs->GetBool(4);
-  if (mode == nullptr || axes == nullptr || text == nullptr || weights == nullptr || flag == nullptr || attrs->GetAttrNum() != 5) return ge::GRAPH_FAILED;
-  const gert::StorageShape *x = context->GetRequiredInputShape(0), *bias = context->GetOptionalInputShape(1), *w = context->GetRequiredInputShape(2);
+  if (mode == nullptr || axes == nullptr || text == nullptr || weights == nullptr || flag == nullptr || attrs->GetAttrNum() != 5)
+    return ge::GRAPH_FAILED;
+  const gert::StorageShape *x = context->GetRequiredInputShape(0), *bias = context->GetOptionalInputShape(1),
+                           *w = context->GetRequiredInputShape(2);
   if (x == nullptr || w == nullptr || *mode == 3) return ge::GRAPH_PARAM_INVALID;
-  if (context->GetInputShape(1) != (bias == nullptr ? w : bias) || context->GetInputDesc(bias == nullptr ? 2 : 3) != nullptr) return ge::GRAPH_FAILED;
-  if (context->GetComputeNodeInputNum() != (bias == nullptr ? 2u : 3u) || std::strcmp(context->GetNodeType(), "Probe") != 0) return ge::GRAPH_FAILED;
+  if (context->GetInputShape(1) != (bias == nullptr ? w : bias) || context->GetInputDesc(bias == nullptr ? 2 : 3) != nullptr)
+    return ge::GRAPH_FAILED;
+  if (context->GetComputeNodeInputNum() != (bias == nullptr ? 2u : 3u) || std::strcmp(context->GetNodeType(), "Probe") != 0)
+    return ge::GRAPH_FAILED;
   platform_ascendc::PlatformAscendC platform(context->GetPlatformInfo());
   ProbeTilingData *data = context->GetTilingData<ProbeTilingData>();
   size_t *workspaces = context->GetWorkspaceSizes(1);

@@ -54,7 +54,8 @@ class Probe {
   TQue<TPosition::VECOUT, 1> out;
 };
 
-extern "C" __global__ __aicore__ void probe(GM_ADDR x, GM_ADDR bias, GM_ADDR w, GM_ADDR y, GM_ADDR extra, GM_ADDR workspace, GM_ADDR tiling) {
+extern "C" __global__ __aicore__ void probe(GM_ADDR x, GM_ADDR bias, GM_ADDR w, GM_ADDR y, GM_ADDR extra, GM_ADDR workspace,
+                                            GM_ADDR tiling) {
   (void)workspace;
   (void)extra;
   REGISTER_TILING_DEFAULT(ProbeTilingData);
