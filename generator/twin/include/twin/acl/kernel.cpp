@@ -89,7 +89,9 @@ acl::Failure RunKernel(const KernelLaunch &launch, const std::vector<KernelArgum
   request.tilingBytes = static_cast<int64_t>(launch.tiling.size());
   request.key = launch.key;
   request.blockDim = static_cast<int32_t>(launch.blocks);
-  request.cores = static_cast<int32_t>(launch.product.aiv);
+  const bool mixed = launch.library->coresOfBlock != nullptr && launch.library->coresOfBlock(launch.key) > 1;
+  const uint32_t paired = mixed ? 2 * launch.product.aic : 0;  // vector cores beside cube cores
+  request.cores = static_cast<int32_t>(paired > launch.product.aiv ? paired : launch.product.aiv);
   request.ub = static_cast<int64_t>(launch.product.ub);
   request.l1 = static_cast<int64_t>(launch.product.l1);
   request.l0a = static_cast<int64_t>(launch.product.l0a);
