@@ -43,6 +43,7 @@ class Argument:
     dtypes: tuple[str, ...]  # one per dtype combination; empty for an attribute
     aclnn_only: bool
     value: str  # how an attribute's value reaches the formula's sizes and the graph operator
+    flat: bool = False  # a buffer with elements that nobody touches
 
     @property
     def declaration(self) -> str:
@@ -165,7 +166,7 @@ def _argument(spec: OpSpec, p: Param, call: HostCall) -> Argument:
     io = {"in": "input", "out": "output", "inout": "input and output"}[p.io] + (", may be null" if p.optional else "")
     facts = f"{io}, {dtypes}, {' or '.join(p.formats)}, {shapes}"
     formats = tuple(GE_FORMATS[f] for f in p.formats)
-    return Argument(p.symbol, p.aclnn, ctype(p), p.name, p.io, given, facts, formats, read.dtypes, False, "")
+    return Argument(p.symbol, p.aclnn, ctype(p), p.name, p.io, given, facts, formats, read.dtypes, False, "", p.flat is not None)
 
 
 def _value(p: Param) -> str:

@@ -308,8 +308,18 @@ static aclnnStatus Launch(const Params &p, aclOpExecutor *executor)
     }
     const aclTensor *wanted_norm = p.norm != nullptr && !p.norm->IsEmpty() ? p.norm : nullptr;
     const aclTensor *wanted_sums = p.sums != nullptr && !p.sums->IsEmpty() ? p.sums : nullptr;
+    // the kernel writes some elements of normOut only: the others keep their values
+    const aclTensor *into_norm = wanted_norm == nullptr ? nullptr : Take(wanted_norm, executor);
+    if (wanted_norm != nullptr && into_norm == nullptr) {
+        return Refuse(ACLNN_ERR_INNER_NULLPTR, "normOut could not be made contiguous");
+    }
+    // the kernel writes some elements of sumOut only: the others keep their values
+    const aclTensor *into_sums = wanted_sums == nullptr ? nullptr : Take(wanted_sums, executor);
+    if (wanted_sums != nullptr && into_sums == nullptr) {
+        return Refuse(ACLNN_ERR_INNER_NULLPTR, "sumOut could not be made contiguous");
+    }
     const auto results =
-        l0op::MhcSinkhorn(x, p.eps, static_cast<int64_t>(p.num_iters), p.y, wanted_norm, wanted_sums, executor);
+        l0op::MhcSinkhorn(x, p.eps, static_cast<int64_t>(p.num_iters), p.y, into_norm, into_sums, executor);
     if (results.y == nullptr || !Give(results.y, p.y, executor)) {
         return ACLNN_ERR_INNER_NULLPTR;
     }

@@ -20,24 +20,16 @@ static const aclTensor *MhcSinkhornResult(const aclTensor *like, aclOpExecutor *
 }
 
 MhcSinkhornResults MhcSinkhorn(const aclTensor *h_res, float eps, int64_t num_iters, const aclTensor *like_y,
-                               const aclTensor *like_norm_out, const aclTensor *like_sum_out, aclOpExecutor *executor)
+                               const aclTensor *into_norm_out, const aclTensor *into_sum_out, aclOpExecutor *executor)
 {
-    L0_DFX(MhcSinkhorn, h_res, eps, num_iters, like_y, like_norm_out, like_sum_out);
+    L0_DFX(MhcSinkhorn, h_res, eps, num_iters, like_y, into_norm_out, into_sum_out);
     const aclTensor *result_y = MhcSinkhornResult(like_y, executor);
     if (result_y == nullptr) {
         OP_LOGE(ACLNN_ERR_INNER_NULLPTR, "MhcSinkhorn: no tensor for the result y");
         return {};
     }
-    const aclTensor *result_norm_out = like_norm_out == nullptr ? nullptr : MhcSinkhornResult(like_norm_out, executor);
-    if (result_norm_out == nullptr && like_norm_out != nullptr) {
-        OP_LOGE(ACLNN_ERR_INNER_NULLPTR, "MhcSinkhorn: no tensor for the result norm_out");
-        return {};
-    }
-    const aclTensor *result_sum_out = like_sum_out == nullptr ? nullptr : MhcSinkhornResult(like_sum_out, executor);
-    if (result_sum_out == nullptr && like_sum_out != nullptr) {
-        OP_LOGE(ACLNN_ERR_INNER_NULLPTR, "MhcSinkhorn: no tensor for the result sum_out");
-        return {};
-    }
+    const aclTensor *result_norm_out = into_norm_out;
+    const aclTensor *result_sum_out = into_sum_out;
     const aclnnStatus status = ADD_TO_LAUNCHER_LIST_AICORE(
         MhcSinkhorn, OP_INPUT(h_res), OP_OUTPUT(result_y, result_norm_out, result_sum_out), OP_ATTR(eps, num_iters));
     if (status != ACLNN_SUCCESS) {

@@ -17,9 +17,9 @@ struct MhcSinkhornResults {
 };
 
 /// Takes contiguous inputs and gives contiguous results. Each like_<output> is a tensor of the output's shape and
-/// dtype, null when the output is not wanted.
+/// dtype, null when the output is not wanted; an into_<output> is itself written, in part.
 MhcSinkhornResults MhcSinkhorn(const aclTensor *h_res, float eps, int64_t num_iters, const aclTensor *like_y,
-                               const aclTensor *like_norm_out, const aclTensor *like_sum_out, aclOpExecutor *executor);
+                               const aclTensor *into_norm_out, const aclTensor *into_sum_out, aclOpExecutor *executor);
 
 }  // namespace l0op
 
