@@ -89,7 +89,7 @@ static aclnnStatus Run(const Operator &op, std::vector<Arg> &args, uint64_t size
   const aclError done = aclrtSynchronizeStream(stream);
   status = status == 0 ? done : status;
   for (Arg &arg : args) {
-    if (arg.device == nullptr) continue;
+    if (status != 0 || arg.device == nullptr) continue;
     if (aclrtMemcpy(arg.bytes.data(), arg.bytes.size(), arg.device, arg.bytes.size(), ACL_MEMCPY_DEVICE_TO_HOST) != 0) std::exit(10);
     std::ofstream(arg.path, std::ios::binary).write(arg.bytes.data(), static_cast<std::streamsize>(arg.bytes.size()));
   }
