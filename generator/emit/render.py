@@ -174,13 +174,22 @@ def render_examples(checked: CheckedSpec, forward: CheckedSpec | None) -> dict[s
 
 def render_torch(checked: CheckedSpec, forward: CheckedSpec | None) -> dict[str, str]:
     """torch/: the PyTorch binding, and the operator's entries for op-plugin; nothing for what PyTorch cannot have."""
+    from generator.emit.op_plugin import derivative, entry
     from generator.emit.torch_binding import binding, supported
 
     if not supported(checked):
         return {}
     root, name = f"{folder(checked)}/torch", snake(checked.spec.name)
     b = binding(checked, forward)
-    return {f"{root}/{name}.py": _template("torch/binding.py.j2", b=b, banner=_banner("#", checked))}
+    banner = _banner("#", checked)
+    files = {
+        f"{root}/{name}.py": _template("torch/binding.py.j2", b=b, banner=banner),
+        f"{root}/op_plugin_functions.yaml": _template("torch/op_plugin_functions.yaml.j2", e=entry(checked), banner=banner),
+    }
+    found = derivative(checked, forward) if forward is not None and supported(forward) else None
+    if found is not None:
+        files[f"{root}/derivatives.yaml"] = _template("torch/derivatives.yaml.j2", d=found, banner=banner)
+    return files
 
 
 def scalar_prelude(helpers: set[str]) -> str:
