@@ -10,6 +10,7 @@ from contextlib import contextmanager
 import pytest
 
 from generator.formula.checked import CheckedSpec
+from generator.twin.products import product as product_of
 from generator.twin.verify.case import Case
 from generator.twin.verify.outcome import CaseResult
 from generator.twin.verify.runner import prepare, raw
@@ -46,11 +47,11 @@ def _work(stop: threading.Event) -> None:
 
 
 def chosen(name: str) -> list[Case]:
-    """The dearest small case on every product: the most cores and tiles at work."""
+    """The dearest small case on every architecture: the most cores and tiles at work."""
     checked: CheckedSpec = load(OPERATORS[name].spec)
     small = [c for c in case_set(name).cases if not c.special and cost(checked.program, c.integers) <= SMALL]
     small.sort(key=lambda c: (cost(checked.program, c.integers), c.label()))
-    return list({c.target.product: c for c in small}.values())
+    return list({product_of(c.target.product).arch: c for c in small}.values())
 
 
 @pytest.mark.parametrize("name", list(OPERATORS))
