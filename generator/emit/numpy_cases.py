@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from generator.emit.numpy_broadcast import group_dims, placed, shapes_of
 from generator.emit.numpy_expr import Names, integer
 from generator.formula import ir
 from generator.formula.checked import CheckedSpec
@@ -20,7 +21,7 @@ from generator.spec.model import Param
 
 __all__ = ["Argument", "Case", "Gradient", "Suite", "cases", "suite"]
 
-Value = float | int | bool | str | tuple[int, ...] | None
+Value = float | int | bool | str | tuple[int, ...] | tuple[tuple[int, ...], ...] | None
 Case = dict[str, Value]
 
 _SMALL: Final = 8  # extents of the emitted cases stay at or below this where the spec allows
@@ -86,7 +87,8 @@ class _Suite:
         self.computed = {n: e for n, e in checked.derived if not any(isinstance(a, Numel) for a in e.atoms())}
         attrs = [p.symbol for p in self.spec.params if p.io == "attr"]
         self.names = Names([*self.program.tensors, *self.program.dims, *attrs])
-        self.packs = [d for d in self.program.dims if d.startswith(PACK_PREFIX)]
+        self.grouped = group_dims(checked)
+        self.packs = [d for d in self.program.dims if d.startswith(PACK_PREFIX) and d not in self.grouped]
         self.attrs = self._attributes()
         self.conditions = [(t, c) for t in self._texts() if not typed(c := parse(t, names_of(self.spec)))]
 
@@ -110,7 +112,7 @@ class _Suite:
         return Suite(
             cases=tuple(self._literal(c) for c in cases),
             locals=tuple(sorted(k for k in (cases[0] if cases else {}) if k in self.program.dims or k in self.program.int_attrs)),
-            numels=tuple((d, d.removeprefix(PACK_PREFIX)) for d in self.packs),
+            numels=(*((d, d.removeprefix(PACK_PREFIX)) for d in self.packs), *(("", b.name) for b in self.checked.broadcasts)),
             arguments=tuple(self._arguments()),
             forward_arguments=tuple(self._forward_arguments()),
             shapes=tuple(Argument(p.symbol, self._shape(p, packed=True)) for p in outer),
@@ -139,9 +141,10 @@ class _Suite:
 
     def _cases(self) -> Iterator[Case]:
         """Legal cases, each taking the next value of every size and attribute."""
-        chosen = [d for d in self.program.dims if d not in self.packs and d not in self.computed]
+        chosen = [d for d in self.program.dims if d not in self.packs and d not in self.grouped and d not in self.computed]
         choices: dict[str, Sequence[Value]] = {d: self._values(d) for d in chosen}
         choices |= {d.removeprefix(PACK_PREFIX): _PACKS for d in self.packs}
+        choices |= {b.name: shapes_of(b) for b in self.checked.broadcasts}
         choices |= {name: self._attr_values(p) for name, p in self.attrs.items()}
         seen: list[Case] = []
         for turn in range(60):
@@ -182,7 +185,7 @@ class _Suite:
             return
         reduced = {n for a in assigns(self.program.body) for e in _reduced(a.value) for n in e.free()}
         for dim in self.program.dims:
-            if dim in reduced or dim in dict(self.checked.derived):
+            if dim in reduced or dim in self.grouped or dim in dict(self.checked.derived):
                 continue
             key = dim.removeprefix(PACK_PREFIX)
             case: Case = {**cases[0], key: (2, 0) if dim in self.packs else 0}
@@ -217,8 +220,14 @@ class _Suite:
         theirs = self.relation.sizes if of is not None else {}
         if t.flat is not None:
             return f"({self._int(t.flat.size.substitute(theirs))},)"
+        spread = placed(of or self.checked, self.names).get(p.symbol)
         parts = []
-        for e, s in zip(t.shape, p.shape or [], strict=True):
+        extents = iter(e for e in t.shape if e.symbol not in self.grouped)
+        for s in p.shape or []:
+            if spread is not None and s.startswith("*"):
+                parts.append(spread.case_shape())
+                continue
+            e = next(extents)
             parts.append(f"*{self.names(s[1:].strip())}" if packed and s.startswith("*") else self._int(e.substitute(theirs)))
         return f"({parts[0]},)" if len(parts) == 1 else f"({', '.join(parts)})"
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
 
+from generator.emit.numpy_printer import render_test
 from generator.formula.checked import CheckedSpec, check
 from generator.reference.broadcasting import Grouping, grouping
 from generator.reference.differences import gradient
@@ -82,6 +87,27 @@ def test_the_saved_gradient_is_what_differences_give_and_has_the_inputs_shapes(s
         whole = g.ungrouped("y", cotangent) * (np.exp(arrays["w"]) if x == "x" else arrays["x"] * np.exp(arrays["w"]) + 1)
         summed = unbroadcast(whole, arrays[x].shape)
         np.testing.assert_allclose(ours.ungrouped(f"grad_{x}", got[f"grad_{x}"], arrays[x].shape[:-1]), summed, rtol=1e-12, atol=1e-13)
+
+
+@pytest.mark.parametrize("which", ["forward", "backward"])
+def test_the_emitted_reference_passes_its_own_tests(which: str, tmp_path: Path) -> None:
+    derived = derive(OPERATION.program, ["x", "w"], {"y": "grad_y"}, {"y": "y"}, facts=spec_facts(OPERATION))
+    saved = check(spec_text(OPERATION, derived, {"y": "grad_y"}), "gradient.yaml")
+    text = render_test(OPERATION, None) if which == "forward" else render_test(saved, OPERATION)
+    (tmp_path / "test_op.py").write_text(text)
+    command = [sys.executable, "-W", "error", "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", str(tmp_path), str(tmp_path)]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+    assert ("central_differences" in text) == (which == "backward")
+
+
+@pytest.mark.parametrize("shapes", SHAPES, ids=str)
+def test_the_emitted_reference_broadcasts_as_numpy_does(shapes: tuple[tuple[int, ...], ...]) -> None:
+    module = ModuleType("emitted")
+    exec(compile(render_test(OPERATION, None), "emitted.py", "exec"), module.__dict__)
+    arrays = draw(shapes)
+    want = arrays["x"] * np.exp(arrays["w"]) + arrays["w"]
+    np.testing.assert_allclose(module.__dict__["reference"](**arrays)["y"], want, rtol=1e-14, strict=True)
 
 
 def unbroadcast(a: Array, shape: tuple[int, ...]) -> Array:
