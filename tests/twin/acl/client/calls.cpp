@@ -1,6 +1,7 @@
 // The two phases: results, codes of every failure, lifetimes of executors, workspace and tensors.
 #include "check.h"
 
+#include <atomic>
 #include <chrono>
 #include <thread>
 
@@ -196,6 +197,18 @@ TEST(a_breach_is_told_when_the_stream_is_waited_for) {
   EQUAL(p.device.Get(more, 1), {8});  // what was queued behind it did not run
   GOOD(p.Run(0));
   EQUAL(p.device.Get(p.yData, 6), p.Expected());
+}
+
+static std::atomic<int> exceptions{0};
+
+TEST(an_exception_is_told_to_a_callback) {
+  Probe p;
+  GOOD(aclrtSetExceptionInfoCallback([](aclrtExceptionInfo *info) { exceptions += info != nullptr; }));
+  GOOD(p.Run(0));
+  EXPECT(exceptions.load(), 0);
+  EXPECT(p.Run(1), 507015);
+  EXPECT(exceptions.load(), 1);
+  GOOD(aclrtSetExceptionInfoCallback(nullptr));
 }
 
 TEST(a_kernel_that_does_not_end_times_out) {

@@ -15,6 +15,7 @@
 #include "opdev/platform.h"
 #include "opdev/shape_utils.h"
 #include "opdev/tensor_view_utils.h"
+#include "tiling/platform/platform_ascendc.h"
 
 // Runs what `plan` records and returns the tensor it gives, copied to a dense one of `type`.
 template <typename T, typename Plan>
@@ -242,5 +243,9 @@ TEST(the_platform_is_the_products) {
   EXPECT(info.GetCubeCoreNum(), 24u);
   EXPECT(info.GetSocLongVersion() == "Ascend910B1", true);
   EXPECT(info.GetPlatformInfos()->ub, 196608u);
+  platform_ascendc::PlatformAscendC *platform = platform_ascendc::PlatformAscendCManager::GetInstance();
+  EXPECT(platform != nullptr && platform->GetCoreNumAiv() == 48 && platform->GetCoreNumAic() == 24, true);
+  EXPECT(platform_ascendc::PlatformAscendCManager::GetInstance("Ascend910B1") == platform, true);
+  EXPECT(platform_ascendc::PlatformAscendCManager::GetInstance("Ascend310P") == nullptr, true);
   GOOD(aclFinalize());
 }

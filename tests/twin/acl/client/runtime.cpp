@@ -1,6 +1,7 @@
 // Devices, contexts, memory, streams, events: values, codes and messages.
 #include "check.h"
 
+#include <sys/resource.h>
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
@@ -89,6 +90,22 @@ TEST(fresh_memory_is_not_zero) {
   const std::vector<uint8_t> fresh = device.Get(static_cast<const uint8_t *>(device.Room(1000)), 1000);
   for (const uint8_t byte : fresh)
     if (!EXPECT(byte != 0, true)) return;
+}
+
+TEST(large_memory_takes_room_where_it_is_used) {
+  Device device;
+  const size_t bytes = (size_t{3} << 30) + 5;
+  uint8_t *buffer = static_cast<uint8_t *>(device.Room(bytes));
+  const uint8_t written = 9;
+  GOOD(aclrtMemcpy(buffer + bytes - 2, 1, &written, 1, ACL_MEMCPY_HOST_TO_DEVICE));
+  const std::vector<uint8_t> last = device.Get(buffer + bytes - 3, 3);
+  EXPECT(last[0] != 0 && last[2] != 0, true);
+  EXPECT(last[1], 9);
+  EXPECT(device.Get(buffer + (bytes / 2), 1)[0] != 0, true);
+  EXPECT(device.Get(buffer + bytes - 2 - (size_t{16} << 20), 1)[0], last[0]);  // one chunk is not another
+  rusage used;
+  getrusage(RUSAGE_SELF, &used);
+  EXPECT(used.ru_maxrss < 1024 * 1024, true);  // KiB
 }
 
 TEST(copies_carry_bytes_in_every_direction) {

@@ -24,6 +24,7 @@ static ge::graphStatus Tile(gert::TilingContext *context) {
   uint64_t bytes = platform.GetCoreNumAic() + platform.GetCoreNumAiv() + platform.GetCoreNumVector() + platform.GetLibApiWorkSpaceSize();
   platform.GetCoreMemSize(platform_ascendc::CoreMemType::UB, bytes);
   platform.GetCoreMemBw(platform_ascendc::CoreMemType::L2, bytes);
+  bytes += platform_ascendc::PlatformAscendCManager::GetInstance() == nullptr ? 0 : 1;
   std::string value;
   const bool known = context->GetPlatformInfo()->GetPlatformRes("AICoreSpec", "ub_size", value);
   const gert::Tensor *tensor = context->GetOptionalInputTensor(1);

@@ -326,7 +326,10 @@ TWIN_ACL_EXPORT aclError aclrtSetOpExecuteTimeOut(uint32_t timeout) {
 TWIN_ACL_EXPORT aclError aclrtSetOpWaitTimeout(uint32_t) { return 0; }
 TWIN_ACL_EXPORT aclError aclrtSetSysParamOpt(aclSysParamOpt, int64_t) { return 0; }
 TWIN_ACL_EXPORT aclError aclrtCtxSetSysParamOpt(aclSysParamOpt, int64_t) { return NeedDevice("aclrtCtxSetSysParamOpt"); }
-TWIN_ACL_EXPORT aclError aclrtSetExceptionInfoCallback(aclrtExceptionInfoCallback) { return 0; }
+TWIN_ACL_EXPORT aclError aclrtSetExceptionInfoCallback(aclrtExceptionInfoCallback callback) {
+  TheProcess().onException = callback;
+  return 0;
+}
 TWIN_ACL_EXPORT aclError aclrtLaunchKernel(aclrtFuncHandle, uint32_t, const void *, size_t, aclrtStream) {
   return Fail(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "aclrtLaunchKernel: a kernel is launched through its aclnn functions here");
 }

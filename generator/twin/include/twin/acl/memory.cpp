@@ -1,5 +1,6 @@
 // Device and host memory: addresses the host cannot use, fresh memory full of a pattern, every access inside one allocation.
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <cstring>
@@ -32,6 +33,8 @@ Memory &TheMemory() {
   static Memory &memory = *new Memory;
   return memory;
 }
+
+constexpr size_t kChunk = 16u << 20;  // from four of these on, memory is mapped from one file of the pattern
 
 uint64_t RoundUp(uint64_t value) { return (value + kAlign - 1) / kAlign * kAlign; }
 
@@ -76,6 +79,35 @@ std::shared_ptr<Block> BlockAt(Memory &memory, uint64_t address) {
   return address - block->address < RoundUp(block->size) ? block : nullptr;
 }
 
+// Memory in which only pages that are used take room; null when it cannot be had.
+uint8_t *MapPattern(size_t bytes) {
+  const int how = MAP_PRIVATE | MAP_NORESERVE;
+  void *memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, how | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return nullptr;
+  uint8_t *base = static_cast<uint8_t *>(memory);
+  const int file = memfd_create("pattern", MFD_CLOEXEC);
+  const std::vector<uint8_t> pattern(kChunk, kFreshMemory);
+  bool good = file >= 0 && write(file, pattern.data(), kChunk) == static_cast<ssize_t>(kChunk);
+  for (size_t at = 0; good && at < bytes; at += kChunk)
+    good = mmap(base + at, kChunk, PROT_READ | PROT_WRITE, how | MAP_FIXED, file, 0) != MAP_FAILED;
+  if (file >= 0) close(file);
+  if (good) return base;
+  munmap(base, bytes);
+  return nullptr;
+}
+
+// The memory behind a block, full of the pattern.
+bool Back(Block *block, size_t size) {
+  if (size >= 4 * kChunk) {
+    block->mapped = (size + kChunk - 1) / kChunk * kChunk;
+    block->data = MapPattern(block->mapped);
+    return block->data != nullptr;
+  }
+  block->data = static_cast<uint8_t *>(std::aligned_alloc(kAlign, RoundUp(size)));
+  if (block->data != nullptr) std::memset(block->data, kFreshMemory, RoundUp(size));
+  return block->data != nullptr;
+}
+
 aclError Allocate(const char *api, void **devPtr, size_t size) {
   const aclError bad = NeedDevice(api);
   if (bad != 0) return bad;
@@ -88,13 +120,11 @@ aclError Allocate(const char *api, void **devPtr, size_t size) {
     return Fail(ACL_ERROR_RT_DEVICE_OOM, "%s: %zu bytes: %llu of %llu bytes of device memory are in use", api, size,
                 static_cast<unsigned long long>(memory.live), static_cast<unsigned long long>(capacity));
   const uint64_t address = Reserve(memory) ? Place(memory, size) : 0;
-  uint8_t *data = address == 0 ? nullptr : static_cast<uint8_t *>(std::aligned_alloc(kAlign, RoundUp(size)));
-  if (data == nullptr) return Fail(ACL_ERROR_RT_MEMORY_ALLOCATION, "%s: %zu bytes: this machine has no memory for them", api, size);
-  std::memset(data, kFreshMemory, RoundUp(size));
   auto block = std::make_shared<Block>();
+  if (address == 0 || !Back(block.get(), size))
+    return Fail(ACL_ERROR_RT_MEMORY_ALLOCATION, "%s: %zu bytes: this machine has no memory for them", api, size);
   block->address = address;
   block->size = size;
-  block->data = data;
   block->number = ++memory.count;
   memory.blocks[address] = block;
   memory.next = address + RoundUp(size) + kAlign;
@@ -134,7 +164,10 @@ std::vector<UseMark> UsesOf(const std::shared_ptr<Block> &block) {
   return found == memory.uses.end() ? std::vector<UseMark>() : found->second;
 }
 
-Block::~Block() { std::free(data); }
+Block::~Block() {
+  if (mapped == 0) std::free(data);
+  else if (data != nullptr) munmap(data, mapped);
+}
 
 Range Find(const void *address, size_t bytes, std::string *why) {
   Memory &memory = TheMemory();

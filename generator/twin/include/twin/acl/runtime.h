@@ -62,6 +62,7 @@ struct Block {
   size_t size = 0;
   uint8_t *data = nullptr;
   uint64_t number = 0;  // of the allocation, from 1
+  size_t mapped = 0;    // bytes of `data` when it is mapped page by page, else 0
   ~Block();
 };
 

@@ -87,6 +87,7 @@ struct Process {
   std::map<int, std::pair<std::shared_ptr<Context>, int>> devices;  // default context, times set
   std::vector<std::vector<Leak> (*)()> reports;
   int kernelSeconds = 600;
+  std::atomic<aclrtExceptionInfoCallback> onException{nullptr};  // called by the stream's thread when a task fails
 };
 Process &TheProcess();
 

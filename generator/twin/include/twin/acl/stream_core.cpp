@@ -63,6 +63,8 @@ void Stream::Work() {
         result = Failure{ACL_ERROR_RT_INTERNAL_ERROR, problem.what()};
       }
     }
+    const aclrtExceptionInfoCallback tell = result.code == 0 ? nullptr : TheProcess().onException.load();
+    if (tell != nullptr) tell(reinterpret_cast<aclrtExceptionInfo *>(&result));  // opaque to it
     task = Task();  // what it holds is released before anybody is told that it is done
     lock.lock();
     if (failure.code == 0) failure = result;

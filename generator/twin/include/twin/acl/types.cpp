@@ -261,3 +261,5 @@ ge::AscendString ToString(SocVersion version) {
 }
 
 }  // namespace op
+
+extern "C" TWIN_ACL_EXPORT fe::PlatFormInfos *TwinCurrentPlatform() { return op::GetCurrentPlatformInfo().GetPlatformInfos(); }

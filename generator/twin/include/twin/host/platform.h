@@ -29,6 +29,9 @@ class PlatFormInfos {
 };
 }  // namespace fe
 
+// The figures of the product the process runs on; absent where there is no runtime.
+extern "C" __attribute__((weak)) fe::PlatFormInfos *TwinCurrentPlatform();
+
 namespace platform_ascendc {
 enum class CoreMemType { L0_A = 0, L0_B = 1, L0_C = 2, L1 = 3, L2 = 4, UB = 5, HBM = 6, FB = 7, BT = 8, RESERVED };
 enum class SocVersion { ASCEND910 = 0, ASCEND910B = 1, ASCEND310P = 2, ASCEND310B = 3, ASCEND950 = 4, ASCEND910_95 = 4, RESERVED_VERSION = 99999 };
@@ -65,5 +68,17 @@ class PlatformAscendC {
 
  private:
   fe::PlatFormInfos *info;
+};
+
+// The platform outside a context; null where there is no runtime, or for another chip than its own.
+class PlatformAscendCManager {
+ public:
+  static PlatformAscendC *GetInstance() {
+    static PlatformAscendC platform(TwinCurrentPlatform == nullptr ? nullptr : TwinCurrentPlatform());
+    return TwinCurrentPlatform == nullptr ? nullptr : &platform;
+  }
+  static PlatformAscendC *GetInstance(const char *soc) {
+    return TwinCurrentPlatform != nullptr && soc != nullptr && TwinCurrentPlatform()->soc == soc ? GetInstance() : nullptr;
+  }
 };
 }  // namespace platform_ascendc
