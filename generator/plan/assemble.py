@@ -180,7 +180,7 @@ class _Assembly:
 
     def parts(self) -> tuple[Item, ...]:
         """The statements that share a stage."""
-        return partition(self.normal.body, True, outputs_of(self.normal), lambda e: self.bounds.upper(e) is None)
+        return partition(self.normal.body, True, outputs_of(self.normal), lambda e: self.bounds.upper(e) is None, self.shapes)
 
     def kept(self) -> set[str]:
         """Tensors that only cube stages read beside their factors: zeros."""

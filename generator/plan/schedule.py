@@ -63,11 +63,26 @@ def _grid(statements: Sequence[NStmt]) -> tuple[str, ...]:
     return tuple(a for a in common or () if a not in reduced)
 
 
-def _fusable(statements: Sequence[NStmt], stored: frozenset[str] = frozenset()) -> tuple[str, ...] | None:
+def _partly(statements: Sequence[NStmt], tensors: Iterable[str], shapes: Mapping[str, tuple[IntExpr, ...]]) -> bool:
+    """Some statement writes a part of one of ``tensors``, along an axis of another extent than the tensor's."""
+    wanted = set(tensors)
+    for s in flat(statements):
+        if s.target in wanted and s.target in shapes:
+            extents = {b.name: b.extent for b in s.axes}
+            if any(i.symbol in extents and extents[i.symbol] != e for i, e in zip(s.index, shapes[s.target], strict=True)):
+                return True
+    return False
+
+
+def _fusable(
+    statements: Sequence[NStmt], stored: frozenset[str] = frozenset(), shapes: Mapping[str, tuple[IntExpr, ...]] | None = None
+) -> tuple[str, ...] | None:
     """The grid axes when the statements can share a stage, else None. ``stored``: outputs, whose pieces do not overlap."""
     written = Counter(s.target for s in flat(statements))
     read = {ld.tensor for s in flat(statements) for ld in loads(s.value)}
     made = written.keys() & read | {t for t, n in written.items() if n > 1 and t not in stored}
+    if _partly(statements, made, shapes or {}):
+        return None
     axes = tensor_axes(statements, made)
     grid = list(_grid(statements))
     for s in flat(statements):
@@ -125,10 +140,11 @@ def _no_axis(_: IntExpr) -> bool:
 
 
 def partition(
-    body: Sequence[NStmt], fuse: bool, stored: frozenset[str] = frozenset(), long: Callable[[IntExpr], bool] = _no_axis
-) -> tuple[Item, ...]:
-    """Groups in order; ``stored`` are the outputs, ``long`` tells extents that may not fit UB. ``fuse=False``: one
-    statement a group, loops at kernel level."""
+    body: Sequence[NStmt], fuse: bool, stored: frozenset[str] = frozenset(), long: Callable[[IntExpr], bool] = _no_axis,
+    shapes: Mapping[str, tuple[IntExpr, ...]] | None = None,
+) -> tuple[Item, ...]:  # fmt: skip
+    """Groups in order; ``stored`` are the outputs, ``long`` tells extents that may not fit UB, ``shapes`` are those of local
+    tensors. ``fuse=False``: one statement a group, loops at kernel level."""
     items: list[Item] = []
     current: list[NStmt] = []
 
@@ -144,7 +160,7 @@ def partition(
             continue
         if fuse:
             alone = _fusable((s,), stored)
-            together = _fusable([*current, s], stored)
+            together = _fusable([*current, s], stored, shapes)
             gridless = not alone and not (_fusable(current, stored) or ())
             fits = alone is not None and together is not None and (not current or together or gridless)
             if fits and (not current or _worth(current, s, stored, together or (), long)):
@@ -156,7 +172,7 @@ def partition(
                 continue
         flush()
         if isinstance(s, NFor):
-            items.append(LoopItem(s, partition(s.body, fuse, stored, long)))
+            items.append(LoopItem(s, partition(s.body, fuse, stored, long, shapes)))
         else:
             items.append(_single(s))
     flush()
