@@ -117,7 +117,7 @@ def _function(alternative: tree.Alternative) -> HostFunction:
     inline = inlined(alternative)
 
     def text(expr: IntExpr) -> str:
-        return integer(expr, lambda n: n if n in ("coreNum", "cubeNum") else f"s.{n}", lambda t: f"s.elements_{t}")
+        return integer(expr, lambda n: n if n in ("coreNum", "cubeNum", "cubeStart") else f"s.{n}", lambda t: f"s.elements_{t}")
 
     def flat(expr: IntExpr) -> str:
         return text(expr.substitute(inline) if any(isinstance(x, Sym) and x.name in inline for x in expr.atoms()) else expr)

@@ -30,6 +30,7 @@ from generator.emit.paths import clang_format, templates_dir
 from generator.emit.registration import registration
 from generator.emit.shapes import combinations, empty_tests, host_call
 from generator.formula.checked import CheckedSpec
+from generator.plan.cost import START
 from generator.plan.tree import CUBE_FIELDS, KernelPlan
 from generator.spec.integer import Numel
 
@@ -108,6 +109,7 @@ def render_sources(checked: CheckedSpec, plan: KernelPlan) -> dict[str, str]:
         numels=call.numels,
         floats=call.floats,
         cube_fields=CUBE_FIELDS,
+        cube_start=START,
     )
     files[f"op_host/{k.snake}_tiling.cpp"] = _template(
         "op_host/tiling.cpp.j2",

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from generator.emit.host import inlined, ledger
 from generator.plan import tree
+from generator.plan.cost import START
 from generator.spec.integer import IntExpr
 
 __all__ = ["Solved", "StageUse", "choose", "solve", "usable_ub"]
@@ -67,7 +68,7 @@ def choose(alternatives: Sequence[tree.Alternative], sizes: Mapping[str, int], c
 
 def solve(alternative: tree.Alternative, sizes: Mapping[str, int], cores: int, ub: int, index: int = 0) -> Solved | str:
     """Fit one alternative; the reason, in words, when it does not fit."""
-    env = {**sizes, "coreNum": cores, "cubeNum": cores // 2}
+    env = {**sizes, "coreNum": cores, "cubeNum": max(1, cores // 2), "cubeStart": START}
     inline = inlined(alternative)
     try:
         for c in alternative.applies:

@@ -20,7 +20,6 @@ from generator.formula.walk import loads, symbols
 from generator.plan.axes import extents_of, flat, unify
 from generator.plan.bounds import Bounds
 from generator.plan.contract import Contraction, contraction
-from generator.plan.cost import START
 from generator.plan.cube import CubeStage, build_cube
 from generator.plan.memory import CTYPES, GmRef
 from generator.plan.normal import Map, Normal, Red, normalise
@@ -167,7 +166,7 @@ class _Assembly:
             saved, spent = saved + w.vector_cycles(), spent + w.cube_cycles()
         most = const(INT32_MAX)
         counts = [e for b in self.built if isinstance(b, CubeStage) for e in b.counts]
-        return (Cond(">=", saved, spent + sym("coreNum") * START), *(Cond("<=", e, most) for e in dict.fromkeys(counts)))
+        return (Cond(">=", saved, spent + sym("coreNum") * sym("cubeStart")), *(Cond("<=", e, most) for e in dict.fromkeys(counts)))
 
     def stages(self) -> tuple[Stage, ...]:
         """The stages; all leave the reserved UB free when one uses it (facts.md C.1: the reserve is the kernel's)."""

@@ -20,7 +20,7 @@ from generator.twin.tiling import Attr, TensorArg, Tiling
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["Built", "TensorArg", "Tiling", "TwinError", "build", "build_kernel", "kernel_entry", "reserve"]
+__all__ = ["Built", "TensorArg", "Tiling", "TwinError", "build", "build_kernel", "kernel_entry", "reserve", "retiled"]
 
 reserve = launch.reserve
 
@@ -116,10 +116,16 @@ def _kernel(
     return path, None, launch.parameters(launch.load(path))
 
 
-def _tiling(folder: Path, source: Path, cache_dir: Path | None, quick: bool) -> Path:
-    path = compiling.host_library(source, [folder / "op_host", folder / "op_kernel"], cache_dir, quick)
+def _tiling(folder: Path, source: Path, cache_dir: Path | None, quick: bool, defines: Mapping[str, str] | None = None) -> Path:
+    path = compiling.host_library(source, [folder / "op_host", folder / "op_kernel"], cache_dir, quick, defines)
     tiling.load(path)
     return path
+
+
+def retiled(built: Built, op_dir: Path, defines: Mapping[str, str], cache_dir: Path | None = None, *, quick: bool = False) -> Built:
+    """``built`` with its tiling function compiled anew, with these macros defined."""
+    host = op_dir / "op_host" / f"{op_dir.name}_tiling.cpp"
+    return dataclasses.replace(built, tiling_library=_tiling(op_dir, host, cache_dir, quick, defines))
 
 
 def build(

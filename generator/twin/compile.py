@@ -150,10 +150,13 @@ def kernel_library(
     return build_file(HARNESS, arguments, sources_of([HARNESS, source], include), source.stem, ".so", folder, source)
 
 
-def host_library(source: Path, include: Sequence[Path], cache_dir: Path | None = None, quick: bool = False) -> Path:
+def host_library(
+    source: Path, include: Sequence[Path], cache_dir: Path | None = None, quick: bool = False, defines: Mapping[str, str] | None = None
+) -> Path:
     """Compiles a tiling function's source against the host stand-ins; otherwise as :func:`kernel_library`."""
     source = source.resolve()
     folders = [INCLUDE, *(path.resolve() for path in include)]
     arguments = [f'-DTWIN_SOURCE="{source}"', *(f"-I{path}" for path in folders), "-shared", *(["-O0"] if quick else [])]
+    arguments += [f"-D{name}={value}" for name, value in sorted((defines or {}).items())]
     files = sources_of([HOST_HARNESS, source], folders)
     return build_file(HOST_HARNESS, arguments, files, source.stem, ".so", cache_dir or default_cache(), source)

@@ -13,13 +13,15 @@ from pathlib import Path
 import numpy as np
 
 from generator.formula.checked import CheckedSpec
-from generator.twin.build import Built, TensorArg, Tiling
+from generator.twin.build import Built, TensorArg, Tiling, retiled
 from generator.twin.verify.case import Case, Number
 from generator.twin.verify.shapes import INPUTS, OUTPUTS, attributes, dtype_of, shapes_of, tensor_params
 
-__all__ = ["Subject", "present", "reference_attrs", "tile"]
+__all__ = ["Subject", "eager", "present", "reference_attrs", "tile"]
 
 Shape = tuple[int, ...]
+_CUBE_START = "OPWRIGHT_CUBE_START"  # the macro with which generated tiling functions weigh the start of a cube stage
+_ALWAYS = "-1000000000000"  # cycles a core: nothing is too small
 
 
 @dataclass(frozen=True)
@@ -30,6 +32,15 @@ class Subject:
     built: Built
     folder: Path
     forward: Callable[[], CheckedSpec] | None = None
+    eager: Built | None = None  # the same, tiled for the cube at every size it can serve; None when there is no such choice
+
+
+def eager(built: Built, folder: Path) -> Built | None:
+    """``built`` with a tiling function that takes the cube however little it pays; None where the operator has no cube stage."""
+    header = folder / "op_host" / f"{folder.name}_tiling.h"
+    if _CUBE_START not in header.read_text(encoding="utf-8"):
+        return None
+    return retiled(built, folder, {_CUBE_START: _ALWAYS}, quick=True)
 
 
 def _arguments(
@@ -61,6 +72,7 @@ def tile(
     attrs: Mapping[str, Number] | None = None,
     absent: Sequence[str] | None = None,
     cores: int | None = None,
+    built: Built | None = None,
 ) -> Tiling:
     """The tiling function's answer to a case, with something replaced where a violation says so, or on another number of cores."""
     spec = subject.checked.spec
@@ -70,7 +82,7 @@ def tile(
     values = {**dict(case.attrs), **(attrs or {})}
     ordered = [float(values[p.symbol]) if p.type in ("float", "double") else values[p.symbol] for p in attributes(spec)]
     with _said() as words:
-        tiling = subject.built.tile(inputs, outputs, ordered, cores=cores or case.target.cores)
+        tiling = (built or subject.built).tile(inputs, outputs, ordered, cores=cores or case.target.cores)
     return replace(tiling, message="; ".join(words) or tiling.message) if tiling.status else tiling
 
 

@@ -15,7 +15,7 @@ from generator.formula.checked import CheckedSpec
 from generator.twin import build as twin
 from generator.twin.products import PRODUCTS
 from generator.twin.products import product as product_of
-from generator.twin.verify.calls import Subject
+from generator.twin.verify.calls import Subject, eager
 from generator.twin.verify.case import Case, Target, Violation
 from generator.twin.verify.cases import CaseSet, derive
 from generator.twin.verify.outcome import CaseResult, Refusal
@@ -101,7 +101,8 @@ def subject(operator: Operator, product: str) -> Subject:
     if operator.forward is not None:
         path = operator.forward
         forward = lambda: load(path)  # noqa: E731
-    return Subject(load(operator.spec), twin.build(operator.folder, product, quick=True), operator.folder, forward)
+    built = twin.build(operator.folder, product, quick=True)
+    return Subject(load(operator.spec), built, operator.folder, forward, eager(built, operator.folder))
 
 
 def _one(operator: Operator, item: Item, empty: bool) -> CaseResult | Refusal:

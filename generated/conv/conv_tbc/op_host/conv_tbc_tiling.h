@@ -73,6 +73,11 @@ struct Sizes {
     Checked mm0L1;
 };
 
+/// Cycles of every vector core that starting the cube costs (estimated): the least it must save.
+#ifndef OPWRIGHT_CUBE_START
+#define OPWRIGHT_CUBE_START 8000
+#endif
+
 /// The chip: vector cores, cube cores, and bytes of unified buffer as the platform reports them.
 struct Chip {
     int64_t coreNum;
@@ -169,6 +174,7 @@ inline bool TryCubeFull(Sizes &s, const Chip &chip, Choice &choice)
 {
     const Checked coreNum(chip.coreNum);
     const Checked cubeNum(chip.cubeNum);
+    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
     if (!(s.C_in >= 1)) {
         return false;
     }
@@ -186,7 +192,7 @@ inline bool TryCubeFull(Sizes &s, const Chip &chip, Choice &choice)
     }
     if (!(CeilDiv(s.C_in * s.C_out * s.H_in * s.K * s.N * 2 + s.C_in * s.C_out * s.K * s.N * s.pad * 4 +
                       s.C_in * s.C_out * s.K * s.N * 2 - s.C_in * s.C_out * s.K * s.K * s.N * 2,
-                  64) >= coreNum * 8000 +
+                  64) >= coreNum * cubeStart +
                              CeilDiv(s.K * CeilDiv(s.C_in, 16) * CeilDiv(s.C_out, 16) *
                                          CeilDiv(s.H_in * s.N + s.N * s.pad * 2 + s.N - s.K * s.N, 16) * 4096,
                                      512) +
@@ -464,6 +470,7 @@ inline bool TryCubeFull2(Sizes &s, const Chip &chip, Choice &choice)
 {
     const Checked coreNum(chip.coreNum);
     const Checked cubeNum(chip.cubeNum);
+    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
     if (!(s.C_in >= 1)) {
         return false;
     }
@@ -481,7 +488,7 @@ inline bool TryCubeFull2(Sizes &s, const Chip &chip, Choice &choice)
     }
     if (!(CeilDiv(s.C_in * s.C_out * s.H_in * s.K * s.N * 2 + s.C_in * s.C_out * s.K * s.N * s.pad * 4 +
                       s.C_in * s.C_out * s.K * s.N * 2 - s.C_in * s.C_out * s.K * s.K * s.N * 2,
-                  64) >= coreNum * 8000 +
+                  64) >= coreNum * cubeStart +
                              CeilDiv(s.K * CeilDiv(s.C_in, 16) * CeilDiv(s.C_out, 16) *
                                          CeilDiv(s.H_in * s.N + s.N * s.pad * 2 + s.N - s.K * s.N, 16) * 4096,
                                      512) +
@@ -762,6 +769,7 @@ inline bool TryCubeFull3(Sizes &s, const Chip &chip, Choice &choice)
 {
     const Checked coreNum(chip.coreNum);
     const Checked cubeNum(chip.cubeNum);
+    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
     if (!(s.C_in >= 1)) {
         return false;
     }
@@ -779,7 +787,7 @@ inline bool TryCubeFull3(Sizes &s, const Chip &chip, Choice &choice)
     }
     if (!(CeilDiv(s.C_in * s.C_out * s.H_in * s.K * s.N * 2 + s.C_in * s.C_out * s.K * s.N * s.pad * 4 +
                       s.C_in * s.C_out * s.K * s.N * 2 - s.C_in * s.C_out * s.K * s.K * s.N * 2,
-                  64) >= coreNum * 8000 +
+                  64) >= coreNum * cubeStart +
                              CeilDiv(s.K * CeilDiv(s.C_in, 16) * CeilDiv(s.C_out, 16) *
                                          CeilDiv(s.H_in * s.N + s.N * s.pad * 2 + s.N - s.K * s.N, 16) * 4096,
                                      2048) +
@@ -1065,6 +1073,7 @@ inline bool TryCubeFull4(Sizes &s, const Chip &chip, Choice &choice)
 {
     const Checked coreNum(chip.coreNum);
     const Checked cubeNum(chip.cubeNum);
+    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
     if (!(s.C_in >= 1)) {
         return false;
     }
@@ -1082,7 +1091,7 @@ inline bool TryCubeFull4(Sizes &s, const Chip &chip, Choice &choice)
     }
     if (!(CeilDiv(s.C_in * s.C_out * s.H_in * s.K * s.N * 2 + s.C_in * s.C_out * s.K * s.N * s.pad * 4 +
                       s.C_in * s.C_out * s.K * s.N * 2 - s.C_in * s.C_out * s.K * s.K * s.N * 2,
-                  64) >= coreNum * 8000 +
+                  64) >= coreNum * cubeStart +
                              CeilDiv(s.K * CeilDiv(s.C_in, 16) * CeilDiv(s.C_out, 16) *
                                          CeilDiv(s.H_in * s.N + s.N * s.pad * 2 + s.N - s.K * s.N, 16) * 4096,
                                      2048) +

@@ -133,6 +133,11 @@ struct Sizes {
     Checked elements_grad_y;
 };
 
+/// Cycles of every vector core that starting the cube costs (estimated): the least it must save.
+#ifndef OPWRIGHT_CUBE_START
+#define OPWRIGHT_CUBE_START 8000
+#endif
+
 /// The chip: vector cores, cube cores, and bytes of unified buffer as the platform reports them.
 struct Chip {
     int64_t coreNum;
@@ -239,6 +244,7 @@ inline bool TryCubeFull(Sizes &s, const Chip &chip, Choice &choice)
 {
     const Checked coreNum(chip.coreNum);
     const Checked cubeNum(chip.cubeNum);
+    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
     if (!(s.C_in >= 1)) {
         return false;
     }
@@ -259,7 +265,7 @@ inline bool TryCubeFull(Sizes &s, const Chip &chip, Choice &choice)
     }
     if (!(CeilDiv(s.C_in * s.C_out * s.H_in * s.K * s.N * 2, 64) +
               CeilDiv(s.C_in * s.C_out * s.H_out * s.K * s.N * 2, 64) >=
-          coreNum * 8000 +
+          coreNum * cubeStart +
               CeilDiv(s.K * CeilDiv(s.C_in, 16) * CeilDiv(s.C_out, 16) * CeilDiv(s.H_in * s.N, 16) * 4096, 512) +
               CeilDiv(s.K * CeilDiv(s.C_in, 16) * CeilDiv(s.C_out, 16) * CeilDiv(s.H_out * s.N, 16) * 4096, 512) +
               CeilDiv(s.C_in * s.C_out * s.K * 8, 20) + CeilDiv(s.C_in * s.H_in * s.N * 8, 20))) {
@@ -456,6 +462,7 @@ inline bool TryCubeWalked(Sizes &s, const Chip &chip, Choice &choice)
 {
     const Checked coreNum(chip.coreNum);
     const Checked cubeNum(chip.cubeNum);
+    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
     if (!(s.C_in >= 1)) {
         return false;
     }
@@ -476,7 +483,7 @@ inline bool TryCubeWalked(Sizes &s, const Chip &chip, Choice &choice)
     }
     if (!(CeilDiv(s.C_in * s.C_out * s.H_in * s.K * s.N * 2, 64) +
               CeilDiv(s.C_in * s.C_out * s.H_out * s.K * s.N * 2, 64) >=
-          coreNum * 8000 +
+          coreNum * cubeStart +
               CeilDiv(s.K * CeilDiv(s.C_in, 16) * CeilDiv(s.C_out, 16) * CeilDiv(s.H_in * s.N, 16) * 4096, 512) +
               CeilDiv(s.K * CeilDiv(s.C_in, 16) * CeilDiv(s.C_out, 16) * CeilDiv(s.H_out * s.N, 16) * 4096, 512) +
               CeilDiv(s.C_in * s.C_out * s.K * 8, 20) + CeilDiv(s.C_in * s.H_in * s.N * 8, 20))) {
@@ -1010,6 +1017,7 @@ inline bool TryCubeFull2(Sizes &s, const Chip &chip, Choice &choice)
 {
     const Checked coreNum(chip.coreNum);
     const Checked cubeNum(chip.cubeNum);
+    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
     if (!(s.C_in >= 1)) {
         return false;
     }
@@ -1030,7 +1038,7 @@ inline bool TryCubeFull2(Sizes &s, const Chip &chip, Choice &choice)
     }
     if (!(CeilDiv(s.C_in * s.C_out * s.H_in * s.K * s.N * 2, 64) +
               CeilDiv(s.C_in * s.C_out * s.H_out * s.K * s.N * 2, 64) >=
-          coreNum * 8000 +
+          coreNum * cubeStart +
               CeilDiv(s.K * CeilDiv(s.C_in, 16) * CeilDiv(s.C_out, 16) * CeilDiv(s.H_in * s.N, 16) * 4096, 2048) +
               CeilDiv(s.K * CeilDiv(s.C_in, 16) * CeilDiv(s.C_out, 16) * CeilDiv(s.H_out * s.N, 16) * 4096, 2048) +
               CeilDiv(s.C_in * s.C_out * s.K * 8, 20) + CeilDiv(s.C_in * s.H_in * s.N * 8, 20))) {
@@ -1230,6 +1238,7 @@ inline bool TryCubeWalked2(Sizes &s, const Chip &chip, Choice &choice)
 {
     const Checked coreNum(chip.coreNum);
     const Checked cubeNum(chip.cubeNum);
+    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
     if (!(s.C_in >= 1)) {
         return false;
     }
@@ -1250,7 +1259,7 @@ inline bool TryCubeWalked2(Sizes &s, const Chip &chip, Choice &choice)
     }
     if (!(CeilDiv(s.C_in * s.C_out * s.H_in * s.K * s.N * 2, 64) +
               CeilDiv(s.C_in * s.C_out * s.H_out * s.K * s.N * 2, 64) >=
-          coreNum * 8000 +
+          coreNum * cubeStart +
               CeilDiv(s.K * CeilDiv(s.C_in, 16) * CeilDiv(s.C_out, 16) * CeilDiv(s.H_in * s.N, 16) * 4096, 2048) +
               CeilDiv(s.K * CeilDiv(s.C_in, 16) * CeilDiv(s.C_out, 16) * CeilDiv(s.H_out * s.N, 16) * 4096, 2048) +
               CeilDiv(s.C_in * s.C_out * s.K * 8, 20) + CeilDiv(s.C_in * s.H_in * s.N * 8, 20))) {

@@ -61,6 +61,11 @@ struct Sizes {
     Checked gradHPostTTiles;
 };
 
+/// Cycles of every vector core that starting the cube costs (estimated): the least it must save.
+#ifndef OPWRIGHT_CUBE_START
+#define OPWRIGHT_CUBE_START 8000
+#endif
+
 /// The chip: vector cores, cube cores, and bytes of unified buffer as the platform reports them.
 struct Chip {
     int64_t coreNum;
@@ -173,6 +178,7 @@ inline bool TryCubeFull(Sizes &s, const Chip &chip, Choice &choice)
 {
     const Checked coreNum(chip.coreNum);
     const Checked cubeNum(chip.cubeNum);
+    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
     if (!(s.D >= 1)) {
         return false;
     }
@@ -183,7 +189,7 @@ inline bool TryCubeFull(Sizes &s, const Chip &chip, Choice &choice)
         return false;
     }
     if (!(CeilDiv(s.D * s.T * s.n * s.n * 2, 64) >=
-          coreNum * 8000 + CeilDiv(s.T * CeilDiv(s.D, 16) * CeilDiv(s.n, 16) * CeilDiv(s.n, 16) * 4096, 2048) +
+          coreNum * cubeStart + CeilDiv(s.T * CeilDiv(s.D, 16) * CeilDiv(s.n, 16) * CeilDiv(s.n, 16) * 4096, 2048) +
               CeilDiv(s.T * s.n * s.n * 8, 20))) {
         return false;
     }
@@ -318,6 +324,7 @@ inline bool TryCubeWalked(Sizes &s, const Chip &chip, Choice &choice)
 {
     const Checked coreNum(chip.coreNum);
     const Checked cubeNum(chip.cubeNum);
+    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
     if (!(s.D >= 1)) {
         return false;
     }
@@ -328,7 +335,7 @@ inline bool TryCubeWalked(Sizes &s, const Chip &chip, Choice &choice)
         return false;
     }
     if (!(CeilDiv(s.D * s.T * s.n * s.n * 2, 64) >=
-          coreNum * 8000 + CeilDiv(s.T * CeilDiv(s.D, 16) * CeilDiv(s.n, 16) * CeilDiv(s.n, 16) * 4096, 2048) +
+          coreNum * cubeStart + CeilDiv(s.T * CeilDiv(s.D, 16) * CeilDiv(s.n, 16) * CeilDiv(s.n, 16) * 4096, 2048) +
               CeilDiv(s.T * s.n * s.n * 8, 20))) {
         return false;
     }

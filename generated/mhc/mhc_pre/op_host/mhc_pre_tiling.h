@@ -156,6 +156,11 @@ struct Sizes {
     float hc_eps;
 };
 
+/// Cycles of every vector core that starting the cube costs (estimated): the least it must save.
+#ifndef OPWRIGHT_CUBE_START
+#define OPWRIGHT_CUBE_START 8000
+#endif
+
 /// The chip: vector cores, cube cores, and bytes of unified buffer as the platform reports them.
 struct Chip {
     int64_t coreNum;
@@ -328,6 +333,7 @@ inline bool TryCubeFull(Sizes &s, const Chip &chip, Choice &choice)
 {
     const Checked coreNum(chip.coreNum);
     const Checked cubeNum(chip.cubeNum);
+    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
     if (!(s.D >= 1)) {
         return false;
     }
@@ -344,7 +350,7 @@ inline bool TryCubeFull(Sizes &s, const Chip &chip, Choice &choice)
         return false;
     }
     if (!(CeilDiv(s.D * s.R * s.T * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) >=
-          coreNum * 8000 +
+          coreNum * cubeStart +
               CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.R * s.n + s.n * 2, 16) * CeilDiv(s.T, 16) * 4096, 512) +
               CeilDiv(s.D * s.T * s.n * 8 + s.R * s.T * s.n * 8 + s.T * s.n * 16, 20))) {
         return false;
@@ -608,6 +614,7 @@ inline bool TryCubeWalked(Sizes &s, const Chip &chip, Choice &choice)
 {
     const Checked coreNum(chip.coreNum);
     const Checked cubeNum(chip.cubeNum);
+    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
     if (!(s.D >= 1)) {
         return false;
     }
@@ -624,7 +631,7 @@ inline bool TryCubeWalked(Sizes &s, const Chip &chip, Choice &choice)
         return false;
     }
     if (!(CeilDiv(s.D * s.R * s.T * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) >=
-          coreNum * 8000 +
+          coreNum * cubeStart +
               CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.R * s.n + s.n * 2, 16) * CeilDiv(s.T, 16) * 4096, 512) +
               CeilDiv(s.D * s.T * s.n * 8 + s.R * s.T * s.n * 8 + s.T * s.n * 16, 20))) {
         return false;
@@ -1382,6 +1389,7 @@ inline bool TryCubeFull2(Sizes &s, const Chip &chip, Choice &choice)
 {
     const Checked coreNum(chip.coreNum);
     const Checked cubeNum(chip.cubeNum);
+    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
     if (!(s.D >= 1)) {
         return false;
     }
@@ -1395,7 +1403,7 @@ inline bool TryCubeFull2(Sizes &s, const Chip &chip, Choice &choice)
         return false;
     }
     if (!(CeilDiv(s.D * s.R * s.T * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) >=
-          coreNum * 8000 +
+          coreNum * cubeStart +
               CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.R * s.n + s.n * 2, 16) * CeilDiv(s.T, 16) * 4096, 512) +
               CeilDiv(s.D * s.T * s.n * 8 + s.R * s.T * s.n * 8 + s.T * s.n * 16, 20))) {
         return false;
@@ -1607,6 +1615,7 @@ inline bool TryCubeWalked2(Sizes &s, const Chip &chip, Choice &choice)
 {
     const Checked coreNum(chip.coreNum);
     const Checked cubeNum(chip.cubeNum);
+    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
     if (!(s.D >= 1)) {
         return false;
     }
@@ -1620,7 +1629,7 @@ inline bool TryCubeWalked2(Sizes &s, const Chip &chip, Choice &choice)
         return false;
     }
     if (!(CeilDiv(s.D * s.R * s.T * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) >=
-          coreNum * 8000 +
+          coreNum * cubeStart +
               CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.R * s.n + s.n * 2, 16) * CeilDiv(s.T, 16) * 4096, 512) +
               CeilDiv(s.D * s.T * s.n * 8 + s.R * s.T * s.n * 8 + s.T * s.n * 16, 20))) {
         return false;
@@ -2281,6 +2290,7 @@ inline bool TryCubeFull3(Sizes &s, const Chip &chip, Choice &choice)
 {
     const Checked coreNum(chip.coreNum);
     const Checked cubeNum(chip.cubeNum);
+    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
     if (!(s.D >= 1)) {
         return false;
     }
@@ -2297,7 +2307,7 @@ inline bool TryCubeFull3(Sizes &s, const Chip &chip, Choice &choice)
         return false;
     }
     if (!(CeilDiv(s.D * s.R * s.T * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) >=
-          coreNum * 8000 +
+          coreNum * cubeStart +
               CeilDiv(s.D * s.R * s.n * s.n * 12 + s.D * s.n * s.n * 24 + s.R * s.T * s.n * 24 + s.T * s.n * 48, 20) +
               CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.T, 16) * CeilDiv(s.R * s.n * 3 + s.n * 6, 16) * 4096, 2048))) {
         return false;
@@ -2632,6 +2642,7 @@ inline bool TryCubeWalked3(Sizes &s, const Chip &chip, Choice &choice)
 {
     const Checked coreNum(chip.coreNum);
     const Checked cubeNum(chip.cubeNum);
+    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
     if (!(s.D >= 1)) {
         return false;
     }
@@ -2648,7 +2659,7 @@ inline bool TryCubeWalked3(Sizes &s, const Chip &chip, Choice &choice)
         return false;
     }
     if (!(CeilDiv(s.D * s.R * s.T * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) >=
-          coreNum * 8000 +
+          coreNum * cubeStart +
               CeilDiv(s.D * s.R * s.n * s.n * 12 + s.D * s.n * s.n * 24 + s.R * s.T * s.n * 24 + s.T * s.n * 48, 20) +
               CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.T, 16) * CeilDiv(s.R * s.n * 3 + s.n * 6, 16) * 4096, 2048))) {
         return false;
@@ -3443,6 +3454,7 @@ inline bool TryCubeFull4(Sizes &s, const Chip &chip, Choice &choice)
 {
     const Checked coreNum(chip.coreNum);
     const Checked cubeNum(chip.cubeNum);
+    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
     if (!(s.D >= 1)) {
         return false;
     }
@@ -3459,7 +3471,7 @@ inline bool TryCubeFull4(Sizes &s, const Chip &chip, Choice &choice)
         return false;
     }
     if (!(CeilDiv(s.D * s.R * s.T * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) >=
-          coreNum * 8000 +
+          coreNum * cubeStart +
               CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.R * s.n + s.n * 2, 16) * CeilDiv(s.T, 16) * 4096, 512) +
               CeilDiv(s.D * s.T * s.n * 8 + s.R * s.T * s.n * 8 + s.T * s.n * 16, 20))) {
         return false;
@@ -3671,6 +3683,7 @@ inline bool TryCubeWalked4(Sizes &s, const Chip &chip, Choice &choice)
 {
     const Checked coreNum(chip.coreNum);
     const Checked cubeNum(chip.cubeNum);
+    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
     if (!(s.D >= 1)) {
         return false;
     }
@@ -3687,7 +3700,7 @@ inline bool TryCubeWalked4(Sizes &s, const Chip &chip, Choice &choice)
         return false;
     }
     if (!(CeilDiv(s.D * s.R * s.T * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) >=
-          coreNum * 8000 +
+          coreNum * cubeStart +
               CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.R * s.n + s.n * 2, 16) * CeilDiv(s.T, 16) * 4096, 512) +
               CeilDiv(s.D * s.T * s.n * 8 + s.R * s.T * s.n * 8 + s.T * s.n * 16, 20))) {
         return false;
@@ -4331,6 +4344,7 @@ inline bool TryCubeFull5(Sizes &s, const Chip &chip, Choice &choice)
 {
     const Checked coreNum(chip.coreNum);
     const Checked cubeNum(chip.cubeNum);
+    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
     if (!(s.D >= 1)) {
         return false;
     }
@@ -4344,7 +4358,7 @@ inline bool TryCubeFull5(Sizes &s, const Chip &chip, Choice &choice)
         return false;
     }
     if (!(CeilDiv(s.D * s.R * s.T * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) >=
-          coreNum * 8000 +
+          coreNum * cubeStart +
               CeilDiv(s.D * s.R * s.n * s.n * 12 + s.D * s.n * s.n * 24 + s.R * s.T * s.n * 24 + s.T * s.n * 48, 20) +
               CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.T, 16) * CeilDiv(s.R * s.n * 3 + s.n * 6, 16) * 4096, 2048))) {
         return false;
@@ -4628,6 +4642,7 @@ inline bool TryCubeWalked5(Sizes &s, const Chip &chip, Choice &choice)
 {
     const Checked coreNum(chip.coreNum);
     const Checked cubeNum(chip.cubeNum);
+    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
     if (!(s.D >= 1)) {
         return false;
     }
@@ -4641,7 +4656,7 @@ inline bool TryCubeWalked5(Sizes &s, const Chip &chip, Choice &choice)
         return false;
     }
     if (!(CeilDiv(s.D * s.R * s.T * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) >=
-          coreNum * 8000 +
+          coreNum * cubeStart +
               CeilDiv(s.D * s.R * s.n * s.n * 12 + s.D * s.n * s.n * 24 + s.R * s.T * s.n * 24 + s.T * s.n * 48, 20) +
               CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.T, 16) * CeilDiv(s.R * s.n * 3 + s.n * 6, 16) * 4096, 2048))) {
         return false;
@@ -5277,6 +5292,7 @@ inline bool TryCubeFull6(Sizes &s, const Chip &chip, Choice &choice)
 {
     const Checked coreNum(chip.coreNum);
     const Checked cubeNum(chip.cubeNum);
+    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
     if (!(s.D >= 1)) {
         return false;
     }
@@ -5290,7 +5306,7 @@ inline bool TryCubeFull6(Sizes &s, const Chip &chip, Choice &choice)
         return false;
     }
     if (!(CeilDiv(s.D * s.R * s.T * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) >=
-          coreNum * 8000 +
+          coreNum * cubeStart +
               CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.R * s.n + s.n * 2, 16) * CeilDiv(s.T, 16) * 4096, 512) +
               CeilDiv(s.D * s.T * s.n * 8 + s.R * s.T * s.n * 8 + s.T * s.n * 16, 20))) {
         return false;
@@ -5442,6 +5458,7 @@ inline bool TryCubeWalked6(Sizes &s, const Chip &chip, Choice &choice)
 {
     const Checked coreNum(chip.coreNum);
     const Checked cubeNum(chip.cubeNum);
+    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
     if (!(s.D >= 1)) {
         return false;
     }
@@ -5455,7 +5472,7 @@ inline bool TryCubeWalked6(Sizes &s, const Chip &chip, Choice &choice)
         return false;
     }
     if (!(CeilDiv(s.D * s.R * s.T * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) >=
-          coreNum * 8000 +
+          coreNum * cubeStart +
               CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.R * s.n + s.n * 2, 16) * CeilDiv(s.T, 16) * 4096, 512) +
               CeilDiv(s.D * s.T * s.n * 8 + s.R * s.T * s.n * 8 + s.T * s.n * 16, 20))) {
         return false;
@@ -5932,6 +5949,7 @@ inline bool TryCubeFull7(Sizes &s, const Chip &chip, Choice &choice)
 {
     const Checked coreNum(chip.coreNum);
     const Checked cubeNum(chip.cubeNum);
+    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
     if (!(s.D >= 1)) {
         return false;
     }
@@ -5948,7 +5966,7 @@ inline bool TryCubeFull7(Sizes &s, const Chip &chip, Choice &choice)
         return false;
     }
     if (!(CeilDiv(s.D * s.R * s.T * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) >=
-          coreNum * 8000 +
+          coreNum * cubeStart +
               CeilDiv(s.D * s.R * s.n * s.n * 12 + s.D * s.n * s.n * 24 + s.R * s.T * s.n * 24 + s.T * s.n * 48, 20) +
               CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.T, 16) * CeilDiv(s.R * s.n * 3 + s.n * 6, 16) * 4096, 2048))) {
         return false;
@@ -6231,6 +6249,7 @@ inline bool TryCubeWalked7(Sizes &s, const Chip &chip, Choice &choice)
 {
     const Checked coreNum(chip.coreNum);
     const Checked cubeNum(chip.cubeNum);
+    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
     if (!(s.D >= 1)) {
         return false;
     }
@@ -6247,7 +6266,7 @@ inline bool TryCubeWalked7(Sizes &s, const Chip &chip, Choice &choice)
         return false;
     }
     if (!(CeilDiv(s.D * s.R * s.T * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) >=
-          coreNum * 8000 +
+          coreNum * cubeStart +
               CeilDiv(s.D * s.R * s.n * s.n * 12 + s.D * s.n * s.n * 24 + s.R * s.T * s.n * 24 + s.T * s.n * 48, 20) +
               CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.T, 16) * CeilDiv(s.R * s.n * 3 + s.n * 6, 16) * 4096, 2048))) {
         return false;
@@ -6910,6 +6929,7 @@ inline bool TryCubeFull8(Sizes &s, const Chip &chip, Choice &choice)
 {
     const Checked coreNum(chip.coreNum);
     const Checked cubeNum(chip.cubeNum);
+    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
     if (!(s.D >= 1)) {
         return false;
     }
@@ -6923,7 +6943,7 @@ inline bool TryCubeFull8(Sizes &s, const Chip &chip, Choice &choice)
         return false;
     }
     if (!(CeilDiv(s.D * s.R * s.T * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) >=
-          coreNum * 8000 +
+          coreNum * cubeStart +
               CeilDiv(s.D * s.R * s.n * s.n * 12 + s.D * s.n * s.n * 24 + s.R * s.T * s.n * 24 + s.T * s.n * 48, 20) +
               CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.T, 16) * CeilDiv(s.R * s.n * 3 + s.n * 6, 16) * 4096, 2048))) {
         return false;
@@ -7146,6 +7166,7 @@ inline bool TryCubeWalked8(Sizes &s, const Chip &chip, Choice &choice)
 {
     const Checked coreNum(chip.coreNum);
     const Checked cubeNum(chip.cubeNum);
+    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
     if (!(s.D >= 1)) {
         return false;
     }
@@ -7159,7 +7180,7 @@ inline bool TryCubeWalked8(Sizes &s, const Chip &chip, Choice &choice)
         return false;
     }
     if (!(CeilDiv(s.D * s.R * s.T * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) >=
-          coreNum * 8000 +
+          coreNum * cubeStart +
               CeilDiv(s.D * s.R * s.n * s.n * 12 + s.D * s.n * s.n * 24 + s.R * s.T * s.n * 24 + s.T * s.n * 48, 20) +
               CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.T, 16) * CeilDiv(s.R * s.n * 3 + s.n * 6, 16) * 4096, 2048))) {
         return false;
@@ -7687,6 +7708,7 @@ inline bool TryCubeFull9(Sizes &s, const Chip &chip, Choice &choice)
 {
     const Checked coreNum(chip.coreNum);
     const Checked cubeNum(chip.cubeNum);
+    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
     if (!(s.D >= 1)) {
         return false;
     }
@@ -7703,7 +7725,7 @@ inline bool TryCubeFull9(Sizes &s, const Chip &chip, Choice &choice)
         return false;
     }
     if (!(CeilDiv(s.D * s.R * s.T * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) >=
-          coreNum * 8000 +
+          coreNum * cubeStart +
               CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.R * s.n + s.n * 2, 16) * CeilDiv(s.T, 16) * 4096, 512) +
               CeilDiv(s.D * s.T * s.n * 8 + s.R * s.T * s.n * 8 + s.T * s.n * 16, 20))) {
         return false;
@@ -7997,6 +8019,7 @@ inline bool TryCubeWalked9(Sizes &s, const Chip &chip, Choice &choice)
 {
     const Checked coreNum(chip.coreNum);
     const Checked cubeNum(chip.cubeNum);
+    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
     if (!(s.D >= 1)) {
         return false;
     }
@@ -8013,7 +8036,7 @@ inline bool TryCubeWalked9(Sizes &s, const Chip &chip, Choice &choice)
         return false;
     }
     if (!(CeilDiv(s.D * s.R * s.T * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) >=
-          coreNum * 8000 +
+          coreNum * cubeStart +
               CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.R * s.n + s.n * 2, 16) * CeilDiv(s.T, 16) * 4096, 512) +
               CeilDiv(s.D * s.T * s.n * 8 + s.R * s.T * s.n * 8 + s.T * s.n * 16, 20))) {
         return false;
@@ -8295,6 +8318,7 @@ inline bool TryCubeFull10(Sizes &s, const Chip &chip, Choice &choice)
 {
     const Checked coreNum(chip.coreNum);
     const Checked cubeNum(chip.cubeNum);
+    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
     if (!(s.D >= 1)) {
         return false;
     }
@@ -8308,7 +8332,7 @@ inline bool TryCubeFull10(Sizes &s, const Chip &chip, Choice &choice)
         return false;
     }
     if (!(CeilDiv(s.D * s.R * s.T * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) >=
-          coreNum * 8000 +
+          coreNum * cubeStart +
               CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.R * s.n + s.n * 2, 16) * CeilDiv(s.T, 16) * 4096, 512) +
               CeilDiv(s.D * s.T * s.n * 8 + s.R * s.T * s.n * 8 + s.T * s.n * 16, 20))) {
         return false;
@@ -8550,6 +8574,7 @@ inline bool TryCubeWalked10(Sizes &s, const Chip &chip, Choice &choice)
 {
     const Checked coreNum(chip.coreNum);
     const Checked cubeNum(chip.cubeNum);
+    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
     if (!(s.D >= 1)) {
         return false;
     }
@@ -8563,7 +8588,7 @@ inline bool TryCubeWalked10(Sizes &s, const Chip &chip, Choice &choice)
         return false;
     }
     if (!(CeilDiv(s.D * s.R * s.T * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) >=
-          coreNum * 8000 +
+          coreNum * cubeStart +
               CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.R * s.n + s.n * 2, 16) * CeilDiv(s.T, 16) * 4096, 512) +
               CeilDiv(s.D * s.T * s.n * 8 + s.R * s.T * s.n * 8 + s.T * s.n * 16, 20))) {
         return false;
@@ -8808,6 +8833,7 @@ inline bool TryCubeFull11(Sizes &s, const Chip &chip, Choice &choice)
 {
     const Checked coreNum(chip.coreNum);
     const Checked cubeNum(chip.cubeNum);
+    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
     if (!(s.D >= 1)) {
         return false;
     }
@@ -8824,7 +8850,7 @@ inline bool TryCubeFull11(Sizes &s, const Chip &chip, Choice &choice)
         return false;
     }
     if (!(CeilDiv(s.D * s.R * s.T * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) >=
-          coreNum * 8000 +
+          coreNum * cubeStart +
               CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.R * s.n + s.n * 2, 16) * CeilDiv(s.T, 16) * 4096, 512) +
               CeilDiv(s.D * s.T * s.n * 8 + s.R * s.T * s.n * 8 + s.T * s.n * 16, 20))) {
         return false;
@@ -9065,6 +9091,7 @@ inline bool TryCubeWalked11(Sizes &s, const Chip &chip, Choice &choice)
 {
     const Checked coreNum(chip.coreNum);
     const Checked cubeNum(chip.cubeNum);
+    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
     if (!(s.D >= 1)) {
         return false;
     }
@@ -9081,7 +9108,7 @@ inline bool TryCubeWalked11(Sizes &s, const Chip &chip, Choice &choice)
         return false;
     }
     if (!(CeilDiv(s.D * s.R * s.T * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) >=
-          coreNum * 8000 +
+          coreNum * cubeStart +
               CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.R * s.n + s.n * 2, 16) * CeilDiv(s.T, 16) * 4096, 512) +
               CeilDiv(s.D * s.T * s.n * 8 + s.R * s.T * s.n * 8 + s.T * s.n * 16, 20))) {
         return false;
@@ -9308,6 +9335,7 @@ inline bool TryCubeFull12(Sizes &s, const Chip &chip, Choice &choice)
 {
     const Checked coreNum(chip.coreNum);
     const Checked cubeNum(chip.cubeNum);
+    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
     if (!(s.D >= 1)) {
         return false;
     }
@@ -9321,7 +9349,7 @@ inline bool TryCubeFull12(Sizes &s, const Chip &chip, Choice &choice)
         return false;
     }
     if (!(CeilDiv(s.D * s.R * s.T * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) >=
-          coreNum * 8000 +
+          coreNum * cubeStart +
               CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.R * s.n + s.n * 2, 16) * CeilDiv(s.T, 16) * 4096, 512) +
               CeilDiv(s.D * s.T * s.n * 8 + s.R * s.T * s.n * 8 + s.T * s.n * 16, 20))) {
         return false;
@@ -9504,6 +9532,7 @@ inline bool TryCubeWalked12(Sizes &s, const Chip &chip, Choice &choice)
 {
     const Checked coreNum(chip.coreNum);
     const Checked cubeNum(chip.cubeNum);
+    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
     if (!(s.D >= 1)) {
         return false;
     }
@@ -9517,7 +9546,7 @@ inline bool TryCubeWalked12(Sizes &s, const Chip &chip, Choice &choice)
         return false;
     }
     if (!(CeilDiv(s.D * s.R * s.T * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) >=
-          coreNum * 8000 +
+          coreNum * cubeStart +
               CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.R * s.n + s.n * 2, 16) * CeilDiv(s.T, 16) * 4096, 512) +
               CeilDiv(s.D * s.T * s.n * 8 + s.R * s.T * s.n * 8 + s.T * s.n * 16, 20))) {
         return false;

@@ -290,6 +290,11 @@ struct Sizes {
     float hc_eps;
 };
 
+/// Cycles of every vector core that starting the cube costs (estimated): the least it must save.
+#ifndef OPWRIGHT_CUBE_START
+#define OPWRIGHT_CUBE_START 8000
+#endif
+
 /// The chip: vector cores, cube cores, and bytes of unified buffer as the platform reports them.
 struct Chip {
     int64_t coreNum;
@@ -573,6 +578,7 @@ inline bool TryCubeFull(Sizes &s, const Chip &chip, Choice &choice)
 {
     const Checked coreNum(chip.coreNum);
     const Checked cubeNum(chip.cubeNum);
+    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
     if (!(s.D >= 1)) {
         return false;
     }
@@ -586,7 +592,7 @@ inline bool TryCubeFull(Sizes &s, const Chip &chip, Choice &choice)
         return false;
     }
     if (!(CeilDiv(s.D * s.T * s.n * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) * 2 >=
-          coreNum * 8000 +
+          coreNum * cubeStart +
               CeilDiv(s.D * s.n * s.n * s.n * 24 + s.D * s.n * s.n * 48 + s.T * s.n * s.n * 12 + s.T * s.n * 24, 20) +
               CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.T, 16) * CeilDiv(s.n * s.n + s.n * 2, 16) * 4096, 512) +
               CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.T, 16) * CeilDiv(s.n * s.n * 3 + s.n * 6, 16) * 4096, 2048) +
@@ -1290,6 +1296,7 @@ inline bool TryCubeWalked(Sizes &s, const Chip &chip, Choice &choice)
 {
     const Checked coreNum(chip.coreNum);
     const Checked cubeNum(chip.cubeNum);
+    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
     if (!(s.D >= 1)) {
         return false;
     }
@@ -1303,7 +1310,7 @@ inline bool TryCubeWalked(Sizes &s, const Chip &chip, Choice &choice)
         return false;
     }
     if (!(CeilDiv(s.D * s.T * s.n * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) * 2 >=
-          coreNum * 8000 +
+          coreNum * cubeStart +
               CeilDiv(s.D * s.n * s.n * s.n * 24 + s.D * s.n * s.n * 48 + s.T * s.n * s.n * 12 + s.T * s.n * 24, 20) +
               CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.T, 16) * CeilDiv(s.n * s.n + s.n * 2, 16) * 4096, 512) +
               CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.T, 16) * CeilDiv(s.n * s.n * 3 + s.n * 6, 16) * 4096, 2048) +
@@ -3374,6 +3381,7 @@ inline bool TryCubeFull2(Sizes &s, const Chip &chip, Choice &choice)
 {
     const Checked coreNum(chip.coreNum);
     const Checked cubeNum(chip.cubeNum);
+    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
     if (!(s.D >= 1)) {
         return false;
     }
@@ -3387,7 +3395,7 @@ inline bool TryCubeFull2(Sizes &s, const Chip &chip, Choice &choice)
         return false;
     }
     if (!(CeilDiv(s.D * s.T * s.n * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) * 2 >=
-          coreNum * 8000 +
+          coreNum * cubeStart +
               CeilDiv(s.D * s.n * s.n * s.n * 24 + s.D * s.n * s.n * 48 + s.T * s.n * s.n * 12 + s.T * s.n * 24, 20) +
               CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.T, 16) * CeilDiv(s.n * s.n + s.n * 2, 16) * 4096, 512) +
               CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.T, 16) * CeilDiv(s.n * s.n * 3 + s.n * 6, 16) * 4096, 2048) +
@@ -4090,6 +4098,7 @@ inline bool TryCubeWalked2(Sizes &s, const Chip &chip, Choice &choice)
 {
     const Checked coreNum(chip.coreNum);
     const Checked cubeNum(chip.cubeNum);
+    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
     if (!(s.D >= 1)) {
         return false;
     }
@@ -4103,7 +4112,7 @@ inline bool TryCubeWalked2(Sizes &s, const Chip &chip, Choice &choice)
         return false;
     }
     if (!(CeilDiv(s.D * s.T * s.n * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) * 2 >=
-          coreNum * 8000 +
+          coreNum * cubeStart +
               CeilDiv(s.D * s.n * s.n * s.n * 24 + s.D * s.n * s.n * 48 + s.T * s.n * s.n * 12 + s.T * s.n * 24, 20) +
               CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.T, 16) * CeilDiv(s.n * s.n + s.n * 2, 16) * 4096, 512) +
               CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.T, 16) * CeilDiv(s.n * s.n * 3 + s.n * 6, 16) * 4096, 2048) +
@@ -6153,6 +6162,7 @@ inline bool TryCubeFull3(Sizes &s, const Chip &chip, Choice &choice)
 {
     const Checked coreNum(chip.coreNum);
     const Checked cubeNum(chip.cubeNum);
+    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
     if (!(s.D >= 1)) {
         return false;
     }
@@ -6166,7 +6176,7 @@ inline bool TryCubeFull3(Sizes &s, const Chip &chip, Choice &choice)
         return false;
     }
     if (!(CeilDiv(s.D * s.T * s.n * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) * 2 >=
-          coreNum * 8000 +
+          coreNum * cubeStart +
               CeilDiv(s.D * s.n * s.n * s.n * 24 + s.D * s.n * s.n * 48 + s.T * s.n * s.n * 12 + s.T * s.n * 24, 20) +
               CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.T, 16) * CeilDiv(s.n * s.n + s.n * 2, 16) * 4096, 512) +
               CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.T, 16) * CeilDiv(s.n * s.n * 3 + s.n * 6, 16) * 4096, 2048) +
@@ -6833,6 +6843,7 @@ inline bool TryCubeWalked3(Sizes &s, const Chip &chip, Choice &choice)
 {
     const Checked coreNum(chip.coreNum);
     const Checked cubeNum(chip.cubeNum);
+    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
     if (!(s.D >= 1)) {
         return false;
     }
@@ -6846,7 +6857,7 @@ inline bool TryCubeWalked3(Sizes &s, const Chip &chip, Choice &choice)
         return false;
     }
     if (!(CeilDiv(s.D * s.T * s.n * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) * 2 >=
-          coreNum * 8000 +
+          coreNum * cubeStart +
               CeilDiv(s.D * s.n * s.n * s.n * 24 + s.D * s.n * s.n * 48 + s.T * s.n * s.n * 12 + s.T * s.n * 24, 20) +
               CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.T, 16) * CeilDiv(s.n * s.n + s.n * 2, 16) * 4096, 512) +
               CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.T, 16) * CeilDiv(s.n * s.n * 3 + s.n * 6, 16) * 4096, 2048) +
@@ -8724,6 +8735,7 @@ inline bool TryCubeFull4(Sizes &s, const Chip &chip, Choice &choice)
 {
     const Checked coreNum(chip.coreNum);
     const Checked cubeNum(chip.cubeNum);
+    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
     if (!(s.D >= 1)) {
         return false;
     }
@@ -8737,7 +8749,7 @@ inline bool TryCubeFull4(Sizes &s, const Chip &chip, Choice &choice)
         return false;
     }
     if (!(CeilDiv(s.D * s.T * s.n * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) * 2 >=
-          coreNum * 8000 +
+          coreNum * cubeStart +
               CeilDiv(s.D * s.n * s.n * s.n * 24 + s.D * s.n * s.n * 48 + s.T * s.n * s.n * 12 + s.T * s.n * 24, 20) +
               CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.T, 16) * CeilDiv(s.n * s.n + s.n * 2, 16) * 4096, 512) +
               CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.T, 16) * CeilDiv(s.n * s.n * 3 + s.n * 6, 16) * 4096, 2048) +
@@ -9403,6 +9415,7 @@ inline bool TryCubeWalked4(Sizes &s, const Chip &chip, Choice &choice)
 {
     const Checked coreNum(chip.coreNum);
     const Checked cubeNum(chip.cubeNum);
+    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
     if (!(s.D >= 1)) {
         return false;
     }
@@ -9416,7 +9429,7 @@ inline bool TryCubeWalked4(Sizes &s, const Chip &chip, Choice &choice)
         return false;
     }
     if (!(CeilDiv(s.D * s.T * s.n * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) * 2 >=
-          coreNum * 8000 +
+          coreNum * cubeStart +
               CeilDiv(s.D * s.n * s.n * s.n * 24 + s.D * s.n * s.n * 48 + s.T * s.n * s.n * 12 + s.T * s.n * 24, 20) +
               CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.T, 16) * CeilDiv(s.n * s.n + s.n * 2, 16) * 4096, 512) +
               CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.T, 16) * CeilDiv(s.n * s.n * 3 + s.n * 6, 16) * 4096, 2048) +
@@ -11306,6 +11319,7 @@ inline bool TryCubeFull5(Sizes &s, const Chip &chip, Choice &choice)
 {
     const Checked coreNum(chip.coreNum);
     const Checked cubeNum(chip.cubeNum);
+    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
     if (!(s.D >= 1)) {
         return false;
     }
@@ -11319,7 +11333,7 @@ inline bool TryCubeFull5(Sizes &s, const Chip &chip, Choice &choice)
         return false;
     }
     if (!(CeilDiv(s.D * s.T * s.n * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) * 2 >=
-          coreNum * 8000 +
+          coreNum * cubeStart +
               CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.T, 16) * CeilDiv(s.n * s.n + s.n * 2, 16) * 4096, 512) * 2 +
               CeilDiv(s.D * s.T * s.n * 8, 20) +
               CeilDiv(s.D * s.n * s.n * s.n * 8 + s.D * s.T * s.n * 8 + s.D * s.n * s.n * 16, 20))) {
@@ -11956,6 +11970,7 @@ inline bool TryCubeWalked5(Sizes &s, const Chip &chip, Choice &choice)
 {
     const Checked coreNum(chip.coreNum);
     const Checked cubeNum(chip.cubeNum);
+    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
     if (!(s.D >= 1)) {
         return false;
     }
@@ -11969,7 +11984,7 @@ inline bool TryCubeWalked5(Sizes &s, const Chip &chip, Choice &choice)
         return false;
     }
     if (!(CeilDiv(s.D * s.T * s.n * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) * 2 >=
-          coreNum * 8000 +
+          coreNum * cubeStart +
               CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.T, 16) * CeilDiv(s.n * s.n + s.n * 2, 16) * 4096, 512) * 2 +
               CeilDiv(s.D * s.T * s.n * 8, 20) +
               CeilDiv(s.D * s.n * s.n * s.n * 8 + s.D * s.T * s.n * 8 + s.D * s.n * s.n * 16, 20))) {
@@ -12636,6 +12651,7 @@ inline bool TryCubeFull6(Sizes &s, const Chip &chip, Choice &choice)
 {
     const Checked coreNum(chip.coreNum);
     const Checked cubeNum(chip.cubeNum);
+    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
     if (!(s.D >= 1)) {
         return false;
     }
@@ -12649,7 +12665,7 @@ inline bool TryCubeFull6(Sizes &s, const Chip &chip, Choice &choice)
         return false;
     }
     if (!(CeilDiv(s.D * s.T * s.n * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) * 2 >=
-          coreNum * 8000 +
+          coreNum * cubeStart +
               CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.T, 16) * CeilDiv(s.n * s.n + s.n * 2, 16) * 4096, 512) * 2 +
               CeilDiv(s.D * s.T * s.n * 8, 20) +
               CeilDiv(s.D * s.n * s.n * s.n * 8 + s.D * s.T * s.n * 8 + s.D * s.n * s.n * 16, 20))) {
@@ -13285,6 +13301,7 @@ inline bool TryCubeWalked6(Sizes &s, const Chip &chip, Choice &choice)
 {
     const Checked coreNum(chip.coreNum);
     const Checked cubeNum(chip.cubeNum);
+    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
     if (!(s.D >= 1)) {
         return false;
     }
@@ -13298,7 +13315,7 @@ inline bool TryCubeWalked6(Sizes &s, const Chip &chip, Choice &choice)
         return false;
     }
     if (!(CeilDiv(s.D * s.T * s.n * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) * 2 >=
-          coreNum * 8000 +
+          coreNum * cubeStart +
               CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.T, 16) * CeilDiv(s.n * s.n + s.n * 2, 16) * 4096, 512) * 2 +
               CeilDiv(s.D * s.T * s.n * 8, 20) +
               CeilDiv(s.D * s.n * s.n * s.n * 8 + s.D * s.T * s.n * 8 + s.D * s.n * s.n * 16, 20))) {
@@ -13947,6 +13964,7 @@ inline bool TryCubeFull7(Sizes &s, const Chip &chip, Choice &choice)
 {
     const Checked coreNum(chip.coreNum);
     const Checked cubeNum(chip.cubeNum);
+    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
     if (!(s.D >= 1)) {
         return false;
     }
@@ -13960,7 +13978,7 @@ inline bool TryCubeFull7(Sizes &s, const Chip &chip, Choice &choice)
         return false;
     }
     if (!(CeilDiv(s.D * s.T * s.n * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) * 2 >=
-          coreNum * 8000 +
+          coreNum * cubeStart +
               CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.T, 16) * CeilDiv(s.n * s.n + s.n * 2, 16) * 4096, 512) * 2 +
               CeilDiv(s.D * s.T * s.n * 8, 20) +
               CeilDiv(s.D * s.n * s.n * s.n * 8 + s.D * s.T * s.n * 8 + s.D * s.n * s.n * 16, 20))) {
@@ -14564,6 +14582,7 @@ inline bool TryCubeWalked7(Sizes &s, const Chip &chip, Choice &choice)
 {
     const Checked coreNum(chip.coreNum);
     const Checked cubeNum(chip.cubeNum);
+    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
     if (!(s.D >= 1)) {
         return false;
     }
@@ -14577,7 +14596,7 @@ inline bool TryCubeWalked7(Sizes &s, const Chip &chip, Choice &choice)
         return false;
     }
     if (!(CeilDiv(s.D * s.T * s.n * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) * 2 >=
-          coreNum * 8000 +
+          coreNum * cubeStart +
               CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.T, 16) * CeilDiv(s.n * s.n + s.n * 2, 16) * 4096, 512) * 2 +
               CeilDiv(s.D * s.T * s.n * 8, 20) +
               CeilDiv(s.D * s.n * s.n * s.n * 8 + s.D * s.T * s.n * 8 + s.D * s.n * s.n * 16, 20))) {
@@ -15201,6 +15220,7 @@ inline bool TryCubeFull8(Sizes &s, const Chip &chip, Choice &choice)
 {
     const Checked coreNum(chip.coreNum);
     const Checked cubeNum(chip.cubeNum);
+    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
     if (!(s.D >= 1)) {
         return false;
     }
@@ -15214,7 +15234,7 @@ inline bool TryCubeFull8(Sizes &s, const Chip &chip, Choice &choice)
         return false;
     }
     if (!(CeilDiv(s.D * s.T * s.n * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) * 2 >=
-          coreNum * 8000 +
+          coreNum * cubeStart +
               CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.T, 16) * CeilDiv(s.n * s.n + s.n * 2, 16) * 4096, 512) * 2 +
               CeilDiv(s.D * s.T * s.n * 8, 20) +
               CeilDiv(s.D * s.n * s.n * s.n * 8 + s.D * s.T * s.n * 8 + s.D * s.n * s.n * 16, 20))) {
@@ -15817,6 +15837,7 @@ inline bool TryCubeWalked8(Sizes &s, const Chip &chip, Choice &choice)
 {
     const Checked coreNum(chip.coreNum);
     const Checked cubeNum(chip.cubeNum);
+    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
     if (!(s.D >= 1)) {
         return false;
     }
@@ -15830,7 +15851,7 @@ inline bool TryCubeWalked8(Sizes &s, const Chip &chip, Choice &choice)
         return false;
     }
     if (!(CeilDiv(s.D * s.T * s.n * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) * 2 >=
-          coreNum * 8000 +
+          coreNum * cubeStart +
               CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.T, 16) * CeilDiv(s.n * s.n + s.n * 2, 16) * 4096, 512) * 2 +
               CeilDiv(s.D * s.T * s.n * 8, 20) +
               CeilDiv(s.D * s.n * s.n * s.n * 8 + s.D * s.T * s.n * 8 + s.D * s.n * s.n * 16, 20))) {

@@ -55,6 +55,11 @@ struct Sizes {
     Checked mm0L1;
 };
 
+/// Cycles of every vector core that starting the cube costs (estimated): the least it must save.
+#ifndef OPWRIGHT_CUBE_START
+#define OPWRIGHT_CUBE_START 8000
+#endif
+
 /// The chip: vector cores, cube cores, and bytes of unified buffer as the platform reports them.
 struct Chip {
     int64_t coreNum;
@@ -129,6 +134,7 @@ inline bool TryCubeFull(Sizes &s, const Chip &chip, Choice &choice)
 {
     const Checked coreNum(chip.coreNum);
     const Checked cubeNum(chip.cubeNum);
+    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
     if (!(s.K >= 1)) {
         return false;
     }
@@ -142,7 +148,8 @@ inline bool TryCubeFull(Sizes &s, const Chip &chip, Choice &choice)
         return false;
     }
     if (!(CeilDiv(s.K * s.M * s.N * s.numel_b * 2, 64) >=
-          coreNum * 8000 + CeilDiv(s.numel_b * CeilDiv(s.K, 16) * CeilDiv(s.M, 16) * CeilDiv(s.N, 16) * 4096, 2048) +
+          coreNum * cubeStart +
+              CeilDiv(s.numel_b * CeilDiv(s.K, 16) * CeilDiv(s.M, 16) * CeilDiv(s.N, 16) * 4096, 2048) +
               CeilDiv(s.M * s.N * s.numel_b * 8, 20))) {
         return false;
     }
@@ -323,6 +330,7 @@ inline bool TryCubeFull2(Sizes &s, const Chip &chip, Choice &choice)
 {
     const Checked coreNum(chip.coreNum);
     const Checked cubeNum(chip.cubeNum);
+    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
     if (!(s.K >= 1)) {
         return false;
     }
@@ -336,7 +344,8 @@ inline bool TryCubeFull2(Sizes &s, const Chip &chip, Choice &choice)
         return false;
     }
     if (!(CeilDiv(s.K * s.M * s.N * s.numel_b * 2, 64) >=
-          coreNum * 8000 + CeilDiv(s.numel_b * CeilDiv(s.K, 16) * CeilDiv(s.M, 16) * CeilDiv(s.N, 16) * 4096, 512) +
+          coreNum * cubeStart +
+              CeilDiv(s.numel_b * CeilDiv(s.K, 16) * CeilDiv(s.M, 16) * CeilDiv(s.N, 16) * 4096, 512) +
               CeilDiv(s.M * s.N * s.numel_b * 8, 20))) {
         return false;
     }

@@ -59,6 +59,11 @@ struct Sizes {
     Checked yBTiles;
 };
 
+/// Cycles of every vector core that starting the cube costs (estimated): the least it must save.
+#ifndef OPWRIGHT_CUBE_START
+#define OPWRIGHT_CUBE_START 8000
+#endif
+
 /// The chip: vector cores, cube cores, and bytes of unified buffer as the platform reports them.
 struct Chip {
     int64_t coreNum;
@@ -155,6 +160,7 @@ inline bool TryCubeFull(Sizes &s, const Chip &chip, Choice &choice)
 {
     const Checked coreNum(chip.coreNum);
     const Checked cubeNum(chip.cubeNum);
+    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
     if (!(s.K >= 1)) {
         return false;
     }
@@ -165,7 +171,7 @@ inline bool TryCubeFull(Sizes &s, const Chip &chip, Choice &choice)
         return false;
     }
     if (!(CeilDiv(s.K * s.N * s.numel_b * 2, 64) >=
-          coreNum * 8000 + CeilDiv(CeilDiv(s.K, 16) * CeilDiv(s.N, 16) * CeilDiv(s.numel_b, 16) * 4096, 2048) +
+          coreNum * cubeStart + CeilDiv(CeilDiv(s.K, 16) * CeilDiv(s.N, 16) * CeilDiv(s.numel_b, 16) * 4096, 2048) +
               CeilDiv(s.N * s.numel_b * 8, 20))) {
         return false;
     }
@@ -390,6 +396,7 @@ inline bool TryCubeFull2(Sizes &s, const Chip &chip, Choice &choice)
 {
     const Checked coreNum(chip.coreNum);
     const Checked cubeNum(chip.cubeNum);
+    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
     if (!(s.K >= 1)) {
         return false;
     }
@@ -400,7 +407,7 @@ inline bool TryCubeFull2(Sizes &s, const Chip &chip, Choice &choice)
         return false;
     }
     if (!(CeilDiv(s.K * s.N * s.numel_b * 2, 64) >=
-          coreNum * 8000 + CeilDiv(CeilDiv(s.K, 16) * CeilDiv(s.N, 16) * CeilDiv(s.numel_b, 16) * 4096, 2048) +
+          coreNum * cubeStart + CeilDiv(CeilDiv(s.K, 16) * CeilDiv(s.N, 16) * CeilDiv(s.numel_b, 16) * 4096, 2048) +
               CeilDiv(s.N * s.numel_b * 8, 20))) {
         return false;
     }
