@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import fcntl
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
@@ -22,6 +25,13 @@ def folder(name: str) -> Path:
     return OPERATORS[name].folder
 
 
+def place() -> Path:
+    """The folder in the cache for what these tests build."""
+    found = default_cache() / "host-tests"
+    found.mkdir(parents=True, exist_ok=True)
+    return found
+
+
 @cache
 def spec(name: str) -> CheckedSpec:
     return load(OPERATORS[name].spec)
@@ -39,8 +49,15 @@ def small_cases(name: str) -> list[Case]:
 
 def written(name: str, text: str) -> Path:
     """A source file of the tests, always at the same place, so that what is built from it is cached."""
-    path = default_cache() / "host-tests" / name
+    path = place() / name
     if not path.is_file() or path.read_text(encoding="utf-8") != text:
-        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
     return path
+
+
+@contextmanager
+def alone() -> Iterator[None]:
+    """Only one process of a test run builds; the others find what it built."""
+    with (place() / "lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield

@@ -16,7 +16,7 @@ from generator.twin.compile import INCLUDE, build_file, default_cache, sources_o
 from generator.twin.package import _ACL, _INTERFACE, _RUNTIME, _Builder
 from generator.twin.products import product
 from tests.host.calls import ACL_DTYPES, ACL_FORMATS, Call, Tensor, View
-from tests.host.common import OPERATORS, folder, spec, written
+from tests.host.common import OPERATORS, alone, folder, place, spec, written
 
 SANITIZE = "address,undefined"
 PRODUCT = "Ascend910B"
@@ -168,6 +168,11 @@ def _argument(k: int, p: Param) -> str:
 @cache
 def program() -> Path:
     """The built program."""
+    with alone():
+        return _program()
+
+
+def _program() -> Path:
     builder = _Builder(default_cache(), (product(PRODUCT),), None, True)
     defines = [f'-DTWIN_PRODUCTS="{builder.table}"']
     objects = [builder.unit(_ACL / f"{n}.cpp", (), defines if n == "device" else ()) for n in (*_RUNTIME, *_INTERFACE)]
@@ -176,34 +181,34 @@ def program() -> Path:
     include = [INCLUDE, INCLUDE / "aclnn"]
     flags = [f"-fsanitize={SANITIZE}", "-fno-sanitize-recover=undefined", "-fno-omit-frame-pointer", "-g1", "-O0", "-DFUNC_VISIBILITY"]
     arguments = [*flags, *(f"-I{p}" for p in include), *map(str, objects), "-ldl", "-rdynamic"]
-    place = default_cache() / "host-tests"
-    made = build_file(source, arguments, [*sources_of([source], [*include, *folders]), *objects], "driver", "", place, source)
-    _kernels(place / "kernels" / str(product(PRODUCT).arch))
+    made = build_file(source, arguments, [*sources_of([source], [*include, *folders]), *objects], "driver", "", place(), source)
+    _kernels(place() / "kernels" / str(product(PRODUCT).arch))
     return made
 
 
 @cache
 def runner(name: str) -> Path:
     """The program beside the kernel's library of an operator, so that its calls can be run."""
+    made = program()
     built = build(folder(name), PRODUCT, quick=True).kernel_library
-    place = default_cache() / "host-tests" / f"run-{program().stem}-{built.stem}"
-    kernels = place / "kernels" / str(product(PRODUCT).arch)
-    kernels.mkdir(parents=True, exist_ok=True)
-    for target, link in ((built, kernels / f"{name}.so"), (program(), place / "driver")):
-        if not link.exists():
-            shutil.copy(target, link.with_suffix(".new"))
-            link.with_suffix(".new").replace(link)
-    return place / "driver"
+    here = place() / f"run-{made.stem}-{built.stem}"
+    kernels = here / "kernels" / str(product(PRODUCT).arch)
+    with alone():
+        kernels.mkdir(parents=True, exist_ok=True)
+        for target, link in ((built, kernels / f"{name}.so"), (made, here / "driver")):
+            if not link.exists():
+                shutil.copy(target, link)
+    return here / "driver"
 
 
-def _kernels(place: Path) -> None:
+def _kernels(here: Path) -> None:
     """Stand-ins for the kernels' libraries, which the first phase looks for and does not run."""
-    place.mkdir(parents=True, exist_ok=True)
+    here.mkdir(parents=True, exist_ok=True)
     for n in OPERATORS:
         count = sum(1 + (p.io == "inout") for p in spec(n).spec.params if p.io != "attr") + 2
         names = ("TwinRun", "TwinBreachCount", "TwinBreachAt", "TwinFree")
         text = f"int TwinParameters(void) {{ return {count}; }}\n" + "".join(f"void *{f}(void) {{ return 0; }}\n" for f in names)
-        target = place / f"{n}.so"
+        target = here / f"{n}.so"
         source = target.with_suffix(".c")
         if not target.is_file() or not source.is_file() or source.read_text(encoding="utf-8") != text:
             source.write_text(text, encoding="utf-8")

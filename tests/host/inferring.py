@@ -9,7 +9,7 @@ from functools import cache
 from generator.emit.names import snake
 from generator.twin.compile import host_library
 from generator.twin.tiling import DTYPES, Attr, _attrs
-from tests.host.common import OPERATORS, folder, written
+from tests.host.common import OPERATORS, alone, folder, written
 
 UNKNOWN_RANK = (-2,)
 UNDEFINED = 28
@@ -90,8 +90,9 @@ class _Tensor(ctypes.Structure):
 def library() -> ctypes.CDLL:
     """Every operator's inference."""
     sources = [folder(n) / "op_host" / f"{snake(n)}_infershape.cpp" for n in OPERATORS]
-    source = written("infer.cpp", "\n".join(["#include <memory>", *(f'#include "{p}"' for p in sources), _CALLS]))
-    return ctypes.CDLL(str(host_library(source, [p.parent for p in sources], quick=True)))
+    with alone():
+        source = written("infer.cpp", "\n".join(["#include <memory>", *(f'#include "{p}"' for p in sources), _CALLS]))
+        return ctypes.CDLL(str(host_library(source, [p.parent for p in sources], quick=True)))
 
 
 def _tensors(args: Sequence[tuple[Shape, str] | None]) -> ctypes.Array[_Tensor]:
