@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from generator.emit.errors import EmitError
 from generator.emit.names import snake
 from generator.emit.numpy_cases import Case, cases
 from generator.emit.prototype import ACL_DTYPES, ACL_FORMATS, ctype
@@ -108,7 +109,10 @@ def _case(checked: CheckedSpec, forward: CheckedSpec | None) -> Case:
         return sum(e > 1 for e in whole), math.prod(whole)
 
     dims = {d.removeprefix(PACK_PREFIX) for d in checked.program.dims}
-    return max(itertools.islice(cases(checked, forward), _DRAWN), key=weight, default={})
+    found = max(itertools.islice(cases(checked, forward), _DRAWN), key=weight, default=None)
+    if found is None:
+        raise EmitError(f"{checked.path}: no small sizes and attributes meet all conditions, tests.values may name some")
+    return found
 
 
 class _Example:

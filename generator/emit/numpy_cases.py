@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -12,7 +13,7 @@ from generator.emit.numpy_expr import Names, integer
 from generator.formula import ir
 from generator.formula.checked import CheckedSpec
 from generator.formula.link import Relation, bindings, relation
-from generator.formula.ranges import names_of
+from generator.formula.ranges import bounds_of, names_of
 from generator.formula.symbols import PACK_PREFIX
 from generator.reference.liveness import assigns
 from generator.spec.conditions import Condition, evaluate, free, parse, typed
@@ -28,6 +29,7 @@ _SMALL: Final = 8  # extents of the emitted cases stay at or below this where th
 _CANDIDATES: Final = (3, 1, 2, 5, 4, 6, 7, 8, 16, 32, 64, 128, 0)
 _PACKS: Final = ((3,), (2, 3), ())
 _CASES: Final = 3
+_SEARCHED: Final = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +155,23 @@ class _Suite:
             )
             if self._legal(case) and case not in seen:
                 seen.append(case)
+                yield case
+        if not seen:
+            yield from self._searched(choices)
+
+    def _searched(self, choices: Mapping[str, Sequence[Value]]) -> Iterator[Case]:
+        """Legal cases of values that each meet the conditions on them alone: for limits that leave little."""
+        alone: dict[str, list[Value]] = {}
+        least = {n: low for n, (low, _) in bounds_of(self.checked).items() if low > 0}
+        for name, given in choices.items():
+            low = least.get(name, 0)
+            named = {int(n) for text, c in self.conditions if name in free(c) for n in re.findall(r"\b[1-9][0-9]{0,4}\b", text)}
+            values = [*given, *sorted(named), *(-(-low // step) * step for step in (1, 16, 128) if low)]
+            own = [c for _, c in self.conditions if free(c) == {name}]
+            alone[name] = [v for v in values if all(self._holds(c, {name: v}) for c in own)] or list(values)
+        for chosen in itertools.islice(itertools.product(*alone.values()), _SEARCHED):
+            case = self._completed(dict(zip(alone, chosen, strict=True)))
+            if self._legal(case):
                 yield case
 
     def _completed(self, case: Case) -> Case:

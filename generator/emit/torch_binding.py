@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from generator.emit.errors import EmitError
 from generator.emit.names import snake
 from generator.emit.numpy_expr import Names
 from generator.emit.numpy_printer import closure, needs_math, print_function
@@ -61,9 +62,15 @@ class Binding:
 
 def supported(checked: CheckedSpec) -> bool:
     """Whether PyTorch can have the operator: no lists of tensors, no in-place parameters, no packs that broadcast, no shape
-    variants."""
+    variants, and required inputs that tell every size and dtype."""
     spec = checked.spec
-    return not spec.broadcast and not any(p.list_of or p.io == "inout" or p.aliases or p.variants for p in spec.params)
+    if spec.broadcast or any(p.list_of or p.io == "inout" or p.aliases or p.variants for p in spec.params):
+        return False
+    try:
+        list(TorchShapes(checked, _names(checked)).lines())
+    except EmitError:
+        return False
+    return True
 
 
 def binding(checked: CheckedSpec, forward: CheckedSpec | None) -> Binding:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import re
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,13 +13,16 @@ from typing import Any
 import numpy as np
 import pytest
 
+from generator.emit.example import example
 from generator.emit.numpy_cases import cases
 from generator.emit.render import scalar_prelude
 from generator.emit.scalar_cpp import CppNames, elements, print_function
 from generator.formula import ir
-from generator.formula.checked import CheckedSpec
+from generator.formula.checked import CheckedSpec, check
+from generator.formula.ranges import names_of
 from generator.formula.symbols import PACK_PREFIX
 from generator.reference.evaluate import run
+from generator.spec.conditions import evaluate, parse
 from tests.reference.build import layout, program
 from tests.reference.specs import NAMES, every, forward_of
 
@@ -171,3 +175,22 @@ def test_the_printed_loops_compute_what_the_reference_computes(library: ctypes.C
         np.testing.assert_array_equal(np.isnan(got[output]), np.isnan(value))
         scale = np.max(np.abs(value), initial=1e-30, where=np.isfinite(value))
         np.testing.assert_allclose(got[output], value, rtol=1e-12, atol=1e-12 * scale)
+
+
+@pytest.mark.parametrize("limits", ["A in {4, 6, 8} B in {2, 3, 5}", "A >= 1000 B in {1}", "A % 48 == 0 B >= 2"])
+def test_an_example_has_sizes_that_meet_narrow_limits(limits: str) -> None:
+    a, b = re.findall(r"([AB] .*?)(?=$| B )", limits)
+    text = f"""
+name: Probe
+family: demo
+summary: {{en: probe, zh: 测试}}
+dims: {{A: {{where: "{a}"}}, B: {{where: "{b}"}}, C: {{}}}}
+params:
+  - {{symbol: x, name: x, aclnn: x, io: in, shape: [A, B, C], dtype: float32, about: {{en: x, zh: 输入}}}}
+  - {{symbol: y, name: y, aclnn: y, io: out, shape: [A, B], dtype: float32, about: {{en: y, zh: 输出}}}}
+formula: |
+  y[a, b] = sum[c](x[a, b, c])
+"""
+    checked = check(text, "specs/demo/probe.yaml")
+    sizes = {v.name: int(v.text) for v in example(checked, None).values}
+    assert all(evaluate(parse(c, names_of(checked.spec)), sizes) for c in (a, b))
