@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Final
 
-from generator.formula.ir import Binary, Bound, Cast, Expr, Load, Num, Tensor
+from generator.formula.ir import Binary, Bound, Cast, Compare, Expr, Load, Num, Tensor, Where
 from generator.formula.walk import loads, rebuild, symbols
 from generator.plan.axes import flat, rename_expr
 from generator.plan.contract import Contraction, contraction, factors, size
@@ -320,9 +320,8 @@ class _Builder:
 
     def product(self, s: Red, made: list[NStmt], left: Load, right: Load, narrow: bool) -> list[NStmt] | None:
         """The statements of a chosen product; None when it is none or the vector unit serves it better."""
-        axes = s.axes
+        axes, part = s.axes, Bound(f"{s.target}_term", const(PARTS))
         if narrow:
-            part = Bound(f"{s.target}_term", const(PARTS))
             split = left if symbols(left) & {part.name} else right
             place = [b.name for b in axes if b.name in symbols(split)]
             at = next((k for k, b in enumerate(axes) if b.name in place), len(axes))
@@ -346,11 +345,10 @@ class _Builder:
         if zeros_needed(c):
             self.zeros[name] = self.zero_tensor(self.dtype(left.tensor))
         if narrow:
-            terms = (Bound(f"{s.target}_term", const(PARTS)),)
-            last: NStmt = Red(s.target, s.index, s.axes, "sum", terms, Load(name, _plain(axes)), s.span, s.origin)
+            whole = _of_terms([Load(name, tuple(const(k) if b == part else sym(b.name) for b in axes)) for k in range(PARTS)])
         else:
-            last = Map(s.target, s.index, s.axes, Load(name, _plain(axes)), s.span, s.origin)
-        return [red, last]
+            whole = Load(name, _plain(axes))
+        return [red, Map(s.target, s.index, s.axes, whole, s.span, s.origin)]
 
     def zero_tensor(self, dtype: str) -> str:
         for name, fill in self.fills.items():
@@ -384,6 +382,15 @@ class _Builder:
                 if s.target in self.zeros:
                     self.zeros[copy.target] = self.zeros.pop(s.target)
         return self.direct(out) if len(out) != len(body) else out
+
+
+def _of_terms(terms: Sequence[Expr]) -> Expr:
+    """The sum of the products with each term of a factor. An infinity or NaN of the other factor shows in the first one, which
+    is then the result: times a smaller term it would be NaN, or an infinity of the other sign."""
+    first, total = terms[0], terms[0]
+    for t in terms[1:]:
+        total = Binary("add", total, t)
+    return Where(Compare("eq", Binary("sub", first, first), Num(0.0)), total, first)
 
 
 def _earliest(body: Sequence[NStmt], needed: set[str]) -> int:

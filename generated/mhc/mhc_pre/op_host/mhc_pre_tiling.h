@@ -2204,9 +2204,15 @@ inline Checked CubeFull3Ledger3(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.mixKTile * s.mixTTile * 12, 32) * 64;  // in0: mix_sum_productWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.mixKTile * s.mixTTile * 4, 32) * 64;   // out0: mixWsOut, 2 copies
-    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);        // calc0: mix_sumTile
+    bytes = bytes + CeilDiv(s.mixKTile * s.mixTTile * 4, 32) * 64;  // in0: mix_sum_productWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.mixKTile * s.mixTTile * 4, 32) * 64;  // out0: mixWsOut, 2 copies
+    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);       // calc0: mix_sum_productWsTile
+    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);       // calc1: mix_sum_productWsTile
+    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);       // calc2: mix_sum_productWsTile
+    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);       // calc3: mix_sumTile
+    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);       // calc4: tmp
+    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);       // calc5: tmp
+    bytes = bytes + RoundUp(s.mixKTile, 256) * s.mixTTile;          // calc6: mask
     return bytes;
 }
 
@@ -2324,7 +2330,7 @@ inline bool TryCubeFull3(Sizes &s, const Chip &chip, Choice &choice)
     s.mixSumTermsDTile = Checked(16);
     s.mixSumTermsITile = Checked(1);
     s.rTTile = Checked(1);
-    s.mixKTile = Checked(8);
+    s.mixKTile = Checked(64);
     s.mixTTile = Checked(1);
     s.hPostITile = Checked(8);
     s.hPostTTile = Checked(1);
@@ -2337,69 +2343,69 @@ inline bool TryCubeFull3(Sizes &s, const Chip &chip, Choice &choice)
     s.hPreTTile = Checked(1);
     if (!Maximise(s, &Sizes::mixSumTermsDTile, s.D, 16,
                   MaxOf(CeilDiv(s.D * s.R * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64), false, &CubeFull3Ledger0,
-                  coreNum, UsableUb(chip, false))) {
+                  coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::mixSumTermsITile, MinOf(s.n, 4095), 1,
                   CeilDiv(s.R * s.n * s.n * CeilDiv(s.D, s.mixSumTermsDTile) +
                               s.n * s.n * CeilDiv(s.D, s.mixSumTermsDTile) * 2,
                           coreNum),
-                  false, &CubeFull3Ledger0, coreNum, UsableUb(chip, false))) {
+                  false, &CubeFull3Ledger0, coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeFull3Ledger1, coreNum,
-                  UsableUb(chip, false))) {
+                  UsableUb(chip, true))) {
         return false;
     }
-    if (!(CubeFull3Ledger2(s, coreNum) <= UsableUb(chip, false))) {
+    if (!(CubeFull3Ledger2(s, coreNum) <= UsableUb(chip, true))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::mixKTile, s.R * s.n + s.n * 2, 8,
+    if (!Maximise(s, &Sizes::mixKTile, s.R * s.n + s.n * 2, 64,
                   MaxOf(CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), 64), false, &CubeFull3Ledger3, coreNum,
-                  UsableUb(chip, false))) {
+                  UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::mixTTile, MinOf(s.T, 4095), 1,
                   CeilDiv(s.T * CeilDiv(s.R * s.n + s.n * 2, s.mixKTile), coreNum), false, &CubeFull3Ledger3, coreNum,
-                  UsableUb(chip, false))) {
+                  UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::hPostITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &CubeFull3Ledger4,
-                  coreNum, UsableUb(chip, false))) {
+                  coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::hPostTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.hPostITile), coreNum), false,
-                  &CubeFull3Ledger4, coreNum, UsableUb(chip, false))) {
+                  &CubeFull3Ledger4, coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::hResJTile, s.n, 8, MaxOf(CeilDiv(s.R * s.T * s.n, coreNum), 64), false, &CubeFull3Ledger5,
-                  coreNum, UsableUb(chip, false))) {
+                  coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::hResI1Tile, MinOf(s.R, 4095), 1, CeilDiv(s.R * s.T * CeilDiv(s.n, s.hResJTile), coreNum),
-                  false, &CubeFull3Ledger5, coreNum, UsableUb(chip, false))) {
+                  false, &CubeFull3Ledger5, coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::invRmsTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeFull3Ledger6, coreNum,
-                  UsableUb(chip, false))) {
+                  UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::hMixKTile, s.R * s.n + s.n * 2, 8,
                   MaxOf(CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), 64), false, &CubeFull3Ledger7, coreNum,
-                  UsableUb(chip, false))) {
+                  UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::hMixTTile, MinOf(s.T, 4095), 1,
                   CeilDiv(s.T * CeilDiv(s.R * s.n + s.n * 2, s.hMixKTile), coreNum), false, &CubeFull3Ledger7, coreNum,
-                  UsableUb(chip, false))) {
+                  UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::hPreITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &CubeFull3Ledger8,
-                  coreNum, UsableUb(chip, false))) {
+                  coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::hPreTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.hPreITile), coreNum), false,
-                  &CubeFull3Ledger8, coreNum, UsableUb(chip, false))) {
+                  &CubeFull3Ledger8, coreNum, UsableUb(chip, true))) {
         return false;
     }
     s.mixWsStart = 0;
@@ -2556,9 +2562,15 @@ inline Checked CubeWalked3Ledger3(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.mixKTile * s.mixTTile * 12, 32) * 64;  // in0: mix_sum_productWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.mixKTile * s.mixTTile * 4, 32) * 64;   // out0: mixWsOut, 2 copies
-    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);        // calc0: mix_sumTile
+    bytes = bytes + CeilDiv(s.mixKTile * s.mixTTile * 4, 32) * 64;  // in0: mix_sum_productWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.mixKTile * s.mixTTile * 4, 32) * 64;  // out0: mixWsOut, 2 copies
+    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);       // calc0: mix_sum_productWsTile
+    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);       // calc1: mix_sum_productWsTile
+    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);       // calc2: mix_sum_productWsTile
+    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);       // calc3: mix_sumTile
+    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);       // calc4: tmp
+    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);       // calc5: tmp
+    bytes = bytes + RoundUp(s.mixKTile, 256) * s.mixTTile;          // calc6: mask
     return bytes;
 }
 
@@ -2677,7 +2689,7 @@ inline bool TryCubeWalked3(Sizes &s, const Chip &chip, Choice &choice)
     s.mixSumTermsITile = Checked(1);
     s.rDTile = Checked(16);
     s.rTTile = Checked(1);
-    s.mixKTile = Checked(8);
+    s.mixKTile = Checked(64);
     s.mixTTile = Checked(1);
     s.hPostITile = Checked(8);
     s.hPostTTile = Checked(1);
@@ -2691,75 +2703,75 @@ inline bool TryCubeWalked3(Sizes &s, const Chip &chip, Choice &choice)
     s.hPreTTile = Checked(1);
     if (!Maximise(s, &Sizes::mixSumTermsDTile, s.D, 16,
                   MaxOf(CeilDiv(s.D * s.R * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64), false, &CubeWalked3Ledger0,
-                  coreNum, UsableUb(chip, false))) {
+                  coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::mixSumTermsITile, MinOf(s.n, 4095), 1,
                   CeilDiv(s.R * s.n * s.n * CeilDiv(s.D, s.mixSumTermsDTile) +
                               s.n * s.n * CeilDiv(s.D, s.mixSumTermsDTile) * 2,
                           coreNum),
-                  false, &CubeWalked3Ledger0, coreNum, UsableUb(chip, false))) {
+                  false, &CubeWalked3Ledger0, coreNum, UsableUb(chip, true))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::rDTile, s.D, 16, 0, false, &CubeWalked3Ledger1, coreNum, UsableUb(chip, false))) {
+    if (!Maximise(s, &Sizes::rDTile, s.D, 16, 0, false, &CubeWalked3Ledger1, coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeWalked3Ledger1, coreNum,
-                  UsableUb(chip, false))) {
+                  UsableUb(chip, true))) {
         return false;
     }
-    if (!(CubeWalked3Ledger2(s, coreNum) <= UsableUb(chip, false))) {
+    if (!(CubeWalked3Ledger2(s, coreNum) <= UsableUb(chip, true))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::mixKTile, s.R * s.n + s.n * 2, 8,
+    if (!Maximise(s, &Sizes::mixKTile, s.R * s.n + s.n * 2, 64,
                   MaxOf(CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), 64), false, &CubeWalked3Ledger3, coreNum,
-                  UsableUb(chip, false))) {
+                  UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::mixTTile, MinOf(s.T, 4095), 1,
                   CeilDiv(s.T * CeilDiv(s.R * s.n + s.n * 2, s.mixKTile), coreNum), false, &CubeWalked3Ledger3, coreNum,
-                  UsableUb(chip, false))) {
+                  UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::hPostITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &CubeWalked3Ledger4,
-                  coreNum, UsableUb(chip, false))) {
+                  coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::hPostTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.hPostITile), coreNum), false,
-                  &CubeWalked3Ledger4, coreNum, UsableUb(chip, false))) {
+                  &CubeWalked3Ledger4, coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::hResJTile, s.n, 8, MaxOf(CeilDiv(s.R * s.T * s.n, coreNum), 64), false,
-                  &CubeWalked3Ledger5, coreNum, UsableUb(chip, false))) {
+                  &CubeWalked3Ledger5, coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::hResI1Tile, MinOf(s.R, 4095), 1, CeilDiv(s.R * s.T * CeilDiv(s.n, s.hResJTile), coreNum),
-                  false, &CubeWalked3Ledger5, coreNum, UsableUb(chip, false))) {
+                  false, &CubeWalked3Ledger5, coreNum, UsableUb(chip, true))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::invRmsDTile, s.D, 16, 0, false, &CubeWalked3Ledger6, coreNum, UsableUb(chip, false))) {
+    if (!Maximise(s, &Sizes::invRmsDTile, s.D, 16, 0, false, &CubeWalked3Ledger6, coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::invRmsTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeWalked3Ledger6,
-                  coreNum, UsableUb(chip, false))) {
+                  coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::hMixKTile, s.R * s.n + s.n * 2, 8,
                   MaxOf(CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), 64), false, &CubeWalked3Ledger7, coreNum,
-                  UsableUb(chip, false))) {
+                  UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::hMixTTile, MinOf(s.T, 4095), 1,
                   CeilDiv(s.T * CeilDiv(s.R * s.n + s.n * 2, s.hMixKTile), coreNum), false, &CubeWalked3Ledger7,
-                  coreNum, UsableUb(chip, false))) {
+                  coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::hPreITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &CubeWalked3Ledger8,
-                  coreNum, UsableUb(chip, false))) {
+                  coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::hPreTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.hPreITile), coreNum), false,
-                  &CubeWalked3Ledger8, coreNum, UsableUb(chip, false))) {
+                  &CubeWalked3Ledger8, coreNum, UsableUb(chip, true))) {
         return false;
     }
     s.mixWsStart = 0;
@@ -4278,9 +4290,15 @@ inline Checked CubeFull5Ledger3(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.mixKTile * s.mixTTile * 12, 32) * 64;  // in0: mix_sum_productWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.mixKTile * s.mixTTile * 4, 32) * 64;   // out0: mixWsOut, 2 copies
-    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);        // calc0: mix_sumTile
+    bytes = bytes + CeilDiv(s.mixKTile * s.mixTTile * 4, 32) * 64;  // in0: mix_sum_productWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.mixKTile * s.mixTTile * 4, 32) * 64;  // out0: mixWsOut, 2 copies
+    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);       // calc0: mix_sum_productWsTile
+    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);       // calc1: mix_sum_productWsTile
+    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);       // calc2: mix_sum_productWsTile
+    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);       // calc3: mix_sumTile
+    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);       // calc4: tmp
+    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);       // calc5: tmp
+    bytes = bytes + RoundUp(s.mixKTile, 256) * s.mixTTile;          // calc6: mask
     return bytes;
 }
 
@@ -4375,7 +4393,7 @@ inline bool TryCubeFull5(Sizes &s, const Chip &chip, Choice &choice)
     s.mixSumTermsDTile = Checked(16);
     s.mixSumTermsITile = Checked(1);
     s.rTTile = Checked(1);
-    s.mixKTile = Checked(8);
+    s.mixKTile = Checked(64);
     s.mixTTile = Checked(1);
     s.preGateTTile = Checked(1);
     s.hMixKTile = Checked(8);
@@ -4384,53 +4402,53 @@ inline bool TryCubeFull5(Sizes &s, const Chip &chip, Choice &choice)
     s.hPreTTile = Checked(1);
     if (!Maximise(s, &Sizes::mixSumTermsDTile, s.D, 16,
                   MaxOf(CeilDiv(s.D * s.R * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64), false, &CubeFull5Ledger0,
-                  coreNum, UsableUb(chip, false))) {
+                  coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::mixSumTermsITile, MinOf(s.n, 4095), 1,
                   CeilDiv(s.R * s.n * s.n * CeilDiv(s.D, s.mixSumTermsDTile) +
                               s.n * s.n * CeilDiv(s.D, s.mixSumTermsDTile) * 2,
                           coreNum),
-                  false, &CubeFull5Ledger0, coreNum, UsableUb(chip, false))) {
+                  false, &CubeFull5Ledger0, coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeFull5Ledger1, coreNum,
-                  UsableUb(chip, false))) {
+                  UsableUb(chip, true))) {
         return false;
     }
-    if (!(CubeFull5Ledger2(s, coreNum) <= UsableUb(chip, false))) {
+    if (!(CubeFull5Ledger2(s, coreNum) <= UsableUb(chip, true))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::mixKTile, s.R * s.n + s.n * 2, 8,
+    if (!Maximise(s, &Sizes::mixKTile, s.R * s.n + s.n * 2, 64,
                   MaxOf(CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), 64), false, &CubeFull5Ledger3, coreNum,
-                  UsableUb(chip, false))) {
+                  UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::mixTTile, MinOf(s.T, 4095), 1,
                   CeilDiv(s.T * CeilDiv(s.R * s.n + s.n * 2, s.mixKTile), coreNum), false, &CubeFull5Ledger3, coreNum,
-                  UsableUb(chip, false))) {
+                  UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::preGateTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeFull5Ledger4,
-                  coreNum, UsableUb(chip, false))) {
+                  coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::hMixKTile, s.R * s.n + s.n * 2, 8,
                   MaxOf(CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), 64), false, &CubeFull5Ledger5, coreNum,
-                  UsableUb(chip, false))) {
+                  UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::hMixTTile, MinOf(s.T, 4095), 1,
                   CeilDiv(s.T * CeilDiv(s.R * s.n + s.n * 2, s.hMixKTile), coreNum), false, &CubeFull5Ledger5, coreNum,
-                  UsableUb(chip, false))) {
+                  UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::hPreITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &CubeFull5Ledger6,
-                  coreNum, UsableUb(chip, false))) {
+                  coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::hPreTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.hPreITile), coreNum), false,
-                  &CubeFull5Ledger6, coreNum, UsableUb(chip, false))) {
+                  &CubeFull5Ledger6, coreNum, UsableUb(chip, true))) {
         return false;
     }
     s.mixWsStart = 0;
@@ -4576,9 +4594,15 @@ inline Checked CubeWalked5Ledger3(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.mixKTile * s.mixTTile * 12, 32) * 64;  // in0: mix_sum_productWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.mixKTile * s.mixTTile * 4, 32) * 64;   // out0: mixWsOut, 2 copies
-    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);        // calc0: mix_sumTile
+    bytes = bytes + CeilDiv(s.mixKTile * s.mixTTile * 4, 32) * 64;  // in0: mix_sum_productWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.mixKTile * s.mixTTile * 4, 32) * 64;  // out0: mixWsOut, 2 copies
+    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);       // calc0: mix_sum_productWsTile
+    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);       // calc1: mix_sum_productWsTile
+    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);       // calc2: mix_sum_productWsTile
+    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);       // calc3: mix_sumTile
+    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);       // calc4: tmp
+    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);       // calc5: tmp
+    bytes = bytes + RoundUp(s.mixKTile, 256) * s.mixTTile;          // calc6: mask
     return bytes;
 }
 
@@ -4674,7 +4698,7 @@ inline bool TryCubeWalked5(Sizes &s, const Chip &chip, Choice &choice)
     s.mixSumTermsITile = Checked(1);
     s.rDTile = Checked(16);
     s.rTTile = Checked(1);
-    s.mixKTile = Checked(8);
+    s.mixKTile = Checked(64);
     s.mixTTile = Checked(1);
     s.preGateDTile = Checked(16);
     s.preGateTTile = Checked(1);
@@ -4684,59 +4708,59 @@ inline bool TryCubeWalked5(Sizes &s, const Chip &chip, Choice &choice)
     s.hPreTTile = Checked(1);
     if (!Maximise(s, &Sizes::mixSumTermsDTile, s.D, 16,
                   MaxOf(CeilDiv(s.D * s.R * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64), false, &CubeWalked5Ledger0,
-                  coreNum, UsableUb(chip, false))) {
+                  coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::mixSumTermsITile, MinOf(s.n, 4095), 1,
                   CeilDiv(s.R * s.n * s.n * CeilDiv(s.D, s.mixSumTermsDTile) +
                               s.n * s.n * CeilDiv(s.D, s.mixSumTermsDTile) * 2,
                           coreNum),
-                  false, &CubeWalked5Ledger0, coreNum, UsableUb(chip, false))) {
+                  false, &CubeWalked5Ledger0, coreNum, UsableUb(chip, true))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::rDTile, s.D, 16, 0, false, &CubeWalked5Ledger1, coreNum, UsableUb(chip, false))) {
+    if (!Maximise(s, &Sizes::rDTile, s.D, 16, 0, false, &CubeWalked5Ledger1, coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeWalked5Ledger1, coreNum,
-                  UsableUb(chip, false))) {
+                  UsableUb(chip, true))) {
         return false;
     }
-    if (!(CubeWalked5Ledger2(s, coreNum) <= UsableUb(chip, false))) {
+    if (!(CubeWalked5Ledger2(s, coreNum) <= UsableUb(chip, true))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::mixKTile, s.R * s.n + s.n * 2, 8,
+    if (!Maximise(s, &Sizes::mixKTile, s.R * s.n + s.n * 2, 64,
                   MaxOf(CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), 64), false, &CubeWalked5Ledger3, coreNum,
-                  UsableUb(chip, false))) {
+                  UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::mixTTile, MinOf(s.T, 4095), 1,
                   CeilDiv(s.T * CeilDiv(s.R * s.n + s.n * 2, s.mixKTile), coreNum), false, &CubeWalked5Ledger3, coreNum,
-                  UsableUb(chip, false))) {
+                  UsableUb(chip, true))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::preGateDTile, s.D, 16, 0, false, &CubeWalked5Ledger4, coreNum, UsableUb(chip, false))) {
+    if (!Maximise(s, &Sizes::preGateDTile, s.D, 16, 0, false, &CubeWalked5Ledger4, coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::preGateTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeWalked5Ledger4,
-                  coreNum, UsableUb(chip, false))) {
+                  coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::hMixKTile, s.R * s.n + s.n * 2, 8,
                   MaxOf(CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), 64), false, &CubeWalked5Ledger5, coreNum,
-                  UsableUb(chip, false))) {
+                  UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::hMixTTile, MinOf(s.T, 4095), 1,
                   CeilDiv(s.T * CeilDiv(s.R * s.n + s.n * 2, s.hMixKTile), coreNum), false, &CubeWalked5Ledger5,
-                  coreNum, UsableUb(chip, false))) {
+                  coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::hPreITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &CubeWalked5Ledger6,
-                  coreNum, UsableUb(chip, false))) {
+                  coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::hPreTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.hPreITile), coreNum), false,
-                  &CubeWalked5Ledger6, coreNum, UsableUb(chip, false))) {
+                  &CubeWalked5Ledger6, coreNum, UsableUb(chip, true))) {
         return false;
     }
     s.mixWsStart = 0;
@@ -5888,9 +5912,15 @@ inline Checked CubeFull7Ledger3(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.mixKTile * s.mixTTile * 12, 32) * 64;  // in0: mix_sum_productWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.mixKTile * s.mixTTile * 4, 32) * 64;   // out0: mixWsOut, 2 copies
-    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);        // calc0: mix_sumTile
+    bytes = bytes + CeilDiv(s.mixKTile * s.mixTTile * 4, 32) * 64;  // in0: mix_sum_productWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.mixKTile * s.mixTTile * 4, 32) * 64;  // out0: mixWsOut, 2 copies
+    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);       // calc0: mix_sum_productWsTile
+    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);       // calc1: mix_sum_productWsTile
+    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);       // calc2: mix_sum_productWsTile
+    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);       // calc3: mix_sumTile
+    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);       // calc4: tmp
+    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);       // calc5: tmp
+    bytes = bytes + RoundUp(s.mixKTile, 256) * s.mixTTile;          // calc6: mask
     return bytes;
 }
 
@@ -5983,7 +6013,7 @@ inline bool TryCubeFull7(Sizes &s, const Chip &chip, Choice &choice)
     s.mixSumTermsDTile = Checked(16);
     s.mixSumTermsITile = Checked(1);
     s.rTTile = Checked(1);
-    s.mixKTile = Checked(8);
+    s.mixKTile = Checked(64);
     s.mixTTile = Checked(1);
     s.hPostITile = Checked(8);
     s.hPostTTile = Checked(1);
@@ -5993,55 +6023,55 @@ inline bool TryCubeFull7(Sizes &s, const Chip &chip, Choice &choice)
     s.hInTTile = Checked(1);
     if (!Maximise(s, &Sizes::mixSumTermsDTile, s.D, 16,
                   MaxOf(CeilDiv(s.D * s.R * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64), false, &CubeFull7Ledger0,
-                  coreNum, UsableUb(chip, false))) {
+                  coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::mixSumTermsITile, MinOf(s.n, 4095), 1,
                   CeilDiv(s.R * s.n * s.n * CeilDiv(s.D, s.mixSumTermsDTile) +
                               s.n * s.n * CeilDiv(s.D, s.mixSumTermsDTile) * 2,
                           coreNum),
-                  false, &CubeFull7Ledger0, coreNum, UsableUb(chip, false))) {
+                  false, &CubeFull7Ledger0, coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeFull7Ledger1, coreNum,
-                  UsableUb(chip, false))) {
+                  UsableUb(chip, true))) {
         return false;
     }
-    if (!(CubeFull7Ledger2(s, coreNum) <= UsableUb(chip, false))) {
+    if (!(CubeFull7Ledger2(s, coreNum) <= UsableUb(chip, true))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::mixKTile, s.R * s.n + s.n * 2, 8,
+    if (!Maximise(s, &Sizes::mixKTile, s.R * s.n + s.n * 2, 64,
                   MaxOf(CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), 64), false, &CubeFull7Ledger3, coreNum,
-                  UsableUb(chip, false))) {
+                  UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::mixTTile, MinOf(s.T, 4095), 1,
                   CeilDiv(s.T * CeilDiv(s.R * s.n + s.n * 2, s.mixKTile), coreNum), false, &CubeFull7Ledger3, coreNum,
-                  UsableUb(chip, false))) {
+                  UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::hPostITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &CubeFull7Ledger4,
-                  coreNum, UsableUb(chip, false))) {
+                  coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::hPostTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.hPostITile), coreNum), false,
-                  &CubeFull7Ledger4, coreNum, UsableUb(chip, false))) {
+                  &CubeFull7Ledger4, coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::hResJTile, s.n, 8, MaxOf(CeilDiv(s.R * s.T * s.n, coreNum), 64), false, &CubeFull7Ledger5,
-                  coreNum, UsableUb(chip, false))) {
+                  coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::hResI1Tile, MinOf(s.R, 4095), 1, CeilDiv(s.R * s.T * CeilDiv(s.n, s.hResJTile), coreNum),
-                  false, &CubeFull7Ledger5, coreNum, UsableUb(chip, false))) {
+                  false, &CubeFull7Ledger5, coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::hInDTile, s.D, 16, MaxOf(CeilDiv(s.D * s.T, coreNum), 64), false, &CubeFull7Ledger6,
-                  coreNum, UsableUb(chip, false))) {
+                  coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::hInTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.hInDTile), coreNum), false,
-                  &CubeFull7Ledger6, coreNum, UsableUb(chip, false))) {
+                  &CubeFull7Ledger6, coreNum, UsableUb(chip, true))) {
         return false;
     }
     s.mixWsStart = 0;
@@ -6188,9 +6218,15 @@ inline Checked CubeWalked7Ledger3(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.mixKTile * s.mixTTile * 12, 32) * 64;  // in0: mix_sum_productWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.mixKTile * s.mixTTile * 4, 32) * 64;   // out0: mixWsOut, 2 copies
-    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);        // calc0: mix_sumTile
+    bytes = bytes + CeilDiv(s.mixKTile * s.mixTTile * 4, 32) * 64;  // in0: mix_sum_productWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.mixKTile * s.mixTTile * 4, 32) * 64;  // out0: mixWsOut, 2 copies
+    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);       // calc0: mix_sum_productWsTile
+    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);       // calc1: mix_sum_productWsTile
+    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);       // calc2: mix_sum_productWsTile
+    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);       // calc3: mix_sumTile
+    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);       // calc4: tmp
+    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);       // calc5: tmp
+    bytes = bytes + RoundUp(s.mixKTile, 256) * s.mixTTile;          // calc6: mask
     return bytes;
 }
 
@@ -6284,7 +6320,7 @@ inline bool TryCubeWalked7(Sizes &s, const Chip &chip, Choice &choice)
     s.mixSumTermsITile = Checked(1);
     s.rDTile = Checked(16);
     s.rTTile = Checked(1);
-    s.mixKTile = Checked(8);
+    s.mixKTile = Checked(64);
     s.mixTTile = Checked(1);
     s.hPostITile = Checked(8);
     s.hPostTTile = Checked(1);
@@ -6294,58 +6330,58 @@ inline bool TryCubeWalked7(Sizes &s, const Chip &chip, Choice &choice)
     s.hInTTile = Checked(1);
     if (!Maximise(s, &Sizes::mixSumTermsDTile, s.D, 16,
                   MaxOf(CeilDiv(s.D * s.R * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64), false, &CubeWalked7Ledger0,
-                  coreNum, UsableUb(chip, false))) {
+                  coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::mixSumTermsITile, MinOf(s.n, 4095), 1,
                   CeilDiv(s.R * s.n * s.n * CeilDiv(s.D, s.mixSumTermsDTile) +
                               s.n * s.n * CeilDiv(s.D, s.mixSumTermsDTile) * 2,
                           coreNum),
-                  false, &CubeWalked7Ledger0, coreNum, UsableUb(chip, false))) {
+                  false, &CubeWalked7Ledger0, coreNum, UsableUb(chip, true))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::rDTile, s.D, 16, 0, false, &CubeWalked7Ledger1, coreNum, UsableUb(chip, false))) {
+    if (!Maximise(s, &Sizes::rDTile, s.D, 16, 0, false, &CubeWalked7Ledger1, coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeWalked7Ledger1, coreNum,
-                  UsableUb(chip, false))) {
+                  UsableUb(chip, true))) {
         return false;
     }
-    if (!(CubeWalked7Ledger2(s, coreNum) <= UsableUb(chip, false))) {
+    if (!(CubeWalked7Ledger2(s, coreNum) <= UsableUb(chip, true))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::mixKTile, s.R * s.n + s.n * 2, 8,
+    if (!Maximise(s, &Sizes::mixKTile, s.R * s.n + s.n * 2, 64,
                   MaxOf(CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), 64), false, &CubeWalked7Ledger3, coreNum,
-                  UsableUb(chip, false))) {
+                  UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::mixTTile, MinOf(s.T, 4095), 1,
                   CeilDiv(s.T * CeilDiv(s.R * s.n + s.n * 2, s.mixKTile), coreNum), false, &CubeWalked7Ledger3, coreNum,
-                  UsableUb(chip, false))) {
+                  UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::hPostITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &CubeWalked7Ledger4,
-                  coreNum, UsableUb(chip, false))) {
+                  coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::hPostTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.hPostITile), coreNum), false,
-                  &CubeWalked7Ledger4, coreNum, UsableUb(chip, false))) {
+                  &CubeWalked7Ledger4, coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::hResJTile, s.n, 8, MaxOf(CeilDiv(s.R * s.T * s.n, coreNum), 64), false,
-                  &CubeWalked7Ledger5, coreNum, UsableUb(chip, false))) {
+                  &CubeWalked7Ledger5, coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::hResI1Tile, MinOf(s.R, 4095), 1, CeilDiv(s.R * s.T * CeilDiv(s.n, s.hResJTile), coreNum),
-                  false, &CubeWalked7Ledger5, coreNum, UsableUb(chip, false))) {
+                  false, &CubeWalked7Ledger5, coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::hInDTile, s.D, 16, MaxOf(CeilDiv(s.D * s.T, coreNum), 64), false, &CubeWalked7Ledger6,
-                  coreNum, UsableUb(chip, false))) {
+                  coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::hInTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.hInDTile), coreNum), false,
-                  &CubeWalked7Ledger6, coreNum, UsableUb(chip, false))) {
+                  &CubeWalked7Ledger6, coreNum, UsableUb(chip, true))) {
         return false;
     }
     s.mixWsStart = 0;
@@ -6886,9 +6922,15 @@ inline Checked CubeFull8Ledger3(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.mixKTile * s.mixTTile * 12, 32) * 64;  // in0: mix_sum_productWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.mixKTile * s.mixTTile * 4, 32) * 64;   // out0: mixWsOut, 2 copies
-    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);        // calc0: mix_sumTile
+    bytes = bytes + CeilDiv(s.mixKTile * s.mixTTile * 4, 32) * 64;  // in0: mix_sum_productWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.mixKTile * s.mixTTile * 4, 32) * 64;  // out0: mixWsOut, 2 copies
+    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);       // calc0: mix_sum_productWsTile
+    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);       // calc1: mix_sum_productWsTile
+    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);       // calc2: mix_sum_productWsTile
+    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);       // calc3: mix_sumTile
+    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);       // calc4: tmp
+    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);       // calc5: tmp
+    bytes = bytes + RoundUp(s.mixKTile, 256) * s.mixTTile;          // calc6: mask
     return bytes;
 }
 
@@ -6960,40 +7002,40 @@ inline bool TryCubeFull8(Sizes &s, const Chip &chip, Choice &choice)
     s.mixSumTermsDTile = Checked(16);
     s.mixSumTermsITile = Checked(1);
     s.rTTile = Checked(1);
-    s.mixKTile = Checked(8);
+    s.mixKTile = Checked(64);
     s.mixTTile = Checked(1);
     s.hInTTile = Checked(1);
     if (!Maximise(s, &Sizes::mixSumTermsDTile, s.D, 16,
                   MaxOf(CeilDiv(s.D * s.R * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64), false, &CubeFull8Ledger0,
-                  coreNum, UsableUb(chip, false))) {
+                  coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::mixSumTermsITile, MinOf(s.n, 4095), 1,
                   CeilDiv(s.R * s.n * s.n * CeilDiv(s.D, s.mixSumTermsDTile) +
                               s.n * s.n * CeilDiv(s.D, s.mixSumTermsDTile) * 2,
                           coreNum),
-                  false, &CubeFull8Ledger0, coreNum, UsableUb(chip, false))) {
+                  false, &CubeFull8Ledger0, coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeFull8Ledger1, coreNum,
-                  UsableUb(chip, false))) {
+                  UsableUb(chip, true))) {
         return false;
     }
-    if (!(CubeFull8Ledger2(s, coreNum) <= UsableUb(chip, false))) {
+    if (!(CubeFull8Ledger2(s, coreNum) <= UsableUb(chip, true))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::mixKTile, s.R * s.n + s.n * 2, 8,
+    if (!Maximise(s, &Sizes::mixKTile, s.R * s.n + s.n * 2, 64,
                   MaxOf(CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), 64), false, &CubeFull8Ledger3, coreNum,
-                  UsableUb(chip, false))) {
+                  UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::mixTTile, MinOf(s.T, 4095), 1,
                   CeilDiv(s.T * CeilDiv(s.R * s.n + s.n * 2, s.mixKTile), coreNum), false, &CubeFull8Ledger3, coreNum,
-                  UsableUb(chip, false))) {
+                  UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::hInTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeFull8Ledger4, coreNum,
-                  UsableUb(chip, false))) {
+                  UsableUb(chip, true))) {
         return false;
     }
     s.mixWsStart = 0;
@@ -7123,9 +7165,15 @@ inline Checked CubeWalked8Ledger3(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.mixKTile * s.mixTTile * 12, 32) * 64;  // in0: mix_sum_productWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.mixKTile * s.mixTTile * 4, 32) * 64;   // out0: mixWsOut, 2 copies
-    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);        // calc0: mix_sumTile
+    bytes = bytes + CeilDiv(s.mixKTile * s.mixTTile * 4, 32) * 64;  // in0: mix_sum_productWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.mixKTile * s.mixTTile * 4, 32) * 64;  // out0: mixWsOut, 2 copies
+    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);       // calc0: mix_sum_productWsTile
+    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);       // calc1: mix_sum_productWsTile
+    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);       // calc2: mix_sum_productWsTile
+    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);       // calc3: mix_sumTile
+    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);       // calc4: tmp
+    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);       // calc5: tmp
+    bytes = bytes + RoundUp(s.mixKTile, 256) * s.mixTTile;          // calc6: mask
     return bytes;
 }
 
@@ -7198,47 +7246,47 @@ inline bool TryCubeWalked8(Sizes &s, const Chip &chip, Choice &choice)
     s.mixSumTermsITile = Checked(1);
     s.rDTile = Checked(16);
     s.rTTile = Checked(1);
-    s.mixKTile = Checked(8);
+    s.mixKTile = Checked(64);
     s.mixTTile = Checked(1);
     s.hInDTile = Checked(16);
     s.hInTTile = Checked(1);
     if (!Maximise(s, &Sizes::mixSumTermsDTile, s.D, 16,
                   MaxOf(CeilDiv(s.D * s.R * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64), false, &CubeWalked8Ledger0,
-                  coreNum, UsableUb(chip, false))) {
+                  coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::mixSumTermsITile, MinOf(s.n, 4095), 1,
                   CeilDiv(s.R * s.n * s.n * CeilDiv(s.D, s.mixSumTermsDTile) +
                               s.n * s.n * CeilDiv(s.D, s.mixSumTermsDTile) * 2,
                           coreNum),
-                  false, &CubeWalked8Ledger0, coreNum, UsableUb(chip, false))) {
+                  false, &CubeWalked8Ledger0, coreNum, UsableUb(chip, true))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::rDTile, s.D, 16, 0, false, &CubeWalked8Ledger1, coreNum, UsableUb(chip, false))) {
+    if (!Maximise(s, &Sizes::rDTile, s.D, 16, 0, false, &CubeWalked8Ledger1, coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeWalked8Ledger1, coreNum,
-                  UsableUb(chip, false))) {
+                  UsableUb(chip, true))) {
         return false;
     }
-    if (!(CubeWalked8Ledger2(s, coreNum) <= UsableUb(chip, false))) {
+    if (!(CubeWalked8Ledger2(s, coreNum) <= UsableUb(chip, true))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::mixKTile, s.R * s.n + s.n * 2, 8,
+    if (!Maximise(s, &Sizes::mixKTile, s.R * s.n + s.n * 2, 64,
                   MaxOf(CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), 64), false, &CubeWalked8Ledger3, coreNum,
-                  UsableUb(chip, false))) {
+                  UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::mixTTile, MinOf(s.T, 4095), 1,
                   CeilDiv(s.T * CeilDiv(s.R * s.n + s.n * 2, s.mixKTile), coreNum), false, &CubeWalked8Ledger3, coreNum,
-                  UsableUb(chip, false))) {
+                  UsableUb(chip, true))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::hInDTile, s.D, 16, 0, false, &CubeWalked8Ledger4, coreNum, UsableUb(chip, false))) {
+    if (!Maximise(s, &Sizes::hInDTile, s.D, 16, 0, false, &CubeWalked8Ledger4, coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::hInTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeWalked8Ledger4, coreNum,
-                  UsableUb(chip, false))) {
+                  UsableUb(chip, true))) {
         return false;
     }
     s.mixWsStart = 0;

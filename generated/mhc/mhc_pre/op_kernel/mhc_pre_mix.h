@@ -507,46 +507,107 @@ public:
         mixWsStart_ = tiling.mixWsStart;
         mix_sum_productWsStart_ = tiling.mix_sum_productWsStart;
         n_ = tiling.n;
+        ceilMixKTileBy256_ = CeilDiv(mixKTile_, 256);
         mixWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + mixWsStart_), R_ * T_ * n_ + T_ * n_ * 2);
         mix_sum_productWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + mix_sum_productWsStart_),
                                              R_ * T_ * n_ * 3 + T_ * n_ * 6);
-        pipe->InitBuffer(in0Queue_, 2, mixKTile_ * mixTTile_ * 12);
+        pipe->InitBuffer(in0Queue_, 2, mixKTile_ * mixTTile_ * 4);
         pipe->InitBuffer(out0Queue_, 2, mixKTile_ * mixTTile_ * 4);
         pipe->InitBuffer(calc0Buf_, mixKTile_ * mixTTile_ * 4);
+        pipe->InitBuffer(calc1Buf_, mixKTile_ * mixTTile_ * 4);
+        pipe->InitBuffer(calc2Buf_, mixKTile_ * mixTTile_ * 4);
+        pipe->InitBuffer(calc3Buf_, mixKTile_ * mixTTile_ * 4);
+        pipe->InitBuffer(calc4Buf_, mixKTile_ * mixTTile_ * 4);
+        pipe->InitBuffer(calc5Buf_, mixKTile_ * mixTTile_ * 4);
+        pipe->InitBuffer(calc6Buf_, ceilMixKTileBy256_ * mixTTile_ * 256);
     }
 
     __aicore__ inline void Process()
     {
+        AscendC::LocalTensor<float> calc0Zero = calc0Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc0Zero, 0.0f, mixKTile_ * mixTTile_);
+        AscendC::LocalTensor<float> calc1Zero = calc1Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc1Zero, 0.0f, mixKTile_ * mixTTile_);
+        AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc2Zero, 0.0f, mixKTile_ * mixTTile_);
+        AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc3Zero, 0.0f, mixKTile_ * mixTTile_);
+        AscendC::LocalTensor<float> calc4Zero = calc4Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc4Zero, 0.0f, mixKTile_ * mixTTile_);
+        AscendC::LocalTensor<float> calc5Zero = calc5Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc5Zero, 0.0f, mixKTile_ * mixTTile_);
+        AscendC::LocalTensor<float> calc6Zero = calc6Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc6Zero, 0.0f, ceilMixKTileBy256_ * mixTTile_ * 64);
+        VectorBarrier();
         for (int64_t item = blockIdx_ * mixPer_; item < MinOf(mixWork_, blockIdx_ * mixPer_ + mixPer_); ++item) {
             const int64_t kStart = mixKTile_ * (item % mixKTiles_);
             const int64_t kCount = MinOf(mixKTile_, R_ * n_ + n_ * 2 - kStart);
-            const int64_t kPitch = RoundUp(kCount, 8);
+            const int64_t kPitch = RoundUp(kCount, 64);
             const int64_t tStart = mixTTile_ * (item / mixKTiles_);
             const int64_t tCount = MinOf(mixTTile_, T_ - tStart);
             // mix[t, k] = sum[i, d](x[t, i, d] * 1.0 * phi[k, D*i + d])
             AscendC::LocalTensor<float> mix_sum_productWsIn = in0Queue_.AllocTensor<float>();
-            for (int64_t first = 0; first < tCount * 3; first += 4095) {
-                AscendC::DataCopyPad(mix_sum_productWsIn[first * kPitch],
-                                     mix_sum_productWsGm_[R_ * first * n_ + R_ * n_ * tStart * 3 + first * n_ * 2 +
-                                                          n_ * tStart * 6 + kStart],
-                                     AscendC::DataCopyExtParams(MinOf(4095, tCount * 3 - first), kCount * 4,
-                                                                R_ * n_ * 4 + n_ * 8 - kCount * 4, 0, 0),
+            for (int64_t t = 0; t < tCount; ++t) {
+                AscendC::DataCopyPad(mix_sum_productWsIn[RoundUp(kCount, 8) * t],
+                                     mix_sum_productWsGm_[R_ * n_ * tStart * 3 + R_ * n_ * t * 3 + n_ * tStart * 6 +
+                                                          n_ * t * 6 + kStart],
+                                     AscendC::DataCopyExtParams(1, kCount * 4, 0, 0, 0),
                                      AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
             }
             in0Queue_.EnQue(mix_sum_productWsIn);
             mix_sum_productWsIn = in0Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> mix_sumTile = calc0Buf_.Get<float>();
-            VectorBarrier();
+            AscendC::LocalTensor<float> mix_sum_productWsTile = calc0Buf_.Get<float>();
             for (int64_t t = 0; t < tCount; ++t) {
-                AscendC::Add(mix_sumTile[kPitch * t], mix_sum_productWsIn[kPitch * t * 3],
-                             mix_sum_productWsIn[kPitch * t * 3 + kPitch], kPitch);
-            }
-            VectorBarrier();
-            for (int64_t t = 0; t < tCount; ++t) {
-                AscendC::Add(mix_sumTile[kPitch * t], mix_sumTile[kPitch * t],
-                             mix_sum_productWsIn[kPitch * t * 3 + kPitch * 2], kPitch);
+                AscendC::Muls(mix_sum_productWsTile[kPitch * t], mix_sum_productWsIn[RoundUp(kCount, 8) * t], 1.0f,
+                              RoundUp(kCount, 8));
             }
             in0Queue_.FreeTensor(mix_sum_productWsIn);
+            AscendC::LocalTensor<float> mix_sum_productWsIn1 = in0Queue_.AllocTensor<float>();
+            for (int64_t t = 0; t < tCount; ++t) {
+                AscendC::DataCopyPad(mix_sum_productWsIn1[RoundUp(kCount, 8) * t],
+                                     mix_sum_productWsGm_[R_ * n_ * tStart * 3 + R_ * n_ * t * 3 + R_ * n_ +
+                                                          n_ * tStart * 6 + n_ * t * 6 + kStart + n_ * 2],
+                                     AscendC::DataCopyExtParams(1, kCount * 4, 0, 0, 0),
+                                     AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
+            }
+            in0Queue_.EnQue(mix_sum_productWsIn1);
+            mix_sum_productWsIn1 = in0Queue_.DeQue<float>();
+            AscendC::LocalTensor<float> mix_sum_productWsTile1 = calc1Buf_.Get<float>();
+            for (int64_t t = 0; t < tCount; ++t) {
+                AscendC::Muls(mix_sum_productWsTile1[kPitch * t], mix_sum_productWsIn1[RoundUp(kCount, 8) * t], 1.0f,
+                              RoundUp(kCount, 8));
+            }
+            in0Queue_.FreeTensor(mix_sum_productWsIn1);
+            AscendC::LocalTensor<float> mix_sum_productWsIn2 = in0Queue_.AllocTensor<float>();
+            for (int64_t t = 0; t < tCount; ++t) {
+                AscendC::DataCopyPad(mix_sum_productWsIn2[RoundUp(kCount, 8) * t],
+                                     mix_sum_productWsGm_[R_ * n_ * tStart * 3 + R_ * n_ * t * 3 + R_ * n_ * 2 +
+                                                          n_ * tStart * 6 + n_ * t * 6 + kStart + n_ * 4],
+                                     AscendC::DataCopyExtParams(1, kCount * 4, 0, 0, 0),
+                                     AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
+            }
+            in0Queue_.EnQue(mix_sum_productWsIn2);
+            mix_sum_productWsIn2 = in0Queue_.DeQue<float>();
+            AscendC::LocalTensor<float> mix_sum_productWsTile2 = calc2Buf_.Get<float>();
+            for (int64_t t = 0; t < tCount; ++t) {
+                AscendC::Muls(mix_sum_productWsTile2[kPitch * t], mix_sum_productWsIn2[RoundUp(kCount, 8) * t], 1.0f,
+                              RoundUp(kCount, 8));
+            }
+            in0Queue_.FreeTensor(mix_sum_productWsIn2);
+            AscendC::LocalTensor<float> mix_sumTile = calc3Buf_.Get<float>();
+            AscendC::LocalTensor<float> tmp = calc4Buf_.Get<float>();
+            VectorBarrier();
+            AscendC::Add(tmp, mix_sum_productWsTile, mix_sum_productWsTile1, kPitch * tCount);
+            VectorBarrier();
+            AscendC::Add(tmp, tmp, mix_sum_productWsTile2, kPitch * tCount);
+            AscendC::LocalTensor<float> tmp1 = calc5Buf_.Get<float>();
+            AscendC::Sub(tmp1, mix_sum_productWsTile, mix_sum_productWsTile, kPitch * tCount);
+            AscendC::LocalTensor<uint8_t> mask = calc6Buf_.Get<uint8_t>();
+            VectorBarrier();
+            AscendC::CompareScalar(mask, tmp1, 0.0f, AscendC::CMPMODE::EQ, kPitch * tCount);
+            VectorBarrier();
+            AscendC::Select(mix_sumTile, mask, tmp, mix_sum_productWsTile, AscendC::SELMODE::VSEL_TENSOR_TENSOR_MODE,
+                            kPitch * tCount);
             AscendC::LocalTensor<float> mixWsOut = out0Queue_.AllocTensor<float>();
             VectorBarrier();
             AscendC::Muls(mixWsOut, mix_sumTile, 1.0f, kPitch * tCount);
@@ -563,7 +624,13 @@ public:
 private:
     AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // mix_sum_productWsIn
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // mixWsOut
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // mix_sumTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // mix_sum_productWsTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // mix_sum_productWsTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // mix_sum_productWsTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // mix_sumTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // tmp
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // tmp
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // mask
     AscendC::GlobalTensor<float> mixWsGm_;
     AscendC::GlobalTensor<float> mix_sum_productWsGm_;
     int64_t blockIdx_;
@@ -577,6 +644,7 @@ private:
     int64_t mixWsStart_;
     int64_t mix_sum_productWsStart_;
     int64_t n_;
+    int64_t ceilMixKTileBy256_;
 };
 
 /// mix

@@ -515,10 +515,15 @@ inline Checked CubeFullLedger10(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum1DTile * s.sum1ITile * 12, 32) * 64;  // in0: sum_1_productWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.sum1DTile * s.sum1ITile * 4, 32) * 64;   // in1: gammaIn, 2 copies
-    bytes = bytes + CeilDiv(s.sum1DTile * s.sum1ITile * 4, 32) * 64;   // out0: grad_phiOut, 2 copies
-    bytes = bytes + RoundUp(s.sum1DTile * s.sum1ITile * 4, 32);        // calc0: sum_1Tile
+    bytes = bytes + CeilDiv(s.sum1DTile * s.sum1ITile * 4, 32) * 64;  // in0: sum_1_productWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.sum1DTile * s.sum1ITile * 4, 32) * 64;  // out0: grad_phiOut, 2 copies
+    bytes = bytes + RoundUp(s.sum1DTile * s.sum1ITile * 4, 32);       // calc0: sum_1_productWsTile
+    bytes = bytes + RoundUp(s.sum1DTile * s.sum1ITile * 4, 32);       // calc1: sum_1_productWsTile
+    bytes = bytes + RoundUp(s.sum1DTile * s.sum1ITile * 4, 32);       // calc2: sum_1_productWsTile
+    bytes = bytes + RoundUp(s.sum1DTile * s.sum1ITile * 4, 32);       // calc3: sum_1Tile
+    bytes = bytes + RoundUp(s.sum1DTile * s.sum1ITile * 4, 32);       // calc4: tmp
+    bytes = bytes + RoundUp(s.sum1DTile * s.sum1ITile * 4, 32);       // calc5: tmp
+    bytes = bytes + RoundUp(s.sum1DTile, 256) * s.sum1ITile;          // calc6: mask
     return bytes;
 }
 
@@ -625,101 +630,101 @@ inline bool TryCubeFull(Sizes &s, const Chip &chip, Choice &choice)
     s.dmixTTile = Checked(1);
     s.gradXDTile = Checked(16);
     s.gradXITile = Checked(1);
-    s.sum1DTile = Checked(8);
+    s.sum1DTile = Checked(64);
     s.sum1ITile = Checked(1);
     s.gradBiasKTile = Checked(8);
     s.gradGammaDTile = Checked(8);
     s.gradGammaITile = Checked(1);
     if (!Maximise(s, &Sizes::dzITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n, coreNum), false, &CubeFullLedger0,
-                  coreNum, UsableUb(chip, false))) {
+                  coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::dzAgainITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &CubeFullLedger1,
-                  coreNum, UsableUb(chip, false))) {
+                  coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::dzAgainTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.dzAgainITile), coreNum),
-                  false, &CubeFullLedger1, coreNum, UsableUb(chip, false))) {
+                  false, &CubeFullLedger1, coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::dzAgain3JTile, s.n, 8, MaxOf(CeilDiv(s.T * s.n * s.n, coreNum), 64), false,
-                  &CubeFullLedger2, coreNum, UsableUb(chip, false))) {
+                  &CubeFullLedger2, coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::dzAgain3ITile, MinOf(s.n, 4095), 1,
                   CeilDiv(s.T * s.n * CeilDiv(s.n, s.dzAgain3JTile), coreNum), false, &CubeFullLedger2, coreNum,
-                  UsableUb(chip, false))) {
+                  UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::scaledITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &CubeFullLedger3,
-                  coreNum, UsableUb(chip, false))) {
+                  coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::scaledTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.scaledITile), coreNum),
-                  false, &CubeFullLedger3, coreNum, UsableUb(chip, false))) {
+                  false, &CubeFullLedger3, coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::scaledAgainITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &CubeFullLedger4,
-                  coreNum, UsableUb(chip, false))) {
+                  coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::scaledAgainTTile, MinOf(s.T, 4095), 1,
                   CeilDiv(s.T * CeilDiv(s.n, s.scaledAgainITile), coreNum), false, &CubeFullLedger4, coreNum,
-                  UsableUb(chip, false))) {
+                  UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::scaledAgain3JTile, s.n, 8, MaxOf(CeilDiv(s.T * s.n * s.n, coreNum), 64), false,
-                  &CubeFullLedger5, coreNum, UsableUb(chip, false))) {
+                  &CubeFullLedger5, coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::scaledAgain3ITile, MinOf(s.n, 4095), 1,
                   CeilDiv(s.T * s.n * CeilDiv(s.n, s.scaledAgain3JTile), coreNum), false, &CubeFullLedger5, coreNum,
-                  UsableUb(chip, false))) {
+                  UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::dmixTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeFullLedger6, coreNum,
-                  UsableUb(chip, false))) {
+                  UsableUb(chip, true))) {
         return false;
     }
-    if (!(CubeFullLedger7(s, coreNum) <= UsableUb(chip, false))) {
+    if (!(CubeFullLedger7(s, coreNum) <= UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::gradXDTile, s.D, 16, MaxOf(CeilDiv(s.D * s.T * s.n, coreNum), 64), false, &CubeFullLedger8,
-                  coreNum, UsableUb(chip, false))) {
+                  coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::gradXITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n * CeilDiv(s.D, s.gradXDTile), coreNum),
-                  false, &CubeFullLedger8, coreNum, UsableUb(chip, false))) {
+                  false, &CubeFullLedger8, coreNum, UsableUb(chip, true))) {
         return false;
     }
-    if (!(CubeFullLedger9(s, coreNum) <= UsableUb(chip, false))) {
+    if (!(CubeFullLedger9(s, coreNum) <= UsableUb(chip, true))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::sum1DTile, s.D, 8,
+    if (!Maximise(s, &Sizes::sum1DTile, s.D, 64,
                   MaxOf(CeilDiv(s.D * s.n * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64), false, &CubeFullLedger10,
-                  coreNum, UsableUb(chip, false))) {
+                  coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(
             s, &Sizes::sum1ITile, MinOf(s.n, 4095), 1,
             CeilDiv(s.n * s.n * s.n * CeilDiv(s.D, s.sum1DTile) + s.n * s.n * CeilDiv(s.D, s.sum1DTile) * 2, coreNum),
-            false, &CubeFullLedger10, coreNum, UsableUb(chip, false))) {
+            false, &CubeFullLedger10, coreNum, UsableUb(chip, true))) {
         return false;
     }
-    if (!(CubeFullLedger11(s, coreNum) <= UsableUb(chip, false))) {
+    if (!(CubeFullLedger11(s, coreNum) <= UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::gradBiasKTile, s.n * s.n + s.n * 2, 8, MaxOf(CeilDiv(s.n * s.n + s.n * 2, coreNum), 64),
-                  false, &CubeFullLedger12, coreNum, UsableUb(chip, false))) {
+                  false, &CubeFullLedger12, coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::gradGammaDTile, s.D, 8, MaxOf(CeilDiv(s.D * s.n, coreNum), 64), false, &CubeFullLedger13,
-                  coreNum, UsableUb(chip, false))) {
+                  coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::gradGammaITile, MinOf(s.n, 4095), 1,
                   CeilDiv(s.n * CeilDiv(s.D, s.gradGammaDTile), coreNum), false, &CubeFullLedger13, coreNum,
-                  UsableUb(chip, false))) {
+                  UsableUb(chip, true))) {
         return false;
     }
     s.dmixWsStart = 0;
@@ -1105,10 +1110,15 @@ inline Checked CubeWalkedLedger14(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum1DTile * s.sum1ITile * 12, 32) * 64;  // in0: sum_1_productWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.sum1DTile * s.sum1ITile * 4, 32) * 64;   // in1: gammaIn, 2 copies
-    bytes = bytes + CeilDiv(s.sum1DTile * s.sum1ITile * 4, 32) * 64;   // out0: grad_phiOut, 2 copies
-    bytes = bytes + RoundUp(s.sum1DTile * s.sum1ITile * 4, 32);        // calc0: sum_1Tile
+    bytes = bytes + CeilDiv(s.sum1DTile * s.sum1ITile * 4, 32) * 64;  // in0: sum_1_productWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.sum1DTile * s.sum1ITile * 4, 32) * 64;  // out0: grad_phiOut, 2 copies
+    bytes = bytes + RoundUp(s.sum1DTile * s.sum1ITile * 4, 32);       // calc0: sum_1_productWsTile
+    bytes = bytes + RoundUp(s.sum1DTile * s.sum1ITile * 4, 32);       // calc1: sum_1_productWsTile
+    bytes = bytes + RoundUp(s.sum1DTile * s.sum1ITile * 4, 32);       // calc2: sum_1_productWsTile
+    bytes = bytes + RoundUp(s.sum1DTile * s.sum1ITile * 4, 32);       // calc3: sum_1Tile
+    bytes = bytes + RoundUp(s.sum1DTile * s.sum1ITile * 4, 32);       // calc4: tmp
+    bytes = bytes + RoundUp(s.sum1DTile * s.sum1ITile * 4, 32);       // calc5: tmp
+    bytes = bytes + RoundUp(s.sum1DTile, 256) * s.sum1ITile;          // calc6: mask
     return bytes;
 }
 
@@ -1353,7 +1363,7 @@ inline bool TryCubeWalked(Sizes &s, const Chip &chip, Choice &choice)
     s.drmsTTile = Checked(1);
     s.gradXDTile = Checked(16);
     s.gradXITile = Checked(1);
-    s.sum1DTile = Checked(8);
+    s.sum1DTile = Checked(64);
     s.sum1ITile = Checked(1);
     s.sum2PartITile = Checked(8);
     s.sum2Sum2PartAxisTile = Checked(8);
@@ -1366,179 +1376,179 @@ inline bool TryCubeWalked(Sizes &s, const Chip &chip, Choice &choice)
     s.gradBiasKTile = Checked(8);
     s.gradGammaDTile = Checked(8);
     s.gradGammaITile = Checked(1);
-    if (!Maximise(s, &Sizes::dzDTile, s.D, 16, 0, false, &CubeWalkedLedger0, coreNum, UsableUb(chip, false))) {
+    if (!Maximise(s, &Sizes::dzDTile, s.D, 16, 0, false, &CubeWalkedLedger0, coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::dzITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n, coreNum), false, &CubeWalkedLedger0,
-                  coreNum, UsableUb(chip, false))) {
+                  coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::dzAgainITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &CubeWalkedLedger1,
-                  coreNum, UsableUb(chip, false))) {
+                  coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::dzAgainTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.dzAgainITile), coreNum),
-                  false, &CubeWalkedLedger1, coreNum, UsableUb(chip, false))) {
+                  false, &CubeWalkedLedger1, coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::dzAgain3JTile, s.n, 8, MaxOf(CeilDiv(s.T * s.n * s.n, coreNum), 64), false,
-                  &CubeWalkedLedger2, coreNum, UsableUb(chip, false))) {
+                  &CubeWalkedLedger2, coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::dzAgain3ITile, MinOf(s.n, 4095), 1,
                   CeilDiv(s.T * s.n * CeilDiv(s.n, s.dzAgain3JTile), coreNum), false, &CubeWalkedLedger2, coreNum,
-                  UsableUb(chip, false))) {
+                  UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::scaledITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &CubeWalkedLedger3,
-                  coreNum, UsableUb(chip, false))) {
+                  coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::scaledTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.scaledITile), coreNum),
-                  false, &CubeWalkedLedger3, coreNum, UsableUb(chip, false))) {
+                  false, &CubeWalkedLedger3, coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::scaledAgainITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false,
-                  &CubeWalkedLedger4, coreNum, UsableUb(chip, false))) {
+                  &CubeWalkedLedger4, coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::scaledAgainTTile, MinOf(s.T, 4095), 1,
                   CeilDiv(s.T * CeilDiv(s.n, s.scaledAgainITile), coreNum), false, &CubeWalkedLedger4, coreNum,
-                  UsableUb(chip, false))) {
+                  UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::scaledAgain3JTile, s.n, 8, MaxOf(CeilDiv(s.T * s.n * s.n, coreNum), 64), false,
-                  &CubeWalkedLedger5, coreNum, UsableUb(chip, false))) {
+                  &CubeWalkedLedger5, coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::scaledAgain3ITile, MinOf(s.n, 4095), 1,
                   CeilDiv(s.T * s.n * CeilDiv(s.n, s.scaledAgain3JTile), coreNum), false, &CubeWalkedLedger5, coreNum,
-                  UsableUb(chip, false))) {
+                  UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::dmixKTile, s.n * s.n + s.n * 2, 8,
                   MaxOf(CeilDiv(s.T * s.n * s.n + s.T * s.n * 2, coreNum), 64), false, &CubeWalkedLedger6, coreNum,
-                  UsableUb(chip, false))) {
+                  UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::dmixTTile, MinOf(s.T, 4095), 1,
                   CeilDiv(s.T * CeilDiv(s.n * s.n + s.n * 2, s.dmixKTile), coreNum), false, &CubeWalkedLedger6, coreNum,
-                  UsableUb(chip, false))) {
+                  UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::sum1TermsKTile, s.n * s.n + s.n * 2, 16,
                   MaxOf(CeilDiv(s.T * s.n * s.n + s.T * s.n * 2, coreNum), 64), false, &CubeWalkedLedger7, coreNum,
-                  UsableUb(chip, false))) {
+                  UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::sum1TermsTTile, MinOf(s.T, 4095), 1,
                   CeilDiv(s.T * CeilDiv(s.n * s.n + s.n * 2, s.sum1TermsKTile), coreNum), false, &CubeWalkedLedger7,
-                  coreNum, UsableUb(chip, false))) {
+                  coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::sum1TermsAgainKTile, s.n * s.n + s.n * 2, 16,
                   MaxOf(CeilDiv(s.T * s.n * s.n + s.T * s.n * 2, coreNum), 64), false, &CubeWalkedLedger8, coreNum,
-                  UsableUb(chip, false))) {
+                  UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::sum1TermsAgainTTile, MinOf(s.T, 4095), 1,
                   CeilDiv(s.T * CeilDiv(s.n * s.n + s.n * 2, s.sum1TermsAgainKTile), coreNum), false,
-                  &CubeWalkedLedger8, coreNum, UsableUb(chip, false))) {
+                  &CubeWalkedLedger8, coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::sum1TermsAgain3KTile, s.n * s.n + s.n * 2, 16,
                   MaxOf(CeilDiv(s.T * s.n * s.n + s.T * s.n * 2, coreNum), 64), false, &CubeWalkedLedger9, coreNum,
-                  UsableUb(chip, false))) {
+                  UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::sum1TermsAgain3TTile, MinOf(s.T, 4095), 1,
                   CeilDiv(s.T * CeilDiv(s.n * s.n + s.n * 2, s.sum1TermsAgain3KTile), coreNum), false,
-                  &CubeWalkedLedger9, coreNum, UsableUb(chip, false))) {
+                  &CubeWalkedLedger9, coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::drmsKTile, s.n * s.n + s.n * 2, 8, 0, false, &CubeWalkedLedger10, coreNum,
-                  UsableUb(chip, false))) {
+                  UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::drmsTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeWalkedLedger10, coreNum,
-                  UsableUb(chip, false))) {
+                  UsableUb(chip, true))) {
         return false;
     }
-    if (!(CubeWalkedLedger11(s, coreNum) <= UsableUb(chip, false))) {
+    if (!(CubeWalkedLedger11(s, coreNum) <= UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::gradXDTile, s.D, 16, MaxOf(CeilDiv(s.D * s.T * s.n, coreNum), 64), false,
-                  &CubeWalkedLedger12, coreNum, UsableUb(chip, false))) {
+                  &CubeWalkedLedger12, coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::gradXITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n * CeilDiv(s.D, s.gradXDTile), coreNum),
-                  false, &CubeWalkedLedger12, coreNum, UsableUb(chip, false))) {
+                  false, &CubeWalkedLedger12, coreNum, UsableUb(chip, true))) {
         return false;
     }
-    if (!(CubeWalkedLedger13(s, coreNum) <= UsableUb(chip, false))) {
+    if (!(CubeWalkedLedger13(s, coreNum) <= UsableUb(chip, true))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::sum1DTile, s.D, 8,
+    if (!Maximise(s, &Sizes::sum1DTile, s.D, 64,
                   MaxOf(CeilDiv(s.D * s.n * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64), false, &CubeWalkedLedger14,
-                  coreNum, UsableUb(chip, false))) {
+                  coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(
             s, &Sizes::sum1ITile, MinOf(s.n, 4095), 1,
             CeilDiv(s.n * s.n * s.n * CeilDiv(s.D, s.sum1DTile) + s.n * s.n * CeilDiv(s.D, s.sum1DTile) * 2, coreNum),
-            false, &CubeWalkedLedger14, coreNum, UsableUb(chip, false))) {
+            false, &CubeWalkedLedger14, coreNum, UsableUb(chip, true))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::sum2PartITile, s.n, 8, 0, false, &CubeWalkedLedger15, coreNum, UsableUb(chip, false))) {
+    if (!Maximise(s, &Sizes::sum2PartITile, s.n, 8, 0, false, &CubeWalkedLedger15, coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::sum2Sum2PartAxisTile, MinOf(coreNum, s.T), 8, 0, false, &CubeWalkedLedger16, coreNum,
-                  UsableUb(chip, false))) {
+                  UsableUb(chip, true))) {
         return false;
     }
-    if (!(CubeWalkedLedger17(s, coreNum) <= UsableUb(chip, false))) {
+    if (!(CubeWalkedLedger17(s, coreNum) <= UsableUb(chip, true))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::sum3PartITile, s.n, 8, 0, false, &CubeWalkedLedger18, coreNum, UsableUb(chip, false))) {
+    if (!Maximise(s, &Sizes::sum3PartITile, s.n, 8, 0, false, &CubeWalkedLedger18, coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::sum3Sum3PartAxisTile, MinOf(coreNum, s.T), 8, 0, false, &CubeWalkedLedger19, coreNum,
-                  UsableUb(chip, false))) {
+                  UsableUb(chip, true))) {
         return false;
     }
-    if (!(CubeWalkedLedger20(s, coreNum) <= UsableUb(chip, false))) {
+    if (!(CubeWalkedLedger20(s, coreNum) <= UsableUb(chip, true))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::sum4PartJTile, s.n, 8, 0, false, &CubeWalkedLedger21, coreNum, UsableUb(chip, false))) {
+    if (!Maximise(s, &Sizes::sum4PartJTile, s.n, 8, 0, false, &CubeWalkedLedger21, coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::sum4Sum4PartAxisTile, MinOf(coreNum, s.T), 8, 0, false, &CubeWalkedLedger22, coreNum,
-                  UsableUb(chip, false))) {
+                  UsableUb(chip, true))) {
         return false;
     }
-    if (!(CubeWalkedLedger23(s, coreNum) <= UsableUb(chip, false))) {
+    if (!(CubeWalkedLedger23(s, coreNum) <= UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::sum5PartKTile, s.n * s.n + s.n * 2, 8,
                   MaxOf(CeilDiv(s.n * s.n * MinOf(coreNum, s.T) + s.n * MinOf(coreNum, s.T) * 2, coreNum), 64), false,
-                  &CubeWalkedLedger24, coreNum, UsableUb(chip, false))) {
+                  &CubeWalkedLedger24, coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::sum5KTile, s.n * s.n + s.n * 2, 8, MaxOf(CeilDiv(s.n * s.n + s.n * 2, coreNum), 64), false,
-                  &CubeWalkedLedger25, coreNum, UsableUb(chip, false))) {
+                  &CubeWalkedLedger25, coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::gradBiasKTile, s.n * s.n + s.n * 2, 8, MaxOf(CeilDiv(s.n * s.n + s.n * 2, coreNum), 64),
-                  false, &CubeWalkedLedger26, coreNum, UsableUb(chip, false))) {
+                  false, &CubeWalkedLedger26, coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::gradGammaDTile, s.D, 8, MaxOf(CeilDiv(s.D * s.n, coreNum), 64), false, &CubeWalkedLedger27,
-                  coreNum, UsableUb(chip, false))) {
+                  coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::gradGammaITile, MinOf(s.n, 4095), 1,
                   CeilDiv(s.n * CeilDiv(s.D, s.gradGammaDTile), coreNum), false, &CubeWalkedLedger27, coreNum,
-                  UsableUb(chip, false))) {
+                  UsableUb(chip, true))) {
         return false;
     }
     s.dmixWsStart = 0;
@@ -3318,10 +3328,15 @@ inline Checked CubeFull2Ledger10(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum1DTile * s.sum1ITile * 12, 32) * 64;  // in0: sum_1_productWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.sum1DTile * s.sum1ITile * 4, 32) * 64;   // in1: gammaIn, 2 copies
-    bytes = bytes + CeilDiv(s.sum1DTile * s.sum1ITile * 4, 32) * 64;   // out0: grad_phiOut, 2 copies
-    bytes = bytes + RoundUp(s.sum1DTile * s.sum1ITile * 4, 32);        // calc0: sum_1Tile
+    bytes = bytes + CeilDiv(s.sum1DTile * s.sum1ITile * 4, 32) * 64;  // in0: sum_1_productWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.sum1DTile * s.sum1ITile * 4, 32) * 64;  // out0: grad_phiOut, 2 copies
+    bytes = bytes + RoundUp(s.sum1DTile * s.sum1ITile * 4, 32);       // calc0: sum_1_productWsTile
+    bytes = bytes + RoundUp(s.sum1DTile * s.sum1ITile * 4, 32);       // calc1: sum_1_productWsTile
+    bytes = bytes + RoundUp(s.sum1DTile * s.sum1ITile * 4, 32);       // calc2: sum_1_productWsTile
+    bytes = bytes + RoundUp(s.sum1DTile * s.sum1ITile * 4, 32);       // calc3: sum_1Tile
+    bytes = bytes + RoundUp(s.sum1DTile * s.sum1ITile * 4, 32);       // calc4: tmp
+    bytes = bytes + RoundUp(s.sum1DTile * s.sum1ITile * 4, 32);       // calc5: tmp
+    bytes = bytes + RoundUp(s.sum1DTile, 256) * s.sum1ITile;          // calc6: mask
     return bytes;
 }
 
@@ -3428,101 +3443,101 @@ inline bool TryCubeFull2(Sizes &s, const Chip &chip, Choice &choice)
     s.dmixTTile = Checked(1);
     s.gradXDTile = Checked(16);
     s.gradXITile = Checked(1);
-    s.sum1DTile = Checked(8);
+    s.sum1DTile = Checked(64);
     s.sum1ITile = Checked(1);
     s.gradBiasKTile = Checked(8);
     s.gradGammaDTile = Checked(8);
     s.gradGammaITile = Checked(1);
     if (!Maximise(s, &Sizes::dzITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n, coreNum), false, &CubeFull2Ledger0,
-                  coreNum, UsableUb(chip, false))) {
+                  coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::dzAgainITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &CubeFull2Ledger1,
-                  coreNum, UsableUb(chip, false))) {
+                  coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::dzAgainTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.dzAgainITile), coreNum),
-                  false, &CubeFull2Ledger1, coreNum, UsableUb(chip, false))) {
+                  false, &CubeFull2Ledger1, coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::dzAgain3JTile, s.n, 8, MaxOf(CeilDiv(s.T * s.n * s.n, coreNum), 64), false,
-                  &CubeFull2Ledger2, coreNum, UsableUb(chip, false))) {
+                  &CubeFull2Ledger2, coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::dzAgain3ITile, MinOf(s.n, 4095), 1,
                   CeilDiv(s.T * s.n * CeilDiv(s.n, s.dzAgain3JTile), coreNum), false, &CubeFull2Ledger2, coreNum,
-                  UsableUb(chip, false))) {
+                  UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::scaledITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &CubeFull2Ledger3,
-                  coreNum, UsableUb(chip, false))) {
+                  coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::scaledTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.scaledITile), coreNum),
-                  false, &CubeFull2Ledger3, coreNum, UsableUb(chip, false))) {
+                  false, &CubeFull2Ledger3, coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::scaledAgainITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &CubeFull2Ledger4,
-                  coreNum, UsableUb(chip, false))) {
+                  coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::scaledAgainTTile, MinOf(s.T, 4095), 1,
                   CeilDiv(s.T * CeilDiv(s.n, s.scaledAgainITile), coreNum), false, &CubeFull2Ledger4, coreNum,
-                  UsableUb(chip, false))) {
+                  UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::scaledAgain3JTile, s.n, 8, MaxOf(CeilDiv(s.T * s.n * s.n, coreNum), 64), false,
-                  &CubeFull2Ledger5, coreNum, UsableUb(chip, false))) {
+                  &CubeFull2Ledger5, coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::scaledAgain3ITile, MinOf(s.n, 4095), 1,
                   CeilDiv(s.T * s.n * CeilDiv(s.n, s.scaledAgain3JTile), coreNum), false, &CubeFull2Ledger5, coreNum,
-                  UsableUb(chip, false))) {
+                  UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::dmixTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeFull2Ledger6, coreNum,
-                  UsableUb(chip, false))) {
+                  UsableUb(chip, true))) {
         return false;
     }
-    if (!(CubeFull2Ledger7(s, coreNum) <= UsableUb(chip, false))) {
+    if (!(CubeFull2Ledger7(s, coreNum) <= UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::gradXDTile, s.D, 16, MaxOf(CeilDiv(s.D * s.T * s.n, coreNum), 64), false,
-                  &CubeFull2Ledger8, coreNum, UsableUb(chip, false))) {
+                  &CubeFull2Ledger8, coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::gradXITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n * CeilDiv(s.D, s.gradXDTile), coreNum),
-                  false, &CubeFull2Ledger8, coreNum, UsableUb(chip, false))) {
+                  false, &CubeFull2Ledger8, coreNum, UsableUb(chip, true))) {
         return false;
     }
-    if (!(CubeFull2Ledger9(s, coreNum) <= UsableUb(chip, false))) {
+    if (!(CubeFull2Ledger9(s, coreNum) <= UsableUb(chip, true))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::sum1DTile, s.D, 8,
+    if (!Maximise(s, &Sizes::sum1DTile, s.D, 64,
                   MaxOf(CeilDiv(s.D * s.n * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64), false, &CubeFull2Ledger10,
-                  coreNum, UsableUb(chip, false))) {
+                  coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(
             s, &Sizes::sum1ITile, MinOf(s.n, 4095), 1,
             CeilDiv(s.n * s.n * s.n * CeilDiv(s.D, s.sum1DTile) + s.n * s.n * CeilDiv(s.D, s.sum1DTile) * 2, coreNum),
-            false, &CubeFull2Ledger10, coreNum, UsableUb(chip, false))) {
+            false, &CubeFull2Ledger10, coreNum, UsableUb(chip, true))) {
         return false;
     }
-    if (!(CubeFull2Ledger11(s, coreNum) <= UsableUb(chip, false))) {
+    if (!(CubeFull2Ledger11(s, coreNum) <= UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::gradBiasKTile, s.n * s.n + s.n * 2, 8, MaxOf(CeilDiv(s.n * s.n + s.n * 2, coreNum), 64),
-                  false, &CubeFull2Ledger12, coreNum, UsableUb(chip, false))) {
+                  false, &CubeFull2Ledger12, coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::gradGammaDTile, s.D, 8, MaxOf(CeilDiv(s.D * s.n, coreNum), 64), false, &CubeFull2Ledger13,
-                  coreNum, UsableUb(chip, false))) {
+                  coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::gradGammaITile, MinOf(s.n, 4095), 1,
                   CeilDiv(s.n * CeilDiv(s.D, s.gradGammaDTile), coreNum), false, &CubeFull2Ledger13, coreNum,
-                  UsableUb(chip, false))) {
+                  UsableUb(chip, true))) {
         return false;
     }
     s.dmixWsStart = 0;
@@ -3907,10 +3922,15 @@ inline Checked CubeWalked2Ledger14(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum1DTile * s.sum1ITile * 12, 32) * 64;  // in0: sum_1_productWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.sum1DTile * s.sum1ITile * 4, 32) * 64;   // in1: gammaIn, 2 copies
-    bytes = bytes + CeilDiv(s.sum1DTile * s.sum1ITile * 4, 32) * 64;   // out0: grad_phiOut, 2 copies
-    bytes = bytes + RoundUp(s.sum1DTile * s.sum1ITile * 4, 32);        // calc0: sum_1Tile
+    bytes = bytes + CeilDiv(s.sum1DTile * s.sum1ITile * 4, 32) * 64;  // in0: sum_1_productWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.sum1DTile * s.sum1ITile * 4, 32) * 64;  // out0: grad_phiOut, 2 copies
+    bytes = bytes + RoundUp(s.sum1DTile * s.sum1ITile * 4, 32);       // calc0: sum_1_productWsTile
+    bytes = bytes + RoundUp(s.sum1DTile * s.sum1ITile * 4, 32);       // calc1: sum_1_productWsTile
+    bytes = bytes + RoundUp(s.sum1DTile * s.sum1ITile * 4, 32);       // calc2: sum_1_productWsTile
+    bytes = bytes + RoundUp(s.sum1DTile * s.sum1ITile * 4, 32);       // calc3: sum_1Tile
+    bytes = bytes + RoundUp(s.sum1DTile * s.sum1ITile * 4, 32);       // calc4: tmp
+    bytes = bytes + RoundUp(s.sum1DTile * s.sum1ITile * 4, 32);       // calc5: tmp
+    bytes = bytes + RoundUp(s.sum1DTile, 256) * s.sum1ITile;          // calc6: mask
     return bytes;
 }
 
@@ -4155,7 +4175,7 @@ inline bool TryCubeWalked2(Sizes &s, const Chip &chip, Choice &choice)
     s.drmsTTile = Checked(1);
     s.gradXDTile = Checked(16);
     s.gradXITile = Checked(1);
-    s.sum1DTile = Checked(8);
+    s.sum1DTile = Checked(64);
     s.sum1ITile = Checked(1);
     s.sum2PartITile = Checked(8);
     s.sum2Sum2PartAxisTile = Checked(8);
@@ -4168,179 +4188,179 @@ inline bool TryCubeWalked2(Sizes &s, const Chip &chip, Choice &choice)
     s.gradBiasKTile = Checked(8);
     s.gradGammaDTile = Checked(8);
     s.gradGammaITile = Checked(1);
-    if (!Maximise(s, &Sizes::dzDTile, s.D, 16, 0, false, &CubeWalked2Ledger0, coreNum, UsableUb(chip, false))) {
+    if (!Maximise(s, &Sizes::dzDTile, s.D, 16, 0, false, &CubeWalked2Ledger0, coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::dzITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n, coreNum), false, &CubeWalked2Ledger0,
-                  coreNum, UsableUb(chip, false))) {
+                  coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::dzAgainITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &CubeWalked2Ledger1,
-                  coreNum, UsableUb(chip, false))) {
+                  coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::dzAgainTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.dzAgainITile), coreNum),
-                  false, &CubeWalked2Ledger1, coreNum, UsableUb(chip, false))) {
+                  false, &CubeWalked2Ledger1, coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::dzAgain3JTile, s.n, 8, MaxOf(CeilDiv(s.T * s.n * s.n, coreNum), 64), false,
-                  &CubeWalked2Ledger2, coreNum, UsableUb(chip, false))) {
+                  &CubeWalked2Ledger2, coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::dzAgain3ITile, MinOf(s.n, 4095), 1,
                   CeilDiv(s.T * s.n * CeilDiv(s.n, s.dzAgain3JTile), coreNum), false, &CubeWalked2Ledger2, coreNum,
-                  UsableUb(chip, false))) {
+                  UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::scaledITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &CubeWalked2Ledger3,
-                  coreNum, UsableUb(chip, false))) {
+                  coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::scaledTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.scaledITile), coreNum),
-                  false, &CubeWalked2Ledger3, coreNum, UsableUb(chip, false))) {
+                  false, &CubeWalked2Ledger3, coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::scaledAgainITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false,
-                  &CubeWalked2Ledger4, coreNum, UsableUb(chip, false))) {
+                  &CubeWalked2Ledger4, coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::scaledAgainTTile, MinOf(s.T, 4095), 1,
                   CeilDiv(s.T * CeilDiv(s.n, s.scaledAgainITile), coreNum), false, &CubeWalked2Ledger4, coreNum,
-                  UsableUb(chip, false))) {
+                  UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::scaledAgain3JTile, s.n, 8, MaxOf(CeilDiv(s.T * s.n * s.n, coreNum), 64), false,
-                  &CubeWalked2Ledger5, coreNum, UsableUb(chip, false))) {
+                  &CubeWalked2Ledger5, coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::scaledAgain3ITile, MinOf(s.n, 4095), 1,
                   CeilDiv(s.T * s.n * CeilDiv(s.n, s.scaledAgain3JTile), coreNum), false, &CubeWalked2Ledger5, coreNum,
-                  UsableUb(chip, false))) {
+                  UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::dmixKTile, s.n * s.n + s.n * 2, 8,
                   MaxOf(CeilDiv(s.T * s.n * s.n + s.T * s.n * 2, coreNum), 64), false, &CubeWalked2Ledger6, coreNum,
-                  UsableUb(chip, false))) {
+                  UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::dmixTTile, MinOf(s.T, 4095), 1,
                   CeilDiv(s.T * CeilDiv(s.n * s.n + s.n * 2, s.dmixKTile), coreNum), false, &CubeWalked2Ledger6,
-                  coreNum, UsableUb(chip, false))) {
+                  coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::sum1TermsKTile, s.n * s.n + s.n * 2, 16,
                   MaxOf(CeilDiv(s.T * s.n * s.n + s.T * s.n * 2, coreNum), 64), false, &CubeWalked2Ledger7, coreNum,
-                  UsableUb(chip, false))) {
+                  UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::sum1TermsTTile, MinOf(s.T, 4095), 1,
                   CeilDiv(s.T * CeilDiv(s.n * s.n + s.n * 2, s.sum1TermsKTile), coreNum), false, &CubeWalked2Ledger7,
-                  coreNum, UsableUb(chip, false))) {
+                  coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::sum1TermsAgainKTile, s.n * s.n + s.n * 2, 16,
                   MaxOf(CeilDiv(s.T * s.n * s.n + s.T * s.n * 2, coreNum), 64), false, &CubeWalked2Ledger8, coreNum,
-                  UsableUb(chip, false))) {
+                  UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::sum1TermsAgainTTile, MinOf(s.T, 4095), 1,
                   CeilDiv(s.T * CeilDiv(s.n * s.n + s.n * 2, s.sum1TermsAgainKTile), coreNum), false,
-                  &CubeWalked2Ledger8, coreNum, UsableUb(chip, false))) {
+                  &CubeWalked2Ledger8, coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::sum1TermsAgain3KTile, s.n * s.n + s.n * 2, 16,
                   MaxOf(CeilDiv(s.T * s.n * s.n + s.T * s.n * 2, coreNum), 64), false, &CubeWalked2Ledger9, coreNum,
-                  UsableUb(chip, false))) {
+                  UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::sum1TermsAgain3TTile, MinOf(s.T, 4095), 1,
                   CeilDiv(s.T * CeilDiv(s.n * s.n + s.n * 2, s.sum1TermsAgain3KTile), coreNum), false,
-                  &CubeWalked2Ledger9, coreNum, UsableUb(chip, false))) {
+                  &CubeWalked2Ledger9, coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::drmsKTile, s.n * s.n + s.n * 2, 8, 0, false, &CubeWalked2Ledger10, coreNum,
-                  UsableUb(chip, false))) {
+                  UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::drmsTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeWalked2Ledger10,
-                  coreNum, UsableUb(chip, false))) {
+                  coreNum, UsableUb(chip, true))) {
         return false;
     }
-    if (!(CubeWalked2Ledger11(s, coreNum) <= UsableUb(chip, false))) {
+    if (!(CubeWalked2Ledger11(s, coreNum) <= UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::gradXDTile, s.D, 16, MaxOf(CeilDiv(s.D * s.T * s.n, coreNum), 64), false,
-                  &CubeWalked2Ledger12, coreNum, UsableUb(chip, false))) {
+                  &CubeWalked2Ledger12, coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::gradXITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n * CeilDiv(s.D, s.gradXDTile), coreNum),
-                  false, &CubeWalked2Ledger12, coreNum, UsableUb(chip, false))) {
+                  false, &CubeWalked2Ledger12, coreNum, UsableUb(chip, true))) {
         return false;
     }
-    if (!(CubeWalked2Ledger13(s, coreNum) <= UsableUb(chip, false))) {
+    if (!(CubeWalked2Ledger13(s, coreNum) <= UsableUb(chip, true))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::sum1DTile, s.D, 8,
+    if (!Maximise(s, &Sizes::sum1DTile, s.D, 64,
                   MaxOf(CeilDiv(s.D * s.n * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64), false, &CubeWalked2Ledger14,
-                  coreNum, UsableUb(chip, false))) {
+                  coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(
             s, &Sizes::sum1ITile, MinOf(s.n, 4095), 1,
             CeilDiv(s.n * s.n * s.n * CeilDiv(s.D, s.sum1DTile) + s.n * s.n * CeilDiv(s.D, s.sum1DTile) * 2, coreNum),
-            false, &CubeWalked2Ledger14, coreNum, UsableUb(chip, false))) {
+            false, &CubeWalked2Ledger14, coreNum, UsableUb(chip, true))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::sum2PartITile, s.n, 8, 0, false, &CubeWalked2Ledger15, coreNum, UsableUb(chip, false))) {
+    if (!Maximise(s, &Sizes::sum2PartITile, s.n, 8, 0, false, &CubeWalked2Ledger15, coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::sum2Sum2PartAxisTile, MinOf(coreNum, s.T), 8, 0, false, &CubeWalked2Ledger16, coreNum,
-                  UsableUb(chip, false))) {
+                  UsableUb(chip, true))) {
         return false;
     }
-    if (!(CubeWalked2Ledger17(s, coreNum) <= UsableUb(chip, false))) {
+    if (!(CubeWalked2Ledger17(s, coreNum) <= UsableUb(chip, true))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::sum3PartITile, s.n, 8, 0, false, &CubeWalked2Ledger18, coreNum, UsableUb(chip, false))) {
+    if (!Maximise(s, &Sizes::sum3PartITile, s.n, 8, 0, false, &CubeWalked2Ledger18, coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::sum3Sum3PartAxisTile, MinOf(coreNum, s.T), 8, 0, false, &CubeWalked2Ledger19, coreNum,
-                  UsableUb(chip, false))) {
+                  UsableUb(chip, true))) {
         return false;
     }
-    if (!(CubeWalked2Ledger20(s, coreNum) <= UsableUb(chip, false))) {
+    if (!(CubeWalked2Ledger20(s, coreNum) <= UsableUb(chip, true))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::sum4PartJTile, s.n, 8, 0, false, &CubeWalked2Ledger21, coreNum, UsableUb(chip, false))) {
+    if (!Maximise(s, &Sizes::sum4PartJTile, s.n, 8, 0, false, &CubeWalked2Ledger21, coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::sum4Sum4PartAxisTile, MinOf(coreNum, s.T), 8, 0, false, &CubeWalked2Ledger22, coreNum,
-                  UsableUb(chip, false))) {
+                  UsableUb(chip, true))) {
         return false;
     }
-    if (!(CubeWalked2Ledger23(s, coreNum) <= UsableUb(chip, false))) {
+    if (!(CubeWalked2Ledger23(s, coreNum) <= UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::sum5PartKTile, s.n * s.n + s.n * 2, 8,
                   MaxOf(CeilDiv(s.n * s.n * MinOf(coreNum, s.T) + s.n * MinOf(coreNum, s.T) * 2, coreNum), 64), false,
-                  &CubeWalked2Ledger24, coreNum, UsableUb(chip, false))) {
+                  &CubeWalked2Ledger24, coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::sum5KTile, s.n * s.n + s.n * 2, 8, MaxOf(CeilDiv(s.n * s.n + s.n * 2, coreNum), 64), false,
-                  &CubeWalked2Ledger25, coreNum, UsableUb(chip, false))) {
+                  &CubeWalked2Ledger25, coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::gradBiasKTile, s.n * s.n + s.n * 2, 8, MaxOf(CeilDiv(s.n * s.n + s.n * 2, coreNum), 64),
-                  false, &CubeWalked2Ledger26, coreNum, UsableUb(chip, false))) {
+                  false, &CubeWalked2Ledger26, coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::gradGammaDTile, s.D, 8, MaxOf(CeilDiv(s.D * s.n, coreNum), 64), false,
-                  &CubeWalked2Ledger27, coreNum, UsableUb(chip, false))) {
+                  &CubeWalked2Ledger27, coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::gradGammaITile, MinOf(s.n, 4095), 1,
                   CeilDiv(s.n * CeilDiv(s.D, s.gradGammaDTile), coreNum), false, &CubeWalked2Ledger27, coreNum,
-                  UsableUb(chip, false))) {
+                  UsableUb(chip, true))) {
         return false;
     }
     s.dmixWsStart = 0;
@@ -6118,9 +6138,15 @@ inline Checked CubeFull3Ledger10(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.gradPhiDTile * s.gradPhiITile * 12, 32) * 64;  // in0: sum_1_productWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.gradPhiDTile * s.gradPhiITile * 4, 32) * 64;   // out0: grad_phiOut, 2 copies
-    bytes = bytes + RoundUp(s.gradPhiDTile * s.gradPhiITile * 4, 32);        // calc0: sum_1Tile
+    bytes = bytes + CeilDiv(s.gradPhiDTile * s.gradPhiITile * 4, 32) * 64;  // in0: sum_1_productWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.gradPhiDTile * s.gradPhiITile * 4, 32) * 64;  // out0: grad_phiOut, 2 copies
+    bytes = bytes + RoundUp(s.gradPhiDTile * s.gradPhiITile * 4, 32);       // calc0: sum_1_productWsTile
+    bytes = bytes + RoundUp(s.gradPhiDTile * s.gradPhiITile * 4, 32);       // calc1: sum_1_productWsTile
+    bytes = bytes + RoundUp(s.gradPhiDTile * s.gradPhiITile * 4, 32);       // calc2: sum_1_productWsTile
+    bytes = bytes + RoundUp(s.gradPhiDTile * s.gradPhiITile * 4, 32);       // calc3: sum_1Tile
+    bytes = bytes + RoundUp(s.gradPhiDTile * s.gradPhiITile * 4, 32);       // calc4: tmp
+    bytes = bytes + RoundUp(s.gradPhiDTile * s.gradPhiITile * 4, 32);       // calc5: tmp
+    bytes = bytes + RoundUp(s.gradPhiDTile, 256) * s.gradPhiITile;          // calc6: mask
     return bytes;
 }
 
@@ -6209,90 +6235,90 @@ inline bool TryCubeFull3(Sizes &s, const Chip &chip, Choice &choice)
     s.dmixTTile = Checked(1);
     s.gradXDTile = Checked(16);
     s.gradXITile = Checked(1);
-    s.gradPhiDTile = Checked(8);
+    s.gradPhiDTile = Checked(64);
     s.gradPhiITile = Checked(1);
     s.gradBiasKTile = Checked(8);
     if (!Maximise(s, &Sizes::dzITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n, coreNum), false, &CubeFull3Ledger0,
-                  coreNum, UsableUb(chip, false))) {
+                  coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::dzAgainITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &CubeFull3Ledger1,
-                  coreNum, UsableUb(chip, false))) {
+                  coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::dzAgainTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.dzAgainITile), coreNum),
-                  false, &CubeFull3Ledger1, coreNum, UsableUb(chip, false))) {
+                  false, &CubeFull3Ledger1, coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::dzAgain3JTile, s.n, 8, MaxOf(CeilDiv(s.T * s.n * s.n, coreNum), 64), false,
-                  &CubeFull3Ledger2, coreNum, UsableUb(chip, false))) {
+                  &CubeFull3Ledger2, coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::dzAgain3ITile, MinOf(s.n, 4095), 1,
                   CeilDiv(s.T * s.n * CeilDiv(s.n, s.dzAgain3JTile), coreNum), false, &CubeFull3Ledger2, coreNum,
-                  UsableUb(chip, false))) {
+                  UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::scaledITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &CubeFull3Ledger3,
-                  coreNum, UsableUb(chip, false))) {
+                  coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::scaledTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.scaledITile), coreNum),
-                  false, &CubeFull3Ledger3, coreNum, UsableUb(chip, false))) {
+                  false, &CubeFull3Ledger3, coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::scaledAgainITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &CubeFull3Ledger4,
-                  coreNum, UsableUb(chip, false))) {
+                  coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::scaledAgainTTile, MinOf(s.T, 4095), 1,
                   CeilDiv(s.T * CeilDiv(s.n, s.scaledAgainITile), coreNum), false, &CubeFull3Ledger4, coreNum,
-                  UsableUb(chip, false))) {
+                  UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::scaledAgain3JTile, s.n, 8, MaxOf(CeilDiv(s.T * s.n * s.n, coreNum), 64), false,
-                  &CubeFull3Ledger5, coreNum, UsableUb(chip, false))) {
+                  &CubeFull3Ledger5, coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::scaledAgain3ITile, MinOf(s.n, 4095), 1,
                   CeilDiv(s.T * s.n * CeilDiv(s.n, s.scaledAgain3JTile), coreNum), false, &CubeFull3Ledger5, coreNum,
-                  UsableUb(chip, false))) {
+                  UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::dmixTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeFull3Ledger6, coreNum,
-                  UsableUb(chip, false))) {
+                  UsableUb(chip, true))) {
         return false;
     }
-    if (!(CubeFull3Ledger7(s, coreNum) <= UsableUb(chip, false))) {
+    if (!(CubeFull3Ledger7(s, coreNum) <= UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::gradXDTile, s.D, 16, MaxOf(CeilDiv(s.D * s.T * s.n, coreNum), 64), false,
-                  &CubeFull3Ledger8, coreNum, UsableUb(chip, false))) {
+                  &CubeFull3Ledger8, coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::gradXITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n * CeilDiv(s.D, s.gradXDTile), coreNum),
-                  false, &CubeFull3Ledger8, coreNum, UsableUb(chip, false))) {
+                  false, &CubeFull3Ledger8, coreNum, UsableUb(chip, true))) {
         return false;
     }
-    if (!(CubeFull3Ledger9(s, coreNum) <= UsableUb(chip, false))) {
+    if (!(CubeFull3Ledger9(s, coreNum) <= UsableUb(chip, true))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::gradPhiDTile, s.D, 8,
+    if (!Maximise(s, &Sizes::gradPhiDTile, s.D, 64,
                   MaxOf(CeilDiv(s.D * s.n * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64), false, &CubeFull3Ledger10,
-                  coreNum, UsableUb(chip, false))) {
+                  coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::gradPhiITile, MinOf(s.n, 4095), 1,
                   CeilDiv(s.n * s.n * s.n * CeilDiv(s.D, s.gradPhiDTile) + s.n * s.n * CeilDiv(s.D, s.gradPhiDTile) * 2,
                           coreNum),
-                  false, &CubeFull3Ledger10, coreNum, UsableUb(chip, false))) {
+                  false, &CubeFull3Ledger10, coreNum, UsableUb(chip, true))) {
         return false;
     }
-    if (!(CubeFull3Ledger11(s, coreNum) <= UsableUb(chip, false))) {
+    if (!(CubeFull3Ledger11(s, coreNum) <= UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::gradBiasKTile, s.n * s.n + s.n * 2, 8, MaxOf(CeilDiv(s.n * s.n + s.n * 2, coreNum), 64),
-                  false, &CubeFull3Ledger12, coreNum, UsableUb(chip, false))) {
+                  false, &CubeFull3Ledger12, coreNum, UsableUb(chip, true))) {
         return false;
     }
     s.dmixWsStart = 0;
@@ -6666,9 +6692,15 @@ inline Checked CubeWalked3Ledger14(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.gradPhiDTile * s.gradPhiITile * 12, 32) * 64;  // in0: sum_1_productWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.gradPhiDTile * s.gradPhiITile * 4, 32) * 64;   // out0: grad_phiOut, 2 copies
-    bytes = bytes + RoundUp(s.gradPhiDTile * s.gradPhiITile * 4, 32);        // calc0: sum_1Tile
+    bytes = bytes + CeilDiv(s.gradPhiDTile * s.gradPhiITile * 4, 32) * 64;  // in0: sum_1_productWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.gradPhiDTile * s.gradPhiITile * 4, 32) * 64;  // out0: grad_phiOut, 2 copies
+    bytes = bytes + RoundUp(s.gradPhiDTile * s.gradPhiITile * 4, 32);       // calc0: sum_1_productWsTile
+    bytes = bytes + RoundUp(s.gradPhiDTile * s.gradPhiITile * 4, 32);       // calc1: sum_1_productWsTile
+    bytes = bytes + RoundUp(s.gradPhiDTile * s.gradPhiITile * 4, 32);       // calc2: sum_1_productWsTile
+    bytes = bytes + RoundUp(s.gradPhiDTile * s.gradPhiITile * 4, 32);       // calc3: sum_1Tile
+    bytes = bytes + RoundUp(s.gradPhiDTile * s.gradPhiITile * 4, 32);       // calc4: tmp
+    bytes = bytes + RoundUp(s.gradPhiDTile * s.gradPhiITile * 4, 32);       // calc5: tmp
+    bytes = bytes + RoundUp(s.gradPhiDTile, 256) * s.gradPhiITile;          // calc6: mask
     return bytes;
 }
 
@@ -6900,7 +6932,7 @@ inline bool TryCubeWalked3(Sizes &s, const Chip &chip, Choice &choice)
     s.drmsTTile = Checked(1);
     s.gradXDTile = Checked(16);
     s.gradXITile = Checked(1);
-    s.gradPhiDTile = Checked(8);
+    s.gradPhiDTile = Checked(64);
     s.gradPhiITile = Checked(1);
     s.sum2PartITile = Checked(8);
     s.sum2Sum2PartAxisTile = Checked(8);
@@ -6911,170 +6943,170 @@ inline bool TryCubeWalked3(Sizes &s, const Chip &chip, Choice &choice)
     s.sum5PartKTile = Checked(8);
     s.sum5KTile = Checked(8);
     s.gradBiasKTile = Checked(8);
-    if (!Maximise(s, &Sizes::dzDTile, s.D, 16, 0, false, &CubeWalked3Ledger0, coreNum, UsableUb(chip, false))) {
+    if (!Maximise(s, &Sizes::dzDTile, s.D, 16, 0, false, &CubeWalked3Ledger0, coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::dzITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n, coreNum), false, &CubeWalked3Ledger0,
-                  coreNum, UsableUb(chip, false))) {
+                  coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::dzAgainITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &CubeWalked3Ledger1,
-                  coreNum, UsableUb(chip, false))) {
+                  coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::dzAgainTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.dzAgainITile), coreNum),
-                  false, &CubeWalked3Ledger1, coreNum, UsableUb(chip, false))) {
+                  false, &CubeWalked3Ledger1, coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::dzAgain3JTile, s.n, 8, MaxOf(CeilDiv(s.T * s.n * s.n, coreNum), 64), false,
-                  &CubeWalked3Ledger2, coreNum, UsableUb(chip, false))) {
+                  &CubeWalked3Ledger2, coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::dzAgain3ITile, MinOf(s.n, 4095), 1,
                   CeilDiv(s.T * s.n * CeilDiv(s.n, s.dzAgain3JTile), coreNum), false, &CubeWalked3Ledger2, coreNum,
-                  UsableUb(chip, false))) {
+                  UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::scaledITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &CubeWalked3Ledger3,
-                  coreNum, UsableUb(chip, false))) {
+                  coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::scaledTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.scaledITile), coreNum),
-                  false, &CubeWalked3Ledger3, coreNum, UsableUb(chip, false))) {
+                  false, &CubeWalked3Ledger3, coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::scaledAgainITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false,
-                  &CubeWalked3Ledger4, coreNum, UsableUb(chip, false))) {
+                  &CubeWalked3Ledger4, coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::scaledAgainTTile, MinOf(s.T, 4095), 1,
                   CeilDiv(s.T * CeilDiv(s.n, s.scaledAgainITile), coreNum), false, &CubeWalked3Ledger4, coreNum,
-                  UsableUb(chip, false))) {
+                  UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::scaledAgain3JTile, s.n, 8, MaxOf(CeilDiv(s.T * s.n * s.n, coreNum), 64), false,
-                  &CubeWalked3Ledger5, coreNum, UsableUb(chip, false))) {
+                  &CubeWalked3Ledger5, coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::scaledAgain3ITile, MinOf(s.n, 4095), 1,
                   CeilDiv(s.T * s.n * CeilDiv(s.n, s.scaledAgain3JTile), coreNum), false, &CubeWalked3Ledger5, coreNum,
-                  UsableUb(chip, false))) {
+                  UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::dmixKTile, s.n * s.n + s.n * 2, 8,
                   MaxOf(CeilDiv(s.T * s.n * s.n + s.T * s.n * 2, coreNum), 64), false, &CubeWalked3Ledger6, coreNum,
-                  UsableUb(chip, false))) {
+                  UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::dmixTTile, MinOf(s.T, 4095), 1,
                   CeilDiv(s.T * CeilDiv(s.n * s.n + s.n * 2, s.dmixKTile), coreNum), false, &CubeWalked3Ledger6,
-                  coreNum, UsableUb(chip, false))) {
+                  coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::sum1TermsKTile, s.n * s.n + s.n * 2, 16,
                   MaxOf(CeilDiv(s.T * s.n * s.n + s.T * s.n * 2, coreNum), 64), false, &CubeWalked3Ledger7, coreNum,
-                  UsableUb(chip, false))) {
+                  UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::sum1TermsTTile, MinOf(s.T, 4095), 1,
                   CeilDiv(s.T * CeilDiv(s.n * s.n + s.n * 2, s.sum1TermsKTile), coreNum), false, &CubeWalked3Ledger7,
-                  coreNum, UsableUb(chip, false))) {
+                  coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::sum1TermsAgainKTile, s.n * s.n + s.n * 2, 16,
                   MaxOf(CeilDiv(s.T * s.n * s.n + s.T * s.n * 2, coreNum), 64), false, &CubeWalked3Ledger8, coreNum,
-                  UsableUb(chip, false))) {
+                  UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::sum1TermsAgainTTile, MinOf(s.T, 4095), 1,
                   CeilDiv(s.T * CeilDiv(s.n * s.n + s.n * 2, s.sum1TermsAgainKTile), coreNum), false,
-                  &CubeWalked3Ledger8, coreNum, UsableUb(chip, false))) {
+                  &CubeWalked3Ledger8, coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::sum1TermsAgain3KTile, s.n * s.n + s.n * 2, 16,
                   MaxOf(CeilDiv(s.T * s.n * s.n + s.T * s.n * 2, coreNum), 64), false, &CubeWalked3Ledger9, coreNum,
-                  UsableUb(chip, false))) {
+                  UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::sum1TermsAgain3TTile, MinOf(s.T, 4095), 1,
                   CeilDiv(s.T * CeilDiv(s.n * s.n + s.n * 2, s.sum1TermsAgain3KTile), coreNum), false,
-                  &CubeWalked3Ledger9, coreNum, UsableUb(chip, false))) {
+                  &CubeWalked3Ledger9, coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::drmsKTile, s.n * s.n + s.n * 2, 8, 0, false, &CubeWalked3Ledger10, coreNum,
-                  UsableUb(chip, false))) {
+                  UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::drmsTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeWalked3Ledger10,
-                  coreNum, UsableUb(chip, false))) {
+                  coreNum, UsableUb(chip, true))) {
         return false;
     }
-    if (!(CubeWalked3Ledger11(s, coreNum) <= UsableUb(chip, false))) {
+    if (!(CubeWalked3Ledger11(s, coreNum) <= UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::gradXDTile, s.D, 16, MaxOf(CeilDiv(s.D * s.T * s.n, coreNum), 64), false,
-                  &CubeWalked3Ledger12, coreNum, UsableUb(chip, false))) {
+                  &CubeWalked3Ledger12, coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::gradXITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n * CeilDiv(s.D, s.gradXDTile), coreNum),
-                  false, &CubeWalked3Ledger12, coreNum, UsableUb(chip, false))) {
+                  false, &CubeWalked3Ledger12, coreNum, UsableUb(chip, true))) {
         return false;
     }
-    if (!(CubeWalked3Ledger13(s, coreNum) <= UsableUb(chip, false))) {
+    if (!(CubeWalked3Ledger13(s, coreNum) <= UsableUb(chip, true))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::gradPhiDTile, s.D, 8,
+    if (!Maximise(s, &Sizes::gradPhiDTile, s.D, 64,
                   MaxOf(CeilDiv(s.D * s.n * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64), false, &CubeWalked3Ledger14,
-                  coreNum, UsableUb(chip, false))) {
+                  coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::gradPhiITile, MinOf(s.n, 4095), 1,
                   CeilDiv(s.n * s.n * s.n * CeilDiv(s.D, s.gradPhiDTile) + s.n * s.n * CeilDiv(s.D, s.gradPhiDTile) * 2,
                           coreNum),
-                  false, &CubeWalked3Ledger14, coreNum, UsableUb(chip, false))) {
+                  false, &CubeWalked3Ledger14, coreNum, UsableUb(chip, true))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::sum2PartITile, s.n, 8, 0, false, &CubeWalked3Ledger15, coreNum, UsableUb(chip, false))) {
+    if (!Maximise(s, &Sizes::sum2PartITile, s.n, 8, 0, false, &CubeWalked3Ledger15, coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::sum2Sum2PartAxisTile, MinOf(coreNum, s.T), 8, 0, false, &CubeWalked3Ledger16, coreNum,
-                  UsableUb(chip, false))) {
+                  UsableUb(chip, true))) {
         return false;
     }
-    if (!(CubeWalked3Ledger17(s, coreNum) <= UsableUb(chip, false))) {
+    if (!(CubeWalked3Ledger17(s, coreNum) <= UsableUb(chip, true))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::sum3PartITile, s.n, 8, 0, false, &CubeWalked3Ledger18, coreNum, UsableUb(chip, false))) {
+    if (!Maximise(s, &Sizes::sum3PartITile, s.n, 8, 0, false, &CubeWalked3Ledger18, coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::sum3Sum3PartAxisTile, MinOf(coreNum, s.T), 8, 0, false, &CubeWalked3Ledger19, coreNum,
-                  UsableUb(chip, false))) {
+                  UsableUb(chip, true))) {
         return false;
     }
-    if (!(CubeWalked3Ledger20(s, coreNum) <= UsableUb(chip, false))) {
+    if (!(CubeWalked3Ledger20(s, coreNum) <= UsableUb(chip, true))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::sum4PartJTile, s.n, 8, 0, false, &CubeWalked3Ledger21, coreNum, UsableUb(chip, false))) {
+    if (!Maximise(s, &Sizes::sum4PartJTile, s.n, 8, 0, false, &CubeWalked3Ledger21, coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::sum4Sum4PartAxisTile, MinOf(coreNum, s.T), 8, 0, false, &CubeWalked3Ledger22, coreNum,
-                  UsableUb(chip, false))) {
+                  UsableUb(chip, true))) {
         return false;
     }
-    if (!(CubeWalked3Ledger23(s, coreNum) <= UsableUb(chip, false))) {
+    if (!(CubeWalked3Ledger23(s, coreNum) <= UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::sum5PartKTile, s.n * s.n + s.n * 2, 8,
                   MaxOf(CeilDiv(s.n * s.n * MinOf(coreNum, s.T) + s.n * MinOf(coreNum, s.T) * 2, coreNum), 64), false,
-                  &CubeWalked3Ledger24, coreNum, UsableUb(chip, false))) {
+                  &CubeWalked3Ledger24, coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::sum5KTile, s.n * s.n + s.n * 2, 8, MaxOf(CeilDiv(s.n * s.n + s.n * 2, coreNum), 64), false,
-                  &CubeWalked3Ledger25, coreNum, UsableUb(chip, false))) {
+                  &CubeWalked3Ledger25, coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::gradBiasKTile, s.n * s.n + s.n * 2, 8, MaxOf(CeilDiv(s.n * s.n + s.n * 2, coreNum), 64),
-                  false, &CubeWalked3Ledger26, coreNum, UsableUb(chip, false))) {
+                  false, &CubeWalked3Ledger26, coreNum, UsableUb(chip, true))) {
         return false;
     }
     s.dmixWsStart = 0;
@@ -8691,9 +8723,15 @@ inline Checked CubeFull4Ledger10(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.gradPhiDTile * s.gradPhiITile * 12, 32) * 64;  // in0: sum_1_productWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.gradPhiDTile * s.gradPhiITile * 4, 32) * 64;   // out0: grad_phiOut, 2 copies
-    bytes = bytes + RoundUp(s.gradPhiDTile * s.gradPhiITile * 4, 32);        // calc0: sum_1Tile
+    bytes = bytes + CeilDiv(s.gradPhiDTile * s.gradPhiITile * 4, 32) * 64;  // in0: sum_1_productWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.gradPhiDTile * s.gradPhiITile * 4, 32) * 64;  // out0: grad_phiOut, 2 copies
+    bytes = bytes + RoundUp(s.gradPhiDTile * s.gradPhiITile * 4, 32);       // calc0: sum_1_productWsTile
+    bytes = bytes + RoundUp(s.gradPhiDTile * s.gradPhiITile * 4, 32);       // calc1: sum_1_productWsTile
+    bytes = bytes + RoundUp(s.gradPhiDTile * s.gradPhiITile * 4, 32);       // calc2: sum_1_productWsTile
+    bytes = bytes + RoundUp(s.gradPhiDTile * s.gradPhiITile * 4, 32);       // calc3: sum_1Tile
+    bytes = bytes + RoundUp(s.gradPhiDTile * s.gradPhiITile * 4, 32);       // calc4: tmp
+    bytes = bytes + RoundUp(s.gradPhiDTile * s.gradPhiITile * 4, 32);       // calc5: tmp
+    bytes = bytes + RoundUp(s.gradPhiDTile, 256) * s.gradPhiITile;          // calc6: mask
     return bytes;
 }
 
@@ -8782,90 +8820,90 @@ inline bool TryCubeFull4(Sizes &s, const Chip &chip, Choice &choice)
     s.dmixTTile = Checked(1);
     s.gradXDTile = Checked(16);
     s.gradXITile = Checked(1);
-    s.gradPhiDTile = Checked(8);
+    s.gradPhiDTile = Checked(64);
     s.gradPhiITile = Checked(1);
     s.gradBiasKTile = Checked(8);
     if (!Maximise(s, &Sizes::dzITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n, coreNum), false, &CubeFull4Ledger0,
-                  coreNum, UsableUb(chip, false))) {
+                  coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::dzAgainITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &CubeFull4Ledger1,
-                  coreNum, UsableUb(chip, false))) {
+                  coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::dzAgainTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.dzAgainITile), coreNum),
-                  false, &CubeFull4Ledger1, coreNum, UsableUb(chip, false))) {
+                  false, &CubeFull4Ledger1, coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::dzAgain3JTile, s.n, 8, MaxOf(CeilDiv(s.T * s.n * s.n, coreNum), 64), false,
-                  &CubeFull4Ledger2, coreNum, UsableUb(chip, false))) {
+                  &CubeFull4Ledger2, coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::dzAgain3ITile, MinOf(s.n, 4095), 1,
                   CeilDiv(s.T * s.n * CeilDiv(s.n, s.dzAgain3JTile), coreNum), false, &CubeFull4Ledger2, coreNum,
-                  UsableUb(chip, false))) {
+                  UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::scaledITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &CubeFull4Ledger3,
-                  coreNum, UsableUb(chip, false))) {
+                  coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::scaledTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.scaledITile), coreNum),
-                  false, &CubeFull4Ledger3, coreNum, UsableUb(chip, false))) {
+                  false, &CubeFull4Ledger3, coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::scaledAgainITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &CubeFull4Ledger4,
-                  coreNum, UsableUb(chip, false))) {
+                  coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::scaledAgainTTile, MinOf(s.T, 4095), 1,
                   CeilDiv(s.T * CeilDiv(s.n, s.scaledAgainITile), coreNum), false, &CubeFull4Ledger4, coreNum,
-                  UsableUb(chip, false))) {
+                  UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::scaledAgain3JTile, s.n, 8, MaxOf(CeilDiv(s.T * s.n * s.n, coreNum), 64), false,
-                  &CubeFull4Ledger5, coreNum, UsableUb(chip, false))) {
+                  &CubeFull4Ledger5, coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::scaledAgain3ITile, MinOf(s.n, 4095), 1,
                   CeilDiv(s.T * s.n * CeilDiv(s.n, s.scaledAgain3JTile), coreNum), false, &CubeFull4Ledger5, coreNum,
-                  UsableUb(chip, false))) {
+                  UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::dmixTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeFull4Ledger6, coreNum,
-                  UsableUb(chip, false))) {
+                  UsableUb(chip, true))) {
         return false;
     }
-    if (!(CubeFull4Ledger7(s, coreNum) <= UsableUb(chip, false))) {
+    if (!(CubeFull4Ledger7(s, coreNum) <= UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::gradXDTile, s.D, 16, MaxOf(CeilDiv(s.D * s.T * s.n, coreNum), 64), false,
-                  &CubeFull4Ledger8, coreNum, UsableUb(chip, false))) {
+                  &CubeFull4Ledger8, coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::gradXITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n * CeilDiv(s.D, s.gradXDTile), coreNum),
-                  false, &CubeFull4Ledger8, coreNum, UsableUb(chip, false))) {
+                  false, &CubeFull4Ledger8, coreNum, UsableUb(chip, true))) {
         return false;
     }
-    if (!(CubeFull4Ledger9(s, coreNum) <= UsableUb(chip, false))) {
+    if (!(CubeFull4Ledger9(s, coreNum) <= UsableUb(chip, true))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::gradPhiDTile, s.D, 8,
+    if (!Maximise(s, &Sizes::gradPhiDTile, s.D, 64,
                   MaxOf(CeilDiv(s.D * s.n * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64), false, &CubeFull4Ledger10,
-                  coreNum, UsableUb(chip, false))) {
+                  coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::gradPhiITile, MinOf(s.n, 4095), 1,
                   CeilDiv(s.n * s.n * s.n * CeilDiv(s.D, s.gradPhiDTile) + s.n * s.n * CeilDiv(s.D, s.gradPhiDTile) * 2,
                           coreNum),
-                  false, &CubeFull4Ledger10, coreNum, UsableUb(chip, false))) {
+                  false, &CubeFull4Ledger10, coreNum, UsableUb(chip, true))) {
         return false;
     }
-    if (!(CubeFull4Ledger11(s, coreNum) <= UsableUb(chip, false))) {
+    if (!(CubeFull4Ledger11(s, coreNum) <= UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::gradBiasKTile, s.n * s.n + s.n * 2, 8, MaxOf(CeilDiv(s.n * s.n + s.n * 2, coreNum), 64),
-                  false, &CubeFull4Ledger12, coreNum, UsableUb(chip, false))) {
+                  false, &CubeFull4Ledger12, coreNum, UsableUb(chip, true))) {
         return false;
     }
     s.dmixWsStart = 0;
@@ -9238,9 +9276,15 @@ inline Checked CubeWalked4Ledger14(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.gradPhiDTile * s.gradPhiITile * 12, 32) * 64;  // in0: sum_1_productWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.gradPhiDTile * s.gradPhiITile * 4, 32) * 64;   // out0: grad_phiOut, 2 copies
-    bytes = bytes + RoundUp(s.gradPhiDTile * s.gradPhiITile * 4, 32);        // calc0: sum_1Tile
+    bytes = bytes + CeilDiv(s.gradPhiDTile * s.gradPhiITile * 4, 32) * 64;  // in0: sum_1_productWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.gradPhiDTile * s.gradPhiITile * 4, 32) * 64;  // out0: grad_phiOut, 2 copies
+    bytes = bytes + RoundUp(s.gradPhiDTile * s.gradPhiITile * 4, 32);       // calc0: sum_1_productWsTile
+    bytes = bytes + RoundUp(s.gradPhiDTile * s.gradPhiITile * 4, 32);       // calc1: sum_1_productWsTile
+    bytes = bytes + RoundUp(s.gradPhiDTile * s.gradPhiITile * 4, 32);       // calc2: sum_1_productWsTile
+    bytes = bytes + RoundUp(s.gradPhiDTile * s.gradPhiITile * 4, 32);       // calc3: sum_1Tile
+    bytes = bytes + RoundUp(s.gradPhiDTile * s.gradPhiITile * 4, 32);       // calc4: tmp
+    bytes = bytes + RoundUp(s.gradPhiDTile * s.gradPhiITile * 4, 32);       // calc5: tmp
+    bytes = bytes + RoundUp(s.gradPhiDTile, 256) * s.gradPhiITile;          // calc6: mask
     return bytes;
 }
 
@@ -9472,7 +9516,7 @@ inline bool TryCubeWalked4(Sizes &s, const Chip &chip, Choice &choice)
     s.drmsTTile = Checked(1);
     s.gradXDTile = Checked(16);
     s.gradXITile = Checked(1);
-    s.gradPhiDTile = Checked(8);
+    s.gradPhiDTile = Checked(64);
     s.gradPhiITile = Checked(1);
     s.sum2PartITile = Checked(8);
     s.sum2Sum2PartAxisTile = Checked(8);
@@ -9483,170 +9527,170 @@ inline bool TryCubeWalked4(Sizes &s, const Chip &chip, Choice &choice)
     s.sum5PartKTile = Checked(8);
     s.sum5KTile = Checked(8);
     s.gradBiasKTile = Checked(8);
-    if (!Maximise(s, &Sizes::dzDTile, s.D, 16, 0, false, &CubeWalked4Ledger0, coreNum, UsableUb(chip, false))) {
+    if (!Maximise(s, &Sizes::dzDTile, s.D, 16, 0, false, &CubeWalked4Ledger0, coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::dzITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n, coreNum), false, &CubeWalked4Ledger0,
-                  coreNum, UsableUb(chip, false))) {
+                  coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::dzAgainITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &CubeWalked4Ledger1,
-                  coreNum, UsableUb(chip, false))) {
+                  coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::dzAgainTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.dzAgainITile), coreNum),
-                  false, &CubeWalked4Ledger1, coreNum, UsableUb(chip, false))) {
+                  false, &CubeWalked4Ledger1, coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::dzAgain3JTile, s.n, 8, MaxOf(CeilDiv(s.T * s.n * s.n, coreNum), 64), false,
-                  &CubeWalked4Ledger2, coreNum, UsableUb(chip, false))) {
+                  &CubeWalked4Ledger2, coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::dzAgain3ITile, MinOf(s.n, 4095), 1,
                   CeilDiv(s.T * s.n * CeilDiv(s.n, s.dzAgain3JTile), coreNum), false, &CubeWalked4Ledger2, coreNum,
-                  UsableUb(chip, false))) {
+                  UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::scaledITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &CubeWalked4Ledger3,
-                  coreNum, UsableUb(chip, false))) {
+                  coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::scaledTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.scaledITile), coreNum),
-                  false, &CubeWalked4Ledger3, coreNum, UsableUb(chip, false))) {
+                  false, &CubeWalked4Ledger3, coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::scaledAgainITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false,
-                  &CubeWalked4Ledger4, coreNum, UsableUb(chip, false))) {
+                  &CubeWalked4Ledger4, coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::scaledAgainTTile, MinOf(s.T, 4095), 1,
                   CeilDiv(s.T * CeilDiv(s.n, s.scaledAgainITile), coreNum), false, &CubeWalked4Ledger4, coreNum,
-                  UsableUb(chip, false))) {
+                  UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::scaledAgain3JTile, s.n, 8, MaxOf(CeilDiv(s.T * s.n * s.n, coreNum), 64), false,
-                  &CubeWalked4Ledger5, coreNum, UsableUb(chip, false))) {
+                  &CubeWalked4Ledger5, coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::scaledAgain3ITile, MinOf(s.n, 4095), 1,
                   CeilDiv(s.T * s.n * CeilDiv(s.n, s.scaledAgain3JTile), coreNum), false, &CubeWalked4Ledger5, coreNum,
-                  UsableUb(chip, false))) {
+                  UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::dmixKTile, s.n * s.n + s.n * 2, 8,
                   MaxOf(CeilDiv(s.T * s.n * s.n + s.T * s.n * 2, coreNum), 64), false, &CubeWalked4Ledger6, coreNum,
-                  UsableUb(chip, false))) {
+                  UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::dmixTTile, MinOf(s.T, 4095), 1,
                   CeilDiv(s.T * CeilDiv(s.n * s.n + s.n * 2, s.dmixKTile), coreNum), false, &CubeWalked4Ledger6,
-                  coreNum, UsableUb(chip, false))) {
+                  coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::sum1TermsKTile, s.n * s.n + s.n * 2, 16,
                   MaxOf(CeilDiv(s.T * s.n * s.n + s.T * s.n * 2, coreNum), 64), false, &CubeWalked4Ledger7, coreNum,
-                  UsableUb(chip, false))) {
+                  UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::sum1TermsTTile, MinOf(s.T, 4095), 1,
                   CeilDiv(s.T * CeilDiv(s.n * s.n + s.n * 2, s.sum1TermsKTile), coreNum), false, &CubeWalked4Ledger7,
-                  coreNum, UsableUb(chip, false))) {
+                  coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::sum1TermsAgainKTile, s.n * s.n + s.n * 2, 16,
                   MaxOf(CeilDiv(s.T * s.n * s.n + s.T * s.n * 2, coreNum), 64), false, &CubeWalked4Ledger8, coreNum,
-                  UsableUb(chip, false))) {
+                  UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::sum1TermsAgainTTile, MinOf(s.T, 4095), 1,
                   CeilDiv(s.T * CeilDiv(s.n * s.n + s.n * 2, s.sum1TermsAgainKTile), coreNum), false,
-                  &CubeWalked4Ledger8, coreNum, UsableUb(chip, false))) {
+                  &CubeWalked4Ledger8, coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::sum1TermsAgain3KTile, s.n * s.n + s.n * 2, 16,
                   MaxOf(CeilDiv(s.T * s.n * s.n + s.T * s.n * 2, coreNum), 64), false, &CubeWalked4Ledger9, coreNum,
-                  UsableUb(chip, false))) {
+                  UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::sum1TermsAgain3TTile, MinOf(s.T, 4095), 1,
                   CeilDiv(s.T * CeilDiv(s.n * s.n + s.n * 2, s.sum1TermsAgain3KTile), coreNum), false,
-                  &CubeWalked4Ledger9, coreNum, UsableUb(chip, false))) {
+                  &CubeWalked4Ledger9, coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::drmsKTile, s.n * s.n + s.n * 2, 8, 0, false, &CubeWalked4Ledger10, coreNum,
-                  UsableUb(chip, false))) {
+                  UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::drmsTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeWalked4Ledger10,
-                  coreNum, UsableUb(chip, false))) {
+                  coreNum, UsableUb(chip, true))) {
         return false;
     }
-    if (!(CubeWalked4Ledger11(s, coreNum) <= UsableUb(chip, false))) {
+    if (!(CubeWalked4Ledger11(s, coreNum) <= UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::gradXDTile, s.D, 16, MaxOf(CeilDiv(s.D * s.T * s.n, coreNum), 64), false,
-                  &CubeWalked4Ledger12, coreNum, UsableUb(chip, false))) {
+                  &CubeWalked4Ledger12, coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::gradXITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n * CeilDiv(s.D, s.gradXDTile), coreNum),
-                  false, &CubeWalked4Ledger12, coreNum, UsableUb(chip, false))) {
+                  false, &CubeWalked4Ledger12, coreNum, UsableUb(chip, true))) {
         return false;
     }
-    if (!(CubeWalked4Ledger13(s, coreNum) <= UsableUb(chip, false))) {
+    if (!(CubeWalked4Ledger13(s, coreNum) <= UsableUb(chip, true))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::gradPhiDTile, s.D, 8,
+    if (!Maximise(s, &Sizes::gradPhiDTile, s.D, 64,
                   MaxOf(CeilDiv(s.D * s.n * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64), false, &CubeWalked4Ledger14,
-                  coreNum, UsableUb(chip, false))) {
+                  coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::gradPhiITile, MinOf(s.n, 4095), 1,
                   CeilDiv(s.n * s.n * s.n * CeilDiv(s.D, s.gradPhiDTile) + s.n * s.n * CeilDiv(s.D, s.gradPhiDTile) * 2,
                           coreNum),
-                  false, &CubeWalked4Ledger14, coreNum, UsableUb(chip, false))) {
+                  false, &CubeWalked4Ledger14, coreNum, UsableUb(chip, true))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::sum2PartITile, s.n, 8, 0, false, &CubeWalked4Ledger15, coreNum, UsableUb(chip, false))) {
+    if (!Maximise(s, &Sizes::sum2PartITile, s.n, 8, 0, false, &CubeWalked4Ledger15, coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::sum2Sum2PartAxisTile, MinOf(coreNum, s.T), 8, 0, false, &CubeWalked4Ledger16, coreNum,
-                  UsableUb(chip, false))) {
+                  UsableUb(chip, true))) {
         return false;
     }
-    if (!(CubeWalked4Ledger17(s, coreNum) <= UsableUb(chip, false))) {
+    if (!(CubeWalked4Ledger17(s, coreNum) <= UsableUb(chip, true))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::sum3PartITile, s.n, 8, 0, false, &CubeWalked4Ledger18, coreNum, UsableUb(chip, false))) {
+    if (!Maximise(s, &Sizes::sum3PartITile, s.n, 8, 0, false, &CubeWalked4Ledger18, coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::sum3Sum3PartAxisTile, MinOf(coreNum, s.T), 8, 0, false, &CubeWalked4Ledger19, coreNum,
-                  UsableUb(chip, false))) {
+                  UsableUb(chip, true))) {
         return false;
     }
-    if (!(CubeWalked4Ledger20(s, coreNum) <= UsableUb(chip, false))) {
+    if (!(CubeWalked4Ledger20(s, coreNum) <= UsableUb(chip, true))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::sum4PartJTile, s.n, 8, 0, false, &CubeWalked4Ledger21, coreNum, UsableUb(chip, false))) {
+    if (!Maximise(s, &Sizes::sum4PartJTile, s.n, 8, 0, false, &CubeWalked4Ledger21, coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::sum4Sum4PartAxisTile, MinOf(coreNum, s.T), 8, 0, false, &CubeWalked4Ledger22, coreNum,
-                  UsableUb(chip, false))) {
+                  UsableUb(chip, true))) {
         return false;
     }
-    if (!(CubeWalked4Ledger23(s, coreNum) <= UsableUb(chip, false))) {
+    if (!(CubeWalked4Ledger23(s, coreNum) <= UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::sum5PartKTile, s.n * s.n + s.n * 2, 8,
                   MaxOf(CeilDiv(s.n * s.n * MinOf(coreNum, s.T) + s.n * MinOf(coreNum, s.T) * 2, coreNum), 64), false,
-                  &CubeWalked4Ledger24, coreNum, UsableUb(chip, false))) {
+                  &CubeWalked4Ledger24, coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::sum5KTile, s.n * s.n + s.n * 2, 8, MaxOf(CeilDiv(s.n * s.n + s.n * 2, coreNum), 64), false,
-                  &CubeWalked4Ledger25, coreNum, UsableUb(chip, false))) {
+                  &CubeWalked4Ledger25, coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::gradBiasKTile, s.n * s.n + s.n * 2, 8, MaxOf(CeilDiv(s.n * s.n + s.n * 2, coreNum), 64),
-                  false, &CubeWalked4Ledger26, coreNum, UsableUb(chip, false))) {
+                  false, &CubeWalked4Ledger26, coreNum, UsableUb(chip, true))) {
         return false;
     }
     s.dmixWsStart = 0;

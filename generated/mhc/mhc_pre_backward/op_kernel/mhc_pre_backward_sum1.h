@@ -27,59 +27,117 @@ public:
         sum1Work_ = tiling.sum1Work;
         sum_1WsStart_ = tiling.sum_1WsStart;
         sum_1_productWsStart_ = tiling.sum_1_productWsStart;
+        ceilSum1DTileBy256_ = CeilDiv(sum1DTile_, 256);
         gammaGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(gamma), D_ * n_);
         grad_phiGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(grad_phi), D_ * n_ * n_ * n_ + D_ * n_ * n_ * 2);
         sum_1WsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + sum_1WsStart_),
                                    D_ * n_ * n_ * n_ + D_ * n_ * n_ * 2);
         sum_1_productWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + sum_1_productWsStart_),
                                            D_ * n_ * n_ * n_ * 3 + D_ * n_ * n_ * 6);
-        pipe->InitBuffer(in0Queue_, 2, sum1DTile_ * sum1ITile_ * 12);
-        pipe->InitBuffer(in1Queue_, 2, sum1DTile_ * sum1ITile_ * 4);
+        pipe->InitBuffer(in0Queue_, 2, sum1DTile_ * sum1ITile_ * 4);
         pipe->InitBuffer(out0Queue_, 2, sum1DTile_ * sum1ITile_ * 4);
         pipe->InitBuffer(calc0Buf_, sum1DTile_ * sum1ITile_ * 4);
+        pipe->InitBuffer(calc1Buf_, sum1DTile_ * sum1ITile_ * 4);
+        pipe->InitBuffer(calc2Buf_, sum1DTile_ * sum1ITile_ * 4);
+        pipe->InitBuffer(calc3Buf_, sum1DTile_ * sum1ITile_ * 4);
+        pipe->InitBuffer(calc4Buf_, sum1DTile_ * sum1ITile_ * 4);
+        pipe->InitBuffer(calc5Buf_, sum1DTile_ * sum1ITile_ * 4);
+        pipe->InitBuffer(calc6Buf_, ceilSum1DTileBy256_ * sum1ITile_ * 256);
     }
 
     __aicore__ inline void Process()
     {
+        AscendC::LocalTensor<float> calc0Zero = calc0Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc0Zero, 0.0f, sum1DTile_ * sum1ITile_);
+        AscendC::LocalTensor<float> calc1Zero = calc1Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc1Zero, 0.0f, sum1DTile_ * sum1ITile_);
+        AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc2Zero, 0.0f, sum1DTile_ * sum1ITile_);
+        AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc3Zero, 0.0f, sum1DTile_ * sum1ITile_);
+        AscendC::LocalTensor<float> calc4Zero = calc4Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc4Zero, 0.0f, sum1DTile_ * sum1ITile_);
+        AscendC::LocalTensor<float> calc5Zero = calc5Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc5Zero, 0.0f, sum1DTile_ * sum1ITile_);
+        AscendC::LocalTensor<float> calc6Zero = calc6Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc6Zero, 0.0f, ceilSum1DTileBy256_ * sum1ITile_ * 64);
+        VectorBarrier();
         for (int64_t item = blockIdx_ * sum1Per_; item < MinOf(sum1Work_, blockIdx_ * sum1Per_ + sum1Per_); ++item) {
             const int64_t dStart = sum1DTile_ * (item % sum1DTiles_);
             const int64_t dCount = MinOf(sum1DTile_, D_ - dStart);
-            const int64_t dPitch = RoundUp(dCount, 8);
+            const int64_t dPitch = RoundUp(dCount, 64);
             const int64_t iStart = sum1ITile_ * (((item / sum1DTiles_)) % sum1ITiles_);
             const int64_t iCount = MinOf(sum1ITile_, n_ - iStart);
             const int64_t k = (((item / sum1DTiles_)) / sum1ITiles_);
             // grad_phi[k, D*i + d] = sum[t](dmix[t, k] * x[t, i, d]) * gamma[i, d]
             AscendC::LocalTensor<float> sum_1_productWsIn = in0Queue_.AllocTensor<float>();
-            for (int64_t i = 0; i < iCount; ++i) {
-                AscendC::DataCopyPad(sum_1_productWsIn[dPitch * i * 3],
-                                     sum_1_productWsGm_[D_ * k * n_ + D_ * iStart + D_ * i + dStart],
-                                     AscendC::DataCopyExtParams(
-                                         3, dCount * 4, D_ * n_ * n_ * n_ * 4 + D_ * n_ * n_ * 8 - dCount * 4, 0, 0),
-                                     AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-            }
+            AscendC::DataCopyPad(sum_1_productWsIn, sum_1_productWsGm_[D_ * k * n_ + D_ * iStart + dStart],
+                                 AscendC::DataCopyExtParams(iCount, dCount * 4, D_ * 4 - dCount * 4, 0, 0),
+                                 AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
             in0Queue_.EnQue(sum_1_productWsIn);
             sum_1_productWsIn = in0Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> sum_1Tile = calc0Buf_.Get<float>();
-            VectorBarrier();
+            AscendC::LocalTensor<float> sum_1_productWsTile = calc0Buf_.Get<float>();
             for (int64_t i = 0; i < iCount; ++i) {
-                AscendC::Add(sum_1Tile[dPitch * i], sum_1_productWsIn[dPitch * i * 3],
-                             sum_1_productWsIn[dPitch * i * 3 + dPitch], dPitch);
-            }
-            VectorBarrier();
-            for (int64_t i = 0; i < iCount; ++i) {
-                AscendC::Add(sum_1Tile[dPitch * i], sum_1Tile[dPitch * i],
-                             sum_1_productWsIn[dPitch * i * 3 + dPitch * 2], dPitch);
+                AscendC::Muls(sum_1_productWsTile[dPitch * i], sum_1_productWsIn[RoundUp(dCount, 8) * i], 1.0f,
+                              RoundUp(dCount, 8));
             }
             in0Queue_.FreeTensor(sum_1_productWsIn);
-            AscendC::LocalTensor<float> gammaIn = in1Queue_.AllocTensor<float>();
+            AscendC::LocalTensor<float> sum_1_productWsIn1 = in0Queue_.AllocTensor<float>();
+            AscendC::DataCopyPad(
+                sum_1_productWsIn1,
+                sum_1_productWsGm_[D_ * n_ * n_ * n_ + D_ * k * n_ + D_ * n_ * n_ * 2 + D_ * iStart + dStart],
+                AscendC::DataCopyExtParams(iCount, dCount * 4, D_ * 4 - dCount * 4, 0, 0),
+                AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
+            in0Queue_.EnQue(sum_1_productWsIn1);
+            sum_1_productWsIn1 = in0Queue_.DeQue<float>();
+            AscendC::LocalTensor<float> sum_1_productWsTile1 = calc1Buf_.Get<float>();
+            for (int64_t i = 0; i < iCount; ++i) {
+                AscendC::Muls(sum_1_productWsTile1[dPitch * i], sum_1_productWsIn1[RoundUp(dCount, 8) * i], 1.0f,
+                              RoundUp(dCount, 8));
+            }
+            in0Queue_.FreeTensor(sum_1_productWsIn1);
+            AscendC::LocalTensor<float> sum_1_productWsIn2 = in0Queue_.AllocTensor<float>();
+            AscendC::DataCopyPad(
+                sum_1_productWsIn2,
+                sum_1_productWsGm_[D_ * n_ * n_ * n_ * 2 + D_ * k * n_ + D_ * n_ * n_ * 4 + D_ * iStart + dStart],
+                AscendC::DataCopyExtParams(iCount, dCount * 4, D_ * 4 - dCount * 4, 0, 0),
+                AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
+            in0Queue_.EnQue(sum_1_productWsIn2);
+            sum_1_productWsIn2 = in0Queue_.DeQue<float>();
+            AscendC::LocalTensor<float> sum_1_productWsTile2 = calc2Buf_.Get<float>();
+            VectorBarrier();
+            for (int64_t i = 0; i < iCount; ++i) {
+                AscendC::Muls(sum_1_productWsTile2[dPitch * i], sum_1_productWsIn2[RoundUp(dCount, 8) * i], 1.0f,
+                              RoundUp(dCount, 8));
+            }
+            in0Queue_.FreeTensor(sum_1_productWsIn2);
+            AscendC::LocalTensor<float> sum_1Tile = calc3Buf_.Get<float>();
+            AscendC::LocalTensor<float> tmp = calc4Buf_.Get<float>();
+            AscendC::Add(tmp, sum_1_productWsTile, sum_1_productWsTile1, dPitch * iCount);
+            VectorBarrier();
+            AscendC::Add(tmp, tmp, sum_1_productWsTile2, dPitch * iCount);
+            AscendC::LocalTensor<float> tmp1 = calc5Buf_.Get<float>();
+            AscendC::Sub(tmp1, sum_1_productWsTile, sum_1_productWsTile, dPitch * iCount);
+            AscendC::LocalTensor<uint8_t> mask = calc6Buf_.Get<uint8_t>();
+            VectorBarrier();
+            AscendC::CompareScalar(mask, tmp1, 0.0f, AscendC::CMPMODE::EQ, dPitch * iCount);
+            VectorBarrier();
+            AscendC::Select(sum_1Tile, mask, tmp, sum_1_productWsTile, AscendC::SELMODE::VSEL_TENSOR_TENSOR_MODE,
+                            dPitch * iCount);
+            AscendC::LocalTensor<float> gammaIn = in0Queue_.AllocTensor<float>();
             AscendC::DataCopyPad(gammaIn, gammaGm_[D_ * iStart + dStart],
                                  AscendC::DataCopyExtParams(iCount, dCount * 4, D_ * 4 - dCount * 4, 0, 0),
                                  AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-            in1Queue_.EnQue(gammaIn);
-            gammaIn = in1Queue_.DeQue<float>();
+            in0Queue_.EnQue(gammaIn);
+            gammaIn = in0Queue_.DeQue<float>();
+            AscendC::LocalTensor<float> gammaTile = calc2Buf_.Get<float>();
+            for (int64_t i = 0; i < iCount; ++i) {
+                AscendC::Muls(gammaTile[dPitch * i], gammaIn[RoundUp(dCount, 8) * i], 1.0f, RoundUp(dCount, 8));
+            }
+            in0Queue_.FreeTensor(gammaIn);
             AscendC::LocalTensor<float> grad_phiOut = out0Queue_.AllocTensor<float>();
             VectorBarrier();
-            AscendC::Mul(grad_phiOut, sum_1Tile, gammaIn, dPitch * iCount);
+            AscendC::Mul(grad_phiOut, sum_1Tile, gammaTile, dPitch * iCount);
             out0Queue_.EnQue(grad_phiOut);
             grad_phiOut = out0Queue_.DeQue<float>();
             AscendC::DataCopyPad(
@@ -87,7 +145,6 @@ public:
                 AscendC::DataCopyExtParams(iCount, dCount * 4, ((dPitch * 4 - CeilDiv(dCount * 4, 32) * 32) / 32),
                                            D_ * 4 - dCount * 4, 0));
             out0Queue_.FreeTensor(grad_phiOut);
-            in1Queue_.FreeTensor(gammaIn);
             AscendC::LocalTensor<float> sum_1WsOut = out0Queue_.AllocTensor<float>();
             AscendC::Muls(sum_1WsOut, sum_1Tile, 1.0f, dPitch * iCount);
             out0Queue_.EnQue(sum_1WsOut);
@@ -102,9 +159,14 @@ public:
 
 private:
     AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // sum_1_productWsIn
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in1Queue_;    // gammaIn
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // grad_phiOut
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // sum_1Tile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // sum_1_productWsTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // sum_1_productWsTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // sum_1_productWsTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // sum_1Tile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // tmp
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // tmp
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // mask
     AscendC::GlobalTensor<float> gammaGm_;
     AscendC::GlobalTensor<float> grad_phiGm_;
     AscendC::GlobalTensor<float> sum_1WsGm_;
@@ -120,6 +182,7 @@ private:
     int64_t sum1Work_;
     int64_t sum_1WsStart_;
     int64_t sum_1_productWsStart_;
+    int64_t ceilSum1DTileBy256_;
 };
 
 /// sum_1
