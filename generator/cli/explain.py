@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,6 +12,7 @@ from generator.cli.common import Json, Specs, fail, need_specs, reported, say, s
 
 if TYPE_CHECKING:
     from generator.emit.solve import Solved
+    from generator.emit.timing import StageTime
     from generator.formula.checked import CheckedSpec
     from generator.plan import tree
 
@@ -58,10 +60,22 @@ def _kernel(plan: tree.KernelPlan, combination: int, absent: list[str]) -> tree.
     raise ValueError(f"no kernel for combination {combination} with {sorted(present)} given; combinations are {numbers}")
 
 
+@dataclass(frozen=True)
+class _Tiled:
+    """One shape as the host tiles it, and what a model says of it."""
+
+    solved: Solved | None
+    refused: list[str]
+    chip: str
+    times: list[StageTime]
+    needed: int
+
+
 def _tiling(
     checked: CheckedSpec, kernel: tree.Kernel, given: list[str] | None, product: str, cores: int | None
-) -> tuple[Solved | None, list[str], str]:
+) -> _Tiled:
     from generator.emit.solve import choose
+    from generator.emit.timing import bytes_needed, stage_times
     from generator.twin.products import PRODUCTS
 
     if product not in PRODUCTS:
@@ -77,11 +91,14 @@ def _tiling(
     missing = sorted(wanted - set(sizes))
     if missing or set(sizes) - wanted - {p.symbol for p in checked.spec.params}:
         raise ValueError(f"--dim: this operator's sizes are {', '.join(sorted(wanted))}; missing: {', '.join(missing) or 'none'}")
-    solved, reasons = choose(kernel.alternatives, sizes, cores or chip.aiv, chip.ub)
-    return solved, reasons, f"{chip.name}: {cores or chip.aiv} vector cores, {chip.ub} bytes of UB"
+    count = cores or chip.aiv
+    solved, reasons = choose(kernel.alternatives, sizes, count, chip.ub)
+    times = stage_times(kernel.alternatives[solved.index], solved, sizes, count) if solved else []
+    about = f"{chip.name}: {count} vector cores, {chip.ub} bytes of UB"
+    return _Tiled(solved, reasons, about, times, bytes_needed(checked, kernel, sizes))
 
 
-def _document(plan: tree.KernelPlan, kernel: tree.Kernel, tiling: tuple[Solved | None, list[str], str] | None) -> dict[str, Any]:
+def _document(plan: tree.KernelPlan, kernel: tree.Kernel, tiling: _Tiled | None) -> dict[str, Any]:
     document: dict[str, Any] = {
         "command": "explain",
         "operator": plan.op,
@@ -92,8 +109,14 @@ def _document(plan: tree.KernelPlan, kernel: tree.Kernel, tiling: tuple[Solved |
         "alternatives": [_alternative(a) for a in kernel.alternatives],
     }
     if tiling:
-        solved, reasons, chip = tiling
-        document["tiling"] = {"chip": chip, "fits": solved is not None, "refused": reasons}
+        solved = tiling.solved
+        document["tiling"] = {
+            "chip": tiling.chip,
+            "fits": solved is not None,
+            "refused": tiling.refused,
+            "bytes_needed": tiling.needed,
+            "modelled": [{**asdict(t), "bound": t.bound} for t in tiling.times],
+        }
         if solved:
             document["tiling"] |= {
                 "alternative": solved.alternative,
@@ -171,5 +194,11 @@ def _print_tiling(t: dict[str, Any]) -> None:
         for name, size in s["ledger"].items():
             say(f"    {name:<12} {size:>8}")
         say(f"    {'total':<12} {s['bytes']:>8} of {s['usable']} bytes")
+    say("  modelled cycles of the busiest core (vector, cube, transfers) and bytes of all cores")
+    for m in t["modelled"]:
+        numbers = f"{m['vector']:>12.0f} {m['cube']:>12.0f} {m['transfer']:>12.0f} {m['bytes']:>14.0f}"
+        say(f"    {m['name']:<16} {numbers}  bound by {m['bound']}")
+    moved = sum(m["bytes"] for m in t["modelled"])
+    say(f"    {'all stages':<16} {'':>38} {moved:>14.0f}; no kernel moves fewer than {t['bytes_needed']}")
     for name, value in t["fields"].items():
         say(f"  {name} = {value}")
