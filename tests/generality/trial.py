@@ -120,6 +120,9 @@ def trial(drawn: Drawn, place: Path, cache: Path, count: int = 3) -> Outcome:
     return done("failed" if bad else "passed", why, [r.case.command() for r in bad], len(results), worst, keys)
 
 
+_BATCH = 40  # draws a set of processes serves
+
+
 def _clean(drawn: Drawn, place: Path, count: int) -> Outcome:
     """A trial in a folder of its own, removed afterwards unless it failed."""
     own = place / drawn.name
@@ -132,6 +135,7 @@ def _clean(drawn: Drawn, place: Path, count: int) -> Outcome:
 def trials(drawn: Sequence[Drawn], place: Path, *, jobs: int = 2, count: int = 3) -> Iterator[Outcome]:
     """The outcomes in the order drawn, several at a time."""
     spawn = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(max_workers=jobs, mp_context=spawn, max_tasks_per_child=20) as pool:  # libraries stay loaded
-        for waiting in [pool.submit(_clean, d, place, count) for d in drawn]:
-            yield waiting.result()
+    for start in range(0, len(drawn), _BATCH):  # new processes now and then: the libraries they load stay in their memory
+        with ProcessPoolExecutor(max_workers=jobs, mp_context=spawn) as pool:
+            for waiting in [pool.submit(_clean, d, place, count) for d in drawn[start : start + _BATCH]]:
+                yield waiting.result()
