@@ -88,6 +88,7 @@ class _Assembly:
     mode: Literal["full", "walked"]
     fuse: bool = True  # walked: keep together the statements that one set of passes serves
     products: Products | None = None  # what the cube computes
+    empty: bool = False  # stepwise: serves tensors without elements too
     gms: dict[str, GmRef] = field(default_factory=dict)
     workspace: list[tuple[GmRef, IntExpr]] = field(default_factory=list)
     fields: list[tuple[str, IntExpr]] = field(default_factory=list)
@@ -142,7 +143,7 @@ class _Assembly:
         touched = {s.target for s in done} | {ld.tensor for s in done for ld in loads(s.value)}
         gm = [g for g in gm if g.param is None or g.param in touched]
         extents = {e for g in groups_of(items) for e in extents_of(g.statements).values()}
-        applies = tuple(Cond(">=", e, const(1)) for e in sorted(extents, key=str) if e.value is None)
+        applies = () if self.empty else tuple(Cond(">=", e, const(1)) for e in sorted(extents, key=str) if e.value is None)
         if self.products is not None:
             applies = (*applies, *self.pays())
         workspace = sym(self.workspace_end()) if self.workspace else const(0)
@@ -268,7 +269,7 @@ class _Assembly:
         while name in self.shapes:
             name += "_"
         parts, length, p = f"{name}_count", f"{name}_length", f"{name}_axis"
-        self.fields.append((parts, min_of(sym("coreNum"), k.extent)))
+        self.fields.append((parts, max_of(min_of(sym("coreNum"), k.extent), 1)))
         self.fields.append((length, ceil_div(k.extent, sym(parts))))
         part_axis = Bound(p, sym(parts))
         shape = (sym(parts), *(b.extent for b in s.axes if b.extent is not None))
@@ -368,6 +369,12 @@ def _alternatives(checked: CheckedSpec, dtypes: Mapping[str, str], present: froz
             continue
         if _serves_every_size(out[-1], bounds):
             break
+    if checked.spec.policies.empty == "compute":
+        out = [a for a in out if a.name != "stepwise"]
+        try:
+            out.append(_Assembly(checked, normal, dtypes, bounds, "walked", False, empty=True).run())
+        except Refusal as r:
+            refusals.append(r)
     plain = [a for a in out if not a.mixed]
     if not plain or (len(plain) == 1 and plain[0].name == "full" and refusals):
         where = next((r.span for r in refusals if r.span is not None), _first_span(program.body))

@@ -85,7 +85,7 @@ class _StageBuilder(Body):
         work, tiled = self.work_items()
         per = f"{self.name}Per"
         total = f"{self.name}Work"
-        self.fields += [(total, work), (per, ceil_div(sym(total), sym("coreNum")))]
+        self.fields += [(total, work), (per, max_of(ceil_div(sym(total), sym("coreNum")), 1))]
         with self.scope(set()):
             self.load_needed(self.group.statements)
             updates = {key.tensor for key in self.scopes[-1].loaded} & {s.target for s in flat(self.group.statements)}

@@ -139,7 +139,7 @@ inline bool TryFull(Sizes &s, const Chip &chip, Choice &choice)
     s.yTTiles = CeilDiv(s.L, s.yTTile);
     s.yDTiles = CeilDiv(s.D, s.yDTile);
     s.yWork = s.B * s.yDTiles * s.yTTiles;
-    s.yPer = CeilDiv(s.yWork, coreNum);
+    s.yPer = MaxOf(CeilDiv(s.yWork, coreNum), 1);
     const Checked blocks = MaxOf(CeilDiv(s.yWork, s.yPer), 1);
     const Checked bytes = 0;
     choice.blockDim = blocks.value;
@@ -198,7 +198,7 @@ inline bool TryWalked(Sizes &s, const Chip &chip, Choice &choice)
     s.yTTiles = CeilDiv(s.L, s.yTTile);
     s.yDTiles = CeilDiv(s.D, s.yDTile);
     s.yWork = s.B * s.yDTiles * s.yTTiles;
-    s.yPer = CeilDiv(s.yWork, coreNum);
+    s.yPer = MaxOf(CeilDiv(s.yWork, coreNum), 1);
     const Checked blocks = MaxOf(CeilDiv(s.yWork, s.yPer), 1);
     const Checked bytes = 0;
     choice.blockDim = blocks.value;
@@ -254,7 +254,7 @@ inline bool TryFull2(Sizes &s, const Chip &chip, Choice &choice)
     s.yTTiles = CeilDiv(s.L, s.yTTile);
     s.yDTiles = CeilDiv(s.D, s.yDTile);
     s.yWork = s.B * s.yDTiles * s.yTTiles;
-    s.yPer = CeilDiv(s.yWork, coreNum);
+    s.yPer = MaxOf(CeilDiv(s.yWork, coreNum), 1);
     const Checked blocks = MaxOf(CeilDiv(s.yWork, s.yPer), 1);
     const Checked bytes = 0;
     choice.blockDim = blocks.value;
@@ -312,7 +312,7 @@ inline bool TryWalked2(Sizes &s, const Chip &chip, Choice &choice)
     s.yTTiles = CeilDiv(s.L, s.yTTile);
     s.yDTiles = CeilDiv(s.D, s.yDTile);
     s.yWork = s.B * s.yDTiles * s.yTTiles;
-    s.yPer = CeilDiv(s.yWork, coreNum);
+    s.yPer = MaxOf(CeilDiv(s.yWork, coreNum), 1);
     const Checked blocks = MaxOf(CeilDiv(s.yWork, s.yPer), 1);
     const Checked bytes = 0;
     choice.blockDim = blocks.value;
@@ -374,7 +374,7 @@ inline bool TryFull3(Sizes &s, const Chip &chip, Choice &choice)
     s.yTTiles = CeilDiv(s.L, s.yTTile);
     s.yDTiles = CeilDiv(s.D, s.yDTile);
     s.yWork = s.B * s.yDTiles * s.yTTiles;
-    s.yPer = CeilDiv(s.yWork, coreNum);
+    s.yPer = MaxOf(CeilDiv(s.yWork, coreNum), 1);
     const Checked blocks = MaxOf(CeilDiv(s.yWork, s.yPer), 1);
     const Checked bytes = 0;
     choice.blockDim = blocks.value;
@@ -435,7 +435,7 @@ inline bool TryWalked3(Sizes &s, const Chip &chip, Choice &choice)
     s.yTTiles = CeilDiv(s.L, s.yTTile);
     s.yDTiles = CeilDiv(s.D, s.yDTile);
     s.yWork = s.B * s.yDTiles * s.yTTiles;
-    s.yPer = CeilDiv(s.yWork, coreNum);
+    s.yPer = MaxOf(CeilDiv(s.yWork, coreNum), 1);
     const Checked blocks = MaxOf(CeilDiv(s.yWork, s.yPer), 1);
     const Checked bytes = 0;
     choice.blockDim = blocks.value;
@@ -494,7 +494,7 @@ inline bool TryFull4(Sizes &s, const Chip &chip, Choice &choice)
     s.yTTiles = CeilDiv(s.L, s.yTTile);
     s.yDTiles = CeilDiv(s.D, s.yDTile);
     s.yWork = s.B * s.yDTiles * s.yTTiles;
-    s.yPer = CeilDiv(s.yWork, coreNum);
+    s.yPer = MaxOf(CeilDiv(s.yWork, coreNum), 1);
     const Checked blocks = MaxOf(CeilDiv(s.yWork, s.yPer), 1);
     const Checked bytes = 0;
     choice.blockDim = blocks.value;
@@ -554,7 +554,7 @@ inline bool TryWalked4(Sizes &s, const Chip &chip, Choice &choice)
     s.yTTiles = CeilDiv(s.L, s.yTTile);
     s.yDTiles = CeilDiv(s.D, s.yDTile);
     s.yWork = s.B * s.yDTiles * s.yTTiles;
-    s.yPer = CeilDiv(s.yWork, coreNum);
+    s.yPer = MaxOf(CeilDiv(s.yWork, coreNum), 1);
     const Checked blocks = MaxOf(CeilDiv(s.yWork, s.yPer), 1);
     const Checked bytes = 0;
     choice.blockDim = blocks.value;

@@ -94,12 +94,6 @@ static aclnnStatus CheckNull(const Params &p)
     return ACLNN_SUCCESS;
 }
 
-/// Some input has no elements and no output has any: nothing to compute, whatever else the call says.
-static bool NothingToDo(const Params &p)
-{
-    return (p.x->IsEmpty() || p.w->IsEmpty() || p.bias->IsEmpty()) && p.y->IsEmpty();
-}
-
 /// `column` has the tensor's dtype in each supported combination; bit k of `matching` says that combination k is still
 /// possible.
 static aclnnStatus CheckDtype(const char *name, const aclTensor *tensor, std::initializer_list<op::DataType> column,
@@ -221,7 +215,7 @@ static aclnnStatus CheckShapes(const Params &p, bool &done)
         return Refuse(ACLNN_ERR_PARAM_INVALID, "extent 2 of out is " + Text(y_out.extent[2]) + "; it must be " +
                                                    "C_out = " + Text(s.C_out) + " (from weight)");
     }
-    done = (y_out.numel == 0) || (x_in.numel == 0) || (w_in.numel == 0) || (bias_in.numel == 0);
+    done = (y_out.numel == 0);
     return ACLNN_SUCCESS;
 }
 
@@ -277,10 +271,6 @@ static aclnnStatus CheckProduct()
 static aclnnStatus Check(const Params &p, bool &done)
 {
     aclnnStatus status = CheckNull(p);
-    done = status == ACLNN_SUCCESS && NothingToDo(p);
-    if (done) {
-        return ACLNN_SUCCESS;
-    }
     status = status == ACLNN_SUCCESS ? CheckDtypes(p) : status;
     status = status == ACLNN_SUCCESS ? CheckShapes(p, done) : status;
     status = status == ACLNN_SUCCESS ? CheckFormats(p) : status;

@@ -159,7 +159,7 @@ static ge::graphStatus Read(const gert::TilingContext *context, Sizes &s, int32_
         return Refuse(context,
                       "out: extent 2 of [H_in + 2*pad - K + 1, N, C_out] does not agree with the other parameters");
     }
-    empty = (y_out.numel == 0) || (x_in.numel == 0) || (w_in.numel == 0) || (bias_in.numel == 0);
+    empty = (y_out.numel == 0);
     if (!(s.pad >= 0)) {
         return Refuse(context, "pad >= 0 does not hold");
     }

@@ -29,6 +29,8 @@ struct Sizes {
     Checked yOTile;
     Checked yBTile;
     Checked yCTile;
+    Checked sum1CTile;
+    Checked sum1OTile;
     Checked sum_1WsStart;
     Checked zerosWsStart;
     Checked zerosWork;
@@ -52,6 +54,7 @@ struct Sizes {
     Checked yBTiles;
     Checked yWork;
     Checked yPer;
+    Checked sum1OTiles;
     Checked sum_1WsEnd;
     Checked zerosWsEnd;
     Checked zerosZeroAtTiles;
@@ -244,7 +247,7 @@ inline bool TryCubeFull(Sizes &s, const Chip &chip, Choice &choice)
     s.zerosWsEnd = s.zerosWsStart + 16384;
     s.zerosZeroAtTiles = ((s.zerosZeroAtTile + 4095) / s.zerosZeroAtTile);
     s.zerosWork = s.zerosZeroAtTiles;
-    s.zerosPer = CeilDiv(s.zerosWork, coreNum);
+    s.zerosPer = MaxOf(CeilDiv(s.zerosWork, coreNum), 1);
     s.sum1Panels = CeilDiv(s.C_out, 256);
     s.sum1BaseN = RoundUp(CeilDiv(s.C_out, s.sum1Panels), 16);
     s.sum1BaseM = MinOf(MinOf((((32768 / s.sum1BaseN)) / 16) * 16, 256),
@@ -288,7 +291,7 @@ inline bool TryCubeFull(Sizes &s, const Chip &chip, Choice &choice)
     s.yBTiles = CeilDiv(s.N, s.yBTile);
     s.yWork = s.H_in * s.yBTiles * s.yOTiles + s.pad * s.yBTiles * s.yOTiles * 2 + s.yBTiles * s.yOTiles -
               s.K * s.yBTiles * s.yOTiles;
-    s.yPer = CeilDiv(s.yWork, coreNum);
+    s.yPer = MaxOf(CeilDiv(s.yWork, coreNum), 1);
     const Checked blocks =
         MaxOf(MaxOf(MaxOf(CeilDiv(CeilDiv(s.zerosWork, s.zerosPer), 2), CeilDiv(s.sum1Work, s.sum1Per)),
                     CeilDiv(CeilDiv(s.yWork, s.yPer), 2)),
@@ -359,7 +362,7 @@ inline bool TryFull(Sizes &s, const Chip &chip, Choice &choice)
     }
     s.yOTiles = CeilDiv(s.C_out, s.yOTile);
     s.yWork = s.H_in * s.N * s.yOTiles + s.N * s.pad * s.yOTiles * 2 + s.N * s.yOTiles - s.K * s.N * s.yOTiles;
-    s.yPer = CeilDiv(s.yWork, coreNum);
+    s.yPer = MaxOf(CeilDiv(s.yWork, coreNum), 1);
     const Checked blocks = MaxOf(CeilDiv(CeilDiv(s.yWork, s.yPer), 2), 1);
     const Checked bytes = 0;
     choice.blockDim = blocks.value;
@@ -423,13 +426,102 @@ inline bool TryWalked(Sizes &s, const Chip &chip, Choice &choice)
     }
     s.yOTiles = CeilDiv(s.C_out, s.yOTile);
     s.yWork = s.H_in * s.N * s.yOTiles + s.N * s.pad * s.yOTiles * 2 + s.N * s.yOTiles - s.K * s.N * s.yOTiles;
-    s.yPer = CeilDiv(s.yWork, coreNum);
+    s.yPer = MaxOf(CeilDiv(s.yWork, coreNum), 1);
     const Checked blocks = MaxOf(CeilDiv(CeilDiv(s.yWork, s.yPer), 2), 1);
     const Checked bytes = 0;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = false;
     return blocks.valid && bytes.valid && s.yOTiles.valid && s.yWork.valid && s.yPer.valid;
+}
+
+/// UB bytes: sum_1
+inline Checked StepwiseLedger0(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.sum1CTile, 8) * 64;                // in0: xIn, 2 copies
+    bytes = bytes + s.sum1CTile * CeilDiv(s.sum1OTile, 8) * 64;  // in1: wIn, 2 copies
+    bytes = bytes + CeilDiv(s.sum1OTile, 8) * 64;                // out0: sum_1WsOut, 2 copies
+    bytes = bytes + CeilDiv(s.sum1OTile, 8) * 32;                // calc0: sumAcc
+    bytes = bytes + RoundUp(s.sum1CTile * 4, 32);                // calc1: xTile
+    bytes = bytes + CeilDiv(s.sum1CTile, 8) * 32 + 64;           // calc2: padded
+    bytes = bytes + RoundUp(s.sum1CTile * 4, 32);                // calc3: lanes
+    bytes = bytes + RoundUp(s.sum1CTile * s.sum1OTile * 4, 32);  // calc4: wTile
+    bytes = bytes + RoundUp(s.sum1CTile * 4, 32);                // calc5: offsets
+    bytes = bytes + RoundUp(s.sum1CTile * s.sum1OTile * 4, 32);  // calc6: tmp
+    bytes = bytes + CeilDiv(s.sum1OTile, 8) * 32;                // calc7: sum
+    bytes = bytes + CeilDiv(s.sum1OTile, 8) * 2048;              // calc8: acc
+    bytes = bytes + CeilDiv(s.sum1OTile, 8) * 256;               // calc9: part
+    return bytes;
+}
+
+/// UB bytes: y
+inline Checked StepwiseLedger1(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.yOTile * 4, 32) * 64;             // in0: biasIn, 2 copies
+    bytes = bytes + CeilDiv(s.yBTile * s.yOTile * 4, 32) * 64;  // in1: sum_1WsIn, 2 copies
+    bytes = bytes + CeilDiv(s.yBTile * s.yOTile * 4, 32) * 64;  // out0: yOut, 2 copies
+    return bytes;
+}
+
+/// Tries the alternative "stepwise"; false when it does not fit.
+inline bool TryStepwise(Sizes &s, const Chip &chip, Choice &choice)
+{
+    const Checked coreNum(chip.coreNum);
+    s.sum1CTile = Checked(8);
+    s.sum1OTile = Checked(1);
+    s.yOTile = Checked(8);
+    s.yBTile = Checked(1);
+    if (!Maximise(s, &Sizes::sum1CTile, s.C_in, 8, 0, false, &StepwiseLedger0, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(
+            s, &Sizes::sum1OTile, MinOf(s.C_out, 4095), 1,
+            CeilDiv(s.C_out * s.H_in * s.N + s.C_out * s.N * s.pad * 2 + s.C_out * s.N - s.C_out * s.K * s.N, coreNum),
+            false, &StepwiseLedger0, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(
+            s, &Sizes::yOTile, s.C_out, 8,
+            MaxOf(CeilDiv(s.C_out * s.H_in * s.N + s.C_out * s.N * s.pad * 2 + s.C_out * s.N - s.C_out * s.K * s.N,
+                          coreNum),
+                  64),
+            false, &StepwiseLedger1, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::yBTile, MinOf(s.N, 4095), 1,
+                  CeilDiv(s.H_in * s.N * CeilDiv(s.C_out, s.yOTile) + s.N * s.pad * CeilDiv(s.C_out, s.yOTile) * 2 +
+                              s.N * CeilDiv(s.C_out, s.yOTile) - s.K * s.N * CeilDiv(s.C_out, s.yOTile),
+                          coreNum),
+                  false, &StepwiseLedger1, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    s.sum_1WsStart = 0;
+    s.sum_1WsEnd =
+        s.sum_1WsStart +
+        RoundUp(MaxOf(s.C_out * s.H_in * s.N + s.C_out * s.N * s.pad * 2 + s.C_out * s.N - s.C_out * s.K * s.N, 1) * 4,
+                512);
+    s.sum1OTiles = CeilDiv(s.C_out, s.sum1OTile);
+    s.sum1Work =
+        s.H_in * s.N * s.sum1OTiles + s.N * s.pad * s.sum1OTiles * 2 + s.N * s.sum1OTiles - s.K * s.N * s.sum1OTiles;
+    s.sum1Per = MaxOf(CeilDiv(s.sum1Work, coreNum), 1);
+    s.yOTiles = CeilDiv(s.C_out, s.yOTile);
+    s.yBTiles = CeilDiv(s.N, s.yBTile);
+    s.yWork = s.H_in * s.yBTiles * s.yOTiles + s.pad * s.yBTiles * s.yOTiles * 2 + s.yBTiles * s.yOTiles -
+              s.K * s.yBTiles * s.yOTiles;
+    s.yPer = MaxOf(CeilDiv(s.yWork, coreNum), 1);
+    const Checked blocks = MaxOf(CeilDiv(MaxOf(CeilDiv(s.sum1Work, s.sum1Per), CeilDiv(s.yWork, s.yPer)), 2), 1);
+    const Checked bytes = s.sum_1WsEnd;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = true;
+    return blocks.valid && bytes.valid && s.sum_1WsStart.valid && s.sum_1WsEnd.valid && s.sum1OTiles.valid &&
+           s.sum1Work.valid && s.sum1Per.valid && s.yOTiles.valid && s.yBTiles.valid && s.yWork.valid && s.yPer.valid;
 }
 
 /// UB bytes: zeros
@@ -540,7 +632,7 @@ inline bool TryCubeFull2(Sizes &s, const Chip &chip, Choice &choice)
     s.zerosWsEnd = s.zerosWsStart + 16384;
     s.zerosZeroAtTiles = ((s.zerosZeroAtTile + 4095) / s.zerosZeroAtTile);
     s.zerosWork = s.zerosZeroAtTiles;
-    s.zerosPer = CeilDiv(s.zerosWork, coreNum);
+    s.zerosPer = MaxOf(CeilDiv(s.zerosWork, coreNum), 1);
     s.sum1Panels = CeilDiv(s.C_out, 256);
     s.sum1BaseN = RoundUp(CeilDiv(s.C_out, s.sum1Panels), 16);
     s.sum1BaseM = MinOf(MinOf((((32768 / s.sum1BaseN)) / 16) * 16, 256),
@@ -584,7 +676,7 @@ inline bool TryCubeFull2(Sizes &s, const Chip &chip, Choice &choice)
     s.yBTiles = CeilDiv(s.N, s.yBTile);
     s.yWork = s.H_in * s.yBTiles * s.yOTiles + s.pad * s.yBTiles * s.yOTiles * 2 + s.yBTiles * s.yOTiles -
               s.K * s.yBTiles * s.yOTiles;
-    s.yPer = CeilDiv(s.yWork, coreNum);
+    s.yPer = MaxOf(CeilDiv(s.yWork, coreNum), 1);
     const Checked blocks =
         MaxOf(MaxOf(MaxOf(CeilDiv(CeilDiv(s.zerosWork, s.zerosPer), 2), CeilDiv(s.sum1Work, s.sum1Per)),
                     CeilDiv(CeilDiv(s.yWork, s.yPer), 2)),
@@ -656,7 +748,7 @@ inline bool TryFull2(Sizes &s, const Chip &chip, Choice &choice)
     }
     s.yOTiles = CeilDiv(s.C_out, s.yOTile);
     s.yWork = s.H_in * s.N * s.yOTiles + s.N * s.pad * s.yOTiles * 2 + s.N * s.yOTiles - s.K * s.N * s.yOTiles;
-    s.yPer = CeilDiv(s.yWork, coreNum);
+    s.yPer = MaxOf(CeilDiv(s.yWork, coreNum), 1);
     const Checked blocks = MaxOf(CeilDiv(CeilDiv(s.yWork, s.yPer), 2), 1);
     const Checked bytes = 0;
     choice.blockDim = blocks.value;
@@ -720,13 +812,104 @@ inline bool TryWalked2(Sizes &s, const Chip &chip, Choice &choice)
     }
     s.yOTiles = CeilDiv(s.C_out, s.yOTile);
     s.yWork = s.H_in * s.N * s.yOTiles + s.N * s.pad * s.yOTiles * 2 + s.N * s.yOTiles - s.K * s.N * s.yOTiles;
-    s.yPer = CeilDiv(s.yWork, coreNum);
+    s.yPer = MaxOf(CeilDiv(s.yWork, coreNum), 1);
     const Checked blocks = MaxOf(CeilDiv(CeilDiv(s.yWork, s.yPer), 2), 1);
     const Checked bytes = 0;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = false;
     return blocks.valid && bytes.valid && s.yOTiles.valid && s.yWork.valid && s.yPer.valid;
+}
+
+/// UB bytes: sum_1
+inline Checked Stepwise2Ledger0(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.sum1CTile, 8) * 64;                // in0: xIn, 2 copies
+    bytes = bytes + s.sum1CTile * CeilDiv(s.sum1OTile, 8) * 64;  // in1: wIn, 2 copies
+    bytes = bytes + CeilDiv(s.sum1OTile, 8) * 64;                // out0: sum_1WsOut, 2 copies
+    bytes = bytes + CeilDiv(s.sum1OTile, 8) * 32;                // calc0: sumAcc
+    bytes = bytes + RoundUp(s.sum1CTile * 4, 32);                // calc1: xTile
+    bytes = bytes + CeilDiv(s.sum1CTile, 8) * 32 + 64;           // calc2: padded
+    bytes = bytes + RoundUp(s.sum1CTile * 4, 32);                // calc3: lanes
+    bytes = bytes + RoundUp(s.sum1CTile * s.sum1OTile * 4, 32);  // calc4: wTile
+    bytes = bytes + RoundUp(s.sum1CTile * 4, 32);                // calc5: offsets
+    bytes = bytes + RoundUp(s.sum1CTile * s.sum1OTile * 4, 32);  // calc6: tmp
+    bytes = bytes + CeilDiv(s.sum1OTile, 8) * 32;                // calc7: sum
+    bytes = bytes + CeilDiv(s.sum1OTile, 8) * 2048;              // calc8: acc
+    bytes = bytes + CeilDiv(s.sum1OTile, 8) * 256;               // calc9: part
+    return bytes;
+}
+
+/// UB bytes: y
+inline Checked Stepwise2Ledger1(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.yOTile * 2, 32) * 64;             // in0: biasIn, 2 copies
+    bytes = bytes + CeilDiv(s.yBTile * s.yOTile * 4, 32) * 64;  // in1: sum_1WsIn, 2 copies
+    bytes = bytes + CeilDiv(s.yBTile * s.yOTile * 4, 32) * 64;  // out0: yOut, 2 copies
+    bytes = bytes + RoundUp(s.yOTile * 4, 32);                  // calc0: biasTile
+    bytes = bytes + RoundUp(s.yBTile * s.yOTile * 4, 32);       // calc1: sum_1WsTile
+    return bytes;
+}
+
+/// Tries the alternative "stepwise"; false when it does not fit.
+inline bool TryStepwise2(Sizes &s, const Chip &chip, Choice &choice)
+{
+    const Checked coreNum(chip.coreNum);
+    s.sum1CTile = Checked(8);
+    s.sum1OTile = Checked(1);
+    s.yOTile = Checked(16);
+    s.yBTile = Checked(1);
+    if (!Maximise(s, &Sizes::sum1CTile, s.C_in, 8, 0, false, &Stepwise2Ledger0, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(
+            s, &Sizes::sum1OTile, MinOf(s.C_out, 4095), 1,
+            CeilDiv(s.C_out * s.H_in * s.N + s.C_out * s.N * s.pad * 2 + s.C_out * s.N - s.C_out * s.K * s.N, coreNum),
+            false, &Stepwise2Ledger0, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(
+            s, &Sizes::yOTile, s.C_out, 16,
+            MaxOf(CeilDiv(s.C_out * s.H_in * s.N + s.C_out * s.N * s.pad * 2 + s.C_out * s.N - s.C_out * s.K * s.N,
+                          coreNum),
+                  64),
+            false, &Stepwise2Ledger1, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::yBTile, MinOf(s.N, 4095), 1,
+                  CeilDiv(s.H_in * s.N * CeilDiv(s.C_out, s.yOTile) + s.N * s.pad * CeilDiv(s.C_out, s.yOTile) * 2 +
+                              s.N * CeilDiv(s.C_out, s.yOTile) - s.K * s.N * CeilDiv(s.C_out, s.yOTile),
+                          coreNum),
+                  false, &Stepwise2Ledger1, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    s.sum_1WsStart = 0;
+    s.sum_1WsEnd =
+        s.sum_1WsStart +
+        RoundUp(MaxOf(s.C_out * s.H_in * s.N + s.C_out * s.N * s.pad * 2 + s.C_out * s.N - s.C_out * s.K * s.N, 1) * 4,
+                512);
+    s.sum1OTiles = CeilDiv(s.C_out, s.sum1OTile);
+    s.sum1Work =
+        s.H_in * s.N * s.sum1OTiles + s.N * s.pad * s.sum1OTiles * 2 + s.N * s.sum1OTiles - s.K * s.N * s.sum1OTiles;
+    s.sum1Per = MaxOf(CeilDiv(s.sum1Work, coreNum), 1);
+    s.yOTiles = CeilDiv(s.C_out, s.yOTile);
+    s.yBTiles = CeilDiv(s.N, s.yBTile);
+    s.yWork = s.H_in * s.yBTiles * s.yOTiles + s.pad * s.yBTiles * s.yOTiles * 2 + s.yBTiles * s.yOTiles -
+              s.K * s.yBTiles * s.yOTiles;
+    s.yPer = MaxOf(CeilDiv(s.yWork, coreNum), 1);
+    const Checked blocks = MaxOf(CeilDiv(MaxOf(CeilDiv(s.sum1Work, s.sum1Per), CeilDiv(s.yWork, s.yPer)), 2), 1);
+    const Checked bytes = s.sum_1WsEnd;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = true;
+    return blocks.valid && bytes.valid && s.sum_1WsStart.valid && s.sum_1WsEnd.valid && s.sum1OTiles.valid &&
+           s.sum1Work.valid && s.sum1Per.valid && s.yOTiles.valid && s.yBTiles.valid && s.yWork.valid && s.yPer.valid;
 }
 
 /// UB bytes: zeros
@@ -839,7 +1022,7 @@ inline bool TryCubeFull3(Sizes &s, const Chip &chip, Choice &choice)
     s.zerosWsEnd = s.zerosWsStart + 8192;
     s.zerosZeroAtTiles = ((s.zerosZeroAtTile + 4095) / s.zerosZeroAtTile);
     s.zerosWork = s.zerosZeroAtTiles;
-    s.zerosPer = CeilDiv(s.zerosWork, coreNum);
+    s.zerosPer = MaxOf(CeilDiv(s.zerosWork, coreNum), 1);
     s.sum1Panels = CeilDiv(s.C_out, 256);
     s.sum1BaseN = RoundUp(CeilDiv(s.C_out, s.sum1Panels), 16);
     s.sum1BaseM = MinOf(MinOf((((32768 / s.sum1BaseN)) / 16) * 16, 256),
@@ -883,7 +1066,7 @@ inline bool TryCubeFull3(Sizes &s, const Chip &chip, Choice &choice)
     s.yBTiles = CeilDiv(s.N, s.yBTile);
     s.yWork = s.H_in * s.yBTiles * s.yOTiles + s.pad * s.yBTiles * s.yOTiles * 2 + s.yBTiles * s.yOTiles -
               s.K * s.yBTiles * s.yOTiles;
-    s.yPer = CeilDiv(s.yWork, coreNum);
+    s.yPer = MaxOf(CeilDiv(s.yWork, coreNum), 1);
     const Checked blocks =
         MaxOf(MaxOf(MaxOf(CeilDiv(CeilDiv(s.zerosWork, s.zerosPer), 2), CeilDiv(s.sum1Work, s.sum1Per)),
                     CeilDiv(CeilDiv(s.yWork, s.yPer), 2)),
@@ -957,7 +1140,7 @@ inline bool TryFull3(Sizes &s, const Chip &chip, Choice &choice)
     }
     s.yOTiles = CeilDiv(s.C_out, s.yOTile);
     s.yWork = s.H_in * s.N * s.yOTiles + s.N * s.pad * s.yOTiles * 2 + s.N * s.yOTiles - s.K * s.N * s.yOTiles;
-    s.yPer = CeilDiv(s.yWork, coreNum);
+    s.yPer = MaxOf(CeilDiv(s.yWork, coreNum), 1);
     const Checked blocks = MaxOf(CeilDiv(CeilDiv(s.yWork, s.yPer), 2), 1);
     const Checked bytes = 0;
     choice.blockDim = blocks.value;
@@ -1024,13 +1207,107 @@ inline bool TryWalked3(Sizes &s, const Chip &chip, Choice &choice)
     }
     s.yOTiles = CeilDiv(s.C_out, s.yOTile);
     s.yWork = s.H_in * s.N * s.yOTiles + s.N * s.pad * s.yOTiles * 2 + s.N * s.yOTiles - s.K * s.N * s.yOTiles;
-    s.yPer = CeilDiv(s.yWork, coreNum);
+    s.yPer = MaxOf(CeilDiv(s.yWork, coreNum), 1);
     const Checked blocks = MaxOf(CeilDiv(CeilDiv(s.yWork, s.yPer), 2), 1);
     const Checked bytes = 0;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = false;
     return blocks.valid && bytes.valid && s.yOTiles.valid && s.yWork.valid && s.yPer.valid;
+}
+
+/// UB bytes: sum_1
+inline Checked Stepwise3Ledger0(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.sum1CTile, 16) * 64;                // in0: xIn, 2 copies
+    bytes = bytes + s.sum1CTile * CeilDiv(s.sum1OTile, 16) * 64;  // in1: wIn, 2 copies
+    bytes = bytes + CeilDiv(s.sum1OTile, 16) * 128;               // out0: sum_1WsOut, 2 copies
+    bytes = bytes + CeilDiv(s.sum1OTile, 16) * 64;                // calc0: sumAcc
+    bytes = bytes + RoundUp(s.sum1CTile * 4, 32);                 // calc1: xTile
+    bytes = bytes + CeilDiv(s.sum1CTile, 8) * 32 + 64;            // calc2: padded
+    bytes = bytes + CeilDiv(s.sum1CTile, 16) * 64;                // calc3: values
+    bytes = bytes + RoundUp(s.sum1CTile * 4, 32);                 // calc4: lanes
+    bytes = bytes + s.sum1CTile * CeilDiv(s.sum1OTile, 16) * 64;  // calc5: wTile
+    bytes = bytes + RoundUp(s.sum1CTile * s.sum1OTile * 4, 32);   // calc6: wTile
+    bytes = bytes + RoundUp(s.sum1CTile * 4, 32);                 // calc7: offsets
+    bytes = bytes + RoundUp(s.sum1CTile * s.sum1OTile * 4, 32);   // calc8: tmp
+    bytes = bytes + CeilDiv(s.sum1OTile, 16) * 64;                // calc9: sum
+    bytes = bytes + CeilDiv(s.sum1OTile, 8) * 2048;               // calc10: acc
+    bytes = bytes + CeilDiv(s.sum1OTile, 8) * 256;                // calc11: part
+    return bytes;
+}
+
+/// UB bytes: y
+inline Checked Stepwise3Ledger1(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.yOTile * 4, 32) * 64;             // in0: biasIn, 2 copies
+    bytes = bytes + CeilDiv(s.yBTile * s.yOTile * 4, 32) * 64;  // in1: sum_1WsIn, 2 copies
+    bytes = bytes + CeilDiv(s.yBTile * s.yOTile * 2, 32) * 64;  // out0: yOut, 2 copies
+    bytes = bytes + RoundUp(s.yOTile * 4, 32);                  // calc0: biasTile
+    bytes = bytes + RoundUp(s.yBTile * s.yOTile * 4, 32);       // calc1: sum_1WsTile
+    bytes = bytes + RoundUp(s.yBTile * s.yOTile * 4, 32);       // calc2: tmp
+    return bytes;
+}
+
+/// Tries the alternative "stepwise"; false when it does not fit.
+inline bool TryStepwise3(Sizes &s, const Chip &chip, Choice &choice)
+{
+    const Checked coreNum(chip.coreNum);
+    s.sum1CTile = Checked(16);
+    s.sum1OTile = Checked(1);
+    s.yOTile = Checked(16);
+    s.yBTile = Checked(1);
+    if (!Maximise(s, &Sizes::sum1CTile, s.C_in, 16, 0, false, &Stepwise3Ledger0, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(
+            s, &Sizes::sum1OTile, MinOf(s.C_out, 4095), 1,
+            CeilDiv(s.C_out * s.H_in * s.N + s.C_out * s.N * s.pad * 2 + s.C_out * s.N - s.C_out * s.K * s.N, coreNum),
+            false, &Stepwise3Ledger0, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(
+            s, &Sizes::yOTile, s.C_out, 16,
+            MaxOf(CeilDiv(s.C_out * s.H_in * s.N + s.C_out * s.N * s.pad * 2 + s.C_out * s.N - s.C_out * s.K * s.N,
+                          coreNum),
+                  64),
+            false, &Stepwise3Ledger1, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::yBTile, MinOf(s.N, 4095), 1,
+                  CeilDiv(s.H_in * s.N * CeilDiv(s.C_out, s.yOTile) + s.N * s.pad * CeilDiv(s.C_out, s.yOTile) * 2 +
+                              s.N * CeilDiv(s.C_out, s.yOTile) - s.K * s.N * CeilDiv(s.C_out, s.yOTile),
+                          coreNum),
+                  false, &Stepwise3Ledger1, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    s.sum_1WsStart = 0;
+    s.sum_1WsEnd =
+        s.sum_1WsStart +
+        RoundUp(MaxOf(s.C_out * s.H_in * s.N + s.C_out * s.N * s.pad * 2 + s.C_out * s.N - s.C_out * s.K * s.N, 1) * 4,
+                512);
+    s.sum1OTiles = CeilDiv(s.C_out, s.sum1OTile);
+    s.sum1Work =
+        s.H_in * s.N * s.sum1OTiles + s.N * s.pad * s.sum1OTiles * 2 + s.N * s.sum1OTiles - s.K * s.N * s.sum1OTiles;
+    s.sum1Per = MaxOf(CeilDiv(s.sum1Work, coreNum), 1);
+    s.yOTiles = CeilDiv(s.C_out, s.yOTile);
+    s.yBTiles = CeilDiv(s.N, s.yBTile);
+    s.yWork = s.H_in * s.yBTiles * s.yOTiles + s.pad * s.yBTiles * s.yOTiles * 2 + s.yBTiles * s.yOTiles -
+              s.K * s.yBTiles * s.yOTiles;
+    s.yPer = MaxOf(CeilDiv(s.yWork, coreNum), 1);
+    const Checked blocks = MaxOf(CeilDiv(MaxOf(CeilDiv(s.sum1Work, s.sum1Per), CeilDiv(s.yWork, s.yPer)), 2), 1);
+    const Checked bytes = s.sum_1WsEnd;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = true;
+    return blocks.valid && bytes.valid && s.sum_1WsStart.valid && s.sum_1WsEnd.valid && s.sum1OTiles.valid &&
+           s.sum1Work.valid && s.sum1Per.valid && s.yOTiles.valid && s.yBTiles.valid && s.yWork.valid && s.yPer.valid;
 }
 
 /// UB bytes: zeros
@@ -1143,7 +1420,7 @@ inline bool TryCubeFull4(Sizes &s, const Chip &chip, Choice &choice)
     s.zerosWsEnd = s.zerosWsStart + 8192;
     s.zerosZeroAtTiles = ((s.zerosZeroAtTile + 4095) / s.zerosZeroAtTile);
     s.zerosWork = s.zerosZeroAtTiles;
-    s.zerosPer = CeilDiv(s.zerosWork, coreNum);
+    s.zerosPer = MaxOf(CeilDiv(s.zerosWork, coreNum), 1);
     s.sum1Panels = CeilDiv(s.C_out, 256);
     s.sum1BaseN = RoundUp(CeilDiv(s.C_out, s.sum1Panels), 16);
     s.sum1BaseM = MinOf(MinOf((((32768 / s.sum1BaseN)) / 16) * 16, 256),
@@ -1187,7 +1464,7 @@ inline bool TryCubeFull4(Sizes &s, const Chip &chip, Choice &choice)
     s.yBTiles = CeilDiv(s.N, s.yBTile);
     s.yWork = s.H_in * s.yBTiles * s.yOTiles + s.pad * s.yBTiles * s.yOTiles * 2 + s.yBTiles * s.yOTiles -
               s.K * s.yBTiles * s.yOTiles;
-    s.yPer = CeilDiv(s.yWork, coreNum);
+    s.yPer = MaxOf(CeilDiv(s.yWork, coreNum), 1);
     const Checked blocks =
         MaxOf(MaxOf(MaxOf(CeilDiv(CeilDiv(s.zerosWork, s.zerosPer), 2), CeilDiv(s.sum1Work, s.sum1Per)),
                     CeilDiv(CeilDiv(s.yWork, s.yPer), 2)),
@@ -1261,7 +1538,7 @@ inline bool TryFull4(Sizes &s, const Chip &chip, Choice &choice)
     }
     s.yOTiles = CeilDiv(s.C_out, s.yOTile);
     s.yWork = s.H_in * s.N * s.yOTiles + s.N * s.pad * s.yOTiles * 2 + s.N * s.yOTiles - s.K * s.N * s.yOTiles;
-    s.yPer = CeilDiv(s.yWork, coreNum);
+    s.yPer = MaxOf(CeilDiv(s.yWork, coreNum), 1);
     const Checked blocks = MaxOf(CeilDiv(CeilDiv(s.yWork, s.yPer), 2), 1);
     const Checked bytes = 0;
     choice.blockDim = blocks.value;
@@ -1328,13 +1605,107 @@ inline bool TryWalked4(Sizes &s, const Chip &chip, Choice &choice)
     }
     s.yOTiles = CeilDiv(s.C_out, s.yOTile);
     s.yWork = s.H_in * s.N * s.yOTiles + s.N * s.pad * s.yOTiles * 2 + s.N * s.yOTiles - s.K * s.N * s.yOTiles;
-    s.yPer = CeilDiv(s.yWork, coreNum);
+    s.yPer = MaxOf(CeilDiv(s.yWork, coreNum), 1);
     const Checked blocks = MaxOf(CeilDiv(CeilDiv(s.yWork, s.yPer), 2), 1);
     const Checked bytes = 0;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = false;
     return blocks.valid && bytes.valid && s.yOTiles.valid && s.yWork.valid && s.yPer.valid;
+}
+
+/// UB bytes: sum_1
+inline Checked Stepwise4Ledger0(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.sum1CTile, 16) * 64;                // in0: xIn, 2 copies
+    bytes = bytes + s.sum1CTile * CeilDiv(s.sum1OTile, 16) * 64;  // in1: wIn, 2 copies
+    bytes = bytes + CeilDiv(s.sum1OTile, 16) * 128;               // out0: sum_1WsOut, 2 copies
+    bytes = bytes + CeilDiv(s.sum1OTile, 16) * 64;                // calc0: sumAcc
+    bytes = bytes + RoundUp(s.sum1CTile * 4, 32);                 // calc1: xTile
+    bytes = bytes + CeilDiv(s.sum1CTile, 8) * 32 + 64;            // calc2: padded
+    bytes = bytes + CeilDiv(s.sum1CTile, 16) * 64;                // calc3: values
+    bytes = bytes + RoundUp(s.sum1CTile * 4, 32);                 // calc4: lanes
+    bytes = bytes + s.sum1CTile * CeilDiv(s.sum1OTile, 16) * 64;  // calc5: wTile
+    bytes = bytes + RoundUp(s.sum1CTile * s.sum1OTile * 4, 32);   // calc6: wTile
+    bytes = bytes + RoundUp(s.sum1CTile * 4, 32);                 // calc7: offsets
+    bytes = bytes + RoundUp(s.sum1CTile * s.sum1OTile * 4, 32);   // calc8: tmp
+    bytes = bytes + CeilDiv(s.sum1OTile, 16) * 64;                // calc9: sum
+    bytes = bytes + CeilDiv(s.sum1OTile, 8) * 2048;               // calc10: acc
+    bytes = bytes + CeilDiv(s.sum1OTile, 8) * 256;                // calc11: part
+    return bytes;
+}
+
+/// UB bytes: y
+inline Checked Stepwise4Ledger1(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.yOTile * 2, 32) * 64;             // in0: biasIn, 2 copies
+    bytes = bytes + CeilDiv(s.yBTile * s.yOTile * 4, 32) * 64;  // in1: sum_1WsIn, 2 copies
+    bytes = bytes + CeilDiv(s.yBTile * s.yOTile * 2, 32) * 64;  // out0: yOut, 2 copies
+    bytes = bytes + RoundUp(s.yOTile * 4, 32);                  // calc0: biasTile
+    bytes = bytes + RoundUp(s.yBTile * s.yOTile * 4, 32);       // calc1: sum_1WsTile
+    bytes = bytes + RoundUp(s.yBTile * s.yOTile * 4, 32);       // calc2: tmp
+    return bytes;
+}
+
+/// Tries the alternative "stepwise"; false when it does not fit.
+inline bool TryStepwise4(Sizes &s, const Chip &chip, Choice &choice)
+{
+    const Checked coreNum(chip.coreNum);
+    s.sum1CTile = Checked(16);
+    s.sum1OTile = Checked(1);
+    s.yOTile = Checked(16);
+    s.yBTile = Checked(1);
+    if (!Maximise(s, &Sizes::sum1CTile, s.C_in, 16, 0, false, &Stepwise4Ledger0, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(
+            s, &Sizes::sum1OTile, MinOf(s.C_out, 4095), 1,
+            CeilDiv(s.C_out * s.H_in * s.N + s.C_out * s.N * s.pad * 2 + s.C_out * s.N - s.C_out * s.K * s.N, coreNum),
+            false, &Stepwise4Ledger0, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(
+            s, &Sizes::yOTile, s.C_out, 16,
+            MaxOf(CeilDiv(s.C_out * s.H_in * s.N + s.C_out * s.N * s.pad * 2 + s.C_out * s.N - s.C_out * s.K * s.N,
+                          coreNum),
+                  64),
+            false, &Stepwise4Ledger1, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::yBTile, MinOf(s.N, 4095), 1,
+                  CeilDiv(s.H_in * s.N * CeilDiv(s.C_out, s.yOTile) + s.N * s.pad * CeilDiv(s.C_out, s.yOTile) * 2 +
+                              s.N * CeilDiv(s.C_out, s.yOTile) - s.K * s.N * CeilDiv(s.C_out, s.yOTile),
+                          coreNum),
+                  false, &Stepwise4Ledger1, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    s.sum_1WsStart = 0;
+    s.sum_1WsEnd =
+        s.sum_1WsStart +
+        RoundUp(MaxOf(s.C_out * s.H_in * s.N + s.C_out * s.N * s.pad * 2 + s.C_out * s.N - s.C_out * s.K * s.N, 1) * 4,
+                512);
+    s.sum1OTiles = CeilDiv(s.C_out, s.sum1OTile);
+    s.sum1Work =
+        s.H_in * s.N * s.sum1OTiles + s.N * s.pad * s.sum1OTiles * 2 + s.N * s.sum1OTiles - s.K * s.N * s.sum1OTiles;
+    s.sum1Per = MaxOf(CeilDiv(s.sum1Work, coreNum), 1);
+    s.yOTiles = CeilDiv(s.C_out, s.yOTile);
+    s.yBTiles = CeilDiv(s.N, s.yBTile);
+    s.yWork = s.H_in * s.yBTiles * s.yOTiles + s.pad * s.yBTiles * s.yOTiles * 2 + s.yBTiles * s.yOTiles -
+              s.K * s.yBTiles * s.yOTiles;
+    s.yPer = MaxOf(CeilDiv(s.yWork, coreNum), 1);
+    const Checked blocks = MaxOf(CeilDiv(MaxOf(CeilDiv(s.sum1Work, s.sum1Per), CeilDiv(s.yWork, s.yPer)), 2), 1);
+    const Checked bytes = s.sum_1WsEnd;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = true;
+    return blocks.valid && bytes.valid && s.sum_1WsStart.valid && s.sum_1WsEnd.valid && s.sum1OTiles.valid &&
+           s.sum1Work.valid && s.sum1Per.valid && s.yOTiles.valid && s.yBTiles.valid && s.yWork.valid && s.yPer.valid;
 }
 
 /// Picks the first alternative that fits. `combination`: index of the dtype combination; `present`: bit k is set when
@@ -1354,6 +1725,10 @@ inline bool Choose(Sizes &s, const Chip &chip, int32_t combination, uint32_t pre
             choice.key = CONV_TBC_KEY_WALKED_FLOAT32;
             return true;
         }
+        if (TryStepwise(s, chip, choice)) {
+            choice.key = CONV_TBC_KEY_STEPWISE_FLOAT32;
+            return true;
+        }
         return false;
     }
     if (combination == 1 && present == 0U) {
@@ -1367,6 +1742,10 @@ inline bool Choose(Sizes &s, const Chip &chip, int32_t combination, uint32_t pre
         }
         if (TryWalked2(s, chip, choice)) {
             choice.key = CONV_TBC_KEY_WALKED_FLOAT32_FLOAT16;
+            return true;
+        }
+        if (TryStepwise2(s, chip, choice)) {
+            choice.key = CONV_TBC_KEY_STEPWISE_FLOAT32_FLOAT16;
             return true;
         }
         return false;
@@ -1384,6 +1763,10 @@ inline bool Choose(Sizes &s, const Chip &chip, int32_t combination, uint32_t pre
             choice.key = CONV_TBC_KEY_WALKED_FLOAT32_BFLOAT16;
             return true;
         }
+        if (TryStepwise2(s, chip, choice)) {
+            choice.key = CONV_TBC_KEY_STEPWISE_FLOAT32_BFLOAT16;
+            return true;
+        }
         return false;
     }
     if (combination == 3 && present == 0U) {
@@ -1397,6 +1780,10 @@ inline bool Choose(Sizes &s, const Chip &chip, int32_t combination, uint32_t pre
         }
         if (TryWalked3(s, chip, choice)) {
             choice.key = CONV_TBC_KEY_WALKED_FLOAT16_FLOAT32;
+            return true;
+        }
+        if (TryStepwise3(s, chip, choice)) {
+            choice.key = CONV_TBC_KEY_STEPWISE_FLOAT16_FLOAT32;
             return true;
         }
         return false;
@@ -1414,6 +1801,10 @@ inline bool Choose(Sizes &s, const Chip &chip, int32_t combination, uint32_t pre
             choice.key = CONV_TBC_KEY_WALKED_FLOAT16;
             return true;
         }
+        if (TryStepwise4(s, chip, choice)) {
+            choice.key = CONV_TBC_KEY_STEPWISE_FLOAT16;
+            return true;
+        }
         return false;
     }
     if (combination == 5 && present == 0U) {
@@ -1427,6 +1818,10 @@ inline bool Choose(Sizes &s, const Chip &chip, int32_t combination, uint32_t pre
         }
         if (TryWalked4(s, chip, choice)) {
             choice.key = CONV_TBC_KEY_WALKED_FLOAT16_BFLOAT16;
+            return true;
+        }
+        if (TryStepwise4(s, chip, choice)) {
+            choice.key = CONV_TBC_KEY_STEPWISE_FLOAT16_BFLOAT16;
             return true;
         }
         return false;
@@ -1444,6 +1839,10 @@ inline bool Choose(Sizes &s, const Chip &chip, int32_t combination, uint32_t pre
             choice.key = CONV_TBC_KEY_WALKED_BFLOAT16_FLOAT32;
             return true;
         }
+        if (TryStepwise3(s, chip, choice)) {
+            choice.key = CONV_TBC_KEY_STEPWISE_BFLOAT16_FLOAT32;
+            return true;
+        }
         return false;
     }
     if (combination == 7 && present == 0U) {
@@ -1459,6 +1858,10 @@ inline bool Choose(Sizes &s, const Chip &chip, int32_t combination, uint32_t pre
             choice.key = CONV_TBC_KEY_WALKED_BFLOAT16_FLOAT16;
             return true;
         }
+        if (TryStepwise4(s, chip, choice)) {
+            choice.key = CONV_TBC_KEY_STEPWISE_BFLOAT16_FLOAT16;
+            return true;
+        }
         return false;
     }
     if (combination == 8 && present == 0U) {
@@ -1472,6 +1875,10 @@ inline bool Choose(Sizes &s, const Chip &chip, int32_t combination, uint32_t pre
         }
         if (TryWalked4(s, chip, choice)) {
             choice.key = CONV_TBC_KEY_WALKED_BFLOAT16;
+            return true;
+        }
+        if (TryStepwise4(s, chip, choice)) {
+            choice.key = CONV_TBC_KEY_STEPWISE_BFLOAT16;
             return true;
         }
         return false;
@@ -1528,6 +1935,8 @@ inline void Fill(const Sizes &s, ConvTbcTilingData &data)
     data.yOTile = s.yOTile.value;
     data.yBTile = s.yBTile.value;
     data.yCTile = s.yCTile.value;
+    data.sum1CTile = s.sum1CTile.value;
+    data.sum1OTile = s.sum1OTile.value;
     data.sum_1WsStart = s.sum_1WsStart.value;
     data.zerosWsStart = s.zerosWsStart.value;
     data.zerosWork = s.zerosWork.value;
@@ -1551,6 +1960,7 @@ inline void Fill(const Sizes &s, ConvTbcTilingData &data)
     data.yBTiles = s.yBTiles.value;
     data.yWork = s.yWork.value;
     data.yPer = s.yPer.value;
+    data.sum1OTiles = s.sum1OTiles.value;
     FillCube(data.mm0, s.mm0Cores, s.mm0M, s.mm0N, s.mm0Ka, s.mm0Kb, s.mm0SingleK, s.mm0BaseM, s.mm0BaseN, s.mm0BaseK,
              s.mm0StepK, s.mm0L1);
 }

@@ -18,54 +18,72 @@ extern "C" __global__ __aicore__ void conv_tbc(GM_ADDR x, GM_ADDR w, GM_ADDR bia
         ConvTbcKernel::RunConvTbcFullFloat32(x, w, bias, y, tilingData);
     } else if (TILING_KEY_IS(CONV_TBC_KEY_WALKED_FLOAT32)) {
         ConvTbcKernel::RunConvTbcWalkedFloat32(x, w, bias, y, tilingData);
+    } else if (TILING_KEY_IS(CONV_TBC_KEY_STEPWISE_FLOAT32)) {
+        ConvTbcKernel::RunConvTbcStepwiseFloat32(x, w, bias, y, workspace, tilingData);
     } else if (TILING_KEY_IS(CONV_TBC_KEY_CUBE_FULL_FLOAT32_FLOAT16)) {
         ConvTbcKernel::RunConvTbcCubeFullNarrow<half>(x, w, bias, y, workspace, tilingData);
     } else if (TILING_KEY_IS(CONV_TBC_KEY_FULL_FLOAT32_FLOAT16)) {
         ConvTbcKernel::RunConvTbcFullNarrow<half>(x, w, bias, y, tilingData);
     } else if (TILING_KEY_IS(CONV_TBC_KEY_WALKED_FLOAT32_FLOAT16)) {
         ConvTbcKernel::RunConvTbcWalkedNarrow<half>(x, w, bias, y, tilingData);
+    } else if (TILING_KEY_IS(CONV_TBC_KEY_STEPWISE_FLOAT32_FLOAT16)) {
+        ConvTbcKernel::RunConvTbcStepwiseNarrow<half>(x, w, bias, y, workspace, tilingData);
     } else if (TILING_KEY_IS(CONV_TBC_KEY_CUBE_FULL_FLOAT32_BFLOAT16)) {
         ConvTbcKernel::RunConvTbcCubeFullNarrow<bfloat16_t>(x, w, bias, y, workspace, tilingData);
     } else if (TILING_KEY_IS(CONV_TBC_KEY_FULL_FLOAT32_BFLOAT16)) {
         ConvTbcKernel::RunConvTbcFullNarrow<bfloat16_t>(x, w, bias, y, tilingData);
     } else if (TILING_KEY_IS(CONV_TBC_KEY_WALKED_FLOAT32_BFLOAT16)) {
         ConvTbcKernel::RunConvTbcWalkedNarrow<bfloat16_t>(x, w, bias, y, tilingData);
+    } else if (TILING_KEY_IS(CONV_TBC_KEY_STEPWISE_FLOAT32_BFLOAT16)) {
+        ConvTbcKernel::RunConvTbcStepwiseNarrow<bfloat16_t>(x, w, bias, y, workspace, tilingData);
     } else if (TILING_KEY_IS(CONV_TBC_KEY_CUBE_FULL_FLOAT16_FLOAT32)) {
         ConvTbcKernel::RunConvTbcCubeFullNarrow2<half>(x, w, bias, y, workspace, tilingData);
     } else if (TILING_KEY_IS(CONV_TBC_KEY_FULL_FLOAT16_FLOAT32)) {
         ConvTbcKernel::RunConvTbcFullNarrow2<half>(x, w, bias, y, tilingData);
     } else if (TILING_KEY_IS(CONV_TBC_KEY_WALKED_FLOAT16_FLOAT32)) {
         ConvTbcKernel::RunConvTbcWalkedNarrow2<half>(x, w, bias, y, tilingData);
+    } else if (TILING_KEY_IS(CONV_TBC_KEY_STEPWISE_FLOAT16_FLOAT32)) {
+        ConvTbcKernel::RunConvTbcStepwiseNarrow2<half>(x, w, bias, y, workspace, tilingData);
     } else if (TILING_KEY_IS(CONV_TBC_KEY_CUBE_FULL_FLOAT16)) {
         ConvTbcKernel::RunConvTbcCubeFullNarrow3<half>(x, w, bias, y, workspace, tilingData);
     } else if (TILING_KEY_IS(CONV_TBC_KEY_FULL_FLOAT16)) {
         ConvTbcKernel::RunConvTbcFullNarrow3<half>(x, w, bias, y, tilingData);
     } else if (TILING_KEY_IS(CONV_TBC_KEY_WALKED_FLOAT16)) {
         ConvTbcKernel::RunConvTbcWalkedNarrow3<half>(x, w, bias, y, tilingData);
+    } else if (TILING_KEY_IS(CONV_TBC_KEY_STEPWISE_FLOAT16)) {
+        ConvTbcKernel::RunConvTbcStepwiseNarrow3<half>(x, w, bias, y, workspace, tilingData);
     } else if (TILING_KEY_IS(CONV_TBC_KEY_CUBE_FULL_FLOAT16_BFLOAT16)) {
         ConvTbcKernel::RunConvTbcCubeFullNarrow4<half, bfloat16_t>(x, w, bias, y, workspace, tilingData);
     } else if (TILING_KEY_IS(CONV_TBC_KEY_FULL_FLOAT16_BFLOAT16)) {
         ConvTbcKernel::RunConvTbcFullNarrow4<half, bfloat16_t>(x, w, bias, y, tilingData);
     } else if (TILING_KEY_IS(CONV_TBC_KEY_WALKED_FLOAT16_BFLOAT16)) {
         ConvTbcKernel::RunConvTbcWalkedNarrow4<half, bfloat16_t>(x, w, bias, y, tilingData);
+    } else if (TILING_KEY_IS(CONV_TBC_KEY_STEPWISE_FLOAT16_BFLOAT16)) {
+        ConvTbcKernel::RunConvTbcStepwiseNarrow4<half, bfloat16_t>(x, w, bias, y, workspace, tilingData);
     } else if (TILING_KEY_IS(CONV_TBC_KEY_CUBE_FULL_BFLOAT16_FLOAT32)) {
         ConvTbcKernel::RunConvTbcCubeFullNarrow2<bfloat16_t>(x, w, bias, y, workspace, tilingData);
     } else if (TILING_KEY_IS(CONV_TBC_KEY_FULL_BFLOAT16_FLOAT32)) {
         ConvTbcKernel::RunConvTbcFullNarrow2<bfloat16_t>(x, w, bias, y, tilingData);
     } else if (TILING_KEY_IS(CONV_TBC_KEY_WALKED_BFLOAT16_FLOAT32)) {
         ConvTbcKernel::RunConvTbcWalkedNarrow2<bfloat16_t>(x, w, bias, y, tilingData);
+    } else if (TILING_KEY_IS(CONV_TBC_KEY_STEPWISE_BFLOAT16_FLOAT32)) {
+        ConvTbcKernel::RunConvTbcStepwiseNarrow2<bfloat16_t>(x, w, bias, y, workspace, tilingData);
     } else if (TILING_KEY_IS(CONV_TBC_KEY_CUBE_FULL_BFLOAT16_FLOAT16)) {
         ConvTbcKernel::RunConvTbcCubeFullNarrow4<bfloat16_t, half>(x, w, bias, y, workspace, tilingData);
     } else if (TILING_KEY_IS(CONV_TBC_KEY_FULL_BFLOAT16_FLOAT16)) {
         ConvTbcKernel::RunConvTbcFullNarrow4<bfloat16_t, half>(x, w, bias, y, tilingData);
     } else if (TILING_KEY_IS(CONV_TBC_KEY_WALKED_BFLOAT16_FLOAT16)) {
         ConvTbcKernel::RunConvTbcWalkedNarrow4<bfloat16_t, half>(x, w, bias, y, tilingData);
+    } else if (TILING_KEY_IS(CONV_TBC_KEY_STEPWISE_BFLOAT16_FLOAT16)) {
+        ConvTbcKernel::RunConvTbcStepwiseNarrow4<bfloat16_t, half>(x, w, bias, y, workspace, tilingData);
     } else if (TILING_KEY_IS(CONV_TBC_KEY_CUBE_FULL_BFLOAT16)) {
         ConvTbcKernel::RunConvTbcCubeFullNarrow3<bfloat16_t>(x, w, bias, y, workspace, tilingData);
     } else if (TILING_KEY_IS(CONV_TBC_KEY_FULL_BFLOAT16)) {
         ConvTbcKernel::RunConvTbcFullNarrow3<bfloat16_t>(x, w, bias, y, tilingData);
     } else if (TILING_KEY_IS(CONV_TBC_KEY_WALKED_BFLOAT16)) {
         ConvTbcKernel::RunConvTbcWalkedNarrow3<bfloat16_t>(x, w, bias, y, tilingData);
+    } else if (TILING_KEY_IS(CONV_TBC_KEY_STEPWISE_BFLOAT16)) {
+        ConvTbcKernel::RunConvTbcStepwiseNarrow3<bfloat16_t>(x, w, bias, y, workspace, tilingData);
     } else if (TILING_KEY_IS(CONV_TBC_KEY_EMPTY)) {
         // An empty tensor: nothing to do.
     }

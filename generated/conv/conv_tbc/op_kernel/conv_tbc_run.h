@@ -77,6 +77,30 @@ __aicore__ inline void RunConvTbcWalkedFloat32(GM_ADDR x, GM_ADDR w, GM_ADDR bia
 }
 
 /// Runs the stages in order on this core.
+/// sum_1: k and c walked step by step or in chunks, in one pass
+__aicore__ inline void RunConvTbcStepwiseFloat32(GM_ADDR x, GM_ADDR w, GM_ADDR bias, GM_ADDR y, GM_ADDR workspace,
+                                                 const ConvTbcTilingData &tiling)
+{
+    if ASCEND_IS_AIV {
+        {
+            // sum_1
+            AscendC::TPipe pipe;
+            ConvTbcSum1Variant2 stage;
+            stage.Init(x, w, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // y
+            AscendC::TPipe pipe;
+            ConvTbcY stage;
+            stage.Init(bias, y, workspace, tiling, &pipe);
+            stage.Process();
+        }
+    }
+}
+
+/// Runs the stages in order on this core.
 /// sum_1: on the cube: about 3145728 vector cycles against 249037 for cube and transfers at typical sizes, summed over
 /// the cores
 template <typename Element>
@@ -144,6 +168,31 @@ __aicore__ inline void RunConvTbcWalkedNarrow(GM_ADDR x, GM_ADDR w, GM_ADDR bias
 }
 
 /// Runs the stages in order on this core.
+/// sum_1: k and c walked step by step or in chunks, in one pass
+template <typename Element>
+__aicore__ inline void RunConvTbcStepwiseNarrow(GM_ADDR x, GM_ADDR w, GM_ADDR bias, GM_ADDR y, GM_ADDR workspace,
+                                                const ConvTbcTilingData &tiling)
+{
+    if ASCEND_IS_AIV {
+        {
+            // sum_1
+            AscendC::TPipe pipe;
+            ConvTbcSum1Variant2 stage;
+            stage.Init(x, w, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // y
+            AscendC::TPipe pipe;
+            ConvTbcYVariant4<Element> stage;
+            stage.Init(bias, y, workspace, tiling, &pipe);
+            stage.Process();
+        }
+    }
+}
+
+/// Runs the stages in order on this core.
 /// sum_1: on the cube: about 3145728 vector cycles against 101581 for cube and transfers at typical sizes, summed over
 /// the cores
 template <typename Element>
@@ -152,7 +201,7 @@ __aicore__ inline void RunConvTbcCubeFullNarrow2(GM_ADDR x, GM_ADDR w, GM_ADDR b
 {
     if ASCEND_IS_AIC {
         AscendC::TPipe pipe;
-        ConvTbcSum1Variant2<Element> sum1Stage;
+        ConvTbcSum1Variant3<Element> sum1Stage;
         TCubeTiling sum1StageTiling = tiling.mm0;
         REGIST_MATMUL_OBJ(&pipe, AscendC::GetSysWorkSpacePtr(), sum1Stage.mm, &sum1StageTiling);
         AscendC::SyncAll<false>();
@@ -211,6 +260,31 @@ __aicore__ inline void RunConvTbcWalkedNarrow2(GM_ADDR x, GM_ADDR w, GM_ADDR bia
 }
 
 /// Runs the stages in order on this core.
+/// sum_1: k and c walked step by step or in chunks, in one pass
+template <typename Element>
+__aicore__ inline void RunConvTbcStepwiseNarrow2(GM_ADDR x, GM_ADDR w, GM_ADDR bias, GM_ADDR y, GM_ADDR workspace,
+                                                 const ConvTbcTilingData &tiling)
+{
+    if ASCEND_IS_AIV {
+        {
+            // sum_1
+            AscendC::TPipe pipe;
+            ConvTbcSum1Variant4<Element> stage;
+            stage.Init(x, w, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // y
+            AscendC::TPipe pipe;
+            ConvTbcYVariant7<Element> stage;
+            stage.Init(bias, y, workspace, tiling, &pipe);
+            stage.Process();
+        }
+    }
+}
+
+/// Runs the stages in order on this core.
 /// sum_1: on the cube: about 3145728 vector cycles against 101581 for cube and transfers at typical sizes, summed over
 /// the cores
 template <typename Element>
@@ -219,7 +293,7 @@ __aicore__ inline void RunConvTbcCubeFullNarrow3(GM_ADDR x, GM_ADDR w, GM_ADDR b
 {
     if ASCEND_IS_AIC {
         AscendC::TPipe pipe;
-        ConvTbcSum1Variant2<Element> sum1Stage;
+        ConvTbcSum1Variant3<Element> sum1Stage;
         TCubeTiling sum1StageTiling = tiling.mm0;
         REGIST_MATMUL_OBJ(&pipe, AscendC::GetSysWorkSpacePtr(), sum1Stage.mm, &sum1StageTiling);
         AscendC::SyncAll<false>();
@@ -278,6 +352,31 @@ __aicore__ inline void RunConvTbcWalkedNarrow3(GM_ADDR x, GM_ADDR w, GM_ADDR bia
 }
 
 /// Runs the stages in order on this core.
+/// sum_1: k and c walked step by step or in chunks, in one pass
+template <typename Element>
+__aicore__ inline void RunConvTbcStepwiseNarrow3(GM_ADDR x, GM_ADDR w, GM_ADDR bias, GM_ADDR y, GM_ADDR workspace,
+                                                 const ConvTbcTilingData &tiling)
+{
+    if ASCEND_IS_AIV {
+        {
+            // sum_1
+            AscendC::TPipe pipe;
+            ConvTbcSum1Variant4<Element> stage;
+            stage.Init(x, w, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // y
+            AscendC::TPipe pipe;
+            ConvTbcYVariant10<Element> stage;
+            stage.Init(bias, y, workspace, tiling, &pipe);
+            stage.Process();
+        }
+    }
+}
+
+/// Runs the stages in order on this core.
 /// sum_1: on the cube: about 3145728 vector cycles against 101581 for cube and transfers at typical sizes, summed over
 /// the cores
 template <typename Element0, typename Element1>
@@ -286,7 +385,7 @@ __aicore__ inline void RunConvTbcCubeFullNarrow4(GM_ADDR x, GM_ADDR w, GM_ADDR b
 {
     if ASCEND_IS_AIC {
         AscendC::TPipe pipe;
-        ConvTbcSum1Variant2<Element0> sum1Stage;
+        ConvTbcSum1Variant3<Element0> sum1Stage;
         TCubeTiling sum1StageTiling = tiling.mm0;
         REGIST_MATMUL_OBJ(&pipe, AscendC::GetSysWorkSpacePtr(), sum1Stage.mm, &sum1StageTiling);
         AscendC::SyncAll<false>();
@@ -341,6 +440,31 @@ __aicore__ inline void RunConvTbcWalkedNarrow4(GM_ADDR x, GM_ADDR w, GM_ADDR bia
         ConvTbcYVariant15<Element0, Element1> stage;
         stage.Init(x, w, bias, y, tiling, &pipe);
         stage.Process();
+    }
+}
+
+/// Runs the stages in order on this core.
+/// sum_1: k and c walked step by step or in chunks, in one pass
+template <typename Element0, typename Element1>
+__aicore__ inline void RunConvTbcStepwiseNarrow4(GM_ADDR x, GM_ADDR w, GM_ADDR bias, GM_ADDR y, GM_ADDR workspace,
+                                                 const ConvTbcTilingData &tiling)
+{
+    if ASCEND_IS_AIV {
+        {
+            // sum_1
+            AscendC::TPipe pipe;
+            ConvTbcSum1Variant4<Element0> stage;
+            stage.Init(x, w, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // y
+            AscendC::TPipe pipe;
+            ConvTbcYVariant13<Element1, Element0> stage;
+            stage.Init(bias, y, workspace, tiling, &pipe);
+            stage.Process();
+        }
     }
 }
 

@@ -127,9 +127,210 @@ private:
     int64_t zerosWsStart_;
 };
 
+/// sum_1
+class ConvTbcSum1Variant2
+{
+public:
+    __aicore__ inline void Init(GM_ADDR x, GM_ADDR w, GM_ADDR workspace, const ConvTbcTilingData &tiling,
+                                AscendC::TPipe *pipe)
+    {
+        blockIdx_ = AscendC::GetBlockIdx();
+        C_in_ = tiling.C_in;
+        C_out_ = tiling.C_out;
+        H_in_ = tiling.H_in;
+        K_ = tiling.K;
+        N_ = tiling.N;
+        pad_ = tiling.pad;
+        sum1CTile_ = tiling.sum1CTile;
+        sum1OTile_ = tiling.sum1OTile;
+        sum1OTiles_ = tiling.sum1OTiles;
+        sum1Per_ = tiling.sum1Per;
+        sum1Work_ = tiling.sum1Work;
+        sum_1WsStart_ = tiling.sum_1WsStart;
+        ceilSum1CTileBy8_ = CeilDiv(sum1CTile_, 8);
+        ceilSum1OTileBy8_ = CeilDiv(sum1OTile_, 8);
+        xGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(x), C_in_ * H_in_ * N_);
+        wGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(w), C_in_ * C_out_ * K_);
+        sum_1WsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + sum_1WsStart_),
+                                   C_out_ * H_in_ * N_ + C_out_ * N_ * pad_ * 2 + C_out_ * N_ - C_out_ * K_ * N_);
+        pipe->InitBuffer(in0Queue_, 2, ceilSum1CTileBy8_ * 32);
+        pipe->InitBuffer(in1Queue_, 2, ceilSum1OTileBy8_ * sum1CTile_ * 32);
+        pipe->InitBuffer(out0Queue_, 2, ceilSum1OTileBy8_ * 32);
+        pipe->InitBuffer(calc0Buf_, ceilSum1OTileBy8_ * 32);
+        pipe->InitBuffer(calc1Buf_, sum1CTile_ * 4);
+        pipe->InitBuffer(calc2Buf_, ceilSum1CTileBy8_ * 32 + 64);
+        pipe->InitBuffer(calc3Buf_, sum1CTile_ * 4);
+        pipe->InitBuffer(calc4Buf_, sum1CTile_ * sum1OTile_ * 4);
+        pipe->InitBuffer(calc5Buf_, sum1CTile_ * 4);
+        pipe->InitBuffer(calc6Buf_, sum1CTile_ * sum1OTile_ * 4);
+        pipe->InitBuffer(calc7Buf_, ceilSum1OTileBy8_ * 32);
+        pipe->InitBuffer(calc8Buf_, ceilSum1OTileBy8_ * 2048);
+        pipe->InitBuffer(calc9Buf_, ceilSum1OTileBy8_ * 256);
+    }
+
+    __aicore__ inline void Process()
+    {
+        for (int64_t item = blockIdx_ * sum1Per_; item < MinOf(sum1Work_, blockIdx_ * sum1Per_ + sum1Per_); ++item) {
+            const int64_t oStart = sum1OTile_ * (item % sum1OTiles_);
+            const int64_t oCount = MinOf(sum1OTile_, C_out_ - oStart);
+            const int64_t b = (((item / sum1OTiles_)) % N_);
+            const int64_t t = (((item / sum1OTiles_)) / N_);
+            AscendC::LocalTensor<float> sumAcc = calc0Buf_.Get<float>();
+            VectorBarrier();
+            AscendC::Duplicate<float>(sumAcc, 0.0f, RoundUp(oCount, 8));
+            for (int64_t k = 0; k < K_; ++k) {
+                for (int64_t cStart = 0; cStart < C_in_; cStart += sum1CTile_) {
+                    const int64_t cCount = MinOf(sum1CTile_, C_in_ - cStart);
+                    const int64_t cPitch = RoundUp(cCount, 8);
+                    // y[t, b, o] = bias[o] + sum[k, c](x[k + t - pad, b, c] * w[k, c, o])
+                    AscendC::LocalTensor<float> xTile = calc1Buf_.Get<float>();
+                    if (k + t - pad_ >= 0 && k + t - pad_ < H_in_ && 0 < cCount) {
+                        AscendC::LocalTensor<float> xIn = in0Queue_.AllocTensor<float>();
+                        AscendC::DataCopyPad(
+                            xIn, xGm_[C_in_ * N_ * k + C_in_ * N_ * t + C_in_ * b + cStart - C_in_ * N_ * pad_],
+                            AscendC::DataCopyExtParams(1, cCount * 4, 0, 0, 0),
+                            AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
+                        in0Queue_.EnQue(xIn);
+                        xIn = in0Queue_.DeQue<float>();
+                        AscendC::LocalTensor<float> padded = calc2Buf_.Get<float>();
+                        AscendC::Duplicate<float>(padded, 0.0f, ceilSum1CTileBy8_ * 8 + 16);
+                        VectorBarrier();
+                        AscendC::Muls(padded[8], xIn, 1.0f, cCount);
+                        in0Queue_.FreeTensor(xIn);
+                        AscendC::LocalTensor<int32_t> lanes = calc3Buf_.Get<int32_t>();
+                        AscendC::CreateVecIndex<int32_t>(lanes, static_cast<int32_t>(0), cPitch);
+                        VectorBarrier();
+                        AscendC::Maxs(lanes, lanes, static_cast<int32_t>(-1), cPitch);
+                        VectorBarrier();
+                        AscendC::Mins(lanes, lanes, static_cast<int32_t>(cCount), cPitch);
+                        VectorBarrier();
+                        AscendC::Muls(lanes, lanes, static_cast<int32_t>(4), cPitch);
+                        VectorBarrier();
+                        AscendC::Adds(lanes, lanes, static_cast<int32_t>(32), cPitch);
+                        VectorBarrier();
+                        AscendC::Gather(xTile, padded, lanes.ReinterpretCast<uint32_t>(), 0, cPitch);
+                    } else {
+                        AscendC::Duplicate<float>(xTile, 0.0f, cPitch);
+                    }
+                    AscendC::LocalTensor<float> wIn = in1Queue_.AllocTensor<float>();
+                    for (int64_t first = 0; first < cCount; first += 4095) {
+                        AscendC::DataCopyPad(wIn[RoundUp(oCount, 8) * first],
+                                             wGm_[C_in_ * C_out_ * k + C_out_ * cStart + C_out_ * first + oStart],
+                                             AscendC::DataCopyExtParams(MinOf(4095, cCount - first), oCount * 4,
+                                                                        C_out_ * 4 - oCount * 4, 0, 0),
+                                             AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
+                    }
+                    in1Queue_.EnQue(wIn);
+                    wIn = in1Queue_.DeQue<float>();
+                    AscendC::LocalTensor<float> wTile = calc4Buf_.Get<float>();
+                    AscendC::LocalTensor<int32_t> offsets = calc5Buf_.Get<int32_t>();
+                    AscendC::CreateVecIndex<int32_t>(offsets, static_cast<int32_t>(0), cPitch);
+                    VectorBarrier();
+                    AscendC::Mins(offsets, offsets, static_cast<int32_t>(cCount - 1), cPitch);
+                    VectorBarrier();
+                    AscendC::Muls(offsets, offsets, static_cast<int32_t>(CeilDiv(oCount, 8) * 32), cPitch);
+                    VectorBarrier();
+                    for (int64_t o = 0; o < oCount; ++o) {
+                        AscendC::Gather(wTile[cPitch * o], wIn, offsets.ReinterpretCast<uint32_t>(), o * 4, cPitch);
+                    }
+                    in1Queue_.FreeTensor(wIn);
+                    AscendC::LocalTensor<float> tmp = calc6Buf_.Get<float>();
+                    VectorBarrier();
+                    for (int64_t o = 0; o < oCount; ++o) {
+                        AscendC::Mul(tmp[cPitch * o], xTile, wTile[cPitch * o], cPitch);
+                    }
+                    AscendC::LocalTensor<float> sum = calc7Buf_.Get<float>();
+                    AscendC::LocalTensor<float> acc = calc8Buf_.Get<float>();
+                    AscendC::LocalTensor<float> part = calc9Buf_.Get<float>();
+                    AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(oCount, 8) * 512);
+                    if (cPitch <= 2040) {
+                        for (int64_t col = 0; col < cCount; col += 64) {
+                            VectorBarrier();
+                            for (int64_t first1 = 0; first1 < oCount; first1 += 255) {
+                                AscendC::Add(acc[first1 * 64], tmp[cPitch * first1 + col], acc[first1 * 64],
+                                             MinOf(64, cCount - col), MinOf(255, oCount - first1),
+                                             AscendC::BinaryRepeatParams(1, 1, 1, 8, (cPitch / 8), 8));
+                            }
+                        }
+                    } else {
+                        for (int64_t row = 0; row < oCount; ++row) {
+                            for (int64_t start = 0; start < (cCount / 64); start += 255) {
+                                VectorBarrier();
+                                AscendC::Add(acc[row * 64], tmp[cPitch * row + start * 64], acc[row * 64], 64,
+                                             MinOf(255, (cCount / 64) - start),
+                                             AscendC::BinaryRepeatParams(1, 1, 1, 0, 8, 0));
+                            }
+                            if (cCount - (cCount / 64) * 64 > 0) {
+                                VectorBarrier();
+                                AscendC::Add(acc[row * 64], tmp[cPitch * row + (cCount / 64) * 64], acc[row * 64],
+                                             cCount - (cCount / 64) * 64, 1,
+                                             AscendC::BinaryRepeatParams(1, 1, 1, 8, 8, 8));
+                            }
+                        }
+                    }
+                    VectorBarrier();
+                    for (int64_t strip = 0; strip < RoundUp(oCount, 8); strip += 248) {
+                        AscendC::BlockReduceSum<float>(part[strip * 8], acc[strip * 64],
+                                                       MinOf(248, RoundUp(oCount, 8) - strip), 64, 1, 1, 8);
+                    }
+                    VectorBarrier();
+                    for (int64_t strip1 = 0; strip1 < CeilDiv(oCount, 8); strip1 += 255) {
+                        AscendC::BlockReduceSum<float>(sum[strip1 * 8], part[strip1 * 64],
+                                                       MinOf(255, CeilDiv(oCount, 8) - strip1), 64, 1, 1, 8);
+                    }
+                    VectorBarrier();
+                    AscendC::Add(sumAcc, sumAcc, sum, RoundUp(oCount, 8));
+                }
+            }
+            AscendC::LocalTensor<float> sum_1WsOut = out0Queue_.AllocTensor<float>();
+            VectorBarrier();
+            AscendC::Muls(sum_1WsOut, sumAcc, 1.0f, RoundUp(oCount, 8));
+            out0Queue_.EnQue(sum_1WsOut);
+            sum_1WsOut = out0Queue_.DeQue<float>();
+            AscendC::DataCopyPad(
+                sum_1WsGm_[C_out_ * N_ * t + C_out_ * b + oStart], sum_1WsOut,
+                AscendC::DataCopyExtParams(1, oCount * 4, CeilDiv(oCount, 8) - CeilDiv(oCount * 4, 32), 0, 0));
+            out0Queue_.FreeTensor(sum_1WsOut);
+        }
+    }
+
+private:
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // xIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in1Queue_;    // wIn
+    AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // sum_1WsOut
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // sumAcc
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // xTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // padded
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // lanes
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // wTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // offsets
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // tmp
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // sum
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // acc
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc9Buf_;     // part
+    AscendC::GlobalTensor<float> xGm_;
+    AscendC::GlobalTensor<float> wGm_;
+    AscendC::GlobalTensor<float> sum_1WsGm_;
+    int64_t blockIdx_;
+    int64_t C_in_;
+    int64_t C_out_;
+    int64_t H_in_;
+    int64_t K_;
+    int64_t N_;
+    int64_t pad_;
+    int64_t sum1CTile_;
+    int64_t sum1OTile_;
+    int64_t sum1OTiles_;
+    int64_t sum1Per_;
+    int64_t sum1Work_;
+    int64_t sum_1WsStart_;
+    int64_t ceilSum1CTileBy8_;
+    int64_t ceilSum1OTileBy8_;
+};
+
 /// sum_1 (cube)
 template <typename Element>
-class ConvTbcSum1Variant2
+class ConvTbcSum1Variant3
 {
 public:
     __aicore__ inline void Init(GM_ADDR x, GM_ADDR w, GM_ADDR workspace, const ConvTbcTilingData &tiling)
@@ -244,6 +445,245 @@ private:
     int64_t sum1Work_;
     int64_t sum_1WsStart_;
     int64_t zerosWsStart_;
+};
+
+/// sum_1
+template <typename Element>
+class ConvTbcSum1Variant4
+{
+public:
+    __aicore__ inline void Init(GM_ADDR x, GM_ADDR w, GM_ADDR workspace, const ConvTbcTilingData &tiling,
+                                AscendC::TPipe *pipe)
+    {
+        blockIdx_ = AscendC::GetBlockIdx();
+        C_in_ = tiling.C_in;
+        C_out_ = tiling.C_out;
+        H_in_ = tiling.H_in;
+        K_ = tiling.K;
+        N_ = tiling.N;
+        pad_ = tiling.pad;
+        sum1CTile_ = tiling.sum1CTile;
+        sum1OTile_ = tiling.sum1OTile;
+        sum1OTiles_ = tiling.sum1OTiles;
+        sum1Per_ = tiling.sum1Per;
+        sum1Work_ = tiling.sum1Work;
+        sum_1WsStart_ = tiling.sum_1WsStart;
+        ceilSum1CTileBy16_ = CeilDiv(sum1CTile_, 16);
+        ceilSum1CTileBy8_ = CeilDiv(sum1CTile_, 8);
+        ceilSum1OTileBy16_ = CeilDiv(sum1OTile_, 16);
+        ceilSum1OTileBy8_ = CeilDiv(sum1OTile_, 8);
+        xGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(x), C_in_ * H_in_ * N_);
+        wGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(w), C_in_ * C_out_ * K_);
+        sum_1WsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + sum_1WsStart_),
+                                   C_out_ * H_in_ * N_ + C_out_ * N_ * pad_ * 2 + C_out_ * N_ - C_out_ * K_ * N_);
+        pipe->InitBuffer(in0Queue_, 2, ceilSum1CTileBy16_ * 32);
+        pipe->InitBuffer(in1Queue_, 2, ceilSum1OTileBy16_ * sum1CTile_ * 32);
+        pipe->InitBuffer(out0Queue_, 2, ceilSum1OTileBy16_ * 64);
+        pipe->InitBuffer(calc0Buf_, ceilSum1OTileBy16_ * 64);
+        pipe->InitBuffer(calc1Buf_, sum1CTile_ * 4);
+        pipe->InitBuffer(calc2Buf_, ceilSum1CTileBy8_ * 32 + 64);
+        pipe->InitBuffer(calc3Buf_, ceilSum1CTileBy16_ * 64);
+        pipe->InitBuffer(calc4Buf_, sum1CTile_ * 4);
+        pipe->InitBuffer(calc5Buf_, ceilSum1OTileBy16_ * sum1CTile_ * 64);
+        pipe->InitBuffer(calc6Buf_, sum1CTile_ * sum1OTile_ * 4);
+        pipe->InitBuffer(calc7Buf_, sum1CTile_ * 4);
+        pipe->InitBuffer(calc8Buf_, sum1CTile_ * sum1OTile_ * 4);
+        pipe->InitBuffer(calc9Buf_, ceilSum1OTileBy16_ * 64);
+        pipe->InitBuffer(calc10Buf_, ceilSum1OTileBy8_ * 2048);
+        pipe->InitBuffer(calc11Buf_, ceilSum1OTileBy8_ * 256);
+    }
+
+    __aicore__ inline void Process()
+    {
+        AscendC::LocalTensor<float> calc0Zero = calc0Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc0Zero, 0.0f, ceilSum1OTileBy16_ * 16);
+        AscendC::LocalTensor<float> calc1Zero = calc1Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc1Zero, 0.0f, sum1CTile_);
+        AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc2Zero, 0.0f, ceilSum1CTileBy8_ * 8 + 16);
+        AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc3Zero, 0.0f, ceilSum1CTileBy16_ * 16);
+        AscendC::LocalTensor<float> calc4Zero = calc4Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc4Zero, 0.0f, sum1CTile_);
+        AscendC::LocalTensor<float> calc5Zero = calc5Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc5Zero, 0.0f, ceilSum1OTileBy16_ * sum1CTile_ * 16);
+        AscendC::LocalTensor<float> calc6Zero = calc6Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc6Zero, 0.0f, sum1CTile_ * sum1OTile_);
+        AscendC::LocalTensor<float> calc7Zero = calc7Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc7Zero, 0.0f, sum1CTile_);
+        AscendC::LocalTensor<float> calc8Zero = calc8Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc8Zero, 0.0f, sum1CTile_ * sum1OTile_);
+        AscendC::LocalTensor<float> calc9Zero = calc9Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc9Zero, 0.0f, ceilSum1OTileBy16_ * 16);
+        AscendC::LocalTensor<float> calc10Zero = calc10Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc10Zero, 0.0f, ceilSum1OTileBy8_ * 512);
+        AscendC::LocalTensor<float> calc11Zero = calc11Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc11Zero, 0.0f, ceilSum1OTileBy8_ * 64);
+        for (int64_t item = blockIdx_ * sum1Per_; item < MinOf(sum1Work_, blockIdx_ * sum1Per_ + sum1Per_); ++item) {
+            const int64_t oStart = sum1OTile_ * (item % sum1OTiles_);
+            const int64_t oCount = MinOf(sum1OTile_, C_out_ - oStart);
+            const int64_t b = (((item / sum1OTiles_)) % N_);
+            const int64_t t = (((item / sum1OTiles_)) / N_);
+            AscendC::LocalTensor<float> sumAcc = calc0Buf_.Get<float>();
+            VectorBarrier();
+            AscendC::Duplicate<float>(sumAcc, 0.0f, RoundUp(oCount, 16));
+            for (int64_t k = 0; k < K_; ++k) {
+                for (int64_t cStart = 0; cStart < C_in_; cStart += sum1CTile_) {
+                    const int64_t cCount = MinOf(sum1CTile_, C_in_ - cStart);
+                    const int64_t cPitch = RoundUp(cCount, 16);
+                    // y[t, b, o] = bias[o] + sum[k, c](x[k + t - pad, b, c] * w[k, c, o])
+                    AscendC::LocalTensor<float> xTile = calc1Buf_.Get<float>();
+                    if (k + t - pad_ >= 0 && k + t - pad_ < H_in_ && 0 < cCount) {
+                        AscendC::LocalTensor<Element> xIn = in0Queue_.AllocTensor<Element>();
+                        AscendC::DataCopyPad(
+                            xIn, xGm_[C_in_ * N_ * k + C_in_ * N_ * t + C_in_ * b + cStart - C_in_ * N_ * pad_],
+                            AscendC::DataCopyExtParams(1, cCount * 2, 0, 0, 0),
+                            AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
+                        in0Queue_.EnQue(xIn);
+                        xIn = in0Queue_.DeQue<Element>();
+                        AscendC::LocalTensor<float> padded = calc2Buf_.Get<float>();
+                        AscendC::Duplicate<float>(padded, 0.0f, ceilSum1CTileBy8_ * 8 + 16);
+                        AscendC::LocalTensor<float> values = calc3Buf_.Get<float>();
+                        AscendC::Cast(values, xIn, AscendC::RoundMode::CAST_NONE, RoundUp(cCount, 16));
+                        VectorBarrier();
+                        AscendC::Muls(padded[8], values, 1.0f, cCount);
+                        in0Queue_.FreeTensor(xIn);
+                        AscendC::LocalTensor<int32_t> lanes = calc4Buf_.Get<int32_t>();
+                        AscendC::CreateVecIndex<int32_t>(lanes, static_cast<int32_t>(0), cPitch);
+                        VectorBarrier();
+                        AscendC::Maxs(lanes, lanes, static_cast<int32_t>(-1), cPitch);
+                        VectorBarrier();
+                        AscendC::Mins(lanes, lanes, static_cast<int32_t>(cCount), cPitch);
+                        VectorBarrier();
+                        AscendC::Muls(lanes, lanes, static_cast<int32_t>(4), cPitch);
+                        VectorBarrier();
+                        AscendC::Adds(lanes, lanes, static_cast<int32_t>(32), cPitch);
+                        VectorBarrier();
+                        AscendC::Gather(xTile, padded, lanes.ReinterpretCast<uint32_t>(), 0, cPitch);
+                    } else {
+                        AscendC::Duplicate<float>(xTile, 0.0f, cPitch);
+                    }
+                    AscendC::LocalTensor<Element> wIn = in1Queue_.AllocTensor<Element>();
+                    for (int64_t first = 0; first < cCount; first += 4095) {
+                        AscendC::DataCopyPad(
+                            wIn[RoundUp(oCount, 16) * first],
+                            wGm_[C_in_ * C_out_ * k + C_out_ * cStart + C_out_ * first + oStart],
+                            AscendC::DataCopyExtParams(MinOf(4095, cCount - first), oCount * 2, C_out_ * 2 - oCount * 2,
+                                                       0, 0),
+                            AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
+                    }
+                    in1Queue_.EnQue(wIn);
+                    wIn = in1Queue_.DeQue<Element>();
+                    AscendC::LocalTensor<float> wTile = calc5Buf_.Get<float>();
+                    AscendC::Cast(wTile, wIn, AscendC::RoundMode::CAST_NONE, RoundUp(oCount, 16) * cCount);
+                    in1Queue_.FreeTensor(wIn);
+                    AscendC::LocalTensor<float> wTile1 = calc6Buf_.Get<float>();
+                    AscendC::LocalTensor<int32_t> offsets = calc7Buf_.Get<int32_t>();
+                    AscendC::CreateVecIndex<int32_t>(offsets, static_cast<int32_t>(0), cPitch);
+                    VectorBarrier();
+                    AscendC::Mins(offsets, offsets, static_cast<int32_t>(cCount - 1), cPitch);
+                    VectorBarrier();
+                    AscendC::Muls(offsets, offsets, static_cast<int32_t>(CeilDiv(oCount, 16) * 64), cPitch);
+                    VectorBarrier();
+                    for (int64_t o = 0; o < oCount; ++o) {
+                        AscendC::Gather(wTile1[cPitch * o], wTile, offsets.ReinterpretCast<uint32_t>(), o * 4, cPitch);
+                    }
+                    AscendC::LocalTensor<float> tmp = calc8Buf_.Get<float>();
+                    VectorBarrier();
+                    for (int64_t o = 0; o < oCount; ++o) {
+                        AscendC::Mul(tmp[cPitch * o], xTile, wTile1[cPitch * o], cPitch);
+                    }
+                    AscendC::LocalTensor<float> sum = calc9Buf_.Get<float>();
+                    AscendC::LocalTensor<float> acc = calc10Buf_.Get<float>();
+                    AscendC::LocalTensor<float> part = calc11Buf_.Get<float>();
+                    AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(oCount, 8) * 512);
+                    if (cPitch <= 2040) {
+                        for (int64_t col = 0; col < cCount; col += 64) {
+                            VectorBarrier();
+                            for (int64_t first1 = 0; first1 < oCount; first1 += 255) {
+                                AscendC::Add(acc[first1 * 64], tmp[cPitch * first1 + col], acc[first1 * 64],
+                                             MinOf(64, cCount - col), MinOf(255, oCount - first1),
+                                             AscendC::BinaryRepeatParams(1, 1, 1, 8, (cPitch / 8), 8));
+                            }
+                        }
+                    } else {
+                        for (int64_t row = 0; row < oCount; ++row) {
+                            for (int64_t start = 0; start < (cCount / 64); start += 255) {
+                                VectorBarrier();
+                                AscendC::Add(acc[row * 64], tmp[cPitch * row + start * 64], acc[row * 64], 64,
+                                             MinOf(255, (cCount / 64) - start),
+                                             AscendC::BinaryRepeatParams(1, 1, 1, 0, 8, 0));
+                            }
+                            if (cCount - (cCount / 64) * 64 > 0) {
+                                VectorBarrier();
+                                AscendC::Add(acc[row * 64], tmp[cPitch * row + (cCount / 64) * 64], acc[row * 64],
+                                             cCount - (cCount / 64) * 64, 1,
+                                             AscendC::BinaryRepeatParams(1, 1, 1, 8, 8, 8));
+                            }
+                        }
+                    }
+                    VectorBarrier();
+                    for (int64_t strip = 0; strip < RoundUp(oCount, 8); strip += 248) {
+                        AscendC::BlockReduceSum<float>(part[strip * 8], acc[strip * 64],
+                                                       MinOf(248, RoundUp(oCount, 8) - strip), 64, 1, 1, 8);
+                    }
+                    VectorBarrier();
+                    for (int64_t strip1 = 0; strip1 < CeilDiv(oCount, 8); strip1 += 255) {
+                        AscendC::BlockReduceSum<float>(sum[strip1 * 8], part[strip1 * 64],
+                                                       MinOf(255, CeilDiv(oCount, 8) - strip1), 64, 1, 1, 8);
+                    }
+                    VectorBarrier();
+                    AscendC::Add(sumAcc, sumAcc, sum, RoundUp(oCount, 16));
+                }
+            }
+            AscendC::LocalTensor<float> sum_1WsOut = out0Queue_.AllocTensor<float>();
+            VectorBarrier();
+            AscendC::Muls(sum_1WsOut, sumAcc, 1.0f, RoundUp(oCount, 16));
+            out0Queue_.EnQue(sum_1WsOut);
+            sum_1WsOut = out0Queue_.DeQue<float>();
+            AscendC::DataCopyPad(
+                sum_1WsGm_[C_out_ * N_ * t + C_out_ * b + oStart], sum_1WsOut,
+                AscendC::DataCopyExtParams(1, oCount * 4, CeilDiv(oCount, 16) * 2 - CeilDiv(oCount * 4, 32), 0, 0));
+            out0Queue_.FreeTensor(sum_1WsOut);
+        }
+    }
+
+private:
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // xIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in1Queue_;    // wIn
+    AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // sum_1WsOut
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // sumAcc
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // xTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // padded
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // values
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // lanes
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // wTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // wTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // offsets
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // tmp
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc9Buf_;     // sum
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc10Buf_;    // acc
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc11Buf_;    // part
+    AscendC::GlobalTensor<Element> xGm_;
+    AscendC::GlobalTensor<Element> wGm_;
+    AscendC::GlobalTensor<float> sum_1WsGm_;
+    int64_t blockIdx_;
+    int64_t C_in_;
+    int64_t C_out_;
+    int64_t H_in_;
+    int64_t K_;
+    int64_t N_;
+    int64_t pad_;
+    int64_t sum1CTile_;
+    int64_t sum1OTile_;
+    int64_t sum1OTiles_;
+    int64_t sum1Per_;
+    int64_t sum1Work_;
+    int64_t sum_1WsStart_;
+    int64_t ceilSum1CTileBy16_;
+    int64_t ceilSum1CTileBy8_;
+    int64_t ceilSum1OTileBy16_;
+    int64_t ceilSum1OTileBy8_;
 };
 
 }  // namespace ConvTbcKernel

@@ -19,6 +19,8 @@ struct ConvTbcTilingData {
     int64_t yOTile;
     int64_t yBTile;
     int64_t yCTile;
+    int64_t sum1CTile;
+    int64_t sum1OTile;
     int64_t sum_1WsStart;
     int64_t zerosWsStart;
     int64_t zerosWork;
@@ -42,6 +44,7 @@ struct ConvTbcTilingData {
     int64_t yBTiles;
     int64_t yWork;
     int64_t yPer;
+    int64_t sum1OTiles;
     TCubeTiling mm0;
 };
 

@@ -12,53 +12,71 @@
 #define CONV_TBC_KEY_FULL_FLOAT32 10001
 // walked; x float32, w float32, bias float32, y float32
 #define CONV_TBC_KEY_WALKED_FLOAT32 10002
+// stepwise; x float32, w float32, bias float32, y float32
+#define CONV_TBC_KEY_STEPWISE_FLOAT32 10003
 // cube_full; x float32, w float32, bias float16, y float32
 #define CONV_TBC_KEY_CUBE_FULL_FLOAT32_FLOAT16 20000
 // full; x float32, w float32, bias float16, y float32
 #define CONV_TBC_KEY_FULL_FLOAT32_FLOAT16 20001
 // walked; x float32, w float32, bias float16, y float32
 #define CONV_TBC_KEY_WALKED_FLOAT32_FLOAT16 20002
+// stepwise; x float32, w float32, bias float16, y float32
+#define CONV_TBC_KEY_STEPWISE_FLOAT32_FLOAT16 20003
 // cube_full; x float32, w float32, bias bfloat16, y float32
 #define CONV_TBC_KEY_CUBE_FULL_FLOAT32_BFLOAT16 30000
 // full; x float32, w float32, bias bfloat16, y float32
 #define CONV_TBC_KEY_FULL_FLOAT32_BFLOAT16 30001
 // walked; x float32, w float32, bias bfloat16, y float32
 #define CONV_TBC_KEY_WALKED_FLOAT32_BFLOAT16 30002
+// stepwise; x float32, w float32, bias bfloat16, y float32
+#define CONV_TBC_KEY_STEPWISE_FLOAT32_BFLOAT16 30003
 // cube_full; x float16, w float16, bias float32, y float16
 #define CONV_TBC_KEY_CUBE_FULL_FLOAT16_FLOAT32 40000
 // full; x float16, w float16, bias float32, y float16
 #define CONV_TBC_KEY_FULL_FLOAT16_FLOAT32 40001
 // walked; x float16, w float16, bias float32, y float16
 #define CONV_TBC_KEY_WALKED_FLOAT16_FLOAT32 40002
+// stepwise; x float16, w float16, bias float32, y float16
+#define CONV_TBC_KEY_STEPWISE_FLOAT16_FLOAT32 40003
 // cube_full; x float16, w float16, bias float16, y float16
 #define CONV_TBC_KEY_CUBE_FULL_FLOAT16 50000
 // full; x float16, w float16, bias float16, y float16
 #define CONV_TBC_KEY_FULL_FLOAT16 50001
 // walked; x float16, w float16, bias float16, y float16
 #define CONV_TBC_KEY_WALKED_FLOAT16 50002
+// stepwise; x float16, w float16, bias float16, y float16
+#define CONV_TBC_KEY_STEPWISE_FLOAT16 50003
 // cube_full; x float16, w float16, bias bfloat16, y float16
 #define CONV_TBC_KEY_CUBE_FULL_FLOAT16_BFLOAT16 60000
 // full; x float16, w float16, bias bfloat16, y float16
 #define CONV_TBC_KEY_FULL_FLOAT16_BFLOAT16 60001
 // walked; x float16, w float16, bias bfloat16, y float16
 #define CONV_TBC_KEY_WALKED_FLOAT16_BFLOAT16 60002
+// stepwise; x float16, w float16, bias bfloat16, y float16
+#define CONV_TBC_KEY_STEPWISE_FLOAT16_BFLOAT16 60003
 // cube_full; x bfloat16, w bfloat16, bias float32, y bfloat16
 #define CONV_TBC_KEY_CUBE_FULL_BFLOAT16_FLOAT32 70000
 // full; x bfloat16, w bfloat16, bias float32, y bfloat16
 #define CONV_TBC_KEY_FULL_BFLOAT16_FLOAT32 70001
 // walked; x bfloat16, w bfloat16, bias float32, y bfloat16
 #define CONV_TBC_KEY_WALKED_BFLOAT16_FLOAT32 70002
+// stepwise; x bfloat16, w bfloat16, bias float32, y bfloat16
+#define CONV_TBC_KEY_STEPWISE_BFLOAT16_FLOAT32 70003
 // cube_full; x bfloat16, w bfloat16, bias float16, y bfloat16
 #define CONV_TBC_KEY_CUBE_FULL_BFLOAT16_FLOAT16 80000
 // full; x bfloat16, w bfloat16, bias float16, y bfloat16
 #define CONV_TBC_KEY_FULL_BFLOAT16_FLOAT16 80001
 // walked; x bfloat16, w bfloat16, bias float16, y bfloat16
 #define CONV_TBC_KEY_WALKED_BFLOAT16_FLOAT16 80002
+// stepwise; x bfloat16, w bfloat16, bias float16, y bfloat16
+#define CONV_TBC_KEY_STEPWISE_BFLOAT16_FLOAT16 80003
 // cube_full; x bfloat16, w bfloat16, bias bfloat16, y bfloat16
 #define CONV_TBC_KEY_CUBE_FULL_BFLOAT16 90000
 // full; x bfloat16, w bfloat16, bias bfloat16, y bfloat16
 #define CONV_TBC_KEY_FULL_BFLOAT16 90001
 // walked; x bfloat16, w bfloat16, bias bfloat16, y bfloat16
 #define CONV_TBC_KEY_WALKED_BFLOAT16 90002
+// stepwise; x bfloat16, w bfloat16, bias bfloat16, y bfloat16
+#define CONV_TBC_KEY_STEPWISE_BFLOAT16 90003
 
 #endif  // CONV_TBC_TILING_KEY_H

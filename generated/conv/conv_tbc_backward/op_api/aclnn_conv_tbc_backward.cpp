@@ -108,13 +108,6 @@ static aclnnStatus CheckNull(const Params &p)
     return ACLNN_SUCCESS;
 }
 
-/// Some input has no elements and no output has any: nothing to compute, whatever else the call says.
-static bool NothingToDo(const Params &p)
-{
-    return (p.grad_y->IsEmpty() || p.x->IsEmpty() || p.w->IsEmpty() || p.bias->IsEmpty()) && p.grad_x->IsEmpty() &&
-           p.grad_w->IsEmpty() && p.grad_bias->IsEmpty();
-}
-
 /// `column` has the tensor's dtype in each supported combination; bit k of `matching` says that combination k is still
 /// possible.
 static aclnnStatus CheckDtype(const char *name, const aclTensor *tensor, std::initializer_list<op::DataType> column,
@@ -282,9 +275,7 @@ static aclnnStatus CheckShapes(const Params &p, bool &done)
         return Refuse(ACLNN_ERR_PARAM_INVALID, "extent 0 of gradBias is " + Text(grad_bias_out.extent[0]) +
                                                    "; it must be " + "C_out = " + Text(s.C_out) + " (from self)");
     }
-    done = (grad_x_out.numel == 0 && grad_w_out.numel == 0 && grad_bias_out.numel == 0) || (grad_y_in.numel == 0) ||
-           (x_in.numel == 0) || (w_in.numel == 0) || (bias_in.numel == 0) || (grad_x_out.numel == 0) ||
-           (grad_w_out.numel == 0) || (grad_bias_out.numel == 0);
+    done = (grad_x_out.numel == 0 && grad_w_out.numel == 0 && grad_bias_out.numel == 0);
     return ACLNN_SUCCESS;
 }
 
@@ -349,10 +340,6 @@ static aclnnStatus CheckProduct()
 static aclnnStatus Check(const Params &p, bool &done)
 {
     aclnnStatus status = CheckNull(p);
-    done = status == ACLNN_SUCCESS && NothingToDo(p);
-    if (done) {
-        return ACLNN_SUCCESS;
-    }
     status = status == ACLNN_SUCCESS ? CheckDtypes(p) : status;
     status = status == ACLNN_SUCCESS ? CheckShapes(p, done) : status;
     status = status == ACLNN_SUCCESS ? CheckFormats(p) : status;

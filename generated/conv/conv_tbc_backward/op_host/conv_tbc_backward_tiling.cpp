@@ -182,9 +182,7 @@ static ge::graphStatus Read(const gert::TilingContext *context, Sizes &s, int32_
     if (!(grad_bias_out.extent[0] == s.C_out)) {
         return Refuse(context, "grad_bias: extent 0 of [C_out] does not agree with the other parameters");
     }
-    empty = (grad_x_out.numel == 0 && grad_w_out.numel == 0 && grad_bias_out.numel == 0) || (grad_y_in.numel == 0) ||
-            (x_in.numel == 0) || (w_in.numel == 0) || (bias_in.numel == 0) || (grad_x_out.numel == 0) ||
-            (grad_w_out.numel == 0) || (grad_bias_out.numel == 0);
+    empty = (grad_x_out.numel == 0 && grad_w_out.numel == 0 && grad_bias_out.numel == 0);
     if (!(s.H_out >= 1)) {
         return Refuse(context, "H_out >= 1 does not hold");
     }

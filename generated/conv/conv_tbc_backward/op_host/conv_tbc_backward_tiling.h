@@ -303,7 +303,7 @@ inline bool TryCubeFull(Sizes &s, const Chip &chip, Choice &choice)
     s.zerosWsEnd = s.zerosWsStart + 16384;
     s.zerosZeroAtTiles = ((s.zerosZeroAtTile + 4095) / s.zerosZeroAtTile);
     s.zerosWork = s.zerosZeroAtTiles;
-    s.zerosPer = CeilDiv(s.zerosWork, coreNum);
+    s.zerosPer = MaxOf(CeilDiv(s.zerosWork, coreNum), 1);
     s.gradXPanels = CeilDiv(s.C_in, 256);
     s.gradXBaseN = RoundUp(CeilDiv(s.C_in, s.gradXPanels), 16);
     s.gradXBaseM = MinOf(MinOf((((32768 / s.gradXBaseN)) / 16) * 16, 256),
@@ -366,7 +366,7 @@ inline bool TryCubeFull(Sizes &s, const Chip &chip, Choice &choice)
     s.mm1L1 = s.gradWL1;
     s.gradBiasOTiles = CeilDiv(s.C_out, s.gradBiasOTile);
     s.gradBiasWork = s.gradBiasOTiles;
-    s.gradBiasPer = CeilDiv(s.gradBiasWork, coreNum);
+    s.gradBiasPer = MaxOf(CeilDiv(s.gradBiasWork, coreNum), 1);
     const Checked blocks =
         MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(CeilDiv(s.zerosWork, s.zerosPer), 2), CeilDiv(s.gradXWork, s.gradXPer)),
                           CeilDiv(s.gradWWork, s.gradWPer)),
@@ -515,8 +515,9 @@ inline bool TryCubeWalked(Sizes &s, const Chip &chip, Choice &choice)
     if (!(CubeWalkedLedger2(s, coreNum) <= UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::sum3PartOTile, s.C_out, 8, MaxOf(CeilDiv(s.C_out * MinOf(coreNum, s.H_out), coreNum), 64),
-                  false, &CubeWalkedLedger3, coreNum, UsableUb(chip, false))) {
+    if (!Maximise(s, &Sizes::sum3PartOTile, s.C_out, 8,
+                  MaxOf(CeilDiv(s.C_out * MaxOf(MinOf(coreNum, s.H_out), 1), coreNum), 64), false, &CubeWalkedLedger3,
+                  coreNum, UsableUb(chip, false))) {
         return false;
     }
     if (!Maximise(s, &Sizes::sum3OTile, s.C_out, 8, MaxOf(CeilDiv(s.C_out, coreNum), 64), false, &CubeWalkedLedger4,
@@ -531,13 +532,13 @@ inline bool TryCubeWalked(Sizes &s, const Chip &chip, Choice &choice)
     s.sum_3WsEnd = s.sum_3WsStart + RoundUp(MaxOf(s.C_out, 1) * 4, 512);
     s.zerosWsStart = s.sum_3WsEnd;
     s.zerosWsEnd = s.zerosWsStart + 16384;
-    s.sum_3_part_count = MinOf(coreNum, s.H_out);
+    s.sum_3_part_count = MaxOf(MinOf(coreNum, s.H_out), 1);
     s.sum_3_part_length = CeilDiv(s.H_out, s.sum_3_part_count);
     s.sum_3_partWsStart = s.zerosWsEnd;
     s.sum_3_partWsEnd = s.sum_3_partWsStart + RoundUp(MaxOf(s.C_out * s.sum_3_part_count, 1) * 4, 512);
     s.zerosZeroAtTiles = ((s.zerosZeroAtTile + 4095) / s.zerosZeroAtTile);
     s.zerosWork = s.zerosZeroAtTiles;
-    s.zerosPer = CeilDiv(s.zerosWork, coreNum);
+    s.zerosPer = MaxOf(CeilDiv(s.zerosWork, coreNum), 1);
     s.gradXPanels = CeilDiv(s.C_in, 256);
     s.gradXBaseN = RoundUp(CeilDiv(s.C_in, s.gradXPanels), 16);
     s.gradXBaseM = MinOf(MinOf((((32768 / s.gradXBaseN)) / 16) * 16, 256),
@@ -600,13 +601,13 @@ inline bool TryCubeWalked(Sizes &s, const Chip &chip, Choice &choice)
     s.mm1L1 = s.gradWL1;
     s.sum3PartOTiles = CeilDiv(s.C_out, s.sum3PartOTile);
     s.sum3PartWork = s.sum3PartOTiles * s.sum_3_part_count;
-    s.sum3PartPer = CeilDiv(s.sum3PartWork, coreNum);
+    s.sum3PartPer = MaxOf(CeilDiv(s.sum3PartWork, coreNum), 1);
     s.sum3OTiles = CeilDiv(s.C_out, s.sum3OTile);
     s.sum3Work = s.sum3OTiles;
-    s.sum3Per = CeilDiv(s.sum3Work, coreNum);
+    s.sum3Per = MaxOf(CeilDiv(s.sum3Work, coreNum), 1);
     s.gradBiasOTiles = CeilDiv(s.C_out, s.gradBiasOTile);
     s.gradBiasWork = s.gradBiasOTiles;
-    s.gradBiasPer = CeilDiv(s.gradBiasWork, coreNum);
+    s.gradBiasPer = MaxOf(CeilDiv(s.gradBiasWork, coreNum), 1);
     const Checked blocks = MaxOf(
         MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(CeilDiv(s.zerosWork, s.zerosPer), 2), CeilDiv(s.gradXWork, s.gradXPer)),
                                 CeilDiv(s.gradWWork, s.gradWPer)),
@@ -718,10 +719,10 @@ inline bool TryFull(Sizes &s, const Chip &chip, Choice &choice)
     }
     s.gradWCTiles = CeilDiv(s.C_in, s.gradWCTile);
     s.gradWWork = s.gradWCTiles;
-    s.gradWPer = CeilDiv(s.gradWWork, coreNum);
+    s.gradWPer = MaxOf(CeilDiv(s.gradWWork, coreNum), 1);
     s.gradBiasOTiles = CeilDiv(s.C_out, s.gradBiasOTile);
     s.gradBiasWork = s.gradBiasOTiles;
-    s.gradBiasPer = CeilDiv(s.gradBiasWork, coreNum);
+    s.gradBiasPer = MaxOf(CeilDiv(s.gradBiasWork, coreNum), 1);
     const Checked blocks =
         MaxOf(CeilDiv(MaxOf(CeilDiv(s.gradWWork, s.gradWPer), CeilDiv(s.gradBiasWork, s.gradBiasPer)), 2), 1);
     const Checked bytes = 0;
@@ -900,8 +901,9 @@ inline bool TryWalked(Sizes &s, const Chip &chip, Choice &choice)
                   UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::sum3PartOTile, s.C_out, 8, MaxOf(CeilDiv(s.C_out * MinOf(coreNum, s.H_out), coreNum), 64),
-                  false, &WalkedLedger4, coreNum, UsableUb(chip, false))) {
+    if (!Maximise(s, &Sizes::sum3PartOTile, s.C_out, 8,
+                  MaxOf(CeilDiv(s.C_out * MaxOf(MinOf(coreNum, s.H_out), 1), coreNum), 64), false, &WalkedLedger4,
+                  coreNum, UsableUb(chip, false))) {
         return false;
     }
     if (!Maximise(s, &Sizes::sum3OTile, s.C_out, 8, MaxOf(CeilDiv(s.C_out, coreNum), 64), false, &WalkedLedger5,
@@ -918,34 +920,254 @@ inline bool TryWalked(Sizes &s, const Chip &chip, Choice &choice)
     s.sum_2WsEnd = s.sum_2WsStart + RoundUp(MaxOf(s.C_in * s.C_out * s.K, 1) * 4, 512);
     s.sum_3WsStart = s.sum_2WsEnd;
     s.sum_3WsEnd = s.sum_3WsStart + RoundUp(MaxOf(s.C_out, 1) * 4, 512);
-    s.sum_3_part_count = MinOf(coreNum, s.H_out);
+    s.sum_3_part_count = MaxOf(MinOf(coreNum, s.H_out), 1);
     s.sum_3_part_length = CeilDiv(s.H_out, s.sum_3_part_count);
     s.sum_3_partWsStart = s.sum_3WsEnd;
     s.sum_3_partWsEnd = s.sum_3_partWsStart + RoundUp(MaxOf(s.C_out * s.sum_3_part_count, 1) * 4, 512);
     s.sum1CTiles = CeilDiv(s.C_in, s.sum1CTile);
     s.sum1Work = s.H_in * s.N * s.sum1CTiles;
-    s.sum1Per = CeilDiv(s.sum1Work, coreNum);
+    s.sum1Per = MaxOf(CeilDiv(s.sum1Work, coreNum), 1);
     s.gradXCTiles = CeilDiv(s.C_in, s.gradXCTile);
     s.gradXBTiles = CeilDiv(s.N, s.gradXBTile);
     s.gradXWork = s.H_in * s.gradXBTiles * s.gradXCTiles;
-    s.gradXPer = CeilDiv(s.gradXWork, coreNum);
+    s.gradXPer = MaxOf(CeilDiv(s.gradXWork, coreNum), 1);
     s.sum2CTiles = CeilDiv(s.C_in, s.sum2CTile);
     s.sum2OTiles = CeilDiv(s.C_out, s.sum2OTile);
     s.sum2Work = s.K * s.sum2CTiles * s.sum2OTiles;
-    s.sum2Per = CeilDiv(s.sum2Work, coreNum);
+    s.sum2Per = MaxOf(CeilDiv(s.sum2Work, coreNum), 1);
     s.gradWOTiles = CeilDiv(s.C_out, s.gradWOTile);
     s.gradWCTiles = CeilDiv(s.C_in, s.gradWCTile);
     s.gradWWork = s.K * s.gradWCTiles * s.gradWOTiles;
-    s.gradWPer = CeilDiv(s.gradWWork, coreNum);
+    s.gradWPer = MaxOf(CeilDiv(s.gradWWork, coreNum), 1);
     s.sum3PartOTiles = CeilDiv(s.C_out, s.sum3PartOTile);
     s.sum3PartWork = s.sum3PartOTiles * s.sum_3_part_count;
-    s.sum3PartPer = CeilDiv(s.sum3PartWork, coreNum);
+    s.sum3PartPer = MaxOf(CeilDiv(s.sum3PartWork, coreNum), 1);
     s.sum3OTiles = CeilDiv(s.C_out, s.sum3OTile);
     s.sum3Work = s.sum3OTiles;
-    s.sum3Per = CeilDiv(s.sum3Work, coreNum);
+    s.sum3Per = MaxOf(CeilDiv(s.sum3Work, coreNum), 1);
     s.gradBiasOTiles = CeilDiv(s.C_out, s.gradBiasOTile);
     s.gradBiasWork = s.gradBiasOTiles;
-    s.gradBiasPer = CeilDiv(s.gradBiasWork, coreNum);
+    s.gradBiasPer = MaxOf(CeilDiv(s.gradBiasWork, coreNum), 1);
+    const Checked blocks = MaxOf(
+        CeilDiv(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(s.sum1Work, s.sum1Per), CeilDiv(s.gradXWork, s.gradXPer)),
+                                              CeilDiv(s.sum2Work, s.sum2Per)),
+                                        CeilDiv(s.gradWWork, s.gradWPer)),
+                                  CeilDiv(s.sum3PartWork, s.sum3PartPer)),
+                            CeilDiv(s.sum3Work, s.sum3Per)),
+                      CeilDiv(s.gradBiasWork, s.gradBiasPer)),
+                2),
+        1);
+    const Checked bytes = s.sum_3_partWsEnd;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = true;
+    return blocks.valid && bytes.valid && s.sum_1WsStart.valid && s.sum_1WsEnd.valid && s.sum_2WsStart.valid &&
+           s.sum_2WsEnd.valid && s.sum_3WsStart.valid && s.sum_3WsEnd.valid && s.sum_3_part_count.valid &&
+           s.sum_3_part_length.valid && s.sum_3_partWsStart.valid && s.sum_3_partWsEnd.valid && s.sum1CTiles.valid &&
+           s.sum1Work.valid && s.sum1Per.valid && s.gradXCTiles.valid && s.gradXBTiles.valid && s.gradXWork.valid &&
+           s.gradXPer.valid && s.sum2CTiles.valid && s.sum2OTiles.valid && s.sum2Work.valid && s.sum2Per.valid &&
+           s.gradWOTiles.valid && s.gradWCTiles.valid && s.gradWWork.valid && s.gradWPer.valid &&
+           s.sum3PartOTiles.valid && s.sum3PartWork.valid && s.sum3PartPer.valid && s.sum3OTiles.valid &&
+           s.sum3Work.valid && s.sum3Per.valid && s.gradBiasOTiles.valid && s.gradBiasWork.valid && s.gradBiasPer.valid;
+}
+
+/// UB bytes: sum_1
+inline Checked StepwiseLedger0(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.sum1OTile, 8) * 64;                     // in0: grad_yIn, 2 copies
+    bytes = bytes + CeilDiv(s.sum1CTile * s.sum1OTile * 4, 32) * 64;  // in1: wIn, 2 copies
+    bytes = bytes + CeilDiv(s.sum1CTile, 8) * 64;                     // out0: sum_1WsOut, 2 copies
+    bytes = bytes + CeilDiv(s.sum1CTile, 8) * 32;                     // calc0: sumAcc
+    bytes = bytes + RoundUp(s.sum1OTile * 4, 32);                     // calc1: grad_yTile
+    bytes = bytes + CeilDiv(s.sum1OTile, 8) * 32 + 64;                // calc2: padded
+    bytes = bytes + RoundUp(s.sum1OTile * 4, 32);                     // calc3: lanes
+    bytes = bytes + RoundUp(s.sum1CTile * s.sum1OTile * 4, 32);       // calc4: tmp
+    bytes = bytes + CeilDiv(s.sum1CTile, 8) * 32;                     // calc5: sum
+    bytes = bytes + CeilDiv(s.sum1CTile, 8) * 2048;                   // calc6: acc
+    bytes = bytes + CeilDiv(s.sum1CTile, 8) * 256;                    // calc7: part
+    return bytes;
+}
+
+/// UB bytes: grad_x
+inline Checked StepwiseLedger1(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.gradXBTile * s.gradXCTile * 4, 32) * 64;  // in0: sum_1WsIn, 2 copies
+    bytes = bytes + CeilDiv(s.gradXBTile * s.gradXCTile * 4, 32) * 64;  // out0: grad_xOut, 2 copies
+    return bytes;
+}
+
+/// UB bytes: sum_2
+inline Checked StepwiseLedger2(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.sum2CTile, 8) * 64;                // in0: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.sum2OTile, 8) * 64;                // in1: grad_yIn, 2 copies
+    bytes = bytes + s.sum2CTile * CeilDiv(s.sum2OTile, 8) * 64;  // out0: sum_2WsOut, 2 copies
+    bytes = bytes + RoundUp(s.sum2CTile * s.sum2OTile * 4, 32);  // calc0: sumAcc
+    bytes = bytes + RoundUp(s.sum2CTile * 4, 32);                // calc1: xTile
+    bytes = bytes + CeilDiv(s.sum2CTile, 8) * 32 + 64;           // calc2: padded
+    bytes = bytes + RoundUp(s.sum2CTile * 4, 32);                // calc3: lanes
+    bytes = bytes + RoundUp(s.sum2CTile * s.sum2OTile * 4, 32);  // calc4: tmp
+    bytes = bytes + CeilDiv(s.sum2OTile, 8) * 256;               // calc5: spread
+    bytes = bytes + CeilDiv(s.sum2OTile, 8) * 32;                // calc6: order
+    bytes = bytes + CeilDiv(s.sum2OTile, 8) * 32;                // calc7: position
+    bytes = bytes + CeilDiv(s.sum2OTile, 8) * 32;                // calc8: quotient
+    bytes = bytes + CeilDiv(s.sum2OTile, 8) * 32;                // calc9: part
+    return bytes;
+}
+
+/// UB bytes: grad_w
+inline Checked StepwiseLedger3(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.gradWCTile * s.gradWOTile * 4, 32) * 64;  // in0: sum_2WsIn, 2 copies
+    bytes = bytes + CeilDiv(s.gradWCTile * s.gradWOTile * 4, 32) * 64;  // out0: grad_wOut, 2 copies
+    return bytes;
+}
+
+/// UB bytes: sum_3_part
+inline Checked StepwiseLedger4(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.sum3PartOTile * 4, 32) * 64;  // in0: grad_yIn, 2 copies
+    bytes = bytes + CeilDiv(s.sum3PartOTile * 4, 32) * 64;  // out0: sum_3_partWsOut, 2 copies
+    bytes = bytes + RoundUp(s.sum3PartOTile * 4, 32);       // calc0: sumAcc
+    bytes = bytes + RoundUp(s.sum3PartOTile * 4, 32);       // calc1: copied
+    return bytes;
+}
+
+/// UB bytes: sum_3
+inline Checked StepwiseLedger5(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.sum3OTile * 4, 32) * 64;  // in0: sum_3_partWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.sum3OTile * 4, 32) * 64;  // out0: sum_3WsOut, 2 copies
+    bytes = bytes + RoundUp(s.sum3OTile * 4, 32);       // calc0: sumAcc
+    bytes = bytes + RoundUp(s.sum3OTile * 4, 32);       // calc1: copied
+    return bytes;
+}
+
+/// UB bytes: grad_bias
+inline Checked StepwiseLedger6(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.gradBiasOTile * 4, 32) * 64;  // in0: sum_3WsIn, 2 copies
+    bytes = bytes + CeilDiv(s.gradBiasOTile * 4, 32) * 64;  // out0: grad_biasOut, 2 copies
+    return bytes;
+}
+
+/// Tries the alternative "stepwise"; false when it does not fit.
+inline bool TryStepwise(Sizes &s, const Chip &chip, Choice &choice)
+{
+    const Checked coreNum(chip.coreNum);
+    s.sum1OTile = Checked(8);
+    s.sum1CTile = Checked(1);
+    s.gradXCTile = Checked(8);
+    s.gradXBTile = Checked(1);
+    s.sum2CTile = Checked(8);
+    s.sum2OTile = Checked(1);
+    s.gradWOTile = Checked(8);
+    s.gradWCTile = Checked(1);
+    s.sum3PartOTile = Checked(8);
+    s.sum3OTile = Checked(8);
+    s.gradBiasOTile = Checked(8);
+    if (!Maximise(s, &Sizes::sum1OTile, s.C_out, 8, 0, false, &StepwiseLedger0, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::sum1CTile, MinOf(s.C_in, 4095), 1, CeilDiv(s.C_in * s.H_in * s.N, coreNum), false,
+                  &StepwiseLedger0, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::gradXCTile, s.C_in, 8, MaxOf(CeilDiv(s.C_in * s.H_in * s.N, coreNum), 64), false,
+                  &StepwiseLedger1, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::gradXBTile, MinOf(s.N, 4095), 1,
+                  CeilDiv(s.H_in * s.N * CeilDiv(s.C_in, s.gradXCTile), coreNum), false, &StepwiseLedger1, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::sum2CTile, s.C_in, 8, MaxOf(CeilDiv(s.C_in * s.C_out * s.K, coreNum), 64), false,
+                  &StepwiseLedger2, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::sum2OTile, MinOf(s.C_out, 4095), 1,
+                  CeilDiv(s.C_out * s.K * CeilDiv(s.C_in, s.sum2CTile), coreNum), false, &StepwiseLedger2, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::gradWOTile, s.C_out, 8, MaxOf(CeilDiv(s.C_in * s.C_out * s.K, coreNum), 64), false,
+                  &StepwiseLedger3, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::gradWCTile, MinOf(s.C_in, 4095), 1,
+                  CeilDiv(s.C_in * s.K * CeilDiv(s.C_out, s.gradWOTile), coreNum), false, &StepwiseLedger3, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::sum3PartOTile, s.C_out, 8,
+                  MaxOf(CeilDiv(s.C_out * MaxOf(MinOf(coreNum, s.H_out), 1), coreNum), 64), false, &StepwiseLedger4,
+                  coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::sum3OTile, s.C_out, 8, MaxOf(CeilDiv(s.C_out, coreNum), 64), false, &StepwiseLedger5,
+                  coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::gradBiasOTile, s.C_out, 8, MaxOf(CeilDiv(s.C_out, coreNum), 64), false, &StepwiseLedger6,
+                  coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    s.sum_1WsStart = 0;
+    s.sum_1WsEnd = s.sum_1WsStart + RoundUp(MaxOf(s.C_in * s.H_in * s.N, 1) * 4, 512);
+    s.sum_2WsStart = s.sum_1WsEnd;
+    s.sum_2WsEnd = s.sum_2WsStart + RoundUp(MaxOf(s.C_in * s.C_out * s.K, 1) * 4, 512);
+    s.sum_3WsStart = s.sum_2WsEnd;
+    s.sum_3WsEnd = s.sum_3WsStart + RoundUp(MaxOf(s.C_out, 1) * 4, 512);
+    s.sum_3_part_count = MaxOf(MinOf(coreNum, s.H_out), 1);
+    s.sum_3_part_length = CeilDiv(s.H_out, s.sum_3_part_count);
+    s.sum_3_partWsStart = s.sum_3WsEnd;
+    s.sum_3_partWsEnd = s.sum_3_partWsStart + RoundUp(MaxOf(s.C_out * s.sum_3_part_count, 1) * 4, 512);
+    s.sum1CTiles = CeilDiv(s.C_in, s.sum1CTile);
+    s.sum1Work = s.H_in * s.N * s.sum1CTiles;
+    s.sum1Per = MaxOf(CeilDiv(s.sum1Work, coreNum), 1);
+    s.gradXCTiles = CeilDiv(s.C_in, s.gradXCTile);
+    s.gradXBTiles = CeilDiv(s.N, s.gradXBTile);
+    s.gradXWork = s.H_in * s.gradXBTiles * s.gradXCTiles;
+    s.gradXPer = MaxOf(CeilDiv(s.gradXWork, coreNum), 1);
+    s.sum2CTiles = CeilDiv(s.C_in, s.sum2CTile);
+    s.sum2OTiles = CeilDiv(s.C_out, s.sum2OTile);
+    s.sum2Work = s.K * s.sum2CTiles * s.sum2OTiles;
+    s.sum2Per = MaxOf(CeilDiv(s.sum2Work, coreNum), 1);
+    s.gradWOTiles = CeilDiv(s.C_out, s.gradWOTile);
+    s.gradWCTiles = CeilDiv(s.C_in, s.gradWCTile);
+    s.gradWWork = s.K * s.gradWCTiles * s.gradWOTiles;
+    s.gradWPer = MaxOf(CeilDiv(s.gradWWork, coreNum), 1);
+    s.sum3PartOTiles = CeilDiv(s.C_out, s.sum3PartOTile);
+    s.sum3PartWork = s.sum3PartOTiles * s.sum_3_part_count;
+    s.sum3PartPer = MaxOf(CeilDiv(s.sum3PartWork, coreNum), 1);
+    s.sum3OTiles = CeilDiv(s.C_out, s.sum3OTile);
+    s.sum3Work = s.sum3OTiles;
+    s.sum3Per = MaxOf(CeilDiv(s.sum3Work, coreNum), 1);
+    s.gradBiasOTiles = CeilDiv(s.C_out, s.gradBiasOTile);
+    s.gradBiasWork = s.gradBiasOTiles;
+    s.gradBiasPer = MaxOf(CeilDiv(s.gradBiasWork, coreNum), 1);
     const Checked blocks = MaxOf(
         CeilDiv(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(s.sum1Work, s.sum1Per), CeilDiv(s.gradXWork, s.gradXPer)),
                                               CeilDiv(s.sum2Work, s.sum2Per)),
@@ -1076,7 +1298,7 @@ inline bool TryCubeFull2(Sizes &s, const Chip &chip, Choice &choice)
     s.zerosWsEnd = s.zerosWsStart + 8192;
     s.zerosZeroAtTiles = ((s.zerosZeroAtTile + 4095) / s.zerosZeroAtTile);
     s.zerosWork = s.zerosZeroAtTiles;
-    s.zerosPer = CeilDiv(s.zerosWork, coreNum);
+    s.zerosPer = MaxOf(CeilDiv(s.zerosWork, coreNum), 1);
     s.gradXPanels = CeilDiv(s.C_in, 256);
     s.gradXBaseN = RoundUp(CeilDiv(s.C_in, s.gradXPanels), 16);
     s.gradXBaseM = MinOf(MinOf((((32768 / s.gradXBaseN)) / 16) * 16, 256),
@@ -1139,7 +1361,7 @@ inline bool TryCubeFull2(Sizes &s, const Chip &chip, Choice &choice)
     s.mm1L1 = s.gradWL1;
     s.gradBiasOTiles = CeilDiv(s.C_out, s.gradBiasOTile);
     s.gradBiasWork = s.gradBiasOTiles;
-    s.gradBiasPer = CeilDiv(s.gradBiasWork, coreNum);
+    s.gradBiasPer = MaxOf(CeilDiv(s.gradBiasWork, coreNum), 1);
     const Checked blocks =
         MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(CeilDiv(s.zerosWork, s.zerosPer), 2), CeilDiv(s.gradXWork, s.gradXPer)),
                           CeilDiv(s.gradWWork, s.gradWPer)),
@@ -1291,8 +1513,9 @@ inline bool TryCubeWalked2(Sizes &s, const Chip &chip, Choice &choice)
     if (!(CubeWalked2Ledger2(s, coreNum) <= UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::sum3PartOTile, s.C_out, 16, MaxOf(CeilDiv(s.C_out * MinOf(coreNum, s.H_out), coreNum), 64),
-                  false, &CubeWalked2Ledger3, coreNum, UsableUb(chip, false))) {
+    if (!Maximise(s, &Sizes::sum3PartOTile, s.C_out, 16,
+                  MaxOf(CeilDiv(s.C_out * MaxOf(MinOf(coreNum, s.H_out), 1), coreNum), 64), false, &CubeWalked2Ledger3,
+                  coreNum, UsableUb(chip, false))) {
         return false;
     }
     if (!Maximise(s, &Sizes::sum3OTile, s.C_out, 8, MaxOf(CeilDiv(s.C_out, coreNum), 64), false, &CubeWalked2Ledger4,
@@ -1307,13 +1530,13 @@ inline bool TryCubeWalked2(Sizes &s, const Chip &chip, Choice &choice)
     s.sum_3WsEnd = s.sum_3WsStart + RoundUp(MaxOf(s.C_out, 1) * 4, 512);
     s.zerosWsStart = s.sum_3WsEnd;
     s.zerosWsEnd = s.zerosWsStart + 8192;
-    s.sum_3_part_count = MinOf(coreNum, s.H_out);
+    s.sum_3_part_count = MaxOf(MinOf(coreNum, s.H_out), 1);
     s.sum_3_part_length = CeilDiv(s.H_out, s.sum_3_part_count);
     s.sum_3_partWsStart = s.zerosWsEnd;
     s.sum_3_partWsEnd = s.sum_3_partWsStart + RoundUp(MaxOf(s.C_out * s.sum_3_part_count, 1) * 4, 512);
     s.zerosZeroAtTiles = ((s.zerosZeroAtTile + 4095) / s.zerosZeroAtTile);
     s.zerosWork = s.zerosZeroAtTiles;
-    s.zerosPer = CeilDiv(s.zerosWork, coreNum);
+    s.zerosPer = MaxOf(CeilDiv(s.zerosWork, coreNum), 1);
     s.gradXPanels = CeilDiv(s.C_in, 256);
     s.gradXBaseN = RoundUp(CeilDiv(s.C_in, s.gradXPanels), 16);
     s.gradXBaseM = MinOf(MinOf((((32768 / s.gradXBaseN)) / 16) * 16, 256),
@@ -1376,13 +1599,13 @@ inline bool TryCubeWalked2(Sizes &s, const Chip &chip, Choice &choice)
     s.mm1L1 = s.gradWL1;
     s.sum3PartOTiles = CeilDiv(s.C_out, s.sum3PartOTile);
     s.sum3PartWork = s.sum3PartOTiles * s.sum_3_part_count;
-    s.sum3PartPer = CeilDiv(s.sum3PartWork, coreNum);
+    s.sum3PartPer = MaxOf(CeilDiv(s.sum3PartWork, coreNum), 1);
     s.sum3OTiles = CeilDiv(s.C_out, s.sum3OTile);
     s.sum3Work = s.sum3OTiles;
-    s.sum3Per = CeilDiv(s.sum3Work, coreNum);
+    s.sum3Per = MaxOf(CeilDiv(s.sum3Work, coreNum), 1);
     s.gradBiasOTiles = CeilDiv(s.C_out, s.gradBiasOTile);
     s.gradBiasWork = s.gradBiasOTiles;
-    s.gradBiasPer = CeilDiv(s.gradBiasWork, coreNum);
+    s.gradBiasPer = MaxOf(CeilDiv(s.gradBiasWork, coreNum), 1);
     const Checked blocks = MaxOf(
         MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(CeilDiv(s.zerosWork, s.zerosPer), 2), CeilDiv(s.gradXWork, s.gradXPer)),
                                 CeilDiv(s.gradWWork, s.gradWPer)),
@@ -1498,10 +1721,10 @@ inline bool TryFull2(Sizes &s, const Chip &chip, Choice &choice)
     }
     s.gradWCTiles = CeilDiv(s.C_in, s.gradWCTile);
     s.gradWWork = s.gradWCTiles;
-    s.gradWPer = CeilDiv(s.gradWWork, coreNum);
+    s.gradWPer = MaxOf(CeilDiv(s.gradWWork, coreNum), 1);
     s.gradBiasOTiles = CeilDiv(s.C_out, s.gradBiasOTile);
     s.gradBiasWork = s.gradBiasOTiles;
-    s.gradBiasPer = CeilDiv(s.gradBiasWork, coreNum);
+    s.gradBiasPer = MaxOf(CeilDiv(s.gradBiasWork, coreNum), 1);
     const Checked blocks =
         MaxOf(CeilDiv(MaxOf(CeilDiv(s.gradWWork, s.gradWPer), CeilDiv(s.gradBiasWork, s.gradBiasPer)), 2), 1);
     const Checked bytes = 0;
@@ -1687,8 +1910,9 @@ inline bool TryWalked2(Sizes &s, const Chip &chip, Choice &choice)
                   UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::sum3PartOTile, s.C_out, 16, MaxOf(CeilDiv(s.C_out * MinOf(coreNum, s.H_out), coreNum), 64),
-                  false, &Walked2Ledger4, coreNum, UsableUb(chip, false))) {
+    if (!Maximise(s, &Sizes::sum3PartOTile, s.C_out, 16,
+                  MaxOf(CeilDiv(s.C_out * MaxOf(MinOf(coreNum, s.H_out), 1), coreNum), 64), false, &Walked2Ledger4,
+                  coreNum, UsableUb(chip, false))) {
         return false;
     }
     if (!Maximise(s, &Sizes::sum3OTile, s.C_out, 8, MaxOf(CeilDiv(s.C_out, coreNum), 64), false, &Walked2Ledger5,
@@ -1705,34 +1929,261 @@ inline bool TryWalked2(Sizes &s, const Chip &chip, Choice &choice)
     s.sum_2WsEnd = s.sum_2WsStart + RoundUp(MaxOf(s.C_in * s.C_out * s.K, 1) * 4, 512);
     s.sum_3WsStart = s.sum_2WsEnd;
     s.sum_3WsEnd = s.sum_3WsStart + RoundUp(MaxOf(s.C_out, 1) * 4, 512);
-    s.sum_3_part_count = MinOf(coreNum, s.H_out);
+    s.sum_3_part_count = MaxOf(MinOf(coreNum, s.H_out), 1);
     s.sum_3_part_length = CeilDiv(s.H_out, s.sum_3_part_count);
     s.sum_3_partWsStart = s.sum_3WsEnd;
     s.sum_3_partWsEnd = s.sum_3_partWsStart + RoundUp(MaxOf(s.C_out * s.sum_3_part_count, 1) * 4, 512);
     s.sum1CTiles = CeilDiv(s.C_in, s.sum1CTile);
     s.sum1Work = s.H_in * s.N * s.sum1CTiles;
-    s.sum1Per = CeilDiv(s.sum1Work, coreNum);
+    s.sum1Per = MaxOf(CeilDiv(s.sum1Work, coreNum), 1);
     s.gradXCTiles = CeilDiv(s.C_in, s.gradXCTile);
     s.gradXBTiles = CeilDiv(s.N, s.gradXBTile);
     s.gradXWork = s.H_in * s.gradXBTiles * s.gradXCTiles;
-    s.gradXPer = CeilDiv(s.gradXWork, coreNum);
+    s.gradXPer = MaxOf(CeilDiv(s.gradXWork, coreNum), 1);
     s.sum2CTiles = CeilDiv(s.C_in, s.sum2CTile);
     s.sum2OTiles = CeilDiv(s.C_out, s.sum2OTile);
     s.sum2Work = s.K * s.sum2CTiles * s.sum2OTiles;
-    s.sum2Per = CeilDiv(s.sum2Work, coreNum);
+    s.sum2Per = MaxOf(CeilDiv(s.sum2Work, coreNum), 1);
     s.gradWOTiles = CeilDiv(s.C_out, s.gradWOTile);
     s.gradWCTiles = CeilDiv(s.C_in, s.gradWCTile);
     s.gradWWork = s.K * s.gradWCTiles * s.gradWOTiles;
-    s.gradWPer = CeilDiv(s.gradWWork, coreNum);
+    s.gradWPer = MaxOf(CeilDiv(s.gradWWork, coreNum), 1);
     s.sum3PartOTiles = CeilDiv(s.C_out, s.sum3PartOTile);
     s.sum3PartWork = s.sum3PartOTiles * s.sum_3_part_count;
-    s.sum3PartPer = CeilDiv(s.sum3PartWork, coreNum);
+    s.sum3PartPer = MaxOf(CeilDiv(s.sum3PartWork, coreNum), 1);
     s.sum3OTiles = CeilDiv(s.C_out, s.sum3OTile);
     s.sum3Work = s.sum3OTiles;
-    s.sum3Per = CeilDiv(s.sum3Work, coreNum);
+    s.sum3Per = MaxOf(CeilDiv(s.sum3Work, coreNum), 1);
     s.gradBiasOTiles = CeilDiv(s.C_out, s.gradBiasOTile);
     s.gradBiasWork = s.gradBiasOTiles;
-    s.gradBiasPer = CeilDiv(s.gradBiasWork, coreNum);
+    s.gradBiasPer = MaxOf(CeilDiv(s.gradBiasWork, coreNum), 1);
+    const Checked blocks = MaxOf(
+        CeilDiv(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(s.sum1Work, s.sum1Per), CeilDiv(s.gradXWork, s.gradXPer)),
+                                              CeilDiv(s.sum2Work, s.sum2Per)),
+                                        CeilDiv(s.gradWWork, s.gradWPer)),
+                                  CeilDiv(s.sum3PartWork, s.sum3PartPer)),
+                            CeilDiv(s.sum3Work, s.sum3Per)),
+                      CeilDiv(s.gradBiasWork, s.gradBiasPer)),
+                2),
+        1);
+    const Checked bytes = s.sum_3_partWsEnd;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = true;
+    return blocks.valid && bytes.valid && s.sum_1WsStart.valid && s.sum_1WsEnd.valid && s.sum_2WsStart.valid &&
+           s.sum_2WsEnd.valid && s.sum_3WsStart.valid && s.sum_3WsEnd.valid && s.sum_3_part_count.valid &&
+           s.sum_3_part_length.valid && s.sum_3_partWsStart.valid && s.sum_3_partWsEnd.valid && s.sum1CTiles.valid &&
+           s.sum1Work.valid && s.sum1Per.valid && s.gradXCTiles.valid && s.gradXBTiles.valid && s.gradXWork.valid &&
+           s.gradXPer.valid && s.sum2CTiles.valid && s.sum2OTiles.valid && s.sum2Work.valid && s.sum2Per.valid &&
+           s.gradWOTiles.valid && s.gradWCTiles.valid && s.gradWWork.valid && s.gradWPer.valid &&
+           s.sum3PartOTiles.valid && s.sum3PartWork.valid && s.sum3PartPer.valid && s.sum3OTiles.valid &&
+           s.sum3Work.valid && s.sum3Per.valid && s.gradBiasOTiles.valid && s.gradBiasWork.valid && s.gradBiasPer.valid;
+}
+
+/// UB bytes: sum_1
+inline Checked Stepwise2Ledger0(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.sum1OTile, 16) * 64;                    // in0: grad_yIn, 2 copies
+    bytes = bytes + CeilDiv(s.sum1CTile * s.sum1OTile * 2, 32) * 64;  // in1: wIn, 2 copies
+    bytes = bytes + CeilDiv(s.sum1CTile, 16) * 128;                   // out0: sum_1WsOut, 2 copies
+    bytes = bytes + CeilDiv(s.sum1CTile, 16) * 64;                    // calc0: sumAcc
+    bytes = bytes + RoundUp(s.sum1OTile * 4, 32);                     // calc1: grad_yTile
+    bytes = bytes + CeilDiv(s.sum1OTile, 8) * 32 + 64;                // calc2: padded
+    bytes = bytes + CeilDiv(s.sum1OTile, 16) * 64;                    // calc3: values
+    bytes = bytes + RoundUp(s.sum1OTile * 4, 32);                     // calc4: lanes
+    bytes = bytes + RoundUp(s.sum1CTile * s.sum1OTile * 4, 32);       // calc5: wTile
+    bytes = bytes + RoundUp(s.sum1CTile * s.sum1OTile * 4, 32);       // calc6: tmp
+    bytes = bytes + CeilDiv(s.sum1CTile, 16) * 64;                    // calc7: sum
+    bytes = bytes + CeilDiv(s.sum1CTile, 8) * 2048;                   // calc8: acc
+    bytes = bytes + CeilDiv(s.sum1CTile, 8) * 256;                    // calc9: part
+    return bytes;
+}
+
+/// UB bytes: grad_x
+inline Checked Stepwise2Ledger1(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.gradXBTile * s.gradXCTile * 4, 32) * 64;  // in0: sum_1WsIn, 2 copies
+    bytes = bytes + CeilDiv(s.gradXBTile * s.gradXCTile * 2, 32) * 64;  // out0: grad_xOut, 2 copies
+    bytes = bytes + RoundUp(s.gradXBTile * s.gradXCTile * 4, 32);       // calc0: sum_1WsTile
+    return bytes;
+}
+
+/// UB bytes: sum_2
+inline Checked Stepwise2Ledger2(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.sum2CTile, 16) * 64;                 // in0: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.sum2OTile, 16) * 64;                 // in1: grad_yIn, 2 copies
+    bytes = bytes + s.sum2CTile * CeilDiv(s.sum2OTile, 16) * 128;  // out0: sum_2WsOut, 2 copies
+    bytes = bytes + RoundUp(s.sum2CTile * s.sum2OTile * 4, 32);    // calc0: sumAcc
+    bytes = bytes + RoundUp(s.sum2CTile * 4, 32);                  // calc1: xTile
+    bytes = bytes + CeilDiv(s.sum2CTile, 8) * 32 + 64;             // calc2: padded
+    bytes = bytes + CeilDiv(s.sum2CTile, 16) * 64;                 // calc3: values
+    bytes = bytes + RoundUp(s.sum2CTile * 4, 32);                  // calc4: lanes
+    bytes = bytes + CeilDiv(s.sum2OTile, 16) * 64;                 // calc5: grad_yTile
+    bytes = bytes + RoundUp(s.sum2CTile * s.sum2OTile * 4, 32);    // calc6: tmp
+    bytes = bytes + CeilDiv(s.sum2OTile, 16) * 512;                // calc7: spread
+    bytes = bytes + CeilDiv(s.sum2OTile, 16) * 64;                 // calc8: order
+    bytes = bytes + CeilDiv(s.sum2OTile, 16) * 64;                 // calc9: quotient
+    bytes = bytes + CeilDiv(s.sum2OTile, 16) * 64;                 // calc10: part
+    return bytes;
+}
+
+/// UB bytes: grad_w
+inline Checked Stepwise2Ledger3(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.gradWCTile * s.gradWOTile * 4, 32) * 64;  // in0: sum_2WsIn, 2 copies
+    bytes = bytes + CeilDiv(s.gradWCTile * s.gradWOTile * 2, 32) * 64;  // out0: grad_wOut, 2 copies
+    bytes = bytes + RoundUp(s.gradWCTile * s.gradWOTile * 4, 32);       // calc0: sum_2WsTile
+    return bytes;
+}
+
+/// UB bytes: sum_3_part
+inline Checked Stepwise2Ledger4(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.sum3PartOTile * 2, 32) * 64;  // in0: grad_yIn, 2 copies
+    bytes = bytes + CeilDiv(s.sum3PartOTile * 4, 32) * 64;  // out0: sum_3_partWsOut, 2 copies
+    bytes = bytes + RoundUp(s.sum3PartOTile * 4, 32);       // calc0: sumAcc
+    bytes = bytes + RoundUp(s.sum3PartOTile * 4, 32);       // calc1: grad_yTile
+    bytes = bytes + RoundUp(s.sum3PartOTile * 4, 32);       // calc2: copied
+    return bytes;
+}
+
+/// UB bytes: sum_3
+inline Checked Stepwise2Ledger5(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.sum3OTile * 4, 32) * 64;  // in0: sum_3_partWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.sum3OTile * 4, 32) * 64;  // out0: sum_3WsOut, 2 copies
+    bytes = bytes + RoundUp(s.sum3OTile * 4, 32);       // calc0: sumAcc
+    bytes = bytes + RoundUp(s.sum3OTile * 4, 32);       // calc1: copied
+    return bytes;
+}
+
+/// UB bytes: grad_bias
+inline Checked Stepwise2Ledger6(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.gradBiasOTile * 4, 32) * 64;  // in0: sum_3WsIn, 2 copies
+    bytes = bytes + CeilDiv(s.gradBiasOTile * 2, 32) * 64;  // out0: grad_biasOut, 2 copies
+    bytes = bytes + RoundUp(s.gradBiasOTile * 4, 32);       // calc0: sum_3WsTile
+    return bytes;
+}
+
+/// Tries the alternative "stepwise"; false when it does not fit.
+inline bool TryStepwise2(Sizes &s, const Chip &chip, Choice &choice)
+{
+    const Checked coreNum(chip.coreNum);
+    s.sum1OTile = Checked(16);
+    s.sum1CTile = Checked(1);
+    s.gradXCTile = Checked(16);
+    s.gradXBTile = Checked(1);
+    s.sum2CTile = Checked(16);
+    s.sum2OTile = Checked(1);
+    s.gradWOTile = Checked(16);
+    s.gradWCTile = Checked(1);
+    s.sum3PartOTile = Checked(16);
+    s.sum3OTile = Checked(8);
+    s.gradBiasOTile = Checked(16);
+    if (!Maximise(s, &Sizes::sum1OTile, s.C_out, 16, 0, false, &Stepwise2Ledger0, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::sum1CTile, MinOf(s.C_in, 4095), 1, CeilDiv(s.C_in * s.H_in * s.N, coreNum), false,
+                  &Stepwise2Ledger0, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::gradXCTile, s.C_in, 16, MaxOf(CeilDiv(s.C_in * s.H_in * s.N, coreNum), 64), false,
+                  &Stepwise2Ledger1, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::gradXBTile, MinOf(s.N, 4095), 1,
+                  CeilDiv(s.H_in * s.N * CeilDiv(s.C_in, s.gradXCTile), coreNum), false, &Stepwise2Ledger1, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::sum2CTile, s.C_in, 16, MaxOf(CeilDiv(s.C_in * s.C_out * s.K, coreNum), 64), false,
+                  &Stepwise2Ledger2, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::sum2OTile, MinOf(s.C_out, 4095), 1,
+                  CeilDiv(s.C_out * s.K * CeilDiv(s.C_in, s.sum2CTile), coreNum), false, &Stepwise2Ledger2, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::gradWOTile, s.C_out, 16, MaxOf(CeilDiv(s.C_in * s.C_out * s.K, coreNum), 64), false,
+                  &Stepwise2Ledger3, coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::gradWCTile, MinOf(s.C_in, 4095), 1,
+                  CeilDiv(s.C_in * s.K * CeilDiv(s.C_out, s.gradWOTile), coreNum), false, &Stepwise2Ledger3, coreNum,
+                  UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::sum3PartOTile, s.C_out, 16,
+                  MaxOf(CeilDiv(s.C_out * MaxOf(MinOf(coreNum, s.H_out), 1), coreNum), 64), false, &Stepwise2Ledger4,
+                  coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::sum3OTile, s.C_out, 8, MaxOf(CeilDiv(s.C_out, coreNum), 64), false, &Stepwise2Ledger5,
+                  coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    if (!Maximise(s, &Sizes::gradBiasOTile, s.C_out, 16, MaxOf(CeilDiv(s.C_out, coreNum), 64), false, &Stepwise2Ledger6,
+                  coreNum, UsableUb(chip, false))) {
+        return false;
+    }
+    s.sum_1WsStart = 0;
+    s.sum_1WsEnd = s.sum_1WsStart + RoundUp(MaxOf(s.C_in * s.H_in * s.N, 1) * 4, 512);
+    s.sum_2WsStart = s.sum_1WsEnd;
+    s.sum_2WsEnd = s.sum_2WsStart + RoundUp(MaxOf(s.C_in * s.C_out * s.K, 1) * 4, 512);
+    s.sum_3WsStart = s.sum_2WsEnd;
+    s.sum_3WsEnd = s.sum_3WsStart + RoundUp(MaxOf(s.C_out, 1) * 4, 512);
+    s.sum_3_part_count = MaxOf(MinOf(coreNum, s.H_out), 1);
+    s.sum_3_part_length = CeilDiv(s.H_out, s.sum_3_part_count);
+    s.sum_3_partWsStart = s.sum_3WsEnd;
+    s.sum_3_partWsEnd = s.sum_3_partWsStart + RoundUp(MaxOf(s.C_out * s.sum_3_part_count, 1) * 4, 512);
+    s.sum1CTiles = CeilDiv(s.C_in, s.sum1CTile);
+    s.sum1Work = s.H_in * s.N * s.sum1CTiles;
+    s.sum1Per = MaxOf(CeilDiv(s.sum1Work, coreNum), 1);
+    s.gradXCTiles = CeilDiv(s.C_in, s.gradXCTile);
+    s.gradXBTiles = CeilDiv(s.N, s.gradXBTile);
+    s.gradXWork = s.H_in * s.gradXBTiles * s.gradXCTiles;
+    s.gradXPer = MaxOf(CeilDiv(s.gradXWork, coreNum), 1);
+    s.sum2CTiles = CeilDiv(s.C_in, s.sum2CTile);
+    s.sum2OTiles = CeilDiv(s.C_out, s.sum2OTile);
+    s.sum2Work = s.K * s.sum2CTiles * s.sum2OTiles;
+    s.sum2Per = MaxOf(CeilDiv(s.sum2Work, coreNum), 1);
+    s.gradWOTiles = CeilDiv(s.C_out, s.gradWOTile);
+    s.gradWCTiles = CeilDiv(s.C_in, s.gradWCTile);
+    s.gradWWork = s.K * s.gradWCTiles * s.gradWOTiles;
+    s.gradWPer = MaxOf(CeilDiv(s.gradWWork, coreNum), 1);
+    s.sum3PartOTiles = CeilDiv(s.C_out, s.sum3PartOTile);
+    s.sum3PartWork = s.sum3PartOTiles * s.sum_3_part_count;
+    s.sum3PartPer = MaxOf(CeilDiv(s.sum3PartWork, coreNum), 1);
+    s.sum3OTiles = CeilDiv(s.C_out, s.sum3OTile);
+    s.sum3Work = s.sum3OTiles;
+    s.sum3Per = MaxOf(CeilDiv(s.sum3Work, coreNum), 1);
+    s.gradBiasOTiles = CeilDiv(s.C_out, s.gradBiasOTile);
+    s.gradBiasWork = s.gradBiasOTiles;
+    s.gradBiasPer = MaxOf(CeilDiv(s.gradBiasWork, coreNum), 1);
     const Checked blocks = MaxOf(
         CeilDiv(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(s.sum1Work, s.sum1Per), CeilDiv(s.gradXWork, s.gradXPer)),
                                               CeilDiv(s.sum2Work, s.sum2Per)),
@@ -1777,6 +2228,10 @@ inline bool Choose(Sizes &s, const Chip &chip, int32_t combination, uint32_t pre
             choice.key = CONV_TBC_BACKWARD_KEY_WALKED_FLOAT32;
             return true;
         }
+        if (TryStepwise(s, chip, choice)) {
+            choice.key = CONV_TBC_BACKWARD_KEY_STEPWISE_FLOAT32;
+            return true;
+        }
         return false;
     }
     if (combination == 1 && present == 0U) {
@@ -1796,6 +2251,10 @@ inline bool Choose(Sizes &s, const Chip &chip, int32_t combination, uint32_t pre
             choice.key = CONV_TBC_BACKWARD_KEY_WALKED_FLOAT16;
             return true;
         }
+        if (TryStepwise2(s, chip, choice)) {
+            choice.key = CONV_TBC_BACKWARD_KEY_STEPWISE_FLOAT16;
+            return true;
+        }
         return false;
     }
     if (combination == 2 && present == 0U) {
@@ -1813,6 +2272,10 @@ inline bool Choose(Sizes &s, const Chip &chip, int32_t combination, uint32_t pre
         }
         if (TryWalked2(s, chip, choice)) {
             choice.key = CONV_TBC_BACKWARD_KEY_WALKED_BFLOAT16;
+            return true;
+        }
+        if (TryStepwise2(s, chip, choice)) {
+            choice.key = CONV_TBC_BACKWARD_KEY_STEPWISE_BFLOAT16;
             return true;
         }
         return false;

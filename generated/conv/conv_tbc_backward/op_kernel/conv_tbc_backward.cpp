@@ -25,6 +25,9 @@ extern "C" __global__ __aicore__ void conv_tbc_backward(GM_ADDR grad_y, GM_ADDR 
     } else if (TILING_KEY_IS(CONV_TBC_BACKWARD_KEY_WALKED_FLOAT32)) {
         ConvTbcBackwardKernel::RunConvTbcBackwardWalkedFloat32(grad_y, x, w, grad_x, grad_w, grad_bias, workspace,
                                                                tilingData);
+    } else if (TILING_KEY_IS(CONV_TBC_BACKWARD_KEY_STEPWISE_FLOAT32)) {
+        ConvTbcBackwardKernel::RunConvTbcBackwardWalkedFloat32(grad_y, x, w, grad_x, grad_w, grad_bias, workspace,
+                                                               tilingData);
     } else if (TILING_KEY_IS(CONV_TBC_BACKWARD_KEY_CUBE_FULL_FLOAT16)) {
         ConvTbcBackwardKernel::RunConvTbcBackwardCubeFullNarrow<half>(grad_y, x, w, grad_x, grad_w, grad_bias,
                                                                       workspace, tilingData);
@@ -34,6 +37,9 @@ extern "C" __global__ __aicore__ void conv_tbc_backward(GM_ADDR grad_y, GM_ADDR 
     } else if (TILING_KEY_IS(CONV_TBC_BACKWARD_KEY_FULL_FLOAT16)) {
         ConvTbcBackwardKernel::RunConvTbcBackwardFullNarrow<half>(grad_y, x, w, grad_x, grad_w, grad_bias, tilingData);
     } else if (TILING_KEY_IS(CONV_TBC_BACKWARD_KEY_WALKED_FLOAT16)) {
+        ConvTbcBackwardKernel::RunConvTbcBackwardWalkedNarrow<half>(grad_y, x, w, grad_x, grad_w, grad_bias, workspace,
+                                                                    tilingData);
+    } else if (TILING_KEY_IS(CONV_TBC_BACKWARD_KEY_STEPWISE_FLOAT16)) {
         ConvTbcBackwardKernel::RunConvTbcBackwardWalkedNarrow<half>(grad_y, x, w, grad_x, grad_w, grad_bias, workspace,
                                                                     tilingData);
     } else if (TILING_KEY_IS(CONV_TBC_BACKWARD_KEY_CUBE_FULL_BFLOAT16)) {
@@ -46,6 +52,9 @@ extern "C" __global__ __aicore__ void conv_tbc_backward(GM_ADDR grad_y, GM_ADDR 
         ConvTbcBackwardKernel::RunConvTbcBackwardFullNarrow<bfloat16_t>(grad_y, x, w, grad_x, grad_w, grad_bias,
                                                                         tilingData);
     } else if (TILING_KEY_IS(CONV_TBC_BACKWARD_KEY_WALKED_BFLOAT16)) {
+        ConvTbcBackwardKernel::RunConvTbcBackwardWalkedNarrow<bfloat16_t>(grad_y, x, w, grad_x, grad_w, grad_bias,
+                                                                          workspace, tilingData);
+    } else if (TILING_KEY_IS(CONV_TBC_BACKWARD_KEY_STEPWISE_BFLOAT16)) {
         ConvTbcBackwardKernel::RunConvTbcBackwardWalkedNarrow<bfloat16_t>(grad_y, x, w, grad_x, grad_w, grad_bias,
                                                                           workspace, tilingData);
     } else if (TILING_KEY_IS(CONV_TBC_BACKWARD_KEY_EMPTY)) {

@@ -14,6 +14,8 @@
 #define CONV_TBC_BACKWARD_KEY_FULL_FLOAT32 10002
 // walked; grad_y float32, x float32, w float32, bias float32, grad_x float32, grad_w float32, grad_bias float32
 #define CONV_TBC_BACKWARD_KEY_WALKED_FLOAT32 10003
+// stepwise; grad_y float32, x float32, w float32, bias float32, grad_x float32, grad_w float32, grad_bias float32
+#define CONV_TBC_BACKWARD_KEY_STEPWISE_FLOAT32 10004
 // cube_full; grad_y float16, x float16, w float16, bias float16, grad_x float16, grad_w float16, grad_bias float16
 #define CONV_TBC_BACKWARD_KEY_CUBE_FULL_FLOAT16 20000
 // cube_walked; grad_y float16, x float16, w float16, bias float16, grad_x float16, grad_w float16, grad_bias float16
@@ -22,6 +24,8 @@
 #define CONV_TBC_BACKWARD_KEY_FULL_FLOAT16 20002
 // walked; grad_y float16, x float16, w float16, bias float16, grad_x float16, grad_w float16, grad_bias float16
 #define CONV_TBC_BACKWARD_KEY_WALKED_FLOAT16 20003
+// stepwise; grad_y float16, x float16, w float16, bias float16, grad_x float16, grad_w float16, grad_bias float16
+#define CONV_TBC_BACKWARD_KEY_STEPWISE_FLOAT16 20004
 // cube_full; grad_y bfloat16, x bfloat16, w bfloat16, bias bfloat16, grad_x bfloat16, grad_w bfloat16, grad_bias
 // bfloat16
 #define CONV_TBC_BACKWARD_KEY_CUBE_FULL_BFLOAT16 30000
@@ -32,5 +36,8 @@
 #define CONV_TBC_BACKWARD_KEY_FULL_BFLOAT16 30002
 // walked; grad_y bfloat16, x bfloat16, w bfloat16, bias bfloat16, grad_x bfloat16, grad_w bfloat16, grad_bias bfloat16
 #define CONV_TBC_BACKWARD_KEY_WALKED_BFLOAT16 30003
+// stepwise; grad_y bfloat16, x bfloat16, w bfloat16, bias bfloat16, grad_x bfloat16, grad_w bfloat16, grad_bias
+// bfloat16
+#define CONV_TBC_BACKWARD_KEY_STEPWISE_BFLOAT16 30004
 
 #endif  // CONV_TBC_BACKWARD_TILING_KEY_H

@@ -139,7 +139,7 @@ inline bool TryFull(Sizes &s, const Chip &chip, Choice &choice)
     s.yDTiles = CeilDiv(s.D, s.yDTile);
     s.yITiles = CeilDiv(s.n, s.yITile);
     s.yWork = s.T * s.yDTiles * s.yITiles;
-    s.yPer = CeilDiv(s.yWork, coreNum);
+    s.yPer = MaxOf(CeilDiv(s.yWork, coreNum), 1);
     const Checked blocks = MaxOf(CeilDiv(s.yWork, s.yPer), 1);
     const Checked bytes = 0;
     choice.blockDim = blocks.value;

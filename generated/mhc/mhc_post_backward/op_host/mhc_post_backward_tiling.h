@@ -220,7 +220,7 @@ inline bool TryCubeFull(Sizes &s, const Chip &chip, Choice &choice)
     s.gradXDTiles = CeilDiv(s.D, s.gradXDTile);
     s.gradXJTiles = CeilDiv(s.n, s.gradXJTile);
     s.gradXWork = s.T * s.gradXDTiles * s.gradXJTiles;
-    s.gradXPer = CeilDiv(s.gradXWork, coreNum);
+    s.gradXPer = MaxOf(CeilDiv(s.gradXWork, coreNum), 1);
     s.gradHResPanels = CeilDiv(s.n, 256);
     s.gradHResBaseN = RoundUp(CeilDiv(s.n, s.gradHResPanels), 16);
     s.gradHResBaseM = MinOf(MinOf((((32768 / s.gradHResBaseN)) / 16) * 16, 256),
@@ -251,7 +251,7 @@ inline bool TryCubeFull(Sizes &s, const Chip &chip, Choice &choice)
     s.mm0L1 = s.gradHResL1;
     s.gradHPostTTiles = CeilDiv(s.T, s.gradHPostTTile);
     s.gradHPostWork = s.gradHPostTTiles;
-    s.gradHPostPer = CeilDiv(s.gradHPostWork, coreNum);
+    s.gradHPostPer = MaxOf(CeilDiv(s.gradHPostWork, coreNum), 1);
     const Checked blocks =
         MaxOf(MaxOf(MaxOf(CeilDiv(CeilDiv(s.gradXWork, s.gradXPer), 2), CeilDiv(s.gradHResWork, s.gradHResPer)),
                     CeilDiv(CeilDiv(s.gradHPostWork, s.gradHPostPer), 2)),
@@ -370,7 +370,7 @@ inline bool TryCubeWalked(Sizes &s, const Chip &chip, Choice &choice)
     s.gradXDTiles = CeilDiv(s.D, s.gradXDTile);
     s.gradXJTiles = CeilDiv(s.n, s.gradXJTile);
     s.gradXWork = s.T * s.gradXDTiles * s.gradXJTiles;
-    s.gradXPer = CeilDiv(s.gradXWork, coreNum);
+    s.gradXPer = MaxOf(CeilDiv(s.gradXWork, coreNum), 1);
     s.gradHResPanels = CeilDiv(s.n, 256);
     s.gradHResBaseN = RoundUp(CeilDiv(s.n, s.gradHResPanels), 16);
     s.gradHResBaseM = MinOf(MinOf((((32768 / s.gradHResBaseN)) / 16) * 16, 256),
@@ -401,7 +401,7 @@ inline bool TryCubeWalked(Sizes &s, const Chip &chip, Choice &choice)
     s.mm0L1 = s.gradHResL1;
     s.gradHPostTTiles = CeilDiv(s.T, s.gradHPostTTile);
     s.gradHPostWork = s.gradHPostTTiles;
-    s.gradHPostPer = CeilDiv(s.gradHPostWork, coreNum);
+    s.gradHPostPer = MaxOf(CeilDiv(s.gradHPostWork, coreNum), 1);
     const Checked blocks =
         MaxOf(MaxOf(MaxOf(CeilDiv(CeilDiv(s.gradXWork, s.gradXPer), 2), CeilDiv(s.gradHResWork, s.gradHResPer)),
                     CeilDiv(CeilDiv(s.gradHPostWork, s.gradHPostPer), 2)),
@@ -467,7 +467,7 @@ inline bool TryFull(Sizes &s, const Chip &chip, Choice &choice)
     }
     s.gradHPostTTiles = CeilDiv(s.T, s.gradHPostTTile);
     s.gradHPostWork = s.gradHPostTTiles;
-    s.gradHPostPer = CeilDiv(s.gradHPostWork, coreNum);
+    s.gradHPostPer = MaxOf(CeilDiv(s.gradHPostWork, coreNum), 1);
     const Checked blocks = MaxOf(CeilDiv(CeilDiv(s.gradHPostWork, s.gradHPostPer), 2), 1);
     const Checked bytes = 0;
     choice.blockDim = blocks.value;
@@ -531,7 +531,7 @@ inline bool TryWalked(Sizes &s, const Chip &chip, Choice &choice)
     }
     s.gradHPostTTiles = CeilDiv(s.T, s.gradHPostTTile);
     s.gradHPostWork = s.gradHPostTTiles;
-    s.gradHPostPer = CeilDiv(s.gradHPostWork, coreNum);
+    s.gradHPostPer = MaxOf(CeilDiv(s.gradHPostWork, coreNum), 1);
     const Checked blocks = MaxOf(CeilDiv(CeilDiv(s.gradHPostWork, s.gradHPostPer), 2), 1);
     const Checked bytes = 0;
     choice.blockDim = blocks.value;

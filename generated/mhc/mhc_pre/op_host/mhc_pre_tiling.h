@@ -429,7 +429,7 @@ inline bool TryCubeFull(Sizes &s, const Chip &chip, Choice &choice)
     s.rWsEnd = s.rWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
     s.rTTiles = CeilDiv(s.T, s.rTTile);
     s.rWork = s.rTTiles;
-    s.rPer = CeilDiv(s.rWork, coreNum);
+    s.rPer = MaxOf(CeilDiv(s.rWork, coreNum), 1);
     s.mixPanels = CeilDiv(s.R * s.n + s.n * 2, 256);
     s.mixBaseN = RoundUp(CeilDiv(s.R * s.n + s.n * 2, s.mixPanels), 16);
     s.mixBaseM = MinOf(MinOf((((32768 / s.mixBaseN)) / 16) * 16, 256),
@@ -460,22 +460,22 @@ inline bool TryCubeFull(Sizes &s, const Chip &chip, Choice &choice)
     s.hPostITiles = CeilDiv(s.n, s.hPostITile);
     s.hPostTTiles = CeilDiv(s.T, s.hPostTTile);
     s.hPostWork = s.hPostITiles * s.hPostTTiles;
-    s.hPostPer = CeilDiv(s.hPostWork, coreNum);
+    s.hPostPer = MaxOf(CeilDiv(s.hPostWork, coreNum), 1);
     s.hResJTiles = CeilDiv(s.n, s.hResJTile);
     s.hResI1Tiles = CeilDiv(s.R, s.hResI1Tile);
     s.hResWork = s.T * s.hResI1Tiles * s.hResJTiles;
-    s.hResPer = CeilDiv(s.hResWork, coreNum);
+    s.hResPer = MaxOf(CeilDiv(s.hResWork, coreNum), 1);
     s.invRmsTTiles = CeilDiv(s.T, s.invRmsTTile);
     s.invRmsWork = s.invRmsTTiles;
-    s.invRmsPer = CeilDiv(s.invRmsWork, coreNum);
+    s.invRmsPer = MaxOf(CeilDiv(s.invRmsWork, coreNum), 1);
     s.hMixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.hMixKTile);
     s.hMixTTiles = CeilDiv(s.T, s.hMixTTile);
     s.hMixWork = s.hMixKTiles * s.hMixTTiles;
-    s.hMixPer = CeilDiv(s.hMixWork, coreNum);
+    s.hMixPer = MaxOf(CeilDiv(s.hMixWork, coreNum), 1);
     s.hPreITiles = CeilDiv(s.n, s.hPreITile);
     s.hPreTTiles = CeilDiv(s.T, s.hPreTTile);
     s.hPreWork = s.hPreITiles * s.hPreTTiles;
-    s.hPrePer = CeilDiv(s.hPreWork, coreNum);
+    s.hPrePer = MaxOf(CeilDiv(s.hPreWork, coreNum), 1);
     const Checked blocks =
         MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(CeilDiv(s.rWork, s.rPer), 2), CeilDiv(s.mixWork, s.mixPer)),
                                             CeilDiv(CeilDiv(s.hPostWork, s.hPostPer), 2)),
@@ -718,7 +718,7 @@ inline bool TryCubeWalked(Sizes &s, const Chip &chip, Choice &choice)
     s.rWsEnd = s.rWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
     s.rTTiles = CeilDiv(s.T, s.rTTile);
     s.rWork = s.rTTiles;
-    s.rPer = CeilDiv(s.rWork, coreNum);
+    s.rPer = MaxOf(CeilDiv(s.rWork, coreNum), 1);
     s.mixPanels = CeilDiv(s.R * s.n + s.n * 2, 256);
     s.mixBaseN = RoundUp(CeilDiv(s.R * s.n + s.n * 2, s.mixPanels), 16);
     s.mixBaseM = MinOf(MinOf((((32768 / s.mixBaseN)) / 16) * 16, 256),
@@ -749,22 +749,22 @@ inline bool TryCubeWalked(Sizes &s, const Chip &chip, Choice &choice)
     s.hPostITiles = CeilDiv(s.n, s.hPostITile);
     s.hPostTTiles = CeilDiv(s.T, s.hPostTTile);
     s.hPostWork = s.hPostITiles * s.hPostTTiles;
-    s.hPostPer = CeilDiv(s.hPostWork, coreNum);
+    s.hPostPer = MaxOf(CeilDiv(s.hPostWork, coreNum), 1);
     s.hResJTiles = CeilDiv(s.n, s.hResJTile);
     s.hResI1Tiles = CeilDiv(s.R, s.hResI1Tile);
     s.hResWork = s.T * s.hResI1Tiles * s.hResJTiles;
-    s.hResPer = CeilDiv(s.hResWork, coreNum);
+    s.hResPer = MaxOf(CeilDiv(s.hResWork, coreNum), 1);
     s.invRmsTTiles = CeilDiv(s.T, s.invRmsTTile);
     s.invRmsWork = s.invRmsTTiles;
-    s.invRmsPer = CeilDiv(s.invRmsWork, coreNum);
+    s.invRmsPer = MaxOf(CeilDiv(s.invRmsWork, coreNum), 1);
     s.hMixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.hMixKTile);
     s.hMixTTiles = CeilDiv(s.T, s.hMixTTile);
     s.hMixWork = s.hMixKTiles * s.hMixTTiles;
-    s.hMixPer = CeilDiv(s.hMixWork, coreNum);
+    s.hMixPer = MaxOf(CeilDiv(s.hMixWork, coreNum), 1);
     s.hPreITiles = CeilDiv(s.n, s.hPreITile);
     s.hPreTTiles = CeilDiv(s.T, s.hPreTTile);
     s.hPreWork = s.hPreITiles * s.hPreTTiles;
-    s.hPrePer = CeilDiv(s.hPreWork, coreNum);
+    s.hPrePer = MaxOf(CeilDiv(s.hPreWork, coreNum), 1);
     const Checked blocks =
         MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(CeilDiv(s.rWork, s.rPer), 2), CeilDiv(s.mixWork, s.mixPer)),
                                             CeilDiv(CeilDiv(s.hPostWork, s.hPostPer), 2)),
@@ -993,29 +993,29 @@ inline bool TryFull(Sizes &s, const Chip &chip, Choice &choice)
     s.rWsEnd = s.rWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
     s.rTTiles = CeilDiv(s.T, s.rTTile);
     s.rWork = s.rTTiles;
-    s.rPer = CeilDiv(s.rWork, coreNum);
+    s.rPer = MaxOf(CeilDiv(s.rWork, coreNum), 1);
     s.mixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.mixKTile);
     s.mixWork = s.T * s.mixKTiles;
-    s.mixPer = CeilDiv(s.mixWork, coreNum);
+    s.mixPer = MaxOf(CeilDiv(s.mixWork, coreNum), 1);
     s.hPostITiles = CeilDiv(s.n, s.hPostITile);
     s.hPostTTiles = CeilDiv(s.T, s.hPostTTile);
     s.hPostWork = s.hPostITiles * s.hPostTTiles;
-    s.hPostPer = CeilDiv(s.hPostWork, coreNum);
+    s.hPostPer = MaxOf(CeilDiv(s.hPostWork, coreNum), 1);
     s.hResJTiles = CeilDiv(s.n, s.hResJTile);
     s.hResI1Tiles = CeilDiv(s.R, s.hResI1Tile);
     s.hResWork = s.T * s.hResI1Tiles * s.hResJTiles;
-    s.hResPer = CeilDiv(s.hResWork, coreNum);
+    s.hResPer = MaxOf(CeilDiv(s.hResWork, coreNum), 1);
     s.invRmsTTiles = CeilDiv(s.T, s.invRmsTTile);
     s.invRmsWork = s.invRmsTTiles;
-    s.invRmsPer = CeilDiv(s.invRmsWork, coreNum);
+    s.invRmsPer = MaxOf(CeilDiv(s.invRmsWork, coreNum), 1);
     s.hMixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.hMixKTile);
     s.hMixTTiles = CeilDiv(s.T, s.hMixTTile);
     s.hMixWork = s.hMixKTiles * s.hMixTTiles;
-    s.hMixPer = CeilDiv(s.hMixWork, coreNum);
+    s.hMixPer = MaxOf(CeilDiv(s.hMixWork, coreNum), 1);
     s.hPreITiles = CeilDiv(s.n, s.hPreITile);
     s.hPreTTiles = CeilDiv(s.T, s.hPreTTile);
     s.hPreWork = s.hPreITiles * s.hPreTTiles;
-    s.hPrePer = CeilDiv(s.hPreWork, coreNum);
+    s.hPrePer = MaxOf(CeilDiv(s.hPreWork, coreNum), 1);
     const Checked blocks =
         MaxOf(CeilDiv(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(s.rWork, s.rPer), CeilDiv(s.mixWork, s.mixPer)),
                                                     CeilDiv(s.hPostWork, s.hPostPer)),
@@ -1252,29 +1252,29 @@ inline bool TryWalked(Sizes &s, const Chip &chip, Choice &choice)
     s.rWsEnd = s.rWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
     s.rTTiles = CeilDiv(s.T, s.rTTile);
     s.rWork = s.rTTiles;
-    s.rPer = CeilDiv(s.rWork, coreNum);
+    s.rPer = MaxOf(CeilDiv(s.rWork, coreNum), 1);
     s.mixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.mixKTile);
     s.mixWork = s.T * s.mixKTiles;
-    s.mixPer = CeilDiv(s.mixWork, coreNum);
+    s.mixPer = MaxOf(CeilDiv(s.mixWork, coreNum), 1);
     s.hPostITiles = CeilDiv(s.n, s.hPostITile);
     s.hPostTTiles = CeilDiv(s.T, s.hPostTTile);
     s.hPostWork = s.hPostITiles * s.hPostTTiles;
-    s.hPostPer = CeilDiv(s.hPostWork, coreNum);
+    s.hPostPer = MaxOf(CeilDiv(s.hPostWork, coreNum), 1);
     s.hResJTiles = CeilDiv(s.n, s.hResJTile);
     s.hResI1Tiles = CeilDiv(s.R, s.hResI1Tile);
     s.hResWork = s.T * s.hResI1Tiles * s.hResJTiles;
-    s.hResPer = CeilDiv(s.hResWork, coreNum);
+    s.hResPer = MaxOf(CeilDiv(s.hResWork, coreNum), 1);
     s.invRmsTTiles = CeilDiv(s.T, s.invRmsTTile);
     s.invRmsWork = s.invRmsTTiles;
-    s.invRmsPer = CeilDiv(s.invRmsWork, coreNum);
+    s.invRmsPer = MaxOf(CeilDiv(s.invRmsWork, coreNum), 1);
     s.hMixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.hMixKTile);
     s.hMixTTiles = CeilDiv(s.T, s.hMixTTile);
     s.hMixWork = s.hMixKTiles * s.hMixTTiles;
-    s.hMixPer = CeilDiv(s.hMixWork, coreNum);
+    s.hMixPer = MaxOf(CeilDiv(s.hMixWork, coreNum), 1);
     s.hPreITiles = CeilDiv(s.n, s.hPreITile);
     s.hPreTTiles = CeilDiv(s.T, s.hPreTTile);
     s.hPreWork = s.hPreITiles * s.hPreTTiles;
-    s.hPrePer = CeilDiv(s.hPreWork, coreNum);
+    s.hPrePer = MaxOf(CeilDiv(s.hPreWork, coreNum), 1);
     const Checked blocks =
         MaxOf(CeilDiv(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(s.rWork, s.rPer), CeilDiv(s.mixWork, s.mixPer)),
                                                     CeilDiv(s.hPostWork, s.hPostPer)),
@@ -1462,7 +1462,7 @@ inline bool TryCubeFull2(Sizes &s, const Chip &chip, Choice &choice)
     s.rWsEnd = s.rWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
     s.rTTiles = CeilDiv(s.T, s.rTTile);
     s.rWork = s.rTTiles;
-    s.rPer = CeilDiv(s.rWork, coreNum);
+    s.rPer = MaxOf(CeilDiv(s.rWork, coreNum), 1);
     s.mixPanels = CeilDiv(s.R * s.n + s.n * 2, 256);
     s.mixBaseN = RoundUp(CeilDiv(s.R * s.n + s.n * 2, s.mixPanels), 16);
     s.mixBaseM = MinOf(MinOf((((32768 / s.mixBaseN)) / 16) * 16, 256),
@@ -1492,15 +1492,15 @@ inline bool TryCubeFull2(Sizes &s, const Chip &chip, Choice &choice)
     s.mm0L1 = s.mixL1;
     s.preGateTTiles = CeilDiv(s.T, s.preGateTTile);
     s.preGateWork = s.preGateTTiles;
-    s.preGatePer = CeilDiv(s.preGateWork, coreNum);
+    s.preGatePer = MaxOf(CeilDiv(s.preGateWork, coreNum), 1);
     s.hMixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.hMixKTile);
     s.hMixTTiles = CeilDiv(s.T, s.hMixTTile);
     s.hMixWork = s.hMixKTiles * s.hMixTTiles;
-    s.hMixPer = CeilDiv(s.hMixWork, coreNum);
+    s.hMixPer = MaxOf(CeilDiv(s.hMixWork, coreNum), 1);
     s.hPreITiles = CeilDiv(s.n, s.hPreITile);
     s.hPreTTiles = CeilDiv(s.T, s.hPreTTile);
     s.hPreWork = s.hPreITiles * s.hPreTTiles;
-    s.hPrePer = CeilDiv(s.hPreWork, coreNum);
+    s.hPrePer = MaxOf(CeilDiv(s.hPreWork, coreNum), 1);
     const Checked blocks =
         MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(CeilDiv(s.rWork, s.rPer), 2), CeilDiv(s.mixWork, s.mixPer)),
                                 CeilDiv(CeilDiv(s.preGateWork, s.preGatePer), 2)),
@@ -1696,7 +1696,7 @@ inline bool TryCubeWalked2(Sizes &s, const Chip &chip, Choice &choice)
     s.rWsEnd = s.rWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
     s.rTTiles = CeilDiv(s.T, s.rTTile);
     s.rWork = s.rTTiles;
-    s.rPer = CeilDiv(s.rWork, coreNum);
+    s.rPer = MaxOf(CeilDiv(s.rWork, coreNum), 1);
     s.mixPanels = CeilDiv(s.R * s.n + s.n * 2, 256);
     s.mixBaseN = RoundUp(CeilDiv(s.R * s.n + s.n * 2, s.mixPanels), 16);
     s.mixBaseM = MinOf(MinOf((((32768 / s.mixBaseN)) / 16) * 16, 256),
@@ -1726,15 +1726,15 @@ inline bool TryCubeWalked2(Sizes &s, const Chip &chip, Choice &choice)
     s.mm0L1 = s.mixL1;
     s.preGateTTiles = CeilDiv(s.T, s.preGateTTile);
     s.preGateWork = s.preGateTTiles;
-    s.preGatePer = CeilDiv(s.preGateWork, coreNum);
+    s.preGatePer = MaxOf(CeilDiv(s.preGateWork, coreNum), 1);
     s.hMixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.hMixKTile);
     s.hMixTTiles = CeilDiv(s.T, s.hMixTTile);
     s.hMixWork = s.hMixKTiles * s.hMixTTiles;
-    s.hMixPer = CeilDiv(s.hMixWork, coreNum);
+    s.hMixPer = MaxOf(CeilDiv(s.hMixWork, coreNum), 1);
     s.hPreITiles = CeilDiv(s.n, s.hPreITile);
     s.hPreTTiles = CeilDiv(s.T, s.hPreTTile);
     s.hPreWork = s.hPreITiles * s.hPreTTiles;
-    s.hPrePer = CeilDiv(s.hPreWork, coreNum);
+    s.hPrePer = MaxOf(CeilDiv(s.hPreWork, coreNum), 1);
     const Checked blocks =
         MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(CeilDiv(s.rWork, s.rPer), 2), CeilDiv(s.mixWork, s.mixPer)),
                                 CeilDiv(CeilDiv(s.preGateWork, s.preGatePer), 2)),
@@ -1916,21 +1916,21 @@ inline bool TryFull2(Sizes &s, const Chip &chip, Choice &choice)
     s.rWsEnd = s.rWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
     s.rTTiles = CeilDiv(s.T, s.rTTile);
     s.rWork = s.rTTiles;
-    s.rPer = CeilDiv(s.rWork, coreNum);
+    s.rPer = MaxOf(CeilDiv(s.rWork, coreNum), 1);
     s.mixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.mixKTile);
     s.mixWork = s.T * s.mixKTiles;
-    s.mixPer = CeilDiv(s.mixWork, coreNum);
+    s.mixPer = MaxOf(CeilDiv(s.mixWork, coreNum), 1);
     s.preGateTTiles = CeilDiv(s.T, s.preGateTTile);
     s.preGateWork = s.preGateTTiles;
-    s.preGatePer = CeilDiv(s.preGateWork, coreNum);
+    s.preGatePer = MaxOf(CeilDiv(s.preGateWork, coreNum), 1);
     s.hMixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.hMixKTile);
     s.hMixTTiles = CeilDiv(s.T, s.hMixTTile);
     s.hMixWork = s.hMixKTiles * s.hMixTTiles;
-    s.hMixPer = CeilDiv(s.hMixWork, coreNum);
+    s.hMixPer = MaxOf(CeilDiv(s.hMixWork, coreNum), 1);
     s.hPreITiles = CeilDiv(s.n, s.hPreITile);
     s.hPreTTiles = CeilDiv(s.T, s.hPreTTile);
     s.hPreWork = s.hPreITiles * s.hPreTTiles;
-    s.hPrePer = CeilDiv(s.hPreWork, coreNum);
+    s.hPrePer = MaxOf(CeilDiv(s.hPreWork, coreNum), 1);
     const Checked blocks =
         MaxOf(CeilDiv(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(s.rWork, s.rPer), CeilDiv(s.mixWork, s.mixPer)),
                                         CeilDiv(s.preGateWork, s.preGatePer)),
@@ -2120,21 +2120,21 @@ inline bool TryWalked2(Sizes &s, const Chip &chip, Choice &choice)
     s.rWsEnd = s.rWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
     s.rTTiles = CeilDiv(s.T, s.rTTile);
     s.rWork = s.rTTiles;
-    s.rPer = CeilDiv(s.rWork, coreNum);
+    s.rPer = MaxOf(CeilDiv(s.rWork, coreNum), 1);
     s.mixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.mixKTile);
     s.mixWork = s.T * s.mixKTiles;
-    s.mixPer = CeilDiv(s.mixWork, coreNum);
+    s.mixPer = MaxOf(CeilDiv(s.mixWork, coreNum), 1);
     s.preGateTTiles = CeilDiv(s.T, s.preGateTTile);
     s.preGateWork = s.preGateTTiles;
-    s.preGatePer = CeilDiv(s.preGateWork, coreNum);
+    s.preGatePer = MaxOf(CeilDiv(s.preGateWork, coreNum), 1);
     s.hMixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.hMixKTile);
     s.hMixTTiles = CeilDiv(s.T, s.hMixTTile);
     s.hMixWork = s.hMixKTiles * s.hMixTTiles;
-    s.hMixPer = CeilDiv(s.hMixWork, coreNum);
+    s.hMixPer = MaxOf(CeilDiv(s.hMixWork, coreNum), 1);
     s.hPreITiles = CeilDiv(s.n, s.hPreITile);
     s.hPreTTiles = CeilDiv(s.T, s.hPreTTile);
     s.hPreWork = s.hPreITiles * s.hPreTTiles;
-    s.hPrePer = CeilDiv(s.hPreWork, coreNum);
+    s.hPrePer = MaxOf(CeilDiv(s.hPreWork, coreNum), 1);
     const Checked blocks =
         MaxOf(CeilDiv(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(s.rWork, s.rPer), CeilDiv(s.mixWork, s.mixPer)),
                                         CeilDiv(s.preGateWork, s.preGatePer)),
@@ -2423,10 +2423,10 @@ inline bool TryCubeFull3(Sizes &s, const Chip &chip, Choice &choice)
     s.mixSumTermsITiles = CeilDiv(s.n, s.mixSumTermsITile);
     s.mixSumTermsWork =
         s.R * s.mixSumTermsDTiles * s.mixSumTermsITiles * s.n + s.mixSumTermsDTiles * s.mixSumTermsITiles * s.n * 2;
-    s.mixSumTermsPer = CeilDiv(s.mixSumTermsWork, coreNum);
+    s.mixSumTermsPer = MaxOf(CeilDiv(s.mixSumTermsWork, coreNum), 1);
     s.rTTiles = CeilDiv(s.T, s.rTTile);
     s.rWork = s.rTTiles;
-    s.rPer = CeilDiv(s.rWork, coreNum);
+    s.rPer = MaxOf(CeilDiv(s.rWork, coreNum), 1);
     s.mixSumProductPanels = CeilDiv(s.R * s.n * 3 + s.n * 6, 256);
     s.mixSumProductBaseN = RoundUp(CeilDiv(s.R * s.n * 3 + s.n * 6, s.mixSumProductPanels), 16);
     s.mixSumProductBaseM = MinOf(MinOf((((32768 / s.mixSumProductBaseN)) / 16) * 16, 256),
@@ -2458,26 +2458,26 @@ inline bool TryCubeFull3(Sizes &s, const Chip &chip, Choice &choice)
     s.mixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.mixKTile);
     s.mixTTiles = CeilDiv(s.T, s.mixTTile);
     s.mixWork = s.mixKTiles * s.mixTTiles;
-    s.mixPer = CeilDiv(s.mixWork, coreNum);
+    s.mixPer = MaxOf(CeilDiv(s.mixWork, coreNum), 1);
     s.hPostITiles = CeilDiv(s.n, s.hPostITile);
     s.hPostTTiles = CeilDiv(s.T, s.hPostTTile);
     s.hPostWork = s.hPostITiles * s.hPostTTiles;
-    s.hPostPer = CeilDiv(s.hPostWork, coreNum);
+    s.hPostPer = MaxOf(CeilDiv(s.hPostWork, coreNum), 1);
     s.hResJTiles = CeilDiv(s.n, s.hResJTile);
     s.hResI1Tiles = CeilDiv(s.R, s.hResI1Tile);
     s.hResWork = s.T * s.hResI1Tiles * s.hResJTiles;
-    s.hResPer = CeilDiv(s.hResWork, coreNum);
+    s.hResPer = MaxOf(CeilDiv(s.hResWork, coreNum), 1);
     s.invRmsTTiles = CeilDiv(s.T, s.invRmsTTile);
     s.invRmsWork = s.invRmsTTiles;
-    s.invRmsPer = CeilDiv(s.invRmsWork, coreNum);
+    s.invRmsPer = MaxOf(CeilDiv(s.invRmsWork, coreNum), 1);
     s.hMixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.hMixKTile);
     s.hMixTTiles = CeilDiv(s.T, s.hMixTTile);
     s.hMixWork = s.hMixKTiles * s.hMixTTiles;
-    s.hMixPer = CeilDiv(s.hMixWork, coreNum);
+    s.hMixPer = MaxOf(CeilDiv(s.hMixWork, coreNum), 1);
     s.hPreITiles = CeilDiv(s.n, s.hPreITile);
     s.hPreTTiles = CeilDiv(s.T, s.hPreTTile);
     s.hPreWork = s.hPreITiles * s.hPreTTiles;
-    s.hPrePer = CeilDiv(s.hPreWork, coreNum);
+    s.hPrePer = MaxOf(CeilDiv(s.hPreWork, coreNum), 1);
     const Checked blocks =
         MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(CeilDiv(s.mixSumTermsWork, s.mixSumTermsPer), 2),
                                                               CeilDiv(CeilDiv(s.rWork, s.rPer), 2)),
@@ -2789,10 +2789,10 @@ inline bool TryCubeWalked3(Sizes &s, const Chip &chip, Choice &choice)
     s.mixSumTermsITiles = CeilDiv(s.n, s.mixSumTermsITile);
     s.mixSumTermsWork =
         s.R * s.mixSumTermsDTiles * s.mixSumTermsITiles * s.n + s.mixSumTermsDTiles * s.mixSumTermsITiles * s.n * 2;
-    s.mixSumTermsPer = CeilDiv(s.mixSumTermsWork, coreNum);
+    s.mixSumTermsPer = MaxOf(CeilDiv(s.mixSumTermsWork, coreNum), 1);
     s.rTTiles = CeilDiv(s.T, s.rTTile);
     s.rWork = s.rTTiles;
-    s.rPer = CeilDiv(s.rWork, coreNum);
+    s.rPer = MaxOf(CeilDiv(s.rWork, coreNum), 1);
     s.mixSumProductPanels = CeilDiv(s.R * s.n * 3 + s.n * 6, 256);
     s.mixSumProductBaseN = RoundUp(CeilDiv(s.R * s.n * 3 + s.n * 6, s.mixSumProductPanels), 16);
     s.mixSumProductBaseM = MinOf(MinOf((((32768 / s.mixSumProductBaseN)) / 16) * 16, 256),
@@ -2824,26 +2824,26 @@ inline bool TryCubeWalked3(Sizes &s, const Chip &chip, Choice &choice)
     s.mixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.mixKTile);
     s.mixTTiles = CeilDiv(s.T, s.mixTTile);
     s.mixWork = s.mixKTiles * s.mixTTiles;
-    s.mixPer = CeilDiv(s.mixWork, coreNum);
+    s.mixPer = MaxOf(CeilDiv(s.mixWork, coreNum), 1);
     s.hPostITiles = CeilDiv(s.n, s.hPostITile);
     s.hPostTTiles = CeilDiv(s.T, s.hPostTTile);
     s.hPostWork = s.hPostITiles * s.hPostTTiles;
-    s.hPostPer = CeilDiv(s.hPostWork, coreNum);
+    s.hPostPer = MaxOf(CeilDiv(s.hPostWork, coreNum), 1);
     s.hResJTiles = CeilDiv(s.n, s.hResJTile);
     s.hResI1Tiles = CeilDiv(s.R, s.hResI1Tile);
     s.hResWork = s.T * s.hResI1Tiles * s.hResJTiles;
-    s.hResPer = CeilDiv(s.hResWork, coreNum);
+    s.hResPer = MaxOf(CeilDiv(s.hResWork, coreNum), 1);
     s.invRmsTTiles = CeilDiv(s.T, s.invRmsTTile);
     s.invRmsWork = s.invRmsTTiles;
-    s.invRmsPer = CeilDiv(s.invRmsWork, coreNum);
+    s.invRmsPer = MaxOf(CeilDiv(s.invRmsWork, coreNum), 1);
     s.hMixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.hMixKTile);
     s.hMixTTiles = CeilDiv(s.T, s.hMixTTile);
     s.hMixWork = s.hMixKTiles * s.hMixTTiles;
-    s.hMixPer = CeilDiv(s.hMixWork, coreNum);
+    s.hMixPer = MaxOf(CeilDiv(s.hMixWork, coreNum), 1);
     s.hPreITiles = CeilDiv(s.n, s.hPreITile);
     s.hPreTTiles = CeilDiv(s.T, s.hPreTTile);
     s.hPreWork = s.hPreITiles * s.hPreTTiles;
-    s.hPrePer = CeilDiv(s.hPreWork, coreNum);
+    s.hPrePer = MaxOf(CeilDiv(s.hPreWork, coreNum), 1);
     const Checked blocks =
         MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(CeilDiv(s.mixSumTermsWork, s.mixSumTermsPer), 2),
                                                               CeilDiv(CeilDiv(s.rWork, s.rPer), 2)),
@@ -3077,29 +3077,29 @@ inline bool TryFull3(Sizes &s, const Chip &chip, Choice &choice)
     s.rWsEnd = s.rWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
     s.rTTiles = CeilDiv(s.T, s.rTTile);
     s.rWork = s.rTTiles;
-    s.rPer = CeilDiv(s.rWork, coreNum);
+    s.rPer = MaxOf(CeilDiv(s.rWork, coreNum), 1);
     s.mixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.mixKTile);
     s.mixWork = s.T * s.mixKTiles;
-    s.mixPer = CeilDiv(s.mixWork, coreNum);
+    s.mixPer = MaxOf(CeilDiv(s.mixWork, coreNum), 1);
     s.hPostITiles = CeilDiv(s.n, s.hPostITile);
     s.hPostTTiles = CeilDiv(s.T, s.hPostTTile);
     s.hPostWork = s.hPostITiles * s.hPostTTiles;
-    s.hPostPer = CeilDiv(s.hPostWork, coreNum);
+    s.hPostPer = MaxOf(CeilDiv(s.hPostWork, coreNum), 1);
     s.hResJTiles = CeilDiv(s.n, s.hResJTile);
     s.hResI1Tiles = CeilDiv(s.R, s.hResI1Tile);
     s.hResWork = s.T * s.hResI1Tiles * s.hResJTiles;
-    s.hResPer = CeilDiv(s.hResWork, coreNum);
+    s.hResPer = MaxOf(CeilDiv(s.hResWork, coreNum), 1);
     s.invRmsTTiles = CeilDiv(s.T, s.invRmsTTile);
     s.invRmsWork = s.invRmsTTiles;
-    s.invRmsPer = CeilDiv(s.invRmsWork, coreNum);
+    s.invRmsPer = MaxOf(CeilDiv(s.invRmsWork, coreNum), 1);
     s.hMixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.hMixKTile);
     s.hMixTTiles = CeilDiv(s.T, s.hMixTTile);
     s.hMixWork = s.hMixKTiles * s.hMixTTiles;
-    s.hMixPer = CeilDiv(s.hMixWork, coreNum);
+    s.hMixPer = MaxOf(CeilDiv(s.hMixWork, coreNum), 1);
     s.hPreITiles = CeilDiv(s.n, s.hPreITile);
     s.hPreTTiles = CeilDiv(s.T, s.hPreTTile);
     s.hPreWork = s.hPreITiles * s.hPreTTiles;
-    s.hPrePer = CeilDiv(s.hPreWork, coreNum);
+    s.hPrePer = MaxOf(CeilDiv(s.hPreWork, coreNum), 1);
     const Checked blocks =
         MaxOf(CeilDiv(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(s.rWork, s.rPer), CeilDiv(s.mixWork, s.mixPer)),
                                                     CeilDiv(s.hPostWork, s.hPostPer)),
@@ -3334,29 +3334,29 @@ inline bool TryWalked3(Sizes &s, const Chip &chip, Choice &choice)
     s.rWsEnd = s.rWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
     s.rTTiles = CeilDiv(s.T, s.rTTile);
     s.rWork = s.rTTiles;
-    s.rPer = CeilDiv(s.rWork, coreNum);
+    s.rPer = MaxOf(CeilDiv(s.rWork, coreNum), 1);
     s.mixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.mixKTile);
     s.mixWork = s.T * s.mixKTiles;
-    s.mixPer = CeilDiv(s.mixWork, coreNum);
+    s.mixPer = MaxOf(CeilDiv(s.mixWork, coreNum), 1);
     s.hPostITiles = CeilDiv(s.n, s.hPostITile);
     s.hPostTTiles = CeilDiv(s.T, s.hPostTTile);
     s.hPostWork = s.hPostITiles * s.hPostTTiles;
-    s.hPostPer = CeilDiv(s.hPostWork, coreNum);
+    s.hPostPer = MaxOf(CeilDiv(s.hPostWork, coreNum), 1);
     s.hResJTiles = CeilDiv(s.n, s.hResJTile);
     s.hResI1Tiles = CeilDiv(s.R, s.hResI1Tile);
     s.hResWork = s.T * s.hResI1Tiles * s.hResJTiles;
-    s.hResPer = CeilDiv(s.hResWork, coreNum);
+    s.hResPer = MaxOf(CeilDiv(s.hResWork, coreNum), 1);
     s.invRmsTTiles = CeilDiv(s.T, s.invRmsTTile);
     s.invRmsWork = s.invRmsTTiles;
-    s.invRmsPer = CeilDiv(s.invRmsWork, coreNum);
+    s.invRmsPer = MaxOf(CeilDiv(s.invRmsWork, coreNum), 1);
     s.hMixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.hMixKTile);
     s.hMixTTiles = CeilDiv(s.T, s.hMixTTile);
     s.hMixWork = s.hMixKTiles * s.hMixTTiles;
-    s.hMixPer = CeilDiv(s.hMixWork, coreNum);
+    s.hMixPer = MaxOf(CeilDiv(s.hMixWork, coreNum), 1);
     s.hPreITiles = CeilDiv(s.n, s.hPreITile);
     s.hPreTTiles = CeilDiv(s.T, s.hPreTTile);
     s.hPreWork = s.hPreITiles * s.hPreTTiles;
-    s.hPrePer = CeilDiv(s.hPreWork, coreNum);
+    s.hPrePer = MaxOf(CeilDiv(s.hPreWork, coreNum), 1);
     const Checked blocks =
         MaxOf(CeilDiv(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(s.rWork, s.rPer), CeilDiv(s.mixWork, s.mixPer)),
                                                     CeilDiv(s.hPostWork, s.hPostPer)),
@@ -3545,7 +3545,7 @@ inline bool TryCubeFull4(Sizes &s, const Chip &chip, Choice &choice)
     s.rWsEnd = s.rWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
     s.rTTiles = CeilDiv(s.T, s.rTTile);
     s.rWork = s.rTTiles;
-    s.rPer = CeilDiv(s.rWork, coreNum);
+    s.rPer = MaxOf(CeilDiv(s.rWork, coreNum), 1);
     s.mixPanels = CeilDiv(s.R * s.n + s.n * 2, 256);
     s.mixBaseN = RoundUp(CeilDiv(s.R * s.n + s.n * 2, s.mixPanels), 16);
     s.mixBaseM = MinOf(MinOf((((32768 / s.mixBaseN)) / 16) * 16, 256),
@@ -3576,15 +3576,15 @@ inline bool TryCubeFull4(Sizes &s, const Chip &chip, Choice &choice)
     s.hPostITiles = CeilDiv(s.n, s.hPostITile);
     s.hPostTTiles = CeilDiv(s.T, s.hPostTTile);
     s.hPostWork = s.hPostITiles * s.hPostTTiles;
-    s.hPostPer = CeilDiv(s.hPostWork, coreNum);
+    s.hPostPer = MaxOf(CeilDiv(s.hPostWork, coreNum), 1);
     s.hResJTiles = CeilDiv(s.n, s.hResJTile);
     s.hResI1Tiles = CeilDiv(s.R, s.hResI1Tile);
     s.hResWork = s.T * s.hResI1Tiles * s.hResJTiles;
-    s.hResPer = CeilDiv(s.hResWork, coreNum);
+    s.hResPer = MaxOf(CeilDiv(s.hResWork, coreNum), 1);
     s.hInDTiles = CeilDiv(s.D, s.hInDTile);
     s.hInTTiles = CeilDiv(s.T, s.hInTTile);
     s.hInWork = s.hInDTiles * s.hInTTiles;
-    s.hInPer = CeilDiv(s.hInWork, coreNum);
+    s.hInPer = MaxOf(CeilDiv(s.hInWork, coreNum), 1);
     const Checked blocks =
         MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(CeilDiv(s.rWork, s.rPer), 2), CeilDiv(s.mixWork, s.mixPer)),
                                 CeilDiv(CeilDiv(s.hPostWork, s.hPostPer), 2)),
@@ -3778,7 +3778,7 @@ inline bool TryCubeWalked4(Sizes &s, const Chip &chip, Choice &choice)
     s.rWsEnd = s.rWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
     s.rTTiles = CeilDiv(s.T, s.rTTile);
     s.rWork = s.rTTiles;
-    s.rPer = CeilDiv(s.rWork, coreNum);
+    s.rPer = MaxOf(CeilDiv(s.rWork, coreNum), 1);
     s.mixPanels = CeilDiv(s.R * s.n + s.n * 2, 256);
     s.mixBaseN = RoundUp(CeilDiv(s.R * s.n + s.n * 2, s.mixPanels), 16);
     s.mixBaseM = MinOf(MinOf((((32768 / s.mixBaseN)) / 16) * 16, 256),
@@ -3809,15 +3809,15 @@ inline bool TryCubeWalked4(Sizes &s, const Chip &chip, Choice &choice)
     s.hPostITiles = CeilDiv(s.n, s.hPostITile);
     s.hPostTTiles = CeilDiv(s.T, s.hPostTTile);
     s.hPostWork = s.hPostITiles * s.hPostTTiles;
-    s.hPostPer = CeilDiv(s.hPostWork, coreNum);
+    s.hPostPer = MaxOf(CeilDiv(s.hPostWork, coreNum), 1);
     s.hResJTiles = CeilDiv(s.n, s.hResJTile);
     s.hResI1Tiles = CeilDiv(s.R, s.hResI1Tile);
     s.hResWork = s.T * s.hResI1Tiles * s.hResJTiles;
-    s.hResPer = CeilDiv(s.hResWork, coreNum);
+    s.hResPer = MaxOf(CeilDiv(s.hResWork, coreNum), 1);
     s.hInDTiles = CeilDiv(s.D, s.hInDTile);
     s.hInTTiles = CeilDiv(s.T, s.hInTTile);
     s.hInWork = s.hInDTiles * s.hInTTiles;
-    s.hInPer = CeilDiv(s.hInWork, coreNum);
+    s.hInPer = MaxOf(CeilDiv(s.hInWork, coreNum), 1);
     const Checked blocks =
         MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(CeilDiv(s.rWork, s.rPer), 2), CeilDiv(s.mixWork, s.mixPer)),
                                 CeilDiv(CeilDiv(s.hPostWork, s.hPostPer), 2)),
@@ -4001,22 +4001,22 @@ inline bool TryFull4(Sizes &s, const Chip &chip, Choice &choice)
     s.rWsEnd = s.rWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
     s.rTTiles = CeilDiv(s.T, s.rTTile);
     s.rWork = s.rTTiles;
-    s.rPer = CeilDiv(s.rWork, coreNum);
+    s.rPer = MaxOf(CeilDiv(s.rWork, coreNum), 1);
     s.mixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.mixKTile);
     s.mixWork = s.T * s.mixKTiles;
-    s.mixPer = CeilDiv(s.mixWork, coreNum);
+    s.mixPer = MaxOf(CeilDiv(s.mixWork, coreNum), 1);
     s.hPostITiles = CeilDiv(s.n, s.hPostITile);
     s.hPostTTiles = CeilDiv(s.T, s.hPostTTile);
     s.hPostWork = s.hPostITiles * s.hPostTTiles;
-    s.hPostPer = CeilDiv(s.hPostWork, coreNum);
+    s.hPostPer = MaxOf(CeilDiv(s.hPostWork, coreNum), 1);
     s.hResJTiles = CeilDiv(s.n, s.hResJTile);
     s.hResI1Tiles = CeilDiv(s.R, s.hResI1Tile);
     s.hResWork = s.T * s.hResI1Tiles * s.hResJTiles;
-    s.hResPer = CeilDiv(s.hResWork, coreNum);
+    s.hResPer = MaxOf(CeilDiv(s.hResWork, coreNum), 1);
     s.hInDTiles = CeilDiv(s.D, s.hInDTile);
     s.hInTTiles = CeilDiv(s.T, s.hInTTile);
     s.hInWork = s.hInDTiles * s.hInTTiles;
-    s.hInPer = CeilDiv(s.hInWork, coreNum);
+    s.hInPer = MaxOf(CeilDiv(s.hInWork, coreNum), 1);
     const Checked blocks =
         MaxOf(CeilDiv(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(s.rWork, s.rPer), CeilDiv(s.mixWork, s.mixPer)),
                                         CeilDiv(s.hPostWork, s.hPostPer)),
@@ -4204,22 +4204,22 @@ inline bool TryWalked4(Sizes &s, const Chip &chip, Choice &choice)
     s.rWsEnd = s.rWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
     s.rTTiles = CeilDiv(s.T, s.rTTile);
     s.rWork = s.rTTiles;
-    s.rPer = CeilDiv(s.rWork, coreNum);
+    s.rPer = MaxOf(CeilDiv(s.rWork, coreNum), 1);
     s.mixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.mixKTile);
     s.mixWork = s.T * s.mixKTiles;
-    s.mixPer = CeilDiv(s.mixWork, coreNum);
+    s.mixPer = MaxOf(CeilDiv(s.mixWork, coreNum), 1);
     s.hPostITiles = CeilDiv(s.n, s.hPostITile);
     s.hPostTTiles = CeilDiv(s.T, s.hPostTTile);
     s.hPostWork = s.hPostITiles * s.hPostTTiles;
-    s.hPostPer = CeilDiv(s.hPostWork, coreNum);
+    s.hPostPer = MaxOf(CeilDiv(s.hPostWork, coreNum), 1);
     s.hResJTiles = CeilDiv(s.n, s.hResJTile);
     s.hResI1Tiles = CeilDiv(s.R, s.hResI1Tile);
     s.hResWork = s.T * s.hResI1Tiles * s.hResJTiles;
-    s.hResPer = CeilDiv(s.hResWork, coreNum);
+    s.hResPer = MaxOf(CeilDiv(s.hResWork, coreNum), 1);
     s.hInDTiles = CeilDiv(s.D, s.hInDTile);
     s.hInTTiles = CeilDiv(s.T, s.hInTTile);
     s.hInWork = s.hInDTiles * s.hInTTiles;
-    s.hInPer = CeilDiv(s.hInWork, coreNum);
+    s.hInPer = MaxOf(CeilDiv(s.hInWork, coreNum), 1);
     const Checked blocks =
         MaxOf(CeilDiv(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(s.rWork, s.rPer), CeilDiv(s.mixWork, s.mixPer)),
                                         CeilDiv(s.hPostWork, s.hPostPer)),
@@ -4466,10 +4466,10 @@ inline bool TryCubeFull5(Sizes &s, const Chip &chip, Choice &choice)
     s.mixSumTermsITiles = CeilDiv(s.n, s.mixSumTermsITile);
     s.mixSumTermsWork =
         s.R * s.mixSumTermsDTiles * s.mixSumTermsITiles * s.n + s.mixSumTermsDTiles * s.mixSumTermsITiles * s.n * 2;
-    s.mixSumTermsPer = CeilDiv(s.mixSumTermsWork, coreNum);
+    s.mixSumTermsPer = MaxOf(CeilDiv(s.mixSumTermsWork, coreNum), 1);
     s.rTTiles = CeilDiv(s.T, s.rTTile);
     s.rWork = s.rTTiles;
-    s.rPer = CeilDiv(s.rWork, coreNum);
+    s.rPer = MaxOf(CeilDiv(s.rWork, coreNum), 1);
     s.mixSumProductPanels = CeilDiv(s.R * s.n * 3 + s.n * 6, 256);
     s.mixSumProductBaseN = RoundUp(CeilDiv(s.R * s.n * 3 + s.n * 6, s.mixSumProductPanels), 16);
     s.mixSumProductBaseM = MinOf(MinOf((((32768 / s.mixSumProductBaseN)) / 16) * 16, 256),
@@ -4501,18 +4501,18 @@ inline bool TryCubeFull5(Sizes &s, const Chip &chip, Choice &choice)
     s.mixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.mixKTile);
     s.mixTTiles = CeilDiv(s.T, s.mixTTile);
     s.mixWork = s.mixKTiles * s.mixTTiles;
-    s.mixPer = CeilDiv(s.mixWork, coreNum);
+    s.mixPer = MaxOf(CeilDiv(s.mixWork, coreNum), 1);
     s.preGateTTiles = CeilDiv(s.T, s.preGateTTile);
     s.preGateWork = s.preGateTTiles;
-    s.preGatePer = CeilDiv(s.preGateWork, coreNum);
+    s.preGatePer = MaxOf(CeilDiv(s.preGateWork, coreNum), 1);
     s.hMixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.hMixKTile);
     s.hMixTTiles = CeilDiv(s.T, s.hMixTTile);
     s.hMixWork = s.hMixKTiles * s.hMixTTiles;
-    s.hMixPer = CeilDiv(s.hMixWork, coreNum);
+    s.hMixPer = MaxOf(CeilDiv(s.hMixWork, coreNum), 1);
     s.hPreITiles = CeilDiv(s.n, s.hPreITile);
     s.hPreTTiles = CeilDiv(s.T, s.hPreTTile);
     s.hPreWork = s.hPreITiles * s.hPreTTiles;
-    s.hPrePer = CeilDiv(s.hPreWork, coreNum);
+    s.hPrePer = MaxOf(CeilDiv(s.hPreWork, coreNum), 1);
     const Checked blocks =
         MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(CeilDiv(s.mixSumTermsWork, s.mixSumTermsPer), 2),
                                                   CeilDiv(CeilDiv(s.rWork, s.rPer), 2)),
@@ -4778,10 +4778,10 @@ inline bool TryCubeWalked5(Sizes &s, const Chip &chip, Choice &choice)
     s.mixSumTermsITiles = CeilDiv(s.n, s.mixSumTermsITile);
     s.mixSumTermsWork =
         s.R * s.mixSumTermsDTiles * s.mixSumTermsITiles * s.n + s.mixSumTermsDTiles * s.mixSumTermsITiles * s.n * 2;
-    s.mixSumTermsPer = CeilDiv(s.mixSumTermsWork, coreNum);
+    s.mixSumTermsPer = MaxOf(CeilDiv(s.mixSumTermsWork, coreNum), 1);
     s.rTTiles = CeilDiv(s.T, s.rTTile);
     s.rWork = s.rTTiles;
-    s.rPer = CeilDiv(s.rWork, coreNum);
+    s.rPer = MaxOf(CeilDiv(s.rWork, coreNum), 1);
     s.mixSumProductPanels = CeilDiv(s.R * s.n * 3 + s.n * 6, 256);
     s.mixSumProductBaseN = RoundUp(CeilDiv(s.R * s.n * 3 + s.n * 6, s.mixSumProductPanels), 16);
     s.mixSumProductBaseM = MinOf(MinOf((((32768 / s.mixSumProductBaseN)) / 16) * 16, 256),
@@ -4813,18 +4813,18 @@ inline bool TryCubeWalked5(Sizes &s, const Chip &chip, Choice &choice)
     s.mixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.mixKTile);
     s.mixTTiles = CeilDiv(s.T, s.mixTTile);
     s.mixWork = s.mixKTiles * s.mixTTiles;
-    s.mixPer = CeilDiv(s.mixWork, coreNum);
+    s.mixPer = MaxOf(CeilDiv(s.mixWork, coreNum), 1);
     s.preGateTTiles = CeilDiv(s.T, s.preGateTTile);
     s.preGateWork = s.preGateTTiles;
-    s.preGatePer = CeilDiv(s.preGateWork, coreNum);
+    s.preGatePer = MaxOf(CeilDiv(s.preGateWork, coreNum), 1);
     s.hMixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.hMixKTile);
     s.hMixTTiles = CeilDiv(s.T, s.hMixTTile);
     s.hMixWork = s.hMixKTiles * s.hMixTTiles;
-    s.hMixPer = CeilDiv(s.hMixWork, coreNum);
+    s.hMixPer = MaxOf(CeilDiv(s.hMixWork, coreNum), 1);
     s.hPreITiles = CeilDiv(s.n, s.hPreITile);
     s.hPreTTiles = CeilDiv(s.T, s.hPreTTile);
     s.hPreWork = s.hPreITiles * s.hPreTTiles;
-    s.hPrePer = CeilDiv(s.hPreWork, coreNum);
+    s.hPrePer = MaxOf(CeilDiv(s.hPreWork, coreNum), 1);
     const Checked blocks =
         MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(CeilDiv(s.mixSumTermsWork, s.mixSumTermsPer), 2),
                                                   CeilDiv(CeilDiv(s.rWork, s.rPer), 2)),
@@ -5012,21 +5012,21 @@ inline bool TryFull5(Sizes &s, const Chip &chip, Choice &choice)
     s.rWsEnd = s.rWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
     s.rTTiles = CeilDiv(s.T, s.rTTile);
     s.rWork = s.rTTiles;
-    s.rPer = CeilDiv(s.rWork, coreNum);
+    s.rPer = MaxOf(CeilDiv(s.rWork, coreNum), 1);
     s.mixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.mixKTile);
     s.mixWork = s.T * s.mixKTiles;
-    s.mixPer = CeilDiv(s.mixWork, coreNum);
+    s.mixPer = MaxOf(CeilDiv(s.mixWork, coreNum), 1);
     s.preGateTTiles = CeilDiv(s.T, s.preGateTTile);
     s.preGateWork = s.preGateTTiles;
-    s.preGatePer = CeilDiv(s.preGateWork, coreNum);
+    s.preGatePer = MaxOf(CeilDiv(s.preGateWork, coreNum), 1);
     s.hMixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.hMixKTile);
     s.hMixTTiles = CeilDiv(s.T, s.hMixTTile);
     s.hMixWork = s.hMixKTiles * s.hMixTTiles;
-    s.hMixPer = CeilDiv(s.hMixWork, coreNum);
+    s.hMixPer = MaxOf(CeilDiv(s.hMixWork, coreNum), 1);
     s.hPreITiles = CeilDiv(s.n, s.hPreITile);
     s.hPreTTiles = CeilDiv(s.T, s.hPreTTile);
     s.hPreWork = s.hPreITiles * s.hPreTTiles;
-    s.hPrePer = CeilDiv(s.hPreWork, coreNum);
+    s.hPrePer = MaxOf(CeilDiv(s.hPreWork, coreNum), 1);
     const Checked blocks =
         MaxOf(CeilDiv(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(s.rWork, s.rPer), CeilDiv(s.mixWork, s.mixPer)),
                                         CeilDiv(s.preGateWork, s.preGatePer)),
@@ -5214,21 +5214,21 @@ inline bool TryWalked5(Sizes &s, const Chip &chip, Choice &choice)
     s.rWsEnd = s.rWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
     s.rTTiles = CeilDiv(s.T, s.rTTile);
     s.rWork = s.rTTiles;
-    s.rPer = CeilDiv(s.rWork, coreNum);
+    s.rPer = MaxOf(CeilDiv(s.rWork, coreNum), 1);
     s.mixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.mixKTile);
     s.mixWork = s.T * s.mixKTiles;
-    s.mixPer = CeilDiv(s.mixWork, coreNum);
+    s.mixPer = MaxOf(CeilDiv(s.mixWork, coreNum), 1);
     s.preGateTTiles = CeilDiv(s.T, s.preGateTTile);
     s.preGateWork = s.preGateTTiles;
-    s.preGatePer = CeilDiv(s.preGateWork, coreNum);
+    s.preGatePer = MaxOf(CeilDiv(s.preGateWork, coreNum), 1);
     s.hMixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.hMixKTile);
     s.hMixTTiles = CeilDiv(s.T, s.hMixTTile);
     s.hMixWork = s.hMixKTiles * s.hMixTTiles;
-    s.hMixPer = CeilDiv(s.hMixWork, coreNum);
+    s.hMixPer = MaxOf(CeilDiv(s.hMixWork, coreNum), 1);
     s.hPreITiles = CeilDiv(s.n, s.hPreITile);
     s.hPreTTiles = CeilDiv(s.T, s.hPreTTile);
     s.hPreWork = s.hPreITiles * s.hPreTTiles;
-    s.hPrePer = CeilDiv(s.hPreWork, coreNum);
+    s.hPrePer = MaxOf(CeilDiv(s.hPreWork, coreNum), 1);
     const Checked blocks =
         MaxOf(CeilDiv(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(s.rWork, s.rPer), CeilDiv(s.mixWork, s.mixPer)),
                                         CeilDiv(s.preGateWork, s.preGatePer)),
@@ -5365,7 +5365,7 @@ inline bool TryCubeFull6(Sizes &s, const Chip &chip, Choice &choice)
     s.rWsEnd = s.rWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
     s.rTTiles = CeilDiv(s.T, s.rTTile);
     s.rWork = s.rTTiles;
-    s.rPer = CeilDiv(s.rWork, coreNum);
+    s.rPer = MaxOf(CeilDiv(s.rWork, coreNum), 1);
     s.mixPanels = CeilDiv(s.R * s.n + s.n * 2, 256);
     s.mixBaseN = RoundUp(CeilDiv(s.R * s.n + s.n * 2, s.mixPanels), 16);
     s.mixBaseM = MinOf(MinOf((((32768 / s.mixBaseN)) / 16) * 16, 256),
@@ -5395,7 +5395,7 @@ inline bool TryCubeFull6(Sizes &s, const Chip &chip, Choice &choice)
     s.mm0L1 = s.mixL1;
     s.hInTTiles = CeilDiv(s.T, s.hInTTile);
     s.hInWork = s.hInTTiles;
-    s.hInPer = CeilDiv(s.hInWork, coreNum);
+    s.hInPer = MaxOf(CeilDiv(s.hInWork, coreNum), 1);
     const Checked blocks = MaxOf(MaxOf(MaxOf(CeilDiv(CeilDiv(s.rWork, s.rPer), 2), CeilDiv(s.mixWork, s.mixPer)),
                                        CeilDiv(CeilDiv(s.hInWork, s.hInPer), 2)),
                                  1);
@@ -5539,7 +5539,7 @@ inline bool TryCubeWalked6(Sizes &s, const Chip &chip, Choice &choice)
     s.rWsEnd = s.rWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
     s.rTTiles = CeilDiv(s.T, s.rTTile);
     s.rWork = s.rTTiles;
-    s.rPer = CeilDiv(s.rWork, coreNum);
+    s.rPer = MaxOf(CeilDiv(s.rWork, coreNum), 1);
     s.mixPanels = CeilDiv(s.R * s.n + s.n * 2, 256);
     s.mixBaseN = RoundUp(CeilDiv(s.R * s.n + s.n * 2, s.mixPanels), 16);
     s.mixBaseM = MinOf(MinOf((((32768 / s.mixBaseN)) / 16) * 16, 256),
@@ -5569,7 +5569,7 @@ inline bool TryCubeWalked6(Sizes &s, const Chip &chip, Choice &choice)
     s.mm0L1 = s.mixL1;
     s.hInTTiles = CeilDiv(s.T, s.hInTTile);
     s.hInWork = s.hInTTiles;
-    s.hInPer = CeilDiv(s.hInWork, coreNum);
+    s.hInPer = MaxOf(CeilDiv(s.hInWork, coreNum), 1);
     const Checked blocks = MaxOf(MaxOf(MaxOf(CeilDiv(CeilDiv(s.rWork, s.rPer), 2), CeilDiv(s.mixWork, s.mixPer)),
                                        CeilDiv(CeilDiv(s.hInWork, s.hInPer), 2)),
                                  1);
@@ -5699,13 +5699,13 @@ inline bool TryFull6(Sizes &s, const Chip &chip, Choice &choice)
     s.rWsEnd = s.rWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
     s.rTTiles = CeilDiv(s.T, s.rTTile);
     s.rWork = s.rTTiles;
-    s.rPer = CeilDiv(s.rWork, coreNum);
+    s.rPer = MaxOf(CeilDiv(s.rWork, coreNum), 1);
     s.mixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.mixKTile);
     s.mixWork = s.T * s.mixKTiles;
-    s.mixPer = CeilDiv(s.mixWork, coreNum);
+    s.mixPer = MaxOf(CeilDiv(s.mixWork, coreNum), 1);
     s.hInTTiles = CeilDiv(s.T, s.hInTTile);
     s.hInWork = s.hInTTiles;
-    s.hInPer = CeilDiv(s.hInWork, coreNum);
+    s.hInPer = MaxOf(CeilDiv(s.hInWork, coreNum), 1);
     const Checked blocks = MaxOf(
         CeilDiv(MaxOf(MaxOf(CeilDiv(s.rWork, s.rPer), CeilDiv(s.mixWork, s.mixPer)), CeilDiv(s.hInWork, s.hInPer)), 2),
         1);
@@ -5842,13 +5842,13 @@ inline bool TryWalked6(Sizes &s, const Chip &chip, Choice &choice)
     s.rWsEnd = s.rWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
     s.rTTiles = CeilDiv(s.T, s.rTTile);
     s.rWork = s.rTTiles;
-    s.rPer = CeilDiv(s.rWork, coreNum);
+    s.rPer = MaxOf(CeilDiv(s.rWork, coreNum), 1);
     s.mixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.mixKTile);
     s.mixWork = s.T * s.mixKTiles;
-    s.mixPer = CeilDiv(s.mixWork, coreNum);
+    s.mixPer = MaxOf(CeilDiv(s.mixWork, coreNum), 1);
     s.hInTTiles = CeilDiv(s.T, s.hInTTile);
     s.hInWork = s.hInTTiles;
-    s.hInPer = CeilDiv(s.hInWork, coreNum);
+    s.hInPer = MaxOf(CeilDiv(s.hInWork, coreNum), 1);
     const Checked blocks = MaxOf(
         CeilDiv(MaxOf(MaxOf(CeilDiv(s.rWork, s.rPer), CeilDiv(s.mixWork, s.mixPer)), CeilDiv(s.hInWork, s.hInPer)), 2),
         1);
@@ -6089,10 +6089,10 @@ inline bool TryCubeFull7(Sizes &s, const Chip &chip, Choice &choice)
     s.mixSumTermsITiles = CeilDiv(s.n, s.mixSumTermsITile);
     s.mixSumTermsWork =
         s.R * s.mixSumTermsDTiles * s.mixSumTermsITiles * s.n + s.mixSumTermsDTiles * s.mixSumTermsITiles * s.n * 2;
-    s.mixSumTermsPer = CeilDiv(s.mixSumTermsWork, coreNum);
+    s.mixSumTermsPer = MaxOf(CeilDiv(s.mixSumTermsWork, coreNum), 1);
     s.rTTiles = CeilDiv(s.T, s.rTTile);
     s.rWork = s.rTTiles;
-    s.rPer = CeilDiv(s.rWork, coreNum);
+    s.rPer = MaxOf(CeilDiv(s.rWork, coreNum), 1);
     s.mixSumProductPanels = CeilDiv(s.R * s.n * 3 + s.n * 6, 256);
     s.mixSumProductBaseN = RoundUp(CeilDiv(s.R * s.n * 3 + s.n * 6, s.mixSumProductPanels), 16);
     s.mixSumProductBaseM = MinOf(MinOf((((32768 / s.mixSumProductBaseN)) / 16) * 16, 256),
@@ -6124,19 +6124,19 @@ inline bool TryCubeFull7(Sizes &s, const Chip &chip, Choice &choice)
     s.mixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.mixKTile);
     s.mixTTiles = CeilDiv(s.T, s.mixTTile);
     s.mixWork = s.mixKTiles * s.mixTTiles;
-    s.mixPer = CeilDiv(s.mixWork, coreNum);
+    s.mixPer = MaxOf(CeilDiv(s.mixWork, coreNum), 1);
     s.hPostITiles = CeilDiv(s.n, s.hPostITile);
     s.hPostTTiles = CeilDiv(s.T, s.hPostTTile);
     s.hPostWork = s.hPostITiles * s.hPostTTiles;
-    s.hPostPer = CeilDiv(s.hPostWork, coreNum);
+    s.hPostPer = MaxOf(CeilDiv(s.hPostWork, coreNum), 1);
     s.hResJTiles = CeilDiv(s.n, s.hResJTile);
     s.hResI1Tiles = CeilDiv(s.R, s.hResI1Tile);
     s.hResWork = s.T * s.hResI1Tiles * s.hResJTiles;
-    s.hResPer = CeilDiv(s.hResWork, coreNum);
+    s.hResPer = MaxOf(CeilDiv(s.hResWork, coreNum), 1);
     s.hInDTiles = CeilDiv(s.D, s.hInDTile);
     s.hInTTiles = CeilDiv(s.T, s.hInTTile);
     s.hInWork = s.hInDTiles * s.hInTTiles;
-    s.hInPer = CeilDiv(s.hInWork, coreNum);
+    s.hInPer = MaxOf(CeilDiv(s.hInWork, coreNum), 1);
     const Checked blocks =
         MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(CeilDiv(s.mixSumTermsWork, s.mixSumTermsPer), 2),
                                                   CeilDiv(CeilDiv(s.rWork, s.rPer), 2)),
@@ -6399,10 +6399,10 @@ inline bool TryCubeWalked7(Sizes &s, const Chip &chip, Choice &choice)
     s.mixSumTermsITiles = CeilDiv(s.n, s.mixSumTermsITile);
     s.mixSumTermsWork =
         s.R * s.mixSumTermsDTiles * s.mixSumTermsITiles * s.n + s.mixSumTermsDTiles * s.mixSumTermsITiles * s.n * 2;
-    s.mixSumTermsPer = CeilDiv(s.mixSumTermsWork, coreNum);
+    s.mixSumTermsPer = MaxOf(CeilDiv(s.mixSumTermsWork, coreNum), 1);
     s.rTTiles = CeilDiv(s.T, s.rTTile);
     s.rWork = s.rTTiles;
-    s.rPer = CeilDiv(s.rWork, coreNum);
+    s.rPer = MaxOf(CeilDiv(s.rWork, coreNum), 1);
     s.mixSumProductPanels = CeilDiv(s.R * s.n * 3 + s.n * 6, 256);
     s.mixSumProductBaseN = RoundUp(CeilDiv(s.R * s.n * 3 + s.n * 6, s.mixSumProductPanels), 16);
     s.mixSumProductBaseM = MinOf(MinOf((((32768 / s.mixSumProductBaseN)) / 16) * 16, 256),
@@ -6434,19 +6434,19 @@ inline bool TryCubeWalked7(Sizes &s, const Chip &chip, Choice &choice)
     s.mixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.mixKTile);
     s.mixTTiles = CeilDiv(s.T, s.mixTTile);
     s.mixWork = s.mixKTiles * s.mixTTiles;
-    s.mixPer = CeilDiv(s.mixWork, coreNum);
+    s.mixPer = MaxOf(CeilDiv(s.mixWork, coreNum), 1);
     s.hPostITiles = CeilDiv(s.n, s.hPostITile);
     s.hPostTTiles = CeilDiv(s.T, s.hPostTTile);
     s.hPostWork = s.hPostITiles * s.hPostTTiles;
-    s.hPostPer = CeilDiv(s.hPostWork, coreNum);
+    s.hPostPer = MaxOf(CeilDiv(s.hPostWork, coreNum), 1);
     s.hResJTiles = CeilDiv(s.n, s.hResJTile);
     s.hResI1Tiles = CeilDiv(s.R, s.hResI1Tile);
     s.hResWork = s.T * s.hResI1Tiles * s.hResJTiles;
-    s.hResPer = CeilDiv(s.hResWork, coreNum);
+    s.hResPer = MaxOf(CeilDiv(s.hResWork, coreNum), 1);
     s.hInDTiles = CeilDiv(s.D, s.hInDTile);
     s.hInTTiles = CeilDiv(s.T, s.hInTTile);
     s.hInWork = s.hInDTiles * s.hInTTiles;
-    s.hInPer = CeilDiv(s.hInWork, coreNum);
+    s.hInPer = MaxOf(CeilDiv(s.hInWork, coreNum), 1);
     const Checked blocks =
         MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(CeilDiv(s.mixSumTermsWork, s.mixSumTermsPer), 2),
                                                   CeilDiv(CeilDiv(s.rWork, s.rPer), 2)),
@@ -6635,22 +6635,22 @@ inline bool TryFull7(Sizes &s, const Chip &chip, Choice &choice)
     s.rWsEnd = s.rWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
     s.rTTiles = CeilDiv(s.T, s.rTTile);
     s.rWork = s.rTTiles;
-    s.rPer = CeilDiv(s.rWork, coreNum);
+    s.rPer = MaxOf(CeilDiv(s.rWork, coreNum), 1);
     s.mixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.mixKTile);
     s.mixWork = s.T * s.mixKTiles;
-    s.mixPer = CeilDiv(s.mixWork, coreNum);
+    s.mixPer = MaxOf(CeilDiv(s.mixWork, coreNum), 1);
     s.hPostITiles = CeilDiv(s.n, s.hPostITile);
     s.hPostTTiles = CeilDiv(s.T, s.hPostTTile);
     s.hPostWork = s.hPostITiles * s.hPostTTiles;
-    s.hPostPer = CeilDiv(s.hPostWork, coreNum);
+    s.hPostPer = MaxOf(CeilDiv(s.hPostWork, coreNum), 1);
     s.hResJTiles = CeilDiv(s.n, s.hResJTile);
     s.hResI1Tiles = CeilDiv(s.R, s.hResI1Tile);
     s.hResWork = s.T * s.hResI1Tiles * s.hResJTiles;
-    s.hResPer = CeilDiv(s.hResWork, coreNum);
+    s.hResPer = MaxOf(CeilDiv(s.hResWork, coreNum), 1);
     s.hInDTiles = CeilDiv(s.D, s.hInDTile);
     s.hInTTiles = CeilDiv(s.T, s.hInTTile);
     s.hInWork = s.hInDTiles * s.hInTTiles;
-    s.hInPer = CeilDiv(s.hInWork, coreNum);
+    s.hInPer = MaxOf(CeilDiv(s.hInWork, coreNum), 1);
     const Checked blocks =
         MaxOf(CeilDiv(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(s.rWork, s.rPer), CeilDiv(s.mixWork, s.mixPer)),
                                         CeilDiv(s.hPostWork, s.hPostPer)),
@@ -6836,22 +6836,22 @@ inline bool TryWalked7(Sizes &s, const Chip &chip, Choice &choice)
     s.rWsEnd = s.rWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
     s.rTTiles = CeilDiv(s.T, s.rTTile);
     s.rWork = s.rTTiles;
-    s.rPer = CeilDiv(s.rWork, coreNum);
+    s.rPer = MaxOf(CeilDiv(s.rWork, coreNum), 1);
     s.mixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.mixKTile);
     s.mixWork = s.T * s.mixKTiles;
-    s.mixPer = CeilDiv(s.mixWork, coreNum);
+    s.mixPer = MaxOf(CeilDiv(s.mixWork, coreNum), 1);
     s.hPostITiles = CeilDiv(s.n, s.hPostITile);
     s.hPostTTiles = CeilDiv(s.T, s.hPostTTile);
     s.hPostWork = s.hPostITiles * s.hPostTTiles;
-    s.hPostPer = CeilDiv(s.hPostWork, coreNum);
+    s.hPostPer = MaxOf(CeilDiv(s.hPostWork, coreNum), 1);
     s.hResJTiles = CeilDiv(s.n, s.hResJTile);
     s.hResI1Tiles = CeilDiv(s.R, s.hResI1Tile);
     s.hResWork = s.T * s.hResI1Tiles * s.hResJTiles;
-    s.hResPer = CeilDiv(s.hResWork, coreNum);
+    s.hResPer = MaxOf(CeilDiv(s.hResWork, coreNum), 1);
     s.hInDTiles = CeilDiv(s.D, s.hInDTile);
     s.hInTTiles = CeilDiv(s.T, s.hInTTile);
     s.hInWork = s.hInDTiles * s.hInTTiles;
-    s.hInPer = CeilDiv(s.hInWork, coreNum);
+    s.hInPer = MaxOf(CeilDiv(s.hInWork, coreNum), 1);
     const Checked blocks =
         MaxOf(CeilDiv(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(s.rWork, s.rPer), CeilDiv(s.mixWork, s.mixPer)),
                                         CeilDiv(s.hPostWork, s.hPostPer)),
@@ -7051,10 +7051,10 @@ inline bool TryCubeFull8(Sizes &s, const Chip &chip, Choice &choice)
     s.mixSumTermsITiles = CeilDiv(s.n, s.mixSumTermsITile);
     s.mixSumTermsWork =
         s.R * s.mixSumTermsDTiles * s.mixSumTermsITiles * s.n + s.mixSumTermsDTiles * s.mixSumTermsITiles * s.n * 2;
-    s.mixSumTermsPer = CeilDiv(s.mixSumTermsWork, coreNum);
+    s.mixSumTermsPer = MaxOf(CeilDiv(s.mixSumTermsWork, coreNum), 1);
     s.rTTiles = CeilDiv(s.T, s.rTTile);
     s.rWork = s.rTTiles;
-    s.rPer = CeilDiv(s.rWork, coreNum);
+    s.rPer = MaxOf(CeilDiv(s.rWork, coreNum), 1);
     s.mixSumProductPanels = CeilDiv(s.R * s.n * 3 + s.n * 6, 256);
     s.mixSumProductBaseN = RoundUp(CeilDiv(s.R * s.n * 3 + s.n * 6, s.mixSumProductPanels), 16);
     s.mixSumProductBaseM = MinOf(MinOf((((32768 / s.mixSumProductBaseN)) / 16) * 16, 256),
@@ -7086,10 +7086,10 @@ inline bool TryCubeFull8(Sizes &s, const Chip &chip, Choice &choice)
     s.mixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.mixKTile);
     s.mixTTiles = CeilDiv(s.T, s.mixTTile);
     s.mixWork = s.mixKTiles * s.mixTTiles;
-    s.mixPer = CeilDiv(s.mixWork, coreNum);
+    s.mixPer = MaxOf(CeilDiv(s.mixWork, coreNum), 1);
     s.hInTTiles = CeilDiv(s.T, s.hInTTile);
     s.hInWork = s.hInTTiles;
-    s.hInPer = CeilDiv(s.hInWork, coreNum);
+    s.hInPer = MaxOf(CeilDiv(s.hInWork, coreNum), 1);
     const Checked blocks = MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(CeilDiv(s.mixSumTermsWork, s.mixSumTermsPer), 2),
                                                          CeilDiv(CeilDiv(s.rWork, s.rPer), 2)),
                                                    CeilDiv(s.mixSumProductWork, s.mixSumProductPer)),
@@ -7302,10 +7302,10 @@ inline bool TryCubeWalked8(Sizes &s, const Chip &chip, Choice &choice)
     s.mixSumTermsITiles = CeilDiv(s.n, s.mixSumTermsITile);
     s.mixSumTermsWork =
         s.R * s.mixSumTermsDTiles * s.mixSumTermsITiles * s.n + s.mixSumTermsDTiles * s.mixSumTermsITiles * s.n * 2;
-    s.mixSumTermsPer = CeilDiv(s.mixSumTermsWork, coreNum);
+    s.mixSumTermsPer = MaxOf(CeilDiv(s.mixSumTermsWork, coreNum), 1);
     s.rTTiles = CeilDiv(s.T, s.rTTile);
     s.rWork = s.rTTiles;
-    s.rPer = CeilDiv(s.rWork, coreNum);
+    s.rPer = MaxOf(CeilDiv(s.rWork, coreNum), 1);
     s.mixSumProductPanels = CeilDiv(s.R * s.n * 3 + s.n * 6, 256);
     s.mixSumProductBaseN = RoundUp(CeilDiv(s.R * s.n * 3 + s.n * 6, s.mixSumProductPanels), 16);
     s.mixSumProductBaseM = MinOf(MinOf((((32768 / s.mixSumProductBaseN)) / 16) * 16, 256),
@@ -7337,10 +7337,10 @@ inline bool TryCubeWalked8(Sizes &s, const Chip &chip, Choice &choice)
     s.mixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.mixKTile);
     s.mixTTiles = CeilDiv(s.T, s.mixTTile);
     s.mixWork = s.mixKTiles * s.mixTTiles;
-    s.mixPer = CeilDiv(s.mixWork, coreNum);
+    s.mixPer = MaxOf(CeilDiv(s.mixWork, coreNum), 1);
     s.hInTTiles = CeilDiv(s.T, s.hInTTile);
     s.hInWork = s.hInTTiles;
-    s.hInPer = CeilDiv(s.hInWork, coreNum);
+    s.hInPer = MaxOf(CeilDiv(s.hInWork, coreNum), 1);
     const Checked blocks = MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(CeilDiv(s.mixSumTermsWork, s.mixSumTermsPer), 2),
                                                          CeilDiv(CeilDiv(s.rWork, s.rPer), 2)),
                                                    CeilDiv(s.mixSumProductWork, s.mixSumProductPer)),
@@ -7475,13 +7475,13 @@ inline bool TryFull8(Sizes &s, const Chip &chip, Choice &choice)
     s.rWsEnd = s.rWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
     s.rTTiles = CeilDiv(s.T, s.rTTile);
     s.rWork = s.rTTiles;
-    s.rPer = CeilDiv(s.rWork, coreNum);
+    s.rPer = MaxOf(CeilDiv(s.rWork, coreNum), 1);
     s.mixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.mixKTile);
     s.mixWork = s.T * s.mixKTiles;
-    s.mixPer = CeilDiv(s.mixWork, coreNum);
+    s.mixPer = MaxOf(CeilDiv(s.mixWork, coreNum), 1);
     s.hInTTiles = CeilDiv(s.T, s.hInTTile);
     s.hInWork = s.hInTTiles;
-    s.hInPer = CeilDiv(s.hInWork, coreNum);
+    s.hInPer = MaxOf(CeilDiv(s.hInWork, coreNum), 1);
     const Checked blocks = MaxOf(
         CeilDiv(MaxOf(MaxOf(CeilDiv(s.rWork, s.rPer), CeilDiv(s.mixWork, s.mixPer)), CeilDiv(s.hInWork, s.hInPer)), 2),
         1);
@@ -7616,13 +7616,13 @@ inline bool TryWalked8(Sizes &s, const Chip &chip, Choice &choice)
     s.rWsEnd = s.rWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
     s.rTTiles = CeilDiv(s.T, s.rTTile);
     s.rWork = s.rTTiles;
-    s.rPer = CeilDiv(s.rWork, coreNum);
+    s.rPer = MaxOf(CeilDiv(s.rWork, coreNum), 1);
     s.mixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.mixKTile);
     s.mixWork = s.T * s.mixKTiles;
-    s.mixPer = CeilDiv(s.mixWork, coreNum);
+    s.mixPer = MaxOf(CeilDiv(s.mixWork, coreNum), 1);
     s.hInTTiles = CeilDiv(s.T, s.hInTTile);
     s.hInWork = s.hInTTiles;
-    s.hInPer = CeilDiv(s.hInWork, coreNum);
+    s.hInPer = MaxOf(CeilDiv(s.hInWork, coreNum), 1);
     const Checked blocks = MaxOf(
         CeilDiv(MaxOf(MaxOf(CeilDiv(s.rWork, s.rPer), CeilDiv(s.mixWork, s.mixPer)), CeilDiv(s.hInWork, s.hInPer)), 2),
         1);
@@ -7866,7 +7866,7 @@ inline bool TryCubeFull9(Sizes &s, const Chip &chip, Choice &choice)
     s.rWsEnd = s.rWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
     s.rTTiles = CeilDiv(s.T, s.rTTile);
     s.rWork = s.rTTiles;
-    s.rPer = CeilDiv(s.rWork, coreNum);
+    s.rPer = MaxOf(CeilDiv(s.rWork, coreNum), 1);
     s.mixSumPanels = CeilDiv(s.R * s.n + s.n * 2, 256);
     s.mixSumBaseN = RoundUp(CeilDiv(s.R * s.n + s.n * 2, s.mixSumPanels), 16);
     s.mixSumBaseM = MinOf(MinOf((((32768 / s.mixSumBaseN)) / 16) * 16, 256),
@@ -7897,26 +7897,26 @@ inline bool TryCubeFull9(Sizes &s, const Chip &chip, Choice &choice)
     s.mixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.mixKTile);
     s.mixTTiles = CeilDiv(s.T, s.mixTTile);
     s.mixWork = s.mixKTiles * s.mixTTiles;
-    s.mixPer = CeilDiv(s.mixWork, coreNum);
+    s.mixPer = MaxOf(CeilDiv(s.mixWork, coreNum), 1);
     s.hPostITiles = CeilDiv(s.n, s.hPostITile);
     s.hPostTTiles = CeilDiv(s.T, s.hPostTTile);
     s.hPostWork = s.hPostITiles * s.hPostTTiles;
-    s.hPostPer = CeilDiv(s.hPostWork, coreNum);
+    s.hPostPer = MaxOf(CeilDiv(s.hPostWork, coreNum), 1);
     s.hResJTiles = CeilDiv(s.n, s.hResJTile);
     s.hResI1Tiles = CeilDiv(s.R, s.hResI1Tile);
     s.hResWork = s.T * s.hResI1Tiles * s.hResJTiles;
-    s.hResPer = CeilDiv(s.hResWork, coreNum);
+    s.hResPer = MaxOf(CeilDiv(s.hResWork, coreNum), 1);
     s.invRmsTTiles = CeilDiv(s.T, s.invRmsTTile);
     s.invRmsWork = s.invRmsTTiles;
-    s.invRmsPer = CeilDiv(s.invRmsWork, coreNum);
+    s.invRmsPer = MaxOf(CeilDiv(s.invRmsWork, coreNum), 1);
     s.hMixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.hMixKTile);
     s.hMixTTiles = CeilDiv(s.T, s.hMixTTile);
     s.hMixWork = s.hMixKTiles * s.hMixTTiles;
-    s.hMixPer = CeilDiv(s.hMixWork, coreNum);
+    s.hMixPer = MaxOf(CeilDiv(s.hMixWork, coreNum), 1);
     s.hPreITiles = CeilDiv(s.n, s.hPreITile);
     s.hPreTTiles = CeilDiv(s.T, s.hPreTTile);
     s.hPreWork = s.hPreITiles * s.hPreTTiles;
-    s.hPrePer = CeilDiv(s.hPreWork, coreNum);
+    s.hPrePer = MaxOf(CeilDiv(s.hPreWork, coreNum), 1);
     const Checked blocks = MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(CeilDiv(s.rWork, s.rPer), 2),
                                                                            CeilDiv(s.mixSumWork, s.mixSumPer)),
                                                                      CeilDiv(CeilDiv(s.mixWork, s.mixPer), 2)),
@@ -8185,7 +8185,7 @@ inline bool TryCubeWalked9(Sizes &s, const Chip &chip, Choice &choice)
     s.rWsEnd = s.rWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
     s.rTTiles = CeilDiv(s.T, s.rTTile);
     s.rWork = s.rTTiles;
-    s.rPer = CeilDiv(s.rWork, coreNum);
+    s.rPer = MaxOf(CeilDiv(s.rWork, coreNum), 1);
     s.mixSumPanels = CeilDiv(s.R * s.n + s.n * 2, 256);
     s.mixSumBaseN = RoundUp(CeilDiv(s.R * s.n + s.n * 2, s.mixSumPanels), 16);
     s.mixSumBaseM = MinOf(MinOf((((32768 / s.mixSumBaseN)) / 16) * 16, 256),
@@ -8216,26 +8216,26 @@ inline bool TryCubeWalked9(Sizes &s, const Chip &chip, Choice &choice)
     s.mixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.mixKTile);
     s.mixTTiles = CeilDiv(s.T, s.mixTTile);
     s.mixWork = s.mixKTiles * s.mixTTiles;
-    s.mixPer = CeilDiv(s.mixWork, coreNum);
+    s.mixPer = MaxOf(CeilDiv(s.mixWork, coreNum), 1);
     s.hPostITiles = CeilDiv(s.n, s.hPostITile);
     s.hPostTTiles = CeilDiv(s.T, s.hPostTTile);
     s.hPostWork = s.hPostITiles * s.hPostTTiles;
-    s.hPostPer = CeilDiv(s.hPostWork, coreNum);
+    s.hPostPer = MaxOf(CeilDiv(s.hPostWork, coreNum), 1);
     s.hResJTiles = CeilDiv(s.n, s.hResJTile);
     s.hResI1Tiles = CeilDiv(s.R, s.hResI1Tile);
     s.hResWork = s.T * s.hResI1Tiles * s.hResJTiles;
-    s.hResPer = CeilDiv(s.hResWork, coreNum);
+    s.hResPer = MaxOf(CeilDiv(s.hResWork, coreNum), 1);
     s.invRmsTTiles = CeilDiv(s.T, s.invRmsTTile);
     s.invRmsWork = s.invRmsTTiles;
-    s.invRmsPer = CeilDiv(s.invRmsWork, coreNum);
+    s.invRmsPer = MaxOf(CeilDiv(s.invRmsWork, coreNum), 1);
     s.hMixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.hMixKTile);
     s.hMixTTiles = CeilDiv(s.T, s.hMixTTile);
     s.hMixWork = s.hMixKTiles * s.hMixTTiles;
-    s.hMixPer = CeilDiv(s.hMixWork, coreNum);
+    s.hMixPer = MaxOf(CeilDiv(s.hMixWork, coreNum), 1);
     s.hPreITiles = CeilDiv(s.n, s.hPreITile);
     s.hPreTTiles = CeilDiv(s.T, s.hPreTTile);
     s.hPreWork = s.hPreITiles * s.hPreTTiles;
-    s.hPrePer = CeilDiv(s.hPreWork, coreNum);
+    s.hPrePer = MaxOf(CeilDiv(s.hPreWork, coreNum), 1);
     const Checked blocks = MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(CeilDiv(s.rWork, s.rPer), 2),
                                                                            CeilDiv(s.mixSumWork, s.mixSumPer)),
                                                                      CeilDiv(CeilDiv(s.mixWork, s.mixPer), 2)),
@@ -8453,7 +8453,7 @@ inline bool TryCubeFull10(Sizes &s, const Chip &chip, Choice &choice)
     s.rWsEnd = s.rWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
     s.rTTiles = CeilDiv(s.T, s.rTTile);
     s.rWork = s.rTTiles;
-    s.rPer = CeilDiv(s.rWork, coreNum);
+    s.rPer = MaxOf(CeilDiv(s.rWork, coreNum), 1);
     s.mixSumPanels = CeilDiv(s.R * s.n + s.n * 2, 256);
     s.mixSumBaseN = RoundUp(CeilDiv(s.R * s.n + s.n * 2, s.mixSumPanels), 16);
     s.mixSumBaseM = MinOf(MinOf((((32768 / s.mixSumBaseN)) / 16) * 16, 256),
@@ -8484,18 +8484,18 @@ inline bool TryCubeFull10(Sizes &s, const Chip &chip, Choice &choice)
     s.mixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.mixKTile);
     s.mixTTiles = CeilDiv(s.T, s.mixTTile);
     s.mixWork = s.mixKTiles * s.mixTTiles;
-    s.mixPer = CeilDiv(s.mixWork, coreNum);
+    s.mixPer = MaxOf(CeilDiv(s.mixWork, coreNum), 1);
     s.preGateTTiles = CeilDiv(s.T, s.preGateTTile);
     s.preGateWork = s.preGateTTiles;
-    s.preGatePer = CeilDiv(s.preGateWork, coreNum);
+    s.preGatePer = MaxOf(CeilDiv(s.preGateWork, coreNum), 1);
     s.hMixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.hMixKTile);
     s.hMixTTiles = CeilDiv(s.T, s.hMixTTile);
     s.hMixWork = s.hMixKTiles * s.hMixTTiles;
-    s.hMixPer = CeilDiv(s.hMixWork, coreNum);
+    s.hMixPer = MaxOf(CeilDiv(s.hMixWork, coreNum), 1);
     s.hPreITiles = CeilDiv(s.n, s.hPreITile);
     s.hPreTTiles = CeilDiv(s.T, s.hPreTTile);
     s.hPreWork = s.hPreITiles * s.hPreTTiles;
-    s.hPrePer = CeilDiv(s.hPreWork, coreNum);
+    s.hPrePer = MaxOf(CeilDiv(s.hPreWork, coreNum), 1);
     const Checked blocks =
         MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(CeilDiv(s.rWork, s.rPer), 2), CeilDiv(s.mixSumWork, s.mixSumPer)),
                                       CeilDiv(CeilDiv(s.mixWork, s.mixPer), 2)),
@@ -8717,7 +8717,7 @@ inline bool TryCubeWalked10(Sizes &s, const Chip &chip, Choice &choice)
     s.rWsEnd = s.rWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
     s.rTTiles = CeilDiv(s.T, s.rTTile);
     s.rWork = s.rTTiles;
-    s.rPer = CeilDiv(s.rWork, coreNum);
+    s.rPer = MaxOf(CeilDiv(s.rWork, coreNum), 1);
     s.mixSumPanels = CeilDiv(s.R * s.n + s.n * 2, 256);
     s.mixSumBaseN = RoundUp(CeilDiv(s.R * s.n + s.n * 2, s.mixSumPanels), 16);
     s.mixSumBaseM = MinOf(MinOf((((32768 / s.mixSumBaseN)) / 16) * 16, 256),
@@ -8748,18 +8748,18 @@ inline bool TryCubeWalked10(Sizes &s, const Chip &chip, Choice &choice)
     s.mixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.mixKTile);
     s.mixTTiles = CeilDiv(s.T, s.mixTTile);
     s.mixWork = s.mixKTiles * s.mixTTiles;
-    s.mixPer = CeilDiv(s.mixWork, coreNum);
+    s.mixPer = MaxOf(CeilDiv(s.mixWork, coreNum), 1);
     s.preGateTTiles = CeilDiv(s.T, s.preGateTTile);
     s.preGateWork = s.preGateTTiles;
-    s.preGatePer = CeilDiv(s.preGateWork, coreNum);
+    s.preGatePer = MaxOf(CeilDiv(s.preGateWork, coreNum), 1);
     s.hMixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.hMixKTile);
     s.hMixTTiles = CeilDiv(s.T, s.hMixTTile);
     s.hMixWork = s.hMixKTiles * s.hMixTTiles;
-    s.hMixPer = CeilDiv(s.hMixWork, coreNum);
+    s.hMixPer = MaxOf(CeilDiv(s.hMixWork, coreNum), 1);
     s.hPreITiles = CeilDiv(s.n, s.hPreITile);
     s.hPreTTiles = CeilDiv(s.T, s.hPreTTile);
     s.hPreWork = s.hPreITiles * s.hPreTTiles;
-    s.hPrePer = CeilDiv(s.hPreWork, coreNum);
+    s.hPrePer = MaxOf(CeilDiv(s.hPreWork, coreNum), 1);
     const Checked blocks =
         MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(CeilDiv(s.rWork, s.rPer), 2), CeilDiv(s.mixSumWork, s.mixSumPer)),
                                       CeilDiv(CeilDiv(s.mixWork, s.mixPer), 2)),
@@ -8974,7 +8974,7 @@ inline bool TryCubeFull11(Sizes &s, const Chip &chip, Choice &choice)
     s.rWsEnd = s.rWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
     s.rTTiles = CeilDiv(s.T, s.rTTile);
     s.rWork = s.rTTiles;
-    s.rPer = CeilDiv(s.rWork, coreNum);
+    s.rPer = MaxOf(CeilDiv(s.rWork, coreNum), 1);
     s.mixSumPanels = CeilDiv(s.R * s.n + s.n * 2, 256);
     s.mixSumBaseN = RoundUp(CeilDiv(s.R * s.n + s.n * 2, s.mixSumPanels), 16);
     s.mixSumBaseM = MinOf(MinOf((((32768 / s.mixSumBaseN)) / 16) * 16, 256),
@@ -9005,19 +9005,19 @@ inline bool TryCubeFull11(Sizes &s, const Chip &chip, Choice &choice)
     s.mixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.mixKTile);
     s.mixTTiles = CeilDiv(s.T, s.mixTTile);
     s.mixWork = s.mixKTiles * s.mixTTiles;
-    s.mixPer = CeilDiv(s.mixWork, coreNum);
+    s.mixPer = MaxOf(CeilDiv(s.mixWork, coreNum), 1);
     s.hPostITiles = CeilDiv(s.n, s.hPostITile);
     s.hPostTTiles = CeilDiv(s.T, s.hPostTTile);
     s.hPostWork = s.hPostITiles * s.hPostTTiles;
-    s.hPostPer = CeilDiv(s.hPostWork, coreNum);
+    s.hPostPer = MaxOf(CeilDiv(s.hPostWork, coreNum), 1);
     s.hResJTiles = CeilDiv(s.n, s.hResJTile);
     s.hResI1Tiles = CeilDiv(s.R, s.hResI1Tile);
     s.hResWork = s.T * s.hResI1Tiles * s.hResJTiles;
-    s.hResPer = CeilDiv(s.hResWork, coreNum);
+    s.hResPer = MaxOf(CeilDiv(s.hResWork, coreNum), 1);
     s.hInDTiles = CeilDiv(s.D, s.hInDTile);
     s.hInTTiles = CeilDiv(s.T, s.hInTTile);
     s.hInWork = s.hInDTiles * s.hInTTiles;
-    s.hInPer = CeilDiv(s.hInWork, coreNum);
+    s.hInPer = MaxOf(CeilDiv(s.hInWork, coreNum), 1);
     const Checked blocks =
         MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(CeilDiv(s.rWork, s.rPer), 2), CeilDiv(s.mixSumWork, s.mixSumPer)),
                                       CeilDiv(CeilDiv(s.mixWork, s.mixPer), 2)),
@@ -9236,7 +9236,7 @@ inline bool TryCubeWalked11(Sizes &s, const Chip &chip, Choice &choice)
     s.rWsEnd = s.rWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
     s.rTTiles = CeilDiv(s.T, s.rTTile);
     s.rWork = s.rTTiles;
-    s.rPer = CeilDiv(s.rWork, coreNum);
+    s.rPer = MaxOf(CeilDiv(s.rWork, coreNum), 1);
     s.mixSumPanels = CeilDiv(s.R * s.n + s.n * 2, 256);
     s.mixSumBaseN = RoundUp(CeilDiv(s.R * s.n + s.n * 2, s.mixSumPanels), 16);
     s.mixSumBaseM = MinOf(MinOf((((32768 / s.mixSumBaseN)) / 16) * 16, 256),
@@ -9267,19 +9267,19 @@ inline bool TryCubeWalked11(Sizes &s, const Chip &chip, Choice &choice)
     s.mixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.mixKTile);
     s.mixTTiles = CeilDiv(s.T, s.mixTTile);
     s.mixWork = s.mixKTiles * s.mixTTiles;
-    s.mixPer = CeilDiv(s.mixWork, coreNum);
+    s.mixPer = MaxOf(CeilDiv(s.mixWork, coreNum), 1);
     s.hPostITiles = CeilDiv(s.n, s.hPostITile);
     s.hPostTTiles = CeilDiv(s.T, s.hPostTTile);
     s.hPostWork = s.hPostITiles * s.hPostTTiles;
-    s.hPostPer = CeilDiv(s.hPostWork, coreNum);
+    s.hPostPer = MaxOf(CeilDiv(s.hPostWork, coreNum), 1);
     s.hResJTiles = CeilDiv(s.n, s.hResJTile);
     s.hResI1Tiles = CeilDiv(s.R, s.hResI1Tile);
     s.hResWork = s.T * s.hResI1Tiles * s.hResJTiles;
-    s.hResPer = CeilDiv(s.hResWork, coreNum);
+    s.hResPer = MaxOf(CeilDiv(s.hResWork, coreNum), 1);
     s.hInDTiles = CeilDiv(s.D, s.hInDTile);
     s.hInTTiles = CeilDiv(s.T, s.hInTTile);
     s.hInWork = s.hInDTiles * s.hInTTiles;
-    s.hInPer = CeilDiv(s.hInWork, coreNum);
+    s.hInPer = MaxOf(CeilDiv(s.hInWork, coreNum), 1);
     const Checked blocks =
         MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(CeilDiv(s.rWork, s.rPer), 2), CeilDiv(s.mixSumWork, s.mixSumPer)),
                                       CeilDiv(CeilDiv(s.mixWork, s.mixPer), 2)),
@@ -9446,7 +9446,7 @@ inline bool TryCubeFull12(Sizes &s, const Chip &chip, Choice &choice)
     s.rWsEnd = s.rWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
     s.rTTiles = CeilDiv(s.T, s.rTTile);
     s.rWork = s.rTTiles;
-    s.rPer = CeilDiv(s.rWork, coreNum);
+    s.rPer = MaxOf(CeilDiv(s.rWork, coreNum), 1);
     s.mixSumPanels = CeilDiv(s.R * s.n + s.n * 2, 256);
     s.mixSumBaseN = RoundUp(CeilDiv(s.R * s.n + s.n * 2, s.mixSumPanels), 16);
     s.mixSumBaseM = MinOf(MinOf((((32768 / s.mixSumBaseN)) / 16) * 16, 256),
@@ -9477,10 +9477,10 @@ inline bool TryCubeFull12(Sizes &s, const Chip &chip, Choice &choice)
     s.mixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.mixKTile);
     s.mixTTiles = CeilDiv(s.T, s.mixTTile);
     s.mixWork = s.mixKTiles * s.mixTTiles;
-    s.mixPer = CeilDiv(s.mixWork, coreNum);
+    s.mixPer = MaxOf(CeilDiv(s.mixWork, coreNum), 1);
     s.hInTTiles = CeilDiv(s.T, s.hInTTile);
     s.hInWork = s.hInTTiles;
-    s.hInPer = CeilDiv(s.hInWork, coreNum);
+    s.hInPer = MaxOf(CeilDiv(s.hInWork, coreNum), 1);
     const Checked blocks =
         MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(CeilDiv(s.rWork, s.rPer), 2), CeilDiv(s.mixSumWork, s.mixSumPer)),
                           CeilDiv(CeilDiv(s.mixWork, s.mixPer), 2)),
@@ -9651,7 +9651,7 @@ inline bool TryCubeWalked12(Sizes &s, const Chip &chip, Choice &choice)
     s.rWsEnd = s.rWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
     s.rTTiles = CeilDiv(s.T, s.rTTile);
     s.rWork = s.rTTiles;
-    s.rPer = CeilDiv(s.rWork, coreNum);
+    s.rPer = MaxOf(CeilDiv(s.rWork, coreNum), 1);
     s.mixSumPanels = CeilDiv(s.R * s.n + s.n * 2, 256);
     s.mixSumBaseN = RoundUp(CeilDiv(s.R * s.n + s.n * 2, s.mixSumPanels), 16);
     s.mixSumBaseM = MinOf(MinOf((((32768 / s.mixSumBaseN)) / 16) * 16, 256),
@@ -9682,10 +9682,10 @@ inline bool TryCubeWalked12(Sizes &s, const Chip &chip, Choice &choice)
     s.mixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.mixKTile);
     s.mixTTiles = CeilDiv(s.T, s.mixTTile);
     s.mixWork = s.mixKTiles * s.mixTTiles;
-    s.mixPer = CeilDiv(s.mixWork, coreNum);
+    s.mixPer = MaxOf(CeilDiv(s.mixWork, coreNum), 1);
     s.hInTTiles = CeilDiv(s.T, s.hInTTile);
     s.hInWork = s.hInTTiles;
-    s.hInPer = CeilDiv(s.hInWork, coreNum);
+    s.hInPer = MaxOf(CeilDiv(s.hInWork, coreNum), 1);
     const Checked blocks =
         MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(CeilDiv(s.rWork, s.rPer), 2), CeilDiv(s.mixSumWork, s.mixSumPer)),
                           CeilDiv(CeilDiv(s.mixWork, s.mixPer), 2)),

@@ -746,30 +746,30 @@ inline bool TryCubeFull(Sizes &s, const Chip &chip, Choice &choice)
     s.sum_1_termsWsEnd = s.sum_1_termsWsStart + RoundUp(MaxOf(s.T * s.n * s.n * 3 + s.T * s.n * 6, 1) * 2, 512);
     s.dzITiles = CeilDiv(s.n, s.dzITile);
     s.dzWork = s.T * s.dzITiles;
-    s.dzPer = CeilDiv(s.dzWork, coreNum);
+    s.dzPer = MaxOf(CeilDiv(s.dzWork, coreNum), 1);
     s.dzAgainITiles = CeilDiv(s.n, s.dzAgainITile);
     s.dzAgainTTiles = CeilDiv(s.T, s.dzAgainTTile);
     s.dzAgainWork = s.dzAgainITiles * s.dzAgainTTiles;
-    s.dzAgainPer = CeilDiv(s.dzAgainWork, coreNum);
+    s.dzAgainPer = MaxOf(CeilDiv(s.dzAgainWork, coreNum), 1);
     s.dzAgain3JTiles = CeilDiv(s.n, s.dzAgain3JTile);
     s.dzAgain3ITiles = CeilDiv(s.n, s.dzAgain3ITile);
     s.dzAgain3Work = s.T * s.dzAgain3ITiles * s.dzAgain3JTiles;
-    s.dzAgain3Per = CeilDiv(s.dzAgain3Work, coreNum);
+    s.dzAgain3Per = MaxOf(CeilDiv(s.dzAgain3Work, coreNum), 1);
     s.scaledITiles = CeilDiv(s.n, s.scaledITile);
     s.scaledTTiles = CeilDiv(s.T, s.scaledTTile);
     s.scaledWork = s.scaledITiles * s.scaledTTiles;
-    s.scaledPer = CeilDiv(s.scaledWork, coreNum);
+    s.scaledPer = MaxOf(CeilDiv(s.scaledWork, coreNum), 1);
     s.scaledAgainITiles = CeilDiv(s.n, s.scaledAgainITile);
     s.scaledAgainTTiles = CeilDiv(s.T, s.scaledAgainTTile);
     s.scaledAgainWork = s.scaledAgainITiles * s.scaledAgainTTiles;
-    s.scaledAgainPer = CeilDiv(s.scaledAgainWork, coreNum);
+    s.scaledAgainPer = MaxOf(CeilDiv(s.scaledAgainWork, coreNum), 1);
     s.scaledAgain3JTiles = CeilDiv(s.n, s.scaledAgain3JTile);
     s.scaledAgain3ITiles = CeilDiv(s.n, s.scaledAgain3ITile);
     s.scaledAgain3Work = s.T * s.scaledAgain3ITiles * s.scaledAgain3JTiles;
-    s.scaledAgain3Per = CeilDiv(s.scaledAgain3Work, coreNum);
+    s.scaledAgain3Per = MaxOf(CeilDiv(s.scaledAgain3Work, coreNum), 1);
     s.dmixTTiles = CeilDiv(s.T, s.dmixTTile);
     s.dmixWork = s.dmixTTiles;
-    s.dmixPer = CeilDiv(s.dmixWork, coreNum);
+    s.dmixPer = MaxOf(CeilDiv(s.dmixWork, coreNum), 1);
     s.dxgPanels = CeilDiv(s.D * s.n, 256);
     s.dxgBaseN = RoundUp(CeilDiv(s.D * s.n, s.dxgPanels), 16);
     s.dxgBaseM = MinOf(MinOf((((32768 / s.dxgBaseN)) / 16) * 16, 256),
@@ -800,7 +800,7 @@ inline bool TryCubeFull(Sizes &s, const Chip &chip, Choice &choice)
     s.gradXDTiles = CeilDiv(s.D, s.gradXDTile);
     s.gradXITiles = CeilDiv(s.n, s.gradXITile);
     s.gradXWork = s.T * s.gradXDTiles * s.gradXITiles;
-    s.gradXPer = CeilDiv(s.gradXWork, coreNum);
+    s.gradXPer = MaxOf(CeilDiv(s.gradXWork, coreNum), 1);
     s.sum1ProductPanels = CeilDiv(s.D * s.n, 256);
     s.sum1ProductBaseN = RoundUp(CeilDiv(s.D * s.n, s.sum1ProductPanels), 16);
     s.sum1ProductBaseM = MinOf(
@@ -835,16 +835,16 @@ inline bool TryCubeFull(Sizes &s, const Chip &chip, Choice &choice)
     s.sum1DTiles = CeilDiv(s.D, s.sum1DTile);
     s.sum1ITiles = CeilDiv(s.n, s.sum1ITile);
     s.sum1Work = s.n * s.n * s.sum1DTiles * s.sum1ITiles + s.n * s.sum1DTiles * s.sum1ITiles * 2;
-    s.sum1Per = CeilDiv(s.sum1Work, coreNum);
+    s.sum1Per = MaxOf(CeilDiv(s.sum1Work, coreNum), 1);
     s.gradAlphaWork = 1;
-    s.gradAlphaPer = CeilDiv(s.gradAlphaWork, coreNum);
+    s.gradAlphaPer = MaxOf(CeilDiv(s.gradAlphaWork, coreNum), 1);
     s.gradBiasKTiles = CeilDiv(s.n * s.n + s.n * 2, s.gradBiasKTile);
     s.gradBiasWork = s.gradBiasKTiles;
-    s.gradBiasPer = CeilDiv(s.gradBiasWork, coreNum);
+    s.gradBiasPer = MaxOf(CeilDiv(s.gradBiasWork, coreNum), 1);
     s.gradGammaDTiles = CeilDiv(s.D, s.gradGammaDTile);
     s.gradGammaITiles = CeilDiv(s.n, s.gradGammaITile);
     s.gradGammaWork = s.gradGammaDTiles * s.gradGammaITiles;
-    s.gradGammaPer = CeilDiv(s.gradGammaWork, coreNum);
+    s.gradGammaPer = MaxOf(CeilDiv(s.gradGammaWork, coreNum), 1);
     const Checked blocks = MaxOf(
         MaxOf(
             MaxOf(
@@ -1502,8 +1502,8 @@ inline bool TryCubeWalked(Sizes &s, const Chip &chip, Choice &choice)
     if (!Maximise(s, &Sizes::sum2PartITile, s.n, 8, 0, false, &CubeWalkedLedger15, coreNum, UsableUb(chip, true))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::sum2Sum2PartAxisTile, MinOf(coreNum, s.T), 8, 0, false, &CubeWalkedLedger16, coreNum,
-                  UsableUb(chip, true))) {
+    if (!Maximise(s, &Sizes::sum2Sum2PartAxisTile, MaxOf(MinOf(coreNum, s.T), 1), 8, 0, false, &CubeWalkedLedger16,
+                  coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!(CubeWalkedLedger17(s, coreNum) <= UsableUb(chip, true))) {
@@ -1512,8 +1512,8 @@ inline bool TryCubeWalked(Sizes &s, const Chip &chip, Choice &choice)
     if (!Maximise(s, &Sizes::sum3PartITile, s.n, 8, 0, false, &CubeWalkedLedger18, coreNum, UsableUb(chip, true))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::sum3Sum3PartAxisTile, MinOf(coreNum, s.T), 8, 0, false, &CubeWalkedLedger19, coreNum,
-                  UsableUb(chip, true))) {
+    if (!Maximise(s, &Sizes::sum3Sum3PartAxisTile, MaxOf(MinOf(coreNum, s.T), 1), 8, 0, false, &CubeWalkedLedger19,
+                  coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!(CubeWalkedLedger20(s, coreNum) <= UsableUb(chip, true))) {
@@ -1522,16 +1522,18 @@ inline bool TryCubeWalked(Sizes &s, const Chip &chip, Choice &choice)
     if (!Maximise(s, &Sizes::sum4PartJTile, s.n, 8, 0, false, &CubeWalkedLedger21, coreNum, UsableUb(chip, true))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::sum4Sum4PartAxisTile, MinOf(coreNum, s.T), 8, 0, false, &CubeWalkedLedger22, coreNum,
-                  UsableUb(chip, true))) {
+    if (!Maximise(s, &Sizes::sum4Sum4PartAxisTile, MaxOf(MinOf(coreNum, s.T), 1), 8, 0, false, &CubeWalkedLedger22,
+                  coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!(CubeWalkedLedger23(s, coreNum) <= UsableUb(chip, true))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::sum5PartKTile, s.n * s.n + s.n * 2, 8,
-                  MaxOf(CeilDiv(s.n * s.n * MinOf(coreNum, s.T) + s.n * MinOf(coreNum, s.T) * 2, coreNum), 64), false,
-                  &CubeWalkedLedger24, coreNum, UsableUb(chip, true))) {
+    if (!Maximise(
+            s, &Sizes::sum5PartKTile, s.n * s.n + s.n * 2, 8,
+            MaxOf(CeilDiv(s.n * s.n * MaxOf(MinOf(coreNum, s.T), 1) + s.n * MaxOf(MinOf(coreNum, s.T), 1) * 2, coreNum),
+                  64),
+            false, &CubeWalkedLedger24, coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::sum5KTile, s.n * s.n + s.n * 2, 8, MaxOf(CeilDiv(s.n * s.n + s.n * 2, coreNum), 64), false,
@@ -1576,65 +1578,65 @@ inline bool TryCubeWalked(Sizes &s, const Chip &chip, Choice &choice)
     s.sum_4WsEnd = s.sum_4WsStart + 512;
     s.sum_5WsStart = s.sum_4WsEnd;
     s.sum_5WsEnd = s.sum_5WsStart + RoundUp(MaxOf(s.n * s.n + s.n * 2, 1) * 4, 512);
-    s.sum_2_part_count = MinOf(coreNum, s.T);
+    s.sum_2_part_count = MaxOf(MinOf(coreNum, s.T), 1);
     s.sum_2_part_length = CeilDiv(s.T, s.sum_2_part_count);
     s.sum_2_partWsStart = s.sum_5WsEnd;
     s.sum_2_partWsEnd = s.sum_2_partWsStart + RoundUp(MaxOf(s.sum_2_part_count, 1) * 4, 512);
-    s.sum_3_part_count = MinOf(coreNum, s.T);
+    s.sum_3_part_count = MaxOf(MinOf(coreNum, s.T), 1);
     s.sum_3_part_length = CeilDiv(s.T, s.sum_3_part_count);
     s.sum_3_partWsStart = s.sum_2_partWsEnd;
     s.sum_3_partWsEnd = s.sum_3_partWsStart + RoundUp(MaxOf(s.sum_3_part_count, 1) * 4, 512);
-    s.sum_4_part_count = MinOf(coreNum, s.T);
+    s.sum_4_part_count = MaxOf(MinOf(coreNum, s.T), 1);
     s.sum_4_part_length = CeilDiv(s.T, s.sum_4_part_count);
     s.sum_4_partWsStart = s.sum_3_partWsEnd;
     s.sum_4_partWsEnd = s.sum_4_partWsStart + RoundUp(MaxOf(s.sum_4_part_count, 1) * 4, 512);
-    s.sum_5_part_count = MinOf(coreNum, s.T);
+    s.sum_5_part_count = MaxOf(MinOf(coreNum, s.T), 1);
     s.sum_5_part_length = CeilDiv(s.T, s.sum_5_part_count);
     s.sum_5_partWsStart = s.sum_4_partWsEnd;
     s.sum_5_partWsEnd =
         s.sum_5_partWsStart + RoundUp(MaxOf(s.n * s.n * s.sum_5_part_count + s.n * s.sum_5_part_count * 2, 1) * 4, 512);
     s.dzITiles = CeilDiv(s.n, s.dzITile);
     s.dzWork = s.T * s.dzITiles;
-    s.dzPer = CeilDiv(s.dzWork, coreNum);
+    s.dzPer = MaxOf(CeilDiv(s.dzWork, coreNum), 1);
     s.dzAgainITiles = CeilDiv(s.n, s.dzAgainITile);
     s.dzAgainTTiles = CeilDiv(s.T, s.dzAgainTTile);
     s.dzAgainWork = s.dzAgainITiles * s.dzAgainTTiles;
-    s.dzAgainPer = CeilDiv(s.dzAgainWork, coreNum);
+    s.dzAgainPer = MaxOf(CeilDiv(s.dzAgainWork, coreNum), 1);
     s.dzAgain3JTiles = CeilDiv(s.n, s.dzAgain3JTile);
     s.dzAgain3ITiles = CeilDiv(s.n, s.dzAgain3ITile);
     s.dzAgain3Work = s.T * s.dzAgain3ITiles * s.dzAgain3JTiles;
-    s.dzAgain3Per = CeilDiv(s.dzAgain3Work, coreNum);
+    s.dzAgain3Per = MaxOf(CeilDiv(s.dzAgain3Work, coreNum), 1);
     s.scaledITiles = CeilDiv(s.n, s.scaledITile);
     s.scaledTTiles = CeilDiv(s.T, s.scaledTTile);
     s.scaledWork = s.scaledITiles * s.scaledTTiles;
-    s.scaledPer = CeilDiv(s.scaledWork, coreNum);
+    s.scaledPer = MaxOf(CeilDiv(s.scaledWork, coreNum), 1);
     s.scaledAgainITiles = CeilDiv(s.n, s.scaledAgainITile);
     s.scaledAgainTTiles = CeilDiv(s.T, s.scaledAgainTTile);
     s.scaledAgainWork = s.scaledAgainITiles * s.scaledAgainTTiles;
-    s.scaledAgainPer = CeilDiv(s.scaledAgainWork, coreNum);
+    s.scaledAgainPer = MaxOf(CeilDiv(s.scaledAgainWork, coreNum), 1);
     s.scaledAgain3JTiles = CeilDiv(s.n, s.scaledAgain3JTile);
     s.scaledAgain3ITiles = CeilDiv(s.n, s.scaledAgain3ITile);
     s.scaledAgain3Work = s.T * s.scaledAgain3ITiles * s.scaledAgain3JTiles;
-    s.scaledAgain3Per = CeilDiv(s.scaledAgain3Work, coreNum);
+    s.scaledAgain3Per = MaxOf(CeilDiv(s.scaledAgain3Work, coreNum), 1);
     s.dmixKTiles = CeilDiv(s.n * s.n + s.n * 2, s.dmixKTile);
     s.dmixTTiles = CeilDiv(s.T, s.dmixTTile);
     s.dmixWork = s.dmixKTiles * s.dmixTTiles;
-    s.dmixPer = CeilDiv(s.dmixWork, coreNum);
+    s.dmixPer = MaxOf(CeilDiv(s.dmixWork, coreNum), 1);
     s.sum1TermsKTiles = CeilDiv(s.n * s.n + s.n * 2, s.sum1TermsKTile);
     s.sum1TermsTTiles = CeilDiv(s.T, s.sum1TermsTTile);
     s.sum1TermsWork = s.sum1TermsKTiles * s.sum1TermsTTiles;
-    s.sum1TermsPer = CeilDiv(s.sum1TermsWork, coreNum);
+    s.sum1TermsPer = MaxOf(CeilDiv(s.sum1TermsWork, coreNum), 1);
     s.sum1TermsAgainKTiles = CeilDiv(s.n * s.n + s.n * 2, s.sum1TermsAgainKTile);
     s.sum1TermsAgainTTiles = CeilDiv(s.T, s.sum1TermsAgainTTile);
     s.sum1TermsAgainWork = s.sum1TermsAgainKTiles * s.sum1TermsAgainTTiles;
-    s.sum1TermsAgainPer = CeilDiv(s.sum1TermsAgainWork, coreNum);
+    s.sum1TermsAgainPer = MaxOf(CeilDiv(s.sum1TermsAgainWork, coreNum), 1);
     s.sum1TermsAgain3KTiles = CeilDiv(s.n * s.n + s.n * 2, s.sum1TermsAgain3KTile);
     s.sum1TermsAgain3TTiles = CeilDiv(s.T, s.sum1TermsAgain3TTile);
     s.sum1TermsAgain3Work = s.sum1TermsAgain3KTiles * s.sum1TermsAgain3TTiles;
-    s.sum1TermsAgain3Per = CeilDiv(s.sum1TermsAgain3Work, coreNum);
+    s.sum1TermsAgain3Per = MaxOf(CeilDiv(s.sum1TermsAgain3Work, coreNum), 1);
     s.drmsTTiles = CeilDiv(s.T, s.drmsTTile);
     s.drmsWork = s.drmsTTiles;
-    s.drmsPer = CeilDiv(s.drmsWork, coreNum);
+    s.drmsPer = MaxOf(CeilDiv(s.drmsWork, coreNum), 1);
     s.dxgPanels = CeilDiv(s.D * s.n, 256);
     s.dxgBaseN = RoundUp(CeilDiv(s.D * s.n, s.dxgPanels), 16);
     s.dxgBaseM = MinOf(MinOf((((32768 / s.dxgBaseN)) / 16) * 16, 256),
@@ -1665,7 +1667,7 @@ inline bool TryCubeWalked(Sizes &s, const Chip &chip, Choice &choice)
     s.gradXDTiles = CeilDiv(s.D, s.gradXDTile);
     s.gradXITiles = CeilDiv(s.n, s.gradXITile);
     s.gradXWork = s.T * s.gradXDTiles * s.gradXITiles;
-    s.gradXPer = CeilDiv(s.gradXWork, coreNum);
+    s.gradXPer = MaxOf(CeilDiv(s.gradXWork, coreNum), 1);
     s.sum1ProductPanels = CeilDiv(s.D * s.n, 256);
     s.sum1ProductBaseN = RoundUp(CeilDiv(s.D * s.n, s.sum1ProductPanels), 16);
     s.sum1ProductBaseM = MinOf(
@@ -1700,38 +1702,38 @@ inline bool TryCubeWalked(Sizes &s, const Chip &chip, Choice &choice)
     s.sum1DTiles = CeilDiv(s.D, s.sum1DTile);
     s.sum1ITiles = CeilDiv(s.n, s.sum1ITile);
     s.sum1Work = s.n * s.n * s.sum1DTiles * s.sum1ITiles + s.n * s.sum1DTiles * s.sum1ITiles * 2;
-    s.sum1Per = CeilDiv(s.sum1Work, coreNum);
+    s.sum1Per = MaxOf(CeilDiv(s.sum1Work, coreNum), 1);
     s.sum2PartWork = s.sum_2_part_count;
-    s.sum2PartPer = CeilDiv(s.sum2PartWork, coreNum);
+    s.sum2PartPer = MaxOf(CeilDiv(s.sum2PartWork, coreNum), 1);
     s.sum2Work = 1;
-    s.sum2Per = CeilDiv(s.sum2Work, coreNum);
+    s.sum2Per = MaxOf(CeilDiv(s.sum2Work, coreNum), 1);
     s.gradAlphaWork = 1;
-    s.gradAlphaPer = CeilDiv(s.gradAlphaWork, coreNum);
+    s.gradAlphaPer = MaxOf(CeilDiv(s.gradAlphaWork, coreNum), 1);
     s.sum3PartWork = s.sum_3_part_count;
-    s.sum3PartPer = CeilDiv(s.sum3PartWork, coreNum);
+    s.sum3PartPer = MaxOf(CeilDiv(s.sum3PartWork, coreNum), 1);
     s.sum3Work = 1;
-    s.sum3Per = CeilDiv(s.sum3Work, coreNum);
+    s.sum3Per = MaxOf(CeilDiv(s.sum3Work, coreNum), 1);
     s.gradAlphaAgainWork = 1;
-    s.gradAlphaAgainPer = CeilDiv(s.gradAlphaAgainWork, coreNum);
+    s.gradAlphaAgainPer = MaxOf(CeilDiv(s.gradAlphaAgainWork, coreNum), 1);
     s.sum4PartWork = s.sum_4_part_count;
-    s.sum4PartPer = CeilDiv(s.sum4PartWork, coreNum);
+    s.sum4PartPer = MaxOf(CeilDiv(s.sum4PartWork, coreNum), 1);
     s.sum4Work = 1;
-    s.sum4Per = CeilDiv(s.sum4Work, coreNum);
+    s.sum4Per = MaxOf(CeilDiv(s.sum4Work, coreNum), 1);
     s.gradAlphaAgain3Work = 1;
-    s.gradAlphaAgain3Per = CeilDiv(s.gradAlphaAgain3Work, coreNum);
+    s.gradAlphaAgain3Per = MaxOf(CeilDiv(s.gradAlphaAgain3Work, coreNum), 1);
     s.sum5PartKTiles = CeilDiv(s.n * s.n + s.n * 2, s.sum5PartKTile);
     s.sum5PartWork = s.sum5PartKTiles * s.sum_5_part_count;
-    s.sum5PartPer = CeilDiv(s.sum5PartWork, coreNum);
+    s.sum5PartPer = MaxOf(CeilDiv(s.sum5PartWork, coreNum), 1);
     s.sum5KTiles = CeilDiv(s.n * s.n + s.n * 2, s.sum5KTile);
     s.sum5Work = s.sum5KTiles;
-    s.sum5Per = CeilDiv(s.sum5Work, coreNum);
+    s.sum5Per = MaxOf(CeilDiv(s.sum5Work, coreNum), 1);
     s.gradBiasKTiles = CeilDiv(s.n * s.n + s.n * 2, s.gradBiasKTile);
     s.gradBiasWork = s.gradBiasKTiles;
-    s.gradBiasPer = CeilDiv(s.gradBiasWork, coreNum);
+    s.gradBiasPer = MaxOf(CeilDiv(s.gradBiasWork, coreNum), 1);
     s.gradGammaDTiles = CeilDiv(s.D, s.gradGammaDTile);
     s.gradGammaITiles = CeilDiv(s.n, s.gradGammaITile);
     s.gradGammaWork = s.gradGammaDTiles * s.gradGammaITiles;
-    s.gradGammaPer = CeilDiv(s.gradGammaWork, coreNum);
+    s.gradGammaPer = MaxOf(CeilDiv(s.gradGammaWork, coreNum), 1);
     const Checked blocks = MaxOf(
         MaxOf(
             MaxOf(
@@ -2193,43 +2195,43 @@ inline bool TryFull(Sizes &s, const Chip &chip, Choice &choice)
     s.scaledWsEnd = s.scaledWsStart + RoundUp(MaxOf(s.T * s.n * s.n + s.T * s.n * 2, 1) * 4, 512);
     s.dzITiles = CeilDiv(s.n, s.dzITile);
     s.dzWork = s.T * s.dzITiles;
-    s.dzPer = CeilDiv(s.dzWork, coreNum);
+    s.dzPer = MaxOf(CeilDiv(s.dzWork, coreNum), 1);
     s.dzAgainITiles = CeilDiv(s.n, s.dzAgainITile);
     s.dzAgainTTiles = CeilDiv(s.T, s.dzAgainTTile);
     s.dzAgainWork = s.dzAgainITiles * s.dzAgainTTiles;
-    s.dzAgainPer = CeilDiv(s.dzAgainWork, coreNum);
+    s.dzAgainPer = MaxOf(CeilDiv(s.dzAgainWork, coreNum), 1);
     s.dzAgain3JTiles = CeilDiv(s.n, s.dzAgain3JTile);
     s.dzAgain3ITiles = CeilDiv(s.n, s.dzAgain3ITile);
     s.dzAgain3Work = s.T * s.dzAgain3ITiles * s.dzAgain3JTiles;
-    s.dzAgain3Per = CeilDiv(s.dzAgain3Work, coreNum);
+    s.dzAgain3Per = MaxOf(CeilDiv(s.dzAgain3Work, coreNum), 1);
     s.scaledITiles = CeilDiv(s.n, s.scaledITile);
     s.scaledTTiles = CeilDiv(s.T, s.scaledTTile);
     s.scaledWork = s.scaledITiles * s.scaledTTiles;
-    s.scaledPer = CeilDiv(s.scaledWork, coreNum);
+    s.scaledPer = MaxOf(CeilDiv(s.scaledWork, coreNum), 1);
     s.scaledAgainITiles = CeilDiv(s.n, s.scaledAgainITile);
     s.scaledAgainTTiles = CeilDiv(s.T, s.scaledAgainTTile);
     s.scaledAgainWork = s.scaledAgainITiles * s.scaledAgainTTiles;
-    s.scaledAgainPer = CeilDiv(s.scaledAgainWork, coreNum);
+    s.scaledAgainPer = MaxOf(CeilDiv(s.scaledAgainWork, coreNum), 1);
     s.scaledAgain3JTiles = CeilDiv(s.n, s.scaledAgain3JTile);
     s.scaledAgain3ITiles = CeilDiv(s.n, s.scaledAgain3ITile);
     s.scaledAgain3Work = s.T * s.scaledAgain3ITiles * s.scaledAgain3JTiles;
-    s.scaledAgain3Per = CeilDiv(s.scaledAgain3Work, coreNum);
+    s.scaledAgain3Per = MaxOf(CeilDiv(s.scaledAgain3Work, coreNum), 1);
     s.dxgTTiles = CeilDiv(s.T, s.dxgTTile);
     s.dxgWork = s.dxgTTiles;
-    s.dxgPer = CeilDiv(s.dxgWork, coreNum);
+    s.dxgPer = MaxOf(CeilDiv(s.dxgWork, coreNum), 1);
     s.gradPhiDTiles = CeilDiv(s.D, s.gradPhiDTile);
     s.gradPhiITiles = CeilDiv(s.n, s.gradPhiITile);
     s.gradPhiWork = s.gradPhiDTiles * s.gradPhiITiles * s.n * s.n + s.gradPhiDTiles * s.gradPhiITiles * s.n * 2;
-    s.gradPhiPer = CeilDiv(s.gradPhiWork, coreNum);
+    s.gradPhiPer = MaxOf(CeilDiv(s.gradPhiWork, coreNum), 1);
     s.gradAlphaWork = 1;
-    s.gradAlphaPer = CeilDiv(s.gradAlphaWork, coreNum);
+    s.gradAlphaPer = MaxOf(CeilDiv(s.gradAlphaWork, coreNum), 1);
     s.gradBiasKTiles = CeilDiv(s.n * s.n + s.n * 2, s.gradBiasKTile);
     s.gradBiasWork = s.gradBiasKTiles;
-    s.gradBiasPer = CeilDiv(s.gradBiasWork, coreNum);
+    s.gradBiasPer = MaxOf(CeilDiv(s.gradBiasWork, coreNum), 1);
     s.gradGammaDTiles = CeilDiv(s.D, s.gradGammaDTile);
     s.gradGammaITiles = CeilDiv(s.n, s.gradGammaITile);
     s.gradGammaWork = s.gradGammaDTiles * s.gradGammaITiles;
-    s.gradGammaPer = CeilDiv(s.gradGammaWork, coreNum);
+    s.gradGammaPer = MaxOf(CeilDiv(s.gradGammaWork, coreNum), 1);
     const Checked blocks =
         MaxOf(CeilDiv(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(s.dzWork, s.dzPer),
                                                                                   CeilDiv(s.dzAgainWork, s.dzAgainPer)),
@@ -2808,15 +2810,16 @@ inline bool TryWalked(Sizes &s, const Chip &chip, Choice &choice)
         return false;
     }
     if (!Maximise(s, &Sizes::sum1PartDTile, s.D, 16,
-                  MaxOf(CeilDiv(s.D * s.n * s.n * s.n * MinOf(coreNum, s.T) + s.D * s.n * s.n * MinOf(coreNum, s.T) * 2,
+                  MaxOf(CeilDiv(s.D * s.n * s.n * s.n * MaxOf(MinOf(coreNum, s.T), 1) +
+                                    s.D * s.n * s.n * MaxOf(MinOf(coreNum, s.T), 1) * 2,
                                 coreNum),
                         64),
                   false, &WalkedLedger10, coreNum, UsableUb(chip, false))) {
         return false;
     }
     if (!Maximise(s, &Sizes::sum1PartITile, MinOf(s.n, 4095), 1,
-                  CeilDiv(s.n * s.n * s.n * CeilDiv(s.D, s.sum1PartDTile) * MinOf(coreNum, s.T) +
-                              s.n * s.n * CeilDiv(s.D, s.sum1PartDTile) * MinOf(coreNum, s.T) * 2,
+                  CeilDiv(s.n * s.n * s.n * CeilDiv(s.D, s.sum1PartDTile) * MaxOf(MinOf(coreNum, s.T), 1) +
+                              s.n * s.n * CeilDiv(s.D, s.sum1PartDTile) * MaxOf(MinOf(coreNum, s.T), 1) * 2,
                           coreNum),
                   false, &WalkedLedger10, coreNum, UsableUb(chip, false))) {
         return false;
@@ -2846,7 +2849,7 @@ inline bool TryWalked(Sizes &s, const Chip &chip, Choice &choice)
     if (!Maximise(s, &Sizes::sum2PartITile, s.n, 8, 0, false, &WalkedLedger13, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::sum2Sum2PartAxisTile, MinOf(coreNum, s.T), 8, 0, false, &WalkedLedger14, coreNum,
+    if (!Maximise(s, &Sizes::sum2Sum2PartAxisTile, MaxOf(MinOf(coreNum, s.T), 1), 8, 0, false, &WalkedLedger14, coreNum,
                   UsableUb(chip, false))) {
         return false;
     }
@@ -2856,7 +2859,7 @@ inline bool TryWalked(Sizes &s, const Chip &chip, Choice &choice)
     if (!Maximise(s, &Sizes::sum3PartITile, s.n, 8, 0, false, &WalkedLedger16, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::sum3Sum3PartAxisTile, MinOf(coreNum, s.T), 8, 0, false, &WalkedLedger17, coreNum,
+    if (!Maximise(s, &Sizes::sum3Sum3PartAxisTile, MaxOf(MinOf(coreNum, s.T), 1), 8, 0, false, &WalkedLedger17, coreNum,
                   UsableUb(chip, false))) {
         return false;
     }
@@ -2866,16 +2869,18 @@ inline bool TryWalked(Sizes &s, const Chip &chip, Choice &choice)
     if (!Maximise(s, &Sizes::sum4PartJTile, s.n, 8, 0, false, &WalkedLedger19, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::sum4Sum4PartAxisTile, MinOf(coreNum, s.T), 8, 0, false, &WalkedLedger20, coreNum,
+    if (!Maximise(s, &Sizes::sum4Sum4PartAxisTile, MaxOf(MinOf(coreNum, s.T), 1), 8, 0, false, &WalkedLedger20, coreNum,
                   UsableUb(chip, false))) {
         return false;
     }
     if (!(WalkedLedger21(s, coreNum) <= UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::sum5PartKTile, s.n * s.n + s.n * 2, 8,
-                  MaxOf(CeilDiv(s.n * s.n * MinOf(coreNum, s.T) + s.n * MinOf(coreNum, s.T) * 2, coreNum), 64), false,
-                  &WalkedLedger22, coreNum, UsableUb(chip, false))) {
+    if (!Maximise(
+            s, &Sizes::sum5PartKTile, s.n * s.n + s.n * 2, 8,
+            MaxOf(CeilDiv(s.n * s.n * MaxOf(MinOf(coreNum, s.T), 1) + s.n * MaxOf(MinOf(coreNum, s.T), 1) * 2, coreNum),
+                  64),
+            false, &WalkedLedger22, coreNum, UsableUb(chip, false))) {
         return false;
     }
     if (!Maximise(s, &Sizes::sum5KTile, s.n * s.n + s.n * 2, 8, MaxOf(CeilDiv(s.n * s.n + s.n * 2, coreNum), 64), false,
@@ -2886,13 +2891,14 @@ inline bool TryWalked(Sizes &s, const Chip &chip, Choice &choice)
                   false, &WalkedLedger24, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::sum6PartDTile, s.D, 16, MaxOf(CeilDiv(s.D * s.n * MinOf(coreNum, s.T), coreNum), 64),
-                  false, &WalkedLedger25, coreNum, UsableUb(chip, false))) {
+    if (!Maximise(s, &Sizes::sum6PartDTile, s.D, 16,
+                  MaxOf(CeilDiv(s.D * s.n * MaxOf(MinOf(coreNum, s.T), 1), coreNum), 64), false, &WalkedLedger25,
+                  coreNum, UsableUb(chip, false))) {
         return false;
     }
     if (!Maximise(s, &Sizes::sum6PartITile, MinOf(s.n, 4095), 1,
-                  CeilDiv(s.n * CeilDiv(s.D, s.sum6PartDTile) * MinOf(coreNum, s.T), coreNum), false, &WalkedLedger25,
-                  coreNum, UsableUb(chip, false))) {
+                  CeilDiv(s.n * CeilDiv(s.D, s.sum6PartDTile) * MaxOf(MinOf(coreNum, s.T), 1), coreNum), false,
+                  &WalkedLedger25, coreNum, UsableUb(chip, false))) {
         return false;
     }
     if (!Maximise(s, &Sizes::sum6DTile, s.D, 8, MaxOf(CeilDiv(s.D * s.n, coreNum), 64), false, &WalkedLedger26, coreNum,
@@ -2934,124 +2940,124 @@ inline bool TryWalked(Sizes &s, const Chip &chip, Choice &choice)
     s.sum_5WsEnd = s.sum_5WsStart + RoundUp(MaxOf(s.n * s.n + s.n * 2, 1) * 4, 512);
     s.sum_6WsStart = s.sum_5WsEnd;
     s.sum_6WsEnd = s.sum_6WsStart + RoundUp(MaxOf(s.D * s.n, 1) * 4, 512);
-    s.sum_1_part_count = MinOf(coreNum, s.T);
+    s.sum_1_part_count = MaxOf(MinOf(coreNum, s.T), 1);
     s.sum_1_part_length = CeilDiv(s.T, s.sum_1_part_count);
     s.sum_1_partWsStart = s.sum_6WsEnd;
     s.sum_1_partWsEnd =
         s.sum_1_partWsStart +
         RoundUp(MaxOf(s.D * s.n * s.n * s.n * s.sum_1_part_count + s.D * s.n * s.n * s.sum_1_part_count * 2, 1) * 4,
                 512);
-    s.sum_2_part_count = MinOf(coreNum, s.T);
+    s.sum_2_part_count = MaxOf(MinOf(coreNum, s.T), 1);
     s.sum_2_part_length = CeilDiv(s.T, s.sum_2_part_count);
     s.sum_2_partWsStart = s.sum_1_partWsEnd;
     s.sum_2_partWsEnd = s.sum_2_partWsStart + RoundUp(MaxOf(s.sum_2_part_count, 1) * 4, 512);
-    s.sum_3_part_count = MinOf(coreNum, s.T);
+    s.sum_3_part_count = MaxOf(MinOf(coreNum, s.T), 1);
     s.sum_3_part_length = CeilDiv(s.T, s.sum_3_part_count);
     s.sum_3_partWsStart = s.sum_2_partWsEnd;
     s.sum_3_partWsEnd = s.sum_3_partWsStart + RoundUp(MaxOf(s.sum_3_part_count, 1) * 4, 512);
-    s.sum_4_part_count = MinOf(coreNum, s.T);
+    s.sum_4_part_count = MaxOf(MinOf(coreNum, s.T), 1);
     s.sum_4_part_length = CeilDiv(s.T, s.sum_4_part_count);
     s.sum_4_partWsStart = s.sum_3_partWsEnd;
     s.sum_4_partWsEnd = s.sum_4_partWsStart + RoundUp(MaxOf(s.sum_4_part_count, 1) * 4, 512);
-    s.sum_5_part_count = MinOf(coreNum, s.T);
+    s.sum_5_part_count = MaxOf(MinOf(coreNum, s.T), 1);
     s.sum_5_part_length = CeilDiv(s.T, s.sum_5_part_count);
     s.sum_5_partWsStart = s.sum_4_partWsEnd;
     s.sum_5_partWsEnd =
         s.sum_5_partWsStart + RoundUp(MaxOf(s.n * s.n * s.sum_5_part_count + s.n * s.sum_5_part_count * 2, 1) * 4, 512);
-    s.sum_6_part_count = MinOf(coreNum, s.T);
+    s.sum_6_part_count = MaxOf(MinOf(coreNum, s.T), 1);
     s.sum_6_part_length = CeilDiv(s.T, s.sum_6_part_count);
     s.sum_6_partWsStart = s.sum_5_partWsEnd;
     s.sum_6_partWsEnd = s.sum_6_partWsStart + RoundUp(MaxOf(s.D * s.n * s.sum_6_part_count, 1) * 4, 512);
     s.dzITiles = CeilDiv(s.n, s.dzITile);
     s.dzWork = s.T * s.dzITiles;
-    s.dzPer = CeilDiv(s.dzWork, coreNum);
+    s.dzPer = MaxOf(CeilDiv(s.dzWork, coreNum), 1);
     s.dzAgainITiles = CeilDiv(s.n, s.dzAgainITile);
     s.dzAgainTTiles = CeilDiv(s.T, s.dzAgainTTile);
     s.dzAgainWork = s.dzAgainITiles * s.dzAgainTTiles;
-    s.dzAgainPer = CeilDiv(s.dzAgainWork, coreNum);
+    s.dzAgainPer = MaxOf(CeilDiv(s.dzAgainWork, coreNum), 1);
     s.dzAgain3JTiles = CeilDiv(s.n, s.dzAgain3JTile);
     s.dzAgain3ITiles = CeilDiv(s.n, s.dzAgain3ITile);
     s.dzAgain3Work = s.T * s.dzAgain3ITiles * s.dzAgain3JTiles;
-    s.dzAgain3Per = CeilDiv(s.dzAgain3Work, coreNum);
+    s.dzAgain3Per = MaxOf(CeilDiv(s.dzAgain3Work, coreNum), 1);
     s.scaledITiles = CeilDiv(s.n, s.scaledITile);
     s.scaledTTiles = CeilDiv(s.T, s.scaledTTile);
     s.scaledWork = s.scaledITiles * s.scaledTTiles;
-    s.scaledPer = CeilDiv(s.scaledWork, coreNum);
+    s.scaledPer = MaxOf(CeilDiv(s.scaledWork, coreNum), 1);
     s.scaledAgainITiles = CeilDiv(s.n, s.scaledAgainITile);
     s.scaledAgainTTiles = CeilDiv(s.T, s.scaledAgainTTile);
     s.scaledAgainWork = s.scaledAgainITiles * s.scaledAgainTTiles;
-    s.scaledAgainPer = CeilDiv(s.scaledAgainWork, coreNum);
+    s.scaledAgainPer = MaxOf(CeilDiv(s.scaledAgainWork, coreNum), 1);
     s.scaledAgain3JTiles = CeilDiv(s.n, s.scaledAgain3JTile);
     s.scaledAgain3ITiles = CeilDiv(s.n, s.scaledAgain3ITile);
     s.scaledAgain3Work = s.T * s.scaledAgain3ITiles * s.scaledAgain3JTiles;
-    s.scaledAgain3Per = CeilDiv(s.scaledAgain3Work, coreNum);
+    s.scaledAgain3Per = MaxOf(CeilDiv(s.scaledAgain3Work, coreNum), 1);
     s.dmixKTiles = CeilDiv(s.n * s.n + s.n * 2, s.dmixKTile);
     s.dmixTTiles = CeilDiv(s.T, s.dmixTTile);
     s.dmixWork = s.dmixKTiles * s.dmixTTiles;
-    s.dmixPer = CeilDiv(s.dmixWork, coreNum);
+    s.dmixPer = MaxOf(CeilDiv(s.dmixWork, coreNum), 1);
     s.drmsTTiles = CeilDiv(s.T, s.drmsTTile);
     s.drmsWork = s.drmsTTiles;
-    s.drmsPer = CeilDiv(s.drmsWork, coreNum);
+    s.drmsPer = MaxOf(CeilDiv(s.drmsWork, coreNum), 1);
     s.dxgDTiles = CeilDiv(s.D, s.dxgDTile);
     s.dxgITiles = CeilDiv(s.n, s.dxgITile);
     s.dxgWork = s.T * s.dxgDTiles * s.dxgITiles;
-    s.dxgPer = CeilDiv(s.dxgWork, coreNum);
+    s.dxgPer = MaxOf(CeilDiv(s.dxgWork, coreNum), 1);
     s.gradXDTiles = CeilDiv(s.D, s.gradXDTile);
     s.gradXITiles = CeilDiv(s.n, s.gradXITile);
     s.gradXWork = s.T * s.gradXDTiles * s.gradXITiles;
-    s.gradXPer = CeilDiv(s.gradXWork, coreNum);
+    s.gradXPer = MaxOf(CeilDiv(s.gradXWork, coreNum), 1);
     s.sum1PartDTiles = CeilDiv(s.D, s.sum1PartDTile);
     s.sum1PartITiles = CeilDiv(s.n, s.sum1PartITile);
     s.sum1PartWork = s.n * s.n * s.sum1PartDTiles * s.sum1PartITiles * s.sum_1_part_count +
                      s.n * s.sum1PartDTiles * s.sum1PartITiles * s.sum_1_part_count * 2;
-    s.sum1PartPer = CeilDiv(s.sum1PartWork, coreNum);
+    s.sum1PartPer = MaxOf(CeilDiv(s.sum1PartWork, coreNum), 1);
     s.sum1DTiles = CeilDiv(s.D, s.sum1DTile);
     s.sum1ITiles = CeilDiv(s.n, s.sum1ITile);
     s.sum1Work = s.n * s.n * s.sum1DTiles * s.sum1ITiles + s.n * s.sum1DTiles * s.sum1ITiles * 2;
-    s.sum1Per = CeilDiv(s.sum1Work, coreNum);
+    s.sum1Per = MaxOf(CeilDiv(s.sum1Work, coreNum), 1);
     s.gradPhiDTiles = CeilDiv(s.D, s.gradPhiDTile);
     s.gradPhiITiles = CeilDiv(s.n, s.gradPhiITile);
     s.gradPhiWork = s.gradPhiDTiles * s.gradPhiITiles * s.n * s.n + s.gradPhiDTiles * s.gradPhiITiles * s.n * 2;
-    s.gradPhiPer = CeilDiv(s.gradPhiWork, coreNum);
+    s.gradPhiPer = MaxOf(CeilDiv(s.gradPhiWork, coreNum), 1);
     s.sum2PartWork = s.sum_2_part_count;
-    s.sum2PartPer = CeilDiv(s.sum2PartWork, coreNum);
+    s.sum2PartPer = MaxOf(CeilDiv(s.sum2PartWork, coreNum), 1);
     s.sum2Work = 1;
-    s.sum2Per = CeilDiv(s.sum2Work, coreNum);
+    s.sum2Per = MaxOf(CeilDiv(s.sum2Work, coreNum), 1);
     s.gradAlphaWork = 1;
-    s.gradAlphaPer = CeilDiv(s.gradAlphaWork, coreNum);
+    s.gradAlphaPer = MaxOf(CeilDiv(s.gradAlphaWork, coreNum), 1);
     s.sum3PartWork = s.sum_3_part_count;
-    s.sum3PartPer = CeilDiv(s.sum3PartWork, coreNum);
+    s.sum3PartPer = MaxOf(CeilDiv(s.sum3PartWork, coreNum), 1);
     s.sum3Work = 1;
-    s.sum3Per = CeilDiv(s.sum3Work, coreNum);
+    s.sum3Per = MaxOf(CeilDiv(s.sum3Work, coreNum), 1);
     s.gradAlphaAgainWork = 1;
-    s.gradAlphaAgainPer = CeilDiv(s.gradAlphaAgainWork, coreNum);
+    s.gradAlphaAgainPer = MaxOf(CeilDiv(s.gradAlphaAgainWork, coreNum), 1);
     s.sum4PartWork = s.sum_4_part_count;
-    s.sum4PartPer = CeilDiv(s.sum4PartWork, coreNum);
+    s.sum4PartPer = MaxOf(CeilDiv(s.sum4PartWork, coreNum), 1);
     s.sum4Work = 1;
-    s.sum4Per = CeilDiv(s.sum4Work, coreNum);
+    s.sum4Per = MaxOf(CeilDiv(s.sum4Work, coreNum), 1);
     s.gradAlphaAgain3Work = 1;
-    s.gradAlphaAgain3Per = CeilDiv(s.gradAlphaAgain3Work, coreNum);
+    s.gradAlphaAgain3Per = MaxOf(CeilDiv(s.gradAlphaAgain3Work, coreNum), 1);
     s.sum5PartKTiles = CeilDiv(s.n * s.n + s.n * 2, s.sum5PartKTile);
     s.sum5PartWork = s.sum5PartKTiles * s.sum_5_part_count;
-    s.sum5PartPer = CeilDiv(s.sum5PartWork, coreNum);
+    s.sum5PartPer = MaxOf(CeilDiv(s.sum5PartWork, coreNum), 1);
     s.sum5KTiles = CeilDiv(s.n * s.n + s.n * 2, s.sum5KTile);
     s.sum5Work = s.sum5KTiles;
-    s.sum5Per = CeilDiv(s.sum5Work, coreNum);
+    s.sum5Per = MaxOf(CeilDiv(s.sum5Work, coreNum), 1);
     s.gradBiasKTiles = CeilDiv(s.n * s.n + s.n * 2, s.gradBiasKTile);
     s.gradBiasWork = s.gradBiasKTiles;
-    s.gradBiasPer = CeilDiv(s.gradBiasWork, coreNum);
+    s.gradBiasPer = MaxOf(CeilDiv(s.gradBiasWork, coreNum), 1);
     s.sum6PartDTiles = CeilDiv(s.D, s.sum6PartDTile);
     s.sum6PartITiles = CeilDiv(s.n, s.sum6PartITile);
     s.sum6PartWork = s.sum6PartDTiles * s.sum6PartITiles * s.sum_6_part_count;
-    s.sum6PartPer = CeilDiv(s.sum6PartWork, coreNum);
+    s.sum6PartPer = MaxOf(CeilDiv(s.sum6PartWork, coreNum), 1);
     s.sum6DTiles = CeilDiv(s.D, s.sum6DTile);
     s.sum6ITiles = CeilDiv(s.n, s.sum6ITile);
     s.sum6Work = s.sum6DTiles * s.sum6ITiles;
-    s.sum6Per = CeilDiv(s.sum6Work, coreNum);
+    s.sum6Per = MaxOf(CeilDiv(s.sum6Work, coreNum), 1);
     s.gradGammaDTiles = CeilDiv(s.D, s.gradGammaDTile);
     s.gradGammaITiles = CeilDiv(s.n, s.gradGammaITile);
     s.gradGammaWork = s.gradGammaDTiles * s.gradGammaITiles;
-    s.gradGammaPer = CeilDiv(s.gradGammaWork, coreNum);
+    s.gradGammaPer = MaxOf(CeilDiv(s.gradGammaWork, coreNum), 1);
     const Checked blocks = MaxOf(
         CeilDiv(
             MaxOf(
@@ -3559,30 +3565,30 @@ inline bool TryCubeFull2(Sizes &s, const Chip &chip, Choice &choice)
     s.sum_1_termsWsEnd = s.sum_1_termsWsStart + RoundUp(MaxOf(s.T * s.n * s.n * 3 + s.T * s.n * 6, 1) * 2, 512);
     s.dzITiles = CeilDiv(s.n, s.dzITile);
     s.dzWork = s.T * s.dzITiles;
-    s.dzPer = CeilDiv(s.dzWork, coreNum);
+    s.dzPer = MaxOf(CeilDiv(s.dzWork, coreNum), 1);
     s.dzAgainITiles = CeilDiv(s.n, s.dzAgainITile);
     s.dzAgainTTiles = CeilDiv(s.T, s.dzAgainTTile);
     s.dzAgainWork = s.dzAgainITiles * s.dzAgainTTiles;
-    s.dzAgainPer = CeilDiv(s.dzAgainWork, coreNum);
+    s.dzAgainPer = MaxOf(CeilDiv(s.dzAgainWork, coreNum), 1);
     s.dzAgain3JTiles = CeilDiv(s.n, s.dzAgain3JTile);
     s.dzAgain3ITiles = CeilDiv(s.n, s.dzAgain3ITile);
     s.dzAgain3Work = s.T * s.dzAgain3ITiles * s.dzAgain3JTiles;
-    s.dzAgain3Per = CeilDiv(s.dzAgain3Work, coreNum);
+    s.dzAgain3Per = MaxOf(CeilDiv(s.dzAgain3Work, coreNum), 1);
     s.scaledITiles = CeilDiv(s.n, s.scaledITile);
     s.scaledTTiles = CeilDiv(s.T, s.scaledTTile);
     s.scaledWork = s.scaledITiles * s.scaledTTiles;
-    s.scaledPer = CeilDiv(s.scaledWork, coreNum);
+    s.scaledPer = MaxOf(CeilDiv(s.scaledWork, coreNum), 1);
     s.scaledAgainITiles = CeilDiv(s.n, s.scaledAgainITile);
     s.scaledAgainTTiles = CeilDiv(s.T, s.scaledAgainTTile);
     s.scaledAgainWork = s.scaledAgainITiles * s.scaledAgainTTiles;
-    s.scaledAgainPer = CeilDiv(s.scaledAgainWork, coreNum);
+    s.scaledAgainPer = MaxOf(CeilDiv(s.scaledAgainWork, coreNum), 1);
     s.scaledAgain3JTiles = CeilDiv(s.n, s.scaledAgain3JTile);
     s.scaledAgain3ITiles = CeilDiv(s.n, s.scaledAgain3ITile);
     s.scaledAgain3Work = s.T * s.scaledAgain3ITiles * s.scaledAgain3JTiles;
-    s.scaledAgain3Per = CeilDiv(s.scaledAgain3Work, coreNum);
+    s.scaledAgain3Per = MaxOf(CeilDiv(s.scaledAgain3Work, coreNum), 1);
     s.dmixTTiles = CeilDiv(s.T, s.dmixTTile);
     s.dmixWork = s.dmixTTiles;
-    s.dmixPer = CeilDiv(s.dmixWork, coreNum);
+    s.dmixPer = MaxOf(CeilDiv(s.dmixWork, coreNum), 1);
     s.dxgPanels = CeilDiv(s.D * s.n, 256);
     s.dxgBaseN = RoundUp(CeilDiv(s.D * s.n, s.dxgPanels), 16);
     s.dxgBaseM = MinOf(MinOf((((32768 / s.dxgBaseN)) / 16) * 16, 256),
@@ -3613,7 +3619,7 @@ inline bool TryCubeFull2(Sizes &s, const Chip &chip, Choice &choice)
     s.gradXDTiles = CeilDiv(s.D, s.gradXDTile);
     s.gradXITiles = CeilDiv(s.n, s.gradXITile);
     s.gradXWork = s.T * s.gradXDTiles * s.gradXITiles;
-    s.gradXPer = CeilDiv(s.gradXWork, coreNum);
+    s.gradXPer = MaxOf(CeilDiv(s.gradXWork, coreNum), 1);
     s.sum1ProductPanels = CeilDiv(s.D * s.n, 256);
     s.sum1ProductBaseN = RoundUp(CeilDiv(s.D * s.n, s.sum1ProductPanels), 16);
     s.sum1ProductBaseM = MinOf(
@@ -3648,16 +3654,16 @@ inline bool TryCubeFull2(Sizes &s, const Chip &chip, Choice &choice)
     s.sum1DTiles = CeilDiv(s.D, s.sum1DTile);
     s.sum1ITiles = CeilDiv(s.n, s.sum1ITile);
     s.sum1Work = s.n * s.n * s.sum1DTiles * s.sum1ITiles + s.n * s.sum1DTiles * s.sum1ITiles * 2;
-    s.sum1Per = CeilDiv(s.sum1Work, coreNum);
+    s.sum1Per = MaxOf(CeilDiv(s.sum1Work, coreNum), 1);
     s.gradAlphaWork = 1;
-    s.gradAlphaPer = CeilDiv(s.gradAlphaWork, coreNum);
+    s.gradAlphaPer = MaxOf(CeilDiv(s.gradAlphaWork, coreNum), 1);
     s.gradBiasKTiles = CeilDiv(s.n * s.n + s.n * 2, s.gradBiasKTile);
     s.gradBiasWork = s.gradBiasKTiles;
-    s.gradBiasPer = CeilDiv(s.gradBiasWork, coreNum);
+    s.gradBiasPer = MaxOf(CeilDiv(s.gradBiasWork, coreNum), 1);
     s.gradGammaDTiles = CeilDiv(s.D, s.gradGammaDTile);
     s.gradGammaITiles = CeilDiv(s.n, s.gradGammaITile);
     s.gradGammaWork = s.gradGammaDTiles * s.gradGammaITiles;
-    s.gradGammaPer = CeilDiv(s.gradGammaWork, coreNum);
+    s.gradGammaPer = MaxOf(CeilDiv(s.gradGammaWork, coreNum), 1);
     const Checked blocks = MaxOf(
         MaxOf(
             MaxOf(
@@ -4314,8 +4320,8 @@ inline bool TryCubeWalked2(Sizes &s, const Chip &chip, Choice &choice)
     if (!Maximise(s, &Sizes::sum2PartITile, s.n, 8, 0, false, &CubeWalked2Ledger15, coreNum, UsableUb(chip, true))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::sum2Sum2PartAxisTile, MinOf(coreNum, s.T), 8, 0, false, &CubeWalked2Ledger16, coreNum,
-                  UsableUb(chip, true))) {
+    if (!Maximise(s, &Sizes::sum2Sum2PartAxisTile, MaxOf(MinOf(coreNum, s.T), 1), 8, 0, false, &CubeWalked2Ledger16,
+                  coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!(CubeWalked2Ledger17(s, coreNum) <= UsableUb(chip, true))) {
@@ -4324,8 +4330,8 @@ inline bool TryCubeWalked2(Sizes &s, const Chip &chip, Choice &choice)
     if (!Maximise(s, &Sizes::sum3PartITile, s.n, 8, 0, false, &CubeWalked2Ledger18, coreNum, UsableUb(chip, true))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::sum3Sum3PartAxisTile, MinOf(coreNum, s.T), 8, 0, false, &CubeWalked2Ledger19, coreNum,
-                  UsableUb(chip, true))) {
+    if (!Maximise(s, &Sizes::sum3Sum3PartAxisTile, MaxOf(MinOf(coreNum, s.T), 1), 8, 0, false, &CubeWalked2Ledger19,
+                  coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!(CubeWalked2Ledger20(s, coreNum) <= UsableUb(chip, true))) {
@@ -4334,16 +4340,18 @@ inline bool TryCubeWalked2(Sizes &s, const Chip &chip, Choice &choice)
     if (!Maximise(s, &Sizes::sum4PartJTile, s.n, 8, 0, false, &CubeWalked2Ledger21, coreNum, UsableUb(chip, true))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::sum4Sum4PartAxisTile, MinOf(coreNum, s.T), 8, 0, false, &CubeWalked2Ledger22, coreNum,
-                  UsableUb(chip, true))) {
+    if (!Maximise(s, &Sizes::sum4Sum4PartAxisTile, MaxOf(MinOf(coreNum, s.T), 1), 8, 0, false, &CubeWalked2Ledger22,
+                  coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!(CubeWalked2Ledger23(s, coreNum) <= UsableUb(chip, true))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::sum5PartKTile, s.n * s.n + s.n * 2, 8,
-                  MaxOf(CeilDiv(s.n * s.n * MinOf(coreNum, s.T) + s.n * MinOf(coreNum, s.T) * 2, coreNum), 64), false,
-                  &CubeWalked2Ledger24, coreNum, UsableUb(chip, true))) {
+    if (!Maximise(
+            s, &Sizes::sum5PartKTile, s.n * s.n + s.n * 2, 8,
+            MaxOf(CeilDiv(s.n * s.n * MaxOf(MinOf(coreNum, s.T), 1) + s.n * MaxOf(MinOf(coreNum, s.T), 1) * 2, coreNum),
+                  64),
+            false, &CubeWalked2Ledger24, coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::sum5KTile, s.n * s.n + s.n * 2, 8, MaxOf(CeilDiv(s.n * s.n + s.n * 2, coreNum), 64), false,
@@ -4388,65 +4396,65 @@ inline bool TryCubeWalked2(Sizes &s, const Chip &chip, Choice &choice)
     s.sum_4WsEnd = s.sum_4WsStart + 512;
     s.sum_5WsStart = s.sum_4WsEnd;
     s.sum_5WsEnd = s.sum_5WsStart + RoundUp(MaxOf(s.n * s.n + s.n * 2, 1) * 4, 512);
-    s.sum_2_part_count = MinOf(coreNum, s.T);
+    s.sum_2_part_count = MaxOf(MinOf(coreNum, s.T), 1);
     s.sum_2_part_length = CeilDiv(s.T, s.sum_2_part_count);
     s.sum_2_partWsStart = s.sum_5WsEnd;
     s.sum_2_partWsEnd = s.sum_2_partWsStart + RoundUp(MaxOf(s.sum_2_part_count, 1) * 4, 512);
-    s.sum_3_part_count = MinOf(coreNum, s.T);
+    s.sum_3_part_count = MaxOf(MinOf(coreNum, s.T), 1);
     s.sum_3_part_length = CeilDiv(s.T, s.sum_3_part_count);
     s.sum_3_partWsStart = s.sum_2_partWsEnd;
     s.sum_3_partWsEnd = s.sum_3_partWsStart + RoundUp(MaxOf(s.sum_3_part_count, 1) * 4, 512);
-    s.sum_4_part_count = MinOf(coreNum, s.T);
+    s.sum_4_part_count = MaxOf(MinOf(coreNum, s.T), 1);
     s.sum_4_part_length = CeilDiv(s.T, s.sum_4_part_count);
     s.sum_4_partWsStart = s.sum_3_partWsEnd;
     s.sum_4_partWsEnd = s.sum_4_partWsStart + RoundUp(MaxOf(s.sum_4_part_count, 1) * 4, 512);
-    s.sum_5_part_count = MinOf(coreNum, s.T);
+    s.sum_5_part_count = MaxOf(MinOf(coreNum, s.T), 1);
     s.sum_5_part_length = CeilDiv(s.T, s.sum_5_part_count);
     s.sum_5_partWsStart = s.sum_4_partWsEnd;
     s.sum_5_partWsEnd =
         s.sum_5_partWsStart + RoundUp(MaxOf(s.n * s.n * s.sum_5_part_count + s.n * s.sum_5_part_count * 2, 1) * 4, 512);
     s.dzITiles = CeilDiv(s.n, s.dzITile);
     s.dzWork = s.T * s.dzITiles;
-    s.dzPer = CeilDiv(s.dzWork, coreNum);
+    s.dzPer = MaxOf(CeilDiv(s.dzWork, coreNum), 1);
     s.dzAgainITiles = CeilDiv(s.n, s.dzAgainITile);
     s.dzAgainTTiles = CeilDiv(s.T, s.dzAgainTTile);
     s.dzAgainWork = s.dzAgainITiles * s.dzAgainTTiles;
-    s.dzAgainPer = CeilDiv(s.dzAgainWork, coreNum);
+    s.dzAgainPer = MaxOf(CeilDiv(s.dzAgainWork, coreNum), 1);
     s.dzAgain3JTiles = CeilDiv(s.n, s.dzAgain3JTile);
     s.dzAgain3ITiles = CeilDiv(s.n, s.dzAgain3ITile);
     s.dzAgain3Work = s.T * s.dzAgain3ITiles * s.dzAgain3JTiles;
-    s.dzAgain3Per = CeilDiv(s.dzAgain3Work, coreNum);
+    s.dzAgain3Per = MaxOf(CeilDiv(s.dzAgain3Work, coreNum), 1);
     s.scaledITiles = CeilDiv(s.n, s.scaledITile);
     s.scaledTTiles = CeilDiv(s.T, s.scaledTTile);
     s.scaledWork = s.scaledITiles * s.scaledTTiles;
-    s.scaledPer = CeilDiv(s.scaledWork, coreNum);
+    s.scaledPer = MaxOf(CeilDiv(s.scaledWork, coreNum), 1);
     s.scaledAgainITiles = CeilDiv(s.n, s.scaledAgainITile);
     s.scaledAgainTTiles = CeilDiv(s.T, s.scaledAgainTTile);
     s.scaledAgainWork = s.scaledAgainITiles * s.scaledAgainTTiles;
-    s.scaledAgainPer = CeilDiv(s.scaledAgainWork, coreNum);
+    s.scaledAgainPer = MaxOf(CeilDiv(s.scaledAgainWork, coreNum), 1);
     s.scaledAgain3JTiles = CeilDiv(s.n, s.scaledAgain3JTile);
     s.scaledAgain3ITiles = CeilDiv(s.n, s.scaledAgain3ITile);
     s.scaledAgain3Work = s.T * s.scaledAgain3ITiles * s.scaledAgain3JTiles;
-    s.scaledAgain3Per = CeilDiv(s.scaledAgain3Work, coreNum);
+    s.scaledAgain3Per = MaxOf(CeilDiv(s.scaledAgain3Work, coreNum), 1);
     s.dmixKTiles = CeilDiv(s.n * s.n + s.n * 2, s.dmixKTile);
     s.dmixTTiles = CeilDiv(s.T, s.dmixTTile);
     s.dmixWork = s.dmixKTiles * s.dmixTTiles;
-    s.dmixPer = CeilDiv(s.dmixWork, coreNum);
+    s.dmixPer = MaxOf(CeilDiv(s.dmixWork, coreNum), 1);
     s.sum1TermsKTiles = CeilDiv(s.n * s.n + s.n * 2, s.sum1TermsKTile);
     s.sum1TermsTTiles = CeilDiv(s.T, s.sum1TermsTTile);
     s.sum1TermsWork = s.sum1TermsKTiles * s.sum1TermsTTiles;
-    s.sum1TermsPer = CeilDiv(s.sum1TermsWork, coreNum);
+    s.sum1TermsPer = MaxOf(CeilDiv(s.sum1TermsWork, coreNum), 1);
     s.sum1TermsAgainKTiles = CeilDiv(s.n * s.n + s.n * 2, s.sum1TermsAgainKTile);
     s.sum1TermsAgainTTiles = CeilDiv(s.T, s.sum1TermsAgainTTile);
     s.sum1TermsAgainWork = s.sum1TermsAgainKTiles * s.sum1TermsAgainTTiles;
-    s.sum1TermsAgainPer = CeilDiv(s.sum1TermsAgainWork, coreNum);
+    s.sum1TermsAgainPer = MaxOf(CeilDiv(s.sum1TermsAgainWork, coreNum), 1);
     s.sum1TermsAgain3KTiles = CeilDiv(s.n * s.n + s.n * 2, s.sum1TermsAgain3KTile);
     s.sum1TermsAgain3TTiles = CeilDiv(s.T, s.sum1TermsAgain3TTile);
     s.sum1TermsAgain3Work = s.sum1TermsAgain3KTiles * s.sum1TermsAgain3TTiles;
-    s.sum1TermsAgain3Per = CeilDiv(s.sum1TermsAgain3Work, coreNum);
+    s.sum1TermsAgain3Per = MaxOf(CeilDiv(s.sum1TermsAgain3Work, coreNum), 1);
     s.drmsTTiles = CeilDiv(s.T, s.drmsTTile);
     s.drmsWork = s.drmsTTiles;
-    s.drmsPer = CeilDiv(s.drmsWork, coreNum);
+    s.drmsPer = MaxOf(CeilDiv(s.drmsWork, coreNum), 1);
     s.dxgPanels = CeilDiv(s.D * s.n, 256);
     s.dxgBaseN = RoundUp(CeilDiv(s.D * s.n, s.dxgPanels), 16);
     s.dxgBaseM = MinOf(MinOf((((32768 / s.dxgBaseN)) / 16) * 16, 256),
@@ -4477,7 +4485,7 @@ inline bool TryCubeWalked2(Sizes &s, const Chip &chip, Choice &choice)
     s.gradXDTiles = CeilDiv(s.D, s.gradXDTile);
     s.gradXITiles = CeilDiv(s.n, s.gradXITile);
     s.gradXWork = s.T * s.gradXDTiles * s.gradXITiles;
-    s.gradXPer = CeilDiv(s.gradXWork, coreNum);
+    s.gradXPer = MaxOf(CeilDiv(s.gradXWork, coreNum), 1);
     s.sum1ProductPanels = CeilDiv(s.D * s.n, 256);
     s.sum1ProductBaseN = RoundUp(CeilDiv(s.D * s.n, s.sum1ProductPanels), 16);
     s.sum1ProductBaseM = MinOf(
@@ -4512,38 +4520,38 @@ inline bool TryCubeWalked2(Sizes &s, const Chip &chip, Choice &choice)
     s.sum1DTiles = CeilDiv(s.D, s.sum1DTile);
     s.sum1ITiles = CeilDiv(s.n, s.sum1ITile);
     s.sum1Work = s.n * s.n * s.sum1DTiles * s.sum1ITiles + s.n * s.sum1DTiles * s.sum1ITiles * 2;
-    s.sum1Per = CeilDiv(s.sum1Work, coreNum);
+    s.sum1Per = MaxOf(CeilDiv(s.sum1Work, coreNum), 1);
     s.sum2PartWork = s.sum_2_part_count;
-    s.sum2PartPer = CeilDiv(s.sum2PartWork, coreNum);
+    s.sum2PartPer = MaxOf(CeilDiv(s.sum2PartWork, coreNum), 1);
     s.sum2Work = 1;
-    s.sum2Per = CeilDiv(s.sum2Work, coreNum);
+    s.sum2Per = MaxOf(CeilDiv(s.sum2Work, coreNum), 1);
     s.gradAlphaWork = 1;
-    s.gradAlphaPer = CeilDiv(s.gradAlphaWork, coreNum);
+    s.gradAlphaPer = MaxOf(CeilDiv(s.gradAlphaWork, coreNum), 1);
     s.sum3PartWork = s.sum_3_part_count;
-    s.sum3PartPer = CeilDiv(s.sum3PartWork, coreNum);
+    s.sum3PartPer = MaxOf(CeilDiv(s.sum3PartWork, coreNum), 1);
     s.sum3Work = 1;
-    s.sum3Per = CeilDiv(s.sum3Work, coreNum);
+    s.sum3Per = MaxOf(CeilDiv(s.sum3Work, coreNum), 1);
     s.gradAlphaAgainWork = 1;
-    s.gradAlphaAgainPer = CeilDiv(s.gradAlphaAgainWork, coreNum);
+    s.gradAlphaAgainPer = MaxOf(CeilDiv(s.gradAlphaAgainWork, coreNum), 1);
     s.sum4PartWork = s.sum_4_part_count;
-    s.sum4PartPer = CeilDiv(s.sum4PartWork, coreNum);
+    s.sum4PartPer = MaxOf(CeilDiv(s.sum4PartWork, coreNum), 1);
     s.sum4Work = 1;
-    s.sum4Per = CeilDiv(s.sum4Work, coreNum);
+    s.sum4Per = MaxOf(CeilDiv(s.sum4Work, coreNum), 1);
     s.gradAlphaAgain3Work = 1;
-    s.gradAlphaAgain3Per = CeilDiv(s.gradAlphaAgain3Work, coreNum);
+    s.gradAlphaAgain3Per = MaxOf(CeilDiv(s.gradAlphaAgain3Work, coreNum), 1);
     s.sum5PartKTiles = CeilDiv(s.n * s.n + s.n * 2, s.sum5PartKTile);
     s.sum5PartWork = s.sum5PartKTiles * s.sum_5_part_count;
-    s.sum5PartPer = CeilDiv(s.sum5PartWork, coreNum);
+    s.sum5PartPer = MaxOf(CeilDiv(s.sum5PartWork, coreNum), 1);
     s.sum5KTiles = CeilDiv(s.n * s.n + s.n * 2, s.sum5KTile);
     s.sum5Work = s.sum5KTiles;
-    s.sum5Per = CeilDiv(s.sum5Work, coreNum);
+    s.sum5Per = MaxOf(CeilDiv(s.sum5Work, coreNum), 1);
     s.gradBiasKTiles = CeilDiv(s.n * s.n + s.n * 2, s.gradBiasKTile);
     s.gradBiasWork = s.gradBiasKTiles;
-    s.gradBiasPer = CeilDiv(s.gradBiasWork, coreNum);
+    s.gradBiasPer = MaxOf(CeilDiv(s.gradBiasWork, coreNum), 1);
     s.gradGammaDTiles = CeilDiv(s.D, s.gradGammaDTile);
     s.gradGammaITiles = CeilDiv(s.n, s.gradGammaITile);
     s.gradGammaWork = s.gradGammaDTiles * s.gradGammaITiles;
-    s.gradGammaPer = CeilDiv(s.gradGammaWork, coreNum);
+    s.gradGammaPer = MaxOf(CeilDiv(s.gradGammaWork, coreNum), 1);
     const Checked blocks = MaxOf(
         MaxOf(
             MaxOf(
@@ -5004,43 +5012,43 @@ inline bool TryFull2(Sizes &s, const Chip &chip, Choice &choice)
     s.scaledWsEnd = s.scaledWsStart + RoundUp(MaxOf(s.T * s.n * s.n + s.T * s.n * 2, 1) * 4, 512);
     s.dzITiles = CeilDiv(s.n, s.dzITile);
     s.dzWork = s.T * s.dzITiles;
-    s.dzPer = CeilDiv(s.dzWork, coreNum);
+    s.dzPer = MaxOf(CeilDiv(s.dzWork, coreNum), 1);
     s.dzAgainITiles = CeilDiv(s.n, s.dzAgainITile);
     s.dzAgainTTiles = CeilDiv(s.T, s.dzAgainTTile);
     s.dzAgainWork = s.dzAgainITiles * s.dzAgainTTiles;
-    s.dzAgainPer = CeilDiv(s.dzAgainWork, coreNum);
+    s.dzAgainPer = MaxOf(CeilDiv(s.dzAgainWork, coreNum), 1);
     s.dzAgain3JTiles = CeilDiv(s.n, s.dzAgain3JTile);
     s.dzAgain3ITiles = CeilDiv(s.n, s.dzAgain3ITile);
     s.dzAgain3Work = s.T * s.dzAgain3ITiles * s.dzAgain3JTiles;
-    s.dzAgain3Per = CeilDiv(s.dzAgain3Work, coreNum);
+    s.dzAgain3Per = MaxOf(CeilDiv(s.dzAgain3Work, coreNum), 1);
     s.scaledITiles = CeilDiv(s.n, s.scaledITile);
     s.scaledTTiles = CeilDiv(s.T, s.scaledTTile);
     s.scaledWork = s.scaledITiles * s.scaledTTiles;
-    s.scaledPer = CeilDiv(s.scaledWork, coreNum);
+    s.scaledPer = MaxOf(CeilDiv(s.scaledWork, coreNum), 1);
     s.scaledAgainITiles = CeilDiv(s.n, s.scaledAgainITile);
     s.scaledAgainTTiles = CeilDiv(s.T, s.scaledAgainTTile);
     s.scaledAgainWork = s.scaledAgainITiles * s.scaledAgainTTiles;
-    s.scaledAgainPer = CeilDiv(s.scaledAgainWork, coreNum);
+    s.scaledAgainPer = MaxOf(CeilDiv(s.scaledAgainWork, coreNum), 1);
     s.scaledAgain3JTiles = CeilDiv(s.n, s.scaledAgain3JTile);
     s.scaledAgain3ITiles = CeilDiv(s.n, s.scaledAgain3ITile);
     s.scaledAgain3Work = s.T * s.scaledAgain3ITiles * s.scaledAgain3JTiles;
-    s.scaledAgain3Per = CeilDiv(s.scaledAgain3Work, coreNum);
+    s.scaledAgain3Per = MaxOf(CeilDiv(s.scaledAgain3Work, coreNum), 1);
     s.dxgTTiles = CeilDiv(s.T, s.dxgTTile);
     s.dxgWork = s.dxgTTiles;
-    s.dxgPer = CeilDiv(s.dxgWork, coreNum);
+    s.dxgPer = MaxOf(CeilDiv(s.dxgWork, coreNum), 1);
     s.gradPhiDTiles = CeilDiv(s.D, s.gradPhiDTile);
     s.gradPhiITiles = CeilDiv(s.n, s.gradPhiITile);
     s.gradPhiWork = s.gradPhiDTiles * s.gradPhiITiles * s.n * s.n + s.gradPhiDTiles * s.gradPhiITiles * s.n * 2;
-    s.gradPhiPer = CeilDiv(s.gradPhiWork, coreNum);
+    s.gradPhiPer = MaxOf(CeilDiv(s.gradPhiWork, coreNum), 1);
     s.gradAlphaWork = 1;
-    s.gradAlphaPer = CeilDiv(s.gradAlphaWork, coreNum);
+    s.gradAlphaPer = MaxOf(CeilDiv(s.gradAlphaWork, coreNum), 1);
     s.gradBiasKTiles = CeilDiv(s.n * s.n + s.n * 2, s.gradBiasKTile);
     s.gradBiasWork = s.gradBiasKTiles;
-    s.gradBiasPer = CeilDiv(s.gradBiasWork, coreNum);
+    s.gradBiasPer = MaxOf(CeilDiv(s.gradBiasWork, coreNum), 1);
     s.gradGammaDTiles = CeilDiv(s.D, s.gradGammaDTile);
     s.gradGammaITiles = CeilDiv(s.n, s.gradGammaITile);
     s.gradGammaWork = s.gradGammaDTiles * s.gradGammaITiles;
-    s.gradGammaPer = CeilDiv(s.gradGammaWork, coreNum);
+    s.gradGammaPer = MaxOf(CeilDiv(s.gradGammaWork, coreNum), 1);
     const Checked blocks =
         MaxOf(CeilDiv(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(s.dzWork, s.dzPer),
                                                                                   CeilDiv(s.dzAgainWork, s.dzAgainPer)),
@@ -5618,15 +5626,16 @@ inline bool TryWalked2(Sizes &s, const Chip &chip, Choice &choice)
         return false;
     }
     if (!Maximise(s, &Sizes::sum1PartDTile, s.D, 16,
-                  MaxOf(CeilDiv(s.D * s.n * s.n * s.n * MinOf(coreNum, s.T) + s.D * s.n * s.n * MinOf(coreNum, s.T) * 2,
+                  MaxOf(CeilDiv(s.D * s.n * s.n * s.n * MaxOf(MinOf(coreNum, s.T), 1) +
+                                    s.D * s.n * s.n * MaxOf(MinOf(coreNum, s.T), 1) * 2,
                                 coreNum),
                         64),
                   false, &Walked2Ledger10, coreNum, UsableUb(chip, false))) {
         return false;
     }
     if (!Maximise(s, &Sizes::sum1PartITile, MinOf(s.n, 4095), 1,
-                  CeilDiv(s.n * s.n * s.n * CeilDiv(s.D, s.sum1PartDTile) * MinOf(coreNum, s.T) +
-                              s.n * s.n * CeilDiv(s.D, s.sum1PartDTile) * MinOf(coreNum, s.T) * 2,
+                  CeilDiv(s.n * s.n * s.n * CeilDiv(s.D, s.sum1PartDTile) * MaxOf(MinOf(coreNum, s.T), 1) +
+                              s.n * s.n * CeilDiv(s.D, s.sum1PartDTile) * MaxOf(MinOf(coreNum, s.T), 1) * 2,
                           coreNum),
                   false, &Walked2Ledger10, coreNum, UsableUb(chip, false))) {
         return false;
@@ -5656,8 +5665,8 @@ inline bool TryWalked2(Sizes &s, const Chip &chip, Choice &choice)
     if (!Maximise(s, &Sizes::sum2PartITile, s.n, 8, 0, false, &Walked2Ledger13, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::sum2Sum2PartAxisTile, MinOf(coreNum, s.T), 8, 0, false, &Walked2Ledger14, coreNum,
-                  UsableUb(chip, false))) {
+    if (!Maximise(s, &Sizes::sum2Sum2PartAxisTile, MaxOf(MinOf(coreNum, s.T), 1), 8, 0, false, &Walked2Ledger14,
+                  coreNum, UsableUb(chip, false))) {
         return false;
     }
     if (!(Walked2Ledger15(s, coreNum) <= UsableUb(chip, false))) {
@@ -5666,8 +5675,8 @@ inline bool TryWalked2(Sizes &s, const Chip &chip, Choice &choice)
     if (!Maximise(s, &Sizes::sum3PartITile, s.n, 8, 0, false, &Walked2Ledger16, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::sum3Sum3PartAxisTile, MinOf(coreNum, s.T), 8, 0, false, &Walked2Ledger17, coreNum,
-                  UsableUb(chip, false))) {
+    if (!Maximise(s, &Sizes::sum3Sum3PartAxisTile, MaxOf(MinOf(coreNum, s.T), 1), 8, 0, false, &Walked2Ledger17,
+                  coreNum, UsableUb(chip, false))) {
         return false;
     }
     if (!(Walked2Ledger18(s, coreNum) <= UsableUb(chip, false))) {
@@ -5676,16 +5685,18 @@ inline bool TryWalked2(Sizes &s, const Chip &chip, Choice &choice)
     if (!Maximise(s, &Sizes::sum4PartJTile, s.n, 8, 0, false, &Walked2Ledger19, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::sum4Sum4PartAxisTile, MinOf(coreNum, s.T), 8, 0, false, &Walked2Ledger20, coreNum,
-                  UsableUb(chip, false))) {
+    if (!Maximise(s, &Sizes::sum4Sum4PartAxisTile, MaxOf(MinOf(coreNum, s.T), 1), 8, 0, false, &Walked2Ledger20,
+                  coreNum, UsableUb(chip, false))) {
         return false;
     }
     if (!(Walked2Ledger21(s, coreNum) <= UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::sum5PartKTile, s.n * s.n + s.n * 2, 8,
-                  MaxOf(CeilDiv(s.n * s.n * MinOf(coreNum, s.T) + s.n * MinOf(coreNum, s.T) * 2, coreNum), 64), false,
-                  &Walked2Ledger22, coreNum, UsableUb(chip, false))) {
+    if (!Maximise(
+            s, &Sizes::sum5PartKTile, s.n * s.n + s.n * 2, 8,
+            MaxOf(CeilDiv(s.n * s.n * MaxOf(MinOf(coreNum, s.T), 1) + s.n * MaxOf(MinOf(coreNum, s.T), 1) * 2, coreNum),
+                  64),
+            false, &Walked2Ledger22, coreNum, UsableUb(chip, false))) {
         return false;
     }
     if (!Maximise(s, &Sizes::sum5KTile, s.n * s.n + s.n * 2, 8, MaxOf(CeilDiv(s.n * s.n + s.n * 2, coreNum), 64), false,
@@ -5696,13 +5707,14 @@ inline bool TryWalked2(Sizes &s, const Chip &chip, Choice &choice)
                   false, &Walked2Ledger24, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::sum6PartDTile, s.D, 16, MaxOf(CeilDiv(s.D * s.n * MinOf(coreNum, s.T), coreNum), 64),
-                  false, &Walked2Ledger25, coreNum, UsableUb(chip, false))) {
+    if (!Maximise(s, &Sizes::sum6PartDTile, s.D, 16,
+                  MaxOf(CeilDiv(s.D * s.n * MaxOf(MinOf(coreNum, s.T), 1), coreNum), 64), false, &Walked2Ledger25,
+                  coreNum, UsableUb(chip, false))) {
         return false;
     }
     if (!Maximise(s, &Sizes::sum6PartITile, MinOf(s.n, 4095), 1,
-                  CeilDiv(s.n * CeilDiv(s.D, s.sum6PartDTile) * MinOf(coreNum, s.T), coreNum), false, &Walked2Ledger25,
-                  coreNum, UsableUb(chip, false))) {
+                  CeilDiv(s.n * CeilDiv(s.D, s.sum6PartDTile) * MaxOf(MinOf(coreNum, s.T), 1), coreNum), false,
+                  &Walked2Ledger25, coreNum, UsableUb(chip, false))) {
         return false;
     }
     if (!Maximise(s, &Sizes::sum6DTile, s.D, 8, MaxOf(CeilDiv(s.D * s.n, coreNum), 64), false, &Walked2Ledger26,
@@ -5744,124 +5756,124 @@ inline bool TryWalked2(Sizes &s, const Chip &chip, Choice &choice)
     s.sum_5WsEnd = s.sum_5WsStart + RoundUp(MaxOf(s.n * s.n + s.n * 2, 1) * 4, 512);
     s.sum_6WsStart = s.sum_5WsEnd;
     s.sum_6WsEnd = s.sum_6WsStart + RoundUp(MaxOf(s.D * s.n, 1) * 4, 512);
-    s.sum_1_part_count = MinOf(coreNum, s.T);
+    s.sum_1_part_count = MaxOf(MinOf(coreNum, s.T), 1);
     s.sum_1_part_length = CeilDiv(s.T, s.sum_1_part_count);
     s.sum_1_partWsStart = s.sum_6WsEnd;
     s.sum_1_partWsEnd =
         s.sum_1_partWsStart +
         RoundUp(MaxOf(s.D * s.n * s.n * s.n * s.sum_1_part_count + s.D * s.n * s.n * s.sum_1_part_count * 2, 1) * 4,
                 512);
-    s.sum_2_part_count = MinOf(coreNum, s.T);
+    s.sum_2_part_count = MaxOf(MinOf(coreNum, s.T), 1);
     s.sum_2_part_length = CeilDiv(s.T, s.sum_2_part_count);
     s.sum_2_partWsStart = s.sum_1_partWsEnd;
     s.sum_2_partWsEnd = s.sum_2_partWsStart + RoundUp(MaxOf(s.sum_2_part_count, 1) * 4, 512);
-    s.sum_3_part_count = MinOf(coreNum, s.T);
+    s.sum_3_part_count = MaxOf(MinOf(coreNum, s.T), 1);
     s.sum_3_part_length = CeilDiv(s.T, s.sum_3_part_count);
     s.sum_3_partWsStart = s.sum_2_partWsEnd;
     s.sum_3_partWsEnd = s.sum_3_partWsStart + RoundUp(MaxOf(s.sum_3_part_count, 1) * 4, 512);
-    s.sum_4_part_count = MinOf(coreNum, s.T);
+    s.sum_4_part_count = MaxOf(MinOf(coreNum, s.T), 1);
     s.sum_4_part_length = CeilDiv(s.T, s.sum_4_part_count);
     s.sum_4_partWsStart = s.sum_3_partWsEnd;
     s.sum_4_partWsEnd = s.sum_4_partWsStart + RoundUp(MaxOf(s.sum_4_part_count, 1) * 4, 512);
-    s.sum_5_part_count = MinOf(coreNum, s.T);
+    s.sum_5_part_count = MaxOf(MinOf(coreNum, s.T), 1);
     s.sum_5_part_length = CeilDiv(s.T, s.sum_5_part_count);
     s.sum_5_partWsStart = s.sum_4_partWsEnd;
     s.sum_5_partWsEnd =
         s.sum_5_partWsStart + RoundUp(MaxOf(s.n * s.n * s.sum_5_part_count + s.n * s.sum_5_part_count * 2, 1) * 4, 512);
-    s.sum_6_part_count = MinOf(coreNum, s.T);
+    s.sum_6_part_count = MaxOf(MinOf(coreNum, s.T), 1);
     s.sum_6_part_length = CeilDiv(s.T, s.sum_6_part_count);
     s.sum_6_partWsStart = s.sum_5_partWsEnd;
     s.sum_6_partWsEnd = s.sum_6_partWsStart + RoundUp(MaxOf(s.D * s.n * s.sum_6_part_count, 1) * 4, 512);
     s.dzITiles = CeilDiv(s.n, s.dzITile);
     s.dzWork = s.T * s.dzITiles;
-    s.dzPer = CeilDiv(s.dzWork, coreNum);
+    s.dzPer = MaxOf(CeilDiv(s.dzWork, coreNum), 1);
     s.dzAgainITiles = CeilDiv(s.n, s.dzAgainITile);
     s.dzAgainTTiles = CeilDiv(s.T, s.dzAgainTTile);
     s.dzAgainWork = s.dzAgainITiles * s.dzAgainTTiles;
-    s.dzAgainPer = CeilDiv(s.dzAgainWork, coreNum);
+    s.dzAgainPer = MaxOf(CeilDiv(s.dzAgainWork, coreNum), 1);
     s.dzAgain3JTiles = CeilDiv(s.n, s.dzAgain3JTile);
     s.dzAgain3ITiles = CeilDiv(s.n, s.dzAgain3ITile);
     s.dzAgain3Work = s.T * s.dzAgain3ITiles * s.dzAgain3JTiles;
-    s.dzAgain3Per = CeilDiv(s.dzAgain3Work, coreNum);
+    s.dzAgain3Per = MaxOf(CeilDiv(s.dzAgain3Work, coreNum), 1);
     s.scaledITiles = CeilDiv(s.n, s.scaledITile);
     s.scaledTTiles = CeilDiv(s.T, s.scaledTTile);
     s.scaledWork = s.scaledITiles * s.scaledTTiles;
-    s.scaledPer = CeilDiv(s.scaledWork, coreNum);
+    s.scaledPer = MaxOf(CeilDiv(s.scaledWork, coreNum), 1);
     s.scaledAgainITiles = CeilDiv(s.n, s.scaledAgainITile);
     s.scaledAgainTTiles = CeilDiv(s.T, s.scaledAgainTTile);
     s.scaledAgainWork = s.scaledAgainITiles * s.scaledAgainTTiles;
-    s.scaledAgainPer = CeilDiv(s.scaledAgainWork, coreNum);
+    s.scaledAgainPer = MaxOf(CeilDiv(s.scaledAgainWork, coreNum), 1);
     s.scaledAgain3JTiles = CeilDiv(s.n, s.scaledAgain3JTile);
     s.scaledAgain3ITiles = CeilDiv(s.n, s.scaledAgain3ITile);
     s.scaledAgain3Work = s.T * s.scaledAgain3ITiles * s.scaledAgain3JTiles;
-    s.scaledAgain3Per = CeilDiv(s.scaledAgain3Work, coreNum);
+    s.scaledAgain3Per = MaxOf(CeilDiv(s.scaledAgain3Work, coreNum), 1);
     s.dmixKTiles = CeilDiv(s.n * s.n + s.n * 2, s.dmixKTile);
     s.dmixTTiles = CeilDiv(s.T, s.dmixTTile);
     s.dmixWork = s.dmixKTiles * s.dmixTTiles;
-    s.dmixPer = CeilDiv(s.dmixWork, coreNum);
+    s.dmixPer = MaxOf(CeilDiv(s.dmixWork, coreNum), 1);
     s.drmsTTiles = CeilDiv(s.T, s.drmsTTile);
     s.drmsWork = s.drmsTTiles;
-    s.drmsPer = CeilDiv(s.drmsWork, coreNum);
+    s.drmsPer = MaxOf(CeilDiv(s.drmsWork, coreNum), 1);
     s.dxgDTiles = CeilDiv(s.D, s.dxgDTile);
     s.dxgITiles = CeilDiv(s.n, s.dxgITile);
     s.dxgWork = s.T * s.dxgDTiles * s.dxgITiles;
-    s.dxgPer = CeilDiv(s.dxgWork, coreNum);
+    s.dxgPer = MaxOf(CeilDiv(s.dxgWork, coreNum), 1);
     s.gradXDTiles = CeilDiv(s.D, s.gradXDTile);
     s.gradXITiles = CeilDiv(s.n, s.gradXITile);
     s.gradXWork = s.T * s.gradXDTiles * s.gradXITiles;
-    s.gradXPer = CeilDiv(s.gradXWork, coreNum);
+    s.gradXPer = MaxOf(CeilDiv(s.gradXWork, coreNum), 1);
     s.sum1PartDTiles = CeilDiv(s.D, s.sum1PartDTile);
     s.sum1PartITiles = CeilDiv(s.n, s.sum1PartITile);
     s.sum1PartWork = s.n * s.n * s.sum1PartDTiles * s.sum1PartITiles * s.sum_1_part_count +
                      s.n * s.sum1PartDTiles * s.sum1PartITiles * s.sum_1_part_count * 2;
-    s.sum1PartPer = CeilDiv(s.sum1PartWork, coreNum);
+    s.sum1PartPer = MaxOf(CeilDiv(s.sum1PartWork, coreNum), 1);
     s.sum1DTiles = CeilDiv(s.D, s.sum1DTile);
     s.sum1ITiles = CeilDiv(s.n, s.sum1ITile);
     s.sum1Work = s.n * s.n * s.sum1DTiles * s.sum1ITiles + s.n * s.sum1DTiles * s.sum1ITiles * 2;
-    s.sum1Per = CeilDiv(s.sum1Work, coreNum);
+    s.sum1Per = MaxOf(CeilDiv(s.sum1Work, coreNum), 1);
     s.gradPhiDTiles = CeilDiv(s.D, s.gradPhiDTile);
     s.gradPhiITiles = CeilDiv(s.n, s.gradPhiITile);
     s.gradPhiWork = s.gradPhiDTiles * s.gradPhiITiles * s.n * s.n + s.gradPhiDTiles * s.gradPhiITiles * s.n * 2;
-    s.gradPhiPer = CeilDiv(s.gradPhiWork, coreNum);
+    s.gradPhiPer = MaxOf(CeilDiv(s.gradPhiWork, coreNum), 1);
     s.sum2PartWork = s.sum_2_part_count;
-    s.sum2PartPer = CeilDiv(s.sum2PartWork, coreNum);
+    s.sum2PartPer = MaxOf(CeilDiv(s.sum2PartWork, coreNum), 1);
     s.sum2Work = 1;
-    s.sum2Per = CeilDiv(s.sum2Work, coreNum);
+    s.sum2Per = MaxOf(CeilDiv(s.sum2Work, coreNum), 1);
     s.gradAlphaWork = 1;
-    s.gradAlphaPer = CeilDiv(s.gradAlphaWork, coreNum);
+    s.gradAlphaPer = MaxOf(CeilDiv(s.gradAlphaWork, coreNum), 1);
     s.sum3PartWork = s.sum_3_part_count;
-    s.sum3PartPer = CeilDiv(s.sum3PartWork, coreNum);
+    s.sum3PartPer = MaxOf(CeilDiv(s.sum3PartWork, coreNum), 1);
     s.sum3Work = 1;
-    s.sum3Per = CeilDiv(s.sum3Work, coreNum);
+    s.sum3Per = MaxOf(CeilDiv(s.sum3Work, coreNum), 1);
     s.gradAlphaAgainWork = 1;
-    s.gradAlphaAgainPer = CeilDiv(s.gradAlphaAgainWork, coreNum);
+    s.gradAlphaAgainPer = MaxOf(CeilDiv(s.gradAlphaAgainWork, coreNum), 1);
     s.sum4PartWork = s.sum_4_part_count;
-    s.sum4PartPer = CeilDiv(s.sum4PartWork, coreNum);
+    s.sum4PartPer = MaxOf(CeilDiv(s.sum4PartWork, coreNum), 1);
     s.sum4Work = 1;
-    s.sum4Per = CeilDiv(s.sum4Work, coreNum);
+    s.sum4Per = MaxOf(CeilDiv(s.sum4Work, coreNum), 1);
     s.gradAlphaAgain3Work = 1;
-    s.gradAlphaAgain3Per = CeilDiv(s.gradAlphaAgain3Work, coreNum);
+    s.gradAlphaAgain3Per = MaxOf(CeilDiv(s.gradAlphaAgain3Work, coreNum), 1);
     s.sum5PartKTiles = CeilDiv(s.n * s.n + s.n * 2, s.sum5PartKTile);
     s.sum5PartWork = s.sum5PartKTiles * s.sum_5_part_count;
-    s.sum5PartPer = CeilDiv(s.sum5PartWork, coreNum);
+    s.sum5PartPer = MaxOf(CeilDiv(s.sum5PartWork, coreNum), 1);
     s.sum5KTiles = CeilDiv(s.n * s.n + s.n * 2, s.sum5KTile);
     s.sum5Work = s.sum5KTiles;
-    s.sum5Per = CeilDiv(s.sum5Work, coreNum);
+    s.sum5Per = MaxOf(CeilDiv(s.sum5Work, coreNum), 1);
     s.gradBiasKTiles = CeilDiv(s.n * s.n + s.n * 2, s.gradBiasKTile);
     s.gradBiasWork = s.gradBiasKTiles;
-    s.gradBiasPer = CeilDiv(s.gradBiasWork, coreNum);
+    s.gradBiasPer = MaxOf(CeilDiv(s.gradBiasWork, coreNum), 1);
     s.sum6PartDTiles = CeilDiv(s.D, s.sum6PartDTile);
     s.sum6PartITiles = CeilDiv(s.n, s.sum6PartITile);
     s.sum6PartWork = s.sum6PartDTiles * s.sum6PartITiles * s.sum_6_part_count;
-    s.sum6PartPer = CeilDiv(s.sum6PartWork, coreNum);
+    s.sum6PartPer = MaxOf(CeilDiv(s.sum6PartWork, coreNum), 1);
     s.sum6DTiles = CeilDiv(s.D, s.sum6DTile);
     s.sum6ITiles = CeilDiv(s.n, s.sum6ITile);
     s.sum6Work = s.sum6DTiles * s.sum6ITiles;
-    s.sum6Per = CeilDiv(s.sum6Work, coreNum);
+    s.sum6Per = MaxOf(CeilDiv(s.sum6Work, coreNum), 1);
     s.gradGammaDTiles = CeilDiv(s.D, s.gradGammaDTile);
     s.gradGammaITiles = CeilDiv(s.n, s.gradGammaITile);
     s.gradGammaWork = s.gradGammaDTiles * s.gradGammaITiles;
-    s.gradGammaPer = CeilDiv(s.gradGammaWork, coreNum);
+    s.gradGammaPer = MaxOf(CeilDiv(s.gradGammaWork, coreNum), 1);
     const Checked blocks = MaxOf(
         CeilDiv(
             MaxOf(
@@ -6338,30 +6350,30 @@ inline bool TryCubeFull3(Sizes &s, const Chip &chip, Choice &choice)
     s.sum_1_termsWsEnd = s.sum_1_termsWsStart + RoundUp(MaxOf(s.T * s.n * s.n * 3 + s.T * s.n * 6, 1) * 2, 512);
     s.dzITiles = CeilDiv(s.n, s.dzITile);
     s.dzWork = s.T * s.dzITiles;
-    s.dzPer = CeilDiv(s.dzWork, coreNum);
+    s.dzPer = MaxOf(CeilDiv(s.dzWork, coreNum), 1);
     s.dzAgainITiles = CeilDiv(s.n, s.dzAgainITile);
     s.dzAgainTTiles = CeilDiv(s.T, s.dzAgainTTile);
     s.dzAgainWork = s.dzAgainITiles * s.dzAgainTTiles;
-    s.dzAgainPer = CeilDiv(s.dzAgainWork, coreNum);
+    s.dzAgainPer = MaxOf(CeilDiv(s.dzAgainWork, coreNum), 1);
     s.dzAgain3JTiles = CeilDiv(s.n, s.dzAgain3JTile);
     s.dzAgain3ITiles = CeilDiv(s.n, s.dzAgain3ITile);
     s.dzAgain3Work = s.T * s.dzAgain3ITiles * s.dzAgain3JTiles;
-    s.dzAgain3Per = CeilDiv(s.dzAgain3Work, coreNum);
+    s.dzAgain3Per = MaxOf(CeilDiv(s.dzAgain3Work, coreNum), 1);
     s.scaledITiles = CeilDiv(s.n, s.scaledITile);
     s.scaledTTiles = CeilDiv(s.T, s.scaledTTile);
     s.scaledWork = s.scaledITiles * s.scaledTTiles;
-    s.scaledPer = CeilDiv(s.scaledWork, coreNum);
+    s.scaledPer = MaxOf(CeilDiv(s.scaledWork, coreNum), 1);
     s.scaledAgainITiles = CeilDiv(s.n, s.scaledAgainITile);
     s.scaledAgainTTiles = CeilDiv(s.T, s.scaledAgainTTile);
     s.scaledAgainWork = s.scaledAgainITiles * s.scaledAgainTTiles;
-    s.scaledAgainPer = CeilDiv(s.scaledAgainWork, coreNum);
+    s.scaledAgainPer = MaxOf(CeilDiv(s.scaledAgainWork, coreNum), 1);
     s.scaledAgain3JTiles = CeilDiv(s.n, s.scaledAgain3JTile);
     s.scaledAgain3ITiles = CeilDiv(s.n, s.scaledAgain3ITile);
     s.scaledAgain3Work = s.T * s.scaledAgain3ITiles * s.scaledAgain3JTiles;
-    s.scaledAgain3Per = CeilDiv(s.scaledAgain3Work, coreNum);
+    s.scaledAgain3Per = MaxOf(CeilDiv(s.scaledAgain3Work, coreNum), 1);
     s.dmixTTiles = CeilDiv(s.T, s.dmixTTile);
     s.dmixWork = s.dmixTTiles;
-    s.dmixPer = CeilDiv(s.dmixWork, coreNum);
+    s.dmixPer = MaxOf(CeilDiv(s.dmixWork, coreNum), 1);
     s.dxgPanels = CeilDiv(s.D * s.n, 256);
     s.dxgBaseN = RoundUp(CeilDiv(s.D * s.n, s.dxgPanels), 16);
     s.dxgBaseM = MinOf(MinOf((((32768 / s.dxgBaseN)) / 16) * 16, 256),
@@ -6392,7 +6404,7 @@ inline bool TryCubeFull3(Sizes &s, const Chip &chip, Choice &choice)
     s.gradXDTiles = CeilDiv(s.D, s.gradXDTile);
     s.gradXITiles = CeilDiv(s.n, s.gradXITile);
     s.gradXWork = s.T * s.gradXDTiles * s.gradXITiles;
-    s.gradXPer = CeilDiv(s.gradXWork, coreNum);
+    s.gradXPer = MaxOf(CeilDiv(s.gradXWork, coreNum), 1);
     s.sum1ProductPanels = CeilDiv(s.D * s.n, 256);
     s.sum1ProductBaseN = RoundUp(CeilDiv(s.D * s.n, s.sum1ProductPanels), 16);
     s.sum1ProductBaseM = MinOf(
@@ -6427,12 +6439,12 @@ inline bool TryCubeFull3(Sizes &s, const Chip &chip, Choice &choice)
     s.gradPhiDTiles = CeilDiv(s.D, s.gradPhiDTile);
     s.gradPhiITiles = CeilDiv(s.n, s.gradPhiITile);
     s.gradPhiWork = s.gradPhiDTiles * s.gradPhiITiles * s.n * s.n + s.gradPhiDTiles * s.gradPhiITiles * s.n * 2;
-    s.gradPhiPer = CeilDiv(s.gradPhiWork, coreNum);
+    s.gradPhiPer = MaxOf(CeilDiv(s.gradPhiWork, coreNum), 1);
     s.gradAlphaWork = 1;
-    s.gradAlphaPer = CeilDiv(s.gradAlphaWork, coreNum);
+    s.gradAlphaPer = MaxOf(CeilDiv(s.gradAlphaWork, coreNum), 1);
     s.gradBiasKTiles = CeilDiv(s.n * s.n + s.n * 2, s.gradBiasKTile);
     s.gradBiasWork = s.gradBiasKTiles;
-    s.gradBiasPer = CeilDiv(s.gradBiasWork, coreNum);
+    s.gradBiasPer = MaxOf(CeilDiv(s.gradBiasWork, coreNum), 1);
     const Checked blocks = MaxOf(
         MaxOf(
             MaxOf(
@@ -7069,8 +7081,8 @@ inline bool TryCubeWalked3(Sizes &s, const Chip &chip, Choice &choice)
     if (!Maximise(s, &Sizes::sum2PartITile, s.n, 8, 0, false, &CubeWalked3Ledger15, coreNum, UsableUb(chip, true))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::sum2Sum2PartAxisTile, MinOf(coreNum, s.T), 8, 0, false, &CubeWalked3Ledger16, coreNum,
-                  UsableUb(chip, true))) {
+    if (!Maximise(s, &Sizes::sum2Sum2PartAxisTile, MaxOf(MinOf(coreNum, s.T), 1), 8, 0, false, &CubeWalked3Ledger16,
+                  coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!(CubeWalked3Ledger17(s, coreNum) <= UsableUb(chip, true))) {
@@ -7079,8 +7091,8 @@ inline bool TryCubeWalked3(Sizes &s, const Chip &chip, Choice &choice)
     if (!Maximise(s, &Sizes::sum3PartITile, s.n, 8, 0, false, &CubeWalked3Ledger18, coreNum, UsableUb(chip, true))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::sum3Sum3PartAxisTile, MinOf(coreNum, s.T), 8, 0, false, &CubeWalked3Ledger19, coreNum,
-                  UsableUb(chip, true))) {
+    if (!Maximise(s, &Sizes::sum3Sum3PartAxisTile, MaxOf(MinOf(coreNum, s.T), 1), 8, 0, false, &CubeWalked3Ledger19,
+                  coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!(CubeWalked3Ledger20(s, coreNum) <= UsableUb(chip, true))) {
@@ -7089,16 +7101,18 @@ inline bool TryCubeWalked3(Sizes &s, const Chip &chip, Choice &choice)
     if (!Maximise(s, &Sizes::sum4PartJTile, s.n, 8, 0, false, &CubeWalked3Ledger21, coreNum, UsableUb(chip, true))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::sum4Sum4PartAxisTile, MinOf(coreNum, s.T), 8, 0, false, &CubeWalked3Ledger22, coreNum,
-                  UsableUb(chip, true))) {
+    if (!Maximise(s, &Sizes::sum4Sum4PartAxisTile, MaxOf(MinOf(coreNum, s.T), 1), 8, 0, false, &CubeWalked3Ledger22,
+                  coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!(CubeWalked3Ledger23(s, coreNum) <= UsableUb(chip, true))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::sum5PartKTile, s.n * s.n + s.n * 2, 8,
-                  MaxOf(CeilDiv(s.n * s.n * MinOf(coreNum, s.T) + s.n * MinOf(coreNum, s.T) * 2, coreNum), 64), false,
-                  &CubeWalked3Ledger24, coreNum, UsableUb(chip, true))) {
+    if (!Maximise(
+            s, &Sizes::sum5PartKTile, s.n * s.n + s.n * 2, 8,
+            MaxOf(CeilDiv(s.n * s.n * MaxOf(MinOf(coreNum, s.T), 1) + s.n * MaxOf(MinOf(coreNum, s.T), 1) * 2, coreNum),
+                  64),
+            false, &CubeWalked3Ledger24, coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::sum5KTile, s.n * s.n + s.n * 2, 8, MaxOf(CeilDiv(s.n * s.n + s.n * 2, coreNum), 64), false,
@@ -7132,65 +7146,65 @@ inline bool TryCubeWalked3(Sizes &s, const Chip &chip, Choice &choice)
     s.sum_4WsEnd = s.sum_4WsStart + 512;
     s.sum_5WsStart = s.sum_4WsEnd;
     s.sum_5WsEnd = s.sum_5WsStart + RoundUp(MaxOf(s.n * s.n + s.n * 2, 1) * 4, 512);
-    s.sum_2_part_count = MinOf(coreNum, s.T);
+    s.sum_2_part_count = MaxOf(MinOf(coreNum, s.T), 1);
     s.sum_2_part_length = CeilDiv(s.T, s.sum_2_part_count);
     s.sum_2_partWsStart = s.sum_5WsEnd;
     s.sum_2_partWsEnd = s.sum_2_partWsStart + RoundUp(MaxOf(s.sum_2_part_count, 1) * 4, 512);
-    s.sum_3_part_count = MinOf(coreNum, s.T);
+    s.sum_3_part_count = MaxOf(MinOf(coreNum, s.T), 1);
     s.sum_3_part_length = CeilDiv(s.T, s.sum_3_part_count);
     s.sum_3_partWsStart = s.sum_2_partWsEnd;
     s.sum_3_partWsEnd = s.sum_3_partWsStart + RoundUp(MaxOf(s.sum_3_part_count, 1) * 4, 512);
-    s.sum_4_part_count = MinOf(coreNum, s.T);
+    s.sum_4_part_count = MaxOf(MinOf(coreNum, s.T), 1);
     s.sum_4_part_length = CeilDiv(s.T, s.sum_4_part_count);
     s.sum_4_partWsStart = s.sum_3_partWsEnd;
     s.sum_4_partWsEnd = s.sum_4_partWsStart + RoundUp(MaxOf(s.sum_4_part_count, 1) * 4, 512);
-    s.sum_5_part_count = MinOf(coreNum, s.T);
+    s.sum_5_part_count = MaxOf(MinOf(coreNum, s.T), 1);
     s.sum_5_part_length = CeilDiv(s.T, s.sum_5_part_count);
     s.sum_5_partWsStart = s.sum_4_partWsEnd;
     s.sum_5_partWsEnd =
         s.sum_5_partWsStart + RoundUp(MaxOf(s.n * s.n * s.sum_5_part_count + s.n * s.sum_5_part_count * 2, 1) * 4, 512);
     s.dzITiles = CeilDiv(s.n, s.dzITile);
     s.dzWork = s.T * s.dzITiles;
-    s.dzPer = CeilDiv(s.dzWork, coreNum);
+    s.dzPer = MaxOf(CeilDiv(s.dzWork, coreNum), 1);
     s.dzAgainITiles = CeilDiv(s.n, s.dzAgainITile);
     s.dzAgainTTiles = CeilDiv(s.T, s.dzAgainTTile);
     s.dzAgainWork = s.dzAgainITiles * s.dzAgainTTiles;
-    s.dzAgainPer = CeilDiv(s.dzAgainWork, coreNum);
+    s.dzAgainPer = MaxOf(CeilDiv(s.dzAgainWork, coreNum), 1);
     s.dzAgain3JTiles = CeilDiv(s.n, s.dzAgain3JTile);
     s.dzAgain3ITiles = CeilDiv(s.n, s.dzAgain3ITile);
     s.dzAgain3Work = s.T * s.dzAgain3ITiles * s.dzAgain3JTiles;
-    s.dzAgain3Per = CeilDiv(s.dzAgain3Work, coreNum);
+    s.dzAgain3Per = MaxOf(CeilDiv(s.dzAgain3Work, coreNum), 1);
     s.scaledITiles = CeilDiv(s.n, s.scaledITile);
     s.scaledTTiles = CeilDiv(s.T, s.scaledTTile);
     s.scaledWork = s.scaledITiles * s.scaledTTiles;
-    s.scaledPer = CeilDiv(s.scaledWork, coreNum);
+    s.scaledPer = MaxOf(CeilDiv(s.scaledWork, coreNum), 1);
     s.scaledAgainITiles = CeilDiv(s.n, s.scaledAgainITile);
     s.scaledAgainTTiles = CeilDiv(s.T, s.scaledAgainTTile);
     s.scaledAgainWork = s.scaledAgainITiles * s.scaledAgainTTiles;
-    s.scaledAgainPer = CeilDiv(s.scaledAgainWork, coreNum);
+    s.scaledAgainPer = MaxOf(CeilDiv(s.scaledAgainWork, coreNum), 1);
     s.scaledAgain3JTiles = CeilDiv(s.n, s.scaledAgain3JTile);
     s.scaledAgain3ITiles = CeilDiv(s.n, s.scaledAgain3ITile);
     s.scaledAgain3Work = s.T * s.scaledAgain3ITiles * s.scaledAgain3JTiles;
-    s.scaledAgain3Per = CeilDiv(s.scaledAgain3Work, coreNum);
+    s.scaledAgain3Per = MaxOf(CeilDiv(s.scaledAgain3Work, coreNum), 1);
     s.dmixKTiles = CeilDiv(s.n * s.n + s.n * 2, s.dmixKTile);
     s.dmixTTiles = CeilDiv(s.T, s.dmixTTile);
     s.dmixWork = s.dmixKTiles * s.dmixTTiles;
-    s.dmixPer = CeilDiv(s.dmixWork, coreNum);
+    s.dmixPer = MaxOf(CeilDiv(s.dmixWork, coreNum), 1);
     s.sum1TermsKTiles = CeilDiv(s.n * s.n + s.n * 2, s.sum1TermsKTile);
     s.sum1TermsTTiles = CeilDiv(s.T, s.sum1TermsTTile);
     s.sum1TermsWork = s.sum1TermsKTiles * s.sum1TermsTTiles;
-    s.sum1TermsPer = CeilDiv(s.sum1TermsWork, coreNum);
+    s.sum1TermsPer = MaxOf(CeilDiv(s.sum1TermsWork, coreNum), 1);
     s.sum1TermsAgainKTiles = CeilDiv(s.n * s.n + s.n * 2, s.sum1TermsAgainKTile);
     s.sum1TermsAgainTTiles = CeilDiv(s.T, s.sum1TermsAgainTTile);
     s.sum1TermsAgainWork = s.sum1TermsAgainKTiles * s.sum1TermsAgainTTiles;
-    s.sum1TermsAgainPer = CeilDiv(s.sum1TermsAgainWork, coreNum);
+    s.sum1TermsAgainPer = MaxOf(CeilDiv(s.sum1TermsAgainWork, coreNum), 1);
     s.sum1TermsAgain3KTiles = CeilDiv(s.n * s.n + s.n * 2, s.sum1TermsAgain3KTile);
     s.sum1TermsAgain3TTiles = CeilDiv(s.T, s.sum1TermsAgain3TTile);
     s.sum1TermsAgain3Work = s.sum1TermsAgain3KTiles * s.sum1TermsAgain3TTiles;
-    s.sum1TermsAgain3Per = CeilDiv(s.sum1TermsAgain3Work, coreNum);
+    s.sum1TermsAgain3Per = MaxOf(CeilDiv(s.sum1TermsAgain3Work, coreNum), 1);
     s.drmsTTiles = CeilDiv(s.T, s.drmsTTile);
     s.drmsWork = s.drmsTTiles;
-    s.drmsPer = CeilDiv(s.drmsWork, coreNum);
+    s.drmsPer = MaxOf(CeilDiv(s.drmsWork, coreNum), 1);
     s.dxgPanels = CeilDiv(s.D * s.n, 256);
     s.dxgBaseN = RoundUp(CeilDiv(s.D * s.n, s.dxgPanels), 16);
     s.dxgBaseM = MinOf(MinOf((((32768 / s.dxgBaseN)) / 16) * 16, 256),
@@ -7221,7 +7235,7 @@ inline bool TryCubeWalked3(Sizes &s, const Chip &chip, Choice &choice)
     s.gradXDTiles = CeilDiv(s.D, s.gradXDTile);
     s.gradXITiles = CeilDiv(s.n, s.gradXITile);
     s.gradXWork = s.T * s.gradXDTiles * s.gradXITiles;
-    s.gradXPer = CeilDiv(s.gradXWork, coreNum);
+    s.gradXPer = MaxOf(CeilDiv(s.gradXWork, coreNum), 1);
     s.sum1ProductPanels = CeilDiv(s.D * s.n, 256);
     s.sum1ProductBaseN = RoundUp(CeilDiv(s.D * s.n, s.sum1ProductPanels), 16);
     s.sum1ProductBaseM = MinOf(
@@ -7256,34 +7270,34 @@ inline bool TryCubeWalked3(Sizes &s, const Chip &chip, Choice &choice)
     s.gradPhiDTiles = CeilDiv(s.D, s.gradPhiDTile);
     s.gradPhiITiles = CeilDiv(s.n, s.gradPhiITile);
     s.gradPhiWork = s.gradPhiDTiles * s.gradPhiITiles * s.n * s.n + s.gradPhiDTiles * s.gradPhiITiles * s.n * 2;
-    s.gradPhiPer = CeilDiv(s.gradPhiWork, coreNum);
+    s.gradPhiPer = MaxOf(CeilDiv(s.gradPhiWork, coreNum), 1);
     s.sum2PartWork = s.sum_2_part_count;
-    s.sum2PartPer = CeilDiv(s.sum2PartWork, coreNum);
+    s.sum2PartPer = MaxOf(CeilDiv(s.sum2PartWork, coreNum), 1);
     s.sum2Work = 1;
-    s.sum2Per = CeilDiv(s.sum2Work, coreNum);
+    s.sum2Per = MaxOf(CeilDiv(s.sum2Work, coreNum), 1);
     s.gradAlphaWork = 1;
-    s.gradAlphaPer = CeilDiv(s.gradAlphaWork, coreNum);
+    s.gradAlphaPer = MaxOf(CeilDiv(s.gradAlphaWork, coreNum), 1);
     s.sum3PartWork = s.sum_3_part_count;
-    s.sum3PartPer = CeilDiv(s.sum3PartWork, coreNum);
+    s.sum3PartPer = MaxOf(CeilDiv(s.sum3PartWork, coreNum), 1);
     s.sum3Work = 1;
-    s.sum3Per = CeilDiv(s.sum3Work, coreNum);
+    s.sum3Per = MaxOf(CeilDiv(s.sum3Work, coreNum), 1);
     s.gradAlphaAgainWork = 1;
-    s.gradAlphaAgainPer = CeilDiv(s.gradAlphaAgainWork, coreNum);
+    s.gradAlphaAgainPer = MaxOf(CeilDiv(s.gradAlphaAgainWork, coreNum), 1);
     s.sum4PartWork = s.sum_4_part_count;
-    s.sum4PartPer = CeilDiv(s.sum4PartWork, coreNum);
+    s.sum4PartPer = MaxOf(CeilDiv(s.sum4PartWork, coreNum), 1);
     s.sum4Work = 1;
-    s.sum4Per = CeilDiv(s.sum4Work, coreNum);
+    s.sum4Per = MaxOf(CeilDiv(s.sum4Work, coreNum), 1);
     s.gradAlphaAgain3Work = 1;
-    s.gradAlphaAgain3Per = CeilDiv(s.gradAlphaAgain3Work, coreNum);
+    s.gradAlphaAgain3Per = MaxOf(CeilDiv(s.gradAlphaAgain3Work, coreNum), 1);
     s.sum5PartKTiles = CeilDiv(s.n * s.n + s.n * 2, s.sum5PartKTile);
     s.sum5PartWork = s.sum5PartKTiles * s.sum_5_part_count;
-    s.sum5PartPer = CeilDiv(s.sum5PartWork, coreNum);
+    s.sum5PartPer = MaxOf(CeilDiv(s.sum5PartWork, coreNum), 1);
     s.sum5KTiles = CeilDiv(s.n * s.n + s.n * 2, s.sum5KTile);
     s.sum5Work = s.sum5KTiles;
-    s.sum5Per = CeilDiv(s.sum5Work, coreNum);
+    s.sum5Per = MaxOf(CeilDiv(s.sum5Work, coreNum), 1);
     s.gradBiasKTiles = CeilDiv(s.n * s.n + s.n * 2, s.gradBiasKTile);
     s.gradBiasWork = s.gradBiasKTiles;
-    s.gradBiasPer = CeilDiv(s.gradBiasWork, coreNum);
+    s.gradBiasPer = MaxOf(CeilDiv(s.gradBiasWork, coreNum), 1);
     const Checked blocks = MaxOf(
         MaxOf(
             MaxOf(
@@ -7703,39 +7717,39 @@ inline bool TryFull3(Sizes &s, const Chip &chip, Choice &choice)
     s.scaledWsEnd = s.scaledWsStart + RoundUp(MaxOf(s.T * s.n * s.n + s.T * s.n * 2, 1) * 4, 512);
     s.dzITiles = CeilDiv(s.n, s.dzITile);
     s.dzWork = s.T * s.dzITiles;
-    s.dzPer = CeilDiv(s.dzWork, coreNum);
+    s.dzPer = MaxOf(CeilDiv(s.dzWork, coreNum), 1);
     s.dzAgainITiles = CeilDiv(s.n, s.dzAgainITile);
     s.dzAgainTTiles = CeilDiv(s.T, s.dzAgainTTile);
     s.dzAgainWork = s.dzAgainITiles * s.dzAgainTTiles;
-    s.dzAgainPer = CeilDiv(s.dzAgainWork, coreNum);
+    s.dzAgainPer = MaxOf(CeilDiv(s.dzAgainWork, coreNum), 1);
     s.dzAgain3JTiles = CeilDiv(s.n, s.dzAgain3JTile);
     s.dzAgain3ITiles = CeilDiv(s.n, s.dzAgain3ITile);
     s.dzAgain3Work = s.T * s.dzAgain3ITiles * s.dzAgain3JTiles;
-    s.dzAgain3Per = CeilDiv(s.dzAgain3Work, coreNum);
+    s.dzAgain3Per = MaxOf(CeilDiv(s.dzAgain3Work, coreNum), 1);
     s.scaledITiles = CeilDiv(s.n, s.scaledITile);
     s.scaledTTiles = CeilDiv(s.T, s.scaledTTile);
     s.scaledWork = s.scaledITiles * s.scaledTTiles;
-    s.scaledPer = CeilDiv(s.scaledWork, coreNum);
+    s.scaledPer = MaxOf(CeilDiv(s.scaledWork, coreNum), 1);
     s.scaledAgainITiles = CeilDiv(s.n, s.scaledAgainITile);
     s.scaledAgainTTiles = CeilDiv(s.T, s.scaledAgainTTile);
     s.scaledAgainWork = s.scaledAgainITiles * s.scaledAgainTTiles;
-    s.scaledAgainPer = CeilDiv(s.scaledAgainWork, coreNum);
+    s.scaledAgainPer = MaxOf(CeilDiv(s.scaledAgainWork, coreNum), 1);
     s.scaledAgain3JTiles = CeilDiv(s.n, s.scaledAgain3JTile);
     s.scaledAgain3ITiles = CeilDiv(s.n, s.scaledAgain3ITile);
     s.scaledAgain3Work = s.T * s.scaledAgain3ITiles * s.scaledAgain3JTiles;
-    s.scaledAgain3Per = CeilDiv(s.scaledAgain3Work, coreNum);
+    s.scaledAgain3Per = MaxOf(CeilDiv(s.scaledAgain3Work, coreNum), 1);
     s.dmixTTiles = CeilDiv(s.T, s.dmixTTile);
     s.dmixWork = s.dmixTTiles;
-    s.dmixPer = CeilDiv(s.dmixWork, coreNum);
+    s.dmixPer = MaxOf(CeilDiv(s.dmixWork, coreNum), 1);
     s.gradPhiDTiles = CeilDiv(s.D, s.gradPhiDTile);
     s.gradPhiITiles = CeilDiv(s.n, s.gradPhiITile);
     s.gradPhiWork = s.gradPhiDTiles * s.gradPhiITiles * s.n * s.n + s.gradPhiDTiles * s.gradPhiITiles * s.n * 2;
-    s.gradPhiPer = CeilDiv(s.gradPhiWork, coreNum);
+    s.gradPhiPer = MaxOf(CeilDiv(s.gradPhiWork, coreNum), 1);
     s.gradAlphaWork = 1;
-    s.gradAlphaPer = CeilDiv(s.gradAlphaWork, coreNum);
+    s.gradAlphaPer = MaxOf(CeilDiv(s.gradAlphaWork, coreNum), 1);
     s.gradBiasKTiles = CeilDiv(s.n * s.n + s.n * 2, s.gradBiasKTile);
     s.gradBiasWork = s.gradBiasKTiles;
-    s.gradBiasPer = CeilDiv(s.gradBiasWork, coreNum);
+    s.gradBiasPer = MaxOf(CeilDiv(s.gradBiasWork, coreNum), 1);
     const Checked blocks =
         MaxOf(CeilDiv(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(s.dzWork, s.dzPer),
                                                                             CeilDiv(s.dzAgainWork, s.dzAgainPer)),
@@ -8265,15 +8279,16 @@ inline bool TryWalked3(Sizes &s, const Chip &chip, Choice &choice)
         return false;
     }
     if (!Maximise(s, &Sizes::sum1PartDTile, s.D, 16,
-                  MaxOf(CeilDiv(s.D * s.n * s.n * s.n * MinOf(coreNum, s.T) + s.D * s.n * s.n * MinOf(coreNum, s.T) * 2,
+                  MaxOf(CeilDiv(s.D * s.n * s.n * s.n * MaxOf(MinOf(coreNum, s.T), 1) +
+                                    s.D * s.n * s.n * MaxOf(MinOf(coreNum, s.T), 1) * 2,
                                 coreNum),
                         64),
                   false, &Walked3Ledger10, coreNum, UsableUb(chip, false))) {
         return false;
     }
     if (!Maximise(s, &Sizes::sum1PartITile, MinOf(s.n, 4095), 1,
-                  CeilDiv(s.n * s.n * s.n * CeilDiv(s.D, s.sum1PartDTile) * MinOf(coreNum, s.T) +
-                              s.n * s.n * CeilDiv(s.D, s.sum1PartDTile) * MinOf(coreNum, s.T) * 2,
+                  CeilDiv(s.n * s.n * s.n * CeilDiv(s.D, s.sum1PartDTile) * MaxOf(MinOf(coreNum, s.T), 1) +
+                              s.n * s.n * CeilDiv(s.D, s.sum1PartDTile) * MaxOf(MinOf(coreNum, s.T), 1) * 2,
                           coreNum),
                   false, &Walked3Ledger10, coreNum, UsableUb(chip, false))) {
         return false;
@@ -8303,8 +8318,8 @@ inline bool TryWalked3(Sizes &s, const Chip &chip, Choice &choice)
     if (!Maximise(s, &Sizes::sum2PartITile, s.n, 8, 0, false, &Walked3Ledger13, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::sum2Sum2PartAxisTile, MinOf(coreNum, s.T), 8, 0, false, &Walked3Ledger14, coreNum,
-                  UsableUb(chip, false))) {
+    if (!Maximise(s, &Sizes::sum2Sum2PartAxisTile, MaxOf(MinOf(coreNum, s.T), 1), 8, 0, false, &Walked3Ledger14,
+                  coreNum, UsableUb(chip, false))) {
         return false;
     }
     if (!(Walked3Ledger15(s, coreNum) <= UsableUb(chip, false))) {
@@ -8313,8 +8328,8 @@ inline bool TryWalked3(Sizes &s, const Chip &chip, Choice &choice)
     if (!Maximise(s, &Sizes::sum3PartITile, s.n, 8, 0, false, &Walked3Ledger16, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::sum3Sum3PartAxisTile, MinOf(coreNum, s.T), 8, 0, false, &Walked3Ledger17, coreNum,
-                  UsableUb(chip, false))) {
+    if (!Maximise(s, &Sizes::sum3Sum3PartAxisTile, MaxOf(MinOf(coreNum, s.T), 1), 8, 0, false, &Walked3Ledger17,
+                  coreNum, UsableUb(chip, false))) {
         return false;
     }
     if (!(Walked3Ledger18(s, coreNum) <= UsableUb(chip, false))) {
@@ -8323,16 +8338,18 @@ inline bool TryWalked3(Sizes &s, const Chip &chip, Choice &choice)
     if (!Maximise(s, &Sizes::sum4PartJTile, s.n, 8, 0, false, &Walked3Ledger19, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::sum4Sum4PartAxisTile, MinOf(coreNum, s.T), 8, 0, false, &Walked3Ledger20, coreNum,
-                  UsableUb(chip, false))) {
+    if (!Maximise(s, &Sizes::sum4Sum4PartAxisTile, MaxOf(MinOf(coreNum, s.T), 1), 8, 0, false, &Walked3Ledger20,
+                  coreNum, UsableUb(chip, false))) {
         return false;
     }
     if (!(Walked3Ledger21(s, coreNum) <= UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::sum5PartKTile, s.n * s.n + s.n * 2, 8,
-                  MaxOf(CeilDiv(s.n * s.n * MinOf(coreNum, s.T) + s.n * MinOf(coreNum, s.T) * 2, coreNum), 64), false,
-                  &Walked3Ledger22, coreNum, UsableUb(chip, false))) {
+    if (!Maximise(
+            s, &Sizes::sum5PartKTile, s.n * s.n + s.n * 2, 8,
+            MaxOf(CeilDiv(s.n * s.n * MaxOf(MinOf(coreNum, s.T), 1) + s.n * MaxOf(MinOf(coreNum, s.T), 1) * 2, coreNum),
+                  64),
+            false, &Walked3Ledger22, coreNum, UsableUb(chip, false))) {
         return false;
     }
     if (!Maximise(s, &Sizes::sum5KTile, s.n * s.n + s.n * 2, 8, MaxOf(CeilDiv(s.n * s.n + s.n * 2, coreNum), 64), false,
@@ -8363,108 +8380,108 @@ inline bool TryWalked3(Sizes &s, const Chip &chip, Choice &choice)
     s.sum_4WsEnd = s.sum_4WsStart + 512;
     s.sum_5WsStart = s.sum_4WsEnd;
     s.sum_5WsEnd = s.sum_5WsStart + RoundUp(MaxOf(s.n * s.n + s.n * 2, 1) * 4, 512);
-    s.sum_1_part_count = MinOf(coreNum, s.T);
+    s.sum_1_part_count = MaxOf(MinOf(coreNum, s.T), 1);
     s.sum_1_part_length = CeilDiv(s.T, s.sum_1_part_count);
     s.sum_1_partWsStart = s.sum_5WsEnd;
     s.sum_1_partWsEnd =
         s.sum_1_partWsStart +
         RoundUp(MaxOf(s.D * s.n * s.n * s.n * s.sum_1_part_count + s.D * s.n * s.n * s.sum_1_part_count * 2, 1) * 4,
                 512);
-    s.sum_2_part_count = MinOf(coreNum, s.T);
+    s.sum_2_part_count = MaxOf(MinOf(coreNum, s.T), 1);
     s.sum_2_part_length = CeilDiv(s.T, s.sum_2_part_count);
     s.sum_2_partWsStart = s.sum_1_partWsEnd;
     s.sum_2_partWsEnd = s.sum_2_partWsStart + RoundUp(MaxOf(s.sum_2_part_count, 1) * 4, 512);
-    s.sum_3_part_count = MinOf(coreNum, s.T);
+    s.sum_3_part_count = MaxOf(MinOf(coreNum, s.T), 1);
     s.sum_3_part_length = CeilDiv(s.T, s.sum_3_part_count);
     s.sum_3_partWsStart = s.sum_2_partWsEnd;
     s.sum_3_partWsEnd = s.sum_3_partWsStart + RoundUp(MaxOf(s.sum_3_part_count, 1) * 4, 512);
-    s.sum_4_part_count = MinOf(coreNum, s.T);
+    s.sum_4_part_count = MaxOf(MinOf(coreNum, s.T), 1);
     s.sum_4_part_length = CeilDiv(s.T, s.sum_4_part_count);
     s.sum_4_partWsStart = s.sum_3_partWsEnd;
     s.sum_4_partWsEnd = s.sum_4_partWsStart + RoundUp(MaxOf(s.sum_4_part_count, 1) * 4, 512);
-    s.sum_5_part_count = MinOf(coreNum, s.T);
+    s.sum_5_part_count = MaxOf(MinOf(coreNum, s.T), 1);
     s.sum_5_part_length = CeilDiv(s.T, s.sum_5_part_count);
     s.sum_5_partWsStart = s.sum_4_partWsEnd;
     s.sum_5_partWsEnd =
         s.sum_5_partWsStart + RoundUp(MaxOf(s.n * s.n * s.sum_5_part_count + s.n * s.sum_5_part_count * 2, 1) * 4, 512);
     s.dzITiles = CeilDiv(s.n, s.dzITile);
     s.dzWork = s.T * s.dzITiles;
-    s.dzPer = CeilDiv(s.dzWork, coreNum);
+    s.dzPer = MaxOf(CeilDiv(s.dzWork, coreNum), 1);
     s.dzAgainITiles = CeilDiv(s.n, s.dzAgainITile);
     s.dzAgainTTiles = CeilDiv(s.T, s.dzAgainTTile);
     s.dzAgainWork = s.dzAgainITiles * s.dzAgainTTiles;
-    s.dzAgainPer = CeilDiv(s.dzAgainWork, coreNum);
+    s.dzAgainPer = MaxOf(CeilDiv(s.dzAgainWork, coreNum), 1);
     s.dzAgain3JTiles = CeilDiv(s.n, s.dzAgain3JTile);
     s.dzAgain3ITiles = CeilDiv(s.n, s.dzAgain3ITile);
     s.dzAgain3Work = s.T * s.dzAgain3ITiles * s.dzAgain3JTiles;
-    s.dzAgain3Per = CeilDiv(s.dzAgain3Work, coreNum);
+    s.dzAgain3Per = MaxOf(CeilDiv(s.dzAgain3Work, coreNum), 1);
     s.scaledITiles = CeilDiv(s.n, s.scaledITile);
     s.scaledTTiles = CeilDiv(s.T, s.scaledTTile);
     s.scaledWork = s.scaledITiles * s.scaledTTiles;
-    s.scaledPer = CeilDiv(s.scaledWork, coreNum);
+    s.scaledPer = MaxOf(CeilDiv(s.scaledWork, coreNum), 1);
     s.scaledAgainITiles = CeilDiv(s.n, s.scaledAgainITile);
     s.scaledAgainTTiles = CeilDiv(s.T, s.scaledAgainTTile);
     s.scaledAgainWork = s.scaledAgainITiles * s.scaledAgainTTiles;
-    s.scaledAgainPer = CeilDiv(s.scaledAgainWork, coreNum);
+    s.scaledAgainPer = MaxOf(CeilDiv(s.scaledAgainWork, coreNum), 1);
     s.scaledAgain3JTiles = CeilDiv(s.n, s.scaledAgain3JTile);
     s.scaledAgain3ITiles = CeilDiv(s.n, s.scaledAgain3ITile);
     s.scaledAgain3Work = s.T * s.scaledAgain3ITiles * s.scaledAgain3JTiles;
-    s.scaledAgain3Per = CeilDiv(s.scaledAgain3Work, coreNum);
+    s.scaledAgain3Per = MaxOf(CeilDiv(s.scaledAgain3Work, coreNum), 1);
     s.dmixKTiles = CeilDiv(s.n * s.n + s.n * 2, s.dmixKTile);
     s.dmixTTiles = CeilDiv(s.T, s.dmixTTile);
     s.dmixWork = s.dmixKTiles * s.dmixTTiles;
-    s.dmixPer = CeilDiv(s.dmixWork, coreNum);
+    s.dmixPer = MaxOf(CeilDiv(s.dmixWork, coreNum), 1);
     s.drmsTTiles = CeilDiv(s.T, s.drmsTTile);
     s.drmsWork = s.drmsTTiles;
-    s.drmsPer = CeilDiv(s.drmsWork, coreNum);
+    s.drmsPer = MaxOf(CeilDiv(s.drmsWork, coreNum), 1);
     s.dxgDTiles = CeilDiv(s.D, s.dxgDTile);
     s.dxgITiles = CeilDiv(s.n, s.dxgITile);
     s.dxgWork = s.T * s.dxgDTiles * s.dxgITiles;
-    s.dxgPer = CeilDiv(s.dxgWork, coreNum);
+    s.dxgPer = MaxOf(CeilDiv(s.dxgWork, coreNum), 1);
     s.gradXDTiles = CeilDiv(s.D, s.gradXDTile);
     s.gradXITiles = CeilDiv(s.n, s.gradXITile);
     s.gradXWork = s.T * s.gradXDTiles * s.gradXITiles;
-    s.gradXPer = CeilDiv(s.gradXWork, coreNum);
+    s.gradXPer = MaxOf(CeilDiv(s.gradXWork, coreNum), 1);
     s.sum1PartDTiles = CeilDiv(s.D, s.sum1PartDTile);
     s.sum1PartITiles = CeilDiv(s.n, s.sum1PartITile);
     s.sum1PartWork = s.n * s.n * s.sum1PartDTiles * s.sum1PartITiles * s.sum_1_part_count +
                      s.n * s.sum1PartDTiles * s.sum1PartITiles * s.sum_1_part_count * 2;
-    s.sum1PartPer = CeilDiv(s.sum1PartWork, coreNum);
+    s.sum1PartPer = MaxOf(CeilDiv(s.sum1PartWork, coreNum), 1);
     s.sum1DTiles = CeilDiv(s.D, s.sum1DTile);
     s.sum1ITiles = CeilDiv(s.n, s.sum1ITile);
     s.sum1Work = s.n * s.n * s.sum1DTiles * s.sum1ITiles + s.n * s.sum1DTiles * s.sum1ITiles * 2;
-    s.sum1Per = CeilDiv(s.sum1Work, coreNum);
+    s.sum1Per = MaxOf(CeilDiv(s.sum1Work, coreNum), 1);
     s.gradPhiDTiles = CeilDiv(s.D, s.gradPhiDTile);
     s.gradPhiITiles = CeilDiv(s.n, s.gradPhiITile);
     s.gradPhiWork = s.gradPhiDTiles * s.gradPhiITiles * s.n * s.n + s.gradPhiDTiles * s.gradPhiITiles * s.n * 2;
-    s.gradPhiPer = CeilDiv(s.gradPhiWork, coreNum);
+    s.gradPhiPer = MaxOf(CeilDiv(s.gradPhiWork, coreNum), 1);
     s.sum2PartWork = s.sum_2_part_count;
-    s.sum2PartPer = CeilDiv(s.sum2PartWork, coreNum);
+    s.sum2PartPer = MaxOf(CeilDiv(s.sum2PartWork, coreNum), 1);
     s.sum2Work = 1;
-    s.sum2Per = CeilDiv(s.sum2Work, coreNum);
+    s.sum2Per = MaxOf(CeilDiv(s.sum2Work, coreNum), 1);
     s.gradAlphaWork = 1;
-    s.gradAlphaPer = CeilDiv(s.gradAlphaWork, coreNum);
+    s.gradAlphaPer = MaxOf(CeilDiv(s.gradAlphaWork, coreNum), 1);
     s.sum3PartWork = s.sum_3_part_count;
-    s.sum3PartPer = CeilDiv(s.sum3PartWork, coreNum);
+    s.sum3PartPer = MaxOf(CeilDiv(s.sum3PartWork, coreNum), 1);
     s.sum3Work = 1;
-    s.sum3Per = CeilDiv(s.sum3Work, coreNum);
+    s.sum3Per = MaxOf(CeilDiv(s.sum3Work, coreNum), 1);
     s.gradAlphaAgainWork = 1;
-    s.gradAlphaAgainPer = CeilDiv(s.gradAlphaAgainWork, coreNum);
+    s.gradAlphaAgainPer = MaxOf(CeilDiv(s.gradAlphaAgainWork, coreNum), 1);
     s.sum4PartWork = s.sum_4_part_count;
-    s.sum4PartPer = CeilDiv(s.sum4PartWork, coreNum);
+    s.sum4PartPer = MaxOf(CeilDiv(s.sum4PartWork, coreNum), 1);
     s.sum4Work = 1;
-    s.sum4Per = CeilDiv(s.sum4Work, coreNum);
+    s.sum4Per = MaxOf(CeilDiv(s.sum4Work, coreNum), 1);
     s.gradAlphaAgain3Work = 1;
-    s.gradAlphaAgain3Per = CeilDiv(s.gradAlphaAgain3Work, coreNum);
+    s.gradAlphaAgain3Per = MaxOf(CeilDiv(s.gradAlphaAgain3Work, coreNum), 1);
     s.sum5PartKTiles = CeilDiv(s.n * s.n + s.n * 2, s.sum5PartKTile);
     s.sum5PartWork = s.sum5PartKTiles * s.sum_5_part_count;
-    s.sum5PartPer = CeilDiv(s.sum5PartWork, coreNum);
+    s.sum5PartPer = MaxOf(CeilDiv(s.sum5PartWork, coreNum), 1);
     s.sum5KTiles = CeilDiv(s.n * s.n + s.n * 2, s.sum5KTile);
     s.sum5Work = s.sum5KTiles;
-    s.sum5Per = CeilDiv(s.sum5Work, coreNum);
+    s.sum5Per = MaxOf(CeilDiv(s.sum5Work, coreNum), 1);
     s.gradBiasKTiles = CeilDiv(s.n * s.n + s.n * 2, s.gradBiasKTile);
     s.gradBiasWork = s.gradBiasKTiles;
-    s.gradBiasPer = CeilDiv(s.gradBiasWork, coreNum);
+    s.gradBiasPer = MaxOf(CeilDiv(s.gradBiasWork, coreNum), 1);
     const Checked blocks = MaxOf(
         CeilDiv(
             MaxOf(
@@ -8923,30 +8940,30 @@ inline bool TryCubeFull4(Sizes &s, const Chip &chip, Choice &choice)
     s.sum_1_termsWsEnd = s.sum_1_termsWsStart + RoundUp(MaxOf(s.T * s.n * s.n * 3 + s.T * s.n * 6, 1) * 2, 512);
     s.dzITiles = CeilDiv(s.n, s.dzITile);
     s.dzWork = s.T * s.dzITiles;
-    s.dzPer = CeilDiv(s.dzWork, coreNum);
+    s.dzPer = MaxOf(CeilDiv(s.dzWork, coreNum), 1);
     s.dzAgainITiles = CeilDiv(s.n, s.dzAgainITile);
     s.dzAgainTTiles = CeilDiv(s.T, s.dzAgainTTile);
     s.dzAgainWork = s.dzAgainITiles * s.dzAgainTTiles;
-    s.dzAgainPer = CeilDiv(s.dzAgainWork, coreNum);
+    s.dzAgainPer = MaxOf(CeilDiv(s.dzAgainWork, coreNum), 1);
     s.dzAgain3JTiles = CeilDiv(s.n, s.dzAgain3JTile);
     s.dzAgain3ITiles = CeilDiv(s.n, s.dzAgain3ITile);
     s.dzAgain3Work = s.T * s.dzAgain3ITiles * s.dzAgain3JTiles;
-    s.dzAgain3Per = CeilDiv(s.dzAgain3Work, coreNum);
+    s.dzAgain3Per = MaxOf(CeilDiv(s.dzAgain3Work, coreNum), 1);
     s.scaledITiles = CeilDiv(s.n, s.scaledITile);
     s.scaledTTiles = CeilDiv(s.T, s.scaledTTile);
     s.scaledWork = s.scaledITiles * s.scaledTTiles;
-    s.scaledPer = CeilDiv(s.scaledWork, coreNum);
+    s.scaledPer = MaxOf(CeilDiv(s.scaledWork, coreNum), 1);
     s.scaledAgainITiles = CeilDiv(s.n, s.scaledAgainITile);
     s.scaledAgainTTiles = CeilDiv(s.T, s.scaledAgainTTile);
     s.scaledAgainWork = s.scaledAgainITiles * s.scaledAgainTTiles;
-    s.scaledAgainPer = CeilDiv(s.scaledAgainWork, coreNum);
+    s.scaledAgainPer = MaxOf(CeilDiv(s.scaledAgainWork, coreNum), 1);
     s.scaledAgain3JTiles = CeilDiv(s.n, s.scaledAgain3JTile);
     s.scaledAgain3ITiles = CeilDiv(s.n, s.scaledAgain3ITile);
     s.scaledAgain3Work = s.T * s.scaledAgain3ITiles * s.scaledAgain3JTiles;
-    s.scaledAgain3Per = CeilDiv(s.scaledAgain3Work, coreNum);
+    s.scaledAgain3Per = MaxOf(CeilDiv(s.scaledAgain3Work, coreNum), 1);
     s.dmixTTiles = CeilDiv(s.T, s.dmixTTile);
     s.dmixWork = s.dmixTTiles;
-    s.dmixPer = CeilDiv(s.dmixWork, coreNum);
+    s.dmixPer = MaxOf(CeilDiv(s.dmixWork, coreNum), 1);
     s.dxgPanels = CeilDiv(s.D * s.n, 256);
     s.dxgBaseN = RoundUp(CeilDiv(s.D * s.n, s.dxgPanels), 16);
     s.dxgBaseM = MinOf(MinOf((((32768 / s.dxgBaseN)) / 16) * 16, 256),
@@ -8977,7 +8994,7 @@ inline bool TryCubeFull4(Sizes &s, const Chip &chip, Choice &choice)
     s.gradXDTiles = CeilDiv(s.D, s.gradXDTile);
     s.gradXITiles = CeilDiv(s.n, s.gradXITile);
     s.gradXWork = s.T * s.gradXDTiles * s.gradXITiles;
-    s.gradXPer = CeilDiv(s.gradXWork, coreNum);
+    s.gradXPer = MaxOf(CeilDiv(s.gradXWork, coreNum), 1);
     s.sum1ProductPanels = CeilDiv(s.D * s.n, 256);
     s.sum1ProductBaseN = RoundUp(CeilDiv(s.D * s.n, s.sum1ProductPanels), 16);
     s.sum1ProductBaseM = MinOf(
@@ -9012,12 +9029,12 @@ inline bool TryCubeFull4(Sizes &s, const Chip &chip, Choice &choice)
     s.gradPhiDTiles = CeilDiv(s.D, s.gradPhiDTile);
     s.gradPhiITiles = CeilDiv(s.n, s.gradPhiITile);
     s.gradPhiWork = s.gradPhiDTiles * s.gradPhiITiles * s.n * s.n + s.gradPhiDTiles * s.gradPhiITiles * s.n * 2;
-    s.gradPhiPer = CeilDiv(s.gradPhiWork, coreNum);
+    s.gradPhiPer = MaxOf(CeilDiv(s.gradPhiWork, coreNum), 1);
     s.gradAlphaWork = 1;
-    s.gradAlphaPer = CeilDiv(s.gradAlphaWork, coreNum);
+    s.gradAlphaPer = MaxOf(CeilDiv(s.gradAlphaWork, coreNum), 1);
     s.gradBiasKTiles = CeilDiv(s.n * s.n + s.n * 2, s.gradBiasKTile);
     s.gradBiasWork = s.gradBiasKTiles;
-    s.gradBiasPer = CeilDiv(s.gradBiasWork, coreNum);
+    s.gradBiasPer = MaxOf(CeilDiv(s.gradBiasWork, coreNum), 1);
     const Checked blocks = MaxOf(
         MaxOf(
             MaxOf(
@@ -9653,8 +9670,8 @@ inline bool TryCubeWalked4(Sizes &s, const Chip &chip, Choice &choice)
     if (!Maximise(s, &Sizes::sum2PartITile, s.n, 8, 0, false, &CubeWalked4Ledger15, coreNum, UsableUb(chip, true))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::sum2Sum2PartAxisTile, MinOf(coreNum, s.T), 8, 0, false, &CubeWalked4Ledger16, coreNum,
-                  UsableUb(chip, true))) {
+    if (!Maximise(s, &Sizes::sum2Sum2PartAxisTile, MaxOf(MinOf(coreNum, s.T), 1), 8, 0, false, &CubeWalked4Ledger16,
+                  coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!(CubeWalked4Ledger17(s, coreNum) <= UsableUb(chip, true))) {
@@ -9663,8 +9680,8 @@ inline bool TryCubeWalked4(Sizes &s, const Chip &chip, Choice &choice)
     if (!Maximise(s, &Sizes::sum3PartITile, s.n, 8, 0, false, &CubeWalked4Ledger18, coreNum, UsableUb(chip, true))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::sum3Sum3PartAxisTile, MinOf(coreNum, s.T), 8, 0, false, &CubeWalked4Ledger19, coreNum,
-                  UsableUb(chip, true))) {
+    if (!Maximise(s, &Sizes::sum3Sum3PartAxisTile, MaxOf(MinOf(coreNum, s.T), 1), 8, 0, false, &CubeWalked4Ledger19,
+                  coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!(CubeWalked4Ledger20(s, coreNum) <= UsableUb(chip, true))) {
@@ -9673,16 +9690,18 @@ inline bool TryCubeWalked4(Sizes &s, const Chip &chip, Choice &choice)
     if (!Maximise(s, &Sizes::sum4PartJTile, s.n, 8, 0, false, &CubeWalked4Ledger21, coreNum, UsableUb(chip, true))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::sum4Sum4PartAxisTile, MinOf(coreNum, s.T), 8, 0, false, &CubeWalked4Ledger22, coreNum,
-                  UsableUb(chip, true))) {
+    if (!Maximise(s, &Sizes::sum4Sum4PartAxisTile, MaxOf(MinOf(coreNum, s.T), 1), 8, 0, false, &CubeWalked4Ledger22,
+                  coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!(CubeWalked4Ledger23(s, coreNum) <= UsableUb(chip, true))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::sum5PartKTile, s.n * s.n + s.n * 2, 8,
-                  MaxOf(CeilDiv(s.n * s.n * MinOf(coreNum, s.T) + s.n * MinOf(coreNum, s.T) * 2, coreNum), 64), false,
-                  &CubeWalked4Ledger24, coreNum, UsableUb(chip, true))) {
+    if (!Maximise(
+            s, &Sizes::sum5PartKTile, s.n * s.n + s.n * 2, 8,
+            MaxOf(CeilDiv(s.n * s.n * MaxOf(MinOf(coreNum, s.T), 1) + s.n * MaxOf(MinOf(coreNum, s.T), 1) * 2, coreNum),
+                  64),
+            false, &CubeWalked4Ledger24, coreNum, UsableUb(chip, true))) {
         return false;
     }
     if (!Maximise(s, &Sizes::sum5KTile, s.n * s.n + s.n * 2, 8, MaxOf(CeilDiv(s.n * s.n + s.n * 2, coreNum), 64), false,
@@ -9716,65 +9735,65 @@ inline bool TryCubeWalked4(Sizes &s, const Chip &chip, Choice &choice)
     s.sum_4WsEnd = s.sum_4WsStart + 512;
     s.sum_5WsStart = s.sum_4WsEnd;
     s.sum_5WsEnd = s.sum_5WsStart + RoundUp(MaxOf(s.n * s.n + s.n * 2, 1) * 4, 512);
-    s.sum_2_part_count = MinOf(coreNum, s.T);
+    s.sum_2_part_count = MaxOf(MinOf(coreNum, s.T), 1);
     s.sum_2_part_length = CeilDiv(s.T, s.sum_2_part_count);
     s.sum_2_partWsStart = s.sum_5WsEnd;
     s.sum_2_partWsEnd = s.sum_2_partWsStart + RoundUp(MaxOf(s.sum_2_part_count, 1) * 4, 512);
-    s.sum_3_part_count = MinOf(coreNum, s.T);
+    s.sum_3_part_count = MaxOf(MinOf(coreNum, s.T), 1);
     s.sum_3_part_length = CeilDiv(s.T, s.sum_3_part_count);
     s.sum_3_partWsStart = s.sum_2_partWsEnd;
     s.sum_3_partWsEnd = s.sum_3_partWsStart + RoundUp(MaxOf(s.sum_3_part_count, 1) * 4, 512);
-    s.sum_4_part_count = MinOf(coreNum, s.T);
+    s.sum_4_part_count = MaxOf(MinOf(coreNum, s.T), 1);
     s.sum_4_part_length = CeilDiv(s.T, s.sum_4_part_count);
     s.sum_4_partWsStart = s.sum_3_partWsEnd;
     s.sum_4_partWsEnd = s.sum_4_partWsStart + RoundUp(MaxOf(s.sum_4_part_count, 1) * 4, 512);
-    s.sum_5_part_count = MinOf(coreNum, s.T);
+    s.sum_5_part_count = MaxOf(MinOf(coreNum, s.T), 1);
     s.sum_5_part_length = CeilDiv(s.T, s.sum_5_part_count);
     s.sum_5_partWsStart = s.sum_4_partWsEnd;
     s.sum_5_partWsEnd =
         s.sum_5_partWsStart + RoundUp(MaxOf(s.n * s.n * s.sum_5_part_count + s.n * s.sum_5_part_count * 2, 1) * 4, 512);
     s.dzITiles = CeilDiv(s.n, s.dzITile);
     s.dzWork = s.T * s.dzITiles;
-    s.dzPer = CeilDiv(s.dzWork, coreNum);
+    s.dzPer = MaxOf(CeilDiv(s.dzWork, coreNum), 1);
     s.dzAgainITiles = CeilDiv(s.n, s.dzAgainITile);
     s.dzAgainTTiles = CeilDiv(s.T, s.dzAgainTTile);
     s.dzAgainWork = s.dzAgainITiles * s.dzAgainTTiles;
-    s.dzAgainPer = CeilDiv(s.dzAgainWork, coreNum);
+    s.dzAgainPer = MaxOf(CeilDiv(s.dzAgainWork, coreNum), 1);
     s.dzAgain3JTiles = CeilDiv(s.n, s.dzAgain3JTile);
     s.dzAgain3ITiles = CeilDiv(s.n, s.dzAgain3ITile);
     s.dzAgain3Work = s.T * s.dzAgain3ITiles * s.dzAgain3JTiles;
-    s.dzAgain3Per = CeilDiv(s.dzAgain3Work, coreNum);
+    s.dzAgain3Per = MaxOf(CeilDiv(s.dzAgain3Work, coreNum), 1);
     s.scaledITiles = CeilDiv(s.n, s.scaledITile);
     s.scaledTTiles = CeilDiv(s.T, s.scaledTTile);
     s.scaledWork = s.scaledITiles * s.scaledTTiles;
-    s.scaledPer = CeilDiv(s.scaledWork, coreNum);
+    s.scaledPer = MaxOf(CeilDiv(s.scaledWork, coreNum), 1);
     s.scaledAgainITiles = CeilDiv(s.n, s.scaledAgainITile);
     s.scaledAgainTTiles = CeilDiv(s.T, s.scaledAgainTTile);
     s.scaledAgainWork = s.scaledAgainITiles * s.scaledAgainTTiles;
-    s.scaledAgainPer = CeilDiv(s.scaledAgainWork, coreNum);
+    s.scaledAgainPer = MaxOf(CeilDiv(s.scaledAgainWork, coreNum), 1);
     s.scaledAgain3JTiles = CeilDiv(s.n, s.scaledAgain3JTile);
     s.scaledAgain3ITiles = CeilDiv(s.n, s.scaledAgain3ITile);
     s.scaledAgain3Work = s.T * s.scaledAgain3ITiles * s.scaledAgain3JTiles;
-    s.scaledAgain3Per = CeilDiv(s.scaledAgain3Work, coreNum);
+    s.scaledAgain3Per = MaxOf(CeilDiv(s.scaledAgain3Work, coreNum), 1);
     s.dmixKTiles = CeilDiv(s.n * s.n + s.n * 2, s.dmixKTile);
     s.dmixTTiles = CeilDiv(s.T, s.dmixTTile);
     s.dmixWork = s.dmixKTiles * s.dmixTTiles;
-    s.dmixPer = CeilDiv(s.dmixWork, coreNum);
+    s.dmixPer = MaxOf(CeilDiv(s.dmixWork, coreNum), 1);
     s.sum1TermsKTiles = CeilDiv(s.n * s.n + s.n * 2, s.sum1TermsKTile);
     s.sum1TermsTTiles = CeilDiv(s.T, s.sum1TermsTTile);
     s.sum1TermsWork = s.sum1TermsKTiles * s.sum1TermsTTiles;
-    s.sum1TermsPer = CeilDiv(s.sum1TermsWork, coreNum);
+    s.sum1TermsPer = MaxOf(CeilDiv(s.sum1TermsWork, coreNum), 1);
     s.sum1TermsAgainKTiles = CeilDiv(s.n * s.n + s.n * 2, s.sum1TermsAgainKTile);
     s.sum1TermsAgainTTiles = CeilDiv(s.T, s.sum1TermsAgainTTile);
     s.sum1TermsAgainWork = s.sum1TermsAgainKTiles * s.sum1TermsAgainTTiles;
-    s.sum1TermsAgainPer = CeilDiv(s.sum1TermsAgainWork, coreNum);
+    s.sum1TermsAgainPer = MaxOf(CeilDiv(s.sum1TermsAgainWork, coreNum), 1);
     s.sum1TermsAgain3KTiles = CeilDiv(s.n * s.n + s.n * 2, s.sum1TermsAgain3KTile);
     s.sum1TermsAgain3TTiles = CeilDiv(s.T, s.sum1TermsAgain3TTile);
     s.sum1TermsAgain3Work = s.sum1TermsAgain3KTiles * s.sum1TermsAgain3TTiles;
-    s.sum1TermsAgain3Per = CeilDiv(s.sum1TermsAgain3Work, coreNum);
+    s.sum1TermsAgain3Per = MaxOf(CeilDiv(s.sum1TermsAgain3Work, coreNum), 1);
     s.drmsTTiles = CeilDiv(s.T, s.drmsTTile);
     s.drmsWork = s.drmsTTiles;
-    s.drmsPer = CeilDiv(s.drmsWork, coreNum);
+    s.drmsPer = MaxOf(CeilDiv(s.drmsWork, coreNum), 1);
     s.dxgPanels = CeilDiv(s.D * s.n, 256);
     s.dxgBaseN = RoundUp(CeilDiv(s.D * s.n, s.dxgPanels), 16);
     s.dxgBaseM = MinOf(MinOf((((32768 / s.dxgBaseN)) / 16) * 16, 256),
@@ -9805,7 +9824,7 @@ inline bool TryCubeWalked4(Sizes &s, const Chip &chip, Choice &choice)
     s.gradXDTiles = CeilDiv(s.D, s.gradXDTile);
     s.gradXITiles = CeilDiv(s.n, s.gradXITile);
     s.gradXWork = s.T * s.gradXDTiles * s.gradXITiles;
-    s.gradXPer = CeilDiv(s.gradXWork, coreNum);
+    s.gradXPer = MaxOf(CeilDiv(s.gradXWork, coreNum), 1);
     s.sum1ProductPanels = CeilDiv(s.D * s.n, 256);
     s.sum1ProductBaseN = RoundUp(CeilDiv(s.D * s.n, s.sum1ProductPanels), 16);
     s.sum1ProductBaseM = MinOf(
@@ -9840,34 +9859,34 @@ inline bool TryCubeWalked4(Sizes &s, const Chip &chip, Choice &choice)
     s.gradPhiDTiles = CeilDiv(s.D, s.gradPhiDTile);
     s.gradPhiITiles = CeilDiv(s.n, s.gradPhiITile);
     s.gradPhiWork = s.gradPhiDTiles * s.gradPhiITiles * s.n * s.n + s.gradPhiDTiles * s.gradPhiITiles * s.n * 2;
-    s.gradPhiPer = CeilDiv(s.gradPhiWork, coreNum);
+    s.gradPhiPer = MaxOf(CeilDiv(s.gradPhiWork, coreNum), 1);
     s.sum2PartWork = s.sum_2_part_count;
-    s.sum2PartPer = CeilDiv(s.sum2PartWork, coreNum);
+    s.sum2PartPer = MaxOf(CeilDiv(s.sum2PartWork, coreNum), 1);
     s.sum2Work = 1;
-    s.sum2Per = CeilDiv(s.sum2Work, coreNum);
+    s.sum2Per = MaxOf(CeilDiv(s.sum2Work, coreNum), 1);
     s.gradAlphaWork = 1;
-    s.gradAlphaPer = CeilDiv(s.gradAlphaWork, coreNum);
+    s.gradAlphaPer = MaxOf(CeilDiv(s.gradAlphaWork, coreNum), 1);
     s.sum3PartWork = s.sum_3_part_count;
-    s.sum3PartPer = CeilDiv(s.sum3PartWork, coreNum);
+    s.sum3PartPer = MaxOf(CeilDiv(s.sum3PartWork, coreNum), 1);
     s.sum3Work = 1;
-    s.sum3Per = CeilDiv(s.sum3Work, coreNum);
+    s.sum3Per = MaxOf(CeilDiv(s.sum3Work, coreNum), 1);
     s.gradAlphaAgainWork = 1;
-    s.gradAlphaAgainPer = CeilDiv(s.gradAlphaAgainWork, coreNum);
+    s.gradAlphaAgainPer = MaxOf(CeilDiv(s.gradAlphaAgainWork, coreNum), 1);
     s.sum4PartWork = s.sum_4_part_count;
-    s.sum4PartPer = CeilDiv(s.sum4PartWork, coreNum);
+    s.sum4PartPer = MaxOf(CeilDiv(s.sum4PartWork, coreNum), 1);
     s.sum4Work = 1;
-    s.sum4Per = CeilDiv(s.sum4Work, coreNum);
+    s.sum4Per = MaxOf(CeilDiv(s.sum4Work, coreNum), 1);
     s.gradAlphaAgain3Work = 1;
-    s.gradAlphaAgain3Per = CeilDiv(s.gradAlphaAgain3Work, coreNum);
+    s.gradAlphaAgain3Per = MaxOf(CeilDiv(s.gradAlphaAgain3Work, coreNum), 1);
     s.sum5PartKTiles = CeilDiv(s.n * s.n + s.n * 2, s.sum5PartKTile);
     s.sum5PartWork = s.sum5PartKTiles * s.sum_5_part_count;
-    s.sum5PartPer = CeilDiv(s.sum5PartWork, coreNum);
+    s.sum5PartPer = MaxOf(CeilDiv(s.sum5PartWork, coreNum), 1);
     s.sum5KTiles = CeilDiv(s.n * s.n + s.n * 2, s.sum5KTile);
     s.sum5Work = s.sum5KTiles;
-    s.sum5Per = CeilDiv(s.sum5Work, coreNum);
+    s.sum5Per = MaxOf(CeilDiv(s.sum5Work, coreNum), 1);
     s.gradBiasKTiles = CeilDiv(s.n * s.n + s.n * 2, s.gradBiasKTile);
     s.gradBiasWork = s.gradBiasKTiles;
-    s.gradBiasPer = CeilDiv(s.gradBiasWork, coreNum);
+    s.gradBiasPer = MaxOf(CeilDiv(s.gradBiasWork, coreNum), 1);
     const Checked blocks = MaxOf(
         MaxOf(
             MaxOf(
@@ -10286,39 +10305,39 @@ inline bool TryFull4(Sizes &s, const Chip &chip, Choice &choice)
     s.scaledWsEnd = s.scaledWsStart + RoundUp(MaxOf(s.T * s.n * s.n + s.T * s.n * 2, 1) * 4, 512);
     s.dzITiles = CeilDiv(s.n, s.dzITile);
     s.dzWork = s.T * s.dzITiles;
-    s.dzPer = CeilDiv(s.dzWork, coreNum);
+    s.dzPer = MaxOf(CeilDiv(s.dzWork, coreNum), 1);
     s.dzAgainITiles = CeilDiv(s.n, s.dzAgainITile);
     s.dzAgainTTiles = CeilDiv(s.T, s.dzAgainTTile);
     s.dzAgainWork = s.dzAgainITiles * s.dzAgainTTiles;
-    s.dzAgainPer = CeilDiv(s.dzAgainWork, coreNum);
+    s.dzAgainPer = MaxOf(CeilDiv(s.dzAgainWork, coreNum), 1);
     s.dzAgain3JTiles = CeilDiv(s.n, s.dzAgain3JTile);
     s.dzAgain3ITiles = CeilDiv(s.n, s.dzAgain3ITile);
     s.dzAgain3Work = s.T * s.dzAgain3ITiles * s.dzAgain3JTiles;
-    s.dzAgain3Per = CeilDiv(s.dzAgain3Work, coreNum);
+    s.dzAgain3Per = MaxOf(CeilDiv(s.dzAgain3Work, coreNum), 1);
     s.scaledITiles = CeilDiv(s.n, s.scaledITile);
     s.scaledTTiles = CeilDiv(s.T, s.scaledTTile);
     s.scaledWork = s.scaledITiles * s.scaledTTiles;
-    s.scaledPer = CeilDiv(s.scaledWork, coreNum);
+    s.scaledPer = MaxOf(CeilDiv(s.scaledWork, coreNum), 1);
     s.scaledAgainITiles = CeilDiv(s.n, s.scaledAgainITile);
     s.scaledAgainTTiles = CeilDiv(s.T, s.scaledAgainTTile);
     s.scaledAgainWork = s.scaledAgainITiles * s.scaledAgainTTiles;
-    s.scaledAgainPer = CeilDiv(s.scaledAgainWork, coreNum);
+    s.scaledAgainPer = MaxOf(CeilDiv(s.scaledAgainWork, coreNum), 1);
     s.scaledAgain3JTiles = CeilDiv(s.n, s.scaledAgain3JTile);
     s.scaledAgain3ITiles = CeilDiv(s.n, s.scaledAgain3ITile);
     s.scaledAgain3Work = s.T * s.scaledAgain3ITiles * s.scaledAgain3JTiles;
-    s.scaledAgain3Per = CeilDiv(s.scaledAgain3Work, coreNum);
+    s.scaledAgain3Per = MaxOf(CeilDiv(s.scaledAgain3Work, coreNum), 1);
     s.dmixTTiles = CeilDiv(s.T, s.dmixTTile);
     s.dmixWork = s.dmixTTiles;
-    s.dmixPer = CeilDiv(s.dmixWork, coreNum);
+    s.dmixPer = MaxOf(CeilDiv(s.dmixWork, coreNum), 1);
     s.gradPhiDTiles = CeilDiv(s.D, s.gradPhiDTile);
     s.gradPhiITiles = CeilDiv(s.n, s.gradPhiITile);
     s.gradPhiWork = s.gradPhiDTiles * s.gradPhiITiles * s.n * s.n + s.gradPhiDTiles * s.gradPhiITiles * s.n * 2;
-    s.gradPhiPer = CeilDiv(s.gradPhiWork, coreNum);
+    s.gradPhiPer = MaxOf(CeilDiv(s.gradPhiWork, coreNum), 1);
     s.gradAlphaWork = 1;
-    s.gradAlphaPer = CeilDiv(s.gradAlphaWork, coreNum);
+    s.gradAlphaPer = MaxOf(CeilDiv(s.gradAlphaWork, coreNum), 1);
     s.gradBiasKTiles = CeilDiv(s.n * s.n + s.n * 2, s.gradBiasKTile);
     s.gradBiasWork = s.gradBiasKTiles;
-    s.gradBiasPer = CeilDiv(s.gradBiasWork, coreNum);
+    s.gradBiasPer = MaxOf(CeilDiv(s.gradBiasWork, coreNum), 1);
     const Checked blocks =
         MaxOf(CeilDiv(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(s.dzWork, s.dzPer),
                                                                             CeilDiv(s.dzAgainWork, s.dzAgainPer)),
@@ -10847,15 +10866,16 @@ inline bool TryWalked4(Sizes &s, const Chip &chip, Choice &choice)
         return false;
     }
     if (!Maximise(s, &Sizes::sum1PartDTile, s.D, 16,
-                  MaxOf(CeilDiv(s.D * s.n * s.n * s.n * MinOf(coreNum, s.T) + s.D * s.n * s.n * MinOf(coreNum, s.T) * 2,
+                  MaxOf(CeilDiv(s.D * s.n * s.n * s.n * MaxOf(MinOf(coreNum, s.T), 1) +
+                                    s.D * s.n * s.n * MaxOf(MinOf(coreNum, s.T), 1) * 2,
                                 coreNum),
                         64),
                   false, &Walked4Ledger10, coreNum, UsableUb(chip, false))) {
         return false;
     }
     if (!Maximise(s, &Sizes::sum1PartITile, MinOf(s.n, 4095), 1,
-                  CeilDiv(s.n * s.n * s.n * CeilDiv(s.D, s.sum1PartDTile) * MinOf(coreNum, s.T) +
-                              s.n * s.n * CeilDiv(s.D, s.sum1PartDTile) * MinOf(coreNum, s.T) * 2,
+                  CeilDiv(s.n * s.n * s.n * CeilDiv(s.D, s.sum1PartDTile) * MaxOf(MinOf(coreNum, s.T), 1) +
+                              s.n * s.n * CeilDiv(s.D, s.sum1PartDTile) * MaxOf(MinOf(coreNum, s.T), 1) * 2,
                           coreNum),
                   false, &Walked4Ledger10, coreNum, UsableUb(chip, false))) {
         return false;
@@ -10885,8 +10905,8 @@ inline bool TryWalked4(Sizes &s, const Chip &chip, Choice &choice)
     if (!Maximise(s, &Sizes::sum2PartITile, s.n, 8, 0, false, &Walked4Ledger13, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::sum2Sum2PartAxisTile, MinOf(coreNum, s.T), 8, 0, false, &Walked4Ledger14, coreNum,
-                  UsableUb(chip, false))) {
+    if (!Maximise(s, &Sizes::sum2Sum2PartAxisTile, MaxOf(MinOf(coreNum, s.T), 1), 8, 0, false, &Walked4Ledger14,
+                  coreNum, UsableUb(chip, false))) {
         return false;
     }
     if (!(Walked4Ledger15(s, coreNum) <= UsableUb(chip, false))) {
@@ -10895,8 +10915,8 @@ inline bool TryWalked4(Sizes &s, const Chip &chip, Choice &choice)
     if (!Maximise(s, &Sizes::sum3PartITile, s.n, 8, 0, false, &Walked4Ledger16, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::sum3Sum3PartAxisTile, MinOf(coreNum, s.T), 8, 0, false, &Walked4Ledger17, coreNum,
-                  UsableUb(chip, false))) {
+    if (!Maximise(s, &Sizes::sum3Sum3PartAxisTile, MaxOf(MinOf(coreNum, s.T), 1), 8, 0, false, &Walked4Ledger17,
+                  coreNum, UsableUb(chip, false))) {
         return false;
     }
     if (!(Walked4Ledger18(s, coreNum) <= UsableUb(chip, false))) {
@@ -10905,16 +10925,18 @@ inline bool TryWalked4(Sizes &s, const Chip &chip, Choice &choice)
     if (!Maximise(s, &Sizes::sum4PartJTile, s.n, 8, 0, false, &Walked4Ledger19, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::sum4Sum4PartAxisTile, MinOf(coreNum, s.T), 8, 0, false, &Walked4Ledger20, coreNum,
-                  UsableUb(chip, false))) {
+    if (!Maximise(s, &Sizes::sum4Sum4PartAxisTile, MaxOf(MinOf(coreNum, s.T), 1), 8, 0, false, &Walked4Ledger20,
+                  coreNum, UsableUb(chip, false))) {
         return false;
     }
     if (!(Walked4Ledger21(s, coreNum) <= UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::sum5PartKTile, s.n * s.n + s.n * 2, 8,
-                  MaxOf(CeilDiv(s.n * s.n * MinOf(coreNum, s.T) + s.n * MinOf(coreNum, s.T) * 2, coreNum), 64), false,
-                  &Walked4Ledger22, coreNum, UsableUb(chip, false))) {
+    if (!Maximise(
+            s, &Sizes::sum5PartKTile, s.n * s.n + s.n * 2, 8,
+            MaxOf(CeilDiv(s.n * s.n * MaxOf(MinOf(coreNum, s.T), 1) + s.n * MaxOf(MinOf(coreNum, s.T), 1) * 2, coreNum),
+                  64),
+            false, &Walked4Ledger22, coreNum, UsableUb(chip, false))) {
         return false;
     }
     if (!Maximise(s, &Sizes::sum5KTile, s.n * s.n + s.n * 2, 8, MaxOf(CeilDiv(s.n * s.n + s.n * 2, coreNum), 64), false,
@@ -10945,108 +10967,108 @@ inline bool TryWalked4(Sizes &s, const Chip &chip, Choice &choice)
     s.sum_4WsEnd = s.sum_4WsStart + 512;
     s.sum_5WsStart = s.sum_4WsEnd;
     s.sum_5WsEnd = s.sum_5WsStart + RoundUp(MaxOf(s.n * s.n + s.n * 2, 1) * 4, 512);
-    s.sum_1_part_count = MinOf(coreNum, s.T);
+    s.sum_1_part_count = MaxOf(MinOf(coreNum, s.T), 1);
     s.sum_1_part_length = CeilDiv(s.T, s.sum_1_part_count);
     s.sum_1_partWsStart = s.sum_5WsEnd;
     s.sum_1_partWsEnd =
         s.sum_1_partWsStart +
         RoundUp(MaxOf(s.D * s.n * s.n * s.n * s.sum_1_part_count + s.D * s.n * s.n * s.sum_1_part_count * 2, 1) * 4,
                 512);
-    s.sum_2_part_count = MinOf(coreNum, s.T);
+    s.sum_2_part_count = MaxOf(MinOf(coreNum, s.T), 1);
     s.sum_2_part_length = CeilDiv(s.T, s.sum_2_part_count);
     s.sum_2_partWsStart = s.sum_1_partWsEnd;
     s.sum_2_partWsEnd = s.sum_2_partWsStart + RoundUp(MaxOf(s.sum_2_part_count, 1) * 4, 512);
-    s.sum_3_part_count = MinOf(coreNum, s.T);
+    s.sum_3_part_count = MaxOf(MinOf(coreNum, s.T), 1);
     s.sum_3_part_length = CeilDiv(s.T, s.sum_3_part_count);
     s.sum_3_partWsStart = s.sum_2_partWsEnd;
     s.sum_3_partWsEnd = s.sum_3_partWsStart + RoundUp(MaxOf(s.sum_3_part_count, 1) * 4, 512);
-    s.sum_4_part_count = MinOf(coreNum, s.T);
+    s.sum_4_part_count = MaxOf(MinOf(coreNum, s.T), 1);
     s.sum_4_part_length = CeilDiv(s.T, s.sum_4_part_count);
     s.sum_4_partWsStart = s.sum_3_partWsEnd;
     s.sum_4_partWsEnd = s.sum_4_partWsStart + RoundUp(MaxOf(s.sum_4_part_count, 1) * 4, 512);
-    s.sum_5_part_count = MinOf(coreNum, s.T);
+    s.sum_5_part_count = MaxOf(MinOf(coreNum, s.T), 1);
     s.sum_5_part_length = CeilDiv(s.T, s.sum_5_part_count);
     s.sum_5_partWsStart = s.sum_4_partWsEnd;
     s.sum_5_partWsEnd =
         s.sum_5_partWsStart + RoundUp(MaxOf(s.n * s.n * s.sum_5_part_count + s.n * s.sum_5_part_count * 2, 1) * 4, 512);
     s.dzITiles = CeilDiv(s.n, s.dzITile);
     s.dzWork = s.T * s.dzITiles;
-    s.dzPer = CeilDiv(s.dzWork, coreNum);
+    s.dzPer = MaxOf(CeilDiv(s.dzWork, coreNum), 1);
     s.dzAgainITiles = CeilDiv(s.n, s.dzAgainITile);
     s.dzAgainTTiles = CeilDiv(s.T, s.dzAgainTTile);
     s.dzAgainWork = s.dzAgainITiles * s.dzAgainTTiles;
-    s.dzAgainPer = CeilDiv(s.dzAgainWork, coreNum);
+    s.dzAgainPer = MaxOf(CeilDiv(s.dzAgainWork, coreNum), 1);
     s.dzAgain3JTiles = CeilDiv(s.n, s.dzAgain3JTile);
     s.dzAgain3ITiles = CeilDiv(s.n, s.dzAgain3ITile);
     s.dzAgain3Work = s.T * s.dzAgain3ITiles * s.dzAgain3JTiles;
-    s.dzAgain3Per = CeilDiv(s.dzAgain3Work, coreNum);
+    s.dzAgain3Per = MaxOf(CeilDiv(s.dzAgain3Work, coreNum), 1);
     s.scaledITiles = CeilDiv(s.n, s.scaledITile);
     s.scaledTTiles = CeilDiv(s.T, s.scaledTTile);
     s.scaledWork = s.scaledITiles * s.scaledTTiles;
-    s.scaledPer = CeilDiv(s.scaledWork, coreNum);
+    s.scaledPer = MaxOf(CeilDiv(s.scaledWork, coreNum), 1);
     s.scaledAgainITiles = CeilDiv(s.n, s.scaledAgainITile);
     s.scaledAgainTTiles = CeilDiv(s.T, s.scaledAgainTTile);
     s.scaledAgainWork = s.scaledAgainITiles * s.scaledAgainTTiles;
-    s.scaledAgainPer = CeilDiv(s.scaledAgainWork, coreNum);
+    s.scaledAgainPer = MaxOf(CeilDiv(s.scaledAgainWork, coreNum), 1);
     s.scaledAgain3JTiles = CeilDiv(s.n, s.scaledAgain3JTile);
     s.scaledAgain3ITiles = CeilDiv(s.n, s.scaledAgain3ITile);
     s.scaledAgain3Work = s.T * s.scaledAgain3ITiles * s.scaledAgain3JTiles;
-    s.scaledAgain3Per = CeilDiv(s.scaledAgain3Work, coreNum);
+    s.scaledAgain3Per = MaxOf(CeilDiv(s.scaledAgain3Work, coreNum), 1);
     s.dmixKTiles = CeilDiv(s.n * s.n + s.n * 2, s.dmixKTile);
     s.dmixTTiles = CeilDiv(s.T, s.dmixTTile);
     s.dmixWork = s.dmixKTiles * s.dmixTTiles;
-    s.dmixPer = CeilDiv(s.dmixWork, coreNum);
+    s.dmixPer = MaxOf(CeilDiv(s.dmixWork, coreNum), 1);
     s.drmsTTiles = CeilDiv(s.T, s.drmsTTile);
     s.drmsWork = s.drmsTTiles;
-    s.drmsPer = CeilDiv(s.drmsWork, coreNum);
+    s.drmsPer = MaxOf(CeilDiv(s.drmsWork, coreNum), 1);
     s.dxgDTiles = CeilDiv(s.D, s.dxgDTile);
     s.dxgITiles = CeilDiv(s.n, s.dxgITile);
     s.dxgWork = s.T * s.dxgDTiles * s.dxgITiles;
-    s.dxgPer = CeilDiv(s.dxgWork, coreNum);
+    s.dxgPer = MaxOf(CeilDiv(s.dxgWork, coreNum), 1);
     s.gradXDTiles = CeilDiv(s.D, s.gradXDTile);
     s.gradXITiles = CeilDiv(s.n, s.gradXITile);
     s.gradXWork = s.T * s.gradXDTiles * s.gradXITiles;
-    s.gradXPer = CeilDiv(s.gradXWork, coreNum);
+    s.gradXPer = MaxOf(CeilDiv(s.gradXWork, coreNum), 1);
     s.sum1PartDTiles = CeilDiv(s.D, s.sum1PartDTile);
     s.sum1PartITiles = CeilDiv(s.n, s.sum1PartITile);
     s.sum1PartWork = s.n * s.n * s.sum1PartDTiles * s.sum1PartITiles * s.sum_1_part_count +
                      s.n * s.sum1PartDTiles * s.sum1PartITiles * s.sum_1_part_count * 2;
-    s.sum1PartPer = CeilDiv(s.sum1PartWork, coreNum);
+    s.sum1PartPer = MaxOf(CeilDiv(s.sum1PartWork, coreNum), 1);
     s.sum1DTiles = CeilDiv(s.D, s.sum1DTile);
     s.sum1ITiles = CeilDiv(s.n, s.sum1ITile);
     s.sum1Work = s.n * s.n * s.sum1DTiles * s.sum1ITiles + s.n * s.sum1DTiles * s.sum1ITiles * 2;
-    s.sum1Per = CeilDiv(s.sum1Work, coreNum);
+    s.sum1Per = MaxOf(CeilDiv(s.sum1Work, coreNum), 1);
     s.gradPhiDTiles = CeilDiv(s.D, s.gradPhiDTile);
     s.gradPhiITiles = CeilDiv(s.n, s.gradPhiITile);
     s.gradPhiWork = s.gradPhiDTiles * s.gradPhiITiles * s.n * s.n + s.gradPhiDTiles * s.gradPhiITiles * s.n * 2;
-    s.gradPhiPer = CeilDiv(s.gradPhiWork, coreNum);
+    s.gradPhiPer = MaxOf(CeilDiv(s.gradPhiWork, coreNum), 1);
     s.sum2PartWork = s.sum_2_part_count;
-    s.sum2PartPer = CeilDiv(s.sum2PartWork, coreNum);
+    s.sum2PartPer = MaxOf(CeilDiv(s.sum2PartWork, coreNum), 1);
     s.sum2Work = 1;
-    s.sum2Per = CeilDiv(s.sum2Work, coreNum);
+    s.sum2Per = MaxOf(CeilDiv(s.sum2Work, coreNum), 1);
     s.gradAlphaWork = 1;
-    s.gradAlphaPer = CeilDiv(s.gradAlphaWork, coreNum);
+    s.gradAlphaPer = MaxOf(CeilDiv(s.gradAlphaWork, coreNum), 1);
     s.sum3PartWork = s.sum_3_part_count;
-    s.sum3PartPer = CeilDiv(s.sum3PartWork, coreNum);
+    s.sum3PartPer = MaxOf(CeilDiv(s.sum3PartWork, coreNum), 1);
     s.sum3Work = 1;
-    s.sum3Per = CeilDiv(s.sum3Work, coreNum);
+    s.sum3Per = MaxOf(CeilDiv(s.sum3Work, coreNum), 1);
     s.gradAlphaAgainWork = 1;
-    s.gradAlphaAgainPer = CeilDiv(s.gradAlphaAgainWork, coreNum);
+    s.gradAlphaAgainPer = MaxOf(CeilDiv(s.gradAlphaAgainWork, coreNum), 1);
     s.sum4PartWork = s.sum_4_part_count;
-    s.sum4PartPer = CeilDiv(s.sum4PartWork, coreNum);
+    s.sum4PartPer = MaxOf(CeilDiv(s.sum4PartWork, coreNum), 1);
     s.sum4Work = 1;
-    s.sum4Per = CeilDiv(s.sum4Work, coreNum);
+    s.sum4Per = MaxOf(CeilDiv(s.sum4Work, coreNum), 1);
     s.gradAlphaAgain3Work = 1;
-    s.gradAlphaAgain3Per = CeilDiv(s.gradAlphaAgain3Work, coreNum);
+    s.gradAlphaAgain3Per = MaxOf(CeilDiv(s.gradAlphaAgain3Work, coreNum), 1);
     s.sum5PartKTiles = CeilDiv(s.n * s.n + s.n * 2, s.sum5PartKTile);
     s.sum5PartWork = s.sum5PartKTiles * s.sum_5_part_count;
-    s.sum5PartPer = CeilDiv(s.sum5PartWork, coreNum);
+    s.sum5PartPer = MaxOf(CeilDiv(s.sum5PartWork, coreNum), 1);
     s.sum5KTiles = CeilDiv(s.n * s.n + s.n * 2, s.sum5KTile);
     s.sum5Work = s.sum5KTiles;
-    s.sum5Per = CeilDiv(s.sum5Work, coreNum);
+    s.sum5Per = MaxOf(CeilDiv(s.sum5Work, coreNum), 1);
     s.gradBiasKTiles = CeilDiv(s.n * s.n + s.n * 2, s.gradBiasKTile);
     s.gradBiasWork = s.gradBiasKTiles;
-    s.gradBiasPer = CeilDiv(s.gradBiasWork, coreNum);
+    s.gradBiasPer = MaxOf(CeilDiv(s.gradBiasWork, coreNum), 1);
     const Checked blocks = MaxOf(
         CeilDiv(
             MaxOf(
@@ -11519,30 +11541,30 @@ inline bool TryCubeFull5(Sizes &s, const Chip &chip, Choice &choice)
     s.sum_1_factorWsEnd = s.sum_1_factorWsStart + RoundUp(MaxOf(s.D * s.T * s.n, 1) * 4, 512);
     s.dzITiles = CeilDiv(s.n, s.dzITile);
     s.dzWork = s.T * s.dzITiles;
-    s.dzPer = CeilDiv(s.dzWork, coreNum);
+    s.dzPer = MaxOf(CeilDiv(s.dzWork, coreNum), 1);
     s.dzAgainITiles = CeilDiv(s.n, s.dzAgainITile);
     s.dzAgainTTiles = CeilDiv(s.T, s.dzAgainTTile);
     s.dzAgainWork = s.dzAgainITiles * s.dzAgainTTiles;
-    s.dzAgainPer = CeilDiv(s.dzAgainWork, coreNum);
+    s.dzAgainPer = MaxOf(CeilDiv(s.dzAgainWork, coreNum), 1);
     s.dzAgain3JTiles = CeilDiv(s.n, s.dzAgain3JTile);
     s.dzAgain3ITiles = CeilDiv(s.n, s.dzAgain3ITile);
     s.dzAgain3Work = s.T * s.dzAgain3ITiles * s.dzAgain3JTiles;
-    s.dzAgain3Per = CeilDiv(s.dzAgain3Work, coreNum);
+    s.dzAgain3Per = MaxOf(CeilDiv(s.dzAgain3Work, coreNum), 1);
     s.scaledITiles = CeilDiv(s.n, s.scaledITile);
     s.scaledTTiles = CeilDiv(s.T, s.scaledTTile);
     s.scaledWork = s.scaledITiles * s.scaledTTiles;
-    s.scaledPer = CeilDiv(s.scaledWork, coreNum);
+    s.scaledPer = MaxOf(CeilDiv(s.scaledWork, coreNum), 1);
     s.scaledAgainITiles = CeilDiv(s.n, s.scaledAgainITile);
     s.scaledAgainTTiles = CeilDiv(s.T, s.scaledAgainTTile);
     s.scaledAgainWork = s.scaledAgainITiles * s.scaledAgainTTiles;
-    s.scaledAgainPer = CeilDiv(s.scaledAgainWork, coreNum);
+    s.scaledAgainPer = MaxOf(CeilDiv(s.scaledAgainWork, coreNum), 1);
     s.scaledAgain3JTiles = CeilDiv(s.n, s.scaledAgain3JTile);
     s.scaledAgain3ITiles = CeilDiv(s.n, s.scaledAgain3ITile);
     s.scaledAgain3Work = s.T * s.scaledAgain3ITiles * s.scaledAgain3JTiles;
-    s.scaledAgain3Per = CeilDiv(s.scaledAgain3Work, coreNum);
+    s.scaledAgain3Per = MaxOf(CeilDiv(s.scaledAgain3Work, coreNum), 1);
     s.drmsTTiles = CeilDiv(s.T, s.drmsTTile);
     s.drmsWork = s.drmsTTiles;
-    s.drmsPer = CeilDiv(s.drmsWork, coreNum);
+    s.drmsPer = MaxOf(CeilDiv(s.drmsWork, coreNum), 1);
     s.dxgPanels = CeilDiv(s.D * s.n, 256);
     s.dxgBaseN = RoundUp(CeilDiv(s.D * s.n, s.dxgPanels), 16);
     s.dxgBaseM = MinOf(MinOf((((32768 / s.dxgBaseN)) / 16) * 16, 256),
@@ -11573,7 +11595,7 @@ inline bool TryCubeFull5(Sizes &s, const Chip &chip, Choice &choice)
     s.gradXDTiles = CeilDiv(s.D, s.gradXDTile);
     s.gradXITiles = CeilDiv(s.n, s.gradXITile);
     s.gradXWork = s.T * s.gradXDTiles * s.gradXITiles;
-    s.gradXPer = CeilDiv(s.gradXWork, coreNum);
+    s.gradXPer = MaxOf(CeilDiv(s.gradXWork, coreNum), 1);
     s.sum1Panels = CeilDiv(s.D * s.n, 256);
     s.sum1BaseN = RoundUp(CeilDiv(s.D * s.n, s.sum1Panels), 16);
     s.sum1BaseM = MinOf(MinOf((((32768 / s.sum1BaseN)) / 16) * 16, 256),
@@ -11606,16 +11628,16 @@ inline bool TryCubeFull5(Sizes &s, const Chip &chip, Choice &choice)
     s.gradPhiDTiles = CeilDiv(s.D, s.gradPhiDTile);
     s.gradPhiITiles = CeilDiv(s.n, s.gradPhiITile);
     s.gradPhiWork = s.gradPhiDTiles * s.gradPhiITiles * s.n * s.n + s.gradPhiDTiles * s.gradPhiITiles * s.n * 2;
-    s.gradPhiPer = CeilDiv(s.gradPhiWork, coreNum);
+    s.gradPhiPer = MaxOf(CeilDiv(s.gradPhiWork, coreNum), 1);
     s.gradAlphaWork = 1;
-    s.gradAlphaPer = CeilDiv(s.gradAlphaWork, coreNum);
+    s.gradAlphaPer = MaxOf(CeilDiv(s.gradAlphaWork, coreNum), 1);
     s.gradBiasKTiles = CeilDiv(s.n * s.n + s.n * 2, s.gradBiasKTile);
     s.gradBiasWork = s.gradBiasKTiles;
-    s.gradBiasPer = CeilDiv(s.gradBiasWork, coreNum);
+    s.gradBiasPer = MaxOf(CeilDiv(s.gradBiasWork, coreNum), 1);
     s.gradGammaDTiles = CeilDiv(s.D, s.gradGammaDTile);
     s.gradGammaITiles = CeilDiv(s.n, s.gradGammaITile);
     s.gradGammaWork = s.gradGammaDTiles * s.gradGammaITiles;
-    s.gradGammaPer = CeilDiv(s.gradGammaWork, coreNum);
+    s.gradGammaPer = MaxOf(CeilDiv(s.gradGammaWork, coreNum), 1);
     const Checked blocks = MaxOf(
         MaxOf(
             MaxOf(
@@ -12158,8 +12180,8 @@ inline bool TryCubeWalked5(Sizes &s, const Chip &chip, Choice &choice)
     if (!Maximise(s, &Sizes::sum2PartITile, s.n, 8, 0, false, &CubeWalked5Ledger11, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::sum2Sum2PartAxisTile, MinOf(coreNum, s.T), 8, 0, false, &CubeWalked5Ledger12, coreNum,
-                  UsableUb(chip, false))) {
+    if (!Maximise(s, &Sizes::sum2Sum2PartAxisTile, MaxOf(MinOf(coreNum, s.T), 1), 8, 0, false, &CubeWalked5Ledger12,
+                  coreNum, UsableUb(chip, false))) {
         return false;
     }
     if (!(CubeWalked5Ledger13(s, coreNum) <= UsableUb(chip, false))) {
@@ -12168,8 +12190,8 @@ inline bool TryCubeWalked5(Sizes &s, const Chip &chip, Choice &choice)
     if (!Maximise(s, &Sizes::sum3PartITile, s.n, 8, 0, false, &CubeWalked5Ledger14, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::sum3Sum3PartAxisTile, MinOf(coreNum, s.T), 8, 0, false, &CubeWalked5Ledger15, coreNum,
-                  UsableUb(chip, false))) {
+    if (!Maximise(s, &Sizes::sum3Sum3PartAxisTile, MaxOf(MinOf(coreNum, s.T), 1), 8, 0, false, &CubeWalked5Ledger15,
+                  coreNum, UsableUb(chip, false))) {
         return false;
     }
     if (!(CubeWalked5Ledger16(s, coreNum) <= UsableUb(chip, false))) {
@@ -12178,16 +12200,18 @@ inline bool TryCubeWalked5(Sizes &s, const Chip &chip, Choice &choice)
     if (!Maximise(s, &Sizes::sum4PartJTile, s.n, 8, 0, false, &CubeWalked5Ledger17, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::sum4Sum4PartAxisTile, MinOf(coreNum, s.T), 8, 0, false, &CubeWalked5Ledger18, coreNum,
-                  UsableUb(chip, false))) {
+    if (!Maximise(s, &Sizes::sum4Sum4PartAxisTile, MaxOf(MinOf(coreNum, s.T), 1), 8, 0, false, &CubeWalked5Ledger18,
+                  coreNum, UsableUb(chip, false))) {
         return false;
     }
     if (!(CubeWalked5Ledger19(s, coreNum) <= UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::sum5PartKTile, s.n * s.n + s.n * 2, 8,
-                  MaxOf(CeilDiv(s.n * s.n * MinOf(coreNum, s.T) + s.n * MinOf(coreNum, s.T) * 2, coreNum), 64), false,
-                  &CubeWalked5Ledger20, coreNum, UsableUb(chip, false))) {
+    if (!Maximise(
+            s, &Sizes::sum5PartKTile, s.n * s.n + s.n * 2, 8,
+            MaxOf(CeilDiv(s.n * s.n * MaxOf(MinOf(coreNum, s.T), 1) + s.n * MaxOf(MinOf(coreNum, s.T), 1) * 2, coreNum),
+                  64),
+            false, &CubeWalked5Ledger20, coreNum, UsableUb(chip, false))) {
         return false;
     }
     if (!Maximise(s, &Sizes::sum5KTile, s.n * s.n + s.n * 2, 8, MaxOf(CeilDiv(s.n * s.n + s.n * 2, coreNum), 64), false,
@@ -12229,49 +12253,49 @@ inline bool TryCubeWalked5(Sizes &s, const Chip &chip, Choice &choice)
     s.sum_4WsEnd = s.sum_4WsStart + 512;
     s.sum_5WsStart = s.sum_4WsEnd;
     s.sum_5WsEnd = s.sum_5WsStart + RoundUp(MaxOf(s.n * s.n + s.n * 2, 1) * 4, 512);
-    s.sum_2_part_count = MinOf(coreNum, s.T);
+    s.sum_2_part_count = MaxOf(MinOf(coreNum, s.T), 1);
     s.sum_2_part_length = CeilDiv(s.T, s.sum_2_part_count);
     s.sum_2_partWsStart = s.sum_5WsEnd;
     s.sum_2_partWsEnd = s.sum_2_partWsStart + RoundUp(MaxOf(s.sum_2_part_count, 1) * 4, 512);
-    s.sum_3_part_count = MinOf(coreNum, s.T);
+    s.sum_3_part_count = MaxOf(MinOf(coreNum, s.T), 1);
     s.sum_3_part_length = CeilDiv(s.T, s.sum_3_part_count);
     s.sum_3_partWsStart = s.sum_2_partWsEnd;
     s.sum_3_partWsEnd = s.sum_3_partWsStart + RoundUp(MaxOf(s.sum_3_part_count, 1) * 4, 512);
-    s.sum_4_part_count = MinOf(coreNum, s.T);
+    s.sum_4_part_count = MaxOf(MinOf(coreNum, s.T), 1);
     s.sum_4_part_length = CeilDiv(s.T, s.sum_4_part_count);
     s.sum_4_partWsStart = s.sum_3_partWsEnd;
     s.sum_4_partWsEnd = s.sum_4_partWsStart + RoundUp(MaxOf(s.sum_4_part_count, 1) * 4, 512);
-    s.sum_5_part_count = MinOf(coreNum, s.T);
+    s.sum_5_part_count = MaxOf(MinOf(coreNum, s.T), 1);
     s.sum_5_part_length = CeilDiv(s.T, s.sum_5_part_count);
     s.sum_5_partWsStart = s.sum_4_partWsEnd;
     s.sum_5_partWsEnd =
         s.sum_5_partWsStart + RoundUp(MaxOf(s.n * s.n * s.sum_5_part_count + s.n * s.sum_5_part_count * 2, 1) * 4, 512);
     s.dzITiles = CeilDiv(s.n, s.dzITile);
     s.dzWork = s.T * s.dzITiles;
-    s.dzPer = CeilDiv(s.dzWork, coreNum);
+    s.dzPer = MaxOf(CeilDiv(s.dzWork, coreNum), 1);
     s.dzAgainITiles = CeilDiv(s.n, s.dzAgainITile);
     s.dzAgainTTiles = CeilDiv(s.T, s.dzAgainTTile);
     s.dzAgainWork = s.dzAgainITiles * s.dzAgainTTiles;
-    s.dzAgainPer = CeilDiv(s.dzAgainWork, coreNum);
+    s.dzAgainPer = MaxOf(CeilDiv(s.dzAgainWork, coreNum), 1);
     s.dzAgain3JTiles = CeilDiv(s.n, s.dzAgain3JTile);
     s.dzAgain3ITiles = CeilDiv(s.n, s.dzAgain3ITile);
     s.dzAgain3Work = s.T * s.dzAgain3ITiles * s.dzAgain3JTiles;
-    s.dzAgain3Per = CeilDiv(s.dzAgain3Work, coreNum);
+    s.dzAgain3Per = MaxOf(CeilDiv(s.dzAgain3Work, coreNum), 1);
     s.scaledITiles = CeilDiv(s.n, s.scaledITile);
     s.scaledTTiles = CeilDiv(s.T, s.scaledTTile);
     s.scaledWork = s.scaledITiles * s.scaledTTiles;
-    s.scaledPer = CeilDiv(s.scaledWork, coreNum);
+    s.scaledPer = MaxOf(CeilDiv(s.scaledWork, coreNum), 1);
     s.scaledAgainITiles = CeilDiv(s.n, s.scaledAgainITile);
     s.scaledAgainTTiles = CeilDiv(s.T, s.scaledAgainTTile);
     s.scaledAgainWork = s.scaledAgainITiles * s.scaledAgainTTiles;
-    s.scaledAgainPer = CeilDiv(s.scaledAgainWork, coreNum);
+    s.scaledAgainPer = MaxOf(CeilDiv(s.scaledAgainWork, coreNum), 1);
     s.scaledAgain3JTiles = CeilDiv(s.n, s.scaledAgain3JTile);
     s.scaledAgain3ITiles = CeilDiv(s.n, s.scaledAgain3ITile);
     s.scaledAgain3Work = s.T * s.scaledAgain3ITiles * s.scaledAgain3JTiles;
-    s.scaledAgain3Per = CeilDiv(s.scaledAgain3Work, coreNum);
+    s.scaledAgain3Per = MaxOf(CeilDiv(s.scaledAgain3Work, coreNum), 1);
     s.drmsTTiles = CeilDiv(s.T, s.drmsTTile);
     s.drmsWork = s.drmsTTiles;
-    s.drmsPer = CeilDiv(s.drmsWork, coreNum);
+    s.drmsPer = MaxOf(CeilDiv(s.drmsWork, coreNum), 1);
     s.dxgPanels = CeilDiv(s.D * s.n, 256);
     s.dxgBaseN = RoundUp(CeilDiv(s.D * s.n, s.dxgPanels), 16);
     s.dxgBaseM = MinOf(MinOf((((32768 / s.dxgBaseN)) / 16) * 16, 256),
@@ -12302,7 +12326,7 @@ inline bool TryCubeWalked5(Sizes &s, const Chip &chip, Choice &choice)
     s.gradXDTiles = CeilDiv(s.D, s.gradXDTile);
     s.gradXITiles = CeilDiv(s.n, s.gradXITile);
     s.gradXWork = s.T * s.gradXDTiles * s.gradXITiles;
-    s.gradXPer = CeilDiv(s.gradXWork, coreNum);
+    s.gradXPer = MaxOf(CeilDiv(s.gradXWork, coreNum), 1);
     s.sum1Panels = CeilDiv(s.D * s.n, 256);
     s.sum1BaseN = RoundUp(CeilDiv(s.D * s.n, s.sum1Panels), 16);
     s.sum1BaseM = MinOf(MinOf((((32768 / s.sum1BaseN)) / 16) * 16, 256),
@@ -12335,38 +12359,38 @@ inline bool TryCubeWalked5(Sizes &s, const Chip &chip, Choice &choice)
     s.gradPhiDTiles = CeilDiv(s.D, s.gradPhiDTile);
     s.gradPhiITiles = CeilDiv(s.n, s.gradPhiITile);
     s.gradPhiWork = s.gradPhiDTiles * s.gradPhiITiles * s.n * s.n + s.gradPhiDTiles * s.gradPhiITiles * s.n * 2;
-    s.gradPhiPer = CeilDiv(s.gradPhiWork, coreNum);
+    s.gradPhiPer = MaxOf(CeilDiv(s.gradPhiWork, coreNum), 1);
     s.sum2PartWork = s.sum_2_part_count;
-    s.sum2PartPer = CeilDiv(s.sum2PartWork, coreNum);
+    s.sum2PartPer = MaxOf(CeilDiv(s.sum2PartWork, coreNum), 1);
     s.sum2Work = 1;
-    s.sum2Per = CeilDiv(s.sum2Work, coreNum);
+    s.sum2Per = MaxOf(CeilDiv(s.sum2Work, coreNum), 1);
     s.gradAlphaWork = 1;
-    s.gradAlphaPer = CeilDiv(s.gradAlphaWork, coreNum);
+    s.gradAlphaPer = MaxOf(CeilDiv(s.gradAlphaWork, coreNum), 1);
     s.sum3PartWork = s.sum_3_part_count;
-    s.sum3PartPer = CeilDiv(s.sum3PartWork, coreNum);
+    s.sum3PartPer = MaxOf(CeilDiv(s.sum3PartWork, coreNum), 1);
     s.sum3Work = 1;
-    s.sum3Per = CeilDiv(s.sum3Work, coreNum);
+    s.sum3Per = MaxOf(CeilDiv(s.sum3Work, coreNum), 1);
     s.gradAlphaAgainWork = 1;
-    s.gradAlphaAgainPer = CeilDiv(s.gradAlphaAgainWork, coreNum);
+    s.gradAlphaAgainPer = MaxOf(CeilDiv(s.gradAlphaAgainWork, coreNum), 1);
     s.sum4PartWork = s.sum_4_part_count;
-    s.sum4PartPer = CeilDiv(s.sum4PartWork, coreNum);
+    s.sum4PartPer = MaxOf(CeilDiv(s.sum4PartWork, coreNum), 1);
     s.sum4Work = 1;
-    s.sum4Per = CeilDiv(s.sum4Work, coreNum);
+    s.sum4Per = MaxOf(CeilDiv(s.sum4Work, coreNum), 1);
     s.gradAlphaAgain3Work = 1;
-    s.gradAlphaAgain3Per = CeilDiv(s.gradAlphaAgain3Work, coreNum);
+    s.gradAlphaAgain3Per = MaxOf(CeilDiv(s.gradAlphaAgain3Work, coreNum), 1);
     s.sum5PartKTiles = CeilDiv(s.n * s.n + s.n * 2, s.sum5PartKTile);
     s.sum5PartWork = s.sum5PartKTiles * s.sum_5_part_count;
-    s.sum5PartPer = CeilDiv(s.sum5PartWork, coreNum);
+    s.sum5PartPer = MaxOf(CeilDiv(s.sum5PartWork, coreNum), 1);
     s.sum5KTiles = CeilDiv(s.n * s.n + s.n * 2, s.sum5KTile);
     s.sum5Work = s.sum5KTiles;
-    s.sum5Per = CeilDiv(s.sum5Work, coreNum);
+    s.sum5Per = MaxOf(CeilDiv(s.sum5Work, coreNum), 1);
     s.gradBiasKTiles = CeilDiv(s.n * s.n + s.n * 2, s.gradBiasKTile);
     s.gradBiasWork = s.gradBiasKTiles;
-    s.gradBiasPer = CeilDiv(s.gradBiasWork, coreNum);
+    s.gradBiasPer = MaxOf(CeilDiv(s.gradBiasWork, coreNum), 1);
     s.gradGammaDTiles = CeilDiv(s.D, s.gradGammaDTile);
     s.gradGammaITiles = CeilDiv(s.n, s.gradGammaITile);
     s.gradGammaWork = s.gradGammaDTiles * s.gradGammaITiles;
-    s.gradGammaPer = CeilDiv(s.gradGammaWork, coreNum);
+    s.gradGammaPer = MaxOf(CeilDiv(s.gradGammaWork, coreNum), 1);
     const Checked blocks = MaxOf(
         MaxOf(
             MaxOf(
@@ -12851,30 +12875,30 @@ inline bool TryCubeFull6(Sizes &s, const Chip &chip, Choice &choice)
     s.sum_1_factorWsEnd = s.sum_1_factorWsStart + RoundUp(MaxOf(s.D * s.T * s.n, 1) * 4, 512);
     s.dzITiles = CeilDiv(s.n, s.dzITile);
     s.dzWork = s.T * s.dzITiles;
-    s.dzPer = CeilDiv(s.dzWork, coreNum);
+    s.dzPer = MaxOf(CeilDiv(s.dzWork, coreNum), 1);
     s.dzAgainITiles = CeilDiv(s.n, s.dzAgainITile);
     s.dzAgainTTiles = CeilDiv(s.T, s.dzAgainTTile);
     s.dzAgainWork = s.dzAgainITiles * s.dzAgainTTiles;
-    s.dzAgainPer = CeilDiv(s.dzAgainWork, coreNum);
+    s.dzAgainPer = MaxOf(CeilDiv(s.dzAgainWork, coreNum), 1);
     s.dzAgain3JTiles = CeilDiv(s.n, s.dzAgain3JTile);
     s.dzAgain3ITiles = CeilDiv(s.n, s.dzAgain3ITile);
     s.dzAgain3Work = s.T * s.dzAgain3ITiles * s.dzAgain3JTiles;
-    s.dzAgain3Per = CeilDiv(s.dzAgain3Work, coreNum);
+    s.dzAgain3Per = MaxOf(CeilDiv(s.dzAgain3Work, coreNum), 1);
     s.scaledITiles = CeilDiv(s.n, s.scaledITile);
     s.scaledTTiles = CeilDiv(s.T, s.scaledTTile);
     s.scaledWork = s.scaledITiles * s.scaledTTiles;
-    s.scaledPer = CeilDiv(s.scaledWork, coreNum);
+    s.scaledPer = MaxOf(CeilDiv(s.scaledWork, coreNum), 1);
     s.scaledAgainITiles = CeilDiv(s.n, s.scaledAgainITile);
     s.scaledAgainTTiles = CeilDiv(s.T, s.scaledAgainTTile);
     s.scaledAgainWork = s.scaledAgainITiles * s.scaledAgainTTiles;
-    s.scaledAgainPer = CeilDiv(s.scaledAgainWork, coreNum);
+    s.scaledAgainPer = MaxOf(CeilDiv(s.scaledAgainWork, coreNum), 1);
     s.scaledAgain3JTiles = CeilDiv(s.n, s.scaledAgain3JTile);
     s.scaledAgain3ITiles = CeilDiv(s.n, s.scaledAgain3ITile);
     s.scaledAgain3Work = s.T * s.scaledAgain3ITiles * s.scaledAgain3JTiles;
-    s.scaledAgain3Per = CeilDiv(s.scaledAgain3Work, coreNum);
+    s.scaledAgain3Per = MaxOf(CeilDiv(s.scaledAgain3Work, coreNum), 1);
     s.drmsTTiles = CeilDiv(s.T, s.drmsTTile);
     s.drmsWork = s.drmsTTiles;
-    s.drmsPer = CeilDiv(s.drmsWork, coreNum);
+    s.drmsPer = MaxOf(CeilDiv(s.drmsWork, coreNum), 1);
     s.dxgPanels = CeilDiv(s.D * s.n, 256);
     s.dxgBaseN = RoundUp(CeilDiv(s.D * s.n, s.dxgPanels), 16);
     s.dxgBaseM = MinOf(MinOf((((32768 / s.dxgBaseN)) / 16) * 16, 256),
@@ -12905,7 +12929,7 @@ inline bool TryCubeFull6(Sizes &s, const Chip &chip, Choice &choice)
     s.gradXDTiles = CeilDiv(s.D, s.gradXDTile);
     s.gradXITiles = CeilDiv(s.n, s.gradXITile);
     s.gradXWork = s.T * s.gradXDTiles * s.gradXITiles;
-    s.gradXPer = CeilDiv(s.gradXWork, coreNum);
+    s.gradXPer = MaxOf(CeilDiv(s.gradXWork, coreNum), 1);
     s.sum1Panels = CeilDiv(s.D * s.n, 256);
     s.sum1BaseN = RoundUp(CeilDiv(s.D * s.n, s.sum1Panels), 16);
     s.sum1BaseM = MinOf(MinOf((((32768 / s.sum1BaseN)) / 16) * 16, 256),
@@ -12938,16 +12962,16 @@ inline bool TryCubeFull6(Sizes &s, const Chip &chip, Choice &choice)
     s.gradPhiDTiles = CeilDiv(s.D, s.gradPhiDTile);
     s.gradPhiITiles = CeilDiv(s.n, s.gradPhiITile);
     s.gradPhiWork = s.gradPhiDTiles * s.gradPhiITiles * s.n * s.n + s.gradPhiDTiles * s.gradPhiITiles * s.n * 2;
-    s.gradPhiPer = CeilDiv(s.gradPhiWork, coreNum);
+    s.gradPhiPer = MaxOf(CeilDiv(s.gradPhiWork, coreNum), 1);
     s.gradAlphaWork = 1;
-    s.gradAlphaPer = CeilDiv(s.gradAlphaWork, coreNum);
+    s.gradAlphaPer = MaxOf(CeilDiv(s.gradAlphaWork, coreNum), 1);
     s.gradBiasKTiles = CeilDiv(s.n * s.n + s.n * 2, s.gradBiasKTile);
     s.gradBiasWork = s.gradBiasKTiles;
-    s.gradBiasPer = CeilDiv(s.gradBiasWork, coreNum);
+    s.gradBiasPer = MaxOf(CeilDiv(s.gradBiasWork, coreNum), 1);
     s.gradGammaDTiles = CeilDiv(s.D, s.gradGammaDTile);
     s.gradGammaITiles = CeilDiv(s.n, s.gradGammaITile);
     s.gradGammaWork = s.gradGammaDTiles * s.gradGammaITiles;
-    s.gradGammaPer = CeilDiv(s.gradGammaWork, coreNum);
+    s.gradGammaPer = MaxOf(CeilDiv(s.gradGammaWork, coreNum), 1);
     const Checked blocks = MaxOf(
         MaxOf(
             MaxOf(
@@ -13489,8 +13513,8 @@ inline bool TryCubeWalked6(Sizes &s, const Chip &chip, Choice &choice)
     if (!Maximise(s, &Sizes::sum2PartITile, s.n, 8, 0, false, &CubeWalked6Ledger11, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::sum2Sum2PartAxisTile, MinOf(coreNum, s.T), 8, 0, false, &CubeWalked6Ledger12, coreNum,
-                  UsableUb(chip, false))) {
+    if (!Maximise(s, &Sizes::sum2Sum2PartAxisTile, MaxOf(MinOf(coreNum, s.T), 1), 8, 0, false, &CubeWalked6Ledger12,
+                  coreNum, UsableUb(chip, false))) {
         return false;
     }
     if (!(CubeWalked6Ledger13(s, coreNum) <= UsableUb(chip, false))) {
@@ -13499,8 +13523,8 @@ inline bool TryCubeWalked6(Sizes &s, const Chip &chip, Choice &choice)
     if (!Maximise(s, &Sizes::sum3PartITile, s.n, 8, 0, false, &CubeWalked6Ledger14, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::sum3Sum3PartAxisTile, MinOf(coreNum, s.T), 8, 0, false, &CubeWalked6Ledger15, coreNum,
-                  UsableUb(chip, false))) {
+    if (!Maximise(s, &Sizes::sum3Sum3PartAxisTile, MaxOf(MinOf(coreNum, s.T), 1), 8, 0, false, &CubeWalked6Ledger15,
+                  coreNum, UsableUb(chip, false))) {
         return false;
     }
     if (!(CubeWalked6Ledger16(s, coreNum) <= UsableUb(chip, false))) {
@@ -13509,16 +13533,18 @@ inline bool TryCubeWalked6(Sizes &s, const Chip &chip, Choice &choice)
     if (!Maximise(s, &Sizes::sum4PartJTile, s.n, 8, 0, false, &CubeWalked6Ledger17, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::sum4Sum4PartAxisTile, MinOf(coreNum, s.T), 8, 0, false, &CubeWalked6Ledger18, coreNum,
-                  UsableUb(chip, false))) {
+    if (!Maximise(s, &Sizes::sum4Sum4PartAxisTile, MaxOf(MinOf(coreNum, s.T), 1), 8, 0, false, &CubeWalked6Ledger18,
+                  coreNum, UsableUb(chip, false))) {
         return false;
     }
     if (!(CubeWalked6Ledger19(s, coreNum) <= UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::sum5PartKTile, s.n * s.n + s.n * 2, 8,
-                  MaxOf(CeilDiv(s.n * s.n * MinOf(coreNum, s.T) + s.n * MinOf(coreNum, s.T) * 2, coreNum), 64), false,
-                  &CubeWalked6Ledger20, coreNum, UsableUb(chip, false))) {
+    if (!Maximise(
+            s, &Sizes::sum5PartKTile, s.n * s.n + s.n * 2, 8,
+            MaxOf(CeilDiv(s.n * s.n * MaxOf(MinOf(coreNum, s.T), 1) + s.n * MaxOf(MinOf(coreNum, s.T), 1) * 2, coreNum),
+                  64),
+            false, &CubeWalked6Ledger20, coreNum, UsableUb(chip, false))) {
         return false;
     }
     if (!Maximise(s, &Sizes::sum5KTile, s.n * s.n + s.n * 2, 8, MaxOf(CeilDiv(s.n * s.n + s.n * 2, coreNum), 64), false,
@@ -13560,49 +13586,49 @@ inline bool TryCubeWalked6(Sizes &s, const Chip &chip, Choice &choice)
     s.sum_4WsEnd = s.sum_4WsStart + 512;
     s.sum_5WsStart = s.sum_4WsEnd;
     s.sum_5WsEnd = s.sum_5WsStart + RoundUp(MaxOf(s.n * s.n + s.n * 2, 1) * 4, 512);
-    s.sum_2_part_count = MinOf(coreNum, s.T);
+    s.sum_2_part_count = MaxOf(MinOf(coreNum, s.T), 1);
     s.sum_2_part_length = CeilDiv(s.T, s.sum_2_part_count);
     s.sum_2_partWsStart = s.sum_5WsEnd;
     s.sum_2_partWsEnd = s.sum_2_partWsStart + RoundUp(MaxOf(s.sum_2_part_count, 1) * 4, 512);
-    s.sum_3_part_count = MinOf(coreNum, s.T);
+    s.sum_3_part_count = MaxOf(MinOf(coreNum, s.T), 1);
     s.sum_3_part_length = CeilDiv(s.T, s.sum_3_part_count);
     s.sum_3_partWsStart = s.sum_2_partWsEnd;
     s.sum_3_partWsEnd = s.sum_3_partWsStart + RoundUp(MaxOf(s.sum_3_part_count, 1) * 4, 512);
-    s.sum_4_part_count = MinOf(coreNum, s.T);
+    s.sum_4_part_count = MaxOf(MinOf(coreNum, s.T), 1);
     s.sum_4_part_length = CeilDiv(s.T, s.sum_4_part_count);
     s.sum_4_partWsStart = s.sum_3_partWsEnd;
     s.sum_4_partWsEnd = s.sum_4_partWsStart + RoundUp(MaxOf(s.sum_4_part_count, 1) * 4, 512);
-    s.sum_5_part_count = MinOf(coreNum, s.T);
+    s.sum_5_part_count = MaxOf(MinOf(coreNum, s.T), 1);
     s.sum_5_part_length = CeilDiv(s.T, s.sum_5_part_count);
     s.sum_5_partWsStart = s.sum_4_partWsEnd;
     s.sum_5_partWsEnd =
         s.sum_5_partWsStart + RoundUp(MaxOf(s.n * s.n * s.sum_5_part_count + s.n * s.sum_5_part_count * 2, 1) * 4, 512);
     s.dzITiles = CeilDiv(s.n, s.dzITile);
     s.dzWork = s.T * s.dzITiles;
-    s.dzPer = CeilDiv(s.dzWork, coreNum);
+    s.dzPer = MaxOf(CeilDiv(s.dzWork, coreNum), 1);
     s.dzAgainITiles = CeilDiv(s.n, s.dzAgainITile);
     s.dzAgainTTiles = CeilDiv(s.T, s.dzAgainTTile);
     s.dzAgainWork = s.dzAgainITiles * s.dzAgainTTiles;
-    s.dzAgainPer = CeilDiv(s.dzAgainWork, coreNum);
+    s.dzAgainPer = MaxOf(CeilDiv(s.dzAgainWork, coreNum), 1);
     s.dzAgain3JTiles = CeilDiv(s.n, s.dzAgain3JTile);
     s.dzAgain3ITiles = CeilDiv(s.n, s.dzAgain3ITile);
     s.dzAgain3Work = s.T * s.dzAgain3ITiles * s.dzAgain3JTiles;
-    s.dzAgain3Per = CeilDiv(s.dzAgain3Work, coreNum);
+    s.dzAgain3Per = MaxOf(CeilDiv(s.dzAgain3Work, coreNum), 1);
     s.scaledITiles = CeilDiv(s.n, s.scaledITile);
     s.scaledTTiles = CeilDiv(s.T, s.scaledTTile);
     s.scaledWork = s.scaledITiles * s.scaledTTiles;
-    s.scaledPer = CeilDiv(s.scaledWork, coreNum);
+    s.scaledPer = MaxOf(CeilDiv(s.scaledWork, coreNum), 1);
     s.scaledAgainITiles = CeilDiv(s.n, s.scaledAgainITile);
     s.scaledAgainTTiles = CeilDiv(s.T, s.scaledAgainTTile);
     s.scaledAgainWork = s.scaledAgainITiles * s.scaledAgainTTiles;
-    s.scaledAgainPer = CeilDiv(s.scaledAgainWork, coreNum);
+    s.scaledAgainPer = MaxOf(CeilDiv(s.scaledAgainWork, coreNum), 1);
     s.scaledAgain3JTiles = CeilDiv(s.n, s.scaledAgain3JTile);
     s.scaledAgain3ITiles = CeilDiv(s.n, s.scaledAgain3ITile);
     s.scaledAgain3Work = s.T * s.scaledAgain3ITiles * s.scaledAgain3JTiles;
-    s.scaledAgain3Per = CeilDiv(s.scaledAgain3Work, coreNum);
+    s.scaledAgain3Per = MaxOf(CeilDiv(s.scaledAgain3Work, coreNum), 1);
     s.drmsTTiles = CeilDiv(s.T, s.drmsTTile);
     s.drmsWork = s.drmsTTiles;
-    s.drmsPer = CeilDiv(s.drmsWork, coreNum);
+    s.drmsPer = MaxOf(CeilDiv(s.drmsWork, coreNum), 1);
     s.dxgPanels = CeilDiv(s.D * s.n, 256);
     s.dxgBaseN = RoundUp(CeilDiv(s.D * s.n, s.dxgPanels), 16);
     s.dxgBaseM = MinOf(MinOf((((32768 / s.dxgBaseN)) / 16) * 16, 256),
@@ -13633,7 +13659,7 @@ inline bool TryCubeWalked6(Sizes &s, const Chip &chip, Choice &choice)
     s.gradXDTiles = CeilDiv(s.D, s.gradXDTile);
     s.gradXITiles = CeilDiv(s.n, s.gradXITile);
     s.gradXWork = s.T * s.gradXDTiles * s.gradXITiles;
-    s.gradXPer = CeilDiv(s.gradXWork, coreNum);
+    s.gradXPer = MaxOf(CeilDiv(s.gradXWork, coreNum), 1);
     s.sum1Panels = CeilDiv(s.D * s.n, 256);
     s.sum1BaseN = RoundUp(CeilDiv(s.D * s.n, s.sum1Panels), 16);
     s.sum1BaseM = MinOf(MinOf((((32768 / s.sum1BaseN)) / 16) * 16, 256),
@@ -13666,38 +13692,38 @@ inline bool TryCubeWalked6(Sizes &s, const Chip &chip, Choice &choice)
     s.gradPhiDTiles = CeilDiv(s.D, s.gradPhiDTile);
     s.gradPhiITiles = CeilDiv(s.n, s.gradPhiITile);
     s.gradPhiWork = s.gradPhiDTiles * s.gradPhiITiles * s.n * s.n + s.gradPhiDTiles * s.gradPhiITiles * s.n * 2;
-    s.gradPhiPer = CeilDiv(s.gradPhiWork, coreNum);
+    s.gradPhiPer = MaxOf(CeilDiv(s.gradPhiWork, coreNum), 1);
     s.sum2PartWork = s.sum_2_part_count;
-    s.sum2PartPer = CeilDiv(s.sum2PartWork, coreNum);
+    s.sum2PartPer = MaxOf(CeilDiv(s.sum2PartWork, coreNum), 1);
     s.sum2Work = 1;
-    s.sum2Per = CeilDiv(s.sum2Work, coreNum);
+    s.sum2Per = MaxOf(CeilDiv(s.sum2Work, coreNum), 1);
     s.gradAlphaWork = 1;
-    s.gradAlphaPer = CeilDiv(s.gradAlphaWork, coreNum);
+    s.gradAlphaPer = MaxOf(CeilDiv(s.gradAlphaWork, coreNum), 1);
     s.sum3PartWork = s.sum_3_part_count;
-    s.sum3PartPer = CeilDiv(s.sum3PartWork, coreNum);
+    s.sum3PartPer = MaxOf(CeilDiv(s.sum3PartWork, coreNum), 1);
     s.sum3Work = 1;
-    s.sum3Per = CeilDiv(s.sum3Work, coreNum);
+    s.sum3Per = MaxOf(CeilDiv(s.sum3Work, coreNum), 1);
     s.gradAlphaAgainWork = 1;
-    s.gradAlphaAgainPer = CeilDiv(s.gradAlphaAgainWork, coreNum);
+    s.gradAlphaAgainPer = MaxOf(CeilDiv(s.gradAlphaAgainWork, coreNum), 1);
     s.sum4PartWork = s.sum_4_part_count;
-    s.sum4PartPer = CeilDiv(s.sum4PartWork, coreNum);
+    s.sum4PartPer = MaxOf(CeilDiv(s.sum4PartWork, coreNum), 1);
     s.sum4Work = 1;
-    s.sum4Per = CeilDiv(s.sum4Work, coreNum);
+    s.sum4Per = MaxOf(CeilDiv(s.sum4Work, coreNum), 1);
     s.gradAlphaAgain3Work = 1;
-    s.gradAlphaAgain3Per = CeilDiv(s.gradAlphaAgain3Work, coreNum);
+    s.gradAlphaAgain3Per = MaxOf(CeilDiv(s.gradAlphaAgain3Work, coreNum), 1);
     s.sum5PartKTiles = CeilDiv(s.n * s.n + s.n * 2, s.sum5PartKTile);
     s.sum5PartWork = s.sum5PartKTiles * s.sum_5_part_count;
-    s.sum5PartPer = CeilDiv(s.sum5PartWork, coreNum);
+    s.sum5PartPer = MaxOf(CeilDiv(s.sum5PartWork, coreNum), 1);
     s.sum5KTiles = CeilDiv(s.n * s.n + s.n * 2, s.sum5KTile);
     s.sum5Work = s.sum5KTiles;
-    s.sum5Per = CeilDiv(s.sum5Work, coreNum);
+    s.sum5Per = MaxOf(CeilDiv(s.sum5Work, coreNum), 1);
     s.gradBiasKTiles = CeilDiv(s.n * s.n + s.n * 2, s.gradBiasKTile);
     s.gradBiasWork = s.gradBiasKTiles;
-    s.gradBiasPer = CeilDiv(s.gradBiasWork, coreNum);
+    s.gradBiasPer = MaxOf(CeilDiv(s.gradBiasWork, coreNum), 1);
     s.gradGammaDTiles = CeilDiv(s.D, s.gradGammaDTile);
     s.gradGammaITiles = CeilDiv(s.n, s.gradGammaITile);
     s.gradGammaWork = s.gradGammaDTiles * s.gradGammaITiles;
-    s.gradGammaPer = CeilDiv(s.gradGammaWork, coreNum);
+    s.gradGammaPer = MaxOf(CeilDiv(s.gradGammaWork, coreNum), 1);
     const Checked blocks = MaxOf(
         MaxOf(
             MaxOf(
@@ -14153,30 +14179,30 @@ inline bool TryCubeFull7(Sizes &s, const Chip &chip, Choice &choice)
     s.sum_1_factorWsEnd = s.sum_1_factorWsStart + RoundUp(MaxOf(s.D * s.T * s.n, 1) * 4, 512);
     s.dzITiles = CeilDiv(s.n, s.dzITile);
     s.dzWork = s.T * s.dzITiles;
-    s.dzPer = CeilDiv(s.dzWork, coreNum);
+    s.dzPer = MaxOf(CeilDiv(s.dzWork, coreNum), 1);
     s.dzAgainITiles = CeilDiv(s.n, s.dzAgainITile);
     s.dzAgainTTiles = CeilDiv(s.T, s.dzAgainTTile);
     s.dzAgainWork = s.dzAgainITiles * s.dzAgainTTiles;
-    s.dzAgainPer = CeilDiv(s.dzAgainWork, coreNum);
+    s.dzAgainPer = MaxOf(CeilDiv(s.dzAgainWork, coreNum), 1);
     s.dzAgain3JTiles = CeilDiv(s.n, s.dzAgain3JTile);
     s.dzAgain3ITiles = CeilDiv(s.n, s.dzAgain3ITile);
     s.dzAgain3Work = s.T * s.dzAgain3ITiles * s.dzAgain3JTiles;
-    s.dzAgain3Per = CeilDiv(s.dzAgain3Work, coreNum);
+    s.dzAgain3Per = MaxOf(CeilDiv(s.dzAgain3Work, coreNum), 1);
     s.scaledITiles = CeilDiv(s.n, s.scaledITile);
     s.scaledTTiles = CeilDiv(s.T, s.scaledTTile);
     s.scaledWork = s.scaledITiles * s.scaledTTiles;
-    s.scaledPer = CeilDiv(s.scaledWork, coreNum);
+    s.scaledPer = MaxOf(CeilDiv(s.scaledWork, coreNum), 1);
     s.scaledAgainITiles = CeilDiv(s.n, s.scaledAgainITile);
     s.scaledAgainTTiles = CeilDiv(s.T, s.scaledAgainTTile);
     s.scaledAgainWork = s.scaledAgainITiles * s.scaledAgainTTiles;
-    s.scaledAgainPer = CeilDiv(s.scaledAgainWork, coreNum);
+    s.scaledAgainPer = MaxOf(CeilDiv(s.scaledAgainWork, coreNum), 1);
     s.scaledAgain3JTiles = CeilDiv(s.n, s.scaledAgain3JTile);
     s.scaledAgain3ITiles = CeilDiv(s.n, s.scaledAgain3ITile);
     s.scaledAgain3Work = s.T * s.scaledAgain3ITiles * s.scaledAgain3JTiles;
-    s.scaledAgain3Per = CeilDiv(s.scaledAgain3Work, coreNum);
+    s.scaledAgain3Per = MaxOf(CeilDiv(s.scaledAgain3Work, coreNum), 1);
     s.drmsTTiles = CeilDiv(s.T, s.drmsTTile);
     s.drmsWork = s.drmsTTiles;
-    s.drmsPer = CeilDiv(s.drmsWork, coreNum);
+    s.drmsPer = MaxOf(CeilDiv(s.drmsWork, coreNum), 1);
     s.dxgPanels = CeilDiv(s.D * s.n, 256);
     s.dxgBaseN = RoundUp(CeilDiv(s.D * s.n, s.dxgPanels), 16);
     s.dxgBaseM = MinOf(MinOf((((32768 / s.dxgBaseN)) / 16) * 16, 256),
@@ -14207,7 +14233,7 @@ inline bool TryCubeFull7(Sizes &s, const Chip &chip, Choice &choice)
     s.gradXDTiles = CeilDiv(s.D, s.gradXDTile);
     s.gradXITiles = CeilDiv(s.n, s.gradXITile);
     s.gradXWork = s.T * s.gradXDTiles * s.gradXITiles;
-    s.gradXPer = CeilDiv(s.gradXWork, coreNum);
+    s.gradXPer = MaxOf(CeilDiv(s.gradXWork, coreNum), 1);
     s.sum1Panels = CeilDiv(s.D * s.n, 256);
     s.sum1BaseN = RoundUp(CeilDiv(s.D * s.n, s.sum1Panels), 16);
     s.sum1BaseM = MinOf(MinOf((((32768 / s.sum1BaseN)) / 16) * 16, 256),
@@ -14240,12 +14266,12 @@ inline bool TryCubeFull7(Sizes &s, const Chip &chip, Choice &choice)
     s.gradPhiDTiles = CeilDiv(s.D, s.gradPhiDTile);
     s.gradPhiITiles = CeilDiv(s.n, s.gradPhiITile);
     s.gradPhiWork = s.gradPhiDTiles * s.gradPhiITiles * s.n * s.n + s.gradPhiDTiles * s.gradPhiITiles * s.n * 2;
-    s.gradPhiPer = CeilDiv(s.gradPhiWork, coreNum);
+    s.gradPhiPer = MaxOf(CeilDiv(s.gradPhiWork, coreNum), 1);
     s.gradAlphaWork = 1;
-    s.gradAlphaPer = CeilDiv(s.gradAlphaWork, coreNum);
+    s.gradAlphaPer = MaxOf(CeilDiv(s.gradAlphaWork, coreNum), 1);
     s.gradBiasKTiles = CeilDiv(s.n * s.n + s.n * 2, s.gradBiasKTile);
     s.gradBiasWork = s.gradBiasKTiles;
-    s.gradBiasPer = CeilDiv(s.gradBiasWork, coreNum);
+    s.gradBiasPer = MaxOf(CeilDiv(s.gradBiasWork, coreNum), 1);
     const Checked blocks = MaxOf(
         MaxOf(
             MaxOf(
@@ -14768,8 +14794,8 @@ inline bool TryCubeWalked7(Sizes &s, const Chip &chip, Choice &choice)
     if (!Maximise(s, &Sizes::sum2PartITile, s.n, 8, 0, false, &CubeWalked7Ledger11, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::sum2Sum2PartAxisTile, MinOf(coreNum, s.T), 8, 0, false, &CubeWalked7Ledger12, coreNum,
-                  UsableUb(chip, false))) {
+    if (!Maximise(s, &Sizes::sum2Sum2PartAxisTile, MaxOf(MinOf(coreNum, s.T), 1), 8, 0, false, &CubeWalked7Ledger12,
+                  coreNum, UsableUb(chip, false))) {
         return false;
     }
     if (!(CubeWalked7Ledger13(s, coreNum) <= UsableUb(chip, false))) {
@@ -14778,8 +14804,8 @@ inline bool TryCubeWalked7(Sizes &s, const Chip &chip, Choice &choice)
     if (!Maximise(s, &Sizes::sum3PartITile, s.n, 8, 0, false, &CubeWalked7Ledger14, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::sum3Sum3PartAxisTile, MinOf(coreNum, s.T), 8, 0, false, &CubeWalked7Ledger15, coreNum,
-                  UsableUb(chip, false))) {
+    if (!Maximise(s, &Sizes::sum3Sum3PartAxisTile, MaxOf(MinOf(coreNum, s.T), 1), 8, 0, false, &CubeWalked7Ledger15,
+                  coreNum, UsableUb(chip, false))) {
         return false;
     }
     if (!(CubeWalked7Ledger16(s, coreNum) <= UsableUb(chip, false))) {
@@ -14788,16 +14814,18 @@ inline bool TryCubeWalked7(Sizes &s, const Chip &chip, Choice &choice)
     if (!Maximise(s, &Sizes::sum4PartJTile, s.n, 8, 0, false, &CubeWalked7Ledger17, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::sum4Sum4PartAxisTile, MinOf(coreNum, s.T), 8, 0, false, &CubeWalked7Ledger18, coreNum,
-                  UsableUb(chip, false))) {
+    if (!Maximise(s, &Sizes::sum4Sum4PartAxisTile, MaxOf(MinOf(coreNum, s.T), 1), 8, 0, false, &CubeWalked7Ledger18,
+                  coreNum, UsableUb(chip, false))) {
         return false;
     }
     if (!(CubeWalked7Ledger19(s, coreNum) <= UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::sum5PartKTile, s.n * s.n + s.n * 2, 8,
-                  MaxOf(CeilDiv(s.n * s.n * MinOf(coreNum, s.T) + s.n * MinOf(coreNum, s.T) * 2, coreNum), 64), false,
-                  &CubeWalked7Ledger20, coreNum, UsableUb(chip, false))) {
+    if (!Maximise(
+            s, &Sizes::sum5PartKTile, s.n * s.n + s.n * 2, 8,
+            MaxOf(CeilDiv(s.n * s.n * MaxOf(MinOf(coreNum, s.T), 1) + s.n * MaxOf(MinOf(coreNum, s.T), 1) * 2, coreNum),
+                  64),
+            false, &CubeWalked7Ledger20, coreNum, UsableUb(chip, false))) {
         return false;
     }
     if (!Maximise(s, &Sizes::sum5KTile, s.n * s.n + s.n * 2, 8, MaxOf(CeilDiv(s.n * s.n + s.n * 2, coreNum), 64), false,
@@ -14830,49 +14858,49 @@ inline bool TryCubeWalked7(Sizes &s, const Chip &chip, Choice &choice)
     s.sum_4WsEnd = s.sum_4WsStart + 512;
     s.sum_5WsStart = s.sum_4WsEnd;
     s.sum_5WsEnd = s.sum_5WsStart + RoundUp(MaxOf(s.n * s.n + s.n * 2, 1) * 4, 512);
-    s.sum_2_part_count = MinOf(coreNum, s.T);
+    s.sum_2_part_count = MaxOf(MinOf(coreNum, s.T), 1);
     s.sum_2_part_length = CeilDiv(s.T, s.sum_2_part_count);
     s.sum_2_partWsStart = s.sum_5WsEnd;
     s.sum_2_partWsEnd = s.sum_2_partWsStart + RoundUp(MaxOf(s.sum_2_part_count, 1) * 4, 512);
-    s.sum_3_part_count = MinOf(coreNum, s.T);
+    s.sum_3_part_count = MaxOf(MinOf(coreNum, s.T), 1);
     s.sum_3_part_length = CeilDiv(s.T, s.sum_3_part_count);
     s.sum_3_partWsStart = s.sum_2_partWsEnd;
     s.sum_3_partWsEnd = s.sum_3_partWsStart + RoundUp(MaxOf(s.sum_3_part_count, 1) * 4, 512);
-    s.sum_4_part_count = MinOf(coreNum, s.T);
+    s.sum_4_part_count = MaxOf(MinOf(coreNum, s.T), 1);
     s.sum_4_part_length = CeilDiv(s.T, s.sum_4_part_count);
     s.sum_4_partWsStart = s.sum_3_partWsEnd;
     s.sum_4_partWsEnd = s.sum_4_partWsStart + RoundUp(MaxOf(s.sum_4_part_count, 1) * 4, 512);
-    s.sum_5_part_count = MinOf(coreNum, s.T);
+    s.sum_5_part_count = MaxOf(MinOf(coreNum, s.T), 1);
     s.sum_5_part_length = CeilDiv(s.T, s.sum_5_part_count);
     s.sum_5_partWsStart = s.sum_4_partWsEnd;
     s.sum_5_partWsEnd =
         s.sum_5_partWsStart + RoundUp(MaxOf(s.n * s.n * s.sum_5_part_count + s.n * s.sum_5_part_count * 2, 1) * 4, 512);
     s.dzITiles = CeilDiv(s.n, s.dzITile);
     s.dzWork = s.T * s.dzITiles;
-    s.dzPer = CeilDiv(s.dzWork, coreNum);
+    s.dzPer = MaxOf(CeilDiv(s.dzWork, coreNum), 1);
     s.dzAgainITiles = CeilDiv(s.n, s.dzAgainITile);
     s.dzAgainTTiles = CeilDiv(s.T, s.dzAgainTTile);
     s.dzAgainWork = s.dzAgainITiles * s.dzAgainTTiles;
-    s.dzAgainPer = CeilDiv(s.dzAgainWork, coreNum);
+    s.dzAgainPer = MaxOf(CeilDiv(s.dzAgainWork, coreNum), 1);
     s.dzAgain3JTiles = CeilDiv(s.n, s.dzAgain3JTile);
     s.dzAgain3ITiles = CeilDiv(s.n, s.dzAgain3ITile);
     s.dzAgain3Work = s.T * s.dzAgain3ITiles * s.dzAgain3JTiles;
-    s.dzAgain3Per = CeilDiv(s.dzAgain3Work, coreNum);
+    s.dzAgain3Per = MaxOf(CeilDiv(s.dzAgain3Work, coreNum), 1);
     s.scaledITiles = CeilDiv(s.n, s.scaledITile);
     s.scaledTTiles = CeilDiv(s.T, s.scaledTTile);
     s.scaledWork = s.scaledITiles * s.scaledTTiles;
-    s.scaledPer = CeilDiv(s.scaledWork, coreNum);
+    s.scaledPer = MaxOf(CeilDiv(s.scaledWork, coreNum), 1);
     s.scaledAgainITiles = CeilDiv(s.n, s.scaledAgainITile);
     s.scaledAgainTTiles = CeilDiv(s.T, s.scaledAgainTTile);
     s.scaledAgainWork = s.scaledAgainITiles * s.scaledAgainTTiles;
-    s.scaledAgainPer = CeilDiv(s.scaledAgainWork, coreNum);
+    s.scaledAgainPer = MaxOf(CeilDiv(s.scaledAgainWork, coreNum), 1);
     s.scaledAgain3JTiles = CeilDiv(s.n, s.scaledAgain3JTile);
     s.scaledAgain3ITiles = CeilDiv(s.n, s.scaledAgain3ITile);
     s.scaledAgain3Work = s.T * s.scaledAgain3ITiles * s.scaledAgain3JTiles;
-    s.scaledAgain3Per = CeilDiv(s.scaledAgain3Work, coreNum);
+    s.scaledAgain3Per = MaxOf(CeilDiv(s.scaledAgain3Work, coreNum), 1);
     s.drmsTTiles = CeilDiv(s.T, s.drmsTTile);
     s.drmsWork = s.drmsTTiles;
-    s.drmsPer = CeilDiv(s.drmsWork, coreNum);
+    s.drmsPer = MaxOf(CeilDiv(s.drmsWork, coreNum), 1);
     s.dxgPanels = CeilDiv(s.D * s.n, 256);
     s.dxgBaseN = RoundUp(CeilDiv(s.D * s.n, s.dxgPanels), 16);
     s.dxgBaseM = MinOf(MinOf((((32768 / s.dxgBaseN)) / 16) * 16, 256),
@@ -14903,7 +14931,7 @@ inline bool TryCubeWalked7(Sizes &s, const Chip &chip, Choice &choice)
     s.gradXDTiles = CeilDiv(s.D, s.gradXDTile);
     s.gradXITiles = CeilDiv(s.n, s.gradXITile);
     s.gradXWork = s.T * s.gradXDTiles * s.gradXITiles;
-    s.gradXPer = CeilDiv(s.gradXWork, coreNum);
+    s.gradXPer = MaxOf(CeilDiv(s.gradXWork, coreNum), 1);
     s.sum1Panels = CeilDiv(s.D * s.n, 256);
     s.sum1BaseN = RoundUp(CeilDiv(s.D * s.n, s.sum1Panels), 16);
     s.sum1BaseM = MinOf(MinOf((((32768 / s.sum1BaseN)) / 16) * 16, 256),
@@ -14936,34 +14964,34 @@ inline bool TryCubeWalked7(Sizes &s, const Chip &chip, Choice &choice)
     s.gradPhiDTiles = CeilDiv(s.D, s.gradPhiDTile);
     s.gradPhiITiles = CeilDiv(s.n, s.gradPhiITile);
     s.gradPhiWork = s.gradPhiDTiles * s.gradPhiITiles * s.n * s.n + s.gradPhiDTiles * s.gradPhiITiles * s.n * 2;
-    s.gradPhiPer = CeilDiv(s.gradPhiWork, coreNum);
+    s.gradPhiPer = MaxOf(CeilDiv(s.gradPhiWork, coreNum), 1);
     s.sum2PartWork = s.sum_2_part_count;
-    s.sum2PartPer = CeilDiv(s.sum2PartWork, coreNum);
+    s.sum2PartPer = MaxOf(CeilDiv(s.sum2PartWork, coreNum), 1);
     s.sum2Work = 1;
-    s.sum2Per = CeilDiv(s.sum2Work, coreNum);
+    s.sum2Per = MaxOf(CeilDiv(s.sum2Work, coreNum), 1);
     s.gradAlphaWork = 1;
-    s.gradAlphaPer = CeilDiv(s.gradAlphaWork, coreNum);
+    s.gradAlphaPer = MaxOf(CeilDiv(s.gradAlphaWork, coreNum), 1);
     s.sum3PartWork = s.sum_3_part_count;
-    s.sum3PartPer = CeilDiv(s.sum3PartWork, coreNum);
+    s.sum3PartPer = MaxOf(CeilDiv(s.sum3PartWork, coreNum), 1);
     s.sum3Work = 1;
-    s.sum3Per = CeilDiv(s.sum3Work, coreNum);
+    s.sum3Per = MaxOf(CeilDiv(s.sum3Work, coreNum), 1);
     s.gradAlphaAgainWork = 1;
-    s.gradAlphaAgainPer = CeilDiv(s.gradAlphaAgainWork, coreNum);
+    s.gradAlphaAgainPer = MaxOf(CeilDiv(s.gradAlphaAgainWork, coreNum), 1);
     s.sum4PartWork = s.sum_4_part_count;
-    s.sum4PartPer = CeilDiv(s.sum4PartWork, coreNum);
+    s.sum4PartPer = MaxOf(CeilDiv(s.sum4PartWork, coreNum), 1);
     s.sum4Work = 1;
-    s.sum4Per = CeilDiv(s.sum4Work, coreNum);
+    s.sum4Per = MaxOf(CeilDiv(s.sum4Work, coreNum), 1);
     s.gradAlphaAgain3Work = 1;
-    s.gradAlphaAgain3Per = CeilDiv(s.gradAlphaAgain3Work, coreNum);
+    s.gradAlphaAgain3Per = MaxOf(CeilDiv(s.gradAlphaAgain3Work, coreNum), 1);
     s.sum5PartKTiles = CeilDiv(s.n * s.n + s.n * 2, s.sum5PartKTile);
     s.sum5PartWork = s.sum5PartKTiles * s.sum_5_part_count;
-    s.sum5PartPer = CeilDiv(s.sum5PartWork, coreNum);
+    s.sum5PartPer = MaxOf(CeilDiv(s.sum5PartWork, coreNum), 1);
     s.sum5KTiles = CeilDiv(s.n * s.n + s.n * 2, s.sum5KTile);
     s.sum5Work = s.sum5KTiles;
-    s.sum5Per = CeilDiv(s.sum5Work, coreNum);
+    s.sum5Per = MaxOf(CeilDiv(s.sum5Work, coreNum), 1);
     s.gradBiasKTiles = CeilDiv(s.n * s.n + s.n * 2, s.gradBiasKTile);
     s.gradBiasWork = s.gradBiasKTiles;
-    s.gradBiasPer = CeilDiv(s.gradBiasWork, coreNum);
+    s.gradBiasPer = MaxOf(CeilDiv(s.gradBiasWork, coreNum), 1);
     const Checked blocks = MaxOf(
         MaxOf(
             MaxOf(
@@ -15409,30 +15437,30 @@ inline bool TryCubeFull8(Sizes &s, const Chip &chip, Choice &choice)
     s.sum_1_factorWsEnd = s.sum_1_factorWsStart + RoundUp(MaxOf(s.D * s.T * s.n, 1) * 4, 512);
     s.dzITiles = CeilDiv(s.n, s.dzITile);
     s.dzWork = s.T * s.dzITiles;
-    s.dzPer = CeilDiv(s.dzWork, coreNum);
+    s.dzPer = MaxOf(CeilDiv(s.dzWork, coreNum), 1);
     s.dzAgainITiles = CeilDiv(s.n, s.dzAgainITile);
     s.dzAgainTTiles = CeilDiv(s.T, s.dzAgainTTile);
     s.dzAgainWork = s.dzAgainITiles * s.dzAgainTTiles;
-    s.dzAgainPer = CeilDiv(s.dzAgainWork, coreNum);
+    s.dzAgainPer = MaxOf(CeilDiv(s.dzAgainWork, coreNum), 1);
     s.dzAgain3JTiles = CeilDiv(s.n, s.dzAgain3JTile);
     s.dzAgain3ITiles = CeilDiv(s.n, s.dzAgain3ITile);
     s.dzAgain3Work = s.T * s.dzAgain3ITiles * s.dzAgain3JTiles;
-    s.dzAgain3Per = CeilDiv(s.dzAgain3Work, coreNum);
+    s.dzAgain3Per = MaxOf(CeilDiv(s.dzAgain3Work, coreNum), 1);
     s.scaledITiles = CeilDiv(s.n, s.scaledITile);
     s.scaledTTiles = CeilDiv(s.T, s.scaledTTile);
     s.scaledWork = s.scaledITiles * s.scaledTTiles;
-    s.scaledPer = CeilDiv(s.scaledWork, coreNum);
+    s.scaledPer = MaxOf(CeilDiv(s.scaledWork, coreNum), 1);
     s.scaledAgainITiles = CeilDiv(s.n, s.scaledAgainITile);
     s.scaledAgainTTiles = CeilDiv(s.T, s.scaledAgainTTile);
     s.scaledAgainWork = s.scaledAgainITiles * s.scaledAgainTTiles;
-    s.scaledAgainPer = CeilDiv(s.scaledAgainWork, coreNum);
+    s.scaledAgainPer = MaxOf(CeilDiv(s.scaledAgainWork, coreNum), 1);
     s.scaledAgain3JTiles = CeilDiv(s.n, s.scaledAgain3JTile);
     s.scaledAgain3ITiles = CeilDiv(s.n, s.scaledAgain3ITile);
     s.scaledAgain3Work = s.T * s.scaledAgain3ITiles * s.scaledAgain3JTiles;
-    s.scaledAgain3Per = CeilDiv(s.scaledAgain3Work, coreNum);
+    s.scaledAgain3Per = MaxOf(CeilDiv(s.scaledAgain3Work, coreNum), 1);
     s.drmsTTiles = CeilDiv(s.T, s.drmsTTile);
     s.drmsWork = s.drmsTTiles;
-    s.drmsPer = CeilDiv(s.drmsWork, coreNum);
+    s.drmsPer = MaxOf(CeilDiv(s.drmsWork, coreNum), 1);
     s.dxgPanels = CeilDiv(s.D * s.n, 256);
     s.dxgBaseN = RoundUp(CeilDiv(s.D * s.n, s.dxgPanels), 16);
     s.dxgBaseM = MinOf(MinOf((((32768 / s.dxgBaseN)) / 16) * 16, 256),
@@ -15463,7 +15491,7 @@ inline bool TryCubeFull8(Sizes &s, const Chip &chip, Choice &choice)
     s.gradXDTiles = CeilDiv(s.D, s.gradXDTile);
     s.gradXITiles = CeilDiv(s.n, s.gradXITile);
     s.gradXWork = s.T * s.gradXDTiles * s.gradXITiles;
-    s.gradXPer = CeilDiv(s.gradXWork, coreNum);
+    s.gradXPer = MaxOf(CeilDiv(s.gradXWork, coreNum), 1);
     s.sum1Panels = CeilDiv(s.D * s.n, 256);
     s.sum1BaseN = RoundUp(CeilDiv(s.D * s.n, s.sum1Panels), 16);
     s.sum1BaseM = MinOf(MinOf((((32768 / s.sum1BaseN)) / 16) * 16, 256),
@@ -15496,12 +15524,12 @@ inline bool TryCubeFull8(Sizes &s, const Chip &chip, Choice &choice)
     s.gradPhiDTiles = CeilDiv(s.D, s.gradPhiDTile);
     s.gradPhiITiles = CeilDiv(s.n, s.gradPhiITile);
     s.gradPhiWork = s.gradPhiDTiles * s.gradPhiITiles * s.n * s.n + s.gradPhiDTiles * s.gradPhiITiles * s.n * 2;
-    s.gradPhiPer = CeilDiv(s.gradPhiWork, coreNum);
+    s.gradPhiPer = MaxOf(CeilDiv(s.gradPhiWork, coreNum), 1);
     s.gradAlphaWork = 1;
-    s.gradAlphaPer = CeilDiv(s.gradAlphaWork, coreNum);
+    s.gradAlphaPer = MaxOf(CeilDiv(s.gradAlphaWork, coreNum), 1);
     s.gradBiasKTiles = CeilDiv(s.n * s.n + s.n * 2, s.gradBiasKTile);
     s.gradBiasWork = s.gradBiasKTiles;
-    s.gradBiasPer = CeilDiv(s.gradBiasWork, coreNum);
+    s.gradBiasPer = MaxOf(CeilDiv(s.gradBiasWork, coreNum), 1);
     const Checked blocks = MaxOf(
         MaxOf(
             MaxOf(
@@ -16023,8 +16051,8 @@ inline bool TryCubeWalked8(Sizes &s, const Chip &chip, Choice &choice)
     if (!Maximise(s, &Sizes::sum2PartITile, s.n, 8, 0, false, &CubeWalked8Ledger11, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::sum2Sum2PartAxisTile, MinOf(coreNum, s.T), 8, 0, false, &CubeWalked8Ledger12, coreNum,
-                  UsableUb(chip, false))) {
+    if (!Maximise(s, &Sizes::sum2Sum2PartAxisTile, MaxOf(MinOf(coreNum, s.T), 1), 8, 0, false, &CubeWalked8Ledger12,
+                  coreNum, UsableUb(chip, false))) {
         return false;
     }
     if (!(CubeWalked8Ledger13(s, coreNum) <= UsableUb(chip, false))) {
@@ -16033,8 +16061,8 @@ inline bool TryCubeWalked8(Sizes &s, const Chip &chip, Choice &choice)
     if (!Maximise(s, &Sizes::sum3PartITile, s.n, 8, 0, false, &CubeWalked8Ledger14, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::sum3Sum3PartAxisTile, MinOf(coreNum, s.T), 8, 0, false, &CubeWalked8Ledger15, coreNum,
-                  UsableUb(chip, false))) {
+    if (!Maximise(s, &Sizes::sum3Sum3PartAxisTile, MaxOf(MinOf(coreNum, s.T), 1), 8, 0, false, &CubeWalked8Ledger15,
+                  coreNum, UsableUb(chip, false))) {
         return false;
     }
     if (!(CubeWalked8Ledger16(s, coreNum) <= UsableUb(chip, false))) {
@@ -16043,16 +16071,18 @@ inline bool TryCubeWalked8(Sizes &s, const Chip &chip, Choice &choice)
     if (!Maximise(s, &Sizes::sum4PartJTile, s.n, 8, 0, false, &CubeWalked8Ledger17, coreNum, UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::sum4Sum4PartAxisTile, MinOf(coreNum, s.T), 8, 0, false, &CubeWalked8Ledger18, coreNum,
-                  UsableUb(chip, false))) {
+    if (!Maximise(s, &Sizes::sum4Sum4PartAxisTile, MaxOf(MinOf(coreNum, s.T), 1), 8, 0, false, &CubeWalked8Ledger18,
+                  coreNum, UsableUb(chip, false))) {
         return false;
     }
     if (!(CubeWalked8Ledger19(s, coreNum) <= UsableUb(chip, false))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::sum5PartKTile, s.n * s.n + s.n * 2, 8,
-                  MaxOf(CeilDiv(s.n * s.n * MinOf(coreNum, s.T) + s.n * MinOf(coreNum, s.T) * 2, coreNum), 64), false,
-                  &CubeWalked8Ledger20, coreNum, UsableUb(chip, false))) {
+    if (!Maximise(
+            s, &Sizes::sum5PartKTile, s.n * s.n + s.n * 2, 8,
+            MaxOf(CeilDiv(s.n * s.n * MaxOf(MinOf(coreNum, s.T), 1) + s.n * MaxOf(MinOf(coreNum, s.T), 1) * 2, coreNum),
+                  64),
+            false, &CubeWalked8Ledger20, coreNum, UsableUb(chip, false))) {
         return false;
     }
     if (!Maximise(s, &Sizes::sum5KTile, s.n * s.n + s.n * 2, 8, MaxOf(CeilDiv(s.n * s.n + s.n * 2, coreNum), 64), false,
@@ -16085,49 +16115,49 @@ inline bool TryCubeWalked8(Sizes &s, const Chip &chip, Choice &choice)
     s.sum_4WsEnd = s.sum_4WsStart + 512;
     s.sum_5WsStart = s.sum_4WsEnd;
     s.sum_5WsEnd = s.sum_5WsStart + RoundUp(MaxOf(s.n * s.n + s.n * 2, 1) * 4, 512);
-    s.sum_2_part_count = MinOf(coreNum, s.T);
+    s.sum_2_part_count = MaxOf(MinOf(coreNum, s.T), 1);
     s.sum_2_part_length = CeilDiv(s.T, s.sum_2_part_count);
     s.sum_2_partWsStart = s.sum_5WsEnd;
     s.sum_2_partWsEnd = s.sum_2_partWsStart + RoundUp(MaxOf(s.sum_2_part_count, 1) * 4, 512);
-    s.sum_3_part_count = MinOf(coreNum, s.T);
+    s.sum_3_part_count = MaxOf(MinOf(coreNum, s.T), 1);
     s.sum_3_part_length = CeilDiv(s.T, s.sum_3_part_count);
     s.sum_3_partWsStart = s.sum_2_partWsEnd;
     s.sum_3_partWsEnd = s.sum_3_partWsStart + RoundUp(MaxOf(s.sum_3_part_count, 1) * 4, 512);
-    s.sum_4_part_count = MinOf(coreNum, s.T);
+    s.sum_4_part_count = MaxOf(MinOf(coreNum, s.T), 1);
     s.sum_4_part_length = CeilDiv(s.T, s.sum_4_part_count);
     s.sum_4_partWsStart = s.sum_3_partWsEnd;
     s.sum_4_partWsEnd = s.sum_4_partWsStart + RoundUp(MaxOf(s.sum_4_part_count, 1) * 4, 512);
-    s.sum_5_part_count = MinOf(coreNum, s.T);
+    s.sum_5_part_count = MaxOf(MinOf(coreNum, s.T), 1);
     s.sum_5_part_length = CeilDiv(s.T, s.sum_5_part_count);
     s.sum_5_partWsStart = s.sum_4_partWsEnd;
     s.sum_5_partWsEnd =
         s.sum_5_partWsStart + RoundUp(MaxOf(s.n * s.n * s.sum_5_part_count + s.n * s.sum_5_part_count * 2, 1) * 4, 512);
     s.dzITiles = CeilDiv(s.n, s.dzITile);
     s.dzWork = s.T * s.dzITiles;
-    s.dzPer = CeilDiv(s.dzWork, coreNum);
+    s.dzPer = MaxOf(CeilDiv(s.dzWork, coreNum), 1);
     s.dzAgainITiles = CeilDiv(s.n, s.dzAgainITile);
     s.dzAgainTTiles = CeilDiv(s.T, s.dzAgainTTile);
     s.dzAgainWork = s.dzAgainITiles * s.dzAgainTTiles;
-    s.dzAgainPer = CeilDiv(s.dzAgainWork, coreNum);
+    s.dzAgainPer = MaxOf(CeilDiv(s.dzAgainWork, coreNum), 1);
     s.dzAgain3JTiles = CeilDiv(s.n, s.dzAgain3JTile);
     s.dzAgain3ITiles = CeilDiv(s.n, s.dzAgain3ITile);
     s.dzAgain3Work = s.T * s.dzAgain3ITiles * s.dzAgain3JTiles;
-    s.dzAgain3Per = CeilDiv(s.dzAgain3Work, coreNum);
+    s.dzAgain3Per = MaxOf(CeilDiv(s.dzAgain3Work, coreNum), 1);
     s.scaledITiles = CeilDiv(s.n, s.scaledITile);
     s.scaledTTiles = CeilDiv(s.T, s.scaledTTile);
     s.scaledWork = s.scaledITiles * s.scaledTTiles;
-    s.scaledPer = CeilDiv(s.scaledWork, coreNum);
+    s.scaledPer = MaxOf(CeilDiv(s.scaledWork, coreNum), 1);
     s.scaledAgainITiles = CeilDiv(s.n, s.scaledAgainITile);
     s.scaledAgainTTiles = CeilDiv(s.T, s.scaledAgainTTile);
     s.scaledAgainWork = s.scaledAgainITiles * s.scaledAgainTTiles;
-    s.scaledAgainPer = CeilDiv(s.scaledAgainWork, coreNum);
+    s.scaledAgainPer = MaxOf(CeilDiv(s.scaledAgainWork, coreNum), 1);
     s.scaledAgain3JTiles = CeilDiv(s.n, s.scaledAgain3JTile);
     s.scaledAgain3ITiles = CeilDiv(s.n, s.scaledAgain3ITile);
     s.scaledAgain3Work = s.T * s.scaledAgain3ITiles * s.scaledAgain3JTiles;
-    s.scaledAgain3Per = CeilDiv(s.scaledAgain3Work, coreNum);
+    s.scaledAgain3Per = MaxOf(CeilDiv(s.scaledAgain3Work, coreNum), 1);
     s.drmsTTiles = CeilDiv(s.T, s.drmsTTile);
     s.drmsWork = s.drmsTTiles;
-    s.drmsPer = CeilDiv(s.drmsWork, coreNum);
+    s.drmsPer = MaxOf(CeilDiv(s.drmsWork, coreNum), 1);
     s.dxgPanels = CeilDiv(s.D * s.n, 256);
     s.dxgBaseN = RoundUp(CeilDiv(s.D * s.n, s.dxgPanels), 16);
     s.dxgBaseM = MinOf(MinOf((((32768 / s.dxgBaseN)) / 16) * 16, 256),
@@ -16158,7 +16188,7 @@ inline bool TryCubeWalked8(Sizes &s, const Chip &chip, Choice &choice)
     s.gradXDTiles = CeilDiv(s.D, s.gradXDTile);
     s.gradXITiles = CeilDiv(s.n, s.gradXITile);
     s.gradXWork = s.T * s.gradXDTiles * s.gradXITiles;
-    s.gradXPer = CeilDiv(s.gradXWork, coreNum);
+    s.gradXPer = MaxOf(CeilDiv(s.gradXWork, coreNum), 1);
     s.sum1Panels = CeilDiv(s.D * s.n, 256);
     s.sum1BaseN = RoundUp(CeilDiv(s.D * s.n, s.sum1Panels), 16);
     s.sum1BaseM = MinOf(MinOf((((32768 / s.sum1BaseN)) / 16) * 16, 256),
@@ -16191,34 +16221,34 @@ inline bool TryCubeWalked8(Sizes &s, const Chip &chip, Choice &choice)
     s.gradPhiDTiles = CeilDiv(s.D, s.gradPhiDTile);
     s.gradPhiITiles = CeilDiv(s.n, s.gradPhiITile);
     s.gradPhiWork = s.gradPhiDTiles * s.gradPhiITiles * s.n * s.n + s.gradPhiDTiles * s.gradPhiITiles * s.n * 2;
-    s.gradPhiPer = CeilDiv(s.gradPhiWork, coreNum);
+    s.gradPhiPer = MaxOf(CeilDiv(s.gradPhiWork, coreNum), 1);
     s.sum2PartWork = s.sum_2_part_count;
-    s.sum2PartPer = CeilDiv(s.sum2PartWork, coreNum);
+    s.sum2PartPer = MaxOf(CeilDiv(s.sum2PartWork, coreNum), 1);
     s.sum2Work = 1;
-    s.sum2Per = CeilDiv(s.sum2Work, coreNum);
+    s.sum2Per = MaxOf(CeilDiv(s.sum2Work, coreNum), 1);
     s.gradAlphaWork = 1;
-    s.gradAlphaPer = CeilDiv(s.gradAlphaWork, coreNum);
+    s.gradAlphaPer = MaxOf(CeilDiv(s.gradAlphaWork, coreNum), 1);
     s.sum3PartWork = s.sum_3_part_count;
-    s.sum3PartPer = CeilDiv(s.sum3PartWork, coreNum);
+    s.sum3PartPer = MaxOf(CeilDiv(s.sum3PartWork, coreNum), 1);
     s.sum3Work = 1;
-    s.sum3Per = CeilDiv(s.sum3Work, coreNum);
+    s.sum3Per = MaxOf(CeilDiv(s.sum3Work, coreNum), 1);
     s.gradAlphaAgainWork = 1;
-    s.gradAlphaAgainPer = CeilDiv(s.gradAlphaAgainWork, coreNum);
+    s.gradAlphaAgainPer = MaxOf(CeilDiv(s.gradAlphaAgainWork, coreNum), 1);
     s.sum4PartWork = s.sum_4_part_count;
-    s.sum4PartPer = CeilDiv(s.sum4PartWork, coreNum);
+    s.sum4PartPer = MaxOf(CeilDiv(s.sum4PartWork, coreNum), 1);
     s.sum4Work = 1;
-    s.sum4Per = CeilDiv(s.sum4Work, coreNum);
+    s.sum4Per = MaxOf(CeilDiv(s.sum4Work, coreNum), 1);
     s.gradAlphaAgain3Work = 1;
-    s.gradAlphaAgain3Per = CeilDiv(s.gradAlphaAgain3Work, coreNum);
+    s.gradAlphaAgain3Per = MaxOf(CeilDiv(s.gradAlphaAgain3Work, coreNum), 1);
     s.sum5PartKTiles = CeilDiv(s.n * s.n + s.n * 2, s.sum5PartKTile);
     s.sum5PartWork = s.sum5PartKTiles * s.sum_5_part_count;
-    s.sum5PartPer = CeilDiv(s.sum5PartWork, coreNum);
+    s.sum5PartPer = MaxOf(CeilDiv(s.sum5PartWork, coreNum), 1);
     s.sum5KTiles = CeilDiv(s.n * s.n + s.n * 2, s.sum5KTile);
     s.sum5Work = s.sum5KTiles;
-    s.sum5Per = CeilDiv(s.sum5Work, coreNum);
+    s.sum5Per = MaxOf(CeilDiv(s.sum5Work, coreNum), 1);
     s.gradBiasKTiles = CeilDiv(s.n * s.n + s.n * 2, s.gradBiasKTile);
     s.gradBiasWork = s.gradBiasKTiles;
-    s.gradBiasPer = CeilDiv(s.gradBiasWork, coreNum);
+    s.gradBiasPer = MaxOf(CeilDiv(s.gradBiasWork, coreNum), 1);
     const Checked blocks = MaxOf(
         MaxOf(
             MaxOf(

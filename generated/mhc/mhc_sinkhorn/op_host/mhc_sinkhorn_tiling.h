@@ -126,7 +126,7 @@ inline bool TryFull(Sizes &s, const Chip &chip, Choice &choice)
     }
     s.yTTiles = CeilDiv(s.T, s.yTTile);
     s.yWork = s.yTTiles;
-    s.yPer = CeilDiv(s.yWork, coreNum);
+    s.yPer = MaxOf(CeilDiv(s.yWork, coreNum), 1);
     const Checked blocks = MaxOf(CeilDiv(s.yWork, s.yPer), 1);
     const Checked bytes = 0;
     choice.blockDim = blocks.value;
@@ -171,7 +171,7 @@ inline bool TryFull2(Sizes &s, const Chip &chip, Choice &choice)
     }
     s.yTTiles = CeilDiv(s.T, s.yTTile);
     s.yWork = s.yTTiles;
-    s.yPer = CeilDiv(s.yWork, coreNum);
+    s.yPer = MaxOf(CeilDiv(s.yWork, coreNum), 1);
     const Checked blocks = MaxOf(CeilDiv(s.yWork, s.yPer), 1);
     const Checked bytes = 0;
     choice.blockDim = blocks.value;

@@ -125,7 +125,7 @@ inline bool TryFull(Sizes &s, const Chip &chip, Choice &choice)
     }
     s.gradXTTiles = CeilDiv(s.T, s.gradXTTile);
     s.gradXWork = s.gradXTTiles;
-    s.gradXPer = CeilDiv(s.gradXWork, coreNum);
+    s.gradXPer = MaxOf(CeilDiv(s.gradXWork, coreNum), 1);
     const Checked blocks = MaxOf(CeilDiv(s.gradXWork, s.gradXPer), 1);
     const Checked bytes = 0;
     choice.blockDim = blocks.value;

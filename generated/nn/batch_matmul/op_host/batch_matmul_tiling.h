@@ -250,7 +250,7 @@ inline bool TryFull(Sizes &s, const Chip &chip, Choice &choice)
     s.yJTiles = CeilDiv(s.N, s.yJTile);
     s.yITiles = CeilDiv(s.M, s.yITile);
     s.yWork = s.numel_b * s.yITiles * s.yJTiles;
-    s.yPer = CeilDiv(s.yWork, coreNum);
+    s.yPer = MaxOf(CeilDiv(s.yWork, coreNum), 1);
     const Checked blocks = MaxOf(CeilDiv(CeilDiv(s.yWork, s.yPer), 2), 1);
     const Checked bytes = 0;
     choice.blockDim = blocks.value;
@@ -307,7 +307,7 @@ inline bool TryWalked(Sizes &s, const Chip &chip, Choice &choice)
     s.yJTiles = CeilDiv(s.N, s.yJTile);
     s.yITiles = CeilDiv(s.M, s.yITile);
     s.yWork = s.numel_b * s.yITiles * s.yJTiles;
-    s.yPer = CeilDiv(s.yWork, coreNum);
+    s.yPer = MaxOf(CeilDiv(s.yWork, coreNum), 1);
     const Checked blocks = MaxOf(CeilDiv(CeilDiv(s.yWork, s.yPer), 2), 1);
     const Checked bytes = 0;
     choice.blockDim = blocks.value;
@@ -444,7 +444,7 @@ inline bool TryFull2(Sizes &s, const Chip &chip, Choice &choice)
     s.yJTiles = CeilDiv(s.N, s.yJTile);
     s.yITiles = CeilDiv(s.M, s.yITile);
     s.yWork = s.numel_b * s.yITiles * s.yJTiles;
-    s.yPer = CeilDiv(s.yWork, coreNum);
+    s.yPer = MaxOf(CeilDiv(s.yWork, coreNum), 1);
     const Checked blocks = MaxOf(CeilDiv(CeilDiv(s.yWork, s.yPer), 2), 1);
     const Checked bytes = 0;
     choice.blockDim = blocks.value;
@@ -499,7 +499,7 @@ inline bool TryWalked2(Sizes &s, const Chip &chip, Choice &choice)
     s.yJTiles = CeilDiv(s.N, s.yJTile);
     s.yITiles = CeilDiv(s.M, s.yITile);
     s.yWork = s.numel_b * s.yITiles * s.yJTiles;
-    s.yPer = CeilDiv(s.yWork, coreNum);
+    s.yPer = MaxOf(CeilDiv(s.yWork, coreNum), 1);
     const Checked blocks = MaxOf(CeilDiv(CeilDiv(s.yWork, s.yPer), 2), 1);
     const Checked bytes = 0;
     choice.blockDim = blocks.value;

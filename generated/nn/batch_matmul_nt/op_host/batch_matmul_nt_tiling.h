@@ -244,7 +244,7 @@ inline bool TryFull(Sizes &s, const Chip &chip, Choice &choice)
     }
     s.yJTiles = CeilDiv(s.N, s.yJTile);
     s.yWork = s.M * s.numel_b * s.yJTiles;
-    s.yPer = CeilDiv(s.yWork, coreNum);
+    s.yPer = MaxOf(CeilDiv(s.yWork, coreNum), 1);
     const Checked blocks = MaxOf(CeilDiv(CeilDiv(s.yWork, s.yPer), 2), 1);
     const Checked bytes = 0;
     choice.blockDim = blocks.value;
@@ -299,7 +299,7 @@ inline bool TryWalked(Sizes &s, const Chip &chip, Choice &choice)
     }
     s.yJTiles = CeilDiv(s.N, s.yJTile);
     s.yWork = s.M * s.numel_b * s.yJTiles;
-    s.yPer = CeilDiv(s.yWork, coreNum);
+    s.yPer = MaxOf(CeilDiv(s.yWork, coreNum), 1);
     const Checked blocks = MaxOf(CeilDiv(CeilDiv(s.yWork, s.yPer), 2), 1);
     const Checked bytes = 0;
     choice.blockDim = blocks.value;
@@ -431,7 +431,7 @@ inline bool TryFull2(Sizes &s, const Chip &chip, Choice &choice)
     }
     s.yJTiles = CeilDiv(s.N, s.yJTile);
     s.yWork = s.M * s.numel_b * s.yJTiles;
-    s.yPer = CeilDiv(s.yWork, coreNum);
+    s.yPer = MaxOf(CeilDiv(s.yWork, coreNum), 1);
     const Checked blocks = MaxOf(CeilDiv(CeilDiv(s.yWork, s.yPer), 2), 1);
     const Checked bytes = 0;
     choice.blockDim = blocks.value;
@@ -484,7 +484,7 @@ inline bool TryWalked2(Sizes &s, const Chip &chip, Choice &choice)
     }
     s.yJTiles = CeilDiv(s.N, s.yJTile);
     s.yWork = s.M * s.numel_b * s.yJTiles;
-    s.yPer = CeilDiv(s.yWork, coreNum);
+    s.yPer = MaxOf(CeilDiv(s.yWork, coreNum), 1);
     const Checked blocks = MaxOf(CeilDiv(CeilDiv(s.yWork, s.yPer), 2), 1);
     const Checked bytes = 0;
     choice.blockDim = blocks.value;

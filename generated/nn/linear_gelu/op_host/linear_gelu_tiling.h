@@ -229,7 +229,7 @@ inline bool TryCubeFull(Sizes &s, const Chip &chip, Choice &choice)
     s.yOTiles = CeilDiv(s.N, s.yOTile);
     s.yBTiles = CeilDiv(s.numel_b, s.yBTile);
     s.yWork = s.yBTiles * s.yOTiles;
-    s.yPer = CeilDiv(s.yWork, coreNum);
+    s.yPer = MaxOf(CeilDiv(s.yWork, coreNum), 1);
     const Checked blocks = MaxOf(MaxOf(CeilDiv(s.sum1Work, s.sum1Per), CeilDiv(CeilDiv(s.yWork, s.yPer), 2)), 1);
     const Checked bytes = s.sum_1WsEnd;
     choice.blockDim = blocks.value;
@@ -292,7 +292,7 @@ inline bool TryFull(Sizes &s, const Chip &chip, Choice &choice)
     }
     s.yOTiles = CeilDiv(s.N, s.yOTile);
     s.yWork = s.numel_b * s.yOTiles;
-    s.yPer = CeilDiv(s.yWork, coreNum);
+    s.yPer = MaxOf(CeilDiv(s.yWork, coreNum), 1);
     const Checked blocks = MaxOf(CeilDiv(CeilDiv(s.yWork, s.yPer), 2), 1);
     const Checked bytes = 0;
     choice.blockDim = blocks.value;
@@ -353,7 +353,7 @@ inline bool TryWalked(Sizes &s, const Chip &chip, Choice &choice)
     }
     s.yOTiles = CeilDiv(s.N, s.yOTile);
     s.yWork = s.numel_b * s.yOTiles;
-    s.yPer = CeilDiv(s.yWork, coreNum);
+    s.yPer = MaxOf(CeilDiv(s.yWork, coreNum), 1);
     const Checked blocks = MaxOf(CeilDiv(CeilDiv(s.yWork, s.yPer), 2), 1);
     const Checked bytes = 0;
     choice.blockDim = blocks.value;
@@ -465,7 +465,7 @@ inline bool TryCubeFull2(Sizes &s, const Chip &chip, Choice &choice)
     s.yOTiles = CeilDiv(s.N, s.yOTile);
     s.yBTiles = CeilDiv(s.numel_b, s.yBTile);
     s.yWork = s.yBTiles * s.yOTiles;
-    s.yPer = CeilDiv(s.yWork, coreNum);
+    s.yPer = MaxOf(CeilDiv(s.yWork, coreNum), 1);
     const Checked blocks = MaxOf(MaxOf(CeilDiv(s.sum1Work, s.sum1Per), CeilDiv(CeilDiv(s.yWork, s.yPer), 2)), 1);
     const Checked bytes = s.sum_1WsEnd;
     choice.blockDim = blocks.value;
@@ -526,7 +526,7 @@ inline bool TryFull2(Sizes &s, const Chip &chip, Choice &choice)
     }
     s.yOTiles = CeilDiv(s.N, s.yOTile);
     s.yWork = s.numel_b * s.yOTiles;
-    s.yPer = CeilDiv(s.yWork, coreNum);
+    s.yPer = MaxOf(CeilDiv(s.yWork, coreNum), 1);
     const Checked blocks = MaxOf(CeilDiv(CeilDiv(s.yWork, s.yPer), 2), 1);
     const Checked bytes = 0;
     choice.blockDim = blocks.value;
@@ -585,7 +585,7 @@ inline bool TryWalked2(Sizes &s, const Chip &chip, Choice &choice)
     }
     s.yOTiles = CeilDiv(s.N, s.yOTile);
     s.yWork = s.numel_b * s.yOTiles;
-    s.yPer = CeilDiv(s.yWork, coreNum);
+    s.yPer = MaxOf(CeilDiv(s.yWork, coreNum), 1);
     const Checked blocks = MaxOf(CeilDiv(CeilDiv(s.yWork, s.yPer), 2), 1);
     const Checked bytes = 0;
     choice.blockDim = blocks.value;

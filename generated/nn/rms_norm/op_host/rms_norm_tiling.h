@@ -126,7 +126,7 @@ inline bool TryFull(Sizes &s, const Chip &chip, Choice &choice)
     }
     s.rstdBTiles = CeilDiv(s.numel_b, s.rstdBTile);
     s.rstdWork = s.rstdBTiles;
-    s.rstdPer = CeilDiv(s.rstdWork, coreNum);
+    s.rstdPer = MaxOf(CeilDiv(s.rstdWork, coreNum), 1);
     const Checked blocks = MaxOf(CeilDiv(s.rstdWork, s.rstdPer), 1);
     const Checked bytes = 0;
     choice.blockDim = blocks.value;
@@ -177,7 +177,7 @@ inline bool TryWalked(Sizes &s, const Chip &chip, Choice &choice)
     }
     s.rstdBTiles = CeilDiv(s.numel_b, s.rstdBTile);
     s.rstdWork = s.rstdBTiles;
-    s.rstdPer = CeilDiv(s.rstdWork, coreNum);
+    s.rstdPer = MaxOf(CeilDiv(s.rstdWork, coreNum), 1);
     const Checked blocks = MaxOf(CeilDiv(s.rstdWork, s.rstdPer), 1);
     const Checked bytes = 0;
     choice.blockDim = blocks.value;
@@ -227,7 +227,7 @@ inline bool TryFull2(Sizes &s, const Chip &chip, Choice &choice)
     }
     s.rstdBTiles = CeilDiv(s.numel_b, s.rstdBTile);
     s.rstdWork = s.rstdBTiles;
-    s.rstdPer = CeilDiv(s.rstdWork, coreNum);
+    s.rstdPer = MaxOf(CeilDiv(s.rstdWork, coreNum), 1);
     const Checked blocks = MaxOf(CeilDiv(s.rstdWork, s.rstdPer), 1);
     const Checked bytes = 0;
     choice.blockDim = blocks.value;
@@ -281,7 +281,7 @@ inline bool TryWalked2(Sizes &s, const Chip &chip, Choice &choice)
     }
     s.rstdBTiles = CeilDiv(s.numel_b, s.rstdBTile);
     s.rstdWork = s.rstdBTiles;
-    s.rstdPer = CeilDiv(s.rstdWork, coreNum);
+    s.rstdPer = MaxOf(CeilDiv(s.rstdWork, coreNum), 1);
     const Checked blocks = MaxOf(CeilDiv(s.rstdWork, s.rstdPer), 1);
     const Checked bytes = 0;
     choice.blockDim = blocks.value;

@@ -120,7 +120,7 @@ inline bool TryFull(Sizes &s, const Chip &chip, Choice &choice)
     }
     s.yBTiles = CeilDiv(s.numel_b, s.yBTile);
     s.yWork = s.yBTiles;
-    s.yPer = CeilDiv(s.yWork, coreNum);
+    s.yPer = MaxOf(CeilDiv(s.yWork, coreNum), 1);
     const Checked blocks = MaxOf(CeilDiv(s.yWork, s.yPer), 1);
     const Checked bytes = 0;
     choice.blockDim = blocks.value;
@@ -168,7 +168,7 @@ inline bool TryWalked(Sizes &s, const Chip &chip, Choice &choice)
     }
     s.yBTiles = CeilDiv(s.numel_b, s.yBTile);
     s.yWork = s.yBTiles;
-    s.yPer = CeilDiv(s.yWork, coreNum);
+    s.yPer = MaxOf(CeilDiv(s.yWork, coreNum), 1);
     const Checked blocks = MaxOf(CeilDiv(s.yWork, s.yPer), 1);
     const Checked bytes = 0;
     choice.blockDim = blocks.value;
@@ -212,7 +212,7 @@ inline bool TryFull2(Sizes &s, const Chip &chip, Choice &choice)
     }
     s.yBTiles = CeilDiv(s.numel_b, s.yBTile);
     s.yWork = s.yBTiles;
-    s.yPer = CeilDiv(s.yWork, coreNum);
+    s.yPer = MaxOf(CeilDiv(s.yWork, coreNum), 1);
     const Checked blocks = MaxOf(CeilDiv(s.yWork, s.yPer), 1);
     const Checked bytes = 0;
     choice.blockDim = blocks.value;
@@ -262,7 +262,7 @@ inline bool TryWalked2(Sizes &s, const Chip &chip, Choice &choice)
     }
     s.yBTiles = CeilDiv(s.numel_b, s.yBTile);
     s.yWork = s.yBTiles;
-    s.yPer = CeilDiv(s.yWork, coreNum);
+    s.yPer = MaxOf(CeilDiv(s.yWork, coreNum), 1);
     const Checked blocks = MaxOf(CeilDiv(s.yWork, s.yPer), 1);
     const Checked bytes = 0;
     choice.blockDim = blocks.value;

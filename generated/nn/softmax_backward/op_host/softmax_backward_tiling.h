@@ -119,7 +119,7 @@ inline bool TryFull(Sizes &s, const Chip &chip, Choice &choice)
     }
     s.gradXBTiles = CeilDiv(s.numel_b, s.gradXBTile);
     s.gradXWork = s.gradXBTiles;
-    s.gradXPer = CeilDiv(s.gradXWork, coreNum);
+    s.gradXPer = MaxOf(CeilDiv(s.gradXWork, coreNum), 1);
     const Checked blocks = MaxOf(CeilDiv(s.gradXWork, s.gradXPer), 1);
     const Checked bytes = 0;
     choice.blockDim = blocks.value;
@@ -165,7 +165,7 @@ inline bool TryWalked(Sizes &s, const Chip &chip, Choice &choice)
     }
     s.gradXBTiles = CeilDiv(s.numel_b, s.gradXBTile);
     s.gradXWork = s.gradXBTiles;
-    s.gradXPer = CeilDiv(s.gradXWork, coreNum);
+    s.gradXPer = MaxOf(CeilDiv(s.gradXWork, coreNum), 1);
     const Checked blocks = MaxOf(CeilDiv(s.gradXWork, s.gradXPer), 1);
     const Checked bytes = 0;
     choice.blockDim = blocks.value;
@@ -209,7 +209,7 @@ inline bool TryFull2(Sizes &s, const Chip &chip, Choice &choice)
     }
     s.gradXBTiles = CeilDiv(s.numel_b, s.gradXBTile);
     s.gradXWork = s.gradXBTiles;
-    s.gradXPer = CeilDiv(s.gradXWork, coreNum);
+    s.gradXPer = MaxOf(CeilDiv(s.gradXWork, coreNum), 1);
     const Checked blocks = MaxOf(CeilDiv(s.gradXWork, s.gradXPer), 1);
     const Checked bytes = 0;
     choice.blockDim = blocks.value;
@@ -258,7 +258,7 @@ inline bool TryWalked2(Sizes &s, const Chip &chip, Choice &choice)
     }
     s.gradXBTiles = CeilDiv(s.numel_b, s.gradXBTile);
     s.gradXWork = s.gradXBTiles;
-    s.gradXPer = CeilDiv(s.gradXWork, coreNum);
+    s.gradXPer = MaxOf(CeilDiv(s.gradXWork, coreNum), 1);
     const Checked blocks = MaxOf(CeilDiv(s.gradXWork, s.gradXPer), 1);
     const Checked bytes = 0;
     choice.blockDim = blocks.value;

@@ -123,7 +123,7 @@ inline bool TryFull(Sizes &s, const Chip &chip, Choice &choice)
     s.yJTiles = CeilDiv(s.H, s.yJTile);
     s.yBTiles = CeilDiv(s.numel_b, s.yBTile);
     s.yWork = s.yBTiles * s.yJTiles;
-    s.yPer = CeilDiv(s.yWork, coreNum);
+    s.yPer = MaxOf(CeilDiv(s.yWork, coreNum), 1);
     const Checked blocks = MaxOf(CeilDiv(s.yWork, s.yPer), 1);
     const Checked bytes = 0;
     choice.blockDim = blocks.value;
@@ -169,7 +169,7 @@ inline bool TryFull2(Sizes &s, const Chip &chip, Choice &choice)
     s.yJTiles = CeilDiv(s.H, s.yJTile);
     s.yBTiles = CeilDiv(s.numel_b, s.yBTile);
     s.yWork = s.yBTiles * s.yJTiles;
-    s.yPer = CeilDiv(s.yWork, coreNum);
+    s.yPer = MaxOf(CeilDiv(s.yWork, coreNum), 1);
     const Checked blocks = MaxOf(CeilDiv(s.yWork, s.yPer), 1);
     const Checked bytes = 0;
     choice.blockDim = blocks.value;
