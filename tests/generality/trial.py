@@ -24,7 +24,7 @@ from generator.plan.tiles import Refusal
 from generator.spec.errors import SpecError
 from generator.twin.build import TwinError, build
 from generator.twin.verify import work
-from generator.twin.verify.calls import Subject
+from generator.twin.verify.calls import Subject, eager
 from generator.twin.verify.case import Case, Number, Target
 from generator.twin.verify.cases import case_of
 from generator.twin.verify.runner import run_case
@@ -107,7 +107,8 @@ def trial(drawn: Drawn, place: Path, cache: Path, count: int = 3) -> Outcome:
         (out / name).write_text(text, encoding="utf-8")
     op = out / folder(checked)
     try:
-        subject = Subject(checked, build(op, drawn.target[0], cache, quick=True), op)
+        built = build(op, drawn.target[0], cache, quick=True)
+        subject = Subject(checked, built, op, None, eager(built, op))
         results = [run_case(subject, case) for case in _cases(checked, drawn, count)]
     except TwinError as e:
         return done("failed", f"{e}\n" + "\n".join(e.detail.splitlines()[:12]))
