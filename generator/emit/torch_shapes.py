@@ -60,20 +60,6 @@ class TorchShapes:
             said = ", ".join(f"{o.name} {{{self.names(v)}}}" for v, o in variables.items())
             yield f"supported = ({rows},)"
             yield _check(f"wide or {_tuple([self.names(v) for v in variables])} in supported", f"these dtypes are not supported: {said}")
-        yield from self._unsaid(tuple(variables))
-
-    def _unsaid(self, said: tuple[str, ...]) -> Iterator[str]:
-        """Dtype variables no required input has: what the first combination with the inputs' dtypes gives them."""
-        for v in sorted({v for c in combinations(self.spec) for v in c} - set(said)):
-            rows: dict[tuple[str, ...], str] = {}
-            for c in combinations(self.spec):
-                rows.setdefault(tuple(torch_dtype(c[w]) for w in said), torch_dtype(c[v]))
-            if not said:
-                yield f"{self.names(v)} = {rows[()]}"
-                continue
-            table = ", ".join(f"{_tuple(list(row))}: {value}" for row, value in rows.items())
-            first = next(iter(rows.values()))
-            yield f"{self.names(v)} = {{{table}}}.get({_tuple([self.names(w) for w in said])}, {first})"
 
     def kind(self, p: Param) -> str:
         """The dtype of a parameter as Python, float64 for floats when everything is."""
@@ -95,6 +81,9 @@ class TorchShapes:
         for p in self.required:
             if p.dtype in known:
                 out.setdefault(p.dtype or "", p)
+        missing = known - out.keys()
+        if missing:
+            raise EmitError(f"{self.checked.path}: no required input has the dtype {', '.join(sorted(missing))}")
         return out
 
     def dtype(self, p: Param) -> str:

@@ -202,16 +202,20 @@ def _broadcast(ctx: Context, api: str, dst: View, a: _Wide, b: _Wide) -> None:
 
         _nest(ctx, [(inner.key, inner.cur)] if inner is not None else [], row)
 
+    steps = list(dict.fromkeys(o.row_step(inner.key) for o in (dwide, a, b))) if inner is not None else []
+    backwards = any(c < 0 for s in steps for _, c in s.terms)
+
     def body() -> None:
-        if inner is None:
+        if inner is None or backwards:
             by_row()
             return
         with ctx.collect() as columns:
             _by_column(ctx, api, (dwide, a, b), pitch, inner.key, inner.cur)
         with ctx.collect() as across:
             by_row()
-        # dstRepStride, src0RepStride are uint8 in blocks: rows of up to 255 blocks (facts.md B.2)
-        ctx.branch((Cond("<=", pitch, const(REPEATS * BLOCK)),), columns, across)
+        # dstRepStride, src0RepStride are uint8 in blocks: steps of 0 to 255 blocks (facts.md B.2)
+        most = const(REPEATS * BLOCK)
+        ctx.branch((Cond("<=", pitch, most), *(Cond("<=", s, most) for s in steps if s != pitch)), columns, across)
 
     _nest(ctx, outer, body)
 
