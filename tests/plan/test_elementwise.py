@@ -8,7 +8,7 @@ from dataclasses import fields, is_dataclass
 import pytest
 
 from generator.plan import tree as t
-from generator.spec.integer import const
+from generator.spec.integer import IntExpr, const
 from tests.plan.test_schedule import alternatives
 
 
@@ -31,14 +31,19 @@ def repeats(value: object, inside: tuple[t.Cond, ...] = ()) -> Iterator[tuple[t.
 @pytest.mark.parametrize("index", ["B - 1 - c", "c"])
 def test_no_instruction_steps_backwards_and_long_steps_are_checked(index: str) -> None:
     made = alternatives(
-        {"x": ("in", "A, B"), "w": ("in", "n"), "y": ("out", "n, B, A")},
-        f"s[b, c, a] = minimum(x[a, c], w[b])\ny[b, c, a] = w[b] + s[b, {index}, a]",
+        {"x": ("in", "A, B"), "w": ("in", "n"), "y": ("out", "A, n")},
+        f"""
+s[b, c, a] = minimum(x[a, c], w[b])
+u[a, b, c: B] = sqrt(w[b]) + s[b, {index}, a]
+v[b, c] = sum[a](s[b, B - 1 - c, a] * u[a, n - 1 - b, c])
+y[a, b] = sum[c](v[n - 1 - b, c]) + w[b]
+""",
     )
     found = [r for a in made.values() for s in a.stages for r in repeats(s.body)]
     assert found
     for params, under in found:
         for stride, _ in params.fields:
-            assert not isinstance(stride, bool | t.FloatConst)
-            assert not any(c < 0 for _, c in stride.terms), stride  # type: ignore[union-attr]
-            if stride.value is None:  # type: ignore[union-attr]
+            assert isinstance(stride, IntExpr)
+            assert stride.evaluate(dict.fromkeys(stride.free(), 64)) >= 0, stride
+            if stride.value is None:
                 assert any(c.op == "<=" and c.b == const(255 * 8) for c in under)
