@@ -82,7 +82,7 @@ def _one(
         try:
             found = None
             for k in range(_POINTS if checker.piecewise else 1):
-                found = checker.passes(sizes, [output], rng, start=at + k)
+                found = checker.passes(sizes, [output], rng, start=at * _POINTS + k)
                 if found is None:
                     break
         except UndefinedError as error:

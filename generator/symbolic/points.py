@@ -199,16 +199,17 @@ def piecewise(program: Program) -> bool:
 
 
 def _scales(claim: Claim) -> list[tuple[Fraction, Fraction]]:
-    """Intervals to draw from: around zero, positive, inside the unit interval, and around the constants values are compared with."""
+    """Intervals to draw from: around zero, positive, inside the unit interval; and around, beyond and far beyond the constants that
+    values are compared with, so that no region is left to chance."""
     out = [(Fraction(-3), Fraction(3)), (Fraction(1, 10), Fraction(3)), (Fraction(1, 20), Fraction(19, 20))]
     for program in (claim.forward, claim.gradient):
         for e in expressions(program.body):
             if isinstance(e, Compare) or (isinstance(e, Call) and e.fn in ("maximum", "minimum")):
                 for side in (e.a, e.b) if isinstance(e, Compare) else e.args:
                     if isinstance(side, Num) and isinstance(side.value, int | float) and 3 < abs(side.value) < 1e6:
-                        span = (Fraction(-2) * Fraction(abs(side.value)), Fraction(2) * Fraction(abs(side.value)))
-                        if span not in out:
-                            out.append(span)
+                        c = Fraction(abs(side.value))
+                        spans = ((-2 * c, 2 * c), (c, 2 * c), (-2 * c, -c), (2 * c, 40 * c))
+                        out += [s for s in spans if s not in out]
     return out
 
 
