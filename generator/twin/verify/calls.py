@@ -38,7 +38,7 @@ class Subject:
 def eager(built: Built, folder: Path) -> Built | None:
     """``built`` with a tiling function that takes the cube however little it pays; None where the operator has no cube stage."""
     header = folder / "op_host" / f"{folder.name}_tiling.h"
-    if _CUBE_START not in header.read_text(encoding="utf-8"):
+    if not header.is_file() or _CUBE_START not in header.read_text(encoding="utf-8"):
         return None
     return retiled(built, folder, {_CUBE_START: _ALWAYS}, quick=True)
 
