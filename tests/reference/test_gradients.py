@@ -46,7 +46,7 @@ def choices_of(checked: CheckedSpec, forward: CheckedSpec) -> tuple[list[Factor]
 def rows_of(checked: CheckedSpec, forward: CheckedSpec) -> Iterator[tuple[Sizes, dict[str, float], tuple[str, ...]]]:
     """Pairwise: every two choices meet in some row, as far as a row stays cheap."""
     factors, rules = choices_of(checked, forward)
-    floats = {f.name for f in factors if f.name != "<absent>" and isinstance(f.values[0], float)}
+    floats = sorted(f.name for f in factors if f.name != "<absent>" and isinstance(f.values[0], float))
     smallest = {f.name: min(f.values) for f in factors if f.name not in (*floats, "<absent>")}  # type: ignore[type-var]
 
     def sizes(row: Any) -> Sizes:
