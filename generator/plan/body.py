@@ -19,7 +19,7 @@ from generator.plan.bounds import Bounds
 from generator.plan.expressions import Lowering
 from generator.plan.memory import GmRef
 from generator.plan.moves import data_in, grain, load
-from generator.plan.normal import Map, NFor, NStmt, Red
+from generator.plan.normal import Map, NFor, NStmt, Red, extent_of
 from generator.plan.reduce import COMBINE, IDENTITY, reduce_last, reduce_rows
 from generator.plan.roles import Roles
 from generator.plan.schedule import Group, exposed
@@ -31,7 +31,7 @@ from generator.spec.integer import IntExpr, const, product, round_up, sym
 if TYPE_CHECKING:
     from generator.plan.passes import Accumulator
 
-__all__ = ["Body", "LoadKey", "extent_of"]
+__all__ = ["Body", "LoadKey"]
 
 LoadKey = Load  # loads compare by tensor, indices and guards
 
@@ -429,9 +429,3 @@ def _loop_variables(body: Iterable[NStmt]) -> set[str]:
 
 def _names(body: Iterable[NStmt]) -> set[str]:
     return {s.target for s in flat(body)} | {ld.tensor for s in flat(body) for ld in loads(s.value)}
-
-
-def extent_of(b: Bound) -> IntExpr:
-    """The extent of a resolved axis."""
-    assert b.extent is not None
-    return b.extent

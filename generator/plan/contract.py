@@ -13,10 +13,10 @@ from dataclasses import dataclass
 
 from generator.formula.ir import Binary, Bound, Expr, Load, Tensor
 from generator.formula.walk import symbols
-from generator.plan.normal import Red
+from generator.plan.normal import Red, extent_of
 from generator.spec.integer import IntExpr, const, product
 
-__all__ = ["Chain", "Contraction", "Guard", "Side", "contraction", "factors", "size"]
+__all__ = ["Chain", "Contraction", "Guard", "Side", "contraction", "element_offset", "factors"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,12 +27,12 @@ class Chain:
 
     @property
     def extent(self) -> IntExpr:
-        return product(size(b) for b in self.axes)
+        return product(extent_of(b) for b in self.axes)
 
     @property
     def inner(self) -> IntExpr:
         """The extent of everything inside the outermost axis."""
-        return product(size(b) for b in self.axes[1:])
+        return product(extent_of(b) for b in self.axes[1:])
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,18 +72,7 @@ class Contraction:
     @property
     def batch(self) -> IntExpr:
         """Number of independent products."""
-        return product(size(b) for b in self.items)
-
-    @property
-    def depth(self) -> IntExpr:
-        """Products summed into one element, at most."""
-        return self.inner.extent * product(size(b) for b in self.taps)
-
-
-def size(b: Bound) -> IntExpr:
-    """The extent of a resolved axis."""
-    assert b.extent is not None
-    return b.extent
+        return product(extent_of(b) for b in self.items)
 
 
 def factors(e: Expr) -> tuple[Expr, ...]:
@@ -118,10 +107,16 @@ def contraction(s: Red, tensors: Mapping[str, Tensor]) -> Contraction | str:
 
 def _offset(indices: Sequence[object], t: Tensor, axes: Sequence[Bound]) -> IntExpr | None:
     names = [b.name for b in axes]
+    if not all(isinstance(i, IntExpr) and i.is_affine_in(names) for i in indices):
+        return None
+    return element_offset(indices, t)
+
+
+def element_offset(indices: Sequence[object], t: Tensor) -> IntExpr:
+    """Elements from the tensor's start to the element at ``indices``."""
     out = const(0)
     for i, stride in zip(indices, t.strides(), strict=True):
-        if not isinstance(i, IntExpr) or not i.is_affine_in(names):
-            return None
+        assert isinstance(i, IntExpr)
         out = out + i * stride
     return out
 
@@ -228,4 +223,4 @@ def _negative(e: IntExpr) -> bool:
 
 def _joins(offset: IntExpr, outer: Bound, inner: Bound) -> bool:
     """Neighbours along ``outer`` lie a whole extent of ``inner`` apart."""
-    return offset.coefficient(outer.name) == offset.coefficient(inner.name) * size(inner)
+    return offset.coefficient(outer.name) == offset.coefficient(inner.name) * extent_of(inner)

@@ -8,14 +8,14 @@ is valid the item multiplies zeros kept in workspace.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from generator.formula.ir import Bound
-from generator.plan.contract import Chain, Contraction, Guard, size
+from generator.plan.contract import Chain, Contraction, Guard
 from generator.plan.memory import GmRef
-from generator.plan.normal import Red
+from generator.plan.normal import Red, extent_of
 from generator.plan.stage import BuiltStage
 from generator.plan.tiles import SIZES, Refusal
 from generator.plan.tree import CUBE_FIELDS, Cond, Global, If, Int, Let, Loop, Matmul, MatmulCall, Node, Set, Stage, Var
@@ -111,23 +111,17 @@ class _Builder:
             return self.field("RowTiles", ceil_div(self.c.rows.extent, sym(f"{self.name}BaseM")))
         t, inner = self.c.rows.axes[0], self.c.rows.inner
         low, high = self.interior(t)
-        first = self.field("First", min_of(max_of(low, 0), size(t)))
-        last = self.field("Last", max_of(first, min_of(high, size(t))))
+        first = self.field("First", min_of(max_of(low, 0), extent_of(t)))
+        last = self.field("Last", max_of(first, min_of(high, extent_of(t))))
         base = sym(f"{self.name}BaseM")
         steps = self.field("Steps", max_of(floor_div(base, inner), 1))
         middle = self.field("Middle", ceil_div(last - first, steps))
         parts = self.field("Parts", ceil_div(inner, base))
-        return self.field("RowTiles", (first + middle + size(t) - last) * parts)
+        return self.field("RowTiles", (first + middle + extent_of(t) - last) * parts)
 
     def interior(self, t: Bound) -> tuple[IntExpr, IntExpr]:
         """The range of ``t`` for which every operand pair is valid."""
-        low, high = const(0), size(t)
-        for g in self.row_guards:
-            step = g.index.coefficient(t.name)
-            rest = g.index.substitute({t.name: 0})
-            low = max_of(low, ceil_div(max_of(-self.extreme(rest, largest=False), 0), step))
-            high = min_of(high, ceil_div(max_of(g.extent - self.extreme(rest, largest=True), 0), step))
-        return low, high
+        return _within(t, ((g, self.extreme(_rest(g, t), largest=False), self.extreme(_rest(g, t), largest=True)) for g in self.row_guards))
 
     def extreme(self, e: IntExpr, largest: bool) -> IntExpr:
         """``e`` at the ends of the items' and taps' axes."""
@@ -138,7 +132,7 @@ class _Builder:
             signs = {k > 0 for _, k in step.terms}
             if len(signs) != 1:
                 raise Refusal("a guarded index moves along an axis with a step of unknown sign", self.s.span)
-            e = e.substitute({b.name: size(b) - 1 if signs.pop() == largest else const(0)})
+            e = e.substitute({b.name: extent_of(b) - 1 if signs.pop() == largest else const(0)})
         return e
 
     # the stage ----------------------------------------------------------------------------------------------------------------
@@ -171,21 +165,21 @@ class _Builder:
         panels, base_n = sym(f"{name}Panels"), sym(f"{name}BaseN")
         out: list[Node] = [Let("col", mod(item, panels) * base_n), Let("cols", min_of(base_n, c.columns.extent - sym("col")))]
         rest = floor_div(item, panels)
-        out += self.rows(mod(rest, rows), out)
+        out += self.rows(mod(rest, rows))
         rest = floor_div(rest, rows)
         for k, b in enumerate(reversed(c.items)):
             last = k == len(c.items) - 1
-            out.append(Let(b.name, rest if last else mod(rest, size(b))))
-            rest = floor_div(rest, size(b))
+            out.append(Let(b.name, rest if last else mod(rest, extent_of(b))))
+            rest = floor_div(rest, extent_of(b))
         out.append(Var("pairs", const(0)))
         out += self.pairs()
         if self.zeros is not None:
             out.append(If((Cond("==", sym("pairs"), const(0)),), tuple(self.zero_pair())))
-        place = self.at(c.offset, {**self.start(c.rows, sym("row")), **self.start(c.columns, sym("col"))})
+        place = c.offset.substitute({**self.start(c.rows, sym("row")), **self.start(c.columns, sym("col"))})
         out.append(MatmulCall("GetTensorC", (Global(self.out.name, place), Int(const(0), "uint8_t")), ("true",)))
         return out
 
-    def rows(self, tile: IntExpr, before: list[Node]) -> list[Node]:
+    def rows(self, tile: IntExpr) -> list[Node]:
         """``row`` and ``rows`` of the tile; with guards also ``step``, the guarded axis' first step, and ``steps``."""
         c, name = self.c, self.name
         base = sym(f"{name}BaseM")
@@ -219,10 +213,6 @@ class _Builder:
         """The chain's axes at its element ``first``: the innermost axis counts through."""
         return {b.name: first if k == len(chain.axes) - 1 else const(0) for k, b in enumerate(chain.axes)}
 
-    @staticmethod
-    def at(offset: IntExpr, places: Mapping[str, IntExpr]) -> IntExpr:
-        return offset.substitute(places)
-
     def pairs(self) -> list[Node]:
         """The loops over operand pairs."""
         c = self.c
@@ -234,12 +224,12 @@ class _Builder:
             nodes, begin, depth = self.inner_range()
             conds.append(Cond(">", depth, const(0)))
         conds += self.valid()
-        a = self.at(c.a.offset, {**self.start(c.rows, sym("row")), **self.start(c.inner, begin)})
-        b = self.at(c.b.offset, {**self.start(c.columns, sym("col")), **self.start(c.inner, begin)})
+        a = c.a.offset.substitute({**self.start(c.rows, sym("row")), **self.start(c.inner, begin)})
+        b = c.b.offset.substitute({**self.start(c.columns, sym("col")), **self.start(c.inner, begin)})
         work = self.multiply(Global(self.a.name, a), Global(self.b.name, b), depth)
         body: tuple[Node, ...] = (*nodes, If(tuple(conds), tuple(work))) if conds else (*nodes, *work)
         for t in reversed(c.taps):
-            body = (Loop(t.name, const(0), size(t), const(1), body),)
+            body = (Loop(t.name, const(0), extent_of(t), const(1), body),)
         return list(body)
 
     def multiply(self, a: Global, b: Global, depth: IntExpr) -> list[Node]:
@@ -277,14 +267,21 @@ class _Builder:
     def inner_range(self) -> tuple[list[Node], IntExpr, IntExpr]:
         """Locals for the valid range of the inner chain's outermost axis: (nodes, first element, element count)."""
         t, inner = self.c.inner.axes[0], self.c.inner.inner
-        low: IntExpr = const(0)
-        high = size(t)
-        for g in self.inner_guards:
-            step = g.index.coefficient(t.name)
-            rest = g.index.substitute({t.name: 0})
-            low = max_of(low, ceil_div(max_of(-rest, 0), step))
-            high = min_of(high, ceil_div(max_of(g.extent - rest, 0), step))
+        low, high = _within(t, ((g, _rest(g, t), _rest(g, t)) for g in self.inner_guards))
         nodes: list[Node] = [Let("from", low), Let("depth", max_of(high - sym("from"), 0) * inner)]
         return nodes, sym("from") * inner, sym("depth")
 
 
+def _rest(g: Guard, t: Bound) -> IntExpr:
+    """A guard's index without its part along ``t``."""
+    return g.index.substitute({t.name: 0})
+
+
+def _within(t: Bound, guards: Iterable[tuple[Guard, IntExpr, IntExpr]]) -> tuple[IntExpr, IntExpr]:
+    """The range of ``t`` that every guard allows, given the least and the largest rest of its index."""
+    low, high = const(0), extent_of(t)
+    for g, least, largest in guards:
+        step = g.index.coefficient(t.name)
+        low = max_of(low, ceil_div(max_of(-least, 0), step))
+        high = min_of(high, ceil_div(max_of(g.extent - largest, 0), step))
+    return low, high

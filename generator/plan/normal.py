@@ -33,7 +33,7 @@ from generator.formula.printer import text
 from generator.formula.walk import loads, rebuild, symbols
 from generator.spec.integer import IntExpr, product, sym
 
-__all__ = ["Map", "NFor", "NStmt", "Normal", "Red", "free_axes", "normalise"]
+__all__ = ["Map", "NFor", "NStmt", "Normal", "Red", "extent_of", "free_axes", "normalise"]
 
 PlainRed = Literal["sum", "prod", "max", "min", "argmax", "argmin"]
 
@@ -115,7 +115,7 @@ class _Normaliser:
         name = f"{hint}_{self.counter}"
         while name in self.tensors:
             name += "_"
-        t = Tensor(name=name, shape=tuple(_extent(b) for b in axes), role="local")
+        t = Tensor(name=name, shape=tuple(extent_of(b) for b in axes), role="local")
         self.tensors[name] = t
         return t
 
@@ -202,7 +202,7 @@ class _Normaliser:
             out.append(Red(name, tuple(sym(b.name) for b in axes), axes, op, e.axes, body, e.span or self.span, self.origin))
         load: Expr = Load(name, tuple(sym(b.name) for b in axes))
         if e.op == "mean":
-            count: Expr = IntVal(product(_extent(a) for a in e.axes)) if e.divisor is None else self.strip(e.divisor, scope, out)
+            count: Expr = IntVal(product(extent_of(a) for a in e.axes)) if e.divisor is None else self.strip(e.divisor, scope, out)
             if isinstance(count, (IntVal, Num, Attr)):
                 return Binary("mul", load, Binary("div", Num(1.0), count))
             return Binary("div", load, count)
@@ -211,7 +211,8 @@ class _Normaliser:
         return load
 
 
-def _extent(b: Bound) -> IntExpr:
+def extent_of(b: Bound) -> IntExpr:
+    """The extent of a resolved axis."""
     assert b.extent is not None
     return b.extent
 

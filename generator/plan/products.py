@@ -17,10 +17,10 @@ from typing import Final
 from generator.formula.ir import Binary, Bound, Cast, Compare, Expr, Load, Num, Tensor, Where
 from generator.formula.walk import loads, rebuild, symbols
 from generator.plan.axes import flat, rename_expr
-from generator.plan.contract import Contraction, contraction, factors, size
+from generator.plan.contract import Contraction, contraction, element_offset, factors
 from generator.plan.cost import Work, prefers_cube, work_of
 from generator.plan.cube import ZEROS, zeros_needed
-from generator.plan.normal import Map, NFor, Normal, NStmt, Red
+from generator.plan.normal import Map, NFor, Normal, NStmt, Red, extent_of
 from generator.spec.integer import IntExpr, const, product, sym
 
 __all__ = ["Products", "simplified", "with_products"]
@@ -63,7 +63,7 @@ def _fresh(hint: str, axes: Sequence[Bound], tensors: dict[str, Tensor]) -> str:
     while name in tensors:
         k += 1
         name = f"{hint}{k}"
-    tensors[name] = Tensor(name, tuple(size(b) for b in axes), "local")
+    tensors[name] = Tensor(name, tuple(extent_of(b) for b in axes), "local")
     return name
 
 
@@ -132,8 +132,8 @@ def _exchange(s: Red, made: Mapping[str, Red], known: Sequence[Red]) -> Red | No
         for other in known:
             if other is s or {b.name for b in other.reduced} != over or sorted(factors(other.value), key=repr) != wanted:
                 continue
-            extents = {b.name: size(b) for b in (*s.axes, *inner.reduced)}
-            if any(extents.get(b.name) != size(b) for b in other.axes):
+            extents = {b.name: extent_of(b) for b in (*s.axes, *inner.reduced)}
+            if any(extents.get(b.name) != extent_of(b) for b in other.axes):
                 continue
             return replace(s, reduced=inner.reduced, value=_product([Load(other.target, other.index), *still]))
     return None
@@ -256,7 +256,7 @@ class _Builder:
         if len(parts) == 1 and isinstance(parts[0], Load):
             return 0
         used = set().union(*(symbols(p) for p in parts))
-        return product(size(b) for b in (*s.axes, *s.reduced) if b.name in used).evaluate(self.typical)
+        return product(extent_of(b) for b in (*s.axes, *s.reduced) if b.name in used).evaluate(self.typical)
 
     def operands(self, s: Red, a: Sequence[Expr], b: Sequence[Expr]) -> tuple[list[NStmt], Load, Load, bool]:
         """(statements that make factors, left, right, whether a factor is split)."""
@@ -281,17 +281,10 @@ class _Builder:
         used = {n for p in parts for n in symbols(p)} & axes.keys()
         order: list[str] = []
         for ld in sorted((ld for p in parts for ld in loads(p)), key=lambda x: -len(symbols(x) & used)):
-            offset = self.offset(ld)
+            offset = element_offset(ld.indices, self.tensors[ld.tensor])
             mine = [n for n in symbols(ld) & used if n not in order]
             order += sorted(mine, key=lambda n: -offset.coefficient(n).evaluate(self.typical))
         return tuple(axes[n] for n in dict.fromkeys([*order, *sorted(used)]))
-
-    def offset(self, ld: Load) -> IntExpr:
-        out = const(0)
-        for i, stride in zip(ld.indices, self.tensors[ld.tensor].strides(), strict=True):
-            assert isinstance(i, IntExpr)
-            out = out + i * stride
-        return out
 
     def whole(self, s: Red, parts: Sequence[Expr], made: list[NStmt]) -> Load:
         """A factor computed in float32 into workspace."""
@@ -406,7 +399,7 @@ def _bijective(m: Map) -> bool:
 
 
 def _elements(m: Map | Red) -> IntExpr:
-    return product(size(b) for b in m.axes)
+    return product(extent_of(b) for b in m.axes)
 
 
 def loads_gather(e: Expr) -> bool:

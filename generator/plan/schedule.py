@@ -113,11 +113,10 @@ def _single(s: NStmt) -> Group:
     return Group((s,), _fusable((s,)) or ())
 
 
-def _worth(current: Sequence[NStmt], s: NStmt, stored: frozenset[str], together: Sequence[str], long: Callable[[IntExpr], bool]) -> bool:
+def _worth(current: Sequence[NStmt], s: NStmt, tiled: set[str], together: Sequence[str], long: Callable[[IntExpr], bool]) -> bool:
     """Whether fusing saves more than it costs: a long axis that only one side tiles would have to be whole in UB, which
-    pays when both sides touch a tensor along it."""
+    pays when both sides touch a tensor along it. ``tiled``: the axes either side tiles alone."""
     extents = extents_of([*current, s])
-    tiled = {*(_fusable(current, stored) or ()), *(_fusable((s,), stored) or ())}
     lost = {a for a in tiled - set(together) if long(extents[a])}
     if not lost:
         return True
@@ -161,9 +160,10 @@ def partition(
         if fuse:
             alone = _fusable((s,), stored)
             together = _fusable([*current, s], stored, shapes)
-            gridless = not alone and not (_fusable(current, stored) or ())
+            before = _fusable(current, stored) or ()
+            gridless = not alone and not before
             fits = alone is not None and together is not None and (not current or together or gridless)
-            if fits and (not current or _worth(current, s, stored, together or (), long)):
+            if fits and (not current or _worth(current, s, {*before, *(alone or ())}, together or (), long)):
                 current.append(s)
                 continue
             flush()

@@ -14,11 +14,11 @@ from generator.formula.ir import Binary, Bound, Call, Cast, Compare, Logic, Not,
 from generator.formula.walk import loads, walk
 from generator.plan import tree
 from generator.plan.axes import flat
-from generator.plan.body import Body, extent_of
+from generator.plan.body import Body
 from generator.plan.bounds import Bounds
 from generator.plan.hazards import insert_barriers
 from generator.plan.memory import GmRef
-from generator.plan.normal import NStmt, Red
+from generator.plan.normal import NStmt, Red, extent_of
 from generator.plan.passes import run_passes
 from generator.plan.prune import prune
 from generator.plan.roles import Roles

@@ -183,7 +183,7 @@ def _run(s: Map | Red, env: dict[str, np.ndarray], normal: Normal, sizes: dict[s
     from itertools import product as each
 
     from generator.formula.ir import Binary, Bound, Expr, Load, Num
-    from generator.plan.contract import size
+    from generator.plan.normal import extent_of
 
     def value(e: Expr, at: dict[str, int]) -> float:
         if isinstance(e, Num):
@@ -200,7 +200,7 @@ def _run(s: Map | Red, env: dict[str, np.ndarray], normal: Normal, sizes: dict[s
     reduced = s.reduced if isinstance(s, Red) else ()
 
     def spread(axes: tuple[Bound, ...]) -> list[dict[str, int]]:
-        extents = [size(b).evaluate(sizes) for b in axes]
+        extents = [extent_of(b).evaluate(sizes) for b in axes]
         return [dict(zip((b.name for b in axes), p, strict=True)) for p in each(*(range(n) for n in extents))]
 
     for at in spread(s.axes):
