@@ -8,7 +8,7 @@ from typing import Literal
 
 from generator.emit.integers import integer
 from generator.emit.names import GE_DTYPES
-from generator.emit.shapes import AttrRead, HostCall, Layout, TensorRead, combinations, host_call
+from generator.emit.shapes import AttrRead, FlagRead, HostCall, Layout, TensorRead, combinations, host_call
 from generator.formula.checked import CheckedSpec
 from generator.formula.ir import Tensor
 from generator.spec.integer import Func, IntExpr, Numel, sym
@@ -69,6 +69,7 @@ class Output:
     packs: tuple[str, ...]
     dtype: str  # C++; "" when a table of combinations decides
     dtypes: tuple[str, ...]  # per combination
+    unwanted: str = ""  # C++ test that a flag says it is not wanted, "" without one
 
 
 @dataclass(frozen=True)
@@ -87,6 +88,7 @@ class Inference:
     outputs: tuple[Output, ...]
     forms: bool
     combinations: int
+    flags: tuple[FlagRead, ...]
 
 
 def inference(checked: CheckedSpec) -> Inference:
@@ -113,9 +115,10 @@ def inference(checked: CheckedSpec) -> Inference:
         inners=inners,
         pack_reads=tuple(p for p in _packs(call) if p.tensor.is_input),
         same=tuple((f"{_variable(t)}.extent[{k}]", _text(e), t.name) for t, k, e in extents if not (e.free() & attrs) - known),
-        outputs=tuple(_output(checked, t, inputs, extents) for t in call.tensors if not t.is_input),
+        outputs=tuple(_output(checked, t, inputs, extents, call.flags) for t in call.tensors if not t.is_input),
         forms=any(t.alternatives for t in inputs),
         combinations=len(combinations(spec)),
+        flags=call.flags,
     )
 
 
@@ -188,13 +191,14 @@ def _packs(call: HostCall) -> Iterator[Pack]:
                     yield Pack(name.lstrip("*").strip(), t, place, layout.rank)
 
 
-def _output(checked: CheckedSpec, t: TensorRead, inputs: tuple[TensorRead, ...], extents: Extents) -> Output:
+def _output(checked: CheckedSpec, t: TensorRead, inputs: tuple[TensorRead, ...], extents: Extents, flags: tuple[FlagRead, ...]) -> Output:
     p = next(q for q in checked.spec.params if q.symbol == t.symbol)
     shape = _shape(checked.program.tensors[t.symbol])
     texts = tuple(_said(expr, extents) for expr in shape)
     forms = tuple(tuple(_dims(number, layout, p, texts)) for number, layout in enumerate(t.layouts))
     packs = tuple(d.text for d in forms[0] if d.kind == "pack")
-    return Output(t.name, t.index, forms, packs, _dtype(checked, p, inputs), t.dtypes)
+    unwanted = next((f"{f.variable} == {f.absent}" for f in flags if t.symbol in f.outputs), "")
+    return Output(t.name, t.index, forms, packs, _dtype(checked, p, inputs), t.dtypes, unwanted)
 
 
 def _said(expr: IntExpr, extents: Extents) -> str:

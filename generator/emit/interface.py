@@ -10,7 +10,7 @@ from generator.emit.conditions import CallCheck, call_checks, presence_tests
 from generator.emit.errors import EmitError
 from generator.emit.names import GE_DTYPES, camel
 from generator.emit.prototype import ACL_FORMATS, ctype
-from generator.emit.shapes import Agreement, Bind, Derived, HostCall, TensorRead, combinations, empty_tests, host_call
+from generator.emit.shapes import Agreement, Bind, Derived, FlagRead, HostCall, TensorRead, combinations, empty_tests, host_call
 from generator.formula.checked import CheckedSpec
 from generator.spec.model import OpSpec, Param
 
@@ -98,6 +98,7 @@ class Interface:
     checks: tuple[Check, ...]  # dims, constraints, agreements, presence
     products: tuple[str, ...]
     needs_950: bool
+    flags: tuple[tuple[str, str, str], ...] = ()  # graph attributes that tell of outputs: type, name and value in the level-0 call
 
     @property
     def inputs(self) -> tuple[Argument, ...]:
@@ -151,7 +152,14 @@ def interface(checked: CheckedSpec) -> Interface:
         ),
         products=tuple(_SOCS[p] for p in spec.products),
         needs_950="Ascend950" in spec.products,
+        flags=tuple(_flag(spec, f) for f in call.flags),
     )
+
+
+def _flag(spec: OpSpec, f: FlagRead) -> tuple[str, str, str]:
+    """A flag in the level-0 call. Its outputs are given together, so that one of them tells."""
+    first = next(p.name for p in spec.params if p.symbol == f.outputs[0])
+    return f.ctype, f.name, f"result_{first} != nullptr ? {f.given} : {f.absent}"
 
 
 def _argument(spec: OpSpec, p: Param, call: HostCall) -> Argument:

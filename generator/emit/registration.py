@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
 from generator.emit.interface import GE_FORMATS
 from generator.emit.names import GE_DTYPES
-from generator.emit.shapes import attributes, combinations, tensors
+from generator.emit.shapes import attributes, combinations, flags, tensors
 from generator.formula.checked import CheckedSpec
 from generator.spec.model import OpSpec, Param
 
@@ -42,11 +43,12 @@ class Operand:
 
 @dataclass(frozen=True)
 class Attribute:
-    """One graph attribute: setter of its type, and its default as C++ ("" when it must be given)."""
+    """One graph attribute: setter of its type, its default as C++ ("" when it must be given), and what is to be said of it."""
 
     name: str
     setter: str
     default: str
+    about: str = ""
 
 
 @dataclass(frozen=True)
@@ -70,11 +72,18 @@ def registration(checked: CheckedSpec) -> Registration:
     return Registration(
         operands[:count],
         operands[count:],
-        tuple(Attribute(p.name, _SETTERS[p.type or "float"], _default(p)) for p in attributes(spec)),
+        (*(Attribute(p.name, _SETTERS[p.type or "float"], _default(p)) for p in attributes(spec)), *_flags(checked)),
         tuple(_CONFIGS[p] for p in spec.products),
         spec.policies.noncontiguous == "accept",
         "Ascend950" in spec.products,
     )
+
+
+def _flags(checked: CheckedSpec) -> Iterator[Attribute]:
+    for f in flags(checked):
+        have = "has" if len(f.outputs) == 1 else "have"
+        about = f"{f.name}: {f.given} when {f.listed} {f.are} wanted, {f.absent} when not; then {f.listed} {have} shape [0]"
+        yield Attribute(f.name, f.getter.removeprefix("Get"), f.absent, about)
 
 
 def _operand(spec: OpSpec, p: Param) -> Operand:

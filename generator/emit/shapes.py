@@ -18,12 +18,14 @@ __all__ = [
     "AttrRead",
     "Bind",
     "Derived",
+    "FlagRead",
     "HostCall",
     "Layout",
     "TensorRead",
     "attributes",
     "combinations",
     "empty_tests",
+    "flags",
     "host_call",
     "tensors",
 ]
@@ -68,6 +70,31 @@ class AttrRead:
     ctype: str
     default: str
     is_int: bool
+
+
+@dataclass(frozen=True)
+class FlagRead:
+    """A graph attribute that says whether optional outputs are given: its index, how it is read, its values as C++."""
+
+    name: str
+    index: int
+    getter: str
+    ctype: str
+    given: str
+    absent: str
+    outputs: tuple[str, ...]  # symbols
+    listed: str  # their names in the graph
+    sizeless: tuple[tuple[str, str], ...]  # output's symbol, and the C++ test that it has no elements anyway
+
+    @property
+    def are(self) -> str:
+        """The verb after its outputs' names."""
+        return "is" if len(self.outputs) == 1 else "are"
+
+    @property
+    def variable(self) -> str:
+        """The value in C++, whatever parameters are called."""
+        return f"flag_{self.name}"
 
 
 @dataclass(frozen=True)
@@ -124,6 +151,7 @@ class HostCall:
     agreeing: tuple[Agreement, ...]  # ranks, and dims that one extent or pack flattens
     numels: tuple[str, ...]
     floats: tuple[str, ...] = field(default=())
+    flags: tuple[FlagRead, ...] = field(default=())
 
 
 def attributes(spec: OpSpec) -> tuple[Param, ...]:
@@ -159,7 +187,34 @@ def host_call(checked: CheckedSpec, optional: tuple[str, ...], numels: tuple[str
     used = {a.tensor for _, e in checked.derived for a in e.atoms() if isinstance(a, Numel)} | set(numels)
     binds, agreements = _bind(checked, reads)
     floats = tuple(a.symbol for a in attrs if not a.is_int)
-    return HostCall(tuple(reads), attrs, binds, agreements, _agreeing(spec, reads), tuple(sorted(used)), floats)
+    return HostCall(tuple(reads), attrs, binds, agreements, _agreeing(spec, reads), tuple(sorted(used)), floats, flags(checked))
+
+
+def flags(checked: CheckedSpec) -> tuple[FlagRead, ...]:
+    """The flags of the graph operator, which follow its other attributes."""
+    spec = checked.spec
+    first = len(attributes(spec))
+    names = {p.symbol: p.name for p in spec.params}
+    made = []
+    for k, flag in enumerate(spec.flags):
+        getter, ctype = _GETTERS["bool" if isinstance(flag.given, bool) else "int"]
+        given, absent = (cpp_value(v) for v in (flag.given, flag.absent))
+        listed = " and ".join(names[o] for o in flag.outputs)
+        sizeless = tuple((o, _sizeless(checked.program.tensors[o])) for o in flag.outputs)
+        made.append(FlagRead(flag.name, first + k, getter, ctype, given, absent, tuple(flag.outputs), listed, sizeless))
+    return tuple(made)
+
+
+def cpp_value(value: bool | int) -> str:
+    """A flag's value in C++."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value) if value != -(2**63) else f"({value + 1} - 1)"
+
+
+def _sizeless(tensor: Tensor) -> str:
+    extents = (tensor.flat.size,) if tensor.flat is not None else tensor.shape
+    return " || ".join(f"Checked({e.value}) == 0" if e.value is not None else f"{_sizes(e)} == 0" for e in extents) or "false"
 
 
 def empty_tests(checked: CheckedSpec, call: HostCall) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -106,7 +106,10 @@ def binding(checked: CheckedSpec, forward: CheckedSpec | None) -> Binding:
         infer=infer,
         outputs=outputs,
         inputs=tuple(names(p.symbol) for p in tensors(spec) if p.io == "in"),
-        attributes=tuple(f"float({names(p.symbol)})" if p.type in ("float", "double") else names(p.symbol) for p in attributes(spec)),
+        attributes=(
+            *(f"float({names(p.symbol)})" if p.type in ("float", "double") else names(p.symbol) for p in attributes(spec)),
+            *_flags(spec, outputs),
+        ),
         npu=tuple(names(p.symbol) for p in arguments_of(spec)),
         symbols=tuple(f'"{o.symbol}"' for o in outputs),
         wanted=tuple(o.given or "True" for o in outputs),
@@ -131,6 +134,12 @@ def _given(spec: OpSpec, p: Param, names: Names) -> str:
     group = next((g for g in spec.groups if p.symbol in g.members), None)
     partner = next((m for m in group.members if any(q.symbol == m and q.io == "in" for q in spec.params)), None) if group else None
     return f"{names(partner)} is not None" if partner else ""
+
+
+def _flags(spec: OpSpec, outputs: Sequence[Output]) -> Iterator[str]:
+    """The values of the graph's flags, from what says that their outputs are given."""
+    given = {o.symbol: o.given or "True" for o in outputs}
+    yield from (f"{f.given} if {given[f.outputs[0]]} else {f.absent}" for f in spec.flags)
 
 
 def _parameters(spec: OpSpec, names: Names) -> Iterator[str]:

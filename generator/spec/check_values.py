@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from generator.spec.check_flags import check_flags
 from generator.spec.check_params import DTYPE_NAMES, condition_names
 from generator.spec.conditions import Condition, Names, evaluate, free, parse, typed
 from generator.spec.errors import TextError
@@ -26,6 +27,7 @@ def check_values(c: Checker) -> None:
     _dims(c, names)
     _dtypes(c)
     _groups(c)
+    check_flags(c)
     for at, constraint in enumerate(c.spec.constraints):
         _condition(c, ("constraints", at, "that"), constraint.that, names)
     _products(c)

@@ -95,6 +95,17 @@ class Group(Model):
     code: Status = "PARAM_INVALID"
 
 
+class Flag(Model):
+    """An attribute of the graph operator alone that says whether optional outputs are wanted; in the aclnn call their pointers do.
+    Flags follow the other attributes, in order. Outputs not wanted have shape [0] in a graph."""
+
+    name: str  # the graph's name
+    outputs: list[str]  # one optional output, or outputs that one group ties together
+    given: bool | int = 1  # the value when they are given
+    absent: bool | int = 0  # the value when they are not, and the default
+    about: Text | None = None
+
+
 class Constraint(Model):
     """A condition on dims, attributes and element counts; violating it returns ``code``."""
 
@@ -161,6 +172,7 @@ class OpSpec(Model):
     broadcast: list[str] | dict[str, list[str]] = Field(default_factory=list)  # packs with NumPy's rule: [b], or {b: [x, w]}
     params: list[Param]
     groups: list[Group] = Field(default_factory=list)
+    flags: list[Flag] = Field(default_factory=list)
     dtypes: list[dict[str, DTypeName]] = Field(default_factory=list)  # one entry, one combination
     compute: Literal["float32", "float16", "bfloat16"] = "float32"
     constraints: list[Constraint] = Field(default_factory=list)

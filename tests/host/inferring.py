@@ -1,10 +1,11 @@
-"""Calls of the generated shape and dtype inference, all operators in one library."""
+"""Calls of generated shape and dtype inference; that of all operators is in one library."""
 
 from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
 from functools import cache
+from pathlib import Path
 
 from generator.emit.names import snake
 from generator.twin.compile import host_library
@@ -87,11 +88,11 @@ class _Tensor(ctypes.Structure):
 
 
 @cache
-def library() -> ctypes.CDLL:
-    """Every operator's inference."""
-    sources = [folder(n) / "op_host" / f"{snake(n)}_infershape.cpp" for n in OPERATORS]
+def library(sources: tuple[Path, ...] = (), name: str = "infer.cpp") -> ctypes.CDLL:
+    """The inference in these sources, every operator's without any, built from a file of that name."""
+    sources = sources or tuple(folder(n) / "op_host" / f"{snake(n)}_infershape.cpp" for n in OPERATORS)
     with alone():
-        source = written("infer.cpp", "\n".join(["#include <memory>", *(f'#include "{p}"' for p in sources), _CALLS]))
+        source = written(name, "\n".join(["#include <memory>", *(f'#include "{p}"' for p in sources), _CALLS]))
         return ctypes.CDLL(str(host_library(source, [p.parent for p in sources], quick=True)))
 
 
@@ -105,10 +106,12 @@ def _tensors(args: Sequence[tuple[Shape, str] | None]) -> ctypes.Array[_Tensor]:
     return array
 
 
-def infer_shapes(op: str, inputs: Sequence[tuple[Shape, str] | None], attrs: Sequence[Attr], outputs: int) -> list[Shape] | None:
-    """The outputs' shapes; None when the inference refuses."""
+def infer_shapes(
+    op: str, inputs: Sequence[tuple[Shape, str] | None], attrs: Sequence[Attr], outputs: int, built: ctypes.CDLL | None = None
+) -> list[Shape] | None:
+    """The outputs' shapes; None when the inference refuses. ``built`` is a library other than that of all operators."""
     dims, ranks = (ctypes.c_int64 * (25 * outputs))(), (ctypes.c_int32 * outputs)()
-    status = library().InferShapes(op.encode(), _tensors(inputs), len(inputs), _attrs(attrs), len(attrs), outputs, dims, ranks)
+    status = (built or library()).InferShapes(op.encode(), _tensors(inputs), len(inputs), _attrs(attrs), len(attrs), outputs, dims, ranks)
     return None if status != 0 else [tuple(dims[25 * o : 25 * o + ranks[o]]) for o in range(outputs)]
 
 

@@ -52,9 +52,12 @@ def test_each_operand_has_its_dtype_and_a_legal_format_in_every_column(name: str
 @pytest.mark.parametrize("name", OPERATORS)
 def test_attributes_are_those_of_the_graph_operator_with_their_defaults(name: str) -> None:
     found = re.findall(r'this->Attr\("(\w+)"\)\.AttrType\((\w+)\)\.(\w+)\(([^)]*)\);', definition(name))
-    wanted = attributes(spec(name).spec)
-    assert [n for n, *_ in found] == [p.name for p in wanted]
-    for p, (_, kind, setter, default) in zip(wanted, found, strict=True):
+    wanted, flags = attributes(spec(name).spec), spec(name).spec.flags
+    assert [n for n, *_ in found] == [*(p.name for p in wanted), *(f.name for f in flags)]
+    assert [x[1:] for x in found[len(wanted) :]] == [
+        ("OPTIONAL", "Bool" if f.absent is False else "Int", str(f.absent).lower()) for f in flags
+    ]
+    for p, (_, kind, setter, default) in zip(wanted, found, strict=False):
         assert (kind == "OPTIONAL") == (p.default is not None)
         assert setter == {"float": "Float", "double": "Float", "int": "Int", "bool": "Bool", "string": "String"}[p.type or ""]
         if isinstance(p.default, float):

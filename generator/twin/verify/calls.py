@@ -15,7 +15,7 @@ import numpy as np
 from generator.formula.checked import CheckedSpec
 from generator.twin.build import Built, TensorArg, Tiling, retiled
 from generator.twin.verify.case import Case, Number
-from generator.twin.verify.shapes import INPUTS, OUTPUTS, attributes, dtype_of, shapes_of, tensor_params
+from generator.twin.verify.shapes import INPUTS, OUTPUTS, attributes, dtype_of, flag_values, shapes_of, tensor_params
 
 __all__ = ["Subject", "eager", "present", "reference_attrs", "tile"]
 
@@ -81,6 +81,7 @@ def tile(
     inputs, outputs = _arguments(subject, case, shapes or shapes_of(subject.checked, case), {**known, **(kinds or {})}, gone)
     values = {**dict(case.attrs), **(attrs or {})}
     ordered = [float(values[p.symbol]) if p.type in ("float", "double") else values[p.symbol] for p in attributes(spec)]
+    ordered += flag_values(spec, gone)
     with _said() as words:
         tiling = (built or subject.built).tile(inputs, outputs, ordered, cores=cores or case.target.cores)
     return replace(tiling, message="; ".join(words) or tiling.message) if tiling.status else tiling

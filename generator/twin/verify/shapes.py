@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from generator.formula.checked import CheckedSpec
 from generator.formula.ir import Tensor
 from generator.spec.model import OpSpec, Param
 from generator.twin.verify.case import Case, Number
 
-__all__ = ["INPUTS", "OUTPUTS", "attributes", "dtype_of", "numel_of", "shapes_of", "split", "tensor_params"]
+__all__ = ["INPUTS", "OUTPUTS", "attributes", "dtype_of", "flag_values", "numel_of", "shapes_of", "split", "tensor_params"]
 
 Shape = tuple[int, ...]
 INPUTS = ("in", "inout")  # directions of what a kernel reads; an in-place parameter is an input and an output
@@ -29,9 +29,14 @@ def attributes(spec: OpSpec) -> list[Param]:
 
 
 def attribute_values(spec: OpSpec, case: Case) -> list[Number]:
-    """The case's attribute values in the tiling function's order."""
+    """The case's attribute values in the tiling function's order, flags included."""
     values = dict(case.attrs)
-    return [values[p.symbol] for p in attributes(spec)]
+    return [*(values[p.symbol] for p in attributes(spec)), *flag_values(spec, case.absent)]
+
+
+def flag_values(spec: OpSpec, absent: Collection[str]) -> list[Number]:
+    """What the level-0 call passes for the flags when these parameters are not given."""
+    return [f.absent if set(f.outputs) & set(absent) else f.given for f in spec.flags]
 
 
 def dtype_of(param: Param, dtypes: Mapping[str, str]) -> str:

@@ -30,8 +30,10 @@ MhcSinkhornResults MhcSinkhorn(const aclTensor *h_res, float eps, int64_t num_it
     }
     const aclTensor *result_norm_out = into_norm_out;
     const aclTensor *result_sum_out = into_sum_out;
-    const aclnnStatus status = ADD_TO_LAUNCHER_LIST_AICORE(
-        MhcSinkhorn, OP_INPUT(h_res), OP_OUTPUT(result_y, result_norm_out, result_sum_out), OP_ATTR(eps, num_iters));
+    const int64_t out_flag = result_norm_out != nullptr ? 1 : 0;
+    const aclnnStatus status =
+        ADD_TO_LAUNCHER_LIST_AICORE(MhcSinkhorn, OP_INPUT(h_res), OP_OUTPUT(result_y, result_norm_out, result_sum_out),
+                                    OP_ATTR(eps, num_iters, out_flag));
     if (status != ACLNN_SUCCESS) {
         OP_LOGE(ACLNN_ERR_INNER_NULLPTR, "MhcSinkhorn: the launch was refused with status %d",
                 static_cast<int>(status));

@@ -17,6 +17,8 @@ REG_OP(MhcSinkhorn)
     .OUTPUT(sum_out, TensorType({DT_FLOAT}))
     .ATTR(eps, Float, 1e-06f)
     .ATTR(num_iters, Int, 20)
+    // out_flag: 1 when norm_out and sum_out are wanted, 0 when not; then norm_out and sum_out have shape [0]
+    .ATTR(out_flag, Int, 0)
     .OP_END_FACTORY_REG(MhcSinkhorn)
 // clang-format on
 

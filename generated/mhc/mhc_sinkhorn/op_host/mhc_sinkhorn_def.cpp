@@ -38,6 +38,7 @@ public:
         this->Output("sum_out").ParamType(OPTIONAL).DataType({ge::DT_FLOAT}).Format({ge::FORMAT_ND});
         this->Attr("eps").AttrType(OPTIONAL).Float(1e-06f);
         this->Attr("num_iters").AttrType(OPTIONAL).Int(20);
+        this->Attr("out_flag").AttrType(OPTIONAL).Int(0);
 #if defined(OP_PROTO_LIB)
         this->SetInferShape(ge::mhc_sinkhorn_infer::InferShape).SetInferDataType(ge::mhc_sinkhorn_infer::InferDataType);
 #endif

@@ -73,6 +73,11 @@ ge::graphStatus InferShape(gert::InferShapeContext *context)
     }
     const int64_t *num_iters_attr = attrs->GetInt(1);
     s.num_iters = num_iters_attr == nullptr ? Checked(20) : Checked(*num_iters_attr);
+    const int64_t *flag_out_flag_attr = attrs->GetInt(2);
+    const int64_t flag_out_flag = flag_out_flag_attr == nullptr ? 0 : *flag_out_flag_attr;
+    if (flag_out_flag != 1 && flag_out_flag != 0) {
+        return Refuse(context, "out_flag must be 1 (with norm_out and sum_out) or 0 (without)");
+    }
     Extents x_in;
     const gert::Shape *x_shape = context->GetRequiredInputShape(0);
     if (x_shape == nullptr) {
@@ -137,7 +142,11 @@ ge::graphStatus InferShape(gert::InferShapeContext *context)
         return Refuse(context, "no room for the shape of norm_out");
     }
     Writer to_norm_out(out_norm_out, complete);
-    to_norm_out.Append(s.T * s.n * s.num_iters * 16);
+    if (flag_out_flag == 0) {
+        to_norm_out.Append(Checked(0));
+    } else {
+        to_norm_out.Append(s.T * s.n * s.num_iters * 16);
+    }
     if (!to_norm_out.right) {
         return Refuse(context, "the shape of norm_out cannot be computed from the inputs");
     }
@@ -146,7 +155,11 @@ ge::graphStatus InferShape(gert::InferShapeContext *context)
         return Refuse(context, "no room for the shape of sum_out");
     }
     Writer to_sum_out(out_sum_out, complete);
-    to_sum_out.Append(s.T * s.num_iters * 16);
+    if (flag_out_flag == 0) {
+        to_sum_out.Append(Checked(0));
+    } else {
+        to_sum_out.Append(s.T * s.num_iters * 16);
+    }
     if (!to_sum_out.right) {
         return Refuse(context, "the shape of sum_out cannot be computed from the inputs");
     }

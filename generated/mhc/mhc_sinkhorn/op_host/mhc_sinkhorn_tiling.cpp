@@ -36,6 +36,11 @@ static ge::graphStatus Read(const gert::TilingContext *context, Sizes &s, int32_
     const int64_t *num_iters_attr = attrs->GetInt(1);
     const int64_t num_iters_value = num_iters_attr == nullptr ? 20 : *num_iters_attr;
     s.num_iters = Checked(num_iters_value);
+    const int64_t *flag_out_flag_attr = attrs->GetInt(2);
+    const int64_t flag_out_flag = flag_out_flag_attr == nullptr ? 0 : *flag_out_flag_attr;
+    if (flag_out_flag != 1 && flag_out_flag != 0) {
+        return Refuse(context, "out_flag must be 1 (with norm_out and sum_out) or 0 (without)");
+    }
     present = 0;
     bool matches0 = true;
     Extents x_in = Extents();
@@ -125,6 +130,20 @@ static ge::graphStatus Read(const gert::TilingContext *context, Sizes &s, int32_
         return Refuse(context, "sum_out: extent 0 of [2*num_iters*8*T] does not agree with the other parameters");
     }
     empty = (y_out.numel == 0) || (x_in.numel == 0);
+    if (has_norm && flag_out_flag == 0) {
+        return Refuse(context, "out_flag is 0, but norm_out and sum_out are given; out_flag must be 1 with them");
+    }
+    if (!empty && !has_norm && flag_out_flag == 1 && !(s.T * s.n * s.num_iters * 16 == 0)) {
+        return Refuse(context,
+                      "out_flag is 1, but norm_out and sum_out are not given; out_flag must be 0 without them");
+    }
+    if (has_sums && flag_out_flag == 0) {
+        return Refuse(context, "out_flag is 0, but norm_out and sum_out are given; out_flag must be 1 with them");
+    }
+    if (!empty && !has_sums && flag_out_flag == 1 && !(s.T * s.num_iters * 16 == 0)) {
+        return Refuse(context,
+                      "out_flag is 1, but norm_out and sum_out are not given; out_flag must be 0 without them");
+    }
     if (!((s.n == 4 || s.n == 6 || s.n == 8))) {
         return Refuse(context, "n in {4, 6, 8} does not hold");
     }

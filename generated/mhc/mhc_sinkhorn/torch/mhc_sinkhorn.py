@@ -137,7 +137,7 @@ def mhc_sinkhorn(x, eps=1e-06, num_iters=20, with_norm_out_sum_out=True):
 
         wanted = (True, with_norm_out_sum_out, with_norm_out_sum_out)
         outputs = [_storage(t) if w else None for t, w in zip(results, wanted)]
-        call(Path(__file__).resolve().parents[1], [_storage(t) for t in tensors], outputs, [float(eps), num_iters])
+        call(Path(__file__).resolve().parents[1], [_storage(t) for t in tensors], outputs, [float(eps), num_iters, 1 if with_norm_out_sum_out else 0])
     return tuple(results)
 
 
