@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
 
 from generator.emit.cpp import condition
 from generator.emit.integers import integer
 from generator.emit.kernels import Entry, KernelFiles
 from generator.emit.names import camel
 from generator.plan import tree
-from generator.spec.integer import IntExpr, Sym, const, round_up
+from generator.spec.integer import Func, IntExpr, Sym, const, round_up
 
 __all__ = ["HostChoice", "HostFiles", "HostFunction", "Search", "host_files", "ledger"]
+
+_CHIP: Final = ("coreNum", "cubeNum", "cubeStart")  # what the maths knows of the chip, by the names expressions have
 
 
 @dataclass(frozen=True)
@@ -24,17 +28,37 @@ class Search:
     align: int
     balance: str  # "0" when the tile is not balanced over cores
     required: bool
-    ledger: str  # name of the ledger function
 
 
 @dataclass(frozen=True)
 class Ledger:
-    """The UB bytes of one stage: function name, title, one line per buffer."""
+    """The UB bytes of a stage: function name, title, one line per buffer."""
 
     name: str
     title: str
     lines: tuple[tuple[str, str], ...]  # (expression, what it holds)
+
+
+@dataclass(frozen=True)
+class Fit:
+    """How the tiles of a stage are found, shared by every alternative that has such a stage. ``chip``: names of the chip's figures
+    that its expressions read."""
+
+    name: str
+    title: str
+    searches: tuple[Search, ...]
+    ledger: str
     reserve_select: bool
+    chip: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Run:
+    """Tiling fields that always follow each other, shared by every alternative that has them."""
+
+    name: str
+    fields: tuple[tuple[str, str], ...]
+    chip: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -44,14 +68,12 @@ class HostFunction:
     name: str
     about: str
     applies: tuple[str, ...]
-    ledgers: tuple[Ledger, ...]
-    tiles: tuple[str, ...]
-    searches: tuple[tuple[Search, bool], ...]  # (search, stage reserves Select's UB)
-    fields: tuple[tuple[str, str], ...]
-    block_dim: str
+    fits: tuple[str, ...]
+    runs: tuple[str, ...]
+    block_dim: tuple[str, ...]  # of these the largest
     workspace: str
     syncs: bool
-    mixed: bool  # reads the number of cube cores
+    chip: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -68,6 +90,9 @@ class HostFiles:
     """op_host/'s tiling maths, ready for the templates."""
 
     names: tuple[str, ...]  # members of Sizes: dims, attributes, tiles, fields
+    ledgers: tuple[Ledger, ...]
+    fits: tuple[Fit, ...]
+    runs: tuple[Run, ...]
     functions: tuple[HostFunction, ...]
     choices: tuple[HostChoice, ...]
 
@@ -89,75 +114,133 @@ def inlined(alternative: tree.Alternative) -> Mapping[str, IntExpr]:
 
 
 def host_files(plan: tree.KernelPlan, kernels: KernelFiles) -> HostFiles:
-    """The host's view of ``plan``. Alternatives with the same maths share one function."""
-    functions: dict[tuple[object, ...], HostFunction] = {}
+    """The host's view of ``plan``. What several alternatives have in common (ledgers, searches, fields, all of it) is one function."""
+    shared = _Shared([a for kernel in plan.kernels for a in kernel.alternatives])
     choices: list[HostChoice] = []
     entries = {(e.kernel, e.alternative): e for e in kernels.entries}
     names: dict[str, None] = dict.fromkeys((*plan.dims, *plan.int_fields, *kernels.int_fields))
     for k, kernel in enumerate(plan.kernels):
         tries = []
         for a, alternative in enumerate(kernel.alternatives):
-            made = _function(alternative)
-            key = (made.applies, made.ledgers, made.searches, made.fields, made.block_dim, made.workspace, made.syncs, made.mixed)
-            if key not in functions:
-                same = sum(f.about == alternative.name for f in functions.values())
-                functions[key] = _renamed(made, f"Try{camel(alternative.name)}{same + 1 if same else ''}")
-            tries.append((functions[key].name, _macro(entries[k, a])))
-            names |= dict.fromkeys((*made.tiles, *(n for n, _ in made.fields)))
+            tries.append((shared.function(alternative), _macro(entries[k, a])))
+            names |= dict.fromkeys((*(t.name for s in alternative.stages for t in s.tiles), *(n for n, _ in alternative.fields)))
         bits = sum(1 << plan.optional.index(s) for s in kernel.present)
         choices.append(HostChoice(kernel.combination, bits, tuple(tries)))
-    return HostFiles(tuple(names), tuple(functions.values()), tuple(choices))
+    functions = tuple(shared.functions.values())
+    return HostFiles(tuple(names), tuple(shared.ledgers.values()), tuple(shared.fits.values()), shared.runs, functions, tuple(choices))
 
 
 def _macro(entry: Entry) -> str:
     return entry.macro
 
 
-def _function(alternative: tree.Alternative) -> HostFunction:
-    inline = inlined(alternative)
+class _Shared:
+    """The functions of the tiling maths, each printed once; every dictionary's key is what a function says."""
 
-    def text(expr: IntExpr) -> str:
-        return integer(expr, lambda n: n if n in ("coreNum", "cubeNum", "cubeStart") else f"s.{n}", lambda t: f"s.elements_{t}")
+    def __init__(self, alternatives: list[tree.Alternative]) -> None:
+        self.ledgers: dict[object, Ledger] = {}
+        self.fits: dict[object, Fit] = {}
+        self.functions: dict[object, HostFunction] = {}
+        self.taken: dict[str, int] = {}
+        self.runs = tuple(self._run(r) for r in _runs([a.fields for a in alternatives]))
+        self.run_of = {r.fields[0]: r for r in self.runs}
 
-    def flat(expr: IntExpr) -> str:
-        return text(expr.substitute(inline) if any(isinstance(x, Sym) and x.name in inline for x in expr.atoms()) else expr)
+    def function(self, alternative: tree.Alternative) -> str:
+        """The name of the function that tries ``alternative``."""
+        inline = inlined(alternative)
+        applies = tuple(condition(c, lambda e: _text(_flat(e, inline))) for c in alternative.applies)
+        fits = tuple(self._fit(stage, inline) for stage in alternative.stages)
+        fields = tuple((n, _text(e)) for n, e in alternative.fields)
+        runs: list[str] = []
+        while fields:
+            run = self.run_of[fields[0]]
+            runs.append(run.name)
+            fields = fields[len(run.fields) :]
+        block_dim, workspace = tuple(_text(e) for e in _largest_of(alternative.block_dim)), _text(alternative.workspace)
+        key = (applies, fits, tuple(runs), block_dim, workspace, alternative.syncs)
+        if key not in self.functions:
+            used = [*block_dim, workspace, *applies]
+            name = self._name(f"Try{camel(alternative.name)}")
+            self.functions[key] = HostFunction(name, alternative.name, *key, _chip(used))
+        return self.functions[key].name
 
-    ledgers, searches, tiles = [], [], []
-    for index, stage in enumerate(alternative.stages):
-        name = f"@{index}@"
-        lines = tuple((flat(round_up(b.bytes, 32) * b.copies), _holds(b)) for b in stage.buffers)
-        ledgers.append(Ledger(name, stage.title, lines, stage.reserve_select))
-        for t in stage.tiles:
-            balance = "0" if t.balance is None else flat(t.balance)
-            searches.append((Search(t.name, flat(t.upper), t.align, balance, t.required, name), stage.reserve_select))
-            tiles.append(t.name)
-        if not stage.tiles:
-            searches.append((Search("", "1", 1, "0", False, name), stage.reserve_select))
-    return HostFunction(
-        name="",
-        about=alternative.name,
-        applies=tuple(condition(c, flat) for c in alternative.applies),
-        ledgers=tuple(ledgers),
-        tiles=tuple(tiles),
-        searches=tuple(searches),
-        fields=tuple((n, text(e)) for n, e in alternative.fields),
-        block_dim=text(alternative.block_dim),
-        workspace=text(alternative.workspace),
-        syncs=alternative.syncs,
-        mixed=alternative.mixed,
-    )
+    def _fit(self, stage: tree.Stage, inline: Mapping[str, IntExpr]) -> str:
+        def text(expr: IntExpr) -> str:
+            return _text(_flat(expr, inline))
+
+        lines = tuple((text(round_up(b.bytes, 32) * b.copies), _holds(b)) for b in stage.buffers)
+        if lines not in self.ledgers:
+            self.ledgers[lines] = Ledger(self._name(f"{camel(stage.name)}Ledger"), stage.title, lines)
+        searches = tuple(
+            Search(t.name, text(t.upper), t.align, "0" if t.balance is None else text(t.balance), t.required) for t in stage.tiles
+        )
+        ledger = self.ledgers[lines].name
+        key = (searches, ledger, stage.reserve_select)
+        if key not in self.fits:
+            used = [x for s in searches for x in (s.upper, s.balance)]
+            self.fits[key] = Fit(self._name(f"Fit{camel(stage.name)}"), stage.title, *key, _chip(used))
+        return self.fits[key].name
+
+    def _run(self, fields: tuple[tuple[str, IntExpr], ...]) -> Run:
+        texts = tuple((n, _text(e)) for n, e in fields)
+        return Run(self._name(f"Find{camel(fields[0][0])}"), texts, _chip([e for _, e in texts]))
+
+    def _name(self, wanted: str) -> str:
+        """``wanted``, with a number when another function has it."""
+        self.taken[wanted] = self.taken.get(wanted, 0) + 1
+        return wanted if self.taken[wanted] == 1 else self._name(f"{wanted}{self.taken[wanted]}")
+
+
+def _runs(lists: Sequence[tuple[tuple[str, IntExpr], ...]]) -> list[tuple[tuple[str, IntExpr], ...]]:
+    """The longest runs of which every list is made: neighbours in one list are neighbours in all that have either."""
+    after: dict[object, set[object]] = {}
+    before: dict[object, set[object]] = {}
+    end = object()
+    order: dict[tuple[str, IntExpr], None] = {}
+    for fields in lists:
+        order |= dict.fromkeys(fields)
+        for a, b in zip((end, *fields), (*fields, end), strict=True):
+            after.setdefault(a, set()).add(b)
+            before.setdefault(b, set()).add(a)
+    runs: list[list[tuple[str, IntExpr]]] = []
+    at: dict[object, list[tuple[str, IntExpr]]] = {}
+    for field in order:
+        (previous, *more) = before[field]
+        joined = previous is not end and not more and len(after[previous]) == 1
+        if joined:
+            at[field] = at[previous]
+        else:
+            at[field] = []
+            runs.append(at[field])
+        at[field].append(field)
+    return [tuple(r) for r in runs]
+
+
+def _text(expr: IntExpr) -> str:
+    return integer(expr, lambda n: n if n in _CHIP else f"s.{n}", lambda t: f"s.elements_{t}")
+
+
+def _largest_of(expr: IntExpr) -> Iterator[IntExpr]:
+    """The expressions whose maximum ``expr`` is."""
+    atom = expr.terms[0][0][0][0] if len(expr.terms) == 1 and expr.terms[0][1] == 1 and len(expr.terms[0][0]) == 1 else None
+    if isinstance(atom, Func) and atom.op == "max" and expr.terms[0][0][0][1] == 1:
+        yield from _largest_of(atom.a)
+        yield from _largest_of(atom.b)
+    else:
+        yield expr
+
+
+def _flat(expr: IntExpr, inline: Mapping[str, IntExpr]) -> IntExpr:
+    """``expr`` without tiling fields, which are not known yet."""
+    return expr.substitute(inline) if any(isinstance(x, Sym) and x.name in inline for x in expr.atoms()) else expr
+
+
+def _chip(texts: Iterable[str]) -> tuple[str, ...]:
+    """The chip's figures that these expressions read."""
+    words = {w for text in texts for w in re.findall(r"\w+", text)}
+    return tuple(n for n in _CHIP if n in words)
 
 
 def _holds(b: tree.Buffer) -> str:
     copies = f", {b.copies} copies" if b.copies > 1 else ""
     return f"{b.name}{': ' + b.holds if b.holds else ''}{copies}"
-
-
-def _renamed(f: HostFunction, name: str) -> HostFunction:
-    def ledger_name(placeholder: str) -> str:
-        index = int(placeholder.strip("@"))
-        return f"{name.removeprefix('Try')}Ledger{index if len(f.ledgers) > 1 else ''}"
-
-    ledgers = tuple(Ledger(ledger_name(x.name), x.title, x.lines, x.reserve_select) for x in f.ledgers)
-    searches = tuple((Search(s.tile, s.upper, s.align, s.balance, s.required, ledger_name(s.ledger)), r) for s, r in f.searches)
-    return replace(f, name=name, ledgers=ledgers, searches=searches)

@@ -11,7 +11,18 @@ from generator.formula.ir import Tensor
 from generator.spec.model import OpSpec, Param
 from generator.twin.verify.case import Case, Number
 
-__all__ = ["INPUTS", "OUTPUTS", "attributes", "dtype_of", "flag_values", "numel_of", "shapes_of", "split", "tensor_params"]
+__all__ = [
+    "INPUTS",
+    "OUTPUTS",
+    "attribute_values",
+    "attributes",
+    "dtype_of",
+    "flag_values",
+    "numel_of",
+    "shapes_of",
+    "split",
+    "tensor_params",
+]
 
 Shape = tuple[int, ...]
 INPUTS = ("in", "inout")  # directions of what a kernel reads; an in-place parameter is an input and an output

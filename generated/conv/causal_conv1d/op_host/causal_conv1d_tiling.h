@@ -91,7 +91,7 @@ inline bool Maximise(Sizes &s, Checked Sizes::*tile, const Checked &upper, int64
 }
 
 /// UB bytes: sum_1, y
-inline Checked FullLedger(const Sizes &s, const Checked &coreNum)
+inline Checked YLedger(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -110,46 +110,8 @@ inline Checked FullLedger(const Sizes &s, const Checked &coreNum)
     return bytes;
 }
 
-/// Tries the alternative "full"; false when it does not fit.
-inline bool TryFull(Sizes &s, const Chip &chip, Choice &choice)
-{
-    const Checked coreNum(chip.coreNum);
-    if (!(s.B >= 1)) {
-        return false;
-    }
-    if (!(s.D >= 1)) {
-        return false;
-    }
-    if (!(s.K >= 1)) {
-        return false;
-    }
-    if (!(s.L >= 1)) {
-        return false;
-    }
-    s.yTTile = Checked(8);
-    s.yDTile = Checked(1);
-    if (!Maximise(s, &Sizes::yTTile, s.L, 8, MaxOf(CeilDiv(s.B * s.D * s.L, coreNum), 64), false, &FullLedger, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::yDTile, MinOf(s.D, 4095), 1, CeilDiv(s.B * s.D * CeilDiv(s.L, s.yTTile), coreNum), false,
-                  &FullLedger, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    s.yTTiles = CeilDiv(s.L, s.yTTile);
-    s.yDTiles = CeilDiv(s.D, s.yDTile);
-    s.yWork = s.B * s.yDTiles * s.yTTiles;
-    s.yPer = MaxOf(CeilDiv(s.yWork, coreNum), 1);
-    const Checked blocks = MaxOf(CeilDiv(s.yWork, s.yPer), 1);
-    const Checked bytes = 0;
-    choice.blockDim = blocks.value;
-    choice.workspace = bytes.value;
-    choice.together = false;
-    return blocks.valid && bytes.valid && s.yTTiles.valid && s.yDTiles.valid && s.yWork.valid && s.yPer.valid;
-}
-
 /// UB bytes: sum_1, y
-inline Checked WalkedLedger(const Sizes &s, const Checked &coreNum)
+inline Checked YLedger2(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -169,46 +131,8 @@ inline Checked WalkedLedger(const Sizes &s, const Checked &coreNum)
     return bytes;
 }
 
-/// Tries the alternative "walked"; false when it does not fit.
-inline bool TryWalked(Sizes &s, const Chip &chip, Choice &choice)
-{
-    const Checked coreNum(chip.coreNum);
-    if (!(s.B >= 1)) {
-        return false;
-    }
-    if (!(s.D >= 1)) {
-        return false;
-    }
-    if (!(s.K >= 1)) {
-        return false;
-    }
-    if (!(s.L >= 1)) {
-        return false;
-    }
-    s.yTTile = Checked(8);
-    s.yDTile = Checked(1);
-    if (!Maximise(s, &Sizes::yTTile, s.L, 8, MaxOf(CeilDiv(s.B * s.D * s.L, coreNum), 64), false, &WalkedLedger,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::yDTile, MinOf(s.D, 4095), 1, CeilDiv(s.B * s.D * CeilDiv(s.L, s.yTTile), coreNum), false,
-                  &WalkedLedger, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    s.yTTiles = CeilDiv(s.L, s.yTTile);
-    s.yDTiles = CeilDiv(s.D, s.yDTile);
-    s.yWork = s.B * s.yDTiles * s.yTTiles;
-    s.yPer = MaxOf(CeilDiv(s.yWork, coreNum), 1);
-    const Checked blocks = MaxOf(CeilDiv(s.yWork, s.yPer), 1);
-    const Checked bytes = 0;
-    choice.blockDim = blocks.value;
-    choice.workspace = bytes.value;
-    choice.together = false;
-    return blocks.valid && bytes.valid && s.yTTiles.valid && s.yDTiles.valid && s.yWork.valid && s.yPer.valid;
-}
-
 /// UB bytes: sum_1, y
-inline Checked Full2Ledger(const Sizes &s, const Checked &coreNum)
+inline Checked YLedger3(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -225,46 +149,8 @@ inline Checked Full2Ledger(const Sizes &s, const Checked &coreNum)
     return bytes;
 }
 
-/// Tries the alternative "full"; false when it does not fit.
-inline bool TryFull2(Sizes &s, const Chip &chip, Choice &choice)
-{
-    const Checked coreNum(chip.coreNum);
-    if (!(s.B >= 1)) {
-        return false;
-    }
-    if (!(s.D >= 1)) {
-        return false;
-    }
-    if (!(s.K >= 1)) {
-        return false;
-    }
-    if (!(s.L >= 1)) {
-        return false;
-    }
-    s.yTTile = Checked(8);
-    s.yDTile = Checked(1);
-    if (!Maximise(s, &Sizes::yTTile, s.L, 8, MaxOf(CeilDiv(s.B * s.D * s.L, coreNum), 64), false, &Full2Ledger, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::yDTile, MinOf(s.D, 4095), 1, CeilDiv(s.B * s.D * CeilDiv(s.L, s.yTTile), coreNum), false,
-                  &Full2Ledger, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    s.yTTiles = CeilDiv(s.L, s.yTTile);
-    s.yDTiles = CeilDiv(s.D, s.yDTile);
-    s.yWork = s.B * s.yDTiles * s.yTTiles;
-    s.yPer = MaxOf(CeilDiv(s.yWork, coreNum), 1);
-    const Checked blocks = MaxOf(CeilDiv(s.yWork, s.yPer), 1);
-    const Checked bytes = 0;
-    choice.blockDim = blocks.value;
-    choice.workspace = bytes.value;
-    choice.together = false;
-    return blocks.valid && bytes.valid && s.yTTiles.valid && s.yDTiles.valid && s.yWork.valid && s.yPer.valid;
-}
-
 /// UB bytes: sum_1, y
-inline Checked Walked2Ledger(const Sizes &s, const Checked &coreNum)
+inline Checked YLedger4(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -283,46 +169,8 @@ inline Checked Walked2Ledger(const Sizes &s, const Checked &coreNum)
     return bytes;
 }
 
-/// Tries the alternative "walked"; false when it does not fit.
-inline bool TryWalked2(Sizes &s, const Chip &chip, Choice &choice)
-{
-    const Checked coreNum(chip.coreNum);
-    if (!(s.B >= 1)) {
-        return false;
-    }
-    if (!(s.D >= 1)) {
-        return false;
-    }
-    if (!(s.K >= 1)) {
-        return false;
-    }
-    if (!(s.L >= 1)) {
-        return false;
-    }
-    s.yTTile = Checked(8);
-    s.yDTile = Checked(1);
-    if (!Maximise(s, &Sizes::yTTile, s.L, 8, MaxOf(CeilDiv(s.B * s.D * s.L, coreNum), 64), false, &Walked2Ledger,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::yDTile, MinOf(s.D, 4095), 1, CeilDiv(s.B * s.D * CeilDiv(s.L, s.yTTile), coreNum), false,
-                  &Walked2Ledger, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    s.yTTiles = CeilDiv(s.L, s.yTTile);
-    s.yDTiles = CeilDiv(s.D, s.yDTile);
-    s.yWork = s.B * s.yDTiles * s.yTTiles;
-    s.yPer = MaxOf(CeilDiv(s.yWork, coreNum), 1);
-    const Checked blocks = MaxOf(CeilDiv(s.yWork, s.yPer), 1);
-    const Checked bytes = 0;
-    choice.blockDim = blocks.value;
-    choice.workspace = bytes.value;
-    choice.together = false;
-    return blocks.valid && bytes.valid && s.yTTiles.valid && s.yDTiles.valid && s.yWork.valid && s.yPer.valid;
-}
-
 /// UB bytes: sum_1, y
-inline Checked Full3Ledger(const Sizes &s, const Checked &coreNum)
+inline Checked YLedger5(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -345,46 +193,8 @@ inline Checked Full3Ledger(const Sizes &s, const Checked &coreNum)
     return bytes;
 }
 
-/// Tries the alternative "full"; false when it does not fit.
-inline bool TryFull3(Sizes &s, const Chip &chip, Choice &choice)
-{
-    const Checked coreNum(chip.coreNum);
-    if (!(s.B >= 1)) {
-        return false;
-    }
-    if (!(s.D >= 1)) {
-        return false;
-    }
-    if (!(s.K >= 1)) {
-        return false;
-    }
-    if (!(s.L >= 1)) {
-        return false;
-    }
-    s.yTTile = Checked(16);
-    s.yDTile = Checked(1);
-    if (!Maximise(s, &Sizes::yTTile, s.L, 16, MaxOf(CeilDiv(s.B * s.D * s.L, coreNum), 64), false, &Full3Ledger,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::yDTile, MinOf(s.D, 4095), 1, CeilDiv(s.B * s.D * CeilDiv(s.L, s.yTTile), coreNum), false,
-                  &Full3Ledger, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    s.yTTiles = CeilDiv(s.L, s.yTTile);
-    s.yDTiles = CeilDiv(s.D, s.yDTile);
-    s.yWork = s.B * s.yDTiles * s.yTTiles;
-    s.yPer = MaxOf(CeilDiv(s.yWork, coreNum), 1);
-    const Checked blocks = MaxOf(CeilDiv(s.yWork, s.yPer), 1);
-    const Checked bytes = 0;
-    choice.blockDim = blocks.value;
-    choice.workspace = bytes.value;
-    choice.together = false;
-    return blocks.valid && bytes.valid && s.yTTiles.valid && s.yDTiles.valid && s.yWork.valid && s.yPer.valid;
-}
-
 /// UB bytes: sum_1, y
-inline Checked Walked3Ledger(const Sizes &s, const Checked &coreNum)
+inline Checked YLedger6(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -406,46 +216,8 @@ inline Checked Walked3Ledger(const Sizes &s, const Checked &coreNum)
     return bytes;
 }
 
-/// Tries the alternative "walked"; false when it does not fit.
-inline bool TryWalked3(Sizes &s, const Chip &chip, Choice &choice)
-{
-    const Checked coreNum(chip.coreNum);
-    if (!(s.B >= 1)) {
-        return false;
-    }
-    if (!(s.D >= 1)) {
-        return false;
-    }
-    if (!(s.K >= 1)) {
-        return false;
-    }
-    if (!(s.L >= 1)) {
-        return false;
-    }
-    s.yTTile = Checked(16);
-    s.yDTile = Checked(1);
-    if (!Maximise(s, &Sizes::yTTile, s.L, 16, MaxOf(CeilDiv(s.B * s.D * s.L, coreNum), 64), false, &Walked3Ledger,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::yDTile, MinOf(s.D, 4095), 1, CeilDiv(s.B * s.D * CeilDiv(s.L, s.yTTile), coreNum), false,
-                  &Walked3Ledger, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    s.yTTiles = CeilDiv(s.L, s.yTTile);
-    s.yDTiles = CeilDiv(s.D, s.yDTile);
-    s.yWork = s.B * s.yDTiles * s.yTTiles;
-    s.yPer = MaxOf(CeilDiv(s.yWork, coreNum), 1);
-    const Checked blocks = MaxOf(CeilDiv(s.yWork, s.yPer), 1);
-    const Checked bytes = 0;
-    choice.blockDim = blocks.value;
-    choice.workspace = bytes.value;
-    choice.together = false;
-    return blocks.valid && bytes.valid && s.yTTiles.valid && s.yDTiles.valid && s.yWork.valid && s.yPer.valid;
-}
-
 /// UB bytes: sum_1, y
-inline Checked Full4Ledger(const Sizes &s, const Checked &coreNum)
+inline Checked YLedger7(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -465,46 +237,8 @@ inline Checked Full4Ledger(const Sizes &s, const Checked &coreNum)
     return bytes;
 }
 
-/// Tries the alternative "full"; false when it does not fit.
-inline bool TryFull4(Sizes &s, const Chip &chip, Choice &choice)
-{
-    const Checked coreNum(chip.coreNum);
-    if (!(s.B >= 1)) {
-        return false;
-    }
-    if (!(s.D >= 1)) {
-        return false;
-    }
-    if (!(s.K >= 1)) {
-        return false;
-    }
-    if (!(s.L >= 1)) {
-        return false;
-    }
-    s.yTTile = Checked(16);
-    s.yDTile = Checked(1);
-    if (!Maximise(s, &Sizes::yTTile, s.L, 16, MaxOf(CeilDiv(s.B * s.D * s.L, coreNum), 64), false, &Full4Ledger,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::yDTile, MinOf(s.D, 4095), 1, CeilDiv(s.B * s.D * CeilDiv(s.L, s.yTTile), coreNum), false,
-                  &Full4Ledger, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    s.yTTiles = CeilDiv(s.L, s.yTTile);
-    s.yDTiles = CeilDiv(s.D, s.yDTile);
-    s.yWork = s.B * s.yDTiles * s.yTTiles;
-    s.yPer = MaxOf(CeilDiv(s.yWork, coreNum), 1);
-    const Checked blocks = MaxOf(CeilDiv(s.yWork, s.yPer), 1);
-    const Checked bytes = 0;
-    choice.blockDim = blocks.value;
-    choice.workspace = bytes.value;
-    choice.together = false;
-    return blocks.valid && bytes.valid && s.yTTiles.valid && s.yDTiles.valid && s.yWork.valid && s.yPer.valid;
-}
-
 /// UB bytes: sum_1, y
-inline Checked Walked4Ledger(const Sizes &s, const Checked &coreNum)
+inline Checked YLedger8(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -525,10 +259,125 @@ inline Checked Walked4Ledger(const Sizes &s, const Checked &coreNum)
     return bytes;
 }
 
-/// Tries the alternative "walked"; false when it does not fit.
-inline bool TryWalked4(Sizes &s, const Chip &chip, Choice &choice)
+/// The tiles of a stage: sum_1, y
+inline bool FitY(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
+    s.yTTile = Checked(8);
+    s.yDTile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::yTTile, s.L, 8, MaxOf(CeilDiv(s.B * s.D * s.L, coreNum), 64), false, &YLedger, coreNum,
+                    ub) &&
+           Maximise(s, &Sizes::yDTile, MinOf(s.D, 4095), 1, CeilDiv(s.B * s.D * CeilDiv(s.L, s.yTTile), coreNum), false,
+                    &YLedger, coreNum, ub);
+}
+
+/// The tiles of a stage: sum_1, y
+inline bool FitY2(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.yTTile = Checked(8);
+    s.yDTile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::yTTile, s.L, 8, MaxOf(CeilDiv(s.B * s.D * s.L, coreNum), 64), false, &YLedger2, coreNum,
+                    ub) &&
+           Maximise(s, &Sizes::yDTile, MinOf(s.D, 4095), 1, CeilDiv(s.B * s.D * CeilDiv(s.L, s.yTTile), coreNum), false,
+                    &YLedger2, coreNum, ub);
+}
+
+/// The tiles of a stage: sum_1, y
+inline bool FitY3(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.yTTile = Checked(8);
+    s.yDTile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::yTTile, s.L, 8, MaxOf(CeilDiv(s.B * s.D * s.L, coreNum), 64), false, &YLedger3, coreNum,
+                    ub) &&
+           Maximise(s, &Sizes::yDTile, MinOf(s.D, 4095), 1, CeilDiv(s.B * s.D * CeilDiv(s.L, s.yTTile), coreNum), false,
+                    &YLedger3, coreNum, ub);
+}
+
+/// The tiles of a stage: sum_1, y
+inline bool FitY4(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.yTTile = Checked(8);
+    s.yDTile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::yTTile, s.L, 8, MaxOf(CeilDiv(s.B * s.D * s.L, coreNum), 64), false, &YLedger4, coreNum,
+                    ub) &&
+           Maximise(s, &Sizes::yDTile, MinOf(s.D, 4095), 1, CeilDiv(s.B * s.D * CeilDiv(s.L, s.yTTile), coreNum), false,
+                    &YLedger4, coreNum, ub);
+}
+
+/// The tiles of a stage: sum_1, y
+inline bool FitY5(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.yTTile = Checked(16);
+    s.yDTile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::yTTile, s.L, 16, MaxOf(CeilDiv(s.B * s.D * s.L, coreNum), 64), false, &YLedger5, coreNum,
+                    ub) &&
+           Maximise(s, &Sizes::yDTile, MinOf(s.D, 4095), 1, CeilDiv(s.B * s.D * CeilDiv(s.L, s.yTTile), coreNum), false,
+                    &YLedger5, coreNum, ub);
+}
+
+/// The tiles of a stage: sum_1, y
+inline bool FitY6(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.yTTile = Checked(16);
+    s.yDTile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::yTTile, s.L, 16, MaxOf(CeilDiv(s.B * s.D * s.L, coreNum), 64), false, &YLedger6, coreNum,
+                    ub) &&
+           Maximise(s, &Sizes::yDTile, MinOf(s.D, 4095), 1, CeilDiv(s.B * s.D * CeilDiv(s.L, s.yTTile), coreNum), false,
+                    &YLedger6, coreNum, ub);
+}
+
+/// The tiles of a stage: sum_1, y
+inline bool FitY7(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.yTTile = Checked(16);
+    s.yDTile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::yTTile, s.L, 16, MaxOf(CeilDiv(s.B * s.D * s.L, coreNum), 64), false, &YLedger7, coreNum,
+                    ub) &&
+           Maximise(s, &Sizes::yDTile, MinOf(s.D, 4095), 1, CeilDiv(s.B * s.D * CeilDiv(s.L, s.yTTile), coreNum), false,
+                    &YLedger7, coreNum, ub);
+}
+
+/// The tiles of a stage: sum_1, y
+inline bool FitY8(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.yTTile = Checked(16);
+    s.yDTile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::yTTile, s.L, 16, MaxOf(CeilDiv(s.B * s.D * s.L, coreNum), 64), false, &YLedger8, coreNum,
+                    ub) &&
+           Maximise(s, &Sizes::yDTile, MinOf(s.D, 4095), 1, CeilDiv(s.B * s.D * CeilDiv(s.L, s.yTTile), coreNum), false,
+                    &YLedger8, coreNum, ub);
+}
+
+/// Fields yTTiles to yPer; false when one is out of range.
+inline bool FindYTTiles(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.yTTiles = CeilDiv(s.L, s.yTTile);
+    s.yDTiles = CeilDiv(s.D, s.yDTile);
+    s.yWork = s.B * s.yDTiles * s.yTTiles;
+    s.yPer = MaxOf(CeilDiv(s.yWork, coreNum), 1);
+    return s.yTTiles.valid && s.yDTiles.valid && s.yWork.valid && s.yPer.valid;
+}
+
+/// Tries the alternative "full"; false when it does not fit.
+inline bool TryFull(Sizes &s, const Chip &chip, Choice &choice)
+{
+    (void)chip;
     if (!(s.B >= 1)) {
         return false;
     }
@@ -541,26 +390,212 @@ inline bool TryWalked4(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.L >= 1)) {
         return false;
     }
-    s.yTTile = Checked(16);
-    s.yDTile = Checked(1);
-    if (!Maximise(s, &Sizes::yTTile, s.L, 16, MaxOf(CeilDiv(s.B * s.D * s.L, coreNum), 64), false, &Walked4Ledger,
-                  coreNum, UsableUb(chip, false))) {
+    if (!(FitY(s, chip) && FindYTTiles(s, chip))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::yDTile, MinOf(s.D, 4095), 1, CeilDiv(s.B * s.D * CeilDiv(s.L, s.yTTile), coreNum), false,
-                  &Walked4Ledger, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    s.yTTiles = CeilDiv(s.L, s.yTTile);
-    s.yDTiles = CeilDiv(s.D, s.yDTile);
-    s.yWork = s.B * s.yDTiles * s.yTTiles;
-    s.yPer = MaxOf(CeilDiv(s.yWork, coreNum), 1);
-    const Checked blocks = MaxOf(CeilDiv(s.yWork, s.yPer), 1);
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(s.yWork, s.yPer));
     const Checked bytes = 0;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = false;
-    return blocks.valid && bytes.valid && s.yTTiles.valid && s.yDTiles.valid && s.yWork.valid && s.yPer.valid;
+    return blocks.valid && bytes.valid;
+}
+
+/// Tries the alternative "walked"; false when it does not fit.
+inline bool TryWalked(Sizes &s, const Chip &chip, Choice &choice)
+{
+    (void)chip;
+    if (!(s.B >= 1)) {
+        return false;
+    }
+    if (!(s.D >= 1)) {
+        return false;
+    }
+    if (!(s.K >= 1)) {
+        return false;
+    }
+    if (!(s.L >= 1)) {
+        return false;
+    }
+    if (!(FitY2(s, chip) && FindYTTiles(s, chip))) {
+        return false;
+    }
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(s.yWork, s.yPer));
+    const Checked bytes = 0;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = false;
+    return blocks.valid && bytes.valid;
+}
+
+/// Tries the alternative "full"; false when it does not fit.
+inline bool TryFull2(Sizes &s, const Chip &chip, Choice &choice)
+{
+    (void)chip;
+    if (!(s.B >= 1)) {
+        return false;
+    }
+    if (!(s.D >= 1)) {
+        return false;
+    }
+    if (!(s.K >= 1)) {
+        return false;
+    }
+    if (!(s.L >= 1)) {
+        return false;
+    }
+    if (!(FitY3(s, chip) && FindYTTiles(s, chip))) {
+        return false;
+    }
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(s.yWork, s.yPer));
+    const Checked bytes = 0;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = false;
+    return blocks.valid && bytes.valid;
+}
+
+/// Tries the alternative "walked"; false when it does not fit.
+inline bool TryWalked2(Sizes &s, const Chip &chip, Choice &choice)
+{
+    (void)chip;
+    if (!(s.B >= 1)) {
+        return false;
+    }
+    if (!(s.D >= 1)) {
+        return false;
+    }
+    if (!(s.K >= 1)) {
+        return false;
+    }
+    if (!(s.L >= 1)) {
+        return false;
+    }
+    if (!(FitY4(s, chip) && FindYTTiles(s, chip))) {
+        return false;
+    }
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(s.yWork, s.yPer));
+    const Checked bytes = 0;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = false;
+    return blocks.valid && bytes.valid;
+}
+
+/// Tries the alternative "full"; false when it does not fit.
+inline bool TryFull3(Sizes &s, const Chip &chip, Choice &choice)
+{
+    (void)chip;
+    if (!(s.B >= 1)) {
+        return false;
+    }
+    if (!(s.D >= 1)) {
+        return false;
+    }
+    if (!(s.K >= 1)) {
+        return false;
+    }
+    if (!(s.L >= 1)) {
+        return false;
+    }
+    if (!(FitY5(s, chip) && FindYTTiles(s, chip))) {
+        return false;
+    }
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(s.yWork, s.yPer));
+    const Checked bytes = 0;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = false;
+    return blocks.valid && bytes.valid;
+}
+
+/// Tries the alternative "walked"; false when it does not fit.
+inline bool TryWalked3(Sizes &s, const Chip &chip, Choice &choice)
+{
+    (void)chip;
+    if (!(s.B >= 1)) {
+        return false;
+    }
+    if (!(s.D >= 1)) {
+        return false;
+    }
+    if (!(s.K >= 1)) {
+        return false;
+    }
+    if (!(s.L >= 1)) {
+        return false;
+    }
+    if (!(FitY6(s, chip) && FindYTTiles(s, chip))) {
+        return false;
+    }
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(s.yWork, s.yPer));
+    const Checked bytes = 0;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = false;
+    return blocks.valid && bytes.valid;
+}
+
+/// Tries the alternative "full"; false when it does not fit.
+inline bool TryFull4(Sizes &s, const Chip &chip, Choice &choice)
+{
+    (void)chip;
+    if (!(s.B >= 1)) {
+        return false;
+    }
+    if (!(s.D >= 1)) {
+        return false;
+    }
+    if (!(s.K >= 1)) {
+        return false;
+    }
+    if (!(s.L >= 1)) {
+        return false;
+    }
+    if (!(FitY7(s, chip) && FindYTTiles(s, chip))) {
+        return false;
+    }
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(s.yWork, s.yPer));
+    const Checked bytes = 0;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = false;
+    return blocks.valid && bytes.valid;
+}
+
+/// Tries the alternative "walked"; false when it does not fit.
+inline bool TryWalked4(Sizes &s, const Chip &chip, Choice &choice)
+{
+    (void)chip;
+    if (!(s.B >= 1)) {
+        return false;
+    }
+    if (!(s.D >= 1)) {
+        return false;
+    }
+    if (!(s.K >= 1)) {
+        return false;
+    }
+    if (!(s.L >= 1)) {
+        return false;
+    }
+    if (!(FitY8(s, chip) && FindYTTiles(s, chip))) {
+        return false;
+    }
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(s.yWork, s.yPer));
+    const Checked bytes = 0;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = false;
+    return blocks.valid && bytes.valid;
 }
 
 /// Picks the first alternative that fits. `combination`: index of the dtype combination; `present`: bit k is set when

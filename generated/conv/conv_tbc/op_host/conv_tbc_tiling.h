@@ -142,7 +142,7 @@ inline bool Maximise(Sizes &s, Checked Sizes::*tile, const Checked &upper, int64
 }
 
 /// UB bytes: zeros
-inline Checked CubeFullLedger0(const Sizes &s, const Checked &coreNum)
+inline Checked ZerosLedger(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -152,7 +152,7 @@ inline Checked CubeFullLedger0(const Sizes &s, const Checked &coreNum)
 }
 
 /// UB bytes: sum_1 (cube)
-inline Checked CubeFullLedger1(const Sizes &s, const Checked &coreNum)
+inline Checked Sum1Ledger(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -161,7 +161,7 @@ inline Checked CubeFullLedger1(const Sizes &s, const Checked &coreNum)
 }
 
 /// UB bytes: y
-inline Checked CubeFullLedger2(const Sizes &s, const Checked &coreNum)
+inline Checked YLedger(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -172,147 +172,8 @@ inline Checked CubeFullLedger2(const Sizes &s, const Checked &coreNum)
     return bytes;
 }
 
-/// Tries the alternative "cube_full"; false when it does not fit.
-inline bool TryCubeFull(Sizes &s, const Chip &chip, Choice &choice)
-{
-    const Checked coreNum(chip.coreNum);
-    const Checked cubeNum(chip.cubeNum);
-    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
-    if (!(s.C_in >= 1)) {
-        return false;
-    }
-    if (!(s.C_out >= 1)) {
-        return false;
-    }
-    if (!(s.H_in + s.pad * 2 + 1 - s.K >= 1)) {
-        return false;
-    }
-    if (!(s.K >= 1)) {
-        return false;
-    }
-    if (!(s.N >= 1)) {
-        return false;
-    }
-    if (!(CeilDiv(s.C_in * s.C_out * s.H_in * s.K * s.N * 2 + s.C_in * s.C_out * s.K * s.N * s.pad * 4 +
-                      s.C_in * s.C_out * s.K * s.N * 2 - s.C_in * s.C_out * s.K * s.K * s.N * 2,
-                  64) >= coreNum * cubeStart +
-                             CeilDiv(s.K * CeilDiv(s.C_in, 16) * CeilDiv(s.C_out, 16) *
-                                         CeilDiv(s.H_in * s.N + s.N * s.pad * 2 + s.N - s.K * s.N, 16) * 4096,
-                                     512) +
-                             CeilDiv(s.C_out * s.H_in * s.N * 8 + s.C_out * s.N * s.pad * 16 + s.C_out * s.N * 8 -
-                                         s.C_out * s.K * s.N * 8,
-                                     20))) {
-        return false;
-    }
-    if (!(s.H_in * s.N + s.N * s.pad * 2 + s.N - s.K * s.N <= 2147483647)) {
-        return false;
-    }
-    if (!(s.C_out <= 2147483647)) {
-        return false;
-    }
-    if (!(s.C_in <= 2147483647)) {
-        return false;
-    }
-    s.zerosZeroAtTile = Checked(8);
-    s.yOTile = Checked(8);
-    s.yBTile = Checked(1);
-    if (!Maximise(s, &Sizes::zerosZeroAtTile, 4096, 8, MaxOf(((coreNum + 4095) / coreNum), 64), false, &CubeFullLedger0,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!(CubeFullLedger1(s, coreNum) <= UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(
-            s, &Sizes::yOTile, s.C_out, 8,
-            MaxOf(CeilDiv(s.C_out * s.H_in * s.N + s.C_out * s.N * s.pad * 2 + s.C_out * s.N - s.C_out * s.K * s.N,
-                          coreNum),
-                  64),
-            false, &CubeFullLedger2, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::yBTile, MinOf(s.N, 4095), 1,
-                  CeilDiv(s.H_in * s.N * CeilDiv(s.C_out, s.yOTile) + s.N * s.pad * CeilDiv(s.C_out, s.yOTile) * 2 +
-                              s.N * CeilDiv(s.C_out, s.yOTile) - s.K * s.N * CeilDiv(s.C_out, s.yOTile),
-                          coreNum),
-                  false, &CubeFullLedger2, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    s.sum_1WsStart = 0;
-    s.sum_1WsEnd =
-        s.sum_1WsStart +
-        RoundUp(MaxOf(s.C_out * s.H_in * s.N + s.C_out * s.N * s.pad * 2 + s.C_out * s.N - s.C_out * s.K * s.N, 1) * 4,
-                512);
-    s.zerosWsStart = s.sum_1WsEnd;
-    s.zerosWsEnd = s.zerosWsStart + 16384;
-    s.zerosZeroAtTiles = ((s.zerosZeroAtTile + 4095) / s.zerosZeroAtTile);
-    s.zerosWork = s.zerosZeroAtTiles;
-    s.zerosPer = MaxOf(CeilDiv(s.zerosWork, coreNum), 1);
-    s.sum1Panels = CeilDiv(s.C_out, 256);
-    s.sum1BaseN = RoundUp(CeilDiv(s.C_out, s.sum1Panels), 16);
-    s.sum1BaseM = MinOf(MinOf((((32768 / s.sum1BaseN)) / 16) * 16, 256),
-                        RoundUp(MinOf(MaxOf(CeilDiv(s.H_in * s.N * s.sum1Panels + s.N * s.pad * s.sum1Panels * 2 +
-                                                        s.N * s.sum1Panels - s.K * s.N * s.sum1Panels,
-                                                    cubeNum),
-                                            1),
-                                      s.H_in * s.N + s.N * s.pad * 2 + s.N - s.K * s.N),
-                                16));
-    s.sum1BaseK = MinOf(32, RoundUp(s.C_in, 16));
-    s.sum1StepK = MinOf(4, CeilDiv(s.C_in, s.sum1BaseK));
-    s.sum1L1 = s.sum1BaseK * s.sum1BaseM * s.sum1StepK * 8 + s.sum1BaseK * s.sum1BaseN * s.sum1StepK * 8;
-    s.sum1M = s.H_in * s.N + s.N * s.pad * 2 + s.N - s.K * s.N;
-    s.sum1N = s.C_out;
-    s.sum1Ka = s.C_in;
-    s.sum1Kb = s.C_in;
-    s.sum1SingleK = s.C_in;
-    s.sum1First = MinOf(MaxOf(MaxOf(0, MaxOf(s.pad, 0)), 0), s.H_in + s.pad * 2 + 1 - s.K);
-    s.sum1Last = MaxOf(s.sum1First, MinOf(MinOf(s.H_in + s.pad * 2 + 1 - s.K, MaxOf(s.H_in + s.pad + 1 - s.K, 0)),
-                                          s.H_in + s.pad * 2 + 1 - s.K));
-    s.sum1Steps = MaxOf((s.sum1BaseM / s.N), 1);
-    s.sum1Middle = CeilDiv(s.sum1Last - s.sum1First, s.sum1Steps);
-    s.sum1Parts = CeilDiv(s.N, s.sum1BaseM);
-    s.sum1RowTiles = s.H_in * s.sum1Parts + s.pad * s.sum1Parts * 2 + s.sum1First * s.sum1Parts +
-                     s.sum1Middle * s.sum1Parts + s.sum1Parts - s.K * s.sum1Parts - s.sum1Last * s.sum1Parts;
-    s.sum1Work = s.sum1Panels * s.sum1RowTiles;
-    s.sum1Per = CeilDiv(s.sum1Work, cubeNum);
-    s.sum1Cores = CeilDiv(s.sum1Work, s.sum1Per);
-    s.mm0Cores = s.sum1Cores;
-    s.mm0M = s.sum1M;
-    s.mm0N = s.sum1N;
-    s.mm0Ka = s.sum1Ka;
-    s.mm0Kb = s.sum1Kb;
-    s.mm0SingleK = s.sum1SingleK;
-    s.mm0BaseM = s.sum1BaseM;
-    s.mm0BaseN = s.sum1BaseN;
-    s.mm0BaseK = s.sum1BaseK;
-    s.mm0StepK = s.sum1StepK;
-    s.mm0L1 = s.sum1L1;
-    s.yOTiles = CeilDiv(s.C_out, s.yOTile);
-    s.yBTiles = CeilDiv(s.N, s.yBTile);
-    s.yWork = s.H_in * s.yBTiles * s.yOTiles + s.pad * s.yBTiles * s.yOTiles * 2 + s.yBTiles * s.yOTiles -
-              s.K * s.yBTiles * s.yOTiles;
-    s.yPer = MaxOf(CeilDiv(s.yWork, coreNum), 1);
-    const Checked blocks =
-        MaxOf(MaxOf(MaxOf(CeilDiv(CeilDiv(s.zerosWork, s.zerosPer), 2), CeilDiv(s.sum1Work, s.sum1Per)),
-                    CeilDiv(CeilDiv(s.yWork, s.yPer), 2)),
-              1);
-    const Checked bytes = s.zerosWsEnd;
-    choice.blockDim = blocks.value;
-    choice.workspace = bytes.value;
-    choice.together = true;
-    return blocks.valid && bytes.valid && s.sum_1WsStart.valid && s.sum_1WsEnd.valid && s.zerosWsStart.valid &&
-           s.zerosWsEnd.valid && s.zerosZeroAtTiles.valid && s.zerosWork.valid && s.zerosPer.valid &&
-           s.sum1Panels.valid && s.sum1BaseN.valid && s.sum1BaseM.valid && s.sum1BaseK.valid && s.sum1StepK.valid &&
-           s.sum1L1.valid && s.sum1M.valid && s.sum1N.valid && s.sum1Ka.valid && s.sum1Kb.valid &&
-           s.sum1SingleK.valid && s.sum1First.valid && s.sum1Last.valid && s.sum1Steps.valid && s.sum1Middle.valid &&
-           s.sum1Parts.valid && s.sum1RowTiles.valid && s.sum1Work.valid && s.sum1Per.valid && s.sum1Cores.valid &&
-           s.mm0Cores.valid && s.mm0M.valid && s.mm0N.valid && s.mm0Ka.valid && s.mm0Kb.valid && s.mm0SingleK.valid &&
-           s.mm0BaseM.valid && s.mm0BaseN.valid && s.mm0BaseK.valid && s.mm0StepK.valid && s.mm0L1.valid &&
-           s.yOTiles.valid && s.yBTiles.valid && s.yWork.valid && s.yPer.valid;
-}
-
 /// UB bytes: sum_1, y
-inline Checked FullLedger(const Sizes &s, const Checked &coreNum)
+inline Checked YLedger2(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -334,45 +195,8 @@ inline Checked FullLedger(const Sizes &s, const Checked &coreNum)
     return bytes;
 }
 
-/// Tries the alternative "full"; false when it does not fit.
-inline bool TryFull(Sizes &s, const Chip &chip, Choice &choice)
-{
-    const Checked coreNum(chip.coreNum);
-    if (!(s.C_in >= 1)) {
-        return false;
-    }
-    if (!(s.C_out >= 1)) {
-        return false;
-    }
-    if (!(s.H_in + s.pad * 2 + 1 - s.K >= 1)) {
-        return false;
-    }
-    if (!(s.K >= 1)) {
-        return false;
-    }
-    if (!(s.N >= 1)) {
-        return false;
-    }
-    s.yOTile = Checked(1);
-    if (!Maximise(
-            s, &Sizes::yOTile, MinOf(s.C_out, 4095), 1,
-            CeilDiv(s.C_out * s.H_in * s.N + s.C_out * s.N * s.pad * 2 + s.C_out * s.N - s.C_out * s.K * s.N, coreNum),
-            false, &FullLedger, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    s.yOTiles = CeilDiv(s.C_out, s.yOTile);
-    s.yWork = s.H_in * s.N * s.yOTiles + s.N * s.pad * s.yOTiles * 2 + s.N * s.yOTiles - s.K * s.N * s.yOTiles;
-    s.yPer = MaxOf(CeilDiv(s.yWork, coreNum), 1);
-    const Checked blocks = MaxOf(CeilDiv(CeilDiv(s.yWork, s.yPer), 2), 1);
-    const Checked bytes = 0;
-    choice.blockDim = blocks.value;
-    choice.workspace = bytes.value;
-    choice.together = false;
-    return blocks.valid && bytes.valid && s.yOTiles.valid && s.yWork.valid && s.yPer.valid;
-}
-
 /// UB bytes: sum_1, y
-inline Checked WalkedLedger(const Sizes &s, const Checked &coreNum)
+inline Checked YLedger3(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -394,49 +218,8 @@ inline Checked WalkedLedger(const Sizes &s, const Checked &coreNum)
     return bytes;
 }
 
-/// Tries the alternative "walked"; false when it does not fit.
-inline bool TryWalked(Sizes &s, const Chip &chip, Choice &choice)
-{
-    const Checked coreNum(chip.coreNum);
-    if (!(s.C_in >= 1)) {
-        return false;
-    }
-    if (!(s.C_out >= 1)) {
-        return false;
-    }
-    if (!(s.H_in + s.pad * 2 + 1 - s.K >= 1)) {
-        return false;
-    }
-    if (!(s.K >= 1)) {
-        return false;
-    }
-    if (!(s.N >= 1)) {
-        return false;
-    }
-    s.yCTile = Checked(8);
-    s.yOTile = Checked(1);
-    if (!Maximise(s, &Sizes::yCTile, s.C_in, 8, 0, false, &WalkedLedger, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(
-            s, &Sizes::yOTile, MinOf(s.C_out, 4095), 1,
-            CeilDiv(s.C_out * s.H_in * s.N + s.C_out * s.N * s.pad * 2 + s.C_out * s.N - s.C_out * s.K * s.N, coreNum),
-            false, &WalkedLedger, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    s.yOTiles = CeilDiv(s.C_out, s.yOTile);
-    s.yWork = s.H_in * s.N * s.yOTiles + s.N * s.pad * s.yOTiles * 2 + s.N * s.yOTiles - s.K * s.N * s.yOTiles;
-    s.yPer = MaxOf(CeilDiv(s.yWork, coreNum), 1);
-    const Checked blocks = MaxOf(CeilDiv(CeilDiv(s.yWork, s.yPer), 2), 1);
-    const Checked bytes = 0;
-    choice.blockDim = blocks.value;
-    choice.workspace = bytes.value;
-    choice.together = false;
-    return blocks.valid && bytes.valid && s.yOTiles.valid && s.yWork.valid && s.yPer.valid;
-}
-
 /// UB bytes: sum_1
-inline Checked StepwiseLedger0(const Sizes &s, const Checked &coreNum)
+inline Checked Sum1Ledger2(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -458,93 +241,7 @@ inline Checked StepwiseLedger0(const Sizes &s, const Checked &coreNum)
 }
 
 /// UB bytes: y
-inline Checked StepwiseLedger1(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.yOTile * 4, 32) * 64;             // in0: biasIn, 2 copies
-    bytes = bytes + CeilDiv(s.yBTile * s.yOTile * 4, 32) * 64;  // in1: sum_1WsIn, 2 copies
-    bytes = bytes + CeilDiv(s.yBTile * s.yOTile * 4, 32) * 64;  // out0: yOut, 2 copies
-    return bytes;
-}
-
-/// Tries the alternative "stepwise"; false when it does not fit.
-inline bool TryStepwise(Sizes &s, const Chip &chip, Choice &choice)
-{
-    const Checked coreNum(chip.coreNum);
-    s.sum1CTile = Checked(8);
-    s.sum1OTile = Checked(1);
-    s.yOTile = Checked(8);
-    s.yBTile = Checked(1);
-    if (!Maximise(s, &Sizes::sum1CTile, s.C_in, 8, 0, false, &StepwiseLedger0, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(
-            s, &Sizes::sum1OTile, MinOf(s.C_out, 4095), 1,
-            CeilDiv(s.C_out * s.H_in * s.N + s.C_out * s.N * s.pad * 2 + s.C_out * s.N - s.C_out * s.K * s.N, coreNum),
-            false, &StepwiseLedger0, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(
-            s, &Sizes::yOTile, s.C_out, 8,
-            MaxOf(CeilDiv(s.C_out * s.H_in * s.N + s.C_out * s.N * s.pad * 2 + s.C_out * s.N - s.C_out * s.K * s.N,
-                          coreNum),
-                  64),
-            false, &StepwiseLedger1, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::yBTile, MinOf(s.N, 4095), 1,
-                  CeilDiv(s.H_in * s.N * CeilDiv(s.C_out, s.yOTile) + s.N * s.pad * CeilDiv(s.C_out, s.yOTile) * 2 +
-                              s.N * CeilDiv(s.C_out, s.yOTile) - s.K * s.N * CeilDiv(s.C_out, s.yOTile),
-                          coreNum),
-                  false, &StepwiseLedger1, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    s.sum_1WsStart = 0;
-    s.sum_1WsEnd =
-        s.sum_1WsStart +
-        RoundUp(MaxOf(s.C_out * s.H_in * s.N + s.C_out * s.N * s.pad * 2 + s.C_out * s.N - s.C_out * s.K * s.N, 1) * 4,
-                512);
-    s.sum1OTiles = CeilDiv(s.C_out, s.sum1OTile);
-    s.sum1Work =
-        s.H_in * s.N * s.sum1OTiles + s.N * s.pad * s.sum1OTiles * 2 + s.N * s.sum1OTiles - s.K * s.N * s.sum1OTiles;
-    s.sum1Per = MaxOf(CeilDiv(s.sum1Work, coreNum), 1);
-    s.yOTiles = CeilDiv(s.C_out, s.yOTile);
-    s.yBTiles = CeilDiv(s.N, s.yBTile);
-    s.yWork = s.H_in * s.yBTiles * s.yOTiles + s.pad * s.yBTiles * s.yOTiles * 2 + s.yBTiles * s.yOTiles -
-              s.K * s.yBTiles * s.yOTiles;
-    s.yPer = MaxOf(CeilDiv(s.yWork, coreNum), 1);
-    const Checked blocks = MaxOf(CeilDiv(MaxOf(CeilDiv(s.sum1Work, s.sum1Per), CeilDiv(s.yWork, s.yPer)), 2), 1);
-    const Checked bytes = s.sum_1WsEnd;
-    choice.blockDim = blocks.value;
-    choice.workspace = bytes.value;
-    choice.together = true;
-    return blocks.valid && bytes.valid && s.sum_1WsStart.valid && s.sum_1WsEnd.valid && s.sum1OTiles.valid &&
-           s.sum1Work.valid && s.sum1Per.valid && s.yOTiles.valid && s.yBTiles.valid && s.yWork.valid && s.yPer.valid;
-}
-
-/// UB bytes: zeros
-inline Checked CubeFull2Ledger0(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.zerosZeroAtTile * 4, 32) * 64;  // out0: zerosWsOut, 2 copies
-    return bytes;
-}
-
-/// UB bytes: sum_1 (cube)
-inline Checked CubeFull2Ledger1(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    return bytes;
-}
-
-/// UB bytes: y
-inline Checked CubeFull2Ledger2(const Sizes &s, const Checked &coreNum)
+inline Checked YLedger4(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -557,147 +254,8 @@ inline Checked CubeFull2Ledger2(const Sizes &s, const Checked &coreNum)
     return bytes;
 }
 
-/// Tries the alternative "cube_full"; false when it does not fit.
-inline bool TryCubeFull2(Sizes &s, const Chip &chip, Choice &choice)
-{
-    const Checked coreNum(chip.coreNum);
-    const Checked cubeNum(chip.cubeNum);
-    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
-    if (!(s.C_in >= 1)) {
-        return false;
-    }
-    if (!(s.C_out >= 1)) {
-        return false;
-    }
-    if (!(s.H_in + s.pad * 2 + 1 - s.K >= 1)) {
-        return false;
-    }
-    if (!(s.K >= 1)) {
-        return false;
-    }
-    if (!(s.N >= 1)) {
-        return false;
-    }
-    if (!(CeilDiv(s.C_in * s.C_out * s.H_in * s.K * s.N * 2 + s.C_in * s.C_out * s.K * s.N * s.pad * 4 +
-                      s.C_in * s.C_out * s.K * s.N * 2 - s.C_in * s.C_out * s.K * s.K * s.N * 2,
-                  64) >= coreNum * cubeStart +
-                             CeilDiv(s.K * CeilDiv(s.C_in, 16) * CeilDiv(s.C_out, 16) *
-                                         CeilDiv(s.H_in * s.N + s.N * s.pad * 2 + s.N - s.K * s.N, 16) * 4096,
-                                     512) +
-                             CeilDiv(s.C_out * s.H_in * s.N * 8 + s.C_out * s.N * s.pad * 16 + s.C_out * s.N * 8 -
-                                         s.C_out * s.K * s.N * 8,
-                                     20))) {
-        return false;
-    }
-    if (!(s.H_in * s.N + s.N * s.pad * 2 + s.N - s.K * s.N <= 2147483647)) {
-        return false;
-    }
-    if (!(s.C_out <= 2147483647)) {
-        return false;
-    }
-    if (!(s.C_in <= 2147483647)) {
-        return false;
-    }
-    s.zerosZeroAtTile = Checked(8);
-    s.yOTile = Checked(16);
-    s.yBTile = Checked(1);
-    if (!Maximise(s, &Sizes::zerosZeroAtTile, 4096, 8, MaxOf(((coreNum + 4095) / coreNum), 64), false,
-                  &CubeFull2Ledger0, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!(CubeFull2Ledger1(s, coreNum) <= UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(
-            s, &Sizes::yOTile, s.C_out, 16,
-            MaxOf(CeilDiv(s.C_out * s.H_in * s.N + s.C_out * s.N * s.pad * 2 + s.C_out * s.N - s.C_out * s.K * s.N,
-                          coreNum),
-                  64),
-            false, &CubeFull2Ledger2, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::yBTile, MinOf(s.N, 4095), 1,
-                  CeilDiv(s.H_in * s.N * CeilDiv(s.C_out, s.yOTile) + s.N * s.pad * CeilDiv(s.C_out, s.yOTile) * 2 +
-                              s.N * CeilDiv(s.C_out, s.yOTile) - s.K * s.N * CeilDiv(s.C_out, s.yOTile),
-                          coreNum),
-                  false, &CubeFull2Ledger2, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    s.sum_1WsStart = 0;
-    s.sum_1WsEnd =
-        s.sum_1WsStart +
-        RoundUp(MaxOf(s.C_out * s.H_in * s.N + s.C_out * s.N * s.pad * 2 + s.C_out * s.N - s.C_out * s.K * s.N, 1) * 4,
-                512);
-    s.zerosWsStart = s.sum_1WsEnd;
-    s.zerosWsEnd = s.zerosWsStart + 16384;
-    s.zerosZeroAtTiles = ((s.zerosZeroAtTile + 4095) / s.zerosZeroAtTile);
-    s.zerosWork = s.zerosZeroAtTiles;
-    s.zerosPer = MaxOf(CeilDiv(s.zerosWork, coreNum), 1);
-    s.sum1Panels = CeilDiv(s.C_out, 256);
-    s.sum1BaseN = RoundUp(CeilDiv(s.C_out, s.sum1Panels), 16);
-    s.sum1BaseM = MinOf(MinOf((((32768 / s.sum1BaseN)) / 16) * 16, 256),
-                        RoundUp(MinOf(MaxOf(CeilDiv(s.H_in * s.N * s.sum1Panels + s.N * s.pad * s.sum1Panels * 2 +
-                                                        s.N * s.sum1Panels - s.K * s.N * s.sum1Panels,
-                                                    cubeNum),
-                                            1),
-                                      s.H_in * s.N + s.N * s.pad * 2 + s.N - s.K * s.N),
-                                16));
-    s.sum1BaseK = MinOf(32, RoundUp(s.C_in, 16));
-    s.sum1StepK = MinOf(4, CeilDiv(s.C_in, s.sum1BaseK));
-    s.sum1L1 = s.sum1BaseK * s.sum1BaseM * s.sum1StepK * 8 + s.sum1BaseK * s.sum1BaseN * s.sum1StepK * 8;
-    s.sum1M = s.H_in * s.N + s.N * s.pad * 2 + s.N - s.K * s.N;
-    s.sum1N = s.C_out;
-    s.sum1Ka = s.C_in;
-    s.sum1Kb = s.C_in;
-    s.sum1SingleK = s.C_in;
-    s.sum1First = MinOf(MaxOf(MaxOf(0, MaxOf(s.pad, 0)), 0), s.H_in + s.pad * 2 + 1 - s.K);
-    s.sum1Last = MaxOf(s.sum1First, MinOf(MinOf(s.H_in + s.pad * 2 + 1 - s.K, MaxOf(s.H_in + s.pad + 1 - s.K, 0)),
-                                          s.H_in + s.pad * 2 + 1 - s.K));
-    s.sum1Steps = MaxOf((s.sum1BaseM / s.N), 1);
-    s.sum1Middle = CeilDiv(s.sum1Last - s.sum1First, s.sum1Steps);
-    s.sum1Parts = CeilDiv(s.N, s.sum1BaseM);
-    s.sum1RowTiles = s.H_in * s.sum1Parts + s.pad * s.sum1Parts * 2 + s.sum1First * s.sum1Parts +
-                     s.sum1Middle * s.sum1Parts + s.sum1Parts - s.K * s.sum1Parts - s.sum1Last * s.sum1Parts;
-    s.sum1Work = s.sum1Panels * s.sum1RowTiles;
-    s.sum1Per = CeilDiv(s.sum1Work, cubeNum);
-    s.sum1Cores = CeilDiv(s.sum1Work, s.sum1Per);
-    s.mm0Cores = s.sum1Cores;
-    s.mm0M = s.sum1M;
-    s.mm0N = s.sum1N;
-    s.mm0Ka = s.sum1Ka;
-    s.mm0Kb = s.sum1Kb;
-    s.mm0SingleK = s.sum1SingleK;
-    s.mm0BaseM = s.sum1BaseM;
-    s.mm0BaseN = s.sum1BaseN;
-    s.mm0BaseK = s.sum1BaseK;
-    s.mm0StepK = s.sum1StepK;
-    s.mm0L1 = s.sum1L1;
-    s.yOTiles = CeilDiv(s.C_out, s.yOTile);
-    s.yBTiles = CeilDiv(s.N, s.yBTile);
-    s.yWork = s.H_in * s.yBTiles * s.yOTiles + s.pad * s.yBTiles * s.yOTiles * 2 + s.yBTiles * s.yOTiles -
-              s.K * s.yBTiles * s.yOTiles;
-    s.yPer = MaxOf(CeilDiv(s.yWork, coreNum), 1);
-    const Checked blocks =
-        MaxOf(MaxOf(MaxOf(CeilDiv(CeilDiv(s.zerosWork, s.zerosPer), 2), CeilDiv(s.sum1Work, s.sum1Per)),
-                    CeilDiv(CeilDiv(s.yWork, s.yPer), 2)),
-              1);
-    const Checked bytes = s.zerosWsEnd;
-    choice.blockDim = blocks.value;
-    choice.workspace = bytes.value;
-    choice.together = true;
-    return blocks.valid && bytes.valid && s.sum_1WsStart.valid && s.sum_1WsEnd.valid && s.zerosWsStart.valid &&
-           s.zerosWsEnd.valid && s.zerosZeroAtTiles.valid && s.zerosWork.valid && s.zerosPer.valid &&
-           s.sum1Panels.valid && s.sum1BaseN.valid && s.sum1BaseM.valid && s.sum1BaseK.valid && s.sum1StepK.valid &&
-           s.sum1L1.valid && s.sum1M.valid && s.sum1N.valid && s.sum1Ka.valid && s.sum1Kb.valid &&
-           s.sum1SingleK.valid && s.sum1First.valid && s.sum1Last.valid && s.sum1Steps.valid && s.sum1Middle.valid &&
-           s.sum1Parts.valid && s.sum1RowTiles.valid && s.sum1Work.valid && s.sum1Per.valid && s.sum1Cores.valid &&
-           s.mm0Cores.valid && s.mm0M.valid && s.mm0N.valid && s.mm0Ka.valid && s.mm0Kb.valid && s.mm0SingleK.valid &&
-           s.mm0BaseM.valid && s.mm0BaseN.valid && s.mm0BaseK.valid && s.mm0StepK.valid && s.mm0L1.valid &&
-           s.yOTiles.valid && s.yBTiles.valid && s.yWork.valid && s.yPer.valid;
-}
-
 /// UB bytes: sum_1, y
-inline Checked Full2Ledger(const Sizes &s, const Checked &coreNum)
+inline Checked YLedger5(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -720,45 +278,8 @@ inline Checked Full2Ledger(const Sizes &s, const Checked &coreNum)
     return bytes;
 }
 
-/// Tries the alternative "full"; false when it does not fit.
-inline bool TryFull2(Sizes &s, const Chip &chip, Choice &choice)
-{
-    const Checked coreNum(chip.coreNum);
-    if (!(s.C_in >= 1)) {
-        return false;
-    }
-    if (!(s.C_out >= 1)) {
-        return false;
-    }
-    if (!(s.H_in + s.pad * 2 + 1 - s.K >= 1)) {
-        return false;
-    }
-    if (!(s.K >= 1)) {
-        return false;
-    }
-    if (!(s.N >= 1)) {
-        return false;
-    }
-    s.yOTile = Checked(1);
-    if (!Maximise(
-            s, &Sizes::yOTile, MinOf(s.C_out, 4095), 1,
-            CeilDiv(s.C_out * s.H_in * s.N + s.C_out * s.N * s.pad * 2 + s.C_out * s.N - s.C_out * s.K * s.N, coreNum),
-            false, &Full2Ledger, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    s.yOTiles = CeilDiv(s.C_out, s.yOTile);
-    s.yWork = s.H_in * s.N * s.yOTiles + s.N * s.pad * s.yOTiles * 2 + s.N * s.yOTiles - s.K * s.N * s.yOTiles;
-    s.yPer = MaxOf(CeilDiv(s.yWork, coreNum), 1);
-    const Checked blocks = MaxOf(CeilDiv(CeilDiv(s.yWork, s.yPer), 2), 1);
-    const Checked bytes = 0;
-    choice.blockDim = blocks.value;
-    choice.workspace = bytes.value;
-    choice.together = false;
-    return blocks.valid && bytes.valid && s.yOTiles.valid && s.yWork.valid && s.yPer.valid;
-}
-
 /// UB bytes: sum_1, y
-inline Checked Walked2Ledger(const Sizes &s, const Checked &coreNum)
+inline Checked YLedger6(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -780,140 +301,8 @@ inline Checked Walked2Ledger(const Sizes &s, const Checked &coreNum)
     return bytes;
 }
 
-/// Tries the alternative "walked"; false when it does not fit.
-inline bool TryWalked2(Sizes &s, const Chip &chip, Choice &choice)
-{
-    const Checked coreNum(chip.coreNum);
-    if (!(s.C_in >= 1)) {
-        return false;
-    }
-    if (!(s.C_out >= 1)) {
-        return false;
-    }
-    if (!(s.H_in + s.pad * 2 + 1 - s.K >= 1)) {
-        return false;
-    }
-    if (!(s.K >= 1)) {
-        return false;
-    }
-    if (!(s.N >= 1)) {
-        return false;
-    }
-    s.yCTile = Checked(16);
-    s.yOTile = Checked(1);
-    if (!Maximise(s, &Sizes::yCTile, s.C_in, 16, 0, false, &Walked2Ledger, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(
-            s, &Sizes::yOTile, MinOf(s.C_out, 4095), 1,
-            CeilDiv(s.C_out * s.H_in * s.N + s.C_out * s.N * s.pad * 2 + s.C_out * s.N - s.C_out * s.K * s.N, coreNum),
-            false, &Walked2Ledger, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    s.yOTiles = CeilDiv(s.C_out, s.yOTile);
-    s.yWork = s.H_in * s.N * s.yOTiles + s.N * s.pad * s.yOTiles * 2 + s.N * s.yOTiles - s.K * s.N * s.yOTiles;
-    s.yPer = MaxOf(CeilDiv(s.yWork, coreNum), 1);
-    const Checked blocks = MaxOf(CeilDiv(CeilDiv(s.yWork, s.yPer), 2), 1);
-    const Checked bytes = 0;
-    choice.blockDim = blocks.value;
-    choice.workspace = bytes.value;
-    choice.together = false;
-    return blocks.valid && bytes.valid && s.yOTiles.valid && s.yWork.valid && s.yPer.valid;
-}
-
-/// UB bytes: sum_1
-inline Checked Stepwise2Ledger0(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum1CTile, 8) * 64;                // in0: xIn, 2 copies
-    bytes = bytes + s.sum1CTile * CeilDiv(s.sum1OTile, 8) * 64;  // in1: wIn, 2 copies
-    bytes = bytes + CeilDiv(s.sum1OTile, 8) * 64;                // out0: sum_1WsOut, 2 copies
-    bytes = bytes + CeilDiv(s.sum1OTile, 8) * 32;                // calc0: sumAcc
-    bytes = bytes + RoundUp(s.sum1CTile * 4, 32);                // calc1: xTile
-    bytes = bytes + CeilDiv(s.sum1CTile, 8) * 32 + 64;           // calc2: padded
-    bytes = bytes + RoundUp(s.sum1CTile * 4, 32);                // calc3: lanes
-    bytes = bytes + RoundUp(s.sum1CTile * s.sum1OTile * 4, 32);  // calc4: wTile
-    bytes = bytes + RoundUp(s.sum1CTile * 4, 32);                // calc5: offsets
-    bytes = bytes + RoundUp(s.sum1CTile * s.sum1OTile * 4, 32);  // calc6: tmp
-    bytes = bytes + CeilDiv(s.sum1OTile, 8) * 32;                // calc7: sum
-    bytes = bytes + CeilDiv(s.sum1OTile, 8) * 2048;              // calc8: acc
-    bytes = bytes + CeilDiv(s.sum1OTile, 8) * 256;               // calc9: part
-    return bytes;
-}
-
-/// UB bytes: y
-inline Checked Stepwise2Ledger1(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.yOTile * 2, 32) * 64;             // in0: biasIn, 2 copies
-    bytes = bytes + CeilDiv(s.yBTile * s.yOTile * 4, 32) * 64;  // in1: sum_1WsIn, 2 copies
-    bytes = bytes + CeilDiv(s.yBTile * s.yOTile * 4, 32) * 64;  // out0: yOut, 2 copies
-    bytes = bytes + RoundUp(s.yOTile * 4, 32);                  // calc0: biasTile
-    bytes = bytes + RoundUp(s.yBTile * s.yOTile * 4, 32);       // calc1: sum_1WsTile
-    return bytes;
-}
-
-/// Tries the alternative "stepwise"; false when it does not fit.
-inline bool TryStepwise2(Sizes &s, const Chip &chip, Choice &choice)
-{
-    const Checked coreNum(chip.coreNum);
-    s.sum1CTile = Checked(8);
-    s.sum1OTile = Checked(1);
-    s.yOTile = Checked(16);
-    s.yBTile = Checked(1);
-    if (!Maximise(s, &Sizes::sum1CTile, s.C_in, 8, 0, false, &Stepwise2Ledger0, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(
-            s, &Sizes::sum1OTile, MinOf(s.C_out, 4095), 1,
-            CeilDiv(s.C_out * s.H_in * s.N + s.C_out * s.N * s.pad * 2 + s.C_out * s.N - s.C_out * s.K * s.N, coreNum),
-            false, &Stepwise2Ledger0, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(
-            s, &Sizes::yOTile, s.C_out, 16,
-            MaxOf(CeilDiv(s.C_out * s.H_in * s.N + s.C_out * s.N * s.pad * 2 + s.C_out * s.N - s.C_out * s.K * s.N,
-                          coreNum),
-                  64),
-            false, &Stepwise2Ledger1, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::yBTile, MinOf(s.N, 4095), 1,
-                  CeilDiv(s.H_in * s.N * CeilDiv(s.C_out, s.yOTile) + s.N * s.pad * CeilDiv(s.C_out, s.yOTile) * 2 +
-                              s.N * CeilDiv(s.C_out, s.yOTile) - s.K * s.N * CeilDiv(s.C_out, s.yOTile),
-                          coreNum),
-                  false, &Stepwise2Ledger1, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    s.sum_1WsStart = 0;
-    s.sum_1WsEnd =
-        s.sum_1WsStart +
-        RoundUp(MaxOf(s.C_out * s.H_in * s.N + s.C_out * s.N * s.pad * 2 + s.C_out * s.N - s.C_out * s.K * s.N, 1) * 4,
-                512);
-    s.sum1OTiles = CeilDiv(s.C_out, s.sum1OTile);
-    s.sum1Work =
-        s.H_in * s.N * s.sum1OTiles + s.N * s.pad * s.sum1OTiles * 2 + s.N * s.sum1OTiles - s.K * s.N * s.sum1OTiles;
-    s.sum1Per = MaxOf(CeilDiv(s.sum1Work, coreNum), 1);
-    s.yOTiles = CeilDiv(s.C_out, s.yOTile);
-    s.yBTiles = CeilDiv(s.N, s.yBTile);
-    s.yWork = s.H_in * s.yBTiles * s.yOTiles + s.pad * s.yBTiles * s.yOTiles * 2 + s.yBTiles * s.yOTiles -
-              s.K * s.yBTiles * s.yOTiles;
-    s.yPer = MaxOf(CeilDiv(s.yWork, coreNum), 1);
-    const Checked blocks = MaxOf(CeilDiv(MaxOf(CeilDiv(s.sum1Work, s.sum1Per), CeilDiv(s.yWork, s.yPer)), 2), 1);
-    const Checked bytes = s.sum_1WsEnd;
-    choice.blockDim = blocks.value;
-    choice.workspace = bytes.value;
-    choice.together = true;
-    return blocks.valid && bytes.valid && s.sum_1WsStart.valid && s.sum_1WsEnd.valid && s.sum1OTiles.valid &&
-           s.sum1Work.valid && s.sum1Per.valid && s.yOTiles.valid && s.yBTiles.valid && s.yWork.valid && s.yPer.valid;
-}
-
 /// UB bytes: zeros
-inline Checked CubeFull3Ledger0(const Sizes &s, const Checked &coreNum)
+inline Checked ZerosLedger2(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -923,17 +312,8 @@ inline Checked CubeFull3Ledger0(const Sizes &s, const Checked &coreNum)
     return bytes;
 }
 
-/// UB bytes: sum_1 (cube)
-inline Checked CubeFull3Ledger1(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    return bytes;
-}
-
 /// UB bytes: y
-inline Checked CubeFull3Ledger2(const Sizes &s, const Checked &coreNum)
+inline Checked YLedger7(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -947,147 +327,8 @@ inline Checked CubeFull3Ledger2(const Sizes &s, const Checked &coreNum)
     return bytes;
 }
 
-/// Tries the alternative "cube_full"; false when it does not fit.
-inline bool TryCubeFull3(Sizes &s, const Chip &chip, Choice &choice)
-{
-    const Checked coreNum(chip.coreNum);
-    const Checked cubeNum(chip.cubeNum);
-    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
-    if (!(s.C_in >= 1)) {
-        return false;
-    }
-    if (!(s.C_out >= 1)) {
-        return false;
-    }
-    if (!(s.H_in + s.pad * 2 + 1 - s.K >= 1)) {
-        return false;
-    }
-    if (!(s.K >= 1)) {
-        return false;
-    }
-    if (!(s.N >= 1)) {
-        return false;
-    }
-    if (!(CeilDiv(s.C_in * s.C_out * s.H_in * s.K * s.N * 2 + s.C_in * s.C_out * s.K * s.N * s.pad * 4 +
-                      s.C_in * s.C_out * s.K * s.N * 2 - s.C_in * s.C_out * s.K * s.K * s.N * 2,
-                  64) >= coreNum * cubeStart +
-                             CeilDiv(s.K * CeilDiv(s.C_in, 16) * CeilDiv(s.C_out, 16) *
-                                         CeilDiv(s.H_in * s.N + s.N * s.pad * 2 + s.N - s.K * s.N, 16) * 4096,
-                                     2048) +
-                             CeilDiv(s.C_out * s.H_in * s.N * 8 + s.C_out * s.N * s.pad * 16 + s.C_out * s.N * 8 -
-                                         s.C_out * s.K * s.N * 8,
-                                     20))) {
-        return false;
-    }
-    if (!(s.H_in * s.N + s.N * s.pad * 2 + s.N - s.K * s.N <= 2147483647)) {
-        return false;
-    }
-    if (!(s.C_out <= 2147483647)) {
-        return false;
-    }
-    if (!(s.C_in <= 2147483647)) {
-        return false;
-    }
-    s.zerosZeroAtTile = Checked(16);
-    s.yOTile = Checked(16);
-    s.yBTile = Checked(1);
-    if (!Maximise(s, &Sizes::zerosZeroAtTile, 4096, 16, MaxOf(((coreNum + 4095) / coreNum), 64), false,
-                  &CubeFull3Ledger0, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!(CubeFull3Ledger1(s, coreNum) <= UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(
-            s, &Sizes::yOTile, s.C_out, 16,
-            MaxOf(CeilDiv(s.C_out * s.H_in * s.N + s.C_out * s.N * s.pad * 2 + s.C_out * s.N - s.C_out * s.K * s.N,
-                          coreNum),
-                  64),
-            false, &CubeFull3Ledger2, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::yBTile, MinOf(s.N, 4095), 1,
-                  CeilDiv(s.H_in * s.N * CeilDiv(s.C_out, s.yOTile) + s.N * s.pad * CeilDiv(s.C_out, s.yOTile) * 2 +
-                              s.N * CeilDiv(s.C_out, s.yOTile) - s.K * s.N * CeilDiv(s.C_out, s.yOTile),
-                          coreNum),
-                  false, &CubeFull3Ledger2, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    s.sum_1WsStart = 0;
-    s.sum_1WsEnd =
-        s.sum_1WsStart +
-        RoundUp(MaxOf(s.C_out * s.H_in * s.N + s.C_out * s.N * s.pad * 2 + s.C_out * s.N - s.C_out * s.K * s.N, 1) * 4,
-                512);
-    s.zerosWsStart = s.sum_1WsEnd;
-    s.zerosWsEnd = s.zerosWsStart + 8192;
-    s.zerosZeroAtTiles = ((s.zerosZeroAtTile + 4095) / s.zerosZeroAtTile);
-    s.zerosWork = s.zerosZeroAtTiles;
-    s.zerosPer = MaxOf(CeilDiv(s.zerosWork, coreNum), 1);
-    s.sum1Panels = CeilDiv(s.C_out, 256);
-    s.sum1BaseN = RoundUp(CeilDiv(s.C_out, s.sum1Panels), 16);
-    s.sum1BaseM = MinOf(MinOf((((32768 / s.sum1BaseN)) / 16) * 16, 256),
-                        RoundUp(MinOf(MaxOf(CeilDiv(s.H_in * s.N * s.sum1Panels + s.N * s.pad * s.sum1Panels * 2 +
-                                                        s.N * s.sum1Panels - s.K * s.N * s.sum1Panels,
-                                                    cubeNum),
-                                            1),
-                                      s.H_in * s.N + s.N * s.pad * 2 + s.N - s.K * s.N),
-                                16));
-    s.sum1BaseK = MinOf(64, RoundUp(s.C_in, 16));
-    s.sum1StepK = MinOf(4, CeilDiv(s.C_in, s.sum1BaseK));
-    s.sum1L1 = s.sum1BaseK * s.sum1BaseM * s.sum1StepK * 4 + s.sum1BaseK * s.sum1BaseN * s.sum1StepK * 4;
-    s.sum1M = s.H_in * s.N + s.N * s.pad * 2 + s.N - s.K * s.N;
-    s.sum1N = s.C_out;
-    s.sum1Ka = s.C_in;
-    s.sum1Kb = s.C_in;
-    s.sum1SingleK = s.C_in;
-    s.sum1First = MinOf(MaxOf(MaxOf(0, MaxOf(s.pad, 0)), 0), s.H_in + s.pad * 2 + 1 - s.K);
-    s.sum1Last = MaxOf(s.sum1First, MinOf(MinOf(s.H_in + s.pad * 2 + 1 - s.K, MaxOf(s.H_in + s.pad + 1 - s.K, 0)),
-                                          s.H_in + s.pad * 2 + 1 - s.K));
-    s.sum1Steps = MaxOf((s.sum1BaseM / s.N), 1);
-    s.sum1Middle = CeilDiv(s.sum1Last - s.sum1First, s.sum1Steps);
-    s.sum1Parts = CeilDiv(s.N, s.sum1BaseM);
-    s.sum1RowTiles = s.H_in * s.sum1Parts + s.pad * s.sum1Parts * 2 + s.sum1First * s.sum1Parts +
-                     s.sum1Middle * s.sum1Parts + s.sum1Parts - s.K * s.sum1Parts - s.sum1Last * s.sum1Parts;
-    s.sum1Work = s.sum1Panels * s.sum1RowTiles;
-    s.sum1Per = CeilDiv(s.sum1Work, cubeNum);
-    s.sum1Cores = CeilDiv(s.sum1Work, s.sum1Per);
-    s.mm0Cores = s.sum1Cores;
-    s.mm0M = s.sum1M;
-    s.mm0N = s.sum1N;
-    s.mm0Ka = s.sum1Ka;
-    s.mm0Kb = s.sum1Kb;
-    s.mm0SingleK = s.sum1SingleK;
-    s.mm0BaseM = s.sum1BaseM;
-    s.mm0BaseN = s.sum1BaseN;
-    s.mm0BaseK = s.sum1BaseK;
-    s.mm0StepK = s.sum1StepK;
-    s.mm0L1 = s.sum1L1;
-    s.yOTiles = CeilDiv(s.C_out, s.yOTile);
-    s.yBTiles = CeilDiv(s.N, s.yBTile);
-    s.yWork = s.H_in * s.yBTiles * s.yOTiles + s.pad * s.yBTiles * s.yOTiles * 2 + s.yBTiles * s.yOTiles -
-              s.K * s.yBTiles * s.yOTiles;
-    s.yPer = MaxOf(CeilDiv(s.yWork, coreNum), 1);
-    const Checked blocks =
-        MaxOf(MaxOf(MaxOf(CeilDiv(CeilDiv(s.zerosWork, s.zerosPer), 2), CeilDiv(s.sum1Work, s.sum1Per)),
-                    CeilDiv(CeilDiv(s.yWork, s.yPer), 2)),
-              1);
-    const Checked bytes = s.zerosWsEnd;
-    choice.blockDim = blocks.value;
-    choice.workspace = bytes.value;
-    choice.together = true;
-    return blocks.valid && bytes.valid && s.sum_1WsStart.valid && s.sum_1WsEnd.valid && s.zerosWsStart.valid &&
-           s.zerosWsEnd.valid && s.zerosZeroAtTiles.valid && s.zerosWork.valid && s.zerosPer.valid &&
-           s.sum1Panels.valid && s.sum1BaseN.valid && s.sum1BaseM.valid && s.sum1BaseK.valid && s.sum1StepK.valid &&
-           s.sum1L1.valid && s.sum1M.valid && s.sum1N.valid && s.sum1Ka.valid && s.sum1Kb.valid &&
-           s.sum1SingleK.valid && s.sum1First.valid && s.sum1Last.valid && s.sum1Steps.valid && s.sum1Middle.valid &&
-           s.sum1Parts.valid && s.sum1RowTiles.valid && s.sum1Work.valid && s.sum1Per.valid && s.sum1Cores.valid &&
-           s.mm0Cores.valid && s.mm0M.valid && s.mm0N.valid && s.mm0Ka.valid && s.mm0Kb.valid && s.mm0SingleK.valid &&
-           s.mm0BaseM.valid && s.mm0BaseN.valid && s.mm0BaseK.valid && s.mm0StepK.valid && s.mm0L1.valid &&
-           s.yOTiles.valid && s.yBTiles.valid && s.yWork.valid && s.yPer.valid;
-}
-
 /// UB bytes: sum_1, y
-inline Checked Full3Ledger(const Sizes &s, const Checked &coreNum)
+inline Checked YLedger8(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -1112,45 +353,8 @@ inline Checked Full3Ledger(const Sizes &s, const Checked &coreNum)
     return bytes;
 }
 
-/// Tries the alternative "full"; false when it does not fit.
-inline bool TryFull3(Sizes &s, const Chip &chip, Choice &choice)
-{
-    const Checked coreNum(chip.coreNum);
-    if (!(s.C_in >= 1)) {
-        return false;
-    }
-    if (!(s.C_out >= 1)) {
-        return false;
-    }
-    if (!(s.H_in + s.pad * 2 + 1 - s.K >= 1)) {
-        return false;
-    }
-    if (!(s.K >= 1)) {
-        return false;
-    }
-    if (!(s.N >= 1)) {
-        return false;
-    }
-    s.yOTile = Checked(1);
-    if (!Maximise(
-            s, &Sizes::yOTile, MinOf(s.C_out, 4095), 1,
-            CeilDiv(s.C_out * s.H_in * s.N + s.C_out * s.N * s.pad * 2 + s.C_out * s.N - s.C_out * s.K * s.N, coreNum),
-            false, &Full3Ledger, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    s.yOTiles = CeilDiv(s.C_out, s.yOTile);
-    s.yWork = s.H_in * s.N * s.yOTiles + s.N * s.pad * s.yOTiles * 2 + s.N * s.yOTiles - s.K * s.N * s.yOTiles;
-    s.yPer = MaxOf(CeilDiv(s.yWork, coreNum), 1);
-    const Checked blocks = MaxOf(CeilDiv(CeilDiv(s.yWork, s.yPer), 2), 1);
-    const Checked bytes = 0;
-    choice.blockDim = blocks.value;
-    choice.workspace = bytes.value;
-    choice.together = false;
-    return blocks.valid && bytes.valid && s.yOTiles.valid && s.yWork.valid && s.yPer.valid;
-}
-
 /// UB bytes: sum_1, y
-inline Checked Walked3Ledger(const Sizes &s, const Checked &coreNum)
+inline Checked YLedger9(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -1175,49 +379,8 @@ inline Checked Walked3Ledger(const Sizes &s, const Checked &coreNum)
     return bytes;
 }
 
-/// Tries the alternative "walked"; false when it does not fit.
-inline bool TryWalked3(Sizes &s, const Chip &chip, Choice &choice)
-{
-    const Checked coreNum(chip.coreNum);
-    if (!(s.C_in >= 1)) {
-        return false;
-    }
-    if (!(s.C_out >= 1)) {
-        return false;
-    }
-    if (!(s.H_in + s.pad * 2 + 1 - s.K >= 1)) {
-        return false;
-    }
-    if (!(s.K >= 1)) {
-        return false;
-    }
-    if (!(s.N >= 1)) {
-        return false;
-    }
-    s.yCTile = Checked(16);
-    s.yOTile = Checked(1);
-    if (!Maximise(s, &Sizes::yCTile, s.C_in, 16, 0, false, &Walked3Ledger, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(
-            s, &Sizes::yOTile, MinOf(s.C_out, 4095), 1,
-            CeilDiv(s.C_out * s.H_in * s.N + s.C_out * s.N * s.pad * 2 + s.C_out * s.N - s.C_out * s.K * s.N, coreNum),
-            false, &Walked3Ledger, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    s.yOTiles = CeilDiv(s.C_out, s.yOTile);
-    s.yWork = s.H_in * s.N * s.yOTiles + s.N * s.pad * s.yOTiles * 2 + s.N * s.yOTiles - s.K * s.N * s.yOTiles;
-    s.yPer = MaxOf(CeilDiv(s.yWork, coreNum), 1);
-    const Checked blocks = MaxOf(CeilDiv(CeilDiv(s.yWork, s.yPer), 2), 1);
-    const Checked bytes = 0;
-    choice.blockDim = blocks.value;
-    choice.workspace = bytes.value;
-    choice.together = false;
-    return blocks.valid && bytes.valid && s.yOTiles.valid && s.yWork.valid && s.yPer.valid;
-}
-
 /// UB bytes: sum_1
-inline Checked Stepwise3Ledger0(const Sizes &s, const Checked &coreNum)
+inline Checked Sum1Ledger3(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -1241,97 +404,7 @@ inline Checked Stepwise3Ledger0(const Sizes &s, const Checked &coreNum)
 }
 
 /// UB bytes: y
-inline Checked Stepwise3Ledger1(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.yOTile * 4, 32) * 64;             // in0: biasIn, 2 copies
-    bytes = bytes + CeilDiv(s.yBTile * s.yOTile * 4, 32) * 64;  // in1: sum_1WsIn, 2 copies
-    bytes = bytes + CeilDiv(s.yBTile * s.yOTile * 2, 32) * 64;  // out0: yOut, 2 copies
-    bytes = bytes + RoundUp(s.yOTile * 4, 32);                  // calc0: biasTile
-    bytes = bytes + RoundUp(s.yBTile * s.yOTile * 4, 32);       // calc1: sum_1WsTile
-    bytes = bytes + RoundUp(s.yBTile * s.yOTile * 4, 32);       // calc2: tmp
-    return bytes;
-}
-
-/// Tries the alternative "stepwise"; false when it does not fit.
-inline bool TryStepwise3(Sizes &s, const Chip &chip, Choice &choice)
-{
-    const Checked coreNum(chip.coreNum);
-    s.sum1CTile = Checked(16);
-    s.sum1OTile = Checked(1);
-    s.yOTile = Checked(16);
-    s.yBTile = Checked(1);
-    if (!Maximise(s, &Sizes::sum1CTile, s.C_in, 16, 0, false, &Stepwise3Ledger0, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(
-            s, &Sizes::sum1OTile, MinOf(s.C_out, 4095), 1,
-            CeilDiv(s.C_out * s.H_in * s.N + s.C_out * s.N * s.pad * 2 + s.C_out * s.N - s.C_out * s.K * s.N, coreNum),
-            false, &Stepwise3Ledger0, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(
-            s, &Sizes::yOTile, s.C_out, 16,
-            MaxOf(CeilDiv(s.C_out * s.H_in * s.N + s.C_out * s.N * s.pad * 2 + s.C_out * s.N - s.C_out * s.K * s.N,
-                          coreNum),
-                  64),
-            false, &Stepwise3Ledger1, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::yBTile, MinOf(s.N, 4095), 1,
-                  CeilDiv(s.H_in * s.N * CeilDiv(s.C_out, s.yOTile) + s.N * s.pad * CeilDiv(s.C_out, s.yOTile) * 2 +
-                              s.N * CeilDiv(s.C_out, s.yOTile) - s.K * s.N * CeilDiv(s.C_out, s.yOTile),
-                          coreNum),
-                  false, &Stepwise3Ledger1, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    s.sum_1WsStart = 0;
-    s.sum_1WsEnd =
-        s.sum_1WsStart +
-        RoundUp(MaxOf(s.C_out * s.H_in * s.N + s.C_out * s.N * s.pad * 2 + s.C_out * s.N - s.C_out * s.K * s.N, 1) * 4,
-                512);
-    s.sum1OTiles = CeilDiv(s.C_out, s.sum1OTile);
-    s.sum1Work =
-        s.H_in * s.N * s.sum1OTiles + s.N * s.pad * s.sum1OTiles * 2 + s.N * s.sum1OTiles - s.K * s.N * s.sum1OTiles;
-    s.sum1Per = MaxOf(CeilDiv(s.sum1Work, coreNum), 1);
-    s.yOTiles = CeilDiv(s.C_out, s.yOTile);
-    s.yBTiles = CeilDiv(s.N, s.yBTile);
-    s.yWork = s.H_in * s.yBTiles * s.yOTiles + s.pad * s.yBTiles * s.yOTiles * 2 + s.yBTiles * s.yOTiles -
-              s.K * s.yBTiles * s.yOTiles;
-    s.yPer = MaxOf(CeilDiv(s.yWork, coreNum), 1);
-    const Checked blocks = MaxOf(CeilDiv(MaxOf(CeilDiv(s.sum1Work, s.sum1Per), CeilDiv(s.yWork, s.yPer)), 2), 1);
-    const Checked bytes = s.sum_1WsEnd;
-    choice.blockDim = blocks.value;
-    choice.workspace = bytes.value;
-    choice.together = true;
-    return blocks.valid && bytes.valid && s.sum_1WsStart.valid && s.sum_1WsEnd.valid && s.sum1OTiles.valid &&
-           s.sum1Work.valid && s.sum1Per.valid && s.yOTiles.valid && s.yBTiles.valid && s.yWork.valid && s.yPer.valid;
-}
-
-/// UB bytes: zeros
-inline Checked CubeFull4Ledger0(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.zerosZeroAtTile * 2, 32) * 64;  // out0: zerosWsOut, 2 copies
-    bytes = bytes + RoundUp(s.zerosZeroAtTile * 4, 32);       // calc0: full
-    return bytes;
-}
-
-/// UB bytes: sum_1 (cube)
-inline Checked CubeFull4Ledger1(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    return bytes;
-}
-
-/// UB bytes: y
-inline Checked CubeFull4Ledger2(const Sizes &s, const Checked &coreNum)
+inline Checked YLedger10(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -1345,11 +418,754 @@ inline Checked CubeFull4Ledger2(const Sizes &s, const Checked &coreNum)
     return bytes;
 }
 
-/// Tries the alternative "cube_full"; false when it does not fit.
-inline bool TryCubeFull4(Sizes &s, const Chip &chip, Choice &choice)
+/// UB bytes: sum_1, y
+inline Checked YLedger11(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.C_in, 16) * 64;                   // in0: xIn, 2 copies
+    bytes = bytes + s.C_in * s.K * CeilDiv(s.yOTile, 16) * 64;  // in1: wIn, 2 copies
+    bytes = bytes + CeilDiv(s.yOTile, 16) * 64;                 // in2: biasIn, 2 copies
+    bytes = bytes + CeilDiv(s.yOTile, 16) * 64;                 // out0: yOut, 2 copies
+    bytes = bytes + s.K * CeilDiv(s.C_in, 16) * 64;             // calc0: xTile
+    bytes = bytes + CeilDiv(s.C_in, 8) * 32 + 64;               // calc1: padded
+    bytes = bytes + CeilDiv(s.C_in, 16) * 64;                   // calc2: values
+    bytes = bytes + s.C_in * s.K * CeilDiv(s.yOTile, 16) * 64;  // calc3: wTile
+    bytes = bytes + s.K * s.yOTile * CeilDiv(s.C_in, 16) * 64;  // calc4: wTile
+    bytes = bytes + CeilDiv(s.C_in, 16) * 64;                   // calc5: offsets
+    bytes = bytes + CeilDiv(s.yOTile, 16) * 64;                 // calc6: sum_1Tile
+    bytes = bytes + s.K * s.yOTile * CeilDiv(s.C_in, 16) * 64;  // calc7: tmp
+    bytes = bytes + s.yOTile * CeilDiv(s.C_in, 16) * 64;        // calc8: sum
+    bytes = bytes + CeilDiv(s.yOTile, 8) * 2048;                // calc9: acc
+    bytes = bytes + CeilDiv(s.yOTile, 8) * 256;                 // calc10: part
+    bytes = bytes + CeilDiv(s.yOTile, 16) * 64;                 // calc11: biasTile
+    bytes = bytes + CeilDiv(s.yOTile, 16) * 64;                 // calc12: tmp
+    return bytes;
+}
+
+/// UB bytes: sum_1, y
+inline Checked YLedger12(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.yCTile, 16) * 64;             // in0: xIn, 2 copies
+    bytes = bytes + s.yCTile * CeilDiv(s.yOTile, 16) * 64;  // in1: wIn, 2 copies
+    bytes = bytes + CeilDiv(s.yOTile, 16) * 64;             // in2: biasIn, 2 copies
+    bytes = bytes + CeilDiv(s.yOTile, 16) * 64;             // out0: yOut, 2 copies
+    bytes = bytes + CeilDiv(s.yOTile, 16) * 64;             // calc0: sumAcc
+    bytes = bytes + RoundUp(s.yCTile * 4, 32);              // calc1: xTile
+    bytes = bytes + CeilDiv(s.yCTile, 8) * 32 + 64;         // calc2: padded
+    bytes = bytes + CeilDiv(s.yCTile, 16) * 64;             // calc3: values
+    bytes = bytes + RoundUp(s.yCTile * 4, 32);              // calc4: lanes
+    bytes = bytes + s.yCTile * CeilDiv(s.yOTile, 16) * 64;  // calc5: wTile
+    bytes = bytes + RoundUp(s.yCTile * s.yOTile * 4, 32);   // calc6: wTile
+    bytes = bytes + RoundUp(s.yCTile * 4, 32);              // calc7: offsets
+    bytes = bytes + RoundUp(s.yCTile * s.yOTile * 4, 32);   // calc8: tmp
+    bytes = bytes + CeilDiv(s.yOTile, 16) * 64;             // calc9: sum
+    bytes = bytes + CeilDiv(s.yOTile, 8) * 2048;            // calc10: acc
+    bytes = bytes + CeilDiv(s.yOTile, 8) * 256;             // calc11: part
+    bytes = bytes + CeilDiv(s.yOTile, 16) * 64;             // calc12: tmp
+    return bytes;
+}
+
+/// The tiles of a stage: zeros
+inline bool FitZeros(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.zerosZeroAtTile = Checked(8);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::zerosZeroAtTile, 4096, 8, MaxOf(((coreNum + 4095) / coreNum), 64), false, &ZerosLedger,
+                    coreNum, ub);
+}
+
+/// The tiles of a stage: sum_1 (cube)
+inline bool FitSum1(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    const int64_t ub = UsableUb(chip, false);
+    return Sum1Ledger(s, coreNum) <= ub;
+}
+
+/// The tiles of a stage: y
+inline bool FitY(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.yOTile = Checked(8);
+    s.yBTile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(
+               s, &Sizes::yOTile, s.C_out, 8,
+               MaxOf(CeilDiv(s.C_out * s.H_in * s.N + s.C_out * s.N * s.pad * 2 + s.C_out * s.N - s.C_out * s.K * s.N,
+                             coreNum),
+                     64),
+               false, &YLedger, coreNum, ub) &&
+           Maximise(s, &Sizes::yBTile, MinOf(s.N, 4095), 1,
+                    CeilDiv(s.H_in * s.N * CeilDiv(s.C_out, s.yOTile) + s.N * s.pad * CeilDiv(s.C_out, s.yOTile) * 2 +
+                                s.N * CeilDiv(s.C_out, s.yOTile) - s.K * s.N * CeilDiv(s.C_out, s.yOTile),
+                            coreNum),
+                    false, &YLedger, coreNum, ub);
+}
+
+/// The tiles of a stage: sum_1, y
+inline bool FitY2(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.yOTile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(
+        s, &Sizes::yOTile, MinOf(s.C_out, 4095), 1,
+        CeilDiv(s.C_out * s.H_in * s.N + s.C_out * s.N * s.pad * 2 + s.C_out * s.N - s.C_out * s.K * s.N, coreNum),
+        false, &YLedger2, coreNum, ub);
+}
+
+/// The tiles of a stage: sum_1, y
+inline bool FitY3(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.yCTile = Checked(8);
+    s.yOTile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::yCTile, s.C_in, 8, 0, false, &YLedger3, coreNum, ub) &&
+           Maximise(s, &Sizes::yOTile, MinOf(s.C_out, 4095), 1,
+                    CeilDiv(s.C_out * s.H_in * s.N + s.C_out * s.N * s.pad * 2 + s.C_out * s.N - s.C_out * s.K * s.N,
+                            coreNum),
+                    false, &YLedger3, coreNum, ub);
+}
+
+/// The tiles of a stage: sum_1
+inline bool FitSum12(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.sum1CTile = Checked(8);
+    s.sum1OTile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::sum1CTile, s.C_in, 8, 0, false, &Sum1Ledger2, coreNum, ub) &&
+           Maximise(s, &Sizes::sum1OTile, MinOf(s.C_out, 4095), 1,
+                    CeilDiv(s.C_out * s.H_in * s.N + s.C_out * s.N * s.pad * 2 + s.C_out * s.N - s.C_out * s.K * s.N,
+                            coreNum),
+                    false, &Sum1Ledger2, coreNum, ub);
+}
+
+/// The tiles of a stage: y
+inline bool FitY4(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.yOTile = Checked(16);
+    s.yBTile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(
+               s, &Sizes::yOTile, s.C_out, 16,
+               MaxOf(CeilDiv(s.C_out * s.H_in * s.N + s.C_out * s.N * s.pad * 2 + s.C_out * s.N - s.C_out * s.K * s.N,
+                             coreNum),
+                     64),
+               false, &YLedger4, coreNum, ub) &&
+           Maximise(s, &Sizes::yBTile, MinOf(s.N, 4095), 1,
+                    CeilDiv(s.H_in * s.N * CeilDiv(s.C_out, s.yOTile) + s.N * s.pad * CeilDiv(s.C_out, s.yOTile) * 2 +
+                                s.N * CeilDiv(s.C_out, s.yOTile) - s.K * s.N * CeilDiv(s.C_out, s.yOTile),
+                            coreNum),
+                    false, &YLedger4, coreNum, ub);
+}
+
+/// The tiles of a stage: sum_1, y
+inline bool FitY5(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.yOTile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(
+        s, &Sizes::yOTile, MinOf(s.C_out, 4095), 1,
+        CeilDiv(s.C_out * s.H_in * s.N + s.C_out * s.N * s.pad * 2 + s.C_out * s.N - s.C_out * s.K * s.N, coreNum),
+        false, &YLedger5, coreNum, ub);
+}
+
+/// The tiles of a stage: sum_1, y
+inline bool FitY6(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.yCTile = Checked(16);
+    s.yOTile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::yCTile, s.C_in, 16, 0, false, &YLedger6, coreNum, ub) &&
+           Maximise(s, &Sizes::yOTile, MinOf(s.C_out, 4095), 1,
+                    CeilDiv(s.C_out * s.H_in * s.N + s.C_out * s.N * s.pad * 2 + s.C_out * s.N - s.C_out * s.K * s.N,
+                            coreNum),
+                    false, &YLedger6, coreNum, ub);
+}
+
+/// The tiles of a stage: zeros
+inline bool FitZeros2(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.zerosZeroAtTile = Checked(16);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::zerosZeroAtTile, 4096, 16, MaxOf(((coreNum + 4095) / coreNum), 64), false, &ZerosLedger2,
+                    coreNum, ub);
+}
+
+/// The tiles of a stage: y
+inline bool FitY7(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.yOTile = Checked(16);
+    s.yBTile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(
+               s, &Sizes::yOTile, s.C_out, 16,
+               MaxOf(CeilDiv(s.C_out * s.H_in * s.N + s.C_out * s.N * s.pad * 2 + s.C_out * s.N - s.C_out * s.K * s.N,
+                             coreNum),
+                     64),
+               false, &YLedger7, coreNum, ub) &&
+           Maximise(s, &Sizes::yBTile, MinOf(s.N, 4095), 1,
+                    CeilDiv(s.H_in * s.N * CeilDiv(s.C_out, s.yOTile) + s.N * s.pad * CeilDiv(s.C_out, s.yOTile) * 2 +
+                                s.N * CeilDiv(s.C_out, s.yOTile) - s.K * s.N * CeilDiv(s.C_out, s.yOTile),
+                            coreNum),
+                    false, &YLedger7, coreNum, ub);
+}
+
+/// The tiles of a stage: sum_1, y
+inline bool FitY8(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.yOTile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(
+        s, &Sizes::yOTile, MinOf(s.C_out, 4095), 1,
+        CeilDiv(s.C_out * s.H_in * s.N + s.C_out * s.N * s.pad * 2 + s.C_out * s.N - s.C_out * s.K * s.N, coreNum),
+        false, &YLedger8, coreNum, ub);
+}
+
+/// The tiles of a stage: sum_1, y
+inline bool FitY9(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.yCTile = Checked(16);
+    s.yOTile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::yCTile, s.C_in, 16, 0, false, &YLedger9, coreNum, ub) &&
+           Maximise(s, &Sizes::yOTile, MinOf(s.C_out, 4095), 1,
+                    CeilDiv(s.C_out * s.H_in * s.N + s.C_out * s.N * s.pad * 2 + s.C_out * s.N - s.C_out * s.K * s.N,
+                            coreNum),
+                    false, &YLedger9, coreNum, ub);
+}
+
+/// The tiles of a stage: sum_1
+inline bool FitSum13(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.sum1CTile = Checked(16);
+    s.sum1OTile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::sum1CTile, s.C_in, 16, 0, false, &Sum1Ledger3, coreNum, ub) &&
+           Maximise(s, &Sizes::sum1OTile, MinOf(s.C_out, 4095), 1,
+                    CeilDiv(s.C_out * s.H_in * s.N + s.C_out * s.N * s.pad * 2 + s.C_out * s.N - s.C_out * s.K * s.N,
+                            coreNum),
+                    false, &Sum1Ledger3, coreNum, ub);
+}
+
+/// The tiles of a stage: y
+inline bool FitY10(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.yOTile = Checked(16);
+    s.yBTile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(
+               s, &Sizes::yOTile, s.C_out, 16,
+               MaxOf(CeilDiv(s.C_out * s.H_in * s.N + s.C_out * s.N * s.pad * 2 + s.C_out * s.N - s.C_out * s.K * s.N,
+                             coreNum),
+                     64),
+               false, &YLedger10, coreNum, ub) &&
+           Maximise(s, &Sizes::yBTile, MinOf(s.N, 4095), 1,
+                    CeilDiv(s.H_in * s.N * CeilDiv(s.C_out, s.yOTile) + s.N * s.pad * CeilDiv(s.C_out, s.yOTile) * 2 +
+                                s.N * CeilDiv(s.C_out, s.yOTile) - s.K * s.N * CeilDiv(s.C_out, s.yOTile),
+                            coreNum),
+                    false, &YLedger10, coreNum, ub);
+}
+
+/// The tiles of a stage: sum_1, y
+inline bool FitY11(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.yOTile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(
+        s, &Sizes::yOTile, MinOf(s.C_out, 4095), 1,
+        CeilDiv(s.C_out * s.H_in * s.N + s.C_out * s.N * s.pad * 2 + s.C_out * s.N - s.C_out * s.K * s.N, coreNum),
+        false, &YLedger11, coreNum, ub);
+}
+
+/// The tiles of a stage: sum_1, y
+inline bool FitY12(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.yCTile = Checked(16);
+    s.yOTile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::yCTile, s.C_in, 16, 0, false, &YLedger12, coreNum, ub) &&
+           Maximise(s, &Sizes::yOTile, MinOf(s.C_out, 4095), 1,
+                    CeilDiv(s.C_out * s.H_in * s.N + s.C_out * s.N * s.pad * 2 + s.C_out * s.N - s.C_out * s.K * s.N,
+                            coreNum),
+                    false, &YLedger12, coreNum, ub);
+}
+
+/// Fields sum_1WsStart to sum_1WsEnd; false when one is out of range.
+inline bool FindSum1WsStart(Sizes &s, const Chip &chip)
+{
+    (void)chip;
+    s.sum_1WsStart = 0;
+    s.sum_1WsEnd =
+        s.sum_1WsStart +
+        RoundUp(MaxOf(s.C_out * s.H_in * s.N + s.C_out * s.N * s.pad * 2 + s.C_out * s.N - s.C_out * s.K * s.N, 1) * 4,
+                512);
+    return s.sum_1WsStart.valid && s.sum_1WsEnd.valid;
+}
+
+/// Fields zerosWsStart; false when one is out of range.
+inline bool FindZerosWsStart(Sizes &s, const Chip &chip)
+{
+    (void)chip;
+    s.zerosWsStart = s.sum_1WsEnd;
+    return s.zerosWsStart.valid;
+}
+
+/// Fields zerosWsEnd; false when one is out of range.
+inline bool FindZerosWsEnd(Sizes &s, const Chip &chip)
+{
+    (void)chip;
+    s.zerosWsEnd = s.zerosWsStart + 16384;
+    return s.zerosWsEnd.valid;
+}
+
+/// Fields zerosZeroAtTiles to sum1BaseM; false when one is out of range.
+inline bool FindZerosZeroAtTiles(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
     const Checked cubeNum(chip.cubeNum);
+    s.zerosZeroAtTiles = ((s.zerosZeroAtTile + 4095) / s.zerosZeroAtTile);
+    s.zerosWork = s.zerosZeroAtTiles;
+    s.zerosPer = MaxOf(CeilDiv(s.zerosWork, coreNum), 1);
+    s.sum1Panels = CeilDiv(s.C_out, 256);
+    s.sum1BaseN = RoundUp(CeilDiv(s.C_out, s.sum1Panels), 16);
+    s.sum1BaseM = MinOf(MinOf((((32768 / s.sum1BaseN)) / 16) * 16, 256),
+                        RoundUp(MinOf(MaxOf(CeilDiv(s.H_in * s.N * s.sum1Panels + s.N * s.pad * s.sum1Panels * 2 +
+                                                        s.N * s.sum1Panels - s.K * s.N * s.sum1Panels,
+                                                    cubeNum),
+                                            1),
+                                      s.H_in * s.N + s.N * s.pad * 2 + s.N - s.K * s.N),
+                                16));
+    return s.zerosZeroAtTiles.valid && s.zerosWork.valid && s.zerosPer.valid && s.sum1Panels.valid &&
+           s.sum1BaseN.valid && s.sum1BaseM.valid;
+}
+
+/// Fields sum1BaseK; false when one is out of range.
+inline bool FindSum1BaseK(Sizes &s, const Chip &chip)
+{
+    (void)chip;
+    s.sum1BaseK = MinOf(32, RoundUp(s.C_in, 16));
+    return s.sum1BaseK.valid;
+}
+
+/// Fields sum1StepK; false when one is out of range.
+inline bool FindSum1StepK(Sizes &s, const Chip &chip)
+{
+    (void)chip;
+    s.sum1StepK = MinOf(4, CeilDiv(s.C_in, s.sum1BaseK));
+    return s.sum1StepK.valid;
+}
+
+/// Fields sum1L1; false when one is out of range.
+inline bool FindSum1L1(Sizes &s, const Chip &chip)
+{
+    (void)chip;
+    s.sum1L1 = s.sum1BaseK * s.sum1BaseM * s.sum1StepK * 8 + s.sum1BaseK * s.sum1BaseN * s.sum1StepK * 8;
+    return s.sum1L1.valid;
+}
+
+/// Fields sum1M to mm0L1; false when one is out of range.
+inline bool FindSum1M(Sizes &s, const Chip &chip)
+{
+    const Checked cubeNum(chip.cubeNum);
+    s.sum1M = s.H_in * s.N + s.N * s.pad * 2 + s.N - s.K * s.N;
+    s.sum1N = s.C_out;
+    s.sum1Ka = s.C_in;
+    s.sum1Kb = s.C_in;
+    s.sum1SingleK = s.C_in;
+    s.sum1First = MinOf(MaxOf(MaxOf(0, MaxOf(s.pad, 0)), 0), s.H_in + s.pad * 2 + 1 - s.K);
+    s.sum1Last = MaxOf(s.sum1First, MinOf(MinOf(s.H_in + s.pad * 2 + 1 - s.K, MaxOf(s.H_in + s.pad + 1 - s.K, 0)),
+                                          s.H_in + s.pad * 2 + 1 - s.K));
+    s.sum1Steps = MaxOf((s.sum1BaseM / s.N), 1);
+    s.sum1Middle = CeilDiv(s.sum1Last - s.sum1First, s.sum1Steps);
+    s.sum1Parts = CeilDiv(s.N, s.sum1BaseM);
+    s.sum1RowTiles = s.H_in * s.sum1Parts + s.pad * s.sum1Parts * 2 + s.sum1First * s.sum1Parts +
+                     s.sum1Middle * s.sum1Parts + s.sum1Parts - s.K * s.sum1Parts - s.sum1Last * s.sum1Parts;
+    s.sum1Work = s.sum1Panels * s.sum1RowTiles;
+    s.sum1Per = CeilDiv(s.sum1Work, cubeNum);
+    s.sum1Cores = CeilDiv(s.sum1Work, s.sum1Per);
+    s.mm0Cores = s.sum1Cores;
+    s.mm0M = s.sum1M;
+    s.mm0N = s.sum1N;
+    s.mm0Ka = s.sum1Ka;
+    s.mm0Kb = s.sum1Kb;
+    s.mm0SingleK = s.sum1SingleK;
+    s.mm0BaseM = s.sum1BaseM;
+    s.mm0BaseN = s.sum1BaseN;
+    s.mm0BaseK = s.sum1BaseK;
+    s.mm0StepK = s.sum1StepK;
+    s.mm0L1 = s.sum1L1;
+    return s.sum1M.valid && s.sum1N.valid && s.sum1Ka.valid && s.sum1Kb.valid && s.sum1SingleK.valid &&
+           s.sum1First.valid && s.sum1Last.valid && s.sum1Steps.valid && s.sum1Middle.valid && s.sum1Parts.valid &&
+           s.sum1RowTiles.valid && s.sum1Work.valid && s.sum1Per.valid && s.sum1Cores.valid && s.mm0Cores.valid &&
+           s.mm0M.valid && s.mm0N.valid && s.mm0Ka.valid && s.mm0Kb.valid && s.mm0SingleK.valid && s.mm0BaseM.valid &&
+           s.mm0BaseN.valid && s.mm0BaseK.valid && s.mm0StepK.valid && s.mm0L1.valid;
+}
+
+/// Fields yOTiles; false when one is out of range.
+inline bool FindYOTiles(Sizes &s, const Chip &chip)
+{
+    (void)chip;
+    s.yOTiles = CeilDiv(s.C_out, s.yOTile);
+    return s.yOTiles.valid;
+}
+
+/// Fields yBTiles to yWork; false when one is out of range.
+inline bool FindYBTiles(Sizes &s, const Chip &chip)
+{
+    (void)chip;
+    s.yBTiles = CeilDiv(s.N, s.yBTile);
+    s.yWork = s.H_in * s.yBTiles * s.yOTiles + s.pad * s.yBTiles * s.yOTiles * 2 + s.yBTiles * s.yOTiles -
+              s.K * s.yBTiles * s.yOTiles;
+    return s.yBTiles.valid && s.yWork.valid;
+}
+
+/// Fields yPer; false when one is out of range.
+inline bool FindYPer(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.yPer = MaxOf(CeilDiv(s.yWork, coreNum), 1);
+    return s.yPer.valid;
+}
+
+/// Fields yWork; false when one is out of range.
+inline bool FindYWork(Sizes &s, const Chip &chip)
+{
+    (void)chip;
+    s.yWork = s.H_in * s.N * s.yOTiles + s.N * s.pad * s.yOTiles * 2 + s.N * s.yOTiles - s.K * s.N * s.yOTiles;
+    return s.yWork.valid;
+}
+
+/// Fields sum1OTiles to sum1Per; false when one is out of range.
+inline bool FindSum1OTiles(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.sum1OTiles = CeilDiv(s.C_out, s.sum1OTile);
+    s.sum1Work =
+        s.H_in * s.N * s.sum1OTiles + s.N * s.pad * s.sum1OTiles * 2 + s.N * s.sum1OTiles - s.K * s.N * s.sum1OTiles;
+    s.sum1Per = MaxOf(CeilDiv(s.sum1Work, coreNum), 1);
+    return s.sum1OTiles.valid && s.sum1Work.valid && s.sum1Per.valid;
+}
+
+/// Fields zerosWsEnd; false when one is out of range.
+inline bool FindZerosWsEnd2(Sizes &s, const Chip &chip)
+{
+    (void)chip;
+    s.zerosWsEnd = s.zerosWsStart + 8192;
+    return s.zerosWsEnd.valid;
+}
+
+/// Fields sum1BaseK; false when one is out of range.
+inline bool FindSum1BaseK2(Sizes &s, const Chip &chip)
+{
+    (void)chip;
+    s.sum1BaseK = MinOf(64, RoundUp(s.C_in, 16));
+    return s.sum1BaseK.valid;
+}
+
+/// Fields sum1L1; false when one is out of range.
+inline bool FindSum1L12(Sizes &s, const Chip &chip)
+{
+    (void)chip;
+    s.sum1L1 = s.sum1BaseK * s.sum1BaseM * s.sum1StepK * 4 + s.sum1BaseK * s.sum1BaseN * s.sum1StepK * 4;
+    return s.sum1L1.valid;
+}
+
+/// Tries the alternative "cube_full"; false when it does not fit.
+inline bool TryCubeFull(Sizes &s, const Chip &chip, Choice &choice)
+{
+    const Checked coreNum(chip.coreNum);
+    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
+    if (!(s.C_in >= 1)) {
+        return false;
+    }
+    if (!(s.C_out >= 1)) {
+        return false;
+    }
+    if (!(s.H_in + s.pad * 2 + 1 - s.K >= 1)) {
+        return false;
+    }
+    if (!(s.K >= 1)) {
+        return false;
+    }
+    if (!(s.N >= 1)) {
+        return false;
+    }
+    if (!(CeilDiv(s.C_in * s.C_out * s.H_in * s.K * s.N * 2 + s.C_in * s.C_out * s.K * s.N * s.pad * 4 +
+                      s.C_in * s.C_out * s.K * s.N * 2 - s.C_in * s.C_out * s.K * s.K * s.N * 2,
+                  64) >= coreNum * cubeStart +
+                             CeilDiv(s.K * CeilDiv(s.C_in, 16) * CeilDiv(s.C_out, 16) *
+                                         CeilDiv(s.H_in * s.N + s.N * s.pad * 2 + s.N - s.K * s.N, 16) * 4096,
+                                     512) +
+                             CeilDiv(s.C_out * s.H_in * s.N * 8 + s.C_out * s.N * s.pad * 16 + s.C_out * s.N * 8 -
+                                         s.C_out * s.K * s.N * 8,
+                                     20))) {
+        return false;
+    }
+    if (!(s.H_in * s.N + s.N * s.pad * 2 + s.N - s.K * s.N <= 2147483647)) {
+        return false;
+    }
+    if (!(s.C_out <= 2147483647)) {
+        return false;
+    }
+    if (!(s.C_in <= 2147483647)) {
+        return false;
+    }
+    if (!(FitZeros(s, chip) && FitSum1(s, chip) && FitY(s, chip) && FindSum1WsStart(s, chip) &&
+          FindZerosWsStart(s, chip) && FindZerosWsEnd(s, chip) && FindZerosZeroAtTiles(s, chip) &&
+          FindSum1BaseK(s, chip) && FindSum1StepK(s, chip) && FindSum1L1(s, chip) && FindSum1M(s, chip) &&
+          FindYOTiles(s, chip) && FindYBTiles(s, chip) && FindYPer(s, chip))) {
+        return false;
+    }
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.zerosWork, s.zerosPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(s.sum1Work, s.sum1Per));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.yWork, s.yPer), 2));
+    const Checked bytes = s.zerosWsEnd;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = true;
+    return blocks.valid && bytes.valid;
+}
+
+/// Tries the alternative "full"; false when it does not fit.
+inline bool TryFull(Sizes &s, const Chip &chip, Choice &choice)
+{
+    (void)chip;
+    if (!(s.C_in >= 1)) {
+        return false;
+    }
+    if (!(s.C_out >= 1)) {
+        return false;
+    }
+    if (!(s.H_in + s.pad * 2 + 1 - s.K >= 1)) {
+        return false;
+    }
+    if (!(s.K >= 1)) {
+        return false;
+    }
+    if (!(s.N >= 1)) {
+        return false;
+    }
+    if (!(FitY2(s, chip) && FindYOTiles(s, chip) && FindYWork(s, chip) && FindYPer(s, chip))) {
+        return false;
+    }
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.yWork, s.yPer), 2));
+    const Checked bytes = 0;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = false;
+    return blocks.valid && bytes.valid;
+}
+
+/// Tries the alternative "walked"; false when it does not fit.
+inline bool TryWalked(Sizes &s, const Chip &chip, Choice &choice)
+{
+    (void)chip;
+    if (!(s.C_in >= 1)) {
+        return false;
+    }
+    if (!(s.C_out >= 1)) {
+        return false;
+    }
+    if (!(s.H_in + s.pad * 2 + 1 - s.K >= 1)) {
+        return false;
+    }
+    if (!(s.K >= 1)) {
+        return false;
+    }
+    if (!(s.N >= 1)) {
+        return false;
+    }
+    if (!(FitY3(s, chip) && FindYOTiles(s, chip) && FindYWork(s, chip) && FindYPer(s, chip))) {
+        return false;
+    }
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.yWork, s.yPer), 2));
+    const Checked bytes = 0;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = false;
+    return blocks.valid && bytes.valid;
+}
+
+/// Tries the alternative "stepwise"; false when it does not fit.
+inline bool TryStepwise(Sizes &s, const Chip &chip, Choice &choice)
+{
+    (void)chip;
+    if (!(FitSum12(s, chip) && FitY(s, chip) && FindSum1WsStart(s, chip) && FindSum1OTiles(s, chip) &&
+          FindYOTiles(s, chip) && FindYBTiles(s, chip) && FindYPer(s, chip))) {
+        return false;
+    }
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(MaxOf(CeilDiv(s.sum1Work, s.sum1Per), CeilDiv(s.yWork, s.yPer)), 2));
+    const Checked bytes = s.sum_1WsEnd;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = true;
+    return blocks.valid && bytes.valid;
+}
+
+/// Tries the alternative "cube_full"; false when it does not fit.
+inline bool TryCubeFull2(Sizes &s, const Chip &chip, Choice &choice)
+{
+    const Checked coreNum(chip.coreNum);
+    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
+    if (!(s.C_in >= 1)) {
+        return false;
+    }
+    if (!(s.C_out >= 1)) {
+        return false;
+    }
+    if (!(s.H_in + s.pad * 2 + 1 - s.K >= 1)) {
+        return false;
+    }
+    if (!(s.K >= 1)) {
+        return false;
+    }
+    if (!(s.N >= 1)) {
+        return false;
+    }
+    if (!(CeilDiv(s.C_in * s.C_out * s.H_in * s.K * s.N * 2 + s.C_in * s.C_out * s.K * s.N * s.pad * 4 +
+                      s.C_in * s.C_out * s.K * s.N * 2 - s.C_in * s.C_out * s.K * s.K * s.N * 2,
+                  64) >= coreNum * cubeStart +
+                             CeilDiv(s.K * CeilDiv(s.C_in, 16) * CeilDiv(s.C_out, 16) *
+                                         CeilDiv(s.H_in * s.N + s.N * s.pad * 2 + s.N - s.K * s.N, 16) * 4096,
+                                     512) +
+                             CeilDiv(s.C_out * s.H_in * s.N * 8 + s.C_out * s.N * s.pad * 16 + s.C_out * s.N * 8 -
+                                         s.C_out * s.K * s.N * 8,
+                                     20))) {
+        return false;
+    }
+    if (!(s.H_in * s.N + s.N * s.pad * 2 + s.N - s.K * s.N <= 2147483647)) {
+        return false;
+    }
+    if (!(s.C_out <= 2147483647)) {
+        return false;
+    }
+    if (!(s.C_in <= 2147483647)) {
+        return false;
+    }
+    if (!(FitZeros(s, chip) && FitSum1(s, chip) && FitY4(s, chip) && FindSum1WsStart(s, chip) &&
+          FindZerosWsStart(s, chip) && FindZerosWsEnd(s, chip) && FindZerosZeroAtTiles(s, chip) &&
+          FindSum1BaseK(s, chip) && FindSum1StepK(s, chip) && FindSum1L1(s, chip) && FindSum1M(s, chip) &&
+          FindYOTiles(s, chip) && FindYBTiles(s, chip) && FindYPer(s, chip))) {
+        return false;
+    }
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.zerosWork, s.zerosPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(s.sum1Work, s.sum1Per));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.yWork, s.yPer), 2));
+    const Checked bytes = s.zerosWsEnd;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = true;
+    return blocks.valid && bytes.valid;
+}
+
+/// Tries the alternative "full"; false when it does not fit.
+inline bool TryFull2(Sizes &s, const Chip &chip, Choice &choice)
+{
+    (void)chip;
+    if (!(s.C_in >= 1)) {
+        return false;
+    }
+    if (!(s.C_out >= 1)) {
+        return false;
+    }
+    if (!(s.H_in + s.pad * 2 + 1 - s.K >= 1)) {
+        return false;
+    }
+    if (!(s.K >= 1)) {
+        return false;
+    }
+    if (!(s.N >= 1)) {
+        return false;
+    }
+    if (!(FitY5(s, chip) && FindYOTiles(s, chip) && FindYWork(s, chip) && FindYPer(s, chip))) {
+        return false;
+    }
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.yWork, s.yPer), 2));
+    const Checked bytes = 0;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = false;
+    return blocks.valid && bytes.valid;
+}
+
+/// Tries the alternative "walked"; false when it does not fit.
+inline bool TryWalked2(Sizes &s, const Chip &chip, Choice &choice)
+{
+    (void)chip;
+    if (!(s.C_in >= 1)) {
+        return false;
+    }
+    if (!(s.C_out >= 1)) {
+        return false;
+    }
+    if (!(s.H_in + s.pad * 2 + 1 - s.K >= 1)) {
+        return false;
+    }
+    if (!(s.K >= 1)) {
+        return false;
+    }
+    if (!(s.N >= 1)) {
+        return false;
+    }
+    if (!(FitY6(s, chip) && FindYOTiles(s, chip) && FindYWork(s, chip) && FindYPer(s, chip))) {
+        return false;
+    }
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.yWork, s.yPer), 2));
+    const Checked bytes = 0;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = false;
+    return blocks.valid && bytes.valid;
+}
+
+/// Tries the alternative "stepwise"; false when it does not fit.
+inline bool TryStepwise2(Sizes &s, const Chip &chip, Choice &choice)
+{
+    (void)chip;
+    if (!(FitSum12(s, chip) && FitY4(s, chip) && FindSum1WsStart(s, chip) && FindSum1OTiles(s, chip) &&
+          FindYOTiles(s, chip) && FindYBTiles(s, chip) && FindYPer(s, chip))) {
+        return false;
+    }
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(MaxOf(CeilDiv(s.sum1Work, s.sum1Per), CeilDiv(s.yWork, s.yPer)), 2));
+    const Checked bytes = s.sum_1WsEnd;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = true;
+    return blocks.valid && bytes.valid;
+}
+
+/// Tries the alternative "cube_full"; false when it does not fit.
+inline bool TryCubeFull3(Sizes &s, const Chip &chip, Choice &choice)
+{
+    const Checked coreNum(chip.coreNum);
     const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
     if (!(s.C_in >= 1)) {
         return false;
@@ -1386,134 +1202,163 @@ inline bool TryCubeFull4(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.C_in <= 2147483647)) {
         return false;
     }
-    s.zerosZeroAtTile = Checked(16);
-    s.yOTile = Checked(16);
-    s.yBTile = Checked(1);
-    if (!Maximise(s, &Sizes::zerosZeroAtTile, 4096, 16, MaxOf(((coreNum + 4095) / coreNum), 64), false,
-                  &CubeFull4Ledger0, coreNum, UsableUb(chip, false))) {
+    if (!(FitZeros2(s, chip) && FitSum1(s, chip) && FitY7(s, chip) && FindSum1WsStart(s, chip) &&
+          FindZerosWsStart(s, chip) && FindZerosWsEnd2(s, chip) && FindZerosZeroAtTiles(s, chip) &&
+          FindSum1BaseK2(s, chip) && FindSum1StepK(s, chip) && FindSum1L12(s, chip) && FindSum1M(s, chip) &&
+          FindYOTiles(s, chip) && FindYBTiles(s, chip) && FindYPer(s, chip))) {
         return false;
     }
-    if (!(CubeFull4Ledger1(s, coreNum) <= UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(
-            s, &Sizes::yOTile, s.C_out, 16,
-            MaxOf(CeilDiv(s.C_out * s.H_in * s.N + s.C_out * s.N * s.pad * 2 + s.C_out * s.N - s.C_out * s.K * s.N,
-                          coreNum),
-                  64),
-            false, &CubeFull4Ledger2, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::yBTile, MinOf(s.N, 4095), 1,
-                  CeilDiv(s.H_in * s.N * CeilDiv(s.C_out, s.yOTile) + s.N * s.pad * CeilDiv(s.C_out, s.yOTile) * 2 +
-                              s.N * CeilDiv(s.C_out, s.yOTile) - s.K * s.N * CeilDiv(s.C_out, s.yOTile),
-                          coreNum),
-                  false, &CubeFull4Ledger2, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    s.sum_1WsStart = 0;
-    s.sum_1WsEnd =
-        s.sum_1WsStart +
-        RoundUp(MaxOf(s.C_out * s.H_in * s.N + s.C_out * s.N * s.pad * 2 + s.C_out * s.N - s.C_out * s.K * s.N, 1) * 4,
-                512);
-    s.zerosWsStart = s.sum_1WsEnd;
-    s.zerosWsEnd = s.zerosWsStart + 8192;
-    s.zerosZeroAtTiles = ((s.zerosZeroAtTile + 4095) / s.zerosZeroAtTile);
-    s.zerosWork = s.zerosZeroAtTiles;
-    s.zerosPer = MaxOf(CeilDiv(s.zerosWork, coreNum), 1);
-    s.sum1Panels = CeilDiv(s.C_out, 256);
-    s.sum1BaseN = RoundUp(CeilDiv(s.C_out, s.sum1Panels), 16);
-    s.sum1BaseM = MinOf(MinOf((((32768 / s.sum1BaseN)) / 16) * 16, 256),
-                        RoundUp(MinOf(MaxOf(CeilDiv(s.H_in * s.N * s.sum1Panels + s.N * s.pad * s.sum1Panels * 2 +
-                                                        s.N * s.sum1Panels - s.K * s.N * s.sum1Panels,
-                                                    cubeNum),
-                                            1),
-                                      s.H_in * s.N + s.N * s.pad * 2 + s.N - s.K * s.N),
-                                16));
-    s.sum1BaseK = MinOf(64, RoundUp(s.C_in, 16));
-    s.sum1StepK = MinOf(4, CeilDiv(s.C_in, s.sum1BaseK));
-    s.sum1L1 = s.sum1BaseK * s.sum1BaseM * s.sum1StepK * 4 + s.sum1BaseK * s.sum1BaseN * s.sum1StepK * 4;
-    s.sum1M = s.H_in * s.N + s.N * s.pad * 2 + s.N - s.K * s.N;
-    s.sum1N = s.C_out;
-    s.sum1Ka = s.C_in;
-    s.sum1Kb = s.C_in;
-    s.sum1SingleK = s.C_in;
-    s.sum1First = MinOf(MaxOf(MaxOf(0, MaxOf(s.pad, 0)), 0), s.H_in + s.pad * 2 + 1 - s.K);
-    s.sum1Last = MaxOf(s.sum1First, MinOf(MinOf(s.H_in + s.pad * 2 + 1 - s.K, MaxOf(s.H_in + s.pad + 1 - s.K, 0)),
-                                          s.H_in + s.pad * 2 + 1 - s.K));
-    s.sum1Steps = MaxOf((s.sum1BaseM / s.N), 1);
-    s.sum1Middle = CeilDiv(s.sum1Last - s.sum1First, s.sum1Steps);
-    s.sum1Parts = CeilDiv(s.N, s.sum1BaseM);
-    s.sum1RowTiles = s.H_in * s.sum1Parts + s.pad * s.sum1Parts * 2 + s.sum1First * s.sum1Parts +
-                     s.sum1Middle * s.sum1Parts + s.sum1Parts - s.K * s.sum1Parts - s.sum1Last * s.sum1Parts;
-    s.sum1Work = s.sum1Panels * s.sum1RowTiles;
-    s.sum1Per = CeilDiv(s.sum1Work, cubeNum);
-    s.sum1Cores = CeilDiv(s.sum1Work, s.sum1Per);
-    s.mm0Cores = s.sum1Cores;
-    s.mm0M = s.sum1M;
-    s.mm0N = s.sum1N;
-    s.mm0Ka = s.sum1Ka;
-    s.mm0Kb = s.sum1Kb;
-    s.mm0SingleK = s.sum1SingleK;
-    s.mm0BaseM = s.sum1BaseM;
-    s.mm0BaseN = s.sum1BaseN;
-    s.mm0BaseK = s.sum1BaseK;
-    s.mm0StepK = s.sum1StepK;
-    s.mm0L1 = s.sum1L1;
-    s.yOTiles = CeilDiv(s.C_out, s.yOTile);
-    s.yBTiles = CeilDiv(s.N, s.yBTile);
-    s.yWork = s.H_in * s.yBTiles * s.yOTiles + s.pad * s.yBTiles * s.yOTiles * 2 + s.yBTiles * s.yOTiles -
-              s.K * s.yBTiles * s.yOTiles;
-    s.yPer = MaxOf(CeilDiv(s.yWork, coreNum), 1);
-    const Checked blocks =
-        MaxOf(MaxOf(MaxOf(CeilDiv(CeilDiv(s.zerosWork, s.zerosPer), 2), CeilDiv(s.sum1Work, s.sum1Per)),
-                    CeilDiv(CeilDiv(s.yWork, s.yPer), 2)),
-              1);
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.zerosWork, s.zerosPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(s.sum1Work, s.sum1Per));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.yWork, s.yPer), 2));
     const Checked bytes = s.zerosWsEnd;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = true;
-    return blocks.valid && bytes.valid && s.sum_1WsStart.valid && s.sum_1WsEnd.valid && s.zerosWsStart.valid &&
-           s.zerosWsEnd.valid && s.zerosZeroAtTiles.valid && s.zerosWork.valid && s.zerosPer.valid &&
-           s.sum1Panels.valid && s.sum1BaseN.valid && s.sum1BaseM.valid && s.sum1BaseK.valid && s.sum1StepK.valid &&
-           s.sum1L1.valid && s.sum1M.valid && s.sum1N.valid && s.sum1Ka.valid && s.sum1Kb.valid &&
-           s.sum1SingleK.valid && s.sum1First.valid && s.sum1Last.valid && s.sum1Steps.valid && s.sum1Middle.valid &&
-           s.sum1Parts.valid && s.sum1RowTiles.valid && s.sum1Work.valid && s.sum1Per.valid && s.sum1Cores.valid &&
-           s.mm0Cores.valid && s.mm0M.valid && s.mm0N.valid && s.mm0Ka.valid && s.mm0Kb.valid && s.mm0SingleK.valid &&
-           s.mm0BaseM.valid && s.mm0BaseN.valid && s.mm0BaseK.valid && s.mm0StepK.valid && s.mm0L1.valid &&
-           s.yOTiles.valid && s.yBTiles.valid && s.yWork.valid && s.yPer.valid;
+    return blocks.valid && bytes.valid;
 }
 
-/// UB bytes: sum_1, y
-inline Checked Full4Ledger(const Sizes &s, const Checked &coreNum)
+/// Tries the alternative "full"; false when it does not fit.
+inline bool TryFull3(Sizes &s, const Chip &chip, Choice &choice)
 {
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.C_in, 16) * 64;                   // in0: xIn, 2 copies
-    bytes = bytes + s.C_in * s.K * CeilDiv(s.yOTile, 16) * 64;  // in1: wIn, 2 copies
-    bytes = bytes + CeilDiv(s.yOTile, 16) * 64;                 // in2: biasIn, 2 copies
-    bytes = bytes + CeilDiv(s.yOTile, 16) * 64;                 // out0: yOut, 2 copies
-    bytes = bytes + s.K * CeilDiv(s.C_in, 16) * 64;             // calc0: xTile
-    bytes = bytes + CeilDiv(s.C_in, 8) * 32 + 64;               // calc1: padded
-    bytes = bytes + CeilDiv(s.C_in, 16) * 64;                   // calc2: values
-    bytes = bytes + s.C_in * s.K * CeilDiv(s.yOTile, 16) * 64;  // calc3: wTile
-    bytes = bytes + s.K * s.yOTile * CeilDiv(s.C_in, 16) * 64;  // calc4: wTile
-    bytes = bytes + CeilDiv(s.C_in, 16) * 64;                   // calc5: offsets
-    bytes = bytes + CeilDiv(s.yOTile, 16) * 64;                 // calc6: sum_1Tile
-    bytes = bytes + s.K * s.yOTile * CeilDiv(s.C_in, 16) * 64;  // calc7: tmp
-    bytes = bytes + s.yOTile * CeilDiv(s.C_in, 16) * 64;        // calc8: sum
-    bytes = bytes + CeilDiv(s.yOTile, 8) * 2048;                // calc9: acc
-    bytes = bytes + CeilDiv(s.yOTile, 8) * 256;                 // calc10: part
-    bytes = bytes + CeilDiv(s.yOTile, 16) * 64;                 // calc11: biasTile
-    bytes = bytes + CeilDiv(s.yOTile, 16) * 64;                 // calc12: tmp
-    return bytes;
+    (void)chip;
+    if (!(s.C_in >= 1)) {
+        return false;
+    }
+    if (!(s.C_out >= 1)) {
+        return false;
+    }
+    if (!(s.H_in + s.pad * 2 + 1 - s.K >= 1)) {
+        return false;
+    }
+    if (!(s.K >= 1)) {
+        return false;
+    }
+    if (!(s.N >= 1)) {
+        return false;
+    }
+    if (!(FitY8(s, chip) && FindYOTiles(s, chip) && FindYWork(s, chip) && FindYPer(s, chip))) {
+        return false;
+    }
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.yWork, s.yPer), 2));
+    const Checked bytes = 0;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = false;
+    return blocks.valid && bytes.valid;
+}
+
+/// Tries the alternative "walked"; false when it does not fit.
+inline bool TryWalked3(Sizes &s, const Chip &chip, Choice &choice)
+{
+    (void)chip;
+    if (!(s.C_in >= 1)) {
+        return false;
+    }
+    if (!(s.C_out >= 1)) {
+        return false;
+    }
+    if (!(s.H_in + s.pad * 2 + 1 - s.K >= 1)) {
+        return false;
+    }
+    if (!(s.K >= 1)) {
+        return false;
+    }
+    if (!(s.N >= 1)) {
+        return false;
+    }
+    if (!(FitY9(s, chip) && FindYOTiles(s, chip) && FindYWork(s, chip) && FindYPer(s, chip))) {
+        return false;
+    }
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.yWork, s.yPer), 2));
+    const Checked bytes = 0;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = false;
+    return blocks.valid && bytes.valid;
+}
+
+/// Tries the alternative "stepwise"; false when it does not fit.
+inline bool TryStepwise3(Sizes &s, const Chip &chip, Choice &choice)
+{
+    (void)chip;
+    if (!(FitSum13(s, chip) && FitY7(s, chip) && FindSum1WsStart(s, chip) && FindSum1OTiles(s, chip) &&
+          FindYOTiles(s, chip) && FindYBTiles(s, chip) && FindYPer(s, chip))) {
+        return false;
+    }
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(MaxOf(CeilDiv(s.sum1Work, s.sum1Per), CeilDiv(s.yWork, s.yPer)), 2));
+    const Checked bytes = s.sum_1WsEnd;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = true;
+    return blocks.valid && bytes.valid;
+}
+
+/// Tries the alternative "cube_full"; false when it does not fit.
+inline bool TryCubeFull4(Sizes &s, const Chip &chip, Choice &choice)
+{
+    const Checked coreNum(chip.coreNum);
+    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
+    if (!(s.C_in >= 1)) {
+        return false;
+    }
+    if (!(s.C_out >= 1)) {
+        return false;
+    }
+    if (!(s.H_in + s.pad * 2 + 1 - s.K >= 1)) {
+        return false;
+    }
+    if (!(s.K >= 1)) {
+        return false;
+    }
+    if (!(s.N >= 1)) {
+        return false;
+    }
+    if (!(CeilDiv(s.C_in * s.C_out * s.H_in * s.K * s.N * 2 + s.C_in * s.C_out * s.K * s.N * s.pad * 4 +
+                      s.C_in * s.C_out * s.K * s.N * 2 - s.C_in * s.C_out * s.K * s.K * s.N * 2,
+                  64) >= coreNum * cubeStart +
+                             CeilDiv(s.K * CeilDiv(s.C_in, 16) * CeilDiv(s.C_out, 16) *
+                                         CeilDiv(s.H_in * s.N + s.N * s.pad * 2 + s.N - s.K * s.N, 16) * 4096,
+                                     2048) +
+                             CeilDiv(s.C_out * s.H_in * s.N * 8 + s.C_out * s.N * s.pad * 16 + s.C_out * s.N * 8 -
+                                         s.C_out * s.K * s.N * 8,
+                                     20))) {
+        return false;
+    }
+    if (!(s.H_in * s.N + s.N * s.pad * 2 + s.N - s.K * s.N <= 2147483647)) {
+        return false;
+    }
+    if (!(s.C_out <= 2147483647)) {
+        return false;
+    }
+    if (!(s.C_in <= 2147483647)) {
+        return false;
+    }
+    if (!(FitZeros2(s, chip) && FitSum1(s, chip) && FitY10(s, chip) && FindSum1WsStart(s, chip) &&
+          FindZerosWsStart(s, chip) && FindZerosWsEnd2(s, chip) && FindZerosZeroAtTiles(s, chip) &&
+          FindSum1BaseK2(s, chip) && FindSum1StepK(s, chip) && FindSum1L12(s, chip) && FindSum1M(s, chip) &&
+          FindYOTiles(s, chip) && FindYBTiles(s, chip) && FindYPer(s, chip))) {
+        return false;
+    }
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.zerosWork, s.zerosPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(s.sum1Work, s.sum1Per));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.yWork, s.yPer), 2));
+    const Checked bytes = s.zerosWsEnd;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = true;
+    return blocks.valid && bytes.valid;
 }
 
 /// Tries the alternative "full"; false when it does not fit.
 inline bool TryFull4(Sizes &s, const Chip &chip, Choice &choice)
 {
-    const Checked coreNum(chip.coreNum);
+    (void)chip;
     if (!(s.C_in >= 1)) {
         return false;
     }
@@ -1529,54 +1374,22 @@ inline bool TryFull4(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.N >= 1)) {
         return false;
     }
-    s.yOTile = Checked(1);
-    if (!Maximise(
-            s, &Sizes::yOTile, MinOf(s.C_out, 4095), 1,
-            CeilDiv(s.C_out * s.H_in * s.N + s.C_out * s.N * s.pad * 2 + s.C_out * s.N - s.C_out * s.K * s.N, coreNum),
-            false, &Full4Ledger, coreNum, UsableUb(chip, false))) {
+    if (!(FitY11(s, chip) && FindYOTiles(s, chip) && FindYWork(s, chip) && FindYPer(s, chip))) {
         return false;
     }
-    s.yOTiles = CeilDiv(s.C_out, s.yOTile);
-    s.yWork = s.H_in * s.N * s.yOTiles + s.N * s.pad * s.yOTiles * 2 + s.N * s.yOTiles - s.K * s.N * s.yOTiles;
-    s.yPer = MaxOf(CeilDiv(s.yWork, coreNum), 1);
-    const Checked blocks = MaxOf(CeilDiv(CeilDiv(s.yWork, s.yPer), 2), 1);
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.yWork, s.yPer), 2));
     const Checked bytes = 0;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = false;
-    return blocks.valid && bytes.valid && s.yOTiles.valid && s.yWork.valid && s.yPer.valid;
-}
-
-/// UB bytes: sum_1, y
-inline Checked Walked4Ledger(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.yCTile, 16) * 64;             // in0: xIn, 2 copies
-    bytes = bytes + s.yCTile * CeilDiv(s.yOTile, 16) * 64;  // in1: wIn, 2 copies
-    bytes = bytes + CeilDiv(s.yOTile, 16) * 64;             // in2: biasIn, 2 copies
-    bytes = bytes + CeilDiv(s.yOTile, 16) * 64;             // out0: yOut, 2 copies
-    bytes = bytes + CeilDiv(s.yOTile, 16) * 64;             // calc0: sumAcc
-    bytes = bytes + RoundUp(s.yCTile * 4, 32);              // calc1: xTile
-    bytes = bytes + CeilDiv(s.yCTile, 8) * 32 + 64;         // calc2: padded
-    bytes = bytes + CeilDiv(s.yCTile, 16) * 64;             // calc3: values
-    bytes = bytes + RoundUp(s.yCTile * 4, 32);              // calc4: lanes
-    bytes = bytes + s.yCTile * CeilDiv(s.yOTile, 16) * 64;  // calc5: wTile
-    bytes = bytes + RoundUp(s.yCTile * s.yOTile * 4, 32);   // calc6: wTile
-    bytes = bytes + RoundUp(s.yCTile * 4, 32);              // calc7: offsets
-    bytes = bytes + RoundUp(s.yCTile * s.yOTile * 4, 32);   // calc8: tmp
-    bytes = bytes + CeilDiv(s.yOTile, 16) * 64;             // calc9: sum
-    bytes = bytes + CeilDiv(s.yOTile, 8) * 2048;            // calc10: acc
-    bytes = bytes + CeilDiv(s.yOTile, 8) * 256;             // calc11: part
-    bytes = bytes + CeilDiv(s.yOTile, 16) * 64;             // calc12: tmp
-    return bytes;
+    return blocks.valid && bytes.valid;
 }
 
 /// Tries the alternative "walked"; false when it does not fit.
 inline bool TryWalked4(Sizes &s, const Chip &chip, Choice &choice)
 {
-    const Checked coreNum(chip.coreNum);
+    (void)chip;
     if (!(s.C_in >= 1)) {
         return false;
     }
@@ -1592,120 +1405,33 @@ inline bool TryWalked4(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.N >= 1)) {
         return false;
     }
-    s.yCTile = Checked(16);
-    s.yOTile = Checked(1);
-    if (!Maximise(s, &Sizes::yCTile, s.C_in, 16, 0, false, &Walked4Ledger, coreNum, UsableUb(chip, false))) {
+    if (!(FitY12(s, chip) && FindYOTiles(s, chip) && FindYWork(s, chip) && FindYPer(s, chip))) {
         return false;
     }
-    if (!Maximise(
-            s, &Sizes::yOTile, MinOf(s.C_out, 4095), 1,
-            CeilDiv(s.C_out * s.H_in * s.N + s.C_out * s.N * s.pad * 2 + s.C_out * s.N - s.C_out * s.K * s.N, coreNum),
-            false, &Walked4Ledger, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    s.yOTiles = CeilDiv(s.C_out, s.yOTile);
-    s.yWork = s.H_in * s.N * s.yOTiles + s.N * s.pad * s.yOTiles * 2 + s.N * s.yOTiles - s.K * s.N * s.yOTiles;
-    s.yPer = MaxOf(CeilDiv(s.yWork, coreNum), 1);
-    const Checked blocks = MaxOf(CeilDiv(CeilDiv(s.yWork, s.yPer), 2), 1);
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.yWork, s.yPer), 2));
     const Checked bytes = 0;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = false;
-    return blocks.valid && bytes.valid && s.yOTiles.valid && s.yWork.valid && s.yPer.valid;
-}
-
-/// UB bytes: sum_1
-inline Checked Stepwise4Ledger0(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum1CTile, 16) * 64;                // in0: xIn, 2 copies
-    bytes = bytes + s.sum1CTile * CeilDiv(s.sum1OTile, 16) * 64;  // in1: wIn, 2 copies
-    bytes = bytes + CeilDiv(s.sum1OTile, 16) * 128;               // out0: sum_1WsOut, 2 copies
-    bytes = bytes + CeilDiv(s.sum1OTile, 16) * 64;                // calc0: sumAcc
-    bytes = bytes + RoundUp(s.sum1CTile * 4, 32);                 // calc1: xTile
-    bytes = bytes + CeilDiv(s.sum1CTile, 8) * 32 + 64;            // calc2: padded
-    bytes = bytes + CeilDiv(s.sum1CTile, 16) * 64;                // calc3: values
-    bytes = bytes + RoundUp(s.sum1CTile * 4, 32);                 // calc4: lanes
-    bytes = bytes + s.sum1CTile * CeilDiv(s.sum1OTile, 16) * 64;  // calc5: wTile
-    bytes = bytes + RoundUp(s.sum1CTile * s.sum1OTile * 4, 32);   // calc6: wTile
-    bytes = bytes + RoundUp(s.sum1CTile * 4, 32);                 // calc7: offsets
-    bytes = bytes + RoundUp(s.sum1CTile * s.sum1OTile * 4, 32);   // calc8: tmp
-    bytes = bytes + CeilDiv(s.sum1OTile, 16) * 64;                // calc9: sum
-    bytes = bytes + CeilDiv(s.sum1OTile, 8) * 2048;               // calc10: acc
-    bytes = bytes + CeilDiv(s.sum1OTile, 8) * 256;                // calc11: part
-    return bytes;
-}
-
-/// UB bytes: y
-inline Checked Stepwise4Ledger1(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.yOTile * 2, 32) * 64;             // in0: biasIn, 2 copies
-    bytes = bytes + CeilDiv(s.yBTile * s.yOTile * 4, 32) * 64;  // in1: sum_1WsIn, 2 copies
-    bytes = bytes + CeilDiv(s.yBTile * s.yOTile * 2, 32) * 64;  // out0: yOut, 2 copies
-    bytes = bytes + RoundUp(s.yOTile * 4, 32);                  // calc0: biasTile
-    bytes = bytes + RoundUp(s.yBTile * s.yOTile * 4, 32);       // calc1: sum_1WsTile
-    bytes = bytes + RoundUp(s.yBTile * s.yOTile * 4, 32);       // calc2: tmp
-    return bytes;
+    return blocks.valid && bytes.valid;
 }
 
 /// Tries the alternative "stepwise"; false when it does not fit.
 inline bool TryStepwise4(Sizes &s, const Chip &chip, Choice &choice)
 {
-    const Checked coreNum(chip.coreNum);
-    s.sum1CTile = Checked(16);
-    s.sum1OTile = Checked(1);
-    s.yOTile = Checked(16);
-    s.yBTile = Checked(1);
-    if (!Maximise(s, &Sizes::sum1CTile, s.C_in, 16, 0, false, &Stepwise4Ledger0, coreNum, UsableUb(chip, false))) {
+    (void)chip;
+    if (!(FitSum13(s, chip) && FitY10(s, chip) && FindSum1WsStart(s, chip) && FindSum1OTiles(s, chip) &&
+          FindYOTiles(s, chip) && FindYBTiles(s, chip) && FindYPer(s, chip))) {
         return false;
     }
-    if (!Maximise(
-            s, &Sizes::sum1OTile, MinOf(s.C_out, 4095), 1,
-            CeilDiv(s.C_out * s.H_in * s.N + s.C_out * s.N * s.pad * 2 + s.C_out * s.N - s.C_out * s.K * s.N, coreNum),
-            false, &Stepwise4Ledger0, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(
-            s, &Sizes::yOTile, s.C_out, 16,
-            MaxOf(CeilDiv(s.C_out * s.H_in * s.N + s.C_out * s.N * s.pad * 2 + s.C_out * s.N - s.C_out * s.K * s.N,
-                          coreNum),
-                  64),
-            false, &Stepwise4Ledger1, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::yBTile, MinOf(s.N, 4095), 1,
-                  CeilDiv(s.H_in * s.N * CeilDiv(s.C_out, s.yOTile) + s.N * s.pad * CeilDiv(s.C_out, s.yOTile) * 2 +
-                              s.N * CeilDiv(s.C_out, s.yOTile) - s.K * s.N * CeilDiv(s.C_out, s.yOTile),
-                          coreNum),
-                  false, &Stepwise4Ledger1, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    s.sum_1WsStart = 0;
-    s.sum_1WsEnd =
-        s.sum_1WsStart +
-        RoundUp(MaxOf(s.C_out * s.H_in * s.N + s.C_out * s.N * s.pad * 2 + s.C_out * s.N - s.C_out * s.K * s.N, 1) * 4,
-                512);
-    s.sum1OTiles = CeilDiv(s.C_out, s.sum1OTile);
-    s.sum1Work =
-        s.H_in * s.N * s.sum1OTiles + s.N * s.pad * s.sum1OTiles * 2 + s.N * s.sum1OTiles - s.K * s.N * s.sum1OTiles;
-    s.sum1Per = MaxOf(CeilDiv(s.sum1Work, coreNum), 1);
-    s.yOTiles = CeilDiv(s.C_out, s.yOTile);
-    s.yBTiles = CeilDiv(s.N, s.yBTile);
-    s.yWork = s.H_in * s.yBTiles * s.yOTiles + s.pad * s.yBTiles * s.yOTiles * 2 + s.yBTiles * s.yOTiles -
-              s.K * s.yBTiles * s.yOTiles;
-    s.yPer = MaxOf(CeilDiv(s.yWork, coreNum), 1);
-    const Checked blocks = MaxOf(CeilDiv(MaxOf(CeilDiv(s.sum1Work, s.sum1Per), CeilDiv(s.yWork, s.yPer)), 2), 1);
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(MaxOf(CeilDiv(s.sum1Work, s.sum1Per), CeilDiv(s.yWork, s.yPer)), 2));
     const Checked bytes = s.sum_1WsEnd;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = true;
-    return blocks.valid && bytes.valid && s.sum_1WsStart.valid && s.sum_1WsEnd.valid && s.sum1OTiles.valid &&
-           s.sum1Work.valid && s.sum1Per.valid && s.yOTiles.valid && s.yBTiles.valid && s.yWork.valid && s.yPer.valid;
+    return blocks.valid && bytes.valid;
 }
 
 /// Picks the first alternative that fits. `combination`: index of the dtype combination; `present`: bit k is set when

@@ -199,7 +199,7 @@ inline bool Maximise(Sizes &s, Checked Sizes::*tile, const Checked &upper, int64
 }
 
 /// UB bytes: zeros
-inline Checked CubeFullLedger0(const Sizes &s, const Checked &coreNum)
+inline Checked ZerosLedger(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -209,16 +209,7 @@ inline Checked CubeFullLedger0(const Sizes &s, const Checked &coreNum)
 }
 
 /// UB bytes: grad_x (cube)
-inline Checked CubeFullLedger1(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    return bytes;
-}
-
-/// UB bytes: grad_w (cube)
-inline Checked CubeFullLedger2(const Sizes &s, const Checked &coreNum)
+inline Checked GradXLedger(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -227,7 +218,7 @@ inline Checked CubeFullLedger2(const Sizes &s, const Checked &coreNum)
 }
 
 /// UB bytes: sum_3, grad_bias
-inline Checked CubeFullLedger3(const Sizes &s, const Checked &coreNum)
+inline Checked GradBiasLedger(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -239,189 +230,8 @@ inline Checked CubeFullLedger3(const Sizes &s, const Checked &coreNum)
     return bytes;
 }
 
-/// Tries the alternative "cube_full"; false when it does not fit.
-inline bool TryCubeFull(Sizes &s, const Chip &chip, Choice &choice)
-{
-    const Checked coreNum(chip.coreNum);
-    const Checked cubeNum(chip.cubeNum);
-    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
-    if (!(s.C_in >= 1)) {
-        return false;
-    }
-    if (!(s.C_out >= 1)) {
-        return false;
-    }
-    if (!(s.H_in >= 1)) {
-        return false;
-    }
-    if (!(s.H_out >= 1)) {
-        return false;
-    }
-    if (!(s.K >= 1)) {
-        return false;
-    }
-    if (!(s.N >= 1)) {
-        return false;
-    }
-    if (!(CeilDiv(s.C_in * s.C_out * s.H_in * s.K * s.N * 2, 64) +
-              CeilDiv(s.C_in * s.C_out * s.H_out * s.K * s.N * 2, 64) >=
-          coreNum * cubeStart +
-              CeilDiv(s.K * CeilDiv(s.C_in, 16) * CeilDiv(s.C_out, 16) * CeilDiv(s.H_in * s.N, 16) * 4096, 512) +
-              CeilDiv(s.K * CeilDiv(s.C_in, 16) * CeilDiv(s.C_out, 16) * CeilDiv(s.H_out * s.N, 16) * 4096, 512) +
-              CeilDiv(s.C_in * s.C_out * s.K * 8, 20) + CeilDiv(s.C_in * s.H_in * s.N * 8, 20))) {
-        return false;
-    }
-    if (!(s.H_in * s.N <= 2147483647)) {
-        return false;
-    }
-    if (!(s.C_in <= 2147483647)) {
-        return false;
-    }
-    if (!(s.C_out <= 2147483647)) {
-        return false;
-    }
-    if (!(s.H_out * s.N <= 2147483647)) {
-        return false;
-    }
-    s.zerosZeroAtTile = Checked(8);
-    s.gradBiasOTile = Checked(8);
-    if (!Maximise(s, &Sizes::zerosZeroAtTile, 4096, 8, MaxOf(((coreNum + 4095) / coreNum), 64), false, &CubeFullLedger0,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!(CubeFullLedger1(s, coreNum) <= UsableUb(chip, false))) {
-        return false;
-    }
-    if (!(CubeFullLedger2(s, coreNum) <= UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradBiasOTile, s.C_out, 8, MaxOf(CeilDiv(s.C_out, coreNum), 64), false, &CubeFullLedger3,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    s.zerosWsStart = 0;
-    s.zerosWsEnd = s.zerosWsStart + 16384;
-    s.zerosZeroAtTiles = ((s.zerosZeroAtTile + 4095) / s.zerosZeroAtTile);
-    s.zerosWork = s.zerosZeroAtTiles;
-    s.zerosPer = MaxOf(CeilDiv(s.zerosWork, coreNum), 1);
-    s.gradXPanels = CeilDiv(s.C_in, 256);
-    s.gradXBaseN = RoundUp(CeilDiv(s.C_in, s.gradXPanels), 16);
-    s.gradXBaseM = MinOf(MinOf((((32768 / s.gradXBaseN)) / 16) * 16, 256),
-                         RoundUp(MinOf(MaxOf(CeilDiv(s.H_in * s.N * s.gradXPanels, cubeNum), 1), s.H_in * s.N), 16));
-    s.gradXBaseK = MinOf(32, RoundUp(s.C_out, 16));
-    s.gradXStepK = MinOf(4, CeilDiv(s.C_out, s.gradXBaseK));
-    s.gradXL1 = s.gradXBaseK * s.gradXBaseM * s.gradXStepK * 8 + s.gradXBaseK * s.gradXBaseN * s.gradXStepK * 8;
-    s.gradXM = s.H_in * s.N;
-    s.gradXN = s.C_in;
-    s.gradXKa = s.C_out;
-    s.gradXKb = s.C_out;
-    s.gradXSingleK = s.C_out;
-    s.gradXFirst = MinOf(MaxOf(MaxOf(0, MaxOf(s.K - s.pad - 1, 0)), 0), s.H_in);
-    s.gradXLast = MaxOf(s.gradXFirst, MinOf(MinOf(s.H_in, MaxOf(s.H_out - s.pad, 0)), s.H_in));
-    s.gradXSteps = MaxOf((s.gradXBaseM / s.N), 1);
-    s.gradXMiddle = CeilDiv(s.gradXLast - s.gradXFirst, s.gradXSteps);
-    s.gradXParts = CeilDiv(s.N, s.gradXBaseM);
-    s.gradXRowTiles =
-        s.H_in * s.gradXParts + s.gradXFirst * s.gradXParts + s.gradXMiddle * s.gradXParts - s.gradXLast * s.gradXParts;
-    s.gradXWork = s.gradXPanels * s.gradXRowTiles;
-    s.gradXPer = CeilDiv(s.gradXWork, cubeNum);
-    s.gradXCores = CeilDiv(s.gradXWork, s.gradXPer);
-    s.mm0Cores = s.gradXCores;
-    s.mm0M = s.gradXM;
-    s.mm0N = s.gradXN;
-    s.mm0Ka = s.gradXKa;
-    s.mm0Kb = s.gradXKb;
-    s.mm0SingleK = s.gradXSingleK;
-    s.mm0BaseM = s.gradXBaseM;
-    s.mm0BaseN = s.gradXBaseN;
-    s.mm0BaseK = s.gradXBaseK;
-    s.mm0StepK = s.gradXStepK;
-    s.mm0L1 = s.gradXL1;
-    s.gradWPanels = CeilDiv(s.C_out, 256);
-    s.gradWBaseN = RoundUp(CeilDiv(s.C_out, s.gradWPanels), 16);
-    s.gradWBaseM = MinOf(MinOf((((32768 / s.gradWBaseN)) / 16) * 16, 256),
-                         RoundUp(MinOf(MaxOf(CeilDiv(s.C_in * s.K * s.gradWPanels, cubeNum), 1), s.C_in), 16));
-    s.gradWBaseK = MinOf(32, RoundUp(s.H_out * s.N, 16));
-    s.gradWStepK = MinOf(4, CeilDiv(s.H_out * s.N, s.gradWBaseK));
-    s.gradWL1 = s.gradWBaseK * s.gradWBaseM * s.gradWStepK * 8 + s.gradWBaseK * s.gradWBaseN * s.gradWStepK * 8;
-    s.gradWM = s.C_in;
-    s.gradWN = s.C_out;
-    s.gradWKa = s.H_out * s.N;
-    s.gradWKb = s.H_out * s.N;
-    s.gradWSingleK = s.H_out * s.N;
-    s.gradWRowTiles = CeilDiv(s.C_in, s.gradWBaseM);
-    s.gradWWork = s.K * s.gradWPanels * s.gradWRowTiles;
-    s.gradWPer = CeilDiv(s.gradWWork, cubeNum);
-    s.gradWCores = CeilDiv(s.gradWWork, s.gradWPer);
-    s.mm1Cores = s.gradWCores;
-    s.mm1M = s.gradWM;
-    s.mm1N = s.gradWN;
-    s.mm1Ka = s.gradWKa;
-    s.mm1Kb = s.gradWKb;
-    s.mm1SingleK = s.gradWSingleK;
-    s.mm1BaseM = s.gradWBaseM;
-    s.mm1BaseN = s.gradWBaseN;
-    s.mm1BaseK = s.gradWBaseK;
-    s.mm1StepK = s.gradWStepK;
-    s.mm1L1 = s.gradWL1;
-    s.gradBiasOTiles = CeilDiv(s.C_out, s.gradBiasOTile);
-    s.gradBiasWork = s.gradBiasOTiles;
-    s.gradBiasPer = MaxOf(CeilDiv(s.gradBiasWork, coreNum), 1);
-    const Checked blocks =
-        MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(CeilDiv(s.zerosWork, s.zerosPer), 2), CeilDiv(s.gradXWork, s.gradXPer)),
-                          CeilDiv(s.gradWWork, s.gradWPer)),
-                    CeilDiv(CeilDiv(s.gradBiasWork, s.gradBiasPer), 2)),
-              1);
-    const Checked bytes = s.zerosWsEnd;
-    choice.blockDim = blocks.value;
-    choice.workspace = bytes.value;
-    choice.together = true;
-    return blocks.valid && bytes.valid && s.zerosWsStart.valid && s.zerosWsEnd.valid && s.zerosZeroAtTiles.valid &&
-           s.zerosWork.valid && s.zerosPer.valid && s.gradXPanels.valid && s.gradXBaseN.valid && s.gradXBaseM.valid &&
-           s.gradXBaseK.valid && s.gradXStepK.valid && s.gradXL1.valid && s.gradXM.valid && s.gradXN.valid &&
-           s.gradXKa.valid && s.gradXKb.valid && s.gradXSingleK.valid && s.gradXFirst.valid && s.gradXLast.valid &&
-           s.gradXSteps.valid && s.gradXMiddle.valid && s.gradXParts.valid && s.gradXRowTiles.valid &&
-           s.gradXWork.valid && s.gradXPer.valid && s.gradXCores.valid && s.mm0Cores.valid && s.mm0M.valid &&
-           s.mm0N.valid && s.mm0Ka.valid && s.mm0Kb.valid && s.mm0SingleK.valid && s.mm0BaseM.valid &&
-           s.mm0BaseN.valid && s.mm0BaseK.valid && s.mm0StepK.valid && s.mm0L1.valid && s.gradWPanels.valid &&
-           s.gradWBaseN.valid && s.gradWBaseM.valid && s.gradWBaseK.valid && s.gradWStepK.valid && s.gradWL1.valid &&
-           s.gradWM.valid && s.gradWN.valid && s.gradWKa.valid && s.gradWKb.valid && s.gradWSingleK.valid &&
-           s.gradWRowTiles.valid && s.gradWWork.valid && s.gradWPer.valid && s.gradWCores.valid && s.mm1Cores.valid &&
-           s.mm1M.valid && s.mm1N.valid && s.mm1Ka.valid && s.mm1Kb.valid && s.mm1SingleK.valid && s.mm1BaseM.valid &&
-           s.mm1BaseN.valid && s.mm1BaseK.valid && s.mm1StepK.valid && s.mm1L1.valid && s.gradBiasOTiles.valid &&
-           s.gradBiasWork.valid && s.gradBiasPer.valid;
-}
-
-/// UB bytes: zeros
-inline Checked CubeWalkedLedger0(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.zerosZeroAtTile * 4, 32) * 64;  // out0: zerosWsOut, 2 copies
-    return bytes;
-}
-
-/// UB bytes: grad_x (cube)
-inline Checked CubeWalkedLedger1(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    return bytes;
-}
-
-/// UB bytes: grad_w (cube)
-inline Checked CubeWalkedLedger2(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    return bytes;
-}
-
 /// UB bytes: sum_3_part
-inline Checked CubeWalkedLedger3(const Sizes &s, const Checked &coreNum)
+inline Checked Sum3PartLedger(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -434,7 +244,7 @@ inline Checked CubeWalkedLedger3(const Sizes &s, const Checked &coreNum)
 }
 
 /// UB bytes: sum_3
-inline Checked CubeWalkedLedger4(const Sizes &s, const Checked &coreNum)
+inline Checked Sum3Ledger(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -447,7 +257,7 @@ inline Checked CubeWalkedLedger4(const Sizes &s, const Checked &coreNum)
 }
 
 /// UB bytes: grad_bias
-inline Checked CubeWalkedLedger5(const Sizes &s, const Checked &coreNum)
+inline Checked GradBiasLedger2(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -457,189 +267,8 @@ inline Checked CubeWalkedLedger5(const Sizes &s, const Checked &coreNum)
     return bytes;
 }
 
-/// Tries the alternative "cube_walked"; false when it does not fit.
-inline bool TryCubeWalked(Sizes &s, const Chip &chip, Choice &choice)
-{
-    const Checked coreNum(chip.coreNum);
-    const Checked cubeNum(chip.cubeNum);
-    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
-    if (!(s.C_in >= 1)) {
-        return false;
-    }
-    if (!(s.C_out >= 1)) {
-        return false;
-    }
-    if (!(s.H_in >= 1)) {
-        return false;
-    }
-    if (!(s.H_out >= 1)) {
-        return false;
-    }
-    if (!(s.K >= 1)) {
-        return false;
-    }
-    if (!(s.N >= 1)) {
-        return false;
-    }
-    if (!(CeilDiv(s.C_in * s.C_out * s.H_in * s.K * s.N * 2, 64) +
-              CeilDiv(s.C_in * s.C_out * s.H_out * s.K * s.N * 2, 64) >=
-          coreNum * cubeStart +
-              CeilDiv(s.K * CeilDiv(s.C_in, 16) * CeilDiv(s.C_out, 16) * CeilDiv(s.H_in * s.N, 16) * 4096, 512) +
-              CeilDiv(s.K * CeilDiv(s.C_in, 16) * CeilDiv(s.C_out, 16) * CeilDiv(s.H_out * s.N, 16) * 4096, 512) +
-              CeilDiv(s.C_in * s.C_out * s.K * 8, 20) + CeilDiv(s.C_in * s.H_in * s.N * 8, 20))) {
-        return false;
-    }
-    if (!(s.H_in * s.N <= 2147483647)) {
-        return false;
-    }
-    if (!(s.C_in <= 2147483647)) {
-        return false;
-    }
-    if (!(s.C_out <= 2147483647)) {
-        return false;
-    }
-    if (!(s.H_out * s.N <= 2147483647)) {
-        return false;
-    }
-    s.zerosZeroAtTile = Checked(8);
-    s.sum3PartOTile = Checked(8);
-    s.sum3OTile = Checked(8);
-    s.gradBiasOTile = Checked(8);
-    if (!Maximise(s, &Sizes::zerosZeroAtTile, 4096, 8, MaxOf(((coreNum + 4095) / coreNum), 64), false,
-                  &CubeWalkedLedger0, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!(CubeWalkedLedger1(s, coreNum) <= UsableUb(chip, false))) {
-        return false;
-    }
-    if (!(CubeWalkedLedger2(s, coreNum) <= UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum3PartOTile, s.C_out, 8,
-                  MaxOf(CeilDiv(s.C_out * MaxOf(MinOf(coreNum, s.H_out), 1), coreNum), 64), false, &CubeWalkedLedger3,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum3OTile, s.C_out, 8, MaxOf(CeilDiv(s.C_out, coreNum), 64), false, &CubeWalkedLedger4,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradBiasOTile, s.C_out, 8, MaxOf(CeilDiv(s.C_out, coreNum), 64), false, &CubeWalkedLedger5,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    s.sum_3WsStart = 0;
-    s.sum_3WsEnd = s.sum_3WsStart + RoundUp(MaxOf(s.C_out, 1) * 4, 512);
-    s.zerosWsStart = s.sum_3WsEnd;
-    s.zerosWsEnd = s.zerosWsStart + 16384;
-    s.sum_3_part_count = MaxOf(MinOf(coreNum, s.H_out), 1);
-    s.sum_3_part_length = CeilDiv(s.H_out, s.sum_3_part_count);
-    s.sum_3_partWsStart = s.zerosWsEnd;
-    s.sum_3_partWsEnd = s.sum_3_partWsStart + RoundUp(MaxOf(s.C_out * s.sum_3_part_count, 1) * 4, 512);
-    s.zerosZeroAtTiles = ((s.zerosZeroAtTile + 4095) / s.zerosZeroAtTile);
-    s.zerosWork = s.zerosZeroAtTiles;
-    s.zerosPer = MaxOf(CeilDiv(s.zerosWork, coreNum), 1);
-    s.gradXPanels = CeilDiv(s.C_in, 256);
-    s.gradXBaseN = RoundUp(CeilDiv(s.C_in, s.gradXPanels), 16);
-    s.gradXBaseM = MinOf(MinOf((((32768 / s.gradXBaseN)) / 16) * 16, 256),
-                         RoundUp(MinOf(MaxOf(CeilDiv(s.H_in * s.N * s.gradXPanels, cubeNum), 1), s.H_in * s.N), 16));
-    s.gradXBaseK = MinOf(32, RoundUp(s.C_out, 16));
-    s.gradXStepK = MinOf(4, CeilDiv(s.C_out, s.gradXBaseK));
-    s.gradXL1 = s.gradXBaseK * s.gradXBaseM * s.gradXStepK * 8 + s.gradXBaseK * s.gradXBaseN * s.gradXStepK * 8;
-    s.gradXM = s.H_in * s.N;
-    s.gradXN = s.C_in;
-    s.gradXKa = s.C_out;
-    s.gradXKb = s.C_out;
-    s.gradXSingleK = s.C_out;
-    s.gradXFirst = MinOf(MaxOf(MaxOf(0, MaxOf(s.K - s.pad - 1, 0)), 0), s.H_in);
-    s.gradXLast = MaxOf(s.gradXFirst, MinOf(MinOf(s.H_in, MaxOf(s.H_out - s.pad, 0)), s.H_in));
-    s.gradXSteps = MaxOf((s.gradXBaseM / s.N), 1);
-    s.gradXMiddle = CeilDiv(s.gradXLast - s.gradXFirst, s.gradXSteps);
-    s.gradXParts = CeilDiv(s.N, s.gradXBaseM);
-    s.gradXRowTiles =
-        s.H_in * s.gradXParts + s.gradXFirst * s.gradXParts + s.gradXMiddle * s.gradXParts - s.gradXLast * s.gradXParts;
-    s.gradXWork = s.gradXPanels * s.gradXRowTiles;
-    s.gradXPer = CeilDiv(s.gradXWork, cubeNum);
-    s.gradXCores = CeilDiv(s.gradXWork, s.gradXPer);
-    s.mm0Cores = s.gradXCores;
-    s.mm0M = s.gradXM;
-    s.mm0N = s.gradXN;
-    s.mm0Ka = s.gradXKa;
-    s.mm0Kb = s.gradXKb;
-    s.mm0SingleK = s.gradXSingleK;
-    s.mm0BaseM = s.gradXBaseM;
-    s.mm0BaseN = s.gradXBaseN;
-    s.mm0BaseK = s.gradXBaseK;
-    s.mm0StepK = s.gradXStepK;
-    s.mm0L1 = s.gradXL1;
-    s.gradWPanels = CeilDiv(s.C_out, 256);
-    s.gradWBaseN = RoundUp(CeilDiv(s.C_out, s.gradWPanels), 16);
-    s.gradWBaseM = MinOf(MinOf((((32768 / s.gradWBaseN)) / 16) * 16, 256),
-                         RoundUp(MinOf(MaxOf(CeilDiv(s.C_in * s.K * s.gradWPanels, cubeNum), 1), s.C_in), 16));
-    s.gradWBaseK = MinOf(32, RoundUp(s.H_out * s.N, 16));
-    s.gradWStepK = MinOf(4, CeilDiv(s.H_out * s.N, s.gradWBaseK));
-    s.gradWL1 = s.gradWBaseK * s.gradWBaseM * s.gradWStepK * 8 + s.gradWBaseK * s.gradWBaseN * s.gradWStepK * 8;
-    s.gradWM = s.C_in;
-    s.gradWN = s.C_out;
-    s.gradWKa = s.H_out * s.N;
-    s.gradWKb = s.H_out * s.N;
-    s.gradWSingleK = s.H_out * s.N;
-    s.gradWRowTiles = CeilDiv(s.C_in, s.gradWBaseM);
-    s.gradWWork = s.K * s.gradWPanels * s.gradWRowTiles;
-    s.gradWPer = CeilDiv(s.gradWWork, cubeNum);
-    s.gradWCores = CeilDiv(s.gradWWork, s.gradWPer);
-    s.mm1Cores = s.gradWCores;
-    s.mm1M = s.gradWM;
-    s.mm1N = s.gradWN;
-    s.mm1Ka = s.gradWKa;
-    s.mm1Kb = s.gradWKb;
-    s.mm1SingleK = s.gradWSingleK;
-    s.mm1BaseM = s.gradWBaseM;
-    s.mm1BaseN = s.gradWBaseN;
-    s.mm1BaseK = s.gradWBaseK;
-    s.mm1StepK = s.gradWStepK;
-    s.mm1L1 = s.gradWL1;
-    s.sum3PartOTiles = CeilDiv(s.C_out, s.sum3PartOTile);
-    s.sum3PartWork = s.sum3PartOTiles * s.sum_3_part_count;
-    s.sum3PartPer = MaxOf(CeilDiv(s.sum3PartWork, coreNum), 1);
-    s.sum3OTiles = CeilDiv(s.C_out, s.sum3OTile);
-    s.sum3Work = s.sum3OTiles;
-    s.sum3Per = MaxOf(CeilDiv(s.sum3Work, coreNum), 1);
-    s.gradBiasOTiles = CeilDiv(s.C_out, s.gradBiasOTile);
-    s.gradBiasWork = s.gradBiasOTiles;
-    s.gradBiasPer = MaxOf(CeilDiv(s.gradBiasWork, coreNum), 1);
-    const Checked blocks = MaxOf(
-        MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(CeilDiv(s.zerosWork, s.zerosPer), 2), CeilDiv(s.gradXWork, s.gradXPer)),
-                                CeilDiv(s.gradWWork, s.gradWPer)),
-                          CeilDiv(CeilDiv(s.sum3PartWork, s.sum3PartPer), 2)),
-                    CeilDiv(CeilDiv(s.sum3Work, s.sum3Per), 2)),
-              CeilDiv(CeilDiv(s.gradBiasWork, s.gradBiasPer), 2)),
-        1);
-    const Checked bytes = s.sum_3_partWsEnd;
-    choice.blockDim = blocks.value;
-    choice.workspace = bytes.value;
-    choice.together = true;
-    return blocks.valid && bytes.valid && s.sum_3WsStart.valid && s.sum_3WsEnd.valid && s.zerosWsStart.valid &&
-           s.zerosWsEnd.valid && s.sum_3_part_count.valid && s.sum_3_part_length.valid && s.sum_3_partWsStart.valid &&
-           s.sum_3_partWsEnd.valid && s.zerosZeroAtTiles.valid && s.zerosWork.valid && s.zerosPer.valid &&
-           s.gradXPanels.valid && s.gradXBaseN.valid && s.gradXBaseM.valid && s.gradXBaseK.valid &&
-           s.gradXStepK.valid && s.gradXL1.valid && s.gradXM.valid && s.gradXN.valid && s.gradXKa.valid &&
-           s.gradXKb.valid && s.gradXSingleK.valid && s.gradXFirst.valid && s.gradXLast.valid && s.gradXSteps.valid &&
-           s.gradXMiddle.valid && s.gradXParts.valid && s.gradXRowTiles.valid && s.gradXWork.valid &&
-           s.gradXPer.valid && s.gradXCores.valid && s.mm0Cores.valid && s.mm0M.valid && s.mm0N.valid &&
-           s.mm0Ka.valid && s.mm0Kb.valid && s.mm0SingleK.valid && s.mm0BaseM.valid && s.mm0BaseN.valid &&
-           s.mm0BaseK.valid && s.mm0StepK.valid && s.mm0L1.valid && s.gradWPanels.valid && s.gradWBaseN.valid &&
-           s.gradWBaseM.valid && s.gradWBaseK.valid && s.gradWStepK.valid && s.gradWL1.valid && s.gradWM.valid &&
-           s.gradWN.valid && s.gradWKa.valid && s.gradWKb.valid && s.gradWSingleK.valid && s.gradWRowTiles.valid &&
-           s.gradWWork.valid && s.gradWPer.valid && s.gradWCores.valid && s.mm1Cores.valid && s.mm1M.valid &&
-           s.mm1N.valid && s.mm1Ka.valid && s.mm1Kb.valid && s.mm1SingleK.valid && s.mm1BaseM.valid &&
-           s.mm1BaseN.valid && s.mm1BaseK.valid && s.mm1StepK.valid && s.mm1L1.valid && s.sum3PartOTiles.valid &&
-           s.sum3PartWork.valid && s.sum3PartPer.valid && s.sum3OTiles.valid && s.sum3Work.valid && s.sum3Per.valid &&
-           s.gradBiasOTiles.valid && s.gradBiasWork.valid && s.gradBiasPer.valid;
-}
-
 /// UB bytes: sum_1, grad_x, sum_2, grad_w
-inline Checked FullLedger0(const Sizes &s, const Checked &coreNum)
+inline Checked GradWLedger(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -672,69 +301,8 @@ inline Checked FullLedger0(const Sizes &s, const Checked &coreNum)
     return bytes;
 }
 
-/// UB bytes: sum_3, grad_bias
-inline Checked FullLedger1(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.H_out * s.N * s.gradBiasOTile * 4, 32) * 64;  // in0: grad_yIn, 2 copies
-    bytes = bytes + CeilDiv(s.gradBiasOTile * 4, 32) * 64;                  // out0: grad_biasOut, 2 copies
-    bytes = bytes + RoundUp(s.gradBiasOTile * 4, 32);                       // calc0: sum_3Tile
-    bytes = bytes + RoundUp(s.N * s.gradBiasOTile * 4, 32);                 // calc1: sum
-    return bytes;
-}
-
-/// Tries the alternative "full"; false when it does not fit.
-inline bool TryFull(Sizes &s, const Chip &chip, Choice &choice)
-{
-    const Checked coreNum(chip.coreNum);
-    if (!(s.C_in >= 1)) {
-        return false;
-    }
-    if (!(s.C_out >= 1)) {
-        return false;
-    }
-    if (!(s.H_in >= 1)) {
-        return false;
-    }
-    if (!(s.H_out >= 1)) {
-        return false;
-    }
-    if (!(s.K >= 1)) {
-        return false;
-    }
-    if (!(s.N >= 1)) {
-        return false;
-    }
-    s.gradWCTile = Checked(1);
-    s.gradBiasOTile = Checked(8);
-    if (!Maximise(s, &Sizes::gradWCTile, MinOf(s.C_in, 4095), 1, CeilDiv(s.C_in, coreNum), false, &FullLedger0, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradBiasOTile, s.C_out, 8, MaxOf(CeilDiv(s.C_out, coreNum), 64), false, &FullLedger1,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    s.gradWCTiles = CeilDiv(s.C_in, s.gradWCTile);
-    s.gradWWork = s.gradWCTiles;
-    s.gradWPer = MaxOf(CeilDiv(s.gradWWork, coreNum), 1);
-    s.gradBiasOTiles = CeilDiv(s.C_out, s.gradBiasOTile);
-    s.gradBiasWork = s.gradBiasOTiles;
-    s.gradBiasPer = MaxOf(CeilDiv(s.gradBiasWork, coreNum), 1);
-    const Checked blocks =
-        MaxOf(CeilDiv(MaxOf(CeilDiv(s.gradWWork, s.gradWPer), CeilDiv(s.gradBiasWork, s.gradBiasPer)), 2), 1);
-    const Checked bytes = 0;
-    choice.blockDim = blocks.value;
-    choice.workspace = bytes.value;
-    choice.together = false;
-    return blocks.valid && bytes.valid && s.gradWCTiles.valid && s.gradWWork.valid && s.gradWPer.valid &&
-           s.gradBiasOTiles.valid && s.gradBiasWork.valid && s.gradBiasPer.valid;
-}
-
 /// UB bytes: sum_1
-inline Checked WalkedLedger0(const Sizes &s, const Checked &coreNum)
+inline Checked Sum1Ledger(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -754,7 +322,7 @@ inline Checked WalkedLedger0(const Sizes &s, const Checked &coreNum)
 }
 
 /// UB bytes: grad_x
-inline Checked WalkedLedger1(const Sizes &s, const Checked &coreNum)
+inline Checked GradXLedger2(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -765,7 +333,7 @@ inline Checked WalkedLedger1(const Sizes &s, const Checked &coreNum)
 }
 
 /// UB bytes: sum_2
-inline Checked WalkedLedger2(const Sizes &s, const Checked &coreNum)
+inline Checked Sum2Ledger(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -787,7 +355,7 @@ inline Checked WalkedLedger2(const Sizes &s, const Checked &coreNum)
 }
 
 /// UB bytes: grad_w
-inline Checked WalkedLedger3(const Sizes &s, const Checked &coreNum)
+inline Checked GradWLedger2(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -795,404 +363,10 @@ inline Checked WalkedLedger3(const Sizes &s, const Checked &coreNum)
     bytes = bytes + CeilDiv(s.gradWCTile * s.gradWOTile * 4, 32) * 64;  // in0: sum_2WsIn, 2 copies
     bytes = bytes + CeilDiv(s.gradWCTile * s.gradWOTile * 4, 32) * 64;  // out0: grad_wOut, 2 copies
     return bytes;
-}
-
-/// UB bytes: sum_3_part
-inline Checked WalkedLedger4(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum3PartOTile * 4, 32) * 64;  // in0: grad_yIn, 2 copies
-    bytes = bytes + CeilDiv(s.sum3PartOTile * 4, 32) * 64;  // out0: sum_3_partWsOut, 2 copies
-    bytes = bytes + RoundUp(s.sum3PartOTile * 4, 32);       // calc0: sumAcc
-    bytes = bytes + RoundUp(s.sum3PartOTile * 4, 32);       // calc1: copied
-    return bytes;
-}
-
-/// UB bytes: sum_3
-inline Checked WalkedLedger5(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum3OTile * 4, 32) * 64;  // in0: sum_3_partWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.sum3OTile * 4, 32) * 64;  // out0: sum_3WsOut, 2 copies
-    bytes = bytes + RoundUp(s.sum3OTile * 4, 32);       // calc0: sumAcc
-    bytes = bytes + RoundUp(s.sum3OTile * 4, 32);       // calc1: copied
-    return bytes;
-}
-
-/// UB bytes: grad_bias
-inline Checked WalkedLedger6(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.gradBiasOTile * 4, 32) * 64;  // in0: sum_3WsIn, 2 copies
-    bytes = bytes + CeilDiv(s.gradBiasOTile * 4, 32) * 64;  // out0: grad_biasOut, 2 copies
-    return bytes;
-}
-
-/// Tries the alternative "walked"; false when it does not fit.
-inline bool TryWalked(Sizes &s, const Chip &chip, Choice &choice)
-{
-    const Checked coreNum(chip.coreNum);
-    if (!(s.C_in >= 1)) {
-        return false;
-    }
-    if (!(s.C_out >= 1)) {
-        return false;
-    }
-    if (!(s.H_in >= 1)) {
-        return false;
-    }
-    if (!(s.H_out >= 1)) {
-        return false;
-    }
-    if (!(s.K >= 1)) {
-        return false;
-    }
-    if (!(s.N >= 1)) {
-        return false;
-    }
-    s.sum1OTile = Checked(8);
-    s.sum1CTile = Checked(1);
-    s.gradXCTile = Checked(8);
-    s.gradXBTile = Checked(1);
-    s.sum2CTile = Checked(8);
-    s.sum2OTile = Checked(1);
-    s.gradWOTile = Checked(8);
-    s.gradWCTile = Checked(1);
-    s.sum3PartOTile = Checked(8);
-    s.sum3OTile = Checked(8);
-    s.gradBiasOTile = Checked(8);
-    if (!Maximise(s, &Sizes::sum1OTile, s.C_out, 8, 0, false, &WalkedLedger0, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum1CTile, MinOf(s.C_in, 4095), 1, CeilDiv(s.C_in * s.H_in * s.N, coreNum), false,
-                  &WalkedLedger0, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradXCTile, s.C_in, 8, MaxOf(CeilDiv(s.C_in * s.H_in * s.N, coreNum), 64), false,
-                  &WalkedLedger1, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradXBTile, MinOf(s.N, 4095), 1,
-                  CeilDiv(s.H_in * s.N * CeilDiv(s.C_in, s.gradXCTile), coreNum), false, &WalkedLedger1, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum2CTile, s.C_in, 8, MaxOf(CeilDiv(s.C_in * s.C_out * s.K, coreNum), 64), false,
-                  &WalkedLedger2, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum2OTile, MinOf(s.C_out, 4095), 1,
-                  CeilDiv(s.C_out * s.K * CeilDiv(s.C_in, s.sum2CTile), coreNum), false, &WalkedLedger2, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradWOTile, s.C_out, 8, MaxOf(CeilDiv(s.C_in * s.C_out * s.K, coreNum), 64), false,
-                  &WalkedLedger3, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradWCTile, MinOf(s.C_in, 4095), 1,
-                  CeilDiv(s.C_in * s.K * CeilDiv(s.C_out, s.gradWOTile), coreNum), false, &WalkedLedger3, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum3PartOTile, s.C_out, 8,
-                  MaxOf(CeilDiv(s.C_out * MaxOf(MinOf(coreNum, s.H_out), 1), coreNum), 64), false, &WalkedLedger4,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum3OTile, s.C_out, 8, MaxOf(CeilDiv(s.C_out, coreNum), 64), false, &WalkedLedger5,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradBiasOTile, s.C_out, 8, MaxOf(CeilDiv(s.C_out, coreNum), 64), false, &WalkedLedger6,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    s.sum_1WsStart = 0;
-    s.sum_1WsEnd = s.sum_1WsStart + RoundUp(MaxOf(s.C_in * s.H_in * s.N, 1) * 4, 512);
-    s.sum_2WsStart = s.sum_1WsEnd;
-    s.sum_2WsEnd = s.sum_2WsStart + RoundUp(MaxOf(s.C_in * s.C_out * s.K, 1) * 4, 512);
-    s.sum_3WsStart = s.sum_2WsEnd;
-    s.sum_3WsEnd = s.sum_3WsStart + RoundUp(MaxOf(s.C_out, 1) * 4, 512);
-    s.sum_3_part_count = MaxOf(MinOf(coreNum, s.H_out), 1);
-    s.sum_3_part_length = CeilDiv(s.H_out, s.sum_3_part_count);
-    s.sum_3_partWsStart = s.sum_3WsEnd;
-    s.sum_3_partWsEnd = s.sum_3_partWsStart + RoundUp(MaxOf(s.C_out * s.sum_3_part_count, 1) * 4, 512);
-    s.sum1CTiles = CeilDiv(s.C_in, s.sum1CTile);
-    s.sum1Work = s.H_in * s.N * s.sum1CTiles;
-    s.sum1Per = MaxOf(CeilDiv(s.sum1Work, coreNum), 1);
-    s.gradXCTiles = CeilDiv(s.C_in, s.gradXCTile);
-    s.gradXBTiles = CeilDiv(s.N, s.gradXBTile);
-    s.gradXWork = s.H_in * s.gradXBTiles * s.gradXCTiles;
-    s.gradXPer = MaxOf(CeilDiv(s.gradXWork, coreNum), 1);
-    s.sum2CTiles = CeilDiv(s.C_in, s.sum2CTile);
-    s.sum2OTiles = CeilDiv(s.C_out, s.sum2OTile);
-    s.sum2Work = s.K * s.sum2CTiles * s.sum2OTiles;
-    s.sum2Per = MaxOf(CeilDiv(s.sum2Work, coreNum), 1);
-    s.gradWOTiles = CeilDiv(s.C_out, s.gradWOTile);
-    s.gradWCTiles = CeilDiv(s.C_in, s.gradWCTile);
-    s.gradWWork = s.K * s.gradWCTiles * s.gradWOTiles;
-    s.gradWPer = MaxOf(CeilDiv(s.gradWWork, coreNum), 1);
-    s.sum3PartOTiles = CeilDiv(s.C_out, s.sum3PartOTile);
-    s.sum3PartWork = s.sum3PartOTiles * s.sum_3_part_count;
-    s.sum3PartPer = MaxOf(CeilDiv(s.sum3PartWork, coreNum), 1);
-    s.sum3OTiles = CeilDiv(s.C_out, s.sum3OTile);
-    s.sum3Work = s.sum3OTiles;
-    s.sum3Per = MaxOf(CeilDiv(s.sum3Work, coreNum), 1);
-    s.gradBiasOTiles = CeilDiv(s.C_out, s.gradBiasOTile);
-    s.gradBiasWork = s.gradBiasOTiles;
-    s.gradBiasPer = MaxOf(CeilDiv(s.gradBiasWork, coreNum), 1);
-    const Checked blocks = MaxOf(
-        CeilDiv(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(s.sum1Work, s.sum1Per), CeilDiv(s.gradXWork, s.gradXPer)),
-                                              CeilDiv(s.sum2Work, s.sum2Per)),
-                                        CeilDiv(s.gradWWork, s.gradWPer)),
-                                  CeilDiv(s.sum3PartWork, s.sum3PartPer)),
-                            CeilDiv(s.sum3Work, s.sum3Per)),
-                      CeilDiv(s.gradBiasWork, s.gradBiasPer)),
-                2),
-        1);
-    const Checked bytes = s.sum_3_partWsEnd;
-    choice.blockDim = blocks.value;
-    choice.workspace = bytes.value;
-    choice.together = true;
-    return blocks.valid && bytes.valid && s.sum_1WsStart.valid && s.sum_1WsEnd.valid && s.sum_2WsStart.valid &&
-           s.sum_2WsEnd.valid && s.sum_3WsStart.valid && s.sum_3WsEnd.valid && s.sum_3_part_count.valid &&
-           s.sum_3_part_length.valid && s.sum_3_partWsStart.valid && s.sum_3_partWsEnd.valid && s.sum1CTiles.valid &&
-           s.sum1Work.valid && s.sum1Per.valid && s.gradXCTiles.valid && s.gradXBTiles.valid && s.gradXWork.valid &&
-           s.gradXPer.valid && s.sum2CTiles.valid && s.sum2OTiles.valid && s.sum2Work.valid && s.sum2Per.valid &&
-           s.gradWOTiles.valid && s.gradWCTiles.valid && s.gradWWork.valid && s.gradWPer.valid &&
-           s.sum3PartOTiles.valid && s.sum3PartWork.valid && s.sum3PartPer.valid && s.sum3OTiles.valid &&
-           s.sum3Work.valid && s.sum3Per.valid && s.gradBiasOTiles.valid && s.gradBiasWork.valid && s.gradBiasPer.valid;
-}
-
-/// UB bytes: sum_1
-inline Checked StepwiseLedger0(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum1OTile, 8) * 64;                     // in0: grad_yIn, 2 copies
-    bytes = bytes + CeilDiv(s.sum1CTile * s.sum1OTile * 4, 32) * 64;  // in1: wIn, 2 copies
-    bytes = bytes + CeilDiv(s.sum1CTile, 8) * 64;                     // out0: sum_1WsOut, 2 copies
-    bytes = bytes + CeilDiv(s.sum1CTile, 8) * 32;                     // calc0: sumAcc
-    bytes = bytes + RoundUp(s.sum1OTile * 4, 32);                     // calc1: grad_yTile
-    bytes = bytes + CeilDiv(s.sum1OTile, 8) * 32 + 64;                // calc2: padded
-    bytes = bytes + RoundUp(s.sum1OTile * 4, 32);                     // calc3: lanes
-    bytes = bytes + RoundUp(s.sum1CTile * s.sum1OTile * 4, 32);       // calc4: tmp
-    bytes = bytes + CeilDiv(s.sum1CTile, 8) * 32;                     // calc5: sum
-    bytes = bytes + CeilDiv(s.sum1CTile, 8) * 2048;                   // calc6: acc
-    bytes = bytes + CeilDiv(s.sum1CTile, 8) * 256;                    // calc7: part
-    return bytes;
-}
-
-/// UB bytes: grad_x
-inline Checked StepwiseLedger1(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.gradXBTile * s.gradXCTile * 4, 32) * 64;  // in0: sum_1WsIn, 2 copies
-    bytes = bytes + CeilDiv(s.gradXBTile * s.gradXCTile * 4, 32) * 64;  // out0: grad_xOut, 2 copies
-    return bytes;
-}
-
-/// UB bytes: sum_2
-inline Checked StepwiseLedger2(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum2CTile, 8) * 64;                // in0: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.sum2OTile, 8) * 64;                // in1: grad_yIn, 2 copies
-    bytes = bytes + s.sum2CTile * CeilDiv(s.sum2OTile, 8) * 64;  // out0: sum_2WsOut, 2 copies
-    bytes = bytes + RoundUp(s.sum2CTile * s.sum2OTile * 4, 32);  // calc0: sumAcc
-    bytes = bytes + RoundUp(s.sum2CTile * 4, 32);                // calc1: xTile
-    bytes = bytes + CeilDiv(s.sum2CTile, 8) * 32 + 64;           // calc2: padded
-    bytes = bytes + RoundUp(s.sum2CTile * 4, 32);                // calc3: lanes
-    bytes = bytes + RoundUp(s.sum2CTile * s.sum2OTile * 4, 32);  // calc4: tmp
-    bytes = bytes + CeilDiv(s.sum2OTile, 8) * 256;               // calc5: spread
-    bytes = bytes + CeilDiv(s.sum2OTile, 8) * 32;                // calc6: order
-    bytes = bytes + CeilDiv(s.sum2OTile, 8) * 32;                // calc7: position
-    bytes = bytes + CeilDiv(s.sum2OTile, 8) * 32;                // calc8: quotient
-    bytes = bytes + CeilDiv(s.sum2OTile, 8) * 32;                // calc9: part
-    return bytes;
-}
-
-/// UB bytes: grad_w
-inline Checked StepwiseLedger3(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.gradWCTile * s.gradWOTile * 4, 32) * 64;  // in0: sum_2WsIn, 2 copies
-    bytes = bytes + CeilDiv(s.gradWCTile * s.gradWOTile * 4, 32) * 64;  // out0: grad_wOut, 2 copies
-    return bytes;
-}
-
-/// UB bytes: sum_3_part
-inline Checked StepwiseLedger4(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum3PartOTile * 4, 32) * 64;  // in0: grad_yIn, 2 copies
-    bytes = bytes + CeilDiv(s.sum3PartOTile * 4, 32) * 64;  // out0: sum_3_partWsOut, 2 copies
-    bytes = bytes + RoundUp(s.sum3PartOTile * 4, 32);       // calc0: sumAcc
-    bytes = bytes + RoundUp(s.sum3PartOTile * 4, 32);       // calc1: copied
-    return bytes;
-}
-
-/// UB bytes: sum_3
-inline Checked StepwiseLedger5(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum3OTile * 4, 32) * 64;  // in0: sum_3_partWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.sum3OTile * 4, 32) * 64;  // out0: sum_3WsOut, 2 copies
-    bytes = bytes + RoundUp(s.sum3OTile * 4, 32);       // calc0: sumAcc
-    bytes = bytes + RoundUp(s.sum3OTile * 4, 32);       // calc1: copied
-    return bytes;
-}
-
-/// UB bytes: grad_bias
-inline Checked StepwiseLedger6(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.gradBiasOTile * 4, 32) * 64;  // in0: sum_3WsIn, 2 copies
-    bytes = bytes + CeilDiv(s.gradBiasOTile * 4, 32) * 64;  // out0: grad_biasOut, 2 copies
-    return bytes;
-}
-
-/// Tries the alternative "stepwise"; false when it does not fit.
-inline bool TryStepwise(Sizes &s, const Chip &chip, Choice &choice)
-{
-    const Checked coreNum(chip.coreNum);
-    s.sum1OTile = Checked(8);
-    s.sum1CTile = Checked(1);
-    s.gradXCTile = Checked(8);
-    s.gradXBTile = Checked(1);
-    s.sum2CTile = Checked(8);
-    s.sum2OTile = Checked(1);
-    s.gradWOTile = Checked(8);
-    s.gradWCTile = Checked(1);
-    s.sum3PartOTile = Checked(8);
-    s.sum3OTile = Checked(8);
-    s.gradBiasOTile = Checked(8);
-    if (!Maximise(s, &Sizes::sum1OTile, s.C_out, 8, 0, false, &StepwiseLedger0, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum1CTile, MinOf(s.C_in, 4095), 1, CeilDiv(s.C_in * s.H_in * s.N, coreNum), false,
-                  &StepwiseLedger0, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradXCTile, s.C_in, 8, MaxOf(CeilDiv(s.C_in * s.H_in * s.N, coreNum), 64), false,
-                  &StepwiseLedger1, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradXBTile, MinOf(s.N, 4095), 1,
-                  CeilDiv(s.H_in * s.N * CeilDiv(s.C_in, s.gradXCTile), coreNum), false, &StepwiseLedger1, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum2CTile, s.C_in, 8, MaxOf(CeilDiv(s.C_in * s.C_out * s.K, coreNum), 64), false,
-                  &StepwiseLedger2, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum2OTile, MinOf(s.C_out, 4095), 1,
-                  CeilDiv(s.C_out * s.K * CeilDiv(s.C_in, s.sum2CTile), coreNum), false, &StepwiseLedger2, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradWOTile, s.C_out, 8, MaxOf(CeilDiv(s.C_in * s.C_out * s.K, coreNum), 64), false,
-                  &StepwiseLedger3, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradWCTile, MinOf(s.C_in, 4095), 1,
-                  CeilDiv(s.C_in * s.K * CeilDiv(s.C_out, s.gradWOTile), coreNum), false, &StepwiseLedger3, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum3PartOTile, s.C_out, 8,
-                  MaxOf(CeilDiv(s.C_out * MaxOf(MinOf(coreNum, s.H_out), 1), coreNum), 64), false, &StepwiseLedger4,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum3OTile, s.C_out, 8, MaxOf(CeilDiv(s.C_out, coreNum), 64), false, &StepwiseLedger5,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradBiasOTile, s.C_out, 8, MaxOf(CeilDiv(s.C_out, coreNum), 64), false, &StepwiseLedger6,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    s.sum_1WsStart = 0;
-    s.sum_1WsEnd = s.sum_1WsStart + RoundUp(MaxOf(s.C_in * s.H_in * s.N, 1) * 4, 512);
-    s.sum_2WsStart = s.sum_1WsEnd;
-    s.sum_2WsEnd = s.sum_2WsStart + RoundUp(MaxOf(s.C_in * s.C_out * s.K, 1) * 4, 512);
-    s.sum_3WsStart = s.sum_2WsEnd;
-    s.sum_3WsEnd = s.sum_3WsStart + RoundUp(MaxOf(s.C_out, 1) * 4, 512);
-    s.sum_3_part_count = MaxOf(MinOf(coreNum, s.H_out), 1);
-    s.sum_3_part_length = CeilDiv(s.H_out, s.sum_3_part_count);
-    s.sum_3_partWsStart = s.sum_3WsEnd;
-    s.sum_3_partWsEnd = s.sum_3_partWsStart + RoundUp(MaxOf(s.C_out * s.sum_3_part_count, 1) * 4, 512);
-    s.sum1CTiles = CeilDiv(s.C_in, s.sum1CTile);
-    s.sum1Work = s.H_in * s.N * s.sum1CTiles;
-    s.sum1Per = MaxOf(CeilDiv(s.sum1Work, coreNum), 1);
-    s.gradXCTiles = CeilDiv(s.C_in, s.gradXCTile);
-    s.gradXBTiles = CeilDiv(s.N, s.gradXBTile);
-    s.gradXWork = s.H_in * s.gradXBTiles * s.gradXCTiles;
-    s.gradXPer = MaxOf(CeilDiv(s.gradXWork, coreNum), 1);
-    s.sum2CTiles = CeilDiv(s.C_in, s.sum2CTile);
-    s.sum2OTiles = CeilDiv(s.C_out, s.sum2OTile);
-    s.sum2Work = s.K * s.sum2CTiles * s.sum2OTiles;
-    s.sum2Per = MaxOf(CeilDiv(s.sum2Work, coreNum), 1);
-    s.gradWOTiles = CeilDiv(s.C_out, s.gradWOTile);
-    s.gradWCTiles = CeilDiv(s.C_in, s.gradWCTile);
-    s.gradWWork = s.K * s.gradWCTiles * s.gradWOTiles;
-    s.gradWPer = MaxOf(CeilDiv(s.gradWWork, coreNum), 1);
-    s.sum3PartOTiles = CeilDiv(s.C_out, s.sum3PartOTile);
-    s.sum3PartWork = s.sum3PartOTiles * s.sum_3_part_count;
-    s.sum3PartPer = MaxOf(CeilDiv(s.sum3PartWork, coreNum), 1);
-    s.sum3OTiles = CeilDiv(s.C_out, s.sum3OTile);
-    s.sum3Work = s.sum3OTiles;
-    s.sum3Per = MaxOf(CeilDiv(s.sum3Work, coreNum), 1);
-    s.gradBiasOTiles = CeilDiv(s.C_out, s.gradBiasOTile);
-    s.gradBiasWork = s.gradBiasOTiles;
-    s.gradBiasPer = MaxOf(CeilDiv(s.gradBiasWork, coreNum), 1);
-    const Checked blocks = MaxOf(
-        CeilDiv(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(s.sum1Work, s.sum1Per), CeilDiv(s.gradXWork, s.gradXPer)),
-                                              CeilDiv(s.sum2Work, s.sum2Per)),
-                                        CeilDiv(s.gradWWork, s.gradWPer)),
-                                  CeilDiv(s.sum3PartWork, s.sum3PartPer)),
-                            CeilDiv(s.sum3Work, s.sum3Per)),
-                      CeilDiv(s.gradBiasWork, s.gradBiasPer)),
-                2),
-        1);
-    const Checked bytes = s.sum_3_partWsEnd;
-    choice.blockDim = blocks.value;
-    choice.workspace = bytes.value;
-    choice.together = true;
-    return blocks.valid && bytes.valid && s.sum_1WsStart.valid && s.sum_1WsEnd.valid && s.sum_2WsStart.valid &&
-           s.sum_2WsEnd.valid && s.sum_3WsStart.valid && s.sum_3WsEnd.valid && s.sum_3_part_count.valid &&
-           s.sum_3_part_length.valid && s.sum_3_partWsStart.valid && s.sum_3_partWsEnd.valid && s.sum1CTiles.valid &&
-           s.sum1Work.valid && s.sum1Per.valid && s.gradXCTiles.valid && s.gradXBTiles.valid && s.gradXWork.valid &&
-           s.gradXPer.valid && s.sum2CTiles.valid && s.sum2OTiles.valid && s.sum2Work.valid && s.sum2Per.valid &&
-           s.gradWOTiles.valid && s.gradWCTiles.valid && s.gradWWork.valid && s.gradWPer.valid &&
-           s.sum3PartOTiles.valid && s.sum3PartWork.valid && s.sum3PartPer.valid && s.sum3OTiles.valid &&
-           s.sum3Work.valid && s.sum3Per.valid && s.gradBiasOTiles.valid && s.gradBiasWork.valid && s.gradBiasPer.valid;
 }
 
 /// UB bytes: zeros
-inline Checked CubeFull2Ledger0(const Sizes &s, const Checked &coreNum)
+inline Checked ZerosLedger2(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -1202,26 +376,8 @@ inline Checked CubeFull2Ledger0(const Sizes &s, const Checked &coreNum)
     return bytes;
 }
 
-/// UB bytes: grad_x (cube)
-inline Checked CubeFull2Ledger1(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    return bytes;
-}
-
-/// UB bytes: grad_w (cube)
-inline Checked CubeFull2Ledger2(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    return bytes;
-}
-
 /// UB bytes: sum_3, grad_bias
-inline Checked CubeFull2Ledger3(const Sizes &s, const Checked &coreNum)
+inline Checked GradBiasLedger3(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -1234,190 +390,8 @@ inline Checked CubeFull2Ledger3(const Sizes &s, const Checked &coreNum)
     return bytes;
 }
 
-/// Tries the alternative "cube_full"; false when it does not fit.
-inline bool TryCubeFull2(Sizes &s, const Chip &chip, Choice &choice)
-{
-    const Checked coreNum(chip.coreNum);
-    const Checked cubeNum(chip.cubeNum);
-    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
-    if (!(s.C_in >= 1)) {
-        return false;
-    }
-    if (!(s.C_out >= 1)) {
-        return false;
-    }
-    if (!(s.H_in >= 1)) {
-        return false;
-    }
-    if (!(s.H_out >= 1)) {
-        return false;
-    }
-    if (!(s.K >= 1)) {
-        return false;
-    }
-    if (!(s.N >= 1)) {
-        return false;
-    }
-    if (!(CeilDiv(s.C_in * s.C_out * s.H_in * s.K * s.N * 2, 64) +
-              CeilDiv(s.C_in * s.C_out * s.H_out * s.K * s.N * 2, 64) >=
-          coreNum * cubeStart +
-              CeilDiv(s.K * CeilDiv(s.C_in, 16) * CeilDiv(s.C_out, 16) * CeilDiv(s.H_in * s.N, 16) * 4096, 2048) +
-              CeilDiv(s.K * CeilDiv(s.C_in, 16) * CeilDiv(s.C_out, 16) * CeilDiv(s.H_out * s.N, 16) * 4096, 2048) +
-              CeilDiv(s.C_in * s.C_out * s.K * 8, 20) + CeilDiv(s.C_in * s.H_in * s.N * 8, 20))) {
-        return false;
-    }
-    if (!(s.H_in * s.N <= 2147483647)) {
-        return false;
-    }
-    if (!(s.C_in <= 2147483647)) {
-        return false;
-    }
-    if (!(s.C_out <= 2147483647)) {
-        return false;
-    }
-    if (!(s.H_out * s.N <= 2147483647)) {
-        return false;
-    }
-    s.zerosZeroAtTile = Checked(16);
-    s.gradBiasOTile = Checked(16);
-    if (!Maximise(s, &Sizes::zerosZeroAtTile, 4096, 16, MaxOf(((coreNum + 4095) / coreNum), 64), false,
-                  &CubeFull2Ledger0, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!(CubeFull2Ledger1(s, coreNum) <= UsableUb(chip, false))) {
-        return false;
-    }
-    if (!(CubeFull2Ledger2(s, coreNum) <= UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradBiasOTile, s.C_out, 16, MaxOf(CeilDiv(s.C_out, coreNum), 64), false, &CubeFull2Ledger3,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    s.zerosWsStart = 0;
-    s.zerosWsEnd = s.zerosWsStart + 8192;
-    s.zerosZeroAtTiles = ((s.zerosZeroAtTile + 4095) / s.zerosZeroAtTile);
-    s.zerosWork = s.zerosZeroAtTiles;
-    s.zerosPer = MaxOf(CeilDiv(s.zerosWork, coreNum), 1);
-    s.gradXPanels = CeilDiv(s.C_in, 256);
-    s.gradXBaseN = RoundUp(CeilDiv(s.C_in, s.gradXPanels), 16);
-    s.gradXBaseM = MinOf(MinOf((((32768 / s.gradXBaseN)) / 16) * 16, 256),
-                         RoundUp(MinOf(MaxOf(CeilDiv(s.H_in * s.N * s.gradXPanels, cubeNum), 1), s.H_in * s.N), 16));
-    s.gradXBaseK = MinOf(64, RoundUp(s.C_out, 16));
-    s.gradXStepK = MinOf(4, CeilDiv(s.C_out, s.gradXBaseK));
-    s.gradXL1 = s.gradXBaseK * s.gradXBaseM * s.gradXStepK * 4 + s.gradXBaseK * s.gradXBaseN * s.gradXStepK * 4;
-    s.gradXM = s.H_in * s.N;
-    s.gradXN = s.C_in;
-    s.gradXKa = s.C_out;
-    s.gradXKb = s.C_out;
-    s.gradXSingleK = s.C_out;
-    s.gradXFirst = MinOf(MaxOf(MaxOf(0, MaxOf(s.K - s.pad - 1, 0)), 0), s.H_in);
-    s.gradXLast = MaxOf(s.gradXFirst, MinOf(MinOf(s.H_in, MaxOf(s.H_out - s.pad, 0)), s.H_in));
-    s.gradXSteps = MaxOf((s.gradXBaseM / s.N), 1);
-    s.gradXMiddle = CeilDiv(s.gradXLast - s.gradXFirst, s.gradXSteps);
-    s.gradXParts = CeilDiv(s.N, s.gradXBaseM);
-    s.gradXRowTiles =
-        s.H_in * s.gradXParts + s.gradXFirst * s.gradXParts + s.gradXMiddle * s.gradXParts - s.gradXLast * s.gradXParts;
-    s.gradXWork = s.gradXPanels * s.gradXRowTiles;
-    s.gradXPer = CeilDiv(s.gradXWork, cubeNum);
-    s.gradXCores = CeilDiv(s.gradXWork, s.gradXPer);
-    s.mm0Cores = s.gradXCores;
-    s.mm0M = s.gradXM;
-    s.mm0N = s.gradXN;
-    s.mm0Ka = s.gradXKa;
-    s.mm0Kb = s.gradXKb;
-    s.mm0SingleK = s.gradXSingleK;
-    s.mm0BaseM = s.gradXBaseM;
-    s.mm0BaseN = s.gradXBaseN;
-    s.mm0BaseK = s.gradXBaseK;
-    s.mm0StepK = s.gradXStepK;
-    s.mm0L1 = s.gradXL1;
-    s.gradWPanels = CeilDiv(s.C_out, 256);
-    s.gradWBaseN = RoundUp(CeilDiv(s.C_out, s.gradWPanels), 16);
-    s.gradWBaseM = MinOf(MinOf((((32768 / s.gradWBaseN)) / 16) * 16, 256),
-                         RoundUp(MinOf(MaxOf(CeilDiv(s.C_in * s.K * s.gradWPanels, cubeNum), 1), s.C_in), 16));
-    s.gradWBaseK = MinOf(64, RoundUp(s.H_out * s.N, 16));
-    s.gradWStepK = MinOf(4, CeilDiv(s.H_out * s.N, s.gradWBaseK));
-    s.gradWL1 = s.gradWBaseK * s.gradWBaseM * s.gradWStepK * 4 + s.gradWBaseK * s.gradWBaseN * s.gradWStepK * 4;
-    s.gradWM = s.C_in;
-    s.gradWN = s.C_out;
-    s.gradWKa = s.H_out * s.N;
-    s.gradWKb = s.H_out * s.N;
-    s.gradWSingleK = s.H_out * s.N;
-    s.gradWRowTiles = CeilDiv(s.C_in, s.gradWBaseM);
-    s.gradWWork = s.K * s.gradWPanels * s.gradWRowTiles;
-    s.gradWPer = CeilDiv(s.gradWWork, cubeNum);
-    s.gradWCores = CeilDiv(s.gradWWork, s.gradWPer);
-    s.mm1Cores = s.gradWCores;
-    s.mm1M = s.gradWM;
-    s.mm1N = s.gradWN;
-    s.mm1Ka = s.gradWKa;
-    s.mm1Kb = s.gradWKb;
-    s.mm1SingleK = s.gradWSingleK;
-    s.mm1BaseM = s.gradWBaseM;
-    s.mm1BaseN = s.gradWBaseN;
-    s.mm1BaseK = s.gradWBaseK;
-    s.mm1StepK = s.gradWStepK;
-    s.mm1L1 = s.gradWL1;
-    s.gradBiasOTiles = CeilDiv(s.C_out, s.gradBiasOTile);
-    s.gradBiasWork = s.gradBiasOTiles;
-    s.gradBiasPer = MaxOf(CeilDiv(s.gradBiasWork, coreNum), 1);
-    const Checked blocks =
-        MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(CeilDiv(s.zerosWork, s.zerosPer), 2), CeilDiv(s.gradXWork, s.gradXPer)),
-                          CeilDiv(s.gradWWork, s.gradWPer)),
-                    CeilDiv(CeilDiv(s.gradBiasWork, s.gradBiasPer), 2)),
-              1);
-    const Checked bytes = s.zerosWsEnd;
-    choice.blockDim = blocks.value;
-    choice.workspace = bytes.value;
-    choice.together = true;
-    return blocks.valid && bytes.valid && s.zerosWsStart.valid && s.zerosWsEnd.valid && s.zerosZeroAtTiles.valid &&
-           s.zerosWork.valid && s.zerosPer.valid && s.gradXPanels.valid && s.gradXBaseN.valid && s.gradXBaseM.valid &&
-           s.gradXBaseK.valid && s.gradXStepK.valid && s.gradXL1.valid && s.gradXM.valid && s.gradXN.valid &&
-           s.gradXKa.valid && s.gradXKb.valid && s.gradXSingleK.valid && s.gradXFirst.valid && s.gradXLast.valid &&
-           s.gradXSteps.valid && s.gradXMiddle.valid && s.gradXParts.valid && s.gradXRowTiles.valid &&
-           s.gradXWork.valid && s.gradXPer.valid && s.gradXCores.valid && s.mm0Cores.valid && s.mm0M.valid &&
-           s.mm0N.valid && s.mm0Ka.valid && s.mm0Kb.valid && s.mm0SingleK.valid && s.mm0BaseM.valid &&
-           s.mm0BaseN.valid && s.mm0BaseK.valid && s.mm0StepK.valid && s.mm0L1.valid && s.gradWPanels.valid &&
-           s.gradWBaseN.valid && s.gradWBaseM.valid && s.gradWBaseK.valid && s.gradWStepK.valid && s.gradWL1.valid &&
-           s.gradWM.valid && s.gradWN.valid && s.gradWKa.valid && s.gradWKb.valid && s.gradWSingleK.valid &&
-           s.gradWRowTiles.valid && s.gradWWork.valid && s.gradWPer.valid && s.gradWCores.valid && s.mm1Cores.valid &&
-           s.mm1M.valid && s.mm1N.valid && s.mm1Ka.valid && s.mm1Kb.valid && s.mm1SingleK.valid && s.mm1BaseM.valid &&
-           s.mm1BaseN.valid && s.mm1BaseK.valid && s.mm1StepK.valid && s.mm1L1.valid && s.gradBiasOTiles.valid &&
-           s.gradBiasWork.valid && s.gradBiasPer.valid;
-}
-
-/// UB bytes: zeros
-inline Checked CubeWalked2Ledger0(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.zerosZeroAtTile * 2, 32) * 64;  // out0: zerosWsOut, 2 copies
-    bytes = bytes + RoundUp(s.zerosZeroAtTile * 4, 32);       // calc0: full
-    return bytes;
-}
-
-/// UB bytes: grad_x (cube)
-inline Checked CubeWalked2Ledger1(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    return bytes;
-}
-
-/// UB bytes: grad_w (cube)
-inline Checked CubeWalked2Ledger2(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    return bytes;
-}
-
 /// UB bytes: sum_3_part
-inline Checked CubeWalked2Ledger3(const Sizes &s, const Checked &coreNum)
+inline Checked Sum3PartLedger2(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -1430,21 +404,8 @@ inline Checked CubeWalked2Ledger3(const Sizes &s, const Checked &coreNum)
     return bytes;
 }
 
-/// UB bytes: sum_3
-inline Checked CubeWalked2Ledger4(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum3OTile * 4, 32) * 64;  // in0: sum_3_partWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.sum3OTile * 4, 32) * 64;  // out0: sum_3WsOut, 2 copies
-    bytes = bytes + RoundUp(s.sum3OTile * 4, 32);       // calc0: sumAcc
-    bytes = bytes + RoundUp(s.sum3OTile * 4, 32);       // calc1: copied
-    return bytes;
-}
-
 /// UB bytes: grad_bias
-inline Checked CubeWalked2Ledger5(const Sizes &s, const Checked &coreNum)
+inline Checked GradBiasLedger4(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -1455,189 +416,8 @@ inline Checked CubeWalked2Ledger5(const Sizes &s, const Checked &coreNum)
     return bytes;
 }
 
-/// Tries the alternative "cube_walked"; false when it does not fit.
-inline bool TryCubeWalked2(Sizes &s, const Chip &chip, Choice &choice)
-{
-    const Checked coreNum(chip.coreNum);
-    const Checked cubeNum(chip.cubeNum);
-    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
-    if (!(s.C_in >= 1)) {
-        return false;
-    }
-    if (!(s.C_out >= 1)) {
-        return false;
-    }
-    if (!(s.H_in >= 1)) {
-        return false;
-    }
-    if (!(s.H_out >= 1)) {
-        return false;
-    }
-    if (!(s.K >= 1)) {
-        return false;
-    }
-    if (!(s.N >= 1)) {
-        return false;
-    }
-    if (!(CeilDiv(s.C_in * s.C_out * s.H_in * s.K * s.N * 2, 64) +
-              CeilDiv(s.C_in * s.C_out * s.H_out * s.K * s.N * 2, 64) >=
-          coreNum * cubeStart +
-              CeilDiv(s.K * CeilDiv(s.C_in, 16) * CeilDiv(s.C_out, 16) * CeilDiv(s.H_in * s.N, 16) * 4096, 2048) +
-              CeilDiv(s.K * CeilDiv(s.C_in, 16) * CeilDiv(s.C_out, 16) * CeilDiv(s.H_out * s.N, 16) * 4096, 2048) +
-              CeilDiv(s.C_in * s.C_out * s.K * 8, 20) + CeilDiv(s.C_in * s.H_in * s.N * 8, 20))) {
-        return false;
-    }
-    if (!(s.H_in * s.N <= 2147483647)) {
-        return false;
-    }
-    if (!(s.C_in <= 2147483647)) {
-        return false;
-    }
-    if (!(s.C_out <= 2147483647)) {
-        return false;
-    }
-    if (!(s.H_out * s.N <= 2147483647)) {
-        return false;
-    }
-    s.zerosZeroAtTile = Checked(16);
-    s.sum3PartOTile = Checked(16);
-    s.sum3OTile = Checked(8);
-    s.gradBiasOTile = Checked(16);
-    if (!Maximise(s, &Sizes::zerosZeroAtTile, 4096, 16, MaxOf(((coreNum + 4095) / coreNum), 64), false,
-                  &CubeWalked2Ledger0, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!(CubeWalked2Ledger1(s, coreNum) <= UsableUb(chip, false))) {
-        return false;
-    }
-    if (!(CubeWalked2Ledger2(s, coreNum) <= UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum3PartOTile, s.C_out, 16,
-                  MaxOf(CeilDiv(s.C_out * MaxOf(MinOf(coreNum, s.H_out), 1), coreNum), 64), false, &CubeWalked2Ledger3,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum3OTile, s.C_out, 8, MaxOf(CeilDiv(s.C_out, coreNum), 64), false, &CubeWalked2Ledger4,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradBiasOTile, s.C_out, 16, MaxOf(CeilDiv(s.C_out, coreNum), 64), false,
-                  &CubeWalked2Ledger5, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    s.sum_3WsStart = 0;
-    s.sum_3WsEnd = s.sum_3WsStart + RoundUp(MaxOf(s.C_out, 1) * 4, 512);
-    s.zerosWsStart = s.sum_3WsEnd;
-    s.zerosWsEnd = s.zerosWsStart + 8192;
-    s.sum_3_part_count = MaxOf(MinOf(coreNum, s.H_out), 1);
-    s.sum_3_part_length = CeilDiv(s.H_out, s.sum_3_part_count);
-    s.sum_3_partWsStart = s.zerosWsEnd;
-    s.sum_3_partWsEnd = s.sum_3_partWsStart + RoundUp(MaxOf(s.C_out * s.sum_3_part_count, 1) * 4, 512);
-    s.zerosZeroAtTiles = ((s.zerosZeroAtTile + 4095) / s.zerosZeroAtTile);
-    s.zerosWork = s.zerosZeroAtTiles;
-    s.zerosPer = MaxOf(CeilDiv(s.zerosWork, coreNum), 1);
-    s.gradXPanels = CeilDiv(s.C_in, 256);
-    s.gradXBaseN = RoundUp(CeilDiv(s.C_in, s.gradXPanels), 16);
-    s.gradXBaseM = MinOf(MinOf((((32768 / s.gradXBaseN)) / 16) * 16, 256),
-                         RoundUp(MinOf(MaxOf(CeilDiv(s.H_in * s.N * s.gradXPanels, cubeNum), 1), s.H_in * s.N), 16));
-    s.gradXBaseK = MinOf(64, RoundUp(s.C_out, 16));
-    s.gradXStepK = MinOf(4, CeilDiv(s.C_out, s.gradXBaseK));
-    s.gradXL1 = s.gradXBaseK * s.gradXBaseM * s.gradXStepK * 4 + s.gradXBaseK * s.gradXBaseN * s.gradXStepK * 4;
-    s.gradXM = s.H_in * s.N;
-    s.gradXN = s.C_in;
-    s.gradXKa = s.C_out;
-    s.gradXKb = s.C_out;
-    s.gradXSingleK = s.C_out;
-    s.gradXFirst = MinOf(MaxOf(MaxOf(0, MaxOf(s.K - s.pad - 1, 0)), 0), s.H_in);
-    s.gradXLast = MaxOf(s.gradXFirst, MinOf(MinOf(s.H_in, MaxOf(s.H_out - s.pad, 0)), s.H_in));
-    s.gradXSteps = MaxOf((s.gradXBaseM / s.N), 1);
-    s.gradXMiddle = CeilDiv(s.gradXLast - s.gradXFirst, s.gradXSteps);
-    s.gradXParts = CeilDiv(s.N, s.gradXBaseM);
-    s.gradXRowTiles =
-        s.H_in * s.gradXParts + s.gradXFirst * s.gradXParts + s.gradXMiddle * s.gradXParts - s.gradXLast * s.gradXParts;
-    s.gradXWork = s.gradXPanels * s.gradXRowTiles;
-    s.gradXPer = CeilDiv(s.gradXWork, cubeNum);
-    s.gradXCores = CeilDiv(s.gradXWork, s.gradXPer);
-    s.mm0Cores = s.gradXCores;
-    s.mm0M = s.gradXM;
-    s.mm0N = s.gradXN;
-    s.mm0Ka = s.gradXKa;
-    s.mm0Kb = s.gradXKb;
-    s.mm0SingleK = s.gradXSingleK;
-    s.mm0BaseM = s.gradXBaseM;
-    s.mm0BaseN = s.gradXBaseN;
-    s.mm0BaseK = s.gradXBaseK;
-    s.mm0StepK = s.gradXStepK;
-    s.mm0L1 = s.gradXL1;
-    s.gradWPanels = CeilDiv(s.C_out, 256);
-    s.gradWBaseN = RoundUp(CeilDiv(s.C_out, s.gradWPanels), 16);
-    s.gradWBaseM = MinOf(MinOf((((32768 / s.gradWBaseN)) / 16) * 16, 256),
-                         RoundUp(MinOf(MaxOf(CeilDiv(s.C_in * s.K * s.gradWPanels, cubeNum), 1), s.C_in), 16));
-    s.gradWBaseK = MinOf(64, RoundUp(s.H_out * s.N, 16));
-    s.gradWStepK = MinOf(4, CeilDiv(s.H_out * s.N, s.gradWBaseK));
-    s.gradWL1 = s.gradWBaseK * s.gradWBaseM * s.gradWStepK * 4 + s.gradWBaseK * s.gradWBaseN * s.gradWStepK * 4;
-    s.gradWM = s.C_in;
-    s.gradWN = s.C_out;
-    s.gradWKa = s.H_out * s.N;
-    s.gradWKb = s.H_out * s.N;
-    s.gradWSingleK = s.H_out * s.N;
-    s.gradWRowTiles = CeilDiv(s.C_in, s.gradWBaseM);
-    s.gradWWork = s.K * s.gradWPanels * s.gradWRowTiles;
-    s.gradWPer = CeilDiv(s.gradWWork, cubeNum);
-    s.gradWCores = CeilDiv(s.gradWWork, s.gradWPer);
-    s.mm1Cores = s.gradWCores;
-    s.mm1M = s.gradWM;
-    s.mm1N = s.gradWN;
-    s.mm1Ka = s.gradWKa;
-    s.mm1Kb = s.gradWKb;
-    s.mm1SingleK = s.gradWSingleK;
-    s.mm1BaseM = s.gradWBaseM;
-    s.mm1BaseN = s.gradWBaseN;
-    s.mm1BaseK = s.gradWBaseK;
-    s.mm1StepK = s.gradWStepK;
-    s.mm1L1 = s.gradWL1;
-    s.sum3PartOTiles = CeilDiv(s.C_out, s.sum3PartOTile);
-    s.sum3PartWork = s.sum3PartOTiles * s.sum_3_part_count;
-    s.sum3PartPer = MaxOf(CeilDiv(s.sum3PartWork, coreNum), 1);
-    s.sum3OTiles = CeilDiv(s.C_out, s.sum3OTile);
-    s.sum3Work = s.sum3OTiles;
-    s.sum3Per = MaxOf(CeilDiv(s.sum3Work, coreNum), 1);
-    s.gradBiasOTiles = CeilDiv(s.C_out, s.gradBiasOTile);
-    s.gradBiasWork = s.gradBiasOTiles;
-    s.gradBiasPer = MaxOf(CeilDiv(s.gradBiasWork, coreNum), 1);
-    const Checked blocks = MaxOf(
-        MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(CeilDiv(s.zerosWork, s.zerosPer), 2), CeilDiv(s.gradXWork, s.gradXPer)),
-                                CeilDiv(s.gradWWork, s.gradWPer)),
-                          CeilDiv(CeilDiv(s.sum3PartWork, s.sum3PartPer), 2)),
-                    CeilDiv(CeilDiv(s.sum3Work, s.sum3Per), 2)),
-              CeilDiv(CeilDiv(s.gradBiasWork, s.gradBiasPer), 2)),
-        1);
-    const Checked bytes = s.sum_3_partWsEnd;
-    choice.blockDim = blocks.value;
-    choice.workspace = bytes.value;
-    choice.together = true;
-    return blocks.valid && bytes.valid && s.sum_3WsStart.valid && s.sum_3WsEnd.valid && s.zerosWsStart.valid &&
-           s.zerosWsEnd.valid && s.sum_3_part_count.valid && s.sum_3_part_length.valid && s.sum_3_partWsStart.valid &&
-           s.sum_3_partWsEnd.valid && s.zerosZeroAtTiles.valid && s.zerosWork.valid && s.zerosPer.valid &&
-           s.gradXPanels.valid && s.gradXBaseN.valid && s.gradXBaseM.valid && s.gradXBaseK.valid &&
-           s.gradXStepK.valid && s.gradXL1.valid && s.gradXM.valid && s.gradXN.valid && s.gradXKa.valid &&
-           s.gradXKb.valid && s.gradXSingleK.valid && s.gradXFirst.valid && s.gradXLast.valid && s.gradXSteps.valid &&
-           s.gradXMiddle.valid && s.gradXParts.valid && s.gradXRowTiles.valid && s.gradXWork.valid &&
-           s.gradXPer.valid && s.gradXCores.valid && s.mm0Cores.valid && s.mm0M.valid && s.mm0N.valid &&
-           s.mm0Ka.valid && s.mm0Kb.valid && s.mm0SingleK.valid && s.mm0BaseM.valid && s.mm0BaseN.valid &&
-           s.mm0BaseK.valid && s.mm0StepK.valid && s.mm0L1.valid && s.gradWPanels.valid && s.gradWBaseN.valid &&
-           s.gradWBaseM.valid && s.gradWBaseK.valid && s.gradWStepK.valid && s.gradWL1.valid && s.gradWM.valid &&
-           s.gradWN.valid && s.gradWKa.valid && s.gradWKb.valid && s.gradWSingleK.valid && s.gradWRowTiles.valid &&
-           s.gradWWork.valid && s.gradWPer.valid && s.gradWCores.valid && s.mm1Cores.valid && s.mm1M.valid &&
-           s.mm1N.valid && s.mm1Ka.valid && s.mm1Kb.valid && s.mm1SingleK.valid && s.mm1BaseM.valid &&
-           s.mm1BaseN.valid && s.mm1BaseK.valid && s.mm1StepK.valid && s.mm1L1.valid && s.sum3PartOTiles.valid &&
-           s.sum3PartWork.valid && s.sum3PartPer.valid && s.sum3OTiles.valid && s.sum3Work.valid && s.sum3Per.valid &&
-           s.gradBiasOTiles.valid && s.gradBiasWork.valid && s.gradBiasPer.valid;
-}
-
 /// UB bytes: sum_1, grad_x, sum_2, grad_w
-inline Checked Full2Ledger0(const Sizes &s, const Checked &coreNum)
+inline Checked GradWLedger3(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -1673,24 +453,1005 @@ inline Checked Full2Ledger0(const Sizes &s, const Checked &coreNum)
     return bytes;
 }
 
-/// UB bytes: sum_3, grad_bias
-inline Checked Full2Ledger1(const Sizes &s, const Checked &coreNum)
+/// UB bytes: sum_1
+inline Checked Sum1Ledger2(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.H_out * s.N * s.gradBiasOTile * 2, 32) * 64;  // in0: grad_yIn, 2 copies
-    bytes = bytes + CeilDiv(s.gradBiasOTile * 2, 32) * 64;                  // out0: grad_biasOut, 2 copies
-    bytes = bytes + RoundUp(s.H_out * s.N * s.gradBiasOTile * 4, 32);       // calc0: grad_yTile
-    bytes = bytes + RoundUp(s.gradBiasOTile * 4, 32);                       // calc1: sum_3Tile
-    bytes = bytes + RoundUp(s.N * s.gradBiasOTile * 4, 32);                 // calc2: sum
+    bytes = bytes + CeilDiv(s.sum1OTile, 16) * 64;                    // in0: grad_yIn, 2 copies
+    bytes = bytes + CeilDiv(s.sum1CTile * s.sum1OTile * 2, 32) * 64;  // in1: wIn, 2 copies
+    bytes = bytes + CeilDiv(s.sum1CTile, 16) * 128;                   // out0: sum_1WsOut, 2 copies
+    bytes = bytes + CeilDiv(s.sum1CTile, 16) * 64;                    // calc0: sumAcc
+    bytes = bytes + RoundUp(s.sum1OTile * 4, 32);                     // calc1: grad_yTile
+    bytes = bytes + CeilDiv(s.sum1OTile, 8) * 32 + 64;                // calc2: padded
+    bytes = bytes + CeilDiv(s.sum1OTile, 16) * 64;                    // calc3: values
+    bytes = bytes + RoundUp(s.sum1OTile * 4, 32);                     // calc4: lanes
+    bytes = bytes + RoundUp(s.sum1CTile * s.sum1OTile * 4, 32);       // calc5: wTile
+    bytes = bytes + RoundUp(s.sum1CTile * s.sum1OTile * 4, 32);       // calc6: tmp
+    bytes = bytes + CeilDiv(s.sum1CTile, 16) * 64;                    // calc7: sum
+    bytes = bytes + CeilDiv(s.sum1CTile, 8) * 2048;                   // calc8: acc
+    bytes = bytes + CeilDiv(s.sum1CTile, 8) * 256;                    // calc9: part
     return bytes;
+}
+
+/// UB bytes: grad_x
+inline Checked GradXLedger3(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.gradXBTile * s.gradXCTile * 4, 32) * 64;  // in0: sum_1WsIn, 2 copies
+    bytes = bytes + CeilDiv(s.gradXBTile * s.gradXCTile * 2, 32) * 64;  // out0: grad_xOut, 2 copies
+    bytes = bytes + RoundUp(s.gradXBTile * s.gradXCTile * 4, 32);       // calc0: sum_1WsTile
+    return bytes;
+}
+
+/// UB bytes: sum_2
+inline Checked Sum2Ledger2(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.sum2CTile, 16) * 64;                 // in0: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.sum2OTile, 16) * 64;                 // in1: grad_yIn, 2 copies
+    bytes = bytes + s.sum2CTile * CeilDiv(s.sum2OTile, 16) * 128;  // out0: sum_2WsOut, 2 copies
+    bytes = bytes + RoundUp(s.sum2CTile * s.sum2OTile * 4, 32);    // calc0: sumAcc
+    bytes = bytes + RoundUp(s.sum2CTile * 4, 32);                  // calc1: xTile
+    bytes = bytes + CeilDiv(s.sum2CTile, 8) * 32 + 64;             // calc2: padded
+    bytes = bytes + CeilDiv(s.sum2CTile, 16) * 64;                 // calc3: values
+    bytes = bytes + RoundUp(s.sum2CTile * 4, 32);                  // calc4: lanes
+    bytes = bytes + CeilDiv(s.sum2OTile, 16) * 64;                 // calc5: grad_yTile
+    bytes = bytes + RoundUp(s.sum2CTile * s.sum2OTile * 4, 32);    // calc6: tmp
+    bytes = bytes + CeilDiv(s.sum2OTile, 16) * 512;                // calc7: spread
+    bytes = bytes + CeilDiv(s.sum2OTile, 16) * 64;                 // calc8: order
+    bytes = bytes + CeilDiv(s.sum2OTile, 16) * 64;                 // calc9: quotient
+    bytes = bytes + CeilDiv(s.sum2OTile, 16) * 64;                 // calc10: part
+    return bytes;
+}
+
+/// UB bytes: grad_w
+inline Checked GradWLedger4(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.gradWCTile * s.gradWOTile * 4, 32) * 64;  // in0: sum_2WsIn, 2 copies
+    bytes = bytes + CeilDiv(s.gradWCTile * s.gradWOTile * 2, 32) * 64;  // out0: grad_wOut, 2 copies
+    bytes = bytes + RoundUp(s.gradWCTile * s.gradWOTile * 4, 32);       // calc0: sum_2WsTile
+    return bytes;
+}
+
+/// The tiles of a stage: zeros
+inline bool FitZeros(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.zerosZeroAtTile = Checked(8);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::zerosZeroAtTile, 4096, 8, MaxOf(((coreNum + 4095) / coreNum), 64), false, &ZerosLedger,
+                    coreNum, ub);
+}
+
+/// The tiles of a stage: grad_x (cube)
+inline bool FitGradX(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    const int64_t ub = UsableUb(chip, false);
+    return GradXLedger(s, coreNum) <= ub;
+}
+
+/// The tiles of a stage: sum_3, grad_bias
+inline bool FitGradBias(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.gradBiasOTile = Checked(8);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::gradBiasOTile, s.C_out, 8, MaxOf(CeilDiv(s.C_out, coreNum), 64), false, &GradBiasLedger,
+                    coreNum, ub);
+}
+
+/// The tiles of a stage: sum_3_part
+inline bool FitSum3Part(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.sum3PartOTile = Checked(8);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::sum3PartOTile, s.C_out, 8,
+                    MaxOf(CeilDiv(s.C_out * MaxOf(MinOf(coreNum, s.H_out), 1), coreNum), 64), false, &Sum3PartLedger,
+                    coreNum, ub);
+}
+
+/// The tiles of a stage: sum_3
+inline bool FitSum3(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.sum3OTile = Checked(8);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::sum3OTile, s.C_out, 8, MaxOf(CeilDiv(s.C_out, coreNum), 64), false, &Sum3Ledger, coreNum,
+                    ub);
+}
+
+/// The tiles of a stage: grad_bias
+inline bool FitGradBias2(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.gradBiasOTile = Checked(8);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::gradBiasOTile, s.C_out, 8, MaxOf(CeilDiv(s.C_out, coreNum), 64), false, &GradBiasLedger2,
+                    coreNum, ub);
+}
+
+/// The tiles of a stage: sum_1, grad_x, sum_2, grad_w
+inline bool FitGradW(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.gradWCTile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::gradWCTile, MinOf(s.C_in, 4095), 1, CeilDiv(s.C_in, coreNum), false, &GradWLedger,
+                    coreNum, ub);
+}
+
+/// The tiles of a stage: sum_1
+inline bool FitSum1(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.sum1OTile = Checked(8);
+    s.sum1CTile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::sum1OTile, s.C_out, 8, 0, false, &Sum1Ledger, coreNum, ub) &&
+           Maximise(s, &Sizes::sum1CTile, MinOf(s.C_in, 4095), 1, CeilDiv(s.C_in * s.H_in * s.N, coreNum), false,
+                    &Sum1Ledger, coreNum, ub);
+}
+
+/// The tiles of a stage: grad_x
+inline bool FitGradX2(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.gradXCTile = Checked(8);
+    s.gradXBTile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::gradXCTile, s.C_in, 8, MaxOf(CeilDiv(s.C_in * s.H_in * s.N, coreNum), 64), false,
+                    &GradXLedger2, coreNum, ub) &&
+           Maximise(s, &Sizes::gradXBTile, MinOf(s.N, 4095), 1,
+                    CeilDiv(s.H_in * s.N * CeilDiv(s.C_in, s.gradXCTile), coreNum), false, &GradXLedger2, coreNum, ub);
+}
+
+/// The tiles of a stage: sum_2
+inline bool FitSum2(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.sum2CTile = Checked(8);
+    s.sum2OTile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::sum2CTile, s.C_in, 8, MaxOf(CeilDiv(s.C_in * s.C_out * s.K, coreNum), 64), false,
+                    &Sum2Ledger, coreNum, ub) &&
+           Maximise(s, &Sizes::sum2OTile, MinOf(s.C_out, 4095), 1,
+                    CeilDiv(s.C_out * s.K * CeilDiv(s.C_in, s.sum2CTile), coreNum), false, &Sum2Ledger, coreNum, ub);
+}
+
+/// The tiles of a stage: grad_w
+inline bool FitGradW2(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.gradWOTile = Checked(8);
+    s.gradWCTile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::gradWOTile, s.C_out, 8, MaxOf(CeilDiv(s.C_in * s.C_out * s.K, coreNum), 64), false,
+                    &GradWLedger2, coreNum, ub) &&
+           Maximise(s, &Sizes::gradWCTile, MinOf(s.C_in, 4095), 1,
+                    CeilDiv(s.C_in * s.K * CeilDiv(s.C_out, s.gradWOTile), coreNum), false, &GradWLedger2, coreNum, ub);
+}
+
+/// The tiles of a stage: zeros
+inline bool FitZeros2(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.zerosZeroAtTile = Checked(16);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::zerosZeroAtTile, 4096, 16, MaxOf(((coreNum + 4095) / coreNum), 64), false, &ZerosLedger2,
+                    coreNum, ub);
+}
+
+/// The tiles of a stage: sum_3, grad_bias
+inline bool FitGradBias3(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.gradBiasOTile = Checked(16);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::gradBiasOTile, s.C_out, 16, MaxOf(CeilDiv(s.C_out, coreNum), 64), false,
+                    &GradBiasLedger3, coreNum, ub);
+}
+
+/// The tiles of a stage: sum_3_part
+inline bool FitSum3Part2(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.sum3PartOTile = Checked(16);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::sum3PartOTile, s.C_out, 16,
+                    MaxOf(CeilDiv(s.C_out * MaxOf(MinOf(coreNum, s.H_out), 1), coreNum), 64), false, &Sum3PartLedger2,
+                    coreNum, ub);
+}
+
+/// The tiles of a stage: grad_bias
+inline bool FitGradBias4(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.gradBiasOTile = Checked(16);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::gradBiasOTile, s.C_out, 16, MaxOf(CeilDiv(s.C_out, coreNum), 64), false,
+                    &GradBiasLedger4, coreNum, ub);
+}
+
+/// The tiles of a stage: sum_1, grad_x, sum_2, grad_w
+inline bool FitGradW3(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.gradWCTile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::gradWCTile, MinOf(s.C_in, 4095), 1, CeilDiv(s.C_in, coreNum), false, &GradWLedger3,
+                    coreNum, ub);
+}
+
+/// The tiles of a stage: sum_1
+inline bool FitSum12(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.sum1OTile = Checked(16);
+    s.sum1CTile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::sum1OTile, s.C_out, 16, 0, false, &Sum1Ledger2, coreNum, ub) &&
+           Maximise(s, &Sizes::sum1CTile, MinOf(s.C_in, 4095), 1, CeilDiv(s.C_in * s.H_in * s.N, coreNum), false,
+                    &Sum1Ledger2, coreNum, ub);
+}
+
+/// The tiles of a stage: grad_x
+inline bool FitGradX3(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.gradXCTile = Checked(16);
+    s.gradXBTile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::gradXCTile, s.C_in, 16, MaxOf(CeilDiv(s.C_in * s.H_in * s.N, coreNum), 64), false,
+                    &GradXLedger3, coreNum, ub) &&
+           Maximise(s, &Sizes::gradXBTile, MinOf(s.N, 4095), 1,
+                    CeilDiv(s.H_in * s.N * CeilDiv(s.C_in, s.gradXCTile), coreNum), false, &GradXLedger3, coreNum, ub);
+}
+
+/// The tiles of a stage: sum_2
+inline bool FitSum22(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.sum2CTile = Checked(16);
+    s.sum2OTile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::sum2CTile, s.C_in, 16, MaxOf(CeilDiv(s.C_in * s.C_out * s.K, coreNum), 64), false,
+                    &Sum2Ledger2, coreNum, ub) &&
+           Maximise(s, &Sizes::sum2OTile, MinOf(s.C_out, 4095), 1,
+                    CeilDiv(s.C_out * s.K * CeilDiv(s.C_in, s.sum2CTile), coreNum), false, &Sum2Ledger2, coreNum, ub);
+}
+
+/// The tiles of a stage: grad_w
+inline bool FitGradW4(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.gradWOTile = Checked(16);
+    s.gradWCTile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::gradWOTile, s.C_out, 16, MaxOf(CeilDiv(s.C_in * s.C_out * s.K, coreNum), 64), false,
+                    &GradWLedger4, coreNum, ub) &&
+           Maximise(s, &Sizes::gradWCTile, MinOf(s.C_in, 4095), 1,
+                    CeilDiv(s.C_in * s.K * CeilDiv(s.C_out, s.gradWOTile), coreNum), false, &GradWLedger4, coreNum, ub);
+}
+
+/// Fields zerosWsStart; false when one is out of range.
+inline bool FindZerosWsStart(Sizes &s, const Chip &chip)
+{
+    (void)chip;
+    s.zerosWsStart = 0;
+    return s.zerosWsStart.valid;
+}
+
+/// Fields zerosWsEnd; false when one is out of range.
+inline bool FindZerosWsEnd(Sizes &s, const Chip &chip)
+{
+    (void)chip;
+    s.zerosWsEnd = s.zerosWsStart + 16384;
+    return s.zerosWsEnd.valid;
+}
+
+/// Fields zerosZeroAtTiles to gradXBaseM; false when one is out of range.
+inline bool FindZerosZeroAtTiles(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    const Checked cubeNum(chip.cubeNum);
+    s.zerosZeroAtTiles = ((s.zerosZeroAtTile + 4095) / s.zerosZeroAtTile);
+    s.zerosWork = s.zerosZeroAtTiles;
+    s.zerosPer = MaxOf(CeilDiv(s.zerosWork, coreNum), 1);
+    s.gradXPanels = CeilDiv(s.C_in, 256);
+    s.gradXBaseN = RoundUp(CeilDiv(s.C_in, s.gradXPanels), 16);
+    s.gradXBaseM = MinOf(MinOf((((32768 / s.gradXBaseN)) / 16) * 16, 256),
+                         RoundUp(MinOf(MaxOf(CeilDiv(s.H_in * s.N * s.gradXPanels, cubeNum), 1), s.H_in * s.N), 16));
+    return s.zerosZeroAtTiles.valid && s.zerosWork.valid && s.zerosPer.valid && s.gradXPanels.valid &&
+           s.gradXBaseN.valid && s.gradXBaseM.valid;
+}
+
+/// Fields gradXBaseK; false when one is out of range.
+inline bool FindGradXBaseK(Sizes &s, const Chip &chip)
+{
+    (void)chip;
+    s.gradXBaseK = MinOf(32, RoundUp(s.C_out, 16));
+    return s.gradXBaseK.valid;
+}
+
+/// Fields gradXStepK; false when one is out of range.
+inline bool FindGradXStepK(Sizes &s, const Chip &chip)
+{
+    (void)chip;
+    s.gradXStepK = MinOf(4, CeilDiv(s.C_out, s.gradXBaseK));
+    return s.gradXStepK.valid;
+}
+
+/// Fields gradXL1; false when one is out of range.
+inline bool FindGradXL1(Sizes &s, const Chip &chip)
+{
+    (void)chip;
+    s.gradXL1 = s.gradXBaseK * s.gradXBaseM * s.gradXStepK * 8 + s.gradXBaseK * s.gradXBaseN * s.gradXStepK * 8;
+    return s.gradXL1.valid;
+}
+
+/// Fields gradXM to gradWBaseM; false when one is out of range.
+inline bool FindGradXM(Sizes &s, const Chip &chip)
+{
+    const Checked cubeNum(chip.cubeNum);
+    s.gradXM = s.H_in * s.N;
+    s.gradXN = s.C_in;
+    s.gradXKa = s.C_out;
+    s.gradXKb = s.C_out;
+    s.gradXSingleK = s.C_out;
+    s.gradXFirst = MinOf(MaxOf(MaxOf(0, MaxOf(s.K - s.pad - 1, 0)), 0), s.H_in);
+    s.gradXLast = MaxOf(s.gradXFirst, MinOf(MinOf(s.H_in, MaxOf(s.H_out - s.pad, 0)), s.H_in));
+    s.gradXSteps = MaxOf((s.gradXBaseM / s.N), 1);
+    s.gradXMiddle = CeilDiv(s.gradXLast - s.gradXFirst, s.gradXSteps);
+    s.gradXParts = CeilDiv(s.N, s.gradXBaseM);
+    s.gradXRowTiles =
+        s.H_in * s.gradXParts + s.gradXFirst * s.gradXParts + s.gradXMiddle * s.gradXParts - s.gradXLast * s.gradXParts;
+    s.gradXWork = s.gradXPanels * s.gradXRowTiles;
+    s.gradXPer = CeilDiv(s.gradXWork, cubeNum);
+    s.gradXCores = CeilDiv(s.gradXWork, s.gradXPer);
+    s.mm0Cores = s.gradXCores;
+    s.mm0M = s.gradXM;
+    s.mm0N = s.gradXN;
+    s.mm0Ka = s.gradXKa;
+    s.mm0Kb = s.gradXKb;
+    s.mm0SingleK = s.gradXSingleK;
+    s.mm0BaseM = s.gradXBaseM;
+    s.mm0BaseN = s.gradXBaseN;
+    s.mm0BaseK = s.gradXBaseK;
+    s.mm0StepK = s.gradXStepK;
+    s.mm0L1 = s.gradXL1;
+    s.gradWPanels = CeilDiv(s.C_out, 256);
+    s.gradWBaseN = RoundUp(CeilDiv(s.C_out, s.gradWPanels), 16);
+    s.gradWBaseM = MinOf(MinOf((((32768 / s.gradWBaseN)) / 16) * 16, 256),
+                         RoundUp(MinOf(MaxOf(CeilDiv(s.C_in * s.K * s.gradWPanels, cubeNum), 1), s.C_in), 16));
+    return s.gradXM.valid && s.gradXN.valid && s.gradXKa.valid && s.gradXKb.valid && s.gradXSingleK.valid &&
+           s.gradXFirst.valid && s.gradXLast.valid && s.gradXSteps.valid && s.gradXMiddle.valid && s.gradXParts.valid &&
+           s.gradXRowTiles.valid && s.gradXWork.valid && s.gradXPer.valid && s.gradXCores.valid && s.mm0Cores.valid &&
+           s.mm0M.valid && s.mm0N.valid && s.mm0Ka.valid && s.mm0Kb.valid && s.mm0SingleK.valid && s.mm0BaseM.valid &&
+           s.mm0BaseN.valid && s.mm0BaseK.valid && s.mm0StepK.valid && s.mm0L1.valid && s.gradWPanels.valid &&
+           s.gradWBaseN.valid && s.gradWBaseM.valid;
+}
+
+/// Fields gradWBaseK; false when one is out of range.
+inline bool FindGradWBaseK(Sizes &s, const Chip &chip)
+{
+    (void)chip;
+    s.gradWBaseK = MinOf(32, RoundUp(s.H_out * s.N, 16));
+    return s.gradWBaseK.valid;
+}
+
+/// Fields gradWStepK; false when one is out of range.
+inline bool FindGradWStepK(Sizes &s, const Chip &chip)
+{
+    (void)chip;
+    s.gradWStepK = MinOf(4, CeilDiv(s.H_out * s.N, s.gradWBaseK));
+    return s.gradWStepK.valid;
+}
+
+/// Fields gradWL1; false when one is out of range.
+inline bool FindGradWL1(Sizes &s, const Chip &chip)
+{
+    (void)chip;
+    s.gradWL1 = s.gradWBaseK * s.gradWBaseM * s.gradWStepK * 8 + s.gradWBaseK * s.gradWBaseN * s.gradWStepK * 8;
+    return s.gradWL1.valid;
+}
+
+/// Fields gradWM to mm1L1; false when one is out of range.
+inline bool FindGradWM(Sizes &s, const Chip &chip)
+{
+    const Checked cubeNum(chip.cubeNum);
+    s.gradWM = s.C_in;
+    s.gradWN = s.C_out;
+    s.gradWKa = s.H_out * s.N;
+    s.gradWKb = s.H_out * s.N;
+    s.gradWSingleK = s.H_out * s.N;
+    s.gradWRowTiles = CeilDiv(s.C_in, s.gradWBaseM);
+    s.gradWWork = s.K * s.gradWPanels * s.gradWRowTiles;
+    s.gradWPer = CeilDiv(s.gradWWork, cubeNum);
+    s.gradWCores = CeilDiv(s.gradWWork, s.gradWPer);
+    s.mm1Cores = s.gradWCores;
+    s.mm1M = s.gradWM;
+    s.mm1N = s.gradWN;
+    s.mm1Ka = s.gradWKa;
+    s.mm1Kb = s.gradWKb;
+    s.mm1SingleK = s.gradWSingleK;
+    s.mm1BaseM = s.gradWBaseM;
+    s.mm1BaseN = s.gradWBaseN;
+    s.mm1BaseK = s.gradWBaseK;
+    s.mm1StepK = s.gradWStepK;
+    s.mm1L1 = s.gradWL1;
+    return s.gradWM.valid && s.gradWN.valid && s.gradWKa.valid && s.gradWKb.valid && s.gradWSingleK.valid &&
+           s.gradWRowTiles.valid && s.gradWWork.valid && s.gradWPer.valid && s.gradWCores.valid && s.mm1Cores.valid &&
+           s.mm1M.valid && s.mm1N.valid && s.mm1Ka.valid && s.mm1Kb.valid && s.mm1SingleK.valid && s.mm1BaseM.valid &&
+           s.mm1BaseN.valid && s.mm1BaseK.valid && s.mm1StepK.valid && s.mm1L1.valid;
+}
+
+/// Fields gradBiasOTiles to gradBiasPer; false when one is out of range.
+inline bool FindGradBiasOTiles(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.gradBiasOTiles = CeilDiv(s.C_out, s.gradBiasOTile);
+    s.gradBiasWork = s.gradBiasOTiles;
+    s.gradBiasPer = MaxOf(CeilDiv(s.gradBiasWork, coreNum), 1);
+    return s.gradBiasOTiles.valid && s.gradBiasWork.valid && s.gradBiasPer.valid;
+}
+
+/// Fields sum_3WsStart; false when one is out of range.
+inline bool FindSum3WsStart(Sizes &s, const Chip &chip)
+{
+    (void)chip;
+    s.sum_3WsStart = 0;
+    return s.sum_3WsStart.valid;
+}
+
+/// Fields sum_3WsEnd; false when one is out of range.
+inline bool FindSum3WsEnd(Sizes &s, const Chip &chip)
+{
+    (void)chip;
+    s.sum_3WsEnd = s.sum_3WsStart + RoundUp(MaxOf(s.C_out, 1) * 4, 512);
+    return s.sum_3WsEnd.valid;
+}
+
+/// Fields zerosWsStart; false when one is out of range.
+inline bool FindZerosWsStart2(Sizes &s, const Chip &chip)
+{
+    (void)chip;
+    s.zerosWsStart = s.sum_3WsEnd;
+    return s.zerosWsStart.valid;
+}
+
+/// Fields sum_3_part_count to sum_3_part_length; false when one is out of range.
+inline bool FindSum3PartCount(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.sum_3_part_count = MaxOf(MinOf(coreNum, s.H_out), 1);
+    s.sum_3_part_length = CeilDiv(s.H_out, s.sum_3_part_count);
+    return s.sum_3_part_count.valid && s.sum_3_part_length.valid;
+}
+
+/// Fields sum_3_partWsStart; false when one is out of range.
+inline bool FindSum3PartWsStart(Sizes &s, const Chip &chip)
+{
+    (void)chip;
+    s.sum_3_partWsStart = s.zerosWsEnd;
+    return s.sum_3_partWsStart.valid;
+}
+
+/// Fields sum_3_partWsEnd; false when one is out of range.
+inline bool FindSum3PartWsEnd(Sizes &s, const Chip &chip)
+{
+    (void)chip;
+    s.sum_3_partWsEnd = s.sum_3_partWsStart + RoundUp(MaxOf(s.C_out * s.sum_3_part_count, 1) * 4, 512);
+    return s.sum_3_partWsEnd.valid;
+}
+
+/// Fields sum3PartOTiles to sum3Per; false when one is out of range.
+inline bool FindSum3PartOTiles(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.sum3PartOTiles = CeilDiv(s.C_out, s.sum3PartOTile);
+    s.sum3PartWork = s.sum3PartOTiles * s.sum_3_part_count;
+    s.sum3PartPer = MaxOf(CeilDiv(s.sum3PartWork, coreNum), 1);
+    s.sum3OTiles = CeilDiv(s.C_out, s.sum3OTile);
+    s.sum3Work = s.sum3OTiles;
+    s.sum3Per = MaxOf(CeilDiv(s.sum3Work, coreNum), 1);
+    return s.sum3PartOTiles.valid && s.sum3PartWork.valid && s.sum3PartPer.valid && s.sum3OTiles.valid &&
+           s.sum3Work.valid && s.sum3Per.valid;
+}
+
+/// Fields gradWCTiles; false when one is out of range.
+inline bool FindGradWCTiles(Sizes &s, const Chip &chip)
+{
+    (void)chip;
+    s.gradWCTiles = CeilDiv(s.C_in, s.gradWCTile);
+    return s.gradWCTiles.valid;
+}
+
+/// Fields gradWWork; false when one is out of range.
+inline bool FindGradWWork(Sizes &s, const Chip &chip)
+{
+    (void)chip;
+    s.gradWWork = s.gradWCTiles;
+    return s.gradWWork.valid;
+}
+
+/// Fields gradWPer; false when one is out of range.
+inline bool FindGradWPer(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.gradWPer = MaxOf(CeilDiv(s.gradWWork, coreNum), 1);
+    return s.gradWPer.valid;
+}
+
+/// Fields sum_1WsStart to sum_3WsStart; false when one is out of range.
+inline bool FindSum1WsStart(Sizes &s, const Chip &chip)
+{
+    (void)chip;
+    s.sum_1WsStart = 0;
+    s.sum_1WsEnd = s.sum_1WsStart + RoundUp(MaxOf(s.C_in * s.H_in * s.N, 1) * 4, 512);
+    s.sum_2WsStart = s.sum_1WsEnd;
+    s.sum_2WsEnd = s.sum_2WsStart + RoundUp(MaxOf(s.C_in * s.C_out * s.K, 1) * 4, 512);
+    s.sum_3WsStart = s.sum_2WsEnd;
+    return s.sum_1WsStart.valid && s.sum_1WsEnd.valid && s.sum_2WsStart.valid && s.sum_2WsEnd.valid &&
+           s.sum_3WsStart.valid;
+}
+
+/// Fields sum_3_partWsStart; false when one is out of range.
+inline bool FindSum3PartWsStart2(Sizes &s, const Chip &chip)
+{
+    (void)chip;
+    s.sum_3_partWsStart = s.sum_3WsEnd;
+    return s.sum_3_partWsStart.valid;
+}
+
+/// Fields sum1CTiles to gradWOTiles; false when one is out of range.
+inline bool FindSum1CTiles(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.sum1CTiles = CeilDiv(s.C_in, s.sum1CTile);
+    s.sum1Work = s.H_in * s.N * s.sum1CTiles;
+    s.sum1Per = MaxOf(CeilDiv(s.sum1Work, coreNum), 1);
+    s.gradXCTiles = CeilDiv(s.C_in, s.gradXCTile);
+    s.gradXBTiles = CeilDiv(s.N, s.gradXBTile);
+    s.gradXWork = s.H_in * s.gradXBTiles * s.gradXCTiles;
+    s.gradXPer = MaxOf(CeilDiv(s.gradXWork, coreNum), 1);
+    s.sum2CTiles = CeilDiv(s.C_in, s.sum2CTile);
+    s.sum2OTiles = CeilDiv(s.C_out, s.sum2OTile);
+    s.sum2Work = s.K * s.sum2CTiles * s.sum2OTiles;
+    s.sum2Per = MaxOf(CeilDiv(s.sum2Work, coreNum), 1);
+    s.gradWOTiles = CeilDiv(s.C_out, s.gradWOTile);
+    return s.sum1CTiles.valid && s.sum1Work.valid && s.sum1Per.valid && s.gradXCTiles.valid && s.gradXBTiles.valid &&
+           s.gradXWork.valid && s.gradXPer.valid && s.sum2CTiles.valid && s.sum2OTiles.valid && s.sum2Work.valid &&
+           s.sum2Per.valid && s.gradWOTiles.valid;
+}
+
+/// Fields gradWWork; false when one is out of range.
+inline bool FindGradWWork2(Sizes &s, const Chip &chip)
+{
+    (void)chip;
+    s.gradWWork = s.K * s.gradWCTiles * s.gradWOTiles;
+    return s.gradWWork.valid;
+}
+
+/// Fields zerosWsEnd; false when one is out of range.
+inline bool FindZerosWsEnd2(Sizes &s, const Chip &chip)
+{
+    (void)chip;
+    s.zerosWsEnd = s.zerosWsStart + 8192;
+    return s.zerosWsEnd.valid;
+}
+
+/// Fields gradXBaseK; false when one is out of range.
+inline bool FindGradXBaseK2(Sizes &s, const Chip &chip)
+{
+    (void)chip;
+    s.gradXBaseK = MinOf(64, RoundUp(s.C_out, 16));
+    return s.gradXBaseK.valid;
+}
+
+/// Fields gradXL1; false when one is out of range.
+inline bool FindGradXL12(Sizes &s, const Chip &chip)
+{
+    (void)chip;
+    s.gradXL1 = s.gradXBaseK * s.gradXBaseM * s.gradXStepK * 4 + s.gradXBaseK * s.gradXBaseN * s.gradXStepK * 4;
+    return s.gradXL1.valid;
+}
+
+/// Fields gradWBaseK; false when one is out of range.
+inline bool FindGradWBaseK2(Sizes &s, const Chip &chip)
+{
+    (void)chip;
+    s.gradWBaseK = MinOf(64, RoundUp(s.H_out * s.N, 16));
+    return s.gradWBaseK.valid;
+}
+
+/// Fields gradWL1; false when one is out of range.
+inline bool FindGradWL12(Sizes &s, const Chip &chip)
+{
+    (void)chip;
+    s.gradWL1 = s.gradWBaseK * s.gradWBaseM * s.gradWStepK * 4 + s.gradWBaseK * s.gradWBaseN * s.gradWStepK * 4;
+    return s.gradWL1.valid;
+}
+
+/// Tries the alternative "cube_full"; false when it does not fit.
+inline bool TryCubeFull(Sizes &s, const Chip &chip, Choice &choice)
+{
+    const Checked coreNum(chip.coreNum);
+    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
+    if (!(s.C_in >= 1)) {
+        return false;
+    }
+    if (!(s.C_out >= 1)) {
+        return false;
+    }
+    if (!(s.H_in >= 1)) {
+        return false;
+    }
+    if (!(s.H_out >= 1)) {
+        return false;
+    }
+    if (!(s.K >= 1)) {
+        return false;
+    }
+    if (!(s.N >= 1)) {
+        return false;
+    }
+    if (!(CeilDiv(s.C_in * s.C_out * s.H_in * s.K * s.N * 2, 64) +
+              CeilDiv(s.C_in * s.C_out * s.H_out * s.K * s.N * 2, 64) >=
+          coreNum * cubeStart +
+              CeilDiv(s.K * CeilDiv(s.C_in, 16) * CeilDiv(s.C_out, 16) * CeilDiv(s.H_in * s.N, 16) * 4096, 512) +
+              CeilDiv(s.K * CeilDiv(s.C_in, 16) * CeilDiv(s.C_out, 16) * CeilDiv(s.H_out * s.N, 16) * 4096, 512) +
+              CeilDiv(s.C_in * s.C_out * s.K * 8, 20) + CeilDiv(s.C_in * s.H_in * s.N * 8, 20))) {
+        return false;
+    }
+    if (!(s.H_in * s.N <= 2147483647)) {
+        return false;
+    }
+    if (!(s.C_in <= 2147483647)) {
+        return false;
+    }
+    if (!(s.C_out <= 2147483647)) {
+        return false;
+    }
+    if (!(s.H_out * s.N <= 2147483647)) {
+        return false;
+    }
+    if (!(FitZeros(s, chip) && FitGradX(s, chip) && FitGradX(s, chip) && FitGradBias(s, chip) &&
+          FindZerosWsStart(s, chip) && FindZerosWsEnd(s, chip) && FindZerosZeroAtTiles(s, chip) &&
+          FindGradXBaseK(s, chip) && FindGradXStepK(s, chip) && FindGradXL1(s, chip) && FindGradXM(s, chip) &&
+          FindGradWBaseK(s, chip) && FindGradWStepK(s, chip) && FindGradWL1(s, chip) && FindGradWM(s, chip) &&
+          FindGradBiasOTiles(s, chip))) {
+        return false;
+    }
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.zerosWork, s.zerosPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(s.gradXWork, s.gradXPer));
+    blocks = MaxOf(blocks, CeilDiv(s.gradWWork, s.gradWPer));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradBiasWork, s.gradBiasPer), 2));
+    const Checked bytes = s.zerosWsEnd;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = true;
+    return blocks.valid && bytes.valid;
+}
+
+/// Tries the alternative "cube_walked"; false when it does not fit.
+inline bool TryCubeWalked(Sizes &s, const Chip &chip, Choice &choice)
+{
+    const Checked coreNum(chip.coreNum);
+    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
+    if (!(s.C_in >= 1)) {
+        return false;
+    }
+    if (!(s.C_out >= 1)) {
+        return false;
+    }
+    if (!(s.H_in >= 1)) {
+        return false;
+    }
+    if (!(s.H_out >= 1)) {
+        return false;
+    }
+    if (!(s.K >= 1)) {
+        return false;
+    }
+    if (!(s.N >= 1)) {
+        return false;
+    }
+    if (!(CeilDiv(s.C_in * s.C_out * s.H_in * s.K * s.N * 2, 64) +
+              CeilDiv(s.C_in * s.C_out * s.H_out * s.K * s.N * 2, 64) >=
+          coreNum * cubeStart +
+              CeilDiv(s.K * CeilDiv(s.C_in, 16) * CeilDiv(s.C_out, 16) * CeilDiv(s.H_in * s.N, 16) * 4096, 512) +
+              CeilDiv(s.K * CeilDiv(s.C_in, 16) * CeilDiv(s.C_out, 16) * CeilDiv(s.H_out * s.N, 16) * 4096, 512) +
+              CeilDiv(s.C_in * s.C_out * s.K * 8, 20) + CeilDiv(s.C_in * s.H_in * s.N * 8, 20))) {
+        return false;
+    }
+    if (!(s.H_in * s.N <= 2147483647)) {
+        return false;
+    }
+    if (!(s.C_in <= 2147483647)) {
+        return false;
+    }
+    if (!(s.C_out <= 2147483647)) {
+        return false;
+    }
+    if (!(s.H_out * s.N <= 2147483647)) {
+        return false;
+    }
+    if (!(FitZeros(s, chip) && FitGradX(s, chip) && FitGradX(s, chip) && FitSum3Part(s, chip) && FitSum3(s, chip) &&
+          FitGradBias2(s, chip) && FindSum3WsStart(s, chip) && FindSum3WsEnd(s, chip) && FindZerosWsStart2(s, chip) &&
+          FindZerosWsEnd(s, chip) && FindSum3PartCount(s, chip) && FindSum3PartWsStart(s, chip) &&
+          FindSum3PartWsEnd(s, chip) && FindZerosZeroAtTiles(s, chip) && FindGradXBaseK(s, chip) &&
+          FindGradXStepK(s, chip) && FindGradXL1(s, chip) && FindGradXM(s, chip) && FindGradWBaseK(s, chip) &&
+          FindGradWStepK(s, chip) && FindGradWL1(s, chip) && FindGradWM(s, chip) && FindSum3PartOTiles(s, chip) &&
+          FindGradBiasOTiles(s, chip))) {
+        return false;
+    }
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.zerosWork, s.zerosPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(s.gradXWork, s.gradXPer));
+    blocks = MaxOf(blocks, CeilDiv(s.gradWWork, s.gradWPer));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum3PartWork, s.sum3PartPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum3Work, s.sum3Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradBiasWork, s.gradBiasPer), 2));
+    const Checked bytes = s.sum_3_partWsEnd;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = true;
+    return blocks.valid && bytes.valid;
+}
+
+/// Tries the alternative "full"; false when it does not fit.
+inline bool TryFull(Sizes &s, const Chip &chip, Choice &choice)
+{
+    (void)chip;
+    if (!(s.C_in >= 1)) {
+        return false;
+    }
+    if (!(s.C_out >= 1)) {
+        return false;
+    }
+    if (!(s.H_in >= 1)) {
+        return false;
+    }
+    if (!(s.H_out >= 1)) {
+        return false;
+    }
+    if (!(s.K >= 1)) {
+        return false;
+    }
+    if (!(s.N >= 1)) {
+        return false;
+    }
+    if (!(FitGradW(s, chip) && FitGradBias(s, chip) && FindGradWCTiles(s, chip) && FindGradWWork(s, chip) &&
+          FindGradWPer(s, chip) && FindGradBiasOTiles(s, chip))) {
+        return false;
+    }
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(MaxOf(CeilDiv(s.gradWWork, s.gradWPer), CeilDiv(s.gradBiasWork, s.gradBiasPer)), 2));
+    const Checked bytes = 0;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = false;
+    return blocks.valid && bytes.valid;
+}
+
+/// Tries the alternative "walked"; false when it does not fit.
+inline bool TryWalked(Sizes &s, const Chip &chip, Choice &choice)
+{
+    (void)chip;
+    if (!(s.C_in >= 1)) {
+        return false;
+    }
+    if (!(s.C_out >= 1)) {
+        return false;
+    }
+    if (!(s.H_in >= 1)) {
+        return false;
+    }
+    if (!(s.H_out >= 1)) {
+        return false;
+    }
+    if (!(s.K >= 1)) {
+        return false;
+    }
+    if (!(s.N >= 1)) {
+        return false;
+    }
+    if (!(FitSum1(s, chip) && FitGradX2(s, chip) && FitSum2(s, chip) && FitGradW2(s, chip) && FitSum3Part(s, chip) &&
+          FitSum3(s, chip) && FitGradBias2(s, chip) && FindSum1WsStart(s, chip) && FindSum3WsEnd(s, chip) &&
+          FindSum3PartCount(s, chip) && FindSum3PartWsStart2(s, chip) && FindSum3PartWsEnd(s, chip) &&
+          FindSum1CTiles(s, chip) && FindGradWCTiles(s, chip) && FindGradWWork2(s, chip) && FindGradWPer(s, chip) &&
+          FindSum3PartOTiles(s, chip) && FindGradBiasOTiles(s, chip))) {
+        return false;
+    }
+    Checked blocks(1);
+    blocks = MaxOf(
+        blocks,
+        CeilDiv(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(s.sum1Work, s.sum1Per), CeilDiv(s.gradXWork, s.gradXPer)),
+                                              CeilDiv(s.sum2Work, s.sum2Per)),
+                                        CeilDiv(s.gradWWork, s.gradWPer)),
+                                  CeilDiv(s.sum3PartWork, s.sum3PartPer)),
+                            CeilDiv(s.sum3Work, s.sum3Per)),
+                      CeilDiv(s.gradBiasWork, s.gradBiasPer)),
+                2));
+    const Checked bytes = s.sum_3_partWsEnd;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = true;
+    return blocks.valid && bytes.valid;
+}
+
+/// Tries the alternative "stepwise"; false when it does not fit.
+inline bool TryStepwise(Sizes &s, const Chip &chip, Choice &choice)
+{
+    (void)chip;
+    if (!(FitSum1(s, chip) && FitGradX2(s, chip) && FitSum2(s, chip) && FitGradW2(s, chip) && FitSum3Part(s, chip) &&
+          FitSum3(s, chip) && FitGradBias2(s, chip) && FindSum1WsStart(s, chip) && FindSum3WsEnd(s, chip) &&
+          FindSum3PartCount(s, chip) && FindSum3PartWsStart2(s, chip) && FindSum3PartWsEnd(s, chip) &&
+          FindSum1CTiles(s, chip) && FindGradWCTiles(s, chip) && FindGradWWork2(s, chip) && FindGradWPer(s, chip) &&
+          FindSum3PartOTiles(s, chip) && FindGradBiasOTiles(s, chip))) {
+        return false;
+    }
+    Checked blocks(1);
+    blocks = MaxOf(
+        blocks,
+        CeilDiv(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(s.sum1Work, s.sum1Per), CeilDiv(s.gradXWork, s.gradXPer)),
+                                              CeilDiv(s.sum2Work, s.sum2Per)),
+                                        CeilDiv(s.gradWWork, s.gradWPer)),
+                                  CeilDiv(s.sum3PartWork, s.sum3PartPer)),
+                            CeilDiv(s.sum3Work, s.sum3Per)),
+                      CeilDiv(s.gradBiasWork, s.gradBiasPer)),
+                2));
+    const Checked bytes = s.sum_3_partWsEnd;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = true;
+    return blocks.valid && bytes.valid;
+}
+
+/// Tries the alternative "cube_full"; false when it does not fit.
+inline bool TryCubeFull2(Sizes &s, const Chip &chip, Choice &choice)
+{
+    const Checked coreNum(chip.coreNum);
+    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
+    if (!(s.C_in >= 1)) {
+        return false;
+    }
+    if (!(s.C_out >= 1)) {
+        return false;
+    }
+    if (!(s.H_in >= 1)) {
+        return false;
+    }
+    if (!(s.H_out >= 1)) {
+        return false;
+    }
+    if (!(s.K >= 1)) {
+        return false;
+    }
+    if (!(s.N >= 1)) {
+        return false;
+    }
+    if (!(CeilDiv(s.C_in * s.C_out * s.H_in * s.K * s.N * 2, 64) +
+              CeilDiv(s.C_in * s.C_out * s.H_out * s.K * s.N * 2, 64) >=
+          coreNum * cubeStart +
+              CeilDiv(s.K * CeilDiv(s.C_in, 16) * CeilDiv(s.C_out, 16) * CeilDiv(s.H_in * s.N, 16) * 4096, 2048) +
+              CeilDiv(s.K * CeilDiv(s.C_in, 16) * CeilDiv(s.C_out, 16) * CeilDiv(s.H_out * s.N, 16) * 4096, 2048) +
+              CeilDiv(s.C_in * s.C_out * s.K * 8, 20) + CeilDiv(s.C_in * s.H_in * s.N * 8, 20))) {
+        return false;
+    }
+    if (!(s.H_in * s.N <= 2147483647)) {
+        return false;
+    }
+    if (!(s.C_in <= 2147483647)) {
+        return false;
+    }
+    if (!(s.C_out <= 2147483647)) {
+        return false;
+    }
+    if (!(s.H_out * s.N <= 2147483647)) {
+        return false;
+    }
+    if (!(FitZeros2(s, chip) && FitGradX(s, chip) && FitGradX(s, chip) && FitGradBias3(s, chip) &&
+          FindZerosWsStart(s, chip) && FindZerosWsEnd2(s, chip) && FindZerosZeroAtTiles(s, chip) &&
+          FindGradXBaseK2(s, chip) && FindGradXStepK(s, chip) && FindGradXL12(s, chip) && FindGradXM(s, chip) &&
+          FindGradWBaseK2(s, chip) && FindGradWStepK(s, chip) && FindGradWL12(s, chip) && FindGradWM(s, chip) &&
+          FindGradBiasOTiles(s, chip))) {
+        return false;
+    }
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.zerosWork, s.zerosPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(s.gradXWork, s.gradXPer));
+    blocks = MaxOf(blocks, CeilDiv(s.gradWWork, s.gradWPer));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradBiasWork, s.gradBiasPer), 2));
+    const Checked bytes = s.zerosWsEnd;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = true;
+    return blocks.valid && bytes.valid;
+}
+
+/// Tries the alternative "cube_walked"; false when it does not fit.
+inline bool TryCubeWalked2(Sizes &s, const Chip &chip, Choice &choice)
+{
+    const Checked coreNum(chip.coreNum);
+    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
+    if (!(s.C_in >= 1)) {
+        return false;
+    }
+    if (!(s.C_out >= 1)) {
+        return false;
+    }
+    if (!(s.H_in >= 1)) {
+        return false;
+    }
+    if (!(s.H_out >= 1)) {
+        return false;
+    }
+    if (!(s.K >= 1)) {
+        return false;
+    }
+    if (!(s.N >= 1)) {
+        return false;
+    }
+    if (!(CeilDiv(s.C_in * s.C_out * s.H_in * s.K * s.N * 2, 64) +
+              CeilDiv(s.C_in * s.C_out * s.H_out * s.K * s.N * 2, 64) >=
+          coreNum * cubeStart +
+              CeilDiv(s.K * CeilDiv(s.C_in, 16) * CeilDiv(s.C_out, 16) * CeilDiv(s.H_in * s.N, 16) * 4096, 2048) +
+              CeilDiv(s.K * CeilDiv(s.C_in, 16) * CeilDiv(s.C_out, 16) * CeilDiv(s.H_out * s.N, 16) * 4096, 2048) +
+              CeilDiv(s.C_in * s.C_out * s.K * 8, 20) + CeilDiv(s.C_in * s.H_in * s.N * 8, 20))) {
+        return false;
+    }
+    if (!(s.H_in * s.N <= 2147483647)) {
+        return false;
+    }
+    if (!(s.C_in <= 2147483647)) {
+        return false;
+    }
+    if (!(s.C_out <= 2147483647)) {
+        return false;
+    }
+    if (!(s.H_out * s.N <= 2147483647)) {
+        return false;
+    }
+    if (!(FitZeros2(s, chip) && FitGradX(s, chip) && FitGradX(s, chip) && FitSum3Part2(s, chip) && FitSum3(s, chip) &&
+          FitGradBias4(s, chip) && FindSum3WsStart(s, chip) && FindSum3WsEnd(s, chip) && FindZerosWsStart2(s, chip) &&
+          FindZerosWsEnd2(s, chip) && FindSum3PartCount(s, chip) && FindSum3PartWsStart(s, chip) &&
+          FindSum3PartWsEnd(s, chip) && FindZerosZeroAtTiles(s, chip) && FindGradXBaseK2(s, chip) &&
+          FindGradXStepK(s, chip) && FindGradXL12(s, chip) && FindGradXM(s, chip) && FindGradWBaseK2(s, chip) &&
+          FindGradWStepK(s, chip) && FindGradWL12(s, chip) && FindGradWM(s, chip) && FindSum3PartOTiles(s, chip) &&
+          FindGradBiasOTiles(s, chip))) {
+        return false;
+    }
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.zerosWork, s.zerosPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(s.gradXWork, s.gradXPer));
+    blocks = MaxOf(blocks, CeilDiv(s.gradWWork, s.gradWPer));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum3PartWork, s.sum3PartPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum3Work, s.sum3Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradBiasWork, s.gradBiasPer), 2));
+    const Checked bytes = s.sum_3_partWsEnd;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = true;
+    return blocks.valid && bytes.valid;
 }
 
 /// Tries the alternative "full"; false when it does not fit.
 inline bool TryFull2(Sizes &s, const Chip &chip, Choice &choice)
 {
-    const Checked coreNum(chip.coreNum);
+    (void)chip;
     if (!(s.C_in >= 1)) {
         return false;
     }
@@ -1709,144 +1470,23 @@ inline bool TryFull2(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.N >= 1)) {
         return false;
     }
-    s.gradWCTile = Checked(1);
-    s.gradBiasOTile = Checked(16);
-    if (!Maximise(s, &Sizes::gradWCTile, MinOf(s.C_in, 4095), 1, CeilDiv(s.C_in, coreNum), false, &Full2Ledger0,
-                  coreNum, UsableUb(chip, false))) {
+    if (!(FitGradW3(s, chip) && FitGradBias3(s, chip) && FindGradWCTiles(s, chip) && FindGradWWork(s, chip) &&
+          FindGradWPer(s, chip) && FindGradBiasOTiles(s, chip))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::gradBiasOTile, s.C_out, 16, MaxOf(CeilDiv(s.C_out, coreNum), 64), false, &Full2Ledger1,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    s.gradWCTiles = CeilDiv(s.C_in, s.gradWCTile);
-    s.gradWWork = s.gradWCTiles;
-    s.gradWPer = MaxOf(CeilDiv(s.gradWWork, coreNum), 1);
-    s.gradBiasOTiles = CeilDiv(s.C_out, s.gradBiasOTile);
-    s.gradBiasWork = s.gradBiasOTiles;
-    s.gradBiasPer = MaxOf(CeilDiv(s.gradBiasWork, coreNum), 1);
-    const Checked blocks =
-        MaxOf(CeilDiv(MaxOf(CeilDiv(s.gradWWork, s.gradWPer), CeilDiv(s.gradBiasWork, s.gradBiasPer)), 2), 1);
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(MaxOf(CeilDiv(s.gradWWork, s.gradWPer), CeilDiv(s.gradBiasWork, s.gradBiasPer)), 2));
     const Checked bytes = 0;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = false;
-    return blocks.valid && bytes.valid && s.gradWCTiles.valid && s.gradWWork.valid && s.gradWPer.valid &&
-           s.gradBiasOTiles.valid && s.gradBiasWork.valid && s.gradBiasPer.valid;
-}
-
-/// UB bytes: sum_1
-inline Checked Walked2Ledger0(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum1OTile, 16) * 64;                    // in0: grad_yIn, 2 copies
-    bytes = bytes + CeilDiv(s.sum1CTile * s.sum1OTile * 2, 32) * 64;  // in1: wIn, 2 copies
-    bytes = bytes + CeilDiv(s.sum1CTile, 16) * 128;                   // out0: sum_1WsOut, 2 copies
-    bytes = bytes + CeilDiv(s.sum1CTile, 16) * 64;                    // calc0: sumAcc
-    bytes = bytes + RoundUp(s.sum1OTile * 4, 32);                     // calc1: grad_yTile
-    bytes = bytes + CeilDiv(s.sum1OTile, 8) * 32 + 64;                // calc2: padded
-    bytes = bytes + CeilDiv(s.sum1OTile, 16) * 64;                    // calc3: values
-    bytes = bytes + RoundUp(s.sum1OTile * 4, 32);                     // calc4: lanes
-    bytes = bytes + RoundUp(s.sum1CTile * s.sum1OTile * 4, 32);       // calc5: wTile
-    bytes = bytes + RoundUp(s.sum1CTile * s.sum1OTile * 4, 32);       // calc6: tmp
-    bytes = bytes + CeilDiv(s.sum1CTile, 16) * 64;                    // calc7: sum
-    bytes = bytes + CeilDiv(s.sum1CTile, 8) * 2048;                   // calc8: acc
-    bytes = bytes + CeilDiv(s.sum1CTile, 8) * 256;                    // calc9: part
-    return bytes;
-}
-
-/// UB bytes: grad_x
-inline Checked Walked2Ledger1(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.gradXBTile * s.gradXCTile * 4, 32) * 64;  // in0: sum_1WsIn, 2 copies
-    bytes = bytes + CeilDiv(s.gradXBTile * s.gradXCTile * 2, 32) * 64;  // out0: grad_xOut, 2 copies
-    bytes = bytes + RoundUp(s.gradXBTile * s.gradXCTile * 4, 32);       // calc0: sum_1WsTile
-    return bytes;
-}
-
-/// UB bytes: sum_2
-inline Checked Walked2Ledger2(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum2CTile, 16) * 64;                 // in0: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.sum2OTile, 16) * 64;                 // in1: grad_yIn, 2 copies
-    bytes = bytes + s.sum2CTile * CeilDiv(s.sum2OTile, 16) * 128;  // out0: sum_2WsOut, 2 copies
-    bytes = bytes + RoundUp(s.sum2CTile * s.sum2OTile * 4, 32);    // calc0: sumAcc
-    bytes = bytes + RoundUp(s.sum2CTile * 4, 32);                  // calc1: xTile
-    bytes = bytes + CeilDiv(s.sum2CTile, 8) * 32 + 64;             // calc2: padded
-    bytes = bytes + CeilDiv(s.sum2CTile, 16) * 64;                 // calc3: values
-    bytes = bytes + RoundUp(s.sum2CTile * 4, 32);                  // calc4: lanes
-    bytes = bytes + CeilDiv(s.sum2OTile, 16) * 64;                 // calc5: grad_yTile
-    bytes = bytes + RoundUp(s.sum2CTile * s.sum2OTile * 4, 32);    // calc6: tmp
-    bytes = bytes + CeilDiv(s.sum2OTile, 16) * 512;                // calc7: spread
-    bytes = bytes + CeilDiv(s.sum2OTile, 16) * 64;                 // calc8: order
-    bytes = bytes + CeilDiv(s.sum2OTile, 16) * 64;                 // calc9: quotient
-    bytes = bytes + CeilDiv(s.sum2OTile, 16) * 64;                 // calc10: part
-    return bytes;
-}
-
-/// UB bytes: grad_w
-inline Checked Walked2Ledger3(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.gradWCTile * s.gradWOTile * 4, 32) * 64;  // in0: sum_2WsIn, 2 copies
-    bytes = bytes + CeilDiv(s.gradWCTile * s.gradWOTile * 2, 32) * 64;  // out0: grad_wOut, 2 copies
-    bytes = bytes + RoundUp(s.gradWCTile * s.gradWOTile * 4, 32);       // calc0: sum_2WsTile
-    return bytes;
-}
-
-/// UB bytes: sum_3_part
-inline Checked Walked2Ledger4(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum3PartOTile * 2, 32) * 64;  // in0: grad_yIn, 2 copies
-    bytes = bytes + CeilDiv(s.sum3PartOTile * 4, 32) * 64;  // out0: sum_3_partWsOut, 2 copies
-    bytes = bytes + RoundUp(s.sum3PartOTile * 4, 32);       // calc0: sumAcc
-    bytes = bytes + RoundUp(s.sum3PartOTile * 4, 32);       // calc1: grad_yTile
-    bytes = bytes + RoundUp(s.sum3PartOTile * 4, 32);       // calc2: copied
-    return bytes;
-}
-
-/// UB bytes: sum_3
-inline Checked Walked2Ledger5(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum3OTile * 4, 32) * 64;  // in0: sum_3_partWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.sum3OTile * 4, 32) * 64;  // out0: sum_3WsOut, 2 copies
-    bytes = bytes + RoundUp(s.sum3OTile * 4, 32);       // calc0: sumAcc
-    bytes = bytes + RoundUp(s.sum3OTile * 4, 32);       // calc1: copied
-    return bytes;
-}
-
-/// UB bytes: grad_bias
-inline Checked Walked2Ledger6(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.gradBiasOTile * 4, 32) * 64;  // in0: sum_3WsIn, 2 copies
-    bytes = bytes + CeilDiv(s.gradBiasOTile * 2, 32) * 64;  // out0: grad_biasOut, 2 copies
-    bytes = bytes + RoundUp(s.gradBiasOTile * 4, 32);       // calc0: sum_3WsTile
-    return bytes;
+    return blocks.valid && bytes.valid;
 }
 
 /// Tries the alternative "walked"; false when it does not fit.
 inline bool TryWalked2(Sizes &s, const Chip &chip, Choice &choice)
 {
-    const Checked coreNum(chip.coreNum);
+    (void)chip;
     if (!(s.C_in >= 1)) {
         return false;
     }
@@ -1865,346 +1505,56 @@ inline bool TryWalked2(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.N >= 1)) {
         return false;
     }
-    s.sum1OTile = Checked(16);
-    s.sum1CTile = Checked(1);
-    s.gradXCTile = Checked(16);
-    s.gradXBTile = Checked(1);
-    s.sum2CTile = Checked(16);
-    s.sum2OTile = Checked(1);
-    s.gradWOTile = Checked(16);
-    s.gradWCTile = Checked(1);
-    s.sum3PartOTile = Checked(16);
-    s.sum3OTile = Checked(8);
-    s.gradBiasOTile = Checked(16);
-    if (!Maximise(s, &Sizes::sum1OTile, s.C_out, 16, 0, false, &Walked2Ledger0, coreNum, UsableUb(chip, false))) {
+    if (!(FitSum12(s, chip) && FitGradX3(s, chip) && FitSum22(s, chip) && FitGradW4(s, chip) && FitSum3Part2(s, chip) &&
+          FitSum3(s, chip) && FitGradBias4(s, chip) && FindSum1WsStart(s, chip) && FindSum3WsEnd(s, chip) &&
+          FindSum3PartCount(s, chip) && FindSum3PartWsStart2(s, chip) && FindSum3PartWsEnd(s, chip) &&
+          FindSum1CTiles(s, chip) && FindGradWCTiles(s, chip) && FindGradWWork2(s, chip) && FindGradWPer(s, chip) &&
+          FindSum3PartOTiles(s, chip) && FindGradBiasOTiles(s, chip))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::sum1CTile, MinOf(s.C_in, 4095), 1, CeilDiv(s.C_in * s.H_in * s.N, coreNum), false,
-                  &Walked2Ledger0, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradXCTile, s.C_in, 16, MaxOf(CeilDiv(s.C_in * s.H_in * s.N, coreNum), 64), false,
-                  &Walked2Ledger1, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradXBTile, MinOf(s.N, 4095), 1,
-                  CeilDiv(s.H_in * s.N * CeilDiv(s.C_in, s.gradXCTile), coreNum), false, &Walked2Ledger1, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum2CTile, s.C_in, 16, MaxOf(CeilDiv(s.C_in * s.C_out * s.K, coreNum), 64), false,
-                  &Walked2Ledger2, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum2OTile, MinOf(s.C_out, 4095), 1,
-                  CeilDiv(s.C_out * s.K * CeilDiv(s.C_in, s.sum2CTile), coreNum), false, &Walked2Ledger2, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradWOTile, s.C_out, 16, MaxOf(CeilDiv(s.C_in * s.C_out * s.K, coreNum), 64), false,
-                  &Walked2Ledger3, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradWCTile, MinOf(s.C_in, 4095), 1,
-                  CeilDiv(s.C_in * s.K * CeilDiv(s.C_out, s.gradWOTile), coreNum), false, &Walked2Ledger3, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum3PartOTile, s.C_out, 16,
-                  MaxOf(CeilDiv(s.C_out * MaxOf(MinOf(coreNum, s.H_out), 1), coreNum), 64), false, &Walked2Ledger4,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum3OTile, s.C_out, 8, MaxOf(CeilDiv(s.C_out, coreNum), 64), false, &Walked2Ledger5,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradBiasOTile, s.C_out, 16, MaxOf(CeilDiv(s.C_out, coreNum), 64), false, &Walked2Ledger6,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    s.sum_1WsStart = 0;
-    s.sum_1WsEnd = s.sum_1WsStart + RoundUp(MaxOf(s.C_in * s.H_in * s.N, 1) * 4, 512);
-    s.sum_2WsStart = s.sum_1WsEnd;
-    s.sum_2WsEnd = s.sum_2WsStart + RoundUp(MaxOf(s.C_in * s.C_out * s.K, 1) * 4, 512);
-    s.sum_3WsStart = s.sum_2WsEnd;
-    s.sum_3WsEnd = s.sum_3WsStart + RoundUp(MaxOf(s.C_out, 1) * 4, 512);
-    s.sum_3_part_count = MaxOf(MinOf(coreNum, s.H_out), 1);
-    s.sum_3_part_length = CeilDiv(s.H_out, s.sum_3_part_count);
-    s.sum_3_partWsStart = s.sum_3WsEnd;
-    s.sum_3_partWsEnd = s.sum_3_partWsStart + RoundUp(MaxOf(s.C_out * s.sum_3_part_count, 1) * 4, 512);
-    s.sum1CTiles = CeilDiv(s.C_in, s.sum1CTile);
-    s.sum1Work = s.H_in * s.N * s.sum1CTiles;
-    s.sum1Per = MaxOf(CeilDiv(s.sum1Work, coreNum), 1);
-    s.gradXCTiles = CeilDiv(s.C_in, s.gradXCTile);
-    s.gradXBTiles = CeilDiv(s.N, s.gradXBTile);
-    s.gradXWork = s.H_in * s.gradXBTiles * s.gradXCTiles;
-    s.gradXPer = MaxOf(CeilDiv(s.gradXWork, coreNum), 1);
-    s.sum2CTiles = CeilDiv(s.C_in, s.sum2CTile);
-    s.sum2OTiles = CeilDiv(s.C_out, s.sum2OTile);
-    s.sum2Work = s.K * s.sum2CTiles * s.sum2OTiles;
-    s.sum2Per = MaxOf(CeilDiv(s.sum2Work, coreNum), 1);
-    s.gradWOTiles = CeilDiv(s.C_out, s.gradWOTile);
-    s.gradWCTiles = CeilDiv(s.C_in, s.gradWCTile);
-    s.gradWWork = s.K * s.gradWCTiles * s.gradWOTiles;
-    s.gradWPer = MaxOf(CeilDiv(s.gradWWork, coreNum), 1);
-    s.sum3PartOTiles = CeilDiv(s.C_out, s.sum3PartOTile);
-    s.sum3PartWork = s.sum3PartOTiles * s.sum_3_part_count;
-    s.sum3PartPer = MaxOf(CeilDiv(s.sum3PartWork, coreNum), 1);
-    s.sum3OTiles = CeilDiv(s.C_out, s.sum3OTile);
-    s.sum3Work = s.sum3OTiles;
-    s.sum3Per = MaxOf(CeilDiv(s.sum3Work, coreNum), 1);
-    s.gradBiasOTiles = CeilDiv(s.C_out, s.gradBiasOTile);
-    s.gradBiasWork = s.gradBiasOTiles;
-    s.gradBiasPer = MaxOf(CeilDiv(s.gradBiasWork, coreNum), 1);
-    const Checked blocks = MaxOf(
+    Checked blocks(1);
+    blocks = MaxOf(
+        blocks,
         CeilDiv(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(s.sum1Work, s.sum1Per), CeilDiv(s.gradXWork, s.gradXPer)),
                                               CeilDiv(s.sum2Work, s.sum2Per)),
                                         CeilDiv(s.gradWWork, s.gradWPer)),
                                   CeilDiv(s.sum3PartWork, s.sum3PartPer)),
                             CeilDiv(s.sum3Work, s.sum3Per)),
                       CeilDiv(s.gradBiasWork, s.gradBiasPer)),
-                2),
-        1);
+                2));
     const Checked bytes = s.sum_3_partWsEnd;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = true;
-    return blocks.valid && bytes.valid && s.sum_1WsStart.valid && s.sum_1WsEnd.valid && s.sum_2WsStart.valid &&
-           s.sum_2WsEnd.valid && s.sum_3WsStart.valid && s.sum_3WsEnd.valid && s.sum_3_part_count.valid &&
-           s.sum_3_part_length.valid && s.sum_3_partWsStart.valid && s.sum_3_partWsEnd.valid && s.sum1CTiles.valid &&
-           s.sum1Work.valid && s.sum1Per.valid && s.gradXCTiles.valid && s.gradXBTiles.valid && s.gradXWork.valid &&
-           s.gradXPer.valid && s.sum2CTiles.valid && s.sum2OTiles.valid && s.sum2Work.valid && s.sum2Per.valid &&
-           s.gradWOTiles.valid && s.gradWCTiles.valid && s.gradWWork.valid && s.gradWPer.valid &&
-           s.sum3PartOTiles.valid && s.sum3PartWork.valid && s.sum3PartPer.valid && s.sum3OTiles.valid &&
-           s.sum3Work.valid && s.sum3Per.valid && s.gradBiasOTiles.valid && s.gradBiasWork.valid && s.gradBiasPer.valid;
-}
-
-/// UB bytes: sum_1
-inline Checked Stepwise2Ledger0(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum1OTile, 16) * 64;                    // in0: grad_yIn, 2 copies
-    bytes = bytes + CeilDiv(s.sum1CTile * s.sum1OTile * 2, 32) * 64;  // in1: wIn, 2 copies
-    bytes = bytes + CeilDiv(s.sum1CTile, 16) * 128;                   // out0: sum_1WsOut, 2 copies
-    bytes = bytes + CeilDiv(s.sum1CTile, 16) * 64;                    // calc0: sumAcc
-    bytes = bytes + RoundUp(s.sum1OTile * 4, 32);                     // calc1: grad_yTile
-    bytes = bytes + CeilDiv(s.sum1OTile, 8) * 32 + 64;                // calc2: padded
-    bytes = bytes + CeilDiv(s.sum1OTile, 16) * 64;                    // calc3: values
-    bytes = bytes + RoundUp(s.sum1OTile * 4, 32);                     // calc4: lanes
-    bytes = bytes + RoundUp(s.sum1CTile * s.sum1OTile * 4, 32);       // calc5: wTile
-    bytes = bytes + RoundUp(s.sum1CTile * s.sum1OTile * 4, 32);       // calc6: tmp
-    bytes = bytes + CeilDiv(s.sum1CTile, 16) * 64;                    // calc7: sum
-    bytes = bytes + CeilDiv(s.sum1CTile, 8) * 2048;                   // calc8: acc
-    bytes = bytes + CeilDiv(s.sum1CTile, 8) * 256;                    // calc9: part
-    return bytes;
-}
-
-/// UB bytes: grad_x
-inline Checked Stepwise2Ledger1(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.gradXBTile * s.gradXCTile * 4, 32) * 64;  // in0: sum_1WsIn, 2 copies
-    bytes = bytes + CeilDiv(s.gradXBTile * s.gradXCTile * 2, 32) * 64;  // out0: grad_xOut, 2 copies
-    bytes = bytes + RoundUp(s.gradXBTile * s.gradXCTile * 4, 32);       // calc0: sum_1WsTile
-    return bytes;
-}
-
-/// UB bytes: sum_2
-inline Checked Stepwise2Ledger2(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum2CTile, 16) * 64;                 // in0: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.sum2OTile, 16) * 64;                 // in1: grad_yIn, 2 copies
-    bytes = bytes + s.sum2CTile * CeilDiv(s.sum2OTile, 16) * 128;  // out0: sum_2WsOut, 2 copies
-    bytes = bytes + RoundUp(s.sum2CTile * s.sum2OTile * 4, 32);    // calc0: sumAcc
-    bytes = bytes + RoundUp(s.sum2CTile * 4, 32);                  // calc1: xTile
-    bytes = bytes + CeilDiv(s.sum2CTile, 8) * 32 + 64;             // calc2: padded
-    bytes = bytes + CeilDiv(s.sum2CTile, 16) * 64;                 // calc3: values
-    bytes = bytes + RoundUp(s.sum2CTile * 4, 32);                  // calc4: lanes
-    bytes = bytes + CeilDiv(s.sum2OTile, 16) * 64;                 // calc5: grad_yTile
-    bytes = bytes + RoundUp(s.sum2CTile * s.sum2OTile * 4, 32);    // calc6: tmp
-    bytes = bytes + CeilDiv(s.sum2OTile, 16) * 512;                // calc7: spread
-    bytes = bytes + CeilDiv(s.sum2OTile, 16) * 64;                 // calc8: order
-    bytes = bytes + CeilDiv(s.sum2OTile, 16) * 64;                 // calc9: quotient
-    bytes = bytes + CeilDiv(s.sum2OTile, 16) * 64;                 // calc10: part
-    return bytes;
-}
-
-/// UB bytes: grad_w
-inline Checked Stepwise2Ledger3(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.gradWCTile * s.gradWOTile * 4, 32) * 64;  // in0: sum_2WsIn, 2 copies
-    bytes = bytes + CeilDiv(s.gradWCTile * s.gradWOTile * 2, 32) * 64;  // out0: grad_wOut, 2 copies
-    bytes = bytes + RoundUp(s.gradWCTile * s.gradWOTile * 4, 32);       // calc0: sum_2WsTile
-    return bytes;
-}
-
-/// UB bytes: sum_3_part
-inline Checked Stepwise2Ledger4(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum3PartOTile * 2, 32) * 64;  // in0: grad_yIn, 2 copies
-    bytes = bytes + CeilDiv(s.sum3PartOTile * 4, 32) * 64;  // out0: sum_3_partWsOut, 2 copies
-    bytes = bytes + RoundUp(s.sum3PartOTile * 4, 32);       // calc0: sumAcc
-    bytes = bytes + RoundUp(s.sum3PartOTile * 4, 32);       // calc1: grad_yTile
-    bytes = bytes + RoundUp(s.sum3PartOTile * 4, 32);       // calc2: copied
-    return bytes;
-}
-
-/// UB bytes: sum_3
-inline Checked Stepwise2Ledger5(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum3OTile * 4, 32) * 64;  // in0: sum_3_partWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.sum3OTile * 4, 32) * 64;  // out0: sum_3WsOut, 2 copies
-    bytes = bytes + RoundUp(s.sum3OTile * 4, 32);       // calc0: sumAcc
-    bytes = bytes + RoundUp(s.sum3OTile * 4, 32);       // calc1: copied
-    return bytes;
-}
-
-/// UB bytes: grad_bias
-inline Checked Stepwise2Ledger6(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.gradBiasOTile * 4, 32) * 64;  // in0: sum_3WsIn, 2 copies
-    bytes = bytes + CeilDiv(s.gradBiasOTile * 2, 32) * 64;  // out0: grad_biasOut, 2 copies
-    bytes = bytes + RoundUp(s.gradBiasOTile * 4, 32);       // calc0: sum_3WsTile
-    return bytes;
+    return blocks.valid && bytes.valid;
 }
 
 /// Tries the alternative "stepwise"; false when it does not fit.
 inline bool TryStepwise2(Sizes &s, const Chip &chip, Choice &choice)
 {
-    const Checked coreNum(chip.coreNum);
-    s.sum1OTile = Checked(16);
-    s.sum1CTile = Checked(1);
-    s.gradXCTile = Checked(16);
-    s.gradXBTile = Checked(1);
-    s.sum2CTile = Checked(16);
-    s.sum2OTile = Checked(1);
-    s.gradWOTile = Checked(16);
-    s.gradWCTile = Checked(1);
-    s.sum3PartOTile = Checked(16);
-    s.sum3OTile = Checked(8);
-    s.gradBiasOTile = Checked(16);
-    if (!Maximise(s, &Sizes::sum1OTile, s.C_out, 16, 0, false, &Stepwise2Ledger0, coreNum, UsableUb(chip, false))) {
+    (void)chip;
+    if (!(FitSum12(s, chip) && FitGradX3(s, chip) && FitSum22(s, chip) && FitGradW4(s, chip) && FitSum3Part2(s, chip) &&
+          FitSum3(s, chip) && FitGradBias4(s, chip) && FindSum1WsStart(s, chip) && FindSum3WsEnd(s, chip) &&
+          FindSum3PartCount(s, chip) && FindSum3PartWsStart2(s, chip) && FindSum3PartWsEnd(s, chip) &&
+          FindSum1CTiles(s, chip) && FindGradWCTiles(s, chip) && FindGradWWork2(s, chip) && FindGradWPer(s, chip) &&
+          FindSum3PartOTiles(s, chip) && FindGradBiasOTiles(s, chip))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::sum1CTile, MinOf(s.C_in, 4095), 1, CeilDiv(s.C_in * s.H_in * s.N, coreNum), false,
-                  &Stepwise2Ledger0, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradXCTile, s.C_in, 16, MaxOf(CeilDiv(s.C_in * s.H_in * s.N, coreNum), 64), false,
-                  &Stepwise2Ledger1, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradXBTile, MinOf(s.N, 4095), 1,
-                  CeilDiv(s.H_in * s.N * CeilDiv(s.C_in, s.gradXCTile), coreNum), false, &Stepwise2Ledger1, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum2CTile, s.C_in, 16, MaxOf(CeilDiv(s.C_in * s.C_out * s.K, coreNum), 64), false,
-                  &Stepwise2Ledger2, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum2OTile, MinOf(s.C_out, 4095), 1,
-                  CeilDiv(s.C_out * s.K * CeilDiv(s.C_in, s.sum2CTile), coreNum), false, &Stepwise2Ledger2, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradWOTile, s.C_out, 16, MaxOf(CeilDiv(s.C_in * s.C_out * s.K, coreNum), 64), false,
-                  &Stepwise2Ledger3, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradWCTile, MinOf(s.C_in, 4095), 1,
-                  CeilDiv(s.C_in * s.K * CeilDiv(s.C_out, s.gradWOTile), coreNum), false, &Stepwise2Ledger3, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum3PartOTile, s.C_out, 16,
-                  MaxOf(CeilDiv(s.C_out * MaxOf(MinOf(coreNum, s.H_out), 1), coreNum), 64), false, &Stepwise2Ledger4,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum3OTile, s.C_out, 8, MaxOf(CeilDiv(s.C_out, coreNum), 64), false, &Stepwise2Ledger5,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradBiasOTile, s.C_out, 16, MaxOf(CeilDiv(s.C_out, coreNum), 64), false, &Stepwise2Ledger6,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    s.sum_1WsStart = 0;
-    s.sum_1WsEnd = s.sum_1WsStart + RoundUp(MaxOf(s.C_in * s.H_in * s.N, 1) * 4, 512);
-    s.sum_2WsStart = s.sum_1WsEnd;
-    s.sum_2WsEnd = s.sum_2WsStart + RoundUp(MaxOf(s.C_in * s.C_out * s.K, 1) * 4, 512);
-    s.sum_3WsStart = s.sum_2WsEnd;
-    s.sum_3WsEnd = s.sum_3WsStart + RoundUp(MaxOf(s.C_out, 1) * 4, 512);
-    s.sum_3_part_count = MaxOf(MinOf(coreNum, s.H_out), 1);
-    s.sum_3_part_length = CeilDiv(s.H_out, s.sum_3_part_count);
-    s.sum_3_partWsStart = s.sum_3WsEnd;
-    s.sum_3_partWsEnd = s.sum_3_partWsStart + RoundUp(MaxOf(s.C_out * s.sum_3_part_count, 1) * 4, 512);
-    s.sum1CTiles = CeilDiv(s.C_in, s.sum1CTile);
-    s.sum1Work = s.H_in * s.N * s.sum1CTiles;
-    s.sum1Per = MaxOf(CeilDiv(s.sum1Work, coreNum), 1);
-    s.gradXCTiles = CeilDiv(s.C_in, s.gradXCTile);
-    s.gradXBTiles = CeilDiv(s.N, s.gradXBTile);
-    s.gradXWork = s.H_in * s.gradXBTiles * s.gradXCTiles;
-    s.gradXPer = MaxOf(CeilDiv(s.gradXWork, coreNum), 1);
-    s.sum2CTiles = CeilDiv(s.C_in, s.sum2CTile);
-    s.sum2OTiles = CeilDiv(s.C_out, s.sum2OTile);
-    s.sum2Work = s.K * s.sum2CTiles * s.sum2OTiles;
-    s.sum2Per = MaxOf(CeilDiv(s.sum2Work, coreNum), 1);
-    s.gradWOTiles = CeilDiv(s.C_out, s.gradWOTile);
-    s.gradWCTiles = CeilDiv(s.C_in, s.gradWCTile);
-    s.gradWWork = s.K * s.gradWCTiles * s.gradWOTiles;
-    s.gradWPer = MaxOf(CeilDiv(s.gradWWork, coreNum), 1);
-    s.sum3PartOTiles = CeilDiv(s.C_out, s.sum3PartOTile);
-    s.sum3PartWork = s.sum3PartOTiles * s.sum_3_part_count;
-    s.sum3PartPer = MaxOf(CeilDiv(s.sum3PartWork, coreNum), 1);
-    s.sum3OTiles = CeilDiv(s.C_out, s.sum3OTile);
-    s.sum3Work = s.sum3OTiles;
-    s.sum3Per = MaxOf(CeilDiv(s.sum3Work, coreNum), 1);
-    s.gradBiasOTiles = CeilDiv(s.C_out, s.gradBiasOTile);
-    s.gradBiasWork = s.gradBiasOTiles;
-    s.gradBiasPer = MaxOf(CeilDiv(s.gradBiasWork, coreNum), 1);
-    const Checked blocks = MaxOf(
+    Checked blocks(1);
+    blocks = MaxOf(
+        blocks,
         CeilDiv(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(s.sum1Work, s.sum1Per), CeilDiv(s.gradXWork, s.gradXPer)),
                                               CeilDiv(s.sum2Work, s.sum2Per)),
                                         CeilDiv(s.gradWWork, s.gradWPer)),
                                   CeilDiv(s.sum3PartWork, s.sum3PartPer)),
                             CeilDiv(s.sum3Work, s.sum3Per)),
                       CeilDiv(s.gradBiasWork, s.gradBiasPer)),
-                2),
-        1);
+                2));
     const Checked bytes = s.sum_3_partWsEnd;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = true;
-    return blocks.valid && bytes.valid && s.sum_1WsStart.valid && s.sum_1WsEnd.valid && s.sum_2WsStart.valid &&
-           s.sum_2WsEnd.valid && s.sum_3WsStart.valid && s.sum_3WsEnd.valid && s.sum_3_part_count.valid &&
-           s.sum_3_part_length.valid && s.sum_3_partWsStart.valid && s.sum_3_partWsEnd.valid && s.sum1CTiles.valid &&
-           s.sum1Work.valid && s.sum1Per.valid && s.gradXCTiles.valid && s.gradXBTiles.valid && s.gradXWork.valid &&
-           s.gradXPer.valid && s.sum2CTiles.valid && s.sum2OTiles.valid && s.sum2Work.valid && s.sum2Per.valid &&
-           s.gradWOTiles.valid && s.gradWCTiles.valid && s.gradWWork.valid && s.gradWPer.valid &&
-           s.sum3PartOTiles.valid && s.sum3PartWork.valid && s.sum3PartPer.valid && s.sum3OTiles.valid &&
-           s.sum3Work.valid && s.sum3Per.valid && s.gradBiasOTiles.valid && s.gradBiasWork.valid && s.gradBiasPer.valid;
+    return blocks.valid && bytes.valid;
 }
 
 /// Picks the first alternative that fits. `combination`: index of the dtype combination; `present`: bit k is set when

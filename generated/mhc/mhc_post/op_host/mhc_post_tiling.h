@@ -90,7 +90,7 @@ inline bool Maximise(Sizes &s, Checked Sizes::*tile, const Checked &upper, int64
 }
 
 /// UB bytes: sum_1, y
-inline Checked FullLedger(const Sizes &s, const Checked &coreNum)
+inline Checked YLedger(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -113,10 +113,34 @@ inline Checked FullLedger(const Sizes &s, const Checked &coreNum)
     return bytes;
 }
 
+/// The tiles of a stage: sum_1, y
+inline bool FitY(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.yDTile = Checked(16);
+    s.yITile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::yDTile, s.D, 16, MaxOf(CeilDiv(s.D * s.T * s.n, coreNum), 64), false, &YLedger, coreNum,
+                    ub) &&
+           Maximise(s, &Sizes::yITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n * CeilDiv(s.D, s.yDTile), coreNum), false,
+                    &YLedger, coreNum, ub);
+}
+
+/// Fields yDTiles to yPer; false when one is out of range.
+inline bool FindYDTiles(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.yDTiles = CeilDiv(s.D, s.yDTile);
+    s.yITiles = CeilDiv(s.n, s.yITile);
+    s.yWork = s.T * s.yDTiles * s.yITiles;
+    s.yPer = MaxOf(CeilDiv(s.yWork, coreNum), 1);
+    return s.yDTiles.valid && s.yITiles.valid && s.yWork.valid && s.yPer.valid;
+}
+
 /// Tries the alternative "full"; false when it does not fit.
 inline bool TryFull(Sizes &s, const Chip &chip, Choice &choice)
 {
-    const Checked coreNum(chip.coreNum);
+    (void)chip;
     if (!(s.D >= 1)) {
         return false;
     }
@@ -126,26 +150,16 @@ inline bool TryFull(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.n >= 1)) {
         return false;
     }
-    s.yDTile = Checked(16);
-    s.yITile = Checked(1);
-    if (!Maximise(s, &Sizes::yDTile, s.D, 16, MaxOf(CeilDiv(s.D * s.T * s.n, coreNum), 64), false, &FullLedger, coreNum,
-                  UsableUb(chip, false))) {
+    if (!(FitY(s, chip) && FindYDTiles(s, chip))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::yITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n * CeilDiv(s.D, s.yDTile), coreNum), false,
-                  &FullLedger, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    s.yDTiles = CeilDiv(s.D, s.yDTile);
-    s.yITiles = CeilDiv(s.n, s.yITile);
-    s.yWork = s.T * s.yDTiles * s.yITiles;
-    s.yPer = MaxOf(CeilDiv(s.yWork, coreNum), 1);
-    const Checked blocks = MaxOf(CeilDiv(s.yWork, s.yPer), 1);
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(s.yWork, s.yPer));
     const Checked bytes = 0;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = false;
-    return blocks.valid && bytes.valid && s.yDTiles.valid && s.yITiles.valid && s.yWork.valid && s.yPer.valid;
+    return blocks.valid && bytes.valid;
 }
 
 /// Picks the first alternative that fits. `combination`: index of the dtype combination; `present`: bit k is set when

@@ -127,7 +127,7 @@ inline bool Maximise(Sizes &s, Checked Sizes::*tile, const Checked &upper, int64
 }
 
 /// UB bytes: sum_1, grad_x
-inline Checked CubeFullLedger0(const Sizes &s, const Checked &coreNum)
+inline Checked GradXLedger(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -144,7 +144,7 @@ inline Checked CubeFullLedger0(const Sizes &s, const Checked &coreNum)
 }
 
 /// UB bytes: grad_h_res (cube)
-inline Checked CubeFullLedger1(const Sizes &s, const Checked &coreNum)
+inline Checked GradHResLedger(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -153,7 +153,7 @@ inline Checked CubeFullLedger1(const Sizes &s, const Checked &coreNum)
 }
 
 /// UB bytes: sum_3, grad_h_out, sum_4, grad_h_post
-inline Checked CubeFullLedger2(const Sizes &s, const Checked &coreNum)
+inline Checked GradHPostLedger(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -173,131 +173,8 @@ inline Checked CubeFullLedger2(const Sizes &s, const Checked &coreNum)
     return bytes;
 }
 
-/// Tries the alternative "cube_full"; false when it does not fit.
-inline bool TryCubeFull(Sizes &s, const Chip &chip, Choice &choice)
-{
-    const Checked coreNum(chip.coreNum);
-    const Checked cubeNum(chip.cubeNum);
-    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
-    if (!(s.D >= 1)) {
-        return false;
-    }
-    if (!(s.T >= 1)) {
-        return false;
-    }
-    if (!(s.n >= 1)) {
-        return false;
-    }
-    if (!(CeilDiv(s.D * s.T * s.n * s.n * 2, 64) >=
-          coreNum * cubeStart + CeilDiv(s.T * CeilDiv(s.D, 16) * CeilDiv(s.n, 16) * CeilDiv(s.n, 16) * 4096, 2048) +
-              CeilDiv(s.T * s.n * s.n * 8, 20))) {
-        return false;
-    }
-    if (!(s.n <= 2147483647)) {
-        return false;
-    }
-    if (!(s.D <= 2147483647)) {
-        return false;
-    }
-    s.gradXDTile = Checked(16);
-    s.gradXJTile = Checked(1);
-    s.gradHPostTTile = Checked(1);
-    if (!Maximise(s, &Sizes::gradXDTile, s.D, 16, MaxOf(CeilDiv(s.D * s.T * s.n, coreNum), 64), false, &CubeFullLedger0,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradXJTile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n * CeilDiv(s.D, s.gradXDTile), coreNum),
-                  false, &CubeFullLedger0, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!(CubeFullLedger1(s, coreNum) <= UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradHPostTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeFullLedger2,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    s.gradXDTiles = CeilDiv(s.D, s.gradXDTile);
-    s.gradXJTiles = CeilDiv(s.n, s.gradXJTile);
-    s.gradXWork = s.T * s.gradXDTiles * s.gradXJTiles;
-    s.gradXPer = MaxOf(CeilDiv(s.gradXWork, coreNum), 1);
-    s.gradHResPanels = CeilDiv(s.n, 256);
-    s.gradHResBaseN = RoundUp(CeilDiv(s.n, s.gradHResPanels), 16);
-    s.gradHResBaseM = MinOf(MinOf((((32768 / s.gradHResBaseN)) / 16) * 16, 256),
-                            RoundUp(MinOf(MaxOf(CeilDiv(s.T * s.gradHResPanels * s.n, cubeNum), 1), s.n), 16));
-    s.gradHResBaseK = MinOf(64, RoundUp(s.D, 16));
-    s.gradHResStepK = MinOf(4, CeilDiv(s.D, s.gradHResBaseK));
-    s.gradHResL1 = s.gradHResBaseK * s.gradHResBaseM * s.gradHResStepK * 4 +
-                   s.gradHResBaseK * s.gradHResBaseN * s.gradHResStepK * 4;
-    s.gradHResM = s.n;
-    s.gradHResN = s.n;
-    s.gradHResKa = s.D;
-    s.gradHResKb = s.D;
-    s.gradHResSingleK = s.D;
-    s.gradHResRowTiles = CeilDiv(s.n, s.gradHResBaseM);
-    s.gradHResWork = s.T * s.gradHResPanels * s.gradHResRowTiles;
-    s.gradHResPer = CeilDiv(s.gradHResWork, cubeNum);
-    s.gradHResCores = CeilDiv(s.gradHResWork, s.gradHResPer);
-    s.mm0Cores = s.gradHResCores;
-    s.mm0M = s.gradHResM;
-    s.mm0N = s.gradHResN;
-    s.mm0Ka = s.gradHResKa;
-    s.mm0Kb = s.gradHResKb;
-    s.mm0SingleK = s.gradHResSingleK;
-    s.mm0BaseM = s.gradHResBaseM;
-    s.mm0BaseN = s.gradHResBaseN;
-    s.mm0BaseK = s.gradHResBaseK;
-    s.mm0StepK = s.gradHResStepK;
-    s.mm0L1 = s.gradHResL1;
-    s.gradHPostTTiles = CeilDiv(s.T, s.gradHPostTTile);
-    s.gradHPostWork = s.gradHPostTTiles;
-    s.gradHPostPer = MaxOf(CeilDiv(s.gradHPostWork, coreNum), 1);
-    const Checked blocks =
-        MaxOf(MaxOf(MaxOf(CeilDiv(CeilDiv(s.gradXWork, s.gradXPer), 2), CeilDiv(s.gradHResWork, s.gradHResPer)),
-                    CeilDiv(CeilDiv(s.gradHPostWork, s.gradHPostPer), 2)),
-              1);
-    const Checked bytes = 0;
-    choice.blockDim = blocks.value;
-    choice.workspace = bytes.value;
-    choice.together = false;
-    return blocks.valid && bytes.valid && s.gradXDTiles.valid && s.gradXJTiles.valid && s.gradXWork.valid &&
-           s.gradXPer.valid && s.gradHResPanels.valid && s.gradHResBaseN.valid && s.gradHResBaseM.valid &&
-           s.gradHResBaseK.valid && s.gradHResStepK.valid && s.gradHResL1.valid && s.gradHResM.valid &&
-           s.gradHResN.valid && s.gradHResKa.valid && s.gradHResKb.valid && s.gradHResSingleK.valid &&
-           s.gradHResRowTiles.valid && s.gradHResWork.valid && s.gradHResPer.valid && s.gradHResCores.valid &&
-           s.mm0Cores.valid && s.mm0M.valid && s.mm0N.valid && s.mm0Ka.valid && s.mm0Kb.valid && s.mm0SingleK.valid &&
-           s.mm0BaseM.valid && s.mm0BaseN.valid && s.mm0BaseK.valid && s.mm0StepK.valid && s.mm0L1.valid &&
-           s.gradHPostTTiles.valid && s.gradHPostWork.valid && s.gradHPostPer.valid;
-}
-
-/// UB bytes: sum_1, grad_x
-inline Checked CubeWalkedLedger0(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + s.gradXJTile * CeilDiv(s.n, 8) * 64;                 // in0: h_resIn, 2 copies
-    bytes = bytes + CeilDiv(s.gradXDTile * s.n * 2, 32) * 64;            // in1: grad_yIn, 2 copies
-    bytes = bytes + CeilDiv(s.gradXDTile * s.gradXJTile * 2, 32) * 64;   // out0: grad_xOut, 2 copies
-    bytes = bytes + s.gradXJTile * CeilDiv(s.n, 16) * 64;                // calc0: h_resTile
-    bytes = bytes + RoundUp(s.gradXDTile * s.n * 4, 32);                 // calc1: grad_yTile
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXJTile * 4, 32);        // calc2: sum_1Tile
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXJTile * s.n * 4, 32);  // calc3: tmp
-    bytes = bytes + s.gradXJTile * CeilDiv(s.n, 16) * 512;               // calc4: spread
-    return bytes;
-}
-
-/// UB bytes: grad_h_res (cube)
-inline Checked CubeWalkedLedger1(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    return bytes;
-}
-
 /// UB bytes: sum_3, grad_h_out, sum_4, grad_h_post
-inline Checked CubeWalkedLedger2(const Sizes &s, const Checked &coreNum)
+inline Checked GradHPostLedger2(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -319,109 +196,8 @@ inline Checked CubeWalkedLedger2(const Sizes &s, const Checked &coreNum)
     return bytes;
 }
 
-/// Tries the alternative "cube_walked"; false when it does not fit.
-inline bool TryCubeWalked(Sizes &s, const Chip &chip, Choice &choice)
-{
-    const Checked coreNum(chip.coreNum);
-    const Checked cubeNum(chip.cubeNum);
-    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
-    if (!(s.D >= 1)) {
-        return false;
-    }
-    if (!(s.T >= 1)) {
-        return false;
-    }
-    if (!(s.n >= 1)) {
-        return false;
-    }
-    if (!(CeilDiv(s.D * s.T * s.n * s.n * 2, 64) >=
-          coreNum * cubeStart + CeilDiv(s.T * CeilDiv(s.D, 16) * CeilDiv(s.n, 16) * CeilDiv(s.n, 16) * 4096, 2048) +
-              CeilDiv(s.T * s.n * s.n * 8, 20))) {
-        return false;
-    }
-    if (!(s.n <= 2147483647)) {
-        return false;
-    }
-    if (!(s.D <= 2147483647)) {
-        return false;
-    }
-    s.gradXDTile = Checked(16);
-    s.gradXJTile = Checked(1);
-    s.gradHPostDTile = Checked(16);
-    s.gradHPostTTile = Checked(1);
-    if (!Maximise(s, &Sizes::gradXDTile, s.D, 16, MaxOf(CeilDiv(s.D * s.T * s.n, coreNum), 64), false,
-                  &CubeWalkedLedger0, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradXJTile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n * CeilDiv(s.D, s.gradXDTile), coreNum),
-                  false, &CubeWalkedLedger0, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!(CubeWalkedLedger1(s, coreNum) <= UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradHPostDTile, s.D, 16, 0, false, &CubeWalkedLedger2, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradHPostTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeWalkedLedger2,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    s.gradXDTiles = CeilDiv(s.D, s.gradXDTile);
-    s.gradXJTiles = CeilDiv(s.n, s.gradXJTile);
-    s.gradXWork = s.T * s.gradXDTiles * s.gradXJTiles;
-    s.gradXPer = MaxOf(CeilDiv(s.gradXWork, coreNum), 1);
-    s.gradHResPanels = CeilDiv(s.n, 256);
-    s.gradHResBaseN = RoundUp(CeilDiv(s.n, s.gradHResPanels), 16);
-    s.gradHResBaseM = MinOf(MinOf((((32768 / s.gradHResBaseN)) / 16) * 16, 256),
-                            RoundUp(MinOf(MaxOf(CeilDiv(s.T * s.gradHResPanels * s.n, cubeNum), 1), s.n), 16));
-    s.gradHResBaseK = MinOf(64, RoundUp(s.D, 16));
-    s.gradHResStepK = MinOf(4, CeilDiv(s.D, s.gradHResBaseK));
-    s.gradHResL1 = s.gradHResBaseK * s.gradHResBaseM * s.gradHResStepK * 4 +
-                   s.gradHResBaseK * s.gradHResBaseN * s.gradHResStepK * 4;
-    s.gradHResM = s.n;
-    s.gradHResN = s.n;
-    s.gradHResKa = s.D;
-    s.gradHResKb = s.D;
-    s.gradHResSingleK = s.D;
-    s.gradHResRowTiles = CeilDiv(s.n, s.gradHResBaseM);
-    s.gradHResWork = s.T * s.gradHResPanels * s.gradHResRowTiles;
-    s.gradHResPer = CeilDiv(s.gradHResWork, cubeNum);
-    s.gradHResCores = CeilDiv(s.gradHResWork, s.gradHResPer);
-    s.mm0Cores = s.gradHResCores;
-    s.mm0M = s.gradHResM;
-    s.mm0N = s.gradHResN;
-    s.mm0Ka = s.gradHResKa;
-    s.mm0Kb = s.gradHResKb;
-    s.mm0SingleK = s.gradHResSingleK;
-    s.mm0BaseM = s.gradHResBaseM;
-    s.mm0BaseN = s.gradHResBaseN;
-    s.mm0BaseK = s.gradHResBaseK;
-    s.mm0StepK = s.gradHResStepK;
-    s.mm0L1 = s.gradHResL1;
-    s.gradHPostTTiles = CeilDiv(s.T, s.gradHPostTTile);
-    s.gradHPostWork = s.gradHPostTTiles;
-    s.gradHPostPer = MaxOf(CeilDiv(s.gradHPostWork, coreNum), 1);
-    const Checked blocks =
-        MaxOf(MaxOf(MaxOf(CeilDiv(CeilDiv(s.gradXWork, s.gradXPer), 2), CeilDiv(s.gradHResWork, s.gradHResPer)),
-                    CeilDiv(CeilDiv(s.gradHPostWork, s.gradHPostPer), 2)),
-              1);
-    const Checked bytes = 0;
-    choice.blockDim = blocks.value;
-    choice.workspace = bytes.value;
-    choice.together = false;
-    return blocks.valid && bytes.valid && s.gradXDTiles.valid && s.gradXJTiles.valid && s.gradXWork.valid &&
-           s.gradXPer.valid && s.gradHResPanels.valid && s.gradHResBaseN.valid && s.gradHResBaseM.valid &&
-           s.gradHResBaseK.valid && s.gradHResStepK.valid && s.gradHResL1.valid && s.gradHResM.valid &&
-           s.gradHResN.valid && s.gradHResKa.valid && s.gradHResKb.valid && s.gradHResSingleK.valid &&
-           s.gradHResRowTiles.valid && s.gradHResWork.valid && s.gradHResPer.valid && s.gradHResCores.valid &&
-           s.mm0Cores.valid && s.mm0M.valid && s.mm0N.valid && s.mm0Ka.valid && s.mm0Kb.valid && s.mm0SingleK.valid &&
-           s.mm0BaseM.valid && s.mm0BaseN.valid && s.mm0BaseK.valid && s.mm0StepK.valid && s.mm0L1.valid &&
-           s.gradHPostTTiles.valid && s.gradHPostWork.valid && s.gradHPostPer.valid;
-}
-
 /// UB bytes: sum_1, grad_x, sum_2, grad_h_res, sum_3, grad_h_out, sum_4, grad_h_post
-inline Checked FullLedger(const Sizes &s, const Checked &coreNum)
+inline Checked GradHPostLedger3(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -447,37 +223,8 @@ inline Checked FullLedger(const Sizes &s, const Checked &coreNum)
     return bytes;
 }
 
-/// Tries the alternative "full"; false when it does not fit.
-inline bool TryFull(Sizes &s, const Chip &chip, Choice &choice)
-{
-    const Checked coreNum(chip.coreNum);
-    if (!(s.D >= 1)) {
-        return false;
-    }
-    if (!(s.T >= 1)) {
-        return false;
-    }
-    if (!(s.n >= 1)) {
-        return false;
-    }
-    s.gradHPostTTile = Checked(1);
-    if (!Maximise(s, &Sizes::gradHPostTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &FullLedger, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    s.gradHPostTTiles = CeilDiv(s.T, s.gradHPostTTile);
-    s.gradHPostWork = s.gradHPostTTiles;
-    s.gradHPostPer = MaxOf(CeilDiv(s.gradHPostWork, coreNum), 1);
-    const Checked blocks = MaxOf(CeilDiv(CeilDiv(s.gradHPostWork, s.gradHPostPer), 2), 1);
-    const Checked bytes = 0;
-    choice.blockDim = blocks.value;
-    choice.workspace = bytes.value;
-    choice.together = false;
-    return blocks.valid && bytes.valid && s.gradHPostTTiles.valid && s.gradHPostWork.valid && s.gradHPostPer.valid;
-}
-
 /// UB bytes: sum_1, grad_x, sum_2, grad_h_res, sum_3, grad_h_out, sum_4, grad_h_post
-inline Checked WalkedLedger(const Sizes &s, const Checked &coreNum)
+inline Checked GradHPostLedger4(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -507,10 +254,132 @@ inline Checked WalkedLedger(const Sizes &s, const Checked &coreNum)
     return bytes;
 }
 
-/// Tries the alternative "walked"; false when it does not fit.
-inline bool TryWalked(Sizes &s, const Chip &chip, Choice &choice)
+/// The tiles of a stage: sum_1, grad_x
+inline bool FitGradX(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
+    s.gradXDTile = Checked(16);
+    s.gradXJTile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::gradXDTile, s.D, 16, MaxOf(CeilDiv(s.D * s.T * s.n, coreNum), 64), false, &GradXLedger,
+                    coreNum, ub) &&
+           Maximise(s, &Sizes::gradXJTile, MinOf(s.n, 4095), 1,
+                    CeilDiv(s.T * s.n * CeilDiv(s.D, s.gradXDTile), coreNum), false, &GradXLedger, coreNum, ub);
+}
+
+/// The tiles of a stage: grad_h_res (cube)
+inline bool FitGradHRes(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    const int64_t ub = UsableUb(chip, false);
+    return GradHResLedger(s, coreNum) <= ub;
+}
+
+/// The tiles of a stage: sum_3, grad_h_out, sum_4, grad_h_post
+inline bool FitGradHPost(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.gradHPostTTile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::gradHPostTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &GradHPostLedger,
+                    coreNum, ub);
+}
+
+/// The tiles of a stage: sum_3, grad_h_out, sum_4, grad_h_post
+inline bool FitGradHPost2(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.gradHPostDTile = Checked(16);
+    s.gradHPostTTile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::gradHPostDTile, s.D, 16, 0, false, &GradHPostLedger2, coreNum, ub) &&
+           Maximise(s, &Sizes::gradHPostTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &GradHPostLedger2,
+                    coreNum, ub);
+}
+
+/// The tiles of a stage: sum_1, grad_x, sum_2, grad_h_res, sum_3, grad_h_out, sum_4, grad_h_post
+inline bool FitGradHPost3(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.gradHPostTTile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::gradHPostTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &GradHPostLedger3,
+                    coreNum, ub);
+}
+
+/// The tiles of a stage: sum_1, grad_x, sum_2, grad_h_res, sum_3, grad_h_out, sum_4, grad_h_post
+inline bool FitGradHPost4(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.gradHPostDTile = Checked(16);
+    s.gradHPostTTile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::gradHPostDTile, s.D, 16, 0, false, &GradHPostLedger4, coreNum, ub) &&
+           Maximise(s, &Sizes::gradHPostTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &GradHPostLedger4,
+                    coreNum, ub);
+}
+
+/// Fields gradXDTiles to mm0L1; false when one is out of range.
+inline bool FindGradXDTiles(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    const Checked cubeNum(chip.cubeNum);
+    s.gradXDTiles = CeilDiv(s.D, s.gradXDTile);
+    s.gradXJTiles = CeilDiv(s.n, s.gradXJTile);
+    s.gradXWork = s.T * s.gradXDTiles * s.gradXJTiles;
+    s.gradXPer = MaxOf(CeilDiv(s.gradXWork, coreNum), 1);
+    s.gradHResPanels = CeilDiv(s.n, 256);
+    s.gradHResBaseN = RoundUp(CeilDiv(s.n, s.gradHResPanels), 16);
+    s.gradHResBaseM = MinOf(MinOf((((32768 / s.gradHResBaseN)) / 16) * 16, 256),
+                            RoundUp(MinOf(MaxOf(CeilDiv(s.T * s.gradHResPanels * s.n, cubeNum), 1), s.n), 16));
+    s.gradHResBaseK = MinOf(64, RoundUp(s.D, 16));
+    s.gradHResStepK = MinOf(4, CeilDiv(s.D, s.gradHResBaseK));
+    s.gradHResL1 = s.gradHResBaseK * s.gradHResBaseM * s.gradHResStepK * 4 +
+                   s.gradHResBaseK * s.gradHResBaseN * s.gradHResStepK * 4;
+    s.gradHResM = s.n;
+    s.gradHResN = s.n;
+    s.gradHResKa = s.D;
+    s.gradHResKb = s.D;
+    s.gradHResSingleK = s.D;
+    s.gradHResRowTiles = CeilDiv(s.n, s.gradHResBaseM);
+    s.gradHResWork = s.T * s.gradHResPanels * s.gradHResRowTiles;
+    s.gradHResPer = CeilDiv(s.gradHResWork, cubeNum);
+    s.gradHResCores = CeilDiv(s.gradHResWork, s.gradHResPer);
+    s.mm0Cores = s.gradHResCores;
+    s.mm0M = s.gradHResM;
+    s.mm0N = s.gradHResN;
+    s.mm0Ka = s.gradHResKa;
+    s.mm0Kb = s.gradHResKb;
+    s.mm0SingleK = s.gradHResSingleK;
+    s.mm0BaseM = s.gradHResBaseM;
+    s.mm0BaseN = s.gradHResBaseN;
+    s.mm0BaseK = s.gradHResBaseK;
+    s.mm0StepK = s.gradHResStepK;
+    s.mm0L1 = s.gradHResL1;
+    return s.gradXDTiles.valid && s.gradXJTiles.valid && s.gradXWork.valid && s.gradXPer.valid &&
+           s.gradHResPanels.valid && s.gradHResBaseN.valid && s.gradHResBaseM.valid && s.gradHResBaseK.valid &&
+           s.gradHResStepK.valid && s.gradHResL1.valid && s.gradHResM.valid && s.gradHResN.valid &&
+           s.gradHResKa.valid && s.gradHResKb.valid && s.gradHResSingleK.valid && s.gradHResRowTiles.valid &&
+           s.gradHResWork.valid && s.gradHResPer.valid && s.gradHResCores.valid && s.mm0Cores.valid && s.mm0M.valid &&
+           s.mm0N.valid && s.mm0Ka.valid && s.mm0Kb.valid && s.mm0SingleK.valid && s.mm0BaseM.valid &&
+           s.mm0BaseN.valid && s.mm0BaseK.valid && s.mm0StepK.valid && s.mm0L1.valid;
+}
+
+/// Fields gradHPostTTiles to gradHPostPer; false when one is out of range.
+inline bool FindGradHPostTTiles(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.gradHPostTTiles = CeilDiv(s.T, s.gradHPostTTile);
+    s.gradHPostWork = s.gradHPostTTiles;
+    s.gradHPostPer = MaxOf(CeilDiv(s.gradHPostWork, coreNum), 1);
+    return s.gradHPostTTiles.valid && s.gradHPostWork.valid && s.gradHPostPer.valid;
+}
+
+/// Tries the alternative "cube_full"; false when it does not fit.
+inline bool TryCubeFull(Sizes &s, const Chip &chip, Choice &choice)
+{
+    const Checked coreNum(chip.coreNum);
+    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
     if (!(s.D >= 1)) {
         return false;
     }
@@ -520,24 +389,120 @@ inline bool TryWalked(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.n >= 1)) {
         return false;
     }
-    s.gradHPostDTile = Checked(16);
-    s.gradHPostTTile = Checked(1);
-    if (!Maximise(s, &Sizes::gradHPostDTile, s.D, 16, 0, false, &WalkedLedger, coreNum, UsableUb(chip, false))) {
+    if (!(CeilDiv(s.D * s.T * s.n * s.n * 2, 64) >=
+          coreNum * cubeStart + CeilDiv(s.T * CeilDiv(s.D, 16) * CeilDiv(s.n, 16) * CeilDiv(s.n, 16) * 4096, 2048) +
+              CeilDiv(s.T * s.n * s.n * 8, 20))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::gradHPostTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &WalkedLedger, coreNum,
-                  UsableUb(chip, false))) {
+    if (!(s.n <= 2147483647)) {
         return false;
     }
-    s.gradHPostTTiles = CeilDiv(s.T, s.gradHPostTTile);
-    s.gradHPostWork = s.gradHPostTTiles;
-    s.gradHPostPer = MaxOf(CeilDiv(s.gradHPostWork, coreNum), 1);
-    const Checked blocks = MaxOf(CeilDiv(CeilDiv(s.gradHPostWork, s.gradHPostPer), 2), 1);
+    if (!(s.D <= 2147483647)) {
+        return false;
+    }
+    if (!(FitGradX(s, chip) && FitGradHRes(s, chip) && FitGradHPost(s, chip) && FindGradXDTiles(s, chip) &&
+          FindGradHPostTTiles(s, chip))) {
+        return false;
+    }
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradXWork, s.gradXPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(s.gradHResWork, s.gradHResPer));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradHPostWork, s.gradHPostPer), 2));
     const Checked bytes = 0;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = false;
-    return blocks.valid && bytes.valid && s.gradHPostTTiles.valid && s.gradHPostWork.valid && s.gradHPostPer.valid;
+    return blocks.valid && bytes.valid;
+}
+
+/// Tries the alternative "cube_walked"; false when it does not fit.
+inline bool TryCubeWalked(Sizes &s, const Chip &chip, Choice &choice)
+{
+    const Checked coreNum(chip.coreNum);
+    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
+    if (!(s.D >= 1)) {
+        return false;
+    }
+    if (!(s.T >= 1)) {
+        return false;
+    }
+    if (!(s.n >= 1)) {
+        return false;
+    }
+    if (!(CeilDiv(s.D * s.T * s.n * s.n * 2, 64) >=
+          coreNum * cubeStart + CeilDiv(s.T * CeilDiv(s.D, 16) * CeilDiv(s.n, 16) * CeilDiv(s.n, 16) * 4096, 2048) +
+              CeilDiv(s.T * s.n * s.n * 8, 20))) {
+        return false;
+    }
+    if (!(s.n <= 2147483647)) {
+        return false;
+    }
+    if (!(s.D <= 2147483647)) {
+        return false;
+    }
+    if (!(FitGradX(s, chip) && FitGradHRes(s, chip) && FitGradHPost2(s, chip) && FindGradXDTiles(s, chip) &&
+          FindGradHPostTTiles(s, chip))) {
+        return false;
+    }
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradXWork, s.gradXPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(s.gradHResWork, s.gradHResPer));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradHPostWork, s.gradHPostPer), 2));
+    const Checked bytes = 0;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = false;
+    return blocks.valid && bytes.valid;
+}
+
+/// Tries the alternative "full"; false when it does not fit.
+inline bool TryFull(Sizes &s, const Chip &chip, Choice &choice)
+{
+    (void)chip;
+    if (!(s.D >= 1)) {
+        return false;
+    }
+    if (!(s.T >= 1)) {
+        return false;
+    }
+    if (!(s.n >= 1)) {
+        return false;
+    }
+    if (!(FitGradHPost3(s, chip) && FindGradHPostTTiles(s, chip))) {
+        return false;
+    }
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradHPostWork, s.gradHPostPer), 2));
+    const Checked bytes = 0;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = false;
+    return blocks.valid && bytes.valid;
+}
+
+/// Tries the alternative "walked"; false when it does not fit.
+inline bool TryWalked(Sizes &s, const Chip &chip, Choice &choice)
+{
+    (void)chip;
+    if (!(s.D >= 1)) {
+        return false;
+    }
+    if (!(s.T >= 1)) {
+        return false;
+    }
+    if (!(s.n >= 1)) {
+        return false;
+    }
+    if (!(FitGradHPost4(s, chip) && FindGradHPostTTiles(s, chip))) {
+        return false;
+    }
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradHPostWork, s.gradHPostPer), 2));
+    const Checked bytes = 0;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = false;
+    return blocks.valid && bytes.valid;
 }
 
 /// Picks the first alternative that fits. `combination`: index of the dtype combination; `present`: bit k is set when

@@ -222,7 +222,7 @@ inline bool Maximise(Sizes &s, Checked Sizes::*tile, const Checked &upper, int64
 }
 
 /// UB bytes: mix_factor, sum_1, r
-inline Checked CubeFullLedger0(const Sizes &s, const Checked &coreNum)
+inline Checked RLedger(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -245,7 +245,7 @@ inline Checked CubeFullLedger0(const Sizes &s, const Checked &coreNum)
 }
 
 /// UB bytes: mix (cube)
-inline Checked CubeFullLedger1(const Sizes &s, const Checked &coreNum)
+inline Checked MixLedger(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -254,7 +254,7 @@ inline Checked CubeFullLedger1(const Sizes &s, const Checked &coreNum)
 }
 
 /// UB bytes: pre_gate, h_post
-inline Checked CubeFullLedger2(const Sizes &s, const Checked &coreNum)
+inline Checked HPostLedger(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -273,7 +273,7 @@ inline Checked CubeFullLedger2(const Sizes &s, const Checked &coreNum)
 }
 
 /// UB bytes: h_res
-inline Checked CubeFullLedger3(const Sizes &s, const Checked &coreNum)
+inline Checked HResLedger(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -287,7 +287,7 @@ inline Checked CubeFullLedger3(const Sizes &s, const Checked &coreNum)
 }
 
 /// UB bytes: sum_2, h_in, inv_rms
-inline Checked CubeFullLedger4(const Sizes &s, const Checked &coreNum)
+inline Checked InvRmsLedger(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -307,7 +307,7 @@ inline Checked CubeFullLedger4(const Sizes &s, const Checked &coreNum)
 }
 
 /// UB bytes: h_mix
-inline Checked CubeFullLedger5(const Sizes &s, const Checked &coreNum)
+inline Checked HMixLedger(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -318,7 +318,7 @@ inline Checked CubeFullLedger5(const Sizes &s, const Checked &coreNum)
 }
 
 /// UB bytes: h_pre
-inline Checked CubeFullLedger6(const Sizes &s, const Checked &coreNum)
+inline Checked HPreLedger(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -326,13 +326,1243 @@ inline Checked CubeFullLedger6(const Sizes &s, const Checked &coreNum)
     bytes = bytes + CeilDiv(s.hPreITile * s.hPreTTile * 4, 32) * 64;  // in0: pre_gateWsIn, 2 copies
     bytes = bytes + CeilDiv(s.hPreITile * s.hPreTTile * 4, 32) * 64;  // out0: h_preOut, 2 copies
     return bytes;
+}
+
+/// UB bytes: mix_factor, sum_1, r
+inline Checked RLedger2(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.n * s.rDTile * s.rTTile * 2, 32) * 64;  // in0: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.n * s.rDTile * 4, 32) * 64;             // in1: gammaIn, 2 copies
+    bytes = bytes + CeilDiv(s.n * s.rDTile * s.rTTile * 4, 32) * 64;  // out0: mix_factorWsOut, 2 copies
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 128;                      // out1: rWsOut, 2 copies
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc0: sumAcc
+    bytes = bytes + RoundUp(s.n * s.rDTile * s.rTTile * 4, 32);       // calc1: xTile
+    bytes = bytes + RoundUp(s.n * s.rDTile * 4, 32);                  // calc2: gammaTile
+    bytes = bytes + RoundUp(s.n * s.rDTile * s.rTTile * 4, 32);       // calc3: tmp
+    bytes = bytes + RoundUp(s.rDTile * s.rTTile * 4, 32);             // calc4: sum
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc5: sum
+    bytes = bytes + CeilDiv(s.rTTile, 8) * 2048;                      // calc6: acc
+    bytes = bytes + CeilDiv(s.rTTile, 8) * 256;                       // calc7: part
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc8: tmp
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc9: tmp
+    return bytes;
+}
+
+/// UB bytes: sum_2, h_in, inv_rms
+inline Checked InvRmsLedger2(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.invRmsTTile, 8) * 64;                             // in0: rWsIn, 2 copies
+    bytes = bytes + s.invRmsTTile * CeilDiv(s.n, 8) * 64;                       // in1: pre_gateWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.invRmsDTile * s.invRmsTTile * s.n * 2, 32) * 64;  // in2: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.invRmsTTile, 16) * 128;                           // out0: inv_rmsOut, 2 copies
+    bytes = bytes + CeilDiv(s.invRmsDTile * s.invRmsTTile * 2, 32) * 64;        // out1: h_inOut, 2 copies
+    bytes = bytes + CeilDiv(s.invRmsTTile, 16) * 64;                            // calc0: rWsTile
+    bytes = bytes + s.invRmsTTile * CeilDiv(s.n, 16) * 64;                      // calc1: pre_gateWsTile
+    bytes = bytes + RoundUp(s.invRmsDTile * s.invRmsTTile * s.n * 4, 32);       // calc2: xTile
+    bytes = bytes + RoundUp(s.invRmsDTile * s.invRmsTTile * 4, 32);             // calc3: sum_2Tile
+    bytes = bytes + RoundUp(s.invRmsDTile * s.invRmsTTile * s.n * 4, 32);       // calc4: tmp
+    bytes = bytes + s.invRmsTTile * CeilDiv(s.n, 16) * 512;                     // calc5: spread
+    return bytes;
+}
+
+/// UB bytes: sum_1, r
+inline Checked RLedger3(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;  // in0: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 128;             // out0: rWsOut, 2 copies
+    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;  // calc0: xTile
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;              // calc1: sum_1Tile
+    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;  // calc2: tmp
+    bytes = bytes + s.rTTile * CeilDiv(s.D, 16) * 64;        // calc3: sum
+    bytes = bytes + CeilDiv(s.rTTile, 8) * 2048;             // calc4: acc
+    bytes = bytes + CeilDiv(s.rTTile, 8) * 256;              // calc5: part
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;              // calc6: tmp
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;              // calc7: tmp
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;              // calc8: tmp
+    return bytes;
+}
+
+/// UB bytes: mix
+inline Checked MixLedger2(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + s.n * CeilDiv(s.D, 8) * 32;                // in0: gammaIn
+    bytes = bytes + s.n * CeilDiv(s.D, 16) * 64;               // in1: xIn, 2 copies
+    bytes = bytes + s.mixKTile * s.n * CeilDiv(s.D, 8) * 64;   // in2: phiIn, 2 copies
+    bytes = bytes + CeilDiv(s.mixKTile, 16) * 128;             // out0: mixWsOut, 2 copies
+    bytes = bytes + s.n * CeilDiv(s.D, 16) * 64;               // calc0: gammaTile
+    bytes = bytes + s.n * CeilDiv(s.D, 16) * 64;               // calc1: xTile
+    bytes = bytes + s.mixKTile * s.n * CeilDiv(s.D, 16) * 64;  // calc2: phiTile
+    bytes = bytes + s.n * CeilDiv(s.D, 16) * 64;               // calc3: tmp
+    bytes = bytes + s.mixKTile * s.n * CeilDiv(s.D, 16) * 64;  // calc4: tmp
+    bytes = bytes + s.mixKTile * CeilDiv(s.D, 16) * 64;        // calc5: sum
+    bytes = bytes + CeilDiv(s.mixKTile, 16) * 64;              // calc6: sum
+    bytes = bytes + CeilDiv(s.mixKTile, 8) * 2048;             // calc7: acc
+    bytes = bytes + CeilDiv(s.mixKTile, 8) * 256;              // calc8: part
+    return bytes;
+}
+
+/// UB bytes: sum_1, r
+inline Checked RLedger4(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.n * s.rDTile * s.rTTile * 2, 32) * 64;  // in0: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 128;                      // out0: rWsOut, 2 copies
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc0: sumAcc
+    bytes = bytes + RoundUp(s.n * s.rDTile * s.rTTile * 4, 32);       // calc1: xTile
+    bytes = bytes + RoundUp(s.n * s.rDTile * s.rTTile * 4, 32);       // calc2: tmp
+    bytes = bytes + RoundUp(s.rDTile * s.rTTile * 4, 32);             // calc3: sum
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc4: sum
+    bytes = bytes + CeilDiv(s.rTTile, 8) * 2048;                      // calc5: acc
+    bytes = bytes + CeilDiv(s.rTTile, 8) * 256;                       // calc6: part
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc7: tmp
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc8: tmp
+    return bytes;
+}
+
+/// UB bytes: mix
+inline Checked MixLedger3(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.mixDTile * 2, 32) * 64;               // in0: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.mixDTile * 4, 32) * 64;               // in1: gammaIn, 2 copies
+    bytes = bytes + CeilDiv(s.mixDTile * s.mixKTile * 4, 32) * 64;  // in2: phiIn, 2 copies
+    bytes = bytes + CeilDiv(s.mixKTile, 16) * 128;                  // out0: mixWsOut, 2 copies
+    bytes = bytes + CeilDiv(s.mixKTile, 16) * 64;                   // calc0: sumAcc
+    bytes = bytes + RoundUp(s.mixDTile * 4, 32);                    // calc1: xTile
+    bytes = bytes + RoundUp(s.mixDTile * 4, 32);                    // calc2: gammaTile
+    bytes = bytes + RoundUp(s.mixDTile * s.mixKTile * 4, 32);       // calc3: phiTile
+    bytes = bytes + RoundUp(s.mixDTile * 4, 32);                    // calc4: tmp
+    bytes = bytes + RoundUp(s.mixDTile * s.mixKTile * 4, 32);       // calc5: tmp
+    bytes = bytes + CeilDiv(s.mixKTile, 16) * 64;                   // calc6: sum
+    bytes = bytes + CeilDiv(s.mixKTile, 8) * 2048;                  // calc7: acc
+    bytes = bytes + CeilDiv(s.mixKTile, 8) * 256;                   // calc8: part
+    return bytes;
+}
+
+/// UB bytes: pre_gate, h_post, sum_2, h_in, inv_rms
+inline Checked PreGateLedger(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + 32;                                            // in0: alphaIn
+    bytes = bytes + CeilDiv(s.n, 8) * 32;                          // in1: biasIn
+    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 8) * 64;         // in2: mixWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.preGateTTile, 8) * 64;               // in3: rWsIn, 2 copies
+    bytes = bytes + s.n * s.preGateTTile * CeilDiv(s.D, 16) * 64;  // in4: xIn, 2 copies
+    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 128;       // out0: h_postOut, 2 copies
+    bytes = bytes + s.preGateTTile * CeilDiv(s.D, 16) * 64;        // out1: h_inOut, 2 copies
+    bytes = bytes + CeilDiv(s.preGateTTile, 16) * 128;             // out2: inv_rmsOut, 2 copies
+    bytes = bytes + 64;                                            // calc0: alphaTile
+    bytes = bytes + CeilDiv(s.n, 16) * 64;                         // calc1: biasTile
+    bytes = bytes + 64;                                            // calc2: alphaTile
+    bytes = bytes + CeilDiv(s.n, 16) * 64;                         // calc3: biasTile
+    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 64;        // calc4: mixWsTile
+    bytes = bytes + CeilDiv(s.preGateTTile, 16) * 64;              // calc5: rWsTile
+    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 64;        // calc6: pre_gateTile
+    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 64;        // calc7: tmp
+    bytes = bytes + CeilDiv(s.preGateTTile, 16) * 512;             // calc8: spread
+    bytes = bytes + 512;                                           // calc9: spread
+    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 64;        // calc10: tmp
+    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 64;        // calc11: tmp
+    bytes = bytes + s.n * s.preGateTTile * CeilDiv(s.D, 16) * 64;  // calc12: xTile
+    bytes = bytes + s.preGateTTile * CeilDiv(s.D, 16) * 64;        // calc13: sum_2Tile
+    bytes = bytes + s.n * s.preGateTTile * CeilDiv(s.D, 16) * 64;  // calc14: tmp
+    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 512;       // calc15: spread
+    return bytes;
+}
+
+/// UB bytes: pre_gate, h_post, sum_2, h_in, inv_rms
+inline Checked PreGateLedger2(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + 32;                                                           // in0: alphaIn
+    bytes = bytes + CeilDiv(s.n, 8) * 32;                                         // in1: biasIn
+    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 8) * 64;                        // in2: mixWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.preGateTTile, 8) * 64;                              // in3: rWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.n * s.preGateDTile * s.preGateTTile * 2, 32) * 64;  // in4: xIn, 2 copies
+    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 128;                      // out0: h_postOut, 2 copies
+    bytes = bytes + CeilDiv(s.preGateTTile, 16) * 128;                            // out1: inv_rmsOut, 2 copies
+    bytes = bytes + CeilDiv(s.preGateDTile * s.preGateTTile * 2, 32) * 64;        // out2: h_inOut, 2 copies
+    bytes = bytes + 64;                                                           // calc0: alphaTile
+    bytes = bytes + CeilDiv(s.n, 16) * 64;                                        // calc1: biasTile
+    bytes = bytes + 64;                                                           // calc2: alphaTile
+    bytes = bytes + CeilDiv(s.n, 16) * 64;                                        // calc3: biasTile
+    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 64;                       // calc4: mixWsTile
+    bytes = bytes + CeilDiv(s.preGateTTile, 16) * 64;                             // calc5: rWsTile
+    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 64;                       // calc6: pre_gateTile
+    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 64;                       // calc7: tmp
+    bytes = bytes + CeilDiv(s.preGateTTile, 16) * 512;                            // calc8: spread
+    bytes = bytes + 512;                                                          // calc9: spread
+    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 64;                       // calc10: tmp
+    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 64;                       // calc11: tmp
+    bytes = bytes + RoundUp(s.n * s.preGateDTile * s.preGateTTile * 4, 32);       // calc12: xTile
+    bytes = bytes + RoundUp(s.preGateDTile * s.preGateTTile * 4, 32);             // calc13: sum_2Tile
+    bytes = bytes + RoundUp(s.n * s.preGateDTile * s.preGateTTile * 4, 32);       // calc14: tmp
+    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 512;                      // calc15: spread
+    return bytes;
+}
+
+/// UB bytes: mix_sum_terms
+inline Checked MixSumTermsLedger(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.mixSumTermsDTile * s.mixSumTermsITile * 4, 32) * 64;  // in0: phiIn, 2 copies
+    bytes =
+        bytes + CeilDiv(s.mixSumTermsDTile * s.mixSumTermsITile * 2, 32) * 64;  // out0: mix_sum_termsWsOut, 2 copies
+    bytes = bytes + RoundUp(s.mixSumTermsDTile * s.mixSumTermsITile * 4, 32);   // calc0: phiTile
+    bytes = bytes + RoundUp(s.mixSumTermsDTile * s.mixSumTermsITile * 2, 32);   // calc1: rounded
+    bytes = bytes + RoundUp(s.mixSumTermsDTile * s.mixSumTermsITile * 4, 32);   // calc2: tmp
+    bytes = bytes + RoundUp(s.mixSumTermsDTile * s.mixSumTermsITile * 4, 32);   // calc3: tmp
+    return bytes;
+}
+
+/// UB bytes: mix_sum, mix
+inline Checked MixLedger4(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.mixKTile * s.mixTTile * 4, 32) * 64;  // in0: mix_sum_productWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.mixKTile * s.mixTTile * 4, 32) * 64;  // out0: mixWsOut, 2 copies
+    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);       // calc0: mix_sum_productWsTile
+    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);       // calc1: mix_sum_productWsTile
+    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);       // calc2: mix_sum_productWsTile
+    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);       // calc3: mix_sumTile
+    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);       // calc4: tmp
+    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);       // calc5: tmp
+    bytes = bytes + RoundUp(s.mixKTile, 256) * s.mixTTile;          // calc6: mask
+    return bytes;
+}
+
+/// UB bytes: mix
+inline Checked MixLedger5(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + s.n * CeilDiv(s.D, 16) * 64;               // in0: xIn, 2 copies
+    bytes = bytes + s.mixKTile * s.n * CeilDiv(s.D, 8) * 64;   // in1: phiIn, 2 copies
+    bytes = bytes + CeilDiv(s.mixKTile, 16) * 128;             // out0: mixWsOut, 2 copies
+    bytes = bytes + s.n * CeilDiv(s.D, 16) * 64;               // calc0: xTile
+    bytes = bytes + s.mixKTile * s.n * CeilDiv(s.D, 16) * 64;  // calc1: phiTile
+    bytes = bytes + s.n * CeilDiv(s.D, 16) * 64;               // calc2: tmp
+    bytes = bytes + s.mixKTile * s.n * CeilDiv(s.D, 16) * 64;  // calc3: tmp
+    bytes = bytes + s.mixKTile * CeilDiv(s.D, 16) * 64;        // calc4: sum
+    bytes = bytes + CeilDiv(s.mixKTile, 16) * 64;              // calc5: sum
+    bytes = bytes + CeilDiv(s.mixKTile, 8) * 2048;             // calc6: acc
+    bytes = bytes + CeilDiv(s.mixKTile, 8) * 256;              // calc7: part
+    return bytes;
+}
+
+/// UB bytes: mix
+inline Checked MixLedger6(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.mixDTile * 2, 32) * 64;               // in0: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.mixDTile * s.mixKTile * 4, 32) * 64;  // in1: phiIn, 2 copies
+    bytes = bytes + CeilDiv(s.mixKTile, 16) * 128;                  // out0: mixWsOut, 2 copies
+    bytes = bytes + CeilDiv(s.mixKTile, 16) * 64;                   // calc0: sumAcc
+    bytes = bytes + RoundUp(s.mixDTile * 4, 32);                    // calc1: xTile
+    bytes = bytes + RoundUp(s.mixDTile * s.mixKTile * 4, 32);       // calc2: phiTile
+    bytes = bytes + RoundUp(s.mixDTile * 4, 32);                    // calc3: tmp
+    bytes = bytes + RoundUp(s.mixDTile * s.mixKTile * 4, 32);       // calc4: tmp
+    bytes = bytes + CeilDiv(s.mixKTile, 16) * 64;                   // calc5: sum
+    bytes = bytes + CeilDiv(s.mixKTile, 8) * 2048;                  // calc6: acc
+    bytes = bytes + CeilDiv(s.mixKTile, 8) * 256;                   // calc7: part
+    return bytes;
+}
+
+/// UB bytes: sum_2, h_in
+inline Checked HInLedger(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 8) * 64;                    // in0: pre_gateWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.hInDTile * s.hInTTile * s.n * 2, 32) * 64;  // in1: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.hInDTile * s.hInTTile * 2, 32) * 64;        // out0: h_inOut, 2 copies
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;                   // calc0: pre_gateWsTile
+    bytes = bytes + RoundUp(s.hInDTile * s.hInTTile * s.n * 4, 32);       // calc1: xTile
+    bytes = bytes + RoundUp(s.hInDTile * s.hInTTile * 4, 32);             // calc2: sum_2Tile
+    bytes = bytes + RoundUp(s.hInDTile * s.hInTTile * s.n * 4, 32);       // calc3: tmp
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 512;                  // calc4: spread
+    return bytes;
+}
+
+/// UB bytes: pre_gate, h_post, sum_2, h_in
+inline Checked HInLedger2(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + 32;                                        // in0: alphaIn
+    bytes = bytes + CeilDiv(s.n, 8) * 32;                      // in1: biasIn
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 8) * 64;         // in2: mixWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.hInTTile, 8) * 64;               // in3: rWsIn, 2 copies
+    bytes = bytes + s.hInTTile * s.n * CeilDiv(s.D, 16) * 64;  // in4: xIn, 2 copies
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 128;       // out0: h_postOut, 2 copies
+    bytes = bytes + s.hInTTile * CeilDiv(s.D, 16) * 64;        // out1: h_inOut, 2 copies
+    bytes = bytes + 64;                                        // calc0: alphaTile
+    bytes = bytes + CeilDiv(s.n, 16) * 64;                     // calc1: biasTile
+    bytes = bytes + 64;                                        // calc2: alphaTile
+    bytes = bytes + CeilDiv(s.n, 16) * 64;                     // calc3: biasTile
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;        // calc4: mixWsTile
+    bytes = bytes + CeilDiv(s.hInTTile, 16) * 64;              // calc5: rWsTile
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;        // calc6: pre_gateTile
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;        // calc7: tmp
+    bytes = bytes + CeilDiv(s.hInTTile, 16) * 512;             // calc8: spread
+    bytes = bytes + 512;                                       // calc9: spread
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;        // calc10: tmp
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;        // calc11: tmp
+    bytes = bytes + s.hInTTile * s.n * CeilDiv(s.D, 16) * 64;  // calc12: xTile
+    bytes = bytes + s.hInTTile * CeilDiv(s.D, 16) * 64;        // calc13: sum_2Tile
+    bytes = bytes + s.hInTTile * s.n * CeilDiv(s.D, 16) * 64;  // calc14: tmp
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 512;       // calc15: spread
+    return bytes;
+}
+
+/// UB bytes: pre_gate, h_post, sum_2, h_in
+inline Checked HInLedger3(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + 32;                                                   // in0: alphaIn
+    bytes = bytes + CeilDiv(s.n, 8) * 32;                                 // in1: biasIn
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 8) * 64;                    // in2: mixWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.hInTTile, 8) * 64;                          // in3: rWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.hInDTile * s.hInTTile * s.n * 2, 32) * 64;  // in4: xIn, 2 copies
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 128;                  // out0: h_postOut, 2 copies
+    bytes = bytes + CeilDiv(s.hInDTile * s.hInTTile * 2, 32) * 64;        // out1: h_inOut, 2 copies
+    bytes = bytes + 64;                                                   // calc0: alphaTile
+    bytes = bytes + CeilDiv(s.n, 16) * 64;                                // calc1: biasTile
+    bytes = bytes + 64;                                                   // calc2: alphaTile
+    bytes = bytes + CeilDiv(s.n, 16) * 64;                                // calc3: biasTile
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;                   // calc4: mixWsTile
+    bytes = bytes + CeilDiv(s.hInTTile, 16) * 64;                         // calc5: rWsTile
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;                   // calc6: pre_gateTile
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;                   // calc7: tmp
+    bytes = bytes + CeilDiv(s.hInTTile, 16) * 512;                        // calc8: spread
+    bytes = bytes + 512;                                                  // calc9: spread
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;                   // calc10: tmp
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;                   // calc11: tmp
+    bytes = bytes + RoundUp(s.hInDTile * s.hInTTile * s.n * 4, 32);       // calc12: xTile
+    bytes = bytes + RoundUp(s.hInDTile * s.hInTTile * 4, 32);             // calc13: sum_2Tile
+    bytes = bytes + RoundUp(s.hInDTile * s.hInTTile * s.n * 4, 32);       // calc14: tmp
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 512;                  // calc15: spread
+    return bytes;
+}
+
+/// UB bytes: mix_sum_factor, sum_1, r
+inline Checked RLedger5(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;   // in0: xIn, 2 copies
+    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 128;  // out0: mix_sum_factorWsOut, 2 copies
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 128;              // out1: rWsOut, 2 copies
+    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;   // calc0: xTile
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;               // calc1: sum_1Tile
+    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;   // calc2: tmp
+    bytes = bytes + s.rTTile * CeilDiv(s.D, 16) * 64;         // calc3: sum
+    bytes = bytes + CeilDiv(s.rTTile, 8) * 2048;              // calc4: acc
+    bytes = bytes + CeilDiv(s.rTTile, 8) * 256;               // calc5: part
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;               // calc6: tmp
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;               // calc7: tmp
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;               // calc8: tmp
+    return bytes;
+}
+
+/// UB bytes: mix
+inline Checked MixLedger7(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.mixKTile * s.mixTTile * 4, 32) * 64;  // in0: mix_sumWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.mixKTile * s.mixTTile * 4, 32) * 64;  // out0: mixWsOut, 2 copies
+    return bytes;
+}
+
+/// UB bytes: mix_sum_factor, sum_1, r
+inline Checked RLedger6(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.n * s.rDTile * s.rTTile * 2, 32) * 64;  // in0: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.n * s.rDTile * s.rTTile * 4, 32) * 64;  // out0: mix_sum_factorWsOut, 2 copies
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 128;                      // out1: rWsOut, 2 copies
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc0: sumAcc
+    bytes = bytes + RoundUp(s.n * s.rDTile * s.rTTile * 4, 32);       // calc1: xTile
+    bytes = bytes + RoundUp(s.n * s.rDTile * s.rTTile * 4, 32);       // calc2: tmp
+    bytes = bytes + RoundUp(s.rDTile * s.rTTile * 4, 32);             // calc3: sum
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc4: sum
+    bytes = bytes + CeilDiv(s.rTTile, 8) * 2048;                      // calc5: acc
+    bytes = bytes + CeilDiv(s.rTTile, 8) * 256;                       // calc6: part
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc7: tmp
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc8: tmp
+    return bytes;
+}
+
+/// The tiles of a stage: mix_factor, sum_1, r
+inline bool FitR(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.rTTile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &RLedger, coreNum, ub);
+}
+
+/// The tiles of a stage: mix (cube)
+inline bool FitMix(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    const int64_t ub = UsableUb(chip, false);
+    return MixLedger(s, coreNum) <= ub;
+}
+
+/// The tiles of a stage: pre_gate, h_post
+inline bool FitHPost(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.hPostITile = Checked(8);
+    s.hPostTTile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::hPostITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &HPostLedger, coreNum,
+                    ub) &&
+           Maximise(s, &Sizes::hPostTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.hPostITile), coreNum),
+                    false, &HPostLedger, coreNum, ub);
+}
+
+/// The tiles of a stage: h_res
+inline bool FitHRes(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.hResJTile = Checked(8);
+    s.hResI1Tile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::hResJTile, s.n, 8, MaxOf(CeilDiv(s.R * s.T * s.n, coreNum), 64), false, &HResLedger,
+                    coreNum, ub) &&
+           Maximise(s, &Sizes::hResI1Tile, MinOf(s.R, 4095), 1, CeilDiv(s.R * s.T * CeilDiv(s.n, s.hResJTile), coreNum),
+                    false, &HResLedger, coreNum, ub);
+}
+
+/// The tiles of a stage: sum_2, h_in, inv_rms
+inline bool FitInvRms(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.invRmsTTile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::invRmsTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &InvRmsLedger, coreNum,
+                    ub);
+}
+
+/// The tiles of a stage: h_mix
+inline bool FitHMix(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.hMixKTile = Checked(8);
+    s.hMixTTile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::hMixKTile, s.R * s.n + s.n * 2, 8,
+                    MaxOf(CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), 64), false, &HMixLedger, coreNum, ub) &&
+           Maximise(s, &Sizes::hMixTTile, MinOf(s.T, 4095), 1,
+                    CeilDiv(s.T * CeilDiv(s.R * s.n + s.n * 2, s.hMixKTile), coreNum), false, &HMixLedger, coreNum, ub);
+}
+
+/// The tiles of a stage: h_pre
+inline bool FitHPre(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.hPreITile = Checked(8);
+    s.hPreTTile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::hPreITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &HPreLedger, coreNum,
+                    ub) &&
+           Maximise(s, &Sizes::hPreTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.hPreITile), coreNum), false,
+                    &HPreLedger, coreNum, ub);
+}
+
+/// The tiles of a stage: mix_factor, sum_1, r
+inline bool FitR2(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.rDTile = Checked(16);
+    s.rTTile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::rDTile, s.D, 16, 0, false, &RLedger2, coreNum, ub) &&
+           Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &RLedger2, coreNum, ub);
+}
+
+/// The tiles of a stage: sum_2, h_in, inv_rms
+inline bool FitInvRms2(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.invRmsDTile = Checked(16);
+    s.invRmsTTile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::invRmsDTile, s.D, 16, 0, false, &InvRmsLedger2, coreNum, ub) &&
+           Maximise(s, &Sizes::invRmsTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &InvRmsLedger2, coreNum,
+                    ub);
+}
+
+/// The tiles of a stage: sum_1, r
+inline bool FitR3(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.rTTile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &RLedger3, coreNum, ub);
+}
+
+/// The tiles of a stage: mix
+inline bool FitMix2(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.mixKTile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::mixKTile, MinOf(s.R * s.n + s.n * 2, 4095), 1,
+                    CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), false, &MixLedger2, coreNum, ub);
+}
+
+/// The tiles of a stage: sum_1, r
+inline bool FitR4(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.rDTile = Checked(16);
+    s.rTTile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::rDTile, s.D, 16, 0, false, &RLedger4, coreNum, ub) &&
+           Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &RLedger4, coreNum, ub);
+}
+
+/// The tiles of a stage: mix
+inline bool FitMix3(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.mixDTile = Checked(16);
+    s.mixKTile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::mixDTile, s.D, 16, 0, false, &MixLedger3, coreNum, ub) &&
+           Maximise(s, &Sizes::mixKTile, MinOf(s.R * s.n + s.n * 2, 4095), 1,
+                    CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), false, &MixLedger3, coreNum, ub);
+}
+
+/// The tiles of a stage: pre_gate, h_post, sum_2, h_in, inv_rms
+inline bool FitPreGate(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.preGateTTile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::preGateTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &PreGateLedger, coreNum,
+                    ub);
+}
+
+/// The tiles of a stage: pre_gate, h_post, sum_2, h_in, inv_rms
+inline bool FitPreGate2(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.preGateDTile = Checked(16);
+    s.preGateTTile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::preGateDTile, s.D, 16, 0, false, &PreGateLedger2, coreNum, ub) &&
+           Maximise(s, &Sizes::preGateTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &PreGateLedger2,
+                    coreNum, ub);
+}
+
+/// The tiles of a stage: mix_sum_terms
+inline bool FitMixSumTerms(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.mixSumTermsDTile = Checked(16);
+    s.mixSumTermsITile = Checked(1);
+    const int64_t ub = UsableUb(chip, true);
+    return Maximise(s, &Sizes::mixSumTermsDTile, s.D, 16,
+                    MaxOf(CeilDiv(s.D * s.R * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64), false, &MixSumTermsLedger,
+                    coreNum, ub) &&
+           Maximise(s, &Sizes::mixSumTermsITile, MinOf(s.n, 4095), 1,
+                    CeilDiv(s.R * s.n * s.n * CeilDiv(s.D, s.mixSumTermsDTile) +
+                                s.n * s.n * CeilDiv(s.D, s.mixSumTermsDTile) * 2,
+                            coreNum),
+                    false, &MixSumTermsLedger, coreNum, ub);
+}
+
+/// The tiles of a stage: sum_1, r
+inline bool FitR5(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.rTTile = Checked(1);
+    const int64_t ub = UsableUb(chip, true);
+    return Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &RLedger3, coreNum, ub);
+}
+
+/// The tiles of a stage: mix_sum_product (cube)
+inline bool FitMixSumProduct(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    const int64_t ub = UsableUb(chip, true);
+    return MixLedger(s, coreNum) <= ub;
+}
+
+/// The tiles of a stage: mix_sum, mix
+inline bool FitMix4(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.mixKTile = Checked(64);
+    s.mixTTile = Checked(1);
+    const int64_t ub = UsableUb(chip, true);
+    return Maximise(s, &Sizes::mixKTile, s.R * s.n + s.n * 2, 64,
+                    MaxOf(CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), 64), false, &MixLedger4, coreNum, ub) &&
+           Maximise(s, &Sizes::mixTTile, MinOf(s.T, 4095), 1,
+                    CeilDiv(s.T * CeilDiv(s.R * s.n + s.n * 2, s.mixKTile), coreNum), false, &MixLedger4, coreNum, ub);
+}
+
+/// The tiles of a stage: pre_gate, h_post
+inline bool FitHPost2(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.hPostITile = Checked(8);
+    s.hPostTTile = Checked(1);
+    const int64_t ub = UsableUb(chip, true);
+    return Maximise(s, &Sizes::hPostITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &HPostLedger, coreNum,
+                    ub) &&
+           Maximise(s, &Sizes::hPostTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.hPostITile), coreNum),
+                    false, &HPostLedger, coreNum, ub);
+}
+
+/// The tiles of a stage: h_res
+inline bool FitHRes2(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.hResJTile = Checked(8);
+    s.hResI1Tile = Checked(1);
+    const int64_t ub = UsableUb(chip, true);
+    return Maximise(s, &Sizes::hResJTile, s.n, 8, MaxOf(CeilDiv(s.R * s.T * s.n, coreNum), 64), false, &HResLedger,
+                    coreNum, ub) &&
+           Maximise(s, &Sizes::hResI1Tile, MinOf(s.R, 4095), 1, CeilDiv(s.R * s.T * CeilDiv(s.n, s.hResJTile), coreNum),
+                    false, &HResLedger, coreNum, ub);
+}
+
+/// The tiles of a stage: sum_2, h_in, inv_rms
+inline bool FitInvRms3(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.invRmsTTile = Checked(1);
+    const int64_t ub = UsableUb(chip, true);
+    return Maximise(s, &Sizes::invRmsTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &InvRmsLedger, coreNum,
+                    ub);
+}
+
+/// The tiles of a stage: h_mix
+inline bool FitHMix2(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.hMixKTile = Checked(8);
+    s.hMixTTile = Checked(1);
+    const int64_t ub = UsableUb(chip, true);
+    return Maximise(s, &Sizes::hMixKTile, s.R * s.n + s.n * 2, 8,
+                    MaxOf(CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), 64), false, &HMixLedger, coreNum, ub) &&
+           Maximise(s, &Sizes::hMixTTile, MinOf(s.T, 4095), 1,
+                    CeilDiv(s.T * CeilDiv(s.R * s.n + s.n * 2, s.hMixKTile), coreNum), false, &HMixLedger, coreNum, ub);
+}
+
+/// The tiles of a stage: h_pre
+inline bool FitHPre2(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.hPreITile = Checked(8);
+    s.hPreTTile = Checked(1);
+    const int64_t ub = UsableUb(chip, true);
+    return Maximise(s, &Sizes::hPreITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &HPreLedger, coreNum,
+                    ub) &&
+           Maximise(s, &Sizes::hPreTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.hPreITile), coreNum), false,
+                    &HPreLedger, coreNum, ub);
+}
+
+/// The tiles of a stage: sum_1, r
+inline bool FitR6(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.rDTile = Checked(16);
+    s.rTTile = Checked(1);
+    const int64_t ub = UsableUb(chip, true);
+    return Maximise(s, &Sizes::rDTile, s.D, 16, 0, false, &RLedger4, coreNum, ub) &&
+           Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &RLedger4, coreNum, ub);
+}
+
+/// The tiles of a stage: sum_2, h_in, inv_rms
+inline bool FitInvRms4(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.invRmsDTile = Checked(16);
+    s.invRmsTTile = Checked(1);
+    const int64_t ub = UsableUb(chip, true);
+    return Maximise(s, &Sizes::invRmsDTile, s.D, 16, 0, false, &InvRmsLedger2, coreNum, ub) &&
+           Maximise(s, &Sizes::invRmsTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &InvRmsLedger2, coreNum,
+                    ub);
+}
+
+/// The tiles of a stage: mix
+inline bool FitMix5(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.mixKTile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::mixKTile, MinOf(s.R * s.n + s.n * 2, 4095), 1,
+                    CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), false, &MixLedger5, coreNum, ub);
+}
+
+/// The tiles of a stage: mix
+inline bool FitMix6(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.mixDTile = Checked(16);
+    s.mixKTile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::mixDTile, s.D, 16, 0, false, &MixLedger6, coreNum, ub) &&
+           Maximise(s, &Sizes::mixKTile, MinOf(s.R * s.n + s.n * 2, 4095), 1,
+                    CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), false, &MixLedger6, coreNum, ub);
+}
+
+/// The tiles of a stage: sum_2, h_in
+inline bool FitHIn(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.hInDTile = Checked(16);
+    s.hInTTile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::hInDTile, s.D, 16, MaxOf(CeilDiv(s.D * s.T, coreNum), 64), false, &HInLedger, coreNum,
+                    ub) &&
+           Maximise(s, &Sizes::hInTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.hInDTile), coreNum), false,
+                    &HInLedger, coreNum, ub);
+}
+
+/// The tiles of a stage: pre_gate, h_post, sum_2, h_in, inv_rms
+inline bool FitPreGate3(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.preGateTTile = Checked(1);
+    const int64_t ub = UsableUb(chip, true);
+    return Maximise(s, &Sizes::preGateTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &PreGateLedger, coreNum,
+                    ub);
+}
+
+/// The tiles of a stage: pre_gate, h_post, sum_2, h_in, inv_rms
+inline bool FitPreGate4(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.preGateDTile = Checked(16);
+    s.preGateTTile = Checked(1);
+    const int64_t ub = UsableUb(chip, true);
+    return Maximise(s, &Sizes::preGateDTile, s.D, 16, 0, false, &PreGateLedger2, coreNum, ub) &&
+           Maximise(s, &Sizes::preGateTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &PreGateLedger2,
+                    coreNum, ub);
+}
+
+/// The tiles of a stage: pre_gate, h_post, sum_2, h_in
+inline bool FitHIn2(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.hInTTile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::hInTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &HInLedger2, coreNum, ub);
+}
+
+/// The tiles of a stage: pre_gate, h_post, sum_2, h_in
+inline bool FitHIn3(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.hInDTile = Checked(16);
+    s.hInTTile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::hInDTile, s.D, 16, 0, false, &HInLedger3, coreNum, ub) &&
+           Maximise(s, &Sizes::hInTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &HInLedger3, coreNum, ub);
+}
+
+/// The tiles of a stage: sum_2, h_in
+inline bool FitHIn4(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.hInDTile = Checked(16);
+    s.hInTTile = Checked(1);
+    const int64_t ub = UsableUb(chip, true);
+    return Maximise(s, &Sizes::hInDTile, s.D, 16, MaxOf(CeilDiv(s.D * s.T, coreNum), 64), false, &HInLedger, coreNum,
+                    ub) &&
+           Maximise(s, &Sizes::hInTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.hInDTile), coreNum), false,
+                    &HInLedger, coreNum, ub);
+}
+
+/// The tiles of a stage: pre_gate, h_post, sum_2, h_in
+inline bool FitHIn5(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.hInTTile = Checked(1);
+    const int64_t ub = UsableUb(chip, true);
+    return Maximise(s, &Sizes::hInTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &HInLedger2, coreNum, ub);
+}
+
+/// The tiles of a stage: pre_gate, h_post, sum_2, h_in
+inline bool FitHIn6(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.hInDTile = Checked(16);
+    s.hInTTile = Checked(1);
+    const int64_t ub = UsableUb(chip, true);
+    return Maximise(s, &Sizes::hInDTile, s.D, 16, 0, false, &HInLedger3, coreNum, ub) &&
+           Maximise(s, &Sizes::hInTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &HInLedger3, coreNum, ub);
+}
+
+/// The tiles of a stage: mix_sum_factor, sum_1, r
+inline bool FitR7(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.rTTile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &RLedger5, coreNum, ub);
+}
+
+/// The tiles of a stage: mix
+inline bool FitMix7(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.mixKTile = Checked(8);
+    s.mixTTile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::mixKTile, s.R * s.n + s.n * 2, 8,
+                    MaxOf(CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), 64), false, &MixLedger7, coreNum, ub) &&
+           Maximise(s, &Sizes::mixTTile, MinOf(s.T, 4095), 1,
+                    CeilDiv(s.T * CeilDiv(s.R * s.n + s.n * 2, s.mixKTile), coreNum), false, &MixLedger7, coreNum, ub);
+}
+
+/// The tiles of a stage: mix_sum_factor, sum_1, r
+inline bool FitR8(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.rDTile = Checked(16);
+    s.rTTile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::rDTile, s.D, 16, 0, false, &RLedger6, coreNum, ub) &&
+           Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &RLedger6, coreNum, ub);
+}
+
+/// Fields mixWsStart to mixWsEnd; false when one is out of range.
+inline bool FindMixWsStart(Sizes &s, const Chip &chip)
+{
+    (void)chip;
+    s.mixWsStart = 0;
+    s.mixWsEnd = s.mixWsStart + RoundUp(MaxOf(s.R * s.T * s.n + s.T * s.n * 2, 1) * 4, 512);
+    return s.mixWsStart.valid && s.mixWsEnd.valid;
+}
+
+/// Fields mix_factorWsStart to mix_factorWsEnd; false when one is out of range.
+inline bool FindMixFactorWsStart(Sizes &s, const Chip &chip)
+{
+    (void)chip;
+    s.mix_factorWsStart = s.mixWsEnd;
+    s.mix_factorWsEnd = s.mix_factorWsStart + RoundUp(MaxOf(s.D * s.T * s.n, 1) * 4, 512);
+    return s.mix_factorWsStart.valid && s.mix_factorWsEnd.valid;
+}
+
+/// Fields pre_gateWsStart; false when one is out of range.
+inline bool FindPreGateWsStart(Sizes &s, const Chip &chip)
+{
+    (void)chip;
+    s.pre_gateWsStart = s.mix_factorWsEnd;
+    return s.pre_gateWsStart.valid;
+}
+
+/// Fields pre_gateWsEnd to rWsStart; false when one is out of range.
+inline bool FindPreGateWsEnd(Sizes &s, const Chip &chip)
+{
+    (void)chip;
+    s.pre_gateWsEnd = s.pre_gateWsStart + RoundUp(MaxOf(s.T * s.n, 1) * 4, 512);
+    s.rWsStart = s.pre_gateWsEnd;
+    return s.pre_gateWsEnd.valid && s.rWsStart.valid;
+}
+
+/// Fields rWsEnd; false when one is out of range.
+inline bool FindRWsEnd(Sizes &s, const Chip &chip)
+{
+    (void)chip;
+    s.rWsEnd = s.rWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
+    return s.rWsEnd.valid;
+}
+
+/// Fields rTTiles to rPer; false when one is out of range.
+inline bool FindRTTiles(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.rTTiles = CeilDiv(s.T, s.rTTile);
+    s.rWork = s.rTTiles;
+    s.rPer = MaxOf(CeilDiv(s.rWork, coreNum), 1);
+    return s.rTTiles.valid && s.rWork.valid && s.rPer.valid;
+}
+
+/// Fields mixPanels to mm0L1; false when one is out of range.
+inline bool FindMixPanels(Sizes &s, const Chip &chip)
+{
+    const Checked cubeNum(chip.cubeNum);
+    s.mixPanels = CeilDiv(s.R * s.n + s.n * 2, 256);
+    s.mixBaseN = RoundUp(CeilDiv(s.R * s.n + s.n * 2, s.mixPanels), 16);
+    s.mixBaseM = MinOf(MinOf((((32768 / s.mixBaseN)) / 16) * 16, 256),
+                       RoundUp(MinOf(MaxOf(CeilDiv(s.T * s.mixPanels, cubeNum), 1), s.T), 16));
+    s.mixBaseK = MinOf(32, RoundUp(s.D * s.n, 16));
+    s.mixStepK = MinOf(4, CeilDiv(s.D * s.n, s.mixBaseK));
+    s.mixL1 = s.mixBaseK * s.mixBaseM * s.mixStepK * 8 + s.mixBaseK * s.mixBaseN * s.mixStepK * 8;
+    s.mixM = s.T;
+    s.mixN = s.R * s.n + s.n * 2;
+    s.mixKa = s.D * s.n;
+    s.mixKb = s.D * s.n;
+    s.mixSingleK = s.D * s.n;
+    s.mixRowTiles = CeilDiv(s.T, s.mixBaseM);
+    s.mixWork = s.mixPanels * s.mixRowTiles;
+    s.mixPer = CeilDiv(s.mixWork, cubeNum);
+    s.mixCores = CeilDiv(s.mixWork, s.mixPer);
+    s.mm0Cores = s.mixCores;
+    s.mm0M = s.mixM;
+    s.mm0N = s.mixN;
+    s.mm0Ka = s.mixKa;
+    s.mm0Kb = s.mixKb;
+    s.mm0SingleK = s.mixSingleK;
+    s.mm0BaseM = s.mixBaseM;
+    s.mm0BaseN = s.mixBaseN;
+    s.mm0BaseK = s.mixBaseK;
+    s.mm0StepK = s.mixStepK;
+    s.mm0L1 = s.mixL1;
+    return s.mixPanels.valid && s.mixBaseN.valid && s.mixBaseM.valid && s.mixBaseK.valid && s.mixStepK.valid &&
+           s.mixL1.valid && s.mixM.valid && s.mixN.valid && s.mixKa.valid && s.mixKb.valid && s.mixSingleK.valid &&
+           s.mixRowTiles.valid && s.mixWork.valid && s.mixPer.valid && s.mixCores.valid && s.mm0Cores.valid &&
+           s.mm0M.valid && s.mm0N.valid && s.mm0Ka.valid && s.mm0Kb.valid && s.mm0SingleK.valid && s.mm0BaseM.valid &&
+           s.mm0BaseN.valid && s.mm0BaseK.valid && s.mm0StepK.valid && s.mm0L1.valid;
+}
+
+/// Fields hPostITiles to hResPer; false when one is out of range.
+inline bool FindHPostITiles(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.hPostITiles = CeilDiv(s.n, s.hPostITile);
+    s.hPostTTiles = CeilDiv(s.T, s.hPostTTile);
+    s.hPostWork = s.hPostITiles * s.hPostTTiles;
+    s.hPostPer = MaxOf(CeilDiv(s.hPostWork, coreNum), 1);
+    s.hResJTiles = CeilDiv(s.n, s.hResJTile);
+    s.hResI1Tiles = CeilDiv(s.R, s.hResI1Tile);
+    s.hResWork = s.T * s.hResI1Tiles * s.hResJTiles;
+    s.hResPer = MaxOf(CeilDiv(s.hResWork, coreNum), 1);
+    return s.hPostITiles.valid && s.hPostTTiles.valid && s.hPostWork.valid && s.hPostPer.valid && s.hResJTiles.valid &&
+           s.hResI1Tiles.valid && s.hResWork.valid && s.hResPer.valid;
+}
+
+/// Fields invRmsTTiles to invRmsPer; false when one is out of range.
+inline bool FindInvRmsTTiles(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.invRmsTTiles = CeilDiv(s.T, s.invRmsTTile);
+    s.invRmsWork = s.invRmsTTiles;
+    s.invRmsPer = MaxOf(CeilDiv(s.invRmsWork, coreNum), 1);
+    return s.invRmsTTiles.valid && s.invRmsWork.valid && s.invRmsPer.valid;
+}
+
+/// Fields hMixKTiles to hPrePer; false when one is out of range.
+inline bool FindHMixKTiles(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.hMixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.hMixKTile);
+    s.hMixTTiles = CeilDiv(s.T, s.hMixTTile);
+    s.hMixWork = s.hMixKTiles * s.hMixTTiles;
+    s.hMixPer = MaxOf(CeilDiv(s.hMixWork, coreNum), 1);
+    s.hPreITiles = CeilDiv(s.n, s.hPreITile);
+    s.hPreTTiles = CeilDiv(s.T, s.hPreTTile);
+    s.hPreWork = s.hPreITiles * s.hPreTTiles;
+    s.hPrePer = MaxOf(CeilDiv(s.hPreWork, coreNum), 1);
+    return s.hMixKTiles.valid && s.hMixTTiles.valid && s.hMixWork.valid && s.hMixPer.valid && s.hPreITiles.valid &&
+           s.hPreTTiles.valid && s.hPreWork.valid && s.hPrePer.valid;
+}
+
+/// Fields pre_gateWsStart; false when one is out of range.
+inline bool FindPreGateWsStart2(Sizes &s, const Chip &chip)
+{
+    (void)chip;
+    s.pre_gateWsStart = s.mixWsEnd;
+    return s.pre_gateWsStart.valid;
+}
+
+/// Fields mixKTiles; false when one is out of range.
+inline bool FindMixKTiles(Sizes &s, const Chip &chip)
+{
+    (void)chip;
+    s.mixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.mixKTile);
+    return s.mixKTiles.valid;
+}
+
+/// Fields mixWork; false when one is out of range.
+inline bool FindMixWork(Sizes &s, const Chip &chip)
+{
+    (void)chip;
+    s.mixWork = s.T * s.mixKTiles;
+    return s.mixWork.valid;
+}
+
+/// Fields mixPer; false when one is out of range.
+inline bool FindMixPer(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.mixPer = MaxOf(CeilDiv(s.mixWork, coreNum), 1);
+    return s.mixPer.valid;
+}
+
+/// Fields preGateTTiles to preGatePer; false when one is out of range.
+inline bool FindPreGateTTiles(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.preGateTTiles = CeilDiv(s.T, s.preGateTTile);
+    s.preGateWork = s.preGateTTiles;
+    s.preGatePer = MaxOf(CeilDiv(s.preGateWork, coreNum), 1);
+    return s.preGateTTiles.valid && s.preGateWork.valid && s.preGatePer.valid;
+}
+
+/// Fields mix_sum_productWsStart to mix_sum_termsWsEnd; false when one is out of range.
+inline bool FindMixSumProductWsStart(Sizes &s, const Chip &chip)
+{
+    (void)chip;
+    s.mix_sum_productWsStart = s.mixWsEnd;
+    s.mix_sum_productWsEnd = s.mix_sum_productWsStart + RoundUp(MaxOf(s.R * s.T * s.n * 3 + s.T * s.n * 6, 1) * 4, 512);
+    s.mix_sum_termsWsStart = s.mix_sum_productWsEnd;
+    s.mix_sum_termsWsEnd =
+        s.mix_sum_termsWsStart + RoundUp(MaxOf(s.D * s.R * s.n * s.n * 3 + s.D * s.n * s.n * 6, 1) * 2, 512);
+    return s.mix_sum_productWsStart.valid && s.mix_sum_productWsEnd.valid && s.mix_sum_termsWsStart.valid &&
+           s.mix_sum_termsWsEnd.valid;
+}
+
+/// Fields pre_gateWsStart; false when one is out of range.
+inline bool FindPreGateWsStart3(Sizes &s, const Chip &chip)
+{
+    (void)chip;
+    s.pre_gateWsStart = s.mix_sum_termsWsEnd;
+    return s.pre_gateWsStart.valid;
+}
+
+/// Fields mixSumTermsDTiles to mixSumTermsPer; false when one is out of range.
+inline bool FindMixSumTermsDTiles(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.mixSumTermsDTiles = CeilDiv(s.D, s.mixSumTermsDTile);
+    s.mixSumTermsITiles = CeilDiv(s.n, s.mixSumTermsITile);
+    s.mixSumTermsWork =
+        s.R * s.mixSumTermsDTiles * s.mixSumTermsITiles * s.n + s.mixSumTermsDTiles * s.mixSumTermsITiles * s.n * 2;
+    s.mixSumTermsPer = MaxOf(CeilDiv(s.mixSumTermsWork, coreNum), 1);
+    return s.mixSumTermsDTiles.valid && s.mixSumTermsITiles.valid && s.mixSumTermsWork.valid && s.mixSumTermsPer.valid;
+}
+
+/// Fields mixSumProductPanels to mm0L1; false when one is out of range.
+inline bool FindMixSumProductPanels(Sizes &s, const Chip &chip)
+{
+    const Checked cubeNum(chip.cubeNum);
+    s.mixSumProductPanels = CeilDiv(s.R * s.n * 3 + s.n * 6, 256);
+    s.mixSumProductBaseN = RoundUp(CeilDiv(s.R * s.n * 3 + s.n * 6, s.mixSumProductPanels), 16);
+    s.mixSumProductBaseM = MinOf(MinOf((((32768 / s.mixSumProductBaseN)) / 16) * 16, 256),
+                                 RoundUp(MinOf(MaxOf(CeilDiv(s.T * s.mixSumProductPanels, cubeNum), 1), s.T), 16));
+    s.mixSumProductBaseK = MinOf(64, RoundUp(s.D * s.n, 16));
+    s.mixSumProductStepK = MinOf(4, CeilDiv(s.D * s.n, s.mixSumProductBaseK));
+    s.mixSumProductL1 = s.mixSumProductBaseK * s.mixSumProductBaseM * s.mixSumProductStepK * 4 +
+                        s.mixSumProductBaseK * s.mixSumProductBaseN * s.mixSumProductStepK * 4;
+    s.mixSumProductM = s.T;
+    s.mixSumProductN = s.R * s.n * 3 + s.n * 6;
+    s.mixSumProductKa = s.D * s.n;
+    s.mixSumProductKb = s.D * s.n;
+    s.mixSumProductSingleK = s.D * s.n;
+    s.mixSumProductRowTiles = CeilDiv(s.T, s.mixSumProductBaseM);
+    s.mixSumProductWork = s.mixSumProductPanels * s.mixSumProductRowTiles;
+    s.mixSumProductPer = CeilDiv(s.mixSumProductWork, cubeNum);
+    s.mixSumProductCores = CeilDiv(s.mixSumProductWork, s.mixSumProductPer);
+    s.mm0Cores = s.mixSumProductCores;
+    s.mm0M = s.mixSumProductM;
+    s.mm0N = s.mixSumProductN;
+    s.mm0Ka = s.mixSumProductKa;
+    s.mm0Kb = s.mixSumProductKb;
+    s.mm0SingleK = s.mixSumProductSingleK;
+    s.mm0BaseM = s.mixSumProductBaseM;
+    s.mm0BaseN = s.mixSumProductBaseN;
+    s.mm0BaseK = s.mixSumProductBaseK;
+    s.mm0StepK = s.mixSumProductStepK;
+    s.mm0L1 = s.mixSumProductL1;
+    return s.mixSumProductPanels.valid && s.mixSumProductBaseN.valid && s.mixSumProductBaseM.valid &&
+           s.mixSumProductBaseK.valid && s.mixSumProductStepK.valid && s.mixSumProductL1.valid &&
+           s.mixSumProductM.valid && s.mixSumProductN.valid && s.mixSumProductKa.valid && s.mixSumProductKb.valid &&
+           s.mixSumProductSingleK.valid && s.mixSumProductRowTiles.valid && s.mixSumProductWork.valid &&
+           s.mixSumProductPer.valid && s.mixSumProductCores.valid && s.mm0Cores.valid && s.mm0M.valid && s.mm0N.valid &&
+           s.mm0Ka.valid && s.mm0Kb.valid && s.mm0SingleK.valid && s.mm0BaseM.valid && s.mm0BaseN.valid &&
+           s.mm0BaseK.valid && s.mm0StepK.valid && s.mm0L1.valid;
+}
+
+/// Fields mixTTiles to mixWork; false when one is out of range.
+inline bool FindMixTTiles(Sizes &s, const Chip &chip)
+{
+    (void)chip;
+    s.mixTTiles = CeilDiv(s.T, s.mixTTile);
+    s.mixWork = s.mixKTiles * s.mixTTiles;
+    return s.mixTTiles.valid && s.mixWork.valid;
+}
+
+/// Fields hInDTiles; false when one is out of range.
+inline bool FindHInDTiles(Sizes &s, const Chip &chip)
+{
+    (void)chip;
+    s.hInDTiles = CeilDiv(s.D, s.hInDTile);
+    return s.hInDTiles.valid;
+}
+
+/// Fields hInTTiles; false when one is out of range.
+inline bool FindHInTTiles(Sizes &s, const Chip &chip)
+{
+    (void)chip;
+    s.hInTTiles = CeilDiv(s.T, s.hInTTile);
+    return s.hInTTiles.valid;
+}
+
+/// Fields hInWork; false when one is out of range.
+inline bool FindHInWork(Sizes &s, const Chip &chip)
+{
+    (void)chip;
+    s.hInWork = s.hInDTiles * s.hInTTiles;
+    return s.hInWork.valid;
+}
+
+/// Fields hInPer; false when one is out of range.
+inline bool FindHInPer(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.hInPer = MaxOf(CeilDiv(s.hInWork, coreNum), 1);
+    return s.hInPer.valid;
+}
+
+/// Fields rWsStart; false when one is out of range.
+inline bool FindRWsStart(Sizes &s, const Chip &chip)
+{
+    (void)chip;
+    s.rWsStart = s.mix_factorWsEnd;
+    return s.rWsStart.valid;
+}
+
+/// Fields hInWork; false when one is out of range.
+inline bool FindHInWork2(Sizes &s, const Chip &chip)
+{
+    (void)chip;
+    s.hInWork = s.hInTTiles;
+    return s.hInWork.valid;
+}
+
+/// Fields rWsStart; false when one is out of range.
+inline bool FindRWsStart2(Sizes &s, const Chip &chip)
+{
+    (void)chip;
+    s.rWsStart = s.mixWsEnd;
+    return s.rWsStart.valid;
+}
+
+/// Fields rWsStart; false when one is out of range.
+inline bool FindRWsStart3(Sizes &s, const Chip &chip)
+{
+    (void)chip;
+    s.rWsStart = s.mix_sum_termsWsEnd;
+    return s.rWsStart.valid;
+}
+
+/// Fields mix_sumWsStart to mix_sum_factorWsEnd; false when one is out of range.
+inline bool FindMixSumWsStart(Sizes &s, const Chip &chip)
+{
+    (void)chip;
+    s.mix_sumWsStart = s.mixWsEnd;
+    s.mix_sumWsEnd = s.mix_sumWsStart + RoundUp(MaxOf(s.R * s.T * s.n + s.T * s.n * 2, 1) * 4, 512);
+    s.mix_sum_factorWsStart = s.mix_sumWsEnd;
+    s.mix_sum_factorWsEnd = s.mix_sum_factorWsStart + RoundUp(MaxOf(s.D * s.T * s.n, 1) * 4, 512);
+    return s.mix_sumWsStart.valid && s.mix_sumWsEnd.valid && s.mix_sum_factorWsStart.valid &&
+           s.mix_sum_factorWsEnd.valid;
+}
+
+/// Fields pre_gateWsStart; false when one is out of range.
+inline bool FindPreGateWsStart4(Sizes &s, const Chip &chip)
+{
+    (void)chip;
+    s.pre_gateWsStart = s.mix_sum_factorWsEnd;
+    return s.pre_gateWsStart.valid;
+}
+
+/// Fields mixSumPanels to mm0L1; false when one is out of range.
+inline bool FindMixSumPanels(Sizes &s, const Chip &chip)
+{
+    const Checked cubeNum(chip.cubeNum);
+    s.mixSumPanels = CeilDiv(s.R * s.n + s.n * 2, 256);
+    s.mixSumBaseN = RoundUp(CeilDiv(s.R * s.n + s.n * 2, s.mixSumPanels), 16);
+    s.mixSumBaseM = MinOf(MinOf((((32768 / s.mixSumBaseN)) / 16) * 16, 256),
+                          RoundUp(MinOf(MaxOf(CeilDiv(s.T * s.mixSumPanels, cubeNum), 1), s.T), 16));
+    s.mixSumBaseK = MinOf(32, RoundUp(s.D * s.n, 16));
+    s.mixSumStepK = MinOf(4, CeilDiv(s.D * s.n, s.mixSumBaseK));
+    s.mixSumL1 = s.mixSumBaseK * s.mixSumBaseM * s.mixSumStepK * 8 + s.mixSumBaseK * s.mixSumBaseN * s.mixSumStepK * 8;
+    s.mixSumM = s.T;
+    s.mixSumN = s.R * s.n + s.n * 2;
+    s.mixSumKa = s.D * s.n;
+    s.mixSumKb = s.D * s.n;
+    s.mixSumSingleK = s.D * s.n;
+    s.mixSumRowTiles = CeilDiv(s.T, s.mixSumBaseM);
+    s.mixSumWork = s.mixSumPanels * s.mixSumRowTiles;
+    s.mixSumPer = CeilDiv(s.mixSumWork, cubeNum);
+    s.mixSumCores = CeilDiv(s.mixSumWork, s.mixSumPer);
+    s.mm0Cores = s.mixSumCores;
+    s.mm0M = s.mixSumM;
+    s.mm0N = s.mixSumN;
+    s.mm0Ka = s.mixSumKa;
+    s.mm0Kb = s.mixSumKb;
+    s.mm0SingleK = s.mixSumSingleK;
+    s.mm0BaseM = s.mixSumBaseM;
+    s.mm0BaseN = s.mixSumBaseN;
+    s.mm0BaseK = s.mixSumBaseK;
+    s.mm0StepK = s.mixSumStepK;
+    s.mm0L1 = s.mixSumL1;
+    return s.mixSumPanels.valid && s.mixSumBaseN.valid && s.mixSumBaseM.valid && s.mixSumBaseK.valid &&
+           s.mixSumStepK.valid && s.mixSumL1.valid && s.mixSumM.valid && s.mixSumN.valid && s.mixSumKa.valid &&
+           s.mixSumKb.valid && s.mixSumSingleK.valid && s.mixSumRowTiles.valid && s.mixSumWork.valid &&
+           s.mixSumPer.valid && s.mixSumCores.valid && s.mm0Cores.valid && s.mm0M.valid && s.mm0N.valid &&
+           s.mm0Ka.valid && s.mm0Kb.valid && s.mm0SingleK.valid && s.mm0BaseM.valid && s.mm0BaseN.valid &&
+           s.mm0BaseK.valid && s.mm0StepK.valid && s.mm0L1.valid;
+}
+
+/// Fields rWsStart; false when one is out of range.
+inline bool FindRWsStart4(Sizes &s, const Chip &chip)
+{
+    (void)chip;
+    s.rWsStart = s.mix_sum_factorWsEnd;
+    return s.rWsStart.valid;
 }
 
 /// Tries the alternative "cube_full"; false when it does not fit.
 inline bool TryCubeFull(Sizes &s, const Chip &chip, Choice &choice)
 {
     const Checked coreNum(chip.coreNum);
-    const Checked cubeNum(chip.cubeNum);
     const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
     if (!(s.D >= 1)) {
         return false;
@@ -364,256 +1594,31 @@ inline bool TryCubeFull(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.D * s.n <= 2147483647)) {
         return false;
     }
-    s.rTTile = Checked(1);
-    s.hPostITile = Checked(8);
-    s.hPostTTile = Checked(1);
-    s.hResJTile = Checked(8);
-    s.hResI1Tile = Checked(1);
-    s.invRmsTTile = Checked(1);
-    s.hMixKTile = Checked(8);
-    s.hMixTTile = Checked(1);
-    s.hPreITile = Checked(8);
-    s.hPreTTile = Checked(1);
-    if (!Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeFullLedger0, coreNum,
-                  UsableUb(chip, false))) {
+    if (!(FitR(s, chip) && FitMix(s, chip) && FitHPost(s, chip) && FitHRes(s, chip) && FitInvRms(s, chip) &&
+          FitHMix(s, chip) && FitHPre(s, chip) && FindMixWsStart(s, chip) && FindMixFactorWsStart(s, chip) &&
+          FindPreGateWsStart(s, chip) && FindPreGateWsEnd(s, chip) && FindRWsEnd(s, chip) && FindRTTiles(s, chip) &&
+          FindMixPanels(s, chip) && FindHPostITiles(s, chip) && FindInvRmsTTiles(s, chip) && FindHMixKTiles(s, chip))) {
         return false;
     }
-    if (!(CubeFullLedger1(s, coreNum) <= UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hPostITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &CubeFullLedger2,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hPostTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.hPostITile), coreNum), false,
-                  &CubeFullLedger2, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hResJTile, s.n, 8, MaxOf(CeilDiv(s.R * s.T * s.n, coreNum), 64), false, &CubeFullLedger3,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hResI1Tile, MinOf(s.R, 4095), 1, CeilDiv(s.R * s.T * CeilDiv(s.n, s.hResJTile), coreNum),
-                  false, &CubeFullLedger3, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::invRmsTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeFullLedger4, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hMixKTile, s.R * s.n + s.n * 2, 8,
-                  MaxOf(CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), 64), false, &CubeFullLedger5, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hMixTTile, MinOf(s.T, 4095), 1,
-                  CeilDiv(s.T * CeilDiv(s.R * s.n + s.n * 2, s.hMixKTile), coreNum), false, &CubeFullLedger5, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hPreITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &CubeFullLedger6,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hPreTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.hPreITile), coreNum), false,
-                  &CubeFullLedger6, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    s.mixWsStart = 0;
-    s.mixWsEnd = s.mixWsStart + RoundUp(MaxOf(s.R * s.T * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.mix_factorWsStart = s.mixWsEnd;
-    s.mix_factorWsEnd = s.mix_factorWsStart + RoundUp(MaxOf(s.D * s.T * s.n, 1) * 4, 512);
-    s.pre_gateWsStart = s.mix_factorWsEnd;
-    s.pre_gateWsEnd = s.pre_gateWsStart + RoundUp(MaxOf(s.T * s.n, 1) * 4, 512);
-    s.rWsStart = s.pre_gateWsEnd;
-    s.rWsEnd = s.rWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
-    s.rTTiles = CeilDiv(s.T, s.rTTile);
-    s.rWork = s.rTTiles;
-    s.rPer = MaxOf(CeilDiv(s.rWork, coreNum), 1);
-    s.mixPanels = CeilDiv(s.R * s.n + s.n * 2, 256);
-    s.mixBaseN = RoundUp(CeilDiv(s.R * s.n + s.n * 2, s.mixPanels), 16);
-    s.mixBaseM = MinOf(MinOf((((32768 / s.mixBaseN)) / 16) * 16, 256),
-                       RoundUp(MinOf(MaxOf(CeilDiv(s.T * s.mixPanels, cubeNum), 1), s.T), 16));
-    s.mixBaseK = MinOf(32, RoundUp(s.D * s.n, 16));
-    s.mixStepK = MinOf(4, CeilDiv(s.D * s.n, s.mixBaseK));
-    s.mixL1 = s.mixBaseK * s.mixBaseM * s.mixStepK * 8 + s.mixBaseK * s.mixBaseN * s.mixStepK * 8;
-    s.mixM = s.T;
-    s.mixN = s.R * s.n + s.n * 2;
-    s.mixKa = s.D * s.n;
-    s.mixKb = s.D * s.n;
-    s.mixSingleK = s.D * s.n;
-    s.mixRowTiles = CeilDiv(s.T, s.mixBaseM);
-    s.mixWork = s.mixPanels * s.mixRowTiles;
-    s.mixPer = CeilDiv(s.mixWork, cubeNum);
-    s.mixCores = CeilDiv(s.mixWork, s.mixPer);
-    s.mm0Cores = s.mixCores;
-    s.mm0M = s.mixM;
-    s.mm0N = s.mixN;
-    s.mm0Ka = s.mixKa;
-    s.mm0Kb = s.mixKb;
-    s.mm0SingleK = s.mixSingleK;
-    s.mm0BaseM = s.mixBaseM;
-    s.mm0BaseN = s.mixBaseN;
-    s.mm0BaseK = s.mixBaseK;
-    s.mm0StepK = s.mixStepK;
-    s.mm0L1 = s.mixL1;
-    s.hPostITiles = CeilDiv(s.n, s.hPostITile);
-    s.hPostTTiles = CeilDiv(s.T, s.hPostTTile);
-    s.hPostWork = s.hPostITiles * s.hPostTTiles;
-    s.hPostPer = MaxOf(CeilDiv(s.hPostWork, coreNum), 1);
-    s.hResJTiles = CeilDiv(s.n, s.hResJTile);
-    s.hResI1Tiles = CeilDiv(s.R, s.hResI1Tile);
-    s.hResWork = s.T * s.hResI1Tiles * s.hResJTiles;
-    s.hResPer = MaxOf(CeilDiv(s.hResWork, coreNum), 1);
-    s.invRmsTTiles = CeilDiv(s.T, s.invRmsTTile);
-    s.invRmsWork = s.invRmsTTiles;
-    s.invRmsPer = MaxOf(CeilDiv(s.invRmsWork, coreNum), 1);
-    s.hMixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.hMixKTile);
-    s.hMixTTiles = CeilDiv(s.T, s.hMixTTile);
-    s.hMixWork = s.hMixKTiles * s.hMixTTiles;
-    s.hMixPer = MaxOf(CeilDiv(s.hMixWork, coreNum), 1);
-    s.hPreITiles = CeilDiv(s.n, s.hPreITile);
-    s.hPreTTiles = CeilDiv(s.T, s.hPreTTile);
-    s.hPreWork = s.hPreITiles * s.hPreTTiles;
-    s.hPrePer = MaxOf(CeilDiv(s.hPreWork, coreNum), 1);
-    const Checked blocks =
-        MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(CeilDiv(s.rWork, s.rPer), 2), CeilDiv(s.mixWork, s.mixPer)),
-                                            CeilDiv(CeilDiv(s.hPostWork, s.hPostPer), 2)),
-                                      CeilDiv(CeilDiv(s.hResWork, s.hResPer), 2)),
-                                CeilDiv(CeilDiv(s.invRmsWork, s.invRmsPer), 2)),
-                          CeilDiv(CeilDiv(s.hMixWork, s.hMixPer), 2)),
-                    CeilDiv(CeilDiv(s.hPreWork, s.hPrePer), 2)),
-              1);
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.rWork, s.rPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(s.mixWork, s.mixPer));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hPostWork, s.hPostPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hResWork, s.hResPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.invRmsWork, s.invRmsPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hMixWork, s.hMixPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hPreWork, s.hPrePer), 2));
     const Checked bytes = s.rWsEnd;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = true;
-    return blocks.valid && bytes.valid && s.mixWsStart.valid && s.mixWsEnd.valid && s.mix_factorWsStart.valid &&
-           s.mix_factorWsEnd.valid && s.pre_gateWsStart.valid && s.pre_gateWsEnd.valid && s.rWsStart.valid &&
-           s.rWsEnd.valid && s.rTTiles.valid && s.rWork.valid && s.rPer.valid && s.mixPanels.valid &&
-           s.mixBaseN.valid && s.mixBaseM.valid && s.mixBaseK.valid && s.mixStepK.valid && s.mixL1.valid &&
-           s.mixM.valid && s.mixN.valid && s.mixKa.valid && s.mixKb.valid && s.mixSingleK.valid &&
-           s.mixRowTiles.valid && s.mixWork.valid && s.mixPer.valid && s.mixCores.valid && s.mm0Cores.valid &&
-           s.mm0M.valid && s.mm0N.valid && s.mm0Ka.valid && s.mm0Kb.valid && s.mm0SingleK.valid && s.mm0BaseM.valid &&
-           s.mm0BaseN.valid && s.mm0BaseK.valid && s.mm0StepK.valid && s.mm0L1.valid && s.hPostITiles.valid &&
-           s.hPostTTiles.valid && s.hPostWork.valid && s.hPostPer.valid && s.hResJTiles.valid && s.hResI1Tiles.valid &&
-           s.hResWork.valid && s.hResPer.valid && s.invRmsTTiles.valid && s.invRmsWork.valid && s.invRmsPer.valid &&
-           s.hMixKTiles.valid && s.hMixTTiles.valid && s.hMixWork.valid && s.hMixPer.valid && s.hPreITiles.valid &&
-           s.hPreTTiles.valid && s.hPreWork.valid && s.hPrePer.valid;
-}
-
-/// UB bytes: mix_factor, sum_1, r
-inline Checked CubeWalkedLedger0(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.n * s.rDTile * s.rTTile * 2, 32) * 64;  // in0: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.n * s.rDTile * 4, 32) * 64;             // in1: gammaIn, 2 copies
-    bytes = bytes + CeilDiv(s.n * s.rDTile * s.rTTile * 4, 32) * 64;  // out0: mix_factorWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 128;                      // out1: rWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc0: sumAcc
-    bytes = bytes + RoundUp(s.n * s.rDTile * s.rTTile * 4, 32);       // calc1: xTile
-    bytes = bytes + RoundUp(s.n * s.rDTile * 4, 32);                  // calc2: gammaTile
-    bytes = bytes + RoundUp(s.n * s.rDTile * s.rTTile * 4, 32);       // calc3: tmp
-    bytes = bytes + RoundUp(s.rDTile * s.rTTile * 4, 32);             // calc4: sum
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc5: sum
-    bytes = bytes + CeilDiv(s.rTTile, 8) * 2048;                      // calc6: acc
-    bytes = bytes + CeilDiv(s.rTTile, 8) * 256;                       // calc7: part
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc8: tmp
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc9: tmp
-    return bytes;
-}
-
-/// UB bytes: mix (cube)
-inline Checked CubeWalkedLedger1(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    return bytes;
-}
-
-/// UB bytes: pre_gate, h_post
-inline Checked CubeWalkedLedger2(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 64;                                                 // in0: alphaIn, 2 copies
-    bytes = bytes + CeilDiv(s.hPostITile * s.hPostTTile * 4, 32) * 64;  // in1: mixWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.hPostTTile, 8) * 64;                      // in2: rWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.hPostITile * 4, 32) * 64;                 // in3: biasIn, 2 copies
-    bytes = bytes + CeilDiv(s.hPostITile * s.hPostTTile * 4, 32) * 64;  // out0: pre_gateWsOut, 2 copies
-    bytes = bytes + RoundUp(s.hPostITile * s.hPostTTile * 4, 32);       // calc0: tmp
-    bytes = bytes + CeilDiv(s.hPostTTile, 8) * 256;                     // calc1: spread
-    bytes = bytes + 256;                                                // calc2: spread
-    bytes = bytes + RoundUp(s.hPostITile * s.hPostTTile * 4, 32);       // calc3: tmp
-    bytes = bytes + RoundUp(s.hPostITile * s.hPostTTile * 4, 32);       // calc4: tmp
-    return bytes;
-}
-
-/// UB bytes: h_res
-inline Checked CubeWalkedLedger3(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 96;                                                // in0: alphaIn, 3 copies
-    bytes = bytes + CeilDiv(s.hResI1Tile * s.hResJTile * 4, 32) * 96;  // in1: mixWsIn, 3 copies
-    bytes = bytes + CeilDiv(s.hResI1Tile * s.hResJTile * 4, 32) * 64;  // out0: h_resOut, 2 copies
-    bytes = bytes + RoundUp(s.hResI1Tile * s.hResJTile * 4, 32);       // calc0: tmp
-    bytes = bytes + 256;                                               // calc1: spread
-    return bytes;
-}
-
-/// UB bytes: sum_2, h_in, inv_rms
-inline Checked CubeWalkedLedger4(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.invRmsTTile, 8) * 64;                             // in0: rWsIn, 2 copies
-    bytes = bytes + s.invRmsTTile * CeilDiv(s.n, 8) * 64;                       // in1: pre_gateWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.invRmsDTile * s.invRmsTTile * s.n * 2, 32) * 64;  // in2: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.invRmsTTile, 16) * 128;                           // out0: inv_rmsOut, 2 copies
-    bytes = bytes + CeilDiv(s.invRmsDTile * s.invRmsTTile * 2, 32) * 64;        // out1: h_inOut, 2 copies
-    bytes = bytes + CeilDiv(s.invRmsTTile, 16) * 64;                            // calc0: rWsTile
-    bytes = bytes + s.invRmsTTile * CeilDiv(s.n, 16) * 64;                      // calc1: pre_gateWsTile
-    bytes = bytes + RoundUp(s.invRmsDTile * s.invRmsTTile * s.n * 4, 32);       // calc2: xTile
-    bytes = bytes + RoundUp(s.invRmsDTile * s.invRmsTTile * 4, 32);             // calc3: sum_2Tile
-    bytes = bytes + RoundUp(s.invRmsDTile * s.invRmsTTile * s.n * 4, 32);       // calc4: tmp
-    bytes = bytes + s.invRmsTTile * CeilDiv(s.n, 16) * 512;                     // calc5: spread
-    return bytes;
-}
-
-/// UB bytes: h_mix
-inline Checked CubeWalkedLedger5(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.hMixKTile * s.hMixTTile * 4, 32) * 64;  // in0: mixWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.hMixKTile * s.hMixTTile * 4, 32) * 64;  // out0: h_mixOut, 2 copies
-    return bytes;
-}
-
-/// UB bytes: h_pre
-inline Checked CubeWalkedLedger6(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.hPreITile * s.hPreTTile * 4, 32) * 64;  // in0: pre_gateWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.hPreITile * s.hPreTTile * 4, 32) * 64;  // out0: h_preOut, 2 copies
-    return bytes;
+    return blocks.valid && bytes.valid;
 }
 
 /// Tries the alternative "cube_walked"; false when it does not fit.
 inline bool TryCubeWalked(Sizes &s, const Chip &chip, Choice &choice)
 {
     const Checked coreNum(chip.coreNum);
-    const Checked cubeNum(chip.cubeNum);
     const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
     if (!(s.D >= 1)) {
         return false;
@@ -645,273 +1650,31 @@ inline bool TryCubeWalked(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.D * s.n <= 2147483647)) {
         return false;
     }
-    s.rDTile = Checked(16);
-    s.rTTile = Checked(1);
-    s.hPostITile = Checked(8);
-    s.hPostTTile = Checked(1);
-    s.hResJTile = Checked(8);
-    s.hResI1Tile = Checked(1);
-    s.invRmsDTile = Checked(16);
-    s.invRmsTTile = Checked(1);
-    s.hMixKTile = Checked(8);
-    s.hMixTTile = Checked(1);
-    s.hPreITile = Checked(8);
-    s.hPreTTile = Checked(1);
-    if (!Maximise(s, &Sizes::rDTile, s.D, 16, 0, false, &CubeWalkedLedger0, coreNum, UsableUb(chip, false))) {
+    if (!(FitR2(s, chip) && FitMix(s, chip) && FitHPost(s, chip) && FitHRes(s, chip) && FitInvRms2(s, chip) &&
+          FitHMix(s, chip) && FitHPre(s, chip) && FindMixWsStart(s, chip) && FindMixFactorWsStart(s, chip) &&
+          FindPreGateWsStart(s, chip) && FindPreGateWsEnd(s, chip) && FindRWsEnd(s, chip) && FindRTTiles(s, chip) &&
+          FindMixPanels(s, chip) && FindHPostITiles(s, chip) && FindInvRmsTTiles(s, chip) && FindHMixKTiles(s, chip))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeWalkedLedger0, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!(CubeWalkedLedger1(s, coreNum) <= UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hPostITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &CubeWalkedLedger2,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hPostTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.hPostITile), coreNum), false,
-                  &CubeWalkedLedger2, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hResJTile, s.n, 8, MaxOf(CeilDiv(s.R * s.T * s.n, coreNum), 64), false, &CubeWalkedLedger3,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hResI1Tile, MinOf(s.R, 4095), 1, CeilDiv(s.R * s.T * CeilDiv(s.n, s.hResJTile), coreNum),
-                  false, &CubeWalkedLedger3, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::invRmsDTile, s.D, 16, 0, false, &CubeWalkedLedger4, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::invRmsTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeWalkedLedger4,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hMixKTile, s.R * s.n + s.n * 2, 8,
-                  MaxOf(CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), 64), false, &CubeWalkedLedger5, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hMixTTile, MinOf(s.T, 4095), 1,
-                  CeilDiv(s.T * CeilDiv(s.R * s.n + s.n * 2, s.hMixKTile), coreNum), false, &CubeWalkedLedger5, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hPreITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &CubeWalkedLedger6,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hPreTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.hPreITile), coreNum), false,
-                  &CubeWalkedLedger6, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    s.mixWsStart = 0;
-    s.mixWsEnd = s.mixWsStart + RoundUp(MaxOf(s.R * s.T * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.mix_factorWsStart = s.mixWsEnd;
-    s.mix_factorWsEnd = s.mix_factorWsStart + RoundUp(MaxOf(s.D * s.T * s.n, 1) * 4, 512);
-    s.pre_gateWsStart = s.mix_factorWsEnd;
-    s.pre_gateWsEnd = s.pre_gateWsStart + RoundUp(MaxOf(s.T * s.n, 1) * 4, 512);
-    s.rWsStart = s.pre_gateWsEnd;
-    s.rWsEnd = s.rWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
-    s.rTTiles = CeilDiv(s.T, s.rTTile);
-    s.rWork = s.rTTiles;
-    s.rPer = MaxOf(CeilDiv(s.rWork, coreNum), 1);
-    s.mixPanels = CeilDiv(s.R * s.n + s.n * 2, 256);
-    s.mixBaseN = RoundUp(CeilDiv(s.R * s.n + s.n * 2, s.mixPanels), 16);
-    s.mixBaseM = MinOf(MinOf((((32768 / s.mixBaseN)) / 16) * 16, 256),
-                       RoundUp(MinOf(MaxOf(CeilDiv(s.T * s.mixPanels, cubeNum), 1), s.T), 16));
-    s.mixBaseK = MinOf(32, RoundUp(s.D * s.n, 16));
-    s.mixStepK = MinOf(4, CeilDiv(s.D * s.n, s.mixBaseK));
-    s.mixL1 = s.mixBaseK * s.mixBaseM * s.mixStepK * 8 + s.mixBaseK * s.mixBaseN * s.mixStepK * 8;
-    s.mixM = s.T;
-    s.mixN = s.R * s.n + s.n * 2;
-    s.mixKa = s.D * s.n;
-    s.mixKb = s.D * s.n;
-    s.mixSingleK = s.D * s.n;
-    s.mixRowTiles = CeilDiv(s.T, s.mixBaseM);
-    s.mixWork = s.mixPanels * s.mixRowTiles;
-    s.mixPer = CeilDiv(s.mixWork, cubeNum);
-    s.mixCores = CeilDiv(s.mixWork, s.mixPer);
-    s.mm0Cores = s.mixCores;
-    s.mm0M = s.mixM;
-    s.mm0N = s.mixN;
-    s.mm0Ka = s.mixKa;
-    s.mm0Kb = s.mixKb;
-    s.mm0SingleK = s.mixSingleK;
-    s.mm0BaseM = s.mixBaseM;
-    s.mm0BaseN = s.mixBaseN;
-    s.mm0BaseK = s.mixBaseK;
-    s.mm0StepK = s.mixStepK;
-    s.mm0L1 = s.mixL1;
-    s.hPostITiles = CeilDiv(s.n, s.hPostITile);
-    s.hPostTTiles = CeilDiv(s.T, s.hPostTTile);
-    s.hPostWork = s.hPostITiles * s.hPostTTiles;
-    s.hPostPer = MaxOf(CeilDiv(s.hPostWork, coreNum), 1);
-    s.hResJTiles = CeilDiv(s.n, s.hResJTile);
-    s.hResI1Tiles = CeilDiv(s.R, s.hResI1Tile);
-    s.hResWork = s.T * s.hResI1Tiles * s.hResJTiles;
-    s.hResPer = MaxOf(CeilDiv(s.hResWork, coreNum), 1);
-    s.invRmsTTiles = CeilDiv(s.T, s.invRmsTTile);
-    s.invRmsWork = s.invRmsTTiles;
-    s.invRmsPer = MaxOf(CeilDiv(s.invRmsWork, coreNum), 1);
-    s.hMixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.hMixKTile);
-    s.hMixTTiles = CeilDiv(s.T, s.hMixTTile);
-    s.hMixWork = s.hMixKTiles * s.hMixTTiles;
-    s.hMixPer = MaxOf(CeilDiv(s.hMixWork, coreNum), 1);
-    s.hPreITiles = CeilDiv(s.n, s.hPreITile);
-    s.hPreTTiles = CeilDiv(s.T, s.hPreTTile);
-    s.hPreWork = s.hPreITiles * s.hPreTTiles;
-    s.hPrePer = MaxOf(CeilDiv(s.hPreWork, coreNum), 1);
-    const Checked blocks =
-        MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(CeilDiv(s.rWork, s.rPer), 2), CeilDiv(s.mixWork, s.mixPer)),
-                                            CeilDiv(CeilDiv(s.hPostWork, s.hPostPer), 2)),
-                                      CeilDiv(CeilDiv(s.hResWork, s.hResPer), 2)),
-                                CeilDiv(CeilDiv(s.invRmsWork, s.invRmsPer), 2)),
-                          CeilDiv(CeilDiv(s.hMixWork, s.hMixPer), 2)),
-                    CeilDiv(CeilDiv(s.hPreWork, s.hPrePer), 2)),
-              1);
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.rWork, s.rPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(s.mixWork, s.mixPer));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hPostWork, s.hPostPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hResWork, s.hResPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.invRmsWork, s.invRmsPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hMixWork, s.hMixPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hPreWork, s.hPrePer), 2));
     const Checked bytes = s.rWsEnd;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = true;
-    return blocks.valid && bytes.valid && s.mixWsStart.valid && s.mixWsEnd.valid && s.mix_factorWsStart.valid &&
-           s.mix_factorWsEnd.valid && s.pre_gateWsStart.valid && s.pre_gateWsEnd.valid && s.rWsStart.valid &&
-           s.rWsEnd.valid && s.rTTiles.valid && s.rWork.valid && s.rPer.valid && s.mixPanels.valid &&
-           s.mixBaseN.valid && s.mixBaseM.valid && s.mixBaseK.valid && s.mixStepK.valid && s.mixL1.valid &&
-           s.mixM.valid && s.mixN.valid && s.mixKa.valid && s.mixKb.valid && s.mixSingleK.valid &&
-           s.mixRowTiles.valid && s.mixWork.valid && s.mixPer.valid && s.mixCores.valid && s.mm0Cores.valid &&
-           s.mm0M.valid && s.mm0N.valid && s.mm0Ka.valid && s.mm0Kb.valid && s.mm0SingleK.valid && s.mm0BaseM.valid &&
-           s.mm0BaseN.valid && s.mm0BaseK.valid && s.mm0StepK.valid && s.mm0L1.valid && s.hPostITiles.valid &&
-           s.hPostTTiles.valid && s.hPostWork.valid && s.hPostPer.valid && s.hResJTiles.valid && s.hResI1Tiles.valid &&
-           s.hResWork.valid && s.hResPer.valid && s.invRmsTTiles.valid && s.invRmsWork.valid && s.invRmsPer.valid &&
-           s.hMixKTiles.valid && s.hMixTTiles.valid && s.hMixWork.valid && s.hMixPer.valid && s.hPreITiles.valid &&
-           s.hPreTTiles.valid && s.hPreWork.valid && s.hPrePer.valid;
-}
-
-/// UB bytes: sum_1, r
-inline Checked FullLedger0(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;  // in0: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 128;             // out0: rWsOut, 2 copies
-    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;  // calc0: xTile
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;              // calc1: sum_1Tile
-    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;  // calc2: tmp
-    bytes = bytes + s.rTTile * CeilDiv(s.D, 16) * 64;        // calc3: sum
-    bytes = bytes + CeilDiv(s.rTTile, 8) * 2048;             // calc4: acc
-    bytes = bytes + CeilDiv(s.rTTile, 8) * 256;              // calc5: part
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;              // calc6: tmp
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;              // calc7: tmp
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;              // calc8: tmp
-    return bytes;
-}
-
-/// UB bytes: mix
-inline Checked FullLedger1(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + s.n * CeilDiv(s.D, 8) * 32;                // in0: gammaIn
-    bytes = bytes + s.n * CeilDiv(s.D, 16) * 64;               // in1: xIn, 2 copies
-    bytes = bytes + s.mixKTile * s.n * CeilDiv(s.D, 8) * 64;   // in2: phiIn, 2 copies
-    bytes = bytes + CeilDiv(s.mixKTile, 16) * 128;             // out0: mixWsOut, 2 copies
-    bytes = bytes + s.n * CeilDiv(s.D, 16) * 64;               // calc0: gammaTile
-    bytes = bytes + s.n * CeilDiv(s.D, 16) * 64;               // calc1: xTile
-    bytes = bytes + s.mixKTile * s.n * CeilDiv(s.D, 16) * 64;  // calc2: phiTile
-    bytes = bytes + s.n * CeilDiv(s.D, 16) * 64;               // calc3: tmp
-    bytes = bytes + s.mixKTile * s.n * CeilDiv(s.D, 16) * 64;  // calc4: tmp
-    bytes = bytes + s.mixKTile * CeilDiv(s.D, 16) * 64;        // calc5: sum
-    bytes = bytes + CeilDiv(s.mixKTile, 16) * 64;              // calc6: sum
-    bytes = bytes + CeilDiv(s.mixKTile, 8) * 2048;             // calc7: acc
-    bytes = bytes + CeilDiv(s.mixKTile, 8) * 256;              // calc8: part
-    return bytes;
-}
-
-/// UB bytes: pre_gate, h_post
-inline Checked FullLedger2(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 64;                                                 // in0: alphaIn, 2 copies
-    bytes = bytes + CeilDiv(s.hPostITile * s.hPostTTile * 4, 32) * 64;  // in1: mixWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.hPostTTile, 8) * 64;                      // in2: rWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.hPostITile * 4, 32) * 64;                 // in3: biasIn, 2 copies
-    bytes = bytes + CeilDiv(s.hPostITile * s.hPostTTile * 4, 32) * 64;  // out0: pre_gateWsOut, 2 copies
-    bytes = bytes + RoundUp(s.hPostITile * s.hPostTTile * 4, 32);       // calc0: tmp
-    bytes = bytes + CeilDiv(s.hPostTTile, 8) * 256;                     // calc1: spread
-    bytes = bytes + 256;                                                // calc2: spread
-    bytes = bytes + RoundUp(s.hPostITile * s.hPostTTile * 4, 32);       // calc3: tmp
-    bytes = bytes + RoundUp(s.hPostITile * s.hPostTTile * 4, 32);       // calc4: tmp
-    return bytes;
-}
-
-/// UB bytes: h_res
-inline Checked FullLedger3(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 96;                                                // in0: alphaIn, 3 copies
-    bytes = bytes + CeilDiv(s.hResI1Tile * s.hResJTile * 4, 32) * 96;  // in1: mixWsIn, 3 copies
-    bytes = bytes + CeilDiv(s.hResI1Tile * s.hResJTile * 4, 32) * 64;  // out0: h_resOut, 2 copies
-    bytes = bytes + RoundUp(s.hResI1Tile * s.hResJTile * 4, 32);       // calc0: tmp
-    bytes = bytes + 256;                                               // calc1: spread
-    return bytes;
-}
-
-/// UB bytes: sum_2, h_in, inv_rms
-inline Checked FullLedger4(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + s.invRmsTTile * CeilDiv(s.n, 8) * 64;         // in0: pre_gateWsIn, 2 copies
-    bytes = bytes + s.invRmsTTile * s.n * CeilDiv(s.D, 16) * 64;  // in1: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.invRmsTTile, 8) * 64;               // in2: rWsIn, 2 copies
-    bytes = bytes + s.invRmsTTile * CeilDiv(s.D, 16) * 64;        // out0: h_inOut, 2 copies
-    bytes = bytes + CeilDiv(s.invRmsTTile, 16) * 128;             // out1: inv_rmsOut, 2 copies
-    bytes = bytes + s.invRmsTTile * CeilDiv(s.n, 16) * 64;        // calc0: pre_gateWsTile
-    bytes = bytes + s.invRmsTTile * s.n * CeilDiv(s.D, 16) * 64;  // calc1: xTile
-    bytes = bytes + s.invRmsTTile * CeilDiv(s.D, 16) * 64;        // calc2: sum_2Tile
-    bytes = bytes + s.invRmsTTile * s.n * CeilDiv(s.D, 16) * 64;  // calc3: tmp
-    bytes = bytes + s.invRmsTTile * CeilDiv(s.n, 16) * 512;       // calc4: spread
-    bytes = bytes + CeilDiv(s.invRmsTTile, 16) * 64;              // calc5: rWsTile
-    return bytes;
-}
-
-/// UB bytes: h_mix
-inline Checked FullLedger5(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.hMixKTile * s.hMixTTile * 4, 32) * 64;  // in0: mixWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.hMixKTile * s.hMixTTile * 4, 32) * 64;  // out0: h_mixOut, 2 copies
-    return bytes;
-}
-
-/// UB bytes: h_pre
-inline Checked FullLedger6(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.hPreITile * s.hPreTTile * 4, 32) * 64;  // in0: pre_gateWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.hPreITile * s.hPreTTile * 4, 32) * 64;  // out0: h_preOut, 2 copies
-    return bytes;
+    return blocks.valid && bytes.valid;
 }
 
 /// Tries the alternative "full"; false when it does not fit.
 inline bool TryFull(Sizes &s, const Chip &chip, Choice &choice)
 {
-    const Checked coreNum(chip.coreNum);
+    (void)chip;
     if (!(s.D >= 1)) {
         return false;
     }
@@ -927,238 +1690,33 @@ inline bool TryFull(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.n >= 1)) {
         return false;
     }
-    s.rTTile = Checked(1);
-    s.mixKTile = Checked(1);
-    s.hPostITile = Checked(8);
-    s.hPostTTile = Checked(1);
-    s.hResJTile = Checked(8);
-    s.hResI1Tile = Checked(1);
-    s.invRmsTTile = Checked(1);
-    s.hMixKTile = Checked(8);
-    s.hMixTTile = Checked(1);
-    s.hPreITile = Checked(8);
-    s.hPreTTile = Checked(1);
-    if (!Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &FullLedger0, coreNum,
-                  UsableUb(chip, false))) {
+    if (!(FitR3(s, chip) && FitMix2(s, chip) && FitHPost(s, chip) && FitHRes(s, chip) && FitInvRms(s, chip) &&
+          FitHMix(s, chip) && FitHPre(s, chip) && FindMixWsStart(s, chip) && FindPreGateWsStart2(s, chip) &&
+          FindPreGateWsEnd(s, chip) && FindRWsEnd(s, chip) && FindRTTiles(s, chip) && FindMixKTiles(s, chip) &&
+          FindMixWork(s, chip) && FindMixPer(s, chip) && FindHPostITiles(s, chip) && FindInvRmsTTiles(s, chip) &&
+          FindHMixKTiles(s, chip))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::mixKTile, MinOf(s.R * s.n + s.n * 2, 4095), 1,
-                  CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), false, &FullLedger1, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hPostITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &FullLedger2, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hPostTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.hPostITile), coreNum), false,
-                  &FullLedger2, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hResJTile, s.n, 8, MaxOf(CeilDiv(s.R * s.T * s.n, coreNum), 64), false, &FullLedger3,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hResI1Tile, MinOf(s.R, 4095), 1, CeilDiv(s.R * s.T * CeilDiv(s.n, s.hResJTile), coreNum),
-                  false, &FullLedger3, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::invRmsTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &FullLedger4, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hMixKTile, s.R * s.n + s.n * 2, 8,
-                  MaxOf(CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), 64), false, &FullLedger5, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hMixTTile, MinOf(s.T, 4095), 1,
-                  CeilDiv(s.T * CeilDiv(s.R * s.n + s.n * 2, s.hMixKTile), coreNum), false, &FullLedger5, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hPreITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &FullLedger6, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hPreTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.hPreITile), coreNum), false,
-                  &FullLedger6, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    s.mixWsStart = 0;
-    s.mixWsEnd = s.mixWsStart + RoundUp(MaxOf(s.R * s.T * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.pre_gateWsStart = s.mixWsEnd;
-    s.pre_gateWsEnd = s.pre_gateWsStart + RoundUp(MaxOf(s.T * s.n, 1) * 4, 512);
-    s.rWsStart = s.pre_gateWsEnd;
-    s.rWsEnd = s.rWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
-    s.rTTiles = CeilDiv(s.T, s.rTTile);
-    s.rWork = s.rTTiles;
-    s.rPer = MaxOf(CeilDiv(s.rWork, coreNum), 1);
-    s.mixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.mixKTile);
-    s.mixWork = s.T * s.mixKTiles;
-    s.mixPer = MaxOf(CeilDiv(s.mixWork, coreNum), 1);
-    s.hPostITiles = CeilDiv(s.n, s.hPostITile);
-    s.hPostTTiles = CeilDiv(s.T, s.hPostTTile);
-    s.hPostWork = s.hPostITiles * s.hPostTTiles;
-    s.hPostPer = MaxOf(CeilDiv(s.hPostWork, coreNum), 1);
-    s.hResJTiles = CeilDiv(s.n, s.hResJTile);
-    s.hResI1Tiles = CeilDiv(s.R, s.hResI1Tile);
-    s.hResWork = s.T * s.hResI1Tiles * s.hResJTiles;
-    s.hResPer = MaxOf(CeilDiv(s.hResWork, coreNum), 1);
-    s.invRmsTTiles = CeilDiv(s.T, s.invRmsTTile);
-    s.invRmsWork = s.invRmsTTiles;
-    s.invRmsPer = MaxOf(CeilDiv(s.invRmsWork, coreNum), 1);
-    s.hMixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.hMixKTile);
-    s.hMixTTiles = CeilDiv(s.T, s.hMixTTile);
-    s.hMixWork = s.hMixKTiles * s.hMixTTiles;
-    s.hMixPer = MaxOf(CeilDiv(s.hMixWork, coreNum), 1);
-    s.hPreITiles = CeilDiv(s.n, s.hPreITile);
-    s.hPreTTiles = CeilDiv(s.T, s.hPreTTile);
-    s.hPreWork = s.hPreITiles * s.hPreTTiles;
-    s.hPrePer = MaxOf(CeilDiv(s.hPreWork, coreNum), 1);
-    const Checked blocks =
-        MaxOf(CeilDiv(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(s.rWork, s.rPer), CeilDiv(s.mixWork, s.mixPer)),
-                                                    CeilDiv(s.hPostWork, s.hPostPer)),
-                                              CeilDiv(s.hResWork, s.hResPer)),
-                                        CeilDiv(s.invRmsWork, s.invRmsPer)),
-                                  CeilDiv(s.hMixWork, s.hMixPer)),
-                            CeilDiv(s.hPreWork, s.hPrePer)),
-                      2),
-              1);
+    Checked blocks(1);
+    blocks = MaxOf(blocks,
+                   CeilDiv(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(s.rWork, s.rPer), CeilDiv(s.mixWork, s.mixPer)),
+                                                         CeilDiv(s.hPostWork, s.hPostPer)),
+                                                   CeilDiv(s.hResWork, s.hResPer)),
+                                             CeilDiv(s.invRmsWork, s.invRmsPer)),
+                                       CeilDiv(s.hMixWork, s.hMixPer)),
+                                 CeilDiv(s.hPreWork, s.hPrePer)),
+                           2));
     const Checked bytes = s.rWsEnd;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = true;
-    return blocks.valid && bytes.valid && s.mixWsStart.valid && s.mixWsEnd.valid && s.pre_gateWsStart.valid &&
-           s.pre_gateWsEnd.valid && s.rWsStart.valid && s.rWsEnd.valid && s.rTTiles.valid && s.rWork.valid &&
-           s.rPer.valid && s.mixKTiles.valid && s.mixWork.valid && s.mixPer.valid && s.hPostITiles.valid &&
-           s.hPostTTiles.valid && s.hPostWork.valid && s.hPostPer.valid && s.hResJTiles.valid && s.hResI1Tiles.valid &&
-           s.hResWork.valid && s.hResPer.valid && s.invRmsTTiles.valid && s.invRmsWork.valid && s.invRmsPer.valid &&
-           s.hMixKTiles.valid && s.hMixTTiles.valid && s.hMixWork.valid && s.hMixPer.valid && s.hPreITiles.valid &&
-           s.hPreTTiles.valid && s.hPreWork.valid && s.hPrePer.valid;
-}
-
-/// UB bytes: sum_1, r
-inline Checked WalkedLedger0(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.n * s.rDTile * s.rTTile * 2, 32) * 64;  // in0: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 128;                      // out0: rWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc0: sumAcc
-    bytes = bytes + RoundUp(s.n * s.rDTile * s.rTTile * 4, 32);       // calc1: xTile
-    bytes = bytes + RoundUp(s.n * s.rDTile * s.rTTile * 4, 32);       // calc2: tmp
-    bytes = bytes + RoundUp(s.rDTile * s.rTTile * 4, 32);             // calc3: sum
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc4: sum
-    bytes = bytes + CeilDiv(s.rTTile, 8) * 2048;                      // calc5: acc
-    bytes = bytes + CeilDiv(s.rTTile, 8) * 256;                       // calc6: part
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc7: tmp
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc8: tmp
-    return bytes;
-}
-
-/// UB bytes: mix
-inline Checked WalkedLedger1(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.mixDTile * 2, 32) * 64;               // in0: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.mixDTile * 4, 32) * 64;               // in1: gammaIn, 2 copies
-    bytes = bytes + CeilDiv(s.mixDTile * s.mixKTile * 4, 32) * 64;  // in2: phiIn, 2 copies
-    bytes = bytes + CeilDiv(s.mixKTile, 16) * 128;                  // out0: mixWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.mixKTile, 16) * 64;                   // calc0: sumAcc
-    bytes = bytes + RoundUp(s.mixDTile * 4, 32);                    // calc1: xTile
-    bytes = bytes + RoundUp(s.mixDTile * 4, 32);                    // calc2: gammaTile
-    bytes = bytes + RoundUp(s.mixDTile * s.mixKTile * 4, 32);       // calc3: phiTile
-    bytes = bytes + RoundUp(s.mixDTile * 4, 32);                    // calc4: tmp
-    bytes = bytes + RoundUp(s.mixDTile * s.mixKTile * 4, 32);       // calc5: tmp
-    bytes = bytes + CeilDiv(s.mixKTile, 16) * 64;                   // calc6: sum
-    bytes = bytes + CeilDiv(s.mixKTile, 8) * 2048;                  // calc7: acc
-    bytes = bytes + CeilDiv(s.mixKTile, 8) * 256;                   // calc8: part
-    return bytes;
-}
-
-/// UB bytes: pre_gate, h_post
-inline Checked WalkedLedger2(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 64;                                                 // in0: alphaIn, 2 copies
-    bytes = bytes + CeilDiv(s.hPostITile * s.hPostTTile * 4, 32) * 64;  // in1: mixWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.hPostTTile, 8) * 64;                      // in2: rWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.hPostITile * 4, 32) * 64;                 // in3: biasIn, 2 copies
-    bytes = bytes + CeilDiv(s.hPostITile * s.hPostTTile * 4, 32) * 64;  // out0: pre_gateWsOut, 2 copies
-    bytes = bytes + RoundUp(s.hPostITile * s.hPostTTile * 4, 32);       // calc0: tmp
-    bytes = bytes + CeilDiv(s.hPostTTile, 8) * 256;                     // calc1: spread
-    bytes = bytes + 256;                                                // calc2: spread
-    bytes = bytes + RoundUp(s.hPostITile * s.hPostTTile * 4, 32);       // calc3: tmp
-    bytes = bytes + RoundUp(s.hPostITile * s.hPostTTile * 4, 32);       // calc4: tmp
-    return bytes;
-}
-
-/// UB bytes: h_res
-inline Checked WalkedLedger3(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 96;                                                // in0: alphaIn, 3 copies
-    bytes = bytes + CeilDiv(s.hResI1Tile * s.hResJTile * 4, 32) * 96;  // in1: mixWsIn, 3 copies
-    bytes = bytes + CeilDiv(s.hResI1Tile * s.hResJTile * 4, 32) * 64;  // out0: h_resOut, 2 copies
-    bytes = bytes + RoundUp(s.hResI1Tile * s.hResJTile * 4, 32);       // calc0: tmp
-    bytes = bytes + 256;                                               // calc1: spread
-    return bytes;
-}
-
-/// UB bytes: sum_2, h_in, inv_rms
-inline Checked WalkedLedger4(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.invRmsTTile, 8) * 64;                             // in0: rWsIn, 2 copies
-    bytes = bytes + s.invRmsTTile * CeilDiv(s.n, 8) * 64;                       // in1: pre_gateWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.invRmsDTile * s.invRmsTTile * s.n * 2, 32) * 64;  // in2: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.invRmsTTile, 16) * 128;                           // out0: inv_rmsOut, 2 copies
-    bytes = bytes + CeilDiv(s.invRmsDTile * s.invRmsTTile * 2, 32) * 64;        // out1: h_inOut, 2 copies
-    bytes = bytes + CeilDiv(s.invRmsTTile, 16) * 64;                            // calc0: rWsTile
-    bytes = bytes + s.invRmsTTile * CeilDiv(s.n, 16) * 64;                      // calc1: pre_gateWsTile
-    bytes = bytes + RoundUp(s.invRmsDTile * s.invRmsTTile * s.n * 4, 32);       // calc2: xTile
-    bytes = bytes + RoundUp(s.invRmsDTile * s.invRmsTTile * 4, 32);             // calc3: sum_2Tile
-    bytes = bytes + RoundUp(s.invRmsDTile * s.invRmsTTile * s.n * 4, 32);       // calc4: tmp
-    bytes = bytes + s.invRmsTTile * CeilDiv(s.n, 16) * 512;                     // calc5: spread
-    return bytes;
-}
-
-/// UB bytes: h_mix
-inline Checked WalkedLedger5(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.hMixKTile * s.hMixTTile * 4, 32) * 64;  // in0: mixWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.hMixKTile * s.hMixTTile * 4, 32) * 64;  // out0: h_mixOut, 2 copies
-    return bytes;
-}
-
-/// UB bytes: h_pre
-inline Checked WalkedLedger6(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.hPreITile * s.hPreTTile * 4, 32) * 64;  // in0: pre_gateWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.hPreITile * s.hPreTTile * 4, 32) * 64;  // out0: h_preOut, 2 copies
-    return bytes;
+    return blocks.valid && bytes.valid;
 }
 
 /// Tries the alternative "walked"; false when it does not fit.
 inline bool TryWalked(Sizes &s, const Chip &chip, Choice &choice)
 {
-    const Checked coreNum(chip.coreNum);
+    (void)chip;
     if (!(s.D >= 1)) {
         return false;
     }
@@ -1174,221 +1732,33 @@ inline bool TryWalked(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.n >= 1)) {
         return false;
     }
-    s.rDTile = Checked(16);
-    s.rTTile = Checked(1);
-    s.mixDTile = Checked(16);
-    s.mixKTile = Checked(1);
-    s.hPostITile = Checked(8);
-    s.hPostTTile = Checked(1);
-    s.hResJTile = Checked(8);
-    s.hResI1Tile = Checked(1);
-    s.invRmsDTile = Checked(16);
-    s.invRmsTTile = Checked(1);
-    s.hMixKTile = Checked(8);
-    s.hMixTTile = Checked(1);
-    s.hPreITile = Checked(8);
-    s.hPreTTile = Checked(1);
-    if (!Maximise(s, &Sizes::rDTile, s.D, 16, 0, false, &WalkedLedger0, coreNum, UsableUb(chip, false))) {
+    if (!(FitR4(s, chip) && FitMix3(s, chip) && FitHPost(s, chip) && FitHRes(s, chip) && FitInvRms2(s, chip) &&
+          FitHMix(s, chip) && FitHPre(s, chip) && FindMixWsStart(s, chip) && FindPreGateWsStart2(s, chip) &&
+          FindPreGateWsEnd(s, chip) && FindRWsEnd(s, chip) && FindRTTiles(s, chip) && FindMixKTiles(s, chip) &&
+          FindMixWork(s, chip) && FindMixPer(s, chip) && FindHPostITiles(s, chip) && FindInvRmsTTiles(s, chip) &&
+          FindHMixKTiles(s, chip))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &WalkedLedger0, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::mixDTile, s.D, 16, 0, false, &WalkedLedger1, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::mixKTile, MinOf(s.R * s.n + s.n * 2, 4095), 1,
-                  CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), false, &WalkedLedger1, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hPostITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &WalkedLedger2, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hPostTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.hPostITile), coreNum), false,
-                  &WalkedLedger2, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hResJTile, s.n, 8, MaxOf(CeilDiv(s.R * s.T * s.n, coreNum), 64), false, &WalkedLedger3,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hResI1Tile, MinOf(s.R, 4095), 1, CeilDiv(s.R * s.T * CeilDiv(s.n, s.hResJTile), coreNum),
-                  false, &WalkedLedger3, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::invRmsDTile, s.D, 16, 0, false, &WalkedLedger4, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::invRmsTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &WalkedLedger4, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hMixKTile, s.R * s.n + s.n * 2, 8,
-                  MaxOf(CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), 64), false, &WalkedLedger5, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hMixTTile, MinOf(s.T, 4095), 1,
-                  CeilDiv(s.T * CeilDiv(s.R * s.n + s.n * 2, s.hMixKTile), coreNum), false, &WalkedLedger5, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hPreITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &WalkedLedger6, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hPreTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.hPreITile), coreNum), false,
-                  &WalkedLedger6, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    s.mixWsStart = 0;
-    s.mixWsEnd = s.mixWsStart + RoundUp(MaxOf(s.R * s.T * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.pre_gateWsStart = s.mixWsEnd;
-    s.pre_gateWsEnd = s.pre_gateWsStart + RoundUp(MaxOf(s.T * s.n, 1) * 4, 512);
-    s.rWsStart = s.pre_gateWsEnd;
-    s.rWsEnd = s.rWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
-    s.rTTiles = CeilDiv(s.T, s.rTTile);
-    s.rWork = s.rTTiles;
-    s.rPer = MaxOf(CeilDiv(s.rWork, coreNum), 1);
-    s.mixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.mixKTile);
-    s.mixWork = s.T * s.mixKTiles;
-    s.mixPer = MaxOf(CeilDiv(s.mixWork, coreNum), 1);
-    s.hPostITiles = CeilDiv(s.n, s.hPostITile);
-    s.hPostTTiles = CeilDiv(s.T, s.hPostTTile);
-    s.hPostWork = s.hPostITiles * s.hPostTTiles;
-    s.hPostPer = MaxOf(CeilDiv(s.hPostWork, coreNum), 1);
-    s.hResJTiles = CeilDiv(s.n, s.hResJTile);
-    s.hResI1Tiles = CeilDiv(s.R, s.hResI1Tile);
-    s.hResWork = s.T * s.hResI1Tiles * s.hResJTiles;
-    s.hResPer = MaxOf(CeilDiv(s.hResWork, coreNum), 1);
-    s.invRmsTTiles = CeilDiv(s.T, s.invRmsTTile);
-    s.invRmsWork = s.invRmsTTiles;
-    s.invRmsPer = MaxOf(CeilDiv(s.invRmsWork, coreNum), 1);
-    s.hMixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.hMixKTile);
-    s.hMixTTiles = CeilDiv(s.T, s.hMixTTile);
-    s.hMixWork = s.hMixKTiles * s.hMixTTiles;
-    s.hMixPer = MaxOf(CeilDiv(s.hMixWork, coreNum), 1);
-    s.hPreITiles = CeilDiv(s.n, s.hPreITile);
-    s.hPreTTiles = CeilDiv(s.T, s.hPreTTile);
-    s.hPreWork = s.hPreITiles * s.hPreTTiles;
-    s.hPrePer = MaxOf(CeilDiv(s.hPreWork, coreNum), 1);
-    const Checked blocks =
-        MaxOf(CeilDiv(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(s.rWork, s.rPer), CeilDiv(s.mixWork, s.mixPer)),
-                                                    CeilDiv(s.hPostWork, s.hPostPer)),
-                                              CeilDiv(s.hResWork, s.hResPer)),
-                                        CeilDiv(s.invRmsWork, s.invRmsPer)),
-                                  CeilDiv(s.hMixWork, s.hMixPer)),
-                            CeilDiv(s.hPreWork, s.hPrePer)),
-                      2),
-              1);
+    Checked blocks(1);
+    blocks = MaxOf(blocks,
+                   CeilDiv(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(s.rWork, s.rPer), CeilDiv(s.mixWork, s.mixPer)),
+                                                         CeilDiv(s.hPostWork, s.hPostPer)),
+                                                   CeilDiv(s.hResWork, s.hResPer)),
+                                             CeilDiv(s.invRmsWork, s.invRmsPer)),
+                                       CeilDiv(s.hMixWork, s.hMixPer)),
+                                 CeilDiv(s.hPreWork, s.hPrePer)),
+                           2));
     const Checked bytes = s.rWsEnd;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = true;
-    return blocks.valid && bytes.valid && s.mixWsStart.valid && s.mixWsEnd.valid && s.pre_gateWsStart.valid &&
-           s.pre_gateWsEnd.valid && s.rWsStart.valid && s.rWsEnd.valid && s.rTTiles.valid && s.rWork.valid &&
-           s.rPer.valid && s.mixKTiles.valid && s.mixWork.valid && s.mixPer.valid && s.hPostITiles.valid &&
-           s.hPostTTiles.valid && s.hPostWork.valid && s.hPostPer.valid && s.hResJTiles.valid && s.hResI1Tiles.valid &&
-           s.hResWork.valid && s.hResPer.valid && s.invRmsTTiles.valid && s.invRmsWork.valid && s.invRmsPer.valid &&
-           s.hMixKTiles.valid && s.hMixTTiles.valid && s.hMixWork.valid && s.hMixPer.valid && s.hPreITiles.valid &&
-           s.hPreTTiles.valid && s.hPreWork.valid && s.hPrePer.valid;
-}
-
-/// UB bytes: mix_factor, sum_1, r
-inline Checked CubeFull2Ledger0(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + s.n * CeilDiv(s.D, 8) * 32;               // in0: gammaIn
-    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;   // in1: xIn, 2 copies
-    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 128;  // out0: mix_factorWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 128;              // out1: rWsOut, 2 copies
-    bytes = bytes + s.n * CeilDiv(s.D, 16) * 64;              // calc0: gammaTile
-    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;   // calc1: xTile
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;               // calc2: sum_1Tile
-    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;   // calc3: tmp
-    bytes = bytes + s.rTTile * CeilDiv(s.D, 16) * 64;         // calc4: sum
-    bytes = bytes + CeilDiv(s.rTTile, 8) * 2048;              // calc5: acc
-    bytes = bytes + CeilDiv(s.rTTile, 8) * 256;               // calc6: part
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;               // calc7: tmp
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;               // calc8: tmp
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;               // calc9: tmp
-    return bytes;
-}
-
-/// UB bytes: mix (cube)
-inline Checked CubeFull2Ledger1(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    return bytes;
-}
-
-/// UB bytes: pre_gate, h_post, sum_2, h_in, inv_rms
-inline Checked CubeFull2Ledger2(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;                                            // in0: alphaIn
-    bytes = bytes + CeilDiv(s.n, 8) * 32;                          // in1: biasIn
-    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 8) * 64;         // in2: mixWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.preGateTTile, 8) * 64;               // in3: rWsIn, 2 copies
-    bytes = bytes + s.n * s.preGateTTile * CeilDiv(s.D, 16) * 64;  // in4: xIn, 2 copies
-    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 128;       // out0: h_postOut, 2 copies
-    bytes = bytes + s.preGateTTile * CeilDiv(s.D, 16) * 64;        // out1: h_inOut, 2 copies
-    bytes = bytes + CeilDiv(s.preGateTTile, 16) * 128;             // out2: inv_rmsOut, 2 copies
-    bytes = bytes + 64;                                            // calc0: alphaTile
-    bytes = bytes + CeilDiv(s.n, 16) * 64;                         // calc1: biasTile
-    bytes = bytes + 64;                                            // calc2: alphaTile
-    bytes = bytes + CeilDiv(s.n, 16) * 64;                         // calc3: biasTile
-    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 64;        // calc4: mixWsTile
-    bytes = bytes + CeilDiv(s.preGateTTile, 16) * 64;              // calc5: rWsTile
-    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 64;        // calc6: pre_gateTile
-    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 64;        // calc7: tmp
-    bytes = bytes + CeilDiv(s.preGateTTile, 16) * 512;             // calc8: spread
-    bytes = bytes + 512;                                           // calc9: spread
-    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 64;        // calc10: tmp
-    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 64;        // calc11: tmp
-    bytes = bytes + s.n * s.preGateTTile * CeilDiv(s.D, 16) * 64;  // calc12: xTile
-    bytes = bytes + s.preGateTTile * CeilDiv(s.D, 16) * 64;        // calc13: sum_2Tile
-    bytes = bytes + s.n * s.preGateTTile * CeilDiv(s.D, 16) * 64;  // calc14: tmp
-    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 512;       // calc15: spread
-    return bytes;
-}
-
-/// UB bytes: h_mix
-inline Checked CubeFull2Ledger3(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.hMixKTile * s.hMixTTile * 4, 32) * 64;  // in0: mixWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.hMixKTile * s.hMixTTile * 4, 32) * 64;  // out0: h_mixOut, 2 copies
-    return bytes;
-}
-
-/// UB bytes: h_pre
-inline Checked CubeFull2Ledger4(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.hPreITile * s.hPreTTile * 4, 32) * 64;  // in0: pre_gateWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.hPreITile * s.hPreTTile * 4, 32) * 64;  // out0: h_preOut, 2 copies
-    return bytes;
+    return blocks.valid && bytes.valid;
 }
 
 /// Tries the alternative "cube_full"; false when it does not fit.
 inline bool TryCubeFull2(Sizes &s, const Chip &chip, Choice &choice)
 {
     const Checked coreNum(chip.coreNum);
-    const Checked cubeNum(chip.cubeNum);
     const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
     if (!(s.D >= 1)) {
         return false;
@@ -1417,204 +1787,29 @@ inline bool TryCubeFull2(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.D * s.n <= 2147483647)) {
         return false;
     }
-    s.rTTile = Checked(1);
-    s.preGateTTile = Checked(1);
-    s.hMixKTile = Checked(8);
-    s.hMixTTile = Checked(1);
-    s.hPreITile = Checked(8);
-    s.hPreTTile = Checked(1);
-    if (!Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeFull2Ledger0, coreNum,
-                  UsableUb(chip, false))) {
+    if (!(FitR(s, chip) && FitMix(s, chip) && FitPreGate(s, chip) && FitHMix(s, chip) && FitHPre(s, chip) &&
+          FindMixWsStart(s, chip) && FindMixFactorWsStart(s, chip) && FindPreGateWsStart(s, chip) &&
+          FindPreGateWsEnd(s, chip) && FindRWsEnd(s, chip) && FindRTTiles(s, chip) && FindMixPanels(s, chip) &&
+          FindPreGateTTiles(s, chip) && FindHMixKTiles(s, chip))) {
         return false;
     }
-    if (!(CubeFull2Ledger1(s, coreNum) <= UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::preGateTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeFull2Ledger2,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hMixKTile, s.R * s.n + s.n * 2, 8,
-                  MaxOf(CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), 64), false, &CubeFull2Ledger3, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hMixTTile, MinOf(s.T, 4095), 1,
-                  CeilDiv(s.T * CeilDiv(s.R * s.n + s.n * 2, s.hMixKTile), coreNum), false, &CubeFull2Ledger3, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hPreITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &CubeFull2Ledger4,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hPreTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.hPreITile), coreNum), false,
-                  &CubeFull2Ledger4, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    s.mixWsStart = 0;
-    s.mixWsEnd = s.mixWsStart + RoundUp(MaxOf(s.R * s.T * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.mix_factorWsStart = s.mixWsEnd;
-    s.mix_factorWsEnd = s.mix_factorWsStart + RoundUp(MaxOf(s.D * s.T * s.n, 1) * 4, 512);
-    s.pre_gateWsStart = s.mix_factorWsEnd;
-    s.pre_gateWsEnd = s.pre_gateWsStart + RoundUp(MaxOf(s.T * s.n, 1) * 4, 512);
-    s.rWsStart = s.pre_gateWsEnd;
-    s.rWsEnd = s.rWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
-    s.rTTiles = CeilDiv(s.T, s.rTTile);
-    s.rWork = s.rTTiles;
-    s.rPer = MaxOf(CeilDiv(s.rWork, coreNum), 1);
-    s.mixPanels = CeilDiv(s.R * s.n + s.n * 2, 256);
-    s.mixBaseN = RoundUp(CeilDiv(s.R * s.n + s.n * 2, s.mixPanels), 16);
-    s.mixBaseM = MinOf(MinOf((((32768 / s.mixBaseN)) / 16) * 16, 256),
-                       RoundUp(MinOf(MaxOf(CeilDiv(s.T * s.mixPanels, cubeNum), 1), s.T), 16));
-    s.mixBaseK = MinOf(32, RoundUp(s.D * s.n, 16));
-    s.mixStepK = MinOf(4, CeilDiv(s.D * s.n, s.mixBaseK));
-    s.mixL1 = s.mixBaseK * s.mixBaseM * s.mixStepK * 8 + s.mixBaseK * s.mixBaseN * s.mixStepK * 8;
-    s.mixM = s.T;
-    s.mixN = s.R * s.n + s.n * 2;
-    s.mixKa = s.D * s.n;
-    s.mixKb = s.D * s.n;
-    s.mixSingleK = s.D * s.n;
-    s.mixRowTiles = CeilDiv(s.T, s.mixBaseM);
-    s.mixWork = s.mixPanels * s.mixRowTiles;
-    s.mixPer = CeilDiv(s.mixWork, cubeNum);
-    s.mixCores = CeilDiv(s.mixWork, s.mixPer);
-    s.mm0Cores = s.mixCores;
-    s.mm0M = s.mixM;
-    s.mm0N = s.mixN;
-    s.mm0Ka = s.mixKa;
-    s.mm0Kb = s.mixKb;
-    s.mm0SingleK = s.mixSingleK;
-    s.mm0BaseM = s.mixBaseM;
-    s.mm0BaseN = s.mixBaseN;
-    s.mm0BaseK = s.mixBaseK;
-    s.mm0StepK = s.mixStepK;
-    s.mm0L1 = s.mixL1;
-    s.preGateTTiles = CeilDiv(s.T, s.preGateTTile);
-    s.preGateWork = s.preGateTTiles;
-    s.preGatePer = MaxOf(CeilDiv(s.preGateWork, coreNum), 1);
-    s.hMixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.hMixKTile);
-    s.hMixTTiles = CeilDiv(s.T, s.hMixTTile);
-    s.hMixWork = s.hMixKTiles * s.hMixTTiles;
-    s.hMixPer = MaxOf(CeilDiv(s.hMixWork, coreNum), 1);
-    s.hPreITiles = CeilDiv(s.n, s.hPreITile);
-    s.hPreTTiles = CeilDiv(s.T, s.hPreTTile);
-    s.hPreWork = s.hPreITiles * s.hPreTTiles;
-    s.hPrePer = MaxOf(CeilDiv(s.hPreWork, coreNum), 1);
-    const Checked blocks =
-        MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(CeilDiv(s.rWork, s.rPer), 2), CeilDiv(s.mixWork, s.mixPer)),
-                                CeilDiv(CeilDiv(s.preGateWork, s.preGatePer), 2)),
-                          CeilDiv(CeilDiv(s.hMixWork, s.hMixPer), 2)),
-                    CeilDiv(CeilDiv(s.hPreWork, s.hPrePer), 2)),
-              1);
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.rWork, s.rPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(s.mixWork, s.mixPer));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.preGateWork, s.preGatePer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hMixWork, s.hMixPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hPreWork, s.hPrePer), 2));
     const Checked bytes = s.rWsEnd;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = true;
-    return blocks.valid && bytes.valid && s.mixWsStart.valid && s.mixWsEnd.valid && s.mix_factorWsStart.valid &&
-           s.mix_factorWsEnd.valid && s.pre_gateWsStart.valid && s.pre_gateWsEnd.valid && s.rWsStart.valid &&
-           s.rWsEnd.valid && s.rTTiles.valid && s.rWork.valid && s.rPer.valid && s.mixPanels.valid &&
-           s.mixBaseN.valid && s.mixBaseM.valid && s.mixBaseK.valid && s.mixStepK.valid && s.mixL1.valid &&
-           s.mixM.valid && s.mixN.valid && s.mixKa.valid && s.mixKb.valid && s.mixSingleK.valid &&
-           s.mixRowTiles.valid && s.mixWork.valid && s.mixPer.valid && s.mixCores.valid && s.mm0Cores.valid &&
-           s.mm0M.valid && s.mm0N.valid && s.mm0Ka.valid && s.mm0Kb.valid && s.mm0SingleK.valid && s.mm0BaseM.valid &&
-           s.mm0BaseN.valid && s.mm0BaseK.valid && s.mm0StepK.valid && s.mm0L1.valid && s.preGateTTiles.valid &&
-           s.preGateWork.valid && s.preGatePer.valid && s.hMixKTiles.valid && s.hMixTTiles.valid && s.hMixWork.valid &&
-           s.hMixPer.valid && s.hPreITiles.valid && s.hPreTTiles.valid && s.hPreWork.valid && s.hPrePer.valid;
-}
-
-/// UB bytes: mix_factor, sum_1, r
-inline Checked CubeWalked2Ledger0(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.n * s.rDTile * s.rTTile * 2, 32) * 64;  // in0: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.n * s.rDTile * 4, 32) * 64;             // in1: gammaIn, 2 copies
-    bytes = bytes + CeilDiv(s.n * s.rDTile * s.rTTile * 4, 32) * 64;  // out0: mix_factorWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 128;                      // out1: rWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc0: sumAcc
-    bytes = bytes + RoundUp(s.n * s.rDTile * s.rTTile * 4, 32);       // calc1: xTile
-    bytes = bytes + RoundUp(s.n * s.rDTile * 4, 32);                  // calc2: gammaTile
-    bytes = bytes + RoundUp(s.n * s.rDTile * s.rTTile * 4, 32);       // calc3: tmp
-    bytes = bytes + RoundUp(s.rDTile * s.rTTile * 4, 32);             // calc4: sum
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc5: sum
-    bytes = bytes + CeilDiv(s.rTTile, 8) * 2048;                      // calc6: acc
-    bytes = bytes + CeilDiv(s.rTTile, 8) * 256;                       // calc7: part
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc8: tmp
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc9: tmp
-    return bytes;
-}
-
-/// UB bytes: mix (cube)
-inline Checked CubeWalked2Ledger1(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    return bytes;
-}
-
-/// UB bytes: pre_gate, h_post, sum_2, h_in, inv_rms
-inline Checked CubeWalked2Ledger2(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;                                                           // in0: alphaIn
-    bytes = bytes + CeilDiv(s.n, 8) * 32;                                         // in1: biasIn
-    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 8) * 64;                        // in2: mixWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.preGateTTile, 8) * 64;                              // in3: rWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.n * s.preGateDTile * s.preGateTTile * 2, 32) * 64;  // in4: xIn, 2 copies
-    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 128;                      // out0: h_postOut, 2 copies
-    bytes = bytes + CeilDiv(s.preGateTTile, 16) * 128;                            // out1: inv_rmsOut, 2 copies
-    bytes = bytes + CeilDiv(s.preGateDTile * s.preGateTTile * 2, 32) * 64;        // out2: h_inOut, 2 copies
-    bytes = bytes + 64;                                                           // calc0: alphaTile
-    bytes = bytes + CeilDiv(s.n, 16) * 64;                                        // calc1: biasTile
-    bytes = bytes + 64;                                                           // calc2: alphaTile
-    bytes = bytes + CeilDiv(s.n, 16) * 64;                                        // calc3: biasTile
-    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 64;                       // calc4: mixWsTile
-    bytes = bytes + CeilDiv(s.preGateTTile, 16) * 64;                             // calc5: rWsTile
-    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 64;                       // calc6: pre_gateTile
-    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 64;                       // calc7: tmp
-    bytes = bytes + CeilDiv(s.preGateTTile, 16) * 512;                            // calc8: spread
-    bytes = bytes + 512;                                                          // calc9: spread
-    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 64;                       // calc10: tmp
-    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 64;                       // calc11: tmp
-    bytes = bytes + RoundUp(s.n * s.preGateDTile * s.preGateTTile * 4, 32);       // calc12: xTile
-    bytes = bytes + RoundUp(s.preGateDTile * s.preGateTTile * 4, 32);             // calc13: sum_2Tile
-    bytes = bytes + RoundUp(s.n * s.preGateDTile * s.preGateTTile * 4, 32);       // calc14: tmp
-    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 512;                      // calc15: spread
-    return bytes;
-}
-
-/// UB bytes: h_mix
-inline Checked CubeWalked2Ledger3(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.hMixKTile * s.hMixTTile * 4, 32) * 64;  // in0: mixWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.hMixKTile * s.hMixTTile * 4, 32) * 64;  // out0: h_mixOut, 2 copies
-    return bytes;
-}
-
-/// UB bytes: h_pre
-inline Checked CubeWalked2Ledger4(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.hPreITile * s.hPreTTile * 4, 32) * 64;  // in0: pre_gateWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.hPreITile * s.hPreTTile * 4, 32) * 64;  // out0: h_preOut, 2 copies
-    return bytes;
+    return blocks.valid && bytes.valid;
 }
 
 /// Tries the alternative "cube_walked"; false when it does not fit.
 inline bool TryCubeWalked2(Sizes &s, const Chip &chip, Choice &choice)
 {
     const Checked coreNum(chip.coreNum);
-    const Checked cubeNum(chip.cubeNum);
     const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
     if (!(s.D >= 1)) {
         return false;
@@ -1643,221 +1838,29 @@ inline bool TryCubeWalked2(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.D * s.n <= 2147483647)) {
         return false;
     }
-    s.rDTile = Checked(16);
-    s.rTTile = Checked(1);
-    s.preGateDTile = Checked(16);
-    s.preGateTTile = Checked(1);
-    s.hMixKTile = Checked(8);
-    s.hMixTTile = Checked(1);
-    s.hPreITile = Checked(8);
-    s.hPreTTile = Checked(1);
-    if (!Maximise(s, &Sizes::rDTile, s.D, 16, 0, false, &CubeWalked2Ledger0, coreNum, UsableUb(chip, false))) {
+    if (!(FitR2(s, chip) && FitMix(s, chip) && FitPreGate2(s, chip) && FitHMix(s, chip) && FitHPre(s, chip) &&
+          FindMixWsStart(s, chip) && FindMixFactorWsStart(s, chip) && FindPreGateWsStart(s, chip) &&
+          FindPreGateWsEnd(s, chip) && FindRWsEnd(s, chip) && FindRTTiles(s, chip) && FindMixPanels(s, chip) &&
+          FindPreGateTTiles(s, chip) && FindHMixKTiles(s, chip))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeWalked2Ledger0, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!(CubeWalked2Ledger1(s, coreNum) <= UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::preGateDTile, s.D, 16, 0, false, &CubeWalked2Ledger2, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::preGateTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeWalked2Ledger2,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hMixKTile, s.R * s.n + s.n * 2, 8,
-                  MaxOf(CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), 64), false, &CubeWalked2Ledger3, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hMixTTile, MinOf(s.T, 4095), 1,
-                  CeilDiv(s.T * CeilDiv(s.R * s.n + s.n * 2, s.hMixKTile), coreNum), false, &CubeWalked2Ledger3,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hPreITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &CubeWalked2Ledger4,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hPreTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.hPreITile), coreNum), false,
-                  &CubeWalked2Ledger4, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    s.mixWsStart = 0;
-    s.mixWsEnd = s.mixWsStart + RoundUp(MaxOf(s.R * s.T * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.mix_factorWsStart = s.mixWsEnd;
-    s.mix_factorWsEnd = s.mix_factorWsStart + RoundUp(MaxOf(s.D * s.T * s.n, 1) * 4, 512);
-    s.pre_gateWsStart = s.mix_factorWsEnd;
-    s.pre_gateWsEnd = s.pre_gateWsStart + RoundUp(MaxOf(s.T * s.n, 1) * 4, 512);
-    s.rWsStart = s.pre_gateWsEnd;
-    s.rWsEnd = s.rWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
-    s.rTTiles = CeilDiv(s.T, s.rTTile);
-    s.rWork = s.rTTiles;
-    s.rPer = MaxOf(CeilDiv(s.rWork, coreNum), 1);
-    s.mixPanels = CeilDiv(s.R * s.n + s.n * 2, 256);
-    s.mixBaseN = RoundUp(CeilDiv(s.R * s.n + s.n * 2, s.mixPanels), 16);
-    s.mixBaseM = MinOf(MinOf((((32768 / s.mixBaseN)) / 16) * 16, 256),
-                       RoundUp(MinOf(MaxOf(CeilDiv(s.T * s.mixPanels, cubeNum), 1), s.T), 16));
-    s.mixBaseK = MinOf(32, RoundUp(s.D * s.n, 16));
-    s.mixStepK = MinOf(4, CeilDiv(s.D * s.n, s.mixBaseK));
-    s.mixL1 = s.mixBaseK * s.mixBaseM * s.mixStepK * 8 + s.mixBaseK * s.mixBaseN * s.mixStepK * 8;
-    s.mixM = s.T;
-    s.mixN = s.R * s.n + s.n * 2;
-    s.mixKa = s.D * s.n;
-    s.mixKb = s.D * s.n;
-    s.mixSingleK = s.D * s.n;
-    s.mixRowTiles = CeilDiv(s.T, s.mixBaseM);
-    s.mixWork = s.mixPanels * s.mixRowTiles;
-    s.mixPer = CeilDiv(s.mixWork, cubeNum);
-    s.mixCores = CeilDiv(s.mixWork, s.mixPer);
-    s.mm0Cores = s.mixCores;
-    s.mm0M = s.mixM;
-    s.mm0N = s.mixN;
-    s.mm0Ka = s.mixKa;
-    s.mm0Kb = s.mixKb;
-    s.mm0SingleK = s.mixSingleK;
-    s.mm0BaseM = s.mixBaseM;
-    s.mm0BaseN = s.mixBaseN;
-    s.mm0BaseK = s.mixBaseK;
-    s.mm0StepK = s.mixStepK;
-    s.mm0L1 = s.mixL1;
-    s.preGateTTiles = CeilDiv(s.T, s.preGateTTile);
-    s.preGateWork = s.preGateTTiles;
-    s.preGatePer = MaxOf(CeilDiv(s.preGateWork, coreNum), 1);
-    s.hMixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.hMixKTile);
-    s.hMixTTiles = CeilDiv(s.T, s.hMixTTile);
-    s.hMixWork = s.hMixKTiles * s.hMixTTiles;
-    s.hMixPer = MaxOf(CeilDiv(s.hMixWork, coreNum), 1);
-    s.hPreITiles = CeilDiv(s.n, s.hPreITile);
-    s.hPreTTiles = CeilDiv(s.T, s.hPreTTile);
-    s.hPreWork = s.hPreITiles * s.hPreTTiles;
-    s.hPrePer = MaxOf(CeilDiv(s.hPreWork, coreNum), 1);
-    const Checked blocks =
-        MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(CeilDiv(s.rWork, s.rPer), 2), CeilDiv(s.mixWork, s.mixPer)),
-                                CeilDiv(CeilDiv(s.preGateWork, s.preGatePer), 2)),
-                          CeilDiv(CeilDiv(s.hMixWork, s.hMixPer), 2)),
-                    CeilDiv(CeilDiv(s.hPreWork, s.hPrePer), 2)),
-              1);
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.rWork, s.rPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(s.mixWork, s.mixPer));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.preGateWork, s.preGatePer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hMixWork, s.hMixPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hPreWork, s.hPrePer), 2));
     const Checked bytes = s.rWsEnd;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = true;
-    return blocks.valid && bytes.valid && s.mixWsStart.valid && s.mixWsEnd.valid && s.mix_factorWsStart.valid &&
-           s.mix_factorWsEnd.valid && s.pre_gateWsStart.valid && s.pre_gateWsEnd.valid && s.rWsStart.valid &&
-           s.rWsEnd.valid && s.rTTiles.valid && s.rWork.valid && s.rPer.valid && s.mixPanels.valid &&
-           s.mixBaseN.valid && s.mixBaseM.valid && s.mixBaseK.valid && s.mixStepK.valid && s.mixL1.valid &&
-           s.mixM.valid && s.mixN.valid && s.mixKa.valid && s.mixKb.valid && s.mixSingleK.valid &&
-           s.mixRowTiles.valid && s.mixWork.valid && s.mixPer.valid && s.mixCores.valid && s.mm0Cores.valid &&
-           s.mm0M.valid && s.mm0N.valid && s.mm0Ka.valid && s.mm0Kb.valid && s.mm0SingleK.valid && s.mm0BaseM.valid &&
-           s.mm0BaseN.valid && s.mm0BaseK.valid && s.mm0StepK.valid && s.mm0L1.valid && s.preGateTTiles.valid &&
-           s.preGateWork.valid && s.preGatePer.valid && s.hMixKTiles.valid && s.hMixTTiles.valid && s.hMixWork.valid &&
-           s.hMixPer.valid && s.hPreITiles.valid && s.hPreTTiles.valid && s.hPreWork.valid && s.hPrePer.valid;
-}
-
-/// UB bytes: sum_1, r
-inline Checked Full2Ledger0(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;  // in0: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 128;             // out0: rWsOut, 2 copies
-    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;  // calc0: xTile
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;              // calc1: sum_1Tile
-    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;  // calc2: tmp
-    bytes = bytes + s.rTTile * CeilDiv(s.D, 16) * 64;        // calc3: sum
-    bytes = bytes + CeilDiv(s.rTTile, 8) * 2048;             // calc4: acc
-    bytes = bytes + CeilDiv(s.rTTile, 8) * 256;              // calc5: part
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;              // calc6: tmp
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;              // calc7: tmp
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;              // calc8: tmp
-    return bytes;
-}
-
-/// UB bytes: mix
-inline Checked Full2Ledger1(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + s.n * CeilDiv(s.D, 8) * 32;                // in0: gammaIn
-    bytes = bytes + s.n * CeilDiv(s.D, 16) * 64;               // in1: xIn, 2 copies
-    bytes = bytes + s.mixKTile * s.n * CeilDiv(s.D, 8) * 64;   // in2: phiIn, 2 copies
-    bytes = bytes + CeilDiv(s.mixKTile, 16) * 128;             // out0: mixWsOut, 2 copies
-    bytes = bytes + s.n * CeilDiv(s.D, 16) * 64;               // calc0: gammaTile
-    bytes = bytes + s.n * CeilDiv(s.D, 16) * 64;               // calc1: xTile
-    bytes = bytes + s.mixKTile * s.n * CeilDiv(s.D, 16) * 64;  // calc2: phiTile
-    bytes = bytes + s.n * CeilDiv(s.D, 16) * 64;               // calc3: tmp
-    bytes = bytes + s.mixKTile * s.n * CeilDiv(s.D, 16) * 64;  // calc4: tmp
-    bytes = bytes + s.mixKTile * CeilDiv(s.D, 16) * 64;        // calc5: sum
-    bytes = bytes + CeilDiv(s.mixKTile, 16) * 64;              // calc6: sum
-    bytes = bytes + CeilDiv(s.mixKTile, 8) * 2048;             // calc7: acc
-    bytes = bytes + CeilDiv(s.mixKTile, 8) * 256;              // calc8: part
-    return bytes;
-}
-
-/// UB bytes: pre_gate, h_post, sum_2, h_in, inv_rms
-inline Checked Full2Ledger2(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;                                            // in0: alphaIn
-    bytes = bytes + CeilDiv(s.n, 8) * 32;                          // in1: biasIn
-    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 8) * 64;         // in2: mixWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.preGateTTile, 8) * 64;               // in3: rWsIn, 2 copies
-    bytes = bytes + s.n * s.preGateTTile * CeilDiv(s.D, 16) * 64;  // in4: xIn, 2 copies
-    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 128;       // out0: h_postOut, 2 copies
-    bytes = bytes + s.preGateTTile * CeilDiv(s.D, 16) * 64;        // out1: h_inOut, 2 copies
-    bytes = bytes + CeilDiv(s.preGateTTile, 16) * 128;             // out2: inv_rmsOut, 2 copies
-    bytes = bytes + 64;                                            // calc0: alphaTile
-    bytes = bytes + CeilDiv(s.n, 16) * 64;                         // calc1: biasTile
-    bytes = bytes + 64;                                            // calc2: alphaTile
-    bytes = bytes + CeilDiv(s.n, 16) * 64;                         // calc3: biasTile
-    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 64;        // calc4: mixWsTile
-    bytes = bytes + CeilDiv(s.preGateTTile, 16) * 64;              // calc5: rWsTile
-    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 64;        // calc6: pre_gateTile
-    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 64;        // calc7: tmp
-    bytes = bytes + CeilDiv(s.preGateTTile, 16) * 512;             // calc8: spread
-    bytes = bytes + 512;                                           // calc9: spread
-    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 64;        // calc10: tmp
-    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 64;        // calc11: tmp
-    bytes = bytes + s.n * s.preGateTTile * CeilDiv(s.D, 16) * 64;  // calc12: xTile
-    bytes = bytes + s.preGateTTile * CeilDiv(s.D, 16) * 64;        // calc13: sum_2Tile
-    bytes = bytes + s.n * s.preGateTTile * CeilDiv(s.D, 16) * 64;  // calc14: tmp
-    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 512;       // calc15: spread
-    return bytes;
-}
-
-/// UB bytes: h_mix
-inline Checked Full2Ledger3(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.hMixKTile * s.hMixTTile * 4, 32) * 64;  // in0: mixWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.hMixKTile * s.hMixTTile * 4, 32) * 64;  // out0: h_mixOut, 2 copies
-    return bytes;
-}
-
-/// UB bytes: h_pre
-inline Checked Full2Ledger4(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.hPreITile * s.hPreTTile * 4, 32) * 64;  // in0: pre_gateWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.hPreITile * s.hPreTTile * 4, 32) * 64;  // out0: h_preOut, 2 copies
-    return bytes;
+    return blocks.valid && bytes.valid;
 }
 
 /// Tries the alternative "full"; false when it does not fit.
 inline bool TryFull2(Sizes &s, const Chip &chip, Choice &choice)
 {
-    const Checked coreNum(chip.coreNum);
+    (void)chip;
     if (!(s.D >= 1)) {
         return false;
     }
@@ -1870,186 +1873,29 @@ inline bool TryFull2(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.n >= 1)) {
         return false;
     }
-    s.rTTile = Checked(1);
-    s.mixKTile = Checked(1);
-    s.preGateTTile = Checked(1);
-    s.hMixKTile = Checked(8);
-    s.hMixTTile = Checked(1);
-    s.hPreITile = Checked(8);
-    s.hPreTTile = Checked(1);
-    if (!Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &Full2Ledger0, coreNum,
-                  UsableUb(chip, false))) {
+    if (!(FitR3(s, chip) && FitMix2(s, chip) && FitPreGate(s, chip) && FitHMix(s, chip) && FitHPre(s, chip) &&
+          FindMixWsStart(s, chip) && FindPreGateWsStart2(s, chip) && FindPreGateWsEnd(s, chip) && FindRWsEnd(s, chip) &&
+          FindRTTiles(s, chip) && FindMixKTiles(s, chip) && FindMixWork(s, chip) && FindMixPer(s, chip) &&
+          FindPreGateTTiles(s, chip) && FindHMixKTiles(s, chip))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::mixKTile, MinOf(s.R * s.n + s.n * 2, 4095), 1,
-                  CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), false, &Full2Ledger1, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::preGateTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &Full2Ledger2, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hMixKTile, s.R * s.n + s.n * 2, 8,
-                  MaxOf(CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), 64), false, &Full2Ledger3, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hMixTTile, MinOf(s.T, 4095), 1,
-                  CeilDiv(s.T * CeilDiv(s.R * s.n + s.n * 2, s.hMixKTile), coreNum), false, &Full2Ledger3, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hPreITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &Full2Ledger4, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hPreTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.hPreITile), coreNum), false,
-                  &Full2Ledger4, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    s.mixWsStart = 0;
-    s.mixWsEnd = s.mixWsStart + RoundUp(MaxOf(s.R * s.T * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.pre_gateWsStart = s.mixWsEnd;
-    s.pre_gateWsEnd = s.pre_gateWsStart + RoundUp(MaxOf(s.T * s.n, 1) * 4, 512);
-    s.rWsStart = s.pre_gateWsEnd;
-    s.rWsEnd = s.rWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
-    s.rTTiles = CeilDiv(s.T, s.rTTile);
-    s.rWork = s.rTTiles;
-    s.rPer = MaxOf(CeilDiv(s.rWork, coreNum), 1);
-    s.mixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.mixKTile);
-    s.mixWork = s.T * s.mixKTiles;
-    s.mixPer = MaxOf(CeilDiv(s.mixWork, coreNum), 1);
-    s.preGateTTiles = CeilDiv(s.T, s.preGateTTile);
-    s.preGateWork = s.preGateTTiles;
-    s.preGatePer = MaxOf(CeilDiv(s.preGateWork, coreNum), 1);
-    s.hMixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.hMixKTile);
-    s.hMixTTiles = CeilDiv(s.T, s.hMixTTile);
-    s.hMixWork = s.hMixKTiles * s.hMixTTiles;
-    s.hMixPer = MaxOf(CeilDiv(s.hMixWork, coreNum), 1);
-    s.hPreITiles = CeilDiv(s.n, s.hPreITile);
-    s.hPreTTiles = CeilDiv(s.T, s.hPreTTile);
-    s.hPreWork = s.hPreITiles * s.hPreTTiles;
-    s.hPrePer = MaxOf(CeilDiv(s.hPreWork, coreNum), 1);
-    const Checked blocks =
-        MaxOf(CeilDiv(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(s.rWork, s.rPer), CeilDiv(s.mixWork, s.mixPer)),
-                                        CeilDiv(s.preGateWork, s.preGatePer)),
-                                  CeilDiv(s.hMixWork, s.hMixPer)),
-                            CeilDiv(s.hPreWork, s.hPrePer)),
-                      2),
-              1);
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(s.rWork, s.rPer), CeilDiv(s.mixWork, s.mixPer)),
+                                                     CeilDiv(s.preGateWork, s.preGatePer)),
+                                               CeilDiv(s.hMixWork, s.hMixPer)),
+                                         CeilDiv(s.hPreWork, s.hPrePer)),
+                                   2));
     const Checked bytes = s.rWsEnd;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = true;
-    return blocks.valid && bytes.valid && s.mixWsStart.valid && s.mixWsEnd.valid && s.pre_gateWsStart.valid &&
-           s.pre_gateWsEnd.valid && s.rWsStart.valid && s.rWsEnd.valid && s.rTTiles.valid && s.rWork.valid &&
-           s.rPer.valid && s.mixKTiles.valid && s.mixWork.valid && s.mixPer.valid && s.preGateTTiles.valid &&
-           s.preGateWork.valid && s.preGatePer.valid && s.hMixKTiles.valid && s.hMixTTiles.valid && s.hMixWork.valid &&
-           s.hMixPer.valid && s.hPreITiles.valid && s.hPreTTiles.valid && s.hPreWork.valid && s.hPrePer.valid;
-}
-
-/// UB bytes: sum_1, r
-inline Checked Walked2Ledger0(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.n * s.rDTile * s.rTTile * 2, 32) * 64;  // in0: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 128;                      // out0: rWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc0: sumAcc
-    bytes = bytes + RoundUp(s.n * s.rDTile * s.rTTile * 4, 32);       // calc1: xTile
-    bytes = bytes + RoundUp(s.n * s.rDTile * s.rTTile * 4, 32);       // calc2: tmp
-    bytes = bytes + RoundUp(s.rDTile * s.rTTile * 4, 32);             // calc3: sum
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc4: sum
-    bytes = bytes + CeilDiv(s.rTTile, 8) * 2048;                      // calc5: acc
-    bytes = bytes + CeilDiv(s.rTTile, 8) * 256;                       // calc6: part
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc7: tmp
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc8: tmp
-    return bytes;
-}
-
-/// UB bytes: mix
-inline Checked Walked2Ledger1(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.mixDTile * 2, 32) * 64;               // in0: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.mixDTile * 4, 32) * 64;               // in1: gammaIn, 2 copies
-    bytes = bytes + CeilDiv(s.mixDTile * s.mixKTile * 4, 32) * 64;  // in2: phiIn, 2 copies
-    bytes = bytes + CeilDiv(s.mixKTile, 16) * 128;                  // out0: mixWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.mixKTile, 16) * 64;                   // calc0: sumAcc
-    bytes = bytes + RoundUp(s.mixDTile * 4, 32);                    // calc1: xTile
-    bytes = bytes + RoundUp(s.mixDTile * 4, 32);                    // calc2: gammaTile
-    bytes = bytes + RoundUp(s.mixDTile * s.mixKTile * 4, 32);       // calc3: phiTile
-    bytes = bytes + RoundUp(s.mixDTile * 4, 32);                    // calc4: tmp
-    bytes = bytes + RoundUp(s.mixDTile * s.mixKTile * 4, 32);       // calc5: tmp
-    bytes = bytes + CeilDiv(s.mixKTile, 16) * 64;                   // calc6: sum
-    bytes = bytes + CeilDiv(s.mixKTile, 8) * 2048;                  // calc7: acc
-    bytes = bytes + CeilDiv(s.mixKTile, 8) * 256;                   // calc8: part
-    return bytes;
-}
-
-/// UB bytes: pre_gate, h_post, sum_2, h_in, inv_rms
-inline Checked Walked2Ledger2(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;                                                           // in0: alphaIn
-    bytes = bytes + CeilDiv(s.n, 8) * 32;                                         // in1: biasIn
-    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 8) * 64;                        // in2: mixWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.preGateTTile, 8) * 64;                              // in3: rWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.n * s.preGateDTile * s.preGateTTile * 2, 32) * 64;  // in4: xIn, 2 copies
-    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 128;                      // out0: h_postOut, 2 copies
-    bytes = bytes + CeilDiv(s.preGateTTile, 16) * 128;                            // out1: inv_rmsOut, 2 copies
-    bytes = bytes + CeilDiv(s.preGateDTile * s.preGateTTile * 2, 32) * 64;        // out2: h_inOut, 2 copies
-    bytes = bytes + 64;                                                           // calc0: alphaTile
-    bytes = bytes + CeilDiv(s.n, 16) * 64;                                        // calc1: biasTile
-    bytes = bytes + 64;                                                           // calc2: alphaTile
-    bytes = bytes + CeilDiv(s.n, 16) * 64;                                        // calc3: biasTile
-    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 64;                       // calc4: mixWsTile
-    bytes = bytes + CeilDiv(s.preGateTTile, 16) * 64;                             // calc5: rWsTile
-    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 64;                       // calc6: pre_gateTile
-    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 64;                       // calc7: tmp
-    bytes = bytes + CeilDiv(s.preGateTTile, 16) * 512;                            // calc8: spread
-    bytes = bytes + 512;                                                          // calc9: spread
-    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 64;                       // calc10: tmp
-    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 64;                       // calc11: tmp
-    bytes = bytes + RoundUp(s.n * s.preGateDTile * s.preGateTTile * 4, 32);       // calc12: xTile
-    bytes = bytes + RoundUp(s.preGateDTile * s.preGateTTile * 4, 32);             // calc13: sum_2Tile
-    bytes = bytes + RoundUp(s.n * s.preGateDTile * s.preGateTTile * 4, 32);       // calc14: tmp
-    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 512;                      // calc15: spread
-    return bytes;
-}
-
-/// UB bytes: h_mix
-inline Checked Walked2Ledger3(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.hMixKTile * s.hMixTTile * 4, 32) * 64;  // in0: mixWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.hMixKTile * s.hMixTTile * 4, 32) * 64;  // out0: h_mixOut, 2 copies
-    return bytes;
-}
-
-/// UB bytes: h_pre
-inline Checked Walked2Ledger4(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.hPreITile * s.hPreTTile * 4, 32) * 64;  // in0: pre_gateWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.hPreITile * s.hPreTTile * 4, 32) * 64;  // out0: h_preOut, 2 copies
-    return bytes;
+    return blocks.valid && bytes.valid;
 }
 
 /// Tries the alternative "walked"; false when it does not fit.
 inline bool TryWalked2(Sizes &s, const Chip &chip, Choice &choice)
 {
-    const Checked coreNum(chip.coreNum);
+    (void)chip;
     if (!(s.D >= 1)) {
         return false;
     }
@@ -2062,240 +1908,29 @@ inline bool TryWalked2(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.n >= 1)) {
         return false;
     }
-    s.rDTile = Checked(16);
-    s.rTTile = Checked(1);
-    s.mixDTile = Checked(16);
-    s.mixKTile = Checked(1);
-    s.preGateDTile = Checked(16);
-    s.preGateTTile = Checked(1);
-    s.hMixKTile = Checked(8);
-    s.hMixTTile = Checked(1);
-    s.hPreITile = Checked(8);
-    s.hPreTTile = Checked(1);
-    if (!Maximise(s, &Sizes::rDTile, s.D, 16, 0, false, &Walked2Ledger0, coreNum, UsableUb(chip, false))) {
+    if (!(FitR4(s, chip) && FitMix3(s, chip) && FitPreGate2(s, chip) && FitHMix(s, chip) && FitHPre(s, chip) &&
+          FindMixWsStart(s, chip) && FindPreGateWsStart2(s, chip) && FindPreGateWsEnd(s, chip) && FindRWsEnd(s, chip) &&
+          FindRTTiles(s, chip) && FindMixKTiles(s, chip) && FindMixWork(s, chip) && FindMixPer(s, chip) &&
+          FindPreGateTTiles(s, chip) && FindHMixKTiles(s, chip))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &Walked2Ledger0, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::mixDTile, s.D, 16, 0, false, &Walked2Ledger1, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::mixKTile, MinOf(s.R * s.n + s.n * 2, 4095), 1,
-                  CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), false, &Walked2Ledger1, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::preGateDTile, s.D, 16, 0, false, &Walked2Ledger2, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::preGateTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &Walked2Ledger2, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hMixKTile, s.R * s.n + s.n * 2, 8,
-                  MaxOf(CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), 64), false, &Walked2Ledger3, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hMixTTile, MinOf(s.T, 4095), 1,
-                  CeilDiv(s.T * CeilDiv(s.R * s.n + s.n * 2, s.hMixKTile), coreNum), false, &Walked2Ledger3, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hPreITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &Walked2Ledger4, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hPreTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.hPreITile), coreNum), false,
-                  &Walked2Ledger4, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    s.mixWsStart = 0;
-    s.mixWsEnd = s.mixWsStart + RoundUp(MaxOf(s.R * s.T * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.pre_gateWsStart = s.mixWsEnd;
-    s.pre_gateWsEnd = s.pre_gateWsStart + RoundUp(MaxOf(s.T * s.n, 1) * 4, 512);
-    s.rWsStart = s.pre_gateWsEnd;
-    s.rWsEnd = s.rWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
-    s.rTTiles = CeilDiv(s.T, s.rTTile);
-    s.rWork = s.rTTiles;
-    s.rPer = MaxOf(CeilDiv(s.rWork, coreNum), 1);
-    s.mixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.mixKTile);
-    s.mixWork = s.T * s.mixKTiles;
-    s.mixPer = MaxOf(CeilDiv(s.mixWork, coreNum), 1);
-    s.preGateTTiles = CeilDiv(s.T, s.preGateTTile);
-    s.preGateWork = s.preGateTTiles;
-    s.preGatePer = MaxOf(CeilDiv(s.preGateWork, coreNum), 1);
-    s.hMixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.hMixKTile);
-    s.hMixTTiles = CeilDiv(s.T, s.hMixTTile);
-    s.hMixWork = s.hMixKTiles * s.hMixTTiles;
-    s.hMixPer = MaxOf(CeilDiv(s.hMixWork, coreNum), 1);
-    s.hPreITiles = CeilDiv(s.n, s.hPreITile);
-    s.hPreTTiles = CeilDiv(s.T, s.hPreTTile);
-    s.hPreWork = s.hPreITiles * s.hPreTTiles;
-    s.hPrePer = MaxOf(CeilDiv(s.hPreWork, coreNum), 1);
-    const Checked blocks =
-        MaxOf(CeilDiv(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(s.rWork, s.rPer), CeilDiv(s.mixWork, s.mixPer)),
-                                        CeilDiv(s.preGateWork, s.preGatePer)),
-                                  CeilDiv(s.hMixWork, s.hMixPer)),
-                            CeilDiv(s.hPreWork, s.hPrePer)),
-                      2),
-              1);
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(s.rWork, s.rPer), CeilDiv(s.mixWork, s.mixPer)),
+                                                     CeilDiv(s.preGateWork, s.preGatePer)),
+                                               CeilDiv(s.hMixWork, s.hMixPer)),
+                                         CeilDiv(s.hPreWork, s.hPrePer)),
+                                   2));
     const Checked bytes = s.rWsEnd;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = true;
-    return blocks.valid && bytes.valid && s.mixWsStart.valid && s.mixWsEnd.valid && s.pre_gateWsStart.valid &&
-           s.pre_gateWsEnd.valid && s.rWsStart.valid && s.rWsEnd.valid && s.rTTiles.valid && s.rWork.valid &&
-           s.rPer.valid && s.mixKTiles.valid && s.mixWork.valid && s.mixPer.valid && s.preGateTTiles.valid &&
-           s.preGateWork.valid && s.preGatePer.valid && s.hMixKTiles.valid && s.hMixTTiles.valid && s.hMixWork.valid &&
-           s.hMixPer.valid && s.hPreITiles.valid && s.hPreTTiles.valid && s.hPreWork.valid && s.hPrePer.valid;
-}
-
-/// UB bytes: mix_sum_terms
-inline Checked CubeFull3Ledger0(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.mixSumTermsDTile * s.mixSumTermsITile * 4, 32) * 64;  // in0: phiIn, 2 copies
-    bytes =
-        bytes + CeilDiv(s.mixSumTermsDTile * s.mixSumTermsITile * 2, 32) * 64;  // out0: mix_sum_termsWsOut, 2 copies
-    bytes = bytes + RoundUp(s.mixSumTermsDTile * s.mixSumTermsITile * 4, 32);   // calc0: phiTile
-    bytes = bytes + RoundUp(s.mixSumTermsDTile * s.mixSumTermsITile * 2, 32);   // calc1: rounded
-    bytes = bytes + RoundUp(s.mixSumTermsDTile * s.mixSumTermsITile * 4, 32);   // calc2: tmp
-    bytes = bytes + RoundUp(s.mixSumTermsDTile * s.mixSumTermsITile * 4, 32);   // calc3: tmp
-    return bytes;
-}
-
-/// UB bytes: sum_1, r
-inline Checked CubeFull3Ledger1(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;  // in0: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 128;             // out0: rWsOut, 2 copies
-    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;  // calc0: xTile
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;              // calc1: sum_1Tile
-    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;  // calc2: tmp
-    bytes = bytes + s.rTTile * CeilDiv(s.D, 16) * 64;        // calc3: sum
-    bytes = bytes + CeilDiv(s.rTTile, 8) * 2048;             // calc4: acc
-    bytes = bytes + CeilDiv(s.rTTile, 8) * 256;              // calc5: part
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;              // calc6: tmp
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;              // calc7: tmp
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;              // calc8: tmp
-    return bytes;
-}
-
-/// UB bytes: mix_sum_product (cube)
-inline Checked CubeFull3Ledger2(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    return bytes;
-}
-
-/// UB bytes: mix_sum, mix
-inline Checked CubeFull3Ledger3(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.mixKTile * s.mixTTile * 4, 32) * 64;  // in0: mix_sum_productWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.mixKTile * s.mixTTile * 4, 32) * 64;  // out0: mixWsOut, 2 copies
-    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);       // calc0: mix_sum_productWsTile
-    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);       // calc1: mix_sum_productWsTile
-    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);       // calc2: mix_sum_productWsTile
-    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);       // calc3: mix_sumTile
-    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);       // calc4: tmp
-    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);       // calc5: tmp
-    bytes = bytes + RoundUp(s.mixKTile, 256) * s.mixTTile;          // calc6: mask
-    return bytes;
-}
-
-/// UB bytes: pre_gate, h_post
-inline Checked CubeFull3Ledger4(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 64;                                                 // in0: alphaIn, 2 copies
-    bytes = bytes + CeilDiv(s.hPostITile * s.hPostTTile * 4, 32) * 64;  // in1: mixWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.hPostTTile, 8) * 64;                      // in2: rWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.hPostITile * 4, 32) * 64;                 // in3: biasIn, 2 copies
-    bytes = bytes + CeilDiv(s.hPostITile * s.hPostTTile * 4, 32) * 64;  // out0: pre_gateWsOut, 2 copies
-    bytes = bytes + RoundUp(s.hPostITile * s.hPostTTile * 4, 32);       // calc0: tmp
-    bytes = bytes + CeilDiv(s.hPostTTile, 8) * 256;                     // calc1: spread
-    bytes = bytes + 256;                                                // calc2: spread
-    bytes = bytes + RoundUp(s.hPostITile * s.hPostTTile * 4, 32);       // calc3: tmp
-    bytes = bytes + RoundUp(s.hPostITile * s.hPostTTile * 4, 32);       // calc4: tmp
-    return bytes;
-}
-
-/// UB bytes: h_res
-inline Checked CubeFull3Ledger5(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 96;                                                // in0: alphaIn, 3 copies
-    bytes = bytes + CeilDiv(s.hResI1Tile * s.hResJTile * 4, 32) * 96;  // in1: mixWsIn, 3 copies
-    bytes = bytes + CeilDiv(s.hResI1Tile * s.hResJTile * 4, 32) * 64;  // out0: h_resOut, 2 copies
-    bytes = bytes + RoundUp(s.hResI1Tile * s.hResJTile * 4, 32);       // calc0: tmp
-    bytes = bytes + 256;                                               // calc1: spread
-    return bytes;
-}
-
-/// UB bytes: sum_2, h_in, inv_rms
-inline Checked CubeFull3Ledger6(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + s.invRmsTTile * CeilDiv(s.n, 8) * 64;         // in0: pre_gateWsIn, 2 copies
-    bytes = bytes + s.invRmsTTile * s.n * CeilDiv(s.D, 16) * 64;  // in1: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.invRmsTTile, 8) * 64;               // in2: rWsIn, 2 copies
-    bytes = bytes + s.invRmsTTile * CeilDiv(s.D, 16) * 64;        // out0: h_inOut, 2 copies
-    bytes = bytes + CeilDiv(s.invRmsTTile, 16) * 128;             // out1: inv_rmsOut, 2 copies
-    bytes = bytes + s.invRmsTTile * CeilDiv(s.n, 16) * 64;        // calc0: pre_gateWsTile
-    bytes = bytes + s.invRmsTTile * s.n * CeilDiv(s.D, 16) * 64;  // calc1: xTile
-    bytes = bytes + s.invRmsTTile * CeilDiv(s.D, 16) * 64;        // calc2: sum_2Tile
-    bytes = bytes + s.invRmsTTile * s.n * CeilDiv(s.D, 16) * 64;  // calc3: tmp
-    bytes = bytes + s.invRmsTTile * CeilDiv(s.n, 16) * 512;       // calc4: spread
-    bytes = bytes + CeilDiv(s.invRmsTTile, 16) * 64;              // calc5: rWsTile
-    return bytes;
-}
-
-/// UB bytes: h_mix
-inline Checked CubeFull3Ledger7(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.hMixKTile * s.hMixTTile * 4, 32) * 64;  // in0: mixWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.hMixKTile * s.hMixTTile * 4, 32) * 64;  // out0: h_mixOut, 2 copies
-    return bytes;
-}
-
-/// UB bytes: h_pre
-inline Checked CubeFull3Ledger8(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.hPreITile * s.hPreTTile * 4, 32) * 64;  // in0: pre_gateWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.hPreITile * s.hPreTTile * 4, 32) * 64;  // out0: h_preOut, 2 copies
-    return bytes;
+    return blocks.valid && bytes.valid;
 }
 
 /// Tries the alternative "cube_full"; false when it does not fit.
 inline bool TryCubeFull3(Sizes &s, const Chip &chip, Choice &choice)
 {
     const Checked coreNum(chip.coreNum);
-    const Checked cubeNum(chip.cubeNum);
     const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
     if (!(s.D >= 1)) {
         return false;
@@ -2327,333 +1962,35 @@ inline bool TryCubeFull3(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.D * s.n <= 2147483647)) {
         return false;
     }
-    s.mixSumTermsDTile = Checked(16);
-    s.mixSumTermsITile = Checked(1);
-    s.rTTile = Checked(1);
-    s.mixKTile = Checked(64);
-    s.mixTTile = Checked(1);
-    s.hPostITile = Checked(8);
-    s.hPostTTile = Checked(1);
-    s.hResJTile = Checked(8);
-    s.hResI1Tile = Checked(1);
-    s.invRmsTTile = Checked(1);
-    s.hMixKTile = Checked(8);
-    s.hMixTTile = Checked(1);
-    s.hPreITile = Checked(8);
-    s.hPreTTile = Checked(1);
-    if (!Maximise(s, &Sizes::mixSumTermsDTile, s.D, 16,
-                  MaxOf(CeilDiv(s.D * s.R * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64), false, &CubeFull3Ledger0,
-                  coreNum, UsableUb(chip, true))) {
+    if (!(FitMixSumTerms(s, chip) && FitR5(s, chip) && FitMixSumProduct(s, chip) && FitMix4(s, chip) &&
+          FitHPost2(s, chip) && FitHRes2(s, chip) && FitInvRms3(s, chip) && FitHMix2(s, chip) && FitHPre2(s, chip) &&
+          FindMixWsStart(s, chip) && FindMixSumProductWsStart(s, chip) && FindPreGateWsStart3(s, chip) &&
+          FindPreGateWsEnd(s, chip) && FindRWsEnd(s, chip) && FindMixSumTermsDTiles(s, chip) && FindRTTiles(s, chip) &&
+          FindMixSumProductPanels(s, chip) && FindMixKTiles(s, chip) && FindMixTTiles(s, chip) && FindMixPer(s, chip) &&
+          FindHPostITiles(s, chip) && FindInvRmsTTiles(s, chip) && FindHMixKTiles(s, chip))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::mixSumTermsITile, MinOf(s.n, 4095), 1,
-                  CeilDiv(s.R * s.n * s.n * CeilDiv(s.D, s.mixSumTermsDTile) +
-                              s.n * s.n * CeilDiv(s.D, s.mixSumTermsDTile) * 2,
-                          coreNum),
-                  false, &CubeFull3Ledger0, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeFull3Ledger1, coreNum,
-                  UsableUb(chip, true))) {
-        return false;
-    }
-    if (!(CubeFull3Ledger2(s, coreNum) <= UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::mixKTile, s.R * s.n + s.n * 2, 64,
-                  MaxOf(CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), 64), false, &CubeFull3Ledger3, coreNum,
-                  UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::mixTTile, MinOf(s.T, 4095), 1,
-                  CeilDiv(s.T * CeilDiv(s.R * s.n + s.n * 2, s.mixKTile), coreNum), false, &CubeFull3Ledger3, coreNum,
-                  UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hPostITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &CubeFull3Ledger4,
-                  coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hPostTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.hPostITile), coreNum), false,
-                  &CubeFull3Ledger4, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hResJTile, s.n, 8, MaxOf(CeilDiv(s.R * s.T * s.n, coreNum), 64), false, &CubeFull3Ledger5,
-                  coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hResI1Tile, MinOf(s.R, 4095), 1, CeilDiv(s.R * s.T * CeilDiv(s.n, s.hResJTile), coreNum),
-                  false, &CubeFull3Ledger5, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::invRmsTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeFull3Ledger6, coreNum,
-                  UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hMixKTile, s.R * s.n + s.n * 2, 8,
-                  MaxOf(CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), 64), false, &CubeFull3Ledger7, coreNum,
-                  UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hMixTTile, MinOf(s.T, 4095), 1,
-                  CeilDiv(s.T * CeilDiv(s.R * s.n + s.n * 2, s.hMixKTile), coreNum), false, &CubeFull3Ledger7, coreNum,
-                  UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hPreITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &CubeFull3Ledger8,
-                  coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hPreTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.hPreITile), coreNum), false,
-                  &CubeFull3Ledger8, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    s.mixWsStart = 0;
-    s.mixWsEnd = s.mixWsStart + RoundUp(MaxOf(s.R * s.T * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.mix_sum_productWsStart = s.mixWsEnd;
-    s.mix_sum_productWsEnd = s.mix_sum_productWsStart + RoundUp(MaxOf(s.R * s.T * s.n * 3 + s.T * s.n * 6, 1) * 4, 512);
-    s.mix_sum_termsWsStart = s.mix_sum_productWsEnd;
-    s.mix_sum_termsWsEnd =
-        s.mix_sum_termsWsStart + RoundUp(MaxOf(s.D * s.R * s.n * s.n * 3 + s.D * s.n * s.n * 6, 1) * 2, 512);
-    s.pre_gateWsStart = s.mix_sum_termsWsEnd;
-    s.pre_gateWsEnd = s.pre_gateWsStart + RoundUp(MaxOf(s.T * s.n, 1) * 4, 512);
-    s.rWsStart = s.pre_gateWsEnd;
-    s.rWsEnd = s.rWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
-    s.mixSumTermsDTiles = CeilDiv(s.D, s.mixSumTermsDTile);
-    s.mixSumTermsITiles = CeilDiv(s.n, s.mixSumTermsITile);
-    s.mixSumTermsWork =
-        s.R * s.mixSumTermsDTiles * s.mixSumTermsITiles * s.n + s.mixSumTermsDTiles * s.mixSumTermsITiles * s.n * 2;
-    s.mixSumTermsPer = MaxOf(CeilDiv(s.mixSumTermsWork, coreNum), 1);
-    s.rTTiles = CeilDiv(s.T, s.rTTile);
-    s.rWork = s.rTTiles;
-    s.rPer = MaxOf(CeilDiv(s.rWork, coreNum), 1);
-    s.mixSumProductPanels = CeilDiv(s.R * s.n * 3 + s.n * 6, 256);
-    s.mixSumProductBaseN = RoundUp(CeilDiv(s.R * s.n * 3 + s.n * 6, s.mixSumProductPanels), 16);
-    s.mixSumProductBaseM = MinOf(MinOf((((32768 / s.mixSumProductBaseN)) / 16) * 16, 256),
-                                 RoundUp(MinOf(MaxOf(CeilDiv(s.T * s.mixSumProductPanels, cubeNum), 1), s.T), 16));
-    s.mixSumProductBaseK = MinOf(64, RoundUp(s.D * s.n, 16));
-    s.mixSumProductStepK = MinOf(4, CeilDiv(s.D * s.n, s.mixSumProductBaseK));
-    s.mixSumProductL1 = s.mixSumProductBaseK * s.mixSumProductBaseM * s.mixSumProductStepK * 4 +
-                        s.mixSumProductBaseK * s.mixSumProductBaseN * s.mixSumProductStepK * 4;
-    s.mixSumProductM = s.T;
-    s.mixSumProductN = s.R * s.n * 3 + s.n * 6;
-    s.mixSumProductKa = s.D * s.n;
-    s.mixSumProductKb = s.D * s.n;
-    s.mixSumProductSingleK = s.D * s.n;
-    s.mixSumProductRowTiles = CeilDiv(s.T, s.mixSumProductBaseM);
-    s.mixSumProductWork = s.mixSumProductPanels * s.mixSumProductRowTiles;
-    s.mixSumProductPer = CeilDiv(s.mixSumProductWork, cubeNum);
-    s.mixSumProductCores = CeilDiv(s.mixSumProductWork, s.mixSumProductPer);
-    s.mm0Cores = s.mixSumProductCores;
-    s.mm0M = s.mixSumProductM;
-    s.mm0N = s.mixSumProductN;
-    s.mm0Ka = s.mixSumProductKa;
-    s.mm0Kb = s.mixSumProductKb;
-    s.mm0SingleK = s.mixSumProductSingleK;
-    s.mm0BaseM = s.mixSumProductBaseM;
-    s.mm0BaseN = s.mixSumProductBaseN;
-    s.mm0BaseK = s.mixSumProductBaseK;
-    s.mm0StepK = s.mixSumProductStepK;
-    s.mm0L1 = s.mixSumProductL1;
-    s.mixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.mixKTile);
-    s.mixTTiles = CeilDiv(s.T, s.mixTTile);
-    s.mixWork = s.mixKTiles * s.mixTTiles;
-    s.mixPer = MaxOf(CeilDiv(s.mixWork, coreNum), 1);
-    s.hPostITiles = CeilDiv(s.n, s.hPostITile);
-    s.hPostTTiles = CeilDiv(s.T, s.hPostTTile);
-    s.hPostWork = s.hPostITiles * s.hPostTTiles;
-    s.hPostPer = MaxOf(CeilDiv(s.hPostWork, coreNum), 1);
-    s.hResJTiles = CeilDiv(s.n, s.hResJTile);
-    s.hResI1Tiles = CeilDiv(s.R, s.hResI1Tile);
-    s.hResWork = s.T * s.hResI1Tiles * s.hResJTiles;
-    s.hResPer = MaxOf(CeilDiv(s.hResWork, coreNum), 1);
-    s.invRmsTTiles = CeilDiv(s.T, s.invRmsTTile);
-    s.invRmsWork = s.invRmsTTiles;
-    s.invRmsPer = MaxOf(CeilDiv(s.invRmsWork, coreNum), 1);
-    s.hMixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.hMixKTile);
-    s.hMixTTiles = CeilDiv(s.T, s.hMixTTile);
-    s.hMixWork = s.hMixKTiles * s.hMixTTiles;
-    s.hMixPer = MaxOf(CeilDiv(s.hMixWork, coreNum), 1);
-    s.hPreITiles = CeilDiv(s.n, s.hPreITile);
-    s.hPreTTiles = CeilDiv(s.T, s.hPreTTile);
-    s.hPreWork = s.hPreITiles * s.hPreTTiles;
-    s.hPrePer = MaxOf(CeilDiv(s.hPreWork, coreNum), 1);
-    const Checked blocks =
-        MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(CeilDiv(s.mixSumTermsWork, s.mixSumTermsPer), 2),
-                                                              CeilDiv(CeilDiv(s.rWork, s.rPer), 2)),
-                                                        CeilDiv(s.mixSumProductWork, s.mixSumProductPer)),
-                                                  CeilDiv(CeilDiv(s.mixWork, s.mixPer), 2)),
-                                            CeilDiv(CeilDiv(s.hPostWork, s.hPostPer), 2)),
-                                      CeilDiv(CeilDiv(s.hResWork, s.hResPer), 2)),
-                                CeilDiv(CeilDiv(s.invRmsWork, s.invRmsPer), 2)),
-                          CeilDiv(CeilDiv(s.hMixWork, s.hMixPer), 2)),
-                    CeilDiv(CeilDiv(s.hPreWork, s.hPrePer), 2)),
-              1);
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.mixSumTermsWork, s.mixSumTermsPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.rWork, s.rPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(s.mixSumProductWork, s.mixSumProductPer));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.mixWork, s.mixPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hPostWork, s.hPostPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hResWork, s.hResPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.invRmsWork, s.invRmsPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hMixWork, s.hMixPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hPreWork, s.hPrePer), 2));
     const Checked bytes = s.rWsEnd;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = true;
-    return blocks.valid && bytes.valid && s.mixWsStart.valid && s.mixWsEnd.valid && s.mix_sum_productWsStart.valid &&
-           s.mix_sum_productWsEnd.valid && s.mix_sum_termsWsStart.valid && s.mix_sum_termsWsEnd.valid &&
-           s.pre_gateWsStart.valid && s.pre_gateWsEnd.valid && s.rWsStart.valid && s.rWsEnd.valid &&
-           s.mixSumTermsDTiles.valid && s.mixSumTermsITiles.valid && s.mixSumTermsWork.valid &&
-           s.mixSumTermsPer.valid && s.rTTiles.valid && s.rWork.valid && s.rPer.valid && s.mixSumProductPanels.valid &&
-           s.mixSumProductBaseN.valid && s.mixSumProductBaseM.valid && s.mixSumProductBaseK.valid &&
-           s.mixSumProductStepK.valid && s.mixSumProductL1.valid && s.mixSumProductM.valid && s.mixSumProductN.valid &&
-           s.mixSumProductKa.valid && s.mixSumProductKb.valid && s.mixSumProductSingleK.valid &&
-           s.mixSumProductRowTiles.valid && s.mixSumProductWork.valid && s.mixSumProductPer.valid &&
-           s.mixSumProductCores.valid && s.mm0Cores.valid && s.mm0M.valid && s.mm0N.valid && s.mm0Ka.valid &&
-           s.mm0Kb.valid && s.mm0SingleK.valid && s.mm0BaseM.valid && s.mm0BaseN.valid && s.mm0BaseK.valid &&
-           s.mm0StepK.valid && s.mm0L1.valid && s.mixKTiles.valid && s.mixTTiles.valid && s.mixWork.valid &&
-           s.mixPer.valid && s.hPostITiles.valid && s.hPostTTiles.valid && s.hPostWork.valid && s.hPostPer.valid &&
-           s.hResJTiles.valid && s.hResI1Tiles.valid && s.hResWork.valid && s.hResPer.valid && s.invRmsTTiles.valid &&
-           s.invRmsWork.valid && s.invRmsPer.valid && s.hMixKTiles.valid && s.hMixTTiles.valid && s.hMixWork.valid &&
-           s.hMixPer.valid && s.hPreITiles.valid && s.hPreTTiles.valid && s.hPreWork.valid && s.hPrePer.valid;
-}
-
-/// UB bytes: mix_sum_terms
-inline Checked CubeWalked3Ledger0(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.mixSumTermsDTile * s.mixSumTermsITile * 4, 32) * 64;  // in0: phiIn, 2 copies
-    bytes =
-        bytes + CeilDiv(s.mixSumTermsDTile * s.mixSumTermsITile * 2, 32) * 64;  // out0: mix_sum_termsWsOut, 2 copies
-    bytes = bytes + RoundUp(s.mixSumTermsDTile * s.mixSumTermsITile * 4, 32);   // calc0: phiTile
-    bytes = bytes + RoundUp(s.mixSumTermsDTile * s.mixSumTermsITile * 2, 32);   // calc1: rounded
-    bytes = bytes + RoundUp(s.mixSumTermsDTile * s.mixSumTermsITile * 4, 32);   // calc2: tmp
-    bytes = bytes + RoundUp(s.mixSumTermsDTile * s.mixSumTermsITile * 4, 32);   // calc3: tmp
-    return bytes;
-}
-
-/// UB bytes: sum_1, r
-inline Checked CubeWalked3Ledger1(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.n * s.rDTile * s.rTTile * 2, 32) * 64;  // in0: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 128;                      // out0: rWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc0: sumAcc
-    bytes = bytes + RoundUp(s.n * s.rDTile * s.rTTile * 4, 32);       // calc1: xTile
-    bytes = bytes + RoundUp(s.n * s.rDTile * s.rTTile * 4, 32);       // calc2: tmp
-    bytes = bytes + RoundUp(s.rDTile * s.rTTile * 4, 32);             // calc3: sum
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc4: sum
-    bytes = bytes + CeilDiv(s.rTTile, 8) * 2048;                      // calc5: acc
-    bytes = bytes + CeilDiv(s.rTTile, 8) * 256;                       // calc6: part
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc7: tmp
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc8: tmp
-    return bytes;
-}
-
-/// UB bytes: mix_sum_product (cube)
-inline Checked CubeWalked3Ledger2(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    return bytes;
-}
-
-/// UB bytes: mix_sum, mix
-inline Checked CubeWalked3Ledger3(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.mixKTile * s.mixTTile * 4, 32) * 64;  // in0: mix_sum_productWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.mixKTile * s.mixTTile * 4, 32) * 64;  // out0: mixWsOut, 2 copies
-    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);       // calc0: mix_sum_productWsTile
-    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);       // calc1: mix_sum_productWsTile
-    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);       // calc2: mix_sum_productWsTile
-    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);       // calc3: mix_sumTile
-    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);       // calc4: tmp
-    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);       // calc5: tmp
-    bytes = bytes + RoundUp(s.mixKTile, 256) * s.mixTTile;          // calc6: mask
-    return bytes;
-}
-
-/// UB bytes: pre_gate, h_post
-inline Checked CubeWalked3Ledger4(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 64;                                                 // in0: alphaIn, 2 copies
-    bytes = bytes + CeilDiv(s.hPostITile * s.hPostTTile * 4, 32) * 64;  // in1: mixWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.hPostTTile, 8) * 64;                      // in2: rWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.hPostITile * 4, 32) * 64;                 // in3: biasIn, 2 copies
-    bytes = bytes + CeilDiv(s.hPostITile * s.hPostTTile * 4, 32) * 64;  // out0: pre_gateWsOut, 2 copies
-    bytes = bytes + RoundUp(s.hPostITile * s.hPostTTile * 4, 32);       // calc0: tmp
-    bytes = bytes + CeilDiv(s.hPostTTile, 8) * 256;                     // calc1: spread
-    bytes = bytes + 256;                                                // calc2: spread
-    bytes = bytes + RoundUp(s.hPostITile * s.hPostTTile * 4, 32);       // calc3: tmp
-    bytes = bytes + RoundUp(s.hPostITile * s.hPostTTile * 4, 32);       // calc4: tmp
-    return bytes;
-}
-
-/// UB bytes: h_res
-inline Checked CubeWalked3Ledger5(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 96;                                                // in0: alphaIn, 3 copies
-    bytes = bytes + CeilDiv(s.hResI1Tile * s.hResJTile * 4, 32) * 96;  // in1: mixWsIn, 3 copies
-    bytes = bytes + CeilDiv(s.hResI1Tile * s.hResJTile * 4, 32) * 64;  // out0: h_resOut, 2 copies
-    bytes = bytes + RoundUp(s.hResI1Tile * s.hResJTile * 4, 32);       // calc0: tmp
-    bytes = bytes + 256;                                               // calc1: spread
-    return bytes;
-}
-
-/// UB bytes: sum_2, h_in, inv_rms
-inline Checked CubeWalked3Ledger6(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.invRmsTTile, 8) * 64;                             // in0: rWsIn, 2 copies
-    bytes = bytes + s.invRmsTTile * CeilDiv(s.n, 8) * 64;                       // in1: pre_gateWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.invRmsDTile * s.invRmsTTile * s.n * 2, 32) * 64;  // in2: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.invRmsTTile, 16) * 128;                           // out0: inv_rmsOut, 2 copies
-    bytes = bytes + CeilDiv(s.invRmsDTile * s.invRmsTTile * 2, 32) * 64;        // out1: h_inOut, 2 copies
-    bytes = bytes + CeilDiv(s.invRmsTTile, 16) * 64;                            // calc0: rWsTile
-    bytes = bytes + s.invRmsTTile * CeilDiv(s.n, 16) * 64;                      // calc1: pre_gateWsTile
-    bytes = bytes + RoundUp(s.invRmsDTile * s.invRmsTTile * s.n * 4, 32);       // calc2: xTile
-    bytes = bytes + RoundUp(s.invRmsDTile * s.invRmsTTile * 4, 32);             // calc3: sum_2Tile
-    bytes = bytes + RoundUp(s.invRmsDTile * s.invRmsTTile * s.n * 4, 32);       // calc4: tmp
-    bytes = bytes + s.invRmsTTile * CeilDiv(s.n, 16) * 512;                     // calc5: spread
-    return bytes;
-}
-
-/// UB bytes: h_mix
-inline Checked CubeWalked3Ledger7(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.hMixKTile * s.hMixTTile * 4, 32) * 64;  // in0: mixWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.hMixKTile * s.hMixTTile * 4, 32) * 64;  // out0: h_mixOut, 2 copies
-    return bytes;
-}
-
-/// UB bytes: h_pre
-inline Checked CubeWalked3Ledger8(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.hPreITile * s.hPreTTile * 4, 32) * 64;  // in0: pre_gateWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.hPreITile * s.hPreTTile * 4, 32) * 64;  // out0: h_preOut, 2 copies
-    return bytes;
+    return blocks.valid && bytes.valid;
 }
 
 /// Tries the alternative "cube_walked"; false when it does not fit.
 inline bool TryCubeWalked3(Sizes &s, const Chip &chip, Choice &choice)
 {
     const Checked coreNum(chip.coreNum);
-    const Checked cubeNum(chip.cubeNum);
     const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
     if (!(s.D >= 1)) {
         return false;
@@ -2685,317 +2022,35 @@ inline bool TryCubeWalked3(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.D * s.n <= 2147483647)) {
         return false;
     }
-    s.mixSumTermsDTile = Checked(16);
-    s.mixSumTermsITile = Checked(1);
-    s.rDTile = Checked(16);
-    s.rTTile = Checked(1);
-    s.mixKTile = Checked(64);
-    s.mixTTile = Checked(1);
-    s.hPostITile = Checked(8);
-    s.hPostTTile = Checked(1);
-    s.hResJTile = Checked(8);
-    s.hResI1Tile = Checked(1);
-    s.invRmsDTile = Checked(16);
-    s.invRmsTTile = Checked(1);
-    s.hMixKTile = Checked(8);
-    s.hMixTTile = Checked(1);
-    s.hPreITile = Checked(8);
-    s.hPreTTile = Checked(1);
-    if (!Maximise(s, &Sizes::mixSumTermsDTile, s.D, 16,
-                  MaxOf(CeilDiv(s.D * s.R * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64), false, &CubeWalked3Ledger0,
-                  coreNum, UsableUb(chip, true))) {
+    if (!(FitMixSumTerms(s, chip) && FitR6(s, chip) && FitMixSumProduct(s, chip) && FitMix4(s, chip) &&
+          FitHPost2(s, chip) && FitHRes2(s, chip) && FitInvRms4(s, chip) && FitHMix2(s, chip) && FitHPre2(s, chip) &&
+          FindMixWsStart(s, chip) && FindMixSumProductWsStart(s, chip) && FindPreGateWsStart3(s, chip) &&
+          FindPreGateWsEnd(s, chip) && FindRWsEnd(s, chip) && FindMixSumTermsDTiles(s, chip) && FindRTTiles(s, chip) &&
+          FindMixSumProductPanels(s, chip) && FindMixKTiles(s, chip) && FindMixTTiles(s, chip) && FindMixPer(s, chip) &&
+          FindHPostITiles(s, chip) && FindInvRmsTTiles(s, chip) && FindHMixKTiles(s, chip))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::mixSumTermsITile, MinOf(s.n, 4095), 1,
-                  CeilDiv(s.R * s.n * s.n * CeilDiv(s.D, s.mixSumTermsDTile) +
-                              s.n * s.n * CeilDiv(s.D, s.mixSumTermsDTile) * 2,
-                          coreNum),
-                  false, &CubeWalked3Ledger0, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::rDTile, s.D, 16, 0, false, &CubeWalked3Ledger1, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeWalked3Ledger1, coreNum,
-                  UsableUb(chip, true))) {
-        return false;
-    }
-    if (!(CubeWalked3Ledger2(s, coreNum) <= UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::mixKTile, s.R * s.n + s.n * 2, 64,
-                  MaxOf(CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), 64), false, &CubeWalked3Ledger3, coreNum,
-                  UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::mixTTile, MinOf(s.T, 4095), 1,
-                  CeilDiv(s.T * CeilDiv(s.R * s.n + s.n * 2, s.mixKTile), coreNum), false, &CubeWalked3Ledger3, coreNum,
-                  UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hPostITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &CubeWalked3Ledger4,
-                  coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hPostTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.hPostITile), coreNum), false,
-                  &CubeWalked3Ledger4, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hResJTile, s.n, 8, MaxOf(CeilDiv(s.R * s.T * s.n, coreNum), 64), false,
-                  &CubeWalked3Ledger5, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hResI1Tile, MinOf(s.R, 4095), 1, CeilDiv(s.R * s.T * CeilDiv(s.n, s.hResJTile), coreNum),
-                  false, &CubeWalked3Ledger5, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::invRmsDTile, s.D, 16, 0, false, &CubeWalked3Ledger6, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::invRmsTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeWalked3Ledger6,
-                  coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hMixKTile, s.R * s.n + s.n * 2, 8,
-                  MaxOf(CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), 64), false, &CubeWalked3Ledger7, coreNum,
-                  UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hMixTTile, MinOf(s.T, 4095), 1,
-                  CeilDiv(s.T * CeilDiv(s.R * s.n + s.n * 2, s.hMixKTile), coreNum), false, &CubeWalked3Ledger7,
-                  coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hPreITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &CubeWalked3Ledger8,
-                  coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hPreTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.hPreITile), coreNum), false,
-                  &CubeWalked3Ledger8, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    s.mixWsStart = 0;
-    s.mixWsEnd = s.mixWsStart + RoundUp(MaxOf(s.R * s.T * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.mix_sum_productWsStart = s.mixWsEnd;
-    s.mix_sum_productWsEnd = s.mix_sum_productWsStart + RoundUp(MaxOf(s.R * s.T * s.n * 3 + s.T * s.n * 6, 1) * 4, 512);
-    s.mix_sum_termsWsStart = s.mix_sum_productWsEnd;
-    s.mix_sum_termsWsEnd =
-        s.mix_sum_termsWsStart + RoundUp(MaxOf(s.D * s.R * s.n * s.n * 3 + s.D * s.n * s.n * 6, 1) * 2, 512);
-    s.pre_gateWsStart = s.mix_sum_termsWsEnd;
-    s.pre_gateWsEnd = s.pre_gateWsStart + RoundUp(MaxOf(s.T * s.n, 1) * 4, 512);
-    s.rWsStart = s.pre_gateWsEnd;
-    s.rWsEnd = s.rWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
-    s.mixSumTermsDTiles = CeilDiv(s.D, s.mixSumTermsDTile);
-    s.mixSumTermsITiles = CeilDiv(s.n, s.mixSumTermsITile);
-    s.mixSumTermsWork =
-        s.R * s.mixSumTermsDTiles * s.mixSumTermsITiles * s.n + s.mixSumTermsDTiles * s.mixSumTermsITiles * s.n * 2;
-    s.mixSumTermsPer = MaxOf(CeilDiv(s.mixSumTermsWork, coreNum), 1);
-    s.rTTiles = CeilDiv(s.T, s.rTTile);
-    s.rWork = s.rTTiles;
-    s.rPer = MaxOf(CeilDiv(s.rWork, coreNum), 1);
-    s.mixSumProductPanels = CeilDiv(s.R * s.n * 3 + s.n * 6, 256);
-    s.mixSumProductBaseN = RoundUp(CeilDiv(s.R * s.n * 3 + s.n * 6, s.mixSumProductPanels), 16);
-    s.mixSumProductBaseM = MinOf(MinOf((((32768 / s.mixSumProductBaseN)) / 16) * 16, 256),
-                                 RoundUp(MinOf(MaxOf(CeilDiv(s.T * s.mixSumProductPanels, cubeNum), 1), s.T), 16));
-    s.mixSumProductBaseK = MinOf(64, RoundUp(s.D * s.n, 16));
-    s.mixSumProductStepK = MinOf(4, CeilDiv(s.D * s.n, s.mixSumProductBaseK));
-    s.mixSumProductL1 = s.mixSumProductBaseK * s.mixSumProductBaseM * s.mixSumProductStepK * 4 +
-                        s.mixSumProductBaseK * s.mixSumProductBaseN * s.mixSumProductStepK * 4;
-    s.mixSumProductM = s.T;
-    s.mixSumProductN = s.R * s.n * 3 + s.n * 6;
-    s.mixSumProductKa = s.D * s.n;
-    s.mixSumProductKb = s.D * s.n;
-    s.mixSumProductSingleK = s.D * s.n;
-    s.mixSumProductRowTiles = CeilDiv(s.T, s.mixSumProductBaseM);
-    s.mixSumProductWork = s.mixSumProductPanels * s.mixSumProductRowTiles;
-    s.mixSumProductPer = CeilDiv(s.mixSumProductWork, cubeNum);
-    s.mixSumProductCores = CeilDiv(s.mixSumProductWork, s.mixSumProductPer);
-    s.mm0Cores = s.mixSumProductCores;
-    s.mm0M = s.mixSumProductM;
-    s.mm0N = s.mixSumProductN;
-    s.mm0Ka = s.mixSumProductKa;
-    s.mm0Kb = s.mixSumProductKb;
-    s.mm0SingleK = s.mixSumProductSingleK;
-    s.mm0BaseM = s.mixSumProductBaseM;
-    s.mm0BaseN = s.mixSumProductBaseN;
-    s.mm0BaseK = s.mixSumProductBaseK;
-    s.mm0StepK = s.mixSumProductStepK;
-    s.mm0L1 = s.mixSumProductL1;
-    s.mixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.mixKTile);
-    s.mixTTiles = CeilDiv(s.T, s.mixTTile);
-    s.mixWork = s.mixKTiles * s.mixTTiles;
-    s.mixPer = MaxOf(CeilDiv(s.mixWork, coreNum), 1);
-    s.hPostITiles = CeilDiv(s.n, s.hPostITile);
-    s.hPostTTiles = CeilDiv(s.T, s.hPostTTile);
-    s.hPostWork = s.hPostITiles * s.hPostTTiles;
-    s.hPostPer = MaxOf(CeilDiv(s.hPostWork, coreNum), 1);
-    s.hResJTiles = CeilDiv(s.n, s.hResJTile);
-    s.hResI1Tiles = CeilDiv(s.R, s.hResI1Tile);
-    s.hResWork = s.T * s.hResI1Tiles * s.hResJTiles;
-    s.hResPer = MaxOf(CeilDiv(s.hResWork, coreNum), 1);
-    s.invRmsTTiles = CeilDiv(s.T, s.invRmsTTile);
-    s.invRmsWork = s.invRmsTTiles;
-    s.invRmsPer = MaxOf(CeilDiv(s.invRmsWork, coreNum), 1);
-    s.hMixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.hMixKTile);
-    s.hMixTTiles = CeilDiv(s.T, s.hMixTTile);
-    s.hMixWork = s.hMixKTiles * s.hMixTTiles;
-    s.hMixPer = MaxOf(CeilDiv(s.hMixWork, coreNum), 1);
-    s.hPreITiles = CeilDiv(s.n, s.hPreITile);
-    s.hPreTTiles = CeilDiv(s.T, s.hPreTTile);
-    s.hPreWork = s.hPreITiles * s.hPreTTiles;
-    s.hPrePer = MaxOf(CeilDiv(s.hPreWork, coreNum), 1);
-    const Checked blocks =
-        MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(CeilDiv(s.mixSumTermsWork, s.mixSumTermsPer), 2),
-                                                              CeilDiv(CeilDiv(s.rWork, s.rPer), 2)),
-                                                        CeilDiv(s.mixSumProductWork, s.mixSumProductPer)),
-                                                  CeilDiv(CeilDiv(s.mixWork, s.mixPer), 2)),
-                                            CeilDiv(CeilDiv(s.hPostWork, s.hPostPer), 2)),
-                                      CeilDiv(CeilDiv(s.hResWork, s.hResPer), 2)),
-                                CeilDiv(CeilDiv(s.invRmsWork, s.invRmsPer), 2)),
-                          CeilDiv(CeilDiv(s.hMixWork, s.hMixPer), 2)),
-                    CeilDiv(CeilDiv(s.hPreWork, s.hPrePer), 2)),
-              1);
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.mixSumTermsWork, s.mixSumTermsPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.rWork, s.rPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(s.mixSumProductWork, s.mixSumProductPer));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.mixWork, s.mixPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hPostWork, s.hPostPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hResWork, s.hResPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.invRmsWork, s.invRmsPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hMixWork, s.hMixPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hPreWork, s.hPrePer), 2));
     const Checked bytes = s.rWsEnd;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = true;
-    return blocks.valid && bytes.valid && s.mixWsStart.valid && s.mixWsEnd.valid && s.mix_sum_productWsStart.valid &&
-           s.mix_sum_productWsEnd.valid && s.mix_sum_termsWsStart.valid && s.mix_sum_termsWsEnd.valid &&
-           s.pre_gateWsStart.valid && s.pre_gateWsEnd.valid && s.rWsStart.valid && s.rWsEnd.valid &&
-           s.mixSumTermsDTiles.valid && s.mixSumTermsITiles.valid && s.mixSumTermsWork.valid &&
-           s.mixSumTermsPer.valid && s.rTTiles.valid && s.rWork.valid && s.rPer.valid && s.mixSumProductPanels.valid &&
-           s.mixSumProductBaseN.valid && s.mixSumProductBaseM.valid && s.mixSumProductBaseK.valid &&
-           s.mixSumProductStepK.valid && s.mixSumProductL1.valid && s.mixSumProductM.valid && s.mixSumProductN.valid &&
-           s.mixSumProductKa.valid && s.mixSumProductKb.valid && s.mixSumProductSingleK.valid &&
-           s.mixSumProductRowTiles.valid && s.mixSumProductWork.valid && s.mixSumProductPer.valid &&
-           s.mixSumProductCores.valid && s.mm0Cores.valid && s.mm0M.valid && s.mm0N.valid && s.mm0Ka.valid &&
-           s.mm0Kb.valid && s.mm0SingleK.valid && s.mm0BaseM.valid && s.mm0BaseN.valid && s.mm0BaseK.valid &&
-           s.mm0StepK.valid && s.mm0L1.valid && s.mixKTiles.valid && s.mixTTiles.valid && s.mixWork.valid &&
-           s.mixPer.valid && s.hPostITiles.valid && s.hPostTTiles.valid && s.hPostWork.valid && s.hPostPer.valid &&
-           s.hResJTiles.valid && s.hResI1Tiles.valid && s.hResWork.valid && s.hResPer.valid && s.invRmsTTiles.valid &&
-           s.invRmsWork.valid && s.invRmsPer.valid && s.hMixKTiles.valid && s.hMixTTiles.valid && s.hMixWork.valid &&
-           s.hMixPer.valid && s.hPreITiles.valid && s.hPreTTiles.valid && s.hPreWork.valid && s.hPrePer.valid;
-}
-
-/// UB bytes: sum_1, r
-inline Checked Full3Ledger0(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;  // in0: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 128;             // out0: rWsOut, 2 copies
-    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;  // calc0: xTile
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;              // calc1: sum_1Tile
-    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;  // calc2: tmp
-    bytes = bytes + s.rTTile * CeilDiv(s.D, 16) * 64;        // calc3: sum
-    bytes = bytes + CeilDiv(s.rTTile, 8) * 2048;             // calc4: acc
-    bytes = bytes + CeilDiv(s.rTTile, 8) * 256;              // calc5: part
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;              // calc6: tmp
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;              // calc7: tmp
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;              // calc8: tmp
-    return bytes;
-}
-
-/// UB bytes: mix
-inline Checked Full3Ledger1(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + s.n * CeilDiv(s.D, 16) * 64;               // in0: xIn, 2 copies
-    bytes = bytes + s.mixKTile * s.n * CeilDiv(s.D, 8) * 64;   // in1: phiIn, 2 copies
-    bytes = bytes + CeilDiv(s.mixKTile, 16) * 128;             // out0: mixWsOut, 2 copies
-    bytes = bytes + s.n * CeilDiv(s.D, 16) * 64;               // calc0: xTile
-    bytes = bytes + s.mixKTile * s.n * CeilDiv(s.D, 16) * 64;  // calc1: phiTile
-    bytes = bytes + s.n * CeilDiv(s.D, 16) * 64;               // calc2: tmp
-    bytes = bytes + s.mixKTile * s.n * CeilDiv(s.D, 16) * 64;  // calc3: tmp
-    bytes = bytes + s.mixKTile * CeilDiv(s.D, 16) * 64;        // calc4: sum
-    bytes = bytes + CeilDiv(s.mixKTile, 16) * 64;              // calc5: sum
-    bytes = bytes + CeilDiv(s.mixKTile, 8) * 2048;             // calc6: acc
-    bytes = bytes + CeilDiv(s.mixKTile, 8) * 256;              // calc7: part
-    return bytes;
-}
-
-/// UB bytes: pre_gate, h_post
-inline Checked Full3Ledger2(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 64;                                                 // in0: alphaIn, 2 copies
-    bytes = bytes + CeilDiv(s.hPostITile * s.hPostTTile * 4, 32) * 64;  // in1: mixWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.hPostTTile, 8) * 64;                      // in2: rWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.hPostITile * 4, 32) * 64;                 // in3: biasIn, 2 copies
-    bytes = bytes + CeilDiv(s.hPostITile * s.hPostTTile * 4, 32) * 64;  // out0: pre_gateWsOut, 2 copies
-    bytes = bytes + RoundUp(s.hPostITile * s.hPostTTile * 4, 32);       // calc0: tmp
-    bytes = bytes + CeilDiv(s.hPostTTile, 8) * 256;                     // calc1: spread
-    bytes = bytes + 256;                                                // calc2: spread
-    bytes = bytes + RoundUp(s.hPostITile * s.hPostTTile * 4, 32);       // calc3: tmp
-    bytes = bytes + RoundUp(s.hPostITile * s.hPostTTile * 4, 32);       // calc4: tmp
-    return bytes;
-}
-
-/// UB bytes: h_res
-inline Checked Full3Ledger3(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 96;                                                // in0: alphaIn, 3 copies
-    bytes = bytes + CeilDiv(s.hResI1Tile * s.hResJTile * 4, 32) * 96;  // in1: mixWsIn, 3 copies
-    bytes = bytes + CeilDiv(s.hResI1Tile * s.hResJTile * 4, 32) * 64;  // out0: h_resOut, 2 copies
-    bytes = bytes + RoundUp(s.hResI1Tile * s.hResJTile * 4, 32);       // calc0: tmp
-    bytes = bytes + 256;                                               // calc1: spread
-    return bytes;
-}
-
-/// UB bytes: sum_2, h_in, inv_rms
-inline Checked Full3Ledger4(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + s.invRmsTTile * CeilDiv(s.n, 8) * 64;         // in0: pre_gateWsIn, 2 copies
-    bytes = bytes + s.invRmsTTile * s.n * CeilDiv(s.D, 16) * 64;  // in1: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.invRmsTTile, 8) * 64;               // in2: rWsIn, 2 copies
-    bytes = bytes + s.invRmsTTile * CeilDiv(s.D, 16) * 64;        // out0: h_inOut, 2 copies
-    bytes = bytes + CeilDiv(s.invRmsTTile, 16) * 128;             // out1: inv_rmsOut, 2 copies
-    bytes = bytes + s.invRmsTTile * CeilDiv(s.n, 16) * 64;        // calc0: pre_gateWsTile
-    bytes = bytes + s.invRmsTTile * s.n * CeilDiv(s.D, 16) * 64;  // calc1: xTile
-    bytes = bytes + s.invRmsTTile * CeilDiv(s.D, 16) * 64;        // calc2: sum_2Tile
-    bytes = bytes + s.invRmsTTile * s.n * CeilDiv(s.D, 16) * 64;  // calc3: tmp
-    bytes = bytes + s.invRmsTTile * CeilDiv(s.n, 16) * 512;       // calc4: spread
-    bytes = bytes + CeilDiv(s.invRmsTTile, 16) * 64;              // calc5: rWsTile
-    return bytes;
-}
-
-/// UB bytes: h_mix
-inline Checked Full3Ledger5(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.hMixKTile * s.hMixTTile * 4, 32) * 64;  // in0: mixWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.hMixKTile * s.hMixTTile * 4, 32) * 64;  // out0: h_mixOut, 2 copies
-    return bytes;
-}
-
-/// UB bytes: h_pre
-inline Checked Full3Ledger6(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.hPreITile * s.hPreTTile * 4, 32) * 64;  // in0: pre_gateWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.hPreITile * s.hPreTTile * 4, 32) * 64;  // out0: h_preOut, 2 copies
-    return bytes;
+    return blocks.valid && bytes.valid;
 }
 
 /// Tries the alternative "full"; false when it does not fit.
 inline bool TryFull3(Sizes &s, const Chip &chip, Choice &choice)
 {
-    const Checked coreNum(chip.coreNum);
+    (void)chip;
     if (!(s.D >= 1)) {
         return false;
     }
@@ -3011,236 +2066,33 @@ inline bool TryFull3(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.n >= 1)) {
         return false;
     }
-    s.rTTile = Checked(1);
-    s.mixKTile = Checked(1);
-    s.hPostITile = Checked(8);
-    s.hPostTTile = Checked(1);
-    s.hResJTile = Checked(8);
-    s.hResI1Tile = Checked(1);
-    s.invRmsTTile = Checked(1);
-    s.hMixKTile = Checked(8);
-    s.hMixTTile = Checked(1);
-    s.hPreITile = Checked(8);
-    s.hPreTTile = Checked(1);
-    if (!Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &Full3Ledger0, coreNum,
-                  UsableUb(chip, false))) {
+    if (!(FitR3(s, chip) && FitMix5(s, chip) && FitHPost(s, chip) && FitHRes(s, chip) && FitInvRms(s, chip) &&
+          FitHMix(s, chip) && FitHPre(s, chip) && FindMixWsStart(s, chip) && FindPreGateWsStart2(s, chip) &&
+          FindPreGateWsEnd(s, chip) && FindRWsEnd(s, chip) && FindRTTiles(s, chip) && FindMixKTiles(s, chip) &&
+          FindMixWork(s, chip) && FindMixPer(s, chip) && FindHPostITiles(s, chip) && FindInvRmsTTiles(s, chip) &&
+          FindHMixKTiles(s, chip))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::mixKTile, MinOf(s.R * s.n + s.n * 2, 4095), 1,
-                  CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), false, &Full3Ledger1, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hPostITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &Full3Ledger2, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hPostTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.hPostITile), coreNum), false,
-                  &Full3Ledger2, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hResJTile, s.n, 8, MaxOf(CeilDiv(s.R * s.T * s.n, coreNum), 64), false, &Full3Ledger3,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hResI1Tile, MinOf(s.R, 4095), 1, CeilDiv(s.R * s.T * CeilDiv(s.n, s.hResJTile), coreNum),
-                  false, &Full3Ledger3, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::invRmsTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &Full3Ledger4, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hMixKTile, s.R * s.n + s.n * 2, 8,
-                  MaxOf(CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), 64), false, &Full3Ledger5, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hMixTTile, MinOf(s.T, 4095), 1,
-                  CeilDiv(s.T * CeilDiv(s.R * s.n + s.n * 2, s.hMixKTile), coreNum), false, &Full3Ledger5, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hPreITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &Full3Ledger6, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hPreTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.hPreITile), coreNum), false,
-                  &Full3Ledger6, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    s.mixWsStart = 0;
-    s.mixWsEnd = s.mixWsStart + RoundUp(MaxOf(s.R * s.T * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.pre_gateWsStart = s.mixWsEnd;
-    s.pre_gateWsEnd = s.pre_gateWsStart + RoundUp(MaxOf(s.T * s.n, 1) * 4, 512);
-    s.rWsStart = s.pre_gateWsEnd;
-    s.rWsEnd = s.rWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
-    s.rTTiles = CeilDiv(s.T, s.rTTile);
-    s.rWork = s.rTTiles;
-    s.rPer = MaxOf(CeilDiv(s.rWork, coreNum), 1);
-    s.mixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.mixKTile);
-    s.mixWork = s.T * s.mixKTiles;
-    s.mixPer = MaxOf(CeilDiv(s.mixWork, coreNum), 1);
-    s.hPostITiles = CeilDiv(s.n, s.hPostITile);
-    s.hPostTTiles = CeilDiv(s.T, s.hPostTTile);
-    s.hPostWork = s.hPostITiles * s.hPostTTiles;
-    s.hPostPer = MaxOf(CeilDiv(s.hPostWork, coreNum), 1);
-    s.hResJTiles = CeilDiv(s.n, s.hResJTile);
-    s.hResI1Tiles = CeilDiv(s.R, s.hResI1Tile);
-    s.hResWork = s.T * s.hResI1Tiles * s.hResJTiles;
-    s.hResPer = MaxOf(CeilDiv(s.hResWork, coreNum), 1);
-    s.invRmsTTiles = CeilDiv(s.T, s.invRmsTTile);
-    s.invRmsWork = s.invRmsTTiles;
-    s.invRmsPer = MaxOf(CeilDiv(s.invRmsWork, coreNum), 1);
-    s.hMixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.hMixKTile);
-    s.hMixTTiles = CeilDiv(s.T, s.hMixTTile);
-    s.hMixWork = s.hMixKTiles * s.hMixTTiles;
-    s.hMixPer = MaxOf(CeilDiv(s.hMixWork, coreNum), 1);
-    s.hPreITiles = CeilDiv(s.n, s.hPreITile);
-    s.hPreTTiles = CeilDiv(s.T, s.hPreTTile);
-    s.hPreWork = s.hPreITiles * s.hPreTTiles;
-    s.hPrePer = MaxOf(CeilDiv(s.hPreWork, coreNum), 1);
-    const Checked blocks =
-        MaxOf(CeilDiv(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(s.rWork, s.rPer), CeilDiv(s.mixWork, s.mixPer)),
-                                                    CeilDiv(s.hPostWork, s.hPostPer)),
-                                              CeilDiv(s.hResWork, s.hResPer)),
-                                        CeilDiv(s.invRmsWork, s.invRmsPer)),
-                                  CeilDiv(s.hMixWork, s.hMixPer)),
-                            CeilDiv(s.hPreWork, s.hPrePer)),
-                      2),
-              1);
+    Checked blocks(1);
+    blocks = MaxOf(blocks,
+                   CeilDiv(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(s.rWork, s.rPer), CeilDiv(s.mixWork, s.mixPer)),
+                                                         CeilDiv(s.hPostWork, s.hPostPer)),
+                                                   CeilDiv(s.hResWork, s.hResPer)),
+                                             CeilDiv(s.invRmsWork, s.invRmsPer)),
+                                       CeilDiv(s.hMixWork, s.hMixPer)),
+                                 CeilDiv(s.hPreWork, s.hPrePer)),
+                           2));
     const Checked bytes = s.rWsEnd;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = true;
-    return blocks.valid && bytes.valid && s.mixWsStart.valid && s.mixWsEnd.valid && s.pre_gateWsStart.valid &&
-           s.pre_gateWsEnd.valid && s.rWsStart.valid && s.rWsEnd.valid && s.rTTiles.valid && s.rWork.valid &&
-           s.rPer.valid && s.mixKTiles.valid && s.mixWork.valid && s.mixPer.valid && s.hPostITiles.valid &&
-           s.hPostTTiles.valid && s.hPostWork.valid && s.hPostPer.valid && s.hResJTiles.valid && s.hResI1Tiles.valid &&
-           s.hResWork.valid && s.hResPer.valid && s.invRmsTTiles.valid && s.invRmsWork.valid && s.invRmsPer.valid &&
-           s.hMixKTiles.valid && s.hMixTTiles.valid && s.hMixWork.valid && s.hMixPer.valid && s.hPreITiles.valid &&
-           s.hPreTTiles.valid && s.hPreWork.valid && s.hPrePer.valid;
-}
-
-/// UB bytes: sum_1, r
-inline Checked Walked3Ledger0(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.n * s.rDTile * s.rTTile * 2, 32) * 64;  // in0: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 128;                      // out0: rWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc0: sumAcc
-    bytes = bytes + RoundUp(s.n * s.rDTile * s.rTTile * 4, 32);       // calc1: xTile
-    bytes = bytes + RoundUp(s.n * s.rDTile * s.rTTile * 4, 32);       // calc2: tmp
-    bytes = bytes + RoundUp(s.rDTile * s.rTTile * 4, 32);             // calc3: sum
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc4: sum
-    bytes = bytes + CeilDiv(s.rTTile, 8) * 2048;                      // calc5: acc
-    bytes = bytes + CeilDiv(s.rTTile, 8) * 256;                       // calc6: part
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc7: tmp
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc8: tmp
-    return bytes;
-}
-
-/// UB bytes: mix
-inline Checked Walked3Ledger1(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.mixDTile * 2, 32) * 64;               // in0: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.mixDTile * s.mixKTile * 4, 32) * 64;  // in1: phiIn, 2 copies
-    bytes = bytes + CeilDiv(s.mixKTile, 16) * 128;                  // out0: mixWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.mixKTile, 16) * 64;                   // calc0: sumAcc
-    bytes = bytes + RoundUp(s.mixDTile * 4, 32);                    // calc1: xTile
-    bytes = bytes + RoundUp(s.mixDTile * s.mixKTile * 4, 32);       // calc2: phiTile
-    bytes = bytes + RoundUp(s.mixDTile * 4, 32);                    // calc3: tmp
-    bytes = bytes + RoundUp(s.mixDTile * s.mixKTile * 4, 32);       // calc4: tmp
-    bytes = bytes + CeilDiv(s.mixKTile, 16) * 64;                   // calc5: sum
-    bytes = bytes + CeilDiv(s.mixKTile, 8) * 2048;                  // calc6: acc
-    bytes = bytes + CeilDiv(s.mixKTile, 8) * 256;                   // calc7: part
-    return bytes;
-}
-
-/// UB bytes: pre_gate, h_post
-inline Checked Walked3Ledger2(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 64;                                                 // in0: alphaIn, 2 copies
-    bytes = bytes + CeilDiv(s.hPostITile * s.hPostTTile * 4, 32) * 64;  // in1: mixWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.hPostTTile, 8) * 64;                      // in2: rWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.hPostITile * 4, 32) * 64;                 // in3: biasIn, 2 copies
-    bytes = bytes + CeilDiv(s.hPostITile * s.hPostTTile * 4, 32) * 64;  // out0: pre_gateWsOut, 2 copies
-    bytes = bytes + RoundUp(s.hPostITile * s.hPostTTile * 4, 32);       // calc0: tmp
-    bytes = bytes + CeilDiv(s.hPostTTile, 8) * 256;                     // calc1: spread
-    bytes = bytes + 256;                                                // calc2: spread
-    bytes = bytes + RoundUp(s.hPostITile * s.hPostTTile * 4, 32);       // calc3: tmp
-    bytes = bytes + RoundUp(s.hPostITile * s.hPostTTile * 4, 32);       // calc4: tmp
-    return bytes;
-}
-
-/// UB bytes: h_res
-inline Checked Walked3Ledger3(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 96;                                                // in0: alphaIn, 3 copies
-    bytes = bytes + CeilDiv(s.hResI1Tile * s.hResJTile * 4, 32) * 96;  // in1: mixWsIn, 3 copies
-    bytes = bytes + CeilDiv(s.hResI1Tile * s.hResJTile * 4, 32) * 64;  // out0: h_resOut, 2 copies
-    bytes = bytes + RoundUp(s.hResI1Tile * s.hResJTile * 4, 32);       // calc0: tmp
-    bytes = bytes + 256;                                               // calc1: spread
-    return bytes;
-}
-
-/// UB bytes: sum_2, h_in, inv_rms
-inline Checked Walked3Ledger4(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.invRmsTTile, 8) * 64;                             // in0: rWsIn, 2 copies
-    bytes = bytes + s.invRmsTTile * CeilDiv(s.n, 8) * 64;                       // in1: pre_gateWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.invRmsDTile * s.invRmsTTile * s.n * 2, 32) * 64;  // in2: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.invRmsTTile, 16) * 128;                           // out0: inv_rmsOut, 2 copies
-    bytes = bytes + CeilDiv(s.invRmsDTile * s.invRmsTTile * 2, 32) * 64;        // out1: h_inOut, 2 copies
-    bytes = bytes + CeilDiv(s.invRmsTTile, 16) * 64;                            // calc0: rWsTile
-    bytes = bytes + s.invRmsTTile * CeilDiv(s.n, 16) * 64;                      // calc1: pre_gateWsTile
-    bytes = bytes + RoundUp(s.invRmsDTile * s.invRmsTTile * s.n * 4, 32);       // calc2: xTile
-    bytes = bytes + RoundUp(s.invRmsDTile * s.invRmsTTile * 4, 32);             // calc3: sum_2Tile
-    bytes = bytes + RoundUp(s.invRmsDTile * s.invRmsTTile * s.n * 4, 32);       // calc4: tmp
-    bytes = bytes + s.invRmsTTile * CeilDiv(s.n, 16) * 512;                     // calc5: spread
-    return bytes;
-}
-
-/// UB bytes: h_mix
-inline Checked Walked3Ledger5(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.hMixKTile * s.hMixTTile * 4, 32) * 64;  // in0: mixWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.hMixKTile * s.hMixTTile * 4, 32) * 64;  // out0: h_mixOut, 2 copies
-    return bytes;
-}
-
-/// UB bytes: h_pre
-inline Checked Walked3Ledger6(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.hPreITile * s.hPreTTile * 4, 32) * 64;  // in0: pre_gateWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.hPreITile * s.hPreTTile * 4, 32) * 64;  // out0: h_preOut, 2 copies
-    return bytes;
+    return blocks.valid && bytes.valid;
 }
 
 /// Tries the alternative "walked"; false when it does not fit.
 inline bool TryWalked3(Sizes &s, const Chip &chip, Choice &choice)
 {
-    const Checked coreNum(chip.coreNum);
+    (void)chip;
     if (!(s.D >= 1)) {
         return false;
     }
@@ -3256,216 +2108,33 @@ inline bool TryWalked3(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.n >= 1)) {
         return false;
     }
-    s.rDTile = Checked(16);
-    s.rTTile = Checked(1);
-    s.mixDTile = Checked(16);
-    s.mixKTile = Checked(1);
-    s.hPostITile = Checked(8);
-    s.hPostTTile = Checked(1);
-    s.hResJTile = Checked(8);
-    s.hResI1Tile = Checked(1);
-    s.invRmsDTile = Checked(16);
-    s.invRmsTTile = Checked(1);
-    s.hMixKTile = Checked(8);
-    s.hMixTTile = Checked(1);
-    s.hPreITile = Checked(8);
-    s.hPreTTile = Checked(1);
-    if (!Maximise(s, &Sizes::rDTile, s.D, 16, 0, false, &Walked3Ledger0, coreNum, UsableUb(chip, false))) {
+    if (!(FitR4(s, chip) && FitMix6(s, chip) && FitHPost(s, chip) && FitHRes(s, chip) && FitInvRms2(s, chip) &&
+          FitHMix(s, chip) && FitHPre(s, chip) && FindMixWsStart(s, chip) && FindPreGateWsStart2(s, chip) &&
+          FindPreGateWsEnd(s, chip) && FindRWsEnd(s, chip) && FindRTTiles(s, chip) && FindMixKTiles(s, chip) &&
+          FindMixWork(s, chip) && FindMixPer(s, chip) && FindHPostITiles(s, chip) && FindInvRmsTTiles(s, chip) &&
+          FindHMixKTiles(s, chip))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &Walked3Ledger0, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::mixDTile, s.D, 16, 0, false, &Walked3Ledger1, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::mixKTile, MinOf(s.R * s.n + s.n * 2, 4095), 1,
-                  CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), false, &Walked3Ledger1, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hPostITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &Walked3Ledger2,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hPostTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.hPostITile), coreNum), false,
-                  &Walked3Ledger2, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hResJTile, s.n, 8, MaxOf(CeilDiv(s.R * s.T * s.n, coreNum), 64), false, &Walked3Ledger3,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hResI1Tile, MinOf(s.R, 4095), 1, CeilDiv(s.R * s.T * CeilDiv(s.n, s.hResJTile), coreNum),
-                  false, &Walked3Ledger3, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::invRmsDTile, s.D, 16, 0, false, &Walked3Ledger4, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::invRmsTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &Walked3Ledger4, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hMixKTile, s.R * s.n + s.n * 2, 8,
-                  MaxOf(CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), 64), false, &Walked3Ledger5, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hMixTTile, MinOf(s.T, 4095), 1,
-                  CeilDiv(s.T * CeilDiv(s.R * s.n + s.n * 2, s.hMixKTile), coreNum), false, &Walked3Ledger5, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hPreITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &Walked3Ledger6, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hPreTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.hPreITile), coreNum), false,
-                  &Walked3Ledger6, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    s.mixWsStart = 0;
-    s.mixWsEnd = s.mixWsStart + RoundUp(MaxOf(s.R * s.T * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.pre_gateWsStart = s.mixWsEnd;
-    s.pre_gateWsEnd = s.pre_gateWsStart + RoundUp(MaxOf(s.T * s.n, 1) * 4, 512);
-    s.rWsStart = s.pre_gateWsEnd;
-    s.rWsEnd = s.rWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
-    s.rTTiles = CeilDiv(s.T, s.rTTile);
-    s.rWork = s.rTTiles;
-    s.rPer = MaxOf(CeilDiv(s.rWork, coreNum), 1);
-    s.mixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.mixKTile);
-    s.mixWork = s.T * s.mixKTiles;
-    s.mixPer = MaxOf(CeilDiv(s.mixWork, coreNum), 1);
-    s.hPostITiles = CeilDiv(s.n, s.hPostITile);
-    s.hPostTTiles = CeilDiv(s.T, s.hPostTTile);
-    s.hPostWork = s.hPostITiles * s.hPostTTiles;
-    s.hPostPer = MaxOf(CeilDiv(s.hPostWork, coreNum), 1);
-    s.hResJTiles = CeilDiv(s.n, s.hResJTile);
-    s.hResI1Tiles = CeilDiv(s.R, s.hResI1Tile);
-    s.hResWork = s.T * s.hResI1Tiles * s.hResJTiles;
-    s.hResPer = MaxOf(CeilDiv(s.hResWork, coreNum), 1);
-    s.invRmsTTiles = CeilDiv(s.T, s.invRmsTTile);
-    s.invRmsWork = s.invRmsTTiles;
-    s.invRmsPer = MaxOf(CeilDiv(s.invRmsWork, coreNum), 1);
-    s.hMixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.hMixKTile);
-    s.hMixTTiles = CeilDiv(s.T, s.hMixTTile);
-    s.hMixWork = s.hMixKTiles * s.hMixTTiles;
-    s.hMixPer = MaxOf(CeilDiv(s.hMixWork, coreNum), 1);
-    s.hPreITiles = CeilDiv(s.n, s.hPreITile);
-    s.hPreTTiles = CeilDiv(s.T, s.hPreTTile);
-    s.hPreWork = s.hPreITiles * s.hPreTTiles;
-    s.hPrePer = MaxOf(CeilDiv(s.hPreWork, coreNum), 1);
-    const Checked blocks =
-        MaxOf(CeilDiv(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(s.rWork, s.rPer), CeilDiv(s.mixWork, s.mixPer)),
-                                                    CeilDiv(s.hPostWork, s.hPostPer)),
-                                              CeilDiv(s.hResWork, s.hResPer)),
-                                        CeilDiv(s.invRmsWork, s.invRmsPer)),
-                                  CeilDiv(s.hMixWork, s.hMixPer)),
-                            CeilDiv(s.hPreWork, s.hPrePer)),
-                      2),
-              1);
+    Checked blocks(1);
+    blocks = MaxOf(blocks,
+                   CeilDiv(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(s.rWork, s.rPer), CeilDiv(s.mixWork, s.mixPer)),
+                                                         CeilDiv(s.hPostWork, s.hPostPer)),
+                                                   CeilDiv(s.hResWork, s.hResPer)),
+                                             CeilDiv(s.invRmsWork, s.invRmsPer)),
+                                       CeilDiv(s.hMixWork, s.hMixPer)),
+                                 CeilDiv(s.hPreWork, s.hPrePer)),
+                           2));
     const Checked bytes = s.rWsEnd;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = true;
-    return blocks.valid && bytes.valid && s.mixWsStart.valid && s.mixWsEnd.valid && s.pre_gateWsStart.valid &&
-           s.pre_gateWsEnd.valid && s.rWsStart.valid && s.rWsEnd.valid && s.rTTiles.valid && s.rWork.valid &&
-           s.rPer.valid && s.mixKTiles.valid && s.mixWork.valid && s.mixPer.valid && s.hPostITiles.valid &&
-           s.hPostTTiles.valid && s.hPostWork.valid && s.hPostPer.valid && s.hResJTiles.valid && s.hResI1Tiles.valid &&
-           s.hResWork.valid && s.hResPer.valid && s.invRmsTTiles.valid && s.invRmsWork.valid && s.invRmsPer.valid &&
-           s.hMixKTiles.valid && s.hMixTTiles.valid && s.hMixWork.valid && s.hMixPer.valid && s.hPreITiles.valid &&
-           s.hPreTTiles.valid && s.hPreWork.valid && s.hPrePer.valid;
-}
-
-/// UB bytes: mix_factor, sum_1, r
-inline Checked CubeFull4Ledger0(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + s.n * CeilDiv(s.D, 8) * 32;               // in0: gammaIn
-    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;   // in1: xIn, 2 copies
-    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 128;  // out0: mix_factorWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 128;              // out1: rWsOut, 2 copies
-    bytes = bytes + s.n * CeilDiv(s.D, 16) * 64;              // calc0: gammaTile
-    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;   // calc1: xTile
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;               // calc2: sum_1Tile
-    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;   // calc3: tmp
-    bytes = bytes + s.rTTile * CeilDiv(s.D, 16) * 64;         // calc4: sum
-    bytes = bytes + CeilDiv(s.rTTile, 8) * 2048;              // calc5: acc
-    bytes = bytes + CeilDiv(s.rTTile, 8) * 256;               // calc6: part
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;               // calc7: tmp
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;               // calc8: tmp
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;               // calc9: tmp
-    return bytes;
-}
-
-/// UB bytes: mix (cube)
-inline Checked CubeFull4Ledger1(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    return bytes;
-}
-
-/// UB bytes: pre_gate, h_post
-inline Checked CubeFull4Ledger2(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 64;                                                 // in0: alphaIn, 2 copies
-    bytes = bytes + CeilDiv(s.hPostITile * s.hPostTTile * 4, 32) * 64;  // in1: mixWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.hPostTTile, 8) * 64;                      // in2: rWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.hPostITile * 4, 32) * 64;                 // in3: biasIn, 2 copies
-    bytes = bytes + CeilDiv(s.hPostITile * s.hPostTTile * 4, 32) * 64;  // out0: pre_gateWsOut, 2 copies
-    bytes = bytes + RoundUp(s.hPostITile * s.hPostTTile * 4, 32);       // calc0: tmp
-    bytes = bytes + CeilDiv(s.hPostTTile, 8) * 256;                     // calc1: spread
-    bytes = bytes + 256;                                                // calc2: spread
-    bytes = bytes + RoundUp(s.hPostITile * s.hPostTTile * 4, 32);       // calc3: tmp
-    bytes = bytes + RoundUp(s.hPostITile * s.hPostTTile * 4, 32);       // calc4: tmp
-    return bytes;
-}
-
-/// UB bytes: h_res
-inline Checked CubeFull4Ledger3(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 96;                                                // in0: alphaIn, 3 copies
-    bytes = bytes + CeilDiv(s.hResI1Tile * s.hResJTile * 4, 32) * 96;  // in1: mixWsIn, 3 copies
-    bytes = bytes + CeilDiv(s.hResI1Tile * s.hResJTile * 4, 32) * 64;  // out0: h_resOut, 2 copies
-    bytes = bytes + RoundUp(s.hResI1Tile * s.hResJTile * 4, 32);       // calc0: tmp
-    bytes = bytes + 256;                                               // calc1: spread
-    return bytes;
-}
-
-/// UB bytes: sum_2, h_in
-inline Checked CubeFull4Ledger4(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 8) * 64;                    // in0: pre_gateWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.hInDTile * s.hInTTile * s.n * 2, 32) * 64;  // in1: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.hInDTile * s.hInTTile * 2, 32) * 64;        // out0: h_inOut, 2 copies
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;                   // calc0: pre_gateWsTile
-    bytes = bytes + RoundUp(s.hInDTile * s.hInTTile * s.n * 4, 32);       // calc1: xTile
-    bytes = bytes + RoundUp(s.hInDTile * s.hInTTile * 4, 32);             // calc2: sum_2Tile
-    bytes = bytes + RoundUp(s.hInDTile * s.hInTTile * s.n * 4, 32);       // calc3: tmp
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 512;                  // calc4: spread
-    return bytes;
+    return blocks.valid && bytes.valid;
 }
 
 /// Tries the alternative "cube_full"; false when it does not fit.
 inline bool TryCubeFull4(Sizes &s, const Chip &chip, Choice &choice)
 {
     const Checked coreNum(chip.coreNum);
-    const Checked cubeNum(chip.cubeNum);
     const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
     if (!(s.D >= 1)) {
         return false;
@@ -3497,204 +2166,30 @@ inline bool TryCubeFull4(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.D * s.n <= 2147483647)) {
         return false;
     }
-    s.rTTile = Checked(1);
-    s.hPostITile = Checked(8);
-    s.hPostTTile = Checked(1);
-    s.hResJTile = Checked(8);
-    s.hResI1Tile = Checked(1);
-    s.hInDTile = Checked(16);
-    s.hInTTile = Checked(1);
-    if (!Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeFull4Ledger0, coreNum,
-                  UsableUb(chip, false))) {
+    if (!(FitR(s, chip) && FitMix(s, chip) && FitHPost(s, chip) && FitHRes(s, chip) && FitHIn(s, chip) &&
+          FindMixWsStart(s, chip) && FindMixFactorWsStart(s, chip) && FindPreGateWsStart(s, chip) &&
+          FindPreGateWsEnd(s, chip) && FindRWsEnd(s, chip) && FindRTTiles(s, chip) && FindMixPanels(s, chip) &&
+          FindHPostITiles(s, chip) && FindHInDTiles(s, chip) && FindHInTTiles(s, chip) && FindHInWork(s, chip) &&
+          FindHInPer(s, chip))) {
         return false;
     }
-    if (!(CubeFull4Ledger1(s, coreNum) <= UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hPostITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &CubeFull4Ledger2,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hPostTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.hPostITile), coreNum), false,
-                  &CubeFull4Ledger2, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hResJTile, s.n, 8, MaxOf(CeilDiv(s.R * s.T * s.n, coreNum), 64), false, &CubeFull4Ledger3,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hResI1Tile, MinOf(s.R, 4095), 1, CeilDiv(s.R * s.T * CeilDiv(s.n, s.hResJTile), coreNum),
-                  false, &CubeFull4Ledger3, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hInDTile, s.D, 16, MaxOf(CeilDiv(s.D * s.T, coreNum), 64), false, &CubeFull4Ledger4,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hInTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.hInDTile), coreNum), false,
-                  &CubeFull4Ledger4, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    s.mixWsStart = 0;
-    s.mixWsEnd = s.mixWsStart + RoundUp(MaxOf(s.R * s.T * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.mix_factorWsStart = s.mixWsEnd;
-    s.mix_factorWsEnd = s.mix_factorWsStart + RoundUp(MaxOf(s.D * s.T * s.n, 1) * 4, 512);
-    s.pre_gateWsStart = s.mix_factorWsEnd;
-    s.pre_gateWsEnd = s.pre_gateWsStart + RoundUp(MaxOf(s.T * s.n, 1) * 4, 512);
-    s.rWsStart = s.pre_gateWsEnd;
-    s.rWsEnd = s.rWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
-    s.rTTiles = CeilDiv(s.T, s.rTTile);
-    s.rWork = s.rTTiles;
-    s.rPer = MaxOf(CeilDiv(s.rWork, coreNum), 1);
-    s.mixPanels = CeilDiv(s.R * s.n + s.n * 2, 256);
-    s.mixBaseN = RoundUp(CeilDiv(s.R * s.n + s.n * 2, s.mixPanels), 16);
-    s.mixBaseM = MinOf(MinOf((((32768 / s.mixBaseN)) / 16) * 16, 256),
-                       RoundUp(MinOf(MaxOf(CeilDiv(s.T * s.mixPanels, cubeNum), 1), s.T), 16));
-    s.mixBaseK = MinOf(32, RoundUp(s.D * s.n, 16));
-    s.mixStepK = MinOf(4, CeilDiv(s.D * s.n, s.mixBaseK));
-    s.mixL1 = s.mixBaseK * s.mixBaseM * s.mixStepK * 8 + s.mixBaseK * s.mixBaseN * s.mixStepK * 8;
-    s.mixM = s.T;
-    s.mixN = s.R * s.n + s.n * 2;
-    s.mixKa = s.D * s.n;
-    s.mixKb = s.D * s.n;
-    s.mixSingleK = s.D * s.n;
-    s.mixRowTiles = CeilDiv(s.T, s.mixBaseM);
-    s.mixWork = s.mixPanels * s.mixRowTiles;
-    s.mixPer = CeilDiv(s.mixWork, cubeNum);
-    s.mixCores = CeilDiv(s.mixWork, s.mixPer);
-    s.mm0Cores = s.mixCores;
-    s.mm0M = s.mixM;
-    s.mm0N = s.mixN;
-    s.mm0Ka = s.mixKa;
-    s.mm0Kb = s.mixKb;
-    s.mm0SingleK = s.mixSingleK;
-    s.mm0BaseM = s.mixBaseM;
-    s.mm0BaseN = s.mixBaseN;
-    s.mm0BaseK = s.mixBaseK;
-    s.mm0StepK = s.mixStepK;
-    s.mm0L1 = s.mixL1;
-    s.hPostITiles = CeilDiv(s.n, s.hPostITile);
-    s.hPostTTiles = CeilDiv(s.T, s.hPostTTile);
-    s.hPostWork = s.hPostITiles * s.hPostTTiles;
-    s.hPostPer = MaxOf(CeilDiv(s.hPostWork, coreNum), 1);
-    s.hResJTiles = CeilDiv(s.n, s.hResJTile);
-    s.hResI1Tiles = CeilDiv(s.R, s.hResI1Tile);
-    s.hResWork = s.T * s.hResI1Tiles * s.hResJTiles;
-    s.hResPer = MaxOf(CeilDiv(s.hResWork, coreNum), 1);
-    s.hInDTiles = CeilDiv(s.D, s.hInDTile);
-    s.hInTTiles = CeilDiv(s.T, s.hInTTile);
-    s.hInWork = s.hInDTiles * s.hInTTiles;
-    s.hInPer = MaxOf(CeilDiv(s.hInWork, coreNum), 1);
-    const Checked blocks =
-        MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(CeilDiv(s.rWork, s.rPer), 2), CeilDiv(s.mixWork, s.mixPer)),
-                                CeilDiv(CeilDiv(s.hPostWork, s.hPostPer), 2)),
-                          CeilDiv(CeilDiv(s.hResWork, s.hResPer), 2)),
-                    CeilDiv(CeilDiv(s.hInWork, s.hInPer), 2)),
-              1);
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.rWork, s.rPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(s.mixWork, s.mixPer));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hPostWork, s.hPostPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hResWork, s.hResPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hInWork, s.hInPer), 2));
     const Checked bytes = s.rWsEnd;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = true;
-    return blocks.valid && bytes.valid && s.mixWsStart.valid && s.mixWsEnd.valid && s.mix_factorWsStart.valid &&
-           s.mix_factorWsEnd.valid && s.pre_gateWsStart.valid && s.pre_gateWsEnd.valid && s.rWsStart.valid &&
-           s.rWsEnd.valid && s.rTTiles.valid && s.rWork.valid && s.rPer.valid && s.mixPanels.valid &&
-           s.mixBaseN.valid && s.mixBaseM.valid && s.mixBaseK.valid && s.mixStepK.valid && s.mixL1.valid &&
-           s.mixM.valid && s.mixN.valid && s.mixKa.valid && s.mixKb.valid && s.mixSingleK.valid &&
-           s.mixRowTiles.valid && s.mixWork.valid && s.mixPer.valid && s.mixCores.valid && s.mm0Cores.valid &&
-           s.mm0M.valid && s.mm0N.valid && s.mm0Ka.valid && s.mm0Kb.valid && s.mm0SingleK.valid && s.mm0BaseM.valid &&
-           s.mm0BaseN.valid && s.mm0BaseK.valid && s.mm0StepK.valid && s.mm0L1.valid && s.hPostITiles.valid &&
-           s.hPostTTiles.valid && s.hPostWork.valid && s.hPostPer.valid && s.hResJTiles.valid && s.hResI1Tiles.valid &&
-           s.hResWork.valid && s.hResPer.valid && s.hInDTiles.valid && s.hInTTiles.valid && s.hInWork.valid &&
-           s.hInPer.valid;
-}
-
-/// UB bytes: mix_factor, sum_1, r
-inline Checked CubeWalked4Ledger0(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.n * s.rDTile * s.rTTile * 2, 32) * 64;  // in0: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.n * s.rDTile * 4, 32) * 64;             // in1: gammaIn, 2 copies
-    bytes = bytes + CeilDiv(s.n * s.rDTile * s.rTTile * 4, 32) * 64;  // out0: mix_factorWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 128;                      // out1: rWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc0: sumAcc
-    bytes = bytes + RoundUp(s.n * s.rDTile * s.rTTile * 4, 32);       // calc1: xTile
-    bytes = bytes + RoundUp(s.n * s.rDTile * 4, 32);                  // calc2: gammaTile
-    bytes = bytes + RoundUp(s.n * s.rDTile * s.rTTile * 4, 32);       // calc3: tmp
-    bytes = bytes + RoundUp(s.rDTile * s.rTTile * 4, 32);             // calc4: sum
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc5: sum
-    bytes = bytes + CeilDiv(s.rTTile, 8) * 2048;                      // calc6: acc
-    bytes = bytes + CeilDiv(s.rTTile, 8) * 256;                       // calc7: part
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc8: tmp
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc9: tmp
-    return bytes;
-}
-
-/// UB bytes: mix (cube)
-inline Checked CubeWalked4Ledger1(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    return bytes;
-}
-
-/// UB bytes: pre_gate, h_post
-inline Checked CubeWalked4Ledger2(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 64;                                                 // in0: alphaIn, 2 copies
-    bytes = bytes + CeilDiv(s.hPostITile * s.hPostTTile * 4, 32) * 64;  // in1: mixWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.hPostTTile, 8) * 64;                      // in2: rWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.hPostITile * 4, 32) * 64;                 // in3: biasIn, 2 copies
-    bytes = bytes + CeilDiv(s.hPostITile * s.hPostTTile * 4, 32) * 64;  // out0: pre_gateWsOut, 2 copies
-    bytes = bytes + RoundUp(s.hPostITile * s.hPostTTile * 4, 32);       // calc0: tmp
-    bytes = bytes + CeilDiv(s.hPostTTile, 8) * 256;                     // calc1: spread
-    bytes = bytes + 256;                                                // calc2: spread
-    bytes = bytes + RoundUp(s.hPostITile * s.hPostTTile * 4, 32);       // calc3: tmp
-    bytes = bytes + RoundUp(s.hPostITile * s.hPostTTile * 4, 32);       // calc4: tmp
-    return bytes;
-}
-
-/// UB bytes: h_res
-inline Checked CubeWalked4Ledger3(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 96;                                                // in0: alphaIn, 3 copies
-    bytes = bytes + CeilDiv(s.hResI1Tile * s.hResJTile * 4, 32) * 96;  // in1: mixWsIn, 3 copies
-    bytes = bytes + CeilDiv(s.hResI1Tile * s.hResJTile * 4, 32) * 64;  // out0: h_resOut, 2 copies
-    bytes = bytes + RoundUp(s.hResI1Tile * s.hResJTile * 4, 32);       // calc0: tmp
-    bytes = bytes + 256;                                               // calc1: spread
-    return bytes;
-}
-
-/// UB bytes: sum_2, h_in
-inline Checked CubeWalked4Ledger4(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 8) * 64;                    // in0: pre_gateWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.hInDTile * s.hInTTile * s.n * 2, 32) * 64;  // in1: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.hInDTile * s.hInTTile * 2, 32) * 64;        // out0: h_inOut, 2 copies
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;                   // calc0: pre_gateWsTile
-    bytes = bytes + RoundUp(s.hInDTile * s.hInTTile * s.n * 4, 32);       // calc1: xTile
-    bytes = bytes + RoundUp(s.hInDTile * s.hInTTile * 4, 32);             // calc2: sum_2Tile
-    bytes = bytes + RoundUp(s.hInDTile * s.hInTTile * s.n * 4, 32);       // calc3: tmp
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 512;                  // calc4: spread
-    return bytes;
+    return blocks.valid && bytes.valid;
 }
 
 /// Tries the alternative "cube_walked"; false when it does not fit.
 inline bool TryCubeWalked4(Sizes &s, const Chip &chip, Choice &choice)
 {
     const Checked coreNum(chip.coreNum);
-    const Checked cubeNum(chip.cubeNum);
     const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
     if (!(s.D >= 1)) {
         return false;
@@ -3726,217 +2221,30 @@ inline bool TryCubeWalked4(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.D * s.n <= 2147483647)) {
         return false;
     }
-    s.rDTile = Checked(16);
-    s.rTTile = Checked(1);
-    s.hPostITile = Checked(8);
-    s.hPostTTile = Checked(1);
-    s.hResJTile = Checked(8);
-    s.hResI1Tile = Checked(1);
-    s.hInDTile = Checked(16);
-    s.hInTTile = Checked(1);
-    if (!Maximise(s, &Sizes::rDTile, s.D, 16, 0, false, &CubeWalked4Ledger0, coreNum, UsableUb(chip, false))) {
+    if (!(FitR2(s, chip) && FitMix(s, chip) && FitHPost(s, chip) && FitHRes(s, chip) && FitHIn(s, chip) &&
+          FindMixWsStart(s, chip) && FindMixFactorWsStart(s, chip) && FindPreGateWsStart(s, chip) &&
+          FindPreGateWsEnd(s, chip) && FindRWsEnd(s, chip) && FindRTTiles(s, chip) && FindMixPanels(s, chip) &&
+          FindHPostITiles(s, chip) && FindHInDTiles(s, chip) && FindHInTTiles(s, chip) && FindHInWork(s, chip) &&
+          FindHInPer(s, chip))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeWalked4Ledger0, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!(CubeWalked4Ledger1(s, coreNum) <= UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hPostITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &CubeWalked4Ledger2,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hPostTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.hPostITile), coreNum), false,
-                  &CubeWalked4Ledger2, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hResJTile, s.n, 8, MaxOf(CeilDiv(s.R * s.T * s.n, coreNum), 64), false,
-                  &CubeWalked4Ledger3, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hResI1Tile, MinOf(s.R, 4095), 1, CeilDiv(s.R * s.T * CeilDiv(s.n, s.hResJTile), coreNum),
-                  false, &CubeWalked4Ledger3, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hInDTile, s.D, 16, MaxOf(CeilDiv(s.D * s.T, coreNum), 64), false, &CubeWalked4Ledger4,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hInTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.hInDTile), coreNum), false,
-                  &CubeWalked4Ledger4, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    s.mixWsStart = 0;
-    s.mixWsEnd = s.mixWsStart + RoundUp(MaxOf(s.R * s.T * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.mix_factorWsStart = s.mixWsEnd;
-    s.mix_factorWsEnd = s.mix_factorWsStart + RoundUp(MaxOf(s.D * s.T * s.n, 1) * 4, 512);
-    s.pre_gateWsStart = s.mix_factorWsEnd;
-    s.pre_gateWsEnd = s.pre_gateWsStart + RoundUp(MaxOf(s.T * s.n, 1) * 4, 512);
-    s.rWsStart = s.pre_gateWsEnd;
-    s.rWsEnd = s.rWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
-    s.rTTiles = CeilDiv(s.T, s.rTTile);
-    s.rWork = s.rTTiles;
-    s.rPer = MaxOf(CeilDiv(s.rWork, coreNum), 1);
-    s.mixPanels = CeilDiv(s.R * s.n + s.n * 2, 256);
-    s.mixBaseN = RoundUp(CeilDiv(s.R * s.n + s.n * 2, s.mixPanels), 16);
-    s.mixBaseM = MinOf(MinOf((((32768 / s.mixBaseN)) / 16) * 16, 256),
-                       RoundUp(MinOf(MaxOf(CeilDiv(s.T * s.mixPanels, cubeNum), 1), s.T), 16));
-    s.mixBaseK = MinOf(32, RoundUp(s.D * s.n, 16));
-    s.mixStepK = MinOf(4, CeilDiv(s.D * s.n, s.mixBaseK));
-    s.mixL1 = s.mixBaseK * s.mixBaseM * s.mixStepK * 8 + s.mixBaseK * s.mixBaseN * s.mixStepK * 8;
-    s.mixM = s.T;
-    s.mixN = s.R * s.n + s.n * 2;
-    s.mixKa = s.D * s.n;
-    s.mixKb = s.D * s.n;
-    s.mixSingleK = s.D * s.n;
-    s.mixRowTiles = CeilDiv(s.T, s.mixBaseM);
-    s.mixWork = s.mixPanels * s.mixRowTiles;
-    s.mixPer = CeilDiv(s.mixWork, cubeNum);
-    s.mixCores = CeilDiv(s.mixWork, s.mixPer);
-    s.mm0Cores = s.mixCores;
-    s.mm0M = s.mixM;
-    s.mm0N = s.mixN;
-    s.mm0Ka = s.mixKa;
-    s.mm0Kb = s.mixKb;
-    s.mm0SingleK = s.mixSingleK;
-    s.mm0BaseM = s.mixBaseM;
-    s.mm0BaseN = s.mixBaseN;
-    s.mm0BaseK = s.mixBaseK;
-    s.mm0StepK = s.mixStepK;
-    s.mm0L1 = s.mixL1;
-    s.hPostITiles = CeilDiv(s.n, s.hPostITile);
-    s.hPostTTiles = CeilDiv(s.T, s.hPostTTile);
-    s.hPostWork = s.hPostITiles * s.hPostTTiles;
-    s.hPostPer = MaxOf(CeilDiv(s.hPostWork, coreNum), 1);
-    s.hResJTiles = CeilDiv(s.n, s.hResJTile);
-    s.hResI1Tiles = CeilDiv(s.R, s.hResI1Tile);
-    s.hResWork = s.T * s.hResI1Tiles * s.hResJTiles;
-    s.hResPer = MaxOf(CeilDiv(s.hResWork, coreNum), 1);
-    s.hInDTiles = CeilDiv(s.D, s.hInDTile);
-    s.hInTTiles = CeilDiv(s.T, s.hInTTile);
-    s.hInWork = s.hInDTiles * s.hInTTiles;
-    s.hInPer = MaxOf(CeilDiv(s.hInWork, coreNum), 1);
-    const Checked blocks =
-        MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(CeilDiv(s.rWork, s.rPer), 2), CeilDiv(s.mixWork, s.mixPer)),
-                                CeilDiv(CeilDiv(s.hPostWork, s.hPostPer), 2)),
-                          CeilDiv(CeilDiv(s.hResWork, s.hResPer), 2)),
-                    CeilDiv(CeilDiv(s.hInWork, s.hInPer), 2)),
-              1);
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.rWork, s.rPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(s.mixWork, s.mixPer));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hPostWork, s.hPostPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hResWork, s.hResPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hInWork, s.hInPer), 2));
     const Checked bytes = s.rWsEnd;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = true;
-    return blocks.valid && bytes.valid && s.mixWsStart.valid && s.mixWsEnd.valid && s.mix_factorWsStart.valid &&
-           s.mix_factorWsEnd.valid && s.pre_gateWsStart.valid && s.pre_gateWsEnd.valid && s.rWsStart.valid &&
-           s.rWsEnd.valid && s.rTTiles.valid && s.rWork.valid && s.rPer.valid && s.mixPanels.valid &&
-           s.mixBaseN.valid && s.mixBaseM.valid && s.mixBaseK.valid && s.mixStepK.valid && s.mixL1.valid &&
-           s.mixM.valid && s.mixN.valid && s.mixKa.valid && s.mixKb.valid && s.mixSingleK.valid &&
-           s.mixRowTiles.valid && s.mixWork.valid && s.mixPer.valid && s.mixCores.valid && s.mm0Cores.valid &&
-           s.mm0M.valid && s.mm0N.valid && s.mm0Ka.valid && s.mm0Kb.valid && s.mm0SingleK.valid && s.mm0BaseM.valid &&
-           s.mm0BaseN.valid && s.mm0BaseK.valid && s.mm0StepK.valid && s.mm0L1.valid && s.hPostITiles.valid &&
-           s.hPostTTiles.valid && s.hPostWork.valid && s.hPostPer.valid && s.hResJTiles.valid && s.hResI1Tiles.valid &&
-           s.hResWork.valid && s.hResPer.valid && s.hInDTiles.valid && s.hInTTiles.valid && s.hInWork.valid &&
-           s.hInPer.valid;
-}
-
-/// UB bytes: sum_1, r
-inline Checked Full4Ledger0(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;  // in0: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 128;             // out0: rWsOut, 2 copies
-    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;  // calc0: xTile
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;              // calc1: sum_1Tile
-    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;  // calc2: tmp
-    bytes = bytes + s.rTTile * CeilDiv(s.D, 16) * 64;        // calc3: sum
-    bytes = bytes + CeilDiv(s.rTTile, 8) * 2048;             // calc4: acc
-    bytes = bytes + CeilDiv(s.rTTile, 8) * 256;              // calc5: part
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;              // calc6: tmp
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;              // calc7: tmp
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;              // calc8: tmp
-    return bytes;
-}
-
-/// UB bytes: mix
-inline Checked Full4Ledger1(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + s.n * CeilDiv(s.D, 8) * 32;                // in0: gammaIn
-    bytes = bytes + s.n * CeilDiv(s.D, 16) * 64;               // in1: xIn, 2 copies
-    bytes = bytes + s.mixKTile * s.n * CeilDiv(s.D, 8) * 64;   // in2: phiIn, 2 copies
-    bytes = bytes + CeilDiv(s.mixKTile, 16) * 128;             // out0: mixWsOut, 2 copies
-    bytes = bytes + s.n * CeilDiv(s.D, 16) * 64;               // calc0: gammaTile
-    bytes = bytes + s.n * CeilDiv(s.D, 16) * 64;               // calc1: xTile
-    bytes = bytes + s.mixKTile * s.n * CeilDiv(s.D, 16) * 64;  // calc2: phiTile
-    bytes = bytes + s.n * CeilDiv(s.D, 16) * 64;               // calc3: tmp
-    bytes = bytes + s.mixKTile * s.n * CeilDiv(s.D, 16) * 64;  // calc4: tmp
-    bytes = bytes + s.mixKTile * CeilDiv(s.D, 16) * 64;        // calc5: sum
-    bytes = bytes + CeilDiv(s.mixKTile, 16) * 64;              // calc6: sum
-    bytes = bytes + CeilDiv(s.mixKTile, 8) * 2048;             // calc7: acc
-    bytes = bytes + CeilDiv(s.mixKTile, 8) * 256;              // calc8: part
-    return bytes;
-}
-
-/// UB bytes: pre_gate, h_post
-inline Checked Full4Ledger2(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 64;                                                 // in0: alphaIn, 2 copies
-    bytes = bytes + CeilDiv(s.hPostITile * s.hPostTTile * 4, 32) * 64;  // in1: mixWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.hPostTTile, 8) * 64;                      // in2: rWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.hPostITile * 4, 32) * 64;                 // in3: biasIn, 2 copies
-    bytes = bytes + CeilDiv(s.hPostITile * s.hPostTTile * 4, 32) * 64;  // out0: pre_gateWsOut, 2 copies
-    bytes = bytes + RoundUp(s.hPostITile * s.hPostTTile * 4, 32);       // calc0: tmp
-    bytes = bytes + CeilDiv(s.hPostTTile, 8) * 256;                     // calc1: spread
-    bytes = bytes + 256;                                                // calc2: spread
-    bytes = bytes + RoundUp(s.hPostITile * s.hPostTTile * 4, 32);       // calc3: tmp
-    bytes = bytes + RoundUp(s.hPostITile * s.hPostTTile * 4, 32);       // calc4: tmp
-    return bytes;
-}
-
-/// UB bytes: h_res
-inline Checked Full4Ledger3(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 96;                                                // in0: alphaIn, 3 copies
-    bytes = bytes + CeilDiv(s.hResI1Tile * s.hResJTile * 4, 32) * 96;  // in1: mixWsIn, 3 copies
-    bytes = bytes + CeilDiv(s.hResI1Tile * s.hResJTile * 4, 32) * 64;  // out0: h_resOut, 2 copies
-    bytes = bytes + RoundUp(s.hResI1Tile * s.hResJTile * 4, 32);       // calc0: tmp
-    bytes = bytes + 256;                                               // calc1: spread
-    return bytes;
-}
-
-/// UB bytes: sum_2, h_in
-inline Checked Full4Ledger4(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 8) * 64;                    // in0: pre_gateWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.hInDTile * s.hInTTile * s.n * 2, 32) * 64;  // in1: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.hInDTile * s.hInTTile * 2, 32) * 64;        // out0: h_inOut, 2 copies
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;                   // calc0: pre_gateWsTile
-    bytes = bytes + RoundUp(s.hInDTile * s.hInTTile * s.n * 4, 32);       // calc1: xTile
-    bytes = bytes + RoundUp(s.hInDTile * s.hInTTile * 4, 32);             // calc2: sum_2Tile
-    bytes = bytes + RoundUp(s.hInDTile * s.hInTTile * s.n * 4, 32);       // calc3: tmp
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 512;                  // calc4: spread
-    return bytes;
+    return blocks.valid && bytes.valid;
 }
 
 /// Tries the alternative "full"; false when it does not fit.
 inline bool TryFull4(Sizes &s, const Chip &chip, Choice &choice)
 {
-    const Checked coreNum(chip.coreNum);
+    (void)chip;
     if (!(s.D >= 1)) {
         return false;
     }
@@ -3952,186 +2260,30 @@ inline bool TryFull4(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.n >= 1)) {
         return false;
     }
-    s.rTTile = Checked(1);
-    s.mixKTile = Checked(1);
-    s.hPostITile = Checked(8);
-    s.hPostTTile = Checked(1);
-    s.hResJTile = Checked(8);
-    s.hResI1Tile = Checked(1);
-    s.hInDTile = Checked(16);
-    s.hInTTile = Checked(1);
-    if (!Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &Full4Ledger0, coreNum,
-                  UsableUb(chip, false))) {
+    if (!(FitR3(s, chip) && FitMix2(s, chip) && FitHPost(s, chip) && FitHRes(s, chip) && FitHIn(s, chip) &&
+          FindMixWsStart(s, chip) && FindPreGateWsStart2(s, chip) && FindPreGateWsEnd(s, chip) && FindRWsEnd(s, chip) &&
+          FindRTTiles(s, chip) && FindMixKTiles(s, chip) && FindMixWork(s, chip) && FindMixPer(s, chip) &&
+          FindHPostITiles(s, chip) && FindHInDTiles(s, chip) && FindHInTTiles(s, chip) && FindHInWork(s, chip) &&
+          FindHInPer(s, chip))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::mixKTile, MinOf(s.R * s.n + s.n * 2, 4095), 1,
-                  CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), false, &Full4Ledger1, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hPostITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &Full4Ledger2, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hPostTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.hPostITile), coreNum), false,
-                  &Full4Ledger2, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hResJTile, s.n, 8, MaxOf(CeilDiv(s.R * s.T * s.n, coreNum), 64), false, &Full4Ledger3,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hResI1Tile, MinOf(s.R, 4095), 1, CeilDiv(s.R * s.T * CeilDiv(s.n, s.hResJTile), coreNum),
-                  false, &Full4Ledger3, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hInDTile, s.D, 16, MaxOf(CeilDiv(s.D * s.T, coreNum), 64), false, &Full4Ledger4, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hInTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.hInDTile), coreNum), false,
-                  &Full4Ledger4, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    s.mixWsStart = 0;
-    s.mixWsEnd = s.mixWsStart + RoundUp(MaxOf(s.R * s.T * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.pre_gateWsStart = s.mixWsEnd;
-    s.pre_gateWsEnd = s.pre_gateWsStart + RoundUp(MaxOf(s.T * s.n, 1) * 4, 512);
-    s.rWsStart = s.pre_gateWsEnd;
-    s.rWsEnd = s.rWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
-    s.rTTiles = CeilDiv(s.T, s.rTTile);
-    s.rWork = s.rTTiles;
-    s.rPer = MaxOf(CeilDiv(s.rWork, coreNum), 1);
-    s.mixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.mixKTile);
-    s.mixWork = s.T * s.mixKTiles;
-    s.mixPer = MaxOf(CeilDiv(s.mixWork, coreNum), 1);
-    s.hPostITiles = CeilDiv(s.n, s.hPostITile);
-    s.hPostTTiles = CeilDiv(s.T, s.hPostTTile);
-    s.hPostWork = s.hPostITiles * s.hPostTTiles;
-    s.hPostPer = MaxOf(CeilDiv(s.hPostWork, coreNum), 1);
-    s.hResJTiles = CeilDiv(s.n, s.hResJTile);
-    s.hResI1Tiles = CeilDiv(s.R, s.hResI1Tile);
-    s.hResWork = s.T * s.hResI1Tiles * s.hResJTiles;
-    s.hResPer = MaxOf(CeilDiv(s.hResWork, coreNum), 1);
-    s.hInDTiles = CeilDiv(s.D, s.hInDTile);
-    s.hInTTiles = CeilDiv(s.T, s.hInTTile);
-    s.hInWork = s.hInDTiles * s.hInTTiles;
-    s.hInPer = MaxOf(CeilDiv(s.hInWork, coreNum), 1);
-    const Checked blocks =
-        MaxOf(CeilDiv(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(s.rWork, s.rPer), CeilDiv(s.mixWork, s.mixPer)),
-                                        CeilDiv(s.hPostWork, s.hPostPer)),
-                                  CeilDiv(s.hResWork, s.hResPer)),
-                            CeilDiv(s.hInWork, s.hInPer)),
-                      2),
-              1);
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(s.rWork, s.rPer), CeilDiv(s.mixWork, s.mixPer)),
+                                                     CeilDiv(s.hPostWork, s.hPostPer)),
+                                               CeilDiv(s.hResWork, s.hResPer)),
+                                         CeilDiv(s.hInWork, s.hInPer)),
+                                   2));
     const Checked bytes = s.rWsEnd;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = true;
-    return blocks.valid && bytes.valid && s.mixWsStart.valid && s.mixWsEnd.valid && s.pre_gateWsStart.valid &&
-           s.pre_gateWsEnd.valid && s.rWsStart.valid && s.rWsEnd.valid && s.rTTiles.valid && s.rWork.valid &&
-           s.rPer.valid && s.mixKTiles.valid && s.mixWork.valid && s.mixPer.valid && s.hPostITiles.valid &&
-           s.hPostTTiles.valid && s.hPostWork.valid && s.hPostPer.valid && s.hResJTiles.valid && s.hResI1Tiles.valid &&
-           s.hResWork.valid && s.hResPer.valid && s.hInDTiles.valid && s.hInTTiles.valid && s.hInWork.valid &&
-           s.hInPer.valid;
-}
-
-/// UB bytes: sum_1, r
-inline Checked Walked4Ledger0(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.n * s.rDTile * s.rTTile * 2, 32) * 64;  // in0: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 128;                      // out0: rWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc0: sumAcc
-    bytes = bytes + RoundUp(s.n * s.rDTile * s.rTTile * 4, 32);       // calc1: xTile
-    bytes = bytes + RoundUp(s.n * s.rDTile * s.rTTile * 4, 32);       // calc2: tmp
-    bytes = bytes + RoundUp(s.rDTile * s.rTTile * 4, 32);             // calc3: sum
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc4: sum
-    bytes = bytes + CeilDiv(s.rTTile, 8) * 2048;                      // calc5: acc
-    bytes = bytes + CeilDiv(s.rTTile, 8) * 256;                       // calc6: part
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc7: tmp
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc8: tmp
-    return bytes;
-}
-
-/// UB bytes: mix
-inline Checked Walked4Ledger1(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.mixDTile * 2, 32) * 64;               // in0: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.mixDTile * 4, 32) * 64;               // in1: gammaIn, 2 copies
-    bytes = bytes + CeilDiv(s.mixDTile * s.mixKTile * 4, 32) * 64;  // in2: phiIn, 2 copies
-    bytes = bytes + CeilDiv(s.mixKTile, 16) * 128;                  // out0: mixWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.mixKTile, 16) * 64;                   // calc0: sumAcc
-    bytes = bytes + RoundUp(s.mixDTile * 4, 32);                    // calc1: xTile
-    bytes = bytes + RoundUp(s.mixDTile * 4, 32);                    // calc2: gammaTile
-    bytes = bytes + RoundUp(s.mixDTile * s.mixKTile * 4, 32);       // calc3: phiTile
-    bytes = bytes + RoundUp(s.mixDTile * 4, 32);                    // calc4: tmp
-    bytes = bytes + RoundUp(s.mixDTile * s.mixKTile * 4, 32);       // calc5: tmp
-    bytes = bytes + CeilDiv(s.mixKTile, 16) * 64;                   // calc6: sum
-    bytes = bytes + CeilDiv(s.mixKTile, 8) * 2048;                  // calc7: acc
-    bytes = bytes + CeilDiv(s.mixKTile, 8) * 256;                   // calc8: part
-    return bytes;
-}
-
-/// UB bytes: pre_gate, h_post
-inline Checked Walked4Ledger2(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 64;                                                 // in0: alphaIn, 2 copies
-    bytes = bytes + CeilDiv(s.hPostITile * s.hPostTTile * 4, 32) * 64;  // in1: mixWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.hPostTTile, 8) * 64;                      // in2: rWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.hPostITile * 4, 32) * 64;                 // in3: biasIn, 2 copies
-    bytes = bytes + CeilDiv(s.hPostITile * s.hPostTTile * 4, 32) * 64;  // out0: pre_gateWsOut, 2 copies
-    bytes = bytes + RoundUp(s.hPostITile * s.hPostTTile * 4, 32);       // calc0: tmp
-    bytes = bytes + CeilDiv(s.hPostTTile, 8) * 256;                     // calc1: spread
-    bytes = bytes + 256;                                                // calc2: spread
-    bytes = bytes + RoundUp(s.hPostITile * s.hPostTTile * 4, 32);       // calc3: tmp
-    bytes = bytes + RoundUp(s.hPostITile * s.hPostTTile * 4, 32);       // calc4: tmp
-    return bytes;
-}
-
-/// UB bytes: h_res
-inline Checked Walked4Ledger3(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 96;                                                // in0: alphaIn, 3 copies
-    bytes = bytes + CeilDiv(s.hResI1Tile * s.hResJTile * 4, 32) * 96;  // in1: mixWsIn, 3 copies
-    bytes = bytes + CeilDiv(s.hResI1Tile * s.hResJTile * 4, 32) * 64;  // out0: h_resOut, 2 copies
-    bytes = bytes + RoundUp(s.hResI1Tile * s.hResJTile * 4, 32);       // calc0: tmp
-    bytes = bytes + 256;                                               // calc1: spread
-    return bytes;
-}
-
-/// UB bytes: sum_2, h_in
-inline Checked Walked4Ledger4(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 8) * 64;                    // in0: pre_gateWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.hInDTile * s.hInTTile * s.n * 2, 32) * 64;  // in1: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.hInDTile * s.hInTTile * 2, 32) * 64;        // out0: h_inOut, 2 copies
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;                   // calc0: pre_gateWsTile
-    bytes = bytes + RoundUp(s.hInDTile * s.hInTTile * s.n * 4, 32);       // calc1: xTile
-    bytes = bytes + RoundUp(s.hInDTile * s.hInTTile * 4, 32);             // calc2: sum_2Tile
-    bytes = bytes + RoundUp(s.hInDTile * s.hInTTile * s.n * 4, 32);       // calc3: tmp
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 512;                  // calc4: spread
-    return bytes;
+    return blocks.valid && bytes.valid;
 }
 
 /// Tries the alternative "walked"; false when it does not fit.
 inline bool TryWalked4(Sizes &s, const Chip &chip, Choice &choice)
 {
-    const Checked coreNum(chip.coreNum);
+    (void)chip;
     if (!(s.D >= 1)) {
         return false;
     }
@@ -4147,221 +2299,30 @@ inline bool TryWalked4(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.n >= 1)) {
         return false;
     }
-    s.rDTile = Checked(16);
-    s.rTTile = Checked(1);
-    s.mixDTile = Checked(16);
-    s.mixKTile = Checked(1);
-    s.hPostITile = Checked(8);
-    s.hPostTTile = Checked(1);
-    s.hResJTile = Checked(8);
-    s.hResI1Tile = Checked(1);
-    s.hInDTile = Checked(16);
-    s.hInTTile = Checked(1);
-    if (!Maximise(s, &Sizes::rDTile, s.D, 16, 0, false, &Walked4Ledger0, coreNum, UsableUb(chip, false))) {
+    if (!(FitR4(s, chip) && FitMix3(s, chip) && FitHPost(s, chip) && FitHRes(s, chip) && FitHIn(s, chip) &&
+          FindMixWsStart(s, chip) && FindPreGateWsStart2(s, chip) && FindPreGateWsEnd(s, chip) && FindRWsEnd(s, chip) &&
+          FindRTTiles(s, chip) && FindMixKTiles(s, chip) && FindMixWork(s, chip) && FindMixPer(s, chip) &&
+          FindHPostITiles(s, chip) && FindHInDTiles(s, chip) && FindHInTTiles(s, chip) && FindHInWork(s, chip) &&
+          FindHInPer(s, chip))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &Walked4Ledger0, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::mixDTile, s.D, 16, 0, false, &Walked4Ledger1, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::mixKTile, MinOf(s.R * s.n + s.n * 2, 4095), 1,
-                  CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), false, &Walked4Ledger1, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hPostITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &Walked4Ledger2,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hPostTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.hPostITile), coreNum), false,
-                  &Walked4Ledger2, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hResJTile, s.n, 8, MaxOf(CeilDiv(s.R * s.T * s.n, coreNum), 64), false, &Walked4Ledger3,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hResI1Tile, MinOf(s.R, 4095), 1, CeilDiv(s.R * s.T * CeilDiv(s.n, s.hResJTile), coreNum),
-                  false, &Walked4Ledger3, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hInDTile, s.D, 16, MaxOf(CeilDiv(s.D * s.T, coreNum), 64), false, &Walked4Ledger4, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hInTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.hInDTile), coreNum), false,
-                  &Walked4Ledger4, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    s.mixWsStart = 0;
-    s.mixWsEnd = s.mixWsStart + RoundUp(MaxOf(s.R * s.T * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.pre_gateWsStart = s.mixWsEnd;
-    s.pre_gateWsEnd = s.pre_gateWsStart + RoundUp(MaxOf(s.T * s.n, 1) * 4, 512);
-    s.rWsStart = s.pre_gateWsEnd;
-    s.rWsEnd = s.rWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
-    s.rTTiles = CeilDiv(s.T, s.rTTile);
-    s.rWork = s.rTTiles;
-    s.rPer = MaxOf(CeilDiv(s.rWork, coreNum), 1);
-    s.mixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.mixKTile);
-    s.mixWork = s.T * s.mixKTiles;
-    s.mixPer = MaxOf(CeilDiv(s.mixWork, coreNum), 1);
-    s.hPostITiles = CeilDiv(s.n, s.hPostITile);
-    s.hPostTTiles = CeilDiv(s.T, s.hPostTTile);
-    s.hPostWork = s.hPostITiles * s.hPostTTiles;
-    s.hPostPer = MaxOf(CeilDiv(s.hPostWork, coreNum), 1);
-    s.hResJTiles = CeilDiv(s.n, s.hResJTile);
-    s.hResI1Tiles = CeilDiv(s.R, s.hResI1Tile);
-    s.hResWork = s.T * s.hResI1Tiles * s.hResJTiles;
-    s.hResPer = MaxOf(CeilDiv(s.hResWork, coreNum), 1);
-    s.hInDTiles = CeilDiv(s.D, s.hInDTile);
-    s.hInTTiles = CeilDiv(s.T, s.hInTTile);
-    s.hInWork = s.hInDTiles * s.hInTTiles;
-    s.hInPer = MaxOf(CeilDiv(s.hInWork, coreNum), 1);
-    const Checked blocks =
-        MaxOf(CeilDiv(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(s.rWork, s.rPer), CeilDiv(s.mixWork, s.mixPer)),
-                                        CeilDiv(s.hPostWork, s.hPostPer)),
-                                  CeilDiv(s.hResWork, s.hResPer)),
-                            CeilDiv(s.hInWork, s.hInPer)),
-                      2),
-              1);
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(s.rWork, s.rPer), CeilDiv(s.mixWork, s.mixPer)),
+                                                     CeilDiv(s.hPostWork, s.hPostPer)),
+                                               CeilDiv(s.hResWork, s.hResPer)),
+                                         CeilDiv(s.hInWork, s.hInPer)),
+                                   2));
     const Checked bytes = s.rWsEnd;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = true;
-    return blocks.valid && bytes.valid && s.mixWsStart.valid && s.mixWsEnd.valid && s.pre_gateWsStart.valid &&
-           s.pre_gateWsEnd.valid && s.rWsStart.valid && s.rWsEnd.valid && s.rTTiles.valid && s.rWork.valid &&
-           s.rPer.valid && s.mixKTiles.valid && s.mixWork.valid && s.mixPer.valid && s.hPostITiles.valid &&
-           s.hPostTTiles.valid && s.hPostWork.valid && s.hPostPer.valid && s.hResJTiles.valid && s.hResI1Tiles.valid &&
-           s.hResWork.valid && s.hResPer.valid && s.hInDTiles.valid && s.hInTTiles.valid && s.hInWork.valid &&
-           s.hInPer.valid;
-}
-
-/// UB bytes: mix_sum_terms
-inline Checked CubeFull5Ledger0(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.mixSumTermsDTile * s.mixSumTermsITile * 4, 32) * 64;  // in0: phiIn, 2 copies
-    bytes =
-        bytes + CeilDiv(s.mixSumTermsDTile * s.mixSumTermsITile * 2, 32) * 64;  // out0: mix_sum_termsWsOut, 2 copies
-    bytes = bytes + RoundUp(s.mixSumTermsDTile * s.mixSumTermsITile * 4, 32);   // calc0: phiTile
-    bytes = bytes + RoundUp(s.mixSumTermsDTile * s.mixSumTermsITile * 2, 32);   // calc1: rounded
-    bytes = bytes + RoundUp(s.mixSumTermsDTile * s.mixSumTermsITile * 4, 32);   // calc2: tmp
-    bytes = bytes + RoundUp(s.mixSumTermsDTile * s.mixSumTermsITile * 4, 32);   // calc3: tmp
-    return bytes;
-}
-
-/// UB bytes: sum_1, r
-inline Checked CubeFull5Ledger1(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;  // in0: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 128;             // out0: rWsOut, 2 copies
-    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;  // calc0: xTile
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;              // calc1: sum_1Tile
-    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;  // calc2: tmp
-    bytes = bytes + s.rTTile * CeilDiv(s.D, 16) * 64;        // calc3: sum
-    bytes = bytes + CeilDiv(s.rTTile, 8) * 2048;             // calc4: acc
-    bytes = bytes + CeilDiv(s.rTTile, 8) * 256;              // calc5: part
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;              // calc6: tmp
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;              // calc7: tmp
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;              // calc8: tmp
-    return bytes;
-}
-
-/// UB bytes: mix_sum_product (cube)
-inline Checked CubeFull5Ledger2(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    return bytes;
-}
-
-/// UB bytes: mix_sum, mix
-inline Checked CubeFull5Ledger3(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.mixKTile * s.mixTTile * 4, 32) * 64;  // in0: mix_sum_productWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.mixKTile * s.mixTTile * 4, 32) * 64;  // out0: mixWsOut, 2 copies
-    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);       // calc0: mix_sum_productWsTile
-    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);       // calc1: mix_sum_productWsTile
-    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);       // calc2: mix_sum_productWsTile
-    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);       // calc3: mix_sumTile
-    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);       // calc4: tmp
-    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);       // calc5: tmp
-    bytes = bytes + RoundUp(s.mixKTile, 256) * s.mixTTile;          // calc6: mask
-    return bytes;
-}
-
-/// UB bytes: pre_gate, h_post, sum_2, h_in, inv_rms
-inline Checked CubeFull5Ledger4(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;                                            // in0: alphaIn
-    bytes = bytes + CeilDiv(s.n, 8) * 32;                          // in1: biasIn
-    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 8) * 64;         // in2: mixWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.preGateTTile, 8) * 64;               // in3: rWsIn, 2 copies
-    bytes = bytes + s.n * s.preGateTTile * CeilDiv(s.D, 16) * 64;  // in4: xIn, 2 copies
-    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 128;       // out0: h_postOut, 2 copies
-    bytes = bytes + s.preGateTTile * CeilDiv(s.D, 16) * 64;        // out1: h_inOut, 2 copies
-    bytes = bytes + CeilDiv(s.preGateTTile, 16) * 128;             // out2: inv_rmsOut, 2 copies
-    bytes = bytes + 64;                                            // calc0: alphaTile
-    bytes = bytes + CeilDiv(s.n, 16) * 64;                         // calc1: biasTile
-    bytes = bytes + 64;                                            // calc2: alphaTile
-    bytes = bytes + CeilDiv(s.n, 16) * 64;                         // calc3: biasTile
-    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 64;        // calc4: mixWsTile
-    bytes = bytes + CeilDiv(s.preGateTTile, 16) * 64;              // calc5: rWsTile
-    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 64;        // calc6: pre_gateTile
-    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 64;        // calc7: tmp
-    bytes = bytes + CeilDiv(s.preGateTTile, 16) * 512;             // calc8: spread
-    bytes = bytes + 512;                                           // calc9: spread
-    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 64;        // calc10: tmp
-    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 64;        // calc11: tmp
-    bytes = bytes + s.n * s.preGateTTile * CeilDiv(s.D, 16) * 64;  // calc12: xTile
-    bytes = bytes + s.preGateTTile * CeilDiv(s.D, 16) * 64;        // calc13: sum_2Tile
-    bytes = bytes + s.n * s.preGateTTile * CeilDiv(s.D, 16) * 64;  // calc14: tmp
-    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 512;       // calc15: spread
-    return bytes;
-}
-
-/// UB bytes: h_mix
-inline Checked CubeFull5Ledger5(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.hMixKTile * s.hMixTTile * 4, 32) * 64;  // in0: mixWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.hMixKTile * s.hMixTTile * 4, 32) * 64;  // out0: h_mixOut, 2 copies
-    return bytes;
-}
-
-/// UB bytes: h_pre
-inline Checked CubeFull5Ledger6(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.hPreITile * s.hPreTTile * 4, 32) * 64;  // in0: pre_gateWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.hPreITile * s.hPreTTile * 4, 32) * 64;  // out0: h_preOut, 2 copies
-    return bytes;
+    return blocks.valid && bytes.valid;
 }
 
 /// Tries the alternative "cube_full"; false when it does not fit.
 inline bool TryCubeFull5(Sizes &s, const Chip &chip, Choice &choice)
 {
     const Checked coreNum(chip.coreNum);
-    const Checked cubeNum(chip.cubeNum);
     const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
     if (!(s.D >= 1)) {
         return false;
@@ -4390,282 +2351,33 @@ inline bool TryCubeFull5(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.D * s.n <= 2147483647)) {
         return false;
     }
-    s.mixSumTermsDTile = Checked(16);
-    s.mixSumTermsITile = Checked(1);
-    s.rTTile = Checked(1);
-    s.mixKTile = Checked(64);
-    s.mixTTile = Checked(1);
-    s.preGateTTile = Checked(1);
-    s.hMixKTile = Checked(8);
-    s.hMixTTile = Checked(1);
-    s.hPreITile = Checked(8);
-    s.hPreTTile = Checked(1);
-    if (!Maximise(s, &Sizes::mixSumTermsDTile, s.D, 16,
-                  MaxOf(CeilDiv(s.D * s.R * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64), false, &CubeFull5Ledger0,
-                  coreNum, UsableUb(chip, true))) {
+    if (!(FitMixSumTerms(s, chip) && FitR5(s, chip) && FitMixSumProduct(s, chip) && FitMix4(s, chip) &&
+          FitPreGate3(s, chip) && FitHMix2(s, chip) && FitHPre2(s, chip) && FindMixWsStart(s, chip) &&
+          FindMixSumProductWsStart(s, chip) && FindPreGateWsStart3(s, chip) && FindPreGateWsEnd(s, chip) &&
+          FindRWsEnd(s, chip) && FindMixSumTermsDTiles(s, chip) && FindRTTiles(s, chip) &&
+          FindMixSumProductPanels(s, chip) && FindMixKTiles(s, chip) && FindMixTTiles(s, chip) && FindMixPer(s, chip) &&
+          FindPreGateTTiles(s, chip) && FindHMixKTiles(s, chip))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::mixSumTermsITile, MinOf(s.n, 4095), 1,
-                  CeilDiv(s.R * s.n * s.n * CeilDiv(s.D, s.mixSumTermsDTile) +
-                              s.n * s.n * CeilDiv(s.D, s.mixSumTermsDTile) * 2,
-                          coreNum),
-                  false, &CubeFull5Ledger0, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeFull5Ledger1, coreNum,
-                  UsableUb(chip, true))) {
-        return false;
-    }
-    if (!(CubeFull5Ledger2(s, coreNum) <= UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::mixKTile, s.R * s.n + s.n * 2, 64,
-                  MaxOf(CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), 64), false, &CubeFull5Ledger3, coreNum,
-                  UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::mixTTile, MinOf(s.T, 4095), 1,
-                  CeilDiv(s.T * CeilDiv(s.R * s.n + s.n * 2, s.mixKTile), coreNum), false, &CubeFull5Ledger3, coreNum,
-                  UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::preGateTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeFull5Ledger4,
-                  coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hMixKTile, s.R * s.n + s.n * 2, 8,
-                  MaxOf(CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), 64), false, &CubeFull5Ledger5, coreNum,
-                  UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hMixTTile, MinOf(s.T, 4095), 1,
-                  CeilDiv(s.T * CeilDiv(s.R * s.n + s.n * 2, s.hMixKTile), coreNum), false, &CubeFull5Ledger5, coreNum,
-                  UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hPreITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &CubeFull5Ledger6,
-                  coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hPreTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.hPreITile), coreNum), false,
-                  &CubeFull5Ledger6, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    s.mixWsStart = 0;
-    s.mixWsEnd = s.mixWsStart + RoundUp(MaxOf(s.R * s.T * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.mix_sum_productWsStart = s.mixWsEnd;
-    s.mix_sum_productWsEnd = s.mix_sum_productWsStart + RoundUp(MaxOf(s.R * s.T * s.n * 3 + s.T * s.n * 6, 1) * 4, 512);
-    s.mix_sum_termsWsStart = s.mix_sum_productWsEnd;
-    s.mix_sum_termsWsEnd =
-        s.mix_sum_termsWsStart + RoundUp(MaxOf(s.D * s.R * s.n * s.n * 3 + s.D * s.n * s.n * 6, 1) * 2, 512);
-    s.pre_gateWsStart = s.mix_sum_termsWsEnd;
-    s.pre_gateWsEnd = s.pre_gateWsStart + RoundUp(MaxOf(s.T * s.n, 1) * 4, 512);
-    s.rWsStart = s.pre_gateWsEnd;
-    s.rWsEnd = s.rWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
-    s.mixSumTermsDTiles = CeilDiv(s.D, s.mixSumTermsDTile);
-    s.mixSumTermsITiles = CeilDiv(s.n, s.mixSumTermsITile);
-    s.mixSumTermsWork =
-        s.R * s.mixSumTermsDTiles * s.mixSumTermsITiles * s.n + s.mixSumTermsDTiles * s.mixSumTermsITiles * s.n * 2;
-    s.mixSumTermsPer = MaxOf(CeilDiv(s.mixSumTermsWork, coreNum), 1);
-    s.rTTiles = CeilDiv(s.T, s.rTTile);
-    s.rWork = s.rTTiles;
-    s.rPer = MaxOf(CeilDiv(s.rWork, coreNum), 1);
-    s.mixSumProductPanels = CeilDiv(s.R * s.n * 3 + s.n * 6, 256);
-    s.mixSumProductBaseN = RoundUp(CeilDiv(s.R * s.n * 3 + s.n * 6, s.mixSumProductPanels), 16);
-    s.mixSumProductBaseM = MinOf(MinOf((((32768 / s.mixSumProductBaseN)) / 16) * 16, 256),
-                                 RoundUp(MinOf(MaxOf(CeilDiv(s.T * s.mixSumProductPanels, cubeNum), 1), s.T), 16));
-    s.mixSumProductBaseK = MinOf(64, RoundUp(s.D * s.n, 16));
-    s.mixSumProductStepK = MinOf(4, CeilDiv(s.D * s.n, s.mixSumProductBaseK));
-    s.mixSumProductL1 = s.mixSumProductBaseK * s.mixSumProductBaseM * s.mixSumProductStepK * 4 +
-                        s.mixSumProductBaseK * s.mixSumProductBaseN * s.mixSumProductStepK * 4;
-    s.mixSumProductM = s.T;
-    s.mixSumProductN = s.R * s.n * 3 + s.n * 6;
-    s.mixSumProductKa = s.D * s.n;
-    s.mixSumProductKb = s.D * s.n;
-    s.mixSumProductSingleK = s.D * s.n;
-    s.mixSumProductRowTiles = CeilDiv(s.T, s.mixSumProductBaseM);
-    s.mixSumProductWork = s.mixSumProductPanels * s.mixSumProductRowTiles;
-    s.mixSumProductPer = CeilDiv(s.mixSumProductWork, cubeNum);
-    s.mixSumProductCores = CeilDiv(s.mixSumProductWork, s.mixSumProductPer);
-    s.mm0Cores = s.mixSumProductCores;
-    s.mm0M = s.mixSumProductM;
-    s.mm0N = s.mixSumProductN;
-    s.mm0Ka = s.mixSumProductKa;
-    s.mm0Kb = s.mixSumProductKb;
-    s.mm0SingleK = s.mixSumProductSingleK;
-    s.mm0BaseM = s.mixSumProductBaseM;
-    s.mm0BaseN = s.mixSumProductBaseN;
-    s.mm0BaseK = s.mixSumProductBaseK;
-    s.mm0StepK = s.mixSumProductStepK;
-    s.mm0L1 = s.mixSumProductL1;
-    s.mixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.mixKTile);
-    s.mixTTiles = CeilDiv(s.T, s.mixTTile);
-    s.mixWork = s.mixKTiles * s.mixTTiles;
-    s.mixPer = MaxOf(CeilDiv(s.mixWork, coreNum), 1);
-    s.preGateTTiles = CeilDiv(s.T, s.preGateTTile);
-    s.preGateWork = s.preGateTTiles;
-    s.preGatePer = MaxOf(CeilDiv(s.preGateWork, coreNum), 1);
-    s.hMixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.hMixKTile);
-    s.hMixTTiles = CeilDiv(s.T, s.hMixTTile);
-    s.hMixWork = s.hMixKTiles * s.hMixTTiles;
-    s.hMixPer = MaxOf(CeilDiv(s.hMixWork, coreNum), 1);
-    s.hPreITiles = CeilDiv(s.n, s.hPreITile);
-    s.hPreTTiles = CeilDiv(s.T, s.hPreTTile);
-    s.hPreWork = s.hPreITiles * s.hPreTTiles;
-    s.hPrePer = MaxOf(CeilDiv(s.hPreWork, coreNum), 1);
-    const Checked blocks =
-        MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(CeilDiv(s.mixSumTermsWork, s.mixSumTermsPer), 2),
-                                                  CeilDiv(CeilDiv(s.rWork, s.rPer), 2)),
-                                            CeilDiv(s.mixSumProductWork, s.mixSumProductPer)),
-                                      CeilDiv(CeilDiv(s.mixWork, s.mixPer), 2)),
-                                CeilDiv(CeilDiv(s.preGateWork, s.preGatePer), 2)),
-                          CeilDiv(CeilDiv(s.hMixWork, s.hMixPer), 2)),
-                    CeilDiv(CeilDiv(s.hPreWork, s.hPrePer), 2)),
-              1);
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.mixSumTermsWork, s.mixSumTermsPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.rWork, s.rPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(s.mixSumProductWork, s.mixSumProductPer));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.mixWork, s.mixPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.preGateWork, s.preGatePer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hMixWork, s.hMixPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hPreWork, s.hPrePer), 2));
     const Checked bytes = s.rWsEnd;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = true;
-    return blocks.valid && bytes.valid && s.mixWsStart.valid && s.mixWsEnd.valid && s.mix_sum_productWsStart.valid &&
-           s.mix_sum_productWsEnd.valid && s.mix_sum_termsWsStart.valid && s.mix_sum_termsWsEnd.valid &&
-           s.pre_gateWsStart.valid && s.pre_gateWsEnd.valid && s.rWsStart.valid && s.rWsEnd.valid &&
-           s.mixSumTermsDTiles.valid && s.mixSumTermsITiles.valid && s.mixSumTermsWork.valid &&
-           s.mixSumTermsPer.valid && s.rTTiles.valid && s.rWork.valid && s.rPer.valid && s.mixSumProductPanels.valid &&
-           s.mixSumProductBaseN.valid && s.mixSumProductBaseM.valid && s.mixSumProductBaseK.valid &&
-           s.mixSumProductStepK.valid && s.mixSumProductL1.valid && s.mixSumProductM.valid && s.mixSumProductN.valid &&
-           s.mixSumProductKa.valid && s.mixSumProductKb.valid && s.mixSumProductSingleK.valid &&
-           s.mixSumProductRowTiles.valid && s.mixSumProductWork.valid && s.mixSumProductPer.valid &&
-           s.mixSumProductCores.valid && s.mm0Cores.valid && s.mm0M.valid && s.mm0N.valid && s.mm0Ka.valid &&
-           s.mm0Kb.valid && s.mm0SingleK.valid && s.mm0BaseM.valid && s.mm0BaseN.valid && s.mm0BaseK.valid &&
-           s.mm0StepK.valid && s.mm0L1.valid && s.mixKTiles.valid && s.mixTTiles.valid && s.mixWork.valid &&
-           s.mixPer.valid && s.preGateTTiles.valid && s.preGateWork.valid && s.preGatePer.valid && s.hMixKTiles.valid &&
-           s.hMixTTiles.valid && s.hMixWork.valid && s.hMixPer.valid && s.hPreITiles.valid && s.hPreTTiles.valid &&
-           s.hPreWork.valid && s.hPrePer.valid;
-}
-
-/// UB bytes: mix_sum_terms
-inline Checked CubeWalked5Ledger0(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.mixSumTermsDTile * s.mixSumTermsITile * 4, 32) * 64;  // in0: phiIn, 2 copies
-    bytes =
-        bytes + CeilDiv(s.mixSumTermsDTile * s.mixSumTermsITile * 2, 32) * 64;  // out0: mix_sum_termsWsOut, 2 copies
-    bytes = bytes + RoundUp(s.mixSumTermsDTile * s.mixSumTermsITile * 4, 32);   // calc0: phiTile
-    bytes = bytes + RoundUp(s.mixSumTermsDTile * s.mixSumTermsITile * 2, 32);   // calc1: rounded
-    bytes = bytes + RoundUp(s.mixSumTermsDTile * s.mixSumTermsITile * 4, 32);   // calc2: tmp
-    bytes = bytes + RoundUp(s.mixSumTermsDTile * s.mixSumTermsITile * 4, 32);   // calc3: tmp
-    return bytes;
-}
-
-/// UB bytes: sum_1, r
-inline Checked CubeWalked5Ledger1(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.n * s.rDTile * s.rTTile * 2, 32) * 64;  // in0: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 128;                      // out0: rWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc0: sumAcc
-    bytes = bytes + RoundUp(s.n * s.rDTile * s.rTTile * 4, 32);       // calc1: xTile
-    bytes = bytes + RoundUp(s.n * s.rDTile * s.rTTile * 4, 32);       // calc2: tmp
-    bytes = bytes + RoundUp(s.rDTile * s.rTTile * 4, 32);             // calc3: sum
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc4: sum
-    bytes = bytes + CeilDiv(s.rTTile, 8) * 2048;                      // calc5: acc
-    bytes = bytes + CeilDiv(s.rTTile, 8) * 256;                       // calc6: part
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc7: tmp
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc8: tmp
-    return bytes;
-}
-
-/// UB bytes: mix_sum_product (cube)
-inline Checked CubeWalked5Ledger2(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    return bytes;
-}
-
-/// UB bytes: mix_sum, mix
-inline Checked CubeWalked5Ledger3(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.mixKTile * s.mixTTile * 4, 32) * 64;  // in0: mix_sum_productWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.mixKTile * s.mixTTile * 4, 32) * 64;  // out0: mixWsOut, 2 copies
-    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);       // calc0: mix_sum_productWsTile
-    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);       // calc1: mix_sum_productWsTile
-    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);       // calc2: mix_sum_productWsTile
-    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);       // calc3: mix_sumTile
-    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);       // calc4: tmp
-    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);       // calc5: tmp
-    bytes = bytes + RoundUp(s.mixKTile, 256) * s.mixTTile;          // calc6: mask
-    return bytes;
-}
-
-/// UB bytes: pre_gate, h_post, sum_2, h_in, inv_rms
-inline Checked CubeWalked5Ledger4(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;                                                           // in0: alphaIn
-    bytes = bytes + CeilDiv(s.n, 8) * 32;                                         // in1: biasIn
-    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 8) * 64;                        // in2: mixWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.preGateTTile, 8) * 64;                              // in3: rWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.n * s.preGateDTile * s.preGateTTile * 2, 32) * 64;  // in4: xIn, 2 copies
-    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 128;                      // out0: h_postOut, 2 copies
-    bytes = bytes + CeilDiv(s.preGateTTile, 16) * 128;                            // out1: inv_rmsOut, 2 copies
-    bytes = bytes + CeilDiv(s.preGateDTile * s.preGateTTile * 2, 32) * 64;        // out2: h_inOut, 2 copies
-    bytes = bytes + 64;                                                           // calc0: alphaTile
-    bytes = bytes + CeilDiv(s.n, 16) * 64;                                        // calc1: biasTile
-    bytes = bytes + 64;                                                           // calc2: alphaTile
-    bytes = bytes + CeilDiv(s.n, 16) * 64;                                        // calc3: biasTile
-    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 64;                       // calc4: mixWsTile
-    bytes = bytes + CeilDiv(s.preGateTTile, 16) * 64;                             // calc5: rWsTile
-    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 64;                       // calc6: pre_gateTile
-    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 64;                       // calc7: tmp
-    bytes = bytes + CeilDiv(s.preGateTTile, 16) * 512;                            // calc8: spread
-    bytes = bytes + 512;                                                          // calc9: spread
-    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 64;                       // calc10: tmp
-    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 64;                       // calc11: tmp
-    bytes = bytes + RoundUp(s.n * s.preGateDTile * s.preGateTTile * 4, 32);       // calc12: xTile
-    bytes = bytes + RoundUp(s.preGateDTile * s.preGateTTile * 4, 32);             // calc13: sum_2Tile
-    bytes = bytes + RoundUp(s.n * s.preGateDTile * s.preGateTTile * 4, 32);       // calc14: tmp
-    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 512;                      // calc15: spread
-    return bytes;
-}
-
-/// UB bytes: h_mix
-inline Checked CubeWalked5Ledger5(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.hMixKTile * s.hMixTTile * 4, 32) * 64;  // in0: mixWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.hMixKTile * s.hMixTTile * 4, 32) * 64;  // out0: h_mixOut, 2 copies
-    return bytes;
-}
-
-/// UB bytes: h_pre
-inline Checked CubeWalked5Ledger6(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.hPreITile * s.hPreTTile * 4, 32) * 64;  // in0: pre_gateWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.hPreITile * s.hPreTTile * 4, 32) * 64;  // out0: h_preOut, 2 copies
-    return bytes;
+    return blocks.valid && bytes.valid;
 }
 
 /// Tries the alternative "cube_walked"; false when it does not fit.
 inline bool TryCubeWalked5(Sizes &s, const Chip &chip, Choice &choice)
 {
     const Checked coreNum(chip.coreNum);
-    const Checked cubeNum(chip.cubeNum);
     const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
     if (!(s.D >= 1)) {
         return false;
@@ -4694,266 +2406,33 @@ inline bool TryCubeWalked5(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.D * s.n <= 2147483647)) {
         return false;
     }
-    s.mixSumTermsDTile = Checked(16);
-    s.mixSumTermsITile = Checked(1);
-    s.rDTile = Checked(16);
-    s.rTTile = Checked(1);
-    s.mixKTile = Checked(64);
-    s.mixTTile = Checked(1);
-    s.preGateDTile = Checked(16);
-    s.preGateTTile = Checked(1);
-    s.hMixKTile = Checked(8);
-    s.hMixTTile = Checked(1);
-    s.hPreITile = Checked(8);
-    s.hPreTTile = Checked(1);
-    if (!Maximise(s, &Sizes::mixSumTermsDTile, s.D, 16,
-                  MaxOf(CeilDiv(s.D * s.R * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64), false, &CubeWalked5Ledger0,
-                  coreNum, UsableUb(chip, true))) {
+    if (!(FitMixSumTerms(s, chip) && FitR6(s, chip) && FitMixSumProduct(s, chip) && FitMix4(s, chip) &&
+          FitPreGate4(s, chip) && FitHMix2(s, chip) && FitHPre2(s, chip) && FindMixWsStart(s, chip) &&
+          FindMixSumProductWsStart(s, chip) && FindPreGateWsStart3(s, chip) && FindPreGateWsEnd(s, chip) &&
+          FindRWsEnd(s, chip) && FindMixSumTermsDTiles(s, chip) && FindRTTiles(s, chip) &&
+          FindMixSumProductPanels(s, chip) && FindMixKTiles(s, chip) && FindMixTTiles(s, chip) && FindMixPer(s, chip) &&
+          FindPreGateTTiles(s, chip) && FindHMixKTiles(s, chip))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::mixSumTermsITile, MinOf(s.n, 4095), 1,
-                  CeilDiv(s.R * s.n * s.n * CeilDiv(s.D, s.mixSumTermsDTile) +
-                              s.n * s.n * CeilDiv(s.D, s.mixSumTermsDTile) * 2,
-                          coreNum),
-                  false, &CubeWalked5Ledger0, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::rDTile, s.D, 16, 0, false, &CubeWalked5Ledger1, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeWalked5Ledger1, coreNum,
-                  UsableUb(chip, true))) {
-        return false;
-    }
-    if (!(CubeWalked5Ledger2(s, coreNum) <= UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::mixKTile, s.R * s.n + s.n * 2, 64,
-                  MaxOf(CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), 64), false, &CubeWalked5Ledger3, coreNum,
-                  UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::mixTTile, MinOf(s.T, 4095), 1,
-                  CeilDiv(s.T * CeilDiv(s.R * s.n + s.n * 2, s.mixKTile), coreNum), false, &CubeWalked5Ledger3, coreNum,
-                  UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::preGateDTile, s.D, 16, 0, false, &CubeWalked5Ledger4, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::preGateTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeWalked5Ledger4,
-                  coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hMixKTile, s.R * s.n + s.n * 2, 8,
-                  MaxOf(CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), 64), false, &CubeWalked5Ledger5, coreNum,
-                  UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hMixTTile, MinOf(s.T, 4095), 1,
-                  CeilDiv(s.T * CeilDiv(s.R * s.n + s.n * 2, s.hMixKTile), coreNum), false, &CubeWalked5Ledger5,
-                  coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hPreITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &CubeWalked5Ledger6,
-                  coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hPreTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.hPreITile), coreNum), false,
-                  &CubeWalked5Ledger6, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    s.mixWsStart = 0;
-    s.mixWsEnd = s.mixWsStart + RoundUp(MaxOf(s.R * s.T * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.mix_sum_productWsStart = s.mixWsEnd;
-    s.mix_sum_productWsEnd = s.mix_sum_productWsStart + RoundUp(MaxOf(s.R * s.T * s.n * 3 + s.T * s.n * 6, 1) * 4, 512);
-    s.mix_sum_termsWsStart = s.mix_sum_productWsEnd;
-    s.mix_sum_termsWsEnd =
-        s.mix_sum_termsWsStart + RoundUp(MaxOf(s.D * s.R * s.n * s.n * 3 + s.D * s.n * s.n * 6, 1) * 2, 512);
-    s.pre_gateWsStart = s.mix_sum_termsWsEnd;
-    s.pre_gateWsEnd = s.pre_gateWsStart + RoundUp(MaxOf(s.T * s.n, 1) * 4, 512);
-    s.rWsStart = s.pre_gateWsEnd;
-    s.rWsEnd = s.rWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
-    s.mixSumTermsDTiles = CeilDiv(s.D, s.mixSumTermsDTile);
-    s.mixSumTermsITiles = CeilDiv(s.n, s.mixSumTermsITile);
-    s.mixSumTermsWork =
-        s.R * s.mixSumTermsDTiles * s.mixSumTermsITiles * s.n + s.mixSumTermsDTiles * s.mixSumTermsITiles * s.n * 2;
-    s.mixSumTermsPer = MaxOf(CeilDiv(s.mixSumTermsWork, coreNum), 1);
-    s.rTTiles = CeilDiv(s.T, s.rTTile);
-    s.rWork = s.rTTiles;
-    s.rPer = MaxOf(CeilDiv(s.rWork, coreNum), 1);
-    s.mixSumProductPanels = CeilDiv(s.R * s.n * 3 + s.n * 6, 256);
-    s.mixSumProductBaseN = RoundUp(CeilDiv(s.R * s.n * 3 + s.n * 6, s.mixSumProductPanels), 16);
-    s.mixSumProductBaseM = MinOf(MinOf((((32768 / s.mixSumProductBaseN)) / 16) * 16, 256),
-                                 RoundUp(MinOf(MaxOf(CeilDiv(s.T * s.mixSumProductPanels, cubeNum), 1), s.T), 16));
-    s.mixSumProductBaseK = MinOf(64, RoundUp(s.D * s.n, 16));
-    s.mixSumProductStepK = MinOf(4, CeilDiv(s.D * s.n, s.mixSumProductBaseK));
-    s.mixSumProductL1 = s.mixSumProductBaseK * s.mixSumProductBaseM * s.mixSumProductStepK * 4 +
-                        s.mixSumProductBaseK * s.mixSumProductBaseN * s.mixSumProductStepK * 4;
-    s.mixSumProductM = s.T;
-    s.mixSumProductN = s.R * s.n * 3 + s.n * 6;
-    s.mixSumProductKa = s.D * s.n;
-    s.mixSumProductKb = s.D * s.n;
-    s.mixSumProductSingleK = s.D * s.n;
-    s.mixSumProductRowTiles = CeilDiv(s.T, s.mixSumProductBaseM);
-    s.mixSumProductWork = s.mixSumProductPanels * s.mixSumProductRowTiles;
-    s.mixSumProductPer = CeilDiv(s.mixSumProductWork, cubeNum);
-    s.mixSumProductCores = CeilDiv(s.mixSumProductWork, s.mixSumProductPer);
-    s.mm0Cores = s.mixSumProductCores;
-    s.mm0M = s.mixSumProductM;
-    s.mm0N = s.mixSumProductN;
-    s.mm0Ka = s.mixSumProductKa;
-    s.mm0Kb = s.mixSumProductKb;
-    s.mm0SingleK = s.mixSumProductSingleK;
-    s.mm0BaseM = s.mixSumProductBaseM;
-    s.mm0BaseN = s.mixSumProductBaseN;
-    s.mm0BaseK = s.mixSumProductBaseK;
-    s.mm0StepK = s.mixSumProductStepK;
-    s.mm0L1 = s.mixSumProductL1;
-    s.mixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.mixKTile);
-    s.mixTTiles = CeilDiv(s.T, s.mixTTile);
-    s.mixWork = s.mixKTiles * s.mixTTiles;
-    s.mixPer = MaxOf(CeilDiv(s.mixWork, coreNum), 1);
-    s.preGateTTiles = CeilDiv(s.T, s.preGateTTile);
-    s.preGateWork = s.preGateTTiles;
-    s.preGatePer = MaxOf(CeilDiv(s.preGateWork, coreNum), 1);
-    s.hMixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.hMixKTile);
-    s.hMixTTiles = CeilDiv(s.T, s.hMixTTile);
-    s.hMixWork = s.hMixKTiles * s.hMixTTiles;
-    s.hMixPer = MaxOf(CeilDiv(s.hMixWork, coreNum), 1);
-    s.hPreITiles = CeilDiv(s.n, s.hPreITile);
-    s.hPreTTiles = CeilDiv(s.T, s.hPreTTile);
-    s.hPreWork = s.hPreITiles * s.hPreTTiles;
-    s.hPrePer = MaxOf(CeilDiv(s.hPreWork, coreNum), 1);
-    const Checked blocks =
-        MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(CeilDiv(s.mixSumTermsWork, s.mixSumTermsPer), 2),
-                                                  CeilDiv(CeilDiv(s.rWork, s.rPer), 2)),
-                                            CeilDiv(s.mixSumProductWork, s.mixSumProductPer)),
-                                      CeilDiv(CeilDiv(s.mixWork, s.mixPer), 2)),
-                                CeilDiv(CeilDiv(s.preGateWork, s.preGatePer), 2)),
-                          CeilDiv(CeilDiv(s.hMixWork, s.hMixPer), 2)),
-                    CeilDiv(CeilDiv(s.hPreWork, s.hPrePer), 2)),
-              1);
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.mixSumTermsWork, s.mixSumTermsPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.rWork, s.rPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(s.mixSumProductWork, s.mixSumProductPer));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.mixWork, s.mixPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.preGateWork, s.preGatePer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hMixWork, s.hMixPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hPreWork, s.hPrePer), 2));
     const Checked bytes = s.rWsEnd;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = true;
-    return blocks.valid && bytes.valid && s.mixWsStart.valid && s.mixWsEnd.valid && s.mix_sum_productWsStart.valid &&
-           s.mix_sum_productWsEnd.valid && s.mix_sum_termsWsStart.valid && s.mix_sum_termsWsEnd.valid &&
-           s.pre_gateWsStart.valid && s.pre_gateWsEnd.valid && s.rWsStart.valid && s.rWsEnd.valid &&
-           s.mixSumTermsDTiles.valid && s.mixSumTermsITiles.valid && s.mixSumTermsWork.valid &&
-           s.mixSumTermsPer.valid && s.rTTiles.valid && s.rWork.valid && s.rPer.valid && s.mixSumProductPanels.valid &&
-           s.mixSumProductBaseN.valid && s.mixSumProductBaseM.valid && s.mixSumProductBaseK.valid &&
-           s.mixSumProductStepK.valid && s.mixSumProductL1.valid && s.mixSumProductM.valid && s.mixSumProductN.valid &&
-           s.mixSumProductKa.valid && s.mixSumProductKb.valid && s.mixSumProductSingleK.valid &&
-           s.mixSumProductRowTiles.valid && s.mixSumProductWork.valid && s.mixSumProductPer.valid &&
-           s.mixSumProductCores.valid && s.mm0Cores.valid && s.mm0M.valid && s.mm0N.valid && s.mm0Ka.valid &&
-           s.mm0Kb.valid && s.mm0SingleK.valid && s.mm0BaseM.valid && s.mm0BaseN.valid && s.mm0BaseK.valid &&
-           s.mm0StepK.valid && s.mm0L1.valid && s.mixKTiles.valid && s.mixTTiles.valid && s.mixWork.valid &&
-           s.mixPer.valid && s.preGateTTiles.valid && s.preGateWork.valid && s.preGatePer.valid && s.hMixKTiles.valid &&
-           s.hMixTTiles.valid && s.hMixWork.valid && s.hMixPer.valid && s.hPreITiles.valid && s.hPreTTiles.valid &&
-           s.hPreWork.valid && s.hPrePer.valid;
-}
-
-/// UB bytes: sum_1, r
-inline Checked Full5Ledger0(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;  // in0: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 128;             // out0: rWsOut, 2 copies
-    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;  // calc0: xTile
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;              // calc1: sum_1Tile
-    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;  // calc2: tmp
-    bytes = bytes + s.rTTile * CeilDiv(s.D, 16) * 64;        // calc3: sum
-    bytes = bytes + CeilDiv(s.rTTile, 8) * 2048;             // calc4: acc
-    bytes = bytes + CeilDiv(s.rTTile, 8) * 256;              // calc5: part
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;              // calc6: tmp
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;              // calc7: tmp
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;              // calc8: tmp
-    return bytes;
-}
-
-/// UB bytes: mix
-inline Checked Full5Ledger1(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + s.n * CeilDiv(s.D, 16) * 64;               // in0: xIn, 2 copies
-    bytes = bytes + s.mixKTile * s.n * CeilDiv(s.D, 8) * 64;   // in1: phiIn, 2 copies
-    bytes = bytes + CeilDiv(s.mixKTile, 16) * 128;             // out0: mixWsOut, 2 copies
-    bytes = bytes + s.n * CeilDiv(s.D, 16) * 64;               // calc0: xTile
-    bytes = bytes + s.mixKTile * s.n * CeilDiv(s.D, 16) * 64;  // calc1: phiTile
-    bytes = bytes + s.n * CeilDiv(s.D, 16) * 64;               // calc2: tmp
-    bytes = bytes + s.mixKTile * s.n * CeilDiv(s.D, 16) * 64;  // calc3: tmp
-    bytes = bytes + s.mixKTile * CeilDiv(s.D, 16) * 64;        // calc4: sum
-    bytes = bytes + CeilDiv(s.mixKTile, 16) * 64;              // calc5: sum
-    bytes = bytes + CeilDiv(s.mixKTile, 8) * 2048;             // calc6: acc
-    bytes = bytes + CeilDiv(s.mixKTile, 8) * 256;              // calc7: part
-    return bytes;
-}
-
-/// UB bytes: pre_gate, h_post, sum_2, h_in, inv_rms
-inline Checked Full5Ledger2(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;                                            // in0: alphaIn
-    bytes = bytes + CeilDiv(s.n, 8) * 32;                          // in1: biasIn
-    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 8) * 64;         // in2: mixWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.preGateTTile, 8) * 64;               // in3: rWsIn, 2 copies
-    bytes = bytes + s.n * s.preGateTTile * CeilDiv(s.D, 16) * 64;  // in4: xIn, 2 copies
-    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 128;       // out0: h_postOut, 2 copies
-    bytes = bytes + s.preGateTTile * CeilDiv(s.D, 16) * 64;        // out1: h_inOut, 2 copies
-    bytes = bytes + CeilDiv(s.preGateTTile, 16) * 128;             // out2: inv_rmsOut, 2 copies
-    bytes = bytes + 64;                                            // calc0: alphaTile
-    bytes = bytes + CeilDiv(s.n, 16) * 64;                         // calc1: biasTile
-    bytes = bytes + 64;                                            // calc2: alphaTile
-    bytes = bytes + CeilDiv(s.n, 16) * 64;                         // calc3: biasTile
-    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 64;        // calc4: mixWsTile
-    bytes = bytes + CeilDiv(s.preGateTTile, 16) * 64;              // calc5: rWsTile
-    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 64;        // calc6: pre_gateTile
-    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 64;        // calc7: tmp
-    bytes = bytes + CeilDiv(s.preGateTTile, 16) * 512;             // calc8: spread
-    bytes = bytes + 512;                                           // calc9: spread
-    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 64;        // calc10: tmp
-    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 64;        // calc11: tmp
-    bytes = bytes + s.n * s.preGateTTile * CeilDiv(s.D, 16) * 64;  // calc12: xTile
-    bytes = bytes + s.preGateTTile * CeilDiv(s.D, 16) * 64;        // calc13: sum_2Tile
-    bytes = bytes + s.n * s.preGateTTile * CeilDiv(s.D, 16) * 64;  // calc14: tmp
-    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 512;       // calc15: spread
-    return bytes;
-}
-
-/// UB bytes: h_mix
-inline Checked Full5Ledger3(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.hMixKTile * s.hMixTTile * 4, 32) * 64;  // in0: mixWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.hMixKTile * s.hMixTTile * 4, 32) * 64;  // out0: h_mixOut, 2 copies
-    return bytes;
-}
-
-/// UB bytes: h_pre
-inline Checked Full5Ledger4(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.hPreITile * s.hPreTTile * 4, 32) * 64;  // in0: pre_gateWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.hPreITile * s.hPreTTile * 4, 32) * 64;  // out0: h_preOut, 2 copies
-    return bytes;
+    return blocks.valid && bytes.valid;
 }
 
 /// Tries the alternative "full"; false when it does not fit.
 inline bool TryFull5(Sizes &s, const Chip &chip, Choice &choice)
 {
-    const Checked coreNum(chip.coreNum);
+    (void)chip;
     if (!(s.D >= 1)) {
         return false;
     }
@@ -4966,184 +2445,29 @@ inline bool TryFull5(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.n >= 1)) {
         return false;
     }
-    s.rTTile = Checked(1);
-    s.mixKTile = Checked(1);
-    s.preGateTTile = Checked(1);
-    s.hMixKTile = Checked(8);
-    s.hMixTTile = Checked(1);
-    s.hPreITile = Checked(8);
-    s.hPreTTile = Checked(1);
-    if (!Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &Full5Ledger0, coreNum,
-                  UsableUb(chip, false))) {
+    if (!(FitR3(s, chip) && FitMix5(s, chip) && FitPreGate(s, chip) && FitHMix(s, chip) && FitHPre(s, chip) &&
+          FindMixWsStart(s, chip) && FindPreGateWsStart2(s, chip) && FindPreGateWsEnd(s, chip) && FindRWsEnd(s, chip) &&
+          FindRTTiles(s, chip) && FindMixKTiles(s, chip) && FindMixWork(s, chip) && FindMixPer(s, chip) &&
+          FindPreGateTTiles(s, chip) && FindHMixKTiles(s, chip))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::mixKTile, MinOf(s.R * s.n + s.n * 2, 4095), 1,
-                  CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), false, &Full5Ledger1, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::preGateTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &Full5Ledger2, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hMixKTile, s.R * s.n + s.n * 2, 8,
-                  MaxOf(CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), 64), false, &Full5Ledger3, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hMixTTile, MinOf(s.T, 4095), 1,
-                  CeilDiv(s.T * CeilDiv(s.R * s.n + s.n * 2, s.hMixKTile), coreNum), false, &Full5Ledger3, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hPreITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &Full5Ledger4, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hPreTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.hPreITile), coreNum), false,
-                  &Full5Ledger4, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    s.mixWsStart = 0;
-    s.mixWsEnd = s.mixWsStart + RoundUp(MaxOf(s.R * s.T * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.pre_gateWsStart = s.mixWsEnd;
-    s.pre_gateWsEnd = s.pre_gateWsStart + RoundUp(MaxOf(s.T * s.n, 1) * 4, 512);
-    s.rWsStart = s.pre_gateWsEnd;
-    s.rWsEnd = s.rWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
-    s.rTTiles = CeilDiv(s.T, s.rTTile);
-    s.rWork = s.rTTiles;
-    s.rPer = MaxOf(CeilDiv(s.rWork, coreNum), 1);
-    s.mixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.mixKTile);
-    s.mixWork = s.T * s.mixKTiles;
-    s.mixPer = MaxOf(CeilDiv(s.mixWork, coreNum), 1);
-    s.preGateTTiles = CeilDiv(s.T, s.preGateTTile);
-    s.preGateWork = s.preGateTTiles;
-    s.preGatePer = MaxOf(CeilDiv(s.preGateWork, coreNum), 1);
-    s.hMixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.hMixKTile);
-    s.hMixTTiles = CeilDiv(s.T, s.hMixTTile);
-    s.hMixWork = s.hMixKTiles * s.hMixTTiles;
-    s.hMixPer = MaxOf(CeilDiv(s.hMixWork, coreNum), 1);
-    s.hPreITiles = CeilDiv(s.n, s.hPreITile);
-    s.hPreTTiles = CeilDiv(s.T, s.hPreTTile);
-    s.hPreWork = s.hPreITiles * s.hPreTTiles;
-    s.hPrePer = MaxOf(CeilDiv(s.hPreWork, coreNum), 1);
-    const Checked blocks =
-        MaxOf(CeilDiv(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(s.rWork, s.rPer), CeilDiv(s.mixWork, s.mixPer)),
-                                        CeilDiv(s.preGateWork, s.preGatePer)),
-                                  CeilDiv(s.hMixWork, s.hMixPer)),
-                            CeilDiv(s.hPreWork, s.hPrePer)),
-                      2),
-              1);
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(s.rWork, s.rPer), CeilDiv(s.mixWork, s.mixPer)),
+                                                     CeilDiv(s.preGateWork, s.preGatePer)),
+                                               CeilDiv(s.hMixWork, s.hMixPer)),
+                                         CeilDiv(s.hPreWork, s.hPrePer)),
+                                   2));
     const Checked bytes = s.rWsEnd;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = true;
-    return blocks.valid && bytes.valid && s.mixWsStart.valid && s.mixWsEnd.valid && s.pre_gateWsStart.valid &&
-           s.pre_gateWsEnd.valid && s.rWsStart.valid && s.rWsEnd.valid && s.rTTiles.valid && s.rWork.valid &&
-           s.rPer.valid && s.mixKTiles.valid && s.mixWork.valid && s.mixPer.valid && s.preGateTTiles.valid &&
-           s.preGateWork.valid && s.preGatePer.valid && s.hMixKTiles.valid && s.hMixTTiles.valid && s.hMixWork.valid &&
-           s.hMixPer.valid && s.hPreITiles.valid && s.hPreTTiles.valid && s.hPreWork.valid && s.hPrePer.valid;
-}
-
-/// UB bytes: sum_1, r
-inline Checked Walked5Ledger0(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.n * s.rDTile * s.rTTile * 2, 32) * 64;  // in0: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 128;                      // out0: rWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc0: sumAcc
-    bytes = bytes + RoundUp(s.n * s.rDTile * s.rTTile * 4, 32);       // calc1: xTile
-    bytes = bytes + RoundUp(s.n * s.rDTile * s.rTTile * 4, 32);       // calc2: tmp
-    bytes = bytes + RoundUp(s.rDTile * s.rTTile * 4, 32);             // calc3: sum
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc4: sum
-    bytes = bytes + CeilDiv(s.rTTile, 8) * 2048;                      // calc5: acc
-    bytes = bytes + CeilDiv(s.rTTile, 8) * 256;                       // calc6: part
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc7: tmp
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc8: tmp
-    return bytes;
-}
-
-/// UB bytes: mix
-inline Checked Walked5Ledger1(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.mixDTile * 2, 32) * 64;               // in0: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.mixDTile * s.mixKTile * 4, 32) * 64;  // in1: phiIn, 2 copies
-    bytes = bytes + CeilDiv(s.mixKTile, 16) * 128;                  // out0: mixWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.mixKTile, 16) * 64;                   // calc0: sumAcc
-    bytes = bytes + RoundUp(s.mixDTile * 4, 32);                    // calc1: xTile
-    bytes = bytes + RoundUp(s.mixDTile * s.mixKTile * 4, 32);       // calc2: phiTile
-    bytes = bytes + RoundUp(s.mixDTile * 4, 32);                    // calc3: tmp
-    bytes = bytes + RoundUp(s.mixDTile * s.mixKTile * 4, 32);       // calc4: tmp
-    bytes = bytes + CeilDiv(s.mixKTile, 16) * 64;                   // calc5: sum
-    bytes = bytes + CeilDiv(s.mixKTile, 8) * 2048;                  // calc6: acc
-    bytes = bytes + CeilDiv(s.mixKTile, 8) * 256;                   // calc7: part
-    return bytes;
-}
-
-/// UB bytes: pre_gate, h_post, sum_2, h_in, inv_rms
-inline Checked Walked5Ledger2(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;                                                           // in0: alphaIn
-    bytes = bytes + CeilDiv(s.n, 8) * 32;                                         // in1: biasIn
-    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 8) * 64;                        // in2: mixWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.preGateTTile, 8) * 64;                              // in3: rWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.n * s.preGateDTile * s.preGateTTile * 2, 32) * 64;  // in4: xIn, 2 copies
-    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 128;                      // out0: h_postOut, 2 copies
-    bytes = bytes + CeilDiv(s.preGateTTile, 16) * 128;                            // out1: inv_rmsOut, 2 copies
-    bytes = bytes + CeilDiv(s.preGateDTile * s.preGateTTile * 2, 32) * 64;        // out2: h_inOut, 2 copies
-    bytes = bytes + 64;                                                           // calc0: alphaTile
-    bytes = bytes + CeilDiv(s.n, 16) * 64;                                        // calc1: biasTile
-    bytes = bytes + 64;                                                           // calc2: alphaTile
-    bytes = bytes + CeilDiv(s.n, 16) * 64;                                        // calc3: biasTile
-    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 64;                       // calc4: mixWsTile
-    bytes = bytes + CeilDiv(s.preGateTTile, 16) * 64;                             // calc5: rWsTile
-    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 64;                       // calc6: pre_gateTile
-    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 64;                       // calc7: tmp
-    bytes = bytes + CeilDiv(s.preGateTTile, 16) * 512;                            // calc8: spread
-    bytes = bytes + 512;                                                          // calc9: spread
-    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 64;                       // calc10: tmp
-    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 64;                       // calc11: tmp
-    bytes = bytes + RoundUp(s.n * s.preGateDTile * s.preGateTTile * 4, 32);       // calc12: xTile
-    bytes = bytes + RoundUp(s.preGateDTile * s.preGateTTile * 4, 32);             // calc13: sum_2Tile
-    bytes = bytes + RoundUp(s.n * s.preGateDTile * s.preGateTTile * 4, 32);       // calc14: tmp
-    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 512;                      // calc15: spread
-    return bytes;
-}
-
-/// UB bytes: h_mix
-inline Checked Walked5Ledger3(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.hMixKTile * s.hMixTTile * 4, 32) * 64;  // in0: mixWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.hMixKTile * s.hMixTTile * 4, 32) * 64;  // out0: h_mixOut, 2 copies
-    return bytes;
-}
-
-/// UB bytes: h_pre
-inline Checked Walked5Ledger4(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.hPreITile * s.hPreTTile * 4, 32) * 64;  // in0: pre_gateWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.hPreITile * s.hPreTTile * 4, 32) * 64;  // out0: h_preOut, 2 copies
-    return bytes;
+    return blocks.valid && bytes.valid;
 }
 
 /// Tries the alternative "walked"; false when it does not fit.
 inline bool TryWalked5(Sizes &s, const Chip &chip, Choice &choice)
 {
-    const Checked coreNum(chip.coreNum);
+    (void)chip;
     if (!(s.D >= 1)) {
         return false;
     }
@@ -5156,166 +2480,29 @@ inline bool TryWalked5(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.n >= 1)) {
         return false;
     }
-    s.rDTile = Checked(16);
-    s.rTTile = Checked(1);
-    s.mixDTile = Checked(16);
-    s.mixKTile = Checked(1);
-    s.preGateDTile = Checked(16);
-    s.preGateTTile = Checked(1);
-    s.hMixKTile = Checked(8);
-    s.hMixTTile = Checked(1);
-    s.hPreITile = Checked(8);
-    s.hPreTTile = Checked(1);
-    if (!Maximise(s, &Sizes::rDTile, s.D, 16, 0, false, &Walked5Ledger0, coreNum, UsableUb(chip, false))) {
+    if (!(FitR4(s, chip) && FitMix6(s, chip) && FitPreGate2(s, chip) && FitHMix(s, chip) && FitHPre(s, chip) &&
+          FindMixWsStart(s, chip) && FindPreGateWsStart2(s, chip) && FindPreGateWsEnd(s, chip) && FindRWsEnd(s, chip) &&
+          FindRTTiles(s, chip) && FindMixKTiles(s, chip) && FindMixWork(s, chip) && FindMixPer(s, chip) &&
+          FindPreGateTTiles(s, chip) && FindHMixKTiles(s, chip))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &Walked5Ledger0, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::mixDTile, s.D, 16, 0, false, &Walked5Ledger1, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::mixKTile, MinOf(s.R * s.n + s.n * 2, 4095), 1,
-                  CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), false, &Walked5Ledger1, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::preGateDTile, s.D, 16, 0, false, &Walked5Ledger2, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::preGateTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &Walked5Ledger2, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hMixKTile, s.R * s.n + s.n * 2, 8,
-                  MaxOf(CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), 64), false, &Walked5Ledger3, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hMixTTile, MinOf(s.T, 4095), 1,
-                  CeilDiv(s.T * CeilDiv(s.R * s.n + s.n * 2, s.hMixKTile), coreNum), false, &Walked5Ledger3, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hPreITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &Walked5Ledger4, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hPreTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.hPreITile), coreNum), false,
-                  &Walked5Ledger4, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    s.mixWsStart = 0;
-    s.mixWsEnd = s.mixWsStart + RoundUp(MaxOf(s.R * s.T * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.pre_gateWsStart = s.mixWsEnd;
-    s.pre_gateWsEnd = s.pre_gateWsStart + RoundUp(MaxOf(s.T * s.n, 1) * 4, 512);
-    s.rWsStart = s.pre_gateWsEnd;
-    s.rWsEnd = s.rWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
-    s.rTTiles = CeilDiv(s.T, s.rTTile);
-    s.rWork = s.rTTiles;
-    s.rPer = MaxOf(CeilDiv(s.rWork, coreNum), 1);
-    s.mixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.mixKTile);
-    s.mixWork = s.T * s.mixKTiles;
-    s.mixPer = MaxOf(CeilDiv(s.mixWork, coreNum), 1);
-    s.preGateTTiles = CeilDiv(s.T, s.preGateTTile);
-    s.preGateWork = s.preGateTTiles;
-    s.preGatePer = MaxOf(CeilDiv(s.preGateWork, coreNum), 1);
-    s.hMixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.hMixKTile);
-    s.hMixTTiles = CeilDiv(s.T, s.hMixTTile);
-    s.hMixWork = s.hMixKTiles * s.hMixTTiles;
-    s.hMixPer = MaxOf(CeilDiv(s.hMixWork, coreNum), 1);
-    s.hPreITiles = CeilDiv(s.n, s.hPreITile);
-    s.hPreTTiles = CeilDiv(s.T, s.hPreTTile);
-    s.hPreWork = s.hPreITiles * s.hPreTTiles;
-    s.hPrePer = MaxOf(CeilDiv(s.hPreWork, coreNum), 1);
-    const Checked blocks =
-        MaxOf(CeilDiv(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(s.rWork, s.rPer), CeilDiv(s.mixWork, s.mixPer)),
-                                        CeilDiv(s.preGateWork, s.preGatePer)),
-                                  CeilDiv(s.hMixWork, s.hMixPer)),
-                            CeilDiv(s.hPreWork, s.hPrePer)),
-                      2),
-              1);
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(s.rWork, s.rPer), CeilDiv(s.mixWork, s.mixPer)),
+                                                     CeilDiv(s.preGateWork, s.preGatePer)),
+                                               CeilDiv(s.hMixWork, s.hMixPer)),
+                                         CeilDiv(s.hPreWork, s.hPrePer)),
+                                   2));
     const Checked bytes = s.rWsEnd;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = true;
-    return blocks.valid && bytes.valid && s.mixWsStart.valid && s.mixWsEnd.valid && s.pre_gateWsStart.valid &&
-           s.pre_gateWsEnd.valid && s.rWsStart.valid && s.rWsEnd.valid && s.rTTiles.valid && s.rWork.valid &&
-           s.rPer.valid && s.mixKTiles.valid && s.mixWork.valid && s.mixPer.valid && s.preGateTTiles.valid &&
-           s.preGateWork.valid && s.preGatePer.valid && s.hMixKTiles.valid && s.hMixTTiles.valid && s.hMixWork.valid &&
-           s.hMixPer.valid && s.hPreITiles.valid && s.hPreTTiles.valid && s.hPreWork.valid && s.hPrePer.valid;
-}
-
-/// UB bytes: mix_factor, sum_1, r
-inline Checked CubeFull6Ledger0(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + s.n * CeilDiv(s.D, 8) * 32;               // in0: gammaIn
-    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;   // in1: xIn, 2 copies
-    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 128;  // out0: mix_factorWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 128;              // out1: rWsOut, 2 copies
-    bytes = bytes + s.n * CeilDiv(s.D, 16) * 64;              // calc0: gammaTile
-    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;   // calc1: xTile
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;               // calc2: sum_1Tile
-    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;   // calc3: tmp
-    bytes = bytes + s.rTTile * CeilDiv(s.D, 16) * 64;         // calc4: sum
-    bytes = bytes + CeilDiv(s.rTTile, 8) * 2048;              // calc5: acc
-    bytes = bytes + CeilDiv(s.rTTile, 8) * 256;               // calc6: part
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;               // calc7: tmp
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;               // calc8: tmp
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;               // calc9: tmp
-    return bytes;
-}
-
-/// UB bytes: mix (cube)
-inline Checked CubeFull6Ledger1(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    return bytes;
-}
-
-/// UB bytes: pre_gate, h_post, sum_2, h_in
-inline Checked CubeFull6Ledger2(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;                                        // in0: alphaIn
-    bytes = bytes + CeilDiv(s.n, 8) * 32;                      // in1: biasIn
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 8) * 64;         // in2: mixWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.hInTTile, 8) * 64;               // in3: rWsIn, 2 copies
-    bytes = bytes + s.hInTTile * s.n * CeilDiv(s.D, 16) * 64;  // in4: xIn, 2 copies
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 128;       // out0: h_postOut, 2 copies
-    bytes = bytes + s.hInTTile * CeilDiv(s.D, 16) * 64;        // out1: h_inOut, 2 copies
-    bytes = bytes + 64;                                        // calc0: alphaTile
-    bytes = bytes + CeilDiv(s.n, 16) * 64;                     // calc1: biasTile
-    bytes = bytes + 64;                                        // calc2: alphaTile
-    bytes = bytes + CeilDiv(s.n, 16) * 64;                     // calc3: biasTile
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;        // calc4: mixWsTile
-    bytes = bytes + CeilDiv(s.hInTTile, 16) * 64;              // calc5: rWsTile
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;        // calc6: pre_gateTile
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;        // calc7: tmp
-    bytes = bytes + CeilDiv(s.hInTTile, 16) * 512;             // calc8: spread
-    bytes = bytes + 512;                                       // calc9: spread
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;        // calc10: tmp
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;        // calc11: tmp
-    bytes = bytes + s.hInTTile * s.n * CeilDiv(s.D, 16) * 64;  // calc12: xTile
-    bytes = bytes + s.hInTTile * CeilDiv(s.D, 16) * 64;        // calc13: sum_2Tile
-    bytes = bytes + s.hInTTile * s.n * CeilDiv(s.D, 16) * 64;  // calc14: tmp
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 512;       // calc15: spread
-    return bytes;
+    return blocks.valid && bytes.valid;
 }
 
 /// Tries the alternative "cube_full"; false when it does not fit.
 inline bool TryCubeFull6(Sizes &s, const Chip &chip, Choice &choice)
 {
     const Checked coreNum(chip.coreNum);
-    const Checked cubeNum(chip.cubeNum);
     const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
     if (!(s.D >= 1)) {
         return false;
@@ -5344,144 +2531,26 @@ inline bool TryCubeFull6(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.D * s.n <= 2147483647)) {
         return false;
     }
-    s.rTTile = Checked(1);
-    s.hInTTile = Checked(1);
-    if (!Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeFull6Ledger0, coreNum,
-                  UsableUb(chip, false))) {
+    if (!(FitR(s, chip) && FitMix(s, chip) && FitHIn2(s, chip) && FindMixWsStart(s, chip) &&
+          FindMixFactorWsStart(s, chip) && FindRWsStart(s, chip) && FindRWsEnd(s, chip) && FindRTTiles(s, chip) &&
+          FindMixPanels(s, chip) && FindHInTTiles(s, chip) && FindHInWork2(s, chip) && FindHInPer(s, chip))) {
         return false;
     }
-    if (!(CubeFull6Ledger1(s, coreNum) <= UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hInTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeFull6Ledger2, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    s.mixWsStart = 0;
-    s.mixWsEnd = s.mixWsStart + RoundUp(MaxOf(s.R * s.T * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.mix_factorWsStart = s.mixWsEnd;
-    s.mix_factorWsEnd = s.mix_factorWsStart + RoundUp(MaxOf(s.D * s.T * s.n, 1) * 4, 512);
-    s.rWsStart = s.mix_factorWsEnd;
-    s.rWsEnd = s.rWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
-    s.rTTiles = CeilDiv(s.T, s.rTTile);
-    s.rWork = s.rTTiles;
-    s.rPer = MaxOf(CeilDiv(s.rWork, coreNum), 1);
-    s.mixPanels = CeilDiv(s.R * s.n + s.n * 2, 256);
-    s.mixBaseN = RoundUp(CeilDiv(s.R * s.n + s.n * 2, s.mixPanels), 16);
-    s.mixBaseM = MinOf(MinOf((((32768 / s.mixBaseN)) / 16) * 16, 256),
-                       RoundUp(MinOf(MaxOf(CeilDiv(s.T * s.mixPanels, cubeNum), 1), s.T), 16));
-    s.mixBaseK = MinOf(32, RoundUp(s.D * s.n, 16));
-    s.mixStepK = MinOf(4, CeilDiv(s.D * s.n, s.mixBaseK));
-    s.mixL1 = s.mixBaseK * s.mixBaseM * s.mixStepK * 8 + s.mixBaseK * s.mixBaseN * s.mixStepK * 8;
-    s.mixM = s.T;
-    s.mixN = s.R * s.n + s.n * 2;
-    s.mixKa = s.D * s.n;
-    s.mixKb = s.D * s.n;
-    s.mixSingleK = s.D * s.n;
-    s.mixRowTiles = CeilDiv(s.T, s.mixBaseM);
-    s.mixWork = s.mixPanels * s.mixRowTiles;
-    s.mixPer = CeilDiv(s.mixWork, cubeNum);
-    s.mixCores = CeilDiv(s.mixWork, s.mixPer);
-    s.mm0Cores = s.mixCores;
-    s.mm0M = s.mixM;
-    s.mm0N = s.mixN;
-    s.mm0Ka = s.mixKa;
-    s.mm0Kb = s.mixKb;
-    s.mm0SingleK = s.mixSingleK;
-    s.mm0BaseM = s.mixBaseM;
-    s.mm0BaseN = s.mixBaseN;
-    s.mm0BaseK = s.mixBaseK;
-    s.mm0StepK = s.mixStepK;
-    s.mm0L1 = s.mixL1;
-    s.hInTTiles = CeilDiv(s.T, s.hInTTile);
-    s.hInWork = s.hInTTiles;
-    s.hInPer = MaxOf(CeilDiv(s.hInWork, coreNum), 1);
-    const Checked blocks = MaxOf(MaxOf(MaxOf(CeilDiv(CeilDiv(s.rWork, s.rPer), 2), CeilDiv(s.mixWork, s.mixPer)),
-                                       CeilDiv(CeilDiv(s.hInWork, s.hInPer), 2)),
-                                 1);
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.rWork, s.rPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(s.mixWork, s.mixPer));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hInWork, s.hInPer), 2));
     const Checked bytes = s.rWsEnd;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = true;
-    return blocks.valid && bytes.valid && s.mixWsStart.valid && s.mixWsEnd.valid && s.mix_factorWsStart.valid &&
-           s.mix_factorWsEnd.valid && s.rWsStart.valid && s.rWsEnd.valid && s.rTTiles.valid && s.rWork.valid &&
-           s.rPer.valid && s.mixPanels.valid && s.mixBaseN.valid && s.mixBaseM.valid && s.mixBaseK.valid &&
-           s.mixStepK.valid && s.mixL1.valid && s.mixM.valid && s.mixN.valid && s.mixKa.valid && s.mixKb.valid &&
-           s.mixSingleK.valid && s.mixRowTiles.valid && s.mixWork.valid && s.mixPer.valid && s.mixCores.valid &&
-           s.mm0Cores.valid && s.mm0M.valid && s.mm0N.valid && s.mm0Ka.valid && s.mm0Kb.valid && s.mm0SingleK.valid &&
-           s.mm0BaseM.valid && s.mm0BaseN.valid && s.mm0BaseK.valid && s.mm0StepK.valid && s.mm0L1.valid &&
-           s.hInTTiles.valid && s.hInWork.valid && s.hInPer.valid;
-}
-
-/// UB bytes: mix_factor, sum_1, r
-inline Checked CubeWalked6Ledger0(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.n * s.rDTile * s.rTTile * 2, 32) * 64;  // in0: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.n * s.rDTile * 4, 32) * 64;             // in1: gammaIn, 2 copies
-    bytes = bytes + CeilDiv(s.n * s.rDTile * s.rTTile * 4, 32) * 64;  // out0: mix_factorWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 128;                      // out1: rWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc0: sumAcc
-    bytes = bytes + RoundUp(s.n * s.rDTile * s.rTTile * 4, 32);       // calc1: xTile
-    bytes = bytes + RoundUp(s.n * s.rDTile * 4, 32);                  // calc2: gammaTile
-    bytes = bytes + RoundUp(s.n * s.rDTile * s.rTTile * 4, 32);       // calc3: tmp
-    bytes = bytes + RoundUp(s.rDTile * s.rTTile * 4, 32);             // calc4: sum
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc5: sum
-    bytes = bytes + CeilDiv(s.rTTile, 8) * 2048;                      // calc6: acc
-    bytes = bytes + CeilDiv(s.rTTile, 8) * 256;                       // calc7: part
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc8: tmp
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc9: tmp
-    return bytes;
-}
-
-/// UB bytes: mix (cube)
-inline Checked CubeWalked6Ledger1(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    return bytes;
-}
-
-/// UB bytes: pre_gate, h_post, sum_2, h_in
-inline Checked CubeWalked6Ledger2(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;                                                   // in0: alphaIn
-    bytes = bytes + CeilDiv(s.n, 8) * 32;                                 // in1: biasIn
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 8) * 64;                    // in2: mixWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.hInTTile, 8) * 64;                          // in3: rWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.hInDTile * s.hInTTile * s.n * 2, 32) * 64;  // in4: xIn, 2 copies
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 128;                  // out0: h_postOut, 2 copies
-    bytes = bytes + CeilDiv(s.hInDTile * s.hInTTile * 2, 32) * 64;        // out1: h_inOut, 2 copies
-    bytes = bytes + 64;                                                   // calc0: alphaTile
-    bytes = bytes + CeilDiv(s.n, 16) * 64;                                // calc1: biasTile
-    bytes = bytes + 64;                                                   // calc2: alphaTile
-    bytes = bytes + CeilDiv(s.n, 16) * 64;                                // calc3: biasTile
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;                   // calc4: mixWsTile
-    bytes = bytes + CeilDiv(s.hInTTile, 16) * 64;                         // calc5: rWsTile
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;                   // calc6: pre_gateTile
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;                   // calc7: tmp
-    bytes = bytes + CeilDiv(s.hInTTile, 16) * 512;                        // calc8: spread
-    bytes = bytes + 512;                                                  // calc9: spread
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;                   // calc10: tmp
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;                   // calc11: tmp
-    bytes = bytes + RoundUp(s.hInDTile * s.hInTTile * s.n * 4, 32);       // calc12: xTile
-    bytes = bytes + RoundUp(s.hInDTile * s.hInTTile * 4, 32);             // calc13: sum_2Tile
-    bytes = bytes + RoundUp(s.hInDTile * s.hInTTile * s.n * 4, 32);       // calc14: tmp
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 512;                  // calc15: spread
-    return bytes;
+    return blocks.valid && bytes.valid;
 }
 
 /// Tries the alternative "cube_walked"; false when it does not fit.
 inline bool TryCubeWalked6(Sizes &s, const Chip &chip, Choice &choice)
 {
     const Checked coreNum(chip.coreNum);
-    const Checked cubeNum(chip.cubeNum);
     const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
     if (!(s.D >= 1)) {
         return false;
@@ -5510,161 +2579,26 @@ inline bool TryCubeWalked6(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.D * s.n <= 2147483647)) {
         return false;
     }
-    s.rDTile = Checked(16);
-    s.rTTile = Checked(1);
-    s.hInDTile = Checked(16);
-    s.hInTTile = Checked(1);
-    if (!Maximise(s, &Sizes::rDTile, s.D, 16, 0, false, &CubeWalked6Ledger0, coreNum, UsableUb(chip, false))) {
+    if (!(FitR2(s, chip) && FitMix(s, chip) && FitHIn3(s, chip) && FindMixWsStart(s, chip) &&
+          FindMixFactorWsStart(s, chip) && FindRWsStart(s, chip) && FindRWsEnd(s, chip) && FindRTTiles(s, chip) &&
+          FindMixPanels(s, chip) && FindHInTTiles(s, chip) && FindHInWork2(s, chip) && FindHInPer(s, chip))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeWalked6Ledger0, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!(CubeWalked6Ledger1(s, coreNum) <= UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hInDTile, s.D, 16, 0, false, &CubeWalked6Ledger2, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hInTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeWalked6Ledger2, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    s.mixWsStart = 0;
-    s.mixWsEnd = s.mixWsStart + RoundUp(MaxOf(s.R * s.T * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.mix_factorWsStart = s.mixWsEnd;
-    s.mix_factorWsEnd = s.mix_factorWsStart + RoundUp(MaxOf(s.D * s.T * s.n, 1) * 4, 512);
-    s.rWsStart = s.mix_factorWsEnd;
-    s.rWsEnd = s.rWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
-    s.rTTiles = CeilDiv(s.T, s.rTTile);
-    s.rWork = s.rTTiles;
-    s.rPer = MaxOf(CeilDiv(s.rWork, coreNum), 1);
-    s.mixPanels = CeilDiv(s.R * s.n + s.n * 2, 256);
-    s.mixBaseN = RoundUp(CeilDiv(s.R * s.n + s.n * 2, s.mixPanels), 16);
-    s.mixBaseM = MinOf(MinOf((((32768 / s.mixBaseN)) / 16) * 16, 256),
-                       RoundUp(MinOf(MaxOf(CeilDiv(s.T * s.mixPanels, cubeNum), 1), s.T), 16));
-    s.mixBaseK = MinOf(32, RoundUp(s.D * s.n, 16));
-    s.mixStepK = MinOf(4, CeilDiv(s.D * s.n, s.mixBaseK));
-    s.mixL1 = s.mixBaseK * s.mixBaseM * s.mixStepK * 8 + s.mixBaseK * s.mixBaseN * s.mixStepK * 8;
-    s.mixM = s.T;
-    s.mixN = s.R * s.n + s.n * 2;
-    s.mixKa = s.D * s.n;
-    s.mixKb = s.D * s.n;
-    s.mixSingleK = s.D * s.n;
-    s.mixRowTiles = CeilDiv(s.T, s.mixBaseM);
-    s.mixWork = s.mixPanels * s.mixRowTiles;
-    s.mixPer = CeilDiv(s.mixWork, cubeNum);
-    s.mixCores = CeilDiv(s.mixWork, s.mixPer);
-    s.mm0Cores = s.mixCores;
-    s.mm0M = s.mixM;
-    s.mm0N = s.mixN;
-    s.mm0Ka = s.mixKa;
-    s.mm0Kb = s.mixKb;
-    s.mm0SingleK = s.mixSingleK;
-    s.mm0BaseM = s.mixBaseM;
-    s.mm0BaseN = s.mixBaseN;
-    s.mm0BaseK = s.mixBaseK;
-    s.mm0StepK = s.mixStepK;
-    s.mm0L1 = s.mixL1;
-    s.hInTTiles = CeilDiv(s.T, s.hInTTile);
-    s.hInWork = s.hInTTiles;
-    s.hInPer = MaxOf(CeilDiv(s.hInWork, coreNum), 1);
-    const Checked blocks = MaxOf(MaxOf(MaxOf(CeilDiv(CeilDiv(s.rWork, s.rPer), 2), CeilDiv(s.mixWork, s.mixPer)),
-                                       CeilDiv(CeilDiv(s.hInWork, s.hInPer), 2)),
-                                 1);
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.rWork, s.rPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(s.mixWork, s.mixPer));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hInWork, s.hInPer), 2));
     const Checked bytes = s.rWsEnd;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = true;
-    return blocks.valid && bytes.valid && s.mixWsStart.valid && s.mixWsEnd.valid && s.mix_factorWsStart.valid &&
-           s.mix_factorWsEnd.valid && s.rWsStart.valid && s.rWsEnd.valid && s.rTTiles.valid && s.rWork.valid &&
-           s.rPer.valid && s.mixPanels.valid && s.mixBaseN.valid && s.mixBaseM.valid && s.mixBaseK.valid &&
-           s.mixStepK.valid && s.mixL1.valid && s.mixM.valid && s.mixN.valid && s.mixKa.valid && s.mixKb.valid &&
-           s.mixSingleK.valid && s.mixRowTiles.valid && s.mixWork.valid && s.mixPer.valid && s.mixCores.valid &&
-           s.mm0Cores.valid && s.mm0M.valid && s.mm0N.valid && s.mm0Ka.valid && s.mm0Kb.valid && s.mm0SingleK.valid &&
-           s.mm0BaseM.valid && s.mm0BaseN.valid && s.mm0BaseK.valid && s.mm0StepK.valid && s.mm0L1.valid &&
-           s.hInTTiles.valid && s.hInWork.valid && s.hInPer.valid;
-}
-
-/// UB bytes: sum_1, r
-inline Checked Full6Ledger0(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;  // in0: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 128;             // out0: rWsOut, 2 copies
-    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;  // calc0: xTile
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;              // calc1: sum_1Tile
-    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;  // calc2: tmp
-    bytes = bytes + s.rTTile * CeilDiv(s.D, 16) * 64;        // calc3: sum
-    bytes = bytes + CeilDiv(s.rTTile, 8) * 2048;             // calc4: acc
-    bytes = bytes + CeilDiv(s.rTTile, 8) * 256;              // calc5: part
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;              // calc6: tmp
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;              // calc7: tmp
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;              // calc8: tmp
-    return bytes;
-}
-
-/// UB bytes: mix
-inline Checked Full6Ledger1(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + s.n * CeilDiv(s.D, 8) * 32;                // in0: gammaIn
-    bytes = bytes + s.n * CeilDiv(s.D, 16) * 64;               // in1: xIn, 2 copies
-    bytes = bytes + s.mixKTile * s.n * CeilDiv(s.D, 8) * 64;   // in2: phiIn, 2 copies
-    bytes = bytes + CeilDiv(s.mixKTile, 16) * 128;             // out0: mixWsOut, 2 copies
-    bytes = bytes + s.n * CeilDiv(s.D, 16) * 64;               // calc0: gammaTile
-    bytes = bytes + s.n * CeilDiv(s.D, 16) * 64;               // calc1: xTile
-    bytes = bytes + s.mixKTile * s.n * CeilDiv(s.D, 16) * 64;  // calc2: phiTile
-    bytes = bytes + s.n * CeilDiv(s.D, 16) * 64;               // calc3: tmp
-    bytes = bytes + s.mixKTile * s.n * CeilDiv(s.D, 16) * 64;  // calc4: tmp
-    bytes = bytes + s.mixKTile * CeilDiv(s.D, 16) * 64;        // calc5: sum
-    bytes = bytes + CeilDiv(s.mixKTile, 16) * 64;              // calc6: sum
-    bytes = bytes + CeilDiv(s.mixKTile, 8) * 2048;             // calc7: acc
-    bytes = bytes + CeilDiv(s.mixKTile, 8) * 256;              // calc8: part
-    return bytes;
-}
-
-/// UB bytes: pre_gate, h_post, sum_2, h_in
-inline Checked Full6Ledger2(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;                                        // in0: alphaIn
-    bytes = bytes + CeilDiv(s.n, 8) * 32;                      // in1: biasIn
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 8) * 64;         // in2: mixWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.hInTTile, 8) * 64;               // in3: rWsIn, 2 copies
-    bytes = bytes + s.hInTTile * s.n * CeilDiv(s.D, 16) * 64;  // in4: xIn, 2 copies
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 128;       // out0: h_postOut, 2 copies
-    bytes = bytes + s.hInTTile * CeilDiv(s.D, 16) * 64;        // out1: h_inOut, 2 copies
-    bytes = bytes + 64;                                        // calc0: alphaTile
-    bytes = bytes + CeilDiv(s.n, 16) * 64;                     // calc1: biasTile
-    bytes = bytes + 64;                                        // calc2: alphaTile
-    bytes = bytes + CeilDiv(s.n, 16) * 64;                     // calc3: biasTile
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;        // calc4: mixWsTile
-    bytes = bytes + CeilDiv(s.hInTTile, 16) * 64;              // calc5: rWsTile
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;        // calc6: pre_gateTile
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;        // calc7: tmp
-    bytes = bytes + CeilDiv(s.hInTTile, 16) * 512;             // calc8: spread
-    bytes = bytes + 512;                                       // calc9: spread
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;        // calc10: tmp
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;        // calc11: tmp
-    bytes = bytes + s.hInTTile * s.n * CeilDiv(s.D, 16) * 64;  // calc12: xTile
-    bytes = bytes + s.hInTTile * CeilDiv(s.D, 16) * 64;        // calc13: sum_2Tile
-    bytes = bytes + s.hInTTile * s.n * CeilDiv(s.D, 16) * 64;  // calc14: tmp
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 512;       // calc15: spread
-    return bytes;
+    return blocks.valid && bytes.valid;
 }
 
 /// Tries the alternative "full"; false when it does not fit.
 inline bool TryFull6(Sizes &s, const Chip &chip, Choice &choice)
 {
-    const Checked coreNum(chip.coreNum);
+    (void)chip;
     if (!(s.D >= 1)) {
         return false;
     }
@@ -5677,125 +2611,26 @@ inline bool TryFull6(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.n >= 1)) {
         return false;
     }
-    s.rTTile = Checked(1);
-    s.mixKTile = Checked(1);
-    s.hInTTile = Checked(1);
-    if (!Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &Full6Ledger0, coreNum,
-                  UsableUb(chip, false))) {
+    if (!(FitR3(s, chip) && FitMix2(s, chip) && FitHIn2(s, chip) && FindMixWsStart(s, chip) && FindRWsStart2(s, chip) &&
+          FindRWsEnd(s, chip) && FindRTTiles(s, chip) && FindMixKTiles(s, chip) && FindMixWork(s, chip) &&
+          FindMixPer(s, chip) && FindHInTTiles(s, chip) && FindHInWork2(s, chip) && FindHInPer(s, chip))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::mixKTile, MinOf(s.R * s.n + s.n * 2, 4095), 1,
-                  CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), false, &Full6Ledger1, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hInTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &Full6Ledger2, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    s.mixWsStart = 0;
-    s.mixWsEnd = s.mixWsStart + RoundUp(MaxOf(s.R * s.T * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.rWsStart = s.mixWsEnd;
-    s.rWsEnd = s.rWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
-    s.rTTiles = CeilDiv(s.T, s.rTTile);
-    s.rWork = s.rTTiles;
-    s.rPer = MaxOf(CeilDiv(s.rWork, coreNum), 1);
-    s.mixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.mixKTile);
-    s.mixWork = s.T * s.mixKTiles;
-    s.mixPer = MaxOf(CeilDiv(s.mixWork, coreNum), 1);
-    s.hInTTiles = CeilDiv(s.T, s.hInTTile);
-    s.hInWork = s.hInTTiles;
-    s.hInPer = MaxOf(CeilDiv(s.hInWork, coreNum), 1);
-    const Checked blocks = MaxOf(
-        CeilDiv(MaxOf(MaxOf(CeilDiv(s.rWork, s.rPer), CeilDiv(s.mixWork, s.mixPer)), CeilDiv(s.hInWork, s.hInPer)), 2),
-        1);
+    Checked blocks(1);
+    blocks = MaxOf(
+        blocks,
+        CeilDiv(MaxOf(MaxOf(CeilDiv(s.rWork, s.rPer), CeilDiv(s.mixWork, s.mixPer)), CeilDiv(s.hInWork, s.hInPer)), 2));
     const Checked bytes = s.rWsEnd;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = true;
-    return blocks.valid && bytes.valid && s.mixWsStart.valid && s.mixWsEnd.valid && s.rWsStart.valid &&
-           s.rWsEnd.valid && s.rTTiles.valid && s.rWork.valid && s.rPer.valid && s.mixKTiles.valid && s.mixWork.valid &&
-           s.mixPer.valid && s.hInTTiles.valid && s.hInWork.valid && s.hInPer.valid;
-}
-
-/// UB bytes: sum_1, r
-inline Checked Walked6Ledger0(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.n * s.rDTile * s.rTTile * 2, 32) * 64;  // in0: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 128;                      // out0: rWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc0: sumAcc
-    bytes = bytes + RoundUp(s.n * s.rDTile * s.rTTile * 4, 32);       // calc1: xTile
-    bytes = bytes + RoundUp(s.n * s.rDTile * s.rTTile * 4, 32);       // calc2: tmp
-    bytes = bytes + RoundUp(s.rDTile * s.rTTile * 4, 32);             // calc3: sum
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc4: sum
-    bytes = bytes + CeilDiv(s.rTTile, 8) * 2048;                      // calc5: acc
-    bytes = bytes + CeilDiv(s.rTTile, 8) * 256;                       // calc6: part
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc7: tmp
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc8: tmp
-    return bytes;
-}
-
-/// UB bytes: mix
-inline Checked Walked6Ledger1(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.mixDTile * 2, 32) * 64;               // in0: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.mixDTile * 4, 32) * 64;               // in1: gammaIn, 2 copies
-    bytes = bytes + CeilDiv(s.mixDTile * s.mixKTile * 4, 32) * 64;  // in2: phiIn, 2 copies
-    bytes = bytes + CeilDiv(s.mixKTile, 16) * 128;                  // out0: mixWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.mixKTile, 16) * 64;                   // calc0: sumAcc
-    bytes = bytes + RoundUp(s.mixDTile * 4, 32);                    // calc1: xTile
-    bytes = bytes + RoundUp(s.mixDTile * 4, 32);                    // calc2: gammaTile
-    bytes = bytes + RoundUp(s.mixDTile * s.mixKTile * 4, 32);       // calc3: phiTile
-    bytes = bytes + RoundUp(s.mixDTile * 4, 32);                    // calc4: tmp
-    bytes = bytes + RoundUp(s.mixDTile * s.mixKTile * 4, 32);       // calc5: tmp
-    bytes = bytes + CeilDiv(s.mixKTile, 16) * 64;                   // calc6: sum
-    bytes = bytes + CeilDiv(s.mixKTile, 8) * 2048;                  // calc7: acc
-    bytes = bytes + CeilDiv(s.mixKTile, 8) * 256;                   // calc8: part
-    return bytes;
-}
-
-/// UB bytes: pre_gate, h_post, sum_2, h_in
-inline Checked Walked6Ledger2(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;                                                   // in0: alphaIn
-    bytes = bytes + CeilDiv(s.n, 8) * 32;                                 // in1: biasIn
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 8) * 64;                    // in2: mixWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.hInTTile, 8) * 64;                          // in3: rWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.hInDTile * s.hInTTile * s.n * 2, 32) * 64;  // in4: xIn, 2 copies
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 128;                  // out0: h_postOut, 2 copies
-    bytes = bytes + CeilDiv(s.hInDTile * s.hInTTile * 2, 32) * 64;        // out1: h_inOut, 2 copies
-    bytes = bytes + 64;                                                   // calc0: alphaTile
-    bytes = bytes + CeilDiv(s.n, 16) * 64;                                // calc1: biasTile
-    bytes = bytes + 64;                                                   // calc2: alphaTile
-    bytes = bytes + CeilDiv(s.n, 16) * 64;                                // calc3: biasTile
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;                   // calc4: mixWsTile
-    bytes = bytes + CeilDiv(s.hInTTile, 16) * 64;                         // calc5: rWsTile
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;                   // calc6: pre_gateTile
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;                   // calc7: tmp
-    bytes = bytes + CeilDiv(s.hInTTile, 16) * 512;                        // calc8: spread
-    bytes = bytes + 512;                                                  // calc9: spread
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;                   // calc10: tmp
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;                   // calc11: tmp
-    bytes = bytes + RoundUp(s.hInDTile * s.hInTTile * s.n * 4, 32);       // calc12: xTile
-    bytes = bytes + RoundUp(s.hInDTile * s.hInTTile * 4, 32);             // calc13: sum_2Tile
-    bytes = bytes + RoundUp(s.hInDTile * s.hInTTile * s.n * 4, 32);       // calc14: tmp
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 512;                  // calc15: spread
-    return bytes;
+    return blocks.valid && bytes.valid;
 }
 
 /// Tries the alternative "walked"; false when it does not fit.
 inline bool TryWalked6(Sizes &s, const Chip &chip, Choice &choice)
 {
-    const Checked coreNum(chip.coreNum);
+    (void)chip;
     if (!(s.D >= 1)) {
         return false;
     }
@@ -5808,177 +2643,26 @@ inline bool TryWalked6(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.n >= 1)) {
         return false;
     }
-    s.rDTile = Checked(16);
-    s.rTTile = Checked(1);
-    s.mixDTile = Checked(16);
-    s.mixKTile = Checked(1);
-    s.hInDTile = Checked(16);
-    s.hInTTile = Checked(1);
-    if (!Maximise(s, &Sizes::rDTile, s.D, 16, 0, false, &Walked6Ledger0, coreNum, UsableUb(chip, false))) {
+    if (!(FitR4(s, chip) && FitMix3(s, chip) && FitHIn3(s, chip) && FindMixWsStart(s, chip) && FindRWsStart2(s, chip) &&
+          FindRWsEnd(s, chip) && FindRTTiles(s, chip) && FindMixKTiles(s, chip) && FindMixWork(s, chip) &&
+          FindMixPer(s, chip) && FindHInTTiles(s, chip) && FindHInWork2(s, chip) && FindHInPer(s, chip))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &Walked6Ledger0, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::mixDTile, s.D, 16, 0, false, &Walked6Ledger1, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::mixKTile, MinOf(s.R * s.n + s.n * 2, 4095), 1,
-                  CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), false, &Walked6Ledger1, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hInDTile, s.D, 16, 0, false, &Walked6Ledger2, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hInTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &Walked6Ledger2, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    s.mixWsStart = 0;
-    s.mixWsEnd = s.mixWsStart + RoundUp(MaxOf(s.R * s.T * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.rWsStart = s.mixWsEnd;
-    s.rWsEnd = s.rWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
-    s.rTTiles = CeilDiv(s.T, s.rTTile);
-    s.rWork = s.rTTiles;
-    s.rPer = MaxOf(CeilDiv(s.rWork, coreNum), 1);
-    s.mixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.mixKTile);
-    s.mixWork = s.T * s.mixKTiles;
-    s.mixPer = MaxOf(CeilDiv(s.mixWork, coreNum), 1);
-    s.hInTTiles = CeilDiv(s.T, s.hInTTile);
-    s.hInWork = s.hInTTiles;
-    s.hInPer = MaxOf(CeilDiv(s.hInWork, coreNum), 1);
-    const Checked blocks = MaxOf(
-        CeilDiv(MaxOf(MaxOf(CeilDiv(s.rWork, s.rPer), CeilDiv(s.mixWork, s.mixPer)), CeilDiv(s.hInWork, s.hInPer)), 2),
-        1);
+    Checked blocks(1);
+    blocks = MaxOf(
+        blocks,
+        CeilDiv(MaxOf(MaxOf(CeilDiv(s.rWork, s.rPer), CeilDiv(s.mixWork, s.mixPer)), CeilDiv(s.hInWork, s.hInPer)), 2));
     const Checked bytes = s.rWsEnd;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = true;
-    return blocks.valid && bytes.valid && s.mixWsStart.valid && s.mixWsEnd.valid && s.rWsStart.valid &&
-           s.rWsEnd.valid && s.rTTiles.valid && s.rWork.valid && s.rPer.valid && s.mixKTiles.valid && s.mixWork.valid &&
-           s.mixPer.valid && s.hInTTiles.valid && s.hInWork.valid && s.hInPer.valid;
-}
-
-/// UB bytes: mix_sum_terms
-inline Checked CubeFull7Ledger0(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.mixSumTermsDTile * s.mixSumTermsITile * 4, 32) * 64;  // in0: phiIn, 2 copies
-    bytes =
-        bytes + CeilDiv(s.mixSumTermsDTile * s.mixSumTermsITile * 2, 32) * 64;  // out0: mix_sum_termsWsOut, 2 copies
-    bytes = bytes + RoundUp(s.mixSumTermsDTile * s.mixSumTermsITile * 4, 32);   // calc0: phiTile
-    bytes = bytes + RoundUp(s.mixSumTermsDTile * s.mixSumTermsITile * 2, 32);   // calc1: rounded
-    bytes = bytes + RoundUp(s.mixSumTermsDTile * s.mixSumTermsITile * 4, 32);   // calc2: tmp
-    bytes = bytes + RoundUp(s.mixSumTermsDTile * s.mixSumTermsITile * 4, 32);   // calc3: tmp
-    return bytes;
-}
-
-/// UB bytes: sum_1, r
-inline Checked CubeFull7Ledger1(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;  // in0: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 128;             // out0: rWsOut, 2 copies
-    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;  // calc0: xTile
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;              // calc1: sum_1Tile
-    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;  // calc2: tmp
-    bytes = bytes + s.rTTile * CeilDiv(s.D, 16) * 64;        // calc3: sum
-    bytes = bytes + CeilDiv(s.rTTile, 8) * 2048;             // calc4: acc
-    bytes = bytes + CeilDiv(s.rTTile, 8) * 256;              // calc5: part
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;              // calc6: tmp
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;              // calc7: tmp
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;              // calc8: tmp
-    return bytes;
-}
-
-/// UB bytes: mix_sum_product (cube)
-inline Checked CubeFull7Ledger2(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    return bytes;
-}
-
-/// UB bytes: mix_sum, mix
-inline Checked CubeFull7Ledger3(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.mixKTile * s.mixTTile * 4, 32) * 64;  // in0: mix_sum_productWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.mixKTile * s.mixTTile * 4, 32) * 64;  // out0: mixWsOut, 2 copies
-    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);       // calc0: mix_sum_productWsTile
-    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);       // calc1: mix_sum_productWsTile
-    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);       // calc2: mix_sum_productWsTile
-    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);       // calc3: mix_sumTile
-    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);       // calc4: tmp
-    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);       // calc5: tmp
-    bytes = bytes + RoundUp(s.mixKTile, 256) * s.mixTTile;          // calc6: mask
-    return bytes;
-}
-
-/// UB bytes: pre_gate, h_post
-inline Checked CubeFull7Ledger4(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 64;                                                 // in0: alphaIn, 2 copies
-    bytes = bytes + CeilDiv(s.hPostITile * s.hPostTTile * 4, 32) * 64;  // in1: mixWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.hPostTTile, 8) * 64;                      // in2: rWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.hPostITile * 4, 32) * 64;                 // in3: biasIn, 2 copies
-    bytes = bytes + CeilDiv(s.hPostITile * s.hPostTTile * 4, 32) * 64;  // out0: pre_gateWsOut, 2 copies
-    bytes = bytes + RoundUp(s.hPostITile * s.hPostTTile * 4, 32);       // calc0: tmp
-    bytes = bytes + CeilDiv(s.hPostTTile, 8) * 256;                     // calc1: spread
-    bytes = bytes + 256;                                                // calc2: spread
-    bytes = bytes + RoundUp(s.hPostITile * s.hPostTTile * 4, 32);       // calc3: tmp
-    bytes = bytes + RoundUp(s.hPostITile * s.hPostTTile * 4, 32);       // calc4: tmp
-    return bytes;
-}
-
-/// UB bytes: h_res
-inline Checked CubeFull7Ledger5(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 96;                                                // in0: alphaIn, 3 copies
-    bytes = bytes + CeilDiv(s.hResI1Tile * s.hResJTile * 4, 32) * 96;  // in1: mixWsIn, 3 copies
-    bytes = bytes + CeilDiv(s.hResI1Tile * s.hResJTile * 4, 32) * 64;  // out0: h_resOut, 2 copies
-    bytes = bytes + RoundUp(s.hResI1Tile * s.hResJTile * 4, 32);       // calc0: tmp
-    bytes = bytes + 256;                                               // calc1: spread
-    return bytes;
-}
-
-/// UB bytes: sum_2, h_in
-inline Checked CubeFull7Ledger6(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 8) * 64;                    // in0: pre_gateWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.hInDTile * s.hInTTile * s.n * 2, 32) * 64;  // in1: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.hInDTile * s.hInTTile * 2, 32) * 64;        // out0: h_inOut, 2 copies
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;                   // calc0: pre_gateWsTile
-    bytes = bytes + RoundUp(s.hInDTile * s.hInTTile * s.n * 4, 32);       // calc1: xTile
-    bytes = bytes + RoundUp(s.hInDTile * s.hInTTile * 4, 32);             // calc2: sum_2Tile
-    bytes = bytes + RoundUp(s.hInDTile * s.hInTTile * s.n * 4, 32);       // calc3: tmp
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 512;                  // calc4: spread
-    return bytes;
+    return blocks.valid && bytes.valid;
 }
 
 /// Tries the alternative "cube_full"; false when it does not fit.
 inline bool TryCubeFull7(Sizes &s, const Chip &chip, Choice &choice)
 {
     const Checked coreNum(chip.coreNum);
-    const Checked cubeNum(chip.cubeNum);
     const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
     if (!(s.D >= 1)) {
         return false;
@@ -6010,281 +2694,34 @@ inline bool TryCubeFull7(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.D * s.n <= 2147483647)) {
         return false;
     }
-    s.mixSumTermsDTile = Checked(16);
-    s.mixSumTermsITile = Checked(1);
-    s.rTTile = Checked(1);
-    s.mixKTile = Checked(64);
-    s.mixTTile = Checked(1);
-    s.hPostITile = Checked(8);
-    s.hPostTTile = Checked(1);
-    s.hResJTile = Checked(8);
-    s.hResI1Tile = Checked(1);
-    s.hInDTile = Checked(16);
-    s.hInTTile = Checked(1);
-    if (!Maximise(s, &Sizes::mixSumTermsDTile, s.D, 16,
-                  MaxOf(CeilDiv(s.D * s.R * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64), false, &CubeFull7Ledger0,
-                  coreNum, UsableUb(chip, true))) {
+    if (!(FitMixSumTerms(s, chip) && FitR5(s, chip) && FitMixSumProduct(s, chip) && FitMix4(s, chip) &&
+          FitHPost2(s, chip) && FitHRes2(s, chip) && FitHIn4(s, chip) && FindMixWsStart(s, chip) &&
+          FindMixSumProductWsStart(s, chip) && FindPreGateWsStart3(s, chip) && FindPreGateWsEnd(s, chip) &&
+          FindRWsEnd(s, chip) && FindMixSumTermsDTiles(s, chip) && FindRTTiles(s, chip) &&
+          FindMixSumProductPanels(s, chip) && FindMixKTiles(s, chip) && FindMixTTiles(s, chip) && FindMixPer(s, chip) &&
+          FindHPostITiles(s, chip) && FindHInDTiles(s, chip) && FindHInTTiles(s, chip) && FindHInWork(s, chip) &&
+          FindHInPer(s, chip))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::mixSumTermsITile, MinOf(s.n, 4095), 1,
-                  CeilDiv(s.R * s.n * s.n * CeilDiv(s.D, s.mixSumTermsDTile) +
-                              s.n * s.n * CeilDiv(s.D, s.mixSumTermsDTile) * 2,
-                          coreNum),
-                  false, &CubeFull7Ledger0, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeFull7Ledger1, coreNum,
-                  UsableUb(chip, true))) {
-        return false;
-    }
-    if (!(CubeFull7Ledger2(s, coreNum) <= UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::mixKTile, s.R * s.n + s.n * 2, 64,
-                  MaxOf(CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), 64), false, &CubeFull7Ledger3, coreNum,
-                  UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::mixTTile, MinOf(s.T, 4095), 1,
-                  CeilDiv(s.T * CeilDiv(s.R * s.n + s.n * 2, s.mixKTile), coreNum), false, &CubeFull7Ledger3, coreNum,
-                  UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hPostITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &CubeFull7Ledger4,
-                  coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hPostTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.hPostITile), coreNum), false,
-                  &CubeFull7Ledger4, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hResJTile, s.n, 8, MaxOf(CeilDiv(s.R * s.T * s.n, coreNum), 64), false, &CubeFull7Ledger5,
-                  coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hResI1Tile, MinOf(s.R, 4095), 1, CeilDiv(s.R * s.T * CeilDiv(s.n, s.hResJTile), coreNum),
-                  false, &CubeFull7Ledger5, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hInDTile, s.D, 16, MaxOf(CeilDiv(s.D * s.T, coreNum), 64), false, &CubeFull7Ledger6,
-                  coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hInTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.hInDTile), coreNum), false,
-                  &CubeFull7Ledger6, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    s.mixWsStart = 0;
-    s.mixWsEnd = s.mixWsStart + RoundUp(MaxOf(s.R * s.T * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.mix_sum_productWsStart = s.mixWsEnd;
-    s.mix_sum_productWsEnd = s.mix_sum_productWsStart + RoundUp(MaxOf(s.R * s.T * s.n * 3 + s.T * s.n * 6, 1) * 4, 512);
-    s.mix_sum_termsWsStart = s.mix_sum_productWsEnd;
-    s.mix_sum_termsWsEnd =
-        s.mix_sum_termsWsStart + RoundUp(MaxOf(s.D * s.R * s.n * s.n * 3 + s.D * s.n * s.n * 6, 1) * 2, 512);
-    s.pre_gateWsStart = s.mix_sum_termsWsEnd;
-    s.pre_gateWsEnd = s.pre_gateWsStart + RoundUp(MaxOf(s.T * s.n, 1) * 4, 512);
-    s.rWsStart = s.pre_gateWsEnd;
-    s.rWsEnd = s.rWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
-    s.mixSumTermsDTiles = CeilDiv(s.D, s.mixSumTermsDTile);
-    s.mixSumTermsITiles = CeilDiv(s.n, s.mixSumTermsITile);
-    s.mixSumTermsWork =
-        s.R * s.mixSumTermsDTiles * s.mixSumTermsITiles * s.n + s.mixSumTermsDTiles * s.mixSumTermsITiles * s.n * 2;
-    s.mixSumTermsPer = MaxOf(CeilDiv(s.mixSumTermsWork, coreNum), 1);
-    s.rTTiles = CeilDiv(s.T, s.rTTile);
-    s.rWork = s.rTTiles;
-    s.rPer = MaxOf(CeilDiv(s.rWork, coreNum), 1);
-    s.mixSumProductPanels = CeilDiv(s.R * s.n * 3 + s.n * 6, 256);
-    s.mixSumProductBaseN = RoundUp(CeilDiv(s.R * s.n * 3 + s.n * 6, s.mixSumProductPanels), 16);
-    s.mixSumProductBaseM = MinOf(MinOf((((32768 / s.mixSumProductBaseN)) / 16) * 16, 256),
-                                 RoundUp(MinOf(MaxOf(CeilDiv(s.T * s.mixSumProductPanels, cubeNum), 1), s.T), 16));
-    s.mixSumProductBaseK = MinOf(64, RoundUp(s.D * s.n, 16));
-    s.mixSumProductStepK = MinOf(4, CeilDiv(s.D * s.n, s.mixSumProductBaseK));
-    s.mixSumProductL1 = s.mixSumProductBaseK * s.mixSumProductBaseM * s.mixSumProductStepK * 4 +
-                        s.mixSumProductBaseK * s.mixSumProductBaseN * s.mixSumProductStepK * 4;
-    s.mixSumProductM = s.T;
-    s.mixSumProductN = s.R * s.n * 3 + s.n * 6;
-    s.mixSumProductKa = s.D * s.n;
-    s.mixSumProductKb = s.D * s.n;
-    s.mixSumProductSingleK = s.D * s.n;
-    s.mixSumProductRowTiles = CeilDiv(s.T, s.mixSumProductBaseM);
-    s.mixSumProductWork = s.mixSumProductPanels * s.mixSumProductRowTiles;
-    s.mixSumProductPer = CeilDiv(s.mixSumProductWork, cubeNum);
-    s.mixSumProductCores = CeilDiv(s.mixSumProductWork, s.mixSumProductPer);
-    s.mm0Cores = s.mixSumProductCores;
-    s.mm0M = s.mixSumProductM;
-    s.mm0N = s.mixSumProductN;
-    s.mm0Ka = s.mixSumProductKa;
-    s.mm0Kb = s.mixSumProductKb;
-    s.mm0SingleK = s.mixSumProductSingleK;
-    s.mm0BaseM = s.mixSumProductBaseM;
-    s.mm0BaseN = s.mixSumProductBaseN;
-    s.mm0BaseK = s.mixSumProductBaseK;
-    s.mm0StepK = s.mixSumProductStepK;
-    s.mm0L1 = s.mixSumProductL1;
-    s.mixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.mixKTile);
-    s.mixTTiles = CeilDiv(s.T, s.mixTTile);
-    s.mixWork = s.mixKTiles * s.mixTTiles;
-    s.mixPer = MaxOf(CeilDiv(s.mixWork, coreNum), 1);
-    s.hPostITiles = CeilDiv(s.n, s.hPostITile);
-    s.hPostTTiles = CeilDiv(s.T, s.hPostTTile);
-    s.hPostWork = s.hPostITiles * s.hPostTTiles;
-    s.hPostPer = MaxOf(CeilDiv(s.hPostWork, coreNum), 1);
-    s.hResJTiles = CeilDiv(s.n, s.hResJTile);
-    s.hResI1Tiles = CeilDiv(s.R, s.hResI1Tile);
-    s.hResWork = s.T * s.hResI1Tiles * s.hResJTiles;
-    s.hResPer = MaxOf(CeilDiv(s.hResWork, coreNum), 1);
-    s.hInDTiles = CeilDiv(s.D, s.hInDTile);
-    s.hInTTiles = CeilDiv(s.T, s.hInTTile);
-    s.hInWork = s.hInDTiles * s.hInTTiles;
-    s.hInPer = MaxOf(CeilDiv(s.hInWork, coreNum), 1);
-    const Checked blocks =
-        MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(CeilDiv(s.mixSumTermsWork, s.mixSumTermsPer), 2),
-                                                  CeilDiv(CeilDiv(s.rWork, s.rPer), 2)),
-                                            CeilDiv(s.mixSumProductWork, s.mixSumProductPer)),
-                                      CeilDiv(CeilDiv(s.mixWork, s.mixPer), 2)),
-                                CeilDiv(CeilDiv(s.hPostWork, s.hPostPer), 2)),
-                          CeilDiv(CeilDiv(s.hResWork, s.hResPer), 2)),
-                    CeilDiv(CeilDiv(s.hInWork, s.hInPer), 2)),
-              1);
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.mixSumTermsWork, s.mixSumTermsPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.rWork, s.rPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(s.mixSumProductWork, s.mixSumProductPer));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.mixWork, s.mixPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hPostWork, s.hPostPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hResWork, s.hResPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hInWork, s.hInPer), 2));
     const Checked bytes = s.rWsEnd;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = true;
-    return blocks.valid && bytes.valid && s.mixWsStart.valid && s.mixWsEnd.valid && s.mix_sum_productWsStart.valid &&
-           s.mix_sum_productWsEnd.valid && s.mix_sum_termsWsStart.valid && s.mix_sum_termsWsEnd.valid &&
-           s.pre_gateWsStart.valid && s.pre_gateWsEnd.valid && s.rWsStart.valid && s.rWsEnd.valid &&
-           s.mixSumTermsDTiles.valid && s.mixSumTermsITiles.valid && s.mixSumTermsWork.valid &&
-           s.mixSumTermsPer.valid && s.rTTiles.valid && s.rWork.valid && s.rPer.valid && s.mixSumProductPanels.valid &&
-           s.mixSumProductBaseN.valid && s.mixSumProductBaseM.valid && s.mixSumProductBaseK.valid &&
-           s.mixSumProductStepK.valid && s.mixSumProductL1.valid && s.mixSumProductM.valid && s.mixSumProductN.valid &&
-           s.mixSumProductKa.valid && s.mixSumProductKb.valid && s.mixSumProductSingleK.valid &&
-           s.mixSumProductRowTiles.valid && s.mixSumProductWork.valid && s.mixSumProductPer.valid &&
-           s.mixSumProductCores.valid && s.mm0Cores.valid && s.mm0M.valid && s.mm0N.valid && s.mm0Ka.valid &&
-           s.mm0Kb.valid && s.mm0SingleK.valid && s.mm0BaseM.valid && s.mm0BaseN.valid && s.mm0BaseK.valid &&
-           s.mm0StepK.valid && s.mm0L1.valid && s.mixKTiles.valid && s.mixTTiles.valid && s.mixWork.valid &&
-           s.mixPer.valid && s.hPostITiles.valid && s.hPostTTiles.valid && s.hPostWork.valid && s.hPostPer.valid &&
-           s.hResJTiles.valid && s.hResI1Tiles.valid && s.hResWork.valid && s.hResPer.valid && s.hInDTiles.valid &&
-           s.hInTTiles.valid && s.hInWork.valid && s.hInPer.valid;
-}
-
-/// UB bytes: mix_sum_terms
-inline Checked CubeWalked7Ledger0(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.mixSumTermsDTile * s.mixSumTermsITile * 4, 32) * 64;  // in0: phiIn, 2 copies
-    bytes =
-        bytes + CeilDiv(s.mixSumTermsDTile * s.mixSumTermsITile * 2, 32) * 64;  // out0: mix_sum_termsWsOut, 2 copies
-    bytes = bytes + RoundUp(s.mixSumTermsDTile * s.mixSumTermsITile * 4, 32);   // calc0: phiTile
-    bytes = bytes + RoundUp(s.mixSumTermsDTile * s.mixSumTermsITile * 2, 32);   // calc1: rounded
-    bytes = bytes + RoundUp(s.mixSumTermsDTile * s.mixSumTermsITile * 4, 32);   // calc2: tmp
-    bytes = bytes + RoundUp(s.mixSumTermsDTile * s.mixSumTermsITile * 4, 32);   // calc3: tmp
-    return bytes;
-}
-
-/// UB bytes: sum_1, r
-inline Checked CubeWalked7Ledger1(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.n * s.rDTile * s.rTTile * 2, 32) * 64;  // in0: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 128;                      // out0: rWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc0: sumAcc
-    bytes = bytes + RoundUp(s.n * s.rDTile * s.rTTile * 4, 32);       // calc1: xTile
-    bytes = bytes + RoundUp(s.n * s.rDTile * s.rTTile * 4, 32);       // calc2: tmp
-    bytes = bytes + RoundUp(s.rDTile * s.rTTile * 4, 32);             // calc3: sum
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc4: sum
-    bytes = bytes + CeilDiv(s.rTTile, 8) * 2048;                      // calc5: acc
-    bytes = bytes + CeilDiv(s.rTTile, 8) * 256;                       // calc6: part
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc7: tmp
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc8: tmp
-    return bytes;
-}
-
-/// UB bytes: mix_sum_product (cube)
-inline Checked CubeWalked7Ledger2(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    return bytes;
-}
-
-/// UB bytes: mix_sum, mix
-inline Checked CubeWalked7Ledger3(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.mixKTile * s.mixTTile * 4, 32) * 64;  // in0: mix_sum_productWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.mixKTile * s.mixTTile * 4, 32) * 64;  // out0: mixWsOut, 2 copies
-    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);       // calc0: mix_sum_productWsTile
-    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);       // calc1: mix_sum_productWsTile
-    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);       // calc2: mix_sum_productWsTile
-    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);       // calc3: mix_sumTile
-    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);       // calc4: tmp
-    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);       // calc5: tmp
-    bytes = bytes + RoundUp(s.mixKTile, 256) * s.mixTTile;          // calc6: mask
-    return bytes;
-}
-
-/// UB bytes: pre_gate, h_post
-inline Checked CubeWalked7Ledger4(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 64;                                                 // in0: alphaIn, 2 copies
-    bytes = bytes + CeilDiv(s.hPostITile * s.hPostTTile * 4, 32) * 64;  // in1: mixWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.hPostTTile, 8) * 64;                      // in2: rWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.hPostITile * 4, 32) * 64;                 // in3: biasIn, 2 copies
-    bytes = bytes + CeilDiv(s.hPostITile * s.hPostTTile * 4, 32) * 64;  // out0: pre_gateWsOut, 2 copies
-    bytes = bytes + RoundUp(s.hPostITile * s.hPostTTile * 4, 32);       // calc0: tmp
-    bytes = bytes + CeilDiv(s.hPostTTile, 8) * 256;                     // calc1: spread
-    bytes = bytes + 256;                                                // calc2: spread
-    bytes = bytes + RoundUp(s.hPostITile * s.hPostTTile * 4, 32);       // calc3: tmp
-    bytes = bytes + RoundUp(s.hPostITile * s.hPostTTile * 4, 32);       // calc4: tmp
-    return bytes;
-}
-
-/// UB bytes: h_res
-inline Checked CubeWalked7Ledger5(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 96;                                                // in0: alphaIn, 3 copies
-    bytes = bytes + CeilDiv(s.hResI1Tile * s.hResJTile * 4, 32) * 96;  // in1: mixWsIn, 3 copies
-    bytes = bytes + CeilDiv(s.hResI1Tile * s.hResJTile * 4, 32) * 64;  // out0: h_resOut, 2 copies
-    bytes = bytes + RoundUp(s.hResI1Tile * s.hResJTile * 4, 32);       // calc0: tmp
-    bytes = bytes + 256;                                               // calc1: spread
-    return bytes;
-}
-
-/// UB bytes: sum_2, h_in
-inline Checked CubeWalked7Ledger6(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 8) * 64;                    // in0: pre_gateWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.hInDTile * s.hInTTile * s.n * 2, 32) * 64;  // in1: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.hInDTile * s.hInTTile * 2, 32) * 64;        // out0: h_inOut, 2 copies
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;                   // calc0: pre_gateWsTile
-    bytes = bytes + RoundUp(s.hInDTile * s.hInTTile * s.n * 4, 32);       // calc1: xTile
-    bytes = bytes + RoundUp(s.hInDTile * s.hInTTile * 4, 32);             // calc2: sum_2Tile
-    bytes = bytes + RoundUp(s.hInDTile * s.hInTTile * s.n * 4, 32);       // calc3: tmp
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 512;                  // calc4: spread
-    return bytes;
+    return blocks.valid && bytes.valid;
 }
 
 /// Tries the alternative "cube_walked"; false when it does not fit.
 inline bool TryCubeWalked7(Sizes &s, const Chip &chip, Choice &choice)
 {
     const Checked coreNum(chip.coreNum);
-    const Checked cubeNum(chip.cubeNum);
     const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
     if (!(s.D >= 1)) {
         return false;
@@ -6316,261 +2753,34 @@ inline bool TryCubeWalked7(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.D * s.n <= 2147483647)) {
         return false;
     }
-    s.mixSumTermsDTile = Checked(16);
-    s.mixSumTermsITile = Checked(1);
-    s.rDTile = Checked(16);
-    s.rTTile = Checked(1);
-    s.mixKTile = Checked(64);
-    s.mixTTile = Checked(1);
-    s.hPostITile = Checked(8);
-    s.hPostTTile = Checked(1);
-    s.hResJTile = Checked(8);
-    s.hResI1Tile = Checked(1);
-    s.hInDTile = Checked(16);
-    s.hInTTile = Checked(1);
-    if (!Maximise(s, &Sizes::mixSumTermsDTile, s.D, 16,
-                  MaxOf(CeilDiv(s.D * s.R * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64), false, &CubeWalked7Ledger0,
-                  coreNum, UsableUb(chip, true))) {
+    if (!(FitMixSumTerms(s, chip) && FitR6(s, chip) && FitMixSumProduct(s, chip) && FitMix4(s, chip) &&
+          FitHPost2(s, chip) && FitHRes2(s, chip) && FitHIn4(s, chip) && FindMixWsStart(s, chip) &&
+          FindMixSumProductWsStart(s, chip) && FindPreGateWsStart3(s, chip) && FindPreGateWsEnd(s, chip) &&
+          FindRWsEnd(s, chip) && FindMixSumTermsDTiles(s, chip) && FindRTTiles(s, chip) &&
+          FindMixSumProductPanels(s, chip) && FindMixKTiles(s, chip) && FindMixTTiles(s, chip) && FindMixPer(s, chip) &&
+          FindHPostITiles(s, chip) && FindHInDTiles(s, chip) && FindHInTTiles(s, chip) && FindHInWork(s, chip) &&
+          FindHInPer(s, chip))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::mixSumTermsITile, MinOf(s.n, 4095), 1,
-                  CeilDiv(s.R * s.n * s.n * CeilDiv(s.D, s.mixSumTermsDTile) +
-                              s.n * s.n * CeilDiv(s.D, s.mixSumTermsDTile) * 2,
-                          coreNum),
-                  false, &CubeWalked7Ledger0, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::rDTile, s.D, 16, 0, false, &CubeWalked7Ledger1, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeWalked7Ledger1, coreNum,
-                  UsableUb(chip, true))) {
-        return false;
-    }
-    if (!(CubeWalked7Ledger2(s, coreNum) <= UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::mixKTile, s.R * s.n + s.n * 2, 64,
-                  MaxOf(CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), 64), false, &CubeWalked7Ledger3, coreNum,
-                  UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::mixTTile, MinOf(s.T, 4095), 1,
-                  CeilDiv(s.T * CeilDiv(s.R * s.n + s.n * 2, s.mixKTile), coreNum), false, &CubeWalked7Ledger3, coreNum,
-                  UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hPostITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &CubeWalked7Ledger4,
-                  coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hPostTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.hPostITile), coreNum), false,
-                  &CubeWalked7Ledger4, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hResJTile, s.n, 8, MaxOf(CeilDiv(s.R * s.T * s.n, coreNum), 64), false,
-                  &CubeWalked7Ledger5, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hResI1Tile, MinOf(s.R, 4095), 1, CeilDiv(s.R * s.T * CeilDiv(s.n, s.hResJTile), coreNum),
-                  false, &CubeWalked7Ledger5, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hInDTile, s.D, 16, MaxOf(CeilDiv(s.D * s.T, coreNum), 64), false, &CubeWalked7Ledger6,
-                  coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hInTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.hInDTile), coreNum), false,
-                  &CubeWalked7Ledger6, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    s.mixWsStart = 0;
-    s.mixWsEnd = s.mixWsStart + RoundUp(MaxOf(s.R * s.T * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.mix_sum_productWsStart = s.mixWsEnd;
-    s.mix_sum_productWsEnd = s.mix_sum_productWsStart + RoundUp(MaxOf(s.R * s.T * s.n * 3 + s.T * s.n * 6, 1) * 4, 512);
-    s.mix_sum_termsWsStart = s.mix_sum_productWsEnd;
-    s.mix_sum_termsWsEnd =
-        s.mix_sum_termsWsStart + RoundUp(MaxOf(s.D * s.R * s.n * s.n * 3 + s.D * s.n * s.n * 6, 1) * 2, 512);
-    s.pre_gateWsStart = s.mix_sum_termsWsEnd;
-    s.pre_gateWsEnd = s.pre_gateWsStart + RoundUp(MaxOf(s.T * s.n, 1) * 4, 512);
-    s.rWsStart = s.pre_gateWsEnd;
-    s.rWsEnd = s.rWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
-    s.mixSumTermsDTiles = CeilDiv(s.D, s.mixSumTermsDTile);
-    s.mixSumTermsITiles = CeilDiv(s.n, s.mixSumTermsITile);
-    s.mixSumTermsWork =
-        s.R * s.mixSumTermsDTiles * s.mixSumTermsITiles * s.n + s.mixSumTermsDTiles * s.mixSumTermsITiles * s.n * 2;
-    s.mixSumTermsPer = MaxOf(CeilDiv(s.mixSumTermsWork, coreNum), 1);
-    s.rTTiles = CeilDiv(s.T, s.rTTile);
-    s.rWork = s.rTTiles;
-    s.rPer = MaxOf(CeilDiv(s.rWork, coreNum), 1);
-    s.mixSumProductPanels = CeilDiv(s.R * s.n * 3 + s.n * 6, 256);
-    s.mixSumProductBaseN = RoundUp(CeilDiv(s.R * s.n * 3 + s.n * 6, s.mixSumProductPanels), 16);
-    s.mixSumProductBaseM = MinOf(MinOf((((32768 / s.mixSumProductBaseN)) / 16) * 16, 256),
-                                 RoundUp(MinOf(MaxOf(CeilDiv(s.T * s.mixSumProductPanels, cubeNum), 1), s.T), 16));
-    s.mixSumProductBaseK = MinOf(64, RoundUp(s.D * s.n, 16));
-    s.mixSumProductStepK = MinOf(4, CeilDiv(s.D * s.n, s.mixSumProductBaseK));
-    s.mixSumProductL1 = s.mixSumProductBaseK * s.mixSumProductBaseM * s.mixSumProductStepK * 4 +
-                        s.mixSumProductBaseK * s.mixSumProductBaseN * s.mixSumProductStepK * 4;
-    s.mixSumProductM = s.T;
-    s.mixSumProductN = s.R * s.n * 3 + s.n * 6;
-    s.mixSumProductKa = s.D * s.n;
-    s.mixSumProductKb = s.D * s.n;
-    s.mixSumProductSingleK = s.D * s.n;
-    s.mixSumProductRowTiles = CeilDiv(s.T, s.mixSumProductBaseM);
-    s.mixSumProductWork = s.mixSumProductPanels * s.mixSumProductRowTiles;
-    s.mixSumProductPer = CeilDiv(s.mixSumProductWork, cubeNum);
-    s.mixSumProductCores = CeilDiv(s.mixSumProductWork, s.mixSumProductPer);
-    s.mm0Cores = s.mixSumProductCores;
-    s.mm0M = s.mixSumProductM;
-    s.mm0N = s.mixSumProductN;
-    s.mm0Ka = s.mixSumProductKa;
-    s.mm0Kb = s.mixSumProductKb;
-    s.mm0SingleK = s.mixSumProductSingleK;
-    s.mm0BaseM = s.mixSumProductBaseM;
-    s.mm0BaseN = s.mixSumProductBaseN;
-    s.mm0BaseK = s.mixSumProductBaseK;
-    s.mm0StepK = s.mixSumProductStepK;
-    s.mm0L1 = s.mixSumProductL1;
-    s.mixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.mixKTile);
-    s.mixTTiles = CeilDiv(s.T, s.mixTTile);
-    s.mixWork = s.mixKTiles * s.mixTTiles;
-    s.mixPer = MaxOf(CeilDiv(s.mixWork, coreNum), 1);
-    s.hPostITiles = CeilDiv(s.n, s.hPostITile);
-    s.hPostTTiles = CeilDiv(s.T, s.hPostTTile);
-    s.hPostWork = s.hPostITiles * s.hPostTTiles;
-    s.hPostPer = MaxOf(CeilDiv(s.hPostWork, coreNum), 1);
-    s.hResJTiles = CeilDiv(s.n, s.hResJTile);
-    s.hResI1Tiles = CeilDiv(s.R, s.hResI1Tile);
-    s.hResWork = s.T * s.hResI1Tiles * s.hResJTiles;
-    s.hResPer = MaxOf(CeilDiv(s.hResWork, coreNum), 1);
-    s.hInDTiles = CeilDiv(s.D, s.hInDTile);
-    s.hInTTiles = CeilDiv(s.T, s.hInTTile);
-    s.hInWork = s.hInDTiles * s.hInTTiles;
-    s.hInPer = MaxOf(CeilDiv(s.hInWork, coreNum), 1);
-    const Checked blocks =
-        MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(CeilDiv(s.mixSumTermsWork, s.mixSumTermsPer), 2),
-                                                  CeilDiv(CeilDiv(s.rWork, s.rPer), 2)),
-                                            CeilDiv(s.mixSumProductWork, s.mixSumProductPer)),
-                                      CeilDiv(CeilDiv(s.mixWork, s.mixPer), 2)),
-                                CeilDiv(CeilDiv(s.hPostWork, s.hPostPer), 2)),
-                          CeilDiv(CeilDiv(s.hResWork, s.hResPer), 2)),
-                    CeilDiv(CeilDiv(s.hInWork, s.hInPer), 2)),
-              1);
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.mixSumTermsWork, s.mixSumTermsPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.rWork, s.rPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(s.mixSumProductWork, s.mixSumProductPer));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.mixWork, s.mixPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hPostWork, s.hPostPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hResWork, s.hResPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hInWork, s.hInPer), 2));
     const Checked bytes = s.rWsEnd;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = true;
-    return blocks.valid && bytes.valid && s.mixWsStart.valid && s.mixWsEnd.valid && s.mix_sum_productWsStart.valid &&
-           s.mix_sum_productWsEnd.valid && s.mix_sum_termsWsStart.valid && s.mix_sum_termsWsEnd.valid &&
-           s.pre_gateWsStart.valid && s.pre_gateWsEnd.valid && s.rWsStart.valid && s.rWsEnd.valid &&
-           s.mixSumTermsDTiles.valid && s.mixSumTermsITiles.valid && s.mixSumTermsWork.valid &&
-           s.mixSumTermsPer.valid && s.rTTiles.valid && s.rWork.valid && s.rPer.valid && s.mixSumProductPanels.valid &&
-           s.mixSumProductBaseN.valid && s.mixSumProductBaseM.valid && s.mixSumProductBaseK.valid &&
-           s.mixSumProductStepK.valid && s.mixSumProductL1.valid && s.mixSumProductM.valid && s.mixSumProductN.valid &&
-           s.mixSumProductKa.valid && s.mixSumProductKb.valid && s.mixSumProductSingleK.valid &&
-           s.mixSumProductRowTiles.valid && s.mixSumProductWork.valid && s.mixSumProductPer.valid &&
-           s.mixSumProductCores.valid && s.mm0Cores.valid && s.mm0M.valid && s.mm0N.valid && s.mm0Ka.valid &&
-           s.mm0Kb.valid && s.mm0SingleK.valid && s.mm0BaseM.valid && s.mm0BaseN.valid && s.mm0BaseK.valid &&
-           s.mm0StepK.valid && s.mm0L1.valid && s.mixKTiles.valid && s.mixTTiles.valid && s.mixWork.valid &&
-           s.mixPer.valid && s.hPostITiles.valid && s.hPostTTiles.valid && s.hPostWork.valid && s.hPostPer.valid &&
-           s.hResJTiles.valid && s.hResI1Tiles.valid && s.hResWork.valid && s.hResPer.valid && s.hInDTiles.valid &&
-           s.hInTTiles.valid && s.hInWork.valid && s.hInPer.valid;
-}
-
-/// UB bytes: sum_1, r
-inline Checked Full7Ledger0(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;  // in0: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 128;             // out0: rWsOut, 2 copies
-    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;  // calc0: xTile
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;              // calc1: sum_1Tile
-    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;  // calc2: tmp
-    bytes = bytes + s.rTTile * CeilDiv(s.D, 16) * 64;        // calc3: sum
-    bytes = bytes + CeilDiv(s.rTTile, 8) * 2048;             // calc4: acc
-    bytes = bytes + CeilDiv(s.rTTile, 8) * 256;              // calc5: part
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;              // calc6: tmp
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;              // calc7: tmp
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;              // calc8: tmp
-    return bytes;
-}
-
-/// UB bytes: mix
-inline Checked Full7Ledger1(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + s.n * CeilDiv(s.D, 16) * 64;               // in0: xIn, 2 copies
-    bytes = bytes + s.mixKTile * s.n * CeilDiv(s.D, 8) * 64;   // in1: phiIn, 2 copies
-    bytes = bytes + CeilDiv(s.mixKTile, 16) * 128;             // out0: mixWsOut, 2 copies
-    bytes = bytes + s.n * CeilDiv(s.D, 16) * 64;               // calc0: xTile
-    bytes = bytes + s.mixKTile * s.n * CeilDiv(s.D, 16) * 64;  // calc1: phiTile
-    bytes = bytes + s.n * CeilDiv(s.D, 16) * 64;               // calc2: tmp
-    bytes = bytes + s.mixKTile * s.n * CeilDiv(s.D, 16) * 64;  // calc3: tmp
-    bytes = bytes + s.mixKTile * CeilDiv(s.D, 16) * 64;        // calc4: sum
-    bytes = bytes + CeilDiv(s.mixKTile, 16) * 64;              // calc5: sum
-    bytes = bytes + CeilDiv(s.mixKTile, 8) * 2048;             // calc6: acc
-    bytes = bytes + CeilDiv(s.mixKTile, 8) * 256;              // calc7: part
-    return bytes;
-}
-
-/// UB bytes: pre_gate, h_post
-inline Checked Full7Ledger2(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 64;                                                 // in0: alphaIn, 2 copies
-    bytes = bytes + CeilDiv(s.hPostITile * s.hPostTTile * 4, 32) * 64;  // in1: mixWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.hPostTTile, 8) * 64;                      // in2: rWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.hPostITile * 4, 32) * 64;                 // in3: biasIn, 2 copies
-    bytes = bytes + CeilDiv(s.hPostITile * s.hPostTTile * 4, 32) * 64;  // out0: pre_gateWsOut, 2 copies
-    bytes = bytes + RoundUp(s.hPostITile * s.hPostTTile * 4, 32);       // calc0: tmp
-    bytes = bytes + CeilDiv(s.hPostTTile, 8) * 256;                     // calc1: spread
-    bytes = bytes + 256;                                                // calc2: spread
-    bytes = bytes + RoundUp(s.hPostITile * s.hPostTTile * 4, 32);       // calc3: tmp
-    bytes = bytes + RoundUp(s.hPostITile * s.hPostTTile * 4, 32);       // calc4: tmp
-    return bytes;
-}
-
-/// UB bytes: h_res
-inline Checked Full7Ledger3(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 96;                                                // in0: alphaIn, 3 copies
-    bytes = bytes + CeilDiv(s.hResI1Tile * s.hResJTile * 4, 32) * 96;  // in1: mixWsIn, 3 copies
-    bytes = bytes + CeilDiv(s.hResI1Tile * s.hResJTile * 4, 32) * 64;  // out0: h_resOut, 2 copies
-    bytes = bytes + RoundUp(s.hResI1Tile * s.hResJTile * 4, 32);       // calc0: tmp
-    bytes = bytes + 256;                                               // calc1: spread
-    return bytes;
-}
-
-/// UB bytes: sum_2, h_in
-inline Checked Full7Ledger4(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 8) * 64;                    // in0: pre_gateWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.hInDTile * s.hInTTile * s.n * 2, 32) * 64;  // in1: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.hInDTile * s.hInTTile * 2, 32) * 64;        // out0: h_inOut, 2 copies
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;                   // calc0: pre_gateWsTile
-    bytes = bytes + RoundUp(s.hInDTile * s.hInTTile * s.n * 4, 32);       // calc1: xTile
-    bytes = bytes + RoundUp(s.hInDTile * s.hInTTile * 4, 32);             // calc2: sum_2Tile
-    bytes = bytes + RoundUp(s.hInDTile * s.hInTTile * s.n * 4, 32);       // calc3: tmp
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 512;                  // calc4: spread
-    return bytes;
+    return blocks.valid && bytes.valid;
 }
 
 /// Tries the alternative "full"; false when it does not fit.
 inline bool TryFull7(Sizes &s, const Chip &chip, Choice &choice)
 {
-    const Checked coreNum(chip.coreNum);
+    (void)chip;
     if (!(s.D >= 1)) {
         return false;
     }
@@ -6586,184 +2796,30 @@ inline bool TryFull7(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.n >= 1)) {
         return false;
     }
-    s.rTTile = Checked(1);
-    s.mixKTile = Checked(1);
-    s.hPostITile = Checked(8);
-    s.hPostTTile = Checked(1);
-    s.hResJTile = Checked(8);
-    s.hResI1Tile = Checked(1);
-    s.hInDTile = Checked(16);
-    s.hInTTile = Checked(1);
-    if (!Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &Full7Ledger0, coreNum,
-                  UsableUb(chip, false))) {
+    if (!(FitR3(s, chip) && FitMix5(s, chip) && FitHPost(s, chip) && FitHRes(s, chip) && FitHIn(s, chip) &&
+          FindMixWsStart(s, chip) && FindPreGateWsStart2(s, chip) && FindPreGateWsEnd(s, chip) && FindRWsEnd(s, chip) &&
+          FindRTTiles(s, chip) && FindMixKTiles(s, chip) && FindMixWork(s, chip) && FindMixPer(s, chip) &&
+          FindHPostITiles(s, chip) && FindHInDTiles(s, chip) && FindHInTTiles(s, chip) && FindHInWork(s, chip) &&
+          FindHInPer(s, chip))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::mixKTile, MinOf(s.R * s.n + s.n * 2, 4095), 1,
-                  CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), false, &Full7Ledger1, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hPostITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &Full7Ledger2, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hPostTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.hPostITile), coreNum), false,
-                  &Full7Ledger2, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hResJTile, s.n, 8, MaxOf(CeilDiv(s.R * s.T * s.n, coreNum), 64), false, &Full7Ledger3,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hResI1Tile, MinOf(s.R, 4095), 1, CeilDiv(s.R * s.T * CeilDiv(s.n, s.hResJTile), coreNum),
-                  false, &Full7Ledger3, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hInDTile, s.D, 16, MaxOf(CeilDiv(s.D * s.T, coreNum), 64), false, &Full7Ledger4, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hInTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.hInDTile), coreNum), false,
-                  &Full7Ledger4, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    s.mixWsStart = 0;
-    s.mixWsEnd = s.mixWsStart + RoundUp(MaxOf(s.R * s.T * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.pre_gateWsStart = s.mixWsEnd;
-    s.pre_gateWsEnd = s.pre_gateWsStart + RoundUp(MaxOf(s.T * s.n, 1) * 4, 512);
-    s.rWsStart = s.pre_gateWsEnd;
-    s.rWsEnd = s.rWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
-    s.rTTiles = CeilDiv(s.T, s.rTTile);
-    s.rWork = s.rTTiles;
-    s.rPer = MaxOf(CeilDiv(s.rWork, coreNum), 1);
-    s.mixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.mixKTile);
-    s.mixWork = s.T * s.mixKTiles;
-    s.mixPer = MaxOf(CeilDiv(s.mixWork, coreNum), 1);
-    s.hPostITiles = CeilDiv(s.n, s.hPostITile);
-    s.hPostTTiles = CeilDiv(s.T, s.hPostTTile);
-    s.hPostWork = s.hPostITiles * s.hPostTTiles;
-    s.hPostPer = MaxOf(CeilDiv(s.hPostWork, coreNum), 1);
-    s.hResJTiles = CeilDiv(s.n, s.hResJTile);
-    s.hResI1Tiles = CeilDiv(s.R, s.hResI1Tile);
-    s.hResWork = s.T * s.hResI1Tiles * s.hResJTiles;
-    s.hResPer = MaxOf(CeilDiv(s.hResWork, coreNum), 1);
-    s.hInDTiles = CeilDiv(s.D, s.hInDTile);
-    s.hInTTiles = CeilDiv(s.T, s.hInTTile);
-    s.hInWork = s.hInDTiles * s.hInTTiles;
-    s.hInPer = MaxOf(CeilDiv(s.hInWork, coreNum), 1);
-    const Checked blocks =
-        MaxOf(CeilDiv(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(s.rWork, s.rPer), CeilDiv(s.mixWork, s.mixPer)),
-                                        CeilDiv(s.hPostWork, s.hPostPer)),
-                                  CeilDiv(s.hResWork, s.hResPer)),
-                            CeilDiv(s.hInWork, s.hInPer)),
-                      2),
-              1);
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(s.rWork, s.rPer), CeilDiv(s.mixWork, s.mixPer)),
+                                                     CeilDiv(s.hPostWork, s.hPostPer)),
+                                               CeilDiv(s.hResWork, s.hResPer)),
+                                         CeilDiv(s.hInWork, s.hInPer)),
+                                   2));
     const Checked bytes = s.rWsEnd;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = true;
-    return blocks.valid && bytes.valid && s.mixWsStart.valid && s.mixWsEnd.valid && s.pre_gateWsStart.valid &&
-           s.pre_gateWsEnd.valid && s.rWsStart.valid && s.rWsEnd.valid && s.rTTiles.valid && s.rWork.valid &&
-           s.rPer.valid && s.mixKTiles.valid && s.mixWork.valid && s.mixPer.valid && s.hPostITiles.valid &&
-           s.hPostTTiles.valid && s.hPostWork.valid && s.hPostPer.valid && s.hResJTiles.valid && s.hResI1Tiles.valid &&
-           s.hResWork.valid && s.hResPer.valid && s.hInDTiles.valid && s.hInTTiles.valid && s.hInWork.valid &&
-           s.hInPer.valid;
-}
-
-/// UB bytes: sum_1, r
-inline Checked Walked7Ledger0(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.n * s.rDTile * s.rTTile * 2, 32) * 64;  // in0: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 128;                      // out0: rWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc0: sumAcc
-    bytes = bytes + RoundUp(s.n * s.rDTile * s.rTTile * 4, 32);       // calc1: xTile
-    bytes = bytes + RoundUp(s.n * s.rDTile * s.rTTile * 4, 32);       // calc2: tmp
-    bytes = bytes + RoundUp(s.rDTile * s.rTTile * 4, 32);             // calc3: sum
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc4: sum
-    bytes = bytes + CeilDiv(s.rTTile, 8) * 2048;                      // calc5: acc
-    bytes = bytes + CeilDiv(s.rTTile, 8) * 256;                       // calc6: part
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc7: tmp
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc8: tmp
-    return bytes;
-}
-
-/// UB bytes: mix
-inline Checked Walked7Ledger1(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.mixDTile * 2, 32) * 64;               // in0: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.mixDTile * s.mixKTile * 4, 32) * 64;  // in1: phiIn, 2 copies
-    bytes = bytes + CeilDiv(s.mixKTile, 16) * 128;                  // out0: mixWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.mixKTile, 16) * 64;                   // calc0: sumAcc
-    bytes = bytes + RoundUp(s.mixDTile * 4, 32);                    // calc1: xTile
-    bytes = bytes + RoundUp(s.mixDTile * s.mixKTile * 4, 32);       // calc2: phiTile
-    bytes = bytes + RoundUp(s.mixDTile * 4, 32);                    // calc3: tmp
-    bytes = bytes + RoundUp(s.mixDTile * s.mixKTile * 4, 32);       // calc4: tmp
-    bytes = bytes + CeilDiv(s.mixKTile, 16) * 64;                   // calc5: sum
-    bytes = bytes + CeilDiv(s.mixKTile, 8) * 2048;                  // calc6: acc
-    bytes = bytes + CeilDiv(s.mixKTile, 8) * 256;                   // calc7: part
-    return bytes;
-}
-
-/// UB bytes: pre_gate, h_post
-inline Checked Walked7Ledger2(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 64;                                                 // in0: alphaIn, 2 copies
-    bytes = bytes + CeilDiv(s.hPostITile * s.hPostTTile * 4, 32) * 64;  // in1: mixWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.hPostTTile, 8) * 64;                      // in2: rWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.hPostITile * 4, 32) * 64;                 // in3: biasIn, 2 copies
-    bytes = bytes + CeilDiv(s.hPostITile * s.hPostTTile * 4, 32) * 64;  // out0: pre_gateWsOut, 2 copies
-    bytes = bytes + RoundUp(s.hPostITile * s.hPostTTile * 4, 32);       // calc0: tmp
-    bytes = bytes + CeilDiv(s.hPostTTile, 8) * 256;                     // calc1: spread
-    bytes = bytes + 256;                                                // calc2: spread
-    bytes = bytes + RoundUp(s.hPostITile * s.hPostTTile * 4, 32);       // calc3: tmp
-    bytes = bytes + RoundUp(s.hPostITile * s.hPostTTile * 4, 32);       // calc4: tmp
-    return bytes;
-}
-
-/// UB bytes: h_res
-inline Checked Walked7Ledger3(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 96;                                                // in0: alphaIn, 3 copies
-    bytes = bytes + CeilDiv(s.hResI1Tile * s.hResJTile * 4, 32) * 96;  // in1: mixWsIn, 3 copies
-    bytes = bytes + CeilDiv(s.hResI1Tile * s.hResJTile * 4, 32) * 64;  // out0: h_resOut, 2 copies
-    bytes = bytes + RoundUp(s.hResI1Tile * s.hResJTile * 4, 32);       // calc0: tmp
-    bytes = bytes + 256;                                               // calc1: spread
-    return bytes;
-}
-
-/// UB bytes: sum_2, h_in
-inline Checked Walked7Ledger4(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 8) * 64;                    // in0: pre_gateWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.hInDTile * s.hInTTile * s.n * 2, 32) * 64;  // in1: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.hInDTile * s.hInTTile * 2, 32) * 64;        // out0: h_inOut, 2 copies
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;                   // calc0: pre_gateWsTile
-    bytes = bytes + RoundUp(s.hInDTile * s.hInTTile * s.n * 4, 32);       // calc1: xTile
-    bytes = bytes + RoundUp(s.hInDTile * s.hInTTile * 4, 32);             // calc2: sum_2Tile
-    bytes = bytes + RoundUp(s.hInDTile * s.hInTTile * s.n * 4, 32);       // calc3: tmp
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 512;                  // calc4: spread
-    return bytes;
+    return blocks.valid && bytes.valid;
 }
 
 /// Tries the alternative "walked"; false when it does not fit.
 inline bool TryWalked7(Sizes &s, const Chip &chip, Choice &choice)
 {
-    const Checked coreNum(chip.coreNum);
+    (void)chip;
     if (!(s.D >= 1)) {
         return false;
     }
@@ -6779,198 +2835,30 @@ inline bool TryWalked7(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.n >= 1)) {
         return false;
     }
-    s.rDTile = Checked(16);
-    s.rTTile = Checked(1);
-    s.mixDTile = Checked(16);
-    s.mixKTile = Checked(1);
-    s.hPostITile = Checked(8);
-    s.hPostTTile = Checked(1);
-    s.hResJTile = Checked(8);
-    s.hResI1Tile = Checked(1);
-    s.hInDTile = Checked(16);
-    s.hInTTile = Checked(1);
-    if (!Maximise(s, &Sizes::rDTile, s.D, 16, 0, false, &Walked7Ledger0, coreNum, UsableUb(chip, false))) {
+    if (!(FitR4(s, chip) && FitMix6(s, chip) && FitHPost(s, chip) && FitHRes(s, chip) && FitHIn(s, chip) &&
+          FindMixWsStart(s, chip) && FindPreGateWsStart2(s, chip) && FindPreGateWsEnd(s, chip) && FindRWsEnd(s, chip) &&
+          FindRTTiles(s, chip) && FindMixKTiles(s, chip) && FindMixWork(s, chip) && FindMixPer(s, chip) &&
+          FindHPostITiles(s, chip) && FindHInDTiles(s, chip) && FindHInTTiles(s, chip) && FindHInWork(s, chip) &&
+          FindHInPer(s, chip))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &Walked7Ledger0, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::mixDTile, s.D, 16, 0, false, &Walked7Ledger1, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::mixKTile, MinOf(s.R * s.n + s.n * 2, 4095), 1,
-                  CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), false, &Walked7Ledger1, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hPostITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &Walked7Ledger2,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hPostTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.hPostITile), coreNum), false,
-                  &Walked7Ledger2, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hResJTile, s.n, 8, MaxOf(CeilDiv(s.R * s.T * s.n, coreNum), 64), false, &Walked7Ledger3,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hResI1Tile, MinOf(s.R, 4095), 1, CeilDiv(s.R * s.T * CeilDiv(s.n, s.hResJTile), coreNum),
-                  false, &Walked7Ledger3, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hInDTile, s.D, 16, MaxOf(CeilDiv(s.D * s.T, coreNum), 64), false, &Walked7Ledger4, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hInTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.hInDTile), coreNum), false,
-                  &Walked7Ledger4, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    s.mixWsStart = 0;
-    s.mixWsEnd = s.mixWsStart + RoundUp(MaxOf(s.R * s.T * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.pre_gateWsStart = s.mixWsEnd;
-    s.pre_gateWsEnd = s.pre_gateWsStart + RoundUp(MaxOf(s.T * s.n, 1) * 4, 512);
-    s.rWsStart = s.pre_gateWsEnd;
-    s.rWsEnd = s.rWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
-    s.rTTiles = CeilDiv(s.T, s.rTTile);
-    s.rWork = s.rTTiles;
-    s.rPer = MaxOf(CeilDiv(s.rWork, coreNum), 1);
-    s.mixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.mixKTile);
-    s.mixWork = s.T * s.mixKTiles;
-    s.mixPer = MaxOf(CeilDiv(s.mixWork, coreNum), 1);
-    s.hPostITiles = CeilDiv(s.n, s.hPostITile);
-    s.hPostTTiles = CeilDiv(s.T, s.hPostTTile);
-    s.hPostWork = s.hPostITiles * s.hPostTTiles;
-    s.hPostPer = MaxOf(CeilDiv(s.hPostWork, coreNum), 1);
-    s.hResJTiles = CeilDiv(s.n, s.hResJTile);
-    s.hResI1Tiles = CeilDiv(s.R, s.hResI1Tile);
-    s.hResWork = s.T * s.hResI1Tiles * s.hResJTiles;
-    s.hResPer = MaxOf(CeilDiv(s.hResWork, coreNum), 1);
-    s.hInDTiles = CeilDiv(s.D, s.hInDTile);
-    s.hInTTiles = CeilDiv(s.T, s.hInTTile);
-    s.hInWork = s.hInDTiles * s.hInTTiles;
-    s.hInPer = MaxOf(CeilDiv(s.hInWork, coreNum), 1);
-    const Checked blocks =
-        MaxOf(CeilDiv(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(s.rWork, s.rPer), CeilDiv(s.mixWork, s.mixPer)),
-                                        CeilDiv(s.hPostWork, s.hPostPer)),
-                                  CeilDiv(s.hResWork, s.hResPer)),
-                            CeilDiv(s.hInWork, s.hInPer)),
-                      2),
-              1);
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(s.rWork, s.rPer), CeilDiv(s.mixWork, s.mixPer)),
+                                                     CeilDiv(s.hPostWork, s.hPostPer)),
+                                               CeilDiv(s.hResWork, s.hResPer)),
+                                         CeilDiv(s.hInWork, s.hInPer)),
+                                   2));
     const Checked bytes = s.rWsEnd;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = true;
-    return blocks.valid && bytes.valid && s.mixWsStart.valid && s.mixWsEnd.valid && s.pre_gateWsStart.valid &&
-           s.pre_gateWsEnd.valid && s.rWsStart.valid && s.rWsEnd.valid && s.rTTiles.valid && s.rWork.valid &&
-           s.rPer.valid && s.mixKTiles.valid && s.mixWork.valid && s.mixPer.valid && s.hPostITiles.valid &&
-           s.hPostTTiles.valid && s.hPostWork.valid && s.hPostPer.valid && s.hResJTiles.valid && s.hResI1Tiles.valid &&
-           s.hResWork.valid && s.hResPer.valid && s.hInDTiles.valid && s.hInTTiles.valid && s.hInWork.valid &&
-           s.hInPer.valid;
-}
-
-/// UB bytes: mix_sum_terms
-inline Checked CubeFull8Ledger0(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.mixSumTermsDTile * s.mixSumTermsITile * 4, 32) * 64;  // in0: phiIn, 2 copies
-    bytes =
-        bytes + CeilDiv(s.mixSumTermsDTile * s.mixSumTermsITile * 2, 32) * 64;  // out0: mix_sum_termsWsOut, 2 copies
-    bytes = bytes + RoundUp(s.mixSumTermsDTile * s.mixSumTermsITile * 4, 32);   // calc0: phiTile
-    bytes = bytes + RoundUp(s.mixSumTermsDTile * s.mixSumTermsITile * 2, 32);   // calc1: rounded
-    bytes = bytes + RoundUp(s.mixSumTermsDTile * s.mixSumTermsITile * 4, 32);   // calc2: tmp
-    bytes = bytes + RoundUp(s.mixSumTermsDTile * s.mixSumTermsITile * 4, 32);   // calc3: tmp
-    return bytes;
-}
-
-/// UB bytes: sum_1, r
-inline Checked CubeFull8Ledger1(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;  // in0: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 128;             // out0: rWsOut, 2 copies
-    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;  // calc0: xTile
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;              // calc1: sum_1Tile
-    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;  // calc2: tmp
-    bytes = bytes + s.rTTile * CeilDiv(s.D, 16) * 64;        // calc3: sum
-    bytes = bytes + CeilDiv(s.rTTile, 8) * 2048;             // calc4: acc
-    bytes = bytes + CeilDiv(s.rTTile, 8) * 256;              // calc5: part
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;              // calc6: tmp
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;              // calc7: tmp
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;              // calc8: tmp
-    return bytes;
-}
-
-/// UB bytes: mix_sum_product (cube)
-inline Checked CubeFull8Ledger2(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    return bytes;
-}
-
-/// UB bytes: mix_sum, mix
-inline Checked CubeFull8Ledger3(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.mixKTile * s.mixTTile * 4, 32) * 64;  // in0: mix_sum_productWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.mixKTile * s.mixTTile * 4, 32) * 64;  // out0: mixWsOut, 2 copies
-    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);       // calc0: mix_sum_productWsTile
-    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);       // calc1: mix_sum_productWsTile
-    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);       // calc2: mix_sum_productWsTile
-    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);       // calc3: mix_sumTile
-    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);       // calc4: tmp
-    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);       // calc5: tmp
-    bytes = bytes + RoundUp(s.mixKTile, 256) * s.mixTTile;          // calc6: mask
-    return bytes;
-}
-
-/// UB bytes: pre_gate, h_post, sum_2, h_in
-inline Checked CubeFull8Ledger4(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;                                        // in0: alphaIn
-    bytes = bytes + CeilDiv(s.n, 8) * 32;                      // in1: biasIn
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 8) * 64;         // in2: mixWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.hInTTile, 8) * 64;               // in3: rWsIn, 2 copies
-    bytes = bytes + s.hInTTile * s.n * CeilDiv(s.D, 16) * 64;  // in4: xIn, 2 copies
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 128;       // out0: h_postOut, 2 copies
-    bytes = bytes + s.hInTTile * CeilDiv(s.D, 16) * 64;        // out1: h_inOut, 2 copies
-    bytes = bytes + 64;                                        // calc0: alphaTile
-    bytes = bytes + CeilDiv(s.n, 16) * 64;                     // calc1: biasTile
-    bytes = bytes + 64;                                        // calc2: alphaTile
-    bytes = bytes + CeilDiv(s.n, 16) * 64;                     // calc3: biasTile
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;        // calc4: mixWsTile
-    bytes = bytes + CeilDiv(s.hInTTile, 16) * 64;              // calc5: rWsTile
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;        // calc6: pre_gateTile
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;        // calc7: tmp
-    bytes = bytes + CeilDiv(s.hInTTile, 16) * 512;             // calc8: spread
-    bytes = bytes + 512;                                       // calc9: spread
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;        // calc10: tmp
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;        // calc11: tmp
-    bytes = bytes + s.hInTTile * s.n * CeilDiv(s.D, 16) * 64;  // calc12: xTile
-    bytes = bytes + s.hInTTile * CeilDiv(s.D, 16) * 64;        // calc13: sum_2Tile
-    bytes = bytes + s.hInTTile * s.n * CeilDiv(s.D, 16) * 64;  // calc14: tmp
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 512;       // calc15: spread
-    return bytes;
+    return blocks.valid && bytes.valid;
 }
 
 /// Tries the alternative "cube_full"; false when it does not fit.
 inline bool TryCubeFull8(Sizes &s, const Chip &chip, Choice &choice)
 {
     const Checked coreNum(chip.coreNum);
-    const Checked cubeNum(chip.cubeNum);
     const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
     if (!(s.D >= 1)) {
         return false;
@@ -6999,221 +2887,30 @@ inline bool TryCubeFull8(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.D * s.n <= 2147483647)) {
         return false;
     }
-    s.mixSumTermsDTile = Checked(16);
-    s.mixSumTermsITile = Checked(1);
-    s.rTTile = Checked(1);
-    s.mixKTile = Checked(64);
-    s.mixTTile = Checked(1);
-    s.hInTTile = Checked(1);
-    if (!Maximise(s, &Sizes::mixSumTermsDTile, s.D, 16,
-                  MaxOf(CeilDiv(s.D * s.R * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64), false, &CubeFull8Ledger0,
-                  coreNum, UsableUb(chip, true))) {
+    if (!(FitMixSumTerms(s, chip) && FitR5(s, chip) && FitMixSumProduct(s, chip) && FitMix4(s, chip) &&
+          FitHIn5(s, chip) && FindMixWsStart(s, chip) && FindMixSumProductWsStart(s, chip) && FindRWsStart3(s, chip) &&
+          FindRWsEnd(s, chip) && FindMixSumTermsDTiles(s, chip) && FindRTTiles(s, chip) &&
+          FindMixSumProductPanels(s, chip) && FindMixKTiles(s, chip) && FindMixTTiles(s, chip) && FindMixPer(s, chip) &&
+          FindHInTTiles(s, chip) && FindHInWork2(s, chip) && FindHInPer(s, chip))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::mixSumTermsITile, MinOf(s.n, 4095), 1,
-                  CeilDiv(s.R * s.n * s.n * CeilDiv(s.D, s.mixSumTermsDTile) +
-                              s.n * s.n * CeilDiv(s.D, s.mixSumTermsDTile) * 2,
-                          coreNum),
-                  false, &CubeFull8Ledger0, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeFull8Ledger1, coreNum,
-                  UsableUb(chip, true))) {
-        return false;
-    }
-    if (!(CubeFull8Ledger2(s, coreNum) <= UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::mixKTile, s.R * s.n + s.n * 2, 64,
-                  MaxOf(CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), 64), false, &CubeFull8Ledger3, coreNum,
-                  UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::mixTTile, MinOf(s.T, 4095), 1,
-                  CeilDiv(s.T * CeilDiv(s.R * s.n + s.n * 2, s.mixKTile), coreNum), false, &CubeFull8Ledger3, coreNum,
-                  UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hInTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeFull8Ledger4, coreNum,
-                  UsableUb(chip, true))) {
-        return false;
-    }
-    s.mixWsStart = 0;
-    s.mixWsEnd = s.mixWsStart + RoundUp(MaxOf(s.R * s.T * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.mix_sum_productWsStart = s.mixWsEnd;
-    s.mix_sum_productWsEnd = s.mix_sum_productWsStart + RoundUp(MaxOf(s.R * s.T * s.n * 3 + s.T * s.n * 6, 1) * 4, 512);
-    s.mix_sum_termsWsStart = s.mix_sum_productWsEnd;
-    s.mix_sum_termsWsEnd =
-        s.mix_sum_termsWsStart + RoundUp(MaxOf(s.D * s.R * s.n * s.n * 3 + s.D * s.n * s.n * 6, 1) * 2, 512);
-    s.rWsStart = s.mix_sum_termsWsEnd;
-    s.rWsEnd = s.rWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
-    s.mixSumTermsDTiles = CeilDiv(s.D, s.mixSumTermsDTile);
-    s.mixSumTermsITiles = CeilDiv(s.n, s.mixSumTermsITile);
-    s.mixSumTermsWork =
-        s.R * s.mixSumTermsDTiles * s.mixSumTermsITiles * s.n + s.mixSumTermsDTiles * s.mixSumTermsITiles * s.n * 2;
-    s.mixSumTermsPer = MaxOf(CeilDiv(s.mixSumTermsWork, coreNum), 1);
-    s.rTTiles = CeilDiv(s.T, s.rTTile);
-    s.rWork = s.rTTiles;
-    s.rPer = MaxOf(CeilDiv(s.rWork, coreNum), 1);
-    s.mixSumProductPanels = CeilDiv(s.R * s.n * 3 + s.n * 6, 256);
-    s.mixSumProductBaseN = RoundUp(CeilDiv(s.R * s.n * 3 + s.n * 6, s.mixSumProductPanels), 16);
-    s.mixSumProductBaseM = MinOf(MinOf((((32768 / s.mixSumProductBaseN)) / 16) * 16, 256),
-                                 RoundUp(MinOf(MaxOf(CeilDiv(s.T * s.mixSumProductPanels, cubeNum), 1), s.T), 16));
-    s.mixSumProductBaseK = MinOf(64, RoundUp(s.D * s.n, 16));
-    s.mixSumProductStepK = MinOf(4, CeilDiv(s.D * s.n, s.mixSumProductBaseK));
-    s.mixSumProductL1 = s.mixSumProductBaseK * s.mixSumProductBaseM * s.mixSumProductStepK * 4 +
-                        s.mixSumProductBaseK * s.mixSumProductBaseN * s.mixSumProductStepK * 4;
-    s.mixSumProductM = s.T;
-    s.mixSumProductN = s.R * s.n * 3 + s.n * 6;
-    s.mixSumProductKa = s.D * s.n;
-    s.mixSumProductKb = s.D * s.n;
-    s.mixSumProductSingleK = s.D * s.n;
-    s.mixSumProductRowTiles = CeilDiv(s.T, s.mixSumProductBaseM);
-    s.mixSumProductWork = s.mixSumProductPanels * s.mixSumProductRowTiles;
-    s.mixSumProductPer = CeilDiv(s.mixSumProductWork, cubeNum);
-    s.mixSumProductCores = CeilDiv(s.mixSumProductWork, s.mixSumProductPer);
-    s.mm0Cores = s.mixSumProductCores;
-    s.mm0M = s.mixSumProductM;
-    s.mm0N = s.mixSumProductN;
-    s.mm0Ka = s.mixSumProductKa;
-    s.mm0Kb = s.mixSumProductKb;
-    s.mm0SingleK = s.mixSumProductSingleK;
-    s.mm0BaseM = s.mixSumProductBaseM;
-    s.mm0BaseN = s.mixSumProductBaseN;
-    s.mm0BaseK = s.mixSumProductBaseK;
-    s.mm0StepK = s.mixSumProductStepK;
-    s.mm0L1 = s.mixSumProductL1;
-    s.mixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.mixKTile);
-    s.mixTTiles = CeilDiv(s.T, s.mixTTile);
-    s.mixWork = s.mixKTiles * s.mixTTiles;
-    s.mixPer = MaxOf(CeilDiv(s.mixWork, coreNum), 1);
-    s.hInTTiles = CeilDiv(s.T, s.hInTTile);
-    s.hInWork = s.hInTTiles;
-    s.hInPer = MaxOf(CeilDiv(s.hInWork, coreNum), 1);
-    const Checked blocks = MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(CeilDiv(s.mixSumTermsWork, s.mixSumTermsPer), 2),
-                                                         CeilDiv(CeilDiv(s.rWork, s.rPer), 2)),
-                                                   CeilDiv(s.mixSumProductWork, s.mixSumProductPer)),
-                                             CeilDiv(CeilDiv(s.mixWork, s.mixPer), 2)),
-                                       CeilDiv(CeilDiv(s.hInWork, s.hInPer), 2)),
-                                 1);
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.mixSumTermsWork, s.mixSumTermsPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.rWork, s.rPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(s.mixSumProductWork, s.mixSumProductPer));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.mixWork, s.mixPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hInWork, s.hInPer), 2));
     const Checked bytes = s.rWsEnd;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = true;
-    return blocks.valid && bytes.valid && s.mixWsStart.valid && s.mixWsEnd.valid && s.mix_sum_productWsStart.valid &&
-           s.mix_sum_productWsEnd.valid && s.mix_sum_termsWsStart.valid && s.mix_sum_termsWsEnd.valid &&
-           s.rWsStart.valid && s.rWsEnd.valid && s.mixSumTermsDTiles.valid && s.mixSumTermsITiles.valid &&
-           s.mixSumTermsWork.valid && s.mixSumTermsPer.valid && s.rTTiles.valid && s.rWork.valid && s.rPer.valid &&
-           s.mixSumProductPanels.valid && s.mixSumProductBaseN.valid && s.mixSumProductBaseM.valid &&
-           s.mixSumProductBaseK.valid && s.mixSumProductStepK.valid && s.mixSumProductL1.valid &&
-           s.mixSumProductM.valid && s.mixSumProductN.valid && s.mixSumProductKa.valid && s.mixSumProductKb.valid &&
-           s.mixSumProductSingleK.valid && s.mixSumProductRowTiles.valid && s.mixSumProductWork.valid &&
-           s.mixSumProductPer.valid && s.mixSumProductCores.valid && s.mm0Cores.valid && s.mm0M.valid && s.mm0N.valid &&
-           s.mm0Ka.valid && s.mm0Kb.valid && s.mm0SingleK.valid && s.mm0BaseM.valid && s.mm0BaseN.valid &&
-           s.mm0BaseK.valid && s.mm0StepK.valid && s.mm0L1.valid && s.mixKTiles.valid && s.mixTTiles.valid &&
-           s.mixWork.valid && s.mixPer.valid && s.hInTTiles.valid && s.hInWork.valid && s.hInPer.valid;
-}
-
-/// UB bytes: mix_sum_terms
-inline Checked CubeWalked8Ledger0(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.mixSumTermsDTile * s.mixSumTermsITile * 4, 32) * 64;  // in0: phiIn, 2 copies
-    bytes =
-        bytes + CeilDiv(s.mixSumTermsDTile * s.mixSumTermsITile * 2, 32) * 64;  // out0: mix_sum_termsWsOut, 2 copies
-    bytes = bytes + RoundUp(s.mixSumTermsDTile * s.mixSumTermsITile * 4, 32);   // calc0: phiTile
-    bytes = bytes + RoundUp(s.mixSumTermsDTile * s.mixSumTermsITile * 2, 32);   // calc1: rounded
-    bytes = bytes + RoundUp(s.mixSumTermsDTile * s.mixSumTermsITile * 4, 32);   // calc2: tmp
-    bytes = bytes + RoundUp(s.mixSumTermsDTile * s.mixSumTermsITile * 4, 32);   // calc3: tmp
-    return bytes;
-}
-
-/// UB bytes: sum_1, r
-inline Checked CubeWalked8Ledger1(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.n * s.rDTile * s.rTTile * 2, 32) * 64;  // in0: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 128;                      // out0: rWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc0: sumAcc
-    bytes = bytes + RoundUp(s.n * s.rDTile * s.rTTile * 4, 32);       // calc1: xTile
-    bytes = bytes + RoundUp(s.n * s.rDTile * s.rTTile * 4, 32);       // calc2: tmp
-    bytes = bytes + RoundUp(s.rDTile * s.rTTile * 4, 32);             // calc3: sum
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc4: sum
-    bytes = bytes + CeilDiv(s.rTTile, 8) * 2048;                      // calc5: acc
-    bytes = bytes + CeilDiv(s.rTTile, 8) * 256;                       // calc6: part
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc7: tmp
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc8: tmp
-    return bytes;
-}
-
-/// UB bytes: mix_sum_product (cube)
-inline Checked CubeWalked8Ledger2(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    return bytes;
-}
-
-/// UB bytes: mix_sum, mix
-inline Checked CubeWalked8Ledger3(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.mixKTile * s.mixTTile * 4, 32) * 64;  // in0: mix_sum_productWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.mixKTile * s.mixTTile * 4, 32) * 64;  // out0: mixWsOut, 2 copies
-    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);       // calc0: mix_sum_productWsTile
-    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);       // calc1: mix_sum_productWsTile
-    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);       // calc2: mix_sum_productWsTile
-    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);       // calc3: mix_sumTile
-    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);       // calc4: tmp
-    bytes = bytes + RoundUp(s.mixKTile * s.mixTTile * 4, 32);       // calc5: tmp
-    bytes = bytes + RoundUp(s.mixKTile, 256) * s.mixTTile;          // calc6: mask
-    return bytes;
-}
-
-/// UB bytes: pre_gate, h_post, sum_2, h_in
-inline Checked CubeWalked8Ledger4(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;                                                   // in0: alphaIn
-    bytes = bytes + CeilDiv(s.n, 8) * 32;                                 // in1: biasIn
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 8) * 64;                    // in2: mixWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.hInTTile, 8) * 64;                          // in3: rWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.hInDTile * s.hInTTile * s.n * 2, 32) * 64;  // in4: xIn, 2 copies
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 128;                  // out0: h_postOut, 2 copies
-    bytes = bytes + CeilDiv(s.hInDTile * s.hInTTile * 2, 32) * 64;        // out1: h_inOut, 2 copies
-    bytes = bytes + 64;                                                   // calc0: alphaTile
-    bytes = bytes + CeilDiv(s.n, 16) * 64;                                // calc1: biasTile
-    bytes = bytes + 64;                                                   // calc2: alphaTile
-    bytes = bytes + CeilDiv(s.n, 16) * 64;                                // calc3: biasTile
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;                   // calc4: mixWsTile
-    bytes = bytes + CeilDiv(s.hInTTile, 16) * 64;                         // calc5: rWsTile
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;                   // calc6: pre_gateTile
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;                   // calc7: tmp
-    bytes = bytes + CeilDiv(s.hInTTile, 16) * 512;                        // calc8: spread
-    bytes = bytes + 512;                                                  // calc9: spread
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;                   // calc10: tmp
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;                   // calc11: tmp
-    bytes = bytes + RoundUp(s.hInDTile * s.hInTTile * s.n * 4, 32);       // calc12: xTile
-    bytes = bytes + RoundUp(s.hInDTile * s.hInTTile * 4, 32);             // calc13: sum_2Tile
-    bytes = bytes + RoundUp(s.hInDTile * s.hInTTile * s.n * 4, 32);       // calc14: tmp
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 512;                  // calc15: spread
-    return bytes;
+    return blocks.valid && bytes.valid;
 }
 
 /// Tries the alternative "cube_walked"; false when it does not fit.
 inline bool TryCubeWalked8(Sizes &s, const Chip &chip, Choice &choice)
 {
     const Checked coreNum(chip.coreNum);
-    const Checked cubeNum(chip.cubeNum);
     const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
     if (!(s.D >= 1)) {
         return false;
@@ -7242,205 +2939,30 @@ inline bool TryCubeWalked8(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.D * s.n <= 2147483647)) {
         return false;
     }
-    s.mixSumTermsDTile = Checked(16);
-    s.mixSumTermsITile = Checked(1);
-    s.rDTile = Checked(16);
-    s.rTTile = Checked(1);
-    s.mixKTile = Checked(64);
-    s.mixTTile = Checked(1);
-    s.hInDTile = Checked(16);
-    s.hInTTile = Checked(1);
-    if (!Maximise(s, &Sizes::mixSumTermsDTile, s.D, 16,
-                  MaxOf(CeilDiv(s.D * s.R * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64), false, &CubeWalked8Ledger0,
-                  coreNum, UsableUb(chip, true))) {
+    if (!(FitMixSumTerms(s, chip) && FitR6(s, chip) && FitMixSumProduct(s, chip) && FitMix4(s, chip) &&
+          FitHIn6(s, chip) && FindMixWsStart(s, chip) && FindMixSumProductWsStart(s, chip) && FindRWsStart3(s, chip) &&
+          FindRWsEnd(s, chip) && FindMixSumTermsDTiles(s, chip) && FindRTTiles(s, chip) &&
+          FindMixSumProductPanels(s, chip) && FindMixKTiles(s, chip) && FindMixTTiles(s, chip) && FindMixPer(s, chip) &&
+          FindHInTTiles(s, chip) && FindHInWork2(s, chip) && FindHInPer(s, chip))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::mixSumTermsITile, MinOf(s.n, 4095), 1,
-                  CeilDiv(s.R * s.n * s.n * CeilDiv(s.D, s.mixSumTermsDTile) +
-                              s.n * s.n * CeilDiv(s.D, s.mixSumTermsDTile) * 2,
-                          coreNum),
-                  false, &CubeWalked8Ledger0, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::rDTile, s.D, 16, 0, false, &CubeWalked8Ledger1, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeWalked8Ledger1, coreNum,
-                  UsableUb(chip, true))) {
-        return false;
-    }
-    if (!(CubeWalked8Ledger2(s, coreNum) <= UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::mixKTile, s.R * s.n + s.n * 2, 64,
-                  MaxOf(CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), 64), false, &CubeWalked8Ledger3, coreNum,
-                  UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::mixTTile, MinOf(s.T, 4095), 1,
-                  CeilDiv(s.T * CeilDiv(s.R * s.n + s.n * 2, s.mixKTile), coreNum), false, &CubeWalked8Ledger3, coreNum,
-                  UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hInDTile, s.D, 16, 0, false, &CubeWalked8Ledger4, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hInTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeWalked8Ledger4, coreNum,
-                  UsableUb(chip, true))) {
-        return false;
-    }
-    s.mixWsStart = 0;
-    s.mixWsEnd = s.mixWsStart + RoundUp(MaxOf(s.R * s.T * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.mix_sum_productWsStart = s.mixWsEnd;
-    s.mix_sum_productWsEnd = s.mix_sum_productWsStart + RoundUp(MaxOf(s.R * s.T * s.n * 3 + s.T * s.n * 6, 1) * 4, 512);
-    s.mix_sum_termsWsStart = s.mix_sum_productWsEnd;
-    s.mix_sum_termsWsEnd =
-        s.mix_sum_termsWsStart + RoundUp(MaxOf(s.D * s.R * s.n * s.n * 3 + s.D * s.n * s.n * 6, 1) * 2, 512);
-    s.rWsStart = s.mix_sum_termsWsEnd;
-    s.rWsEnd = s.rWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
-    s.mixSumTermsDTiles = CeilDiv(s.D, s.mixSumTermsDTile);
-    s.mixSumTermsITiles = CeilDiv(s.n, s.mixSumTermsITile);
-    s.mixSumTermsWork =
-        s.R * s.mixSumTermsDTiles * s.mixSumTermsITiles * s.n + s.mixSumTermsDTiles * s.mixSumTermsITiles * s.n * 2;
-    s.mixSumTermsPer = MaxOf(CeilDiv(s.mixSumTermsWork, coreNum), 1);
-    s.rTTiles = CeilDiv(s.T, s.rTTile);
-    s.rWork = s.rTTiles;
-    s.rPer = MaxOf(CeilDiv(s.rWork, coreNum), 1);
-    s.mixSumProductPanels = CeilDiv(s.R * s.n * 3 + s.n * 6, 256);
-    s.mixSumProductBaseN = RoundUp(CeilDiv(s.R * s.n * 3 + s.n * 6, s.mixSumProductPanels), 16);
-    s.mixSumProductBaseM = MinOf(MinOf((((32768 / s.mixSumProductBaseN)) / 16) * 16, 256),
-                                 RoundUp(MinOf(MaxOf(CeilDiv(s.T * s.mixSumProductPanels, cubeNum), 1), s.T), 16));
-    s.mixSumProductBaseK = MinOf(64, RoundUp(s.D * s.n, 16));
-    s.mixSumProductStepK = MinOf(4, CeilDiv(s.D * s.n, s.mixSumProductBaseK));
-    s.mixSumProductL1 = s.mixSumProductBaseK * s.mixSumProductBaseM * s.mixSumProductStepK * 4 +
-                        s.mixSumProductBaseK * s.mixSumProductBaseN * s.mixSumProductStepK * 4;
-    s.mixSumProductM = s.T;
-    s.mixSumProductN = s.R * s.n * 3 + s.n * 6;
-    s.mixSumProductKa = s.D * s.n;
-    s.mixSumProductKb = s.D * s.n;
-    s.mixSumProductSingleK = s.D * s.n;
-    s.mixSumProductRowTiles = CeilDiv(s.T, s.mixSumProductBaseM);
-    s.mixSumProductWork = s.mixSumProductPanels * s.mixSumProductRowTiles;
-    s.mixSumProductPer = CeilDiv(s.mixSumProductWork, cubeNum);
-    s.mixSumProductCores = CeilDiv(s.mixSumProductWork, s.mixSumProductPer);
-    s.mm0Cores = s.mixSumProductCores;
-    s.mm0M = s.mixSumProductM;
-    s.mm0N = s.mixSumProductN;
-    s.mm0Ka = s.mixSumProductKa;
-    s.mm0Kb = s.mixSumProductKb;
-    s.mm0SingleK = s.mixSumProductSingleK;
-    s.mm0BaseM = s.mixSumProductBaseM;
-    s.mm0BaseN = s.mixSumProductBaseN;
-    s.mm0BaseK = s.mixSumProductBaseK;
-    s.mm0StepK = s.mixSumProductStepK;
-    s.mm0L1 = s.mixSumProductL1;
-    s.mixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.mixKTile);
-    s.mixTTiles = CeilDiv(s.T, s.mixTTile);
-    s.mixWork = s.mixKTiles * s.mixTTiles;
-    s.mixPer = MaxOf(CeilDiv(s.mixWork, coreNum), 1);
-    s.hInTTiles = CeilDiv(s.T, s.hInTTile);
-    s.hInWork = s.hInTTiles;
-    s.hInPer = MaxOf(CeilDiv(s.hInWork, coreNum), 1);
-    const Checked blocks = MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(CeilDiv(s.mixSumTermsWork, s.mixSumTermsPer), 2),
-                                                         CeilDiv(CeilDiv(s.rWork, s.rPer), 2)),
-                                                   CeilDiv(s.mixSumProductWork, s.mixSumProductPer)),
-                                             CeilDiv(CeilDiv(s.mixWork, s.mixPer), 2)),
-                                       CeilDiv(CeilDiv(s.hInWork, s.hInPer), 2)),
-                                 1);
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.mixSumTermsWork, s.mixSumTermsPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.rWork, s.rPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(s.mixSumProductWork, s.mixSumProductPer));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.mixWork, s.mixPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hInWork, s.hInPer), 2));
     const Checked bytes = s.rWsEnd;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = true;
-    return blocks.valid && bytes.valid && s.mixWsStart.valid && s.mixWsEnd.valid && s.mix_sum_productWsStart.valid &&
-           s.mix_sum_productWsEnd.valid && s.mix_sum_termsWsStart.valid && s.mix_sum_termsWsEnd.valid &&
-           s.rWsStart.valid && s.rWsEnd.valid && s.mixSumTermsDTiles.valid && s.mixSumTermsITiles.valid &&
-           s.mixSumTermsWork.valid && s.mixSumTermsPer.valid && s.rTTiles.valid && s.rWork.valid && s.rPer.valid &&
-           s.mixSumProductPanels.valid && s.mixSumProductBaseN.valid && s.mixSumProductBaseM.valid &&
-           s.mixSumProductBaseK.valid && s.mixSumProductStepK.valid && s.mixSumProductL1.valid &&
-           s.mixSumProductM.valid && s.mixSumProductN.valid && s.mixSumProductKa.valid && s.mixSumProductKb.valid &&
-           s.mixSumProductSingleK.valid && s.mixSumProductRowTiles.valid && s.mixSumProductWork.valid &&
-           s.mixSumProductPer.valid && s.mixSumProductCores.valid && s.mm0Cores.valid && s.mm0M.valid && s.mm0N.valid &&
-           s.mm0Ka.valid && s.mm0Kb.valid && s.mm0SingleK.valid && s.mm0BaseM.valid && s.mm0BaseN.valid &&
-           s.mm0BaseK.valid && s.mm0StepK.valid && s.mm0L1.valid && s.mixKTiles.valid && s.mixTTiles.valid &&
-           s.mixWork.valid && s.mixPer.valid && s.hInTTiles.valid && s.hInWork.valid && s.hInPer.valid;
-}
-
-/// UB bytes: sum_1, r
-inline Checked Full8Ledger0(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;  // in0: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 128;             // out0: rWsOut, 2 copies
-    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;  // calc0: xTile
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;              // calc1: sum_1Tile
-    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;  // calc2: tmp
-    bytes = bytes + s.rTTile * CeilDiv(s.D, 16) * 64;        // calc3: sum
-    bytes = bytes + CeilDiv(s.rTTile, 8) * 2048;             // calc4: acc
-    bytes = bytes + CeilDiv(s.rTTile, 8) * 256;              // calc5: part
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;              // calc6: tmp
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;              // calc7: tmp
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;              // calc8: tmp
-    return bytes;
-}
-
-/// UB bytes: mix
-inline Checked Full8Ledger1(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + s.n * CeilDiv(s.D, 16) * 64;               // in0: xIn, 2 copies
-    bytes = bytes + s.mixKTile * s.n * CeilDiv(s.D, 8) * 64;   // in1: phiIn, 2 copies
-    bytes = bytes + CeilDiv(s.mixKTile, 16) * 128;             // out0: mixWsOut, 2 copies
-    bytes = bytes + s.n * CeilDiv(s.D, 16) * 64;               // calc0: xTile
-    bytes = bytes + s.mixKTile * s.n * CeilDiv(s.D, 16) * 64;  // calc1: phiTile
-    bytes = bytes + s.n * CeilDiv(s.D, 16) * 64;               // calc2: tmp
-    bytes = bytes + s.mixKTile * s.n * CeilDiv(s.D, 16) * 64;  // calc3: tmp
-    bytes = bytes + s.mixKTile * CeilDiv(s.D, 16) * 64;        // calc4: sum
-    bytes = bytes + CeilDiv(s.mixKTile, 16) * 64;              // calc5: sum
-    bytes = bytes + CeilDiv(s.mixKTile, 8) * 2048;             // calc6: acc
-    bytes = bytes + CeilDiv(s.mixKTile, 8) * 256;              // calc7: part
-    return bytes;
-}
-
-/// UB bytes: pre_gate, h_post, sum_2, h_in
-inline Checked Full8Ledger2(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;                                        // in0: alphaIn
-    bytes = bytes + CeilDiv(s.n, 8) * 32;                      // in1: biasIn
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 8) * 64;         // in2: mixWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.hInTTile, 8) * 64;               // in3: rWsIn, 2 copies
-    bytes = bytes + s.hInTTile * s.n * CeilDiv(s.D, 16) * 64;  // in4: xIn, 2 copies
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 128;       // out0: h_postOut, 2 copies
-    bytes = bytes + s.hInTTile * CeilDiv(s.D, 16) * 64;        // out1: h_inOut, 2 copies
-    bytes = bytes + 64;                                        // calc0: alphaTile
-    bytes = bytes + CeilDiv(s.n, 16) * 64;                     // calc1: biasTile
-    bytes = bytes + 64;                                        // calc2: alphaTile
-    bytes = bytes + CeilDiv(s.n, 16) * 64;                     // calc3: biasTile
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;        // calc4: mixWsTile
-    bytes = bytes + CeilDiv(s.hInTTile, 16) * 64;              // calc5: rWsTile
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;        // calc6: pre_gateTile
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;        // calc7: tmp
-    bytes = bytes + CeilDiv(s.hInTTile, 16) * 512;             // calc8: spread
-    bytes = bytes + 512;                                       // calc9: spread
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;        // calc10: tmp
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;        // calc11: tmp
-    bytes = bytes + s.hInTTile * s.n * CeilDiv(s.D, 16) * 64;  // calc12: xTile
-    bytes = bytes + s.hInTTile * CeilDiv(s.D, 16) * 64;        // calc13: sum_2Tile
-    bytes = bytes + s.hInTTile * s.n * CeilDiv(s.D, 16) * 64;  // calc14: tmp
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 512;       // calc15: spread
-    return bytes;
+    return blocks.valid && bytes.valid;
 }
 
 /// Tries the alternative "full"; false when it does not fit.
 inline bool TryFull8(Sizes &s, const Chip &chip, Choice &choice)
 {
-    const Checked coreNum(chip.coreNum);
+    (void)chip;
     if (!(s.D >= 1)) {
         return false;
     }
@@ -7453,123 +2975,26 @@ inline bool TryFull8(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.n >= 1)) {
         return false;
     }
-    s.rTTile = Checked(1);
-    s.mixKTile = Checked(1);
-    s.hInTTile = Checked(1);
-    if (!Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &Full8Ledger0, coreNum,
-                  UsableUb(chip, false))) {
+    if (!(FitR3(s, chip) && FitMix5(s, chip) && FitHIn2(s, chip) && FindMixWsStart(s, chip) && FindRWsStart2(s, chip) &&
+          FindRWsEnd(s, chip) && FindRTTiles(s, chip) && FindMixKTiles(s, chip) && FindMixWork(s, chip) &&
+          FindMixPer(s, chip) && FindHInTTiles(s, chip) && FindHInWork2(s, chip) && FindHInPer(s, chip))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::mixKTile, MinOf(s.R * s.n + s.n * 2, 4095), 1,
-                  CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), false, &Full8Ledger1, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hInTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &Full8Ledger2, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    s.mixWsStart = 0;
-    s.mixWsEnd = s.mixWsStart + RoundUp(MaxOf(s.R * s.T * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.rWsStart = s.mixWsEnd;
-    s.rWsEnd = s.rWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
-    s.rTTiles = CeilDiv(s.T, s.rTTile);
-    s.rWork = s.rTTiles;
-    s.rPer = MaxOf(CeilDiv(s.rWork, coreNum), 1);
-    s.mixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.mixKTile);
-    s.mixWork = s.T * s.mixKTiles;
-    s.mixPer = MaxOf(CeilDiv(s.mixWork, coreNum), 1);
-    s.hInTTiles = CeilDiv(s.T, s.hInTTile);
-    s.hInWork = s.hInTTiles;
-    s.hInPer = MaxOf(CeilDiv(s.hInWork, coreNum), 1);
-    const Checked blocks = MaxOf(
-        CeilDiv(MaxOf(MaxOf(CeilDiv(s.rWork, s.rPer), CeilDiv(s.mixWork, s.mixPer)), CeilDiv(s.hInWork, s.hInPer)), 2),
-        1);
+    Checked blocks(1);
+    blocks = MaxOf(
+        blocks,
+        CeilDiv(MaxOf(MaxOf(CeilDiv(s.rWork, s.rPer), CeilDiv(s.mixWork, s.mixPer)), CeilDiv(s.hInWork, s.hInPer)), 2));
     const Checked bytes = s.rWsEnd;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = true;
-    return blocks.valid && bytes.valid && s.mixWsStart.valid && s.mixWsEnd.valid && s.rWsStart.valid &&
-           s.rWsEnd.valid && s.rTTiles.valid && s.rWork.valid && s.rPer.valid && s.mixKTiles.valid && s.mixWork.valid &&
-           s.mixPer.valid && s.hInTTiles.valid && s.hInWork.valid && s.hInPer.valid;
-}
-
-/// UB bytes: sum_1, r
-inline Checked Walked8Ledger0(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.n * s.rDTile * s.rTTile * 2, 32) * 64;  // in0: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 128;                      // out0: rWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc0: sumAcc
-    bytes = bytes + RoundUp(s.n * s.rDTile * s.rTTile * 4, 32);       // calc1: xTile
-    bytes = bytes + RoundUp(s.n * s.rDTile * s.rTTile * 4, 32);       // calc2: tmp
-    bytes = bytes + RoundUp(s.rDTile * s.rTTile * 4, 32);             // calc3: sum
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc4: sum
-    bytes = bytes + CeilDiv(s.rTTile, 8) * 2048;                      // calc5: acc
-    bytes = bytes + CeilDiv(s.rTTile, 8) * 256;                       // calc6: part
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc7: tmp
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc8: tmp
-    return bytes;
-}
-
-/// UB bytes: mix
-inline Checked Walked8Ledger1(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.mixDTile * 2, 32) * 64;               // in0: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.mixDTile * s.mixKTile * 4, 32) * 64;  // in1: phiIn, 2 copies
-    bytes = bytes + CeilDiv(s.mixKTile, 16) * 128;                  // out0: mixWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.mixKTile, 16) * 64;                   // calc0: sumAcc
-    bytes = bytes + RoundUp(s.mixDTile * 4, 32);                    // calc1: xTile
-    bytes = bytes + RoundUp(s.mixDTile * s.mixKTile * 4, 32);       // calc2: phiTile
-    bytes = bytes + RoundUp(s.mixDTile * 4, 32);                    // calc3: tmp
-    bytes = bytes + RoundUp(s.mixDTile * s.mixKTile * 4, 32);       // calc4: tmp
-    bytes = bytes + CeilDiv(s.mixKTile, 16) * 64;                   // calc5: sum
-    bytes = bytes + CeilDiv(s.mixKTile, 8) * 2048;                  // calc6: acc
-    bytes = bytes + CeilDiv(s.mixKTile, 8) * 256;                   // calc7: part
-    return bytes;
-}
-
-/// UB bytes: pre_gate, h_post, sum_2, h_in
-inline Checked Walked8Ledger2(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;                                                   // in0: alphaIn
-    bytes = bytes + CeilDiv(s.n, 8) * 32;                                 // in1: biasIn
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 8) * 64;                    // in2: mixWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.hInTTile, 8) * 64;                          // in3: rWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.hInDTile * s.hInTTile * s.n * 2, 32) * 64;  // in4: xIn, 2 copies
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 128;                  // out0: h_postOut, 2 copies
-    bytes = bytes + CeilDiv(s.hInDTile * s.hInTTile * 2, 32) * 64;        // out1: h_inOut, 2 copies
-    bytes = bytes + 64;                                                   // calc0: alphaTile
-    bytes = bytes + CeilDiv(s.n, 16) * 64;                                // calc1: biasTile
-    bytes = bytes + 64;                                                   // calc2: alphaTile
-    bytes = bytes + CeilDiv(s.n, 16) * 64;                                // calc3: biasTile
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;                   // calc4: mixWsTile
-    bytes = bytes + CeilDiv(s.hInTTile, 16) * 64;                         // calc5: rWsTile
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;                   // calc6: pre_gateTile
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;                   // calc7: tmp
-    bytes = bytes + CeilDiv(s.hInTTile, 16) * 512;                        // calc8: spread
-    bytes = bytes + 512;                                                  // calc9: spread
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;                   // calc10: tmp
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;                   // calc11: tmp
-    bytes = bytes + RoundUp(s.hInDTile * s.hInTTile * s.n * 4, 32);       // calc12: xTile
-    bytes = bytes + RoundUp(s.hInDTile * s.hInTTile * 4, 32);             // calc13: sum_2Tile
-    bytes = bytes + RoundUp(s.hInDTile * s.hInTTile * s.n * 4, 32);       // calc14: tmp
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 512;                  // calc15: spread
-    return bytes;
+    return blocks.valid && bytes.valid;
 }
 
 /// Tries the alternative "walked"; false when it does not fit.
 inline bool TryWalked8(Sizes &s, const Chip &chip, Choice &choice)
 {
-    const Checked coreNum(chip.coreNum);
+    (void)chip;
     if (!(s.D >= 1)) {
         return false;
     }
@@ -7582,180 +3007,26 @@ inline bool TryWalked8(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.n >= 1)) {
         return false;
     }
-    s.rDTile = Checked(16);
-    s.rTTile = Checked(1);
-    s.mixDTile = Checked(16);
-    s.mixKTile = Checked(1);
-    s.hInDTile = Checked(16);
-    s.hInTTile = Checked(1);
-    if (!Maximise(s, &Sizes::rDTile, s.D, 16, 0, false, &Walked8Ledger0, coreNum, UsableUb(chip, false))) {
+    if (!(FitR4(s, chip) && FitMix6(s, chip) && FitHIn3(s, chip) && FindMixWsStart(s, chip) && FindRWsStart2(s, chip) &&
+          FindRWsEnd(s, chip) && FindRTTiles(s, chip) && FindMixKTiles(s, chip) && FindMixWork(s, chip) &&
+          FindMixPer(s, chip) && FindHInTTiles(s, chip) && FindHInWork2(s, chip) && FindHInPer(s, chip))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &Walked8Ledger0, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::mixDTile, s.D, 16, 0, false, &Walked8Ledger1, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::mixKTile, MinOf(s.R * s.n + s.n * 2, 4095), 1,
-                  CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), false, &Walked8Ledger1, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hInDTile, s.D, 16, 0, false, &Walked8Ledger2, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hInTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &Walked8Ledger2, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    s.mixWsStart = 0;
-    s.mixWsEnd = s.mixWsStart + RoundUp(MaxOf(s.R * s.T * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.rWsStart = s.mixWsEnd;
-    s.rWsEnd = s.rWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
-    s.rTTiles = CeilDiv(s.T, s.rTTile);
-    s.rWork = s.rTTiles;
-    s.rPer = MaxOf(CeilDiv(s.rWork, coreNum), 1);
-    s.mixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.mixKTile);
-    s.mixWork = s.T * s.mixKTiles;
-    s.mixPer = MaxOf(CeilDiv(s.mixWork, coreNum), 1);
-    s.hInTTiles = CeilDiv(s.T, s.hInTTile);
-    s.hInWork = s.hInTTiles;
-    s.hInPer = MaxOf(CeilDiv(s.hInWork, coreNum), 1);
-    const Checked blocks = MaxOf(
-        CeilDiv(MaxOf(MaxOf(CeilDiv(s.rWork, s.rPer), CeilDiv(s.mixWork, s.mixPer)), CeilDiv(s.hInWork, s.hInPer)), 2),
-        1);
+    Checked blocks(1);
+    blocks = MaxOf(
+        blocks,
+        CeilDiv(MaxOf(MaxOf(CeilDiv(s.rWork, s.rPer), CeilDiv(s.mixWork, s.mixPer)), CeilDiv(s.hInWork, s.hInPer)), 2));
     const Checked bytes = s.rWsEnd;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = true;
-    return blocks.valid && bytes.valid && s.mixWsStart.valid && s.mixWsEnd.valid && s.rWsStart.valid &&
-           s.rWsEnd.valid && s.rTTiles.valid && s.rWork.valid && s.rPer.valid && s.mixKTiles.valid && s.mixWork.valid &&
-           s.mixPer.valid && s.hInTTiles.valid && s.hInWork.valid && s.hInPer.valid;
-}
-
-/// UB bytes: mix_sum_factor, sum_1, r
-inline Checked CubeFull9Ledger0(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;   // in0: xIn, 2 copies
-    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 128;  // out0: mix_sum_factorWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 128;              // out1: rWsOut, 2 copies
-    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;   // calc0: xTile
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;               // calc1: sum_1Tile
-    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;   // calc2: tmp
-    bytes = bytes + s.rTTile * CeilDiv(s.D, 16) * 64;         // calc3: sum
-    bytes = bytes + CeilDiv(s.rTTile, 8) * 2048;              // calc4: acc
-    bytes = bytes + CeilDiv(s.rTTile, 8) * 256;               // calc5: part
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;               // calc6: tmp
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;               // calc7: tmp
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;               // calc8: tmp
-    return bytes;
-}
-
-/// UB bytes: mix_sum (cube)
-inline Checked CubeFull9Ledger1(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    return bytes;
-}
-
-/// UB bytes: mix
-inline Checked CubeFull9Ledger2(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.mixKTile * s.mixTTile * 4, 32) * 64;  // in0: mix_sumWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.mixKTile * s.mixTTile * 4, 32) * 64;  // out0: mixWsOut, 2 copies
-    return bytes;
-}
-
-/// UB bytes: pre_gate, h_post
-inline Checked CubeFull9Ledger3(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 64;                                                 // in0: alphaIn, 2 copies
-    bytes = bytes + CeilDiv(s.hPostITile * s.hPostTTile * 4, 32) * 64;  // in1: mixWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.hPostTTile, 8) * 64;                      // in2: rWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.hPostITile * 4, 32) * 64;                 // in3: biasIn, 2 copies
-    bytes = bytes + CeilDiv(s.hPostITile * s.hPostTTile * 4, 32) * 64;  // out0: pre_gateWsOut, 2 copies
-    bytes = bytes + RoundUp(s.hPostITile * s.hPostTTile * 4, 32);       // calc0: tmp
-    bytes = bytes + CeilDiv(s.hPostTTile, 8) * 256;                     // calc1: spread
-    bytes = bytes + 256;                                                // calc2: spread
-    bytes = bytes + RoundUp(s.hPostITile * s.hPostTTile * 4, 32);       // calc3: tmp
-    bytes = bytes + RoundUp(s.hPostITile * s.hPostTTile * 4, 32);       // calc4: tmp
-    return bytes;
-}
-
-/// UB bytes: h_res
-inline Checked CubeFull9Ledger4(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 96;                                                // in0: alphaIn, 3 copies
-    bytes = bytes + CeilDiv(s.hResI1Tile * s.hResJTile * 4, 32) * 96;  // in1: mixWsIn, 3 copies
-    bytes = bytes + CeilDiv(s.hResI1Tile * s.hResJTile * 4, 32) * 64;  // out0: h_resOut, 2 copies
-    bytes = bytes + RoundUp(s.hResI1Tile * s.hResJTile * 4, 32);       // calc0: tmp
-    bytes = bytes + 256;                                               // calc1: spread
-    return bytes;
-}
-
-/// UB bytes: sum_2, h_in, inv_rms
-inline Checked CubeFull9Ledger5(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + s.invRmsTTile * CeilDiv(s.n, 8) * 64;         // in0: pre_gateWsIn, 2 copies
-    bytes = bytes + s.invRmsTTile * s.n * CeilDiv(s.D, 16) * 64;  // in1: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.invRmsTTile, 8) * 64;               // in2: rWsIn, 2 copies
-    bytes = bytes + s.invRmsTTile * CeilDiv(s.D, 16) * 64;        // out0: h_inOut, 2 copies
-    bytes = bytes + CeilDiv(s.invRmsTTile, 16) * 128;             // out1: inv_rmsOut, 2 copies
-    bytes = bytes + s.invRmsTTile * CeilDiv(s.n, 16) * 64;        // calc0: pre_gateWsTile
-    bytes = bytes + s.invRmsTTile * s.n * CeilDiv(s.D, 16) * 64;  // calc1: xTile
-    bytes = bytes + s.invRmsTTile * CeilDiv(s.D, 16) * 64;        // calc2: sum_2Tile
-    bytes = bytes + s.invRmsTTile * s.n * CeilDiv(s.D, 16) * 64;  // calc3: tmp
-    bytes = bytes + s.invRmsTTile * CeilDiv(s.n, 16) * 512;       // calc4: spread
-    bytes = bytes + CeilDiv(s.invRmsTTile, 16) * 64;              // calc5: rWsTile
-    return bytes;
-}
-
-/// UB bytes: h_mix
-inline Checked CubeFull9Ledger6(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.hMixKTile * s.hMixTTile * 4, 32) * 64;  // in0: mixWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.hMixKTile * s.hMixTTile * 4, 32) * 64;  // out0: h_mixOut, 2 copies
-    return bytes;
-}
-
-/// UB bytes: h_pre
-inline Checked CubeFull9Ledger7(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.hPreITile * s.hPreTTile * 4, 32) * 64;  // in0: pre_gateWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.hPreITile * s.hPreTTile * 4, 32) * 64;  // out0: h_preOut, 2 copies
-    return bytes;
+    return blocks.valid && bytes.valid;
 }
 
 /// Tries the alternative "cube_full"; false when it does not fit.
 inline bool TryCubeFull9(Sizes &s, const Chip &chip, Choice &choice)
 {
     const Checked coreNum(chip.coreNum);
-    const Checked cubeNum(chip.cubeNum);
     const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
     if (!(s.D >= 1)) {
         return false;
@@ -7787,286 +3058,34 @@ inline bool TryCubeFull9(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.D * s.n <= 2147483647)) {
         return false;
     }
-    s.rTTile = Checked(1);
-    s.mixKTile = Checked(8);
-    s.mixTTile = Checked(1);
-    s.hPostITile = Checked(8);
-    s.hPostTTile = Checked(1);
-    s.hResJTile = Checked(8);
-    s.hResI1Tile = Checked(1);
-    s.invRmsTTile = Checked(1);
-    s.hMixKTile = Checked(8);
-    s.hMixTTile = Checked(1);
-    s.hPreITile = Checked(8);
-    s.hPreTTile = Checked(1);
-    if (!Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeFull9Ledger0, coreNum,
-                  UsableUb(chip, false))) {
+    if (!(FitR7(s, chip) && FitMix(s, chip) && FitMix7(s, chip) && FitHPost(s, chip) && FitHRes(s, chip) &&
+          FitInvRms(s, chip) && FitHMix(s, chip) && FitHPre(s, chip) && FindMixWsStart(s, chip) &&
+          FindMixSumWsStart(s, chip) && FindPreGateWsStart4(s, chip) && FindPreGateWsEnd(s, chip) &&
+          FindRWsEnd(s, chip) && FindRTTiles(s, chip) && FindMixSumPanels(s, chip) && FindMixKTiles(s, chip) &&
+          FindMixTTiles(s, chip) && FindMixPer(s, chip) && FindHPostITiles(s, chip) && FindInvRmsTTiles(s, chip) &&
+          FindHMixKTiles(s, chip))) {
         return false;
     }
-    if (!(CubeFull9Ledger1(s, coreNum) <= UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::mixKTile, s.R * s.n + s.n * 2, 8,
-                  MaxOf(CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), 64), false, &CubeFull9Ledger2, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::mixTTile, MinOf(s.T, 4095), 1,
-                  CeilDiv(s.T * CeilDiv(s.R * s.n + s.n * 2, s.mixKTile), coreNum), false, &CubeFull9Ledger2, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hPostITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &CubeFull9Ledger3,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hPostTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.hPostITile), coreNum), false,
-                  &CubeFull9Ledger3, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hResJTile, s.n, 8, MaxOf(CeilDiv(s.R * s.T * s.n, coreNum), 64), false, &CubeFull9Ledger4,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hResI1Tile, MinOf(s.R, 4095), 1, CeilDiv(s.R * s.T * CeilDiv(s.n, s.hResJTile), coreNum),
-                  false, &CubeFull9Ledger4, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::invRmsTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeFull9Ledger5, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hMixKTile, s.R * s.n + s.n * 2, 8,
-                  MaxOf(CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), 64), false, &CubeFull9Ledger6, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hMixTTile, MinOf(s.T, 4095), 1,
-                  CeilDiv(s.T * CeilDiv(s.R * s.n + s.n * 2, s.hMixKTile), coreNum), false, &CubeFull9Ledger6, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hPreITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &CubeFull9Ledger7,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hPreTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.hPreITile), coreNum), false,
-                  &CubeFull9Ledger7, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    s.mixWsStart = 0;
-    s.mixWsEnd = s.mixWsStart + RoundUp(MaxOf(s.R * s.T * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.mix_sumWsStart = s.mixWsEnd;
-    s.mix_sumWsEnd = s.mix_sumWsStart + RoundUp(MaxOf(s.R * s.T * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.mix_sum_factorWsStart = s.mix_sumWsEnd;
-    s.mix_sum_factorWsEnd = s.mix_sum_factorWsStart + RoundUp(MaxOf(s.D * s.T * s.n, 1) * 4, 512);
-    s.pre_gateWsStart = s.mix_sum_factorWsEnd;
-    s.pre_gateWsEnd = s.pre_gateWsStart + RoundUp(MaxOf(s.T * s.n, 1) * 4, 512);
-    s.rWsStart = s.pre_gateWsEnd;
-    s.rWsEnd = s.rWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
-    s.rTTiles = CeilDiv(s.T, s.rTTile);
-    s.rWork = s.rTTiles;
-    s.rPer = MaxOf(CeilDiv(s.rWork, coreNum), 1);
-    s.mixSumPanels = CeilDiv(s.R * s.n + s.n * 2, 256);
-    s.mixSumBaseN = RoundUp(CeilDiv(s.R * s.n + s.n * 2, s.mixSumPanels), 16);
-    s.mixSumBaseM = MinOf(MinOf((((32768 / s.mixSumBaseN)) / 16) * 16, 256),
-                          RoundUp(MinOf(MaxOf(CeilDiv(s.T * s.mixSumPanels, cubeNum), 1), s.T), 16));
-    s.mixSumBaseK = MinOf(32, RoundUp(s.D * s.n, 16));
-    s.mixSumStepK = MinOf(4, CeilDiv(s.D * s.n, s.mixSumBaseK));
-    s.mixSumL1 = s.mixSumBaseK * s.mixSumBaseM * s.mixSumStepK * 8 + s.mixSumBaseK * s.mixSumBaseN * s.mixSumStepK * 8;
-    s.mixSumM = s.T;
-    s.mixSumN = s.R * s.n + s.n * 2;
-    s.mixSumKa = s.D * s.n;
-    s.mixSumKb = s.D * s.n;
-    s.mixSumSingleK = s.D * s.n;
-    s.mixSumRowTiles = CeilDiv(s.T, s.mixSumBaseM);
-    s.mixSumWork = s.mixSumPanels * s.mixSumRowTiles;
-    s.mixSumPer = CeilDiv(s.mixSumWork, cubeNum);
-    s.mixSumCores = CeilDiv(s.mixSumWork, s.mixSumPer);
-    s.mm0Cores = s.mixSumCores;
-    s.mm0M = s.mixSumM;
-    s.mm0N = s.mixSumN;
-    s.mm0Ka = s.mixSumKa;
-    s.mm0Kb = s.mixSumKb;
-    s.mm0SingleK = s.mixSumSingleK;
-    s.mm0BaseM = s.mixSumBaseM;
-    s.mm0BaseN = s.mixSumBaseN;
-    s.mm0BaseK = s.mixSumBaseK;
-    s.mm0StepK = s.mixSumStepK;
-    s.mm0L1 = s.mixSumL1;
-    s.mixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.mixKTile);
-    s.mixTTiles = CeilDiv(s.T, s.mixTTile);
-    s.mixWork = s.mixKTiles * s.mixTTiles;
-    s.mixPer = MaxOf(CeilDiv(s.mixWork, coreNum), 1);
-    s.hPostITiles = CeilDiv(s.n, s.hPostITile);
-    s.hPostTTiles = CeilDiv(s.T, s.hPostTTile);
-    s.hPostWork = s.hPostITiles * s.hPostTTiles;
-    s.hPostPer = MaxOf(CeilDiv(s.hPostWork, coreNum), 1);
-    s.hResJTiles = CeilDiv(s.n, s.hResJTile);
-    s.hResI1Tiles = CeilDiv(s.R, s.hResI1Tile);
-    s.hResWork = s.T * s.hResI1Tiles * s.hResJTiles;
-    s.hResPer = MaxOf(CeilDiv(s.hResWork, coreNum), 1);
-    s.invRmsTTiles = CeilDiv(s.T, s.invRmsTTile);
-    s.invRmsWork = s.invRmsTTiles;
-    s.invRmsPer = MaxOf(CeilDiv(s.invRmsWork, coreNum), 1);
-    s.hMixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.hMixKTile);
-    s.hMixTTiles = CeilDiv(s.T, s.hMixTTile);
-    s.hMixWork = s.hMixKTiles * s.hMixTTiles;
-    s.hMixPer = MaxOf(CeilDiv(s.hMixWork, coreNum), 1);
-    s.hPreITiles = CeilDiv(s.n, s.hPreITile);
-    s.hPreTTiles = CeilDiv(s.T, s.hPreTTile);
-    s.hPreWork = s.hPreITiles * s.hPreTTiles;
-    s.hPrePer = MaxOf(CeilDiv(s.hPreWork, coreNum), 1);
-    const Checked blocks = MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(CeilDiv(s.rWork, s.rPer), 2),
-                                                                           CeilDiv(s.mixSumWork, s.mixSumPer)),
-                                                                     CeilDiv(CeilDiv(s.mixWork, s.mixPer), 2)),
-                                                               CeilDiv(CeilDiv(s.hPostWork, s.hPostPer), 2)),
-                                                         CeilDiv(CeilDiv(s.hResWork, s.hResPer), 2)),
-                                                   CeilDiv(CeilDiv(s.invRmsWork, s.invRmsPer), 2)),
-                                             CeilDiv(CeilDiv(s.hMixWork, s.hMixPer), 2)),
-                                       CeilDiv(CeilDiv(s.hPreWork, s.hPrePer), 2)),
-                                 1);
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.rWork, s.rPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(s.mixSumWork, s.mixSumPer));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.mixWork, s.mixPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hPostWork, s.hPostPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hResWork, s.hResPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.invRmsWork, s.invRmsPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hMixWork, s.hMixPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hPreWork, s.hPrePer), 2));
     const Checked bytes = s.rWsEnd;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = true;
-    return blocks.valid && bytes.valid && s.mixWsStart.valid && s.mixWsEnd.valid && s.mix_sumWsStart.valid &&
-           s.mix_sumWsEnd.valid && s.mix_sum_factorWsStart.valid && s.mix_sum_factorWsEnd.valid &&
-           s.pre_gateWsStart.valid && s.pre_gateWsEnd.valid && s.rWsStart.valid && s.rWsEnd.valid && s.rTTiles.valid &&
-           s.rWork.valid && s.rPer.valid && s.mixSumPanels.valid && s.mixSumBaseN.valid && s.mixSumBaseM.valid &&
-           s.mixSumBaseK.valid && s.mixSumStepK.valid && s.mixSumL1.valid && s.mixSumM.valid && s.mixSumN.valid &&
-           s.mixSumKa.valid && s.mixSumKb.valid && s.mixSumSingleK.valid && s.mixSumRowTiles.valid &&
-           s.mixSumWork.valid && s.mixSumPer.valid && s.mixSumCores.valid && s.mm0Cores.valid && s.mm0M.valid &&
-           s.mm0N.valid && s.mm0Ka.valid && s.mm0Kb.valid && s.mm0SingleK.valid && s.mm0BaseM.valid &&
-           s.mm0BaseN.valid && s.mm0BaseK.valid && s.mm0StepK.valid && s.mm0L1.valid && s.mixKTiles.valid &&
-           s.mixTTiles.valid && s.mixWork.valid && s.mixPer.valid && s.hPostITiles.valid && s.hPostTTiles.valid &&
-           s.hPostWork.valid && s.hPostPer.valid && s.hResJTiles.valid && s.hResI1Tiles.valid && s.hResWork.valid &&
-           s.hResPer.valid && s.invRmsTTiles.valid && s.invRmsWork.valid && s.invRmsPer.valid && s.hMixKTiles.valid &&
-           s.hMixTTiles.valid && s.hMixWork.valid && s.hMixPer.valid && s.hPreITiles.valid && s.hPreTTiles.valid &&
-           s.hPreWork.valid && s.hPrePer.valid;
-}
-
-/// UB bytes: mix_sum_factor, sum_1, r
-inline Checked CubeWalked9Ledger0(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.n * s.rDTile * s.rTTile * 2, 32) * 64;  // in0: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.n * s.rDTile * s.rTTile * 4, 32) * 64;  // out0: mix_sum_factorWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 128;                      // out1: rWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc0: sumAcc
-    bytes = bytes + RoundUp(s.n * s.rDTile * s.rTTile * 4, 32);       // calc1: xTile
-    bytes = bytes + RoundUp(s.n * s.rDTile * s.rTTile * 4, 32);       // calc2: tmp
-    bytes = bytes + RoundUp(s.rDTile * s.rTTile * 4, 32);             // calc3: sum
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc4: sum
-    bytes = bytes + CeilDiv(s.rTTile, 8) * 2048;                      // calc5: acc
-    bytes = bytes + CeilDiv(s.rTTile, 8) * 256;                       // calc6: part
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc7: tmp
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc8: tmp
-    return bytes;
-}
-
-/// UB bytes: mix_sum (cube)
-inline Checked CubeWalked9Ledger1(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    return bytes;
-}
-
-/// UB bytes: mix
-inline Checked CubeWalked9Ledger2(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.mixKTile * s.mixTTile * 4, 32) * 64;  // in0: mix_sumWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.mixKTile * s.mixTTile * 4, 32) * 64;  // out0: mixWsOut, 2 copies
-    return bytes;
-}
-
-/// UB bytes: pre_gate, h_post
-inline Checked CubeWalked9Ledger3(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 64;                                                 // in0: alphaIn, 2 copies
-    bytes = bytes + CeilDiv(s.hPostITile * s.hPostTTile * 4, 32) * 64;  // in1: mixWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.hPostTTile, 8) * 64;                      // in2: rWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.hPostITile * 4, 32) * 64;                 // in3: biasIn, 2 copies
-    bytes = bytes + CeilDiv(s.hPostITile * s.hPostTTile * 4, 32) * 64;  // out0: pre_gateWsOut, 2 copies
-    bytes = bytes + RoundUp(s.hPostITile * s.hPostTTile * 4, 32);       // calc0: tmp
-    bytes = bytes + CeilDiv(s.hPostTTile, 8) * 256;                     // calc1: spread
-    bytes = bytes + 256;                                                // calc2: spread
-    bytes = bytes + RoundUp(s.hPostITile * s.hPostTTile * 4, 32);       // calc3: tmp
-    bytes = bytes + RoundUp(s.hPostITile * s.hPostTTile * 4, 32);       // calc4: tmp
-    return bytes;
-}
-
-/// UB bytes: h_res
-inline Checked CubeWalked9Ledger4(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 96;                                                // in0: alphaIn, 3 copies
-    bytes = bytes + CeilDiv(s.hResI1Tile * s.hResJTile * 4, 32) * 96;  // in1: mixWsIn, 3 copies
-    bytes = bytes + CeilDiv(s.hResI1Tile * s.hResJTile * 4, 32) * 64;  // out0: h_resOut, 2 copies
-    bytes = bytes + RoundUp(s.hResI1Tile * s.hResJTile * 4, 32);       // calc0: tmp
-    bytes = bytes + 256;                                               // calc1: spread
-    return bytes;
-}
-
-/// UB bytes: sum_2, h_in, inv_rms
-inline Checked CubeWalked9Ledger5(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.invRmsTTile, 8) * 64;                             // in0: rWsIn, 2 copies
-    bytes = bytes + s.invRmsTTile * CeilDiv(s.n, 8) * 64;                       // in1: pre_gateWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.invRmsDTile * s.invRmsTTile * s.n * 2, 32) * 64;  // in2: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.invRmsTTile, 16) * 128;                           // out0: inv_rmsOut, 2 copies
-    bytes = bytes + CeilDiv(s.invRmsDTile * s.invRmsTTile * 2, 32) * 64;        // out1: h_inOut, 2 copies
-    bytes = bytes + CeilDiv(s.invRmsTTile, 16) * 64;                            // calc0: rWsTile
-    bytes = bytes + s.invRmsTTile * CeilDiv(s.n, 16) * 64;                      // calc1: pre_gateWsTile
-    bytes = bytes + RoundUp(s.invRmsDTile * s.invRmsTTile * s.n * 4, 32);       // calc2: xTile
-    bytes = bytes + RoundUp(s.invRmsDTile * s.invRmsTTile * 4, 32);             // calc3: sum_2Tile
-    bytes = bytes + RoundUp(s.invRmsDTile * s.invRmsTTile * s.n * 4, 32);       // calc4: tmp
-    bytes = bytes + s.invRmsTTile * CeilDiv(s.n, 16) * 512;                     // calc5: spread
-    return bytes;
-}
-
-/// UB bytes: h_mix
-inline Checked CubeWalked9Ledger6(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.hMixKTile * s.hMixTTile * 4, 32) * 64;  // in0: mixWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.hMixKTile * s.hMixTTile * 4, 32) * 64;  // out0: h_mixOut, 2 copies
-    return bytes;
-}
-
-/// UB bytes: h_pre
-inline Checked CubeWalked9Ledger7(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.hPreITile * s.hPreTTile * 4, 32) * 64;  // in0: pre_gateWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.hPreITile * s.hPreTTile * 4, 32) * 64;  // out0: h_preOut, 2 copies
-    return bytes;
+    return blocks.valid && bytes.valid;
 }
 
 /// Tries the alternative "cube_walked"; false when it does not fit.
 inline bool TryCubeWalked9(Sizes &s, const Chip &chip, Choice &choice)
 {
     const Checked coreNum(chip.coreNum);
-    const Checked cubeNum(chip.cubeNum);
     const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
     if (!(s.D >= 1)) {
         return false;
@@ -8098,274 +3117,34 @@ inline bool TryCubeWalked9(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.D * s.n <= 2147483647)) {
         return false;
     }
-    s.rDTile = Checked(16);
-    s.rTTile = Checked(1);
-    s.mixKTile = Checked(8);
-    s.mixTTile = Checked(1);
-    s.hPostITile = Checked(8);
-    s.hPostTTile = Checked(1);
-    s.hResJTile = Checked(8);
-    s.hResI1Tile = Checked(1);
-    s.invRmsDTile = Checked(16);
-    s.invRmsTTile = Checked(1);
-    s.hMixKTile = Checked(8);
-    s.hMixTTile = Checked(1);
-    s.hPreITile = Checked(8);
-    s.hPreTTile = Checked(1);
-    if (!Maximise(s, &Sizes::rDTile, s.D, 16, 0, false, &CubeWalked9Ledger0, coreNum, UsableUb(chip, false))) {
+    if (!(FitR8(s, chip) && FitMix(s, chip) && FitMix7(s, chip) && FitHPost(s, chip) && FitHRes(s, chip) &&
+          FitInvRms2(s, chip) && FitHMix(s, chip) && FitHPre(s, chip) && FindMixWsStart(s, chip) &&
+          FindMixSumWsStart(s, chip) && FindPreGateWsStart4(s, chip) && FindPreGateWsEnd(s, chip) &&
+          FindRWsEnd(s, chip) && FindRTTiles(s, chip) && FindMixSumPanels(s, chip) && FindMixKTiles(s, chip) &&
+          FindMixTTiles(s, chip) && FindMixPer(s, chip) && FindHPostITiles(s, chip) && FindInvRmsTTiles(s, chip) &&
+          FindHMixKTiles(s, chip))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeWalked9Ledger0, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!(CubeWalked9Ledger1(s, coreNum) <= UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::mixKTile, s.R * s.n + s.n * 2, 8,
-                  MaxOf(CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), 64), false, &CubeWalked9Ledger2, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::mixTTile, MinOf(s.T, 4095), 1,
-                  CeilDiv(s.T * CeilDiv(s.R * s.n + s.n * 2, s.mixKTile), coreNum), false, &CubeWalked9Ledger2, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hPostITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &CubeWalked9Ledger3,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hPostTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.hPostITile), coreNum), false,
-                  &CubeWalked9Ledger3, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hResJTile, s.n, 8, MaxOf(CeilDiv(s.R * s.T * s.n, coreNum), 64), false,
-                  &CubeWalked9Ledger4, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hResI1Tile, MinOf(s.R, 4095), 1, CeilDiv(s.R * s.T * CeilDiv(s.n, s.hResJTile), coreNum),
-                  false, &CubeWalked9Ledger4, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::invRmsDTile, s.D, 16, 0, false, &CubeWalked9Ledger5, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::invRmsTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeWalked9Ledger5,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hMixKTile, s.R * s.n + s.n * 2, 8,
-                  MaxOf(CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), 64), false, &CubeWalked9Ledger6, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hMixTTile, MinOf(s.T, 4095), 1,
-                  CeilDiv(s.T * CeilDiv(s.R * s.n + s.n * 2, s.hMixKTile), coreNum), false, &CubeWalked9Ledger6,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hPreITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &CubeWalked9Ledger7,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hPreTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.hPreITile), coreNum), false,
-                  &CubeWalked9Ledger7, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    s.mixWsStart = 0;
-    s.mixWsEnd = s.mixWsStart + RoundUp(MaxOf(s.R * s.T * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.mix_sumWsStart = s.mixWsEnd;
-    s.mix_sumWsEnd = s.mix_sumWsStart + RoundUp(MaxOf(s.R * s.T * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.mix_sum_factorWsStart = s.mix_sumWsEnd;
-    s.mix_sum_factorWsEnd = s.mix_sum_factorWsStart + RoundUp(MaxOf(s.D * s.T * s.n, 1) * 4, 512);
-    s.pre_gateWsStart = s.mix_sum_factorWsEnd;
-    s.pre_gateWsEnd = s.pre_gateWsStart + RoundUp(MaxOf(s.T * s.n, 1) * 4, 512);
-    s.rWsStart = s.pre_gateWsEnd;
-    s.rWsEnd = s.rWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
-    s.rTTiles = CeilDiv(s.T, s.rTTile);
-    s.rWork = s.rTTiles;
-    s.rPer = MaxOf(CeilDiv(s.rWork, coreNum), 1);
-    s.mixSumPanels = CeilDiv(s.R * s.n + s.n * 2, 256);
-    s.mixSumBaseN = RoundUp(CeilDiv(s.R * s.n + s.n * 2, s.mixSumPanels), 16);
-    s.mixSumBaseM = MinOf(MinOf((((32768 / s.mixSumBaseN)) / 16) * 16, 256),
-                          RoundUp(MinOf(MaxOf(CeilDiv(s.T * s.mixSumPanels, cubeNum), 1), s.T), 16));
-    s.mixSumBaseK = MinOf(32, RoundUp(s.D * s.n, 16));
-    s.mixSumStepK = MinOf(4, CeilDiv(s.D * s.n, s.mixSumBaseK));
-    s.mixSumL1 = s.mixSumBaseK * s.mixSumBaseM * s.mixSumStepK * 8 + s.mixSumBaseK * s.mixSumBaseN * s.mixSumStepK * 8;
-    s.mixSumM = s.T;
-    s.mixSumN = s.R * s.n + s.n * 2;
-    s.mixSumKa = s.D * s.n;
-    s.mixSumKb = s.D * s.n;
-    s.mixSumSingleK = s.D * s.n;
-    s.mixSumRowTiles = CeilDiv(s.T, s.mixSumBaseM);
-    s.mixSumWork = s.mixSumPanels * s.mixSumRowTiles;
-    s.mixSumPer = CeilDiv(s.mixSumWork, cubeNum);
-    s.mixSumCores = CeilDiv(s.mixSumWork, s.mixSumPer);
-    s.mm0Cores = s.mixSumCores;
-    s.mm0M = s.mixSumM;
-    s.mm0N = s.mixSumN;
-    s.mm0Ka = s.mixSumKa;
-    s.mm0Kb = s.mixSumKb;
-    s.mm0SingleK = s.mixSumSingleK;
-    s.mm0BaseM = s.mixSumBaseM;
-    s.mm0BaseN = s.mixSumBaseN;
-    s.mm0BaseK = s.mixSumBaseK;
-    s.mm0StepK = s.mixSumStepK;
-    s.mm0L1 = s.mixSumL1;
-    s.mixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.mixKTile);
-    s.mixTTiles = CeilDiv(s.T, s.mixTTile);
-    s.mixWork = s.mixKTiles * s.mixTTiles;
-    s.mixPer = MaxOf(CeilDiv(s.mixWork, coreNum), 1);
-    s.hPostITiles = CeilDiv(s.n, s.hPostITile);
-    s.hPostTTiles = CeilDiv(s.T, s.hPostTTile);
-    s.hPostWork = s.hPostITiles * s.hPostTTiles;
-    s.hPostPer = MaxOf(CeilDiv(s.hPostWork, coreNum), 1);
-    s.hResJTiles = CeilDiv(s.n, s.hResJTile);
-    s.hResI1Tiles = CeilDiv(s.R, s.hResI1Tile);
-    s.hResWork = s.T * s.hResI1Tiles * s.hResJTiles;
-    s.hResPer = MaxOf(CeilDiv(s.hResWork, coreNum), 1);
-    s.invRmsTTiles = CeilDiv(s.T, s.invRmsTTile);
-    s.invRmsWork = s.invRmsTTiles;
-    s.invRmsPer = MaxOf(CeilDiv(s.invRmsWork, coreNum), 1);
-    s.hMixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.hMixKTile);
-    s.hMixTTiles = CeilDiv(s.T, s.hMixTTile);
-    s.hMixWork = s.hMixKTiles * s.hMixTTiles;
-    s.hMixPer = MaxOf(CeilDiv(s.hMixWork, coreNum), 1);
-    s.hPreITiles = CeilDiv(s.n, s.hPreITile);
-    s.hPreTTiles = CeilDiv(s.T, s.hPreTTile);
-    s.hPreWork = s.hPreITiles * s.hPreTTiles;
-    s.hPrePer = MaxOf(CeilDiv(s.hPreWork, coreNum), 1);
-    const Checked blocks = MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(CeilDiv(s.rWork, s.rPer), 2),
-                                                                           CeilDiv(s.mixSumWork, s.mixSumPer)),
-                                                                     CeilDiv(CeilDiv(s.mixWork, s.mixPer), 2)),
-                                                               CeilDiv(CeilDiv(s.hPostWork, s.hPostPer), 2)),
-                                                         CeilDiv(CeilDiv(s.hResWork, s.hResPer), 2)),
-                                                   CeilDiv(CeilDiv(s.invRmsWork, s.invRmsPer), 2)),
-                                             CeilDiv(CeilDiv(s.hMixWork, s.hMixPer), 2)),
-                                       CeilDiv(CeilDiv(s.hPreWork, s.hPrePer), 2)),
-                                 1);
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.rWork, s.rPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(s.mixSumWork, s.mixSumPer));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.mixWork, s.mixPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hPostWork, s.hPostPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hResWork, s.hResPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.invRmsWork, s.invRmsPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hMixWork, s.hMixPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hPreWork, s.hPrePer), 2));
     const Checked bytes = s.rWsEnd;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = true;
-    return blocks.valid && bytes.valid && s.mixWsStart.valid && s.mixWsEnd.valid && s.mix_sumWsStart.valid &&
-           s.mix_sumWsEnd.valid && s.mix_sum_factorWsStart.valid && s.mix_sum_factorWsEnd.valid &&
-           s.pre_gateWsStart.valid && s.pre_gateWsEnd.valid && s.rWsStart.valid && s.rWsEnd.valid && s.rTTiles.valid &&
-           s.rWork.valid && s.rPer.valid && s.mixSumPanels.valid && s.mixSumBaseN.valid && s.mixSumBaseM.valid &&
-           s.mixSumBaseK.valid && s.mixSumStepK.valid && s.mixSumL1.valid && s.mixSumM.valid && s.mixSumN.valid &&
-           s.mixSumKa.valid && s.mixSumKb.valid && s.mixSumSingleK.valid && s.mixSumRowTiles.valid &&
-           s.mixSumWork.valid && s.mixSumPer.valid && s.mixSumCores.valid && s.mm0Cores.valid && s.mm0M.valid &&
-           s.mm0N.valid && s.mm0Ka.valid && s.mm0Kb.valid && s.mm0SingleK.valid && s.mm0BaseM.valid &&
-           s.mm0BaseN.valid && s.mm0BaseK.valid && s.mm0StepK.valid && s.mm0L1.valid && s.mixKTiles.valid &&
-           s.mixTTiles.valid && s.mixWork.valid && s.mixPer.valid && s.hPostITiles.valid && s.hPostTTiles.valid &&
-           s.hPostWork.valid && s.hPostPer.valid && s.hResJTiles.valid && s.hResI1Tiles.valid && s.hResWork.valid &&
-           s.hResPer.valid && s.invRmsTTiles.valid && s.invRmsWork.valid && s.invRmsPer.valid && s.hMixKTiles.valid &&
-           s.hMixTTiles.valid && s.hMixWork.valid && s.hMixPer.valid && s.hPreITiles.valid && s.hPreTTiles.valid &&
-           s.hPreWork.valid && s.hPrePer.valid;
-}
-
-/// UB bytes: mix_sum_factor, sum_1, r
-inline Checked CubeFull10Ledger0(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;   // in0: xIn, 2 copies
-    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 128;  // out0: mix_sum_factorWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 128;              // out1: rWsOut, 2 copies
-    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;   // calc0: xTile
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;               // calc1: sum_1Tile
-    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;   // calc2: tmp
-    bytes = bytes + s.rTTile * CeilDiv(s.D, 16) * 64;         // calc3: sum
-    bytes = bytes + CeilDiv(s.rTTile, 8) * 2048;              // calc4: acc
-    bytes = bytes + CeilDiv(s.rTTile, 8) * 256;               // calc5: part
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;               // calc6: tmp
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;               // calc7: tmp
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;               // calc8: tmp
-    return bytes;
-}
-
-/// UB bytes: mix_sum (cube)
-inline Checked CubeFull10Ledger1(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    return bytes;
-}
-
-/// UB bytes: mix
-inline Checked CubeFull10Ledger2(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.mixKTile * s.mixTTile * 4, 32) * 64;  // in0: mix_sumWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.mixKTile * s.mixTTile * 4, 32) * 64;  // out0: mixWsOut, 2 copies
-    return bytes;
-}
-
-/// UB bytes: pre_gate, h_post, sum_2, h_in, inv_rms
-inline Checked CubeFull10Ledger3(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;                                            // in0: alphaIn
-    bytes = bytes + CeilDiv(s.n, 8) * 32;                          // in1: biasIn
-    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 8) * 64;         // in2: mixWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.preGateTTile, 8) * 64;               // in3: rWsIn, 2 copies
-    bytes = bytes + s.n * s.preGateTTile * CeilDiv(s.D, 16) * 64;  // in4: xIn, 2 copies
-    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 128;       // out0: h_postOut, 2 copies
-    bytes = bytes + s.preGateTTile * CeilDiv(s.D, 16) * 64;        // out1: h_inOut, 2 copies
-    bytes = bytes + CeilDiv(s.preGateTTile, 16) * 128;             // out2: inv_rmsOut, 2 copies
-    bytes = bytes + 64;                                            // calc0: alphaTile
-    bytes = bytes + CeilDiv(s.n, 16) * 64;                         // calc1: biasTile
-    bytes = bytes + 64;                                            // calc2: alphaTile
-    bytes = bytes + CeilDiv(s.n, 16) * 64;                         // calc3: biasTile
-    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 64;        // calc4: mixWsTile
-    bytes = bytes + CeilDiv(s.preGateTTile, 16) * 64;              // calc5: rWsTile
-    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 64;        // calc6: pre_gateTile
-    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 64;        // calc7: tmp
-    bytes = bytes + CeilDiv(s.preGateTTile, 16) * 512;             // calc8: spread
-    bytes = bytes + 512;                                           // calc9: spread
-    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 64;        // calc10: tmp
-    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 64;        // calc11: tmp
-    bytes = bytes + s.n * s.preGateTTile * CeilDiv(s.D, 16) * 64;  // calc12: xTile
-    bytes = bytes + s.preGateTTile * CeilDiv(s.D, 16) * 64;        // calc13: sum_2Tile
-    bytes = bytes + s.n * s.preGateTTile * CeilDiv(s.D, 16) * 64;  // calc14: tmp
-    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 512;       // calc15: spread
-    return bytes;
-}
-
-/// UB bytes: h_mix
-inline Checked CubeFull10Ledger4(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.hMixKTile * s.hMixTTile * 4, 32) * 64;  // in0: mixWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.hMixKTile * s.hMixTTile * 4, 32) * 64;  // out0: h_mixOut, 2 copies
-    return bytes;
-}
-
-/// UB bytes: h_pre
-inline Checked CubeFull10Ledger5(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.hPreITile * s.hPreTTile * 4, 32) * 64;  // in0: pre_gateWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.hPreITile * s.hPreTTile * 4, 32) * 64;  // out0: h_preOut, 2 copies
-    return bytes;
+    return blocks.valid && bytes.valid;
 }
 
 /// Tries the alternative "cube_full"; false when it does not fit.
 inline bool TryCubeFull10(Sizes &s, const Chip &chip, Choice &choice)
 {
     const Checked coreNum(chip.coreNum);
-    const Checked cubeNum(chip.cubeNum);
     const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
     if (!(s.D >= 1)) {
         return false;
@@ -8394,234 +3173,31 @@ inline bool TryCubeFull10(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.D * s.n <= 2147483647)) {
         return false;
     }
-    s.rTTile = Checked(1);
-    s.mixKTile = Checked(8);
-    s.mixTTile = Checked(1);
-    s.preGateTTile = Checked(1);
-    s.hMixKTile = Checked(8);
-    s.hMixTTile = Checked(1);
-    s.hPreITile = Checked(8);
-    s.hPreTTile = Checked(1);
-    if (!Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeFull10Ledger0, coreNum,
-                  UsableUb(chip, false))) {
+    if (!(FitR7(s, chip) && FitMix(s, chip) && FitMix7(s, chip) && FitPreGate(s, chip) && FitHMix(s, chip) &&
+          FitHPre(s, chip) && FindMixWsStart(s, chip) && FindMixSumWsStart(s, chip) && FindPreGateWsStart4(s, chip) &&
+          FindPreGateWsEnd(s, chip) && FindRWsEnd(s, chip) && FindRTTiles(s, chip) && FindMixSumPanels(s, chip) &&
+          FindMixKTiles(s, chip) && FindMixTTiles(s, chip) && FindMixPer(s, chip) && FindPreGateTTiles(s, chip) &&
+          FindHMixKTiles(s, chip))) {
         return false;
     }
-    if (!(CubeFull10Ledger1(s, coreNum) <= UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::mixKTile, s.R * s.n + s.n * 2, 8,
-                  MaxOf(CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), 64), false, &CubeFull10Ledger2, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::mixTTile, MinOf(s.T, 4095), 1,
-                  CeilDiv(s.T * CeilDiv(s.R * s.n + s.n * 2, s.mixKTile), coreNum), false, &CubeFull10Ledger2, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::preGateTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeFull10Ledger3,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hMixKTile, s.R * s.n + s.n * 2, 8,
-                  MaxOf(CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), 64), false, &CubeFull10Ledger4, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hMixTTile, MinOf(s.T, 4095), 1,
-                  CeilDiv(s.T * CeilDiv(s.R * s.n + s.n * 2, s.hMixKTile), coreNum), false, &CubeFull10Ledger4, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hPreITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &CubeFull10Ledger5,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hPreTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.hPreITile), coreNum), false,
-                  &CubeFull10Ledger5, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    s.mixWsStart = 0;
-    s.mixWsEnd = s.mixWsStart + RoundUp(MaxOf(s.R * s.T * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.mix_sumWsStart = s.mixWsEnd;
-    s.mix_sumWsEnd = s.mix_sumWsStart + RoundUp(MaxOf(s.R * s.T * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.mix_sum_factorWsStart = s.mix_sumWsEnd;
-    s.mix_sum_factorWsEnd = s.mix_sum_factorWsStart + RoundUp(MaxOf(s.D * s.T * s.n, 1) * 4, 512);
-    s.pre_gateWsStart = s.mix_sum_factorWsEnd;
-    s.pre_gateWsEnd = s.pre_gateWsStart + RoundUp(MaxOf(s.T * s.n, 1) * 4, 512);
-    s.rWsStart = s.pre_gateWsEnd;
-    s.rWsEnd = s.rWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
-    s.rTTiles = CeilDiv(s.T, s.rTTile);
-    s.rWork = s.rTTiles;
-    s.rPer = MaxOf(CeilDiv(s.rWork, coreNum), 1);
-    s.mixSumPanels = CeilDiv(s.R * s.n + s.n * 2, 256);
-    s.mixSumBaseN = RoundUp(CeilDiv(s.R * s.n + s.n * 2, s.mixSumPanels), 16);
-    s.mixSumBaseM = MinOf(MinOf((((32768 / s.mixSumBaseN)) / 16) * 16, 256),
-                          RoundUp(MinOf(MaxOf(CeilDiv(s.T * s.mixSumPanels, cubeNum), 1), s.T), 16));
-    s.mixSumBaseK = MinOf(32, RoundUp(s.D * s.n, 16));
-    s.mixSumStepK = MinOf(4, CeilDiv(s.D * s.n, s.mixSumBaseK));
-    s.mixSumL1 = s.mixSumBaseK * s.mixSumBaseM * s.mixSumStepK * 8 + s.mixSumBaseK * s.mixSumBaseN * s.mixSumStepK * 8;
-    s.mixSumM = s.T;
-    s.mixSumN = s.R * s.n + s.n * 2;
-    s.mixSumKa = s.D * s.n;
-    s.mixSumKb = s.D * s.n;
-    s.mixSumSingleK = s.D * s.n;
-    s.mixSumRowTiles = CeilDiv(s.T, s.mixSumBaseM);
-    s.mixSumWork = s.mixSumPanels * s.mixSumRowTiles;
-    s.mixSumPer = CeilDiv(s.mixSumWork, cubeNum);
-    s.mixSumCores = CeilDiv(s.mixSumWork, s.mixSumPer);
-    s.mm0Cores = s.mixSumCores;
-    s.mm0M = s.mixSumM;
-    s.mm0N = s.mixSumN;
-    s.mm0Ka = s.mixSumKa;
-    s.mm0Kb = s.mixSumKb;
-    s.mm0SingleK = s.mixSumSingleK;
-    s.mm0BaseM = s.mixSumBaseM;
-    s.mm0BaseN = s.mixSumBaseN;
-    s.mm0BaseK = s.mixSumBaseK;
-    s.mm0StepK = s.mixSumStepK;
-    s.mm0L1 = s.mixSumL1;
-    s.mixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.mixKTile);
-    s.mixTTiles = CeilDiv(s.T, s.mixTTile);
-    s.mixWork = s.mixKTiles * s.mixTTiles;
-    s.mixPer = MaxOf(CeilDiv(s.mixWork, coreNum), 1);
-    s.preGateTTiles = CeilDiv(s.T, s.preGateTTile);
-    s.preGateWork = s.preGateTTiles;
-    s.preGatePer = MaxOf(CeilDiv(s.preGateWork, coreNum), 1);
-    s.hMixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.hMixKTile);
-    s.hMixTTiles = CeilDiv(s.T, s.hMixTTile);
-    s.hMixWork = s.hMixKTiles * s.hMixTTiles;
-    s.hMixPer = MaxOf(CeilDiv(s.hMixWork, coreNum), 1);
-    s.hPreITiles = CeilDiv(s.n, s.hPreITile);
-    s.hPreTTiles = CeilDiv(s.T, s.hPreTTile);
-    s.hPreWork = s.hPreITiles * s.hPreTTiles;
-    s.hPrePer = MaxOf(CeilDiv(s.hPreWork, coreNum), 1);
-    const Checked blocks =
-        MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(CeilDiv(s.rWork, s.rPer), 2), CeilDiv(s.mixSumWork, s.mixSumPer)),
-                                      CeilDiv(CeilDiv(s.mixWork, s.mixPer), 2)),
-                                CeilDiv(CeilDiv(s.preGateWork, s.preGatePer), 2)),
-                          CeilDiv(CeilDiv(s.hMixWork, s.hMixPer), 2)),
-                    CeilDiv(CeilDiv(s.hPreWork, s.hPrePer), 2)),
-              1);
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.rWork, s.rPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(s.mixSumWork, s.mixSumPer));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.mixWork, s.mixPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.preGateWork, s.preGatePer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hMixWork, s.hMixPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hPreWork, s.hPrePer), 2));
     const Checked bytes = s.rWsEnd;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = true;
-    return blocks.valid && bytes.valid && s.mixWsStart.valid && s.mixWsEnd.valid && s.mix_sumWsStart.valid &&
-           s.mix_sumWsEnd.valid && s.mix_sum_factorWsStart.valid && s.mix_sum_factorWsEnd.valid &&
-           s.pre_gateWsStart.valid && s.pre_gateWsEnd.valid && s.rWsStart.valid && s.rWsEnd.valid && s.rTTiles.valid &&
-           s.rWork.valid && s.rPer.valid && s.mixSumPanels.valid && s.mixSumBaseN.valid && s.mixSumBaseM.valid &&
-           s.mixSumBaseK.valid && s.mixSumStepK.valid && s.mixSumL1.valid && s.mixSumM.valid && s.mixSumN.valid &&
-           s.mixSumKa.valid && s.mixSumKb.valid && s.mixSumSingleK.valid && s.mixSumRowTiles.valid &&
-           s.mixSumWork.valid && s.mixSumPer.valid && s.mixSumCores.valid && s.mm0Cores.valid && s.mm0M.valid &&
-           s.mm0N.valid && s.mm0Ka.valid && s.mm0Kb.valid && s.mm0SingleK.valid && s.mm0BaseM.valid &&
-           s.mm0BaseN.valid && s.mm0BaseK.valid && s.mm0StepK.valid && s.mm0L1.valid && s.mixKTiles.valid &&
-           s.mixTTiles.valid && s.mixWork.valid && s.mixPer.valid && s.preGateTTiles.valid && s.preGateWork.valid &&
-           s.preGatePer.valid && s.hMixKTiles.valid && s.hMixTTiles.valid && s.hMixWork.valid && s.hMixPer.valid &&
-           s.hPreITiles.valid && s.hPreTTiles.valid && s.hPreWork.valid && s.hPrePer.valid;
-}
-
-/// UB bytes: mix_sum_factor, sum_1, r
-inline Checked CubeWalked10Ledger0(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.n * s.rDTile * s.rTTile * 2, 32) * 64;  // in0: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.n * s.rDTile * s.rTTile * 4, 32) * 64;  // out0: mix_sum_factorWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 128;                      // out1: rWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc0: sumAcc
-    bytes = bytes + RoundUp(s.n * s.rDTile * s.rTTile * 4, 32);       // calc1: xTile
-    bytes = bytes + RoundUp(s.n * s.rDTile * s.rTTile * 4, 32);       // calc2: tmp
-    bytes = bytes + RoundUp(s.rDTile * s.rTTile * 4, 32);             // calc3: sum
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc4: sum
-    bytes = bytes + CeilDiv(s.rTTile, 8) * 2048;                      // calc5: acc
-    bytes = bytes + CeilDiv(s.rTTile, 8) * 256;                       // calc6: part
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc7: tmp
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc8: tmp
-    return bytes;
-}
-
-/// UB bytes: mix_sum (cube)
-inline Checked CubeWalked10Ledger1(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    return bytes;
-}
-
-/// UB bytes: mix
-inline Checked CubeWalked10Ledger2(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.mixKTile * s.mixTTile * 4, 32) * 64;  // in0: mix_sumWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.mixKTile * s.mixTTile * 4, 32) * 64;  // out0: mixWsOut, 2 copies
-    return bytes;
-}
-
-/// UB bytes: pre_gate, h_post, sum_2, h_in, inv_rms
-inline Checked CubeWalked10Ledger3(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;                                                           // in0: alphaIn
-    bytes = bytes + CeilDiv(s.n, 8) * 32;                                         // in1: biasIn
-    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 8) * 64;                        // in2: mixWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.preGateTTile, 8) * 64;                              // in3: rWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.n * s.preGateDTile * s.preGateTTile * 2, 32) * 64;  // in4: xIn, 2 copies
-    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 128;                      // out0: h_postOut, 2 copies
-    bytes = bytes + CeilDiv(s.preGateTTile, 16) * 128;                            // out1: inv_rmsOut, 2 copies
-    bytes = bytes + CeilDiv(s.preGateDTile * s.preGateTTile * 2, 32) * 64;        // out2: h_inOut, 2 copies
-    bytes = bytes + 64;                                                           // calc0: alphaTile
-    bytes = bytes + CeilDiv(s.n, 16) * 64;                                        // calc1: biasTile
-    bytes = bytes + 64;                                                           // calc2: alphaTile
-    bytes = bytes + CeilDiv(s.n, 16) * 64;                                        // calc3: biasTile
-    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 64;                       // calc4: mixWsTile
-    bytes = bytes + CeilDiv(s.preGateTTile, 16) * 64;                             // calc5: rWsTile
-    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 64;                       // calc6: pre_gateTile
-    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 64;                       // calc7: tmp
-    bytes = bytes + CeilDiv(s.preGateTTile, 16) * 512;                            // calc8: spread
-    bytes = bytes + 512;                                                          // calc9: spread
-    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 64;                       // calc10: tmp
-    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 64;                       // calc11: tmp
-    bytes = bytes + RoundUp(s.n * s.preGateDTile * s.preGateTTile * 4, 32);       // calc12: xTile
-    bytes = bytes + RoundUp(s.preGateDTile * s.preGateTTile * 4, 32);             // calc13: sum_2Tile
-    bytes = bytes + RoundUp(s.n * s.preGateDTile * s.preGateTTile * 4, 32);       // calc14: tmp
-    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 512;                      // calc15: spread
-    return bytes;
-}
-
-/// UB bytes: h_mix
-inline Checked CubeWalked10Ledger4(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.hMixKTile * s.hMixTTile * 4, 32) * 64;  // in0: mixWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.hMixKTile * s.hMixTTile * 4, 32) * 64;  // out0: h_mixOut, 2 copies
-    return bytes;
-}
-
-/// UB bytes: h_pre
-inline Checked CubeWalked10Ledger5(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.hPreITile * s.hPreTTile * 4, 32) * 64;  // in0: pre_gateWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.hPreITile * s.hPreTTile * 4, 32) * 64;  // out0: h_preOut, 2 copies
-    return bytes;
+    return blocks.valid && bytes.valid;
 }
 
 /// Tries the alternative "cube_walked"; false when it does not fit.
 inline bool TryCubeWalked10(Sizes &s, const Chip &chip, Choice &choice)
 {
     const Checked coreNum(chip.coreNum);
-    const Checked cubeNum(chip.cubeNum);
     const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
     if (!(s.D >= 1)) {
         return false;
@@ -8650,237 +3226,31 @@ inline bool TryCubeWalked10(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.D * s.n <= 2147483647)) {
         return false;
     }
-    s.rDTile = Checked(16);
-    s.rTTile = Checked(1);
-    s.mixKTile = Checked(8);
-    s.mixTTile = Checked(1);
-    s.preGateDTile = Checked(16);
-    s.preGateTTile = Checked(1);
-    s.hMixKTile = Checked(8);
-    s.hMixTTile = Checked(1);
-    s.hPreITile = Checked(8);
-    s.hPreTTile = Checked(1);
-    if (!Maximise(s, &Sizes::rDTile, s.D, 16, 0, false, &CubeWalked10Ledger0, coreNum, UsableUb(chip, false))) {
+    if (!(FitR8(s, chip) && FitMix(s, chip) && FitMix7(s, chip) && FitPreGate2(s, chip) && FitHMix(s, chip) &&
+          FitHPre(s, chip) && FindMixWsStart(s, chip) && FindMixSumWsStart(s, chip) && FindPreGateWsStart4(s, chip) &&
+          FindPreGateWsEnd(s, chip) && FindRWsEnd(s, chip) && FindRTTiles(s, chip) && FindMixSumPanels(s, chip) &&
+          FindMixKTiles(s, chip) && FindMixTTiles(s, chip) && FindMixPer(s, chip) && FindPreGateTTiles(s, chip) &&
+          FindHMixKTiles(s, chip))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeWalked10Ledger0, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!(CubeWalked10Ledger1(s, coreNum) <= UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::mixKTile, s.R * s.n + s.n * 2, 8,
-                  MaxOf(CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), 64), false, &CubeWalked10Ledger2, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::mixTTile, MinOf(s.T, 4095), 1,
-                  CeilDiv(s.T * CeilDiv(s.R * s.n + s.n * 2, s.mixKTile), coreNum), false, &CubeWalked10Ledger2,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::preGateDTile, s.D, 16, 0, false, &CubeWalked10Ledger3, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::preGateTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeWalked10Ledger3,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hMixKTile, s.R * s.n + s.n * 2, 8,
-                  MaxOf(CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), 64), false, &CubeWalked10Ledger4, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hMixTTile, MinOf(s.T, 4095), 1,
-                  CeilDiv(s.T * CeilDiv(s.R * s.n + s.n * 2, s.hMixKTile), coreNum), false, &CubeWalked10Ledger4,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hPreITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &CubeWalked10Ledger5,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hPreTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.hPreITile), coreNum), false,
-                  &CubeWalked10Ledger5, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    s.mixWsStart = 0;
-    s.mixWsEnd = s.mixWsStart + RoundUp(MaxOf(s.R * s.T * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.mix_sumWsStart = s.mixWsEnd;
-    s.mix_sumWsEnd = s.mix_sumWsStart + RoundUp(MaxOf(s.R * s.T * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.mix_sum_factorWsStart = s.mix_sumWsEnd;
-    s.mix_sum_factorWsEnd = s.mix_sum_factorWsStart + RoundUp(MaxOf(s.D * s.T * s.n, 1) * 4, 512);
-    s.pre_gateWsStart = s.mix_sum_factorWsEnd;
-    s.pre_gateWsEnd = s.pre_gateWsStart + RoundUp(MaxOf(s.T * s.n, 1) * 4, 512);
-    s.rWsStart = s.pre_gateWsEnd;
-    s.rWsEnd = s.rWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
-    s.rTTiles = CeilDiv(s.T, s.rTTile);
-    s.rWork = s.rTTiles;
-    s.rPer = MaxOf(CeilDiv(s.rWork, coreNum), 1);
-    s.mixSumPanels = CeilDiv(s.R * s.n + s.n * 2, 256);
-    s.mixSumBaseN = RoundUp(CeilDiv(s.R * s.n + s.n * 2, s.mixSumPanels), 16);
-    s.mixSumBaseM = MinOf(MinOf((((32768 / s.mixSumBaseN)) / 16) * 16, 256),
-                          RoundUp(MinOf(MaxOf(CeilDiv(s.T * s.mixSumPanels, cubeNum), 1), s.T), 16));
-    s.mixSumBaseK = MinOf(32, RoundUp(s.D * s.n, 16));
-    s.mixSumStepK = MinOf(4, CeilDiv(s.D * s.n, s.mixSumBaseK));
-    s.mixSumL1 = s.mixSumBaseK * s.mixSumBaseM * s.mixSumStepK * 8 + s.mixSumBaseK * s.mixSumBaseN * s.mixSumStepK * 8;
-    s.mixSumM = s.T;
-    s.mixSumN = s.R * s.n + s.n * 2;
-    s.mixSumKa = s.D * s.n;
-    s.mixSumKb = s.D * s.n;
-    s.mixSumSingleK = s.D * s.n;
-    s.mixSumRowTiles = CeilDiv(s.T, s.mixSumBaseM);
-    s.mixSumWork = s.mixSumPanels * s.mixSumRowTiles;
-    s.mixSumPer = CeilDiv(s.mixSumWork, cubeNum);
-    s.mixSumCores = CeilDiv(s.mixSumWork, s.mixSumPer);
-    s.mm0Cores = s.mixSumCores;
-    s.mm0M = s.mixSumM;
-    s.mm0N = s.mixSumN;
-    s.mm0Ka = s.mixSumKa;
-    s.mm0Kb = s.mixSumKb;
-    s.mm0SingleK = s.mixSumSingleK;
-    s.mm0BaseM = s.mixSumBaseM;
-    s.mm0BaseN = s.mixSumBaseN;
-    s.mm0BaseK = s.mixSumBaseK;
-    s.mm0StepK = s.mixSumStepK;
-    s.mm0L1 = s.mixSumL1;
-    s.mixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.mixKTile);
-    s.mixTTiles = CeilDiv(s.T, s.mixTTile);
-    s.mixWork = s.mixKTiles * s.mixTTiles;
-    s.mixPer = MaxOf(CeilDiv(s.mixWork, coreNum), 1);
-    s.preGateTTiles = CeilDiv(s.T, s.preGateTTile);
-    s.preGateWork = s.preGateTTiles;
-    s.preGatePer = MaxOf(CeilDiv(s.preGateWork, coreNum), 1);
-    s.hMixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.hMixKTile);
-    s.hMixTTiles = CeilDiv(s.T, s.hMixTTile);
-    s.hMixWork = s.hMixKTiles * s.hMixTTiles;
-    s.hMixPer = MaxOf(CeilDiv(s.hMixWork, coreNum), 1);
-    s.hPreITiles = CeilDiv(s.n, s.hPreITile);
-    s.hPreTTiles = CeilDiv(s.T, s.hPreTTile);
-    s.hPreWork = s.hPreITiles * s.hPreTTiles;
-    s.hPrePer = MaxOf(CeilDiv(s.hPreWork, coreNum), 1);
-    const Checked blocks =
-        MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(CeilDiv(s.rWork, s.rPer), 2), CeilDiv(s.mixSumWork, s.mixSumPer)),
-                                      CeilDiv(CeilDiv(s.mixWork, s.mixPer), 2)),
-                                CeilDiv(CeilDiv(s.preGateWork, s.preGatePer), 2)),
-                          CeilDiv(CeilDiv(s.hMixWork, s.hMixPer), 2)),
-                    CeilDiv(CeilDiv(s.hPreWork, s.hPrePer), 2)),
-              1);
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.rWork, s.rPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(s.mixSumWork, s.mixSumPer));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.mixWork, s.mixPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.preGateWork, s.preGatePer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hMixWork, s.hMixPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hPreWork, s.hPrePer), 2));
     const Checked bytes = s.rWsEnd;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = true;
-    return blocks.valid && bytes.valid && s.mixWsStart.valid && s.mixWsEnd.valid && s.mix_sumWsStart.valid &&
-           s.mix_sumWsEnd.valid && s.mix_sum_factorWsStart.valid && s.mix_sum_factorWsEnd.valid &&
-           s.pre_gateWsStart.valid && s.pre_gateWsEnd.valid && s.rWsStart.valid && s.rWsEnd.valid && s.rTTiles.valid &&
-           s.rWork.valid && s.rPer.valid && s.mixSumPanels.valid && s.mixSumBaseN.valid && s.mixSumBaseM.valid &&
-           s.mixSumBaseK.valid && s.mixSumStepK.valid && s.mixSumL1.valid && s.mixSumM.valid && s.mixSumN.valid &&
-           s.mixSumKa.valid && s.mixSumKb.valid && s.mixSumSingleK.valid && s.mixSumRowTiles.valid &&
-           s.mixSumWork.valid && s.mixSumPer.valid && s.mixSumCores.valid && s.mm0Cores.valid && s.mm0M.valid &&
-           s.mm0N.valid && s.mm0Ka.valid && s.mm0Kb.valid && s.mm0SingleK.valid && s.mm0BaseM.valid &&
-           s.mm0BaseN.valid && s.mm0BaseK.valid && s.mm0StepK.valid && s.mm0L1.valid && s.mixKTiles.valid &&
-           s.mixTTiles.valid && s.mixWork.valid && s.mixPer.valid && s.preGateTTiles.valid && s.preGateWork.valid &&
-           s.preGatePer.valid && s.hMixKTiles.valid && s.hMixTTiles.valid && s.hMixWork.valid && s.hMixPer.valid &&
-           s.hPreITiles.valid && s.hPreTTiles.valid && s.hPreWork.valid && s.hPrePer.valid;
-}
-
-/// UB bytes: mix_sum_factor, sum_1, r
-inline Checked CubeFull11Ledger0(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;   // in0: xIn, 2 copies
-    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 128;  // out0: mix_sum_factorWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 128;              // out1: rWsOut, 2 copies
-    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;   // calc0: xTile
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;               // calc1: sum_1Tile
-    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;   // calc2: tmp
-    bytes = bytes + s.rTTile * CeilDiv(s.D, 16) * 64;         // calc3: sum
-    bytes = bytes + CeilDiv(s.rTTile, 8) * 2048;              // calc4: acc
-    bytes = bytes + CeilDiv(s.rTTile, 8) * 256;               // calc5: part
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;               // calc6: tmp
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;               // calc7: tmp
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;               // calc8: tmp
-    return bytes;
-}
-
-/// UB bytes: mix_sum (cube)
-inline Checked CubeFull11Ledger1(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    return bytes;
-}
-
-/// UB bytes: mix
-inline Checked CubeFull11Ledger2(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.mixKTile * s.mixTTile * 4, 32) * 64;  // in0: mix_sumWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.mixKTile * s.mixTTile * 4, 32) * 64;  // out0: mixWsOut, 2 copies
-    return bytes;
-}
-
-/// UB bytes: pre_gate, h_post
-inline Checked CubeFull11Ledger3(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 64;                                                 // in0: alphaIn, 2 copies
-    bytes = bytes + CeilDiv(s.hPostITile * s.hPostTTile * 4, 32) * 64;  // in1: mixWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.hPostTTile, 8) * 64;                      // in2: rWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.hPostITile * 4, 32) * 64;                 // in3: biasIn, 2 copies
-    bytes = bytes + CeilDiv(s.hPostITile * s.hPostTTile * 4, 32) * 64;  // out0: pre_gateWsOut, 2 copies
-    bytes = bytes + RoundUp(s.hPostITile * s.hPostTTile * 4, 32);       // calc0: tmp
-    bytes = bytes + CeilDiv(s.hPostTTile, 8) * 256;                     // calc1: spread
-    bytes = bytes + 256;                                                // calc2: spread
-    bytes = bytes + RoundUp(s.hPostITile * s.hPostTTile * 4, 32);       // calc3: tmp
-    bytes = bytes + RoundUp(s.hPostITile * s.hPostTTile * 4, 32);       // calc4: tmp
-    return bytes;
-}
-
-/// UB bytes: h_res
-inline Checked CubeFull11Ledger4(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 96;                                                // in0: alphaIn, 3 copies
-    bytes = bytes + CeilDiv(s.hResI1Tile * s.hResJTile * 4, 32) * 96;  // in1: mixWsIn, 3 copies
-    bytes = bytes + CeilDiv(s.hResI1Tile * s.hResJTile * 4, 32) * 64;  // out0: h_resOut, 2 copies
-    bytes = bytes + RoundUp(s.hResI1Tile * s.hResJTile * 4, 32);       // calc0: tmp
-    bytes = bytes + 256;                                               // calc1: spread
-    return bytes;
-}
-
-/// UB bytes: sum_2, h_in
-inline Checked CubeFull11Ledger5(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 8) * 64;                    // in0: pre_gateWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.hInDTile * s.hInTTile * s.n * 2, 32) * 64;  // in1: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.hInDTile * s.hInTTile * 2, 32) * 64;        // out0: h_inOut, 2 copies
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;                   // calc0: pre_gateWsTile
-    bytes = bytes + RoundUp(s.hInDTile * s.hInTTile * s.n * 4, 32);       // calc1: xTile
-    bytes = bytes + RoundUp(s.hInDTile * s.hInTTile * 4, 32);             // calc2: sum_2Tile
-    bytes = bytes + RoundUp(s.hInDTile * s.hInTTile * s.n * 4, 32);       // calc3: tmp
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 512;                  // calc4: spread
-    return bytes;
+    return blocks.valid && bytes.valid;
 }
 
 /// Tries the alternative "cube_full"; false when it does not fit.
 inline bool TryCubeFull11(Sizes &s, const Chip &chip, Choice &choice)
 {
     const Checked coreNum(chip.coreNum);
-    const Checked cubeNum(chip.cubeNum);
     const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
     if (!(s.D >= 1)) {
         return false;
@@ -8912,233 +3282,31 @@ inline bool TryCubeFull11(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.D * s.n <= 2147483647)) {
         return false;
     }
-    s.rTTile = Checked(1);
-    s.mixKTile = Checked(8);
-    s.mixTTile = Checked(1);
-    s.hPostITile = Checked(8);
-    s.hPostTTile = Checked(1);
-    s.hResJTile = Checked(8);
-    s.hResI1Tile = Checked(1);
-    s.hInDTile = Checked(16);
-    s.hInTTile = Checked(1);
-    if (!Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeFull11Ledger0, coreNum,
-                  UsableUb(chip, false))) {
+    if (!(FitR7(s, chip) && FitMix(s, chip) && FitMix7(s, chip) && FitHPost(s, chip) && FitHRes(s, chip) &&
+          FitHIn(s, chip) && FindMixWsStart(s, chip) && FindMixSumWsStart(s, chip) && FindPreGateWsStart4(s, chip) &&
+          FindPreGateWsEnd(s, chip) && FindRWsEnd(s, chip) && FindRTTiles(s, chip) && FindMixSumPanels(s, chip) &&
+          FindMixKTiles(s, chip) && FindMixTTiles(s, chip) && FindMixPer(s, chip) && FindHPostITiles(s, chip) &&
+          FindHInDTiles(s, chip) && FindHInTTiles(s, chip) && FindHInWork(s, chip) && FindHInPer(s, chip))) {
         return false;
     }
-    if (!(CubeFull11Ledger1(s, coreNum) <= UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::mixKTile, s.R * s.n + s.n * 2, 8,
-                  MaxOf(CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), 64), false, &CubeFull11Ledger2, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::mixTTile, MinOf(s.T, 4095), 1,
-                  CeilDiv(s.T * CeilDiv(s.R * s.n + s.n * 2, s.mixKTile), coreNum), false, &CubeFull11Ledger2, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hPostITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &CubeFull11Ledger3,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hPostTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.hPostITile), coreNum), false,
-                  &CubeFull11Ledger3, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hResJTile, s.n, 8, MaxOf(CeilDiv(s.R * s.T * s.n, coreNum), 64), false, &CubeFull11Ledger4,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hResI1Tile, MinOf(s.R, 4095), 1, CeilDiv(s.R * s.T * CeilDiv(s.n, s.hResJTile), coreNum),
-                  false, &CubeFull11Ledger4, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hInDTile, s.D, 16, MaxOf(CeilDiv(s.D * s.T, coreNum), 64), false, &CubeFull11Ledger5,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hInTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.hInDTile), coreNum), false,
-                  &CubeFull11Ledger5, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    s.mixWsStart = 0;
-    s.mixWsEnd = s.mixWsStart + RoundUp(MaxOf(s.R * s.T * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.mix_sumWsStart = s.mixWsEnd;
-    s.mix_sumWsEnd = s.mix_sumWsStart + RoundUp(MaxOf(s.R * s.T * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.mix_sum_factorWsStart = s.mix_sumWsEnd;
-    s.mix_sum_factorWsEnd = s.mix_sum_factorWsStart + RoundUp(MaxOf(s.D * s.T * s.n, 1) * 4, 512);
-    s.pre_gateWsStart = s.mix_sum_factorWsEnd;
-    s.pre_gateWsEnd = s.pre_gateWsStart + RoundUp(MaxOf(s.T * s.n, 1) * 4, 512);
-    s.rWsStart = s.pre_gateWsEnd;
-    s.rWsEnd = s.rWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
-    s.rTTiles = CeilDiv(s.T, s.rTTile);
-    s.rWork = s.rTTiles;
-    s.rPer = MaxOf(CeilDiv(s.rWork, coreNum), 1);
-    s.mixSumPanels = CeilDiv(s.R * s.n + s.n * 2, 256);
-    s.mixSumBaseN = RoundUp(CeilDiv(s.R * s.n + s.n * 2, s.mixSumPanels), 16);
-    s.mixSumBaseM = MinOf(MinOf((((32768 / s.mixSumBaseN)) / 16) * 16, 256),
-                          RoundUp(MinOf(MaxOf(CeilDiv(s.T * s.mixSumPanels, cubeNum), 1), s.T), 16));
-    s.mixSumBaseK = MinOf(32, RoundUp(s.D * s.n, 16));
-    s.mixSumStepK = MinOf(4, CeilDiv(s.D * s.n, s.mixSumBaseK));
-    s.mixSumL1 = s.mixSumBaseK * s.mixSumBaseM * s.mixSumStepK * 8 + s.mixSumBaseK * s.mixSumBaseN * s.mixSumStepK * 8;
-    s.mixSumM = s.T;
-    s.mixSumN = s.R * s.n + s.n * 2;
-    s.mixSumKa = s.D * s.n;
-    s.mixSumKb = s.D * s.n;
-    s.mixSumSingleK = s.D * s.n;
-    s.mixSumRowTiles = CeilDiv(s.T, s.mixSumBaseM);
-    s.mixSumWork = s.mixSumPanels * s.mixSumRowTiles;
-    s.mixSumPer = CeilDiv(s.mixSumWork, cubeNum);
-    s.mixSumCores = CeilDiv(s.mixSumWork, s.mixSumPer);
-    s.mm0Cores = s.mixSumCores;
-    s.mm0M = s.mixSumM;
-    s.mm0N = s.mixSumN;
-    s.mm0Ka = s.mixSumKa;
-    s.mm0Kb = s.mixSumKb;
-    s.mm0SingleK = s.mixSumSingleK;
-    s.mm0BaseM = s.mixSumBaseM;
-    s.mm0BaseN = s.mixSumBaseN;
-    s.mm0BaseK = s.mixSumBaseK;
-    s.mm0StepK = s.mixSumStepK;
-    s.mm0L1 = s.mixSumL1;
-    s.mixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.mixKTile);
-    s.mixTTiles = CeilDiv(s.T, s.mixTTile);
-    s.mixWork = s.mixKTiles * s.mixTTiles;
-    s.mixPer = MaxOf(CeilDiv(s.mixWork, coreNum), 1);
-    s.hPostITiles = CeilDiv(s.n, s.hPostITile);
-    s.hPostTTiles = CeilDiv(s.T, s.hPostTTile);
-    s.hPostWork = s.hPostITiles * s.hPostTTiles;
-    s.hPostPer = MaxOf(CeilDiv(s.hPostWork, coreNum), 1);
-    s.hResJTiles = CeilDiv(s.n, s.hResJTile);
-    s.hResI1Tiles = CeilDiv(s.R, s.hResI1Tile);
-    s.hResWork = s.T * s.hResI1Tiles * s.hResJTiles;
-    s.hResPer = MaxOf(CeilDiv(s.hResWork, coreNum), 1);
-    s.hInDTiles = CeilDiv(s.D, s.hInDTile);
-    s.hInTTiles = CeilDiv(s.T, s.hInTTile);
-    s.hInWork = s.hInDTiles * s.hInTTiles;
-    s.hInPer = MaxOf(CeilDiv(s.hInWork, coreNum), 1);
-    const Checked blocks =
-        MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(CeilDiv(s.rWork, s.rPer), 2), CeilDiv(s.mixSumWork, s.mixSumPer)),
-                                      CeilDiv(CeilDiv(s.mixWork, s.mixPer), 2)),
-                                CeilDiv(CeilDiv(s.hPostWork, s.hPostPer), 2)),
-                          CeilDiv(CeilDiv(s.hResWork, s.hResPer), 2)),
-                    CeilDiv(CeilDiv(s.hInWork, s.hInPer), 2)),
-              1);
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.rWork, s.rPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(s.mixSumWork, s.mixSumPer));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.mixWork, s.mixPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hPostWork, s.hPostPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hResWork, s.hResPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hInWork, s.hInPer), 2));
     const Checked bytes = s.rWsEnd;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = true;
-    return blocks.valid && bytes.valid && s.mixWsStart.valid && s.mixWsEnd.valid && s.mix_sumWsStart.valid &&
-           s.mix_sumWsEnd.valid && s.mix_sum_factorWsStart.valid && s.mix_sum_factorWsEnd.valid &&
-           s.pre_gateWsStart.valid && s.pre_gateWsEnd.valid && s.rWsStart.valid && s.rWsEnd.valid && s.rTTiles.valid &&
-           s.rWork.valid && s.rPer.valid && s.mixSumPanels.valid && s.mixSumBaseN.valid && s.mixSumBaseM.valid &&
-           s.mixSumBaseK.valid && s.mixSumStepK.valid && s.mixSumL1.valid && s.mixSumM.valid && s.mixSumN.valid &&
-           s.mixSumKa.valid && s.mixSumKb.valid && s.mixSumSingleK.valid && s.mixSumRowTiles.valid &&
-           s.mixSumWork.valid && s.mixSumPer.valid && s.mixSumCores.valid && s.mm0Cores.valid && s.mm0M.valid &&
-           s.mm0N.valid && s.mm0Ka.valid && s.mm0Kb.valid && s.mm0SingleK.valid && s.mm0BaseM.valid &&
-           s.mm0BaseN.valid && s.mm0BaseK.valid && s.mm0StepK.valid && s.mm0L1.valid && s.mixKTiles.valid &&
-           s.mixTTiles.valid && s.mixWork.valid && s.mixPer.valid && s.hPostITiles.valid && s.hPostTTiles.valid &&
-           s.hPostWork.valid && s.hPostPer.valid && s.hResJTiles.valid && s.hResI1Tiles.valid && s.hResWork.valid &&
-           s.hResPer.valid && s.hInDTiles.valid && s.hInTTiles.valid && s.hInWork.valid && s.hInPer.valid;
-}
-
-/// UB bytes: mix_sum_factor, sum_1, r
-inline Checked CubeWalked11Ledger0(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.n * s.rDTile * s.rTTile * 2, 32) * 64;  // in0: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.n * s.rDTile * s.rTTile * 4, 32) * 64;  // out0: mix_sum_factorWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 128;                      // out1: rWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc0: sumAcc
-    bytes = bytes + RoundUp(s.n * s.rDTile * s.rTTile * 4, 32);       // calc1: xTile
-    bytes = bytes + RoundUp(s.n * s.rDTile * s.rTTile * 4, 32);       // calc2: tmp
-    bytes = bytes + RoundUp(s.rDTile * s.rTTile * 4, 32);             // calc3: sum
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc4: sum
-    bytes = bytes + CeilDiv(s.rTTile, 8) * 2048;                      // calc5: acc
-    bytes = bytes + CeilDiv(s.rTTile, 8) * 256;                       // calc6: part
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc7: tmp
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc8: tmp
-    return bytes;
-}
-
-/// UB bytes: mix_sum (cube)
-inline Checked CubeWalked11Ledger1(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    return bytes;
-}
-
-/// UB bytes: mix
-inline Checked CubeWalked11Ledger2(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.mixKTile * s.mixTTile * 4, 32) * 64;  // in0: mix_sumWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.mixKTile * s.mixTTile * 4, 32) * 64;  // out0: mixWsOut, 2 copies
-    return bytes;
-}
-
-/// UB bytes: pre_gate, h_post
-inline Checked CubeWalked11Ledger3(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 64;                                                 // in0: alphaIn, 2 copies
-    bytes = bytes + CeilDiv(s.hPostITile * s.hPostTTile * 4, 32) * 64;  // in1: mixWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.hPostTTile, 8) * 64;                      // in2: rWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.hPostITile * 4, 32) * 64;                 // in3: biasIn, 2 copies
-    bytes = bytes + CeilDiv(s.hPostITile * s.hPostTTile * 4, 32) * 64;  // out0: pre_gateWsOut, 2 copies
-    bytes = bytes + RoundUp(s.hPostITile * s.hPostTTile * 4, 32);       // calc0: tmp
-    bytes = bytes + CeilDiv(s.hPostTTile, 8) * 256;                     // calc1: spread
-    bytes = bytes + 256;                                                // calc2: spread
-    bytes = bytes + RoundUp(s.hPostITile * s.hPostTTile * 4, 32);       // calc3: tmp
-    bytes = bytes + RoundUp(s.hPostITile * s.hPostTTile * 4, 32);       // calc4: tmp
-    return bytes;
-}
-
-/// UB bytes: h_res
-inline Checked CubeWalked11Ledger4(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 96;                                                // in0: alphaIn, 3 copies
-    bytes = bytes + CeilDiv(s.hResI1Tile * s.hResJTile * 4, 32) * 96;  // in1: mixWsIn, 3 copies
-    bytes = bytes + CeilDiv(s.hResI1Tile * s.hResJTile * 4, 32) * 64;  // out0: h_resOut, 2 copies
-    bytes = bytes + RoundUp(s.hResI1Tile * s.hResJTile * 4, 32);       // calc0: tmp
-    bytes = bytes + 256;                                               // calc1: spread
-    return bytes;
-}
-
-/// UB bytes: sum_2, h_in
-inline Checked CubeWalked11Ledger5(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 8) * 64;                    // in0: pre_gateWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.hInDTile * s.hInTTile * s.n * 2, 32) * 64;  // in1: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.hInDTile * s.hInTTile * 2, 32) * 64;        // out0: h_inOut, 2 copies
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;                   // calc0: pre_gateWsTile
-    bytes = bytes + RoundUp(s.hInDTile * s.hInTTile * s.n * 4, 32);       // calc1: xTile
-    bytes = bytes + RoundUp(s.hInDTile * s.hInTTile * 4, 32);             // calc2: sum_2Tile
-    bytes = bytes + RoundUp(s.hInDTile * s.hInTTile * s.n * 4, 32);       // calc3: tmp
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 512;                  // calc4: spread
-    return bytes;
+    return blocks.valid && bytes.valid;
 }
 
 /// Tries the alternative "cube_walked"; false when it does not fit.
 inline bool TryCubeWalked11(Sizes &s, const Chip &chip, Choice &choice)
 {
     const Checked coreNum(chip.coreNum);
-    const Checked cubeNum(chip.cubeNum);
     const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
     if (!(s.D >= 1)) {
         return false;
@@ -9170,219 +3338,31 @@ inline bool TryCubeWalked11(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.D * s.n <= 2147483647)) {
         return false;
     }
-    s.rDTile = Checked(16);
-    s.rTTile = Checked(1);
-    s.mixKTile = Checked(8);
-    s.mixTTile = Checked(1);
-    s.hPostITile = Checked(8);
-    s.hPostTTile = Checked(1);
-    s.hResJTile = Checked(8);
-    s.hResI1Tile = Checked(1);
-    s.hInDTile = Checked(16);
-    s.hInTTile = Checked(1);
-    if (!Maximise(s, &Sizes::rDTile, s.D, 16, 0, false, &CubeWalked11Ledger0, coreNum, UsableUb(chip, false))) {
+    if (!(FitR8(s, chip) && FitMix(s, chip) && FitMix7(s, chip) && FitHPost(s, chip) && FitHRes(s, chip) &&
+          FitHIn(s, chip) && FindMixWsStart(s, chip) && FindMixSumWsStart(s, chip) && FindPreGateWsStart4(s, chip) &&
+          FindPreGateWsEnd(s, chip) && FindRWsEnd(s, chip) && FindRTTiles(s, chip) && FindMixSumPanels(s, chip) &&
+          FindMixKTiles(s, chip) && FindMixTTiles(s, chip) && FindMixPer(s, chip) && FindHPostITiles(s, chip) &&
+          FindHInDTiles(s, chip) && FindHInTTiles(s, chip) && FindHInWork(s, chip) && FindHInPer(s, chip))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeWalked11Ledger0, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!(CubeWalked11Ledger1(s, coreNum) <= UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::mixKTile, s.R * s.n + s.n * 2, 8,
-                  MaxOf(CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), 64), false, &CubeWalked11Ledger2, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::mixTTile, MinOf(s.T, 4095), 1,
-                  CeilDiv(s.T * CeilDiv(s.R * s.n + s.n * 2, s.mixKTile), coreNum), false, &CubeWalked11Ledger2,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hPostITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &CubeWalked11Ledger3,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hPostTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.hPostITile), coreNum), false,
-                  &CubeWalked11Ledger3, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hResJTile, s.n, 8, MaxOf(CeilDiv(s.R * s.T * s.n, coreNum), 64), false,
-                  &CubeWalked11Ledger4, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hResI1Tile, MinOf(s.R, 4095), 1, CeilDiv(s.R * s.T * CeilDiv(s.n, s.hResJTile), coreNum),
-                  false, &CubeWalked11Ledger4, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hInDTile, s.D, 16, MaxOf(CeilDiv(s.D * s.T, coreNum), 64), false, &CubeWalked11Ledger5,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hInTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.hInDTile), coreNum), false,
-                  &CubeWalked11Ledger5, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    s.mixWsStart = 0;
-    s.mixWsEnd = s.mixWsStart + RoundUp(MaxOf(s.R * s.T * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.mix_sumWsStart = s.mixWsEnd;
-    s.mix_sumWsEnd = s.mix_sumWsStart + RoundUp(MaxOf(s.R * s.T * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.mix_sum_factorWsStart = s.mix_sumWsEnd;
-    s.mix_sum_factorWsEnd = s.mix_sum_factorWsStart + RoundUp(MaxOf(s.D * s.T * s.n, 1) * 4, 512);
-    s.pre_gateWsStart = s.mix_sum_factorWsEnd;
-    s.pre_gateWsEnd = s.pre_gateWsStart + RoundUp(MaxOf(s.T * s.n, 1) * 4, 512);
-    s.rWsStart = s.pre_gateWsEnd;
-    s.rWsEnd = s.rWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
-    s.rTTiles = CeilDiv(s.T, s.rTTile);
-    s.rWork = s.rTTiles;
-    s.rPer = MaxOf(CeilDiv(s.rWork, coreNum), 1);
-    s.mixSumPanels = CeilDiv(s.R * s.n + s.n * 2, 256);
-    s.mixSumBaseN = RoundUp(CeilDiv(s.R * s.n + s.n * 2, s.mixSumPanels), 16);
-    s.mixSumBaseM = MinOf(MinOf((((32768 / s.mixSumBaseN)) / 16) * 16, 256),
-                          RoundUp(MinOf(MaxOf(CeilDiv(s.T * s.mixSumPanels, cubeNum), 1), s.T), 16));
-    s.mixSumBaseK = MinOf(32, RoundUp(s.D * s.n, 16));
-    s.mixSumStepK = MinOf(4, CeilDiv(s.D * s.n, s.mixSumBaseK));
-    s.mixSumL1 = s.mixSumBaseK * s.mixSumBaseM * s.mixSumStepK * 8 + s.mixSumBaseK * s.mixSumBaseN * s.mixSumStepK * 8;
-    s.mixSumM = s.T;
-    s.mixSumN = s.R * s.n + s.n * 2;
-    s.mixSumKa = s.D * s.n;
-    s.mixSumKb = s.D * s.n;
-    s.mixSumSingleK = s.D * s.n;
-    s.mixSumRowTiles = CeilDiv(s.T, s.mixSumBaseM);
-    s.mixSumWork = s.mixSumPanels * s.mixSumRowTiles;
-    s.mixSumPer = CeilDiv(s.mixSumWork, cubeNum);
-    s.mixSumCores = CeilDiv(s.mixSumWork, s.mixSumPer);
-    s.mm0Cores = s.mixSumCores;
-    s.mm0M = s.mixSumM;
-    s.mm0N = s.mixSumN;
-    s.mm0Ka = s.mixSumKa;
-    s.mm0Kb = s.mixSumKb;
-    s.mm0SingleK = s.mixSumSingleK;
-    s.mm0BaseM = s.mixSumBaseM;
-    s.mm0BaseN = s.mixSumBaseN;
-    s.mm0BaseK = s.mixSumBaseK;
-    s.mm0StepK = s.mixSumStepK;
-    s.mm0L1 = s.mixSumL1;
-    s.mixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.mixKTile);
-    s.mixTTiles = CeilDiv(s.T, s.mixTTile);
-    s.mixWork = s.mixKTiles * s.mixTTiles;
-    s.mixPer = MaxOf(CeilDiv(s.mixWork, coreNum), 1);
-    s.hPostITiles = CeilDiv(s.n, s.hPostITile);
-    s.hPostTTiles = CeilDiv(s.T, s.hPostTTile);
-    s.hPostWork = s.hPostITiles * s.hPostTTiles;
-    s.hPostPer = MaxOf(CeilDiv(s.hPostWork, coreNum), 1);
-    s.hResJTiles = CeilDiv(s.n, s.hResJTile);
-    s.hResI1Tiles = CeilDiv(s.R, s.hResI1Tile);
-    s.hResWork = s.T * s.hResI1Tiles * s.hResJTiles;
-    s.hResPer = MaxOf(CeilDiv(s.hResWork, coreNum), 1);
-    s.hInDTiles = CeilDiv(s.D, s.hInDTile);
-    s.hInTTiles = CeilDiv(s.T, s.hInTTile);
-    s.hInWork = s.hInDTiles * s.hInTTiles;
-    s.hInPer = MaxOf(CeilDiv(s.hInWork, coreNum), 1);
-    const Checked blocks =
-        MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(CeilDiv(s.rWork, s.rPer), 2), CeilDiv(s.mixSumWork, s.mixSumPer)),
-                                      CeilDiv(CeilDiv(s.mixWork, s.mixPer), 2)),
-                                CeilDiv(CeilDiv(s.hPostWork, s.hPostPer), 2)),
-                          CeilDiv(CeilDiv(s.hResWork, s.hResPer), 2)),
-                    CeilDiv(CeilDiv(s.hInWork, s.hInPer), 2)),
-              1);
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.rWork, s.rPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(s.mixSumWork, s.mixSumPer));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.mixWork, s.mixPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hPostWork, s.hPostPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hResWork, s.hResPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hInWork, s.hInPer), 2));
     const Checked bytes = s.rWsEnd;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = true;
-    return blocks.valid && bytes.valid && s.mixWsStart.valid && s.mixWsEnd.valid && s.mix_sumWsStart.valid &&
-           s.mix_sumWsEnd.valid && s.mix_sum_factorWsStart.valid && s.mix_sum_factorWsEnd.valid &&
-           s.pre_gateWsStart.valid && s.pre_gateWsEnd.valid && s.rWsStart.valid && s.rWsEnd.valid && s.rTTiles.valid &&
-           s.rWork.valid && s.rPer.valid && s.mixSumPanels.valid && s.mixSumBaseN.valid && s.mixSumBaseM.valid &&
-           s.mixSumBaseK.valid && s.mixSumStepK.valid && s.mixSumL1.valid && s.mixSumM.valid && s.mixSumN.valid &&
-           s.mixSumKa.valid && s.mixSumKb.valid && s.mixSumSingleK.valid && s.mixSumRowTiles.valid &&
-           s.mixSumWork.valid && s.mixSumPer.valid && s.mixSumCores.valid && s.mm0Cores.valid && s.mm0M.valid &&
-           s.mm0N.valid && s.mm0Ka.valid && s.mm0Kb.valid && s.mm0SingleK.valid && s.mm0BaseM.valid &&
-           s.mm0BaseN.valid && s.mm0BaseK.valid && s.mm0StepK.valid && s.mm0L1.valid && s.mixKTiles.valid &&
-           s.mixTTiles.valid && s.mixWork.valid && s.mixPer.valid && s.hPostITiles.valid && s.hPostTTiles.valid &&
-           s.hPostWork.valid && s.hPostPer.valid && s.hResJTiles.valid && s.hResI1Tiles.valid && s.hResWork.valid &&
-           s.hResPer.valid && s.hInDTiles.valid && s.hInTTiles.valid && s.hInWork.valid && s.hInPer.valid;
-}
-
-/// UB bytes: mix_sum_factor, sum_1, r
-inline Checked CubeFull12Ledger0(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;   // in0: xIn, 2 copies
-    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 128;  // out0: mix_sum_factorWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 128;              // out1: rWsOut, 2 copies
-    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;   // calc0: xTile
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;               // calc1: sum_1Tile
-    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;   // calc2: tmp
-    bytes = bytes + s.rTTile * CeilDiv(s.D, 16) * 64;         // calc3: sum
-    bytes = bytes + CeilDiv(s.rTTile, 8) * 2048;              // calc4: acc
-    bytes = bytes + CeilDiv(s.rTTile, 8) * 256;               // calc5: part
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;               // calc6: tmp
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;               // calc7: tmp
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;               // calc8: tmp
-    return bytes;
-}
-
-/// UB bytes: mix_sum (cube)
-inline Checked CubeFull12Ledger1(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    return bytes;
-}
-
-/// UB bytes: mix
-inline Checked CubeFull12Ledger2(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.mixKTile * s.mixTTile * 4, 32) * 64;  // in0: mix_sumWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.mixKTile * s.mixTTile * 4, 32) * 64;  // out0: mixWsOut, 2 copies
-    return bytes;
-}
-
-/// UB bytes: pre_gate, h_post, sum_2, h_in
-inline Checked CubeFull12Ledger3(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;                                        // in0: alphaIn
-    bytes = bytes + CeilDiv(s.n, 8) * 32;                      // in1: biasIn
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 8) * 64;         // in2: mixWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.hInTTile, 8) * 64;               // in3: rWsIn, 2 copies
-    bytes = bytes + s.hInTTile * s.n * CeilDiv(s.D, 16) * 64;  // in4: xIn, 2 copies
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 128;       // out0: h_postOut, 2 copies
-    bytes = bytes + s.hInTTile * CeilDiv(s.D, 16) * 64;        // out1: h_inOut, 2 copies
-    bytes = bytes + 64;                                        // calc0: alphaTile
-    bytes = bytes + CeilDiv(s.n, 16) * 64;                     // calc1: biasTile
-    bytes = bytes + 64;                                        // calc2: alphaTile
-    bytes = bytes + CeilDiv(s.n, 16) * 64;                     // calc3: biasTile
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;        // calc4: mixWsTile
-    bytes = bytes + CeilDiv(s.hInTTile, 16) * 64;              // calc5: rWsTile
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;        // calc6: pre_gateTile
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;        // calc7: tmp
-    bytes = bytes + CeilDiv(s.hInTTile, 16) * 512;             // calc8: spread
-    bytes = bytes + 512;                                       // calc9: spread
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;        // calc10: tmp
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;        // calc11: tmp
-    bytes = bytes + s.hInTTile * s.n * CeilDiv(s.D, 16) * 64;  // calc12: xTile
-    bytes = bytes + s.hInTTile * CeilDiv(s.D, 16) * 64;        // calc13: sum_2Tile
-    bytes = bytes + s.hInTTile * s.n * CeilDiv(s.D, 16) * 64;  // calc14: tmp
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 512;       // calc15: spread
-    return bytes;
+    return blocks.valid && bytes.valid;
 }
 
 /// Tries the alternative "cube_full"; false when it does not fit.
 inline bool TryCubeFull12(Sizes &s, const Chip &chip, Choice &choice)
 {
     const Checked coreNum(chip.coreNum);
-    const Checked cubeNum(chip.cubeNum);
     const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
     if (!(s.D >= 1)) {
         return false;
@@ -9411,175 +3391,28 @@ inline bool TryCubeFull12(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.D * s.n <= 2147483647)) {
         return false;
     }
-    s.rTTile = Checked(1);
-    s.mixKTile = Checked(8);
-    s.mixTTile = Checked(1);
-    s.hInTTile = Checked(1);
-    if (!Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeFull12Ledger0, coreNum,
-                  UsableUb(chip, false))) {
+    if (!(FitR7(s, chip) && FitMix(s, chip) && FitMix7(s, chip) && FitHIn2(s, chip) && FindMixWsStart(s, chip) &&
+          FindMixSumWsStart(s, chip) && FindRWsStart4(s, chip) && FindRWsEnd(s, chip) && FindRTTiles(s, chip) &&
+          FindMixSumPanels(s, chip) && FindMixKTiles(s, chip) && FindMixTTiles(s, chip) && FindMixPer(s, chip) &&
+          FindHInTTiles(s, chip) && FindHInWork2(s, chip) && FindHInPer(s, chip))) {
         return false;
     }
-    if (!(CubeFull12Ledger1(s, coreNum) <= UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::mixKTile, s.R * s.n + s.n * 2, 8,
-                  MaxOf(CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), 64), false, &CubeFull12Ledger2, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::mixTTile, MinOf(s.T, 4095), 1,
-                  CeilDiv(s.T * CeilDiv(s.R * s.n + s.n * 2, s.mixKTile), coreNum), false, &CubeFull12Ledger2, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hInTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeFull12Ledger3, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    s.mixWsStart = 0;
-    s.mixWsEnd = s.mixWsStart + RoundUp(MaxOf(s.R * s.T * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.mix_sumWsStart = s.mixWsEnd;
-    s.mix_sumWsEnd = s.mix_sumWsStart + RoundUp(MaxOf(s.R * s.T * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.mix_sum_factorWsStart = s.mix_sumWsEnd;
-    s.mix_sum_factorWsEnd = s.mix_sum_factorWsStart + RoundUp(MaxOf(s.D * s.T * s.n, 1) * 4, 512);
-    s.rWsStart = s.mix_sum_factorWsEnd;
-    s.rWsEnd = s.rWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
-    s.rTTiles = CeilDiv(s.T, s.rTTile);
-    s.rWork = s.rTTiles;
-    s.rPer = MaxOf(CeilDiv(s.rWork, coreNum), 1);
-    s.mixSumPanels = CeilDiv(s.R * s.n + s.n * 2, 256);
-    s.mixSumBaseN = RoundUp(CeilDiv(s.R * s.n + s.n * 2, s.mixSumPanels), 16);
-    s.mixSumBaseM = MinOf(MinOf((((32768 / s.mixSumBaseN)) / 16) * 16, 256),
-                          RoundUp(MinOf(MaxOf(CeilDiv(s.T * s.mixSumPanels, cubeNum), 1), s.T), 16));
-    s.mixSumBaseK = MinOf(32, RoundUp(s.D * s.n, 16));
-    s.mixSumStepK = MinOf(4, CeilDiv(s.D * s.n, s.mixSumBaseK));
-    s.mixSumL1 = s.mixSumBaseK * s.mixSumBaseM * s.mixSumStepK * 8 + s.mixSumBaseK * s.mixSumBaseN * s.mixSumStepK * 8;
-    s.mixSumM = s.T;
-    s.mixSumN = s.R * s.n + s.n * 2;
-    s.mixSumKa = s.D * s.n;
-    s.mixSumKb = s.D * s.n;
-    s.mixSumSingleK = s.D * s.n;
-    s.mixSumRowTiles = CeilDiv(s.T, s.mixSumBaseM);
-    s.mixSumWork = s.mixSumPanels * s.mixSumRowTiles;
-    s.mixSumPer = CeilDiv(s.mixSumWork, cubeNum);
-    s.mixSumCores = CeilDiv(s.mixSumWork, s.mixSumPer);
-    s.mm0Cores = s.mixSumCores;
-    s.mm0M = s.mixSumM;
-    s.mm0N = s.mixSumN;
-    s.mm0Ka = s.mixSumKa;
-    s.mm0Kb = s.mixSumKb;
-    s.mm0SingleK = s.mixSumSingleK;
-    s.mm0BaseM = s.mixSumBaseM;
-    s.mm0BaseN = s.mixSumBaseN;
-    s.mm0BaseK = s.mixSumBaseK;
-    s.mm0StepK = s.mixSumStepK;
-    s.mm0L1 = s.mixSumL1;
-    s.mixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.mixKTile);
-    s.mixTTiles = CeilDiv(s.T, s.mixTTile);
-    s.mixWork = s.mixKTiles * s.mixTTiles;
-    s.mixPer = MaxOf(CeilDiv(s.mixWork, coreNum), 1);
-    s.hInTTiles = CeilDiv(s.T, s.hInTTile);
-    s.hInWork = s.hInTTiles;
-    s.hInPer = MaxOf(CeilDiv(s.hInWork, coreNum), 1);
-    const Checked blocks =
-        MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(CeilDiv(s.rWork, s.rPer), 2), CeilDiv(s.mixSumWork, s.mixSumPer)),
-                          CeilDiv(CeilDiv(s.mixWork, s.mixPer), 2)),
-                    CeilDiv(CeilDiv(s.hInWork, s.hInPer), 2)),
-              1);
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.rWork, s.rPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(s.mixSumWork, s.mixSumPer));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.mixWork, s.mixPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hInWork, s.hInPer), 2));
     const Checked bytes = s.rWsEnd;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = true;
-    return blocks.valid && bytes.valid && s.mixWsStart.valid && s.mixWsEnd.valid && s.mix_sumWsStart.valid &&
-           s.mix_sumWsEnd.valid && s.mix_sum_factorWsStart.valid && s.mix_sum_factorWsEnd.valid && s.rWsStart.valid &&
-           s.rWsEnd.valid && s.rTTiles.valid && s.rWork.valid && s.rPer.valid && s.mixSumPanels.valid &&
-           s.mixSumBaseN.valid && s.mixSumBaseM.valid && s.mixSumBaseK.valid && s.mixSumStepK.valid &&
-           s.mixSumL1.valid && s.mixSumM.valid && s.mixSumN.valid && s.mixSumKa.valid && s.mixSumKb.valid &&
-           s.mixSumSingleK.valid && s.mixSumRowTiles.valid && s.mixSumWork.valid && s.mixSumPer.valid &&
-           s.mixSumCores.valid && s.mm0Cores.valid && s.mm0M.valid && s.mm0N.valid && s.mm0Ka.valid && s.mm0Kb.valid &&
-           s.mm0SingleK.valid && s.mm0BaseM.valid && s.mm0BaseN.valid && s.mm0BaseK.valid && s.mm0StepK.valid &&
-           s.mm0L1.valid && s.mixKTiles.valid && s.mixTTiles.valid && s.mixWork.valid && s.mixPer.valid &&
-           s.hInTTiles.valid && s.hInWork.valid && s.hInPer.valid;
-}
-
-/// UB bytes: mix_sum_factor, sum_1, r
-inline Checked CubeWalked12Ledger0(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.n * s.rDTile * s.rTTile * 2, 32) * 64;  // in0: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.n * s.rDTile * s.rTTile * 4, 32) * 64;  // out0: mix_sum_factorWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 128;                      // out1: rWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc0: sumAcc
-    bytes = bytes + RoundUp(s.n * s.rDTile * s.rTTile * 4, 32);       // calc1: xTile
-    bytes = bytes + RoundUp(s.n * s.rDTile * s.rTTile * 4, 32);       // calc2: tmp
-    bytes = bytes + RoundUp(s.rDTile * s.rTTile * 4, 32);             // calc3: sum
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc4: sum
-    bytes = bytes + CeilDiv(s.rTTile, 8) * 2048;                      // calc5: acc
-    bytes = bytes + CeilDiv(s.rTTile, 8) * 256;                       // calc6: part
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc7: tmp
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc8: tmp
-    return bytes;
-}
-
-/// UB bytes: mix_sum (cube)
-inline Checked CubeWalked12Ledger1(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    return bytes;
-}
-
-/// UB bytes: mix
-inline Checked CubeWalked12Ledger2(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.mixKTile * s.mixTTile * 4, 32) * 64;  // in0: mix_sumWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.mixKTile * s.mixTTile * 4, 32) * 64;  // out0: mixWsOut, 2 copies
-    return bytes;
-}
-
-/// UB bytes: pre_gate, h_post, sum_2, h_in
-inline Checked CubeWalked12Ledger3(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;                                                   // in0: alphaIn
-    bytes = bytes + CeilDiv(s.n, 8) * 32;                                 // in1: biasIn
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 8) * 64;                    // in2: mixWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.hInTTile, 8) * 64;                          // in3: rWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.hInDTile * s.hInTTile * s.n * 2, 32) * 64;  // in4: xIn, 2 copies
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 128;                  // out0: h_postOut, 2 copies
-    bytes = bytes + CeilDiv(s.hInDTile * s.hInTTile * 2, 32) * 64;        // out1: h_inOut, 2 copies
-    bytes = bytes + 64;                                                   // calc0: alphaTile
-    bytes = bytes + CeilDiv(s.n, 16) * 64;                                // calc1: biasTile
-    bytes = bytes + 64;                                                   // calc2: alphaTile
-    bytes = bytes + CeilDiv(s.n, 16) * 64;                                // calc3: biasTile
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;                   // calc4: mixWsTile
-    bytes = bytes + CeilDiv(s.hInTTile, 16) * 64;                         // calc5: rWsTile
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;                   // calc6: pre_gateTile
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;                   // calc7: tmp
-    bytes = bytes + CeilDiv(s.hInTTile, 16) * 512;                        // calc8: spread
-    bytes = bytes + 512;                                                  // calc9: spread
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;                   // calc10: tmp
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;                   // calc11: tmp
-    bytes = bytes + RoundUp(s.hInDTile * s.hInTTile * s.n * 4, 32);       // calc12: xTile
-    bytes = bytes + RoundUp(s.hInDTile * s.hInTTile * 4, 32);             // calc13: sum_2Tile
-    bytes = bytes + RoundUp(s.hInDTile * s.hInTTile * s.n * 4, 32);       // calc14: tmp
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 512;                  // calc15: spread
-    return bytes;
+    return blocks.valid && bytes.valid;
 }
 
 /// Tries the alternative "cube_walked"; false when it does not fit.
 inline bool TryCubeWalked12(Sizes &s, const Chip &chip, Choice &choice)
 {
     const Checked coreNum(chip.coreNum);
-    const Checked cubeNum(chip.cubeNum);
     const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
     if (!(s.D >= 1)) {
         return false;
@@ -9608,103 +3441,22 @@ inline bool TryCubeWalked12(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.D * s.n <= 2147483647)) {
         return false;
     }
-    s.rDTile = Checked(16);
-    s.rTTile = Checked(1);
-    s.mixKTile = Checked(8);
-    s.mixTTile = Checked(1);
-    s.hInDTile = Checked(16);
-    s.hInTTile = Checked(1);
-    if (!Maximise(s, &Sizes::rDTile, s.D, 16, 0, false, &CubeWalked12Ledger0, coreNum, UsableUb(chip, false))) {
+    if (!(FitR8(s, chip) && FitMix(s, chip) && FitMix7(s, chip) && FitHIn3(s, chip) && FindMixWsStart(s, chip) &&
+          FindMixSumWsStart(s, chip) && FindRWsStart4(s, chip) && FindRWsEnd(s, chip) && FindRTTiles(s, chip) &&
+          FindMixSumPanels(s, chip) && FindMixKTiles(s, chip) && FindMixTTiles(s, chip) && FindMixPer(s, chip) &&
+          FindHInTTiles(s, chip) && FindHInWork2(s, chip) && FindHInPer(s, chip))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeWalked12Ledger0, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!(CubeWalked12Ledger1(s, coreNum) <= UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::mixKTile, s.R * s.n + s.n * 2, 8,
-                  MaxOf(CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), 64), false, &CubeWalked12Ledger2, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::mixTTile, MinOf(s.T, 4095), 1,
-                  CeilDiv(s.T * CeilDiv(s.R * s.n + s.n * 2, s.mixKTile), coreNum), false, &CubeWalked12Ledger2,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hInDTile, s.D, 16, 0, false, &CubeWalked12Ledger3, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::hInTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeWalked12Ledger3, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    s.mixWsStart = 0;
-    s.mixWsEnd = s.mixWsStart + RoundUp(MaxOf(s.R * s.T * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.mix_sumWsStart = s.mixWsEnd;
-    s.mix_sumWsEnd = s.mix_sumWsStart + RoundUp(MaxOf(s.R * s.T * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.mix_sum_factorWsStart = s.mix_sumWsEnd;
-    s.mix_sum_factorWsEnd = s.mix_sum_factorWsStart + RoundUp(MaxOf(s.D * s.T * s.n, 1) * 4, 512);
-    s.rWsStart = s.mix_sum_factorWsEnd;
-    s.rWsEnd = s.rWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
-    s.rTTiles = CeilDiv(s.T, s.rTTile);
-    s.rWork = s.rTTiles;
-    s.rPer = MaxOf(CeilDiv(s.rWork, coreNum), 1);
-    s.mixSumPanels = CeilDiv(s.R * s.n + s.n * 2, 256);
-    s.mixSumBaseN = RoundUp(CeilDiv(s.R * s.n + s.n * 2, s.mixSumPanels), 16);
-    s.mixSumBaseM = MinOf(MinOf((((32768 / s.mixSumBaseN)) / 16) * 16, 256),
-                          RoundUp(MinOf(MaxOf(CeilDiv(s.T * s.mixSumPanels, cubeNum), 1), s.T), 16));
-    s.mixSumBaseK = MinOf(32, RoundUp(s.D * s.n, 16));
-    s.mixSumStepK = MinOf(4, CeilDiv(s.D * s.n, s.mixSumBaseK));
-    s.mixSumL1 = s.mixSumBaseK * s.mixSumBaseM * s.mixSumStepK * 8 + s.mixSumBaseK * s.mixSumBaseN * s.mixSumStepK * 8;
-    s.mixSumM = s.T;
-    s.mixSumN = s.R * s.n + s.n * 2;
-    s.mixSumKa = s.D * s.n;
-    s.mixSumKb = s.D * s.n;
-    s.mixSumSingleK = s.D * s.n;
-    s.mixSumRowTiles = CeilDiv(s.T, s.mixSumBaseM);
-    s.mixSumWork = s.mixSumPanels * s.mixSumRowTiles;
-    s.mixSumPer = CeilDiv(s.mixSumWork, cubeNum);
-    s.mixSumCores = CeilDiv(s.mixSumWork, s.mixSumPer);
-    s.mm0Cores = s.mixSumCores;
-    s.mm0M = s.mixSumM;
-    s.mm0N = s.mixSumN;
-    s.mm0Ka = s.mixSumKa;
-    s.mm0Kb = s.mixSumKb;
-    s.mm0SingleK = s.mixSumSingleK;
-    s.mm0BaseM = s.mixSumBaseM;
-    s.mm0BaseN = s.mixSumBaseN;
-    s.mm0BaseK = s.mixSumBaseK;
-    s.mm0StepK = s.mixSumStepK;
-    s.mm0L1 = s.mixSumL1;
-    s.mixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.mixKTile);
-    s.mixTTiles = CeilDiv(s.T, s.mixTTile);
-    s.mixWork = s.mixKTiles * s.mixTTiles;
-    s.mixPer = MaxOf(CeilDiv(s.mixWork, coreNum), 1);
-    s.hInTTiles = CeilDiv(s.T, s.hInTTile);
-    s.hInWork = s.hInTTiles;
-    s.hInPer = MaxOf(CeilDiv(s.hInWork, coreNum), 1);
-    const Checked blocks =
-        MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(CeilDiv(s.rWork, s.rPer), 2), CeilDiv(s.mixSumWork, s.mixSumPer)),
-                          CeilDiv(CeilDiv(s.mixWork, s.mixPer), 2)),
-                    CeilDiv(CeilDiv(s.hInWork, s.hInPer), 2)),
-              1);
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.rWork, s.rPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(s.mixSumWork, s.mixSumPer));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.mixWork, s.mixPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hInWork, s.hInPer), 2));
     const Checked bytes = s.rWsEnd;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = true;
-    return blocks.valid && bytes.valid && s.mixWsStart.valid && s.mixWsEnd.valid && s.mix_sumWsStart.valid &&
-           s.mix_sumWsEnd.valid && s.mix_sum_factorWsStart.valid && s.mix_sum_factorWsEnd.valid && s.rWsStart.valid &&
-           s.rWsEnd.valid && s.rTTiles.valid && s.rWork.valid && s.rPer.valid && s.mixSumPanels.valid &&
-           s.mixSumBaseN.valid && s.mixSumBaseM.valid && s.mixSumBaseK.valid && s.mixSumStepK.valid &&
-           s.mixSumL1.valid && s.mixSumM.valid && s.mixSumN.valid && s.mixSumKa.valid && s.mixSumKb.valid &&
-           s.mixSumSingleK.valid && s.mixSumRowTiles.valid && s.mixSumWork.valid && s.mixSumPer.valid &&
-           s.mixSumCores.valid && s.mm0Cores.valid && s.mm0M.valid && s.mm0N.valid && s.mm0Ka.valid && s.mm0Kb.valid &&
-           s.mm0SingleK.valid && s.mm0BaseM.valid && s.mm0BaseN.valid && s.mm0BaseK.valid && s.mm0StepK.valid &&
-           s.mm0L1.valid && s.mixKTiles.valid && s.mixTTiles.valid && s.mixWork.valid && s.mixPer.valid &&
-           s.hInTTiles.valid && s.hInWork.valid && s.hInPer.valid;
+    return blocks.valid && bytes.valid;
 }
 
 /// Picks the first alternative that fits. `combination`: index of the dtype combination; `present`: bit k is set when

@@ -356,7 +356,7 @@ inline bool Maximise(Sizes &s, Checked Sizes::*tile, const Checked &upper, int64
 }
 
 /// UB bytes: dot, s, dz
-inline Checked CubeFullLedger0(const Sizes &s, const Checked &coreNum)
+inline Checked DzLedger(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -378,7 +378,7 @@ inline Checked CubeFullLedger0(const Sizes &s, const Checked &coreNum)
 }
 
 /// UB bytes: dz
-inline Checked CubeFullLedger1(const Sizes &s, const Checked &coreNum)
+inline Checked DzAgainLedger(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -391,7 +391,7 @@ inline Checked CubeFullLedger1(const Sizes &s, const Checked &coreNum)
 }
 
 /// UB bytes: dz
-inline Checked CubeFullLedger2(const Sizes &s, const Checked &coreNum)
+inline Checked DzAgain3Ledger(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -402,7 +402,7 @@ inline Checked CubeFullLedger2(const Sizes &s, const Checked &coreNum)
 }
 
 /// UB bytes: scaled
-inline Checked CubeFullLedger3(const Sizes &s, const Checked &coreNum)
+inline Checked ScaledLedger(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -415,7 +415,7 @@ inline Checked CubeFullLedger3(const Sizes &s, const Checked &coreNum)
 }
 
 /// UB bytes: scaled
-inline Checked CubeFullLedger4(const Sizes &s, const Checked &coreNum)
+inline Checked ScaledAgainLedger(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -428,7 +428,7 @@ inline Checked CubeFullLedger4(const Sizes &s, const Checked &coreNum)
 }
 
 /// UB bytes: scaled
-inline Checked CubeFullLedger5(const Sizes &s, const Checked &coreNum)
+inline Checked ScaledAgain3Ledger(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -441,7 +441,7 @@ inline Checked CubeFullLedger5(const Sizes &s, const Checked &coreNum)
 }
 
 /// UB bytes: dmix, sum_1_terms, drms
-inline Checked CubeFullLedger6(const Sizes &s, const Checked &coreNum)
+inline Checked DmixLedger(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -464,7 +464,7 @@ inline Checked CubeFullLedger6(const Sizes &s, const Checked &coreNum)
 }
 
 /// UB bytes: dxg (cube)
-inline Checked CubeFullLedger7(const Sizes &s, const Checked &coreNum)
+inline Checked DxgLedger(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -473,7 +473,7 @@ inline Checked CubeFullLedger7(const Sizes &s, const Checked &coreNum)
 }
 
 /// UB bytes: grad_x
-inline Checked CubeFullLedger8(const Sizes &s, const Checked &coreNum)
+inline Checked GradXLedger(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -500,17 +500,8 @@ inline Checked CubeFullLedger8(const Sizes &s, const Checked &coreNum)
     return bytes;
 }
 
-/// UB bytes: sum_1_product (cube)
-inline Checked CubeFullLedger9(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    return bytes;
-}
-
 /// UB bytes: sum_1, grad_phi
-inline Checked CubeFullLedger10(const Sizes &s, const Checked &coreNum)
+inline Checked Sum1Ledger(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -528,7 +519,7 @@ inline Checked CubeFullLedger10(const Sizes &s, const Checked &coreNum)
 }
 
 /// UB bytes: sum_2, grad_alpha, sum_3, sum_4
-inline Checked CubeFullLedger11(const Sizes &s, const Checked &coreNum)
+inline Checked GradAlphaLedger(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -549,7 +540,7 @@ inline Checked CubeFullLedger11(const Sizes &s, const Checked &coreNum)
 }
 
 /// UB bytes: sum_5, grad_bias
-inline Checked CubeFullLedger12(const Sizes &s, const Checked &coreNum)
+inline Checked GradBiasLedger(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -561,7 +552,7 @@ inline Checked CubeFullLedger12(const Sizes &s, const Checked &coreNum)
 }
 
 /// UB bytes: sum_6, grad_gamma
-inline Checked CubeFullLedger13(const Sizes &s, const Checked &coreNum)
+inline Checked GradGammaLedger(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -578,331 +569,8 @@ inline Checked CubeFullLedger13(const Sizes &s, const Checked &coreNum)
     return bytes;
 }
 
-/// Tries the alternative "cube_full"; false when it does not fit.
-inline bool TryCubeFull(Sizes &s, const Chip &chip, Choice &choice)
-{
-    const Checked coreNum(chip.coreNum);
-    const Checked cubeNum(chip.cubeNum);
-    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
-    if (!(s.D >= 1)) {
-        return false;
-    }
-    if (!(s.T >= 1)) {
-        return false;
-    }
-    if (!(s.n >= 1)) {
-        return false;
-    }
-    if (!(s.n * s.n + s.n * 2 >= 1)) {
-        return false;
-    }
-    if (!(CeilDiv(s.D * s.T * s.n * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) * 2 >=
-          coreNum * cubeStart +
-              CeilDiv(s.D * s.n * s.n * s.n * 24 + s.D * s.n * s.n * 48 + s.T * s.n * s.n * 12 + s.T * s.n * 24, 20) +
-              CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.T, 16) * CeilDiv(s.n * s.n + s.n * 2, 16) * 4096, 512) +
-              CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.T, 16) * CeilDiv(s.n * s.n * 3 + s.n * 6, 16) * 4096, 2048) +
-              CeilDiv(s.D * s.T * s.n * 8, 20))) {
-        return false;
-    }
-    if (!(s.T <= 2147483647)) {
-        return false;
-    }
-    if (!(s.D * s.n <= 2147483647)) {
-        return false;
-    }
-    if (!(s.n * s.n + s.n * 2 <= 2147483647)) {
-        return false;
-    }
-    if (!(s.n * s.n * 3 + s.n * 6 <= 2147483647)) {
-        return false;
-    }
-    s.dzITile = Checked(1);
-    s.dzAgainITile = Checked(8);
-    s.dzAgainTTile = Checked(1);
-    s.dzAgain3JTile = Checked(8);
-    s.dzAgain3ITile = Checked(1);
-    s.scaledITile = Checked(8);
-    s.scaledTTile = Checked(1);
-    s.scaledAgainITile = Checked(8);
-    s.scaledAgainTTile = Checked(1);
-    s.scaledAgain3JTile = Checked(8);
-    s.scaledAgain3ITile = Checked(1);
-    s.dmixTTile = Checked(1);
-    s.gradXDTile = Checked(16);
-    s.gradXITile = Checked(1);
-    s.sum1DTile = Checked(64);
-    s.sum1ITile = Checked(1);
-    s.gradBiasKTile = Checked(8);
-    s.gradGammaDTile = Checked(8);
-    s.gradGammaITile = Checked(1);
-    if (!Maximise(s, &Sizes::dzITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n, coreNum), false, &CubeFullLedger0,
-                  coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dzAgainITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &CubeFullLedger1,
-                  coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dzAgainTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.dzAgainITile), coreNum),
-                  false, &CubeFullLedger1, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dzAgain3JTile, s.n, 8, MaxOf(CeilDiv(s.T * s.n * s.n, coreNum), 64), false,
-                  &CubeFullLedger2, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dzAgain3ITile, MinOf(s.n, 4095), 1,
-                  CeilDiv(s.T * s.n * CeilDiv(s.n, s.dzAgain3JTile), coreNum), false, &CubeFullLedger2, coreNum,
-                  UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &CubeFullLedger3,
-                  coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.scaledITile), coreNum),
-                  false, &CubeFullLedger3, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledAgainITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &CubeFullLedger4,
-                  coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledAgainTTile, MinOf(s.T, 4095), 1,
-                  CeilDiv(s.T * CeilDiv(s.n, s.scaledAgainITile), coreNum), false, &CubeFullLedger4, coreNum,
-                  UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledAgain3JTile, s.n, 8, MaxOf(CeilDiv(s.T * s.n * s.n, coreNum), 64), false,
-                  &CubeFullLedger5, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledAgain3ITile, MinOf(s.n, 4095), 1,
-                  CeilDiv(s.T * s.n * CeilDiv(s.n, s.scaledAgain3JTile), coreNum), false, &CubeFullLedger5, coreNum,
-                  UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dmixTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeFullLedger6, coreNum,
-                  UsableUb(chip, true))) {
-        return false;
-    }
-    if (!(CubeFullLedger7(s, coreNum) <= UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradXDTile, s.D, 16, MaxOf(CeilDiv(s.D * s.T * s.n, coreNum), 64), false, &CubeFullLedger8,
-                  coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradXITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n * CeilDiv(s.D, s.gradXDTile), coreNum),
-                  false, &CubeFullLedger8, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!(CubeFullLedger9(s, coreNum) <= UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum1DTile, s.D, 64,
-                  MaxOf(CeilDiv(s.D * s.n * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64), false, &CubeFullLedger10,
-                  coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(
-            s, &Sizes::sum1ITile, MinOf(s.n, 4095), 1,
-            CeilDiv(s.n * s.n * s.n * CeilDiv(s.D, s.sum1DTile) + s.n * s.n * CeilDiv(s.D, s.sum1DTile) * 2, coreNum),
-            false, &CubeFullLedger10, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!(CubeFullLedger11(s, coreNum) <= UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradBiasKTile, s.n * s.n + s.n * 2, 8, MaxOf(CeilDiv(s.n * s.n + s.n * 2, coreNum), 64),
-                  false, &CubeFullLedger12, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradGammaDTile, s.D, 8, MaxOf(CeilDiv(s.D * s.n, coreNum), 64), false, &CubeFullLedger13,
-                  coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradGammaITile, MinOf(s.n, 4095), 1,
-                  CeilDiv(s.n * CeilDiv(s.D, s.gradGammaDTile), coreNum), false, &CubeFullLedger13, coreNum,
-                  UsableUb(chip, true))) {
-        return false;
-    }
-    s.dmixWsStart = 0;
-    s.dmixWsEnd = s.dmixWsStart + RoundUp(MaxOf(s.T * s.n * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.drmsWsStart = s.dmixWsEnd;
-    s.drmsWsEnd = s.drmsWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
-    s.dxgWsStart = s.drmsWsEnd;
-    s.dxgWsEnd = s.dxgWsStart + RoundUp(MaxOf(s.D * s.T * s.n, 1) * 4, 512);
-    s.dzWsStart = s.dxgWsEnd;
-    s.dzWsEnd = s.dzWsStart + RoundUp(MaxOf(s.T * s.n * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.scaledWsStart = s.dzWsEnd;
-    s.scaledWsEnd = s.scaledWsStart + RoundUp(MaxOf(s.T * s.n * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.sum_1WsStart = s.scaledWsEnd;
-    s.sum_1WsEnd = s.sum_1WsStart + RoundUp(MaxOf(s.D * s.n * s.n * s.n + s.D * s.n * s.n * 2, 1) * 4, 512);
-    s.sum_1_productWsStart = s.sum_1WsEnd;
-    s.sum_1_productWsEnd =
-        s.sum_1_productWsStart + RoundUp(MaxOf(s.D * s.n * s.n * s.n * 3 + s.D * s.n * s.n * 6, 1) * 4, 512);
-    s.sum_1_termsWsStart = s.sum_1_productWsEnd;
-    s.sum_1_termsWsEnd = s.sum_1_termsWsStart + RoundUp(MaxOf(s.T * s.n * s.n * 3 + s.T * s.n * 6, 1) * 2, 512);
-    s.dzITiles = CeilDiv(s.n, s.dzITile);
-    s.dzWork = s.T * s.dzITiles;
-    s.dzPer = MaxOf(CeilDiv(s.dzWork, coreNum), 1);
-    s.dzAgainITiles = CeilDiv(s.n, s.dzAgainITile);
-    s.dzAgainTTiles = CeilDiv(s.T, s.dzAgainTTile);
-    s.dzAgainWork = s.dzAgainITiles * s.dzAgainTTiles;
-    s.dzAgainPer = MaxOf(CeilDiv(s.dzAgainWork, coreNum), 1);
-    s.dzAgain3JTiles = CeilDiv(s.n, s.dzAgain3JTile);
-    s.dzAgain3ITiles = CeilDiv(s.n, s.dzAgain3ITile);
-    s.dzAgain3Work = s.T * s.dzAgain3ITiles * s.dzAgain3JTiles;
-    s.dzAgain3Per = MaxOf(CeilDiv(s.dzAgain3Work, coreNum), 1);
-    s.scaledITiles = CeilDiv(s.n, s.scaledITile);
-    s.scaledTTiles = CeilDiv(s.T, s.scaledTTile);
-    s.scaledWork = s.scaledITiles * s.scaledTTiles;
-    s.scaledPer = MaxOf(CeilDiv(s.scaledWork, coreNum), 1);
-    s.scaledAgainITiles = CeilDiv(s.n, s.scaledAgainITile);
-    s.scaledAgainTTiles = CeilDiv(s.T, s.scaledAgainTTile);
-    s.scaledAgainWork = s.scaledAgainITiles * s.scaledAgainTTiles;
-    s.scaledAgainPer = MaxOf(CeilDiv(s.scaledAgainWork, coreNum), 1);
-    s.scaledAgain3JTiles = CeilDiv(s.n, s.scaledAgain3JTile);
-    s.scaledAgain3ITiles = CeilDiv(s.n, s.scaledAgain3ITile);
-    s.scaledAgain3Work = s.T * s.scaledAgain3ITiles * s.scaledAgain3JTiles;
-    s.scaledAgain3Per = MaxOf(CeilDiv(s.scaledAgain3Work, coreNum), 1);
-    s.dmixTTiles = CeilDiv(s.T, s.dmixTTile);
-    s.dmixWork = s.dmixTTiles;
-    s.dmixPer = MaxOf(CeilDiv(s.dmixWork, coreNum), 1);
-    s.dxgPanels = CeilDiv(s.D * s.n, 256);
-    s.dxgBaseN = RoundUp(CeilDiv(s.D * s.n, s.dxgPanels), 16);
-    s.dxgBaseM = MinOf(MinOf((((32768 / s.dxgBaseN)) / 16) * 16, 256),
-                       RoundUp(MinOf(MaxOf(CeilDiv(s.T * s.dxgPanels, cubeNum), 1), s.T), 16));
-    s.dxgBaseK = MinOf(32, RoundUp(s.n * s.n + s.n * 2, 16));
-    s.dxgStepK = MinOf(4, CeilDiv(s.n * s.n + s.n * 2, s.dxgBaseK));
-    s.dxgL1 = s.dxgBaseK * s.dxgBaseM * s.dxgStepK * 8 + s.dxgBaseK * s.dxgBaseN * s.dxgStepK * 8;
-    s.dxgM = s.T;
-    s.dxgN = s.D * s.n;
-    s.dxgKa = s.n * s.n + s.n * 2;
-    s.dxgKb = s.n * s.n + s.n * 2;
-    s.dxgSingleK = s.n * s.n + s.n * 2;
-    s.dxgRowTiles = CeilDiv(s.T, s.dxgBaseM);
-    s.dxgWork = s.dxgPanels * s.dxgRowTiles;
-    s.dxgPer = CeilDiv(s.dxgWork, cubeNum);
-    s.dxgCores = CeilDiv(s.dxgWork, s.dxgPer);
-    s.mm0Cores = s.dxgCores;
-    s.mm0M = s.dxgM;
-    s.mm0N = s.dxgN;
-    s.mm0Ka = s.dxgKa;
-    s.mm0Kb = s.dxgKb;
-    s.mm0SingleK = s.dxgSingleK;
-    s.mm0BaseM = s.dxgBaseM;
-    s.mm0BaseN = s.dxgBaseN;
-    s.mm0BaseK = s.dxgBaseK;
-    s.mm0StepK = s.dxgStepK;
-    s.mm0L1 = s.dxgL1;
-    s.gradXDTiles = CeilDiv(s.D, s.gradXDTile);
-    s.gradXITiles = CeilDiv(s.n, s.gradXITile);
-    s.gradXWork = s.T * s.gradXDTiles * s.gradXITiles;
-    s.gradXPer = MaxOf(CeilDiv(s.gradXWork, coreNum), 1);
-    s.sum1ProductPanels = CeilDiv(s.D * s.n, 256);
-    s.sum1ProductBaseN = RoundUp(CeilDiv(s.D * s.n, s.sum1ProductPanels), 16);
-    s.sum1ProductBaseM = MinOf(
-        MinOf((((32768 / s.sum1ProductBaseN)) / 16) * 16, 256),
-        RoundUp(MinOf(MaxOf(CeilDiv(s.n * s.n * s.sum1ProductPanels * 3 + s.n * s.sum1ProductPanels * 6, cubeNum), 1),
-                      s.n * s.n * 3 + s.n * 6),
-                16));
-    s.sum1ProductBaseK = MinOf(64, RoundUp(s.T, 16));
-    s.sum1ProductStepK = MinOf(4, CeilDiv(s.T, s.sum1ProductBaseK));
-    s.sum1ProductL1 = s.sum1ProductBaseK * s.sum1ProductBaseM * s.sum1ProductStepK * 4 +
-                      s.sum1ProductBaseK * s.sum1ProductBaseN * s.sum1ProductStepK * 4;
-    s.sum1ProductM = s.n * s.n * 3 + s.n * 6;
-    s.sum1ProductN = s.D * s.n;
-    s.sum1ProductKa = s.T;
-    s.sum1ProductKb = s.T;
-    s.sum1ProductSingleK = s.T;
-    s.sum1ProductRowTiles = CeilDiv(s.n * s.n * 3 + s.n * 6, s.sum1ProductBaseM);
-    s.sum1ProductWork = s.sum1ProductPanels * s.sum1ProductRowTiles;
-    s.sum1ProductPer = CeilDiv(s.sum1ProductWork, cubeNum);
-    s.sum1ProductCores = CeilDiv(s.sum1ProductWork, s.sum1ProductPer);
-    s.mm1Cores = s.sum1ProductCores;
-    s.mm1M = s.sum1ProductM;
-    s.mm1N = s.sum1ProductN;
-    s.mm1Ka = s.sum1ProductKa;
-    s.mm1Kb = s.sum1ProductKb;
-    s.mm1SingleK = s.sum1ProductSingleK;
-    s.mm1BaseM = s.sum1ProductBaseM;
-    s.mm1BaseN = s.sum1ProductBaseN;
-    s.mm1BaseK = s.sum1ProductBaseK;
-    s.mm1StepK = s.sum1ProductStepK;
-    s.mm1L1 = s.sum1ProductL1;
-    s.sum1DTiles = CeilDiv(s.D, s.sum1DTile);
-    s.sum1ITiles = CeilDiv(s.n, s.sum1ITile);
-    s.sum1Work = s.n * s.n * s.sum1DTiles * s.sum1ITiles + s.n * s.sum1DTiles * s.sum1ITiles * 2;
-    s.sum1Per = MaxOf(CeilDiv(s.sum1Work, coreNum), 1);
-    s.gradAlphaWork = 1;
-    s.gradAlphaPer = MaxOf(CeilDiv(s.gradAlphaWork, coreNum), 1);
-    s.gradBiasKTiles = CeilDiv(s.n * s.n + s.n * 2, s.gradBiasKTile);
-    s.gradBiasWork = s.gradBiasKTiles;
-    s.gradBiasPer = MaxOf(CeilDiv(s.gradBiasWork, coreNum), 1);
-    s.gradGammaDTiles = CeilDiv(s.D, s.gradGammaDTile);
-    s.gradGammaITiles = CeilDiv(s.n, s.gradGammaITile);
-    s.gradGammaWork = s.gradGammaDTiles * s.gradGammaITiles;
-    s.gradGammaPer = MaxOf(CeilDiv(s.gradGammaWork, coreNum), 1);
-    const Checked blocks = MaxOf(
-        MaxOf(
-            MaxOf(
-                MaxOf(
-                    MaxOf(
-                        MaxOf(
-                            MaxOf(
-                                MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(CeilDiv(s.dzWork, s.dzPer), 2),
-                                                                          CeilDiv(CeilDiv(s.dzAgainWork, s.dzAgainPer),
-                                                                                  2)),
-                                                                    CeilDiv(CeilDiv(s.dzAgain3Work, s.dzAgain3Per), 2)),
-                                                              CeilDiv(CeilDiv(s.scaledWork, s.scaledPer), 2)),
-                                                        CeilDiv(CeilDiv(s.scaledAgainWork, s.scaledAgainPer), 2)),
-                                                  CeilDiv(CeilDiv(s.scaledAgain3Work, s.scaledAgain3Per), 2)),
-                                            CeilDiv(CeilDiv(s.dmixWork, s.dmixPer), 2)),
-                                      CeilDiv(s.dxgWork, s.dxgPer)),
-                                CeilDiv(CeilDiv(s.gradXWork, s.gradXPer), 2)),
-                            CeilDiv(s.sum1ProductWork, s.sum1ProductPer)),
-                        CeilDiv(CeilDiv(s.sum1Work, s.sum1Per), 2)),
-                    CeilDiv(CeilDiv(s.gradAlphaWork, s.gradAlphaPer), 2)),
-                CeilDiv(CeilDiv(s.gradBiasWork, s.gradBiasPer), 2)),
-            CeilDiv(CeilDiv(s.gradGammaWork, s.gradGammaPer), 2)),
-        1);
-    const Checked bytes = s.sum_1_termsWsEnd;
-    choice.blockDim = blocks.value;
-    choice.workspace = bytes.value;
-    choice.together = true;
-    return blocks.valid && bytes.valid && s.dmixWsStart.valid && s.dmixWsEnd.valid && s.drmsWsStart.valid &&
-           s.drmsWsEnd.valid && s.dxgWsStart.valid && s.dxgWsEnd.valid && s.dzWsStart.valid && s.dzWsEnd.valid &&
-           s.scaledWsStart.valid && s.scaledWsEnd.valid && s.sum_1WsStart.valid && s.sum_1WsEnd.valid &&
-           s.sum_1_productWsStart.valid && s.sum_1_productWsEnd.valid && s.sum_1_termsWsStart.valid &&
-           s.sum_1_termsWsEnd.valid && s.dzITiles.valid && s.dzWork.valid && s.dzPer.valid && s.dzAgainITiles.valid &&
-           s.dzAgainTTiles.valid && s.dzAgainWork.valid && s.dzAgainPer.valid && s.dzAgain3JTiles.valid &&
-           s.dzAgain3ITiles.valid && s.dzAgain3Work.valid && s.dzAgain3Per.valid && s.scaledITiles.valid &&
-           s.scaledTTiles.valid && s.scaledWork.valid && s.scaledPer.valid && s.scaledAgainITiles.valid &&
-           s.scaledAgainTTiles.valid && s.scaledAgainWork.valid && s.scaledAgainPer.valid &&
-           s.scaledAgain3JTiles.valid && s.scaledAgain3ITiles.valid && s.scaledAgain3Work.valid &&
-           s.scaledAgain3Per.valid && s.dmixTTiles.valid && s.dmixWork.valid && s.dmixPer.valid && s.dxgPanels.valid &&
-           s.dxgBaseN.valid && s.dxgBaseM.valid && s.dxgBaseK.valid && s.dxgStepK.valid && s.dxgL1.valid &&
-           s.dxgM.valid && s.dxgN.valid && s.dxgKa.valid && s.dxgKb.valid && s.dxgSingleK.valid &&
-           s.dxgRowTiles.valid && s.dxgWork.valid && s.dxgPer.valid && s.dxgCores.valid && s.mm0Cores.valid &&
-           s.mm0M.valid && s.mm0N.valid && s.mm0Ka.valid && s.mm0Kb.valid && s.mm0SingleK.valid && s.mm0BaseM.valid &&
-           s.mm0BaseN.valid && s.mm0BaseK.valid && s.mm0StepK.valid && s.mm0L1.valid && s.gradXDTiles.valid &&
-           s.gradXITiles.valid && s.gradXWork.valid && s.gradXPer.valid && s.sum1ProductPanels.valid &&
-           s.sum1ProductBaseN.valid && s.sum1ProductBaseM.valid && s.sum1ProductBaseK.valid &&
-           s.sum1ProductStepK.valid && s.sum1ProductL1.valid && s.sum1ProductM.valid && s.sum1ProductN.valid &&
-           s.sum1ProductKa.valid && s.sum1ProductKb.valid && s.sum1ProductSingleK.valid &&
-           s.sum1ProductRowTiles.valid && s.sum1ProductWork.valid && s.sum1ProductPer.valid &&
-           s.sum1ProductCores.valid && s.mm1Cores.valid && s.mm1M.valid && s.mm1N.valid && s.mm1Ka.valid &&
-           s.mm1Kb.valid && s.mm1SingleK.valid && s.mm1BaseM.valid && s.mm1BaseN.valid && s.mm1BaseK.valid &&
-           s.mm1StepK.valid && s.mm1L1.valid && s.sum1DTiles.valid && s.sum1ITiles.valid && s.sum1Work.valid &&
-           s.sum1Per.valid && s.gradAlphaWork.valid && s.gradAlphaPer.valid && s.gradBiasKTiles.valid &&
-           s.gradBiasWork.valid && s.gradBiasPer.valid && s.gradGammaDTiles.valid && s.gradGammaITiles.valid &&
-           s.gradGammaWork.valid && s.gradGammaPer.valid;
-}
-
 /// UB bytes: dot, s, dz
-inline Checked CubeWalkedLedger0(const Sizes &s, const Checked &coreNum)
+inline Checked DzLedger2(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -923,71 +591,8 @@ inline Checked CubeWalkedLedger0(const Sizes &s, const Checked &coreNum)
     return bytes;
 }
 
-/// UB bytes: dz
-inline Checked CubeWalkedLedger1(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.dzAgainITile * s.dzAgainTTile * 4, 32) * 96;  // in0: grad_h_postIn, 3 copies
-    bytes = bytes + CeilDiv(s.dzAgainITile * s.dzAgainTTile * 4, 32) * 64;  // out0: dzWsOut, 2 copies
-    bytes = bytes + RoundUp(s.dzAgainITile * s.dzAgainTTile * 4, 32);       // calc0: tmp
-    bytes = bytes + RoundUp(s.dzAgainITile * s.dzAgainTTile * 4, 32);       // calc1: tmp
-    return bytes;
-}
-
-/// UB bytes: dz
-inline Checked CubeWalkedLedger2(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.dzAgain3ITile * s.dzAgain3JTile * 4, 32) * 64;  // in0: grad_h_resIn, 2 copies
-    bytes = bytes + CeilDiv(s.dzAgain3ITile * s.dzAgain3JTile * 4, 32) * 64;  // out0: dzWsOut, 2 copies
-    return bytes;
-}
-
-/// UB bytes: scaled
-inline Checked CubeWalkedLedger3(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;                                                   // in0: alphaIn
-    bytes = bytes + CeilDiv(s.scaledITile * s.scaledTTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.scaledITile * s.scaledTTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
-    bytes = bytes + 256;                                                  // calc0: spread
-    return bytes;
-}
-
-/// UB bytes: scaled
-inline Checked CubeWalkedLedger4(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;                                                             // in0: alphaIn
-    bytes = bytes + CeilDiv(s.scaledAgainITile * s.scaledAgainTTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.scaledAgainITile * s.scaledAgainTTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
-    bytes = bytes + 256;                                                            // calc0: spread
-    return bytes;
-}
-
-/// UB bytes: scaled
-inline Checked CubeWalkedLedger5(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;                                                               // in0: alphaIn
-    bytes = bytes + CeilDiv(s.scaledAgain3ITile * s.scaledAgain3JTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.scaledAgain3ITile * s.scaledAgain3JTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
-    bytes = bytes + 256;                                                              // calc0: spread
-    return bytes;
-}
-
 /// UB bytes: dmix
-inline Checked CubeWalkedLedger6(const Sizes &s, const Checked &coreNum)
+inline Checked DmixLedger2(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -1000,7 +605,7 @@ inline Checked CubeWalkedLedger6(const Sizes &s, const Checked &coreNum)
 }
 
 /// UB bytes: sum_1_terms
-inline Checked CubeWalkedLedger7(const Sizes &s, const Checked &coreNum)
+inline Checked Sum1TermsLedger(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -1012,7 +617,7 @@ inline Checked CubeWalkedLedger7(const Sizes &s, const Checked &coreNum)
 }
 
 /// UB bytes: sum_1_terms
-inline Checked CubeWalkedLedger8(const Sizes &s, const Checked &coreNum)
+inline Checked Sum1TermsAgainLedger(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -1027,7 +632,7 @@ inline Checked CubeWalkedLedger8(const Sizes &s, const Checked &coreNum)
 }
 
 /// UB bytes: sum_1_terms
-inline Checked CubeWalkedLedger9(const Sizes &s, const Checked &coreNum)
+inline Checked Sum1TermsAgain3Ledger(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -1043,7 +648,7 @@ inline Checked CubeWalkedLedger9(const Sizes &s, const Checked &coreNum)
 }
 
 /// UB bytes: drms
-inline Checked CubeWalkedLedger10(const Sizes &s, const Checked &coreNum)
+inline Checked DrmsLedger(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -1058,72 +663,8 @@ inline Checked CubeWalkedLedger10(const Sizes &s, const Checked &coreNum)
     return bytes;
 }
 
-/// UB bytes: dxg (cube)
-inline Checked CubeWalkedLedger11(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    return bytes;
-}
-
-/// UB bytes: grad_x
-inline Checked CubeWalkedLedger12(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.gradXDTile * 2, 32) * 64;                 // in0: grad_h_inIn, 2 copies
-    bytes = bytes + CeilDiv(s.gradXITile, 8) * 64;                      // in1: h_preIn, 2 copies
-    bytes = bytes + CeilDiv(s.gradXDTile * s.gradXITile * 4, 32) * 64;  // in2: dxgWsIn, 2 copies
-    bytes = bytes + 32;                                                 // in3: drmsWsIn
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 2, 32);       // in4: xIn
-    bytes = bytes + CeilDiv(s.gradXDTile * s.gradXITile * 2, 32) * 64;  // out0: grad_xOut, 2 copies
-    bytes = bytes + RoundUp(s.gradXDTile * 4, 32);                      // calc0: grad_h_inTile
-    bytes = bytes + CeilDiv(s.gradXITile, 16) * 64;                     // calc1: h_preTile
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 4, 32);       // calc2: dxgWsTile
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 4, 32);       // calc3: gammaTile
-    bytes = bytes + 64;                                                 // calc4: drmsWsTile
-    bytes = bytes + 64;                                                 // calc5: inv_rmsTile
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 4, 32);       // calc6: xTile
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 4, 32);       // calc7: grad_x_postTile
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 4, 32);       // calc8: tmp
-    bytes = bytes + CeilDiv(s.gradXITile, 16) * 512;                    // calc9: spread
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 4, 32);       // calc10: tmp
-    bytes = bytes + 64;                                                 // calc11: tmp
-    bytes = bytes + 512;                                                // calc12: spread
-    return bytes;
-}
-
-/// UB bytes: sum_1_product (cube)
-inline Checked CubeWalkedLedger13(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    return bytes;
-}
-
-/// UB bytes: sum_1, grad_phi
-inline Checked CubeWalkedLedger14(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum1DTile * s.sum1ITile * 4, 32) * 64;  // in0: sum_1_productWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.sum1DTile * s.sum1ITile * 4, 32) * 64;  // out0: grad_phiOut, 2 copies
-    bytes = bytes + RoundUp(s.sum1DTile * s.sum1ITile * 4, 32);       // calc0: sum_1_productWsTile
-    bytes = bytes + RoundUp(s.sum1DTile * s.sum1ITile * 4, 32);       // calc1: sum_1_productWsTile
-    bytes = bytes + RoundUp(s.sum1DTile * s.sum1ITile * 4, 32);       // calc2: sum_1_productWsTile
-    bytes = bytes + RoundUp(s.sum1DTile * s.sum1ITile * 4, 32);       // calc3: sum_1Tile
-    bytes = bytes + RoundUp(s.sum1DTile * s.sum1ITile * 4, 32);       // calc4: tmp
-    bytes = bytes + RoundUp(s.sum1DTile * s.sum1ITile * 4, 32);       // calc5: tmp
-    bytes = bytes + RoundUp(s.sum1DTile, 256) * s.sum1ITile;          // calc6: mask
-    return bytes;
-}
-
 /// UB bytes: sum_2_part
-inline Checked CubeWalkedLedger15(const Sizes &s, const Checked &coreNum)
+inline Checked Sum2PartLedger(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -1140,7 +681,7 @@ inline Checked CubeWalkedLedger15(const Sizes &s, const Checked &coreNum)
 }
 
 /// UB bytes: sum_2
-inline Checked CubeWalkedLedger16(const Sizes &s, const Checked &coreNum)
+inline Checked Sum2Ledger(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -1155,7 +696,7 @@ inline Checked CubeWalkedLedger16(const Sizes &s, const Checked &coreNum)
 }
 
 /// UB bytes: grad_alpha
-inline Checked CubeWalkedLedger17(const Sizes &s, const Checked &coreNum)
+inline Checked GradAlphaLedger2(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -1166,7 +707,7 @@ inline Checked CubeWalkedLedger17(const Sizes &s, const Checked &coreNum)
 }
 
 /// UB bytes: sum_3_part
-inline Checked CubeWalkedLedger18(const Sizes &s, const Checked &coreNum)
+inline Checked Sum3PartLedger(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -1183,7 +724,7 @@ inline Checked CubeWalkedLedger18(const Sizes &s, const Checked &coreNum)
 }
 
 /// UB bytes: sum_3
-inline Checked CubeWalkedLedger19(const Sizes &s, const Checked &coreNum)
+inline Checked Sum3Ledger(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -1198,7 +739,7 @@ inline Checked CubeWalkedLedger19(const Sizes &s, const Checked &coreNum)
 }
 
 /// UB bytes: grad_alpha
-inline Checked CubeWalkedLedger20(const Sizes &s, const Checked &coreNum)
+inline Checked GradAlphaAgainLedger(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -1209,7 +750,7 @@ inline Checked CubeWalkedLedger20(const Sizes &s, const Checked &coreNum)
 }
 
 /// UB bytes: sum_4_part
-inline Checked CubeWalkedLedger21(const Sizes &s, const Checked &coreNum)
+inline Checked Sum4PartLedger(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -1226,7 +767,7 @@ inline Checked CubeWalkedLedger21(const Sizes &s, const Checked &coreNum)
 }
 
 /// UB bytes: sum_4
-inline Checked CubeWalkedLedger22(const Sizes &s, const Checked &coreNum)
+inline Checked Sum4Ledger(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -1241,7 +782,7 @@ inline Checked CubeWalkedLedger22(const Sizes &s, const Checked &coreNum)
 }
 
 /// UB bytes: grad_alpha
-inline Checked CubeWalkedLedger23(const Sizes &s, const Checked &coreNum)
+inline Checked GradAlphaAgain3Ledger(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -1252,7 +793,7 @@ inline Checked CubeWalkedLedger23(const Sizes &s, const Checked &coreNum)
 }
 
 /// UB bytes: sum_5_part
-inline Checked CubeWalkedLedger24(const Sizes &s, const Checked &coreNum)
+inline Checked Sum5PartLedger(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -1265,7 +806,7 @@ inline Checked CubeWalkedLedger24(const Sizes &s, const Checked &coreNum)
 }
 
 /// UB bytes: sum_5
-inline Checked CubeWalkedLedger25(const Sizes &s, const Checked &coreNum)
+inline Checked Sum5Ledger(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -1278,7 +819,7 @@ inline Checked CubeWalkedLedger25(const Sizes &s, const Checked &coreNum)
 }
 
 /// UB bytes: grad_bias
-inline Checked CubeWalkedLedger26(const Sizes &s, const Checked &coreNum)
+inline Checked GradBiasLedger2(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -1289,7 +830,7 @@ inline Checked CubeWalkedLedger26(const Sizes &s, const Checked &coreNum)
 }
 
 /// UB bytes: sum_6, grad_gamma
-inline Checked CubeWalkedLedger27(const Sizes &s, const Checked &coreNum)
+inline Checked GradGammaLedger2(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -1301,670 +842,8 @@ inline Checked CubeWalkedLedger27(const Sizes &s, const Checked &coreNum)
     return bytes;
 }
 
-/// Tries the alternative "cube_walked"; false when it does not fit.
-inline bool TryCubeWalked(Sizes &s, const Chip &chip, Choice &choice)
-{
-    const Checked coreNum(chip.coreNum);
-    const Checked cubeNum(chip.cubeNum);
-    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
-    if (!(s.D >= 1)) {
-        return false;
-    }
-    if (!(s.T >= 1)) {
-        return false;
-    }
-    if (!(s.n >= 1)) {
-        return false;
-    }
-    if (!(s.n * s.n + s.n * 2 >= 1)) {
-        return false;
-    }
-    if (!(CeilDiv(s.D * s.T * s.n * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) * 2 >=
-          coreNum * cubeStart +
-              CeilDiv(s.D * s.n * s.n * s.n * 24 + s.D * s.n * s.n * 48 + s.T * s.n * s.n * 12 + s.T * s.n * 24, 20) +
-              CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.T, 16) * CeilDiv(s.n * s.n + s.n * 2, 16) * 4096, 512) +
-              CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.T, 16) * CeilDiv(s.n * s.n * 3 + s.n * 6, 16) * 4096, 2048) +
-              CeilDiv(s.D * s.T * s.n * 8, 20))) {
-        return false;
-    }
-    if (!(s.T <= 2147483647)) {
-        return false;
-    }
-    if (!(s.D * s.n <= 2147483647)) {
-        return false;
-    }
-    if (!(s.n * s.n + s.n * 2 <= 2147483647)) {
-        return false;
-    }
-    if (!(s.n * s.n * 3 + s.n * 6 <= 2147483647)) {
-        return false;
-    }
-    s.dzDTile = Checked(16);
-    s.dzITile = Checked(1);
-    s.dzAgainITile = Checked(8);
-    s.dzAgainTTile = Checked(1);
-    s.dzAgain3JTile = Checked(8);
-    s.dzAgain3ITile = Checked(1);
-    s.scaledITile = Checked(8);
-    s.scaledTTile = Checked(1);
-    s.scaledAgainITile = Checked(8);
-    s.scaledAgainTTile = Checked(1);
-    s.scaledAgain3JTile = Checked(8);
-    s.scaledAgain3ITile = Checked(1);
-    s.dmixKTile = Checked(8);
-    s.dmixTTile = Checked(1);
-    s.sum1TermsKTile = Checked(16);
-    s.sum1TermsTTile = Checked(1);
-    s.sum1TermsAgainKTile = Checked(16);
-    s.sum1TermsAgainTTile = Checked(1);
-    s.sum1TermsAgain3KTile = Checked(16);
-    s.sum1TermsAgain3TTile = Checked(1);
-    s.drmsKTile = Checked(8);
-    s.drmsTTile = Checked(1);
-    s.gradXDTile = Checked(16);
-    s.gradXITile = Checked(1);
-    s.sum1DTile = Checked(64);
-    s.sum1ITile = Checked(1);
-    s.sum2PartITile = Checked(8);
-    s.sum2Sum2PartAxisTile = Checked(8);
-    s.sum3PartITile = Checked(8);
-    s.sum3Sum3PartAxisTile = Checked(8);
-    s.sum4PartJTile = Checked(8);
-    s.sum4Sum4PartAxisTile = Checked(8);
-    s.sum5PartKTile = Checked(8);
-    s.sum5KTile = Checked(8);
-    s.gradBiasKTile = Checked(8);
-    s.gradGammaDTile = Checked(8);
-    s.gradGammaITile = Checked(1);
-    if (!Maximise(s, &Sizes::dzDTile, s.D, 16, 0, false, &CubeWalkedLedger0, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dzITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n, coreNum), false, &CubeWalkedLedger0,
-                  coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dzAgainITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &CubeWalkedLedger1,
-                  coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dzAgainTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.dzAgainITile), coreNum),
-                  false, &CubeWalkedLedger1, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dzAgain3JTile, s.n, 8, MaxOf(CeilDiv(s.T * s.n * s.n, coreNum), 64), false,
-                  &CubeWalkedLedger2, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dzAgain3ITile, MinOf(s.n, 4095), 1,
-                  CeilDiv(s.T * s.n * CeilDiv(s.n, s.dzAgain3JTile), coreNum), false, &CubeWalkedLedger2, coreNum,
-                  UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &CubeWalkedLedger3,
-                  coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.scaledITile), coreNum),
-                  false, &CubeWalkedLedger3, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledAgainITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false,
-                  &CubeWalkedLedger4, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledAgainTTile, MinOf(s.T, 4095), 1,
-                  CeilDiv(s.T * CeilDiv(s.n, s.scaledAgainITile), coreNum), false, &CubeWalkedLedger4, coreNum,
-                  UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledAgain3JTile, s.n, 8, MaxOf(CeilDiv(s.T * s.n * s.n, coreNum), 64), false,
-                  &CubeWalkedLedger5, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledAgain3ITile, MinOf(s.n, 4095), 1,
-                  CeilDiv(s.T * s.n * CeilDiv(s.n, s.scaledAgain3JTile), coreNum), false, &CubeWalkedLedger5, coreNum,
-                  UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dmixKTile, s.n * s.n + s.n * 2, 8,
-                  MaxOf(CeilDiv(s.T * s.n * s.n + s.T * s.n * 2, coreNum), 64), false, &CubeWalkedLedger6, coreNum,
-                  UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dmixTTile, MinOf(s.T, 4095), 1,
-                  CeilDiv(s.T * CeilDiv(s.n * s.n + s.n * 2, s.dmixKTile), coreNum), false, &CubeWalkedLedger6, coreNum,
-                  UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum1TermsKTile, s.n * s.n + s.n * 2, 16,
-                  MaxOf(CeilDiv(s.T * s.n * s.n + s.T * s.n * 2, coreNum), 64), false, &CubeWalkedLedger7, coreNum,
-                  UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum1TermsTTile, MinOf(s.T, 4095), 1,
-                  CeilDiv(s.T * CeilDiv(s.n * s.n + s.n * 2, s.sum1TermsKTile), coreNum), false, &CubeWalkedLedger7,
-                  coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum1TermsAgainKTile, s.n * s.n + s.n * 2, 16,
-                  MaxOf(CeilDiv(s.T * s.n * s.n + s.T * s.n * 2, coreNum), 64), false, &CubeWalkedLedger8, coreNum,
-                  UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum1TermsAgainTTile, MinOf(s.T, 4095), 1,
-                  CeilDiv(s.T * CeilDiv(s.n * s.n + s.n * 2, s.sum1TermsAgainKTile), coreNum), false,
-                  &CubeWalkedLedger8, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum1TermsAgain3KTile, s.n * s.n + s.n * 2, 16,
-                  MaxOf(CeilDiv(s.T * s.n * s.n + s.T * s.n * 2, coreNum), 64), false, &CubeWalkedLedger9, coreNum,
-                  UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum1TermsAgain3TTile, MinOf(s.T, 4095), 1,
-                  CeilDiv(s.T * CeilDiv(s.n * s.n + s.n * 2, s.sum1TermsAgain3KTile), coreNum), false,
-                  &CubeWalkedLedger9, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::drmsKTile, s.n * s.n + s.n * 2, 8, 0, false, &CubeWalkedLedger10, coreNum,
-                  UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::drmsTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeWalkedLedger10, coreNum,
-                  UsableUb(chip, true))) {
-        return false;
-    }
-    if (!(CubeWalkedLedger11(s, coreNum) <= UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradXDTile, s.D, 16, MaxOf(CeilDiv(s.D * s.T * s.n, coreNum), 64), false,
-                  &CubeWalkedLedger12, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradXITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n * CeilDiv(s.D, s.gradXDTile), coreNum),
-                  false, &CubeWalkedLedger12, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!(CubeWalkedLedger13(s, coreNum) <= UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum1DTile, s.D, 64,
-                  MaxOf(CeilDiv(s.D * s.n * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64), false, &CubeWalkedLedger14,
-                  coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(
-            s, &Sizes::sum1ITile, MinOf(s.n, 4095), 1,
-            CeilDiv(s.n * s.n * s.n * CeilDiv(s.D, s.sum1DTile) + s.n * s.n * CeilDiv(s.D, s.sum1DTile) * 2, coreNum),
-            false, &CubeWalkedLedger14, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum2PartITile, s.n, 8, 0, false, &CubeWalkedLedger15, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum2Sum2PartAxisTile, MaxOf(MinOf(coreNum, s.T), 1), 8, 0, false, &CubeWalkedLedger16,
-                  coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!(CubeWalkedLedger17(s, coreNum) <= UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum3PartITile, s.n, 8, 0, false, &CubeWalkedLedger18, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum3Sum3PartAxisTile, MaxOf(MinOf(coreNum, s.T), 1), 8, 0, false, &CubeWalkedLedger19,
-                  coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!(CubeWalkedLedger20(s, coreNum) <= UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum4PartJTile, s.n, 8, 0, false, &CubeWalkedLedger21, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum4Sum4PartAxisTile, MaxOf(MinOf(coreNum, s.T), 1), 8, 0, false, &CubeWalkedLedger22,
-                  coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!(CubeWalkedLedger23(s, coreNum) <= UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(
-            s, &Sizes::sum5PartKTile, s.n * s.n + s.n * 2, 8,
-            MaxOf(CeilDiv(s.n * s.n * MaxOf(MinOf(coreNum, s.T), 1) + s.n * MaxOf(MinOf(coreNum, s.T), 1) * 2, coreNum),
-                  64),
-            false, &CubeWalkedLedger24, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum5KTile, s.n * s.n + s.n * 2, 8, MaxOf(CeilDiv(s.n * s.n + s.n * 2, coreNum), 64), false,
-                  &CubeWalkedLedger25, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradBiasKTile, s.n * s.n + s.n * 2, 8, MaxOf(CeilDiv(s.n * s.n + s.n * 2, coreNum), 64),
-                  false, &CubeWalkedLedger26, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradGammaDTile, s.D, 8, MaxOf(CeilDiv(s.D * s.n, coreNum), 64), false, &CubeWalkedLedger27,
-                  coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradGammaITile, MinOf(s.n, 4095), 1,
-                  CeilDiv(s.n * CeilDiv(s.D, s.gradGammaDTile), coreNum), false, &CubeWalkedLedger27, coreNum,
-                  UsableUb(chip, true))) {
-        return false;
-    }
-    s.dmixWsStart = 0;
-    s.dmixWsEnd = s.dmixWsStart + RoundUp(MaxOf(s.T * s.n * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.drmsWsStart = s.dmixWsEnd;
-    s.drmsWsEnd = s.drmsWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
-    s.dxgWsStart = s.drmsWsEnd;
-    s.dxgWsEnd = s.dxgWsStart + RoundUp(MaxOf(s.D * s.T * s.n, 1) * 4, 512);
-    s.dzWsStart = s.dxgWsEnd;
-    s.dzWsEnd = s.dzWsStart + RoundUp(MaxOf(s.T * s.n * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.scaledWsStart = s.dzWsEnd;
-    s.scaledWsEnd = s.scaledWsStart + RoundUp(MaxOf(s.T * s.n * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.sum_1WsStart = s.scaledWsEnd;
-    s.sum_1WsEnd = s.sum_1WsStart + RoundUp(MaxOf(s.D * s.n * s.n * s.n + s.D * s.n * s.n * 2, 1) * 4, 512);
-    s.sum_1_productWsStart = s.sum_1WsEnd;
-    s.sum_1_productWsEnd =
-        s.sum_1_productWsStart + RoundUp(MaxOf(s.D * s.n * s.n * s.n * 3 + s.D * s.n * s.n * 6, 1) * 4, 512);
-    s.sum_1_termsWsStart = s.sum_1_productWsEnd;
-    s.sum_1_termsWsEnd = s.sum_1_termsWsStart + RoundUp(MaxOf(s.T * s.n * s.n * 3 + s.T * s.n * 6, 1) * 2, 512);
-    s.sum_2WsStart = s.sum_1_termsWsEnd;
-    s.sum_2WsEnd = s.sum_2WsStart + 512;
-    s.sum_3WsStart = s.sum_2WsEnd;
-    s.sum_3WsEnd = s.sum_3WsStart + 512;
-    s.sum_4WsStart = s.sum_3WsEnd;
-    s.sum_4WsEnd = s.sum_4WsStart + 512;
-    s.sum_5WsStart = s.sum_4WsEnd;
-    s.sum_5WsEnd = s.sum_5WsStart + RoundUp(MaxOf(s.n * s.n + s.n * 2, 1) * 4, 512);
-    s.sum_2_part_count = MaxOf(MinOf(coreNum, s.T), 1);
-    s.sum_2_part_length = CeilDiv(s.T, s.sum_2_part_count);
-    s.sum_2_partWsStart = s.sum_5WsEnd;
-    s.sum_2_partWsEnd = s.sum_2_partWsStart + RoundUp(MaxOf(s.sum_2_part_count, 1) * 4, 512);
-    s.sum_3_part_count = MaxOf(MinOf(coreNum, s.T), 1);
-    s.sum_3_part_length = CeilDiv(s.T, s.sum_3_part_count);
-    s.sum_3_partWsStart = s.sum_2_partWsEnd;
-    s.sum_3_partWsEnd = s.sum_3_partWsStart + RoundUp(MaxOf(s.sum_3_part_count, 1) * 4, 512);
-    s.sum_4_part_count = MaxOf(MinOf(coreNum, s.T), 1);
-    s.sum_4_part_length = CeilDiv(s.T, s.sum_4_part_count);
-    s.sum_4_partWsStart = s.sum_3_partWsEnd;
-    s.sum_4_partWsEnd = s.sum_4_partWsStart + RoundUp(MaxOf(s.sum_4_part_count, 1) * 4, 512);
-    s.sum_5_part_count = MaxOf(MinOf(coreNum, s.T), 1);
-    s.sum_5_part_length = CeilDiv(s.T, s.sum_5_part_count);
-    s.sum_5_partWsStart = s.sum_4_partWsEnd;
-    s.sum_5_partWsEnd =
-        s.sum_5_partWsStart + RoundUp(MaxOf(s.n * s.n * s.sum_5_part_count + s.n * s.sum_5_part_count * 2, 1) * 4, 512);
-    s.dzITiles = CeilDiv(s.n, s.dzITile);
-    s.dzWork = s.T * s.dzITiles;
-    s.dzPer = MaxOf(CeilDiv(s.dzWork, coreNum), 1);
-    s.dzAgainITiles = CeilDiv(s.n, s.dzAgainITile);
-    s.dzAgainTTiles = CeilDiv(s.T, s.dzAgainTTile);
-    s.dzAgainWork = s.dzAgainITiles * s.dzAgainTTiles;
-    s.dzAgainPer = MaxOf(CeilDiv(s.dzAgainWork, coreNum), 1);
-    s.dzAgain3JTiles = CeilDiv(s.n, s.dzAgain3JTile);
-    s.dzAgain3ITiles = CeilDiv(s.n, s.dzAgain3ITile);
-    s.dzAgain3Work = s.T * s.dzAgain3ITiles * s.dzAgain3JTiles;
-    s.dzAgain3Per = MaxOf(CeilDiv(s.dzAgain3Work, coreNum), 1);
-    s.scaledITiles = CeilDiv(s.n, s.scaledITile);
-    s.scaledTTiles = CeilDiv(s.T, s.scaledTTile);
-    s.scaledWork = s.scaledITiles * s.scaledTTiles;
-    s.scaledPer = MaxOf(CeilDiv(s.scaledWork, coreNum), 1);
-    s.scaledAgainITiles = CeilDiv(s.n, s.scaledAgainITile);
-    s.scaledAgainTTiles = CeilDiv(s.T, s.scaledAgainTTile);
-    s.scaledAgainWork = s.scaledAgainITiles * s.scaledAgainTTiles;
-    s.scaledAgainPer = MaxOf(CeilDiv(s.scaledAgainWork, coreNum), 1);
-    s.scaledAgain3JTiles = CeilDiv(s.n, s.scaledAgain3JTile);
-    s.scaledAgain3ITiles = CeilDiv(s.n, s.scaledAgain3ITile);
-    s.scaledAgain3Work = s.T * s.scaledAgain3ITiles * s.scaledAgain3JTiles;
-    s.scaledAgain3Per = MaxOf(CeilDiv(s.scaledAgain3Work, coreNum), 1);
-    s.dmixKTiles = CeilDiv(s.n * s.n + s.n * 2, s.dmixKTile);
-    s.dmixTTiles = CeilDiv(s.T, s.dmixTTile);
-    s.dmixWork = s.dmixKTiles * s.dmixTTiles;
-    s.dmixPer = MaxOf(CeilDiv(s.dmixWork, coreNum), 1);
-    s.sum1TermsKTiles = CeilDiv(s.n * s.n + s.n * 2, s.sum1TermsKTile);
-    s.sum1TermsTTiles = CeilDiv(s.T, s.sum1TermsTTile);
-    s.sum1TermsWork = s.sum1TermsKTiles * s.sum1TermsTTiles;
-    s.sum1TermsPer = MaxOf(CeilDiv(s.sum1TermsWork, coreNum), 1);
-    s.sum1TermsAgainKTiles = CeilDiv(s.n * s.n + s.n * 2, s.sum1TermsAgainKTile);
-    s.sum1TermsAgainTTiles = CeilDiv(s.T, s.sum1TermsAgainTTile);
-    s.sum1TermsAgainWork = s.sum1TermsAgainKTiles * s.sum1TermsAgainTTiles;
-    s.sum1TermsAgainPer = MaxOf(CeilDiv(s.sum1TermsAgainWork, coreNum), 1);
-    s.sum1TermsAgain3KTiles = CeilDiv(s.n * s.n + s.n * 2, s.sum1TermsAgain3KTile);
-    s.sum1TermsAgain3TTiles = CeilDiv(s.T, s.sum1TermsAgain3TTile);
-    s.sum1TermsAgain3Work = s.sum1TermsAgain3KTiles * s.sum1TermsAgain3TTiles;
-    s.sum1TermsAgain3Per = MaxOf(CeilDiv(s.sum1TermsAgain3Work, coreNum), 1);
-    s.drmsTTiles = CeilDiv(s.T, s.drmsTTile);
-    s.drmsWork = s.drmsTTiles;
-    s.drmsPer = MaxOf(CeilDiv(s.drmsWork, coreNum), 1);
-    s.dxgPanels = CeilDiv(s.D * s.n, 256);
-    s.dxgBaseN = RoundUp(CeilDiv(s.D * s.n, s.dxgPanels), 16);
-    s.dxgBaseM = MinOf(MinOf((((32768 / s.dxgBaseN)) / 16) * 16, 256),
-                       RoundUp(MinOf(MaxOf(CeilDiv(s.T * s.dxgPanels, cubeNum), 1), s.T), 16));
-    s.dxgBaseK = MinOf(32, RoundUp(s.n * s.n + s.n * 2, 16));
-    s.dxgStepK = MinOf(4, CeilDiv(s.n * s.n + s.n * 2, s.dxgBaseK));
-    s.dxgL1 = s.dxgBaseK * s.dxgBaseM * s.dxgStepK * 8 + s.dxgBaseK * s.dxgBaseN * s.dxgStepK * 8;
-    s.dxgM = s.T;
-    s.dxgN = s.D * s.n;
-    s.dxgKa = s.n * s.n + s.n * 2;
-    s.dxgKb = s.n * s.n + s.n * 2;
-    s.dxgSingleK = s.n * s.n + s.n * 2;
-    s.dxgRowTiles = CeilDiv(s.T, s.dxgBaseM);
-    s.dxgWork = s.dxgPanels * s.dxgRowTiles;
-    s.dxgPer = CeilDiv(s.dxgWork, cubeNum);
-    s.dxgCores = CeilDiv(s.dxgWork, s.dxgPer);
-    s.mm0Cores = s.dxgCores;
-    s.mm0M = s.dxgM;
-    s.mm0N = s.dxgN;
-    s.mm0Ka = s.dxgKa;
-    s.mm0Kb = s.dxgKb;
-    s.mm0SingleK = s.dxgSingleK;
-    s.mm0BaseM = s.dxgBaseM;
-    s.mm0BaseN = s.dxgBaseN;
-    s.mm0BaseK = s.dxgBaseK;
-    s.mm0StepK = s.dxgStepK;
-    s.mm0L1 = s.dxgL1;
-    s.gradXDTiles = CeilDiv(s.D, s.gradXDTile);
-    s.gradXITiles = CeilDiv(s.n, s.gradXITile);
-    s.gradXWork = s.T * s.gradXDTiles * s.gradXITiles;
-    s.gradXPer = MaxOf(CeilDiv(s.gradXWork, coreNum), 1);
-    s.sum1ProductPanels = CeilDiv(s.D * s.n, 256);
-    s.sum1ProductBaseN = RoundUp(CeilDiv(s.D * s.n, s.sum1ProductPanels), 16);
-    s.sum1ProductBaseM = MinOf(
-        MinOf((((32768 / s.sum1ProductBaseN)) / 16) * 16, 256),
-        RoundUp(MinOf(MaxOf(CeilDiv(s.n * s.n * s.sum1ProductPanels * 3 + s.n * s.sum1ProductPanels * 6, cubeNum), 1),
-                      s.n * s.n * 3 + s.n * 6),
-                16));
-    s.sum1ProductBaseK = MinOf(64, RoundUp(s.T, 16));
-    s.sum1ProductStepK = MinOf(4, CeilDiv(s.T, s.sum1ProductBaseK));
-    s.sum1ProductL1 = s.sum1ProductBaseK * s.sum1ProductBaseM * s.sum1ProductStepK * 4 +
-                      s.sum1ProductBaseK * s.sum1ProductBaseN * s.sum1ProductStepK * 4;
-    s.sum1ProductM = s.n * s.n * 3 + s.n * 6;
-    s.sum1ProductN = s.D * s.n;
-    s.sum1ProductKa = s.T;
-    s.sum1ProductKb = s.T;
-    s.sum1ProductSingleK = s.T;
-    s.sum1ProductRowTiles = CeilDiv(s.n * s.n * 3 + s.n * 6, s.sum1ProductBaseM);
-    s.sum1ProductWork = s.sum1ProductPanels * s.sum1ProductRowTiles;
-    s.sum1ProductPer = CeilDiv(s.sum1ProductWork, cubeNum);
-    s.sum1ProductCores = CeilDiv(s.sum1ProductWork, s.sum1ProductPer);
-    s.mm1Cores = s.sum1ProductCores;
-    s.mm1M = s.sum1ProductM;
-    s.mm1N = s.sum1ProductN;
-    s.mm1Ka = s.sum1ProductKa;
-    s.mm1Kb = s.sum1ProductKb;
-    s.mm1SingleK = s.sum1ProductSingleK;
-    s.mm1BaseM = s.sum1ProductBaseM;
-    s.mm1BaseN = s.sum1ProductBaseN;
-    s.mm1BaseK = s.sum1ProductBaseK;
-    s.mm1StepK = s.sum1ProductStepK;
-    s.mm1L1 = s.sum1ProductL1;
-    s.sum1DTiles = CeilDiv(s.D, s.sum1DTile);
-    s.sum1ITiles = CeilDiv(s.n, s.sum1ITile);
-    s.sum1Work = s.n * s.n * s.sum1DTiles * s.sum1ITiles + s.n * s.sum1DTiles * s.sum1ITiles * 2;
-    s.sum1Per = MaxOf(CeilDiv(s.sum1Work, coreNum), 1);
-    s.sum2PartWork = s.sum_2_part_count;
-    s.sum2PartPer = MaxOf(CeilDiv(s.sum2PartWork, coreNum), 1);
-    s.sum2Work = 1;
-    s.sum2Per = MaxOf(CeilDiv(s.sum2Work, coreNum), 1);
-    s.gradAlphaWork = 1;
-    s.gradAlphaPer = MaxOf(CeilDiv(s.gradAlphaWork, coreNum), 1);
-    s.sum3PartWork = s.sum_3_part_count;
-    s.sum3PartPer = MaxOf(CeilDiv(s.sum3PartWork, coreNum), 1);
-    s.sum3Work = 1;
-    s.sum3Per = MaxOf(CeilDiv(s.sum3Work, coreNum), 1);
-    s.gradAlphaAgainWork = 1;
-    s.gradAlphaAgainPer = MaxOf(CeilDiv(s.gradAlphaAgainWork, coreNum), 1);
-    s.sum4PartWork = s.sum_4_part_count;
-    s.sum4PartPer = MaxOf(CeilDiv(s.sum4PartWork, coreNum), 1);
-    s.sum4Work = 1;
-    s.sum4Per = MaxOf(CeilDiv(s.sum4Work, coreNum), 1);
-    s.gradAlphaAgain3Work = 1;
-    s.gradAlphaAgain3Per = MaxOf(CeilDiv(s.gradAlphaAgain3Work, coreNum), 1);
-    s.sum5PartKTiles = CeilDiv(s.n * s.n + s.n * 2, s.sum5PartKTile);
-    s.sum5PartWork = s.sum5PartKTiles * s.sum_5_part_count;
-    s.sum5PartPer = MaxOf(CeilDiv(s.sum5PartWork, coreNum), 1);
-    s.sum5KTiles = CeilDiv(s.n * s.n + s.n * 2, s.sum5KTile);
-    s.sum5Work = s.sum5KTiles;
-    s.sum5Per = MaxOf(CeilDiv(s.sum5Work, coreNum), 1);
-    s.gradBiasKTiles = CeilDiv(s.n * s.n + s.n * 2, s.gradBiasKTile);
-    s.gradBiasWork = s.gradBiasKTiles;
-    s.gradBiasPer = MaxOf(CeilDiv(s.gradBiasWork, coreNum), 1);
-    s.gradGammaDTiles = CeilDiv(s.D, s.gradGammaDTile);
-    s.gradGammaITiles = CeilDiv(s.n, s.gradGammaITile);
-    s.gradGammaWork = s.gradGammaDTiles * s.gradGammaITiles;
-    s.gradGammaPer = MaxOf(CeilDiv(s.gradGammaWork, coreNum), 1);
-    const Checked blocks = MaxOf(
-        MaxOf(
-            MaxOf(
-                MaxOf(
-                    MaxOf(
-                        MaxOf(
-                            MaxOf(
-                                MaxOf(
-                                    MaxOf(
-                                        MaxOf(
-                                            MaxOf(
-                                                MaxOf(
-                                                    MaxOf(
-                                                        MaxOf(
-                                                            MaxOf(
-                                                                MaxOf(
-                                                                    MaxOf(
-                                                                        MaxOf(
-                                                                            MaxOf(
-                                                                                MaxOf(
-                                                                                    MaxOf(
-                                                                                        MaxOf(
-                                                                                            MaxOf(
-                                                                                                MaxOf(
-                                                                                                    MaxOf(
-                                                                                                        MaxOf(
-                                                                                                            MaxOf(
-                                                                                                                MaxOf(
-                                                                                                                    CeilDiv(
-                                                                                                                        CeilDiv(
-                                                                                                                            s.dzWork,
-                                                                                                                            s.dzPer),
-                                                                                                                        2),
-                                                                                                                    CeilDiv(
-                                                                                                                        CeilDiv(
-                                                                                                                            s.dzAgainWork,
-                                                                                                                            s.dzAgainPer),
-                                                                                                                        2)),
-                                                                                                                CeilDiv(
-                                                                                                                    CeilDiv(
-                                                                                                                        s.dzAgain3Work,
-                                                                                                                        s.dzAgain3Per),
-                                                                                                                    2)),
-                                                                                                            CeilDiv(
-                                                                                                                CeilDiv(
-                                                                                                                    s.scaledWork,
-                                                                                                                    s.scaledPer),
-                                                                                                                2)),
-                                                                                                        CeilDiv(
-                                                                                                            CeilDiv(
-                                                                                                                s.scaledAgainWork,
-                                                                                                                s.scaledAgainPer),
-                                                                                                            2)),
-                                                                                                    CeilDiv(
-                                                                                                        CeilDiv(
-                                                                                                            s.scaledAgain3Work,
-                                                                                                            s.scaledAgain3Per),
-                                                                                                        2)),
-                                                                                                CeilDiv(
-                                                                                                    CeilDiv(s.dmixWork,
-                                                                                                            s.dmixPer),
-                                                                                                    2)),
-                                                                                            CeilDiv(
-                                                                                                CeilDiv(s.sum1TermsWork,
-                                                                                                        s.sum1TermsPer),
-                                                                                                2)),
-                                                                                        CeilDiv(
-                                                                                            CeilDiv(
-                                                                                                s.sum1TermsAgainWork,
-                                                                                                s.sum1TermsAgainPer),
-                                                                                            2)),
-                                                                                    CeilDiv(
-                                                                                        CeilDiv(s.sum1TermsAgain3Work,
-                                                                                                s.sum1TermsAgain3Per),
-                                                                                        2)),
-                                                                                CeilDiv(CeilDiv(s.drmsWork, s.drmsPer),
-                                                                                        2)),
-                                                                            CeilDiv(s.dxgWork, s.dxgPer)),
-                                                                        CeilDiv(CeilDiv(s.gradXWork, s.gradXPer), 2)),
-                                                                    CeilDiv(s.sum1ProductWork, s.sum1ProductPer)),
-                                                                CeilDiv(CeilDiv(s.sum1Work, s.sum1Per), 2)),
-                                                            CeilDiv(CeilDiv(s.sum2PartWork, s.sum2PartPer), 2)),
-                                                        CeilDiv(CeilDiv(s.sum2Work, s.sum2Per), 2)),
-                                                    CeilDiv(CeilDiv(s.gradAlphaWork, s.gradAlphaPer), 2)),
-                                                CeilDiv(CeilDiv(s.sum3PartWork, s.sum3PartPer), 2)),
-                                            CeilDiv(CeilDiv(s.sum3Work, s.sum3Per), 2)),
-                                        CeilDiv(CeilDiv(s.gradAlphaAgainWork, s.gradAlphaAgainPer), 2)),
-                                    CeilDiv(CeilDiv(s.sum4PartWork, s.sum4PartPer), 2)),
-                                CeilDiv(CeilDiv(s.sum4Work, s.sum4Per), 2)),
-                            CeilDiv(CeilDiv(s.gradAlphaAgain3Work, s.gradAlphaAgain3Per), 2)),
-                        CeilDiv(CeilDiv(s.sum5PartWork, s.sum5PartPer), 2)),
-                    CeilDiv(CeilDiv(s.sum5Work, s.sum5Per), 2)),
-                CeilDiv(CeilDiv(s.gradBiasWork, s.gradBiasPer), 2)),
-            CeilDiv(CeilDiv(s.gradGammaWork, s.gradGammaPer), 2)),
-        1);
-    const Checked bytes = s.sum_5_partWsEnd;
-    choice.blockDim = blocks.value;
-    choice.workspace = bytes.value;
-    choice.together = true;
-    return blocks.valid && bytes.valid && s.dmixWsStart.valid && s.dmixWsEnd.valid && s.drmsWsStart.valid &&
-           s.drmsWsEnd.valid && s.dxgWsStart.valid && s.dxgWsEnd.valid && s.dzWsStart.valid && s.dzWsEnd.valid &&
-           s.scaledWsStart.valid && s.scaledWsEnd.valid && s.sum_1WsStart.valid && s.sum_1WsEnd.valid &&
-           s.sum_1_productWsStart.valid && s.sum_1_productWsEnd.valid && s.sum_1_termsWsStart.valid &&
-           s.sum_1_termsWsEnd.valid && s.sum_2WsStart.valid && s.sum_2WsEnd.valid && s.sum_3WsStart.valid &&
-           s.sum_3WsEnd.valid && s.sum_4WsStart.valid && s.sum_4WsEnd.valid && s.sum_5WsStart.valid &&
-           s.sum_5WsEnd.valid && s.sum_2_part_count.valid && s.sum_2_part_length.valid && s.sum_2_partWsStart.valid &&
-           s.sum_2_partWsEnd.valid && s.sum_3_part_count.valid && s.sum_3_part_length.valid &&
-           s.sum_3_partWsStart.valid && s.sum_3_partWsEnd.valid && s.sum_4_part_count.valid &&
-           s.sum_4_part_length.valid && s.sum_4_partWsStart.valid && s.sum_4_partWsEnd.valid &&
-           s.sum_5_part_count.valid && s.sum_5_part_length.valid && s.sum_5_partWsStart.valid &&
-           s.sum_5_partWsEnd.valid && s.dzITiles.valid && s.dzWork.valid && s.dzPer.valid && s.dzAgainITiles.valid &&
-           s.dzAgainTTiles.valid && s.dzAgainWork.valid && s.dzAgainPer.valid && s.dzAgain3JTiles.valid &&
-           s.dzAgain3ITiles.valid && s.dzAgain3Work.valid && s.dzAgain3Per.valid && s.scaledITiles.valid &&
-           s.scaledTTiles.valid && s.scaledWork.valid && s.scaledPer.valid && s.scaledAgainITiles.valid &&
-           s.scaledAgainTTiles.valid && s.scaledAgainWork.valid && s.scaledAgainPer.valid &&
-           s.scaledAgain3JTiles.valid && s.scaledAgain3ITiles.valid && s.scaledAgain3Work.valid &&
-           s.scaledAgain3Per.valid && s.dmixKTiles.valid && s.dmixTTiles.valid && s.dmixWork.valid && s.dmixPer.valid &&
-           s.sum1TermsKTiles.valid && s.sum1TermsTTiles.valid && s.sum1TermsWork.valid && s.sum1TermsPer.valid &&
-           s.sum1TermsAgainKTiles.valid && s.sum1TermsAgainTTiles.valid && s.sum1TermsAgainWork.valid &&
-           s.sum1TermsAgainPer.valid && s.sum1TermsAgain3KTiles.valid && s.sum1TermsAgain3TTiles.valid &&
-           s.sum1TermsAgain3Work.valid && s.sum1TermsAgain3Per.valid && s.drmsTTiles.valid && s.drmsWork.valid &&
-           s.drmsPer.valid && s.dxgPanels.valid && s.dxgBaseN.valid && s.dxgBaseM.valid && s.dxgBaseK.valid &&
-           s.dxgStepK.valid && s.dxgL1.valid && s.dxgM.valid && s.dxgN.valid && s.dxgKa.valid && s.dxgKb.valid &&
-           s.dxgSingleK.valid && s.dxgRowTiles.valid && s.dxgWork.valid && s.dxgPer.valid && s.dxgCores.valid &&
-           s.mm0Cores.valid && s.mm0M.valid && s.mm0N.valid && s.mm0Ka.valid && s.mm0Kb.valid && s.mm0SingleK.valid &&
-           s.mm0BaseM.valid && s.mm0BaseN.valid && s.mm0BaseK.valid && s.mm0StepK.valid && s.mm0L1.valid &&
-           s.gradXDTiles.valid && s.gradXITiles.valid && s.gradXWork.valid && s.gradXPer.valid &&
-           s.sum1ProductPanels.valid && s.sum1ProductBaseN.valid && s.sum1ProductBaseM.valid &&
-           s.sum1ProductBaseK.valid && s.sum1ProductStepK.valid && s.sum1ProductL1.valid && s.sum1ProductM.valid &&
-           s.sum1ProductN.valid && s.sum1ProductKa.valid && s.sum1ProductKb.valid && s.sum1ProductSingleK.valid &&
-           s.sum1ProductRowTiles.valid && s.sum1ProductWork.valid && s.sum1ProductPer.valid &&
-           s.sum1ProductCores.valid && s.mm1Cores.valid && s.mm1M.valid && s.mm1N.valid && s.mm1Ka.valid &&
-           s.mm1Kb.valid && s.mm1SingleK.valid && s.mm1BaseM.valid && s.mm1BaseN.valid && s.mm1BaseK.valid &&
-           s.mm1StepK.valid && s.mm1L1.valid && s.sum1DTiles.valid && s.sum1ITiles.valid && s.sum1Work.valid &&
-           s.sum1Per.valid && s.sum2PartWork.valid && s.sum2PartPer.valid && s.sum2Work.valid && s.sum2Per.valid &&
-           s.gradAlphaWork.valid && s.gradAlphaPer.valid && s.sum3PartWork.valid && s.sum3PartPer.valid &&
-           s.sum3Work.valid && s.sum3Per.valid && s.gradAlphaAgainWork.valid && s.gradAlphaAgainPer.valid &&
-           s.sum4PartWork.valid && s.sum4PartPer.valid && s.sum4Work.valid && s.sum4Per.valid &&
-           s.gradAlphaAgain3Work.valid && s.gradAlphaAgain3Per.valid && s.sum5PartKTiles.valid &&
-           s.sum5PartWork.valid && s.sum5PartPer.valid && s.sum5KTiles.valid && s.sum5Work.valid && s.sum5Per.valid &&
-           s.gradBiasKTiles.valid && s.gradBiasWork.valid && s.gradBiasPer.valid && s.gradGammaDTiles.valid &&
-           s.gradGammaITiles.valid && s.gradGammaWork.valid && s.gradGammaPer.valid;
-}
-
-/// UB bytes: dot, s, dz
-inline Checked FullLedger0(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.D, 16) * 64;              // in0: grad_h_inIn, 2 copies
-    bytes = bytes + s.dzITile * CeilDiv(s.D, 16) * 64;  // in1: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.dzITile, 8) * 64;         // in2: h_preIn, 2 copies
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 128;       // out0: dzWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.D, 16) * 64;              // calc0: grad_h_inTile
-    bytes = bytes + s.dzITile * CeilDiv(s.D, 16) * 64;  // calc1: xTile
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;        // calc2: dotTile
-    bytes = bytes + s.dzITile * CeilDiv(s.D, 16) * 64;  // calc3: tmp
-    bytes = bytes + CeilDiv(s.dzITile, 8) * 2048;       // calc4: acc
-    bytes = bytes + CeilDiv(s.dzITile, 8) * 256;        // calc5: part
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;        // calc6: h_preTile
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;        // calc7: sTile
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;        // calc8: tmp
-    return bytes;
-}
-
-/// UB bytes: dz
-inline Checked FullLedger1(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.dzAgainITile * s.dzAgainTTile * 4, 32) * 96;  // in0: grad_h_postIn, 3 copies
-    bytes = bytes + CeilDiv(s.dzAgainITile * s.dzAgainTTile * 4, 32) * 64;  // out0: dzWsOut, 2 copies
-    bytes = bytes + RoundUp(s.dzAgainITile * s.dzAgainTTile * 4, 32);       // calc0: tmp
-    bytes = bytes + RoundUp(s.dzAgainITile * s.dzAgainTTile * 4, 32);       // calc1: tmp
-    return bytes;
-}
-
-/// UB bytes: dz
-inline Checked FullLedger2(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.dzAgain3ITile * s.dzAgain3JTile * 4, 32) * 64;  // in0: grad_h_resIn, 2 copies
-    bytes = bytes + CeilDiv(s.dzAgain3ITile * s.dzAgain3JTile * 4, 32) * 64;  // out0: dzWsOut, 2 copies
-    return bytes;
-}
-
-/// UB bytes: scaled
-inline Checked FullLedger3(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;                                                   // in0: alphaIn
-    bytes = bytes + CeilDiv(s.scaledITile * s.scaledTTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.scaledITile * s.scaledTTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
-    bytes = bytes + 256;                                                  // calc0: spread
-    return bytes;
-}
-
-/// UB bytes: scaled
-inline Checked FullLedger4(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;                                                             // in0: alphaIn
-    bytes = bytes + CeilDiv(s.scaledAgainITile * s.scaledAgainTTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.scaledAgainITile * s.scaledAgainTTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
-    bytes = bytes + 256;                                                            // calc0: spread
-    return bytes;
-}
-
-/// UB bytes: scaled
-inline Checked FullLedger5(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;                                                               // in0: alphaIn
-    bytes = bytes + CeilDiv(s.scaledAgain3ITile * s.scaledAgain3JTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.scaledAgain3ITile * s.scaledAgain3JTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
-    bytes = bytes + 256;                                                              // calc0: spread
-    return bytes;
-}
-
 /// UB bytes: dmix, drms, dxg, grad_x
-inline Checked FullLedger6(const Sizes &s, const Checked &coreNum)
+inline Checked DxgLedger2(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -2006,7 +885,7 @@ inline Checked FullLedger6(const Sizes &s, const Checked &coreNum)
 }
 
 /// UB bytes: sum_1, grad_phi
-inline Checked FullLedger7(const Sizes &s, const Checked &coreNum)
+inline Checked GradPhiLedger(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -2025,41 +904,8 @@ inline Checked FullLedger7(const Sizes &s, const Checked &coreNum)
     return bytes;
 }
 
-/// UB bytes: sum_2, grad_alpha, sum_3, sum_4
-inline Checked FullLedger8(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + s.T * CeilDiv(s.n, 8) * 128;       // in0: dzWsIn, 4 copies
-    bytes = bytes + CeilDiv(s.T, 8) * 32;              // in1: inv_rmsIn
-    bytes = bytes + s.T * s.n * CeilDiv(s.n, 8) * 64;  // in2: dzWsIn, 2 copies
-    bytes = bytes + 64;                                // out0: grad_alphaOut, 2 copies
-    bytes = bytes + 32;                                // calc0: sum_2Tile
-    bytes = bytes + s.T * CeilDiv(s.n, 8) * 32;        // calc1: tmp
-    bytes = bytes + CeilDiv(s.T, 8) * 256;             // calc2: spread
-    bytes = bytes + CeilDiv(s.n, 8) * 32;              // calc3: sum
-    bytes = bytes + 2048;                              // calc4: acc
-    bytes = bytes + 256;                               // calc5: part
-    bytes = bytes + s.T * s.n * CeilDiv(s.n, 8) * 32;  // calc6: tmp
-    bytes = bytes + s.n * CeilDiv(s.n, 8) * 32;        // calc7: sum
-    return bytes;
-}
-
-/// UB bytes: sum_5, grad_bias
-inline Checked FullLedger9(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.T * s.gradBiasKTile * 4, 32) * 64;  // in0: dzWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.gradBiasKTile * 4, 32) * 64;        // out0: grad_biasOut, 2 copies
-    bytes = bytes + RoundUp(s.gradBiasKTile * 4, 32);             // calc0: sum_5Tile
-    return bytes;
-}
-
 /// UB bytes: sum_6, grad_gamma
-inline Checked FullLedger10(const Sizes &s, const Checked &coreNum)
+inline Checked GradGammaLedger3(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -2074,312 +920,8 @@ inline Checked FullLedger10(const Sizes &s, const Checked &coreNum)
     return bytes;
 }
 
-/// Tries the alternative "full"; false when it does not fit.
-inline bool TryFull(Sizes &s, const Chip &chip, Choice &choice)
-{
-    const Checked coreNum(chip.coreNum);
-    if (!(s.D >= 1)) {
-        return false;
-    }
-    if (!(s.T >= 1)) {
-        return false;
-    }
-    if (!(s.n >= 1)) {
-        return false;
-    }
-    if (!(s.n * s.n + s.n * 2 >= 1)) {
-        return false;
-    }
-    s.dzITile = Checked(1);
-    s.dzAgainITile = Checked(8);
-    s.dzAgainTTile = Checked(1);
-    s.dzAgain3JTile = Checked(8);
-    s.dzAgain3ITile = Checked(1);
-    s.scaledITile = Checked(8);
-    s.scaledTTile = Checked(1);
-    s.scaledAgainITile = Checked(8);
-    s.scaledAgainTTile = Checked(1);
-    s.scaledAgain3JTile = Checked(8);
-    s.scaledAgain3ITile = Checked(1);
-    s.dxgTTile = Checked(1);
-    s.gradPhiDTile = Checked(16);
-    s.gradPhiITile = Checked(1);
-    s.gradBiasKTile = Checked(8);
-    s.gradGammaDTile = Checked(16);
-    s.gradGammaITile = Checked(1);
-    if (!Maximise(s, &Sizes::dzITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n, coreNum), false, &FullLedger0, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dzAgainITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &FullLedger1, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dzAgainTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.dzAgainITile), coreNum),
-                  false, &FullLedger1, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dzAgain3JTile, s.n, 8, MaxOf(CeilDiv(s.T * s.n * s.n, coreNum), 64), false, &FullLedger2,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dzAgain3ITile, MinOf(s.n, 4095), 1,
-                  CeilDiv(s.T * s.n * CeilDiv(s.n, s.dzAgain3JTile), coreNum), false, &FullLedger2, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &FullLedger3, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.scaledITile), coreNum),
-                  false, &FullLedger3, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledAgainITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &FullLedger4,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledAgainTTile, MinOf(s.T, 4095), 1,
-                  CeilDiv(s.T * CeilDiv(s.n, s.scaledAgainITile), coreNum), false, &FullLedger4, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledAgain3JTile, s.n, 8, MaxOf(CeilDiv(s.T * s.n * s.n, coreNum), 64), false,
-                  &FullLedger5, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledAgain3ITile, MinOf(s.n, 4095), 1,
-                  CeilDiv(s.T * s.n * CeilDiv(s.n, s.scaledAgain3JTile), coreNum), false, &FullLedger5, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dxgTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &FullLedger6, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradPhiDTile, s.D, 16,
-                  MaxOf(CeilDiv(s.D * s.n * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64), false, &FullLedger7,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradPhiITile, MinOf(s.n, 4095), 1,
-                  CeilDiv(s.n * s.n * s.n * CeilDiv(s.D, s.gradPhiDTile) + s.n * s.n * CeilDiv(s.D, s.gradPhiDTile) * 2,
-                          coreNum),
-                  false, &FullLedger7, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!(FullLedger8(s, coreNum) <= UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradBiasKTile, s.n * s.n + s.n * 2, 8, MaxOf(CeilDiv(s.n * s.n + s.n * 2, coreNum), 64),
-                  false, &FullLedger9, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradGammaDTile, s.D, 16, MaxOf(CeilDiv(s.D * s.n, coreNum), 64), false, &FullLedger10,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradGammaITile, MinOf(s.n, 4095), 1,
-                  CeilDiv(s.n * CeilDiv(s.D, s.gradGammaDTile), coreNum), false, &FullLedger10, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    s.dmixWsStart = 0;
-    s.dmixWsEnd = s.dmixWsStart + RoundUp(MaxOf(s.T * s.n * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.dxgWsStart = s.dmixWsEnd;
-    s.dxgWsEnd = s.dxgWsStart + RoundUp(MaxOf(s.D * s.T * s.n, 1) * 4, 512);
-    s.dzWsStart = s.dxgWsEnd;
-    s.dzWsEnd = s.dzWsStart + RoundUp(MaxOf(s.T * s.n * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.scaledWsStart = s.dzWsEnd;
-    s.scaledWsEnd = s.scaledWsStart + RoundUp(MaxOf(s.T * s.n * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.dzITiles = CeilDiv(s.n, s.dzITile);
-    s.dzWork = s.T * s.dzITiles;
-    s.dzPer = MaxOf(CeilDiv(s.dzWork, coreNum), 1);
-    s.dzAgainITiles = CeilDiv(s.n, s.dzAgainITile);
-    s.dzAgainTTiles = CeilDiv(s.T, s.dzAgainTTile);
-    s.dzAgainWork = s.dzAgainITiles * s.dzAgainTTiles;
-    s.dzAgainPer = MaxOf(CeilDiv(s.dzAgainWork, coreNum), 1);
-    s.dzAgain3JTiles = CeilDiv(s.n, s.dzAgain3JTile);
-    s.dzAgain3ITiles = CeilDiv(s.n, s.dzAgain3ITile);
-    s.dzAgain3Work = s.T * s.dzAgain3ITiles * s.dzAgain3JTiles;
-    s.dzAgain3Per = MaxOf(CeilDiv(s.dzAgain3Work, coreNum), 1);
-    s.scaledITiles = CeilDiv(s.n, s.scaledITile);
-    s.scaledTTiles = CeilDiv(s.T, s.scaledTTile);
-    s.scaledWork = s.scaledITiles * s.scaledTTiles;
-    s.scaledPer = MaxOf(CeilDiv(s.scaledWork, coreNum), 1);
-    s.scaledAgainITiles = CeilDiv(s.n, s.scaledAgainITile);
-    s.scaledAgainTTiles = CeilDiv(s.T, s.scaledAgainTTile);
-    s.scaledAgainWork = s.scaledAgainITiles * s.scaledAgainTTiles;
-    s.scaledAgainPer = MaxOf(CeilDiv(s.scaledAgainWork, coreNum), 1);
-    s.scaledAgain3JTiles = CeilDiv(s.n, s.scaledAgain3JTile);
-    s.scaledAgain3ITiles = CeilDiv(s.n, s.scaledAgain3ITile);
-    s.scaledAgain3Work = s.T * s.scaledAgain3ITiles * s.scaledAgain3JTiles;
-    s.scaledAgain3Per = MaxOf(CeilDiv(s.scaledAgain3Work, coreNum), 1);
-    s.dxgTTiles = CeilDiv(s.T, s.dxgTTile);
-    s.dxgWork = s.dxgTTiles;
-    s.dxgPer = MaxOf(CeilDiv(s.dxgWork, coreNum), 1);
-    s.gradPhiDTiles = CeilDiv(s.D, s.gradPhiDTile);
-    s.gradPhiITiles = CeilDiv(s.n, s.gradPhiITile);
-    s.gradPhiWork = s.gradPhiDTiles * s.gradPhiITiles * s.n * s.n + s.gradPhiDTiles * s.gradPhiITiles * s.n * 2;
-    s.gradPhiPer = MaxOf(CeilDiv(s.gradPhiWork, coreNum), 1);
-    s.gradAlphaWork = 1;
-    s.gradAlphaPer = MaxOf(CeilDiv(s.gradAlphaWork, coreNum), 1);
-    s.gradBiasKTiles = CeilDiv(s.n * s.n + s.n * 2, s.gradBiasKTile);
-    s.gradBiasWork = s.gradBiasKTiles;
-    s.gradBiasPer = MaxOf(CeilDiv(s.gradBiasWork, coreNum), 1);
-    s.gradGammaDTiles = CeilDiv(s.D, s.gradGammaDTile);
-    s.gradGammaITiles = CeilDiv(s.n, s.gradGammaITile);
-    s.gradGammaWork = s.gradGammaDTiles * s.gradGammaITiles;
-    s.gradGammaPer = MaxOf(CeilDiv(s.gradGammaWork, coreNum), 1);
-    const Checked blocks =
-        MaxOf(CeilDiv(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(s.dzWork, s.dzPer),
-                                                                                  CeilDiv(s.dzAgainWork, s.dzAgainPer)),
-                                                                            CeilDiv(s.dzAgain3Work, s.dzAgain3Per)),
-                                                                      CeilDiv(s.scaledWork, s.scaledPer)),
-                                                                CeilDiv(s.scaledAgainWork, s.scaledAgainPer)),
-                                                          CeilDiv(s.scaledAgain3Work, s.scaledAgain3Per)),
-                                                    CeilDiv(s.dxgWork, s.dxgPer)),
-                                              CeilDiv(s.gradPhiWork, s.gradPhiPer)),
-                                        CeilDiv(s.gradAlphaWork, s.gradAlphaPer)),
-                                  CeilDiv(s.gradBiasWork, s.gradBiasPer)),
-                            CeilDiv(s.gradGammaWork, s.gradGammaPer)),
-                      2),
-              1);
-    const Checked bytes = s.scaledWsEnd;
-    choice.blockDim = blocks.value;
-    choice.workspace = bytes.value;
-    choice.together = true;
-    return blocks.valid && bytes.valid && s.dmixWsStart.valid && s.dmixWsEnd.valid && s.dxgWsStart.valid &&
-           s.dxgWsEnd.valid && s.dzWsStart.valid && s.dzWsEnd.valid && s.scaledWsStart.valid && s.scaledWsEnd.valid &&
-           s.dzITiles.valid && s.dzWork.valid && s.dzPer.valid && s.dzAgainITiles.valid && s.dzAgainTTiles.valid &&
-           s.dzAgainWork.valid && s.dzAgainPer.valid && s.dzAgain3JTiles.valid && s.dzAgain3ITiles.valid &&
-           s.dzAgain3Work.valid && s.dzAgain3Per.valid && s.scaledITiles.valid && s.scaledTTiles.valid &&
-           s.scaledWork.valid && s.scaledPer.valid && s.scaledAgainITiles.valid && s.scaledAgainTTiles.valid &&
-           s.scaledAgainWork.valid && s.scaledAgainPer.valid && s.scaledAgain3JTiles.valid &&
-           s.scaledAgain3ITiles.valid && s.scaledAgain3Work.valid && s.scaledAgain3Per.valid && s.dxgTTiles.valid &&
-           s.dxgWork.valid && s.dxgPer.valid && s.gradPhiDTiles.valid && s.gradPhiITiles.valid && s.gradPhiWork.valid &&
-           s.gradPhiPer.valid && s.gradAlphaWork.valid && s.gradAlphaPer.valid && s.gradBiasKTiles.valid &&
-           s.gradBiasWork.valid && s.gradBiasPer.valid && s.gradGammaDTiles.valid && s.gradGammaITiles.valid &&
-           s.gradGammaWork.valid && s.gradGammaPer.valid;
-}
-
-/// UB bytes: dot, s, dz
-inline Checked WalkedLedger0(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.dzITile, 8) * 64;                   // in0: h_preIn, 2 copies
-    bytes = bytes + CeilDiv(s.dzDTile * 2, 32) * 64;              // in1: grad_h_inIn, 2 copies
-    bytes = bytes + CeilDiv(s.dzDTile * s.dzITile * 2, 32) * 64;  // in2: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 128;                 // out0: dzWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;                  // calc0: h_preTile
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;                  // calc1: sTile
-    bytes = bytes + RoundUp(s.dzDTile * 4, 32);                   // calc2: grad_h_inTile
-    bytes = bytes + RoundUp(s.dzDTile * s.dzITile * 4, 32);       // calc3: xTile
-    bytes = bytes + RoundUp(s.dzDTile * s.dzITile * 4, 32);       // calc4: tmp
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;                  // calc5: sum
-    bytes = bytes + CeilDiv(s.dzITile, 8) * 2048;                 // calc6: acc
-    bytes = bytes + CeilDiv(s.dzITile, 8) * 256;                  // calc7: part
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;                  // calc8: tmp
-    return bytes;
-}
-
-/// UB bytes: dz
-inline Checked WalkedLedger1(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.dzAgainITile * s.dzAgainTTile * 4, 32) * 96;  // in0: grad_h_postIn, 3 copies
-    bytes = bytes + CeilDiv(s.dzAgainITile * s.dzAgainTTile * 4, 32) * 64;  // out0: dzWsOut, 2 copies
-    bytes = bytes + RoundUp(s.dzAgainITile * s.dzAgainTTile * 4, 32);       // calc0: tmp
-    bytes = bytes + RoundUp(s.dzAgainITile * s.dzAgainTTile * 4, 32);       // calc1: tmp
-    return bytes;
-}
-
-/// UB bytes: dz
-inline Checked WalkedLedger2(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.dzAgain3ITile * s.dzAgain3JTile * 4, 32) * 64;  // in0: grad_h_resIn, 2 copies
-    bytes = bytes + CeilDiv(s.dzAgain3ITile * s.dzAgain3JTile * 4, 32) * 64;  // out0: dzWsOut, 2 copies
-    return bytes;
-}
-
-/// UB bytes: scaled
-inline Checked WalkedLedger3(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;                                                   // in0: alphaIn
-    bytes = bytes + CeilDiv(s.scaledITile * s.scaledTTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.scaledITile * s.scaledTTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
-    bytes = bytes + 256;                                                  // calc0: spread
-    return bytes;
-}
-
-/// UB bytes: scaled
-inline Checked WalkedLedger4(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;                                                             // in0: alphaIn
-    bytes = bytes + CeilDiv(s.scaledAgainITile * s.scaledAgainTTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.scaledAgainITile * s.scaledAgainTTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
-    bytes = bytes + 256;                                                            // calc0: spread
-    return bytes;
-}
-
-/// UB bytes: scaled
-inline Checked WalkedLedger5(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;                                                               // in0: alphaIn
-    bytes = bytes + CeilDiv(s.scaledAgain3ITile * s.scaledAgain3JTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.scaledAgain3ITile * s.scaledAgain3JTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
-    bytes = bytes + 256;                                                              // calc0: spread
-    return bytes;
-}
-
-/// UB bytes: dmix
-inline Checked WalkedLedger6(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.dmixKTile * s.dmixTTile * 4, 32) * 64;  // in0: scaledWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.dmixTTile, 8) * 64;                     // in1: inv_rmsIn, 2 copies
-    bytes = bytes + CeilDiv(s.dmixKTile * s.dmixTTile * 4, 32) * 64;  // out0: dmixWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.dmixTTile, 8) * 256;                    // calc0: spread
-    return bytes;
-}
-
-/// UB bytes: drms
-inline Checked WalkedLedger7(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.drmsKTile * s.drmsTTile * 4, 32) * 96;  // in0: scaledWsIn, 3 copies
-    bytes = bytes + CeilDiv(s.drmsTTile, 8) * 64;                     // out0: drmsWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.drmsTTile, 8) * 32;                     // calc0: sumAcc
-    bytes = bytes + RoundUp(s.drmsKTile * s.drmsTTile * 4, 32);       // calc1: tmp
-    bytes = bytes + CeilDiv(s.drmsTTile, 8) * 32;                     // calc2: sum
-    bytes = bytes + CeilDiv(s.drmsTTile, 8) * 2048;                   // calc3: acc
-    bytes = bytes + CeilDiv(s.drmsTTile, 8) * 256;                    // calc4: part
-    return bytes;
-}
-
 /// UB bytes: dxg
-inline Checked WalkedLedger8(const Sizes &s, const Checked &coreNum)
+inline Checked DxgLedger3(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -2393,36 +935,8 @@ inline Checked WalkedLedger8(const Sizes &s, const Checked &coreNum)
     return bytes;
 }
 
-/// UB bytes: grad_x
-inline Checked WalkedLedger9(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.gradXDTile * 2, 32) * 64;                 // in0: grad_h_inIn, 2 copies
-    bytes = bytes + CeilDiv(s.gradXITile, 8) * 64;                      // in1: h_preIn, 2 copies
-    bytes = bytes + CeilDiv(s.gradXDTile * s.gradXITile * 4, 32) * 64;  // in2: dxgWsIn, 2 copies
-    bytes = bytes + 32;                                                 // in3: drmsWsIn
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 2, 32);       // in4: xIn
-    bytes = bytes + CeilDiv(s.gradXDTile * s.gradXITile * 2, 32) * 64;  // out0: grad_xOut, 2 copies
-    bytes = bytes + RoundUp(s.gradXDTile * 4, 32);                      // calc0: grad_h_inTile
-    bytes = bytes + CeilDiv(s.gradXITile, 16) * 64;                     // calc1: h_preTile
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 4, 32);       // calc2: dxgWsTile
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 4, 32);       // calc3: gammaTile
-    bytes = bytes + 64;                                                 // calc4: drmsWsTile
-    bytes = bytes + 64;                                                 // calc5: inv_rmsTile
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 4, 32);       // calc6: xTile
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 4, 32);       // calc7: grad_x_postTile
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 4, 32);       // calc8: tmp
-    bytes = bytes + CeilDiv(s.gradXITile, 16) * 512;                    // calc9: spread
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 4, 32);       // calc10: tmp
-    bytes = bytes + 64;                                                 // calc11: tmp
-    bytes = bytes + 512;                                                // calc12: spread
-    return bytes;
-}
-
 /// UB bytes: sum_1_part
-inline Checked WalkedLedger10(const Sizes &s, const Checked &coreNum)
+inline Checked Sum1PartLedger(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -2439,7 +953,7 @@ inline Checked WalkedLedger10(const Sizes &s, const Checked &coreNum)
 }
 
 /// UB bytes: sum_1
-inline Checked WalkedLedger11(const Sizes &s, const Checked &coreNum)
+inline Checked Sum1Ledger2(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -2452,7 +966,7 @@ inline Checked WalkedLedger11(const Sizes &s, const Checked &coreNum)
 }
 
 /// UB bytes: grad_phi
-inline Checked WalkedLedger12(const Sizes &s, const Checked &coreNum)
+inline Checked GradPhiLedger2(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -2462,174 +976,8 @@ inline Checked WalkedLedger12(const Sizes &s, const Checked &coreNum)
     return bytes;
 }
 
-/// UB bytes: sum_2_part
-inline Checked WalkedLedger13(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum2PartITile * 4, 32) * 96;  // in0: dzWsIn, 3 copies
-    bytes = bytes + 64;                                     // in1: inv_rmsIn, 2 copies
-    bytes = bytes + 64;                                     // out0: sum_2_partWsOut, 2 copies
-    bytes = bytes + 32;                                     // calc0: sumAcc
-    bytes = bytes + RoundUp(s.sum2PartITile * 4, 32);       // calc1: tmp
-    bytes = bytes + 256;                                    // calc2: spread
-    bytes = bytes + 32;                                     // calc3: sum
-    bytes = bytes + 2048;                                   // calc4: acc
-    return bytes;
-}
-
-/// UB bytes: sum_2
-inline Checked WalkedLedger14(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum2Sum2PartAxisTile * 4, 32) * 64;  // in0: sum_2_partWsIn, 2 copies
-    bytes = bytes + 64;                                            // out0: sum_2WsOut, 2 copies
-    bytes = bytes + 32;                                            // calc0: sumAcc
-    bytes = bytes + 32;                                            // calc1: sum
-    bytes = bytes + 2048;                                          // calc2: acc
-    bytes = bytes + 256;                                           // calc3: part
-    return bytes;
-}
-
-/// UB bytes: grad_alpha
-inline Checked WalkedLedger15(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;  // in0: sum_2WsIn
-    bytes = bytes + 64;  // out0: grad_alphaOut, 2 copies
-    return bytes;
-}
-
-/// UB bytes: sum_3_part
-inline Checked WalkedLedger16(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum3PartITile * 4, 32) * 96;  // in0: dzWsIn, 3 copies
-    bytes = bytes + 64;                                     // in1: inv_rmsIn, 2 copies
-    bytes = bytes + 64;                                     // out0: sum_3_partWsOut, 2 copies
-    bytes = bytes + 32;                                     // calc0: sumAcc
-    bytes = bytes + RoundUp(s.sum3PartITile * 4, 32);       // calc1: tmp
-    bytes = bytes + 256;                                    // calc2: spread
-    bytes = bytes + 32;                                     // calc3: sum
-    bytes = bytes + 2048;                                   // calc4: acc
-    return bytes;
-}
-
-/// UB bytes: sum_3
-inline Checked WalkedLedger17(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum3Sum3PartAxisTile * 4, 32) * 64;  // in0: sum_3_partWsIn, 2 copies
-    bytes = bytes + 64;                                            // out0: sum_3WsOut, 2 copies
-    bytes = bytes + 32;                                            // calc0: sumAcc
-    bytes = bytes + 32;                                            // calc1: sum
-    bytes = bytes + 2048;                                          // calc2: acc
-    bytes = bytes + 256;                                           // calc3: part
-    return bytes;
-}
-
-/// UB bytes: grad_alpha
-inline Checked WalkedLedger18(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;  // in0: sum_3WsIn
-    bytes = bytes + 64;  // out0: grad_alphaOut, 2 copies
-    return bytes;
-}
-
-/// UB bytes: sum_4_part
-inline Checked WalkedLedger19(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum4PartJTile * 4, 32) * 96;  // in0: dzWsIn, 3 copies
-    bytes = bytes + 64;                                     // in1: inv_rmsIn, 2 copies
-    bytes = bytes + 64;                                     // out0: sum_4_partWsOut, 2 copies
-    bytes = bytes + 32;                                     // calc0: sumAcc
-    bytes = bytes + RoundUp(s.sum4PartJTile * 4, 32);       // calc1: tmp
-    bytes = bytes + 256;                                    // calc2: spread
-    bytes = bytes + 32;                                     // calc3: sum
-    bytes = bytes + 2048;                                   // calc4: acc
-    return bytes;
-}
-
-/// UB bytes: sum_4
-inline Checked WalkedLedger20(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum4Sum4PartAxisTile * 4, 32) * 64;  // in0: sum_4_partWsIn, 2 copies
-    bytes = bytes + 64;                                            // out0: sum_4WsOut, 2 copies
-    bytes = bytes + 32;                                            // calc0: sumAcc
-    bytes = bytes + 32;                                            // calc1: sum
-    bytes = bytes + 2048;                                          // calc2: acc
-    bytes = bytes + 256;                                           // calc3: part
-    return bytes;
-}
-
-/// UB bytes: grad_alpha
-inline Checked WalkedLedger21(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;  // in0: sum_4WsIn
-    bytes = bytes + 64;  // out0: grad_alphaOut, 2 copies
-    return bytes;
-}
-
-/// UB bytes: sum_5_part
-inline Checked WalkedLedger22(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum5PartKTile * 4, 32) * 64;  // in0: dzWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.sum5PartKTile * 4, 32) * 64;  // out0: sum_5_partWsOut, 2 copies
-    bytes = bytes + RoundUp(s.sum5PartKTile * 4, 32);       // calc0: sumAcc
-    bytes = bytes + RoundUp(s.sum5PartKTile * 4, 32);       // calc1: copied
-    return bytes;
-}
-
-/// UB bytes: sum_5
-inline Checked WalkedLedger23(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum5KTile * 4, 32) * 64;  // in0: sum_5_partWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.sum5KTile * 4, 32) * 64;  // out0: sum_5WsOut, 2 copies
-    bytes = bytes + RoundUp(s.sum5KTile * 4, 32);       // calc0: sumAcc
-    bytes = bytes + RoundUp(s.sum5KTile * 4, 32);       // calc1: copied
-    return bytes;
-}
-
-/// UB bytes: grad_bias
-inline Checked WalkedLedger24(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.gradBiasKTile * 4, 32) * 64;  // in0: sum_5WsIn, 2 copies
-    bytes = bytes + CeilDiv(s.gradBiasKTile * 4, 32) * 64;  // out0: grad_biasOut, 2 copies
-    return bytes;
-}
-
 /// UB bytes: sum_6_part
-inline Checked WalkedLedger25(const Sizes &s, const Checked &coreNum)
+inline Checked Sum6PartLedger(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -2645,7 +993,7 @@ inline Checked WalkedLedger25(const Sizes &s, const Checked &coreNum)
 }
 
 /// UB bytes: sum_6
-inline Checked WalkedLedger26(const Sizes &s, const Checked &coreNum)
+inline Checked Sum6Ledger(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -2658,7 +1006,7 @@ inline Checked WalkedLedger26(const Sizes &s, const Checked &coreNum)
 }
 
 /// UB bytes: grad_gamma
-inline Checked WalkedLedger27(const Sizes &s, const Checked &coreNum)
+inline Checked GradGammaLedger4(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -2668,632 +1016,8 @@ inline Checked WalkedLedger27(const Sizes &s, const Checked &coreNum)
     return bytes;
 }
 
-/// Tries the alternative "walked"; false when it does not fit.
-inline bool TryWalked(Sizes &s, const Chip &chip, Choice &choice)
-{
-    const Checked coreNum(chip.coreNum);
-    if (!(s.D >= 1)) {
-        return false;
-    }
-    if (!(s.T >= 1)) {
-        return false;
-    }
-    if (!(s.n >= 1)) {
-        return false;
-    }
-    if (!(s.n * s.n + s.n * 2 >= 1)) {
-        return false;
-    }
-    s.dzDTile = Checked(16);
-    s.dzITile = Checked(1);
-    s.dzAgainITile = Checked(8);
-    s.dzAgainTTile = Checked(1);
-    s.dzAgain3JTile = Checked(8);
-    s.dzAgain3ITile = Checked(1);
-    s.scaledITile = Checked(8);
-    s.scaledTTile = Checked(1);
-    s.scaledAgainITile = Checked(8);
-    s.scaledAgainTTile = Checked(1);
-    s.scaledAgain3JTile = Checked(8);
-    s.scaledAgain3ITile = Checked(1);
-    s.dmixKTile = Checked(8);
-    s.dmixTTile = Checked(1);
-    s.drmsKTile = Checked(8);
-    s.drmsTTile = Checked(1);
-    s.dxgDTile = Checked(8);
-    s.dxgITile = Checked(1);
-    s.gradXDTile = Checked(16);
-    s.gradXITile = Checked(1);
-    s.sum1PartDTile = Checked(16);
-    s.sum1PartITile = Checked(1);
-    s.sum1DTile = Checked(8);
-    s.sum1ITile = Checked(1);
-    s.gradPhiDTile = Checked(8);
-    s.gradPhiITile = Checked(1);
-    s.sum2PartITile = Checked(8);
-    s.sum2Sum2PartAxisTile = Checked(8);
-    s.sum3PartITile = Checked(8);
-    s.sum3Sum3PartAxisTile = Checked(8);
-    s.sum4PartJTile = Checked(8);
-    s.sum4Sum4PartAxisTile = Checked(8);
-    s.sum5PartKTile = Checked(8);
-    s.sum5KTile = Checked(8);
-    s.gradBiasKTile = Checked(8);
-    s.sum6PartDTile = Checked(16);
-    s.sum6PartITile = Checked(1);
-    s.sum6DTile = Checked(8);
-    s.sum6ITile = Checked(1);
-    s.gradGammaDTile = Checked(8);
-    s.gradGammaITile = Checked(1);
-    if (!Maximise(s, &Sizes::dzDTile, s.D, 16, 0, false, &WalkedLedger0, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dzITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n, coreNum), false, &WalkedLedger0, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dzAgainITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &WalkedLedger1,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dzAgainTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.dzAgainITile), coreNum),
-                  false, &WalkedLedger1, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dzAgain3JTile, s.n, 8, MaxOf(CeilDiv(s.T * s.n * s.n, coreNum), 64), false, &WalkedLedger2,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dzAgain3ITile, MinOf(s.n, 4095), 1,
-                  CeilDiv(s.T * s.n * CeilDiv(s.n, s.dzAgain3JTile), coreNum), false, &WalkedLedger2, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &WalkedLedger3,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.scaledITile), coreNum),
-                  false, &WalkedLedger3, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledAgainITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &WalkedLedger4,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledAgainTTile, MinOf(s.T, 4095), 1,
-                  CeilDiv(s.T * CeilDiv(s.n, s.scaledAgainITile), coreNum), false, &WalkedLedger4, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledAgain3JTile, s.n, 8, MaxOf(CeilDiv(s.T * s.n * s.n, coreNum), 64), false,
-                  &WalkedLedger5, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledAgain3ITile, MinOf(s.n, 4095), 1,
-                  CeilDiv(s.T * s.n * CeilDiv(s.n, s.scaledAgain3JTile), coreNum), false, &WalkedLedger5, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dmixKTile, s.n * s.n + s.n * 2, 8,
-                  MaxOf(CeilDiv(s.T * s.n * s.n + s.T * s.n * 2, coreNum), 64), false, &WalkedLedger6, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dmixTTile, MinOf(s.T, 4095), 1,
-                  CeilDiv(s.T * CeilDiv(s.n * s.n + s.n * 2, s.dmixKTile), coreNum), false, &WalkedLedger6, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::drmsKTile, s.n * s.n + s.n * 2, 8, 0, false, &WalkedLedger7, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::drmsTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &WalkedLedger7, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dxgDTile, s.D, 8, MaxOf(CeilDiv(s.D * s.T * s.n, coreNum), 64), false, &WalkedLedger8,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dxgITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n * CeilDiv(s.D, s.dxgDTile), coreNum),
-                  false, &WalkedLedger8, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradXDTile, s.D, 16, MaxOf(CeilDiv(s.D * s.T * s.n, coreNum), 64), false, &WalkedLedger9,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradXITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n * CeilDiv(s.D, s.gradXDTile), coreNum),
-                  false, &WalkedLedger9, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum1PartDTile, s.D, 16,
-                  MaxOf(CeilDiv(s.D * s.n * s.n * s.n * MaxOf(MinOf(coreNum, s.T), 1) +
-                                    s.D * s.n * s.n * MaxOf(MinOf(coreNum, s.T), 1) * 2,
-                                coreNum),
-                        64),
-                  false, &WalkedLedger10, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum1PartITile, MinOf(s.n, 4095), 1,
-                  CeilDiv(s.n * s.n * s.n * CeilDiv(s.D, s.sum1PartDTile) * MaxOf(MinOf(coreNum, s.T), 1) +
-                              s.n * s.n * CeilDiv(s.D, s.sum1PartDTile) * MaxOf(MinOf(coreNum, s.T), 1) * 2,
-                          coreNum),
-                  false, &WalkedLedger10, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum1DTile, s.D, 8,
-                  MaxOf(CeilDiv(s.D * s.n * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64), false, &WalkedLedger11,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(
-            s, &Sizes::sum1ITile, MinOf(s.n, 4095), 1,
-            CeilDiv(s.n * s.n * s.n * CeilDiv(s.D, s.sum1DTile) + s.n * s.n * CeilDiv(s.D, s.sum1DTile) * 2, coreNum),
-            false, &WalkedLedger11, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradPhiDTile, s.D, 8,
-                  MaxOf(CeilDiv(s.D * s.n * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64), false, &WalkedLedger12,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradPhiITile, MinOf(s.n, 4095), 1,
-                  CeilDiv(s.n * s.n * s.n * CeilDiv(s.D, s.gradPhiDTile) + s.n * s.n * CeilDiv(s.D, s.gradPhiDTile) * 2,
-                          coreNum),
-                  false, &WalkedLedger12, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum2PartITile, s.n, 8, 0, false, &WalkedLedger13, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum2Sum2PartAxisTile, MaxOf(MinOf(coreNum, s.T), 1), 8, 0, false, &WalkedLedger14, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!(WalkedLedger15(s, coreNum) <= UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum3PartITile, s.n, 8, 0, false, &WalkedLedger16, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum3Sum3PartAxisTile, MaxOf(MinOf(coreNum, s.T), 1), 8, 0, false, &WalkedLedger17, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!(WalkedLedger18(s, coreNum) <= UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum4PartJTile, s.n, 8, 0, false, &WalkedLedger19, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum4Sum4PartAxisTile, MaxOf(MinOf(coreNum, s.T), 1), 8, 0, false, &WalkedLedger20, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!(WalkedLedger21(s, coreNum) <= UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(
-            s, &Sizes::sum5PartKTile, s.n * s.n + s.n * 2, 8,
-            MaxOf(CeilDiv(s.n * s.n * MaxOf(MinOf(coreNum, s.T), 1) + s.n * MaxOf(MinOf(coreNum, s.T), 1) * 2, coreNum),
-                  64),
-            false, &WalkedLedger22, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum5KTile, s.n * s.n + s.n * 2, 8, MaxOf(CeilDiv(s.n * s.n + s.n * 2, coreNum), 64), false,
-                  &WalkedLedger23, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradBiasKTile, s.n * s.n + s.n * 2, 8, MaxOf(CeilDiv(s.n * s.n + s.n * 2, coreNum), 64),
-                  false, &WalkedLedger24, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum6PartDTile, s.D, 16,
-                  MaxOf(CeilDiv(s.D * s.n * MaxOf(MinOf(coreNum, s.T), 1), coreNum), 64), false, &WalkedLedger25,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum6PartITile, MinOf(s.n, 4095), 1,
-                  CeilDiv(s.n * CeilDiv(s.D, s.sum6PartDTile) * MaxOf(MinOf(coreNum, s.T), 1), coreNum), false,
-                  &WalkedLedger25, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum6DTile, s.D, 8, MaxOf(CeilDiv(s.D * s.n, coreNum), 64), false, &WalkedLedger26, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum6ITile, MinOf(s.n, 4095), 1, CeilDiv(s.n * CeilDiv(s.D, s.sum6DTile), coreNum), false,
-                  &WalkedLedger26, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradGammaDTile, s.D, 8, MaxOf(CeilDiv(s.D * s.n, coreNum), 64), false, &WalkedLedger27,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradGammaITile, MinOf(s.n, 4095), 1,
-                  CeilDiv(s.n * CeilDiv(s.D, s.gradGammaDTile), coreNum), false, &WalkedLedger27, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    s.dmixWsStart = 0;
-    s.dmixWsEnd = s.dmixWsStart + RoundUp(MaxOf(s.T * s.n * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.drmsWsStart = s.dmixWsEnd;
-    s.drmsWsEnd = s.drmsWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
-    s.dxgWsStart = s.drmsWsEnd;
-    s.dxgWsEnd = s.dxgWsStart + RoundUp(MaxOf(s.D * s.T * s.n, 1) * 4, 512);
-    s.dzWsStart = s.dxgWsEnd;
-    s.dzWsEnd = s.dzWsStart + RoundUp(MaxOf(s.T * s.n * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.scaledWsStart = s.dzWsEnd;
-    s.scaledWsEnd = s.scaledWsStart + RoundUp(MaxOf(s.T * s.n * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.sum_1WsStart = s.scaledWsEnd;
-    s.sum_1WsEnd = s.sum_1WsStart + RoundUp(MaxOf(s.D * s.n * s.n * s.n + s.D * s.n * s.n * 2, 1) * 4, 512);
-    s.sum_2WsStart = s.sum_1WsEnd;
-    s.sum_2WsEnd = s.sum_2WsStart + 512;
-    s.sum_3WsStart = s.sum_2WsEnd;
-    s.sum_3WsEnd = s.sum_3WsStart + 512;
-    s.sum_4WsStart = s.sum_3WsEnd;
-    s.sum_4WsEnd = s.sum_4WsStart + 512;
-    s.sum_5WsStart = s.sum_4WsEnd;
-    s.sum_5WsEnd = s.sum_5WsStart + RoundUp(MaxOf(s.n * s.n + s.n * 2, 1) * 4, 512);
-    s.sum_6WsStart = s.sum_5WsEnd;
-    s.sum_6WsEnd = s.sum_6WsStart + RoundUp(MaxOf(s.D * s.n, 1) * 4, 512);
-    s.sum_1_part_count = MaxOf(MinOf(coreNum, s.T), 1);
-    s.sum_1_part_length = CeilDiv(s.T, s.sum_1_part_count);
-    s.sum_1_partWsStart = s.sum_6WsEnd;
-    s.sum_1_partWsEnd =
-        s.sum_1_partWsStart +
-        RoundUp(MaxOf(s.D * s.n * s.n * s.n * s.sum_1_part_count + s.D * s.n * s.n * s.sum_1_part_count * 2, 1) * 4,
-                512);
-    s.sum_2_part_count = MaxOf(MinOf(coreNum, s.T), 1);
-    s.sum_2_part_length = CeilDiv(s.T, s.sum_2_part_count);
-    s.sum_2_partWsStart = s.sum_1_partWsEnd;
-    s.sum_2_partWsEnd = s.sum_2_partWsStart + RoundUp(MaxOf(s.sum_2_part_count, 1) * 4, 512);
-    s.sum_3_part_count = MaxOf(MinOf(coreNum, s.T), 1);
-    s.sum_3_part_length = CeilDiv(s.T, s.sum_3_part_count);
-    s.sum_3_partWsStart = s.sum_2_partWsEnd;
-    s.sum_3_partWsEnd = s.sum_3_partWsStart + RoundUp(MaxOf(s.sum_3_part_count, 1) * 4, 512);
-    s.sum_4_part_count = MaxOf(MinOf(coreNum, s.T), 1);
-    s.sum_4_part_length = CeilDiv(s.T, s.sum_4_part_count);
-    s.sum_4_partWsStart = s.sum_3_partWsEnd;
-    s.sum_4_partWsEnd = s.sum_4_partWsStart + RoundUp(MaxOf(s.sum_4_part_count, 1) * 4, 512);
-    s.sum_5_part_count = MaxOf(MinOf(coreNum, s.T), 1);
-    s.sum_5_part_length = CeilDiv(s.T, s.sum_5_part_count);
-    s.sum_5_partWsStart = s.sum_4_partWsEnd;
-    s.sum_5_partWsEnd =
-        s.sum_5_partWsStart + RoundUp(MaxOf(s.n * s.n * s.sum_5_part_count + s.n * s.sum_5_part_count * 2, 1) * 4, 512);
-    s.sum_6_part_count = MaxOf(MinOf(coreNum, s.T), 1);
-    s.sum_6_part_length = CeilDiv(s.T, s.sum_6_part_count);
-    s.sum_6_partWsStart = s.sum_5_partWsEnd;
-    s.sum_6_partWsEnd = s.sum_6_partWsStart + RoundUp(MaxOf(s.D * s.n * s.sum_6_part_count, 1) * 4, 512);
-    s.dzITiles = CeilDiv(s.n, s.dzITile);
-    s.dzWork = s.T * s.dzITiles;
-    s.dzPer = MaxOf(CeilDiv(s.dzWork, coreNum), 1);
-    s.dzAgainITiles = CeilDiv(s.n, s.dzAgainITile);
-    s.dzAgainTTiles = CeilDiv(s.T, s.dzAgainTTile);
-    s.dzAgainWork = s.dzAgainITiles * s.dzAgainTTiles;
-    s.dzAgainPer = MaxOf(CeilDiv(s.dzAgainWork, coreNum), 1);
-    s.dzAgain3JTiles = CeilDiv(s.n, s.dzAgain3JTile);
-    s.dzAgain3ITiles = CeilDiv(s.n, s.dzAgain3ITile);
-    s.dzAgain3Work = s.T * s.dzAgain3ITiles * s.dzAgain3JTiles;
-    s.dzAgain3Per = MaxOf(CeilDiv(s.dzAgain3Work, coreNum), 1);
-    s.scaledITiles = CeilDiv(s.n, s.scaledITile);
-    s.scaledTTiles = CeilDiv(s.T, s.scaledTTile);
-    s.scaledWork = s.scaledITiles * s.scaledTTiles;
-    s.scaledPer = MaxOf(CeilDiv(s.scaledWork, coreNum), 1);
-    s.scaledAgainITiles = CeilDiv(s.n, s.scaledAgainITile);
-    s.scaledAgainTTiles = CeilDiv(s.T, s.scaledAgainTTile);
-    s.scaledAgainWork = s.scaledAgainITiles * s.scaledAgainTTiles;
-    s.scaledAgainPer = MaxOf(CeilDiv(s.scaledAgainWork, coreNum), 1);
-    s.scaledAgain3JTiles = CeilDiv(s.n, s.scaledAgain3JTile);
-    s.scaledAgain3ITiles = CeilDiv(s.n, s.scaledAgain3ITile);
-    s.scaledAgain3Work = s.T * s.scaledAgain3ITiles * s.scaledAgain3JTiles;
-    s.scaledAgain3Per = MaxOf(CeilDiv(s.scaledAgain3Work, coreNum), 1);
-    s.dmixKTiles = CeilDiv(s.n * s.n + s.n * 2, s.dmixKTile);
-    s.dmixTTiles = CeilDiv(s.T, s.dmixTTile);
-    s.dmixWork = s.dmixKTiles * s.dmixTTiles;
-    s.dmixPer = MaxOf(CeilDiv(s.dmixWork, coreNum), 1);
-    s.drmsTTiles = CeilDiv(s.T, s.drmsTTile);
-    s.drmsWork = s.drmsTTiles;
-    s.drmsPer = MaxOf(CeilDiv(s.drmsWork, coreNum), 1);
-    s.dxgDTiles = CeilDiv(s.D, s.dxgDTile);
-    s.dxgITiles = CeilDiv(s.n, s.dxgITile);
-    s.dxgWork = s.T * s.dxgDTiles * s.dxgITiles;
-    s.dxgPer = MaxOf(CeilDiv(s.dxgWork, coreNum), 1);
-    s.gradXDTiles = CeilDiv(s.D, s.gradXDTile);
-    s.gradXITiles = CeilDiv(s.n, s.gradXITile);
-    s.gradXWork = s.T * s.gradXDTiles * s.gradXITiles;
-    s.gradXPer = MaxOf(CeilDiv(s.gradXWork, coreNum), 1);
-    s.sum1PartDTiles = CeilDiv(s.D, s.sum1PartDTile);
-    s.sum1PartITiles = CeilDiv(s.n, s.sum1PartITile);
-    s.sum1PartWork = s.n * s.n * s.sum1PartDTiles * s.sum1PartITiles * s.sum_1_part_count +
-                     s.n * s.sum1PartDTiles * s.sum1PartITiles * s.sum_1_part_count * 2;
-    s.sum1PartPer = MaxOf(CeilDiv(s.sum1PartWork, coreNum), 1);
-    s.sum1DTiles = CeilDiv(s.D, s.sum1DTile);
-    s.sum1ITiles = CeilDiv(s.n, s.sum1ITile);
-    s.sum1Work = s.n * s.n * s.sum1DTiles * s.sum1ITiles + s.n * s.sum1DTiles * s.sum1ITiles * 2;
-    s.sum1Per = MaxOf(CeilDiv(s.sum1Work, coreNum), 1);
-    s.gradPhiDTiles = CeilDiv(s.D, s.gradPhiDTile);
-    s.gradPhiITiles = CeilDiv(s.n, s.gradPhiITile);
-    s.gradPhiWork = s.gradPhiDTiles * s.gradPhiITiles * s.n * s.n + s.gradPhiDTiles * s.gradPhiITiles * s.n * 2;
-    s.gradPhiPer = MaxOf(CeilDiv(s.gradPhiWork, coreNum), 1);
-    s.sum2PartWork = s.sum_2_part_count;
-    s.sum2PartPer = MaxOf(CeilDiv(s.sum2PartWork, coreNum), 1);
-    s.sum2Work = 1;
-    s.sum2Per = MaxOf(CeilDiv(s.sum2Work, coreNum), 1);
-    s.gradAlphaWork = 1;
-    s.gradAlphaPer = MaxOf(CeilDiv(s.gradAlphaWork, coreNum), 1);
-    s.sum3PartWork = s.sum_3_part_count;
-    s.sum3PartPer = MaxOf(CeilDiv(s.sum3PartWork, coreNum), 1);
-    s.sum3Work = 1;
-    s.sum3Per = MaxOf(CeilDiv(s.sum3Work, coreNum), 1);
-    s.gradAlphaAgainWork = 1;
-    s.gradAlphaAgainPer = MaxOf(CeilDiv(s.gradAlphaAgainWork, coreNum), 1);
-    s.sum4PartWork = s.sum_4_part_count;
-    s.sum4PartPer = MaxOf(CeilDiv(s.sum4PartWork, coreNum), 1);
-    s.sum4Work = 1;
-    s.sum4Per = MaxOf(CeilDiv(s.sum4Work, coreNum), 1);
-    s.gradAlphaAgain3Work = 1;
-    s.gradAlphaAgain3Per = MaxOf(CeilDiv(s.gradAlphaAgain3Work, coreNum), 1);
-    s.sum5PartKTiles = CeilDiv(s.n * s.n + s.n * 2, s.sum5PartKTile);
-    s.sum5PartWork = s.sum5PartKTiles * s.sum_5_part_count;
-    s.sum5PartPer = MaxOf(CeilDiv(s.sum5PartWork, coreNum), 1);
-    s.sum5KTiles = CeilDiv(s.n * s.n + s.n * 2, s.sum5KTile);
-    s.sum5Work = s.sum5KTiles;
-    s.sum5Per = MaxOf(CeilDiv(s.sum5Work, coreNum), 1);
-    s.gradBiasKTiles = CeilDiv(s.n * s.n + s.n * 2, s.gradBiasKTile);
-    s.gradBiasWork = s.gradBiasKTiles;
-    s.gradBiasPer = MaxOf(CeilDiv(s.gradBiasWork, coreNum), 1);
-    s.sum6PartDTiles = CeilDiv(s.D, s.sum6PartDTile);
-    s.sum6PartITiles = CeilDiv(s.n, s.sum6PartITile);
-    s.sum6PartWork = s.sum6PartDTiles * s.sum6PartITiles * s.sum_6_part_count;
-    s.sum6PartPer = MaxOf(CeilDiv(s.sum6PartWork, coreNum), 1);
-    s.sum6DTiles = CeilDiv(s.D, s.sum6DTile);
-    s.sum6ITiles = CeilDiv(s.n, s.sum6ITile);
-    s.sum6Work = s.sum6DTiles * s.sum6ITiles;
-    s.sum6Per = MaxOf(CeilDiv(s.sum6Work, coreNum), 1);
-    s.gradGammaDTiles = CeilDiv(s.D, s.gradGammaDTile);
-    s.gradGammaITiles = CeilDiv(s.n, s.gradGammaITile);
-    s.gradGammaWork = s.gradGammaDTiles * s.gradGammaITiles;
-    s.gradGammaPer = MaxOf(CeilDiv(s.gradGammaWork, coreNum), 1);
-    const Checked blocks = MaxOf(
-        CeilDiv(
-            MaxOf(
-                MaxOf(
-                    MaxOf(
-                        MaxOf(
-                            MaxOf(
-                                MaxOf(
-                                    MaxOf(
-                                        MaxOf(
-                                            MaxOf(
-                                                MaxOf(
-                                                    MaxOf(
-                                                        MaxOf(
-                                                            MaxOf(
-                                                                MaxOf(
-                                                                    MaxOf(
-                                                                        MaxOf(
-                                                                            MaxOf(
-                                                                                MaxOf(
-                                                                                    MaxOf(
-                                                                                        MaxOf(
-                                                                                            MaxOf(
-                                                                                                MaxOf(
-                                                                                                    MaxOf(
-                                                                                                        MaxOf(
-                                                                                                            MaxOf(
-                                                                                                                MaxOf(
-                                                                                                                    MaxOf(
-                                                                                                                        CeilDiv(
-                                                                                                                            s.dzWork,
-                                                                                                                            s.dzPer),
-                                                                                                                        CeilDiv(
-                                                                                                                            s.dzAgainWork,
-                                                                                                                            s.dzAgainPer)),
-                                                                                                                    CeilDiv(
-                                                                                                                        s.dzAgain3Work,
-                                                                                                                        s.dzAgain3Per)),
-                                                                                                                CeilDiv(
-                                                                                                                    s.scaledWork,
-                                                                                                                    s.scaledPer)),
-                                                                                                            CeilDiv(
-                                                                                                                s.scaledAgainWork,
-                                                                                                                s.scaledAgainPer)),
-                                                                                                        CeilDiv(
-                                                                                                            s.scaledAgain3Work,
-                                                                                                            s.scaledAgain3Per)),
-                                                                                                    CeilDiv(s.dmixWork,
-                                                                                                            s.dmixPer)),
-                                                                                                CeilDiv(s.drmsWork,
-                                                                                                        s.drmsPer)),
-                                                                                            CeilDiv(s.dxgWork,
-                                                                                                    s.dxgPer)),
-                                                                                        CeilDiv(s.gradXWork,
-                                                                                                s.gradXPer)),
-                                                                                    CeilDiv(s.sum1PartWork,
-                                                                                            s.sum1PartPer)),
-                                                                                CeilDiv(s.sum1Work, s.sum1Per)),
-                                                                            CeilDiv(s.gradPhiWork, s.gradPhiPer)),
-                                                                        CeilDiv(s.sum2PartWork, s.sum2PartPer)),
-                                                                    CeilDiv(s.sum2Work, s.sum2Per)),
-                                                                CeilDiv(s.gradAlphaWork, s.gradAlphaPer)),
-                                                            CeilDiv(s.sum3PartWork, s.sum3PartPer)),
-                                                        CeilDiv(s.sum3Work, s.sum3Per)),
-                                                    CeilDiv(s.gradAlphaAgainWork, s.gradAlphaAgainPer)),
-                                                CeilDiv(s.sum4PartWork, s.sum4PartPer)),
-                                            CeilDiv(s.sum4Work, s.sum4Per)),
-                                        CeilDiv(s.gradAlphaAgain3Work, s.gradAlphaAgain3Per)),
-                                    CeilDiv(s.sum5PartWork, s.sum5PartPer)),
-                                CeilDiv(s.sum5Work, s.sum5Per)),
-                            CeilDiv(s.gradBiasWork, s.gradBiasPer)),
-                        CeilDiv(s.sum6PartWork, s.sum6PartPer)),
-                    CeilDiv(s.sum6Work, s.sum6Per)),
-                CeilDiv(s.gradGammaWork, s.gradGammaPer)),
-            2),
-        1);
-    const Checked bytes = s.sum_6_partWsEnd;
-    choice.blockDim = blocks.value;
-    choice.workspace = bytes.value;
-    choice.together = true;
-    return blocks.valid && bytes.valid && s.dmixWsStart.valid && s.dmixWsEnd.valid && s.drmsWsStart.valid &&
-           s.drmsWsEnd.valid && s.dxgWsStart.valid && s.dxgWsEnd.valid && s.dzWsStart.valid && s.dzWsEnd.valid &&
-           s.scaledWsStart.valid && s.scaledWsEnd.valid && s.sum_1WsStart.valid && s.sum_1WsEnd.valid &&
-           s.sum_2WsStart.valid && s.sum_2WsEnd.valid && s.sum_3WsStart.valid && s.sum_3WsEnd.valid &&
-           s.sum_4WsStart.valid && s.sum_4WsEnd.valid && s.sum_5WsStart.valid && s.sum_5WsEnd.valid &&
-           s.sum_6WsStart.valid && s.sum_6WsEnd.valid && s.sum_1_part_count.valid && s.sum_1_part_length.valid &&
-           s.sum_1_partWsStart.valid && s.sum_1_partWsEnd.valid && s.sum_2_part_count.valid &&
-           s.sum_2_part_length.valid && s.sum_2_partWsStart.valid && s.sum_2_partWsEnd.valid &&
-           s.sum_3_part_count.valid && s.sum_3_part_length.valid && s.sum_3_partWsStart.valid &&
-           s.sum_3_partWsEnd.valid && s.sum_4_part_count.valid && s.sum_4_part_length.valid &&
-           s.sum_4_partWsStart.valid && s.sum_4_partWsEnd.valid && s.sum_5_part_count.valid &&
-           s.sum_5_part_length.valid && s.sum_5_partWsStart.valid && s.sum_5_partWsEnd.valid &&
-           s.sum_6_part_count.valid && s.sum_6_part_length.valid && s.sum_6_partWsStart.valid &&
-           s.sum_6_partWsEnd.valid && s.dzITiles.valid && s.dzWork.valid && s.dzPer.valid && s.dzAgainITiles.valid &&
-           s.dzAgainTTiles.valid && s.dzAgainWork.valid && s.dzAgainPer.valid && s.dzAgain3JTiles.valid &&
-           s.dzAgain3ITiles.valid && s.dzAgain3Work.valid && s.dzAgain3Per.valid && s.scaledITiles.valid &&
-           s.scaledTTiles.valid && s.scaledWork.valid && s.scaledPer.valid && s.scaledAgainITiles.valid &&
-           s.scaledAgainTTiles.valid && s.scaledAgainWork.valid && s.scaledAgainPer.valid &&
-           s.scaledAgain3JTiles.valid && s.scaledAgain3ITiles.valid && s.scaledAgain3Work.valid &&
-           s.scaledAgain3Per.valid && s.dmixKTiles.valid && s.dmixTTiles.valid && s.dmixWork.valid && s.dmixPer.valid &&
-           s.drmsTTiles.valid && s.drmsWork.valid && s.drmsPer.valid && s.dxgDTiles.valid && s.dxgITiles.valid &&
-           s.dxgWork.valid && s.dxgPer.valid && s.gradXDTiles.valid && s.gradXITiles.valid && s.gradXWork.valid &&
-           s.gradXPer.valid && s.sum1PartDTiles.valid && s.sum1PartITiles.valid && s.sum1PartWork.valid &&
-           s.sum1PartPer.valid && s.sum1DTiles.valid && s.sum1ITiles.valid && s.sum1Work.valid && s.sum1Per.valid &&
-           s.gradPhiDTiles.valid && s.gradPhiITiles.valid && s.gradPhiWork.valid && s.gradPhiPer.valid &&
-           s.sum2PartWork.valid && s.sum2PartPer.valid && s.sum2Work.valid && s.sum2Per.valid &&
-           s.gradAlphaWork.valid && s.gradAlphaPer.valid && s.sum3PartWork.valid && s.sum3PartPer.valid &&
-           s.sum3Work.valid && s.sum3Per.valid && s.gradAlphaAgainWork.valid && s.gradAlphaAgainPer.valid &&
-           s.sum4PartWork.valid && s.sum4PartPer.valid && s.sum4Work.valid && s.sum4Per.valid &&
-           s.gradAlphaAgain3Work.valid && s.gradAlphaAgain3Per.valid && s.sum5PartKTiles.valid &&
-           s.sum5PartWork.valid && s.sum5PartPer.valid && s.sum5KTiles.valid && s.sum5Work.valid && s.sum5Per.valid &&
-           s.gradBiasKTiles.valid && s.gradBiasWork.valid && s.gradBiasPer.valid && s.sum6PartDTiles.valid &&
-           s.sum6PartITiles.valid && s.sum6PartWork.valid && s.sum6PartPer.valid && s.sum6DTiles.valid &&
-           s.sum6ITiles.valid && s.sum6Work.valid && s.sum6Per.valid && s.gradGammaDTiles.valid &&
-           s.gradGammaITiles.valid && s.gradGammaWork.valid && s.gradGammaPer.valid;
-}
-
-/// UB bytes: dot, s, dz
-inline Checked CubeFull2Ledger0(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.D, 16) * 64;              // in0: grad_h_inIn, 2 copies
-    bytes = bytes + s.dzITile * CeilDiv(s.D, 16) * 64;  // in1: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.dzITile, 8) * 64;         // in2: h_preIn, 2 copies
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 128;       // out0: dzWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.D, 16) * 64;              // calc0: grad_h_inTile
-    bytes = bytes + s.dzITile * CeilDiv(s.D, 16) * 64;  // calc1: xTile
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;        // calc2: dotTile
-    bytes = bytes + s.dzITile * CeilDiv(s.D, 16) * 64;  // calc3: tmp
-    bytes = bytes + CeilDiv(s.dzITile, 8) * 2048;       // calc4: acc
-    bytes = bytes + CeilDiv(s.dzITile, 8) * 256;        // calc5: part
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;        // calc6: h_preTile
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;        // calc7: sTile
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;        // calc8: tmp
-    return bytes;
-}
-
-/// UB bytes: dz
-inline Checked CubeFull2Ledger1(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.dzAgainITile * s.dzAgainTTile * 4, 32) * 96;  // in0: grad_h_postIn, 3 copies
-    bytes = bytes + CeilDiv(s.dzAgainITile * s.dzAgainTTile * 4, 32) * 64;  // out0: dzWsOut, 2 copies
-    bytes = bytes + RoundUp(s.dzAgainITile * s.dzAgainTTile * 4, 32);       // calc0: tmp
-    bytes = bytes + RoundUp(s.dzAgainITile * s.dzAgainTTile * 4, 32);       // calc1: tmp
-    return bytes;
-}
-
-/// UB bytes: dz
-inline Checked CubeFull2Ledger2(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.dzAgain3ITile * s.dzAgain3JTile * 4, 32) * 64;  // in0: grad_h_resIn, 2 copies
-    bytes = bytes + CeilDiv(s.dzAgain3ITile * s.dzAgain3JTile * 4, 32) * 64;  // out0: dzWsOut, 2 copies
-    return bytes;
-}
-
-/// UB bytes: scaled
-inline Checked CubeFull2Ledger3(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;                                                   // in0: alphaIn
-    bytes = bytes + CeilDiv(s.scaledITile * s.scaledTTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.scaledITile * s.scaledTTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
-    bytes = bytes + 256;                                                  // calc0: spread
-    return bytes;
-}
-
-/// UB bytes: scaled
-inline Checked CubeFull2Ledger4(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;                                                             // in0: alphaIn
-    bytes = bytes + CeilDiv(s.scaledAgainITile * s.scaledAgainTTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.scaledAgainITile * s.scaledAgainTTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
-    bytes = bytes + 256;                                                            // calc0: spread
-    return bytes;
-}
-
-/// UB bytes: scaled
-inline Checked CubeFull2Ledger5(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;                                                               // in0: alphaIn
-    bytes = bytes + CeilDiv(s.scaledAgain3ITile * s.scaledAgain3JTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.scaledAgain3ITile * s.scaledAgain3JTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
-    bytes = bytes + 256;                                                              // calc0: spread
-    return bytes;
-}
-
-/// UB bytes: dmix, sum_1_terms, drms
-inline Checked CubeFull2Ledger6(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + s.dmixTTile * CeilDiv(s.n * s.n + s.n * 2, 8) * 64;    // in0: scaledWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.dmixTTile, 8) * 64;                          // in1: inv_rmsIn, 2 copies
-    bytes = bytes + s.dmixTTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 64;   // out0: sum_1_termsWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.dmixTTile, 16) * 128;                        // out1: drmsWsOut, 2 copies
-    bytes = bytes + s.dmixTTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 128;  // out2: dmixWsOut, 2 copies
-    bytes = bytes + s.dmixTTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 64;   // calc0: scaledWsTile
-    bytes = bytes + CeilDiv(s.dmixTTile, 16) * 64;                         // calc1: inv_rmsTile
-    bytes = bytes + s.dmixTTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 64;   // calc2: dmixTile
-    bytes = bytes + CeilDiv(s.dmixTTile, 16) * 512;                        // calc3: spread
-    bytes = bytes + s.dmixTTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 32;   // calc4: rounded
-    bytes = bytes + s.dmixTTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 64;   // calc5: tmp
-    bytes = bytes + s.dmixTTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 64;   // calc6: tmp
-    bytes = bytes + CeilDiv(s.dmixTTile, 8) * 2048;                        // calc7: acc
-    bytes = bytes + CeilDiv(s.dmixTTile, 8) * 256;                         // calc8: part
-    return bytes;
-}
-
-/// UB bytes: dxg (cube)
-inline Checked CubeFull2Ledger7(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    return bytes;
-}
-
 /// UB bytes: grad_x
-inline Checked CubeFull2Ledger8(const Sizes &s, const Checked &coreNum)
+inline Checked GradXLedger2(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -3316,1473 +1040,11 @@ inline Checked CubeFull2Ledger8(const Sizes &s, const Checked &coreNum)
     bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 4, 32);       // calc9: tmp
     bytes = bytes + 64;                                                 // calc10: tmp
     bytes = bytes + 512;                                                // calc11: spread
-    return bytes;
-}
-
-/// UB bytes: sum_1_product (cube)
-inline Checked CubeFull2Ledger9(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    return bytes;
-}
-
-/// UB bytes: sum_1, grad_phi
-inline Checked CubeFull2Ledger10(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum1DTile * s.sum1ITile * 4, 32) * 64;  // in0: sum_1_productWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.sum1DTile * s.sum1ITile * 4, 32) * 64;  // out0: grad_phiOut, 2 copies
-    bytes = bytes + RoundUp(s.sum1DTile * s.sum1ITile * 4, 32);       // calc0: sum_1_productWsTile
-    bytes = bytes + RoundUp(s.sum1DTile * s.sum1ITile * 4, 32);       // calc1: sum_1_productWsTile
-    bytes = bytes + RoundUp(s.sum1DTile * s.sum1ITile * 4, 32);       // calc2: sum_1_productWsTile
-    bytes = bytes + RoundUp(s.sum1DTile * s.sum1ITile * 4, 32);       // calc3: sum_1Tile
-    bytes = bytes + RoundUp(s.sum1DTile * s.sum1ITile * 4, 32);       // calc4: tmp
-    bytes = bytes + RoundUp(s.sum1DTile * s.sum1ITile * 4, 32);       // calc5: tmp
-    bytes = bytes + RoundUp(s.sum1DTile, 256) * s.sum1ITile;          // calc6: mask
-    return bytes;
-}
-
-/// UB bytes: sum_2, grad_alpha, sum_3, sum_4
-inline Checked CubeFull2Ledger11(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + s.T * CeilDiv(s.n, 8) * 128;       // in0: dzWsIn, 4 copies
-    bytes = bytes + CeilDiv(s.T, 8) * 32;              // in1: inv_rmsIn
-    bytes = bytes + s.T * s.n * CeilDiv(s.n, 8) * 64;  // in2: dzWsIn, 2 copies
-    bytes = bytes + 64;                                // out0: grad_alphaOut, 2 copies
-    bytes = bytes + 32;                                // calc0: sum_2Tile
-    bytes = bytes + s.T * CeilDiv(s.n, 8) * 32;        // calc1: tmp
-    bytes = bytes + CeilDiv(s.T, 8) * 256;             // calc2: spread
-    bytes = bytes + CeilDiv(s.n, 8) * 32;              // calc3: sum
-    bytes = bytes + 2048;                              // calc4: acc
-    bytes = bytes + 256;                               // calc5: part
-    bytes = bytes + s.T * s.n * CeilDiv(s.n, 8) * 32;  // calc6: tmp
-    bytes = bytes + s.n * CeilDiv(s.n, 8) * 32;        // calc7: sum
-    return bytes;
-}
-
-/// UB bytes: sum_5, grad_bias
-inline Checked CubeFull2Ledger12(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.T * s.gradBiasKTile * 4, 32) * 64;  // in0: dzWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.gradBiasKTile * 4, 32) * 64;        // out0: grad_biasOut, 2 copies
-    bytes = bytes + RoundUp(s.gradBiasKTile * 4, 32);             // calc0: sum_5Tile
-    return bytes;
-}
-
-/// UB bytes: sum_6, grad_gamma
-inline Checked CubeFull2Ledger13(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes +
-            CeilDiv(s.gradGammaDTile * s.gradGammaITile * s.n * s.n * 4 + s.gradGammaDTile * s.gradGammaITile * s.n * 8,
-                    32) *
-                96;                                                             // in0: sum_1WsIn, 3 copies
-    bytes = bytes + CeilDiv(s.gradGammaDTile * s.gradGammaITile * 4, 32) * 64;  // out0: grad_gammaOut, 2 copies
-    bytes = bytes + RoundUp(s.gradGammaDTile * s.gradGammaITile * 4, 32);       // calc0: sum_6Tile
-    bytes = bytes +
-            RoundUp(s.gradGammaDTile * s.gradGammaITile * s.n * s.n * 4 + s.gradGammaDTile * s.gradGammaITile * s.n * 8,
-                    32);  // calc1: tmp
-    return bytes;
-}
-
-/// Tries the alternative "cube_full"; false when it does not fit.
-inline bool TryCubeFull2(Sizes &s, const Chip &chip, Choice &choice)
-{
-    const Checked coreNum(chip.coreNum);
-    const Checked cubeNum(chip.cubeNum);
-    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
-    if (!(s.D >= 1)) {
-        return false;
-    }
-    if (!(s.T >= 1)) {
-        return false;
-    }
-    if (!(s.n >= 1)) {
-        return false;
-    }
-    if (!(s.n * s.n + s.n * 2 >= 1)) {
-        return false;
-    }
-    if (!(CeilDiv(s.D * s.T * s.n * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) * 2 >=
-          coreNum * cubeStart +
-              CeilDiv(s.D * s.n * s.n * s.n * 24 + s.D * s.n * s.n * 48 + s.T * s.n * s.n * 12 + s.T * s.n * 24, 20) +
-              CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.T, 16) * CeilDiv(s.n * s.n + s.n * 2, 16) * 4096, 512) +
-              CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.T, 16) * CeilDiv(s.n * s.n * 3 + s.n * 6, 16) * 4096, 2048) +
-              CeilDiv(s.D * s.T * s.n * 8, 20))) {
-        return false;
-    }
-    if (!(s.T <= 2147483647)) {
-        return false;
-    }
-    if (!(s.D * s.n <= 2147483647)) {
-        return false;
-    }
-    if (!(s.n * s.n + s.n * 2 <= 2147483647)) {
-        return false;
-    }
-    if (!(s.n * s.n * 3 + s.n * 6 <= 2147483647)) {
-        return false;
-    }
-    s.dzITile = Checked(1);
-    s.dzAgainITile = Checked(8);
-    s.dzAgainTTile = Checked(1);
-    s.dzAgain3JTile = Checked(8);
-    s.dzAgain3ITile = Checked(1);
-    s.scaledITile = Checked(8);
-    s.scaledTTile = Checked(1);
-    s.scaledAgainITile = Checked(8);
-    s.scaledAgainTTile = Checked(1);
-    s.scaledAgain3JTile = Checked(8);
-    s.scaledAgain3ITile = Checked(1);
-    s.dmixTTile = Checked(1);
-    s.gradXDTile = Checked(16);
-    s.gradXITile = Checked(1);
-    s.sum1DTile = Checked(64);
-    s.sum1ITile = Checked(1);
-    s.gradBiasKTile = Checked(8);
-    s.gradGammaDTile = Checked(8);
-    s.gradGammaITile = Checked(1);
-    if (!Maximise(s, &Sizes::dzITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n, coreNum), false, &CubeFull2Ledger0,
-                  coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dzAgainITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &CubeFull2Ledger1,
-                  coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dzAgainTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.dzAgainITile), coreNum),
-                  false, &CubeFull2Ledger1, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dzAgain3JTile, s.n, 8, MaxOf(CeilDiv(s.T * s.n * s.n, coreNum), 64), false,
-                  &CubeFull2Ledger2, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dzAgain3ITile, MinOf(s.n, 4095), 1,
-                  CeilDiv(s.T * s.n * CeilDiv(s.n, s.dzAgain3JTile), coreNum), false, &CubeFull2Ledger2, coreNum,
-                  UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &CubeFull2Ledger3,
-                  coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.scaledITile), coreNum),
-                  false, &CubeFull2Ledger3, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledAgainITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &CubeFull2Ledger4,
-                  coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledAgainTTile, MinOf(s.T, 4095), 1,
-                  CeilDiv(s.T * CeilDiv(s.n, s.scaledAgainITile), coreNum), false, &CubeFull2Ledger4, coreNum,
-                  UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledAgain3JTile, s.n, 8, MaxOf(CeilDiv(s.T * s.n * s.n, coreNum), 64), false,
-                  &CubeFull2Ledger5, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledAgain3ITile, MinOf(s.n, 4095), 1,
-                  CeilDiv(s.T * s.n * CeilDiv(s.n, s.scaledAgain3JTile), coreNum), false, &CubeFull2Ledger5, coreNum,
-                  UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dmixTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeFull2Ledger6, coreNum,
-                  UsableUb(chip, true))) {
-        return false;
-    }
-    if (!(CubeFull2Ledger7(s, coreNum) <= UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradXDTile, s.D, 16, MaxOf(CeilDiv(s.D * s.T * s.n, coreNum), 64), false,
-                  &CubeFull2Ledger8, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradXITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n * CeilDiv(s.D, s.gradXDTile), coreNum),
-                  false, &CubeFull2Ledger8, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!(CubeFull2Ledger9(s, coreNum) <= UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum1DTile, s.D, 64,
-                  MaxOf(CeilDiv(s.D * s.n * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64), false, &CubeFull2Ledger10,
-                  coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(
-            s, &Sizes::sum1ITile, MinOf(s.n, 4095), 1,
-            CeilDiv(s.n * s.n * s.n * CeilDiv(s.D, s.sum1DTile) + s.n * s.n * CeilDiv(s.D, s.sum1DTile) * 2, coreNum),
-            false, &CubeFull2Ledger10, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!(CubeFull2Ledger11(s, coreNum) <= UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradBiasKTile, s.n * s.n + s.n * 2, 8, MaxOf(CeilDiv(s.n * s.n + s.n * 2, coreNum), 64),
-                  false, &CubeFull2Ledger12, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradGammaDTile, s.D, 8, MaxOf(CeilDiv(s.D * s.n, coreNum), 64), false, &CubeFull2Ledger13,
-                  coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradGammaITile, MinOf(s.n, 4095), 1,
-                  CeilDiv(s.n * CeilDiv(s.D, s.gradGammaDTile), coreNum), false, &CubeFull2Ledger13, coreNum,
-                  UsableUb(chip, true))) {
-        return false;
-    }
-    s.dmixWsStart = 0;
-    s.dmixWsEnd = s.dmixWsStart + RoundUp(MaxOf(s.T * s.n * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.drmsWsStart = s.dmixWsEnd;
-    s.drmsWsEnd = s.drmsWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
-    s.dxgWsStart = s.drmsWsEnd;
-    s.dxgWsEnd = s.dxgWsStart + RoundUp(MaxOf(s.D * s.T * s.n, 1) * 4, 512);
-    s.dzWsStart = s.dxgWsEnd;
-    s.dzWsEnd = s.dzWsStart + RoundUp(MaxOf(s.T * s.n * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.scaledWsStart = s.dzWsEnd;
-    s.scaledWsEnd = s.scaledWsStart + RoundUp(MaxOf(s.T * s.n * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.sum_1WsStart = s.scaledWsEnd;
-    s.sum_1WsEnd = s.sum_1WsStart + RoundUp(MaxOf(s.D * s.n * s.n * s.n + s.D * s.n * s.n * 2, 1) * 4, 512);
-    s.sum_1_productWsStart = s.sum_1WsEnd;
-    s.sum_1_productWsEnd =
-        s.sum_1_productWsStart + RoundUp(MaxOf(s.D * s.n * s.n * s.n * 3 + s.D * s.n * s.n * 6, 1) * 4, 512);
-    s.sum_1_termsWsStart = s.sum_1_productWsEnd;
-    s.sum_1_termsWsEnd = s.sum_1_termsWsStart + RoundUp(MaxOf(s.T * s.n * s.n * 3 + s.T * s.n * 6, 1) * 2, 512);
-    s.dzITiles = CeilDiv(s.n, s.dzITile);
-    s.dzWork = s.T * s.dzITiles;
-    s.dzPer = MaxOf(CeilDiv(s.dzWork, coreNum), 1);
-    s.dzAgainITiles = CeilDiv(s.n, s.dzAgainITile);
-    s.dzAgainTTiles = CeilDiv(s.T, s.dzAgainTTile);
-    s.dzAgainWork = s.dzAgainITiles * s.dzAgainTTiles;
-    s.dzAgainPer = MaxOf(CeilDiv(s.dzAgainWork, coreNum), 1);
-    s.dzAgain3JTiles = CeilDiv(s.n, s.dzAgain3JTile);
-    s.dzAgain3ITiles = CeilDiv(s.n, s.dzAgain3ITile);
-    s.dzAgain3Work = s.T * s.dzAgain3ITiles * s.dzAgain3JTiles;
-    s.dzAgain3Per = MaxOf(CeilDiv(s.dzAgain3Work, coreNum), 1);
-    s.scaledITiles = CeilDiv(s.n, s.scaledITile);
-    s.scaledTTiles = CeilDiv(s.T, s.scaledTTile);
-    s.scaledWork = s.scaledITiles * s.scaledTTiles;
-    s.scaledPer = MaxOf(CeilDiv(s.scaledWork, coreNum), 1);
-    s.scaledAgainITiles = CeilDiv(s.n, s.scaledAgainITile);
-    s.scaledAgainTTiles = CeilDiv(s.T, s.scaledAgainTTile);
-    s.scaledAgainWork = s.scaledAgainITiles * s.scaledAgainTTiles;
-    s.scaledAgainPer = MaxOf(CeilDiv(s.scaledAgainWork, coreNum), 1);
-    s.scaledAgain3JTiles = CeilDiv(s.n, s.scaledAgain3JTile);
-    s.scaledAgain3ITiles = CeilDiv(s.n, s.scaledAgain3ITile);
-    s.scaledAgain3Work = s.T * s.scaledAgain3ITiles * s.scaledAgain3JTiles;
-    s.scaledAgain3Per = MaxOf(CeilDiv(s.scaledAgain3Work, coreNum), 1);
-    s.dmixTTiles = CeilDiv(s.T, s.dmixTTile);
-    s.dmixWork = s.dmixTTiles;
-    s.dmixPer = MaxOf(CeilDiv(s.dmixWork, coreNum), 1);
-    s.dxgPanels = CeilDiv(s.D * s.n, 256);
-    s.dxgBaseN = RoundUp(CeilDiv(s.D * s.n, s.dxgPanels), 16);
-    s.dxgBaseM = MinOf(MinOf((((32768 / s.dxgBaseN)) / 16) * 16, 256),
-                       RoundUp(MinOf(MaxOf(CeilDiv(s.T * s.dxgPanels, cubeNum), 1), s.T), 16));
-    s.dxgBaseK = MinOf(32, RoundUp(s.n * s.n + s.n * 2, 16));
-    s.dxgStepK = MinOf(4, CeilDiv(s.n * s.n + s.n * 2, s.dxgBaseK));
-    s.dxgL1 = s.dxgBaseK * s.dxgBaseM * s.dxgStepK * 8 + s.dxgBaseK * s.dxgBaseN * s.dxgStepK * 8;
-    s.dxgM = s.T;
-    s.dxgN = s.D * s.n;
-    s.dxgKa = s.n * s.n + s.n * 2;
-    s.dxgKb = s.n * s.n + s.n * 2;
-    s.dxgSingleK = s.n * s.n + s.n * 2;
-    s.dxgRowTiles = CeilDiv(s.T, s.dxgBaseM);
-    s.dxgWork = s.dxgPanels * s.dxgRowTiles;
-    s.dxgPer = CeilDiv(s.dxgWork, cubeNum);
-    s.dxgCores = CeilDiv(s.dxgWork, s.dxgPer);
-    s.mm0Cores = s.dxgCores;
-    s.mm0M = s.dxgM;
-    s.mm0N = s.dxgN;
-    s.mm0Ka = s.dxgKa;
-    s.mm0Kb = s.dxgKb;
-    s.mm0SingleK = s.dxgSingleK;
-    s.mm0BaseM = s.dxgBaseM;
-    s.mm0BaseN = s.dxgBaseN;
-    s.mm0BaseK = s.dxgBaseK;
-    s.mm0StepK = s.dxgStepK;
-    s.mm0L1 = s.dxgL1;
-    s.gradXDTiles = CeilDiv(s.D, s.gradXDTile);
-    s.gradXITiles = CeilDiv(s.n, s.gradXITile);
-    s.gradXWork = s.T * s.gradXDTiles * s.gradXITiles;
-    s.gradXPer = MaxOf(CeilDiv(s.gradXWork, coreNum), 1);
-    s.sum1ProductPanels = CeilDiv(s.D * s.n, 256);
-    s.sum1ProductBaseN = RoundUp(CeilDiv(s.D * s.n, s.sum1ProductPanels), 16);
-    s.sum1ProductBaseM = MinOf(
-        MinOf((((32768 / s.sum1ProductBaseN)) / 16) * 16, 256),
-        RoundUp(MinOf(MaxOf(CeilDiv(s.n * s.n * s.sum1ProductPanels * 3 + s.n * s.sum1ProductPanels * 6, cubeNum), 1),
-                      s.n * s.n * 3 + s.n * 6),
-                16));
-    s.sum1ProductBaseK = MinOf(64, RoundUp(s.T, 16));
-    s.sum1ProductStepK = MinOf(4, CeilDiv(s.T, s.sum1ProductBaseK));
-    s.sum1ProductL1 = s.sum1ProductBaseK * s.sum1ProductBaseM * s.sum1ProductStepK * 4 +
-                      s.sum1ProductBaseK * s.sum1ProductBaseN * s.sum1ProductStepK * 4;
-    s.sum1ProductM = s.n * s.n * 3 + s.n * 6;
-    s.sum1ProductN = s.D * s.n;
-    s.sum1ProductKa = s.T;
-    s.sum1ProductKb = s.T;
-    s.sum1ProductSingleK = s.T;
-    s.sum1ProductRowTiles = CeilDiv(s.n * s.n * 3 + s.n * 6, s.sum1ProductBaseM);
-    s.sum1ProductWork = s.sum1ProductPanels * s.sum1ProductRowTiles;
-    s.sum1ProductPer = CeilDiv(s.sum1ProductWork, cubeNum);
-    s.sum1ProductCores = CeilDiv(s.sum1ProductWork, s.sum1ProductPer);
-    s.mm1Cores = s.sum1ProductCores;
-    s.mm1M = s.sum1ProductM;
-    s.mm1N = s.sum1ProductN;
-    s.mm1Ka = s.sum1ProductKa;
-    s.mm1Kb = s.sum1ProductKb;
-    s.mm1SingleK = s.sum1ProductSingleK;
-    s.mm1BaseM = s.sum1ProductBaseM;
-    s.mm1BaseN = s.sum1ProductBaseN;
-    s.mm1BaseK = s.sum1ProductBaseK;
-    s.mm1StepK = s.sum1ProductStepK;
-    s.mm1L1 = s.sum1ProductL1;
-    s.sum1DTiles = CeilDiv(s.D, s.sum1DTile);
-    s.sum1ITiles = CeilDiv(s.n, s.sum1ITile);
-    s.sum1Work = s.n * s.n * s.sum1DTiles * s.sum1ITiles + s.n * s.sum1DTiles * s.sum1ITiles * 2;
-    s.sum1Per = MaxOf(CeilDiv(s.sum1Work, coreNum), 1);
-    s.gradAlphaWork = 1;
-    s.gradAlphaPer = MaxOf(CeilDiv(s.gradAlphaWork, coreNum), 1);
-    s.gradBiasKTiles = CeilDiv(s.n * s.n + s.n * 2, s.gradBiasKTile);
-    s.gradBiasWork = s.gradBiasKTiles;
-    s.gradBiasPer = MaxOf(CeilDiv(s.gradBiasWork, coreNum), 1);
-    s.gradGammaDTiles = CeilDiv(s.D, s.gradGammaDTile);
-    s.gradGammaITiles = CeilDiv(s.n, s.gradGammaITile);
-    s.gradGammaWork = s.gradGammaDTiles * s.gradGammaITiles;
-    s.gradGammaPer = MaxOf(CeilDiv(s.gradGammaWork, coreNum), 1);
-    const Checked blocks = MaxOf(
-        MaxOf(
-            MaxOf(
-                MaxOf(
-                    MaxOf(
-                        MaxOf(
-                            MaxOf(
-                                MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(CeilDiv(s.dzWork, s.dzPer), 2),
-                                                                          CeilDiv(CeilDiv(s.dzAgainWork, s.dzAgainPer),
-                                                                                  2)),
-                                                                    CeilDiv(CeilDiv(s.dzAgain3Work, s.dzAgain3Per), 2)),
-                                                              CeilDiv(CeilDiv(s.scaledWork, s.scaledPer), 2)),
-                                                        CeilDiv(CeilDiv(s.scaledAgainWork, s.scaledAgainPer), 2)),
-                                                  CeilDiv(CeilDiv(s.scaledAgain3Work, s.scaledAgain3Per), 2)),
-                                            CeilDiv(CeilDiv(s.dmixWork, s.dmixPer), 2)),
-                                      CeilDiv(s.dxgWork, s.dxgPer)),
-                                CeilDiv(CeilDiv(s.gradXWork, s.gradXPer), 2)),
-                            CeilDiv(s.sum1ProductWork, s.sum1ProductPer)),
-                        CeilDiv(CeilDiv(s.sum1Work, s.sum1Per), 2)),
-                    CeilDiv(CeilDiv(s.gradAlphaWork, s.gradAlphaPer), 2)),
-                CeilDiv(CeilDiv(s.gradBiasWork, s.gradBiasPer), 2)),
-            CeilDiv(CeilDiv(s.gradGammaWork, s.gradGammaPer), 2)),
-        1);
-    const Checked bytes = s.sum_1_termsWsEnd;
-    choice.blockDim = blocks.value;
-    choice.workspace = bytes.value;
-    choice.together = true;
-    return blocks.valid && bytes.valid && s.dmixWsStart.valid && s.dmixWsEnd.valid && s.drmsWsStart.valid &&
-           s.drmsWsEnd.valid && s.dxgWsStart.valid && s.dxgWsEnd.valid && s.dzWsStart.valid && s.dzWsEnd.valid &&
-           s.scaledWsStart.valid && s.scaledWsEnd.valid && s.sum_1WsStart.valid && s.sum_1WsEnd.valid &&
-           s.sum_1_productWsStart.valid && s.sum_1_productWsEnd.valid && s.sum_1_termsWsStart.valid &&
-           s.sum_1_termsWsEnd.valid && s.dzITiles.valid && s.dzWork.valid && s.dzPer.valid && s.dzAgainITiles.valid &&
-           s.dzAgainTTiles.valid && s.dzAgainWork.valid && s.dzAgainPer.valid && s.dzAgain3JTiles.valid &&
-           s.dzAgain3ITiles.valid && s.dzAgain3Work.valid && s.dzAgain3Per.valid && s.scaledITiles.valid &&
-           s.scaledTTiles.valid && s.scaledWork.valid && s.scaledPer.valid && s.scaledAgainITiles.valid &&
-           s.scaledAgainTTiles.valid && s.scaledAgainWork.valid && s.scaledAgainPer.valid &&
-           s.scaledAgain3JTiles.valid && s.scaledAgain3ITiles.valid && s.scaledAgain3Work.valid &&
-           s.scaledAgain3Per.valid && s.dmixTTiles.valid && s.dmixWork.valid && s.dmixPer.valid && s.dxgPanels.valid &&
-           s.dxgBaseN.valid && s.dxgBaseM.valid && s.dxgBaseK.valid && s.dxgStepK.valid && s.dxgL1.valid &&
-           s.dxgM.valid && s.dxgN.valid && s.dxgKa.valid && s.dxgKb.valid && s.dxgSingleK.valid &&
-           s.dxgRowTiles.valid && s.dxgWork.valid && s.dxgPer.valid && s.dxgCores.valid && s.mm0Cores.valid &&
-           s.mm0M.valid && s.mm0N.valid && s.mm0Ka.valid && s.mm0Kb.valid && s.mm0SingleK.valid && s.mm0BaseM.valid &&
-           s.mm0BaseN.valid && s.mm0BaseK.valid && s.mm0StepK.valid && s.mm0L1.valid && s.gradXDTiles.valid &&
-           s.gradXITiles.valid && s.gradXWork.valid && s.gradXPer.valid && s.sum1ProductPanels.valid &&
-           s.sum1ProductBaseN.valid && s.sum1ProductBaseM.valid && s.sum1ProductBaseK.valid &&
-           s.sum1ProductStepK.valid && s.sum1ProductL1.valid && s.sum1ProductM.valid && s.sum1ProductN.valid &&
-           s.sum1ProductKa.valid && s.sum1ProductKb.valid && s.sum1ProductSingleK.valid &&
-           s.sum1ProductRowTiles.valid && s.sum1ProductWork.valid && s.sum1ProductPer.valid &&
-           s.sum1ProductCores.valid && s.mm1Cores.valid && s.mm1M.valid && s.mm1N.valid && s.mm1Ka.valid &&
-           s.mm1Kb.valid && s.mm1SingleK.valid && s.mm1BaseM.valid && s.mm1BaseN.valid && s.mm1BaseK.valid &&
-           s.mm1StepK.valid && s.mm1L1.valid && s.sum1DTiles.valid && s.sum1ITiles.valid && s.sum1Work.valid &&
-           s.sum1Per.valid && s.gradAlphaWork.valid && s.gradAlphaPer.valid && s.gradBiasKTiles.valid &&
-           s.gradBiasWork.valid && s.gradBiasPer.valid && s.gradGammaDTiles.valid && s.gradGammaITiles.valid &&
-           s.gradGammaWork.valid && s.gradGammaPer.valid;
-}
-
-/// UB bytes: dot, s, dz
-inline Checked CubeWalked2Ledger0(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.dzITile, 8) * 64;                   // in0: h_preIn, 2 copies
-    bytes = bytes + CeilDiv(s.dzDTile * 2, 32) * 64;              // in1: grad_h_inIn, 2 copies
-    bytes = bytes + CeilDiv(s.dzDTile * s.dzITile * 2, 32) * 64;  // in2: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 128;                 // out0: dzWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;                  // calc0: h_preTile
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;                  // calc1: sTile
-    bytes = bytes + RoundUp(s.dzDTile * 4, 32);                   // calc2: grad_h_inTile
-    bytes = bytes + RoundUp(s.dzDTile * s.dzITile * 4, 32);       // calc3: xTile
-    bytes = bytes + RoundUp(s.dzDTile * s.dzITile * 4, 32);       // calc4: tmp
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;                  // calc5: sum
-    bytes = bytes + CeilDiv(s.dzITile, 8) * 2048;                 // calc6: acc
-    bytes = bytes + CeilDiv(s.dzITile, 8) * 256;                  // calc7: part
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;                  // calc8: tmp
-    return bytes;
-}
-
-/// UB bytes: dz
-inline Checked CubeWalked2Ledger1(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.dzAgainITile * s.dzAgainTTile * 4, 32) * 96;  // in0: grad_h_postIn, 3 copies
-    bytes = bytes + CeilDiv(s.dzAgainITile * s.dzAgainTTile * 4, 32) * 64;  // out0: dzWsOut, 2 copies
-    bytes = bytes + RoundUp(s.dzAgainITile * s.dzAgainTTile * 4, 32);       // calc0: tmp
-    bytes = bytes + RoundUp(s.dzAgainITile * s.dzAgainTTile * 4, 32);       // calc1: tmp
-    return bytes;
-}
-
-/// UB bytes: dz
-inline Checked CubeWalked2Ledger2(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.dzAgain3ITile * s.dzAgain3JTile * 4, 32) * 64;  // in0: grad_h_resIn, 2 copies
-    bytes = bytes + CeilDiv(s.dzAgain3ITile * s.dzAgain3JTile * 4, 32) * 64;  // out0: dzWsOut, 2 copies
-    return bytes;
-}
-
-/// UB bytes: scaled
-inline Checked CubeWalked2Ledger3(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;                                                   // in0: alphaIn
-    bytes = bytes + CeilDiv(s.scaledITile * s.scaledTTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.scaledITile * s.scaledTTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
-    bytes = bytes + 256;                                                  // calc0: spread
-    return bytes;
-}
-
-/// UB bytes: scaled
-inline Checked CubeWalked2Ledger4(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;                                                             // in0: alphaIn
-    bytes = bytes + CeilDiv(s.scaledAgainITile * s.scaledAgainTTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.scaledAgainITile * s.scaledAgainTTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
-    bytes = bytes + 256;                                                            // calc0: spread
-    return bytes;
-}
-
-/// UB bytes: scaled
-inline Checked CubeWalked2Ledger5(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;                                                               // in0: alphaIn
-    bytes = bytes + CeilDiv(s.scaledAgain3ITile * s.scaledAgain3JTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.scaledAgain3ITile * s.scaledAgain3JTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
-    bytes = bytes + 256;                                                              // calc0: spread
-    return bytes;
-}
-
-/// UB bytes: dmix
-inline Checked CubeWalked2Ledger6(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.dmixKTile * s.dmixTTile * 4, 32) * 64;  // in0: scaledWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.dmixTTile, 8) * 64;                     // in1: inv_rmsIn, 2 copies
-    bytes = bytes + CeilDiv(s.dmixKTile * s.dmixTTile * 4, 32) * 64;  // out0: dmixWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.dmixTTile, 8) * 256;                    // calc0: spread
-    return bytes;
-}
-
-/// UB bytes: sum_1_terms
-inline Checked CubeWalked2Ledger7(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum1TermsKTile * s.sum1TermsTTile * 4, 32) * 64;  // in0: dmixWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.sum1TermsKTile * s.sum1TermsTTile * 2, 32) * 64;  // out0: sum_1_termsWsOut, 2 copies
-    bytes = bytes + RoundUp(s.sum1TermsKTile * s.sum1TermsTTile * 4, 32);       // calc0: dmixWsTile
-    return bytes;
-}
-
-/// UB bytes: sum_1_terms
-inline Checked CubeWalked2Ledger8(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum1TermsAgainKTile * s.sum1TermsAgainTTile * 4, 32) * 64;  // in0: dmixWsIn, 2 copies
-    bytes = bytes +
-            CeilDiv(s.sum1TermsAgainKTile * s.sum1TermsAgainTTile * 2, 32) * 64;     // out0: sum_1_termsWsOut, 2 copies
-    bytes = bytes + RoundUp(s.sum1TermsAgainKTile * s.sum1TermsAgainTTile * 4, 32);  // calc0: dmixWsTile
-    bytes = bytes + RoundUp(s.sum1TermsAgainKTile * s.sum1TermsAgainTTile * 2, 32);  // calc1: rounded
-    bytes = bytes + RoundUp(s.sum1TermsAgainKTile * s.sum1TermsAgainTTile * 4, 32);  // calc2: tmp
-    return bytes;
-}
-
-/// UB bytes: sum_1_terms
-inline Checked CubeWalked2Ledger9(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum1TermsAgain3KTile * s.sum1TermsAgain3TTile * 4, 32) * 64;  // in0: dmixWsIn, 2 copies
-    bytes = bytes +
-            CeilDiv(s.sum1TermsAgain3KTile * s.sum1TermsAgain3TTile * 2, 32) * 64;  // out0: sum_1_termsWsOut, 2 copies
-    bytes = bytes + RoundUp(s.sum1TermsAgain3KTile * s.sum1TermsAgain3TTile * 4, 32);  // calc0: dmixWsTile
-    bytes = bytes + RoundUp(s.sum1TermsAgain3KTile * s.sum1TermsAgain3TTile * 2, 32);  // calc1: rounded
-    bytes = bytes + RoundUp(s.sum1TermsAgain3KTile * s.sum1TermsAgain3TTile * 4, 32);  // calc2: tmp
-    bytes = bytes + RoundUp(s.sum1TermsAgain3KTile * s.sum1TermsAgain3TTile * 4, 32);  // calc3: tmp
-    return bytes;
-}
-
-/// UB bytes: drms
-inline Checked CubeWalked2Ledger10(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.drmsKTile * s.drmsTTile * 4, 32) * 96;  // in0: scaledWsIn, 3 copies
-    bytes = bytes + CeilDiv(s.drmsTTile, 8) * 64;                     // out0: drmsWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.drmsTTile, 8) * 32;                     // calc0: sumAcc
-    bytes = bytes + RoundUp(s.drmsKTile * s.drmsTTile * 4, 32);       // calc1: tmp
-    bytes = bytes + CeilDiv(s.drmsTTile, 8) * 32;                     // calc2: sum
-    bytes = bytes + CeilDiv(s.drmsTTile, 8) * 2048;                   // calc3: acc
-    bytes = bytes + CeilDiv(s.drmsTTile, 8) * 256;                    // calc4: part
-    return bytes;
-}
-
-/// UB bytes: dxg (cube)
-inline Checked CubeWalked2Ledger11(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    return bytes;
-}
-
-/// UB bytes: grad_x
-inline Checked CubeWalked2Ledger12(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.gradXDTile * 2, 32) * 64;                 // in0: grad_h_inIn, 2 copies
-    bytes = bytes + CeilDiv(s.gradXITile, 8) * 64;                      // in1: h_preIn, 2 copies
-    bytes = bytes + CeilDiv(s.gradXDTile * s.gradXITile * 4, 32) * 64;  // in2: dxgWsIn, 2 copies
-    bytes = bytes + 32;                                                 // in3: drmsWsIn
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 2, 32);       // in4: xIn
-    bytes = bytes + CeilDiv(s.gradXDTile * s.gradXITile * 2, 32) * 64;  // out0: grad_xOut, 2 copies
-    bytes = bytes + RoundUp(s.gradXDTile * 4, 32);                      // calc0: grad_h_inTile
-    bytes = bytes + CeilDiv(s.gradXITile, 16) * 64;                     // calc1: h_preTile
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 4, 32);       // calc2: dxgWsTile
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 4, 32);       // calc3: gammaTile
-    bytes = bytes + 64;                                                 // calc4: drmsWsTile
-    bytes = bytes + 64;                                                 // calc5: inv_rmsTile
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 4, 32);       // calc6: xTile
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 4, 32);       // calc7: tmp
-    bytes = bytes + CeilDiv(s.gradXITile, 16) * 512;                    // calc8: spread
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 4, 32);       // calc9: tmp
-    bytes = bytes + 64;                                                 // calc10: tmp
-    bytes = bytes + 512;                                                // calc11: spread
-    return bytes;
-}
-
-/// UB bytes: sum_1_product (cube)
-inline Checked CubeWalked2Ledger13(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    return bytes;
-}
-
-/// UB bytes: sum_1, grad_phi
-inline Checked CubeWalked2Ledger14(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum1DTile * s.sum1ITile * 4, 32) * 64;  // in0: sum_1_productWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.sum1DTile * s.sum1ITile * 4, 32) * 64;  // out0: grad_phiOut, 2 copies
-    bytes = bytes + RoundUp(s.sum1DTile * s.sum1ITile * 4, 32);       // calc0: sum_1_productWsTile
-    bytes = bytes + RoundUp(s.sum1DTile * s.sum1ITile * 4, 32);       // calc1: sum_1_productWsTile
-    bytes = bytes + RoundUp(s.sum1DTile * s.sum1ITile * 4, 32);       // calc2: sum_1_productWsTile
-    bytes = bytes + RoundUp(s.sum1DTile * s.sum1ITile * 4, 32);       // calc3: sum_1Tile
-    bytes = bytes + RoundUp(s.sum1DTile * s.sum1ITile * 4, 32);       // calc4: tmp
-    bytes = bytes + RoundUp(s.sum1DTile * s.sum1ITile * 4, 32);       // calc5: tmp
-    bytes = bytes + RoundUp(s.sum1DTile, 256) * s.sum1ITile;          // calc6: mask
-    return bytes;
-}
-
-/// UB bytes: sum_2_part
-inline Checked CubeWalked2Ledger15(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum2PartITile * 4, 32) * 96;  // in0: dzWsIn, 3 copies
-    bytes = bytes + 64;                                     // in1: inv_rmsIn, 2 copies
-    bytes = bytes + 64;                                     // out0: sum_2_partWsOut, 2 copies
-    bytes = bytes + 32;                                     // calc0: sumAcc
-    bytes = bytes + RoundUp(s.sum2PartITile * 4, 32);       // calc1: tmp
-    bytes = bytes + 256;                                    // calc2: spread
-    bytes = bytes + 32;                                     // calc3: sum
-    bytes = bytes + 2048;                                   // calc4: acc
-    return bytes;
-}
-
-/// UB bytes: sum_2
-inline Checked CubeWalked2Ledger16(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum2Sum2PartAxisTile * 4, 32) * 64;  // in0: sum_2_partWsIn, 2 copies
-    bytes = bytes + 64;                                            // out0: sum_2WsOut, 2 copies
-    bytes = bytes + 32;                                            // calc0: sumAcc
-    bytes = bytes + 32;                                            // calc1: sum
-    bytes = bytes + 2048;                                          // calc2: acc
-    bytes = bytes + 256;                                           // calc3: part
-    return bytes;
-}
-
-/// UB bytes: grad_alpha
-inline Checked CubeWalked2Ledger17(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;  // in0: sum_2WsIn
-    bytes = bytes + 64;  // out0: grad_alphaOut, 2 copies
-    return bytes;
-}
-
-/// UB bytes: sum_3_part
-inline Checked CubeWalked2Ledger18(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum3PartITile * 4, 32) * 96;  // in0: dzWsIn, 3 copies
-    bytes = bytes + 64;                                     // in1: inv_rmsIn, 2 copies
-    bytes = bytes + 64;                                     // out0: sum_3_partWsOut, 2 copies
-    bytes = bytes + 32;                                     // calc0: sumAcc
-    bytes = bytes + RoundUp(s.sum3PartITile * 4, 32);       // calc1: tmp
-    bytes = bytes + 256;                                    // calc2: spread
-    bytes = bytes + 32;                                     // calc3: sum
-    bytes = bytes + 2048;                                   // calc4: acc
-    return bytes;
-}
-
-/// UB bytes: sum_3
-inline Checked CubeWalked2Ledger19(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum3Sum3PartAxisTile * 4, 32) * 64;  // in0: sum_3_partWsIn, 2 copies
-    bytes = bytes + 64;                                            // out0: sum_3WsOut, 2 copies
-    bytes = bytes + 32;                                            // calc0: sumAcc
-    bytes = bytes + 32;                                            // calc1: sum
-    bytes = bytes + 2048;                                          // calc2: acc
-    bytes = bytes + 256;                                           // calc3: part
-    return bytes;
-}
-
-/// UB bytes: grad_alpha
-inline Checked CubeWalked2Ledger20(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;  // in0: sum_3WsIn
-    bytes = bytes + 64;  // out0: grad_alphaOut, 2 copies
-    return bytes;
-}
-
-/// UB bytes: sum_4_part
-inline Checked CubeWalked2Ledger21(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum4PartJTile * 4, 32) * 96;  // in0: dzWsIn, 3 copies
-    bytes = bytes + 64;                                     // in1: inv_rmsIn, 2 copies
-    bytes = bytes + 64;                                     // out0: sum_4_partWsOut, 2 copies
-    bytes = bytes + 32;                                     // calc0: sumAcc
-    bytes = bytes + RoundUp(s.sum4PartJTile * 4, 32);       // calc1: tmp
-    bytes = bytes + 256;                                    // calc2: spread
-    bytes = bytes + 32;                                     // calc3: sum
-    bytes = bytes + 2048;                                   // calc4: acc
-    return bytes;
-}
-
-/// UB bytes: sum_4
-inline Checked CubeWalked2Ledger22(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum4Sum4PartAxisTile * 4, 32) * 64;  // in0: sum_4_partWsIn, 2 copies
-    bytes = bytes + 64;                                            // out0: sum_4WsOut, 2 copies
-    bytes = bytes + 32;                                            // calc0: sumAcc
-    bytes = bytes + 32;                                            // calc1: sum
-    bytes = bytes + 2048;                                          // calc2: acc
-    bytes = bytes + 256;                                           // calc3: part
-    return bytes;
-}
-
-/// UB bytes: grad_alpha
-inline Checked CubeWalked2Ledger23(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;  // in0: sum_4WsIn
-    bytes = bytes + 64;  // out0: grad_alphaOut, 2 copies
-    return bytes;
-}
-
-/// UB bytes: sum_5_part
-inline Checked CubeWalked2Ledger24(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum5PartKTile * 4, 32) * 64;  // in0: dzWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.sum5PartKTile * 4, 32) * 64;  // out0: sum_5_partWsOut, 2 copies
-    bytes = bytes + RoundUp(s.sum5PartKTile * 4, 32);       // calc0: sumAcc
-    bytes = bytes + RoundUp(s.sum5PartKTile * 4, 32);       // calc1: copied
-    return bytes;
-}
-
-/// UB bytes: sum_5
-inline Checked CubeWalked2Ledger25(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum5KTile * 4, 32) * 64;  // in0: sum_5_partWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.sum5KTile * 4, 32) * 64;  // out0: sum_5WsOut, 2 copies
-    bytes = bytes + RoundUp(s.sum5KTile * 4, 32);       // calc0: sumAcc
-    bytes = bytes + RoundUp(s.sum5KTile * 4, 32);       // calc1: copied
-    return bytes;
-}
-
-/// UB bytes: grad_bias
-inline Checked CubeWalked2Ledger26(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.gradBiasKTile * 4, 32) * 64;  // in0: sum_5WsIn, 2 copies
-    bytes = bytes + CeilDiv(s.gradBiasKTile * 4, 32) * 64;  // out0: grad_biasOut, 2 copies
-    return bytes;
-}
-
-/// UB bytes: sum_6, grad_gamma
-inline Checked CubeWalked2Ledger27(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.gradGammaDTile * s.gradGammaITile * 4, 32) * 96;  // in0: sum_1WsIn, 3 copies
-    bytes = bytes + CeilDiv(s.gradGammaDTile * s.gradGammaITile * 4, 32) * 64;  // out0: grad_gammaOut, 2 copies
-    bytes = bytes + RoundUp(s.gradGammaDTile * s.gradGammaITile * 4, 32);       // calc0: sumAcc
-    bytes = bytes + RoundUp(s.gradGammaDTile * s.gradGammaITile * 4, 32);       // calc1: tmp
-    return bytes;
-}
-
-/// Tries the alternative "cube_walked"; false when it does not fit.
-inline bool TryCubeWalked2(Sizes &s, const Chip &chip, Choice &choice)
-{
-    const Checked coreNum(chip.coreNum);
-    const Checked cubeNum(chip.cubeNum);
-    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
-    if (!(s.D >= 1)) {
-        return false;
-    }
-    if (!(s.T >= 1)) {
-        return false;
-    }
-    if (!(s.n >= 1)) {
-        return false;
-    }
-    if (!(s.n * s.n + s.n * 2 >= 1)) {
-        return false;
-    }
-    if (!(CeilDiv(s.D * s.T * s.n * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) * 2 >=
-          coreNum * cubeStart +
-              CeilDiv(s.D * s.n * s.n * s.n * 24 + s.D * s.n * s.n * 48 + s.T * s.n * s.n * 12 + s.T * s.n * 24, 20) +
-              CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.T, 16) * CeilDiv(s.n * s.n + s.n * 2, 16) * 4096, 512) +
-              CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.T, 16) * CeilDiv(s.n * s.n * 3 + s.n * 6, 16) * 4096, 2048) +
-              CeilDiv(s.D * s.T * s.n * 8, 20))) {
-        return false;
-    }
-    if (!(s.T <= 2147483647)) {
-        return false;
-    }
-    if (!(s.D * s.n <= 2147483647)) {
-        return false;
-    }
-    if (!(s.n * s.n + s.n * 2 <= 2147483647)) {
-        return false;
-    }
-    if (!(s.n * s.n * 3 + s.n * 6 <= 2147483647)) {
-        return false;
-    }
-    s.dzDTile = Checked(16);
-    s.dzITile = Checked(1);
-    s.dzAgainITile = Checked(8);
-    s.dzAgainTTile = Checked(1);
-    s.dzAgain3JTile = Checked(8);
-    s.dzAgain3ITile = Checked(1);
-    s.scaledITile = Checked(8);
-    s.scaledTTile = Checked(1);
-    s.scaledAgainITile = Checked(8);
-    s.scaledAgainTTile = Checked(1);
-    s.scaledAgain3JTile = Checked(8);
-    s.scaledAgain3ITile = Checked(1);
-    s.dmixKTile = Checked(8);
-    s.dmixTTile = Checked(1);
-    s.sum1TermsKTile = Checked(16);
-    s.sum1TermsTTile = Checked(1);
-    s.sum1TermsAgainKTile = Checked(16);
-    s.sum1TermsAgainTTile = Checked(1);
-    s.sum1TermsAgain3KTile = Checked(16);
-    s.sum1TermsAgain3TTile = Checked(1);
-    s.drmsKTile = Checked(8);
-    s.drmsTTile = Checked(1);
-    s.gradXDTile = Checked(16);
-    s.gradXITile = Checked(1);
-    s.sum1DTile = Checked(64);
-    s.sum1ITile = Checked(1);
-    s.sum2PartITile = Checked(8);
-    s.sum2Sum2PartAxisTile = Checked(8);
-    s.sum3PartITile = Checked(8);
-    s.sum3Sum3PartAxisTile = Checked(8);
-    s.sum4PartJTile = Checked(8);
-    s.sum4Sum4PartAxisTile = Checked(8);
-    s.sum5PartKTile = Checked(8);
-    s.sum5KTile = Checked(8);
-    s.gradBiasKTile = Checked(8);
-    s.gradGammaDTile = Checked(8);
-    s.gradGammaITile = Checked(1);
-    if (!Maximise(s, &Sizes::dzDTile, s.D, 16, 0, false, &CubeWalked2Ledger0, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dzITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n, coreNum), false, &CubeWalked2Ledger0,
-                  coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dzAgainITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &CubeWalked2Ledger1,
-                  coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dzAgainTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.dzAgainITile), coreNum),
-                  false, &CubeWalked2Ledger1, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dzAgain3JTile, s.n, 8, MaxOf(CeilDiv(s.T * s.n * s.n, coreNum), 64), false,
-                  &CubeWalked2Ledger2, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dzAgain3ITile, MinOf(s.n, 4095), 1,
-                  CeilDiv(s.T * s.n * CeilDiv(s.n, s.dzAgain3JTile), coreNum), false, &CubeWalked2Ledger2, coreNum,
-                  UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &CubeWalked2Ledger3,
-                  coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.scaledITile), coreNum),
-                  false, &CubeWalked2Ledger3, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledAgainITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false,
-                  &CubeWalked2Ledger4, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledAgainTTile, MinOf(s.T, 4095), 1,
-                  CeilDiv(s.T * CeilDiv(s.n, s.scaledAgainITile), coreNum), false, &CubeWalked2Ledger4, coreNum,
-                  UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledAgain3JTile, s.n, 8, MaxOf(CeilDiv(s.T * s.n * s.n, coreNum), 64), false,
-                  &CubeWalked2Ledger5, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledAgain3ITile, MinOf(s.n, 4095), 1,
-                  CeilDiv(s.T * s.n * CeilDiv(s.n, s.scaledAgain3JTile), coreNum), false, &CubeWalked2Ledger5, coreNum,
-                  UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dmixKTile, s.n * s.n + s.n * 2, 8,
-                  MaxOf(CeilDiv(s.T * s.n * s.n + s.T * s.n * 2, coreNum), 64), false, &CubeWalked2Ledger6, coreNum,
-                  UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dmixTTile, MinOf(s.T, 4095), 1,
-                  CeilDiv(s.T * CeilDiv(s.n * s.n + s.n * 2, s.dmixKTile), coreNum), false, &CubeWalked2Ledger6,
-                  coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum1TermsKTile, s.n * s.n + s.n * 2, 16,
-                  MaxOf(CeilDiv(s.T * s.n * s.n + s.T * s.n * 2, coreNum), 64), false, &CubeWalked2Ledger7, coreNum,
-                  UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum1TermsTTile, MinOf(s.T, 4095), 1,
-                  CeilDiv(s.T * CeilDiv(s.n * s.n + s.n * 2, s.sum1TermsKTile), coreNum), false, &CubeWalked2Ledger7,
-                  coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum1TermsAgainKTile, s.n * s.n + s.n * 2, 16,
-                  MaxOf(CeilDiv(s.T * s.n * s.n + s.T * s.n * 2, coreNum), 64), false, &CubeWalked2Ledger8, coreNum,
-                  UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum1TermsAgainTTile, MinOf(s.T, 4095), 1,
-                  CeilDiv(s.T * CeilDiv(s.n * s.n + s.n * 2, s.sum1TermsAgainKTile), coreNum), false,
-                  &CubeWalked2Ledger8, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum1TermsAgain3KTile, s.n * s.n + s.n * 2, 16,
-                  MaxOf(CeilDiv(s.T * s.n * s.n + s.T * s.n * 2, coreNum), 64), false, &CubeWalked2Ledger9, coreNum,
-                  UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum1TermsAgain3TTile, MinOf(s.T, 4095), 1,
-                  CeilDiv(s.T * CeilDiv(s.n * s.n + s.n * 2, s.sum1TermsAgain3KTile), coreNum), false,
-                  &CubeWalked2Ledger9, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::drmsKTile, s.n * s.n + s.n * 2, 8, 0, false, &CubeWalked2Ledger10, coreNum,
-                  UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::drmsTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeWalked2Ledger10,
-                  coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!(CubeWalked2Ledger11(s, coreNum) <= UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradXDTile, s.D, 16, MaxOf(CeilDiv(s.D * s.T * s.n, coreNum), 64), false,
-                  &CubeWalked2Ledger12, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradXITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n * CeilDiv(s.D, s.gradXDTile), coreNum),
-                  false, &CubeWalked2Ledger12, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!(CubeWalked2Ledger13(s, coreNum) <= UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum1DTile, s.D, 64,
-                  MaxOf(CeilDiv(s.D * s.n * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64), false, &CubeWalked2Ledger14,
-                  coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(
-            s, &Sizes::sum1ITile, MinOf(s.n, 4095), 1,
-            CeilDiv(s.n * s.n * s.n * CeilDiv(s.D, s.sum1DTile) + s.n * s.n * CeilDiv(s.D, s.sum1DTile) * 2, coreNum),
-            false, &CubeWalked2Ledger14, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum2PartITile, s.n, 8, 0, false, &CubeWalked2Ledger15, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum2Sum2PartAxisTile, MaxOf(MinOf(coreNum, s.T), 1), 8, 0, false, &CubeWalked2Ledger16,
-                  coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!(CubeWalked2Ledger17(s, coreNum) <= UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum3PartITile, s.n, 8, 0, false, &CubeWalked2Ledger18, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum3Sum3PartAxisTile, MaxOf(MinOf(coreNum, s.T), 1), 8, 0, false, &CubeWalked2Ledger19,
-                  coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!(CubeWalked2Ledger20(s, coreNum) <= UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum4PartJTile, s.n, 8, 0, false, &CubeWalked2Ledger21, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum4Sum4PartAxisTile, MaxOf(MinOf(coreNum, s.T), 1), 8, 0, false, &CubeWalked2Ledger22,
-                  coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!(CubeWalked2Ledger23(s, coreNum) <= UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(
-            s, &Sizes::sum5PartKTile, s.n * s.n + s.n * 2, 8,
-            MaxOf(CeilDiv(s.n * s.n * MaxOf(MinOf(coreNum, s.T), 1) + s.n * MaxOf(MinOf(coreNum, s.T), 1) * 2, coreNum),
-                  64),
-            false, &CubeWalked2Ledger24, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum5KTile, s.n * s.n + s.n * 2, 8, MaxOf(CeilDiv(s.n * s.n + s.n * 2, coreNum), 64), false,
-                  &CubeWalked2Ledger25, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradBiasKTile, s.n * s.n + s.n * 2, 8, MaxOf(CeilDiv(s.n * s.n + s.n * 2, coreNum), 64),
-                  false, &CubeWalked2Ledger26, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradGammaDTile, s.D, 8, MaxOf(CeilDiv(s.D * s.n, coreNum), 64), false,
-                  &CubeWalked2Ledger27, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradGammaITile, MinOf(s.n, 4095), 1,
-                  CeilDiv(s.n * CeilDiv(s.D, s.gradGammaDTile), coreNum), false, &CubeWalked2Ledger27, coreNum,
-                  UsableUb(chip, true))) {
-        return false;
-    }
-    s.dmixWsStart = 0;
-    s.dmixWsEnd = s.dmixWsStart + RoundUp(MaxOf(s.T * s.n * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.drmsWsStart = s.dmixWsEnd;
-    s.drmsWsEnd = s.drmsWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
-    s.dxgWsStart = s.drmsWsEnd;
-    s.dxgWsEnd = s.dxgWsStart + RoundUp(MaxOf(s.D * s.T * s.n, 1) * 4, 512);
-    s.dzWsStart = s.dxgWsEnd;
-    s.dzWsEnd = s.dzWsStart + RoundUp(MaxOf(s.T * s.n * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.scaledWsStart = s.dzWsEnd;
-    s.scaledWsEnd = s.scaledWsStart + RoundUp(MaxOf(s.T * s.n * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.sum_1WsStart = s.scaledWsEnd;
-    s.sum_1WsEnd = s.sum_1WsStart + RoundUp(MaxOf(s.D * s.n * s.n * s.n + s.D * s.n * s.n * 2, 1) * 4, 512);
-    s.sum_1_productWsStart = s.sum_1WsEnd;
-    s.sum_1_productWsEnd =
-        s.sum_1_productWsStart + RoundUp(MaxOf(s.D * s.n * s.n * s.n * 3 + s.D * s.n * s.n * 6, 1) * 4, 512);
-    s.sum_1_termsWsStart = s.sum_1_productWsEnd;
-    s.sum_1_termsWsEnd = s.sum_1_termsWsStart + RoundUp(MaxOf(s.T * s.n * s.n * 3 + s.T * s.n * 6, 1) * 2, 512);
-    s.sum_2WsStart = s.sum_1_termsWsEnd;
-    s.sum_2WsEnd = s.sum_2WsStart + 512;
-    s.sum_3WsStart = s.sum_2WsEnd;
-    s.sum_3WsEnd = s.sum_3WsStart + 512;
-    s.sum_4WsStart = s.sum_3WsEnd;
-    s.sum_4WsEnd = s.sum_4WsStart + 512;
-    s.sum_5WsStart = s.sum_4WsEnd;
-    s.sum_5WsEnd = s.sum_5WsStart + RoundUp(MaxOf(s.n * s.n + s.n * 2, 1) * 4, 512);
-    s.sum_2_part_count = MaxOf(MinOf(coreNum, s.T), 1);
-    s.sum_2_part_length = CeilDiv(s.T, s.sum_2_part_count);
-    s.sum_2_partWsStart = s.sum_5WsEnd;
-    s.sum_2_partWsEnd = s.sum_2_partWsStart + RoundUp(MaxOf(s.sum_2_part_count, 1) * 4, 512);
-    s.sum_3_part_count = MaxOf(MinOf(coreNum, s.T), 1);
-    s.sum_3_part_length = CeilDiv(s.T, s.sum_3_part_count);
-    s.sum_3_partWsStart = s.sum_2_partWsEnd;
-    s.sum_3_partWsEnd = s.sum_3_partWsStart + RoundUp(MaxOf(s.sum_3_part_count, 1) * 4, 512);
-    s.sum_4_part_count = MaxOf(MinOf(coreNum, s.T), 1);
-    s.sum_4_part_length = CeilDiv(s.T, s.sum_4_part_count);
-    s.sum_4_partWsStart = s.sum_3_partWsEnd;
-    s.sum_4_partWsEnd = s.sum_4_partWsStart + RoundUp(MaxOf(s.sum_4_part_count, 1) * 4, 512);
-    s.sum_5_part_count = MaxOf(MinOf(coreNum, s.T), 1);
-    s.sum_5_part_length = CeilDiv(s.T, s.sum_5_part_count);
-    s.sum_5_partWsStart = s.sum_4_partWsEnd;
-    s.sum_5_partWsEnd =
-        s.sum_5_partWsStart + RoundUp(MaxOf(s.n * s.n * s.sum_5_part_count + s.n * s.sum_5_part_count * 2, 1) * 4, 512);
-    s.dzITiles = CeilDiv(s.n, s.dzITile);
-    s.dzWork = s.T * s.dzITiles;
-    s.dzPer = MaxOf(CeilDiv(s.dzWork, coreNum), 1);
-    s.dzAgainITiles = CeilDiv(s.n, s.dzAgainITile);
-    s.dzAgainTTiles = CeilDiv(s.T, s.dzAgainTTile);
-    s.dzAgainWork = s.dzAgainITiles * s.dzAgainTTiles;
-    s.dzAgainPer = MaxOf(CeilDiv(s.dzAgainWork, coreNum), 1);
-    s.dzAgain3JTiles = CeilDiv(s.n, s.dzAgain3JTile);
-    s.dzAgain3ITiles = CeilDiv(s.n, s.dzAgain3ITile);
-    s.dzAgain3Work = s.T * s.dzAgain3ITiles * s.dzAgain3JTiles;
-    s.dzAgain3Per = MaxOf(CeilDiv(s.dzAgain3Work, coreNum), 1);
-    s.scaledITiles = CeilDiv(s.n, s.scaledITile);
-    s.scaledTTiles = CeilDiv(s.T, s.scaledTTile);
-    s.scaledWork = s.scaledITiles * s.scaledTTiles;
-    s.scaledPer = MaxOf(CeilDiv(s.scaledWork, coreNum), 1);
-    s.scaledAgainITiles = CeilDiv(s.n, s.scaledAgainITile);
-    s.scaledAgainTTiles = CeilDiv(s.T, s.scaledAgainTTile);
-    s.scaledAgainWork = s.scaledAgainITiles * s.scaledAgainTTiles;
-    s.scaledAgainPer = MaxOf(CeilDiv(s.scaledAgainWork, coreNum), 1);
-    s.scaledAgain3JTiles = CeilDiv(s.n, s.scaledAgain3JTile);
-    s.scaledAgain3ITiles = CeilDiv(s.n, s.scaledAgain3ITile);
-    s.scaledAgain3Work = s.T * s.scaledAgain3ITiles * s.scaledAgain3JTiles;
-    s.scaledAgain3Per = MaxOf(CeilDiv(s.scaledAgain3Work, coreNum), 1);
-    s.dmixKTiles = CeilDiv(s.n * s.n + s.n * 2, s.dmixKTile);
-    s.dmixTTiles = CeilDiv(s.T, s.dmixTTile);
-    s.dmixWork = s.dmixKTiles * s.dmixTTiles;
-    s.dmixPer = MaxOf(CeilDiv(s.dmixWork, coreNum), 1);
-    s.sum1TermsKTiles = CeilDiv(s.n * s.n + s.n * 2, s.sum1TermsKTile);
-    s.sum1TermsTTiles = CeilDiv(s.T, s.sum1TermsTTile);
-    s.sum1TermsWork = s.sum1TermsKTiles * s.sum1TermsTTiles;
-    s.sum1TermsPer = MaxOf(CeilDiv(s.sum1TermsWork, coreNum), 1);
-    s.sum1TermsAgainKTiles = CeilDiv(s.n * s.n + s.n * 2, s.sum1TermsAgainKTile);
-    s.sum1TermsAgainTTiles = CeilDiv(s.T, s.sum1TermsAgainTTile);
-    s.sum1TermsAgainWork = s.sum1TermsAgainKTiles * s.sum1TermsAgainTTiles;
-    s.sum1TermsAgainPer = MaxOf(CeilDiv(s.sum1TermsAgainWork, coreNum), 1);
-    s.sum1TermsAgain3KTiles = CeilDiv(s.n * s.n + s.n * 2, s.sum1TermsAgain3KTile);
-    s.sum1TermsAgain3TTiles = CeilDiv(s.T, s.sum1TermsAgain3TTile);
-    s.sum1TermsAgain3Work = s.sum1TermsAgain3KTiles * s.sum1TermsAgain3TTiles;
-    s.sum1TermsAgain3Per = MaxOf(CeilDiv(s.sum1TermsAgain3Work, coreNum), 1);
-    s.drmsTTiles = CeilDiv(s.T, s.drmsTTile);
-    s.drmsWork = s.drmsTTiles;
-    s.drmsPer = MaxOf(CeilDiv(s.drmsWork, coreNum), 1);
-    s.dxgPanels = CeilDiv(s.D * s.n, 256);
-    s.dxgBaseN = RoundUp(CeilDiv(s.D * s.n, s.dxgPanels), 16);
-    s.dxgBaseM = MinOf(MinOf((((32768 / s.dxgBaseN)) / 16) * 16, 256),
-                       RoundUp(MinOf(MaxOf(CeilDiv(s.T * s.dxgPanels, cubeNum), 1), s.T), 16));
-    s.dxgBaseK = MinOf(32, RoundUp(s.n * s.n + s.n * 2, 16));
-    s.dxgStepK = MinOf(4, CeilDiv(s.n * s.n + s.n * 2, s.dxgBaseK));
-    s.dxgL1 = s.dxgBaseK * s.dxgBaseM * s.dxgStepK * 8 + s.dxgBaseK * s.dxgBaseN * s.dxgStepK * 8;
-    s.dxgM = s.T;
-    s.dxgN = s.D * s.n;
-    s.dxgKa = s.n * s.n + s.n * 2;
-    s.dxgKb = s.n * s.n + s.n * 2;
-    s.dxgSingleK = s.n * s.n + s.n * 2;
-    s.dxgRowTiles = CeilDiv(s.T, s.dxgBaseM);
-    s.dxgWork = s.dxgPanels * s.dxgRowTiles;
-    s.dxgPer = CeilDiv(s.dxgWork, cubeNum);
-    s.dxgCores = CeilDiv(s.dxgWork, s.dxgPer);
-    s.mm0Cores = s.dxgCores;
-    s.mm0M = s.dxgM;
-    s.mm0N = s.dxgN;
-    s.mm0Ka = s.dxgKa;
-    s.mm0Kb = s.dxgKb;
-    s.mm0SingleK = s.dxgSingleK;
-    s.mm0BaseM = s.dxgBaseM;
-    s.mm0BaseN = s.dxgBaseN;
-    s.mm0BaseK = s.dxgBaseK;
-    s.mm0StepK = s.dxgStepK;
-    s.mm0L1 = s.dxgL1;
-    s.gradXDTiles = CeilDiv(s.D, s.gradXDTile);
-    s.gradXITiles = CeilDiv(s.n, s.gradXITile);
-    s.gradXWork = s.T * s.gradXDTiles * s.gradXITiles;
-    s.gradXPer = MaxOf(CeilDiv(s.gradXWork, coreNum), 1);
-    s.sum1ProductPanels = CeilDiv(s.D * s.n, 256);
-    s.sum1ProductBaseN = RoundUp(CeilDiv(s.D * s.n, s.sum1ProductPanels), 16);
-    s.sum1ProductBaseM = MinOf(
-        MinOf((((32768 / s.sum1ProductBaseN)) / 16) * 16, 256),
-        RoundUp(MinOf(MaxOf(CeilDiv(s.n * s.n * s.sum1ProductPanels * 3 + s.n * s.sum1ProductPanels * 6, cubeNum), 1),
-                      s.n * s.n * 3 + s.n * 6),
-                16));
-    s.sum1ProductBaseK = MinOf(64, RoundUp(s.T, 16));
-    s.sum1ProductStepK = MinOf(4, CeilDiv(s.T, s.sum1ProductBaseK));
-    s.sum1ProductL1 = s.sum1ProductBaseK * s.sum1ProductBaseM * s.sum1ProductStepK * 4 +
-                      s.sum1ProductBaseK * s.sum1ProductBaseN * s.sum1ProductStepK * 4;
-    s.sum1ProductM = s.n * s.n * 3 + s.n * 6;
-    s.sum1ProductN = s.D * s.n;
-    s.sum1ProductKa = s.T;
-    s.sum1ProductKb = s.T;
-    s.sum1ProductSingleK = s.T;
-    s.sum1ProductRowTiles = CeilDiv(s.n * s.n * 3 + s.n * 6, s.sum1ProductBaseM);
-    s.sum1ProductWork = s.sum1ProductPanels * s.sum1ProductRowTiles;
-    s.sum1ProductPer = CeilDiv(s.sum1ProductWork, cubeNum);
-    s.sum1ProductCores = CeilDiv(s.sum1ProductWork, s.sum1ProductPer);
-    s.mm1Cores = s.sum1ProductCores;
-    s.mm1M = s.sum1ProductM;
-    s.mm1N = s.sum1ProductN;
-    s.mm1Ka = s.sum1ProductKa;
-    s.mm1Kb = s.sum1ProductKb;
-    s.mm1SingleK = s.sum1ProductSingleK;
-    s.mm1BaseM = s.sum1ProductBaseM;
-    s.mm1BaseN = s.sum1ProductBaseN;
-    s.mm1BaseK = s.sum1ProductBaseK;
-    s.mm1StepK = s.sum1ProductStepK;
-    s.mm1L1 = s.sum1ProductL1;
-    s.sum1DTiles = CeilDiv(s.D, s.sum1DTile);
-    s.sum1ITiles = CeilDiv(s.n, s.sum1ITile);
-    s.sum1Work = s.n * s.n * s.sum1DTiles * s.sum1ITiles + s.n * s.sum1DTiles * s.sum1ITiles * 2;
-    s.sum1Per = MaxOf(CeilDiv(s.sum1Work, coreNum), 1);
-    s.sum2PartWork = s.sum_2_part_count;
-    s.sum2PartPer = MaxOf(CeilDiv(s.sum2PartWork, coreNum), 1);
-    s.sum2Work = 1;
-    s.sum2Per = MaxOf(CeilDiv(s.sum2Work, coreNum), 1);
-    s.gradAlphaWork = 1;
-    s.gradAlphaPer = MaxOf(CeilDiv(s.gradAlphaWork, coreNum), 1);
-    s.sum3PartWork = s.sum_3_part_count;
-    s.sum3PartPer = MaxOf(CeilDiv(s.sum3PartWork, coreNum), 1);
-    s.sum3Work = 1;
-    s.sum3Per = MaxOf(CeilDiv(s.sum3Work, coreNum), 1);
-    s.gradAlphaAgainWork = 1;
-    s.gradAlphaAgainPer = MaxOf(CeilDiv(s.gradAlphaAgainWork, coreNum), 1);
-    s.sum4PartWork = s.sum_4_part_count;
-    s.sum4PartPer = MaxOf(CeilDiv(s.sum4PartWork, coreNum), 1);
-    s.sum4Work = 1;
-    s.sum4Per = MaxOf(CeilDiv(s.sum4Work, coreNum), 1);
-    s.gradAlphaAgain3Work = 1;
-    s.gradAlphaAgain3Per = MaxOf(CeilDiv(s.gradAlphaAgain3Work, coreNum), 1);
-    s.sum5PartKTiles = CeilDiv(s.n * s.n + s.n * 2, s.sum5PartKTile);
-    s.sum5PartWork = s.sum5PartKTiles * s.sum_5_part_count;
-    s.sum5PartPer = MaxOf(CeilDiv(s.sum5PartWork, coreNum), 1);
-    s.sum5KTiles = CeilDiv(s.n * s.n + s.n * 2, s.sum5KTile);
-    s.sum5Work = s.sum5KTiles;
-    s.sum5Per = MaxOf(CeilDiv(s.sum5Work, coreNum), 1);
-    s.gradBiasKTiles = CeilDiv(s.n * s.n + s.n * 2, s.gradBiasKTile);
-    s.gradBiasWork = s.gradBiasKTiles;
-    s.gradBiasPer = MaxOf(CeilDiv(s.gradBiasWork, coreNum), 1);
-    s.gradGammaDTiles = CeilDiv(s.D, s.gradGammaDTile);
-    s.gradGammaITiles = CeilDiv(s.n, s.gradGammaITile);
-    s.gradGammaWork = s.gradGammaDTiles * s.gradGammaITiles;
-    s.gradGammaPer = MaxOf(CeilDiv(s.gradGammaWork, coreNum), 1);
-    const Checked blocks = MaxOf(
-        MaxOf(
-            MaxOf(
-                MaxOf(
-                    MaxOf(
-                        MaxOf(
-                            MaxOf(
-                                MaxOf(
-                                    MaxOf(
-                                        MaxOf(
-                                            MaxOf(
-                                                MaxOf(
-                                                    MaxOf(
-                                                        MaxOf(
-                                                            MaxOf(
-                                                                MaxOf(
-                                                                    MaxOf(
-                                                                        MaxOf(
-                                                                            MaxOf(
-                                                                                MaxOf(
-                                                                                    MaxOf(
-                                                                                        MaxOf(
-                                                                                            MaxOf(
-                                                                                                MaxOf(
-                                                                                                    MaxOf(
-                                                                                                        MaxOf(
-                                                                                                            MaxOf(
-                                                                                                                MaxOf(
-                                                                                                                    CeilDiv(
-                                                                                                                        CeilDiv(
-                                                                                                                            s.dzWork,
-                                                                                                                            s.dzPer),
-                                                                                                                        2),
-                                                                                                                    CeilDiv(
-                                                                                                                        CeilDiv(
-                                                                                                                            s.dzAgainWork,
-                                                                                                                            s.dzAgainPer),
-                                                                                                                        2)),
-                                                                                                                CeilDiv(
-                                                                                                                    CeilDiv(
-                                                                                                                        s.dzAgain3Work,
-                                                                                                                        s.dzAgain3Per),
-                                                                                                                    2)),
-                                                                                                            CeilDiv(
-                                                                                                                CeilDiv(
-                                                                                                                    s.scaledWork,
-                                                                                                                    s.scaledPer),
-                                                                                                                2)),
-                                                                                                        CeilDiv(
-                                                                                                            CeilDiv(
-                                                                                                                s.scaledAgainWork,
-                                                                                                                s.scaledAgainPer),
-                                                                                                            2)),
-                                                                                                    CeilDiv(
-                                                                                                        CeilDiv(
-                                                                                                            s.scaledAgain3Work,
-                                                                                                            s.scaledAgain3Per),
-                                                                                                        2)),
-                                                                                                CeilDiv(
-                                                                                                    CeilDiv(s.dmixWork,
-                                                                                                            s.dmixPer),
-                                                                                                    2)),
-                                                                                            CeilDiv(
-                                                                                                CeilDiv(s.sum1TermsWork,
-                                                                                                        s.sum1TermsPer),
-                                                                                                2)),
-                                                                                        CeilDiv(
-                                                                                            CeilDiv(
-                                                                                                s.sum1TermsAgainWork,
-                                                                                                s.sum1TermsAgainPer),
-                                                                                            2)),
-                                                                                    CeilDiv(
-                                                                                        CeilDiv(s.sum1TermsAgain3Work,
-                                                                                                s.sum1TermsAgain3Per),
-                                                                                        2)),
-                                                                                CeilDiv(CeilDiv(s.drmsWork, s.drmsPer),
-                                                                                        2)),
-                                                                            CeilDiv(s.dxgWork, s.dxgPer)),
-                                                                        CeilDiv(CeilDiv(s.gradXWork, s.gradXPer), 2)),
-                                                                    CeilDiv(s.sum1ProductWork, s.sum1ProductPer)),
-                                                                CeilDiv(CeilDiv(s.sum1Work, s.sum1Per), 2)),
-                                                            CeilDiv(CeilDiv(s.sum2PartWork, s.sum2PartPer), 2)),
-                                                        CeilDiv(CeilDiv(s.sum2Work, s.sum2Per), 2)),
-                                                    CeilDiv(CeilDiv(s.gradAlphaWork, s.gradAlphaPer), 2)),
-                                                CeilDiv(CeilDiv(s.sum3PartWork, s.sum3PartPer), 2)),
-                                            CeilDiv(CeilDiv(s.sum3Work, s.sum3Per), 2)),
-                                        CeilDiv(CeilDiv(s.gradAlphaAgainWork, s.gradAlphaAgainPer), 2)),
-                                    CeilDiv(CeilDiv(s.sum4PartWork, s.sum4PartPer), 2)),
-                                CeilDiv(CeilDiv(s.sum4Work, s.sum4Per), 2)),
-                            CeilDiv(CeilDiv(s.gradAlphaAgain3Work, s.gradAlphaAgain3Per), 2)),
-                        CeilDiv(CeilDiv(s.sum5PartWork, s.sum5PartPer), 2)),
-                    CeilDiv(CeilDiv(s.sum5Work, s.sum5Per), 2)),
-                CeilDiv(CeilDiv(s.gradBiasWork, s.gradBiasPer), 2)),
-            CeilDiv(CeilDiv(s.gradGammaWork, s.gradGammaPer), 2)),
-        1);
-    const Checked bytes = s.sum_5_partWsEnd;
-    choice.blockDim = blocks.value;
-    choice.workspace = bytes.value;
-    choice.together = true;
-    return blocks.valid && bytes.valid && s.dmixWsStart.valid && s.dmixWsEnd.valid && s.drmsWsStart.valid &&
-           s.drmsWsEnd.valid && s.dxgWsStart.valid && s.dxgWsEnd.valid && s.dzWsStart.valid && s.dzWsEnd.valid &&
-           s.scaledWsStart.valid && s.scaledWsEnd.valid && s.sum_1WsStart.valid && s.sum_1WsEnd.valid &&
-           s.sum_1_productWsStart.valid && s.sum_1_productWsEnd.valid && s.sum_1_termsWsStart.valid &&
-           s.sum_1_termsWsEnd.valid && s.sum_2WsStart.valid && s.sum_2WsEnd.valid && s.sum_3WsStart.valid &&
-           s.sum_3WsEnd.valid && s.sum_4WsStart.valid && s.sum_4WsEnd.valid && s.sum_5WsStart.valid &&
-           s.sum_5WsEnd.valid && s.sum_2_part_count.valid && s.sum_2_part_length.valid && s.sum_2_partWsStart.valid &&
-           s.sum_2_partWsEnd.valid && s.sum_3_part_count.valid && s.sum_3_part_length.valid &&
-           s.sum_3_partWsStart.valid && s.sum_3_partWsEnd.valid && s.sum_4_part_count.valid &&
-           s.sum_4_part_length.valid && s.sum_4_partWsStart.valid && s.sum_4_partWsEnd.valid &&
-           s.sum_5_part_count.valid && s.sum_5_part_length.valid && s.sum_5_partWsStart.valid &&
-           s.sum_5_partWsEnd.valid && s.dzITiles.valid && s.dzWork.valid && s.dzPer.valid && s.dzAgainITiles.valid &&
-           s.dzAgainTTiles.valid && s.dzAgainWork.valid && s.dzAgainPer.valid && s.dzAgain3JTiles.valid &&
-           s.dzAgain3ITiles.valid && s.dzAgain3Work.valid && s.dzAgain3Per.valid && s.scaledITiles.valid &&
-           s.scaledTTiles.valid && s.scaledWork.valid && s.scaledPer.valid && s.scaledAgainITiles.valid &&
-           s.scaledAgainTTiles.valid && s.scaledAgainWork.valid && s.scaledAgainPer.valid &&
-           s.scaledAgain3JTiles.valid && s.scaledAgain3ITiles.valid && s.scaledAgain3Work.valid &&
-           s.scaledAgain3Per.valid && s.dmixKTiles.valid && s.dmixTTiles.valid && s.dmixWork.valid && s.dmixPer.valid &&
-           s.sum1TermsKTiles.valid && s.sum1TermsTTiles.valid && s.sum1TermsWork.valid && s.sum1TermsPer.valid &&
-           s.sum1TermsAgainKTiles.valid && s.sum1TermsAgainTTiles.valid && s.sum1TermsAgainWork.valid &&
-           s.sum1TermsAgainPer.valid && s.sum1TermsAgain3KTiles.valid && s.sum1TermsAgain3TTiles.valid &&
-           s.sum1TermsAgain3Work.valid && s.sum1TermsAgain3Per.valid && s.drmsTTiles.valid && s.drmsWork.valid &&
-           s.drmsPer.valid && s.dxgPanels.valid && s.dxgBaseN.valid && s.dxgBaseM.valid && s.dxgBaseK.valid &&
-           s.dxgStepK.valid && s.dxgL1.valid && s.dxgM.valid && s.dxgN.valid && s.dxgKa.valid && s.dxgKb.valid &&
-           s.dxgSingleK.valid && s.dxgRowTiles.valid && s.dxgWork.valid && s.dxgPer.valid && s.dxgCores.valid &&
-           s.mm0Cores.valid && s.mm0M.valid && s.mm0N.valid && s.mm0Ka.valid && s.mm0Kb.valid && s.mm0SingleK.valid &&
-           s.mm0BaseM.valid && s.mm0BaseN.valid && s.mm0BaseK.valid && s.mm0StepK.valid && s.mm0L1.valid &&
-           s.gradXDTiles.valid && s.gradXITiles.valid && s.gradXWork.valid && s.gradXPer.valid &&
-           s.sum1ProductPanels.valid && s.sum1ProductBaseN.valid && s.sum1ProductBaseM.valid &&
-           s.sum1ProductBaseK.valid && s.sum1ProductStepK.valid && s.sum1ProductL1.valid && s.sum1ProductM.valid &&
-           s.sum1ProductN.valid && s.sum1ProductKa.valid && s.sum1ProductKb.valid && s.sum1ProductSingleK.valid &&
-           s.sum1ProductRowTiles.valid && s.sum1ProductWork.valid && s.sum1ProductPer.valid &&
-           s.sum1ProductCores.valid && s.mm1Cores.valid && s.mm1M.valid && s.mm1N.valid && s.mm1Ka.valid &&
-           s.mm1Kb.valid && s.mm1SingleK.valid && s.mm1BaseM.valid && s.mm1BaseN.valid && s.mm1BaseK.valid &&
-           s.mm1StepK.valid && s.mm1L1.valid && s.sum1DTiles.valid && s.sum1ITiles.valid && s.sum1Work.valid &&
-           s.sum1Per.valid && s.sum2PartWork.valid && s.sum2PartPer.valid && s.sum2Work.valid && s.sum2Per.valid &&
-           s.gradAlphaWork.valid && s.gradAlphaPer.valid && s.sum3PartWork.valid && s.sum3PartPer.valid &&
-           s.sum3Work.valid && s.sum3Per.valid && s.gradAlphaAgainWork.valid && s.gradAlphaAgainPer.valid &&
-           s.sum4PartWork.valid && s.sum4PartPer.valid && s.sum4Work.valid && s.sum4Per.valid &&
-           s.gradAlphaAgain3Work.valid && s.gradAlphaAgain3Per.valid && s.sum5PartKTiles.valid &&
-           s.sum5PartWork.valid && s.sum5PartPer.valid && s.sum5KTiles.valid && s.sum5Work.valid && s.sum5Per.valid &&
-           s.gradBiasKTiles.valid && s.gradBiasWork.valid && s.gradBiasPer.valid && s.gradGammaDTiles.valid &&
-           s.gradGammaITiles.valid && s.gradGammaWork.valid && s.gradGammaPer.valid;
-}
-
-/// UB bytes: dot, s, dz
-inline Checked Full2Ledger0(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.D, 16) * 64;              // in0: grad_h_inIn, 2 copies
-    bytes = bytes + s.dzITile * CeilDiv(s.D, 16) * 64;  // in1: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.dzITile, 8) * 64;         // in2: h_preIn, 2 copies
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 128;       // out0: dzWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.D, 16) * 64;              // calc0: grad_h_inTile
-    bytes = bytes + s.dzITile * CeilDiv(s.D, 16) * 64;  // calc1: xTile
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;        // calc2: dotTile
-    bytes = bytes + s.dzITile * CeilDiv(s.D, 16) * 64;  // calc3: tmp
-    bytes = bytes + CeilDiv(s.dzITile, 8) * 2048;       // calc4: acc
-    bytes = bytes + CeilDiv(s.dzITile, 8) * 256;        // calc5: part
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;        // calc6: h_preTile
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;        // calc7: sTile
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;        // calc8: tmp
-    return bytes;
-}
-
-/// UB bytes: dz
-inline Checked Full2Ledger1(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.dzAgainITile * s.dzAgainTTile * 4, 32) * 96;  // in0: grad_h_postIn, 3 copies
-    bytes = bytes + CeilDiv(s.dzAgainITile * s.dzAgainTTile * 4, 32) * 64;  // out0: dzWsOut, 2 copies
-    bytes = bytes + RoundUp(s.dzAgainITile * s.dzAgainTTile * 4, 32);       // calc0: tmp
-    bytes = bytes + RoundUp(s.dzAgainITile * s.dzAgainTTile * 4, 32);       // calc1: tmp
-    return bytes;
-}
-
-/// UB bytes: dz
-inline Checked Full2Ledger2(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.dzAgain3ITile * s.dzAgain3JTile * 4, 32) * 64;  // in0: grad_h_resIn, 2 copies
-    bytes = bytes + CeilDiv(s.dzAgain3ITile * s.dzAgain3JTile * 4, 32) * 64;  // out0: dzWsOut, 2 copies
-    return bytes;
-}
-
-/// UB bytes: scaled
-inline Checked Full2Ledger3(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;                                                   // in0: alphaIn
-    bytes = bytes + CeilDiv(s.scaledITile * s.scaledTTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.scaledITile * s.scaledTTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
-    bytes = bytes + 256;                                                  // calc0: spread
-    return bytes;
-}
-
-/// UB bytes: scaled
-inline Checked Full2Ledger4(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;                                                             // in0: alphaIn
-    bytes = bytes + CeilDiv(s.scaledAgainITile * s.scaledAgainTTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.scaledAgainITile * s.scaledAgainTTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
-    bytes = bytes + 256;                                                            // calc0: spread
-    return bytes;
-}
-
-/// UB bytes: scaled
-inline Checked Full2Ledger5(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;                                                               // in0: alphaIn
-    bytes = bytes + CeilDiv(s.scaledAgain3ITile * s.scaledAgain3JTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.scaledAgain3ITile * s.scaledAgain3JTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
-    bytes = bytes + 256;                                                              // calc0: spread
     return bytes;
 }
 
 /// UB bytes: dmix, drms, dxg, grad_x
-inline Checked Full2Ledger6(const Sizes &s, const Checked &coreNum)
+inline Checked DxgLedger4(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -4822,15 +1084,98 @@ inline Checked Full2Ledger6(const Sizes &s, const Checked &coreNum)
     return bytes;
 }
 
+/// UB bytes: grad_x
+inline Checked GradXLedger3(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.gradXDTile * 2, 32) * 64;                 // in0: grad_h_inIn, 2 copies
+    bytes = bytes + CeilDiv(s.gradXITile, 8) * 64;                      // in1: h_preIn, 2 copies
+    bytes = bytes + CeilDiv(s.gradXDTile * s.gradXITile * 4, 32) * 64;  // in2: dxgWsIn, 2 copies
+    bytes = bytes + 32;                                                 // in3: drmsWsIn
+    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 2, 32);       // in4: xIn
+    bytes = bytes + CeilDiv(s.gradXDTile * s.gradXITile * 2, 32) * 64;  // out0: grad_xOut, 2 copies
+    bytes = bytes + RoundUp(s.gradXDTile * 4, 32);                      // calc0: grad_h_inTile
+    bytes = bytes + CeilDiv(s.gradXITile, 16) * 64;                     // calc1: h_preTile
+    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 4, 32);       // calc2: dxgWsTile
+    bytes = bytes + 64;                                                 // calc3: drmsWsTile
+    bytes = bytes + 64;                                                 // calc4: inv_rmsTile
+    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 4, 32);       // calc5: xTile
+    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 4, 32);       // calc6: grad_x_postTile
+    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 4, 32);       // calc7: tmp
+    bytes = bytes + CeilDiv(s.gradXITile, 16) * 512;                    // calc8: spread
+    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 4, 32);       // calc9: tmp
+    bytes = bytes + 64;                                                 // calc10: tmp
+    bytes = bytes + 512;                                                // calc11: spread
+    return bytes;
+}
+
 /// UB bytes: sum_1, grad_phi
-inline Checked Full2Ledger7(const Sizes &s, const Checked &coreNum)
+inline Checked GradPhiLedger3(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.gradPhiDTile * s.gradPhiITile * 4, 32) * 64;  // in0: sum_1_productWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.gradPhiDTile * s.gradPhiITile * 4, 32) * 64;  // out0: grad_phiOut, 2 copies
+    bytes = bytes + RoundUp(s.gradPhiDTile * s.gradPhiITile * 4, 32);       // calc0: sum_1_productWsTile
+    bytes = bytes + RoundUp(s.gradPhiDTile * s.gradPhiITile * 4, 32);       // calc1: sum_1_productWsTile
+    bytes = bytes + RoundUp(s.gradPhiDTile * s.gradPhiITile * 4, 32);       // calc2: sum_1_productWsTile
+    bytes = bytes + RoundUp(s.gradPhiDTile * s.gradPhiITile * 4, 32);       // calc3: sum_1Tile
+    bytes = bytes + RoundUp(s.gradPhiDTile * s.gradPhiITile * 4, 32);       // calc4: tmp
+    bytes = bytes + RoundUp(s.gradPhiDTile * s.gradPhiITile * 4, 32);       // calc5: tmp
+    bytes = bytes + RoundUp(s.gradPhiDTile, 256) * s.gradPhiITile;          // calc6: mask
+    return bytes;
+}
+
+/// UB bytes: dmix, drms, dxg, grad_x
+inline Checked DmixLedger3(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + s.n * s.n * s.n * CeilDiv(s.D, 8) * 32 + s.n * s.n * CeilDiv(s.D, 8) * 64;  // in0: phiIn
+    bytes = bytes + s.dmixTTile * CeilDiv(s.n * s.n + s.n * 2, 8) * 64;    // in1: scaledWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.dmixTTile, 8) * 64;                          // in2: inv_rmsIn, 2 copies
+    bytes = bytes + s.dmixTTile * CeilDiv(s.D, 16) * 32;                   // in3: grad_h_inIn
+    bytes = bytes + s.dmixTTile * CeilDiv(s.n, 8) * 32;                    // in4: h_preIn
+    bytes = bytes + s.dmixTTile * s.n * CeilDiv(s.D, 16) * 32;             // in5: xIn
+    bytes = bytes + s.dmixTTile * s.n * CeilDiv(s.D, 16) * 64;             // out0: grad_xOut, 2 copies
+    bytes = bytes + s.dmixTTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 128;  // out1: dmixWsOut, 2 copies
+    bytes = bytes + s.n * s.n * s.n * CeilDiv(s.D, 16) * 64 + s.n * s.n * CeilDiv(s.D, 16) * 128;  // calc0: phiTile
+    bytes = bytes + s.dmixTTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 64;  // calc1: scaledWsTile
+    bytes = bytes + CeilDiv(s.dmixTTile, 16) * 64;                        // calc2: inv_rmsTile
+    bytes = bytes + s.dmixTTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 64;  // calc3: dmixTile
+    bytes = bytes + CeilDiv(s.dmixTTile, 16) * 512;                       // calc4: spread
+    bytes = bytes + s.dmixTTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 64;  // calc5: h_mixTile
+    bytes = bytes + CeilDiv(s.dmixTTile, 16) * 64;                        // calc6: drmsTile
+    bytes = bytes + s.dmixTTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 64;  // calc7: tmp
+    bytes = bytes + CeilDiv(s.dmixTTile, 8) * 2048;                       // calc8: acc
+    bytes = bytes + CeilDiv(s.dmixTTile, 8) * 256;                        // calc9: part
+    bytes = bytes + s.dmixTTile * s.n * CeilDiv(s.D, 16) * 64;            // calc10: dxgTile
+    bytes = bytes + s.dmixTTile * s.n * s.n * s.n * CeilDiv(s.D, 16) * 64 +
+            s.dmixTTile * s.n * s.n * CeilDiv(s.D, 16) * 128;              // calc11: tmp
+    bytes = bytes + s.dmixTTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 512;  // calc12: spread
+    bytes = bytes + s.dmixTTile * CeilDiv(s.D, 16) * 64;                   // calc13: grad_h_inTile
+    bytes = bytes + s.dmixTTile * CeilDiv(s.n, 16) * 64;                   // calc14: h_preTile
+    bytes = bytes + s.dmixTTile * s.n * CeilDiv(s.D, 16) * 64;             // calc15: xTile
+    bytes = bytes + s.dmixTTile * s.n * CeilDiv(s.D, 16) * 64;             // calc16: grad_x_postTile
+    bytes = bytes + s.dmixTTile * s.n * CeilDiv(s.D, 16) * 64;             // calc17: tmp
+    bytes = bytes + s.dmixTTile * CeilDiv(s.n, 16) * 512;                  // calc18: spread
+    bytes = bytes + s.dmixTTile * s.n * CeilDiv(s.D, 16) * 64;             // calc19: tmp
+    bytes = bytes + CeilDiv(s.dmixTTile, 16) * 64;                         // calc20: tmp
+    return bytes;
+}
+
+/// UB bytes: sum_1, grad_phi
+inline Checked GradPhiLedger4(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
     bytes = bytes + s.T * 64;                                                     // in0: dmixWsIn, 2 copies
     bytes = bytes + CeilDiv(s.T * s.gradPhiDTile * s.gradPhiITile * 2, 32) * 64;  // in1: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.gradPhiDTile * s.gradPhiITile * 4, 32) * 64;        // in2: gammaIn, 2 copies
     bytes = bytes + CeilDiv(s.gradPhiDTile * s.gradPhiITile * 4, 32) * 64;        // out0: grad_phiOut, 2 copies
     bytes = bytes + CeilDiv(s.T, 16) * 64;                                        // calc0: dmixWsTile
     bytes = bytes + CeilDiv(s.T, 16) * 64;                                        // calc1: offsets
@@ -4838,178 +1183,1233 @@ inline Checked Full2Ledger7(const Sizes &s, const Checked &coreNum)
     bytes = bytes + RoundUp(s.gradPhiDTile * s.gradPhiITile * 4, 32);             // calc3: sum_1Tile
     bytes = bytes + RoundUp(s.T * s.gradPhiDTile * s.gradPhiITile * 4, 32);       // calc4: tmp
     bytes = bytes + CeilDiv(s.T, 16) * 512;                                       // calc5: spread
-    bytes = bytes + RoundUp(s.gradPhiDTile * s.gradPhiITile * 4, 32);             // calc6: gammaTile
     return bytes;
 }
 
-/// UB bytes: sum_2, grad_alpha, sum_3, sum_4
-inline Checked Full2Ledger8(const Sizes &s, const Checked &coreNum)
+/// UB bytes: grad_phi
+inline Checked GradPhiLedger5(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + s.T * CeilDiv(s.n, 8) * 128;       // in0: dzWsIn, 4 copies
-    bytes = bytes + CeilDiv(s.T, 8) * 32;              // in1: inv_rmsIn
-    bytes = bytes + s.T * s.n * CeilDiv(s.n, 8) * 64;  // in2: dzWsIn, 2 copies
-    bytes = bytes + 64;                                // out0: grad_alphaOut, 2 copies
-    bytes = bytes + 32;                                // calc0: sum_2Tile
-    bytes = bytes + s.T * CeilDiv(s.n, 8) * 32;        // calc1: tmp
-    bytes = bytes + CeilDiv(s.T, 8) * 256;             // calc2: spread
-    bytes = bytes + CeilDiv(s.n, 8) * 32;              // calc3: sum
-    bytes = bytes + 2048;                              // calc4: acc
-    bytes = bytes + 256;                               // calc5: part
-    bytes = bytes + s.T * s.n * CeilDiv(s.n, 8) * 32;  // calc6: tmp
-    bytes = bytes + s.n * CeilDiv(s.n, 8) * 32;        // calc7: sum
+    bytes = bytes + CeilDiv(s.gradPhiDTile * s.gradPhiITile * 4, 32) * 64;  // in0: sum_1WsIn, 2 copies
+    bytes = bytes + CeilDiv(s.gradPhiDTile * s.gradPhiITile * 4, 32) * 64;  // out0: grad_phiOut, 2 copies
     return bytes;
 }
 
-/// UB bytes: sum_5, grad_bias
-inline Checked Full2Ledger9(const Sizes &s, const Checked &coreNum)
+/// UB bytes: grad_x
+inline Checked GradXLedger4(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.T * s.gradBiasKTile * 4, 32) * 64;  // in0: dzWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.gradBiasKTile * 4, 32) * 64;        // out0: grad_biasOut, 2 copies
-    bytes = bytes + RoundUp(s.gradBiasKTile * 4, 32);             // calc0: sum_5Tile
+    bytes = bytes + CeilDiv(s.gradXDTile * 2, 32) * 64;                 // in0: grad_h_inIn, 2 copies
+    bytes = bytes + CeilDiv(s.gradXITile, 8) * 64;                      // in1: h_preIn, 2 copies
+    bytes = bytes + CeilDiv(s.gradXDTile * s.gradXITile * 4, 32) * 64;  // in2: dxgWsIn, 2 copies
+    bytes = bytes + 32;                                                 // in3: drmsWsIn
+    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 2, 32);       // in4: xIn
+    bytes = bytes + CeilDiv(s.gradXDTile * s.gradXITile * 2, 32) * 64;  // out0: grad_xOut, 2 copies
+    bytes = bytes + RoundUp(s.gradXDTile * 4, 32);                      // calc0: grad_h_inTile
+    bytes = bytes + CeilDiv(s.gradXITile, 16) * 64;                     // calc1: h_preTile
+    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 4, 32);       // calc2: dxgWsTile
+    bytes = bytes + 64;                                                 // calc3: drmsWsTile
+    bytes = bytes + 64;                                                 // calc4: inv_rmsTile
+    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 4, 32);       // calc5: xTile
+    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 4, 32);       // calc6: tmp
+    bytes = bytes + CeilDiv(s.gradXITile, 16) * 512;                    // calc7: spread
+    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 4, 32);       // calc8: tmp
+    bytes = bytes + 64;                                                 // calc9: tmp
+    bytes = bytes + 512;                                                // calc10: spread
     return bytes;
 }
 
-/// UB bytes: sum_6, grad_gamma
-inline Checked Full2Ledger10(const Sizes &s, const Checked &coreNum)
+/// UB bytes: dmix, drms, dxg, grad_x
+inline Checked DmixLedger4(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.T * s.gradGammaDTile * s.gradGammaITile * 4, 32) * 64;  // in0: dxgWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.T * s.gradGammaDTile * s.gradGammaITile * 2, 32) * 64;  // in1: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.gradGammaDTile * s.gradGammaITile * 4, 32) * 64;        // out0: grad_gammaOut, 2 copies
-    bytes = bytes + RoundUp(s.T * s.gradGammaDTile * s.gradGammaITile * 4, 32);       // calc0: dxgWsTile
-    bytes = bytes + RoundUp(s.T * s.gradGammaDTile * s.gradGammaITile * 4, 32);       // calc1: xTile
-    bytes = bytes + RoundUp(s.gradGammaDTile * s.gradGammaITile * 4, 32);             // calc2: sum_6Tile
-    bytes = bytes + RoundUp(s.T * s.gradGammaDTile * s.gradGammaITile * 4, 32);       // calc3: tmp
+    bytes = bytes + s.n * s.n * s.n * CeilDiv(s.D, 8) * 32 + s.n * s.n * CeilDiv(s.D, 8) * 64;  // in0: phiIn
+    bytes = bytes + s.dmixTTile * CeilDiv(s.n * s.n + s.n * 2, 8) * 64;    // in1: scaledWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.dmixTTile, 8) * 64;                          // in2: inv_rmsIn, 2 copies
+    bytes = bytes + s.dmixTTile * CeilDiv(s.D, 16) * 32;                   // in3: grad_h_inIn
+    bytes = bytes + s.dmixTTile * CeilDiv(s.n, 8) * 32;                    // in4: h_preIn
+    bytes = bytes + s.dmixTTile * s.n * CeilDiv(s.D, 16) * 32;             // in5: xIn
+    bytes = bytes + s.dmixTTile * s.n * CeilDiv(s.D, 16) * 64;             // out0: grad_xOut, 2 copies
+    bytes = bytes + s.dmixTTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 128;  // out1: dmixWsOut, 2 copies
+    bytes = bytes + s.n * s.n * s.n * CeilDiv(s.D, 16) * 64 + s.n * s.n * CeilDiv(s.D, 16) * 128;  // calc0: phiTile
+    bytes = bytes + s.dmixTTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 64;  // calc1: scaledWsTile
+    bytes = bytes + CeilDiv(s.dmixTTile, 16) * 64;                        // calc2: inv_rmsTile
+    bytes = bytes + s.dmixTTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 64;  // calc3: dmixTile
+    bytes = bytes + CeilDiv(s.dmixTTile, 16) * 512;                       // calc4: spread
+    bytes = bytes + s.dmixTTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 64;  // calc5: h_mixTile
+    bytes = bytes + CeilDiv(s.dmixTTile, 16) * 64;                        // calc6: drmsTile
+    bytes = bytes + s.dmixTTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 64;  // calc7: tmp
+    bytes = bytes + CeilDiv(s.dmixTTile, 8) * 2048;                       // calc8: acc
+    bytes = bytes + CeilDiv(s.dmixTTile, 8) * 256;                        // calc9: part
+    bytes = bytes + s.dmixTTile * s.n * CeilDiv(s.D, 16) * 64;            // calc10: dxgTile
+    bytes = bytes + s.dmixTTile * s.n * s.n * s.n * CeilDiv(s.D, 16) * 64 +
+            s.dmixTTile * s.n * s.n * CeilDiv(s.D, 16) * 128;              // calc11: tmp
+    bytes = bytes + s.dmixTTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 512;  // calc12: spread
+    bytes = bytes + s.dmixTTile * CeilDiv(s.D, 16) * 64;                   // calc13: grad_h_inTile
+    bytes = bytes + s.dmixTTile * CeilDiv(s.n, 16) * 64;                   // calc14: h_preTile
+    bytes = bytes + s.dmixTTile * s.n * CeilDiv(s.D, 16) * 64;             // calc15: xTile
+    bytes = bytes + s.dmixTTile * s.n * CeilDiv(s.D, 16) * 64;             // calc16: tmp
+    bytes = bytes + s.dmixTTile * CeilDiv(s.n, 16) * 512;                  // calc17: spread
+    bytes = bytes + s.dmixTTile * s.n * CeilDiv(s.D, 16) * 64;             // calc18: tmp
+    bytes = bytes + CeilDiv(s.dmixTTile, 16) * 64;                         // calc19: tmp
     return bytes;
 }
 
-/// Tries the alternative "full"; false when it does not fit.
-inline bool TryFull2(Sizes &s, const Chip &chip, Choice &choice)
+/// UB bytes: sum_1_factor, dot, s, dz
+inline Checked DzLedger3(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + s.dzITile * CeilDiv(s.D, 16) * 64;   // in0: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.D, 16) * 64;               // in1: grad_h_inIn, 2 copies
+    bytes = bytes + CeilDiv(s.dzITile, 8) * 64;          // in2: h_preIn, 2 copies
+    bytes = bytes + s.dzITile * CeilDiv(s.D, 16) * 128;  // out0: sum_1_factorWsOut, 2 copies
+    bytes = bytes + CeilDiv(s.dzITile, 16) * 128;        // out1: dzWsOut, 2 copies
+    bytes = bytes + s.dzITile * CeilDiv(s.D, 16) * 64;   // calc0: xTile
+    bytes = bytes + CeilDiv(s.D, 16) * 64;               // calc1: grad_h_inTile
+    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;         // calc2: dotTile
+    bytes = bytes + s.dzITile * CeilDiv(s.D, 16) * 64;   // calc3: tmp
+    bytes = bytes + CeilDiv(s.dzITile, 8) * 2048;        // calc4: acc
+    bytes = bytes + CeilDiv(s.dzITile, 8) * 256;         // calc5: part
+    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;         // calc6: h_preTile
+    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;         // calc7: sTile
+    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;         // calc8: tmp
+    return bytes;
+}
+
+/// UB bytes: dmix, drms
+inline Checked DrmsLedger2(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + s.drmsTTile * CeilDiv(s.n * s.n + s.n * 2, 8) * 96;  // in0: scaledWsIn, 3 copies
+    bytes = bytes + CeilDiv(s.drmsTTile, 8) * 64;                        // in1: inv_rmsIn, 2 copies
+    bytes = bytes + s.drmsTTile * CeilDiv(s.n * s.n + s.n * 2, 8) * 64;  // out0: dmixWsOut, 2 copies
+    bytes = bytes + CeilDiv(s.drmsTTile, 8) * 64;                        // out1: drmsWsOut, 2 copies
+    bytes = bytes + CeilDiv(s.drmsTTile, 8) * 256;                       // calc0: spread
+    bytes = bytes + s.drmsTTile * CeilDiv(s.n * s.n + s.n * 2, 8) * 32;  // calc1: tmp
+    bytes = bytes + CeilDiv(s.drmsTTile, 8) * 32;                        // calc2: sum
+    bytes = bytes + CeilDiv(s.drmsTTile, 8) * 2048;                      // calc3: acc
+    return bytes;
+}
+
+/// UB bytes: sum_1_factor, dot, s, dz
+inline Checked DzLedger4(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.dzITile, 8) * 64;                   // in0: h_preIn, 2 copies
+    bytes = bytes + CeilDiv(s.dzDTile * s.dzITile * 2, 32) * 64;  // in1: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.dzDTile * 2, 32) * 64;              // in2: grad_h_inIn, 2 copies
+    bytes = bytes + CeilDiv(s.dzDTile * s.dzITile * 4, 32) * 64;  // out0: sum_1_factorWsOut, 2 copies
+    bytes = bytes + CeilDiv(s.dzITile, 16) * 128;                 // out1: dzWsOut, 2 copies
+    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;                  // calc0: h_preTile
+    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;                  // calc1: sTile
+    bytes = bytes + RoundUp(s.dzDTile * s.dzITile * 4, 32);       // calc2: xTile
+    bytes = bytes + RoundUp(s.dzDTile * 4, 32);                   // calc3: grad_h_inTile
+    bytes = bytes + RoundUp(s.dzDTile * s.dzITile * 4, 32);       // calc4: tmp
+    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;                  // calc5: sum
+    bytes = bytes + CeilDiv(s.dzITile, 8) * 2048;                 // calc6: acc
+    bytes = bytes + CeilDiv(s.dzITile, 8) * 256;                  // calc7: part
+    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;                  // calc8: tmp
+    return bytes;
+}
+
+/// UB bytes: dmix, drms
+inline Checked DrmsLedger3(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.drmsTTile, 8) * 64;                     // in0: inv_rmsIn, 2 copies
+    bytes = bytes + CeilDiv(s.drmsKTile * s.drmsTTile * 4, 32) * 96;  // in1: scaledWsIn, 3 copies
+    bytes = bytes + CeilDiv(s.drmsKTile * s.drmsTTile * 4, 32) * 64;  // out0: dmixWsOut, 2 copies
+    bytes = bytes + CeilDiv(s.drmsTTile, 8) * 64;                     // out1: drmsWsOut, 2 copies
+    bytes = bytes + CeilDiv(s.drmsTTile, 8) * 32;                     // calc0: sumAcc
+    bytes = bytes + CeilDiv(s.drmsTTile, 8) * 256;                    // calc1: spread
+    bytes = bytes + RoundUp(s.drmsKTile * s.drmsTTile * 4, 32);       // calc2: tmp
+    bytes = bytes + CeilDiv(s.drmsTTile, 8) * 32;                     // calc3: sum
+    bytes = bytes + CeilDiv(s.drmsTTile, 8) * 2048;                   // calc4: acc
+    return bytes;
+}
+
+/// The tiles of a stage: dot, s, dz
+inline bool FitDz(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
-    if (!(s.D >= 1)) {
-        return false;
-    }
-    if (!(s.T >= 1)) {
-        return false;
-    }
-    if (!(s.n >= 1)) {
-        return false;
-    }
-    if (!(s.n * s.n + s.n * 2 >= 1)) {
-        return false;
-    }
     s.dzITile = Checked(1);
+    const int64_t ub = UsableUb(chip, true);
+    return Maximise(s, &Sizes::dzITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n, coreNum), false, &DzLedger, coreNum,
+                    ub);
+}
+
+/// The tiles of a stage: dz
+inline bool FitDzAgain(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
     s.dzAgainITile = Checked(8);
     s.dzAgainTTile = Checked(1);
+    const int64_t ub = UsableUb(chip, true);
+    return Maximise(s, &Sizes::dzAgainITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &DzAgainLedger,
+                    coreNum, ub) &&
+           Maximise(s, &Sizes::dzAgainTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.dzAgainITile), coreNum),
+                    false, &DzAgainLedger, coreNum, ub);
+}
+
+/// The tiles of a stage: dz
+inline bool FitDzAgain3(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
     s.dzAgain3JTile = Checked(8);
     s.dzAgain3ITile = Checked(1);
+    const int64_t ub = UsableUb(chip, true);
+    return Maximise(s, &Sizes::dzAgain3JTile, s.n, 8, MaxOf(CeilDiv(s.T * s.n * s.n, coreNum), 64), false,
+                    &DzAgain3Ledger, coreNum, ub) &&
+           Maximise(s, &Sizes::dzAgain3ITile, MinOf(s.n, 4095), 1,
+                    CeilDiv(s.T * s.n * CeilDiv(s.n, s.dzAgain3JTile), coreNum), false, &DzAgain3Ledger, coreNum, ub);
+}
+
+/// The tiles of a stage: scaled
+inline bool FitScaled(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
     s.scaledITile = Checked(8);
     s.scaledTTile = Checked(1);
+    const int64_t ub = UsableUb(chip, true);
+    return Maximise(s, &Sizes::scaledITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &ScaledLedger,
+                    coreNum, ub) &&
+           Maximise(s, &Sizes::scaledTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.scaledITile), coreNum),
+                    false, &ScaledLedger, coreNum, ub);
+}
+
+/// The tiles of a stage: scaled
+inline bool FitScaledAgain(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
     s.scaledAgainITile = Checked(8);
     s.scaledAgainTTile = Checked(1);
+    const int64_t ub = UsableUb(chip, true);
+    return Maximise(s, &Sizes::scaledAgainITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false,
+                    &ScaledAgainLedger, coreNum, ub) &&
+           Maximise(s, &Sizes::scaledAgainTTile, MinOf(s.T, 4095), 1,
+                    CeilDiv(s.T * CeilDiv(s.n, s.scaledAgainITile), coreNum), false, &ScaledAgainLedger, coreNum, ub);
+}
+
+/// The tiles of a stage: scaled
+inline bool FitScaledAgain3(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
     s.scaledAgain3JTile = Checked(8);
     s.scaledAgain3ITile = Checked(1);
+    const int64_t ub = UsableUb(chip, true);
+    return Maximise(s, &Sizes::scaledAgain3JTile, s.n, 8, MaxOf(CeilDiv(s.T * s.n * s.n, coreNum), 64), false,
+                    &ScaledAgain3Ledger, coreNum, ub) &&
+           Maximise(s, &Sizes::scaledAgain3ITile, MinOf(s.n, 4095), 1,
+                    CeilDiv(s.T * s.n * CeilDiv(s.n, s.scaledAgain3JTile), coreNum), false, &ScaledAgain3Ledger,
+                    coreNum, ub);
+}
+
+/// The tiles of a stage: dmix, sum_1_terms, drms
+inline bool FitDmix(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.dmixTTile = Checked(1);
+    const int64_t ub = UsableUb(chip, true);
+    return Maximise(s, &Sizes::dmixTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &DmixLedger, coreNum, ub);
+}
+
+/// The tiles of a stage: dxg (cube)
+inline bool FitDxg(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    const int64_t ub = UsableUb(chip, true);
+    return DxgLedger(s, coreNum) <= ub;
+}
+
+/// The tiles of a stage: grad_x
+inline bool FitGradX(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.gradXDTile = Checked(16);
+    s.gradXITile = Checked(1);
+    const int64_t ub = UsableUb(chip, true);
+    return Maximise(s, &Sizes::gradXDTile, s.D, 16, MaxOf(CeilDiv(s.D * s.T * s.n, coreNum), 64), false, &GradXLedger,
+                    coreNum, ub) &&
+           Maximise(s, &Sizes::gradXITile, MinOf(s.n, 4095), 1,
+                    CeilDiv(s.T * s.n * CeilDiv(s.D, s.gradXDTile), coreNum), false, &GradXLedger, coreNum, ub);
+}
+
+/// The tiles of a stage: sum_1, grad_phi
+inline bool FitSum1(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.sum1DTile = Checked(64);
+    s.sum1ITile = Checked(1);
+    const int64_t ub = UsableUb(chip, true);
+    return Maximise(s, &Sizes::sum1DTile, s.D, 64,
+                    MaxOf(CeilDiv(s.D * s.n * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64), false, &Sum1Ledger,
+                    coreNum, ub) &&
+           Maximise(s, &Sizes::sum1ITile, MinOf(s.n, 4095), 1,
+                    CeilDiv(s.n * s.n * s.n * CeilDiv(s.D, s.sum1DTile) + s.n * s.n * CeilDiv(s.D, s.sum1DTile) * 2,
+                            coreNum),
+                    false, &Sum1Ledger, coreNum, ub);
+}
+
+/// The tiles of a stage: sum_2, grad_alpha, sum_3, sum_4
+inline bool FitGradAlpha(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    const int64_t ub = UsableUb(chip, true);
+    return GradAlphaLedger(s, coreNum) <= ub;
+}
+
+/// The tiles of a stage: sum_5, grad_bias
+inline bool FitGradBias(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.gradBiasKTile = Checked(8);
+    const int64_t ub = UsableUb(chip, true);
+    return Maximise(s, &Sizes::gradBiasKTile, s.n * s.n + s.n * 2, 8, MaxOf(CeilDiv(s.n * s.n + s.n * 2, coreNum), 64),
+                    false, &GradBiasLedger, coreNum, ub);
+}
+
+/// The tiles of a stage: sum_6, grad_gamma
+inline bool FitGradGamma(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.gradGammaDTile = Checked(8);
+    s.gradGammaITile = Checked(1);
+    const int64_t ub = UsableUb(chip, true);
+    return Maximise(s, &Sizes::gradGammaDTile, s.D, 8, MaxOf(CeilDiv(s.D * s.n, coreNum), 64), false, &GradGammaLedger,
+                    coreNum, ub) &&
+           Maximise(s, &Sizes::gradGammaITile, MinOf(s.n, 4095), 1,
+                    CeilDiv(s.n * CeilDiv(s.D, s.gradGammaDTile), coreNum), false, &GradGammaLedger, coreNum, ub);
+}
+
+/// The tiles of a stage: dot, s, dz
+inline bool FitDz2(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.dzDTile = Checked(16);
+    s.dzITile = Checked(1);
+    const int64_t ub = UsableUb(chip, true);
+    return Maximise(s, &Sizes::dzDTile, s.D, 16, 0, false, &DzLedger2, coreNum, ub) &&
+           Maximise(s, &Sizes::dzITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n, coreNum), false, &DzLedger2, coreNum,
+                    ub);
+}
+
+/// The tiles of a stage: dmix
+inline bool FitDmix2(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.dmixKTile = Checked(8);
+    s.dmixTTile = Checked(1);
+    const int64_t ub = UsableUb(chip, true);
+    return Maximise(s, &Sizes::dmixKTile, s.n * s.n + s.n * 2, 8,
+                    MaxOf(CeilDiv(s.T * s.n * s.n + s.T * s.n * 2, coreNum), 64), false, &DmixLedger2, coreNum, ub) &&
+           Maximise(s, &Sizes::dmixTTile, MinOf(s.T, 4095), 1,
+                    CeilDiv(s.T * CeilDiv(s.n * s.n + s.n * 2, s.dmixKTile), coreNum), false, &DmixLedger2, coreNum,
+                    ub);
+}
+
+/// The tiles of a stage: sum_1_terms
+inline bool FitSum1Terms(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.sum1TermsKTile = Checked(16);
+    s.sum1TermsTTile = Checked(1);
+    const int64_t ub = UsableUb(chip, true);
+    return Maximise(s, &Sizes::sum1TermsKTile, s.n * s.n + s.n * 2, 16,
+                    MaxOf(CeilDiv(s.T * s.n * s.n + s.T * s.n * 2, coreNum), 64), false, &Sum1TermsLedger, coreNum,
+                    ub) &&
+           Maximise(s, &Sizes::sum1TermsTTile, MinOf(s.T, 4095), 1,
+                    CeilDiv(s.T * CeilDiv(s.n * s.n + s.n * 2, s.sum1TermsKTile), coreNum), false, &Sum1TermsLedger,
+                    coreNum, ub);
+}
+
+/// The tiles of a stage: sum_1_terms
+inline bool FitSum1TermsAgain(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.sum1TermsAgainKTile = Checked(16);
+    s.sum1TermsAgainTTile = Checked(1);
+    const int64_t ub = UsableUb(chip, true);
+    return Maximise(s, &Sizes::sum1TermsAgainKTile, s.n * s.n + s.n * 2, 16,
+                    MaxOf(CeilDiv(s.T * s.n * s.n + s.T * s.n * 2, coreNum), 64), false, &Sum1TermsAgainLedger, coreNum,
+                    ub) &&
+           Maximise(s, &Sizes::sum1TermsAgainTTile, MinOf(s.T, 4095), 1,
+                    CeilDiv(s.T * CeilDiv(s.n * s.n + s.n * 2, s.sum1TermsAgainKTile), coreNum), false,
+                    &Sum1TermsAgainLedger, coreNum, ub);
+}
+
+/// The tiles of a stage: sum_1_terms
+inline bool FitSum1TermsAgain3(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.sum1TermsAgain3KTile = Checked(16);
+    s.sum1TermsAgain3TTile = Checked(1);
+    const int64_t ub = UsableUb(chip, true);
+    return Maximise(s, &Sizes::sum1TermsAgain3KTile, s.n * s.n + s.n * 2, 16,
+                    MaxOf(CeilDiv(s.T * s.n * s.n + s.T * s.n * 2, coreNum), 64), false, &Sum1TermsAgain3Ledger,
+                    coreNum, ub) &&
+           Maximise(s, &Sizes::sum1TermsAgain3TTile, MinOf(s.T, 4095), 1,
+                    CeilDiv(s.T * CeilDiv(s.n * s.n + s.n * 2, s.sum1TermsAgain3KTile), coreNum), false,
+                    &Sum1TermsAgain3Ledger, coreNum, ub);
+}
+
+/// The tiles of a stage: drms
+inline bool FitDrms(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.drmsKTile = Checked(8);
+    s.drmsTTile = Checked(1);
+    const int64_t ub = UsableUb(chip, true);
+    return Maximise(s, &Sizes::drmsKTile, s.n * s.n + s.n * 2, 8, 0, false, &DrmsLedger, coreNum, ub) &&
+           Maximise(s, &Sizes::drmsTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &DrmsLedger, coreNum, ub);
+}
+
+/// The tiles of a stage: sum_2_part
+inline bool FitSum2Part(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.sum2PartITile = Checked(8);
+    const int64_t ub = UsableUb(chip, true);
+    return Maximise(s, &Sizes::sum2PartITile, s.n, 8, 0, false, &Sum2PartLedger, coreNum, ub);
+}
+
+/// The tiles of a stage: sum_2
+inline bool FitSum2(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.sum2Sum2PartAxisTile = Checked(8);
+    const int64_t ub = UsableUb(chip, true);
+    return Maximise(s, &Sizes::sum2Sum2PartAxisTile, MaxOf(MinOf(coreNum, s.T), 1), 8, 0, false, &Sum2Ledger, coreNum,
+                    ub);
+}
+
+/// The tiles of a stage: grad_alpha
+inline bool FitGradAlpha2(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    const int64_t ub = UsableUb(chip, true);
+    return GradAlphaLedger2(s, coreNum) <= ub;
+}
+
+/// The tiles of a stage: sum_3_part
+inline bool FitSum3Part(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.sum3PartITile = Checked(8);
+    const int64_t ub = UsableUb(chip, true);
+    return Maximise(s, &Sizes::sum3PartITile, s.n, 8, 0, false, &Sum3PartLedger, coreNum, ub);
+}
+
+/// The tiles of a stage: sum_3
+inline bool FitSum3(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.sum3Sum3PartAxisTile = Checked(8);
+    const int64_t ub = UsableUb(chip, true);
+    return Maximise(s, &Sizes::sum3Sum3PartAxisTile, MaxOf(MinOf(coreNum, s.T), 1), 8, 0, false, &Sum3Ledger, coreNum,
+                    ub);
+}
+
+/// The tiles of a stage: grad_alpha
+inline bool FitGradAlphaAgain(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    const int64_t ub = UsableUb(chip, true);
+    return GradAlphaAgainLedger(s, coreNum) <= ub;
+}
+
+/// The tiles of a stage: sum_4_part
+inline bool FitSum4Part(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.sum4PartJTile = Checked(8);
+    const int64_t ub = UsableUb(chip, true);
+    return Maximise(s, &Sizes::sum4PartJTile, s.n, 8, 0, false, &Sum4PartLedger, coreNum, ub);
+}
+
+/// The tiles of a stage: sum_4
+inline bool FitSum4(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.sum4Sum4PartAxisTile = Checked(8);
+    const int64_t ub = UsableUb(chip, true);
+    return Maximise(s, &Sizes::sum4Sum4PartAxisTile, MaxOf(MinOf(coreNum, s.T), 1), 8, 0, false, &Sum4Ledger, coreNum,
+                    ub);
+}
+
+/// The tiles of a stage: grad_alpha
+inline bool FitGradAlphaAgain3(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    const int64_t ub = UsableUb(chip, true);
+    return GradAlphaAgain3Ledger(s, coreNum) <= ub;
+}
+
+/// The tiles of a stage: sum_5_part
+inline bool FitSum5Part(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.sum5PartKTile = Checked(8);
+    const int64_t ub = UsableUb(chip, true);
+    return Maximise(
+        s, &Sizes::sum5PartKTile, s.n * s.n + s.n * 2, 8,
+        MaxOf(CeilDiv(s.n * s.n * MaxOf(MinOf(coreNum, s.T), 1) + s.n * MaxOf(MinOf(coreNum, s.T), 1) * 2, coreNum),
+              64),
+        false, &Sum5PartLedger, coreNum, ub);
+}
+
+/// The tiles of a stage: sum_5
+inline bool FitSum5(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.sum5KTile = Checked(8);
+    const int64_t ub = UsableUb(chip, true);
+    return Maximise(s, &Sizes::sum5KTile, s.n * s.n + s.n * 2, 8, MaxOf(CeilDiv(s.n * s.n + s.n * 2, coreNum), 64),
+                    false, &Sum5Ledger, coreNum, ub);
+}
+
+/// The tiles of a stage: grad_bias
+inline bool FitGradBias2(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.gradBiasKTile = Checked(8);
+    const int64_t ub = UsableUb(chip, true);
+    return Maximise(s, &Sizes::gradBiasKTile, s.n * s.n + s.n * 2, 8, MaxOf(CeilDiv(s.n * s.n + s.n * 2, coreNum), 64),
+                    false, &GradBiasLedger2, coreNum, ub);
+}
+
+/// The tiles of a stage: sum_6, grad_gamma
+inline bool FitGradGamma2(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.gradGammaDTile = Checked(8);
+    s.gradGammaITile = Checked(1);
+    const int64_t ub = UsableUb(chip, true);
+    return Maximise(s, &Sizes::gradGammaDTile, s.D, 8, MaxOf(CeilDiv(s.D * s.n, coreNum), 64), false, &GradGammaLedger2,
+                    coreNum, ub) &&
+           Maximise(s, &Sizes::gradGammaITile, MinOf(s.n, 4095), 1,
+                    CeilDiv(s.n * CeilDiv(s.D, s.gradGammaDTile), coreNum), false, &GradGammaLedger2, coreNum, ub);
+}
+
+/// The tiles of a stage: dot, s, dz
+inline bool FitDz3(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.dzITile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::dzITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n, coreNum), false, &DzLedger, coreNum,
+                    ub);
+}
+
+/// The tiles of a stage: dz
+inline bool FitDzAgain2(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.dzAgainITile = Checked(8);
+    s.dzAgainTTile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::dzAgainITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &DzAgainLedger,
+                    coreNum, ub) &&
+           Maximise(s, &Sizes::dzAgainTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.dzAgainITile), coreNum),
+                    false, &DzAgainLedger, coreNum, ub);
+}
+
+/// The tiles of a stage: dz
+inline bool FitDzAgain32(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.dzAgain3JTile = Checked(8);
+    s.dzAgain3ITile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::dzAgain3JTile, s.n, 8, MaxOf(CeilDiv(s.T * s.n * s.n, coreNum), 64), false,
+                    &DzAgain3Ledger, coreNum, ub) &&
+           Maximise(s, &Sizes::dzAgain3ITile, MinOf(s.n, 4095), 1,
+                    CeilDiv(s.T * s.n * CeilDiv(s.n, s.dzAgain3JTile), coreNum), false, &DzAgain3Ledger, coreNum, ub);
+}
+
+/// The tiles of a stage: scaled
+inline bool FitScaled2(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.scaledITile = Checked(8);
+    s.scaledTTile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::scaledITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &ScaledLedger,
+                    coreNum, ub) &&
+           Maximise(s, &Sizes::scaledTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.scaledITile), coreNum),
+                    false, &ScaledLedger, coreNum, ub);
+}
+
+/// The tiles of a stage: scaled
+inline bool FitScaledAgain2(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.scaledAgainITile = Checked(8);
+    s.scaledAgainTTile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::scaledAgainITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false,
+                    &ScaledAgainLedger, coreNum, ub) &&
+           Maximise(s, &Sizes::scaledAgainTTile, MinOf(s.T, 4095), 1,
+                    CeilDiv(s.T * CeilDiv(s.n, s.scaledAgainITile), coreNum), false, &ScaledAgainLedger, coreNum, ub);
+}
+
+/// The tiles of a stage: scaled
+inline bool FitScaledAgain32(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.scaledAgain3JTile = Checked(8);
+    s.scaledAgain3ITile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::scaledAgain3JTile, s.n, 8, MaxOf(CeilDiv(s.T * s.n * s.n, coreNum), 64), false,
+                    &ScaledAgain3Ledger, coreNum, ub) &&
+           Maximise(s, &Sizes::scaledAgain3ITile, MinOf(s.n, 4095), 1,
+                    CeilDiv(s.T * s.n * CeilDiv(s.n, s.scaledAgain3JTile), coreNum), false, &ScaledAgain3Ledger,
+                    coreNum, ub);
+}
+
+/// The tiles of a stage: dmix, drms, dxg, grad_x
+inline bool FitDxg2(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
     s.dxgTTile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::dxgTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &DxgLedger2, coreNum, ub);
+}
+
+/// The tiles of a stage: sum_1, grad_phi
+inline bool FitGradPhi(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
     s.gradPhiDTile = Checked(16);
     s.gradPhiITile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::gradPhiDTile, s.D, 16,
+                    MaxOf(CeilDiv(s.D * s.n * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64), false, &GradPhiLedger,
+                    coreNum, ub) &&
+           Maximise(
+               s, &Sizes::gradPhiITile, MinOf(s.n, 4095), 1,
+               CeilDiv(s.n * s.n * s.n * CeilDiv(s.D, s.gradPhiDTile) + s.n * s.n * CeilDiv(s.D, s.gradPhiDTile) * 2,
+                       coreNum),
+               false, &GradPhiLedger, coreNum, ub);
+}
+
+/// The tiles of a stage: sum_2, grad_alpha, sum_3, sum_4
+inline bool FitGradAlpha3(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    const int64_t ub = UsableUb(chip, false);
+    return GradAlphaLedger(s, coreNum) <= ub;
+}
+
+/// The tiles of a stage: sum_5, grad_bias
+inline bool FitGradBias3(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
     s.gradBiasKTile = Checked(8);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::gradBiasKTile, s.n * s.n + s.n * 2, 8, MaxOf(CeilDiv(s.n * s.n + s.n * 2, coreNum), 64),
+                    false, &GradBiasLedger, coreNum, ub);
+}
+
+/// The tiles of a stage: sum_6, grad_gamma
+inline bool FitGradGamma3(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
     s.gradGammaDTile = Checked(16);
     s.gradGammaITile = Checked(1);
-    if (!Maximise(s, &Sizes::dzITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n, coreNum), false, &Full2Ledger0, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dzAgainITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &Full2Ledger1,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dzAgainTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.dzAgainITile), coreNum),
-                  false, &Full2Ledger1, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dzAgain3JTile, s.n, 8, MaxOf(CeilDiv(s.T * s.n * s.n, coreNum), 64), false, &Full2Ledger2,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dzAgain3ITile, MinOf(s.n, 4095), 1,
-                  CeilDiv(s.T * s.n * CeilDiv(s.n, s.dzAgain3JTile), coreNum), false, &Full2Ledger2, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &Full2Ledger3, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.scaledITile), coreNum),
-                  false, &Full2Ledger3, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledAgainITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &Full2Ledger4,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledAgainTTile, MinOf(s.T, 4095), 1,
-                  CeilDiv(s.T * CeilDiv(s.n, s.scaledAgainITile), coreNum), false, &Full2Ledger4, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledAgain3JTile, s.n, 8, MaxOf(CeilDiv(s.T * s.n * s.n, coreNum), 64), false,
-                  &Full2Ledger5, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledAgain3ITile, MinOf(s.n, 4095), 1,
-                  CeilDiv(s.T * s.n * CeilDiv(s.n, s.scaledAgain3JTile), coreNum), false, &Full2Ledger5, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dxgTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &Full2Ledger6, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradPhiDTile, s.D, 16,
-                  MaxOf(CeilDiv(s.D * s.n * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64), false, &Full2Ledger7,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradPhiITile, MinOf(s.n, 4095), 1,
-                  CeilDiv(s.n * s.n * s.n * CeilDiv(s.D, s.gradPhiDTile) + s.n * s.n * CeilDiv(s.D, s.gradPhiDTile) * 2,
-                          coreNum),
-                  false, &Full2Ledger7, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!(Full2Ledger8(s, coreNum) <= UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradBiasKTile, s.n * s.n + s.n * 2, 8, MaxOf(CeilDiv(s.n * s.n + s.n * 2, coreNum), 64),
-                  false, &Full2Ledger9, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradGammaDTile, s.D, 16, MaxOf(CeilDiv(s.D * s.n, coreNum), 64), false, &Full2Ledger10,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradGammaITile, MinOf(s.n, 4095), 1,
-                  CeilDiv(s.n * CeilDiv(s.D, s.gradGammaDTile), coreNum), false, &Full2Ledger10, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::gradGammaDTile, s.D, 16, MaxOf(CeilDiv(s.D * s.n, coreNum), 64), false,
+                    &GradGammaLedger3, coreNum, ub) &&
+           Maximise(s, &Sizes::gradGammaITile, MinOf(s.n, 4095), 1,
+                    CeilDiv(s.n * CeilDiv(s.D, s.gradGammaDTile), coreNum), false, &GradGammaLedger3, coreNum, ub);
+}
+
+/// The tiles of a stage: dot, s, dz
+inline bool FitDz4(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.dzDTile = Checked(16);
+    s.dzITile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::dzDTile, s.D, 16, 0, false, &DzLedger2, coreNum, ub) &&
+           Maximise(s, &Sizes::dzITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n, coreNum), false, &DzLedger2, coreNum,
+                    ub);
+}
+
+/// The tiles of a stage: dmix
+inline bool FitDmix3(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.dmixKTile = Checked(8);
+    s.dmixTTile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::dmixKTile, s.n * s.n + s.n * 2, 8,
+                    MaxOf(CeilDiv(s.T * s.n * s.n + s.T * s.n * 2, coreNum), 64), false, &DmixLedger2, coreNum, ub) &&
+           Maximise(s, &Sizes::dmixTTile, MinOf(s.T, 4095), 1,
+                    CeilDiv(s.T * CeilDiv(s.n * s.n + s.n * 2, s.dmixKTile), coreNum), false, &DmixLedger2, coreNum,
+                    ub);
+}
+
+/// The tiles of a stage: drms
+inline bool FitDrms2(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.drmsKTile = Checked(8);
+    s.drmsTTile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::drmsKTile, s.n * s.n + s.n * 2, 8, 0, false, &DrmsLedger, coreNum, ub) &&
+           Maximise(s, &Sizes::drmsTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &DrmsLedger, coreNum, ub);
+}
+
+/// The tiles of a stage: dxg
+inline bool FitDxg3(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.dxgDTile = Checked(8);
+    s.dxgITile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::dxgDTile, s.D, 8, MaxOf(CeilDiv(s.D * s.T * s.n, coreNum), 64), false, &DxgLedger3,
+                    coreNum, ub) &&
+           Maximise(s, &Sizes::dxgITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n * CeilDiv(s.D, s.dxgDTile), coreNum),
+                    false, &DxgLedger3, coreNum, ub);
+}
+
+/// The tiles of a stage: grad_x
+inline bool FitGradX2(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.gradXDTile = Checked(16);
+    s.gradXITile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::gradXDTile, s.D, 16, MaxOf(CeilDiv(s.D * s.T * s.n, coreNum), 64), false, &GradXLedger,
+                    coreNum, ub) &&
+           Maximise(s, &Sizes::gradXITile, MinOf(s.n, 4095), 1,
+                    CeilDiv(s.T * s.n * CeilDiv(s.D, s.gradXDTile), coreNum), false, &GradXLedger, coreNum, ub);
+}
+
+/// The tiles of a stage: sum_1_part
+inline bool FitSum1Part(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.sum1PartDTile = Checked(16);
+    s.sum1PartITile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::sum1PartDTile, s.D, 16,
+                    MaxOf(CeilDiv(s.D * s.n * s.n * s.n * MaxOf(MinOf(coreNum, s.T), 1) +
+                                      s.D * s.n * s.n * MaxOf(MinOf(coreNum, s.T), 1) * 2,
+                                  coreNum),
+                          64),
+                    false, &Sum1PartLedger, coreNum, ub) &&
+           Maximise(s, &Sizes::sum1PartITile, MinOf(s.n, 4095), 1,
+                    CeilDiv(s.n * s.n * s.n * CeilDiv(s.D, s.sum1PartDTile) * MaxOf(MinOf(coreNum, s.T), 1) +
+                                s.n * s.n * CeilDiv(s.D, s.sum1PartDTile) * MaxOf(MinOf(coreNum, s.T), 1) * 2,
+                            coreNum),
+                    false, &Sum1PartLedger, coreNum, ub);
+}
+
+/// The tiles of a stage: sum_1
+inline bool FitSum12(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.sum1DTile = Checked(8);
+    s.sum1ITile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::sum1DTile, s.D, 8,
+                    MaxOf(CeilDiv(s.D * s.n * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64), false, &Sum1Ledger2,
+                    coreNum, ub) &&
+           Maximise(s, &Sizes::sum1ITile, MinOf(s.n, 4095), 1,
+                    CeilDiv(s.n * s.n * s.n * CeilDiv(s.D, s.sum1DTile) + s.n * s.n * CeilDiv(s.D, s.sum1DTile) * 2,
+                            coreNum),
+                    false, &Sum1Ledger2, coreNum, ub);
+}
+
+/// The tiles of a stage: grad_phi
+inline bool FitGradPhi2(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.gradPhiDTile = Checked(8);
+    s.gradPhiITile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::gradPhiDTile, s.D, 8,
+                    MaxOf(CeilDiv(s.D * s.n * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64), false, &GradPhiLedger2,
+                    coreNum, ub) &&
+           Maximise(
+               s, &Sizes::gradPhiITile, MinOf(s.n, 4095), 1,
+               CeilDiv(s.n * s.n * s.n * CeilDiv(s.D, s.gradPhiDTile) + s.n * s.n * CeilDiv(s.D, s.gradPhiDTile) * 2,
+                       coreNum),
+               false, &GradPhiLedger2, coreNum, ub);
+}
+
+/// The tiles of a stage: sum_2_part
+inline bool FitSum2Part2(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.sum2PartITile = Checked(8);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::sum2PartITile, s.n, 8, 0, false, &Sum2PartLedger, coreNum, ub);
+}
+
+/// The tiles of a stage: sum_2
+inline bool FitSum22(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.sum2Sum2PartAxisTile = Checked(8);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::sum2Sum2PartAxisTile, MaxOf(MinOf(coreNum, s.T), 1), 8, 0, false, &Sum2Ledger, coreNum,
+                    ub);
+}
+
+/// The tiles of a stage: grad_alpha
+inline bool FitGradAlpha4(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    const int64_t ub = UsableUb(chip, false);
+    return GradAlphaLedger2(s, coreNum) <= ub;
+}
+
+/// The tiles of a stage: sum_3_part
+inline bool FitSum3Part2(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.sum3PartITile = Checked(8);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::sum3PartITile, s.n, 8, 0, false, &Sum3PartLedger, coreNum, ub);
+}
+
+/// The tiles of a stage: sum_3
+inline bool FitSum32(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.sum3Sum3PartAxisTile = Checked(8);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::sum3Sum3PartAxisTile, MaxOf(MinOf(coreNum, s.T), 1), 8, 0, false, &Sum3Ledger, coreNum,
+                    ub);
+}
+
+/// The tiles of a stage: grad_alpha
+inline bool FitGradAlphaAgain2(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    const int64_t ub = UsableUb(chip, false);
+    return GradAlphaAgainLedger(s, coreNum) <= ub;
+}
+
+/// The tiles of a stage: sum_4_part
+inline bool FitSum4Part2(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.sum4PartJTile = Checked(8);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::sum4PartJTile, s.n, 8, 0, false, &Sum4PartLedger, coreNum, ub);
+}
+
+/// The tiles of a stage: sum_4
+inline bool FitSum42(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.sum4Sum4PartAxisTile = Checked(8);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::sum4Sum4PartAxisTile, MaxOf(MinOf(coreNum, s.T), 1), 8, 0, false, &Sum4Ledger, coreNum,
+                    ub);
+}
+
+/// The tiles of a stage: grad_alpha
+inline bool FitGradAlphaAgain32(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    const int64_t ub = UsableUb(chip, false);
+    return GradAlphaAgain3Ledger(s, coreNum) <= ub;
+}
+
+/// The tiles of a stage: sum_5_part
+inline bool FitSum5Part2(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.sum5PartKTile = Checked(8);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(
+        s, &Sizes::sum5PartKTile, s.n * s.n + s.n * 2, 8,
+        MaxOf(CeilDiv(s.n * s.n * MaxOf(MinOf(coreNum, s.T), 1) + s.n * MaxOf(MinOf(coreNum, s.T), 1) * 2, coreNum),
+              64),
+        false, &Sum5PartLedger, coreNum, ub);
+}
+
+/// The tiles of a stage: sum_5
+inline bool FitSum52(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.sum5KTile = Checked(8);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::sum5KTile, s.n * s.n + s.n * 2, 8, MaxOf(CeilDiv(s.n * s.n + s.n * 2, coreNum), 64),
+                    false, &Sum5Ledger, coreNum, ub);
+}
+
+/// The tiles of a stage: grad_bias
+inline bool FitGradBias4(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.gradBiasKTile = Checked(8);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::gradBiasKTile, s.n * s.n + s.n * 2, 8, MaxOf(CeilDiv(s.n * s.n + s.n * 2, coreNum), 64),
+                    false, &GradBiasLedger2, coreNum, ub);
+}
+
+/// The tiles of a stage: sum_6_part
+inline bool FitSum6Part(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.sum6PartDTile = Checked(16);
+    s.sum6PartITile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::sum6PartDTile, s.D, 16,
+                    MaxOf(CeilDiv(s.D * s.n * MaxOf(MinOf(coreNum, s.T), 1), coreNum), 64), false, &Sum6PartLedger,
+                    coreNum, ub) &&
+           Maximise(s, &Sizes::sum6PartITile, MinOf(s.n, 4095), 1,
+                    CeilDiv(s.n * CeilDiv(s.D, s.sum6PartDTile) * MaxOf(MinOf(coreNum, s.T), 1), coreNum), false,
+                    &Sum6PartLedger, coreNum, ub);
+}
+
+/// The tiles of a stage: sum_6
+inline bool FitSum6(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.sum6DTile = Checked(8);
+    s.sum6ITile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::sum6DTile, s.D, 8, MaxOf(CeilDiv(s.D * s.n, coreNum), 64), false, &Sum6Ledger, coreNum,
+                    ub) &&
+           Maximise(s, &Sizes::sum6ITile, MinOf(s.n, 4095), 1, CeilDiv(s.n * CeilDiv(s.D, s.sum6DTile), coreNum), false,
+                    &Sum6Ledger, coreNum, ub);
+}
+
+/// The tiles of a stage: grad_gamma
+inline bool FitGradGamma4(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.gradGammaDTile = Checked(8);
+    s.gradGammaITile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::gradGammaDTile, s.D, 8, MaxOf(CeilDiv(s.D * s.n, coreNum), 64), false, &GradGammaLedger4,
+                    coreNum, ub) &&
+           Maximise(s, &Sizes::gradGammaITile, MinOf(s.n, 4095), 1,
+                    CeilDiv(s.n * CeilDiv(s.D, s.gradGammaDTile), coreNum), false, &GradGammaLedger4, coreNum, ub);
+}
+
+/// The tiles of a stage: grad_x
+inline bool FitGradX3(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.gradXDTile = Checked(16);
+    s.gradXITile = Checked(1);
+    const int64_t ub = UsableUb(chip, true);
+    return Maximise(s, &Sizes::gradXDTile, s.D, 16, MaxOf(CeilDiv(s.D * s.T * s.n, coreNum), 64), false, &GradXLedger2,
+                    coreNum, ub) &&
+           Maximise(s, &Sizes::gradXITile, MinOf(s.n, 4095), 1,
+                    CeilDiv(s.T * s.n * CeilDiv(s.D, s.gradXDTile), coreNum), false, &GradXLedger2, coreNum, ub);
+}
+
+/// The tiles of a stage: dmix, drms, dxg, grad_x
+inline bool FitDxg4(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.dxgTTile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::dxgTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &DxgLedger4, coreNum, ub);
+}
+
+/// The tiles of a stage: grad_x
+inline bool FitGradX4(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.gradXDTile = Checked(16);
+    s.gradXITile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::gradXDTile, s.D, 16, MaxOf(CeilDiv(s.D * s.T * s.n, coreNum), 64), false, &GradXLedger2,
+                    coreNum, ub) &&
+           Maximise(s, &Sizes::gradXITile, MinOf(s.n, 4095), 1,
+                    CeilDiv(s.T * s.n * CeilDiv(s.D, s.gradXDTile), coreNum), false, &GradXLedger2, coreNum, ub);
+}
+
+/// The tiles of a stage: grad_x
+inline bool FitGradX5(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.gradXDTile = Checked(16);
+    s.gradXITile = Checked(1);
+    const int64_t ub = UsableUb(chip, true);
+    return Maximise(s, &Sizes::gradXDTile, s.D, 16, MaxOf(CeilDiv(s.D * s.T * s.n, coreNum), 64), false, &GradXLedger3,
+                    coreNum, ub) &&
+           Maximise(s, &Sizes::gradXITile, MinOf(s.n, 4095), 1,
+                    CeilDiv(s.T * s.n * CeilDiv(s.D, s.gradXDTile), coreNum), false, &GradXLedger3, coreNum, ub);
+}
+
+/// The tiles of a stage: sum_1, grad_phi
+inline bool FitGradPhi3(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.gradPhiDTile = Checked(64);
+    s.gradPhiITile = Checked(1);
+    const int64_t ub = UsableUb(chip, true);
+    return Maximise(s, &Sizes::gradPhiDTile, s.D, 64,
+                    MaxOf(CeilDiv(s.D * s.n * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64), false, &GradPhiLedger3,
+                    coreNum, ub) &&
+           Maximise(
+               s, &Sizes::gradPhiITile, MinOf(s.n, 4095), 1,
+               CeilDiv(s.n * s.n * s.n * CeilDiv(s.D, s.gradPhiDTile) + s.n * s.n * CeilDiv(s.D, s.gradPhiDTile) * 2,
+                       coreNum),
+               false, &GradPhiLedger3, coreNum, ub);
+}
+
+/// The tiles of a stage: dmix, drms, dxg, grad_x
+inline bool FitDmix4(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.dmixTTile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::dmixTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &DmixLedger3, coreNum, ub);
+}
+
+/// The tiles of a stage: sum_1, grad_phi
+inline bool FitGradPhi4(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.gradPhiDTile = Checked(16);
+    s.gradPhiITile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::gradPhiDTile, s.D, 16,
+                    MaxOf(CeilDiv(s.D * s.n * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64), false, &GradPhiLedger4,
+                    coreNum, ub) &&
+           Maximise(
+               s, &Sizes::gradPhiITile, MinOf(s.n, 4095), 1,
+               CeilDiv(s.n * s.n * s.n * CeilDiv(s.D, s.gradPhiDTile) + s.n * s.n * CeilDiv(s.D, s.gradPhiDTile) * 2,
+                       coreNum),
+               false, &GradPhiLedger4, coreNum, ub);
+}
+
+/// The tiles of a stage: grad_x
+inline bool FitGradX6(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.gradXDTile = Checked(16);
+    s.gradXITile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::gradXDTile, s.D, 16, MaxOf(CeilDiv(s.D * s.T * s.n, coreNum), 64), false, &GradXLedger3,
+                    coreNum, ub) &&
+           Maximise(s, &Sizes::gradXITile, MinOf(s.n, 4095), 1,
+                    CeilDiv(s.T * s.n * CeilDiv(s.D, s.gradXDTile), coreNum), false, &GradXLedger3, coreNum, ub);
+}
+
+/// The tiles of a stage: grad_phi
+inline bool FitGradPhi5(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.gradPhiDTile = Checked(8);
+    s.gradPhiITile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::gradPhiDTile, s.D, 8,
+                    MaxOf(CeilDiv(s.D * s.n * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64), false, &GradPhiLedger5,
+                    coreNum, ub) &&
+           Maximise(
+               s, &Sizes::gradPhiITile, MinOf(s.n, 4095), 1,
+               CeilDiv(s.n * s.n * s.n * CeilDiv(s.D, s.gradPhiDTile) + s.n * s.n * CeilDiv(s.D, s.gradPhiDTile) * 2,
+                       coreNum),
+               false, &GradPhiLedger5, coreNum, ub);
+}
+
+/// The tiles of a stage: grad_x
+inline bool FitGradX7(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.gradXDTile = Checked(16);
+    s.gradXITile = Checked(1);
+    const int64_t ub = UsableUb(chip, true);
+    return Maximise(s, &Sizes::gradXDTile, s.D, 16, MaxOf(CeilDiv(s.D * s.T * s.n, coreNum), 64), false, &GradXLedger4,
+                    coreNum, ub) &&
+           Maximise(s, &Sizes::gradXITile, MinOf(s.n, 4095), 1,
+                    CeilDiv(s.T * s.n * CeilDiv(s.D, s.gradXDTile), coreNum), false, &GradXLedger4, coreNum, ub);
+}
+
+/// The tiles of a stage: dmix, drms, dxg, grad_x
+inline bool FitDmix5(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.dmixTTile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::dmixTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &DmixLedger4, coreNum, ub);
+}
+
+/// The tiles of a stage: grad_x
+inline bool FitGradX8(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.gradXDTile = Checked(16);
+    s.gradXITile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::gradXDTile, s.D, 16, MaxOf(CeilDiv(s.D * s.T * s.n, coreNum), 64), false, &GradXLedger4,
+                    coreNum, ub) &&
+           Maximise(s, &Sizes::gradXITile, MinOf(s.n, 4095), 1,
+                    CeilDiv(s.T * s.n * CeilDiv(s.D, s.gradXDTile), coreNum), false, &GradXLedger4, coreNum, ub);
+}
+
+/// The tiles of a stage: sum_1_factor, dot, s, dz
+inline bool FitDz5(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.dzITile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::dzITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n, coreNum), false, &DzLedger3, coreNum,
+                    ub);
+}
+
+/// The tiles of a stage: dmix, drms
+inline bool FitDrms3(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.drmsTTile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::drmsTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &DrmsLedger2, coreNum, ub);
+}
+
+/// The tiles of a stage: dxg (cube)
+inline bool FitDxg5(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    const int64_t ub = UsableUb(chip, false);
+    return DxgLedger(s, coreNum) <= ub;
+}
+
+/// The tiles of a stage: sum_6, grad_gamma
+inline bool FitGradGamma5(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.gradGammaDTile = Checked(8);
+    s.gradGammaITile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::gradGammaDTile, s.D, 8, MaxOf(CeilDiv(s.D * s.n, coreNum), 64), false, &GradGammaLedger,
+                    coreNum, ub) &&
+           Maximise(s, &Sizes::gradGammaITile, MinOf(s.n, 4095), 1,
+                    CeilDiv(s.n * CeilDiv(s.D, s.gradGammaDTile), coreNum), false, &GradGammaLedger, coreNum, ub);
+}
+
+/// The tiles of a stage: sum_1_factor, dot, s, dz
+inline bool FitDz6(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.dzDTile = Checked(16);
+    s.dzITile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::dzDTile, s.D, 16, 0, false, &DzLedger4, coreNum, ub) &&
+           Maximise(s, &Sizes::dzITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n, coreNum), false, &DzLedger4, coreNum,
+                    ub);
+}
+
+/// The tiles of a stage: dmix, drms
+inline bool FitDrms4(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.drmsKTile = Checked(8);
+    s.drmsTTile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::drmsKTile, s.n * s.n + s.n * 2, 8, 0, false, &DrmsLedger3, coreNum, ub) &&
+           Maximise(s, &Sizes::drmsTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &DrmsLedger3, coreNum, ub);
+}
+
+/// The tiles of a stage: sum_6, grad_gamma
+inline bool FitGradGamma6(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.gradGammaDTile = Checked(8);
+    s.gradGammaITile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::gradGammaDTile, s.D, 8, MaxOf(CeilDiv(s.D * s.n, coreNum), 64), false, &GradGammaLedger2,
+                    coreNum, ub) &&
+           Maximise(s, &Sizes::gradGammaITile, MinOf(s.n, 4095), 1,
+                    CeilDiv(s.n * CeilDiv(s.D, s.gradGammaDTile), coreNum), false, &GradGammaLedger2, coreNum, ub);
+}
+
+/// Fields dmixWsStart to dmixWsEnd; false when one is out of range.
+inline bool FindDmixWsStart(Sizes &s, const Chip &chip)
+{
+    (void)chip;
     s.dmixWsStart = 0;
     s.dmixWsEnd = s.dmixWsStart + RoundUp(MaxOf(s.T * s.n * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.dxgWsStart = s.dmixWsEnd;
+    return s.dmixWsStart.valid && s.dmixWsEnd.valid;
+}
+
+/// Fields drmsWsStart to dxgWsStart; false when one is out of range.
+inline bool FindDrmsWsStart(Sizes &s, const Chip &chip)
+{
+    (void)chip;
+    s.drmsWsStart = s.dmixWsEnd;
+    s.drmsWsEnd = s.drmsWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
+    s.dxgWsStart = s.drmsWsEnd;
+    return s.drmsWsStart.valid && s.drmsWsEnd.valid && s.dxgWsStart.valid;
+}
+
+/// Fields dxgWsEnd to dzWsStart; false when one is out of range.
+inline bool FindDxgWsEnd(Sizes &s, const Chip &chip)
+{
+    (void)chip;
     s.dxgWsEnd = s.dxgWsStart + RoundUp(MaxOf(s.D * s.T * s.n, 1) * 4, 512);
     s.dzWsStart = s.dxgWsEnd;
+    return s.dxgWsEnd.valid && s.dzWsStart.valid;
+}
+
+/// Fields dzWsEnd to scaledWsEnd; false when one is out of range.
+inline bool FindDzWsEnd(Sizes &s, const Chip &chip)
+{
+    (void)chip;
     s.dzWsEnd = s.dzWsStart + RoundUp(MaxOf(s.T * s.n * s.n + s.T * s.n * 2, 1) * 4, 512);
     s.scaledWsStart = s.dzWsEnd;
     s.scaledWsEnd = s.scaledWsStart + RoundUp(MaxOf(s.T * s.n * s.n + s.T * s.n * 2, 1) * 4, 512);
+    return s.dzWsEnd.valid && s.scaledWsStart.valid && s.scaledWsEnd.valid;
+}
+
+/// Fields sum_1WsStart to sum_1WsEnd; false when one is out of range.
+inline bool FindSum1WsStart(Sizes &s, const Chip &chip)
+{
+    (void)chip;
+    s.sum_1WsStart = s.scaledWsEnd;
+    s.sum_1WsEnd = s.sum_1WsStart + RoundUp(MaxOf(s.D * s.n * s.n * s.n + s.D * s.n * s.n * 2, 1) * 4, 512);
+    return s.sum_1WsStart.valid && s.sum_1WsEnd.valid;
+}
+
+/// Fields sum_1_productWsStart; false when one is out of range.
+inline bool FindSum1ProductWsStart(Sizes &s, const Chip &chip)
+{
+    (void)chip;
+    s.sum_1_productWsStart = s.sum_1WsEnd;
+    return s.sum_1_productWsStart.valid;
+}
+
+/// Fields sum_1_productWsEnd to sum_1_termsWsEnd; false when one is out of range.
+inline bool FindSum1ProductWsEnd(Sizes &s, const Chip &chip)
+{
+    (void)chip;
+    s.sum_1_productWsEnd =
+        s.sum_1_productWsStart + RoundUp(MaxOf(s.D * s.n * s.n * s.n * 3 + s.D * s.n * s.n * 6, 1) * 4, 512);
+    s.sum_1_termsWsStart = s.sum_1_productWsEnd;
+    s.sum_1_termsWsEnd = s.sum_1_termsWsStart + RoundUp(MaxOf(s.T * s.n * s.n * 3 + s.T * s.n * 6, 1) * 2, 512);
+    return s.sum_1_productWsEnd.valid && s.sum_1_termsWsStart.valid && s.sum_1_termsWsEnd.valid;
+}
+
+/// Fields dzITiles to scaledAgain3Per; false when one is out of range.
+inline bool FindDzITiles(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
     s.dzITiles = CeilDiv(s.n, s.dzITile);
     s.dzWork = s.T * s.dzITiles;
     s.dzPer = MaxOf(CeilDiv(s.dzWork, coreNum), 1);
@@ -5033,720 +2433,184 @@ inline bool TryFull2(Sizes &s, const Chip &chip, Choice &choice)
     s.scaledAgain3ITiles = CeilDiv(s.n, s.scaledAgain3ITile);
     s.scaledAgain3Work = s.T * s.scaledAgain3ITiles * s.scaledAgain3JTiles;
     s.scaledAgain3Per = MaxOf(CeilDiv(s.scaledAgain3Work, coreNum), 1);
-    s.dxgTTiles = CeilDiv(s.T, s.dxgTTile);
-    s.dxgWork = s.dxgTTiles;
-    s.dxgPer = MaxOf(CeilDiv(s.dxgWork, coreNum), 1);
-    s.gradPhiDTiles = CeilDiv(s.D, s.gradPhiDTile);
-    s.gradPhiITiles = CeilDiv(s.n, s.gradPhiITile);
-    s.gradPhiWork = s.gradPhiDTiles * s.gradPhiITiles * s.n * s.n + s.gradPhiDTiles * s.gradPhiITiles * s.n * 2;
-    s.gradPhiPer = MaxOf(CeilDiv(s.gradPhiWork, coreNum), 1);
-    s.gradAlphaWork = 1;
-    s.gradAlphaPer = MaxOf(CeilDiv(s.gradAlphaWork, coreNum), 1);
-    s.gradBiasKTiles = CeilDiv(s.n * s.n + s.n * 2, s.gradBiasKTile);
-    s.gradBiasWork = s.gradBiasKTiles;
-    s.gradBiasPer = MaxOf(CeilDiv(s.gradBiasWork, coreNum), 1);
-    s.gradGammaDTiles = CeilDiv(s.D, s.gradGammaDTile);
-    s.gradGammaITiles = CeilDiv(s.n, s.gradGammaITile);
-    s.gradGammaWork = s.gradGammaDTiles * s.gradGammaITiles;
-    s.gradGammaPer = MaxOf(CeilDiv(s.gradGammaWork, coreNum), 1);
-    const Checked blocks =
-        MaxOf(CeilDiv(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(s.dzWork, s.dzPer),
-                                                                                  CeilDiv(s.dzAgainWork, s.dzAgainPer)),
-                                                                            CeilDiv(s.dzAgain3Work, s.dzAgain3Per)),
-                                                                      CeilDiv(s.scaledWork, s.scaledPer)),
-                                                                CeilDiv(s.scaledAgainWork, s.scaledAgainPer)),
-                                                          CeilDiv(s.scaledAgain3Work, s.scaledAgain3Per)),
-                                                    CeilDiv(s.dxgWork, s.dxgPer)),
-                                              CeilDiv(s.gradPhiWork, s.gradPhiPer)),
-                                        CeilDiv(s.gradAlphaWork, s.gradAlphaPer)),
-                                  CeilDiv(s.gradBiasWork, s.gradBiasPer)),
-                            CeilDiv(s.gradGammaWork, s.gradGammaPer)),
-                      2),
-              1);
-    const Checked bytes = s.scaledWsEnd;
-    choice.blockDim = blocks.value;
-    choice.workspace = bytes.value;
-    choice.together = true;
-    return blocks.valid && bytes.valid && s.dmixWsStart.valid && s.dmixWsEnd.valid && s.dxgWsStart.valid &&
-           s.dxgWsEnd.valid && s.dzWsStart.valid && s.dzWsEnd.valid && s.scaledWsStart.valid && s.scaledWsEnd.valid &&
-           s.dzITiles.valid && s.dzWork.valid && s.dzPer.valid && s.dzAgainITiles.valid && s.dzAgainTTiles.valid &&
+    return s.dzITiles.valid && s.dzWork.valid && s.dzPer.valid && s.dzAgainITiles.valid && s.dzAgainTTiles.valid &&
            s.dzAgainWork.valid && s.dzAgainPer.valid && s.dzAgain3JTiles.valid && s.dzAgain3ITiles.valid &&
            s.dzAgain3Work.valid && s.dzAgain3Per.valid && s.scaledITiles.valid && s.scaledTTiles.valid &&
            s.scaledWork.valid && s.scaledPer.valid && s.scaledAgainITiles.valid && s.scaledAgainTTiles.valid &&
            s.scaledAgainWork.valid && s.scaledAgainPer.valid && s.scaledAgain3JTiles.valid &&
-           s.scaledAgain3ITiles.valid && s.scaledAgain3Work.valid && s.scaledAgain3Per.valid && s.dxgTTiles.valid &&
-           s.dxgWork.valid && s.dxgPer.valid && s.gradPhiDTiles.valid && s.gradPhiITiles.valid && s.gradPhiWork.valid &&
-           s.gradPhiPer.valid && s.gradAlphaWork.valid && s.gradAlphaPer.valid && s.gradBiasKTiles.valid &&
-           s.gradBiasWork.valid && s.gradBiasPer.valid && s.gradGammaDTiles.valid && s.gradGammaITiles.valid &&
-           s.gradGammaWork.valid && s.gradGammaPer.valid;
+           s.scaledAgain3ITiles.valid && s.scaledAgain3Work.valid && s.scaledAgain3Per.valid;
 }
 
-/// UB bytes: dot, s, dz
-inline Checked Walked2Ledger0(const Sizes &s, const Checked &coreNum)
+/// Fields dmixTTiles; false when one is out of range.
+inline bool FindDmixTTiles(Sizes &s, const Chip &chip)
 {
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.dzITile, 8) * 64;                   // in0: h_preIn, 2 copies
-    bytes = bytes + CeilDiv(s.dzDTile * 2, 32) * 64;              // in1: grad_h_inIn, 2 copies
-    bytes = bytes + CeilDiv(s.dzDTile * s.dzITile * 2, 32) * 64;  // in2: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 128;                 // out0: dzWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;                  // calc0: h_preTile
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;                  // calc1: sTile
-    bytes = bytes + RoundUp(s.dzDTile * 4, 32);                   // calc2: grad_h_inTile
-    bytes = bytes + RoundUp(s.dzDTile * s.dzITile * 4, 32);       // calc3: xTile
-    bytes = bytes + RoundUp(s.dzDTile * s.dzITile * 4, 32);       // calc4: tmp
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;                  // calc5: sum
-    bytes = bytes + CeilDiv(s.dzITile, 8) * 2048;                 // calc6: acc
-    bytes = bytes + CeilDiv(s.dzITile, 8) * 256;                  // calc7: part
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;                  // calc8: tmp
-    return bytes;
+    (void)chip;
+    s.dmixTTiles = CeilDiv(s.T, s.dmixTTile);
+    return s.dmixTTiles.valid;
 }
 
-/// UB bytes: dz
-inline Checked Walked2Ledger1(const Sizes &s, const Checked &coreNum)
+/// Fields dmixWork; false when one is out of range.
+inline bool FindDmixWork(Sizes &s, const Chip &chip)
 {
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.dzAgainITile * s.dzAgainTTile * 4, 32) * 96;  // in0: grad_h_postIn, 3 copies
-    bytes = bytes + CeilDiv(s.dzAgainITile * s.dzAgainTTile * 4, 32) * 64;  // out0: dzWsOut, 2 copies
-    bytes = bytes + RoundUp(s.dzAgainITile * s.dzAgainTTile * 4, 32);       // calc0: tmp
-    bytes = bytes + RoundUp(s.dzAgainITile * s.dzAgainTTile * 4, 32);       // calc1: tmp
-    return bytes;
+    (void)chip;
+    s.dmixWork = s.dmixTTiles;
+    return s.dmixWork.valid;
 }
 
-/// UB bytes: dz
-inline Checked Walked2Ledger2(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.dzAgain3ITile * s.dzAgain3JTile * 4, 32) * 64;  // in0: grad_h_resIn, 2 copies
-    bytes = bytes + CeilDiv(s.dzAgain3ITile * s.dzAgain3JTile * 4, 32) * 64;  // out0: dzWsOut, 2 copies
-    return bytes;
-}
-
-/// UB bytes: scaled
-inline Checked Walked2Ledger3(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;                                                   // in0: alphaIn
-    bytes = bytes + CeilDiv(s.scaledITile * s.scaledTTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.scaledITile * s.scaledTTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
-    bytes = bytes + 256;                                                  // calc0: spread
-    return bytes;
-}
-
-/// UB bytes: scaled
-inline Checked Walked2Ledger4(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;                                                             // in0: alphaIn
-    bytes = bytes + CeilDiv(s.scaledAgainITile * s.scaledAgainTTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.scaledAgainITile * s.scaledAgainTTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
-    bytes = bytes + 256;                                                            // calc0: spread
-    return bytes;
-}
-
-/// UB bytes: scaled
-inline Checked Walked2Ledger5(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;                                                               // in0: alphaIn
-    bytes = bytes + CeilDiv(s.scaledAgain3ITile * s.scaledAgain3JTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.scaledAgain3ITile * s.scaledAgain3JTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
-    bytes = bytes + 256;                                                              // calc0: spread
-    return bytes;
-}
-
-/// UB bytes: dmix
-inline Checked Walked2Ledger6(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.dmixKTile * s.dmixTTile * 4, 32) * 64;  // in0: scaledWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.dmixTTile, 8) * 64;                     // in1: inv_rmsIn, 2 copies
-    bytes = bytes + CeilDiv(s.dmixKTile * s.dmixTTile * 4, 32) * 64;  // out0: dmixWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.dmixTTile, 8) * 256;                    // calc0: spread
-    return bytes;
-}
-
-/// UB bytes: drms
-inline Checked Walked2Ledger7(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.drmsKTile * s.drmsTTile * 4, 32) * 96;  // in0: scaledWsIn, 3 copies
-    bytes = bytes + CeilDiv(s.drmsTTile, 8) * 64;                     // out0: drmsWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.drmsTTile, 8) * 32;                     // calc0: sumAcc
-    bytes = bytes + RoundUp(s.drmsKTile * s.drmsTTile * 4, 32);       // calc1: tmp
-    bytes = bytes + CeilDiv(s.drmsTTile, 8) * 32;                     // calc2: sum
-    bytes = bytes + CeilDiv(s.drmsTTile, 8) * 2048;                   // calc3: acc
-    bytes = bytes + CeilDiv(s.drmsTTile, 8) * 256;                    // calc4: part
-    return bytes;
-}
-
-/// UB bytes: dxg
-inline Checked Walked2Ledger8(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 64;                                             // in0: dmixWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.dxgDTile * s.dxgITile * 4, 32) * 64;  // in1: phiIn, 2 copies
-    bytes = bytes + CeilDiv(s.dxgDTile * s.dxgITile * 4, 32) * 64;  // out0: dxgWsOut, 2 copies
-    bytes = bytes + RoundUp(s.dxgDTile * s.dxgITile * 4, 32);       // calc0: sumAcc
-    bytes = bytes + RoundUp(s.dxgDTile * s.dxgITile * 4, 32);       // calc1: tmp
-    bytes = bytes + 256;                                            // calc2: spread
-    return bytes;
-}
-
-/// UB bytes: grad_x
-inline Checked Walked2Ledger9(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.gradXDTile * 2, 32) * 64;                 // in0: grad_h_inIn, 2 copies
-    bytes = bytes + CeilDiv(s.gradXITile, 8) * 64;                      // in1: h_preIn, 2 copies
-    bytes = bytes + CeilDiv(s.gradXDTile * s.gradXITile * 4, 32) * 64;  // in2: dxgWsIn, 2 copies
-    bytes = bytes + 32;                                                 // in3: drmsWsIn
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 2, 32);       // in4: xIn
-    bytes = bytes + CeilDiv(s.gradXDTile * s.gradXITile * 2, 32) * 64;  // out0: grad_xOut, 2 copies
-    bytes = bytes + RoundUp(s.gradXDTile * 4, 32);                      // calc0: grad_h_inTile
-    bytes = bytes + CeilDiv(s.gradXITile, 16) * 64;                     // calc1: h_preTile
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 4, 32);       // calc2: dxgWsTile
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 4, 32);       // calc3: gammaTile
-    bytes = bytes + 64;                                                 // calc4: drmsWsTile
-    bytes = bytes + 64;                                                 // calc5: inv_rmsTile
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 4, 32);       // calc6: xTile
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 4, 32);       // calc7: tmp
-    bytes = bytes + CeilDiv(s.gradXITile, 16) * 512;                    // calc8: spread
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 4, 32);       // calc9: tmp
-    bytes = bytes + 64;                                                 // calc10: tmp
-    bytes = bytes + 512;                                                // calc11: spread
-    return bytes;
-}
-
-/// UB bytes: sum_1_part
-inline Checked Walked2Ledger10(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 64;                                                       // in0: dmixWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.sum1PartDTile * s.sum1PartITile * 2, 32) * 64;  // in1: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.sum1PartDTile * s.sum1PartITile * 4, 32) * 64;  // out0: sum_1_partWsOut, 2 copies
-    bytes = bytes + RoundUp(s.sum1PartDTile * s.sum1PartITile * 4, 32);       // calc0: sumAcc
-    bytes = bytes + 64;                                                       // calc1: dmixWsTile
-    bytes = bytes + RoundUp(s.sum1PartDTile * s.sum1PartITile * 4, 32);       // calc2: xTile
-    bytes = bytes + RoundUp(s.sum1PartDTile * s.sum1PartITile * 4, 32);       // calc3: tmp
-    bytes = bytes + 512;                                                      // calc4: spread
-    return bytes;
-}
-
-/// UB bytes: sum_1
-inline Checked Walked2Ledger11(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum1DTile * s.sum1ITile * 4, 32) * 64;  // in0: sum_1_partWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.sum1DTile * s.sum1ITile * 4, 32) * 64;  // out0: sum_1WsOut, 2 copies
-    bytes = bytes + RoundUp(s.sum1DTile * s.sum1ITile * 4, 32);       // calc0: sumAcc
-    bytes = bytes + RoundUp(s.sum1DTile * s.sum1ITile * 4, 32);       // calc1: copied
-    return bytes;
-}
-
-/// UB bytes: grad_phi
-inline Checked Walked2Ledger12(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.gradPhiDTile * s.gradPhiITile * 4, 32) * 96;  // in0: sum_1WsIn, 3 copies
-    bytes = bytes + CeilDiv(s.gradPhiDTile * s.gradPhiITile * 4, 32) * 64;  // out0: grad_phiOut, 2 copies
-    return bytes;
-}
-
-/// UB bytes: sum_2_part
-inline Checked Walked2Ledger13(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum2PartITile * 4, 32) * 96;  // in0: dzWsIn, 3 copies
-    bytes = bytes + 64;                                     // in1: inv_rmsIn, 2 copies
-    bytes = bytes + 64;                                     // out0: sum_2_partWsOut, 2 copies
-    bytes = bytes + 32;                                     // calc0: sumAcc
-    bytes = bytes + RoundUp(s.sum2PartITile * 4, 32);       // calc1: tmp
-    bytes = bytes + 256;                                    // calc2: spread
-    bytes = bytes + 32;                                     // calc3: sum
-    bytes = bytes + 2048;                                   // calc4: acc
-    return bytes;
-}
-
-/// UB bytes: sum_2
-inline Checked Walked2Ledger14(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum2Sum2PartAxisTile * 4, 32) * 64;  // in0: sum_2_partWsIn, 2 copies
-    bytes = bytes + 64;                                            // out0: sum_2WsOut, 2 copies
-    bytes = bytes + 32;                                            // calc0: sumAcc
-    bytes = bytes + 32;                                            // calc1: sum
-    bytes = bytes + 2048;                                          // calc2: acc
-    bytes = bytes + 256;                                           // calc3: part
-    return bytes;
-}
-
-/// UB bytes: grad_alpha
-inline Checked Walked2Ledger15(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;  // in0: sum_2WsIn
-    bytes = bytes + 64;  // out0: grad_alphaOut, 2 copies
-    return bytes;
-}
-
-/// UB bytes: sum_3_part
-inline Checked Walked2Ledger16(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum3PartITile * 4, 32) * 96;  // in0: dzWsIn, 3 copies
-    bytes = bytes + 64;                                     // in1: inv_rmsIn, 2 copies
-    bytes = bytes + 64;                                     // out0: sum_3_partWsOut, 2 copies
-    bytes = bytes + 32;                                     // calc0: sumAcc
-    bytes = bytes + RoundUp(s.sum3PartITile * 4, 32);       // calc1: tmp
-    bytes = bytes + 256;                                    // calc2: spread
-    bytes = bytes + 32;                                     // calc3: sum
-    bytes = bytes + 2048;                                   // calc4: acc
-    return bytes;
-}
-
-/// UB bytes: sum_3
-inline Checked Walked2Ledger17(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum3Sum3PartAxisTile * 4, 32) * 64;  // in0: sum_3_partWsIn, 2 copies
-    bytes = bytes + 64;                                            // out0: sum_3WsOut, 2 copies
-    bytes = bytes + 32;                                            // calc0: sumAcc
-    bytes = bytes + 32;                                            // calc1: sum
-    bytes = bytes + 2048;                                          // calc2: acc
-    bytes = bytes + 256;                                           // calc3: part
-    return bytes;
-}
-
-/// UB bytes: grad_alpha
-inline Checked Walked2Ledger18(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;  // in0: sum_3WsIn
-    bytes = bytes + 64;  // out0: grad_alphaOut, 2 copies
-    return bytes;
-}
-
-/// UB bytes: sum_4_part
-inline Checked Walked2Ledger19(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum4PartJTile * 4, 32) * 96;  // in0: dzWsIn, 3 copies
-    bytes = bytes + 64;                                     // in1: inv_rmsIn, 2 copies
-    bytes = bytes + 64;                                     // out0: sum_4_partWsOut, 2 copies
-    bytes = bytes + 32;                                     // calc0: sumAcc
-    bytes = bytes + RoundUp(s.sum4PartJTile * 4, 32);       // calc1: tmp
-    bytes = bytes + 256;                                    // calc2: spread
-    bytes = bytes + 32;                                     // calc3: sum
-    bytes = bytes + 2048;                                   // calc4: acc
-    return bytes;
-}
-
-/// UB bytes: sum_4
-inline Checked Walked2Ledger20(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum4Sum4PartAxisTile * 4, 32) * 64;  // in0: sum_4_partWsIn, 2 copies
-    bytes = bytes + 64;                                            // out0: sum_4WsOut, 2 copies
-    bytes = bytes + 32;                                            // calc0: sumAcc
-    bytes = bytes + 32;                                            // calc1: sum
-    bytes = bytes + 2048;                                          // calc2: acc
-    bytes = bytes + 256;                                           // calc3: part
-    return bytes;
-}
-
-/// UB bytes: grad_alpha
-inline Checked Walked2Ledger21(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;  // in0: sum_4WsIn
-    bytes = bytes + 64;  // out0: grad_alphaOut, 2 copies
-    return bytes;
-}
-
-/// UB bytes: sum_5_part
-inline Checked Walked2Ledger22(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum5PartKTile * 4, 32) * 64;  // in0: dzWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.sum5PartKTile * 4, 32) * 64;  // out0: sum_5_partWsOut, 2 copies
-    bytes = bytes + RoundUp(s.sum5PartKTile * 4, 32);       // calc0: sumAcc
-    bytes = bytes + RoundUp(s.sum5PartKTile * 4, 32);       // calc1: copied
-    return bytes;
-}
-
-/// UB bytes: sum_5
-inline Checked Walked2Ledger23(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum5KTile * 4, 32) * 64;  // in0: sum_5_partWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.sum5KTile * 4, 32) * 64;  // out0: sum_5WsOut, 2 copies
-    bytes = bytes + RoundUp(s.sum5KTile * 4, 32);       // calc0: sumAcc
-    bytes = bytes + RoundUp(s.sum5KTile * 4, 32);       // calc1: copied
-    return bytes;
-}
-
-/// UB bytes: grad_bias
-inline Checked Walked2Ledger24(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.gradBiasKTile * 4, 32) * 64;  // in0: sum_5WsIn, 2 copies
-    bytes = bytes + CeilDiv(s.gradBiasKTile * 4, 32) * 64;  // out0: grad_biasOut, 2 copies
-    return bytes;
-}
-
-/// UB bytes: sum_6_part
-inline Checked Walked2Ledger25(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum6PartDTile * s.sum6PartITile * 4, 32) * 64;  // in0: dxgWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.sum6PartDTile * s.sum6PartITile * 2, 32) * 64;  // in1: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.sum6PartDTile * s.sum6PartITile * 4, 32) * 64;  // out0: sum_6_partWsOut, 2 copies
-    bytes = bytes + RoundUp(s.sum6PartDTile * s.sum6PartITile * 4, 32);       // calc0: sumAcc
-    bytes = bytes + RoundUp(s.sum6PartDTile * s.sum6PartITile * 4, 32);       // calc1: dxgWsTile
-    bytes = bytes + RoundUp(s.sum6PartDTile * s.sum6PartITile * 4, 32);       // calc2: xTile
-    bytes = bytes + RoundUp(s.sum6PartDTile * s.sum6PartITile * 4, 32);       // calc3: tmp
-    return bytes;
-}
-
-/// UB bytes: sum_6
-inline Checked Walked2Ledger26(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum6DTile * s.sum6ITile * 4, 32) * 64;  // in0: sum_6_partWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.sum6DTile * s.sum6ITile * 4, 32) * 64;  // out0: sum_6WsOut, 2 copies
-    bytes = bytes + RoundUp(s.sum6DTile * s.sum6ITile * 4, 32);       // calc0: sumAcc
-    bytes = bytes + RoundUp(s.sum6DTile * s.sum6ITile * 4, 32);       // calc1: copied
-    return bytes;
-}
-
-/// UB bytes: grad_gamma
-inline Checked Walked2Ledger27(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.gradGammaDTile * s.gradGammaITile * 4, 32) * 64;  // in0: sum_6WsIn, 2 copies
-    bytes = bytes + CeilDiv(s.gradGammaDTile * s.gradGammaITile * 4, 32) * 64;  // out0: grad_gammaOut, 2 copies
-    return bytes;
-}
-
-/// Tries the alternative "walked"; false when it does not fit.
-inline bool TryWalked2(Sizes &s, const Chip &chip, Choice &choice)
+/// Fields dmixPer; false when one is out of range.
+inline bool FindDmixPer(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
-    if (!(s.D >= 1)) {
-        return false;
-    }
-    if (!(s.T >= 1)) {
-        return false;
-    }
-    if (!(s.n >= 1)) {
-        return false;
-    }
-    if (!(s.n * s.n + s.n * 2 >= 1)) {
-        return false;
-    }
-    s.dzDTile = Checked(16);
-    s.dzITile = Checked(1);
-    s.dzAgainITile = Checked(8);
-    s.dzAgainTTile = Checked(1);
-    s.dzAgain3JTile = Checked(8);
-    s.dzAgain3ITile = Checked(1);
-    s.scaledITile = Checked(8);
-    s.scaledTTile = Checked(1);
-    s.scaledAgainITile = Checked(8);
-    s.scaledAgainTTile = Checked(1);
-    s.scaledAgain3JTile = Checked(8);
-    s.scaledAgain3ITile = Checked(1);
-    s.dmixKTile = Checked(8);
-    s.dmixTTile = Checked(1);
-    s.drmsKTile = Checked(8);
-    s.drmsTTile = Checked(1);
-    s.dxgDTile = Checked(8);
-    s.dxgITile = Checked(1);
-    s.gradXDTile = Checked(16);
-    s.gradXITile = Checked(1);
-    s.sum1PartDTile = Checked(16);
-    s.sum1PartITile = Checked(1);
-    s.sum1DTile = Checked(8);
-    s.sum1ITile = Checked(1);
-    s.gradPhiDTile = Checked(8);
-    s.gradPhiITile = Checked(1);
-    s.sum2PartITile = Checked(8);
-    s.sum2Sum2PartAxisTile = Checked(8);
-    s.sum3PartITile = Checked(8);
-    s.sum3Sum3PartAxisTile = Checked(8);
-    s.sum4PartJTile = Checked(8);
-    s.sum4Sum4PartAxisTile = Checked(8);
-    s.sum5PartKTile = Checked(8);
-    s.sum5KTile = Checked(8);
-    s.gradBiasKTile = Checked(8);
-    s.sum6PartDTile = Checked(16);
-    s.sum6PartITile = Checked(1);
-    s.sum6DTile = Checked(8);
-    s.sum6ITile = Checked(1);
-    s.gradGammaDTile = Checked(8);
-    s.gradGammaITile = Checked(1);
-    if (!Maximise(s, &Sizes::dzDTile, s.D, 16, 0, false, &Walked2Ledger0, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dzITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n, coreNum), false, &Walked2Ledger0, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dzAgainITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &Walked2Ledger1,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dzAgainTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.dzAgainITile), coreNum),
-                  false, &Walked2Ledger1, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dzAgain3JTile, s.n, 8, MaxOf(CeilDiv(s.T * s.n * s.n, coreNum), 64), false,
-                  &Walked2Ledger2, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dzAgain3ITile, MinOf(s.n, 4095), 1,
-                  CeilDiv(s.T * s.n * CeilDiv(s.n, s.dzAgain3JTile), coreNum), false, &Walked2Ledger2, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &Walked2Ledger3,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.scaledITile), coreNum),
-                  false, &Walked2Ledger3, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledAgainITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &Walked2Ledger4,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledAgainTTile, MinOf(s.T, 4095), 1,
-                  CeilDiv(s.T * CeilDiv(s.n, s.scaledAgainITile), coreNum), false, &Walked2Ledger4, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledAgain3JTile, s.n, 8, MaxOf(CeilDiv(s.T * s.n * s.n, coreNum), 64), false,
-                  &Walked2Ledger5, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledAgain3ITile, MinOf(s.n, 4095), 1,
-                  CeilDiv(s.T * s.n * CeilDiv(s.n, s.scaledAgain3JTile), coreNum), false, &Walked2Ledger5, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dmixKTile, s.n * s.n + s.n * 2, 8,
-                  MaxOf(CeilDiv(s.T * s.n * s.n + s.T * s.n * 2, coreNum), 64), false, &Walked2Ledger6, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dmixTTile, MinOf(s.T, 4095), 1,
-                  CeilDiv(s.T * CeilDiv(s.n * s.n + s.n * 2, s.dmixKTile), coreNum), false, &Walked2Ledger6, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::drmsKTile, s.n * s.n + s.n * 2, 8, 0, false, &Walked2Ledger7, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::drmsTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &Walked2Ledger7, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dxgDTile, s.D, 8, MaxOf(CeilDiv(s.D * s.T * s.n, coreNum), 64), false, &Walked2Ledger8,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dxgITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n * CeilDiv(s.D, s.dxgDTile), coreNum),
-                  false, &Walked2Ledger8, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradXDTile, s.D, 16, MaxOf(CeilDiv(s.D * s.T * s.n, coreNum), 64), false, &Walked2Ledger9,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradXITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n * CeilDiv(s.D, s.gradXDTile), coreNum),
-                  false, &Walked2Ledger9, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum1PartDTile, s.D, 16,
-                  MaxOf(CeilDiv(s.D * s.n * s.n * s.n * MaxOf(MinOf(coreNum, s.T), 1) +
-                                    s.D * s.n * s.n * MaxOf(MinOf(coreNum, s.T), 1) * 2,
-                                coreNum),
-                        64),
-                  false, &Walked2Ledger10, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum1PartITile, MinOf(s.n, 4095), 1,
-                  CeilDiv(s.n * s.n * s.n * CeilDiv(s.D, s.sum1PartDTile) * MaxOf(MinOf(coreNum, s.T), 1) +
-                              s.n * s.n * CeilDiv(s.D, s.sum1PartDTile) * MaxOf(MinOf(coreNum, s.T), 1) * 2,
-                          coreNum),
-                  false, &Walked2Ledger10, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum1DTile, s.D, 8,
-                  MaxOf(CeilDiv(s.D * s.n * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64), false, &Walked2Ledger11,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(
-            s, &Sizes::sum1ITile, MinOf(s.n, 4095), 1,
-            CeilDiv(s.n * s.n * s.n * CeilDiv(s.D, s.sum1DTile) + s.n * s.n * CeilDiv(s.D, s.sum1DTile) * 2, coreNum),
-            false, &Walked2Ledger11, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradPhiDTile, s.D, 8,
-                  MaxOf(CeilDiv(s.D * s.n * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64), false, &Walked2Ledger12,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradPhiITile, MinOf(s.n, 4095), 1,
-                  CeilDiv(s.n * s.n * s.n * CeilDiv(s.D, s.gradPhiDTile) + s.n * s.n * CeilDiv(s.D, s.gradPhiDTile) * 2,
-                          coreNum),
-                  false, &Walked2Ledger12, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum2PartITile, s.n, 8, 0, false, &Walked2Ledger13, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum2Sum2PartAxisTile, MaxOf(MinOf(coreNum, s.T), 1), 8, 0, false, &Walked2Ledger14,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!(Walked2Ledger15(s, coreNum) <= UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum3PartITile, s.n, 8, 0, false, &Walked2Ledger16, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum3Sum3PartAxisTile, MaxOf(MinOf(coreNum, s.T), 1), 8, 0, false, &Walked2Ledger17,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!(Walked2Ledger18(s, coreNum) <= UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum4PartJTile, s.n, 8, 0, false, &Walked2Ledger19, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum4Sum4PartAxisTile, MaxOf(MinOf(coreNum, s.T), 1), 8, 0, false, &Walked2Ledger20,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!(Walked2Ledger21(s, coreNum) <= UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(
-            s, &Sizes::sum5PartKTile, s.n * s.n + s.n * 2, 8,
-            MaxOf(CeilDiv(s.n * s.n * MaxOf(MinOf(coreNum, s.T), 1) + s.n * MaxOf(MinOf(coreNum, s.T), 1) * 2, coreNum),
-                  64),
-            false, &Walked2Ledger22, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum5KTile, s.n * s.n + s.n * 2, 8, MaxOf(CeilDiv(s.n * s.n + s.n * 2, coreNum), 64), false,
-                  &Walked2Ledger23, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradBiasKTile, s.n * s.n + s.n * 2, 8, MaxOf(CeilDiv(s.n * s.n + s.n * 2, coreNum), 64),
-                  false, &Walked2Ledger24, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum6PartDTile, s.D, 16,
-                  MaxOf(CeilDiv(s.D * s.n * MaxOf(MinOf(coreNum, s.T), 1), coreNum), 64), false, &Walked2Ledger25,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum6PartITile, MinOf(s.n, 4095), 1,
-                  CeilDiv(s.n * CeilDiv(s.D, s.sum6PartDTile) * MaxOf(MinOf(coreNum, s.T), 1), coreNum), false,
-                  &Walked2Ledger25, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum6DTile, s.D, 8, MaxOf(CeilDiv(s.D * s.n, coreNum), 64), false, &Walked2Ledger26,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum6ITile, MinOf(s.n, 4095), 1, CeilDiv(s.n * CeilDiv(s.D, s.sum6DTile), coreNum), false,
-                  &Walked2Ledger26, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradGammaDTile, s.D, 8, MaxOf(CeilDiv(s.D * s.n, coreNum), 64), false, &Walked2Ledger27,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradGammaITile, MinOf(s.n, 4095), 1,
-                  CeilDiv(s.n * CeilDiv(s.D, s.gradGammaDTile), coreNum), false, &Walked2Ledger27, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    s.dmixWsStart = 0;
-    s.dmixWsEnd = s.dmixWsStart + RoundUp(MaxOf(s.T * s.n * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.drmsWsStart = s.dmixWsEnd;
-    s.drmsWsEnd = s.drmsWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
-    s.dxgWsStart = s.drmsWsEnd;
-    s.dxgWsEnd = s.dxgWsStart + RoundUp(MaxOf(s.D * s.T * s.n, 1) * 4, 512);
-    s.dzWsStart = s.dxgWsEnd;
-    s.dzWsEnd = s.dzWsStart + RoundUp(MaxOf(s.T * s.n * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.scaledWsStart = s.dzWsEnd;
-    s.scaledWsEnd = s.scaledWsStart + RoundUp(MaxOf(s.T * s.n * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.sum_1WsStart = s.scaledWsEnd;
-    s.sum_1WsEnd = s.sum_1WsStart + RoundUp(MaxOf(s.D * s.n * s.n * s.n + s.D * s.n * s.n * 2, 1) * 4, 512);
-    s.sum_2WsStart = s.sum_1WsEnd;
+    s.dmixPer = MaxOf(CeilDiv(s.dmixWork, coreNum), 1);
+    return s.dmixPer.valid;
+}
+
+/// Fields dxgPanels to mm0L1; false when one is out of range.
+inline bool FindDxgPanels(Sizes &s, const Chip &chip)
+{
+    const Checked cubeNum(chip.cubeNum);
+    s.dxgPanels = CeilDiv(s.D * s.n, 256);
+    s.dxgBaseN = RoundUp(CeilDiv(s.D * s.n, s.dxgPanels), 16);
+    s.dxgBaseM = MinOf(MinOf((((32768 / s.dxgBaseN)) / 16) * 16, 256),
+                       RoundUp(MinOf(MaxOf(CeilDiv(s.T * s.dxgPanels, cubeNum), 1), s.T), 16));
+    s.dxgBaseK = MinOf(32, RoundUp(s.n * s.n + s.n * 2, 16));
+    s.dxgStepK = MinOf(4, CeilDiv(s.n * s.n + s.n * 2, s.dxgBaseK));
+    s.dxgL1 = s.dxgBaseK * s.dxgBaseM * s.dxgStepK * 8 + s.dxgBaseK * s.dxgBaseN * s.dxgStepK * 8;
+    s.dxgM = s.T;
+    s.dxgN = s.D * s.n;
+    s.dxgKa = s.n * s.n + s.n * 2;
+    s.dxgKb = s.n * s.n + s.n * 2;
+    s.dxgSingleK = s.n * s.n + s.n * 2;
+    s.dxgRowTiles = CeilDiv(s.T, s.dxgBaseM);
+    s.dxgWork = s.dxgPanels * s.dxgRowTiles;
+    s.dxgPer = CeilDiv(s.dxgWork, cubeNum);
+    s.dxgCores = CeilDiv(s.dxgWork, s.dxgPer);
+    s.mm0Cores = s.dxgCores;
+    s.mm0M = s.dxgM;
+    s.mm0N = s.dxgN;
+    s.mm0Ka = s.dxgKa;
+    s.mm0Kb = s.dxgKb;
+    s.mm0SingleK = s.dxgSingleK;
+    s.mm0BaseM = s.dxgBaseM;
+    s.mm0BaseN = s.dxgBaseN;
+    s.mm0BaseK = s.dxgBaseK;
+    s.mm0StepK = s.dxgStepK;
+    s.mm0L1 = s.dxgL1;
+    return s.dxgPanels.valid && s.dxgBaseN.valid && s.dxgBaseM.valid && s.dxgBaseK.valid && s.dxgStepK.valid &&
+           s.dxgL1.valid && s.dxgM.valid && s.dxgN.valid && s.dxgKa.valid && s.dxgKb.valid && s.dxgSingleK.valid &&
+           s.dxgRowTiles.valid && s.dxgWork.valid && s.dxgPer.valid && s.dxgCores.valid && s.mm0Cores.valid &&
+           s.mm0M.valid && s.mm0N.valid && s.mm0Ka.valid && s.mm0Kb.valid && s.mm0SingleK.valid && s.mm0BaseM.valid &&
+           s.mm0BaseN.valid && s.mm0BaseK.valid && s.mm0StepK.valid && s.mm0L1.valid;
+}
+
+/// Fields gradXDTiles to gradXPer; false when one is out of range.
+inline bool FindGradXDTiles(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.gradXDTiles = CeilDiv(s.D, s.gradXDTile);
+    s.gradXITiles = CeilDiv(s.n, s.gradXITile);
+    s.gradXWork = s.T * s.gradXDTiles * s.gradXITiles;
+    s.gradXPer = MaxOf(CeilDiv(s.gradXWork, coreNum), 1);
+    return s.gradXDTiles.valid && s.gradXITiles.valid && s.gradXWork.valid && s.gradXPer.valid;
+}
+
+/// Fields sum1ProductPanels to mm1L1; false when one is out of range.
+inline bool FindSum1ProductPanels(Sizes &s, const Chip &chip)
+{
+    const Checked cubeNum(chip.cubeNum);
+    s.sum1ProductPanels = CeilDiv(s.D * s.n, 256);
+    s.sum1ProductBaseN = RoundUp(CeilDiv(s.D * s.n, s.sum1ProductPanels), 16);
+    s.sum1ProductBaseM = MinOf(
+        MinOf((((32768 / s.sum1ProductBaseN)) / 16) * 16, 256),
+        RoundUp(MinOf(MaxOf(CeilDiv(s.n * s.n * s.sum1ProductPanels * 3 + s.n * s.sum1ProductPanels * 6, cubeNum), 1),
+                      s.n * s.n * 3 + s.n * 6),
+                16));
+    s.sum1ProductBaseK = MinOf(64, RoundUp(s.T, 16));
+    s.sum1ProductStepK = MinOf(4, CeilDiv(s.T, s.sum1ProductBaseK));
+    s.sum1ProductL1 = s.sum1ProductBaseK * s.sum1ProductBaseM * s.sum1ProductStepK * 4 +
+                      s.sum1ProductBaseK * s.sum1ProductBaseN * s.sum1ProductStepK * 4;
+    s.sum1ProductM = s.n * s.n * 3 + s.n * 6;
+    s.sum1ProductN = s.D * s.n;
+    s.sum1ProductKa = s.T;
+    s.sum1ProductKb = s.T;
+    s.sum1ProductSingleK = s.T;
+    s.sum1ProductRowTiles = CeilDiv(s.n * s.n * 3 + s.n * 6, s.sum1ProductBaseM);
+    s.sum1ProductWork = s.sum1ProductPanels * s.sum1ProductRowTiles;
+    s.sum1ProductPer = CeilDiv(s.sum1ProductWork, cubeNum);
+    s.sum1ProductCores = CeilDiv(s.sum1ProductWork, s.sum1ProductPer);
+    s.mm1Cores = s.sum1ProductCores;
+    s.mm1M = s.sum1ProductM;
+    s.mm1N = s.sum1ProductN;
+    s.mm1Ka = s.sum1ProductKa;
+    s.mm1Kb = s.sum1ProductKb;
+    s.mm1SingleK = s.sum1ProductSingleK;
+    s.mm1BaseM = s.sum1ProductBaseM;
+    s.mm1BaseN = s.sum1ProductBaseN;
+    s.mm1BaseK = s.sum1ProductBaseK;
+    s.mm1StepK = s.sum1ProductStepK;
+    s.mm1L1 = s.sum1ProductL1;
+    return s.sum1ProductPanels.valid && s.sum1ProductBaseN.valid && s.sum1ProductBaseM.valid &&
+           s.sum1ProductBaseK.valid && s.sum1ProductStepK.valid && s.sum1ProductL1.valid && s.sum1ProductM.valid &&
+           s.sum1ProductN.valid && s.sum1ProductKa.valid && s.sum1ProductKb.valid && s.sum1ProductSingleK.valid &&
+           s.sum1ProductRowTiles.valid && s.sum1ProductWork.valid && s.sum1ProductPer.valid &&
+           s.sum1ProductCores.valid && s.mm1Cores.valid && s.mm1M.valid && s.mm1N.valid && s.mm1Ka.valid &&
+           s.mm1Kb.valid && s.mm1SingleK.valid && s.mm1BaseM.valid && s.mm1BaseN.valid && s.mm1BaseK.valid &&
+           s.mm1StepK.valid && s.mm1L1.valid;
+}
+
+/// Fields sum1DTiles to sum1Per; false when one is out of range.
+inline bool FindSum1DTiles(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.sum1DTiles = CeilDiv(s.D, s.sum1DTile);
+    s.sum1ITiles = CeilDiv(s.n, s.sum1ITile);
+    s.sum1Work = s.n * s.n * s.sum1DTiles * s.sum1ITiles + s.n * s.sum1DTiles * s.sum1ITiles * 2;
+    s.sum1Per = MaxOf(CeilDiv(s.sum1Work, coreNum), 1);
+    return s.sum1DTiles.valid && s.sum1ITiles.valid && s.sum1Work.valid && s.sum1Per.valid;
+}
+
+/// Fields gradAlphaWork to gradAlphaPer; false when one is out of range.
+inline bool FindGradAlphaWork(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.gradAlphaWork = 1;
+    s.gradAlphaPer = MaxOf(CeilDiv(s.gradAlphaWork, coreNum), 1);
+    return s.gradAlphaWork.valid && s.gradAlphaPer.valid;
+}
+
+/// Fields gradBiasKTiles to gradBiasPer; false when one is out of range.
+inline bool FindGradBiasKTiles(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.gradBiasKTiles = CeilDiv(s.n * s.n + s.n * 2, s.gradBiasKTile);
+    s.gradBiasWork = s.gradBiasKTiles;
+    s.gradBiasPer = MaxOf(CeilDiv(s.gradBiasWork, coreNum), 1);
+    return s.gradBiasKTiles.valid && s.gradBiasWork.valid && s.gradBiasPer.valid;
+}
+
+/// Fields gradGammaDTiles to gradGammaPer; false when one is out of range.
+inline bool FindGradGammaDTiles(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.gradGammaDTiles = CeilDiv(s.D, s.gradGammaDTile);
+    s.gradGammaITiles = CeilDiv(s.n, s.gradGammaITile);
+    s.gradGammaWork = s.gradGammaDTiles * s.gradGammaITiles;
+    s.gradGammaPer = MaxOf(CeilDiv(s.gradGammaWork, coreNum), 1);
+    return s.gradGammaDTiles.valid && s.gradGammaITiles.valid && s.gradGammaWork.valid && s.gradGammaPer.valid;
+}
+
+/// Fields sum_2WsStart; false when one is out of range.
+inline bool FindSum2WsStart(Sizes &s, const Chip &chip)
+{
+    (void)chip;
+    s.sum_2WsStart = s.sum_1_termsWsEnd;
+    return s.sum_2WsStart.valid;
+}
+
+/// Fields sum_2WsEnd to sum_5WsEnd; false when one is out of range.
+inline bool FindSum2WsEnd(Sizes &s, const Chip &chip)
+{
+    (void)chip;
     s.sum_2WsEnd = s.sum_2WsStart + 512;
     s.sum_3WsStart = s.sum_2WsEnd;
     s.sum_3WsEnd = s.sum_3WsStart + 512;
@@ -5754,18 +2618,31 @@ inline bool TryWalked2(Sizes &s, const Chip &chip, Choice &choice)
     s.sum_4WsEnd = s.sum_4WsStart + 512;
     s.sum_5WsStart = s.sum_4WsEnd;
     s.sum_5WsEnd = s.sum_5WsStart + RoundUp(MaxOf(s.n * s.n + s.n * 2, 1) * 4, 512);
-    s.sum_6WsStart = s.sum_5WsEnd;
-    s.sum_6WsEnd = s.sum_6WsStart + RoundUp(MaxOf(s.D * s.n, 1) * 4, 512);
-    s.sum_1_part_count = MaxOf(MinOf(coreNum, s.T), 1);
-    s.sum_1_part_length = CeilDiv(s.T, s.sum_1_part_count);
-    s.sum_1_partWsStart = s.sum_6WsEnd;
-    s.sum_1_partWsEnd =
-        s.sum_1_partWsStart +
-        RoundUp(MaxOf(s.D * s.n * s.n * s.n * s.sum_1_part_count + s.D * s.n * s.n * s.sum_1_part_count * 2, 1) * 4,
-                512);
+    return s.sum_2WsEnd.valid && s.sum_3WsStart.valid && s.sum_3WsEnd.valid && s.sum_4WsStart.valid &&
+           s.sum_4WsEnd.valid && s.sum_5WsStart.valid && s.sum_5WsEnd.valid;
+}
+
+/// Fields sum_2_part_count to sum_2_part_length; false when one is out of range.
+inline bool FindSum2PartCount(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
     s.sum_2_part_count = MaxOf(MinOf(coreNum, s.T), 1);
     s.sum_2_part_length = CeilDiv(s.T, s.sum_2_part_count);
-    s.sum_2_partWsStart = s.sum_1_partWsEnd;
+    return s.sum_2_part_count.valid && s.sum_2_part_length.valid;
+}
+
+/// Fields sum_2_partWsStart; false when one is out of range.
+inline bool FindSum2PartWsStart(Sizes &s, const Chip &chip)
+{
+    (void)chip;
+    s.sum_2_partWsStart = s.sum_5WsEnd;
+    return s.sum_2_partWsStart.valid;
+}
+
+/// Fields sum_2_partWsEnd to sum_5_partWsEnd; false when one is out of range.
+inline bool FindSum2PartWsEnd(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
     s.sum_2_partWsEnd = s.sum_2_partWsStart + RoundUp(MaxOf(s.sum_2_part_count, 1) * 4, 512);
     s.sum_3_part_count = MaxOf(MinOf(coreNum, s.T), 1);
     s.sum_3_part_length = CeilDiv(s.T, s.sum_3_part_count);
@@ -5780,67 +2657,76 @@ inline bool TryWalked2(Sizes &s, const Chip &chip, Choice &choice)
     s.sum_5_partWsStart = s.sum_4_partWsEnd;
     s.sum_5_partWsEnd =
         s.sum_5_partWsStart + RoundUp(MaxOf(s.n * s.n * s.sum_5_part_count + s.n * s.sum_5_part_count * 2, 1) * 4, 512);
-    s.sum_6_part_count = MaxOf(MinOf(coreNum, s.T), 1);
-    s.sum_6_part_length = CeilDiv(s.T, s.sum_6_part_count);
-    s.sum_6_partWsStart = s.sum_5_partWsEnd;
-    s.sum_6_partWsEnd = s.sum_6_partWsStart + RoundUp(MaxOf(s.D * s.n * s.sum_6_part_count, 1) * 4, 512);
-    s.dzITiles = CeilDiv(s.n, s.dzITile);
-    s.dzWork = s.T * s.dzITiles;
-    s.dzPer = MaxOf(CeilDiv(s.dzWork, coreNum), 1);
-    s.dzAgainITiles = CeilDiv(s.n, s.dzAgainITile);
-    s.dzAgainTTiles = CeilDiv(s.T, s.dzAgainTTile);
-    s.dzAgainWork = s.dzAgainITiles * s.dzAgainTTiles;
-    s.dzAgainPer = MaxOf(CeilDiv(s.dzAgainWork, coreNum), 1);
-    s.dzAgain3JTiles = CeilDiv(s.n, s.dzAgain3JTile);
-    s.dzAgain3ITiles = CeilDiv(s.n, s.dzAgain3ITile);
-    s.dzAgain3Work = s.T * s.dzAgain3ITiles * s.dzAgain3JTiles;
-    s.dzAgain3Per = MaxOf(CeilDiv(s.dzAgain3Work, coreNum), 1);
-    s.scaledITiles = CeilDiv(s.n, s.scaledITile);
-    s.scaledTTiles = CeilDiv(s.T, s.scaledTTile);
-    s.scaledWork = s.scaledITiles * s.scaledTTiles;
-    s.scaledPer = MaxOf(CeilDiv(s.scaledWork, coreNum), 1);
-    s.scaledAgainITiles = CeilDiv(s.n, s.scaledAgainITile);
-    s.scaledAgainTTiles = CeilDiv(s.T, s.scaledAgainTTile);
-    s.scaledAgainWork = s.scaledAgainITiles * s.scaledAgainTTiles;
-    s.scaledAgainPer = MaxOf(CeilDiv(s.scaledAgainWork, coreNum), 1);
-    s.scaledAgain3JTiles = CeilDiv(s.n, s.scaledAgain3JTile);
-    s.scaledAgain3ITiles = CeilDiv(s.n, s.scaledAgain3ITile);
-    s.scaledAgain3Work = s.T * s.scaledAgain3ITiles * s.scaledAgain3JTiles;
-    s.scaledAgain3Per = MaxOf(CeilDiv(s.scaledAgain3Work, coreNum), 1);
+    return s.sum_2_partWsEnd.valid && s.sum_3_part_count.valid && s.sum_3_part_length.valid &&
+           s.sum_3_partWsStart.valid && s.sum_3_partWsEnd.valid && s.sum_4_part_count.valid &&
+           s.sum_4_part_length.valid && s.sum_4_partWsStart.valid && s.sum_4_partWsEnd.valid &&
+           s.sum_5_part_count.valid && s.sum_5_part_length.valid && s.sum_5_partWsStart.valid &&
+           s.sum_5_partWsEnd.valid;
+}
+
+/// Fields dmixKTiles; false when one is out of range.
+inline bool FindDmixKTiles(Sizes &s, const Chip &chip)
+{
+    (void)chip;
     s.dmixKTiles = CeilDiv(s.n * s.n + s.n * 2, s.dmixKTile);
-    s.dmixTTiles = CeilDiv(s.T, s.dmixTTile);
+    return s.dmixKTiles.valid;
+}
+
+/// Fields dmixWork; false when one is out of range.
+inline bool FindDmixWork2(Sizes &s, const Chip &chip)
+{
+    (void)chip;
     s.dmixWork = s.dmixKTiles * s.dmixTTiles;
-    s.dmixPer = MaxOf(CeilDiv(s.dmixWork, coreNum), 1);
+    return s.dmixWork.valid;
+}
+
+/// Fields sum1TermsKTiles to sum1TermsAgain3Per; false when one is out of range.
+inline bool FindSum1TermsKTiles(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.sum1TermsKTiles = CeilDiv(s.n * s.n + s.n * 2, s.sum1TermsKTile);
+    s.sum1TermsTTiles = CeilDiv(s.T, s.sum1TermsTTile);
+    s.sum1TermsWork = s.sum1TermsKTiles * s.sum1TermsTTiles;
+    s.sum1TermsPer = MaxOf(CeilDiv(s.sum1TermsWork, coreNum), 1);
+    s.sum1TermsAgainKTiles = CeilDiv(s.n * s.n + s.n * 2, s.sum1TermsAgainKTile);
+    s.sum1TermsAgainTTiles = CeilDiv(s.T, s.sum1TermsAgainTTile);
+    s.sum1TermsAgainWork = s.sum1TermsAgainKTiles * s.sum1TermsAgainTTiles;
+    s.sum1TermsAgainPer = MaxOf(CeilDiv(s.sum1TermsAgainWork, coreNum), 1);
+    s.sum1TermsAgain3KTiles = CeilDiv(s.n * s.n + s.n * 2, s.sum1TermsAgain3KTile);
+    s.sum1TermsAgain3TTiles = CeilDiv(s.T, s.sum1TermsAgain3TTile);
+    s.sum1TermsAgain3Work = s.sum1TermsAgain3KTiles * s.sum1TermsAgain3TTiles;
+    s.sum1TermsAgain3Per = MaxOf(CeilDiv(s.sum1TermsAgain3Work, coreNum), 1);
+    return s.sum1TermsKTiles.valid && s.sum1TermsTTiles.valid && s.sum1TermsWork.valid && s.sum1TermsPer.valid &&
+           s.sum1TermsAgainKTiles.valid && s.sum1TermsAgainTTiles.valid && s.sum1TermsAgainWork.valid &&
+           s.sum1TermsAgainPer.valid && s.sum1TermsAgain3KTiles.valid && s.sum1TermsAgain3TTiles.valid &&
+           s.sum1TermsAgain3Work.valid && s.sum1TermsAgain3Per.valid;
+}
+
+/// Fields drmsTTiles to drmsPer; false when one is out of range.
+inline bool FindDrmsTTiles(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
     s.drmsTTiles = CeilDiv(s.T, s.drmsTTile);
     s.drmsWork = s.drmsTTiles;
     s.drmsPer = MaxOf(CeilDiv(s.drmsWork, coreNum), 1);
-    s.dxgDTiles = CeilDiv(s.D, s.dxgDTile);
-    s.dxgITiles = CeilDiv(s.n, s.dxgITile);
-    s.dxgWork = s.T * s.dxgDTiles * s.dxgITiles;
-    s.dxgPer = MaxOf(CeilDiv(s.dxgWork, coreNum), 1);
-    s.gradXDTiles = CeilDiv(s.D, s.gradXDTile);
-    s.gradXITiles = CeilDiv(s.n, s.gradXITile);
-    s.gradXWork = s.T * s.gradXDTiles * s.gradXITiles;
-    s.gradXPer = MaxOf(CeilDiv(s.gradXWork, coreNum), 1);
-    s.sum1PartDTiles = CeilDiv(s.D, s.sum1PartDTile);
-    s.sum1PartITiles = CeilDiv(s.n, s.sum1PartITile);
-    s.sum1PartWork = s.n * s.n * s.sum1PartDTiles * s.sum1PartITiles * s.sum_1_part_count +
-                     s.n * s.sum1PartDTiles * s.sum1PartITiles * s.sum_1_part_count * 2;
-    s.sum1PartPer = MaxOf(CeilDiv(s.sum1PartWork, coreNum), 1);
-    s.sum1DTiles = CeilDiv(s.D, s.sum1DTile);
-    s.sum1ITiles = CeilDiv(s.n, s.sum1ITile);
-    s.sum1Work = s.n * s.n * s.sum1DTiles * s.sum1ITiles + s.n * s.sum1DTiles * s.sum1ITiles * 2;
-    s.sum1Per = MaxOf(CeilDiv(s.sum1Work, coreNum), 1);
-    s.gradPhiDTiles = CeilDiv(s.D, s.gradPhiDTile);
-    s.gradPhiITiles = CeilDiv(s.n, s.gradPhiITile);
-    s.gradPhiWork = s.gradPhiDTiles * s.gradPhiITiles * s.n * s.n + s.gradPhiDTiles * s.gradPhiITiles * s.n * 2;
-    s.gradPhiPer = MaxOf(CeilDiv(s.gradPhiWork, coreNum), 1);
+    return s.drmsTTiles.valid && s.drmsWork.valid && s.drmsPer.valid;
+}
+
+/// Fields sum2PartWork to sum2Per; false when one is out of range.
+inline bool FindSum2PartWork(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
     s.sum2PartWork = s.sum_2_part_count;
     s.sum2PartPer = MaxOf(CeilDiv(s.sum2PartWork, coreNum), 1);
     s.sum2Work = 1;
     s.sum2Per = MaxOf(CeilDiv(s.sum2Work, coreNum), 1);
-    s.gradAlphaWork = 1;
-    s.gradAlphaPer = MaxOf(CeilDiv(s.gradAlphaWork, coreNum), 1);
+    return s.sum2PartWork.valid && s.sum2PartPer.valid && s.sum2Work.valid && s.sum2Per.valid;
+}
+
+/// Fields sum3PartWork to sum5Per; false when one is out of range.
+inline bool FindSum3PartWork(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
     s.sum3PartWork = s.sum_3_part_count;
     s.sum3PartPer = MaxOf(CeilDiv(s.sum3PartWork, coreNum), 1);
     s.sum3Work = 1;
@@ -5859,9 +2745,140 @@ inline bool TryWalked2(Sizes &s, const Chip &chip, Choice &choice)
     s.sum5KTiles = CeilDiv(s.n * s.n + s.n * 2, s.sum5KTile);
     s.sum5Work = s.sum5KTiles;
     s.sum5Per = MaxOf(CeilDiv(s.sum5Work, coreNum), 1);
-    s.gradBiasKTiles = CeilDiv(s.n * s.n + s.n * 2, s.gradBiasKTile);
-    s.gradBiasWork = s.gradBiasKTiles;
-    s.gradBiasPer = MaxOf(CeilDiv(s.gradBiasWork, coreNum), 1);
+    return s.sum3PartWork.valid && s.sum3PartPer.valid && s.sum3Work.valid && s.sum3Per.valid &&
+           s.gradAlphaAgainWork.valid && s.gradAlphaAgainPer.valid && s.sum4PartWork.valid && s.sum4PartPer.valid &&
+           s.sum4Work.valid && s.sum4Per.valid && s.gradAlphaAgain3Work.valid && s.gradAlphaAgain3Per.valid &&
+           s.sum5PartKTiles.valid && s.sum5PartWork.valid && s.sum5PartPer.valid && s.sum5KTiles.valid &&
+           s.sum5Work.valid && s.sum5Per.valid;
+}
+
+/// Fields dxgWsStart; false when one is out of range.
+inline bool FindDxgWsStart(Sizes &s, const Chip &chip)
+{
+    (void)chip;
+    s.dxgWsStart = s.dmixWsEnd;
+    return s.dxgWsStart.valid;
+}
+
+/// Fields dxgTTiles to dxgWork; false when one is out of range.
+inline bool FindDxgTTiles(Sizes &s, const Chip &chip)
+{
+    (void)chip;
+    s.dxgTTiles = CeilDiv(s.T, s.dxgTTile);
+    s.dxgWork = s.dxgTTiles;
+    return s.dxgTTiles.valid && s.dxgWork.valid;
+}
+
+/// Fields dxgPer; false when one is out of range.
+inline bool FindDxgPer(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.dxgPer = MaxOf(CeilDiv(s.dxgWork, coreNum), 1);
+    return s.dxgPer.valid;
+}
+
+/// Fields gradPhiDTiles to gradPhiPer; false when one is out of range.
+inline bool FindGradPhiDTiles(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.gradPhiDTiles = CeilDiv(s.D, s.gradPhiDTile);
+    s.gradPhiITiles = CeilDiv(s.n, s.gradPhiITile);
+    s.gradPhiWork = s.gradPhiDTiles * s.gradPhiITiles * s.n * s.n + s.gradPhiDTiles * s.gradPhiITiles * s.n * 2;
+    s.gradPhiPer = MaxOf(CeilDiv(s.gradPhiWork, coreNum), 1);
+    return s.gradPhiDTiles.valid && s.gradPhiITiles.valid && s.gradPhiWork.valid && s.gradPhiPer.valid;
+}
+
+/// Fields sum_2WsStart; false when one is out of range.
+inline bool FindSum2WsStart2(Sizes &s, const Chip &chip)
+{
+    (void)chip;
+    s.sum_2WsStart = s.sum_1WsEnd;
+    return s.sum_2WsStart.valid;
+}
+
+/// Fields sum_6WsStart to sum_6WsEnd; false when one is out of range.
+inline bool FindSum6WsStart(Sizes &s, const Chip &chip)
+{
+    (void)chip;
+    s.sum_6WsStart = s.sum_5WsEnd;
+    s.sum_6WsEnd = s.sum_6WsStart + RoundUp(MaxOf(s.D * s.n, 1) * 4, 512);
+    return s.sum_6WsStart.valid && s.sum_6WsEnd.valid;
+}
+
+/// Fields sum_1_part_count to sum_1_part_length; false when one is out of range.
+inline bool FindSum1PartCount(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.sum_1_part_count = MaxOf(MinOf(coreNum, s.T), 1);
+    s.sum_1_part_length = CeilDiv(s.T, s.sum_1_part_count);
+    return s.sum_1_part_count.valid && s.sum_1_part_length.valid;
+}
+
+/// Fields sum_1_partWsStart; false when one is out of range.
+inline bool FindSum1PartWsStart(Sizes &s, const Chip &chip)
+{
+    (void)chip;
+    s.sum_1_partWsStart = s.sum_6WsEnd;
+    return s.sum_1_partWsStart.valid;
+}
+
+/// Fields sum_1_partWsEnd; false when one is out of range.
+inline bool FindSum1PartWsEnd(Sizes &s, const Chip &chip)
+{
+    (void)chip;
+    s.sum_1_partWsEnd =
+        s.sum_1_partWsStart +
+        RoundUp(MaxOf(s.D * s.n * s.n * s.n * s.sum_1_part_count + s.D * s.n * s.n * s.sum_1_part_count * 2, 1) * 4,
+                512);
+    return s.sum_1_partWsEnd.valid;
+}
+
+/// Fields sum_2_partWsStart; false when one is out of range.
+inline bool FindSum2PartWsStart2(Sizes &s, const Chip &chip)
+{
+    (void)chip;
+    s.sum_2_partWsStart = s.sum_1_partWsEnd;
+    return s.sum_2_partWsStart.valid;
+}
+
+/// Fields sum_6_part_count to sum_6_partWsEnd; false when one is out of range.
+inline bool FindSum6PartCount(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.sum_6_part_count = MaxOf(MinOf(coreNum, s.T), 1);
+    s.sum_6_part_length = CeilDiv(s.T, s.sum_6_part_count);
+    s.sum_6_partWsStart = s.sum_5_partWsEnd;
+    s.sum_6_partWsEnd = s.sum_6_partWsStart + RoundUp(MaxOf(s.D * s.n * s.sum_6_part_count, 1) * 4, 512);
+    return s.sum_6_part_count.valid && s.sum_6_part_length.valid && s.sum_6_partWsStart.valid &&
+           s.sum_6_partWsEnd.valid;
+}
+
+/// Fields dxgDTiles to dxgWork; false when one is out of range.
+inline bool FindDxgDTiles(Sizes &s, const Chip &chip)
+{
+    (void)chip;
+    s.dxgDTiles = CeilDiv(s.D, s.dxgDTile);
+    s.dxgITiles = CeilDiv(s.n, s.dxgITile);
+    s.dxgWork = s.T * s.dxgDTiles * s.dxgITiles;
+    return s.dxgDTiles.valid && s.dxgITiles.valid && s.dxgWork.valid;
+}
+
+/// Fields sum1PartDTiles to sum1PartPer; false when one is out of range.
+inline bool FindSum1PartDTiles(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.sum1PartDTiles = CeilDiv(s.D, s.sum1PartDTile);
+    s.sum1PartITiles = CeilDiv(s.n, s.sum1PartITile);
+    s.sum1PartWork = s.n * s.n * s.sum1PartDTiles * s.sum1PartITiles * s.sum_1_part_count +
+                     s.n * s.sum1PartDTiles * s.sum1PartITiles * s.sum_1_part_count * 2;
+    s.sum1PartPer = MaxOf(CeilDiv(s.sum1PartWork, coreNum), 1);
+    return s.sum1PartDTiles.valid && s.sum1PartITiles.valid && s.sum1PartWork.valid && s.sum1PartPer.valid;
+}
+
+/// Fields sum6PartDTiles to sum6Per; false when one is out of range.
+inline bool FindSum6PartDTiles(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
     s.sum6PartDTiles = CeilDiv(s.D, s.sum6PartDTile);
     s.sum6PartITiles = CeilDiv(s.n, s.sum6PartITile);
     s.sum6PartWork = s.sum6PartDTiles * s.sum6PartITiles * s.sum_6_part_count;
@@ -5870,11 +2887,335 @@ inline bool TryWalked2(Sizes &s, const Chip &chip, Choice &choice)
     s.sum6ITiles = CeilDiv(s.n, s.sum6ITile);
     s.sum6Work = s.sum6DTiles * s.sum6ITiles;
     s.sum6Per = MaxOf(CeilDiv(s.sum6Work, coreNum), 1);
-    s.gradGammaDTiles = CeilDiv(s.D, s.gradGammaDTile);
-    s.gradGammaITiles = CeilDiv(s.n, s.gradGammaITile);
-    s.gradGammaWork = s.gradGammaDTiles * s.gradGammaITiles;
-    s.gradGammaPer = MaxOf(CeilDiv(s.gradGammaWork, coreNum), 1);
-    const Checked blocks = MaxOf(
+    return s.sum6PartDTiles.valid && s.sum6PartITiles.valid && s.sum6PartWork.valid && s.sum6PartPer.valid &&
+           s.sum6DTiles.valid && s.sum6ITiles.valid && s.sum6Work.valid && s.sum6Per.valid;
+}
+
+/// Fields sum_1_productWsStart; false when one is out of range.
+inline bool FindSum1ProductWsStart2(Sizes &s, const Chip &chip)
+{
+    (void)chip;
+    s.sum_1_productWsStart = s.scaledWsEnd;
+    return s.sum_1_productWsStart.valid;
+}
+
+/// Fields dzWsStart; false when one is out of range.
+inline bool FindDzWsStart(Sizes &s, const Chip &chip)
+{
+    (void)chip;
+    s.dzWsStart = s.dmixWsEnd;
+    return s.dzWsStart.valid;
+}
+
+/// Fields sum_1_partWsStart; false when one is out of range.
+inline bool FindSum1PartWsStart2(Sizes &s, const Chip &chip)
+{
+    (void)chip;
+    s.sum_1_partWsStart = s.sum_5WsEnd;
+    return s.sum_1_partWsStart.valid;
+}
+
+/// Fields sum_1_factorWsStart to sum_1_factorWsEnd; false when one is out of range.
+inline bool FindSum1FactorWsStart(Sizes &s, const Chip &chip)
+{
+    (void)chip;
+    s.sum_1_factorWsStart = s.sum_1WsEnd;
+    s.sum_1_factorWsEnd = s.sum_1_factorWsStart + RoundUp(MaxOf(s.D * s.T * s.n, 1) * 4, 512);
+    return s.sum_1_factorWsStart.valid && s.sum_1_factorWsEnd.valid;
+}
+
+/// Fields sum1Panels to mm1L1; false when one is out of range.
+inline bool FindSum1Panels(Sizes &s, const Chip &chip)
+{
+    const Checked cubeNum(chip.cubeNum);
+    s.sum1Panels = CeilDiv(s.D * s.n, 256);
+    s.sum1BaseN = RoundUp(CeilDiv(s.D * s.n, s.sum1Panels), 16);
+    s.sum1BaseM = MinOf(MinOf((((32768 / s.sum1BaseN)) / 16) * 16, 256),
+                        RoundUp(MinOf(MaxOf(CeilDiv(s.n * s.n * s.sum1Panels + s.n * s.sum1Panels * 2, cubeNum), 1),
+                                      s.n * s.n + s.n * 2),
+                                16));
+    s.sum1BaseK = MinOf(32, RoundUp(s.T, 16));
+    s.sum1StepK = MinOf(4, CeilDiv(s.T, s.sum1BaseK));
+    s.sum1L1 = s.sum1BaseK * s.sum1BaseM * s.sum1StepK * 8 + s.sum1BaseK * s.sum1BaseN * s.sum1StepK * 8;
+    s.sum1M = s.n * s.n + s.n * 2;
+    s.sum1N = s.D * s.n;
+    s.sum1Ka = s.T;
+    s.sum1Kb = s.T;
+    s.sum1SingleK = s.T;
+    s.sum1RowTiles = CeilDiv(s.n * s.n + s.n * 2, s.sum1BaseM);
+    s.sum1Work = s.sum1Panels * s.sum1RowTiles;
+    s.sum1Per = CeilDiv(s.sum1Work, cubeNum);
+    s.sum1Cores = CeilDiv(s.sum1Work, s.sum1Per);
+    s.mm1Cores = s.sum1Cores;
+    s.mm1M = s.sum1M;
+    s.mm1N = s.sum1N;
+    s.mm1Ka = s.sum1Ka;
+    s.mm1Kb = s.sum1Kb;
+    s.mm1SingleK = s.sum1SingleK;
+    s.mm1BaseM = s.sum1BaseM;
+    s.mm1BaseN = s.sum1BaseN;
+    s.mm1BaseK = s.sum1BaseK;
+    s.mm1StepK = s.sum1StepK;
+    s.mm1L1 = s.sum1L1;
+    return s.sum1Panels.valid && s.sum1BaseN.valid && s.sum1BaseM.valid && s.sum1BaseK.valid && s.sum1StepK.valid &&
+           s.sum1L1.valid && s.sum1M.valid && s.sum1N.valid && s.sum1Ka.valid && s.sum1Kb.valid &&
+           s.sum1SingleK.valid && s.sum1RowTiles.valid && s.sum1Work.valid && s.sum1Per.valid && s.sum1Cores.valid &&
+           s.mm1Cores.valid && s.mm1M.valid && s.mm1N.valid && s.mm1Ka.valid && s.mm1Kb.valid && s.mm1SingleK.valid &&
+           s.mm1BaseM.valid && s.mm1BaseN.valid && s.mm1BaseK.valid && s.mm1StepK.valid && s.mm1L1.valid;
+}
+
+/// Fields sum_2WsStart; false when one is out of range.
+inline bool FindSum2WsStart3(Sizes &s, const Chip &chip)
+{
+    (void)chip;
+    s.sum_2WsStart = s.sum_1_factorWsEnd;
+    return s.sum_2WsStart.valid;
+}
+
+/// Tries the alternative "cube_full"; false when it does not fit.
+inline bool TryCubeFull(Sizes &s, const Chip &chip, Choice &choice)
+{
+    const Checked coreNum(chip.coreNum);
+    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
+    if (!(s.D >= 1)) {
+        return false;
+    }
+    if (!(s.T >= 1)) {
+        return false;
+    }
+    if (!(s.n >= 1)) {
+        return false;
+    }
+    if (!(s.n * s.n + s.n * 2 >= 1)) {
+        return false;
+    }
+    if (!(CeilDiv(s.D * s.T * s.n * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) * 2 >=
+          coreNum * cubeStart +
+              CeilDiv(s.D * s.n * s.n * s.n * 24 + s.D * s.n * s.n * 48 + s.T * s.n * s.n * 12 + s.T * s.n * 24, 20) +
+              CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.T, 16) * CeilDiv(s.n * s.n + s.n * 2, 16) * 4096, 512) +
+              CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.T, 16) * CeilDiv(s.n * s.n * 3 + s.n * 6, 16) * 4096, 2048) +
+              CeilDiv(s.D * s.T * s.n * 8, 20))) {
+        return false;
+    }
+    if (!(s.T <= 2147483647)) {
+        return false;
+    }
+    if (!(s.D * s.n <= 2147483647)) {
+        return false;
+    }
+    if (!(s.n * s.n + s.n * 2 <= 2147483647)) {
+        return false;
+    }
+    if (!(s.n * s.n * 3 + s.n * 6 <= 2147483647)) {
+        return false;
+    }
+    if (!(FitDz(s, chip) && FitDzAgain(s, chip) && FitDzAgain3(s, chip) && FitScaled(s, chip) &&
+          FitScaledAgain(s, chip) && FitScaledAgain3(s, chip) && FitDmix(s, chip) && FitDxg(s, chip) &&
+          FitGradX(s, chip) && FitDxg(s, chip) && FitSum1(s, chip) && FitGradAlpha(s, chip) && FitGradBias(s, chip) &&
+          FitGradGamma(s, chip) && FindDmixWsStart(s, chip) && FindDrmsWsStart(s, chip) && FindDxgWsEnd(s, chip) &&
+          FindDzWsEnd(s, chip) && FindSum1WsStart(s, chip) && FindSum1ProductWsStart(s, chip) &&
+          FindSum1ProductWsEnd(s, chip) && FindDzITiles(s, chip) && FindDmixTTiles(s, chip) && FindDmixWork(s, chip) &&
+          FindDmixPer(s, chip) && FindDxgPanels(s, chip) && FindGradXDTiles(s, chip) &&
+          FindSum1ProductPanels(s, chip) && FindSum1DTiles(s, chip) && FindGradAlphaWork(s, chip) &&
+          FindGradBiasKTiles(s, chip) && FindGradGammaDTiles(s, chip))) {
+        return false;
+    }
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzWork, s.dzPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgainWork, s.dzAgainPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgain3Work, s.dzAgain3Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledWork, s.scaledPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgainWork, s.scaledAgainPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgain3Work, s.scaledAgain3Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dmixWork, s.dmixPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(s.dxgWork, s.dxgPer));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradXWork, s.gradXPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(s.sum1ProductWork, s.sum1ProductPer));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum1Work, s.sum1Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaWork, s.gradAlphaPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradBiasWork, s.gradBiasPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradGammaWork, s.gradGammaPer), 2));
+    const Checked bytes = s.sum_1_termsWsEnd;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = true;
+    return blocks.valid && bytes.valid;
+}
+
+/// Tries the alternative "cube_walked"; false when it does not fit.
+inline bool TryCubeWalked(Sizes &s, const Chip &chip, Choice &choice)
+{
+    const Checked coreNum(chip.coreNum);
+    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
+    if (!(s.D >= 1)) {
+        return false;
+    }
+    if (!(s.T >= 1)) {
+        return false;
+    }
+    if (!(s.n >= 1)) {
+        return false;
+    }
+    if (!(s.n * s.n + s.n * 2 >= 1)) {
+        return false;
+    }
+    if (!(CeilDiv(s.D * s.T * s.n * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) * 2 >=
+          coreNum * cubeStart +
+              CeilDiv(s.D * s.n * s.n * s.n * 24 + s.D * s.n * s.n * 48 + s.T * s.n * s.n * 12 + s.T * s.n * 24, 20) +
+              CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.T, 16) * CeilDiv(s.n * s.n + s.n * 2, 16) * 4096, 512) +
+              CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.T, 16) * CeilDiv(s.n * s.n * 3 + s.n * 6, 16) * 4096, 2048) +
+              CeilDiv(s.D * s.T * s.n * 8, 20))) {
+        return false;
+    }
+    if (!(s.T <= 2147483647)) {
+        return false;
+    }
+    if (!(s.D * s.n <= 2147483647)) {
+        return false;
+    }
+    if (!(s.n * s.n + s.n * 2 <= 2147483647)) {
+        return false;
+    }
+    if (!(s.n * s.n * 3 + s.n * 6 <= 2147483647)) {
+        return false;
+    }
+    if (!(FitDz2(s, chip) && FitDzAgain(s, chip) && FitDzAgain3(s, chip) && FitScaled(s, chip) &&
+          FitScaledAgain(s, chip) && FitScaledAgain3(s, chip) && FitDmix2(s, chip) && FitSum1Terms(s, chip) &&
+          FitSum1TermsAgain(s, chip) && FitSum1TermsAgain3(s, chip) && FitDrms(s, chip) && FitDxg(s, chip) &&
+          FitGradX(s, chip) && FitDxg(s, chip) && FitSum1(s, chip) && FitSum2Part(s, chip) && FitSum2(s, chip) &&
+          FitGradAlpha2(s, chip) && FitSum3Part(s, chip) && FitSum3(s, chip) && FitGradAlphaAgain(s, chip) &&
+          FitSum4Part(s, chip) && FitSum4(s, chip) && FitGradAlphaAgain3(s, chip) && FitSum5Part(s, chip) &&
+          FitSum5(s, chip) && FitGradBias2(s, chip) && FitGradGamma2(s, chip) && FindDmixWsStart(s, chip) &&
+          FindDrmsWsStart(s, chip) && FindDxgWsEnd(s, chip) && FindDzWsEnd(s, chip) && FindSum1WsStart(s, chip) &&
+          FindSum1ProductWsStart(s, chip) && FindSum1ProductWsEnd(s, chip) && FindSum2WsStart(s, chip) &&
+          FindSum2WsEnd(s, chip) && FindSum2PartCount(s, chip) && FindSum2PartWsStart(s, chip) &&
+          FindSum2PartWsEnd(s, chip) && FindDzITiles(s, chip) && FindDmixKTiles(s, chip) && FindDmixTTiles(s, chip) &&
+          FindDmixWork2(s, chip) && FindDmixPer(s, chip) && FindSum1TermsKTiles(s, chip) && FindDrmsTTiles(s, chip) &&
+          FindDxgPanels(s, chip) && FindGradXDTiles(s, chip) && FindSum1ProductPanels(s, chip) &&
+          FindSum1DTiles(s, chip) && FindSum2PartWork(s, chip) && FindGradAlphaWork(s, chip) &&
+          FindSum3PartWork(s, chip) && FindGradBiasKTiles(s, chip) && FindGradGammaDTiles(s, chip))) {
+        return false;
+    }
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzWork, s.dzPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgainWork, s.dzAgainPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgain3Work, s.dzAgain3Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledWork, s.scaledPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgainWork, s.scaledAgainPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgain3Work, s.scaledAgain3Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dmixWork, s.dmixPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum1TermsWork, s.sum1TermsPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum1TermsAgainWork, s.sum1TermsAgainPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum1TermsAgain3Work, s.sum1TermsAgain3Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.drmsWork, s.drmsPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(s.dxgWork, s.dxgPer));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradXWork, s.gradXPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(s.sum1ProductWork, s.sum1ProductPer));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum1Work, s.sum1Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum2PartWork, s.sum2PartPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum2Work, s.sum2Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaWork, s.gradAlphaPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum3PartWork, s.sum3PartPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum3Work, s.sum3Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaAgainWork, s.gradAlphaAgainPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum4PartWork, s.sum4PartPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum4Work, s.sum4Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaAgain3Work, s.gradAlphaAgain3Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum5PartWork, s.sum5PartPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum5Work, s.sum5Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradBiasWork, s.gradBiasPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradGammaWork, s.gradGammaPer), 2));
+    const Checked bytes = s.sum_5_partWsEnd;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = true;
+    return blocks.valid && bytes.valid;
+}
+
+/// Tries the alternative "full"; false when it does not fit.
+inline bool TryFull(Sizes &s, const Chip &chip, Choice &choice)
+{
+    (void)chip;
+    if (!(s.D >= 1)) {
+        return false;
+    }
+    if (!(s.T >= 1)) {
+        return false;
+    }
+    if (!(s.n >= 1)) {
+        return false;
+    }
+    if (!(s.n * s.n + s.n * 2 >= 1)) {
+        return false;
+    }
+    if (!(FitDz3(s, chip) && FitDzAgain2(s, chip) && FitDzAgain32(s, chip) && FitScaled2(s, chip) &&
+          FitScaledAgain2(s, chip) && FitScaledAgain32(s, chip) && FitDxg2(s, chip) && FitGradPhi(s, chip) &&
+          FitGradAlpha3(s, chip) && FitGradBias3(s, chip) && FitGradGamma3(s, chip) && FindDmixWsStart(s, chip) &&
+          FindDxgWsStart(s, chip) && FindDxgWsEnd(s, chip) && FindDzWsEnd(s, chip) && FindDzITiles(s, chip) &&
+          FindDxgTTiles(s, chip) && FindDxgPer(s, chip) && FindGradPhiDTiles(s, chip) && FindGradAlphaWork(s, chip) &&
+          FindGradBiasKTiles(s, chip) && FindGradGammaDTiles(s, chip))) {
+        return false;
+    }
+    Checked blocks(1);
+    blocks =
+        MaxOf(blocks,
+              CeilDiv(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(s.dzWork, s.dzPer),
+                                                                                  CeilDiv(s.dzAgainWork, s.dzAgainPer)),
+                                                                            CeilDiv(s.dzAgain3Work, s.dzAgain3Per)),
+                                                                      CeilDiv(s.scaledWork, s.scaledPer)),
+                                                                CeilDiv(s.scaledAgainWork, s.scaledAgainPer)),
+                                                          CeilDiv(s.scaledAgain3Work, s.scaledAgain3Per)),
+                                                    CeilDiv(s.dxgWork, s.dxgPer)),
+                                              CeilDiv(s.gradPhiWork, s.gradPhiPer)),
+                                        CeilDiv(s.gradAlphaWork, s.gradAlphaPer)),
+                                  CeilDiv(s.gradBiasWork, s.gradBiasPer)),
+                            CeilDiv(s.gradGammaWork, s.gradGammaPer)),
+                      2));
+    const Checked bytes = s.scaledWsEnd;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = true;
+    return blocks.valid && bytes.valid;
+}
+
+/// Tries the alternative "walked"; false when it does not fit.
+inline bool TryWalked(Sizes &s, const Chip &chip, Choice &choice)
+{
+    (void)chip;
+    if (!(s.D >= 1)) {
+        return false;
+    }
+    if (!(s.T >= 1)) {
+        return false;
+    }
+    if (!(s.n >= 1)) {
+        return false;
+    }
+    if (!(s.n * s.n + s.n * 2 >= 1)) {
+        return false;
+    }
+    if (!(FitDz4(s, chip) && FitDzAgain2(s, chip) && FitDzAgain32(s, chip) && FitScaled2(s, chip) &&
+          FitScaledAgain2(s, chip) && FitScaledAgain32(s, chip) && FitDmix3(s, chip) && FitDrms2(s, chip) &&
+          FitDxg3(s, chip) && FitGradX2(s, chip) && FitSum1Part(s, chip) && FitSum12(s, chip) && FitGradPhi2(s, chip) &&
+          FitSum2Part2(s, chip) && FitSum22(s, chip) && FitGradAlpha4(s, chip) && FitSum3Part2(s, chip) &&
+          FitSum32(s, chip) && FitGradAlphaAgain2(s, chip) && FitSum4Part2(s, chip) && FitSum42(s, chip) &&
+          FitGradAlphaAgain32(s, chip) && FitSum5Part2(s, chip) && FitSum52(s, chip) && FitGradBias4(s, chip) &&
+          FitSum6Part(s, chip) && FitSum6(s, chip) && FitGradGamma4(s, chip) && FindDmixWsStart(s, chip) &&
+          FindDrmsWsStart(s, chip) && FindDxgWsEnd(s, chip) && FindDzWsEnd(s, chip) && FindSum1WsStart(s, chip) &&
+          FindSum2WsStart2(s, chip) && FindSum2WsEnd(s, chip) && FindSum6WsStart(s, chip) &&
+          FindSum1PartCount(s, chip) && FindSum1PartWsStart(s, chip) && FindSum1PartWsEnd(s, chip) &&
+          FindSum2PartCount(s, chip) && FindSum2PartWsStart2(s, chip) && FindSum2PartWsEnd(s, chip) &&
+          FindSum6PartCount(s, chip) && FindDzITiles(s, chip) && FindDmixKTiles(s, chip) && FindDmixTTiles(s, chip) &&
+          FindDmixWork2(s, chip) && FindDmixPer(s, chip) && FindDrmsTTiles(s, chip) && FindDxgDTiles(s, chip) &&
+          FindDxgPer(s, chip) && FindGradXDTiles(s, chip) && FindSum1PartDTiles(s, chip) && FindSum1DTiles(s, chip) &&
+          FindGradPhiDTiles(s, chip) && FindSum2PartWork(s, chip) && FindGradAlphaWork(s, chip) &&
+          FindSum3PartWork(s, chip) && FindGradBiasKTiles(s, chip) && FindSum6PartDTiles(s, chip) &&
+          FindGradGammaDTiles(s, chip))) {
+        return false;
+    }
+    Checked blocks(1);
+    blocks = MaxOf(
+        blocks,
         CeilDiv(
             MaxOf(
                 MaxOf(
@@ -5948,258 +3289,343 @@ inline bool TryWalked2(Sizes &s, const Chip &chip, Choice &choice)
                         CeilDiv(s.sum6PartWork, s.sum6PartPer)),
                     CeilDiv(s.sum6Work, s.sum6Per)),
                 CeilDiv(s.gradGammaWork, s.gradGammaPer)),
-            2),
-        1);
+            2));
     const Checked bytes = s.sum_6_partWsEnd;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = true;
-    return blocks.valid && bytes.valid && s.dmixWsStart.valid && s.dmixWsEnd.valid && s.drmsWsStart.valid &&
-           s.drmsWsEnd.valid && s.dxgWsStart.valid && s.dxgWsEnd.valid && s.dzWsStart.valid && s.dzWsEnd.valid &&
-           s.scaledWsStart.valid && s.scaledWsEnd.valid && s.sum_1WsStart.valid && s.sum_1WsEnd.valid &&
-           s.sum_2WsStart.valid && s.sum_2WsEnd.valid && s.sum_3WsStart.valid && s.sum_3WsEnd.valid &&
-           s.sum_4WsStart.valid && s.sum_4WsEnd.valid && s.sum_5WsStart.valid && s.sum_5WsEnd.valid &&
-           s.sum_6WsStart.valid && s.sum_6WsEnd.valid && s.sum_1_part_count.valid && s.sum_1_part_length.valid &&
-           s.sum_1_partWsStart.valid && s.sum_1_partWsEnd.valid && s.sum_2_part_count.valid &&
-           s.sum_2_part_length.valid && s.sum_2_partWsStart.valid && s.sum_2_partWsEnd.valid &&
-           s.sum_3_part_count.valid && s.sum_3_part_length.valid && s.sum_3_partWsStart.valid &&
-           s.sum_3_partWsEnd.valid && s.sum_4_part_count.valid && s.sum_4_part_length.valid &&
-           s.sum_4_partWsStart.valid && s.sum_4_partWsEnd.valid && s.sum_5_part_count.valid &&
-           s.sum_5_part_length.valid && s.sum_5_partWsStart.valid && s.sum_5_partWsEnd.valid &&
-           s.sum_6_part_count.valid && s.sum_6_part_length.valid && s.sum_6_partWsStart.valid &&
-           s.sum_6_partWsEnd.valid && s.dzITiles.valid && s.dzWork.valid && s.dzPer.valid && s.dzAgainITiles.valid &&
-           s.dzAgainTTiles.valid && s.dzAgainWork.valid && s.dzAgainPer.valid && s.dzAgain3JTiles.valid &&
-           s.dzAgain3ITiles.valid && s.dzAgain3Work.valid && s.dzAgain3Per.valid && s.scaledITiles.valid &&
-           s.scaledTTiles.valid && s.scaledWork.valid && s.scaledPer.valid && s.scaledAgainITiles.valid &&
-           s.scaledAgainTTiles.valid && s.scaledAgainWork.valid && s.scaledAgainPer.valid &&
-           s.scaledAgain3JTiles.valid && s.scaledAgain3ITiles.valid && s.scaledAgain3Work.valid &&
-           s.scaledAgain3Per.valid && s.dmixKTiles.valid && s.dmixTTiles.valid && s.dmixWork.valid && s.dmixPer.valid &&
-           s.drmsTTiles.valid && s.drmsWork.valid && s.drmsPer.valid && s.dxgDTiles.valid && s.dxgITiles.valid &&
-           s.dxgWork.valid && s.dxgPer.valid && s.gradXDTiles.valid && s.gradXITiles.valid && s.gradXWork.valid &&
-           s.gradXPer.valid && s.sum1PartDTiles.valid && s.sum1PartITiles.valid && s.sum1PartWork.valid &&
-           s.sum1PartPer.valid && s.sum1DTiles.valid && s.sum1ITiles.valid && s.sum1Work.valid && s.sum1Per.valid &&
-           s.gradPhiDTiles.valid && s.gradPhiITiles.valid && s.gradPhiWork.valid && s.gradPhiPer.valid &&
-           s.sum2PartWork.valid && s.sum2PartPer.valid && s.sum2Work.valid && s.sum2Per.valid &&
-           s.gradAlphaWork.valid && s.gradAlphaPer.valid && s.sum3PartWork.valid && s.sum3PartPer.valid &&
-           s.sum3Work.valid && s.sum3Per.valid && s.gradAlphaAgainWork.valid && s.gradAlphaAgainPer.valid &&
-           s.sum4PartWork.valid && s.sum4PartPer.valid && s.sum4Work.valid && s.sum4Per.valid &&
-           s.gradAlphaAgain3Work.valid && s.gradAlphaAgain3Per.valid && s.sum5PartKTiles.valid &&
-           s.sum5PartWork.valid && s.sum5PartPer.valid && s.sum5KTiles.valid && s.sum5Work.valid && s.sum5Per.valid &&
-           s.gradBiasKTiles.valid && s.gradBiasWork.valid && s.gradBiasPer.valid && s.sum6PartDTiles.valid &&
-           s.sum6PartITiles.valid && s.sum6PartWork.valid && s.sum6PartPer.valid && s.sum6DTiles.valid &&
-           s.sum6ITiles.valid && s.sum6Work.valid && s.sum6Per.valid && s.gradGammaDTiles.valid &&
-           s.gradGammaITiles.valid && s.gradGammaWork.valid && s.gradGammaPer.valid;
+    return blocks.valid && bytes.valid;
 }
 
-/// UB bytes: dot, s, dz
-inline Checked CubeFull3Ledger0(const Sizes &s, const Checked &coreNum)
+/// Tries the alternative "cube_full"; false when it does not fit.
+inline bool TryCubeFull2(Sizes &s, const Chip &chip, Choice &choice)
 {
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.D, 16) * 64;              // in0: grad_h_inIn, 2 copies
-    bytes = bytes + s.dzITile * CeilDiv(s.D, 16) * 64;  // in1: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.dzITile, 8) * 64;         // in2: h_preIn, 2 copies
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 128;       // out0: dzWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.D, 16) * 64;              // calc0: grad_h_inTile
-    bytes = bytes + s.dzITile * CeilDiv(s.D, 16) * 64;  // calc1: xTile
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;        // calc2: dotTile
-    bytes = bytes + s.dzITile * CeilDiv(s.D, 16) * 64;  // calc3: tmp
-    bytes = bytes + CeilDiv(s.dzITile, 8) * 2048;       // calc4: acc
-    bytes = bytes + CeilDiv(s.dzITile, 8) * 256;        // calc5: part
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;        // calc6: h_preTile
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;        // calc7: sTile
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;        // calc8: tmp
-    return bytes;
+    const Checked coreNum(chip.coreNum);
+    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
+    if (!(s.D >= 1)) {
+        return false;
+    }
+    if (!(s.T >= 1)) {
+        return false;
+    }
+    if (!(s.n >= 1)) {
+        return false;
+    }
+    if (!(s.n * s.n + s.n * 2 >= 1)) {
+        return false;
+    }
+    if (!(CeilDiv(s.D * s.T * s.n * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) * 2 >=
+          coreNum * cubeStart +
+              CeilDiv(s.D * s.n * s.n * s.n * 24 + s.D * s.n * s.n * 48 + s.T * s.n * s.n * 12 + s.T * s.n * 24, 20) +
+              CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.T, 16) * CeilDiv(s.n * s.n + s.n * 2, 16) * 4096, 512) +
+              CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.T, 16) * CeilDiv(s.n * s.n * 3 + s.n * 6, 16) * 4096, 2048) +
+              CeilDiv(s.D * s.T * s.n * 8, 20))) {
+        return false;
+    }
+    if (!(s.T <= 2147483647)) {
+        return false;
+    }
+    if (!(s.D * s.n <= 2147483647)) {
+        return false;
+    }
+    if (!(s.n * s.n + s.n * 2 <= 2147483647)) {
+        return false;
+    }
+    if (!(s.n * s.n * 3 + s.n * 6 <= 2147483647)) {
+        return false;
+    }
+    if (!(FitDz(s, chip) && FitDzAgain(s, chip) && FitDzAgain3(s, chip) && FitScaled(s, chip) &&
+          FitScaledAgain(s, chip) && FitScaledAgain3(s, chip) && FitDmix(s, chip) && FitDxg(s, chip) &&
+          FitGradX3(s, chip) && FitDxg(s, chip) && FitSum1(s, chip) && FitGradAlpha(s, chip) && FitGradBias(s, chip) &&
+          FitGradGamma(s, chip) && FindDmixWsStart(s, chip) && FindDrmsWsStart(s, chip) && FindDxgWsEnd(s, chip) &&
+          FindDzWsEnd(s, chip) && FindSum1WsStart(s, chip) && FindSum1ProductWsStart(s, chip) &&
+          FindSum1ProductWsEnd(s, chip) && FindDzITiles(s, chip) && FindDmixTTiles(s, chip) && FindDmixWork(s, chip) &&
+          FindDmixPer(s, chip) && FindDxgPanels(s, chip) && FindGradXDTiles(s, chip) &&
+          FindSum1ProductPanels(s, chip) && FindSum1DTiles(s, chip) && FindGradAlphaWork(s, chip) &&
+          FindGradBiasKTiles(s, chip) && FindGradGammaDTiles(s, chip))) {
+        return false;
+    }
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzWork, s.dzPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgainWork, s.dzAgainPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgain3Work, s.dzAgain3Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledWork, s.scaledPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgainWork, s.scaledAgainPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgain3Work, s.scaledAgain3Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dmixWork, s.dmixPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(s.dxgWork, s.dxgPer));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradXWork, s.gradXPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(s.sum1ProductWork, s.sum1ProductPer));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum1Work, s.sum1Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaWork, s.gradAlphaPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradBiasWork, s.gradBiasPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradGammaWork, s.gradGammaPer), 2));
+    const Checked bytes = s.sum_1_termsWsEnd;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = true;
+    return blocks.valid && bytes.valid;
 }
 
-/// UB bytes: dz
-inline Checked CubeFull3Ledger1(const Sizes &s, const Checked &coreNum)
+/// Tries the alternative "cube_walked"; false when it does not fit.
+inline bool TryCubeWalked2(Sizes &s, const Chip &chip, Choice &choice)
 {
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.dzAgainITile * s.dzAgainTTile * 4, 32) * 96;  // in0: grad_h_postIn, 3 copies
-    bytes = bytes + CeilDiv(s.dzAgainITile * s.dzAgainTTile * 4, 32) * 64;  // out0: dzWsOut, 2 copies
-    bytes = bytes + RoundUp(s.dzAgainITile * s.dzAgainTTile * 4, 32);       // calc0: tmp
-    bytes = bytes + RoundUp(s.dzAgainITile * s.dzAgainTTile * 4, 32);       // calc1: tmp
-    return bytes;
+    const Checked coreNum(chip.coreNum);
+    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
+    if (!(s.D >= 1)) {
+        return false;
+    }
+    if (!(s.T >= 1)) {
+        return false;
+    }
+    if (!(s.n >= 1)) {
+        return false;
+    }
+    if (!(s.n * s.n + s.n * 2 >= 1)) {
+        return false;
+    }
+    if (!(CeilDiv(s.D * s.T * s.n * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) * 2 >=
+          coreNum * cubeStart +
+              CeilDiv(s.D * s.n * s.n * s.n * 24 + s.D * s.n * s.n * 48 + s.T * s.n * s.n * 12 + s.T * s.n * 24, 20) +
+              CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.T, 16) * CeilDiv(s.n * s.n + s.n * 2, 16) * 4096, 512) +
+              CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.T, 16) * CeilDiv(s.n * s.n * 3 + s.n * 6, 16) * 4096, 2048) +
+              CeilDiv(s.D * s.T * s.n * 8, 20))) {
+        return false;
+    }
+    if (!(s.T <= 2147483647)) {
+        return false;
+    }
+    if (!(s.D * s.n <= 2147483647)) {
+        return false;
+    }
+    if (!(s.n * s.n + s.n * 2 <= 2147483647)) {
+        return false;
+    }
+    if (!(s.n * s.n * 3 + s.n * 6 <= 2147483647)) {
+        return false;
+    }
+    if (!(FitDz2(s, chip) && FitDzAgain(s, chip) && FitDzAgain3(s, chip) && FitScaled(s, chip) &&
+          FitScaledAgain(s, chip) && FitScaledAgain3(s, chip) && FitDmix2(s, chip) && FitSum1Terms(s, chip) &&
+          FitSum1TermsAgain(s, chip) && FitSum1TermsAgain3(s, chip) && FitDrms(s, chip) && FitDxg(s, chip) &&
+          FitGradX3(s, chip) && FitDxg(s, chip) && FitSum1(s, chip) && FitSum2Part(s, chip) && FitSum2(s, chip) &&
+          FitGradAlpha2(s, chip) && FitSum3Part(s, chip) && FitSum3(s, chip) && FitGradAlphaAgain(s, chip) &&
+          FitSum4Part(s, chip) && FitSum4(s, chip) && FitGradAlphaAgain3(s, chip) && FitSum5Part(s, chip) &&
+          FitSum5(s, chip) && FitGradBias2(s, chip) && FitGradGamma2(s, chip) && FindDmixWsStart(s, chip) &&
+          FindDrmsWsStart(s, chip) && FindDxgWsEnd(s, chip) && FindDzWsEnd(s, chip) && FindSum1WsStart(s, chip) &&
+          FindSum1ProductWsStart(s, chip) && FindSum1ProductWsEnd(s, chip) && FindSum2WsStart(s, chip) &&
+          FindSum2WsEnd(s, chip) && FindSum2PartCount(s, chip) && FindSum2PartWsStart(s, chip) &&
+          FindSum2PartWsEnd(s, chip) && FindDzITiles(s, chip) && FindDmixKTiles(s, chip) && FindDmixTTiles(s, chip) &&
+          FindDmixWork2(s, chip) && FindDmixPer(s, chip) && FindSum1TermsKTiles(s, chip) && FindDrmsTTiles(s, chip) &&
+          FindDxgPanels(s, chip) && FindGradXDTiles(s, chip) && FindSum1ProductPanels(s, chip) &&
+          FindSum1DTiles(s, chip) && FindSum2PartWork(s, chip) && FindGradAlphaWork(s, chip) &&
+          FindSum3PartWork(s, chip) && FindGradBiasKTiles(s, chip) && FindGradGammaDTiles(s, chip))) {
+        return false;
+    }
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzWork, s.dzPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgainWork, s.dzAgainPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgain3Work, s.dzAgain3Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledWork, s.scaledPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgainWork, s.scaledAgainPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgain3Work, s.scaledAgain3Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dmixWork, s.dmixPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum1TermsWork, s.sum1TermsPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum1TermsAgainWork, s.sum1TermsAgainPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum1TermsAgain3Work, s.sum1TermsAgain3Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.drmsWork, s.drmsPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(s.dxgWork, s.dxgPer));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradXWork, s.gradXPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(s.sum1ProductWork, s.sum1ProductPer));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum1Work, s.sum1Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum2PartWork, s.sum2PartPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum2Work, s.sum2Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaWork, s.gradAlphaPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum3PartWork, s.sum3PartPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum3Work, s.sum3Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaAgainWork, s.gradAlphaAgainPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum4PartWork, s.sum4PartPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum4Work, s.sum4Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaAgain3Work, s.gradAlphaAgain3Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum5PartWork, s.sum5PartPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum5Work, s.sum5Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradBiasWork, s.gradBiasPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradGammaWork, s.gradGammaPer), 2));
+    const Checked bytes = s.sum_5_partWsEnd;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = true;
+    return blocks.valid && bytes.valid;
 }
 
-/// UB bytes: dz
-inline Checked CubeFull3Ledger2(const Sizes &s, const Checked &coreNum)
+/// Tries the alternative "full"; false when it does not fit.
+inline bool TryFull2(Sizes &s, const Chip &chip, Choice &choice)
 {
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.dzAgain3ITile * s.dzAgain3JTile * 4, 32) * 64;  // in0: grad_h_resIn, 2 copies
-    bytes = bytes + CeilDiv(s.dzAgain3ITile * s.dzAgain3JTile * 4, 32) * 64;  // out0: dzWsOut, 2 copies
-    return bytes;
+    (void)chip;
+    if (!(s.D >= 1)) {
+        return false;
+    }
+    if (!(s.T >= 1)) {
+        return false;
+    }
+    if (!(s.n >= 1)) {
+        return false;
+    }
+    if (!(s.n * s.n + s.n * 2 >= 1)) {
+        return false;
+    }
+    if (!(FitDz3(s, chip) && FitDzAgain2(s, chip) && FitDzAgain32(s, chip) && FitScaled2(s, chip) &&
+          FitScaledAgain2(s, chip) && FitScaledAgain32(s, chip) && FitDxg4(s, chip) && FitGradPhi(s, chip) &&
+          FitGradAlpha3(s, chip) && FitGradBias3(s, chip) && FitGradGamma3(s, chip) && FindDmixWsStart(s, chip) &&
+          FindDxgWsStart(s, chip) && FindDxgWsEnd(s, chip) && FindDzWsEnd(s, chip) && FindDzITiles(s, chip) &&
+          FindDxgTTiles(s, chip) && FindDxgPer(s, chip) && FindGradPhiDTiles(s, chip) && FindGradAlphaWork(s, chip) &&
+          FindGradBiasKTiles(s, chip) && FindGradGammaDTiles(s, chip))) {
+        return false;
+    }
+    Checked blocks(1);
+    blocks =
+        MaxOf(blocks,
+              CeilDiv(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(s.dzWork, s.dzPer),
+                                                                                  CeilDiv(s.dzAgainWork, s.dzAgainPer)),
+                                                                            CeilDiv(s.dzAgain3Work, s.dzAgain3Per)),
+                                                                      CeilDiv(s.scaledWork, s.scaledPer)),
+                                                                CeilDiv(s.scaledAgainWork, s.scaledAgainPer)),
+                                                          CeilDiv(s.scaledAgain3Work, s.scaledAgain3Per)),
+                                                    CeilDiv(s.dxgWork, s.dxgPer)),
+                                              CeilDiv(s.gradPhiWork, s.gradPhiPer)),
+                                        CeilDiv(s.gradAlphaWork, s.gradAlphaPer)),
+                                  CeilDiv(s.gradBiasWork, s.gradBiasPer)),
+                            CeilDiv(s.gradGammaWork, s.gradGammaPer)),
+                      2));
+    const Checked bytes = s.scaledWsEnd;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = true;
+    return blocks.valid && bytes.valid;
 }
 
-/// UB bytes: scaled
-inline Checked CubeFull3Ledger3(const Sizes &s, const Checked &coreNum)
+/// Tries the alternative "walked"; false when it does not fit.
+inline bool TryWalked2(Sizes &s, const Chip &chip, Choice &choice)
 {
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;                                                   // in0: alphaIn
-    bytes = bytes + CeilDiv(s.scaledITile * s.scaledTTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.scaledITile * s.scaledTTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
-    bytes = bytes + 256;                                                  // calc0: spread
-    return bytes;
-}
-
-/// UB bytes: scaled
-inline Checked CubeFull3Ledger4(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;                                                             // in0: alphaIn
-    bytes = bytes + CeilDiv(s.scaledAgainITile * s.scaledAgainTTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.scaledAgainITile * s.scaledAgainTTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
-    bytes = bytes + 256;                                                            // calc0: spread
-    return bytes;
-}
-
-/// UB bytes: scaled
-inline Checked CubeFull3Ledger5(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;                                                               // in0: alphaIn
-    bytes = bytes + CeilDiv(s.scaledAgain3ITile * s.scaledAgain3JTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.scaledAgain3ITile * s.scaledAgain3JTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
-    bytes = bytes + 256;                                                              // calc0: spread
-    return bytes;
-}
-
-/// UB bytes: dmix, sum_1_terms, drms
-inline Checked CubeFull3Ledger6(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + s.dmixTTile * CeilDiv(s.n * s.n + s.n * 2, 8) * 64;    // in0: scaledWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.dmixTTile, 8) * 64;                          // in1: inv_rmsIn, 2 copies
-    bytes = bytes + s.dmixTTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 64;   // out0: sum_1_termsWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.dmixTTile, 16) * 128;                        // out1: drmsWsOut, 2 copies
-    bytes = bytes + s.dmixTTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 128;  // out2: dmixWsOut, 2 copies
-    bytes = bytes + s.dmixTTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 64;   // calc0: scaledWsTile
-    bytes = bytes + CeilDiv(s.dmixTTile, 16) * 64;                         // calc1: inv_rmsTile
-    bytes = bytes + s.dmixTTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 64;   // calc2: dmixTile
-    bytes = bytes + CeilDiv(s.dmixTTile, 16) * 512;                        // calc3: spread
-    bytes = bytes + s.dmixTTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 32;   // calc4: rounded
-    bytes = bytes + s.dmixTTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 64;   // calc5: tmp
-    bytes = bytes + s.dmixTTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 64;   // calc6: tmp
-    bytes = bytes + CeilDiv(s.dmixTTile, 8) * 2048;                        // calc7: acc
-    bytes = bytes + CeilDiv(s.dmixTTile, 8) * 256;                         // calc8: part
-    return bytes;
-}
-
-/// UB bytes: dxg (cube)
-inline Checked CubeFull3Ledger7(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    return bytes;
-}
-
-/// UB bytes: grad_x
-inline Checked CubeFull3Ledger8(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.gradXDTile * 2, 32) * 64;                 // in0: grad_h_inIn, 2 copies
-    bytes = bytes + CeilDiv(s.gradXITile, 8) * 64;                      // in1: h_preIn, 2 copies
-    bytes = bytes + CeilDiv(s.gradXDTile * s.gradXITile * 4, 32) * 64;  // in2: dxgWsIn, 2 copies
-    bytes = bytes + 32;                                                 // in3: drmsWsIn
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 2, 32);       // in4: xIn
-    bytes = bytes + CeilDiv(s.gradXDTile * s.gradXITile * 2, 32) * 64;  // out0: grad_xOut, 2 copies
-    bytes = bytes + RoundUp(s.gradXDTile * 4, 32);                      // calc0: grad_h_inTile
-    bytes = bytes + CeilDiv(s.gradXITile, 16) * 64;                     // calc1: h_preTile
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 4, 32);       // calc2: dxgWsTile
-    bytes = bytes + 64;                                                 // calc3: drmsWsTile
-    bytes = bytes + 64;                                                 // calc4: inv_rmsTile
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 4, 32);       // calc5: xTile
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 4, 32);       // calc6: grad_x_postTile
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 4, 32);       // calc7: tmp
-    bytes = bytes + CeilDiv(s.gradXITile, 16) * 512;                    // calc8: spread
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 4, 32);       // calc9: tmp
-    bytes = bytes + 64;                                                 // calc10: tmp
-    bytes = bytes + 512;                                                // calc11: spread
-    return bytes;
-}
-
-/// UB bytes: sum_1_product (cube)
-inline Checked CubeFull3Ledger9(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    return bytes;
-}
-
-/// UB bytes: sum_1, grad_phi
-inline Checked CubeFull3Ledger10(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.gradPhiDTile * s.gradPhiITile * 4, 32) * 64;  // in0: sum_1_productWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.gradPhiDTile * s.gradPhiITile * 4, 32) * 64;  // out0: grad_phiOut, 2 copies
-    bytes = bytes + RoundUp(s.gradPhiDTile * s.gradPhiITile * 4, 32);       // calc0: sum_1_productWsTile
-    bytes = bytes + RoundUp(s.gradPhiDTile * s.gradPhiITile * 4, 32);       // calc1: sum_1_productWsTile
-    bytes = bytes + RoundUp(s.gradPhiDTile * s.gradPhiITile * 4, 32);       // calc2: sum_1_productWsTile
-    bytes = bytes + RoundUp(s.gradPhiDTile * s.gradPhiITile * 4, 32);       // calc3: sum_1Tile
-    bytes = bytes + RoundUp(s.gradPhiDTile * s.gradPhiITile * 4, 32);       // calc4: tmp
-    bytes = bytes + RoundUp(s.gradPhiDTile * s.gradPhiITile * 4, 32);       // calc5: tmp
-    bytes = bytes + RoundUp(s.gradPhiDTile, 256) * s.gradPhiITile;          // calc6: mask
-    return bytes;
-}
-
-/// UB bytes: sum_2, grad_alpha, sum_3, sum_4
-inline Checked CubeFull3Ledger11(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + s.T * CeilDiv(s.n, 8) * 128;       // in0: dzWsIn, 4 copies
-    bytes = bytes + CeilDiv(s.T, 8) * 32;              // in1: inv_rmsIn
-    bytes = bytes + s.T * s.n * CeilDiv(s.n, 8) * 64;  // in2: dzWsIn, 2 copies
-    bytes = bytes + 64;                                // out0: grad_alphaOut, 2 copies
-    bytes = bytes + 32;                                // calc0: sum_2Tile
-    bytes = bytes + s.T * CeilDiv(s.n, 8) * 32;        // calc1: tmp
-    bytes = bytes + CeilDiv(s.T, 8) * 256;             // calc2: spread
-    bytes = bytes + CeilDiv(s.n, 8) * 32;              // calc3: sum
-    bytes = bytes + 2048;                              // calc4: acc
-    bytes = bytes + 256;                               // calc5: part
-    bytes = bytes + s.T * s.n * CeilDiv(s.n, 8) * 32;  // calc6: tmp
-    bytes = bytes + s.n * CeilDiv(s.n, 8) * 32;        // calc7: sum
-    return bytes;
-}
-
-/// UB bytes: sum_5, grad_bias
-inline Checked CubeFull3Ledger12(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.T * s.gradBiasKTile * 4, 32) * 64;  // in0: dzWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.gradBiasKTile * 4, 32) * 64;        // out0: grad_biasOut, 2 copies
-    bytes = bytes + RoundUp(s.gradBiasKTile * 4, 32);             // calc0: sum_5Tile
-    return bytes;
+    (void)chip;
+    if (!(s.D >= 1)) {
+        return false;
+    }
+    if (!(s.T >= 1)) {
+        return false;
+    }
+    if (!(s.n >= 1)) {
+        return false;
+    }
+    if (!(s.n * s.n + s.n * 2 >= 1)) {
+        return false;
+    }
+    if (!(FitDz4(s, chip) && FitDzAgain2(s, chip) && FitDzAgain32(s, chip) && FitScaled2(s, chip) &&
+          FitScaledAgain2(s, chip) && FitScaledAgain32(s, chip) && FitDmix3(s, chip) && FitDrms2(s, chip) &&
+          FitDxg3(s, chip) && FitGradX4(s, chip) && FitSum1Part(s, chip) && FitSum12(s, chip) && FitGradPhi2(s, chip) &&
+          FitSum2Part2(s, chip) && FitSum22(s, chip) && FitGradAlpha4(s, chip) && FitSum3Part2(s, chip) &&
+          FitSum32(s, chip) && FitGradAlphaAgain2(s, chip) && FitSum4Part2(s, chip) && FitSum42(s, chip) &&
+          FitGradAlphaAgain32(s, chip) && FitSum5Part2(s, chip) && FitSum52(s, chip) && FitGradBias4(s, chip) &&
+          FitSum6Part(s, chip) && FitSum6(s, chip) && FitGradGamma4(s, chip) && FindDmixWsStart(s, chip) &&
+          FindDrmsWsStart(s, chip) && FindDxgWsEnd(s, chip) && FindDzWsEnd(s, chip) && FindSum1WsStart(s, chip) &&
+          FindSum2WsStart2(s, chip) && FindSum2WsEnd(s, chip) && FindSum6WsStart(s, chip) &&
+          FindSum1PartCount(s, chip) && FindSum1PartWsStart(s, chip) && FindSum1PartWsEnd(s, chip) &&
+          FindSum2PartCount(s, chip) && FindSum2PartWsStart2(s, chip) && FindSum2PartWsEnd(s, chip) &&
+          FindSum6PartCount(s, chip) && FindDzITiles(s, chip) && FindDmixKTiles(s, chip) && FindDmixTTiles(s, chip) &&
+          FindDmixWork2(s, chip) && FindDmixPer(s, chip) && FindDrmsTTiles(s, chip) && FindDxgDTiles(s, chip) &&
+          FindDxgPer(s, chip) && FindGradXDTiles(s, chip) && FindSum1PartDTiles(s, chip) && FindSum1DTiles(s, chip) &&
+          FindGradPhiDTiles(s, chip) && FindSum2PartWork(s, chip) && FindGradAlphaWork(s, chip) &&
+          FindSum3PartWork(s, chip) && FindGradBiasKTiles(s, chip) && FindSum6PartDTiles(s, chip) &&
+          FindGradGammaDTiles(s, chip))) {
+        return false;
+    }
+    Checked blocks(1);
+    blocks = MaxOf(
+        blocks,
+        CeilDiv(
+            MaxOf(
+                MaxOf(
+                    MaxOf(
+                        MaxOf(
+                            MaxOf(
+                                MaxOf(
+                                    MaxOf(
+                                        MaxOf(
+                                            MaxOf(
+                                                MaxOf(
+                                                    MaxOf(
+                                                        MaxOf(
+                                                            MaxOf(
+                                                                MaxOf(
+                                                                    MaxOf(
+                                                                        MaxOf(
+                                                                            MaxOf(
+                                                                                MaxOf(
+                                                                                    MaxOf(
+                                                                                        MaxOf(
+                                                                                            MaxOf(
+                                                                                                MaxOf(
+                                                                                                    MaxOf(
+                                                                                                        MaxOf(
+                                                                                                            MaxOf(
+                                                                                                                MaxOf(
+                                                                                                                    MaxOf(
+                                                                                                                        CeilDiv(
+                                                                                                                            s.dzWork,
+                                                                                                                            s.dzPer),
+                                                                                                                        CeilDiv(
+                                                                                                                            s.dzAgainWork,
+                                                                                                                            s.dzAgainPer)),
+                                                                                                                    CeilDiv(
+                                                                                                                        s.dzAgain3Work,
+                                                                                                                        s.dzAgain3Per)),
+                                                                                                                CeilDiv(
+                                                                                                                    s.scaledWork,
+                                                                                                                    s.scaledPer)),
+                                                                                                            CeilDiv(
+                                                                                                                s.scaledAgainWork,
+                                                                                                                s.scaledAgainPer)),
+                                                                                                        CeilDiv(
+                                                                                                            s.scaledAgain3Work,
+                                                                                                            s.scaledAgain3Per)),
+                                                                                                    CeilDiv(s.dmixWork,
+                                                                                                            s.dmixPer)),
+                                                                                                CeilDiv(s.drmsWork,
+                                                                                                        s.drmsPer)),
+                                                                                            CeilDiv(s.dxgWork,
+                                                                                                    s.dxgPer)),
+                                                                                        CeilDiv(s.gradXWork,
+                                                                                                s.gradXPer)),
+                                                                                    CeilDiv(s.sum1PartWork,
+                                                                                            s.sum1PartPer)),
+                                                                                CeilDiv(s.sum1Work, s.sum1Per)),
+                                                                            CeilDiv(s.gradPhiWork, s.gradPhiPer)),
+                                                                        CeilDiv(s.sum2PartWork, s.sum2PartPer)),
+                                                                    CeilDiv(s.sum2Work, s.sum2Per)),
+                                                                CeilDiv(s.gradAlphaWork, s.gradAlphaPer)),
+                                                            CeilDiv(s.sum3PartWork, s.sum3PartPer)),
+                                                        CeilDiv(s.sum3Work, s.sum3Per)),
+                                                    CeilDiv(s.gradAlphaAgainWork, s.gradAlphaAgainPer)),
+                                                CeilDiv(s.sum4PartWork, s.sum4PartPer)),
+                                            CeilDiv(s.sum4Work, s.sum4Per)),
+                                        CeilDiv(s.gradAlphaAgain3Work, s.gradAlphaAgain3Per)),
+                                    CeilDiv(s.sum5PartWork, s.sum5PartPer)),
+                                CeilDiv(s.sum5Work, s.sum5Per)),
+                            CeilDiv(s.gradBiasWork, s.gradBiasPer)),
+                        CeilDiv(s.sum6PartWork, s.sum6PartPer)),
+                    CeilDiv(s.sum6Work, s.sum6Per)),
+                CeilDiv(s.gradGammaWork, s.gradGammaPer)),
+            2));
+    const Checked bytes = s.sum_6_partWsEnd;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = true;
+    return blocks.valid && bytes.valid;
 }
 
 /// Tries the alternative "cube_full"; false when it does not fit.
 inline bool TryCubeFull3(Sizes &s, const Chip &chip, Choice &choice)
 {
     const Checked coreNum(chip.coreNum);
-    const Checked cubeNum(chip.cubeNum);
     const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
     if (!(s.D >= 1)) {
         return false;
@@ -6233,660 +3659,41 @@ inline bool TryCubeFull3(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.n * s.n * 3 + s.n * 6 <= 2147483647)) {
         return false;
     }
-    s.dzITile = Checked(1);
-    s.dzAgainITile = Checked(8);
-    s.dzAgainTTile = Checked(1);
-    s.dzAgain3JTile = Checked(8);
-    s.dzAgain3ITile = Checked(1);
-    s.scaledITile = Checked(8);
-    s.scaledTTile = Checked(1);
-    s.scaledAgainITile = Checked(8);
-    s.scaledAgainTTile = Checked(1);
-    s.scaledAgain3JTile = Checked(8);
-    s.scaledAgain3ITile = Checked(1);
-    s.dmixTTile = Checked(1);
-    s.gradXDTile = Checked(16);
-    s.gradXITile = Checked(1);
-    s.gradPhiDTile = Checked(64);
-    s.gradPhiITile = Checked(1);
-    s.gradBiasKTile = Checked(8);
-    if (!Maximise(s, &Sizes::dzITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n, coreNum), false, &CubeFull3Ledger0,
-                  coreNum, UsableUb(chip, true))) {
+    if (!(FitDz(s, chip) && FitDzAgain(s, chip) && FitDzAgain3(s, chip) && FitScaled(s, chip) &&
+          FitScaledAgain(s, chip) && FitScaledAgain3(s, chip) && FitDmix(s, chip) && FitDxg(s, chip) &&
+          FitGradX5(s, chip) && FitDxg(s, chip) && FitGradPhi3(s, chip) && FitGradAlpha(s, chip) &&
+          FitGradBias(s, chip) && FindDmixWsStart(s, chip) && FindDrmsWsStart(s, chip) && FindDxgWsEnd(s, chip) &&
+          FindDzWsEnd(s, chip) && FindSum1ProductWsStart2(s, chip) && FindSum1ProductWsEnd(s, chip) &&
+          FindDzITiles(s, chip) && FindDmixTTiles(s, chip) && FindDmixWork(s, chip) && FindDmixPer(s, chip) &&
+          FindDxgPanels(s, chip) && FindGradXDTiles(s, chip) && FindSum1ProductPanels(s, chip) &&
+          FindGradPhiDTiles(s, chip) && FindGradAlphaWork(s, chip) && FindGradBiasKTiles(s, chip))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::dzAgainITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &CubeFull3Ledger1,
-                  coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dzAgainTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.dzAgainITile), coreNum),
-                  false, &CubeFull3Ledger1, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dzAgain3JTile, s.n, 8, MaxOf(CeilDiv(s.T * s.n * s.n, coreNum), 64), false,
-                  &CubeFull3Ledger2, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dzAgain3ITile, MinOf(s.n, 4095), 1,
-                  CeilDiv(s.T * s.n * CeilDiv(s.n, s.dzAgain3JTile), coreNum), false, &CubeFull3Ledger2, coreNum,
-                  UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &CubeFull3Ledger3,
-                  coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.scaledITile), coreNum),
-                  false, &CubeFull3Ledger3, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledAgainITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &CubeFull3Ledger4,
-                  coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledAgainTTile, MinOf(s.T, 4095), 1,
-                  CeilDiv(s.T * CeilDiv(s.n, s.scaledAgainITile), coreNum), false, &CubeFull3Ledger4, coreNum,
-                  UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledAgain3JTile, s.n, 8, MaxOf(CeilDiv(s.T * s.n * s.n, coreNum), 64), false,
-                  &CubeFull3Ledger5, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledAgain3ITile, MinOf(s.n, 4095), 1,
-                  CeilDiv(s.T * s.n * CeilDiv(s.n, s.scaledAgain3JTile), coreNum), false, &CubeFull3Ledger5, coreNum,
-                  UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dmixTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeFull3Ledger6, coreNum,
-                  UsableUb(chip, true))) {
-        return false;
-    }
-    if (!(CubeFull3Ledger7(s, coreNum) <= UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradXDTile, s.D, 16, MaxOf(CeilDiv(s.D * s.T * s.n, coreNum), 64), false,
-                  &CubeFull3Ledger8, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradXITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n * CeilDiv(s.D, s.gradXDTile), coreNum),
-                  false, &CubeFull3Ledger8, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!(CubeFull3Ledger9(s, coreNum) <= UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradPhiDTile, s.D, 64,
-                  MaxOf(CeilDiv(s.D * s.n * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64), false, &CubeFull3Ledger10,
-                  coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradPhiITile, MinOf(s.n, 4095), 1,
-                  CeilDiv(s.n * s.n * s.n * CeilDiv(s.D, s.gradPhiDTile) + s.n * s.n * CeilDiv(s.D, s.gradPhiDTile) * 2,
-                          coreNum),
-                  false, &CubeFull3Ledger10, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!(CubeFull3Ledger11(s, coreNum) <= UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradBiasKTile, s.n * s.n + s.n * 2, 8, MaxOf(CeilDiv(s.n * s.n + s.n * 2, coreNum), 64),
-                  false, &CubeFull3Ledger12, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    s.dmixWsStart = 0;
-    s.dmixWsEnd = s.dmixWsStart + RoundUp(MaxOf(s.T * s.n * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.drmsWsStart = s.dmixWsEnd;
-    s.drmsWsEnd = s.drmsWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
-    s.dxgWsStart = s.drmsWsEnd;
-    s.dxgWsEnd = s.dxgWsStart + RoundUp(MaxOf(s.D * s.T * s.n, 1) * 4, 512);
-    s.dzWsStart = s.dxgWsEnd;
-    s.dzWsEnd = s.dzWsStart + RoundUp(MaxOf(s.T * s.n * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.scaledWsStart = s.dzWsEnd;
-    s.scaledWsEnd = s.scaledWsStart + RoundUp(MaxOf(s.T * s.n * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.sum_1_productWsStart = s.scaledWsEnd;
-    s.sum_1_productWsEnd =
-        s.sum_1_productWsStart + RoundUp(MaxOf(s.D * s.n * s.n * s.n * 3 + s.D * s.n * s.n * 6, 1) * 4, 512);
-    s.sum_1_termsWsStart = s.sum_1_productWsEnd;
-    s.sum_1_termsWsEnd = s.sum_1_termsWsStart + RoundUp(MaxOf(s.T * s.n * s.n * 3 + s.T * s.n * 6, 1) * 2, 512);
-    s.dzITiles = CeilDiv(s.n, s.dzITile);
-    s.dzWork = s.T * s.dzITiles;
-    s.dzPer = MaxOf(CeilDiv(s.dzWork, coreNum), 1);
-    s.dzAgainITiles = CeilDiv(s.n, s.dzAgainITile);
-    s.dzAgainTTiles = CeilDiv(s.T, s.dzAgainTTile);
-    s.dzAgainWork = s.dzAgainITiles * s.dzAgainTTiles;
-    s.dzAgainPer = MaxOf(CeilDiv(s.dzAgainWork, coreNum), 1);
-    s.dzAgain3JTiles = CeilDiv(s.n, s.dzAgain3JTile);
-    s.dzAgain3ITiles = CeilDiv(s.n, s.dzAgain3ITile);
-    s.dzAgain3Work = s.T * s.dzAgain3ITiles * s.dzAgain3JTiles;
-    s.dzAgain3Per = MaxOf(CeilDiv(s.dzAgain3Work, coreNum), 1);
-    s.scaledITiles = CeilDiv(s.n, s.scaledITile);
-    s.scaledTTiles = CeilDiv(s.T, s.scaledTTile);
-    s.scaledWork = s.scaledITiles * s.scaledTTiles;
-    s.scaledPer = MaxOf(CeilDiv(s.scaledWork, coreNum), 1);
-    s.scaledAgainITiles = CeilDiv(s.n, s.scaledAgainITile);
-    s.scaledAgainTTiles = CeilDiv(s.T, s.scaledAgainTTile);
-    s.scaledAgainWork = s.scaledAgainITiles * s.scaledAgainTTiles;
-    s.scaledAgainPer = MaxOf(CeilDiv(s.scaledAgainWork, coreNum), 1);
-    s.scaledAgain3JTiles = CeilDiv(s.n, s.scaledAgain3JTile);
-    s.scaledAgain3ITiles = CeilDiv(s.n, s.scaledAgain3ITile);
-    s.scaledAgain3Work = s.T * s.scaledAgain3ITiles * s.scaledAgain3JTiles;
-    s.scaledAgain3Per = MaxOf(CeilDiv(s.scaledAgain3Work, coreNum), 1);
-    s.dmixTTiles = CeilDiv(s.T, s.dmixTTile);
-    s.dmixWork = s.dmixTTiles;
-    s.dmixPer = MaxOf(CeilDiv(s.dmixWork, coreNum), 1);
-    s.dxgPanels = CeilDiv(s.D * s.n, 256);
-    s.dxgBaseN = RoundUp(CeilDiv(s.D * s.n, s.dxgPanels), 16);
-    s.dxgBaseM = MinOf(MinOf((((32768 / s.dxgBaseN)) / 16) * 16, 256),
-                       RoundUp(MinOf(MaxOf(CeilDiv(s.T * s.dxgPanels, cubeNum), 1), s.T), 16));
-    s.dxgBaseK = MinOf(32, RoundUp(s.n * s.n + s.n * 2, 16));
-    s.dxgStepK = MinOf(4, CeilDiv(s.n * s.n + s.n * 2, s.dxgBaseK));
-    s.dxgL1 = s.dxgBaseK * s.dxgBaseM * s.dxgStepK * 8 + s.dxgBaseK * s.dxgBaseN * s.dxgStepK * 8;
-    s.dxgM = s.T;
-    s.dxgN = s.D * s.n;
-    s.dxgKa = s.n * s.n + s.n * 2;
-    s.dxgKb = s.n * s.n + s.n * 2;
-    s.dxgSingleK = s.n * s.n + s.n * 2;
-    s.dxgRowTiles = CeilDiv(s.T, s.dxgBaseM);
-    s.dxgWork = s.dxgPanels * s.dxgRowTiles;
-    s.dxgPer = CeilDiv(s.dxgWork, cubeNum);
-    s.dxgCores = CeilDiv(s.dxgWork, s.dxgPer);
-    s.mm0Cores = s.dxgCores;
-    s.mm0M = s.dxgM;
-    s.mm0N = s.dxgN;
-    s.mm0Ka = s.dxgKa;
-    s.mm0Kb = s.dxgKb;
-    s.mm0SingleK = s.dxgSingleK;
-    s.mm0BaseM = s.dxgBaseM;
-    s.mm0BaseN = s.dxgBaseN;
-    s.mm0BaseK = s.dxgBaseK;
-    s.mm0StepK = s.dxgStepK;
-    s.mm0L1 = s.dxgL1;
-    s.gradXDTiles = CeilDiv(s.D, s.gradXDTile);
-    s.gradXITiles = CeilDiv(s.n, s.gradXITile);
-    s.gradXWork = s.T * s.gradXDTiles * s.gradXITiles;
-    s.gradXPer = MaxOf(CeilDiv(s.gradXWork, coreNum), 1);
-    s.sum1ProductPanels = CeilDiv(s.D * s.n, 256);
-    s.sum1ProductBaseN = RoundUp(CeilDiv(s.D * s.n, s.sum1ProductPanels), 16);
-    s.sum1ProductBaseM = MinOf(
-        MinOf((((32768 / s.sum1ProductBaseN)) / 16) * 16, 256),
-        RoundUp(MinOf(MaxOf(CeilDiv(s.n * s.n * s.sum1ProductPanels * 3 + s.n * s.sum1ProductPanels * 6, cubeNum), 1),
-                      s.n * s.n * 3 + s.n * 6),
-                16));
-    s.sum1ProductBaseK = MinOf(64, RoundUp(s.T, 16));
-    s.sum1ProductStepK = MinOf(4, CeilDiv(s.T, s.sum1ProductBaseK));
-    s.sum1ProductL1 = s.sum1ProductBaseK * s.sum1ProductBaseM * s.sum1ProductStepK * 4 +
-                      s.sum1ProductBaseK * s.sum1ProductBaseN * s.sum1ProductStepK * 4;
-    s.sum1ProductM = s.n * s.n * 3 + s.n * 6;
-    s.sum1ProductN = s.D * s.n;
-    s.sum1ProductKa = s.T;
-    s.sum1ProductKb = s.T;
-    s.sum1ProductSingleK = s.T;
-    s.sum1ProductRowTiles = CeilDiv(s.n * s.n * 3 + s.n * 6, s.sum1ProductBaseM);
-    s.sum1ProductWork = s.sum1ProductPanels * s.sum1ProductRowTiles;
-    s.sum1ProductPer = CeilDiv(s.sum1ProductWork, cubeNum);
-    s.sum1ProductCores = CeilDiv(s.sum1ProductWork, s.sum1ProductPer);
-    s.mm1Cores = s.sum1ProductCores;
-    s.mm1M = s.sum1ProductM;
-    s.mm1N = s.sum1ProductN;
-    s.mm1Ka = s.sum1ProductKa;
-    s.mm1Kb = s.sum1ProductKb;
-    s.mm1SingleK = s.sum1ProductSingleK;
-    s.mm1BaseM = s.sum1ProductBaseM;
-    s.mm1BaseN = s.sum1ProductBaseN;
-    s.mm1BaseK = s.sum1ProductBaseK;
-    s.mm1StepK = s.sum1ProductStepK;
-    s.mm1L1 = s.sum1ProductL1;
-    s.gradPhiDTiles = CeilDiv(s.D, s.gradPhiDTile);
-    s.gradPhiITiles = CeilDiv(s.n, s.gradPhiITile);
-    s.gradPhiWork = s.gradPhiDTiles * s.gradPhiITiles * s.n * s.n + s.gradPhiDTiles * s.gradPhiITiles * s.n * 2;
-    s.gradPhiPer = MaxOf(CeilDiv(s.gradPhiWork, coreNum), 1);
-    s.gradAlphaWork = 1;
-    s.gradAlphaPer = MaxOf(CeilDiv(s.gradAlphaWork, coreNum), 1);
-    s.gradBiasKTiles = CeilDiv(s.n * s.n + s.n * 2, s.gradBiasKTile);
-    s.gradBiasWork = s.gradBiasKTiles;
-    s.gradBiasPer = MaxOf(CeilDiv(s.gradBiasWork, coreNum), 1);
-    const Checked blocks = MaxOf(
-        MaxOf(
-            MaxOf(
-                MaxOf(
-                    MaxOf(
-                        MaxOf(
-                            MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(CeilDiv(s.dzWork, s.dzPer), 2),
-                                                                      CeilDiv(CeilDiv(s.dzAgainWork, s.dzAgainPer), 2)),
-                                                                CeilDiv(CeilDiv(s.dzAgain3Work, s.dzAgain3Per), 2)),
-                                                          CeilDiv(CeilDiv(s.scaledWork, s.scaledPer), 2)),
-                                                    CeilDiv(CeilDiv(s.scaledAgainWork, s.scaledAgainPer), 2)),
-                                              CeilDiv(CeilDiv(s.scaledAgain3Work, s.scaledAgain3Per), 2)),
-                                        CeilDiv(CeilDiv(s.dmixWork, s.dmixPer), 2)),
-                                  CeilDiv(s.dxgWork, s.dxgPer)),
-                            CeilDiv(CeilDiv(s.gradXWork, s.gradXPer), 2)),
-                        CeilDiv(s.sum1ProductWork, s.sum1ProductPer)),
-                    CeilDiv(CeilDiv(s.gradPhiWork, s.gradPhiPer), 2)),
-                CeilDiv(CeilDiv(s.gradAlphaWork, s.gradAlphaPer), 2)),
-            CeilDiv(CeilDiv(s.gradBiasWork, s.gradBiasPer), 2)),
-        1);
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzWork, s.dzPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgainWork, s.dzAgainPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgain3Work, s.dzAgain3Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledWork, s.scaledPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgainWork, s.scaledAgainPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgain3Work, s.scaledAgain3Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dmixWork, s.dmixPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(s.dxgWork, s.dxgPer));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradXWork, s.gradXPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(s.sum1ProductWork, s.sum1ProductPer));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradPhiWork, s.gradPhiPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaWork, s.gradAlphaPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradBiasWork, s.gradBiasPer), 2));
     const Checked bytes = s.sum_1_termsWsEnd;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = true;
-    return blocks.valid && bytes.valid && s.dmixWsStart.valid && s.dmixWsEnd.valid && s.drmsWsStart.valid &&
-           s.drmsWsEnd.valid && s.dxgWsStart.valid && s.dxgWsEnd.valid && s.dzWsStart.valid && s.dzWsEnd.valid &&
-           s.scaledWsStart.valid && s.scaledWsEnd.valid && s.sum_1_productWsStart.valid && s.sum_1_productWsEnd.valid &&
-           s.sum_1_termsWsStart.valid && s.sum_1_termsWsEnd.valid && s.dzITiles.valid && s.dzWork.valid &&
-           s.dzPer.valid && s.dzAgainITiles.valid && s.dzAgainTTiles.valid && s.dzAgainWork.valid &&
-           s.dzAgainPer.valid && s.dzAgain3JTiles.valid && s.dzAgain3ITiles.valid && s.dzAgain3Work.valid &&
-           s.dzAgain3Per.valid && s.scaledITiles.valid && s.scaledTTiles.valid && s.scaledWork.valid &&
-           s.scaledPer.valid && s.scaledAgainITiles.valid && s.scaledAgainTTiles.valid && s.scaledAgainWork.valid &&
-           s.scaledAgainPer.valid && s.scaledAgain3JTiles.valid && s.scaledAgain3ITiles.valid &&
-           s.scaledAgain3Work.valid && s.scaledAgain3Per.valid && s.dmixTTiles.valid && s.dmixWork.valid &&
-           s.dmixPer.valid && s.dxgPanels.valid && s.dxgBaseN.valid && s.dxgBaseM.valid && s.dxgBaseK.valid &&
-           s.dxgStepK.valid && s.dxgL1.valid && s.dxgM.valid && s.dxgN.valid && s.dxgKa.valid && s.dxgKb.valid &&
-           s.dxgSingleK.valid && s.dxgRowTiles.valid && s.dxgWork.valid && s.dxgPer.valid && s.dxgCores.valid &&
-           s.mm0Cores.valid && s.mm0M.valid && s.mm0N.valid && s.mm0Ka.valid && s.mm0Kb.valid && s.mm0SingleK.valid &&
-           s.mm0BaseM.valid && s.mm0BaseN.valid && s.mm0BaseK.valid && s.mm0StepK.valid && s.mm0L1.valid &&
-           s.gradXDTiles.valid && s.gradXITiles.valid && s.gradXWork.valid && s.gradXPer.valid &&
-           s.sum1ProductPanels.valid && s.sum1ProductBaseN.valid && s.sum1ProductBaseM.valid &&
-           s.sum1ProductBaseK.valid && s.sum1ProductStepK.valid && s.sum1ProductL1.valid && s.sum1ProductM.valid &&
-           s.sum1ProductN.valid && s.sum1ProductKa.valid && s.sum1ProductKb.valid && s.sum1ProductSingleK.valid &&
-           s.sum1ProductRowTiles.valid && s.sum1ProductWork.valid && s.sum1ProductPer.valid &&
-           s.sum1ProductCores.valid && s.mm1Cores.valid && s.mm1M.valid && s.mm1N.valid && s.mm1Ka.valid &&
-           s.mm1Kb.valid && s.mm1SingleK.valid && s.mm1BaseM.valid && s.mm1BaseN.valid && s.mm1BaseK.valid &&
-           s.mm1StepK.valid && s.mm1L1.valid && s.gradPhiDTiles.valid && s.gradPhiITiles.valid && s.gradPhiWork.valid &&
-           s.gradPhiPer.valid && s.gradAlphaWork.valid && s.gradAlphaPer.valid && s.gradBiasKTiles.valid &&
-           s.gradBiasWork.valid && s.gradBiasPer.valid;
-}
-
-/// UB bytes: dot, s, dz
-inline Checked CubeWalked3Ledger0(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.dzITile, 8) * 64;                   // in0: h_preIn, 2 copies
-    bytes = bytes + CeilDiv(s.dzDTile * 2, 32) * 64;              // in1: grad_h_inIn, 2 copies
-    bytes = bytes + CeilDiv(s.dzDTile * s.dzITile * 2, 32) * 64;  // in2: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 128;                 // out0: dzWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;                  // calc0: h_preTile
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;                  // calc1: sTile
-    bytes = bytes + RoundUp(s.dzDTile * 4, 32);                   // calc2: grad_h_inTile
-    bytes = bytes + RoundUp(s.dzDTile * s.dzITile * 4, 32);       // calc3: xTile
-    bytes = bytes + RoundUp(s.dzDTile * s.dzITile * 4, 32);       // calc4: tmp
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;                  // calc5: sum
-    bytes = bytes + CeilDiv(s.dzITile, 8) * 2048;                 // calc6: acc
-    bytes = bytes + CeilDiv(s.dzITile, 8) * 256;                  // calc7: part
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;                  // calc8: tmp
-    return bytes;
-}
-
-/// UB bytes: dz
-inline Checked CubeWalked3Ledger1(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.dzAgainITile * s.dzAgainTTile * 4, 32) * 96;  // in0: grad_h_postIn, 3 copies
-    bytes = bytes + CeilDiv(s.dzAgainITile * s.dzAgainTTile * 4, 32) * 64;  // out0: dzWsOut, 2 copies
-    bytes = bytes + RoundUp(s.dzAgainITile * s.dzAgainTTile * 4, 32);       // calc0: tmp
-    bytes = bytes + RoundUp(s.dzAgainITile * s.dzAgainTTile * 4, 32);       // calc1: tmp
-    return bytes;
-}
-
-/// UB bytes: dz
-inline Checked CubeWalked3Ledger2(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.dzAgain3ITile * s.dzAgain3JTile * 4, 32) * 64;  // in0: grad_h_resIn, 2 copies
-    bytes = bytes + CeilDiv(s.dzAgain3ITile * s.dzAgain3JTile * 4, 32) * 64;  // out0: dzWsOut, 2 copies
-    return bytes;
-}
-
-/// UB bytes: scaled
-inline Checked CubeWalked3Ledger3(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;                                                   // in0: alphaIn
-    bytes = bytes + CeilDiv(s.scaledITile * s.scaledTTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.scaledITile * s.scaledTTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
-    bytes = bytes + 256;                                                  // calc0: spread
-    return bytes;
-}
-
-/// UB bytes: scaled
-inline Checked CubeWalked3Ledger4(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;                                                             // in0: alphaIn
-    bytes = bytes + CeilDiv(s.scaledAgainITile * s.scaledAgainTTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.scaledAgainITile * s.scaledAgainTTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
-    bytes = bytes + 256;                                                            // calc0: spread
-    return bytes;
-}
-
-/// UB bytes: scaled
-inline Checked CubeWalked3Ledger5(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;                                                               // in0: alphaIn
-    bytes = bytes + CeilDiv(s.scaledAgain3ITile * s.scaledAgain3JTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.scaledAgain3ITile * s.scaledAgain3JTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
-    bytes = bytes + 256;                                                              // calc0: spread
-    return bytes;
-}
-
-/// UB bytes: dmix
-inline Checked CubeWalked3Ledger6(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.dmixKTile * s.dmixTTile * 4, 32) * 64;  // in0: scaledWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.dmixTTile, 8) * 64;                     // in1: inv_rmsIn, 2 copies
-    bytes = bytes + CeilDiv(s.dmixKTile * s.dmixTTile * 4, 32) * 64;  // out0: dmixWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.dmixTTile, 8) * 256;                    // calc0: spread
-    return bytes;
-}
-
-/// UB bytes: sum_1_terms
-inline Checked CubeWalked3Ledger7(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum1TermsKTile * s.sum1TermsTTile * 4, 32) * 64;  // in0: dmixWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.sum1TermsKTile * s.sum1TermsTTile * 2, 32) * 64;  // out0: sum_1_termsWsOut, 2 copies
-    bytes = bytes + RoundUp(s.sum1TermsKTile * s.sum1TermsTTile * 4, 32);       // calc0: dmixWsTile
-    return bytes;
-}
-
-/// UB bytes: sum_1_terms
-inline Checked CubeWalked3Ledger8(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum1TermsAgainKTile * s.sum1TermsAgainTTile * 4, 32) * 64;  // in0: dmixWsIn, 2 copies
-    bytes = bytes +
-            CeilDiv(s.sum1TermsAgainKTile * s.sum1TermsAgainTTile * 2, 32) * 64;     // out0: sum_1_termsWsOut, 2 copies
-    bytes = bytes + RoundUp(s.sum1TermsAgainKTile * s.sum1TermsAgainTTile * 4, 32);  // calc0: dmixWsTile
-    bytes = bytes + RoundUp(s.sum1TermsAgainKTile * s.sum1TermsAgainTTile * 2, 32);  // calc1: rounded
-    bytes = bytes + RoundUp(s.sum1TermsAgainKTile * s.sum1TermsAgainTTile * 4, 32);  // calc2: tmp
-    return bytes;
-}
-
-/// UB bytes: sum_1_terms
-inline Checked CubeWalked3Ledger9(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum1TermsAgain3KTile * s.sum1TermsAgain3TTile * 4, 32) * 64;  // in0: dmixWsIn, 2 copies
-    bytes = bytes +
-            CeilDiv(s.sum1TermsAgain3KTile * s.sum1TermsAgain3TTile * 2, 32) * 64;  // out0: sum_1_termsWsOut, 2 copies
-    bytes = bytes + RoundUp(s.sum1TermsAgain3KTile * s.sum1TermsAgain3TTile * 4, 32);  // calc0: dmixWsTile
-    bytes = bytes + RoundUp(s.sum1TermsAgain3KTile * s.sum1TermsAgain3TTile * 2, 32);  // calc1: rounded
-    bytes = bytes + RoundUp(s.sum1TermsAgain3KTile * s.sum1TermsAgain3TTile * 4, 32);  // calc2: tmp
-    bytes = bytes + RoundUp(s.sum1TermsAgain3KTile * s.sum1TermsAgain3TTile * 4, 32);  // calc3: tmp
-    return bytes;
-}
-
-/// UB bytes: drms
-inline Checked CubeWalked3Ledger10(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.drmsKTile * s.drmsTTile * 4, 32) * 96;  // in0: scaledWsIn, 3 copies
-    bytes = bytes + CeilDiv(s.drmsTTile, 8) * 64;                     // out0: drmsWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.drmsTTile, 8) * 32;                     // calc0: sumAcc
-    bytes = bytes + RoundUp(s.drmsKTile * s.drmsTTile * 4, 32);       // calc1: tmp
-    bytes = bytes + CeilDiv(s.drmsTTile, 8) * 32;                     // calc2: sum
-    bytes = bytes + CeilDiv(s.drmsTTile, 8) * 2048;                   // calc3: acc
-    bytes = bytes + CeilDiv(s.drmsTTile, 8) * 256;                    // calc4: part
-    return bytes;
-}
-
-/// UB bytes: dxg (cube)
-inline Checked CubeWalked3Ledger11(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    return bytes;
-}
-
-/// UB bytes: grad_x
-inline Checked CubeWalked3Ledger12(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.gradXDTile * 2, 32) * 64;                 // in0: grad_h_inIn, 2 copies
-    bytes = bytes + CeilDiv(s.gradXITile, 8) * 64;                      // in1: h_preIn, 2 copies
-    bytes = bytes + CeilDiv(s.gradXDTile * s.gradXITile * 4, 32) * 64;  // in2: dxgWsIn, 2 copies
-    bytes = bytes + 32;                                                 // in3: drmsWsIn
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 2, 32);       // in4: xIn
-    bytes = bytes + CeilDiv(s.gradXDTile * s.gradXITile * 2, 32) * 64;  // out0: grad_xOut, 2 copies
-    bytes = bytes + RoundUp(s.gradXDTile * 4, 32);                      // calc0: grad_h_inTile
-    bytes = bytes + CeilDiv(s.gradXITile, 16) * 64;                     // calc1: h_preTile
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 4, 32);       // calc2: dxgWsTile
-    bytes = bytes + 64;                                                 // calc3: drmsWsTile
-    bytes = bytes + 64;                                                 // calc4: inv_rmsTile
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 4, 32);       // calc5: xTile
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 4, 32);       // calc6: grad_x_postTile
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 4, 32);       // calc7: tmp
-    bytes = bytes + CeilDiv(s.gradXITile, 16) * 512;                    // calc8: spread
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 4, 32);       // calc9: tmp
-    bytes = bytes + 64;                                                 // calc10: tmp
-    bytes = bytes + 512;                                                // calc11: spread
-    return bytes;
-}
-
-/// UB bytes: sum_1_product (cube)
-inline Checked CubeWalked3Ledger13(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    return bytes;
-}
-
-/// UB bytes: sum_1, grad_phi
-inline Checked CubeWalked3Ledger14(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.gradPhiDTile * s.gradPhiITile * 4, 32) * 64;  // in0: sum_1_productWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.gradPhiDTile * s.gradPhiITile * 4, 32) * 64;  // out0: grad_phiOut, 2 copies
-    bytes = bytes + RoundUp(s.gradPhiDTile * s.gradPhiITile * 4, 32);       // calc0: sum_1_productWsTile
-    bytes = bytes + RoundUp(s.gradPhiDTile * s.gradPhiITile * 4, 32);       // calc1: sum_1_productWsTile
-    bytes = bytes + RoundUp(s.gradPhiDTile * s.gradPhiITile * 4, 32);       // calc2: sum_1_productWsTile
-    bytes = bytes + RoundUp(s.gradPhiDTile * s.gradPhiITile * 4, 32);       // calc3: sum_1Tile
-    bytes = bytes + RoundUp(s.gradPhiDTile * s.gradPhiITile * 4, 32);       // calc4: tmp
-    bytes = bytes + RoundUp(s.gradPhiDTile * s.gradPhiITile * 4, 32);       // calc5: tmp
-    bytes = bytes + RoundUp(s.gradPhiDTile, 256) * s.gradPhiITile;          // calc6: mask
-    return bytes;
-}
-
-/// UB bytes: sum_2_part
-inline Checked CubeWalked3Ledger15(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum2PartITile * 4, 32) * 96;  // in0: dzWsIn, 3 copies
-    bytes = bytes + 64;                                     // in1: inv_rmsIn, 2 copies
-    bytes = bytes + 64;                                     // out0: sum_2_partWsOut, 2 copies
-    bytes = bytes + 32;                                     // calc0: sumAcc
-    bytes = bytes + RoundUp(s.sum2PartITile * 4, 32);       // calc1: tmp
-    bytes = bytes + 256;                                    // calc2: spread
-    bytes = bytes + 32;                                     // calc3: sum
-    bytes = bytes + 2048;                                   // calc4: acc
-    return bytes;
-}
-
-/// UB bytes: sum_2
-inline Checked CubeWalked3Ledger16(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum2Sum2PartAxisTile * 4, 32) * 64;  // in0: sum_2_partWsIn, 2 copies
-    bytes = bytes + 64;                                            // out0: sum_2WsOut, 2 copies
-    bytes = bytes + 32;                                            // calc0: sumAcc
-    bytes = bytes + 32;                                            // calc1: sum
-    bytes = bytes + 2048;                                          // calc2: acc
-    bytes = bytes + 256;                                           // calc3: part
-    return bytes;
-}
-
-/// UB bytes: grad_alpha
-inline Checked CubeWalked3Ledger17(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;  // in0: sum_2WsIn
-    bytes = bytes + 64;  // out0: grad_alphaOut, 2 copies
-    return bytes;
-}
-
-/// UB bytes: sum_3_part
-inline Checked CubeWalked3Ledger18(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum3PartITile * 4, 32) * 96;  // in0: dzWsIn, 3 copies
-    bytes = bytes + 64;                                     // in1: inv_rmsIn, 2 copies
-    bytes = bytes + 64;                                     // out0: sum_3_partWsOut, 2 copies
-    bytes = bytes + 32;                                     // calc0: sumAcc
-    bytes = bytes + RoundUp(s.sum3PartITile * 4, 32);       // calc1: tmp
-    bytes = bytes + 256;                                    // calc2: spread
-    bytes = bytes + 32;                                     // calc3: sum
-    bytes = bytes + 2048;                                   // calc4: acc
-    return bytes;
-}
-
-/// UB bytes: sum_3
-inline Checked CubeWalked3Ledger19(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum3Sum3PartAxisTile * 4, 32) * 64;  // in0: sum_3_partWsIn, 2 copies
-    bytes = bytes + 64;                                            // out0: sum_3WsOut, 2 copies
-    bytes = bytes + 32;                                            // calc0: sumAcc
-    bytes = bytes + 32;                                            // calc1: sum
-    bytes = bytes + 2048;                                          // calc2: acc
-    bytes = bytes + 256;                                           // calc3: part
-    return bytes;
-}
-
-/// UB bytes: grad_alpha
-inline Checked CubeWalked3Ledger20(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;  // in0: sum_3WsIn
-    bytes = bytes + 64;  // out0: grad_alphaOut, 2 copies
-    return bytes;
-}
-
-/// UB bytes: sum_4_part
-inline Checked CubeWalked3Ledger21(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum4PartJTile * 4, 32) * 96;  // in0: dzWsIn, 3 copies
-    bytes = bytes + 64;                                     // in1: inv_rmsIn, 2 copies
-    bytes = bytes + 64;                                     // out0: sum_4_partWsOut, 2 copies
-    bytes = bytes + 32;                                     // calc0: sumAcc
-    bytes = bytes + RoundUp(s.sum4PartJTile * 4, 32);       // calc1: tmp
-    bytes = bytes + 256;                                    // calc2: spread
-    bytes = bytes + 32;                                     // calc3: sum
-    bytes = bytes + 2048;                                   // calc4: acc
-    return bytes;
-}
-
-/// UB bytes: sum_4
-inline Checked CubeWalked3Ledger22(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum4Sum4PartAxisTile * 4, 32) * 64;  // in0: sum_4_partWsIn, 2 copies
-    bytes = bytes + 64;                                            // out0: sum_4WsOut, 2 copies
-    bytes = bytes + 32;                                            // calc0: sumAcc
-    bytes = bytes + 32;                                            // calc1: sum
-    bytes = bytes + 2048;                                          // calc2: acc
-    bytes = bytes + 256;                                           // calc3: part
-    return bytes;
-}
-
-/// UB bytes: grad_alpha
-inline Checked CubeWalked3Ledger23(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;  // in0: sum_4WsIn
-    bytes = bytes + 64;  // out0: grad_alphaOut, 2 copies
-    return bytes;
-}
-
-/// UB bytes: sum_5_part
-inline Checked CubeWalked3Ledger24(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum5PartKTile * 4, 32) * 64;  // in0: dzWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.sum5PartKTile * 4, 32) * 64;  // out0: sum_5_partWsOut, 2 copies
-    bytes = bytes + RoundUp(s.sum5PartKTile * 4, 32);       // calc0: sumAcc
-    bytes = bytes + RoundUp(s.sum5PartKTile * 4, 32);       // calc1: copied
-    return bytes;
-}
-
-/// UB bytes: sum_5
-inline Checked CubeWalked3Ledger25(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum5KTile * 4, 32) * 64;  // in0: sum_5_partWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.sum5KTile * 4, 32) * 64;  // out0: sum_5WsOut, 2 copies
-    bytes = bytes + RoundUp(s.sum5KTile * 4, 32);       // calc0: sumAcc
-    bytes = bytes + RoundUp(s.sum5KTile * 4, 32);       // calc1: copied
-    return bytes;
-}
-
-/// UB bytes: grad_bias
-inline Checked CubeWalked3Ledger26(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.gradBiasKTile * 4, 32) * 64;  // in0: sum_5WsIn, 2 copies
-    bytes = bytes + CeilDiv(s.gradBiasKTile * 4, 32) * 64;  // out0: grad_biasOut, 2 copies
-    return bytes;
+    return blocks.valid && bytes.valid;
 }
 
 /// Tries the alternative "cube_walked"; false when it does not fit.
 inline bool TryCubeWalked3(Sizes &s, const Chip &chip, Choice &choice)
 {
     const Checked coreNum(chip.coreNum);
-    const Checked cubeNum(chip.cubeNum);
     const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
     if (!(s.D >= 1)) {
         return false;
@@ -6920,699 +3727,62 @@ inline bool TryCubeWalked3(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.n * s.n * 3 + s.n * 6 <= 2147483647)) {
         return false;
     }
-    s.dzDTile = Checked(16);
-    s.dzITile = Checked(1);
-    s.dzAgainITile = Checked(8);
-    s.dzAgainTTile = Checked(1);
-    s.dzAgain3JTile = Checked(8);
-    s.dzAgain3ITile = Checked(1);
-    s.scaledITile = Checked(8);
-    s.scaledTTile = Checked(1);
-    s.scaledAgainITile = Checked(8);
-    s.scaledAgainTTile = Checked(1);
-    s.scaledAgain3JTile = Checked(8);
-    s.scaledAgain3ITile = Checked(1);
-    s.dmixKTile = Checked(8);
-    s.dmixTTile = Checked(1);
-    s.sum1TermsKTile = Checked(16);
-    s.sum1TermsTTile = Checked(1);
-    s.sum1TermsAgainKTile = Checked(16);
-    s.sum1TermsAgainTTile = Checked(1);
-    s.sum1TermsAgain3KTile = Checked(16);
-    s.sum1TermsAgain3TTile = Checked(1);
-    s.drmsKTile = Checked(8);
-    s.drmsTTile = Checked(1);
-    s.gradXDTile = Checked(16);
-    s.gradXITile = Checked(1);
-    s.gradPhiDTile = Checked(64);
-    s.gradPhiITile = Checked(1);
-    s.sum2PartITile = Checked(8);
-    s.sum2Sum2PartAxisTile = Checked(8);
-    s.sum3PartITile = Checked(8);
-    s.sum3Sum3PartAxisTile = Checked(8);
-    s.sum4PartJTile = Checked(8);
-    s.sum4Sum4PartAxisTile = Checked(8);
-    s.sum5PartKTile = Checked(8);
-    s.sum5KTile = Checked(8);
-    s.gradBiasKTile = Checked(8);
-    if (!Maximise(s, &Sizes::dzDTile, s.D, 16, 0, false, &CubeWalked3Ledger0, coreNum, UsableUb(chip, true))) {
+    if (!(FitDz2(s, chip) && FitDzAgain(s, chip) && FitDzAgain3(s, chip) && FitScaled(s, chip) &&
+          FitScaledAgain(s, chip) && FitScaledAgain3(s, chip) && FitDmix2(s, chip) && FitSum1Terms(s, chip) &&
+          FitSum1TermsAgain(s, chip) && FitSum1TermsAgain3(s, chip) && FitDrms(s, chip) && FitDxg(s, chip) &&
+          FitGradX5(s, chip) && FitDxg(s, chip) && FitGradPhi3(s, chip) && FitSum2Part(s, chip) && FitSum2(s, chip) &&
+          FitGradAlpha2(s, chip) && FitSum3Part(s, chip) && FitSum3(s, chip) && FitGradAlphaAgain(s, chip) &&
+          FitSum4Part(s, chip) && FitSum4(s, chip) && FitGradAlphaAgain3(s, chip) && FitSum5Part(s, chip) &&
+          FitSum5(s, chip) && FitGradBias2(s, chip) && FindDmixWsStart(s, chip) && FindDrmsWsStart(s, chip) &&
+          FindDxgWsEnd(s, chip) && FindDzWsEnd(s, chip) && FindSum1ProductWsStart2(s, chip) &&
+          FindSum1ProductWsEnd(s, chip) && FindSum2WsStart(s, chip) && FindSum2WsEnd(s, chip) &&
+          FindSum2PartCount(s, chip) && FindSum2PartWsStart(s, chip) && FindSum2PartWsEnd(s, chip) &&
+          FindDzITiles(s, chip) && FindDmixKTiles(s, chip) && FindDmixTTiles(s, chip) && FindDmixWork2(s, chip) &&
+          FindDmixPer(s, chip) && FindSum1TermsKTiles(s, chip) && FindDrmsTTiles(s, chip) && FindDxgPanels(s, chip) &&
+          FindGradXDTiles(s, chip) && FindSum1ProductPanels(s, chip) && FindGradPhiDTiles(s, chip) &&
+          FindSum2PartWork(s, chip) && FindGradAlphaWork(s, chip) && FindSum3PartWork(s, chip) &&
+          FindGradBiasKTiles(s, chip))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::dzITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n, coreNum), false, &CubeWalked3Ledger0,
-                  coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dzAgainITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &CubeWalked3Ledger1,
-                  coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dzAgainTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.dzAgainITile), coreNum),
-                  false, &CubeWalked3Ledger1, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dzAgain3JTile, s.n, 8, MaxOf(CeilDiv(s.T * s.n * s.n, coreNum), 64), false,
-                  &CubeWalked3Ledger2, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dzAgain3ITile, MinOf(s.n, 4095), 1,
-                  CeilDiv(s.T * s.n * CeilDiv(s.n, s.dzAgain3JTile), coreNum), false, &CubeWalked3Ledger2, coreNum,
-                  UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &CubeWalked3Ledger3,
-                  coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.scaledITile), coreNum),
-                  false, &CubeWalked3Ledger3, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledAgainITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false,
-                  &CubeWalked3Ledger4, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledAgainTTile, MinOf(s.T, 4095), 1,
-                  CeilDiv(s.T * CeilDiv(s.n, s.scaledAgainITile), coreNum), false, &CubeWalked3Ledger4, coreNum,
-                  UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledAgain3JTile, s.n, 8, MaxOf(CeilDiv(s.T * s.n * s.n, coreNum), 64), false,
-                  &CubeWalked3Ledger5, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledAgain3ITile, MinOf(s.n, 4095), 1,
-                  CeilDiv(s.T * s.n * CeilDiv(s.n, s.scaledAgain3JTile), coreNum), false, &CubeWalked3Ledger5, coreNum,
-                  UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dmixKTile, s.n * s.n + s.n * 2, 8,
-                  MaxOf(CeilDiv(s.T * s.n * s.n + s.T * s.n * 2, coreNum), 64), false, &CubeWalked3Ledger6, coreNum,
-                  UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dmixTTile, MinOf(s.T, 4095), 1,
-                  CeilDiv(s.T * CeilDiv(s.n * s.n + s.n * 2, s.dmixKTile), coreNum), false, &CubeWalked3Ledger6,
-                  coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum1TermsKTile, s.n * s.n + s.n * 2, 16,
-                  MaxOf(CeilDiv(s.T * s.n * s.n + s.T * s.n * 2, coreNum), 64), false, &CubeWalked3Ledger7, coreNum,
-                  UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum1TermsTTile, MinOf(s.T, 4095), 1,
-                  CeilDiv(s.T * CeilDiv(s.n * s.n + s.n * 2, s.sum1TermsKTile), coreNum), false, &CubeWalked3Ledger7,
-                  coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum1TermsAgainKTile, s.n * s.n + s.n * 2, 16,
-                  MaxOf(CeilDiv(s.T * s.n * s.n + s.T * s.n * 2, coreNum), 64), false, &CubeWalked3Ledger8, coreNum,
-                  UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum1TermsAgainTTile, MinOf(s.T, 4095), 1,
-                  CeilDiv(s.T * CeilDiv(s.n * s.n + s.n * 2, s.sum1TermsAgainKTile), coreNum), false,
-                  &CubeWalked3Ledger8, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum1TermsAgain3KTile, s.n * s.n + s.n * 2, 16,
-                  MaxOf(CeilDiv(s.T * s.n * s.n + s.T * s.n * 2, coreNum), 64), false, &CubeWalked3Ledger9, coreNum,
-                  UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum1TermsAgain3TTile, MinOf(s.T, 4095), 1,
-                  CeilDiv(s.T * CeilDiv(s.n * s.n + s.n * 2, s.sum1TermsAgain3KTile), coreNum), false,
-                  &CubeWalked3Ledger9, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::drmsKTile, s.n * s.n + s.n * 2, 8, 0, false, &CubeWalked3Ledger10, coreNum,
-                  UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::drmsTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeWalked3Ledger10,
-                  coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!(CubeWalked3Ledger11(s, coreNum) <= UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradXDTile, s.D, 16, MaxOf(CeilDiv(s.D * s.T * s.n, coreNum), 64), false,
-                  &CubeWalked3Ledger12, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradXITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n * CeilDiv(s.D, s.gradXDTile), coreNum),
-                  false, &CubeWalked3Ledger12, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!(CubeWalked3Ledger13(s, coreNum) <= UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradPhiDTile, s.D, 64,
-                  MaxOf(CeilDiv(s.D * s.n * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64), false, &CubeWalked3Ledger14,
-                  coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradPhiITile, MinOf(s.n, 4095), 1,
-                  CeilDiv(s.n * s.n * s.n * CeilDiv(s.D, s.gradPhiDTile) + s.n * s.n * CeilDiv(s.D, s.gradPhiDTile) * 2,
-                          coreNum),
-                  false, &CubeWalked3Ledger14, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum2PartITile, s.n, 8, 0, false, &CubeWalked3Ledger15, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum2Sum2PartAxisTile, MaxOf(MinOf(coreNum, s.T), 1), 8, 0, false, &CubeWalked3Ledger16,
-                  coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!(CubeWalked3Ledger17(s, coreNum) <= UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum3PartITile, s.n, 8, 0, false, &CubeWalked3Ledger18, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum3Sum3PartAxisTile, MaxOf(MinOf(coreNum, s.T), 1), 8, 0, false, &CubeWalked3Ledger19,
-                  coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!(CubeWalked3Ledger20(s, coreNum) <= UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum4PartJTile, s.n, 8, 0, false, &CubeWalked3Ledger21, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum4Sum4PartAxisTile, MaxOf(MinOf(coreNum, s.T), 1), 8, 0, false, &CubeWalked3Ledger22,
-                  coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!(CubeWalked3Ledger23(s, coreNum) <= UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(
-            s, &Sizes::sum5PartKTile, s.n * s.n + s.n * 2, 8,
-            MaxOf(CeilDiv(s.n * s.n * MaxOf(MinOf(coreNum, s.T), 1) + s.n * MaxOf(MinOf(coreNum, s.T), 1) * 2, coreNum),
-                  64),
-            false, &CubeWalked3Ledger24, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum5KTile, s.n * s.n + s.n * 2, 8, MaxOf(CeilDiv(s.n * s.n + s.n * 2, coreNum), 64), false,
-                  &CubeWalked3Ledger25, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradBiasKTile, s.n * s.n + s.n * 2, 8, MaxOf(CeilDiv(s.n * s.n + s.n * 2, coreNum), 64),
-                  false, &CubeWalked3Ledger26, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    s.dmixWsStart = 0;
-    s.dmixWsEnd = s.dmixWsStart + RoundUp(MaxOf(s.T * s.n * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.drmsWsStart = s.dmixWsEnd;
-    s.drmsWsEnd = s.drmsWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
-    s.dxgWsStart = s.drmsWsEnd;
-    s.dxgWsEnd = s.dxgWsStart + RoundUp(MaxOf(s.D * s.T * s.n, 1) * 4, 512);
-    s.dzWsStart = s.dxgWsEnd;
-    s.dzWsEnd = s.dzWsStart + RoundUp(MaxOf(s.T * s.n * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.scaledWsStart = s.dzWsEnd;
-    s.scaledWsEnd = s.scaledWsStart + RoundUp(MaxOf(s.T * s.n * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.sum_1_productWsStart = s.scaledWsEnd;
-    s.sum_1_productWsEnd =
-        s.sum_1_productWsStart + RoundUp(MaxOf(s.D * s.n * s.n * s.n * 3 + s.D * s.n * s.n * 6, 1) * 4, 512);
-    s.sum_1_termsWsStart = s.sum_1_productWsEnd;
-    s.sum_1_termsWsEnd = s.sum_1_termsWsStart + RoundUp(MaxOf(s.T * s.n * s.n * 3 + s.T * s.n * 6, 1) * 2, 512);
-    s.sum_2WsStart = s.sum_1_termsWsEnd;
-    s.sum_2WsEnd = s.sum_2WsStart + 512;
-    s.sum_3WsStart = s.sum_2WsEnd;
-    s.sum_3WsEnd = s.sum_3WsStart + 512;
-    s.sum_4WsStart = s.sum_3WsEnd;
-    s.sum_4WsEnd = s.sum_4WsStart + 512;
-    s.sum_5WsStart = s.sum_4WsEnd;
-    s.sum_5WsEnd = s.sum_5WsStart + RoundUp(MaxOf(s.n * s.n + s.n * 2, 1) * 4, 512);
-    s.sum_2_part_count = MaxOf(MinOf(coreNum, s.T), 1);
-    s.sum_2_part_length = CeilDiv(s.T, s.sum_2_part_count);
-    s.sum_2_partWsStart = s.sum_5WsEnd;
-    s.sum_2_partWsEnd = s.sum_2_partWsStart + RoundUp(MaxOf(s.sum_2_part_count, 1) * 4, 512);
-    s.sum_3_part_count = MaxOf(MinOf(coreNum, s.T), 1);
-    s.sum_3_part_length = CeilDiv(s.T, s.sum_3_part_count);
-    s.sum_3_partWsStart = s.sum_2_partWsEnd;
-    s.sum_3_partWsEnd = s.sum_3_partWsStart + RoundUp(MaxOf(s.sum_3_part_count, 1) * 4, 512);
-    s.sum_4_part_count = MaxOf(MinOf(coreNum, s.T), 1);
-    s.sum_4_part_length = CeilDiv(s.T, s.sum_4_part_count);
-    s.sum_4_partWsStart = s.sum_3_partWsEnd;
-    s.sum_4_partWsEnd = s.sum_4_partWsStart + RoundUp(MaxOf(s.sum_4_part_count, 1) * 4, 512);
-    s.sum_5_part_count = MaxOf(MinOf(coreNum, s.T), 1);
-    s.sum_5_part_length = CeilDiv(s.T, s.sum_5_part_count);
-    s.sum_5_partWsStart = s.sum_4_partWsEnd;
-    s.sum_5_partWsEnd =
-        s.sum_5_partWsStart + RoundUp(MaxOf(s.n * s.n * s.sum_5_part_count + s.n * s.sum_5_part_count * 2, 1) * 4, 512);
-    s.dzITiles = CeilDiv(s.n, s.dzITile);
-    s.dzWork = s.T * s.dzITiles;
-    s.dzPer = MaxOf(CeilDiv(s.dzWork, coreNum), 1);
-    s.dzAgainITiles = CeilDiv(s.n, s.dzAgainITile);
-    s.dzAgainTTiles = CeilDiv(s.T, s.dzAgainTTile);
-    s.dzAgainWork = s.dzAgainITiles * s.dzAgainTTiles;
-    s.dzAgainPer = MaxOf(CeilDiv(s.dzAgainWork, coreNum), 1);
-    s.dzAgain3JTiles = CeilDiv(s.n, s.dzAgain3JTile);
-    s.dzAgain3ITiles = CeilDiv(s.n, s.dzAgain3ITile);
-    s.dzAgain3Work = s.T * s.dzAgain3ITiles * s.dzAgain3JTiles;
-    s.dzAgain3Per = MaxOf(CeilDiv(s.dzAgain3Work, coreNum), 1);
-    s.scaledITiles = CeilDiv(s.n, s.scaledITile);
-    s.scaledTTiles = CeilDiv(s.T, s.scaledTTile);
-    s.scaledWork = s.scaledITiles * s.scaledTTiles;
-    s.scaledPer = MaxOf(CeilDiv(s.scaledWork, coreNum), 1);
-    s.scaledAgainITiles = CeilDiv(s.n, s.scaledAgainITile);
-    s.scaledAgainTTiles = CeilDiv(s.T, s.scaledAgainTTile);
-    s.scaledAgainWork = s.scaledAgainITiles * s.scaledAgainTTiles;
-    s.scaledAgainPer = MaxOf(CeilDiv(s.scaledAgainWork, coreNum), 1);
-    s.scaledAgain3JTiles = CeilDiv(s.n, s.scaledAgain3JTile);
-    s.scaledAgain3ITiles = CeilDiv(s.n, s.scaledAgain3ITile);
-    s.scaledAgain3Work = s.T * s.scaledAgain3ITiles * s.scaledAgain3JTiles;
-    s.scaledAgain3Per = MaxOf(CeilDiv(s.scaledAgain3Work, coreNum), 1);
-    s.dmixKTiles = CeilDiv(s.n * s.n + s.n * 2, s.dmixKTile);
-    s.dmixTTiles = CeilDiv(s.T, s.dmixTTile);
-    s.dmixWork = s.dmixKTiles * s.dmixTTiles;
-    s.dmixPer = MaxOf(CeilDiv(s.dmixWork, coreNum), 1);
-    s.sum1TermsKTiles = CeilDiv(s.n * s.n + s.n * 2, s.sum1TermsKTile);
-    s.sum1TermsTTiles = CeilDiv(s.T, s.sum1TermsTTile);
-    s.sum1TermsWork = s.sum1TermsKTiles * s.sum1TermsTTiles;
-    s.sum1TermsPer = MaxOf(CeilDiv(s.sum1TermsWork, coreNum), 1);
-    s.sum1TermsAgainKTiles = CeilDiv(s.n * s.n + s.n * 2, s.sum1TermsAgainKTile);
-    s.sum1TermsAgainTTiles = CeilDiv(s.T, s.sum1TermsAgainTTile);
-    s.sum1TermsAgainWork = s.sum1TermsAgainKTiles * s.sum1TermsAgainTTiles;
-    s.sum1TermsAgainPer = MaxOf(CeilDiv(s.sum1TermsAgainWork, coreNum), 1);
-    s.sum1TermsAgain3KTiles = CeilDiv(s.n * s.n + s.n * 2, s.sum1TermsAgain3KTile);
-    s.sum1TermsAgain3TTiles = CeilDiv(s.T, s.sum1TermsAgain3TTile);
-    s.sum1TermsAgain3Work = s.sum1TermsAgain3KTiles * s.sum1TermsAgain3TTiles;
-    s.sum1TermsAgain3Per = MaxOf(CeilDiv(s.sum1TermsAgain3Work, coreNum), 1);
-    s.drmsTTiles = CeilDiv(s.T, s.drmsTTile);
-    s.drmsWork = s.drmsTTiles;
-    s.drmsPer = MaxOf(CeilDiv(s.drmsWork, coreNum), 1);
-    s.dxgPanels = CeilDiv(s.D * s.n, 256);
-    s.dxgBaseN = RoundUp(CeilDiv(s.D * s.n, s.dxgPanels), 16);
-    s.dxgBaseM = MinOf(MinOf((((32768 / s.dxgBaseN)) / 16) * 16, 256),
-                       RoundUp(MinOf(MaxOf(CeilDiv(s.T * s.dxgPanels, cubeNum), 1), s.T), 16));
-    s.dxgBaseK = MinOf(32, RoundUp(s.n * s.n + s.n * 2, 16));
-    s.dxgStepK = MinOf(4, CeilDiv(s.n * s.n + s.n * 2, s.dxgBaseK));
-    s.dxgL1 = s.dxgBaseK * s.dxgBaseM * s.dxgStepK * 8 + s.dxgBaseK * s.dxgBaseN * s.dxgStepK * 8;
-    s.dxgM = s.T;
-    s.dxgN = s.D * s.n;
-    s.dxgKa = s.n * s.n + s.n * 2;
-    s.dxgKb = s.n * s.n + s.n * 2;
-    s.dxgSingleK = s.n * s.n + s.n * 2;
-    s.dxgRowTiles = CeilDiv(s.T, s.dxgBaseM);
-    s.dxgWork = s.dxgPanels * s.dxgRowTiles;
-    s.dxgPer = CeilDiv(s.dxgWork, cubeNum);
-    s.dxgCores = CeilDiv(s.dxgWork, s.dxgPer);
-    s.mm0Cores = s.dxgCores;
-    s.mm0M = s.dxgM;
-    s.mm0N = s.dxgN;
-    s.mm0Ka = s.dxgKa;
-    s.mm0Kb = s.dxgKb;
-    s.mm0SingleK = s.dxgSingleK;
-    s.mm0BaseM = s.dxgBaseM;
-    s.mm0BaseN = s.dxgBaseN;
-    s.mm0BaseK = s.dxgBaseK;
-    s.mm0StepK = s.dxgStepK;
-    s.mm0L1 = s.dxgL1;
-    s.gradXDTiles = CeilDiv(s.D, s.gradXDTile);
-    s.gradXITiles = CeilDiv(s.n, s.gradXITile);
-    s.gradXWork = s.T * s.gradXDTiles * s.gradXITiles;
-    s.gradXPer = MaxOf(CeilDiv(s.gradXWork, coreNum), 1);
-    s.sum1ProductPanels = CeilDiv(s.D * s.n, 256);
-    s.sum1ProductBaseN = RoundUp(CeilDiv(s.D * s.n, s.sum1ProductPanels), 16);
-    s.sum1ProductBaseM = MinOf(
-        MinOf((((32768 / s.sum1ProductBaseN)) / 16) * 16, 256),
-        RoundUp(MinOf(MaxOf(CeilDiv(s.n * s.n * s.sum1ProductPanels * 3 + s.n * s.sum1ProductPanels * 6, cubeNum), 1),
-                      s.n * s.n * 3 + s.n * 6),
-                16));
-    s.sum1ProductBaseK = MinOf(64, RoundUp(s.T, 16));
-    s.sum1ProductStepK = MinOf(4, CeilDiv(s.T, s.sum1ProductBaseK));
-    s.sum1ProductL1 = s.sum1ProductBaseK * s.sum1ProductBaseM * s.sum1ProductStepK * 4 +
-                      s.sum1ProductBaseK * s.sum1ProductBaseN * s.sum1ProductStepK * 4;
-    s.sum1ProductM = s.n * s.n * 3 + s.n * 6;
-    s.sum1ProductN = s.D * s.n;
-    s.sum1ProductKa = s.T;
-    s.sum1ProductKb = s.T;
-    s.sum1ProductSingleK = s.T;
-    s.sum1ProductRowTiles = CeilDiv(s.n * s.n * 3 + s.n * 6, s.sum1ProductBaseM);
-    s.sum1ProductWork = s.sum1ProductPanels * s.sum1ProductRowTiles;
-    s.sum1ProductPer = CeilDiv(s.sum1ProductWork, cubeNum);
-    s.sum1ProductCores = CeilDiv(s.sum1ProductWork, s.sum1ProductPer);
-    s.mm1Cores = s.sum1ProductCores;
-    s.mm1M = s.sum1ProductM;
-    s.mm1N = s.sum1ProductN;
-    s.mm1Ka = s.sum1ProductKa;
-    s.mm1Kb = s.sum1ProductKb;
-    s.mm1SingleK = s.sum1ProductSingleK;
-    s.mm1BaseM = s.sum1ProductBaseM;
-    s.mm1BaseN = s.sum1ProductBaseN;
-    s.mm1BaseK = s.sum1ProductBaseK;
-    s.mm1StepK = s.sum1ProductStepK;
-    s.mm1L1 = s.sum1ProductL1;
-    s.gradPhiDTiles = CeilDiv(s.D, s.gradPhiDTile);
-    s.gradPhiITiles = CeilDiv(s.n, s.gradPhiITile);
-    s.gradPhiWork = s.gradPhiDTiles * s.gradPhiITiles * s.n * s.n + s.gradPhiDTiles * s.gradPhiITiles * s.n * 2;
-    s.gradPhiPer = MaxOf(CeilDiv(s.gradPhiWork, coreNum), 1);
-    s.sum2PartWork = s.sum_2_part_count;
-    s.sum2PartPer = MaxOf(CeilDiv(s.sum2PartWork, coreNum), 1);
-    s.sum2Work = 1;
-    s.sum2Per = MaxOf(CeilDiv(s.sum2Work, coreNum), 1);
-    s.gradAlphaWork = 1;
-    s.gradAlphaPer = MaxOf(CeilDiv(s.gradAlphaWork, coreNum), 1);
-    s.sum3PartWork = s.sum_3_part_count;
-    s.sum3PartPer = MaxOf(CeilDiv(s.sum3PartWork, coreNum), 1);
-    s.sum3Work = 1;
-    s.sum3Per = MaxOf(CeilDiv(s.sum3Work, coreNum), 1);
-    s.gradAlphaAgainWork = 1;
-    s.gradAlphaAgainPer = MaxOf(CeilDiv(s.gradAlphaAgainWork, coreNum), 1);
-    s.sum4PartWork = s.sum_4_part_count;
-    s.sum4PartPer = MaxOf(CeilDiv(s.sum4PartWork, coreNum), 1);
-    s.sum4Work = 1;
-    s.sum4Per = MaxOf(CeilDiv(s.sum4Work, coreNum), 1);
-    s.gradAlphaAgain3Work = 1;
-    s.gradAlphaAgain3Per = MaxOf(CeilDiv(s.gradAlphaAgain3Work, coreNum), 1);
-    s.sum5PartKTiles = CeilDiv(s.n * s.n + s.n * 2, s.sum5PartKTile);
-    s.sum5PartWork = s.sum5PartKTiles * s.sum_5_part_count;
-    s.sum5PartPer = MaxOf(CeilDiv(s.sum5PartWork, coreNum), 1);
-    s.sum5KTiles = CeilDiv(s.n * s.n + s.n * 2, s.sum5KTile);
-    s.sum5Work = s.sum5KTiles;
-    s.sum5Per = MaxOf(CeilDiv(s.sum5Work, coreNum), 1);
-    s.gradBiasKTiles = CeilDiv(s.n * s.n + s.n * 2, s.gradBiasKTile);
-    s.gradBiasWork = s.gradBiasKTiles;
-    s.gradBiasPer = MaxOf(CeilDiv(s.gradBiasWork, coreNum), 1);
-    const Checked blocks = MaxOf(
-        MaxOf(
-            MaxOf(
-                MaxOf(
-                    MaxOf(
-                        MaxOf(
-                            MaxOf(
-                                MaxOf(
-                                    MaxOf(
-                                        MaxOf(
-                                            MaxOf(
-                                                MaxOf(
-                                                    MaxOf(
-                                                        MaxOf(
-                                                            MaxOf(
-                                                                MaxOf(
-                                                                    MaxOf(
-                                                                        MaxOf(
-                                                                            MaxOf(
-                                                                                MaxOf(
-                                                                                    MaxOf(
-                                                                                        MaxOf(
-                                                                                            MaxOf(
-                                                                                                MaxOf(
-                                                                                                    MaxOf(
-                                                                                                        MaxOf(
-                                                                                                            MaxOf(
-                                                                                                                CeilDiv(
-                                                                                                                    CeilDiv(
-                                                                                                                        s.dzWork,
-                                                                                                                        s.dzPer),
-                                                                                                                    2),
-                                                                                                                CeilDiv(
-                                                                                                                    CeilDiv(
-                                                                                                                        s.dzAgainWork,
-                                                                                                                        s.dzAgainPer),
-                                                                                                                    2)),
-                                                                                                            CeilDiv(
-                                                                                                                CeilDiv(
-                                                                                                                    s.dzAgain3Work,
-                                                                                                                    s.dzAgain3Per),
-                                                                                                                2)),
-                                                                                                        CeilDiv(
-                                                                                                            CeilDiv(
-                                                                                                                s.scaledWork,
-                                                                                                                s.scaledPer),
-                                                                                                            2)),
-                                                                                                    CeilDiv(
-                                                                                                        CeilDiv(
-                                                                                                            s.scaledAgainWork,
-                                                                                                            s.scaledAgainPer),
-                                                                                                        2)),
-                                                                                                CeilDiv(
-                                                                                                    CeilDiv(
-                                                                                                        s.scaledAgain3Work,
-                                                                                                        s.scaledAgain3Per),
-                                                                                                    2)),
-                                                                                            CeilDiv(CeilDiv(s.dmixWork,
-                                                                                                            s.dmixPer),
-                                                                                                    2)),
-                                                                                        CeilDiv(CeilDiv(s.sum1TermsWork,
-                                                                                                        s.sum1TermsPer),
-                                                                                                2)),
-                                                                                    CeilDiv(
-                                                                                        CeilDiv(s.sum1TermsAgainWork,
-                                                                                                s.sum1TermsAgainPer),
-                                                                                        2)),
-                                                                                CeilDiv(CeilDiv(s.sum1TermsAgain3Work,
-                                                                                                s.sum1TermsAgain3Per),
-                                                                                        2)),
-                                                                            CeilDiv(CeilDiv(s.drmsWork, s.drmsPer), 2)),
-                                                                        CeilDiv(s.dxgWork, s.dxgPer)),
-                                                                    CeilDiv(CeilDiv(s.gradXWork, s.gradXPer), 2)),
-                                                                CeilDiv(s.sum1ProductWork, s.sum1ProductPer)),
-                                                            CeilDiv(CeilDiv(s.gradPhiWork, s.gradPhiPer), 2)),
-                                                        CeilDiv(CeilDiv(s.sum2PartWork, s.sum2PartPer), 2)),
-                                                    CeilDiv(CeilDiv(s.sum2Work, s.sum2Per), 2)),
-                                                CeilDiv(CeilDiv(s.gradAlphaWork, s.gradAlphaPer), 2)),
-                                            CeilDiv(CeilDiv(s.sum3PartWork, s.sum3PartPer), 2)),
-                                        CeilDiv(CeilDiv(s.sum3Work, s.sum3Per), 2)),
-                                    CeilDiv(CeilDiv(s.gradAlphaAgainWork, s.gradAlphaAgainPer), 2)),
-                                CeilDiv(CeilDiv(s.sum4PartWork, s.sum4PartPer), 2)),
-                            CeilDiv(CeilDiv(s.sum4Work, s.sum4Per), 2)),
-                        CeilDiv(CeilDiv(s.gradAlphaAgain3Work, s.gradAlphaAgain3Per), 2)),
-                    CeilDiv(CeilDiv(s.sum5PartWork, s.sum5PartPer), 2)),
-                CeilDiv(CeilDiv(s.sum5Work, s.sum5Per), 2)),
-            CeilDiv(CeilDiv(s.gradBiasWork, s.gradBiasPer), 2)),
-        1);
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzWork, s.dzPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgainWork, s.dzAgainPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgain3Work, s.dzAgain3Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledWork, s.scaledPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgainWork, s.scaledAgainPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgain3Work, s.scaledAgain3Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dmixWork, s.dmixPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum1TermsWork, s.sum1TermsPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum1TermsAgainWork, s.sum1TermsAgainPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum1TermsAgain3Work, s.sum1TermsAgain3Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.drmsWork, s.drmsPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(s.dxgWork, s.dxgPer));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradXWork, s.gradXPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(s.sum1ProductWork, s.sum1ProductPer));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradPhiWork, s.gradPhiPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum2PartWork, s.sum2PartPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum2Work, s.sum2Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaWork, s.gradAlphaPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum3PartWork, s.sum3PartPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum3Work, s.sum3Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaAgainWork, s.gradAlphaAgainPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum4PartWork, s.sum4PartPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum4Work, s.sum4Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaAgain3Work, s.gradAlphaAgain3Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum5PartWork, s.sum5PartPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum5Work, s.sum5Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradBiasWork, s.gradBiasPer), 2));
     const Checked bytes = s.sum_5_partWsEnd;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = true;
-    return blocks.valid && bytes.valid && s.dmixWsStart.valid && s.dmixWsEnd.valid && s.drmsWsStart.valid &&
-           s.drmsWsEnd.valid && s.dxgWsStart.valid && s.dxgWsEnd.valid && s.dzWsStart.valid && s.dzWsEnd.valid &&
-           s.scaledWsStart.valid && s.scaledWsEnd.valid && s.sum_1_productWsStart.valid && s.sum_1_productWsEnd.valid &&
-           s.sum_1_termsWsStart.valid && s.sum_1_termsWsEnd.valid && s.sum_2WsStart.valid && s.sum_2WsEnd.valid &&
-           s.sum_3WsStart.valid && s.sum_3WsEnd.valid && s.sum_4WsStart.valid && s.sum_4WsEnd.valid &&
-           s.sum_5WsStart.valid && s.sum_5WsEnd.valid && s.sum_2_part_count.valid && s.sum_2_part_length.valid &&
-           s.sum_2_partWsStart.valid && s.sum_2_partWsEnd.valid && s.sum_3_part_count.valid &&
-           s.sum_3_part_length.valid && s.sum_3_partWsStart.valid && s.sum_3_partWsEnd.valid &&
-           s.sum_4_part_count.valid && s.sum_4_part_length.valid && s.sum_4_partWsStart.valid &&
-           s.sum_4_partWsEnd.valid && s.sum_5_part_count.valid && s.sum_5_part_length.valid &&
-           s.sum_5_partWsStart.valid && s.sum_5_partWsEnd.valid && s.dzITiles.valid && s.dzWork.valid &&
-           s.dzPer.valid && s.dzAgainITiles.valid && s.dzAgainTTiles.valid && s.dzAgainWork.valid &&
-           s.dzAgainPer.valid && s.dzAgain3JTiles.valid && s.dzAgain3ITiles.valid && s.dzAgain3Work.valid &&
-           s.dzAgain3Per.valid && s.scaledITiles.valid && s.scaledTTiles.valid && s.scaledWork.valid &&
-           s.scaledPer.valid && s.scaledAgainITiles.valid && s.scaledAgainTTiles.valid && s.scaledAgainWork.valid &&
-           s.scaledAgainPer.valid && s.scaledAgain3JTiles.valid && s.scaledAgain3ITiles.valid &&
-           s.scaledAgain3Work.valid && s.scaledAgain3Per.valid && s.dmixKTiles.valid && s.dmixTTiles.valid &&
-           s.dmixWork.valid && s.dmixPer.valid && s.sum1TermsKTiles.valid && s.sum1TermsTTiles.valid &&
-           s.sum1TermsWork.valid && s.sum1TermsPer.valid && s.sum1TermsAgainKTiles.valid &&
-           s.sum1TermsAgainTTiles.valid && s.sum1TermsAgainWork.valid && s.sum1TermsAgainPer.valid &&
-           s.sum1TermsAgain3KTiles.valid && s.sum1TermsAgain3TTiles.valid && s.sum1TermsAgain3Work.valid &&
-           s.sum1TermsAgain3Per.valid && s.drmsTTiles.valid && s.drmsWork.valid && s.drmsPer.valid &&
-           s.dxgPanels.valid && s.dxgBaseN.valid && s.dxgBaseM.valid && s.dxgBaseK.valid && s.dxgStepK.valid &&
-           s.dxgL1.valid && s.dxgM.valid && s.dxgN.valid && s.dxgKa.valid && s.dxgKb.valid && s.dxgSingleK.valid &&
-           s.dxgRowTiles.valid && s.dxgWork.valid && s.dxgPer.valid && s.dxgCores.valid && s.mm0Cores.valid &&
-           s.mm0M.valid && s.mm0N.valid && s.mm0Ka.valid && s.mm0Kb.valid && s.mm0SingleK.valid && s.mm0BaseM.valid &&
-           s.mm0BaseN.valid && s.mm0BaseK.valid && s.mm0StepK.valid && s.mm0L1.valid && s.gradXDTiles.valid &&
-           s.gradXITiles.valid && s.gradXWork.valid && s.gradXPer.valid && s.sum1ProductPanels.valid &&
-           s.sum1ProductBaseN.valid && s.sum1ProductBaseM.valid && s.sum1ProductBaseK.valid &&
-           s.sum1ProductStepK.valid && s.sum1ProductL1.valid && s.sum1ProductM.valid && s.sum1ProductN.valid &&
-           s.sum1ProductKa.valid && s.sum1ProductKb.valid && s.sum1ProductSingleK.valid &&
-           s.sum1ProductRowTiles.valid && s.sum1ProductWork.valid && s.sum1ProductPer.valid &&
-           s.sum1ProductCores.valid && s.mm1Cores.valid && s.mm1M.valid && s.mm1N.valid && s.mm1Ka.valid &&
-           s.mm1Kb.valid && s.mm1SingleK.valid && s.mm1BaseM.valid && s.mm1BaseN.valid && s.mm1BaseK.valid &&
-           s.mm1StepK.valid && s.mm1L1.valid && s.gradPhiDTiles.valid && s.gradPhiITiles.valid && s.gradPhiWork.valid &&
-           s.gradPhiPer.valid && s.sum2PartWork.valid && s.sum2PartPer.valid && s.sum2Work.valid && s.sum2Per.valid &&
-           s.gradAlphaWork.valid && s.gradAlphaPer.valid && s.sum3PartWork.valid && s.sum3PartPer.valid &&
-           s.sum3Work.valid && s.sum3Per.valid && s.gradAlphaAgainWork.valid && s.gradAlphaAgainPer.valid &&
-           s.sum4PartWork.valid && s.sum4PartPer.valid && s.sum4Work.valid && s.sum4Per.valid &&
-           s.gradAlphaAgain3Work.valid && s.gradAlphaAgain3Per.valid && s.sum5PartKTiles.valid &&
-           s.sum5PartWork.valid && s.sum5PartPer.valid && s.sum5KTiles.valid && s.sum5Work.valid && s.sum5Per.valid &&
-           s.gradBiasKTiles.valid && s.gradBiasWork.valid && s.gradBiasPer.valid;
-}
-
-/// UB bytes: dot, s, dz
-inline Checked Full3Ledger0(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.D, 16) * 64;              // in0: grad_h_inIn, 2 copies
-    bytes = bytes + s.dzITile * CeilDiv(s.D, 16) * 64;  // in1: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.dzITile, 8) * 64;         // in2: h_preIn, 2 copies
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 128;       // out0: dzWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.D, 16) * 64;              // calc0: grad_h_inTile
-    bytes = bytes + s.dzITile * CeilDiv(s.D, 16) * 64;  // calc1: xTile
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;        // calc2: dotTile
-    bytes = bytes + s.dzITile * CeilDiv(s.D, 16) * 64;  // calc3: tmp
-    bytes = bytes + CeilDiv(s.dzITile, 8) * 2048;       // calc4: acc
-    bytes = bytes + CeilDiv(s.dzITile, 8) * 256;        // calc5: part
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;        // calc6: h_preTile
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;        // calc7: sTile
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;        // calc8: tmp
-    return bytes;
-}
-
-/// UB bytes: dz
-inline Checked Full3Ledger1(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.dzAgainITile * s.dzAgainTTile * 4, 32) * 96;  // in0: grad_h_postIn, 3 copies
-    bytes = bytes + CeilDiv(s.dzAgainITile * s.dzAgainTTile * 4, 32) * 64;  // out0: dzWsOut, 2 copies
-    bytes = bytes + RoundUp(s.dzAgainITile * s.dzAgainTTile * 4, 32);       // calc0: tmp
-    bytes = bytes + RoundUp(s.dzAgainITile * s.dzAgainTTile * 4, 32);       // calc1: tmp
-    return bytes;
-}
-
-/// UB bytes: dz
-inline Checked Full3Ledger2(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.dzAgain3ITile * s.dzAgain3JTile * 4, 32) * 64;  // in0: grad_h_resIn, 2 copies
-    bytes = bytes + CeilDiv(s.dzAgain3ITile * s.dzAgain3JTile * 4, 32) * 64;  // out0: dzWsOut, 2 copies
-    return bytes;
-}
-
-/// UB bytes: scaled
-inline Checked Full3Ledger3(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;                                                   // in0: alphaIn
-    bytes = bytes + CeilDiv(s.scaledITile * s.scaledTTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.scaledITile * s.scaledTTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
-    bytes = bytes + 256;                                                  // calc0: spread
-    return bytes;
-}
-
-/// UB bytes: scaled
-inline Checked Full3Ledger4(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;                                                             // in0: alphaIn
-    bytes = bytes + CeilDiv(s.scaledAgainITile * s.scaledAgainTTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.scaledAgainITile * s.scaledAgainTTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
-    bytes = bytes + 256;                                                            // calc0: spread
-    return bytes;
-}
-
-/// UB bytes: scaled
-inline Checked Full3Ledger5(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;                                                               // in0: alphaIn
-    bytes = bytes + CeilDiv(s.scaledAgain3ITile * s.scaledAgain3JTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.scaledAgain3ITile * s.scaledAgain3JTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
-    bytes = bytes + 256;                                                              // calc0: spread
-    return bytes;
-}
-
-/// UB bytes: dmix, drms, dxg, grad_x
-inline Checked Full3Ledger6(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + s.n * s.n * s.n * CeilDiv(s.D, 8) * 32 + s.n * s.n * CeilDiv(s.D, 8) * 64;  // in0: phiIn
-    bytes = bytes + s.dmixTTile * CeilDiv(s.n * s.n + s.n * 2, 8) * 64;    // in1: scaledWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.dmixTTile, 8) * 64;                          // in2: inv_rmsIn, 2 copies
-    bytes = bytes + s.dmixTTile * CeilDiv(s.D, 16) * 32;                   // in3: grad_h_inIn
-    bytes = bytes + s.dmixTTile * CeilDiv(s.n, 8) * 32;                    // in4: h_preIn
-    bytes = bytes + s.dmixTTile * s.n * CeilDiv(s.D, 16) * 32;             // in5: xIn
-    bytes = bytes + s.dmixTTile * s.n * CeilDiv(s.D, 16) * 64;             // out0: grad_xOut, 2 copies
-    bytes = bytes + s.dmixTTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 128;  // out1: dmixWsOut, 2 copies
-    bytes = bytes + s.n * s.n * s.n * CeilDiv(s.D, 16) * 64 + s.n * s.n * CeilDiv(s.D, 16) * 128;  // calc0: phiTile
-    bytes = bytes + s.dmixTTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 64;  // calc1: scaledWsTile
-    bytes = bytes + CeilDiv(s.dmixTTile, 16) * 64;                        // calc2: inv_rmsTile
-    bytes = bytes + s.dmixTTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 64;  // calc3: dmixTile
-    bytes = bytes + CeilDiv(s.dmixTTile, 16) * 512;                       // calc4: spread
-    bytes = bytes + s.dmixTTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 64;  // calc5: h_mixTile
-    bytes = bytes + CeilDiv(s.dmixTTile, 16) * 64;                        // calc6: drmsTile
-    bytes = bytes + s.dmixTTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 64;  // calc7: tmp
-    bytes = bytes + CeilDiv(s.dmixTTile, 8) * 2048;                       // calc8: acc
-    bytes = bytes + CeilDiv(s.dmixTTile, 8) * 256;                        // calc9: part
-    bytes = bytes + s.dmixTTile * s.n * CeilDiv(s.D, 16) * 64;            // calc10: dxgTile
-    bytes = bytes + s.dmixTTile * s.n * s.n * s.n * CeilDiv(s.D, 16) * 64 +
-            s.dmixTTile * s.n * s.n * CeilDiv(s.D, 16) * 128;              // calc11: tmp
-    bytes = bytes + s.dmixTTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 512;  // calc12: spread
-    bytes = bytes + s.dmixTTile * CeilDiv(s.D, 16) * 64;                   // calc13: grad_h_inTile
-    bytes = bytes + s.dmixTTile * CeilDiv(s.n, 16) * 64;                   // calc14: h_preTile
-    bytes = bytes + s.dmixTTile * s.n * CeilDiv(s.D, 16) * 64;             // calc15: xTile
-    bytes = bytes + s.dmixTTile * s.n * CeilDiv(s.D, 16) * 64;             // calc16: grad_x_postTile
-    bytes = bytes + s.dmixTTile * s.n * CeilDiv(s.D, 16) * 64;             // calc17: tmp
-    bytes = bytes + s.dmixTTile * CeilDiv(s.n, 16) * 512;                  // calc18: spread
-    bytes = bytes + s.dmixTTile * s.n * CeilDiv(s.D, 16) * 64;             // calc19: tmp
-    bytes = bytes + CeilDiv(s.dmixTTile, 16) * 64;                         // calc20: tmp
-    return bytes;
-}
-
-/// UB bytes: sum_1, grad_phi
-inline Checked Full3Ledger7(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + s.T * 64;                                                     // in0: dmixWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.T * s.gradPhiDTile * s.gradPhiITile * 2, 32) * 64;  // in1: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.gradPhiDTile * s.gradPhiITile * 4, 32) * 64;        // out0: grad_phiOut, 2 copies
-    bytes = bytes + CeilDiv(s.T, 16) * 64;                                        // calc0: dmixWsTile
-    bytes = bytes + CeilDiv(s.T, 16) * 64;                                        // calc1: offsets
-    bytes = bytes + RoundUp(s.T * s.gradPhiDTile * s.gradPhiITile * 4, 32);       // calc2: xTile
-    bytes = bytes + RoundUp(s.gradPhiDTile * s.gradPhiITile * 4, 32);             // calc3: sum_1Tile
-    bytes = bytes + RoundUp(s.T * s.gradPhiDTile * s.gradPhiITile * 4, 32);       // calc4: tmp
-    bytes = bytes + CeilDiv(s.T, 16) * 512;                                       // calc5: spread
-    return bytes;
-}
-
-/// UB bytes: sum_2, grad_alpha, sum_3, sum_4
-inline Checked Full3Ledger8(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + s.T * CeilDiv(s.n, 8) * 128;       // in0: dzWsIn, 4 copies
-    bytes = bytes + CeilDiv(s.T, 8) * 32;              // in1: inv_rmsIn
-    bytes = bytes + s.T * s.n * CeilDiv(s.n, 8) * 64;  // in2: dzWsIn, 2 copies
-    bytes = bytes + 64;                                // out0: grad_alphaOut, 2 copies
-    bytes = bytes + 32;                                // calc0: sum_2Tile
-    bytes = bytes + s.T * CeilDiv(s.n, 8) * 32;        // calc1: tmp
-    bytes = bytes + CeilDiv(s.T, 8) * 256;             // calc2: spread
-    bytes = bytes + CeilDiv(s.n, 8) * 32;              // calc3: sum
-    bytes = bytes + 2048;                              // calc4: acc
-    bytes = bytes + 256;                               // calc5: part
-    bytes = bytes + s.T * s.n * CeilDiv(s.n, 8) * 32;  // calc6: tmp
-    bytes = bytes + s.n * CeilDiv(s.n, 8) * 32;        // calc7: sum
-    return bytes;
-}
-
-/// UB bytes: sum_5, grad_bias
-inline Checked Full3Ledger9(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.T * s.gradBiasKTile * 4, 32) * 64;  // in0: dzWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.gradBiasKTile * 4, 32) * 64;        // out0: grad_biasOut, 2 copies
-    bytes = bytes + RoundUp(s.gradBiasKTile * 4, 32);             // calc0: sum_5Tile
-    return bytes;
+    return blocks.valid && bytes.valid;
 }
 
 /// Tries the alternative "full"; false when it does not fit.
 inline bool TryFull3(Sizes &s, const Chip &chip, Choice &choice)
 {
-    const Checked coreNum(chip.coreNum);
+    (void)chip;
     if (!(s.D >= 1)) {
         return false;
     }
@@ -7625,528 +3795,38 @@ inline bool TryFull3(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.n * s.n + s.n * 2 >= 1)) {
         return false;
     }
-    s.dzITile = Checked(1);
-    s.dzAgainITile = Checked(8);
-    s.dzAgainTTile = Checked(1);
-    s.dzAgain3JTile = Checked(8);
-    s.dzAgain3ITile = Checked(1);
-    s.scaledITile = Checked(8);
-    s.scaledTTile = Checked(1);
-    s.scaledAgainITile = Checked(8);
-    s.scaledAgainTTile = Checked(1);
-    s.scaledAgain3JTile = Checked(8);
-    s.scaledAgain3ITile = Checked(1);
-    s.dmixTTile = Checked(1);
-    s.gradPhiDTile = Checked(16);
-    s.gradPhiITile = Checked(1);
-    s.gradBiasKTile = Checked(8);
-    if (!Maximise(s, &Sizes::dzITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n, coreNum), false, &Full3Ledger0, coreNum,
-                  UsableUb(chip, false))) {
+    if (!(FitDz3(s, chip) && FitDzAgain2(s, chip) && FitDzAgain32(s, chip) && FitScaled2(s, chip) &&
+          FitScaledAgain2(s, chip) && FitScaledAgain32(s, chip) && FitDmix4(s, chip) && FitGradPhi4(s, chip) &&
+          FitGradAlpha3(s, chip) && FitGradBias3(s, chip) && FindDmixWsStart(s, chip) && FindDzWsStart(s, chip) &&
+          FindDzWsEnd(s, chip) && FindDzITiles(s, chip) && FindDmixTTiles(s, chip) && FindDmixWork(s, chip) &&
+          FindDmixPer(s, chip) && FindGradPhiDTiles(s, chip) && FindGradAlphaWork(s, chip) &&
+          FindGradBiasKTiles(s, chip))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::dzAgainITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &Full3Ledger1,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dzAgainTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.dzAgainITile), coreNum),
-                  false, &Full3Ledger1, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dzAgain3JTile, s.n, 8, MaxOf(CeilDiv(s.T * s.n * s.n, coreNum), 64), false, &Full3Ledger2,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dzAgain3ITile, MinOf(s.n, 4095), 1,
-                  CeilDiv(s.T * s.n * CeilDiv(s.n, s.dzAgain3JTile), coreNum), false, &Full3Ledger2, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &Full3Ledger3, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.scaledITile), coreNum),
-                  false, &Full3Ledger3, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledAgainITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &Full3Ledger4,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledAgainTTile, MinOf(s.T, 4095), 1,
-                  CeilDiv(s.T * CeilDiv(s.n, s.scaledAgainITile), coreNum), false, &Full3Ledger4, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledAgain3JTile, s.n, 8, MaxOf(CeilDiv(s.T * s.n * s.n, coreNum), 64), false,
-                  &Full3Ledger5, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledAgain3ITile, MinOf(s.n, 4095), 1,
-                  CeilDiv(s.T * s.n * CeilDiv(s.n, s.scaledAgain3JTile), coreNum), false, &Full3Ledger5, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dmixTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &Full3Ledger6, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradPhiDTile, s.D, 16,
-                  MaxOf(CeilDiv(s.D * s.n * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64), false, &Full3Ledger7,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradPhiITile, MinOf(s.n, 4095), 1,
-                  CeilDiv(s.n * s.n * s.n * CeilDiv(s.D, s.gradPhiDTile) + s.n * s.n * CeilDiv(s.D, s.gradPhiDTile) * 2,
-                          coreNum),
-                  false, &Full3Ledger7, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!(Full3Ledger8(s, coreNum) <= UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradBiasKTile, s.n * s.n + s.n * 2, 8, MaxOf(CeilDiv(s.n * s.n + s.n * 2, coreNum), 64),
-                  false, &Full3Ledger9, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    s.dmixWsStart = 0;
-    s.dmixWsEnd = s.dmixWsStart + RoundUp(MaxOf(s.T * s.n * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.dzWsStart = s.dmixWsEnd;
-    s.dzWsEnd = s.dzWsStart + RoundUp(MaxOf(s.T * s.n * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.scaledWsStart = s.dzWsEnd;
-    s.scaledWsEnd = s.scaledWsStart + RoundUp(MaxOf(s.T * s.n * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.dzITiles = CeilDiv(s.n, s.dzITile);
-    s.dzWork = s.T * s.dzITiles;
-    s.dzPer = MaxOf(CeilDiv(s.dzWork, coreNum), 1);
-    s.dzAgainITiles = CeilDiv(s.n, s.dzAgainITile);
-    s.dzAgainTTiles = CeilDiv(s.T, s.dzAgainTTile);
-    s.dzAgainWork = s.dzAgainITiles * s.dzAgainTTiles;
-    s.dzAgainPer = MaxOf(CeilDiv(s.dzAgainWork, coreNum), 1);
-    s.dzAgain3JTiles = CeilDiv(s.n, s.dzAgain3JTile);
-    s.dzAgain3ITiles = CeilDiv(s.n, s.dzAgain3ITile);
-    s.dzAgain3Work = s.T * s.dzAgain3ITiles * s.dzAgain3JTiles;
-    s.dzAgain3Per = MaxOf(CeilDiv(s.dzAgain3Work, coreNum), 1);
-    s.scaledITiles = CeilDiv(s.n, s.scaledITile);
-    s.scaledTTiles = CeilDiv(s.T, s.scaledTTile);
-    s.scaledWork = s.scaledITiles * s.scaledTTiles;
-    s.scaledPer = MaxOf(CeilDiv(s.scaledWork, coreNum), 1);
-    s.scaledAgainITiles = CeilDiv(s.n, s.scaledAgainITile);
-    s.scaledAgainTTiles = CeilDiv(s.T, s.scaledAgainTTile);
-    s.scaledAgainWork = s.scaledAgainITiles * s.scaledAgainTTiles;
-    s.scaledAgainPer = MaxOf(CeilDiv(s.scaledAgainWork, coreNum), 1);
-    s.scaledAgain3JTiles = CeilDiv(s.n, s.scaledAgain3JTile);
-    s.scaledAgain3ITiles = CeilDiv(s.n, s.scaledAgain3ITile);
-    s.scaledAgain3Work = s.T * s.scaledAgain3ITiles * s.scaledAgain3JTiles;
-    s.scaledAgain3Per = MaxOf(CeilDiv(s.scaledAgain3Work, coreNum), 1);
-    s.dmixTTiles = CeilDiv(s.T, s.dmixTTile);
-    s.dmixWork = s.dmixTTiles;
-    s.dmixPer = MaxOf(CeilDiv(s.dmixWork, coreNum), 1);
-    s.gradPhiDTiles = CeilDiv(s.D, s.gradPhiDTile);
-    s.gradPhiITiles = CeilDiv(s.n, s.gradPhiITile);
-    s.gradPhiWork = s.gradPhiDTiles * s.gradPhiITiles * s.n * s.n + s.gradPhiDTiles * s.gradPhiITiles * s.n * 2;
-    s.gradPhiPer = MaxOf(CeilDiv(s.gradPhiWork, coreNum), 1);
-    s.gradAlphaWork = 1;
-    s.gradAlphaPer = MaxOf(CeilDiv(s.gradAlphaWork, coreNum), 1);
-    s.gradBiasKTiles = CeilDiv(s.n * s.n + s.n * 2, s.gradBiasKTile);
-    s.gradBiasWork = s.gradBiasKTiles;
-    s.gradBiasPer = MaxOf(CeilDiv(s.gradBiasWork, coreNum), 1);
-    const Checked blocks =
-        MaxOf(CeilDiv(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(s.dzWork, s.dzPer),
-                                                                            CeilDiv(s.dzAgainWork, s.dzAgainPer)),
-                                                                      CeilDiv(s.dzAgain3Work, s.dzAgain3Per)),
-                                                                CeilDiv(s.scaledWork, s.scaledPer)),
-                                                          CeilDiv(s.scaledAgainWork, s.scaledAgainPer)),
-                                                    CeilDiv(s.scaledAgain3Work, s.scaledAgain3Per)),
-                                              CeilDiv(s.dmixWork, s.dmixPer)),
-                                        CeilDiv(s.gradPhiWork, s.gradPhiPer)),
-                                  CeilDiv(s.gradAlphaWork, s.gradAlphaPer)),
-                            CeilDiv(s.gradBiasWork, s.gradBiasPer)),
-                      2),
-              1);
+    Checked blocks(1);
+    blocks = MaxOf(blocks,
+                   CeilDiv(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(s.dzWork, s.dzPer),
+                                                                                 CeilDiv(s.dzAgainWork, s.dzAgainPer)),
+                                                                           CeilDiv(s.dzAgain3Work, s.dzAgain3Per)),
+                                                                     CeilDiv(s.scaledWork, s.scaledPer)),
+                                                               CeilDiv(s.scaledAgainWork, s.scaledAgainPer)),
+                                                         CeilDiv(s.scaledAgain3Work, s.scaledAgain3Per)),
+                                                   CeilDiv(s.dmixWork, s.dmixPer)),
+                                             CeilDiv(s.gradPhiWork, s.gradPhiPer)),
+                                       CeilDiv(s.gradAlphaWork, s.gradAlphaPer)),
+                                 CeilDiv(s.gradBiasWork, s.gradBiasPer)),
+                           2));
     const Checked bytes = s.scaledWsEnd;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = true;
-    return blocks.valid && bytes.valid && s.dmixWsStart.valid && s.dmixWsEnd.valid && s.dzWsStart.valid &&
-           s.dzWsEnd.valid && s.scaledWsStart.valid && s.scaledWsEnd.valid && s.dzITiles.valid && s.dzWork.valid &&
-           s.dzPer.valid && s.dzAgainITiles.valid && s.dzAgainTTiles.valid && s.dzAgainWork.valid &&
-           s.dzAgainPer.valid && s.dzAgain3JTiles.valid && s.dzAgain3ITiles.valid && s.dzAgain3Work.valid &&
-           s.dzAgain3Per.valid && s.scaledITiles.valid && s.scaledTTiles.valid && s.scaledWork.valid &&
-           s.scaledPer.valid && s.scaledAgainITiles.valid && s.scaledAgainTTiles.valid && s.scaledAgainWork.valid &&
-           s.scaledAgainPer.valid && s.scaledAgain3JTiles.valid && s.scaledAgain3ITiles.valid &&
-           s.scaledAgain3Work.valid && s.scaledAgain3Per.valid && s.dmixTTiles.valid && s.dmixWork.valid &&
-           s.dmixPer.valid && s.gradPhiDTiles.valid && s.gradPhiITiles.valid && s.gradPhiWork.valid &&
-           s.gradPhiPer.valid && s.gradAlphaWork.valid && s.gradAlphaPer.valid && s.gradBiasKTiles.valid &&
-           s.gradBiasWork.valid && s.gradBiasPer.valid;
-}
-
-/// UB bytes: dot, s, dz
-inline Checked Walked3Ledger0(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.dzITile, 8) * 64;                   // in0: h_preIn, 2 copies
-    bytes = bytes + CeilDiv(s.dzDTile * 2, 32) * 64;              // in1: grad_h_inIn, 2 copies
-    bytes = bytes + CeilDiv(s.dzDTile * s.dzITile * 2, 32) * 64;  // in2: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 128;                 // out0: dzWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;                  // calc0: h_preTile
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;                  // calc1: sTile
-    bytes = bytes + RoundUp(s.dzDTile * 4, 32);                   // calc2: grad_h_inTile
-    bytes = bytes + RoundUp(s.dzDTile * s.dzITile * 4, 32);       // calc3: xTile
-    bytes = bytes + RoundUp(s.dzDTile * s.dzITile * 4, 32);       // calc4: tmp
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;                  // calc5: sum
-    bytes = bytes + CeilDiv(s.dzITile, 8) * 2048;                 // calc6: acc
-    bytes = bytes + CeilDiv(s.dzITile, 8) * 256;                  // calc7: part
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;                  // calc8: tmp
-    return bytes;
-}
-
-/// UB bytes: dz
-inline Checked Walked3Ledger1(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.dzAgainITile * s.dzAgainTTile * 4, 32) * 96;  // in0: grad_h_postIn, 3 copies
-    bytes = bytes + CeilDiv(s.dzAgainITile * s.dzAgainTTile * 4, 32) * 64;  // out0: dzWsOut, 2 copies
-    bytes = bytes + RoundUp(s.dzAgainITile * s.dzAgainTTile * 4, 32);       // calc0: tmp
-    bytes = bytes + RoundUp(s.dzAgainITile * s.dzAgainTTile * 4, 32);       // calc1: tmp
-    return bytes;
-}
-
-/// UB bytes: dz
-inline Checked Walked3Ledger2(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.dzAgain3ITile * s.dzAgain3JTile * 4, 32) * 64;  // in0: grad_h_resIn, 2 copies
-    bytes = bytes + CeilDiv(s.dzAgain3ITile * s.dzAgain3JTile * 4, 32) * 64;  // out0: dzWsOut, 2 copies
-    return bytes;
-}
-
-/// UB bytes: scaled
-inline Checked Walked3Ledger3(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;                                                   // in0: alphaIn
-    bytes = bytes + CeilDiv(s.scaledITile * s.scaledTTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.scaledITile * s.scaledTTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
-    bytes = bytes + 256;                                                  // calc0: spread
-    return bytes;
-}
-
-/// UB bytes: scaled
-inline Checked Walked3Ledger4(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;                                                             // in0: alphaIn
-    bytes = bytes + CeilDiv(s.scaledAgainITile * s.scaledAgainTTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.scaledAgainITile * s.scaledAgainTTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
-    bytes = bytes + 256;                                                            // calc0: spread
-    return bytes;
-}
-
-/// UB bytes: scaled
-inline Checked Walked3Ledger5(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;                                                               // in0: alphaIn
-    bytes = bytes + CeilDiv(s.scaledAgain3ITile * s.scaledAgain3JTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.scaledAgain3ITile * s.scaledAgain3JTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
-    bytes = bytes + 256;                                                              // calc0: spread
-    return bytes;
-}
-
-/// UB bytes: dmix
-inline Checked Walked3Ledger6(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.dmixKTile * s.dmixTTile * 4, 32) * 64;  // in0: scaledWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.dmixTTile, 8) * 64;                     // in1: inv_rmsIn, 2 copies
-    bytes = bytes + CeilDiv(s.dmixKTile * s.dmixTTile * 4, 32) * 64;  // out0: dmixWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.dmixTTile, 8) * 256;                    // calc0: spread
-    return bytes;
-}
-
-/// UB bytes: drms
-inline Checked Walked3Ledger7(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.drmsKTile * s.drmsTTile * 4, 32) * 96;  // in0: scaledWsIn, 3 copies
-    bytes = bytes + CeilDiv(s.drmsTTile, 8) * 64;                     // out0: drmsWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.drmsTTile, 8) * 32;                     // calc0: sumAcc
-    bytes = bytes + RoundUp(s.drmsKTile * s.drmsTTile * 4, 32);       // calc1: tmp
-    bytes = bytes + CeilDiv(s.drmsTTile, 8) * 32;                     // calc2: sum
-    bytes = bytes + CeilDiv(s.drmsTTile, 8) * 2048;                   // calc3: acc
-    bytes = bytes + CeilDiv(s.drmsTTile, 8) * 256;                    // calc4: part
-    return bytes;
-}
-
-/// UB bytes: dxg
-inline Checked Walked3Ledger8(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 64;                                             // in0: dmixWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.dxgDTile * s.dxgITile * 4, 32) * 64;  // in1: phiIn, 2 copies
-    bytes = bytes + CeilDiv(s.dxgDTile * s.dxgITile * 4, 32) * 64;  // out0: dxgWsOut, 2 copies
-    bytes = bytes + RoundUp(s.dxgDTile * s.dxgITile * 4, 32);       // calc0: sumAcc
-    bytes = bytes + RoundUp(s.dxgDTile * s.dxgITile * 4, 32);       // calc1: tmp
-    bytes = bytes + 256;                                            // calc2: spread
-    return bytes;
-}
-
-/// UB bytes: grad_x
-inline Checked Walked3Ledger9(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.gradXDTile * 2, 32) * 64;                 // in0: grad_h_inIn, 2 copies
-    bytes = bytes + CeilDiv(s.gradXITile, 8) * 64;                      // in1: h_preIn, 2 copies
-    bytes = bytes + CeilDiv(s.gradXDTile * s.gradXITile * 4, 32) * 64;  // in2: dxgWsIn, 2 copies
-    bytes = bytes + 32;                                                 // in3: drmsWsIn
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 2, 32);       // in4: xIn
-    bytes = bytes + CeilDiv(s.gradXDTile * s.gradXITile * 2, 32) * 64;  // out0: grad_xOut, 2 copies
-    bytes = bytes + RoundUp(s.gradXDTile * 4, 32);                      // calc0: grad_h_inTile
-    bytes = bytes + CeilDiv(s.gradXITile, 16) * 64;                     // calc1: h_preTile
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 4, 32);       // calc2: dxgWsTile
-    bytes = bytes + 64;                                                 // calc3: drmsWsTile
-    bytes = bytes + 64;                                                 // calc4: inv_rmsTile
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 4, 32);       // calc5: xTile
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 4, 32);       // calc6: grad_x_postTile
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 4, 32);       // calc7: tmp
-    bytes = bytes + CeilDiv(s.gradXITile, 16) * 512;                    // calc8: spread
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 4, 32);       // calc9: tmp
-    bytes = bytes + 64;                                                 // calc10: tmp
-    bytes = bytes + 512;                                                // calc11: spread
-    return bytes;
-}
-
-/// UB bytes: sum_1_part
-inline Checked Walked3Ledger10(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 64;                                                       // in0: dmixWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.sum1PartDTile * s.sum1PartITile * 2, 32) * 64;  // in1: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.sum1PartDTile * s.sum1PartITile * 4, 32) * 64;  // out0: sum_1_partWsOut, 2 copies
-    bytes = bytes + RoundUp(s.sum1PartDTile * s.sum1PartITile * 4, 32);       // calc0: sumAcc
-    bytes = bytes + 64;                                                       // calc1: dmixWsTile
-    bytes = bytes + RoundUp(s.sum1PartDTile * s.sum1PartITile * 4, 32);       // calc2: xTile
-    bytes = bytes + RoundUp(s.sum1PartDTile * s.sum1PartITile * 4, 32);       // calc3: tmp
-    bytes = bytes + 512;                                                      // calc4: spread
-    return bytes;
-}
-
-/// UB bytes: sum_1
-inline Checked Walked3Ledger11(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum1DTile * s.sum1ITile * 4, 32) * 64;  // in0: sum_1_partWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.sum1DTile * s.sum1ITile * 4, 32) * 64;  // out0: sum_1WsOut, 2 copies
-    bytes = bytes + RoundUp(s.sum1DTile * s.sum1ITile * 4, 32);       // calc0: sumAcc
-    bytes = bytes + RoundUp(s.sum1DTile * s.sum1ITile * 4, 32);       // calc1: copied
-    return bytes;
-}
-
-/// UB bytes: grad_phi
-inline Checked Walked3Ledger12(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.gradPhiDTile * s.gradPhiITile * 4, 32) * 64;  // in0: sum_1WsIn, 2 copies
-    bytes = bytes + CeilDiv(s.gradPhiDTile * s.gradPhiITile * 4, 32) * 64;  // out0: grad_phiOut, 2 copies
-    return bytes;
-}
-
-/// UB bytes: sum_2_part
-inline Checked Walked3Ledger13(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum2PartITile * 4, 32) * 96;  // in0: dzWsIn, 3 copies
-    bytes = bytes + 64;                                     // in1: inv_rmsIn, 2 copies
-    bytes = bytes + 64;                                     // out0: sum_2_partWsOut, 2 copies
-    bytes = bytes + 32;                                     // calc0: sumAcc
-    bytes = bytes + RoundUp(s.sum2PartITile * 4, 32);       // calc1: tmp
-    bytes = bytes + 256;                                    // calc2: spread
-    bytes = bytes + 32;                                     // calc3: sum
-    bytes = bytes + 2048;                                   // calc4: acc
-    return bytes;
-}
-
-/// UB bytes: sum_2
-inline Checked Walked3Ledger14(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum2Sum2PartAxisTile * 4, 32) * 64;  // in0: sum_2_partWsIn, 2 copies
-    bytes = bytes + 64;                                            // out0: sum_2WsOut, 2 copies
-    bytes = bytes + 32;                                            // calc0: sumAcc
-    bytes = bytes + 32;                                            // calc1: sum
-    bytes = bytes + 2048;                                          // calc2: acc
-    bytes = bytes + 256;                                           // calc3: part
-    return bytes;
-}
-
-/// UB bytes: grad_alpha
-inline Checked Walked3Ledger15(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;  // in0: sum_2WsIn
-    bytes = bytes + 64;  // out0: grad_alphaOut, 2 copies
-    return bytes;
-}
-
-/// UB bytes: sum_3_part
-inline Checked Walked3Ledger16(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum3PartITile * 4, 32) * 96;  // in0: dzWsIn, 3 copies
-    bytes = bytes + 64;                                     // in1: inv_rmsIn, 2 copies
-    bytes = bytes + 64;                                     // out0: sum_3_partWsOut, 2 copies
-    bytes = bytes + 32;                                     // calc0: sumAcc
-    bytes = bytes + RoundUp(s.sum3PartITile * 4, 32);       // calc1: tmp
-    bytes = bytes + 256;                                    // calc2: spread
-    bytes = bytes + 32;                                     // calc3: sum
-    bytes = bytes + 2048;                                   // calc4: acc
-    return bytes;
-}
-
-/// UB bytes: sum_3
-inline Checked Walked3Ledger17(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum3Sum3PartAxisTile * 4, 32) * 64;  // in0: sum_3_partWsIn, 2 copies
-    bytes = bytes + 64;                                            // out0: sum_3WsOut, 2 copies
-    bytes = bytes + 32;                                            // calc0: sumAcc
-    bytes = bytes + 32;                                            // calc1: sum
-    bytes = bytes + 2048;                                          // calc2: acc
-    bytes = bytes + 256;                                           // calc3: part
-    return bytes;
-}
-
-/// UB bytes: grad_alpha
-inline Checked Walked3Ledger18(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;  // in0: sum_3WsIn
-    bytes = bytes + 64;  // out0: grad_alphaOut, 2 copies
-    return bytes;
-}
-
-/// UB bytes: sum_4_part
-inline Checked Walked3Ledger19(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum4PartJTile * 4, 32) * 96;  // in0: dzWsIn, 3 copies
-    bytes = bytes + 64;                                     // in1: inv_rmsIn, 2 copies
-    bytes = bytes + 64;                                     // out0: sum_4_partWsOut, 2 copies
-    bytes = bytes + 32;                                     // calc0: sumAcc
-    bytes = bytes + RoundUp(s.sum4PartJTile * 4, 32);       // calc1: tmp
-    bytes = bytes + 256;                                    // calc2: spread
-    bytes = bytes + 32;                                     // calc3: sum
-    bytes = bytes + 2048;                                   // calc4: acc
-    return bytes;
-}
-
-/// UB bytes: sum_4
-inline Checked Walked3Ledger20(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum4Sum4PartAxisTile * 4, 32) * 64;  // in0: sum_4_partWsIn, 2 copies
-    bytes = bytes + 64;                                            // out0: sum_4WsOut, 2 copies
-    bytes = bytes + 32;                                            // calc0: sumAcc
-    bytes = bytes + 32;                                            // calc1: sum
-    bytes = bytes + 2048;                                          // calc2: acc
-    bytes = bytes + 256;                                           // calc3: part
-    return bytes;
-}
-
-/// UB bytes: grad_alpha
-inline Checked Walked3Ledger21(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;  // in0: sum_4WsIn
-    bytes = bytes + 64;  // out0: grad_alphaOut, 2 copies
-    return bytes;
-}
-
-/// UB bytes: sum_5_part
-inline Checked Walked3Ledger22(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum5PartKTile * 4, 32) * 64;  // in0: dzWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.sum5PartKTile * 4, 32) * 64;  // out0: sum_5_partWsOut, 2 copies
-    bytes = bytes + RoundUp(s.sum5PartKTile * 4, 32);       // calc0: sumAcc
-    bytes = bytes + RoundUp(s.sum5PartKTile * 4, 32);       // calc1: copied
-    return bytes;
-}
-
-/// UB bytes: sum_5
-inline Checked Walked3Ledger23(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum5KTile * 4, 32) * 64;  // in0: sum_5_partWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.sum5KTile * 4, 32) * 64;  // out0: sum_5WsOut, 2 copies
-    bytes = bytes + RoundUp(s.sum5KTile * 4, 32);       // calc0: sumAcc
-    bytes = bytes + RoundUp(s.sum5KTile * 4, 32);       // calc1: copied
-    return bytes;
-}
-
-/// UB bytes: grad_bias
-inline Checked Walked3Ledger24(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.gradBiasKTile * 4, 32) * 64;  // in0: sum_5WsIn, 2 copies
-    bytes = bytes + CeilDiv(s.gradBiasKTile * 4, 32) * 64;  // out0: grad_biasOut, 2 copies
-    return bytes;
+    return blocks.valid && bytes.valid;
 }
 
 /// Tries the alternative "walked"; false when it does not fit.
 inline bool TryWalked3(Sizes &s, const Chip &chip, Choice &choice)
 {
-    const Checked coreNum(chip.coreNum);
+    (void)chip;
     if (!(s.D >= 1)) {
         return false;
     }
@@ -8159,330 +3839,26 @@ inline bool TryWalked3(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.n * s.n + s.n * 2 >= 1)) {
         return false;
     }
-    s.dzDTile = Checked(16);
-    s.dzITile = Checked(1);
-    s.dzAgainITile = Checked(8);
-    s.dzAgainTTile = Checked(1);
-    s.dzAgain3JTile = Checked(8);
-    s.dzAgain3ITile = Checked(1);
-    s.scaledITile = Checked(8);
-    s.scaledTTile = Checked(1);
-    s.scaledAgainITile = Checked(8);
-    s.scaledAgainTTile = Checked(1);
-    s.scaledAgain3JTile = Checked(8);
-    s.scaledAgain3ITile = Checked(1);
-    s.dmixKTile = Checked(8);
-    s.dmixTTile = Checked(1);
-    s.drmsKTile = Checked(8);
-    s.drmsTTile = Checked(1);
-    s.dxgDTile = Checked(8);
-    s.dxgITile = Checked(1);
-    s.gradXDTile = Checked(16);
-    s.gradXITile = Checked(1);
-    s.sum1PartDTile = Checked(16);
-    s.sum1PartITile = Checked(1);
-    s.sum1DTile = Checked(8);
-    s.sum1ITile = Checked(1);
-    s.gradPhiDTile = Checked(8);
-    s.gradPhiITile = Checked(1);
-    s.sum2PartITile = Checked(8);
-    s.sum2Sum2PartAxisTile = Checked(8);
-    s.sum3PartITile = Checked(8);
-    s.sum3Sum3PartAxisTile = Checked(8);
-    s.sum4PartJTile = Checked(8);
-    s.sum4Sum4PartAxisTile = Checked(8);
-    s.sum5PartKTile = Checked(8);
-    s.sum5KTile = Checked(8);
-    s.gradBiasKTile = Checked(8);
-    if (!Maximise(s, &Sizes::dzDTile, s.D, 16, 0, false, &Walked3Ledger0, coreNum, UsableUb(chip, false))) {
+    if (!(FitDz4(s, chip) && FitDzAgain2(s, chip) && FitDzAgain32(s, chip) && FitScaled2(s, chip) &&
+          FitScaledAgain2(s, chip) && FitScaledAgain32(s, chip) && FitDmix3(s, chip) && FitDrms2(s, chip) &&
+          FitDxg3(s, chip) && FitGradX6(s, chip) && FitSum1Part(s, chip) && FitSum12(s, chip) && FitGradPhi5(s, chip) &&
+          FitSum2Part2(s, chip) && FitSum22(s, chip) && FitGradAlpha4(s, chip) && FitSum3Part2(s, chip) &&
+          FitSum32(s, chip) && FitGradAlphaAgain2(s, chip) && FitSum4Part2(s, chip) && FitSum42(s, chip) &&
+          FitGradAlphaAgain32(s, chip) && FitSum5Part2(s, chip) && FitSum52(s, chip) && FitGradBias4(s, chip) &&
+          FindDmixWsStart(s, chip) && FindDrmsWsStart(s, chip) && FindDxgWsEnd(s, chip) && FindDzWsEnd(s, chip) &&
+          FindSum1WsStart(s, chip) && FindSum2WsStart2(s, chip) && FindSum2WsEnd(s, chip) &&
+          FindSum1PartCount(s, chip) && FindSum1PartWsStart2(s, chip) && FindSum1PartWsEnd(s, chip) &&
+          FindSum2PartCount(s, chip) && FindSum2PartWsStart2(s, chip) && FindSum2PartWsEnd(s, chip) &&
+          FindDzITiles(s, chip) && FindDmixKTiles(s, chip) && FindDmixTTiles(s, chip) && FindDmixWork2(s, chip) &&
+          FindDmixPer(s, chip) && FindDrmsTTiles(s, chip) && FindDxgDTiles(s, chip) && FindDxgPer(s, chip) &&
+          FindGradXDTiles(s, chip) && FindSum1PartDTiles(s, chip) && FindSum1DTiles(s, chip) &&
+          FindGradPhiDTiles(s, chip) && FindSum2PartWork(s, chip) && FindGradAlphaWork(s, chip) &&
+          FindSum3PartWork(s, chip) && FindGradBiasKTiles(s, chip))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::dzITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n, coreNum), false, &Walked3Ledger0, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dzAgainITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &Walked3Ledger1,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dzAgainTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.dzAgainITile), coreNum),
-                  false, &Walked3Ledger1, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dzAgain3JTile, s.n, 8, MaxOf(CeilDiv(s.T * s.n * s.n, coreNum), 64), false,
-                  &Walked3Ledger2, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dzAgain3ITile, MinOf(s.n, 4095), 1,
-                  CeilDiv(s.T * s.n * CeilDiv(s.n, s.dzAgain3JTile), coreNum), false, &Walked3Ledger2, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &Walked3Ledger3,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.scaledITile), coreNum),
-                  false, &Walked3Ledger3, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledAgainITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &Walked3Ledger4,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledAgainTTile, MinOf(s.T, 4095), 1,
-                  CeilDiv(s.T * CeilDiv(s.n, s.scaledAgainITile), coreNum), false, &Walked3Ledger4, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledAgain3JTile, s.n, 8, MaxOf(CeilDiv(s.T * s.n * s.n, coreNum), 64), false,
-                  &Walked3Ledger5, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledAgain3ITile, MinOf(s.n, 4095), 1,
-                  CeilDiv(s.T * s.n * CeilDiv(s.n, s.scaledAgain3JTile), coreNum), false, &Walked3Ledger5, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dmixKTile, s.n * s.n + s.n * 2, 8,
-                  MaxOf(CeilDiv(s.T * s.n * s.n + s.T * s.n * 2, coreNum), 64), false, &Walked3Ledger6, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dmixTTile, MinOf(s.T, 4095), 1,
-                  CeilDiv(s.T * CeilDiv(s.n * s.n + s.n * 2, s.dmixKTile), coreNum), false, &Walked3Ledger6, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::drmsKTile, s.n * s.n + s.n * 2, 8, 0, false, &Walked3Ledger7, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::drmsTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &Walked3Ledger7, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dxgDTile, s.D, 8, MaxOf(CeilDiv(s.D * s.T * s.n, coreNum), 64), false, &Walked3Ledger8,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dxgITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n * CeilDiv(s.D, s.dxgDTile), coreNum),
-                  false, &Walked3Ledger8, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradXDTile, s.D, 16, MaxOf(CeilDiv(s.D * s.T * s.n, coreNum), 64), false, &Walked3Ledger9,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradXITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n * CeilDiv(s.D, s.gradXDTile), coreNum),
-                  false, &Walked3Ledger9, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum1PartDTile, s.D, 16,
-                  MaxOf(CeilDiv(s.D * s.n * s.n * s.n * MaxOf(MinOf(coreNum, s.T), 1) +
-                                    s.D * s.n * s.n * MaxOf(MinOf(coreNum, s.T), 1) * 2,
-                                coreNum),
-                        64),
-                  false, &Walked3Ledger10, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum1PartITile, MinOf(s.n, 4095), 1,
-                  CeilDiv(s.n * s.n * s.n * CeilDiv(s.D, s.sum1PartDTile) * MaxOf(MinOf(coreNum, s.T), 1) +
-                              s.n * s.n * CeilDiv(s.D, s.sum1PartDTile) * MaxOf(MinOf(coreNum, s.T), 1) * 2,
-                          coreNum),
-                  false, &Walked3Ledger10, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum1DTile, s.D, 8,
-                  MaxOf(CeilDiv(s.D * s.n * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64), false, &Walked3Ledger11,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(
-            s, &Sizes::sum1ITile, MinOf(s.n, 4095), 1,
-            CeilDiv(s.n * s.n * s.n * CeilDiv(s.D, s.sum1DTile) + s.n * s.n * CeilDiv(s.D, s.sum1DTile) * 2, coreNum),
-            false, &Walked3Ledger11, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradPhiDTile, s.D, 8,
-                  MaxOf(CeilDiv(s.D * s.n * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64), false, &Walked3Ledger12,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradPhiITile, MinOf(s.n, 4095), 1,
-                  CeilDiv(s.n * s.n * s.n * CeilDiv(s.D, s.gradPhiDTile) + s.n * s.n * CeilDiv(s.D, s.gradPhiDTile) * 2,
-                          coreNum),
-                  false, &Walked3Ledger12, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum2PartITile, s.n, 8, 0, false, &Walked3Ledger13, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum2Sum2PartAxisTile, MaxOf(MinOf(coreNum, s.T), 1), 8, 0, false, &Walked3Ledger14,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!(Walked3Ledger15(s, coreNum) <= UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum3PartITile, s.n, 8, 0, false, &Walked3Ledger16, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum3Sum3PartAxisTile, MaxOf(MinOf(coreNum, s.T), 1), 8, 0, false, &Walked3Ledger17,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!(Walked3Ledger18(s, coreNum) <= UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum4PartJTile, s.n, 8, 0, false, &Walked3Ledger19, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum4Sum4PartAxisTile, MaxOf(MinOf(coreNum, s.T), 1), 8, 0, false, &Walked3Ledger20,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!(Walked3Ledger21(s, coreNum) <= UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(
-            s, &Sizes::sum5PartKTile, s.n * s.n + s.n * 2, 8,
-            MaxOf(CeilDiv(s.n * s.n * MaxOf(MinOf(coreNum, s.T), 1) + s.n * MaxOf(MinOf(coreNum, s.T), 1) * 2, coreNum),
-                  64),
-            false, &Walked3Ledger22, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum5KTile, s.n * s.n + s.n * 2, 8, MaxOf(CeilDiv(s.n * s.n + s.n * 2, coreNum), 64), false,
-                  &Walked3Ledger23, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradBiasKTile, s.n * s.n + s.n * 2, 8, MaxOf(CeilDiv(s.n * s.n + s.n * 2, coreNum), 64),
-                  false, &Walked3Ledger24, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    s.dmixWsStart = 0;
-    s.dmixWsEnd = s.dmixWsStart + RoundUp(MaxOf(s.T * s.n * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.drmsWsStart = s.dmixWsEnd;
-    s.drmsWsEnd = s.drmsWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
-    s.dxgWsStart = s.drmsWsEnd;
-    s.dxgWsEnd = s.dxgWsStart + RoundUp(MaxOf(s.D * s.T * s.n, 1) * 4, 512);
-    s.dzWsStart = s.dxgWsEnd;
-    s.dzWsEnd = s.dzWsStart + RoundUp(MaxOf(s.T * s.n * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.scaledWsStart = s.dzWsEnd;
-    s.scaledWsEnd = s.scaledWsStart + RoundUp(MaxOf(s.T * s.n * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.sum_1WsStart = s.scaledWsEnd;
-    s.sum_1WsEnd = s.sum_1WsStart + RoundUp(MaxOf(s.D * s.n * s.n * s.n + s.D * s.n * s.n * 2, 1) * 4, 512);
-    s.sum_2WsStart = s.sum_1WsEnd;
-    s.sum_2WsEnd = s.sum_2WsStart + 512;
-    s.sum_3WsStart = s.sum_2WsEnd;
-    s.sum_3WsEnd = s.sum_3WsStart + 512;
-    s.sum_4WsStart = s.sum_3WsEnd;
-    s.sum_4WsEnd = s.sum_4WsStart + 512;
-    s.sum_5WsStart = s.sum_4WsEnd;
-    s.sum_5WsEnd = s.sum_5WsStart + RoundUp(MaxOf(s.n * s.n + s.n * 2, 1) * 4, 512);
-    s.sum_1_part_count = MaxOf(MinOf(coreNum, s.T), 1);
-    s.sum_1_part_length = CeilDiv(s.T, s.sum_1_part_count);
-    s.sum_1_partWsStart = s.sum_5WsEnd;
-    s.sum_1_partWsEnd =
-        s.sum_1_partWsStart +
-        RoundUp(MaxOf(s.D * s.n * s.n * s.n * s.sum_1_part_count + s.D * s.n * s.n * s.sum_1_part_count * 2, 1) * 4,
-                512);
-    s.sum_2_part_count = MaxOf(MinOf(coreNum, s.T), 1);
-    s.sum_2_part_length = CeilDiv(s.T, s.sum_2_part_count);
-    s.sum_2_partWsStart = s.sum_1_partWsEnd;
-    s.sum_2_partWsEnd = s.sum_2_partWsStart + RoundUp(MaxOf(s.sum_2_part_count, 1) * 4, 512);
-    s.sum_3_part_count = MaxOf(MinOf(coreNum, s.T), 1);
-    s.sum_3_part_length = CeilDiv(s.T, s.sum_3_part_count);
-    s.sum_3_partWsStart = s.sum_2_partWsEnd;
-    s.sum_3_partWsEnd = s.sum_3_partWsStart + RoundUp(MaxOf(s.sum_3_part_count, 1) * 4, 512);
-    s.sum_4_part_count = MaxOf(MinOf(coreNum, s.T), 1);
-    s.sum_4_part_length = CeilDiv(s.T, s.sum_4_part_count);
-    s.sum_4_partWsStart = s.sum_3_partWsEnd;
-    s.sum_4_partWsEnd = s.sum_4_partWsStart + RoundUp(MaxOf(s.sum_4_part_count, 1) * 4, 512);
-    s.sum_5_part_count = MaxOf(MinOf(coreNum, s.T), 1);
-    s.sum_5_part_length = CeilDiv(s.T, s.sum_5_part_count);
-    s.sum_5_partWsStart = s.sum_4_partWsEnd;
-    s.sum_5_partWsEnd =
-        s.sum_5_partWsStart + RoundUp(MaxOf(s.n * s.n * s.sum_5_part_count + s.n * s.sum_5_part_count * 2, 1) * 4, 512);
-    s.dzITiles = CeilDiv(s.n, s.dzITile);
-    s.dzWork = s.T * s.dzITiles;
-    s.dzPer = MaxOf(CeilDiv(s.dzWork, coreNum), 1);
-    s.dzAgainITiles = CeilDiv(s.n, s.dzAgainITile);
-    s.dzAgainTTiles = CeilDiv(s.T, s.dzAgainTTile);
-    s.dzAgainWork = s.dzAgainITiles * s.dzAgainTTiles;
-    s.dzAgainPer = MaxOf(CeilDiv(s.dzAgainWork, coreNum), 1);
-    s.dzAgain3JTiles = CeilDiv(s.n, s.dzAgain3JTile);
-    s.dzAgain3ITiles = CeilDiv(s.n, s.dzAgain3ITile);
-    s.dzAgain3Work = s.T * s.dzAgain3ITiles * s.dzAgain3JTiles;
-    s.dzAgain3Per = MaxOf(CeilDiv(s.dzAgain3Work, coreNum), 1);
-    s.scaledITiles = CeilDiv(s.n, s.scaledITile);
-    s.scaledTTiles = CeilDiv(s.T, s.scaledTTile);
-    s.scaledWork = s.scaledITiles * s.scaledTTiles;
-    s.scaledPer = MaxOf(CeilDiv(s.scaledWork, coreNum), 1);
-    s.scaledAgainITiles = CeilDiv(s.n, s.scaledAgainITile);
-    s.scaledAgainTTiles = CeilDiv(s.T, s.scaledAgainTTile);
-    s.scaledAgainWork = s.scaledAgainITiles * s.scaledAgainTTiles;
-    s.scaledAgainPer = MaxOf(CeilDiv(s.scaledAgainWork, coreNum), 1);
-    s.scaledAgain3JTiles = CeilDiv(s.n, s.scaledAgain3JTile);
-    s.scaledAgain3ITiles = CeilDiv(s.n, s.scaledAgain3ITile);
-    s.scaledAgain3Work = s.T * s.scaledAgain3ITiles * s.scaledAgain3JTiles;
-    s.scaledAgain3Per = MaxOf(CeilDiv(s.scaledAgain3Work, coreNum), 1);
-    s.dmixKTiles = CeilDiv(s.n * s.n + s.n * 2, s.dmixKTile);
-    s.dmixTTiles = CeilDiv(s.T, s.dmixTTile);
-    s.dmixWork = s.dmixKTiles * s.dmixTTiles;
-    s.dmixPer = MaxOf(CeilDiv(s.dmixWork, coreNum), 1);
-    s.drmsTTiles = CeilDiv(s.T, s.drmsTTile);
-    s.drmsWork = s.drmsTTiles;
-    s.drmsPer = MaxOf(CeilDiv(s.drmsWork, coreNum), 1);
-    s.dxgDTiles = CeilDiv(s.D, s.dxgDTile);
-    s.dxgITiles = CeilDiv(s.n, s.dxgITile);
-    s.dxgWork = s.T * s.dxgDTiles * s.dxgITiles;
-    s.dxgPer = MaxOf(CeilDiv(s.dxgWork, coreNum), 1);
-    s.gradXDTiles = CeilDiv(s.D, s.gradXDTile);
-    s.gradXITiles = CeilDiv(s.n, s.gradXITile);
-    s.gradXWork = s.T * s.gradXDTiles * s.gradXITiles;
-    s.gradXPer = MaxOf(CeilDiv(s.gradXWork, coreNum), 1);
-    s.sum1PartDTiles = CeilDiv(s.D, s.sum1PartDTile);
-    s.sum1PartITiles = CeilDiv(s.n, s.sum1PartITile);
-    s.sum1PartWork = s.n * s.n * s.sum1PartDTiles * s.sum1PartITiles * s.sum_1_part_count +
-                     s.n * s.sum1PartDTiles * s.sum1PartITiles * s.sum_1_part_count * 2;
-    s.sum1PartPer = MaxOf(CeilDiv(s.sum1PartWork, coreNum), 1);
-    s.sum1DTiles = CeilDiv(s.D, s.sum1DTile);
-    s.sum1ITiles = CeilDiv(s.n, s.sum1ITile);
-    s.sum1Work = s.n * s.n * s.sum1DTiles * s.sum1ITiles + s.n * s.sum1DTiles * s.sum1ITiles * 2;
-    s.sum1Per = MaxOf(CeilDiv(s.sum1Work, coreNum), 1);
-    s.gradPhiDTiles = CeilDiv(s.D, s.gradPhiDTile);
-    s.gradPhiITiles = CeilDiv(s.n, s.gradPhiITile);
-    s.gradPhiWork = s.gradPhiDTiles * s.gradPhiITiles * s.n * s.n + s.gradPhiDTiles * s.gradPhiITiles * s.n * 2;
-    s.gradPhiPer = MaxOf(CeilDiv(s.gradPhiWork, coreNum), 1);
-    s.sum2PartWork = s.sum_2_part_count;
-    s.sum2PartPer = MaxOf(CeilDiv(s.sum2PartWork, coreNum), 1);
-    s.sum2Work = 1;
-    s.sum2Per = MaxOf(CeilDiv(s.sum2Work, coreNum), 1);
-    s.gradAlphaWork = 1;
-    s.gradAlphaPer = MaxOf(CeilDiv(s.gradAlphaWork, coreNum), 1);
-    s.sum3PartWork = s.sum_3_part_count;
-    s.sum3PartPer = MaxOf(CeilDiv(s.sum3PartWork, coreNum), 1);
-    s.sum3Work = 1;
-    s.sum3Per = MaxOf(CeilDiv(s.sum3Work, coreNum), 1);
-    s.gradAlphaAgainWork = 1;
-    s.gradAlphaAgainPer = MaxOf(CeilDiv(s.gradAlphaAgainWork, coreNum), 1);
-    s.sum4PartWork = s.sum_4_part_count;
-    s.sum4PartPer = MaxOf(CeilDiv(s.sum4PartWork, coreNum), 1);
-    s.sum4Work = 1;
-    s.sum4Per = MaxOf(CeilDiv(s.sum4Work, coreNum), 1);
-    s.gradAlphaAgain3Work = 1;
-    s.gradAlphaAgain3Per = MaxOf(CeilDiv(s.gradAlphaAgain3Work, coreNum), 1);
-    s.sum5PartKTiles = CeilDiv(s.n * s.n + s.n * 2, s.sum5PartKTile);
-    s.sum5PartWork = s.sum5PartKTiles * s.sum_5_part_count;
-    s.sum5PartPer = MaxOf(CeilDiv(s.sum5PartWork, coreNum), 1);
-    s.sum5KTiles = CeilDiv(s.n * s.n + s.n * 2, s.sum5KTile);
-    s.sum5Work = s.sum5KTiles;
-    s.sum5Per = MaxOf(CeilDiv(s.sum5Work, coreNum), 1);
-    s.gradBiasKTiles = CeilDiv(s.n * s.n + s.n * 2, s.gradBiasKTile);
-    s.gradBiasWork = s.gradBiasKTiles;
-    s.gradBiasPer = MaxOf(CeilDiv(s.gradBiasWork, coreNum), 1);
-    const Checked blocks = MaxOf(
+    Checked blocks(1);
+    blocks = MaxOf(
+        blocks,
         CeilDiv(
             MaxOf(
                 MaxOf(
@@ -8544,252 +3920,18 @@ inline bool TryWalked3(Sizes &s, const Chip &chip, Choice &choice)
                         CeilDiv(s.sum5PartWork, s.sum5PartPer)),
                     CeilDiv(s.sum5Work, s.sum5Per)),
                 CeilDiv(s.gradBiasWork, s.gradBiasPer)),
-            2),
-        1);
+            2));
     const Checked bytes = s.sum_5_partWsEnd;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = true;
-    return blocks.valid && bytes.valid && s.dmixWsStart.valid && s.dmixWsEnd.valid && s.drmsWsStart.valid &&
-           s.drmsWsEnd.valid && s.dxgWsStart.valid && s.dxgWsEnd.valid && s.dzWsStart.valid && s.dzWsEnd.valid &&
-           s.scaledWsStart.valid && s.scaledWsEnd.valid && s.sum_1WsStart.valid && s.sum_1WsEnd.valid &&
-           s.sum_2WsStart.valid && s.sum_2WsEnd.valid && s.sum_3WsStart.valid && s.sum_3WsEnd.valid &&
-           s.sum_4WsStart.valid && s.sum_4WsEnd.valid && s.sum_5WsStart.valid && s.sum_5WsEnd.valid &&
-           s.sum_1_part_count.valid && s.sum_1_part_length.valid && s.sum_1_partWsStart.valid &&
-           s.sum_1_partWsEnd.valid && s.sum_2_part_count.valid && s.sum_2_part_length.valid &&
-           s.sum_2_partWsStart.valid && s.sum_2_partWsEnd.valid && s.sum_3_part_count.valid &&
-           s.sum_3_part_length.valid && s.sum_3_partWsStart.valid && s.sum_3_partWsEnd.valid &&
-           s.sum_4_part_count.valid && s.sum_4_part_length.valid && s.sum_4_partWsStart.valid &&
-           s.sum_4_partWsEnd.valid && s.sum_5_part_count.valid && s.sum_5_part_length.valid &&
-           s.sum_5_partWsStart.valid && s.sum_5_partWsEnd.valid && s.dzITiles.valid && s.dzWork.valid &&
-           s.dzPer.valid && s.dzAgainITiles.valid && s.dzAgainTTiles.valid && s.dzAgainWork.valid &&
-           s.dzAgainPer.valid && s.dzAgain3JTiles.valid && s.dzAgain3ITiles.valid && s.dzAgain3Work.valid &&
-           s.dzAgain3Per.valid && s.scaledITiles.valid && s.scaledTTiles.valid && s.scaledWork.valid &&
-           s.scaledPer.valid && s.scaledAgainITiles.valid && s.scaledAgainTTiles.valid && s.scaledAgainWork.valid &&
-           s.scaledAgainPer.valid && s.scaledAgain3JTiles.valid && s.scaledAgain3ITiles.valid &&
-           s.scaledAgain3Work.valid && s.scaledAgain3Per.valid && s.dmixKTiles.valid && s.dmixTTiles.valid &&
-           s.dmixWork.valid && s.dmixPer.valid && s.drmsTTiles.valid && s.drmsWork.valid && s.drmsPer.valid &&
-           s.dxgDTiles.valid && s.dxgITiles.valid && s.dxgWork.valid && s.dxgPer.valid && s.gradXDTiles.valid &&
-           s.gradXITiles.valid && s.gradXWork.valid && s.gradXPer.valid && s.sum1PartDTiles.valid &&
-           s.sum1PartITiles.valid && s.sum1PartWork.valid && s.sum1PartPer.valid && s.sum1DTiles.valid &&
-           s.sum1ITiles.valid && s.sum1Work.valid && s.sum1Per.valid && s.gradPhiDTiles.valid &&
-           s.gradPhiITiles.valid && s.gradPhiWork.valid && s.gradPhiPer.valid && s.sum2PartWork.valid &&
-           s.sum2PartPer.valid && s.sum2Work.valid && s.sum2Per.valid && s.gradAlphaWork.valid &&
-           s.gradAlphaPer.valid && s.sum3PartWork.valid && s.sum3PartPer.valid && s.sum3Work.valid && s.sum3Per.valid &&
-           s.gradAlphaAgainWork.valid && s.gradAlphaAgainPer.valid && s.sum4PartWork.valid && s.sum4PartPer.valid &&
-           s.sum4Work.valid && s.sum4Per.valid && s.gradAlphaAgain3Work.valid && s.gradAlphaAgain3Per.valid &&
-           s.sum5PartKTiles.valid && s.sum5PartWork.valid && s.sum5PartPer.valid && s.sum5KTiles.valid &&
-           s.sum5Work.valid && s.sum5Per.valid && s.gradBiasKTiles.valid && s.gradBiasWork.valid && s.gradBiasPer.valid;
-}
-
-/// UB bytes: dot, s, dz
-inline Checked CubeFull4Ledger0(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.D, 16) * 64;              // in0: grad_h_inIn, 2 copies
-    bytes = bytes + s.dzITile * CeilDiv(s.D, 16) * 64;  // in1: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.dzITile, 8) * 64;         // in2: h_preIn, 2 copies
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 128;       // out0: dzWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.D, 16) * 64;              // calc0: grad_h_inTile
-    bytes = bytes + s.dzITile * CeilDiv(s.D, 16) * 64;  // calc1: xTile
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;        // calc2: dotTile
-    bytes = bytes + s.dzITile * CeilDiv(s.D, 16) * 64;  // calc3: tmp
-    bytes = bytes + CeilDiv(s.dzITile, 8) * 2048;       // calc4: acc
-    bytes = bytes + CeilDiv(s.dzITile, 8) * 256;        // calc5: part
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;        // calc6: h_preTile
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;        // calc7: sTile
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;        // calc8: tmp
-    return bytes;
-}
-
-/// UB bytes: dz
-inline Checked CubeFull4Ledger1(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.dzAgainITile * s.dzAgainTTile * 4, 32) * 96;  // in0: grad_h_postIn, 3 copies
-    bytes = bytes + CeilDiv(s.dzAgainITile * s.dzAgainTTile * 4, 32) * 64;  // out0: dzWsOut, 2 copies
-    bytes = bytes + RoundUp(s.dzAgainITile * s.dzAgainTTile * 4, 32);       // calc0: tmp
-    bytes = bytes + RoundUp(s.dzAgainITile * s.dzAgainTTile * 4, 32);       // calc1: tmp
-    return bytes;
-}
-
-/// UB bytes: dz
-inline Checked CubeFull4Ledger2(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.dzAgain3ITile * s.dzAgain3JTile * 4, 32) * 64;  // in0: grad_h_resIn, 2 copies
-    bytes = bytes + CeilDiv(s.dzAgain3ITile * s.dzAgain3JTile * 4, 32) * 64;  // out0: dzWsOut, 2 copies
-    return bytes;
-}
-
-/// UB bytes: scaled
-inline Checked CubeFull4Ledger3(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;                                                   // in0: alphaIn
-    bytes = bytes + CeilDiv(s.scaledITile * s.scaledTTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.scaledITile * s.scaledTTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
-    bytes = bytes + 256;                                                  // calc0: spread
-    return bytes;
-}
-
-/// UB bytes: scaled
-inline Checked CubeFull4Ledger4(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;                                                             // in0: alphaIn
-    bytes = bytes + CeilDiv(s.scaledAgainITile * s.scaledAgainTTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.scaledAgainITile * s.scaledAgainTTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
-    bytes = bytes + 256;                                                            // calc0: spread
-    return bytes;
-}
-
-/// UB bytes: scaled
-inline Checked CubeFull4Ledger5(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;                                                               // in0: alphaIn
-    bytes = bytes + CeilDiv(s.scaledAgain3ITile * s.scaledAgain3JTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.scaledAgain3ITile * s.scaledAgain3JTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
-    bytes = bytes + 256;                                                              // calc0: spread
-    return bytes;
-}
-
-/// UB bytes: dmix, sum_1_terms, drms
-inline Checked CubeFull4Ledger6(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + s.dmixTTile * CeilDiv(s.n * s.n + s.n * 2, 8) * 64;    // in0: scaledWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.dmixTTile, 8) * 64;                          // in1: inv_rmsIn, 2 copies
-    bytes = bytes + s.dmixTTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 64;   // out0: sum_1_termsWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.dmixTTile, 16) * 128;                        // out1: drmsWsOut, 2 copies
-    bytes = bytes + s.dmixTTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 128;  // out2: dmixWsOut, 2 copies
-    bytes = bytes + s.dmixTTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 64;   // calc0: scaledWsTile
-    bytes = bytes + CeilDiv(s.dmixTTile, 16) * 64;                         // calc1: inv_rmsTile
-    bytes = bytes + s.dmixTTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 64;   // calc2: dmixTile
-    bytes = bytes + CeilDiv(s.dmixTTile, 16) * 512;                        // calc3: spread
-    bytes = bytes + s.dmixTTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 32;   // calc4: rounded
-    bytes = bytes + s.dmixTTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 64;   // calc5: tmp
-    bytes = bytes + s.dmixTTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 64;   // calc6: tmp
-    bytes = bytes + CeilDiv(s.dmixTTile, 8) * 2048;                        // calc7: acc
-    bytes = bytes + CeilDiv(s.dmixTTile, 8) * 256;                         // calc8: part
-    return bytes;
-}
-
-/// UB bytes: dxg (cube)
-inline Checked CubeFull4Ledger7(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    return bytes;
-}
-
-/// UB bytes: grad_x
-inline Checked CubeFull4Ledger8(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.gradXDTile * 2, 32) * 64;                 // in0: grad_h_inIn, 2 copies
-    bytes = bytes + CeilDiv(s.gradXITile, 8) * 64;                      // in1: h_preIn, 2 copies
-    bytes = bytes + CeilDiv(s.gradXDTile * s.gradXITile * 4, 32) * 64;  // in2: dxgWsIn, 2 copies
-    bytes = bytes + 32;                                                 // in3: drmsWsIn
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 2, 32);       // in4: xIn
-    bytes = bytes + CeilDiv(s.gradXDTile * s.gradXITile * 2, 32) * 64;  // out0: grad_xOut, 2 copies
-    bytes = bytes + RoundUp(s.gradXDTile * 4, 32);                      // calc0: grad_h_inTile
-    bytes = bytes + CeilDiv(s.gradXITile, 16) * 64;                     // calc1: h_preTile
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 4, 32);       // calc2: dxgWsTile
-    bytes = bytes + 64;                                                 // calc3: drmsWsTile
-    bytes = bytes + 64;                                                 // calc4: inv_rmsTile
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 4, 32);       // calc5: xTile
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 4, 32);       // calc6: tmp
-    bytes = bytes + CeilDiv(s.gradXITile, 16) * 512;                    // calc7: spread
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 4, 32);       // calc8: tmp
-    bytes = bytes + 64;                                                 // calc9: tmp
-    bytes = bytes + 512;                                                // calc10: spread
-    return bytes;
-}
-
-/// UB bytes: sum_1_product (cube)
-inline Checked CubeFull4Ledger9(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    return bytes;
-}
-
-/// UB bytes: sum_1, grad_phi
-inline Checked CubeFull4Ledger10(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.gradPhiDTile * s.gradPhiITile * 4, 32) * 64;  // in0: sum_1_productWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.gradPhiDTile * s.gradPhiITile * 4, 32) * 64;  // out0: grad_phiOut, 2 copies
-    bytes = bytes + RoundUp(s.gradPhiDTile * s.gradPhiITile * 4, 32);       // calc0: sum_1_productWsTile
-    bytes = bytes + RoundUp(s.gradPhiDTile * s.gradPhiITile * 4, 32);       // calc1: sum_1_productWsTile
-    bytes = bytes + RoundUp(s.gradPhiDTile * s.gradPhiITile * 4, 32);       // calc2: sum_1_productWsTile
-    bytes = bytes + RoundUp(s.gradPhiDTile * s.gradPhiITile * 4, 32);       // calc3: sum_1Tile
-    bytes = bytes + RoundUp(s.gradPhiDTile * s.gradPhiITile * 4, 32);       // calc4: tmp
-    bytes = bytes + RoundUp(s.gradPhiDTile * s.gradPhiITile * 4, 32);       // calc5: tmp
-    bytes = bytes + RoundUp(s.gradPhiDTile, 256) * s.gradPhiITile;          // calc6: mask
-    return bytes;
-}
-
-/// UB bytes: sum_2, grad_alpha, sum_3, sum_4
-inline Checked CubeFull4Ledger11(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + s.T * CeilDiv(s.n, 8) * 128;       // in0: dzWsIn, 4 copies
-    bytes = bytes + CeilDiv(s.T, 8) * 32;              // in1: inv_rmsIn
-    bytes = bytes + s.T * s.n * CeilDiv(s.n, 8) * 64;  // in2: dzWsIn, 2 copies
-    bytes = bytes + 64;                                // out0: grad_alphaOut, 2 copies
-    bytes = bytes + 32;                                // calc0: sum_2Tile
-    bytes = bytes + s.T * CeilDiv(s.n, 8) * 32;        // calc1: tmp
-    bytes = bytes + CeilDiv(s.T, 8) * 256;             // calc2: spread
-    bytes = bytes + CeilDiv(s.n, 8) * 32;              // calc3: sum
-    bytes = bytes + 2048;                              // calc4: acc
-    bytes = bytes + 256;                               // calc5: part
-    bytes = bytes + s.T * s.n * CeilDiv(s.n, 8) * 32;  // calc6: tmp
-    bytes = bytes + s.n * CeilDiv(s.n, 8) * 32;        // calc7: sum
-    return bytes;
-}
-
-/// UB bytes: sum_5, grad_bias
-inline Checked CubeFull4Ledger12(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.T * s.gradBiasKTile * 4, 32) * 64;  // in0: dzWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.gradBiasKTile * 4, 32) * 64;        // out0: grad_biasOut, 2 copies
-    bytes = bytes + RoundUp(s.gradBiasKTile * 4, 32);             // calc0: sum_5Tile
-    return bytes;
+    return blocks.valid && bytes.valid;
 }
 
 /// Tries the alternative "cube_full"; false when it does not fit.
 inline bool TryCubeFull4(Sizes &s, const Chip &chip, Choice &choice)
 {
     const Checked coreNum(chip.coreNum);
-    const Checked cubeNum(chip.cubeNum);
     const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
     if (!(s.D >= 1)) {
         return false;
@@ -8823,659 +3965,41 @@ inline bool TryCubeFull4(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.n * s.n * 3 + s.n * 6 <= 2147483647)) {
         return false;
     }
-    s.dzITile = Checked(1);
-    s.dzAgainITile = Checked(8);
-    s.dzAgainTTile = Checked(1);
-    s.dzAgain3JTile = Checked(8);
-    s.dzAgain3ITile = Checked(1);
-    s.scaledITile = Checked(8);
-    s.scaledTTile = Checked(1);
-    s.scaledAgainITile = Checked(8);
-    s.scaledAgainTTile = Checked(1);
-    s.scaledAgain3JTile = Checked(8);
-    s.scaledAgain3ITile = Checked(1);
-    s.dmixTTile = Checked(1);
-    s.gradXDTile = Checked(16);
-    s.gradXITile = Checked(1);
-    s.gradPhiDTile = Checked(64);
-    s.gradPhiITile = Checked(1);
-    s.gradBiasKTile = Checked(8);
-    if (!Maximise(s, &Sizes::dzITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n, coreNum), false, &CubeFull4Ledger0,
-                  coreNum, UsableUb(chip, true))) {
+    if (!(FitDz(s, chip) && FitDzAgain(s, chip) && FitDzAgain3(s, chip) && FitScaled(s, chip) &&
+          FitScaledAgain(s, chip) && FitScaledAgain3(s, chip) && FitDmix(s, chip) && FitDxg(s, chip) &&
+          FitGradX7(s, chip) && FitDxg(s, chip) && FitGradPhi3(s, chip) && FitGradAlpha(s, chip) &&
+          FitGradBias(s, chip) && FindDmixWsStart(s, chip) && FindDrmsWsStart(s, chip) && FindDxgWsEnd(s, chip) &&
+          FindDzWsEnd(s, chip) && FindSum1ProductWsStart2(s, chip) && FindSum1ProductWsEnd(s, chip) &&
+          FindDzITiles(s, chip) && FindDmixTTiles(s, chip) && FindDmixWork(s, chip) && FindDmixPer(s, chip) &&
+          FindDxgPanels(s, chip) && FindGradXDTiles(s, chip) && FindSum1ProductPanels(s, chip) &&
+          FindGradPhiDTiles(s, chip) && FindGradAlphaWork(s, chip) && FindGradBiasKTiles(s, chip))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::dzAgainITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &CubeFull4Ledger1,
-                  coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dzAgainTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.dzAgainITile), coreNum),
-                  false, &CubeFull4Ledger1, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dzAgain3JTile, s.n, 8, MaxOf(CeilDiv(s.T * s.n * s.n, coreNum), 64), false,
-                  &CubeFull4Ledger2, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dzAgain3ITile, MinOf(s.n, 4095), 1,
-                  CeilDiv(s.T * s.n * CeilDiv(s.n, s.dzAgain3JTile), coreNum), false, &CubeFull4Ledger2, coreNum,
-                  UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &CubeFull4Ledger3,
-                  coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.scaledITile), coreNum),
-                  false, &CubeFull4Ledger3, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledAgainITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &CubeFull4Ledger4,
-                  coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledAgainTTile, MinOf(s.T, 4095), 1,
-                  CeilDiv(s.T * CeilDiv(s.n, s.scaledAgainITile), coreNum), false, &CubeFull4Ledger4, coreNum,
-                  UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledAgain3JTile, s.n, 8, MaxOf(CeilDiv(s.T * s.n * s.n, coreNum), 64), false,
-                  &CubeFull4Ledger5, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledAgain3ITile, MinOf(s.n, 4095), 1,
-                  CeilDiv(s.T * s.n * CeilDiv(s.n, s.scaledAgain3JTile), coreNum), false, &CubeFull4Ledger5, coreNum,
-                  UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dmixTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeFull4Ledger6, coreNum,
-                  UsableUb(chip, true))) {
-        return false;
-    }
-    if (!(CubeFull4Ledger7(s, coreNum) <= UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradXDTile, s.D, 16, MaxOf(CeilDiv(s.D * s.T * s.n, coreNum), 64), false,
-                  &CubeFull4Ledger8, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradXITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n * CeilDiv(s.D, s.gradXDTile), coreNum),
-                  false, &CubeFull4Ledger8, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!(CubeFull4Ledger9(s, coreNum) <= UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradPhiDTile, s.D, 64,
-                  MaxOf(CeilDiv(s.D * s.n * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64), false, &CubeFull4Ledger10,
-                  coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradPhiITile, MinOf(s.n, 4095), 1,
-                  CeilDiv(s.n * s.n * s.n * CeilDiv(s.D, s.gradPhiDTile) + s.n * s.n * CeilDiv(s.D, s.gradPhiDTile) * 2,
-                          coreNum),
-                  false, &CubeFull4Ledger10, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!(CubeFull4Ledger11(s, coreNum) <= UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradBiasKTile, s.n * s.n + s.n * 2, 8, MaxOf(CeilDiv(s.n * s.n + s.n * 2, coreNum), 64),
-                  false, &CubeFull4Ledger12, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    s.dmixWsStart = 0;
-    s.dmixWsEnd = s.dmixWsStart + RoundUp(MaxOf(s.T * s.n * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.drmsWsStart = s.dmixWsEnd;
-    s.drmsWsEnd = s.drmsWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
-    s.dxgWsStart = s.drmsWsEnd;
-    s.dxgWsEnd = s.dxgWsStart + RoundUp(MaxOf(s.D * s.T * s.n, 1) * 4, 512);
-    s.dzWsStart = s.dxgWsEnd;
-    s.dzWsEnd = s.dzWsStart + RoundUp(MaxOf(s.T * s.n * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.scaledWsStart = s.dzWsEnd;
-    s.scaledWsEnd = s.scaledWsStart + RoundUp(MaxOf(s.T * s.n * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.sum_1_productWsStart = s.scaledWsEnd;
-    s.sum_1_productWsEnd =
-        s.sum_1_productWsStart + RoundUp(MaxOf(s.D * s.n * s.n * s.n * 3 + s.D * s.n * s.n * 6, 1) * 4, 512);
-    s.sum_1_termsWsStart = s.sum_1_productWsEnd;
-    s.sum_1_termsWsEnd = s.sum_1_termsWsStart + RoundUp(MaxOf(s.T * s.n * s.n * 3 + s.T * s.n * 6, 1) * 2, 512);
-    s.dzITiles = CeilDiv(s.n, s.dzITile);
-    s.dzWork = s.T * s.dzITiles;
-    s.dzPer = MaxOf(CeilDiv(s.dzWork, coreNum), 1);
-    s.dzAgainITiles = CeilDiv(s.n, s.dzAgainITile);
-    s.dzAgainTTiles = CeilDiv(s.T, s.dzAgainTTile);
-    s.dzAgainWork = s.dzAgainITiles * s.dzAgainTTiles;
-    s.dzAgainPer = MaxOf(CeilDiv(s.dzAgainWork, coreNum), 1);
-    s.dzAgain3JTiles = CeilDiv(s.n, s.dzAgain3JTile);
-    s.dzAgain3ITiles = CeilDiv(s.n, s.dzAgain3ITile);
-    s.dzAgain3Work = s.T * s.dzAgain3ITiles * s.dzAgain3JTiles;
-    s.dzAgain3Per = MaxOf(CeilDiv(s.dzAgain3Work, coreNum), 1);
-    s.scaledITiles = CeilDiv(s.n, s.scaledITile);
-    s.scaledTTiles = CeilDiv(s.T, s.scaledTTile);
-    s.scaledWork = s.scaledITiles * s.scaledTTiles;
-    s.scaledPer = MaxOf(CeilDiv(s.scaledWork, coreNum), 1);
-    s.scaledAgainITiles = CeilDiv(s.n, s.scaledAgainITile);
-    s.scaledAgainTTiles = CeilDiv(s.T, s.scaledAgainTTile);
-    s.scaledAgainWork = s.scaledAgainITiles * s.scaledAgainTTiles;
-    s.scaledAgainPer = MaxOf(CeilDiv(s.scaledAgainWork, coreNum), 1);
-    s.scaledAgain3JTiles = CeilDiv(s.n, s.scaledAgain3JTile);
-    s.scaledAgain3ITiles = CeilDiv(s.n, s.scaledAgain3ITile);
-    s.scaledAgain3Work = s.T * s.scaledAgain3ITiles * s.scaledAgain3JTiles;
-    s.scaledAgain3Per = MaxOf(CeilDiv(s.scaledAgain3Work, coreNum), 1);
-    s.dmixTTiles = CeilDiv(s.T, s.dmixTTile);
-    s.dmixWork = s.dmixTTiles;
-    s.dmixPer = MaxOf(CeilDiv(s.dmixWork, coreNum), 1);
-    s.dxgPanels = CeilDiv(s.D * s.n, 256);
-    s.dxgBaseN = RoundUp(CeilDiv(s.D * s.n, s.dxgPanels), 16);
-    s.dxgBaseM = MinOf(MinOf((((32768 / s.dxgBaseN)) / 16) * 16, 256),
-                       RoundUp(MinOf(MaxOf(CeilDiv(s.T * s.dxgPanels, cubeNum), 1), s.T), 16));
-    s.dxgBaseK = MinOf(32, RoundUp(s.n * s.n + s.n * 2, 16));
-    s.dxgStepK = MinOf(4, CeilDiv(s.n * s.n + s.n * 2, s.dxgBaseK));
-    s.dxgL1 = s.dxgBaseK * s.dxgBaseM * s.dxgStepK * 8 + s.dxgBaseK * s.dxgBaseN * s.dxgStepK * 8;
-    s.dxgM = s.T;
-    s.dxgN = s.D * s.n;
-    s.dxgKa = s.n * s.n + s.n * 2;
-    s.dxgKb = s.n * s.n + s.n * 2;
-    s.dxgSingleK = s.n * s.n + s.n * 2;
-    s.dxgRowTiles = CeilDiv(s.T, s.dxgBaseM);
-    s.dxgWork = s.dxgPanels * s.dxgRowTiles;
-    s.dxgPer = CeilDiv(s.dxgWork, cubeNum);
-    s.dxgCores = CeilDiv(s.dxgWork, s.dxgPer);
-    s.mm0Cores = s.dxgCores;
-    s.mm0M = s.dxgM;
-    s.mm0N = s.dxgN;
-    s.mm0Ka = s.dxgKa;
-    s.mm0Kb = s.dxgKb;
-    s.mm0SingleK = s.dxgSingleK;
-    s.mm0BaseM = s.dxgBaseM;
-    s.mm0BaseN = s.dxgBaseN;
-    s.mm0BaseK = s.dxgBaseK;
-    s.mm0StepK = s.dxgStepK;
-    s.mm0L1 = s.dxgL1;
-    s.gradXDTiles = CeilDiv(s.D, s.gradXDTile);
-    s.gradXITiles = CeilDiv(s.n, s.gradXITile);
-    s.gradXWork = s.T * s.gradXDTiles * s.gradXITiles;
-    s.gradXPer = MaxOf(CeilDiv(s.gradXWork, coreNum), 1);
-    s.sum1ProductPanels = CeilDiv(s.D * s.n, 256);
-    s.sum1ProductBaseN = RoundUp(CeilDiv(s.D * s.n, s.sum1ProductPanels), 16);
-    s.sum1ProductBaseM = MinOf(
-        MinOf((((32768 / s.sum1ProductBaseN)) / 16) * 16, 256),
-        RoundUp(MinOf(MaxOf(CeilDiv(s.n * s.n * s.sum1ProductPanels * 3 + s.n * s.sum1ProductPanels * 6, cubeNum), 1),
-                      s.n * s.n * 3 + s.n * 6),
-                16));
-    s.sum1ProductBaseK = MinOf(64, RoundUp(s.T, 16));
-    s.sum1ProductStepK = MinOf(4, CeilDiv(s.T, s.sum1ProductBaseK));
-    s.sum1ProductL1 = s.sum1ProductBaseK * s.sum1ProductBaseM * s.sum1ProductStepK * 4 +
-                      s.sum1ProductBaseK * s.sum1ProductBaseN * s.sum1ProductStepK * 4;
-    s.sum1ProductM = s.n * s.n * 3 + s.n * 6;
-    s.sum1ProductN = s.D * s.n;
-    s.sum1ProductKa = s.T;
-    s.sum1ProductKb = s.T;
-    s.sum1ProductSingleK = s.T;
-    s.sum1ProductRowTiles = CeilDiv(s.n * s.n * 3 + s.n * 6, s.sum1ProductBaseM);
-    s.sum1ProductWork = s.sum1ProductPanels * s.sum1ProductRowTiles;
-    s.sum1ProductPer = CeilDiv(s.sum1ProductWork, cubeNum);
-    s.sum1ProductCores = CeilDiv(s.sum1ProductWork, s.sum1ProductPer);
-    s.mm1Cores = s.sum1ProductCores;
-    s.mm1M = s.sum1ProductM;
-    s.mm1N = s.sum1ProductN;
-    s.mm1Ka = s.sum1ProductKa;
-    s.mm1Kb = s.sum1ProductKb;
-    s.mm1SingleK = s.sum1ProductSingleK;
-    s.mm1BaseM = s.sum1ProductBaseM;
-    s.mm1BaseN = s.sum1ProductBaseN;
-    s.mm1BaseK = s.sum1ProductBaseK;
-    s.mm1StepK = s.sum1ProductStepK;
-    s.mm1L1 = s.sum1ProductL1;
-    s.gradPhiDTiles = CeilDiv(s.D, s.gradPhiDTile);
-    s.gradPhiITiles = CeilDiv(s.n, s.gradPhiITile);
-    s.gradPhiWork = s.gradPhiDTiles * s.gradPhiITiles * s.n * s.n + s.gradPhiDTiles * s.gradPhiITiles * s.n * 2;
-    s.gradPhiPer = MaxOf(CeilDiv(s.gradPhiWork, coreNum), 1);
-    s.gradAlphaWork = 1;
-    s.gradAlphaPer = MaxOf(CeilDiv(s.gradAlphaWork, coreNum), 1);
-    s.gradBiasKTiles = CeilDiv(s.n * s.n + s.n * 2, s.gradBiasKTile);
-    s.gradBiasWork = s.gradBiasKTiles;
-    s.gradBiasPer = MaxOf(CeilDiv(s.gradBiasWork, coreNum), 1);
-    const Checked blocks = MaxOf(
-        MaxOf(
-            MaxOf(
-                MaxOf(
-                    MaxOf(
-                        MaxOf(
-                            MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(CeilDiv(s.dzWork, s.dzPer), 2),
-                                                                      CeilDiv(CeilDiv(s.dzAgainWork, s.dzAgainPer), 2)),
-                                                                CeilDiv(CeilDiv(s.dzAgain3Work, s.dzAgain3Per), 2)),
-                                                          CeilDiv(CeilDiv(s.scaledWork, s.scaledPer), 2)),
-                                                    CeilDiv(CeilDiv(s.scaledAgainWork, s.scaledAgainPer), 2)),
-                                              CeilDiv(CeilDiv(s.scaledAgain3Work, s.scaledAgain3Per), 2)),
-                                        CeilDiv(CeilDiv(s.dmixWork, s.dmixPer), 2)),
-                                  CeilDiv(s.dxgWork, s.dxgPer)),
-                            CeilDiv(CeilDiv(s.gradXWork, s.gradXPer), 2)),
-                        CeilDiv(s.sum1ProductWork, s.sum1ProductPer)),
-                    CeilDiv(CeilDiv(s.gradPhiWork, s.gradPhiPer), 2)),
-                CeilDiv(CeilDiv(s.gradAlphaWork, s.gradAlphaPer), 2)),
-            CeilDiv(CeilDiv(s.gradBiasWork, s.gradBiasPer), 2)),
-        1);
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzWork, s.dzPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgainWork, s.dzAgainPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgain3Work, s.dzAgain3Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledWork, s.scaledPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgainWork, s.scaledAgainPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgain3Work, s.scaledAgain3Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dmixWork, s.dmixPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(s.dxgWork, s.dxgPer));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradXWork, s.gradXPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(s.sum1ProductWork, s.sum1ProductPer));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradPhiWork, s.gradPhiPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaWork, s.gradAlphaPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradBiasWork, s.gradBiasPer), 2));
     const Checked bytes = s.sum_1_termsWsEnd;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = true;
-    return blocks.valid && bytes.valid && s.dmixWsStart.valid && s.dmixWsEnd.valid && s.drmsWsStart.valid &&
-           s.drmsWsEnd.valid && s.dxgWsStart.valid && s.dxgWsEnd.valid && s.dzWsStart.valid && s.dzWsEnd.valid &&
-           s.scaledWsStart.valid && s.scaledWsEnd.valid && s.sum_1_productWsStart.valid && s.sum_1_productWsEnd.valid &&
-           s.sum_1_termsWsStart.valid && s.sum_1_termsWsEnd.valid && s.dzITiles.valid && s.dzWork.valid &&
-           s.dzPer.valid && s.dzAgainITiles.valid && s.dzAgainTTiles.valid && s.dzAgainWork.valid &&
-           s.dzAgainPer.valid && s.dzAgain3JTiles.valid && s.dzAgain3ITiles.valid && s.dzAgain3Work.valid &&
-           s.dzAgain3Per.valid && s.scaledITiles.valid && s.scaledTTiles.valid && s.scaledWork.valid &&
-           s.scaledPer.valid && s.scaledAgainITiles.valid && s.scaledAgainTTiles.valid && s.scaledAgainWork.valid &&
-           s.scaledAgainPer.valid && s.scaledAgain3JTiles.valid && s.scaledAgain3ITiles.valid &&
-           s.scaledAgain3Work.valid && s.scaledAgain3Per.valid && s.dmixTTiles.valid && s.dmixWork.valid &&
-           s.dmixPer.valid && s.dxgPanels.valid && s.dxgBaseN.valid && s.dxgBaseM.valid && s.dxgBaseK.valid &&
-           s.dxgStepK.valid && s.dxgL1.valid && s.dxgM.valid && s.dxgN.valid && s.dxgKa.valid && s.dxgKb.valid &&
-           s.dxgSingleK.valid && s.dxgRowTiles.valid && s.dxgWork.valid && s.dxgPer.valid && s.dxgCores.valid &&
-           s.mm0Cores.valid && s.mm0M.valid && s.mm0N.valid && s.mm0Ka.valid && s.mm0Kb.valid && s.mm0SingleK.valid &&
-           s.mm0BaseM.valid && s.mm0BaseN.valid && s.mm0BaseK.valid && s.mm0StepK.valid && s.mm0L1.valid &&
-           s.gradXDTiles.valid && s.gradXITiles.valid && s.gradXWork.valid && s.gradXPer.valid &&
-           s.sum1ProductPanels.valid && s.sum1ProductBaseN.valid && s.sum1ProductBaseM.valid &&
-           s.sum1ProductBaseK.valid && s.sum1ProductStepK.valid && s.sum1ProductL1.valid && s.sum1ProductM.valid &&
-           s.sum1ProductN.valid && s.sum1ProductKa.valid && s.sum1ProductKb.valid && s.sum1ProductSingleK.valid &&
-           s.sum1ProductRowTiles.valid && s.sum1ProductWork.valid && s.sum1ProductPer.valid &&
-           s.sum1ProductCores.valid && s.mm1Cores.valid && s.mm1M.valid && s.mm1N.valid && s.mm1Ka.valid &&
-           s.mm1Kb.valid && s.mm1SingleK.valid && s.mm1BaseM.valid && s.mm1BaseN.valid && s.mm1BaseK.valid &&
-           s.mm1StepK.valid && s.mm1L1.valid && s.gradPhiDTiles.valid && s.gradPhiITiles.valid && s.gradPhiWork.valid &&
-           s.gradPhiPer.valid && s.gradAlphaWork.valid && s.gradAlphaPer.valid && s.gradBiasKTiles.valid &&
-           s.gradBiasWork.valid && s.gradBiasPer.valid;
-}
-
-/// UB bytes: dot, s, dz
-inline Checked CubeWalked4Ledger0(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.dzITile, 8) * 64;                   // in0: h_preIn, 2 copies
-    bytes = bytes + CeilDiv(s.dzDTile * 2, 32) * 64;              // in1: grad_h_inIn, 2 copies
-    bytes = bytes + CeilDiv(s.dzDTile * s.dzITile * 2, 32) * 64;  // in2: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 128;                 // out0: dzWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;                  // calc0: h_preTile
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;                  // calc1: sTile
-    bytes = bytes + RoundUp(s.dzDTile * 4, 32);                   // calc2: grad_h_inTile
-    bytes = bytes + RoundUp(s.dzDTile * s.dzITile * 4, 32);       // calc3: xTile
-    bytes = bytes + RoundUp(s.dzDTile * s.dzITile * 4, 32);       // calc4: tmp
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;                  // calc5: sum
-    bytes = bytes + CeilDiv(s.dzITile, 8) * 2048;                 // calc6: acc
-    bytes = bytes + CeilDiv(s.dzITile, 8) * 256;                  // calc7: part
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;                  // calc8: tmp
-    return bytes;
-}
-
-/// UB bytes: dz
-inline Checked CubeWalked4Ledger1(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.dzAgainITile * s.dzAgainTTile * 4, 32) * 96;  // in0: grad_h_postIn, 3 copies
-    bytes = bytes + CeilDiv(s.dzAgainITile * s.dzAgainTTile * 4, 32) * 64;  // out0: dzWsOut, 2 copies
-    bytes = bytes + RoundUp(s.dzAgainITile * s.dzAgainTTile * 4, 32);       // calc0: tmp
-    bytes = bytes + RoundUp(s.dzAgainITile * s.dzAgainTTile * 4, 32);       // calc1: tmp
-    return bytes;
-}
-
-/// UB bytes: dz
-inline Checked CubeWalked4Ledger2(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.dzAgain3ITile * s.dzAgain3JTile * 4, 32) * 64;  // in0: grad_h_resIn, 2 copies
-    bytes = bytes + CeilDiv(s.dzAgain3ITile * s.dzAgain3JTile * 4, 32) * 64;  // out0: dzWsOut, 2 copies
-    return bytes;
-}
-
-/// UB bytes: scaled
-inline Checked CubeWalked4Ledger3(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;                                                   // in0: alphaIn
-    bytes = bytes + CeilDiv(s.scaledITile * s.scaledTTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.scaledITile * s.scaledTTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
-    bytes = bytes + 256;                                                  // calc0: spread
-    return bytes;
-}
-
-/// UB bytes: scaled
-inline Checked CubeWalked4Ledger4(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;                                                             // in0: alphaIn
-    bytes = bytes + CeilDiv(s.scaledAgainITile * s.scaledAgainTTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.scaledAgainITile * s.scaledAgainTTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
-    bytes = bytes + 256;                                                            // calc0: spread
-    return bytes;
-}
-
-/// UB bytes: scaled
-inline Checked CubeWalked4Ledger5(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;                                                               // in0: alphaIn
-    bytes = bytes + CeilDiv(s.scaledAgain3ITile * s.scaledAgain3JTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.scaledAgain3ITile * s.scaledAgain3JTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
-    bytes = bytes + 256;                                                              // calc0: spread
-    return bytes;
-}
-
-/// UB bytes: dmix
-inline Checked CubeWalked4Ledger6(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.dmixKTile * s.dmixTTile * 4, 32) * 64;  // in0: scaledWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.dmixTTile, 8) * 64;                     // in1: inv_rmsIn, 2 copies
-    bytes = bytes + CeilDiv(s.dmixKTile * s.dmixTTile * 4, 32) * 64;  // out0: dmixWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.dmixTTile, 8) * 256;                    // calc0: spread
-    return bytes;
-}
-
-/// UB bytes: sum_1_terms
-inline Checked CubeWalked4Ledger7(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum1TermsKTile * s.sum1TermsTTile * 4, 32) * 64;  // in0: dmixWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.sum1TermsKTile * s.sum1TermsTTile * 2, 32) * 64;  // out0: sum_1_termsWsOut, 2 copies
-    bytes = bytes + RoundUp(s.sum1TermsKTile * s.sum1TermsTTile * 4, 32);       // calc0: dmixWsTile
-    return bytes;
-}
-
-/// UB bytes: sum_1_terms
-inline Checked CubeWalked4Ledger8(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum1TermsAgainKTile * s.sum1TermsAgainTTile * 4, 32) * 64;  // in0: dmixWsIn, 2 copies
-    bytes = bytes +
-            CeilDiv(s.sum1TermsAgainKTile * s.sum1TermsAgainTTile * 2, 32) * 64;     // out0: sum_1_termsWsOut, 2 copies
-    bytes = bytes + RoundUp(s.sum1TermsAgainKTile * s.sum1TermsAgainTTile * 4, 32);  // calc0: dmixWsTile
-    bytes = bytes + RoundUp(s.sum1TermsAgainKTile * s.sum1TermsAgainTTile * 2, 32);  // calc1: rounded
-    bytes = bytes + RoundUp(s.sum1TermsAgainKTile * s.sum1TermsAgainTTile * 4, 32);  // calc2: tmp
-    return bytes;
-}
-
-/// UB bytes: sum_1_terms
-inline Checked CubeWalked4Ledger9(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum1TermsAgain3KTile * s.sum1TermsAgain3TTile * 4, 32) * 64;  // in0: dmixWsIn, 2 copies
-    bytes = bytes +
-            CeilDiv(s.sum1TermsAgain3KTile * s.sum1TermsAgain3TTile * 2, 32) * 64;  // out0: sum_1_termsWsOut, 2 copies
-    bytes = bytes + RoundUp(s.sum1TermsAgain3KTile * s.sum1TermsAgain3TTile * 4, 32);  // calc0: dmixWsTile
-    bytes = bytes + RoundUp(s.sum1TermsAgain3KTile * s.sum1TermsAgain3TTile * 2, 32);  // calc1: rounded
-    bytes = bytes + RoundUp(s.sum1TermsAgain3KTile * s.sum1TermsAgain3TTile * 4, 32);  // calc2: tmp
-    bytes = bytes + RoundUp(s.sum1TermsAgain3KTile * s.sum1TermsAgain3TTile * 4, 32);  // calc3: tmp
-    return bytes;
-}
-
-/// UB bytes: drms
-inline Checked CubeWalked4Ledger10(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.drmsKTile * s.drmsTTile * 4, 32) * 96;  // in0: scaledWsIn, 3 copies
-    bytes = bytes + CeilDiv(s.drmsTTile, 8) * 64;                     // out0: drmsWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.drmsTTile, 8) * 32;                     // calc0: sumAcc
-    bytes = bytes + RoundUp(s.drmsKTile * s.drmsTTile * 4, 32);       // calc1: tmp
-    bytes = bytes + CeilDiv(s.drmsTTile, 8) * 32;                     // calc2: sum
-    bytes = bytes + CeilDiv(s.drmsTTile, 8) * 2048;                   // calc3: acc
-    bytes = bytes + CeilDiv(s.drmsTTile, 8) * 256;                    // calc4: part
-    return bytes;
-}
-
-/// UB bytes: dxg (cube)
-inline Checked CubeWalked4Ledger11(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    return bytes;
-}
-
-/// UB bytes: grad_x
-inline Checked CubeWalked4Ledger12(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.gradXDTile * 2, 32) * 64;                 // in0: grad_h_inIn, 2 copies
-    bytes = bytes + CeilDiv(s.gradXITile, 8) * 64;                      // in1: h_preIn, 2 copies
-    bytes = bytes + CeilDiv(s.gradXDTile * s.gradXITile * 4, 32) * 64;  // in2: dxgWsIn, 2 copies
-    bytes = bytes + 32;                                                 // in3: drmsWsIn
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 2, 32);       // in4: xIn
-    bytes = bytes + CeilDiv(s.gradXDTile * s.gradXITile * 2, 32) * 64;  // out0: grad_xOut, 2 copies
-    bytes = bytes + RoundUp(s.gradXDTile * 4, 32);                      // calc0: grad_h_inTile
-    bytes = bytes + CeilDiv(s.gradXITile, 16) * 64;                     // calc1: h_preTile
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 4, 32);       // calc2: dxgWsTile
-    bytes = bytes + 64;                                                 // calc3: drmsWsTile
-    bytes = bytes + 64;                                                 // calc4: inv_rmsTile
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 4, 32);       // calc5: xTile
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 4, 32);       // calc6: tmp
-    bytes = bytes + CeilDiv(s.gradXITile, 16) * 512;                    // calc7: spread
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 4, 32);       // calc8: tmp
-    bytes = bytes + 64;                                                 // calc9: tmp
-    bytes = bytes + 512;                                                // calc10: spread
-    return bytes;
-}
-
-/// UB bytes: sum_1_product (cube)
-inline Checked CubeWalked4Ledger13(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    return bytes;
-}
-
-/// UB bytes: sum_1, grad_phi
-inline Checked CubeWalked4Ledger14(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.gradPhiDTile * s.gradPhiITile * 4, 32) * 64;  // in0: sum_1_productWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.gradPhiDTile * s.gradPhiITile * 4, 32) * 64;  // out0: grad_phiOut, 2 copies
-    bytes = bytes + RoundUp(s.gradPhiDTile * s.gradPhiITile * 4, 32);       // calc0: sum_1_productWsTile
-    bytes = bytes + RoundUp(s.gradPhiDTile * s.gradPhiITile * 4, 32);       // calc1: sum_1_productWsTile
-    bytes = bytes + RoundUp(s.gradPhiDTile * s.gradPhiITile * 4, 32);       // calc2: sum_1_productWsTile
-    bytes = bytes + RoundUp(s.gradPhiDTile * s.gradPhiITile * 4, 32);       // calc3: sum_1Tile
-    bytes = bytes + RoundUp(s.gradPhiDTile * s.gradPhiITile * 4, 32);       // calc4: tmp
-    bytes = bytes + RoundUp(s.gradPhiDTile * s.gradPhiITile * 4, 32);       // calc5: tmp
-    bytes = bytes + RoundUp(s.gradPhiDTile, 256) * s.gradPhiITile;          // calc6: mask
-    return bytes;
-}
-
-/// UB bytes: sum_2_part
-inline Checked CubeWalked4Ledger15(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum2PartITile * 4, 32) * 96;  // in0: dzWsIn, 3 copies
-    bytes = bytes + 64;                                     // in1: inv_rmsIn, 2 copies
-    bytes = bytes + 64;                                     // out0: sum_2_partWsOut, 2 copies
-    bytes = bytes + 32;                                     // calc0: sumAcc
-    bytes = bytes + RoundUp(s.sum2PartITile * 4, 32);       // calc1: tmp
-    bytes = bytes + 256;                                    // calc2: spread
-    bytes = bytes + 32;                                     // calc3: sum
-    bytes = bytes + 2048;                                   // calc4: acc
-    return bytes;
-}
-
-/// UB bytes: sum_2
-inline Checked CubeWalked4Ledger16(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum2Sum2PartAxisTile * 4, 32) * 64;  // in0: sum_2_partWsIn, 2 copies
-    bytes = bytes + 64;                                            // out0: sum_2WsOut, 2 copies
-    bytes = bytes + 32;                                            // calc0: sumAcc
-    bytes = bytes + 32;                                            // calc1: sum
-    bytes = bytes + 2048;                                          // calc2: acc
-    bytes = bytes + 256;                                           // calc3: part
-    return bytes;
-}
-
-/// UB bytes: grad_alpha
-inline Checked CubeWalked4Ledger17(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;  // in0: sum_2WsIn
-    bytes = bytes + 64;  // out0: grad_alphaOut, 2 copies
-    return bytes;
-}
-
-/// UB bytes: sum_3_part
-inline Checked CubeWalked4Ledger18(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum3PartITile * 4, 32) * 96;  // in0: dzWsIn, 3 copies
-    bytes = bytes + 64;                                     // in1: inv_rmsIn, 2 copies
-    bytes = bytes + 64;                                     // out0: sum_3_partWsOut, 2 copies
-    bytes = bytes + 32;                                     // calc0: sumAcc
-    bytes = bytes + RoundUp(s.sum3PartITile * 4, 32);       // calc1: tmp
-    bytes = bytes + 256;                                    // calc2: spread
-    bytes = bytes + 32;                                     // calc3: sum
-    bytes = bytes + 2048;                                   // calc4: acc
-    return bytes;
-}
-
-/// UB bytes: sum_3
-inline Checked CubeWalked4Ledger19(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum3Sum3PartAxisTile * 4, 32) * 64;  // in0: sum_3_partWsIn, 2 copies
-    bytes = bytes + 64;                                            // out0: sum_3WsOut, 2 copies
-    bytes = bytes + 32;                                            // calc0: sumAcc
-    bytes = bytes + 32;                                            // calc1: sum
-    bytes = bytes + 2048;                                          // calc2: acc
-    bytes = bytes + 256;                                           // calc3: part
-    return bytes;
-}
-
-/// UB bytes: grad_alpha
-inline Checked CubeWalked4Ledger20(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;  // in0: sum_3WsIn
-    bytes = bytes + 64;  // out0: grad_alphaOut, 2 copies
-    return bytes;
-}
-
-/// UB bytes: sum_4_part
-inline Checked CubeWalked4Ledger21(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum4PartJTile * 4, 32) * 96;  // in0: dzWsIn, 3 copies
-    bytes = bytes + 64;                                     // in1: inv_rmsIn, 2 copies
-    bytes = bytes + 64;                                     // out0: sum_4_partWsOut, 2 copies
-    bytes = bytes + 32;                                     // calc0: sumAcc
-    bytes = bytes + RoundUp(s.sum4PartJTile * 4, 32);       // calc1: tmp
-    bytes = bytes + 256;                                    // calc2: spread
-    bytes = bytes + 32;                                     // calc3: sum
-    bytes = bytes + 2048;                                   // calc4: acc
-    return bytes;
-}
-
-/// UB bytes: sum_4
-inline Checked CubeWalked4Ledger22(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum4Sum4PartAxisTile * 4, 32) * 64;  // in0: sum_4_partWsIn, 2 copies
-    bytes = bytes + 64;                                            // out0: sum_4WsOut, 2 copies
-    bytes = bytes + 32;                                            // calc0: sumAcc
-    bytes = bytes + 32;                                            // calc1: sum
-    bytes = bytes + 2048;                                          // calc2: acc
-    bytes = bytes + 256;                                           // calc3: part
-    return bytes;
-}
-
-/// UB bytes: grad_alpha
-inline Checked CubeWalked4Ledger23(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;  // in0: sum_4WsIn
-    bytes = bytes + 64;  // out0: grad_alphaOut, 2 copies
-    return bytes;
-}
-
-/// UB bytes: sum_5_part
-inline Checked CubeWalked4Ledger24(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum5PartKTile * 4, 32) * 64;  // in0: dzWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.sum5PartKTile * 4, 32) * 64;  // out0: sum_5_partWsOut, 2 copies
-    bytes = bytes + RoundUp(s.sum5PartKTile * 4, 32);       // calc0: sumAcc
-    bytes = bytes + RoundUp(s.sum5PartKTile * 4, 32);       // calc1: copied
-    return bytes;
-}
-
-/// UB bytes: sum_5
-inline Checked CubeWalked4Ledger25(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum5KTile * 4, 32) * 64;  // in0: sum_5_partWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.sum5KTile * 4, 32) * 64;  // out0: sum_5WsOut, 2 copies
-    bytes = bytes + RoundUp(s.sum5KTile * 4, 32);       // calc0: sumAcc
-    bytes = bytes + RoundUp(s.sum5KTile * 4, 32);       // calc1: copied
-    return bytes;
-}
-
-/// UB bytes: grad_bias
-inline Checked CubeWalked4Ledger26(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.gradBiasKTile * 4, 32) * 64;  // in0: sum_5WsIn, 2 copies
-    bytes = bytes + CeilDiv(s.gradBiasKTile * 4, 32) * 64;  // out0: grad_biasOut, 2 copies
-    return bytes;
+    return blocks.valid && bytes.valid;
 }
 
 /// Tries the alternative "cube_walked"; false when it does not fit.
 inline bool TryCubeWalked4(Sizes &s, const Chip &chip, Choice &choice)
 {
     const Checked coreNum(chip.coreNum);
-    const Checked cubeNum(chip.cubeNum);
     const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
     if (!(s.D >= 1)) {
         return false;
@@ -9509,698 +4033,62 @@ inline bool TryCubeWalked4(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.n * s.n * 3 + s.n * 6 <= 2147483647)) {
         return false;
     }
-    s.dzDTile = Checked(16);
-    s.dzITile = Checked(1);
-    s.dzAgainITile = Checked(8);
-    s.dzAgainTTile = Checked(1);
-    s.dzAgain3JTile = Checked(8);
-    s.dzAgain3ITile = Checked(1);
-    s.scaledITile = Checked(8);
-    s.scaledTTile = Checked(1);
-    s.scaledAgainITile = Checked(8);
-    s.scaledAgainTTile = Checked(1);
-    s.scaledAgain3JTile = Checked(8);
-    s.scaledAgain3ITile = Checked(1);
-    s.dmixKTile = Checked(8);
-    s.dmixTTile = Checked(1);
-    s.sum1TermsKTile = Checked(16);
-    s.sum1TermsTTile = Checked(1);
-    s.sum1TermsAgainKTile = Checked(16);
-    s.sum1TermsAgainTTile = Checked(1);
-    s.sum1TermsAgain3KTile = Checked(16);
-    s.sum1TermsAgain3TTile = Checked(1);
-    s.drmsKTile = Checked(8);
-    s.drmsTTile = Checked(1);
-    s.gradXDTile = Checked(16);
-    s.gradXITile = Checked(1);
-    s.gradPhiDTile = Checked(64);
-    s.gradPhiITile = Checked(1);
-    s.sum2PartITile = Checked(8);
-    s.sum2Sum2PartAxisTile = Checked(8);
-    s.sum3PartITile = Checked(8);
-    s.sum3Sum3PartAxisTile = Checked(8);
-    s.sum4PartJTile = Checked(8);
-    s.sum4Sum4PartAxisTile = Checked(8);
-    s.sum5PartKTile = Checked(8);
-    s.sum5KTile = Checked(8);
-    s.gradBiasKTile = Checked(8);
-    if (!Maximise(s, &Sizes::dzDTile, s.D, 16, 0, false, &CubeWalked4Ledger0, coreNum, UsableUb(chip, true))) {
+    if (!(FitDz2(s, chip) && FitDzAgain(s, chip) && FitDzAgain3(s, chip) && FitScaled(s, chip) &&
+          FitScaledAgain(s, chip) && FitScaledAgain3(s, chip) && FitDmix2(s, chip) && FitSum1Terms(s, chip) &&
+          FitSum1TermsAgain(s, chip) && FitSum1TermsAgain3(s, chip) && FitDrms(s, chip) && FitDxg(s, chip) &&
+          FitGradX7(s, chip) && FitDxg(s, chip) && FitGradPhi3(s, chip) && FitSum2Part(s, chip) && FitSum2(s, chip) &&
+          FitGradAlpha2(s, chip) && FitSum3Part(s, chip) && FitSum3(s, chip) && FitGradAlphaAgain(s, chip) &&
+          FitSum4Part(s, chip) && FitSum4(s, chip) && FitGradAlphaAgain3(s, chip) && FitSum5Part(s, chip) &&
+          FitSum5(s, chip) && FitGradBias2(s, chip) && FindDmixWsStart(s, chip) && FindDrmsWsStart(s, chip) &&
+          FindDxgWsEnd(s, chip) && FindDzWsEnd(s, chip) && FindSum1ProductWsStart2(s, chip) &&
+          FindSum1ProductWsEnd(s, chip) && FindSum2WsStart(s, chip) && FindSum2WsEnd(s, chip) &&
+          FindSum2PartCount(s, chip) && FindSum2PartWsStart(s, chip) && FindSum2PartWsEnd(s, chip) &&
+          FindDzITiles(s, chip) && FindDmixKTiles(s, chip) && FindDmixTTiles(s, chip) && FindDmixWork2(s, chip) &&
+          FindDmixPer(s, chip) && FindSum1TermsKTiles(s, chip) && FindDrmsTTiles(s, chip) && FindDxgPanels(s, chip) &&
+          FindGradXDTiles(s, chip) && FindSum1ProductPanels(s, chip) && FindGradPhiDTiles(s, chip) &&
+          FindSum2PartWork(s, chip) && FindGradAlphaWork(s, chip) && FindSum3PartWork(s, chip) &&
+          FindGradBiasKTiles(s, chip))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::dzITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n, coreNum), false, &CubeWalked4Ledger0,
-                  coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dzAgainITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &CubeWalked4Ledger1,
-                  coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dzAgainTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.dzAgainITile), coreNum),
-                  false, &CubeWalked4Ledger1, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dzAgain3JTile, s.n, 8, MaxOf(CeilDiv(s.T * s.n * s.n, coreNum), 64), false,
-                  &CubeWalked4Ledger2, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dzAgain3ITile, MinOf(s.n, 4095), 1,
-                  CeilDiv(s.T * s.n * CeilDiv(s.n, s.dzAgain3JTile), coreNum), false, &CubeWalked4Ledger2, coreNum,
-                  UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &CubeWalked4Ledger3,
-                  coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.scaledITile), coreNum),
-                  false, &CubeWalked4Ledger3, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledAgainITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false,
-                  &CubeWalked4Ledger4, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledAgainTTile, MinOf(s.T, 4095), 1,
-                  CeilDiv(s.T * CeilDiv(s.n, s.scaledAgainITile), coreNum), false, &CubeWalked4Ledger4, coreNum,
-                  UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledAgain3JTile, s.n, 8, MaxOf(CeilDiv(s.T * s.n * s.n, coreNum), 64), false,
-                  &CubeWalked4Ledger5, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledAgain3ITile, MinOf(s.n, 4095), 1,
-                  CeilDiv(s.T * s.n * CeilDiv(s.n, s.scaledAgain3JTile), coreNum), false, &CubeWalked4Ledger5, coreNum,
-                  UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dmixKTile, s.n * s.n + s.n * 2, 8,
-                  MaxOf(CeilDiv(s.T * s.n * s.n + s.T * s.n * 2, coreNum), 64), false, &CubeWalked4Ledger6, coreNum,
-                  UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dmixTTile, MinOf(s.T, 4095), 1,
-                  CeilDiv(s.T * CeilDiv(s.n * s.n + s.n * 2, s.dmixKTile), coreNum), false, &CubeWalked4Ledger6,
-                  coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum1TermsKTile, s.n * s.n + s.n * 2, 16,
-                  MaxOf(CeilDiv(s.T * s.n * s.n + s.T * s.n * 2, coreNum), 64), false, &CubeWalked4Ledger7, coreNum,
-                  UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum1TermsTTile, MinOf(s.T, 4095), 1,
-                  CeilDiv(s.T * CeilDiv(s.n * s.n + s.n * 2, s.sum1TermsKTile), coreNum), false, &CubeWalked4Ledger7,
-                  coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum1TermsAgainKTile, s.n * s.n + s.n * 2, 16,
-                  MaxOf(CeilDiv(s.T * s.n * s.n + s.T * s.n * 2, coreNum), 64), false, &CubeWalked4Ledger8, coreNum,
-                  UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum1TermsAgainTTile, MinOf(s.T, 4095), 1,
-                  CeilDiv(s.T * CeilDiv(s.n * s.n + s.n * 2, s.sum1TermsAgainKTile), coreNum), false,
-                  &CubeWalked4Ledger8, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum1TermsAgain3KTile, s.n * s.n + s.n * 2, 16,
-                  MaxOf(CeilDiv(s.T * s.n * s.n + s.T * s.n * 2, coreNum), 64), false, &CubeWalked4Ledger9, coreNum,
-                  UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum1TermsAgain3TTile, MinOf(s.T, 4095), 1,
-                  CeilDiv(s.T * CeilDiv(s.n * s.n + s.n * 2, s.sum1TermsAgain3KTile), coreNum), false,
-                  &CubeWalked4Ledger9, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::drmsKTile, s.n * s.n + s.n * 2, 8, 0, false, &CubeWalked4Ledger10, coreNum,
-                  UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::drmsTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeWalked4Ledger10,
-                  coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!(CubeWalked4Ledger11(s, coreNum) <= UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradXDTile, s.D, 16, MaxOf(CeilDiv(s.D * s.T * s.n, coreNum), 64), false,
-                  &CubeWalked4Ledger12, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradXITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n * CeilDiv(s.D, s.gradXDTile), coreNum),
-                  false, &CubeWalked4Ledger12, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!(CubeWalked4Ledger13(s, coreNum) <= UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradPhiDTile, s.D, 64,
-                  MaxOf(CeilDiv(s.D * s.n * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64), false, &CubeWalked4Ledger14,
-                  coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradPhiITile, MinOf(s.n, 4095), 1,
-                  CeilDiv(s.n * s.n * s.n * CeilDiv(s.D, s.gradPhiDTile) + s.n * s.n * CeilDiv(s.D, s.gradPhiDTile) * 2,
-                          coreNum),
-                  false, &CubeWalked4Ledger14, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum2PartITile, s.n, 8, 0, false, &CubeWalked4Ledger15, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum2Sum2PartAxisTile, MaxOf(MinOf(coreNum, s.T), 1), 8, 0, false, &CubeWalked4Ledger16,
-                  coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!(CubeWalked4Ledger17(s, coreNum) <= UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum3PartITile, s.n, 8, 0, false, &CubeWalked4Ledger18, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum3Sum3PartAxisTile, MaxOf(MinOf(coreNum, s.T), 1), 8, 0, false, &CubeWalked4Ledger19,
-                  coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!(CubeWalked4Ledger20(s, coreNum) <= UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum4PartJTile, s.n, 8, 0, false, &CubeWalked4Ledger21, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum4Sum4PartAxisTile, MaxOf(MinOf(coreNum, s.T), 1), 8, 0, false, &CubeWalked4Ledger22,
-                  coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!(CubeWalked4Ledger23(s, coreNum) <= UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(
-            s, &Sizes::sum5PartKTile, s.n * s.n + s.n * 2, 8,
-            MaxOf(CeilDiv(s.n * s.n * MaxOf(MinOf(coreNum, s.T), 1) + s.n * MaxOf(MinOf(coreNum, s.T), 1) * 2, coreNum),
-                  64),
-            false, &CubeWalked4Ledger24, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum5KTile, s.n * s.n + s.n * 2, 8, MaxOf(CeilDiv(s.n * s.n + s.n * 2, coreNum), 64), false,
-                  &CubeWalked4Ledger25, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradBiasKTile, s.n * s.n + s.n * 2, 8, MaxOf(CeilDiv(s.n * s.n + s.n * 2, coreNum), 64),
-                  false, &CubeWalked4Ledger26, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    s.dmixWsStart = 0;
-    s.dmixWsEnd = s.dmixWsStart + RoundUp(MaxOf(s.T * s.n * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.drmsWsStart = s.dmixWsEnd;
-    s.drmsWsEnd = s.drmsWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
-    s.dxgWsStart = s.drmsWsEnd;
-    s.dxgWsEnd = s.dxgWsStart + RoundUp(MaxOf(s.D * s.T * s.n, 1) * 4, 512);
-    s.dzWsStart = s.dxgWsEnd;
-    s.dzWsEnd = s.dzWsStart + RoundUp(MaxOf(s.T * s.n * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.scaledWsStart = s.dzWsEnd;
-    s.scaledWsEnd = s.scaledWsStart + RoundUp(MaxOf(s.T * s.n * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.sum_1_productWsStart = s.scaledWsEnd;
-    s.sum_1_productWsEnd =
-        s.sum_1_productWsStart + RoundUp(MaxOf(s.D * s.n * s.n * s.n * 3 + s.D * s.n * s.n * 6, 1) * 4, 512);
-    s.sum_1_termsWsStart = s.sum_1_productWsEnd;
-    s.sum_1_termsWsEnd = s.sum_1_termsWsStart + RoundUp(MaxOf(s.T * s.n * s.n * 3 + s.T * s.n * 6, 1) * 2, 512);
-    s.sum_2WsStart = s.sum_1_termsWsEnd;
-    s.sum_2WsEnd = s.sum_2WsStart + 512;
-    s.sum_3WsStart = s.sum_2WsEnd;
-    s.sum_3WsEnd = s.sum_3WsStart + 512;
-    s.sum_4WsStart = s.sum_3WsEnd;
-    s.sum_4WsEnd = s.sum_4WsStart + 512;
-    s.sum_5WsStart = s.sum_4WsEnd;
-    s.sum_5WsEnd = s.sum_5WsStart + RoundUp(MaxOf(s.n * s.n + s.n * 2, 1) * 4, 512);
-    s.sum_2_part_count = MaxOf(MinOf(coreNum, s.T), 1);
-    s.sum_2_part_length = CeilDiv(s.T, s.sum_2_part_count);
-    s.sum_2_partWsStart = s.sum_5WsEnd;
-    s.sum_2_partWsEnd = s.sum_2_partWsStart + RoundUp(MaxOf(s.sum_2_part_count, 1) * 4, 512);
-    s.sum_3_part_count = MaxOf(MinOf(coreNum, s.T), 1);
-    s.sum_3_part_length = CeilDiv(s.T, s.sum_3_part_count);
-    s.sum_3_partWsStart = s.sum_2_partWsEnd;
-    s.sum_3_partWsEnd = s.sum_3_partWsStart + RoundUp(MaxOf(s.sum_3_part_count, 1) * 4, 512);
-    s.sum_4_part_count = MaxOf(MinOf(coreNum, s.T), 1);
-    s.sum_4_part_length = CeilDiv(s.T, s.sum_4_part_count);
-    s.sum_4_partWsStart = s.sum_3_partWsEnd;
-    s.sum_4_partWsEnd = s.sum_4_partWsStart + RoundUp(MaxOf(s.sum_4_part_count, 1) * 4, 512);
-    s.sum_5_part_count = MaxOf(MinOf(coreNum, s.T), 1);
-    s.sum_5_part_length = CeilDiv(s.T, s.sum_5_part_count);
-    s.sum_5_partWsStart = s.sum_4_partWsEnd;
-    s.sum_5_partWsEnd =
-        s.sum_5_partWsStart + RoundUp(MaxOf(s.n * s.n * s.sum_5_part_count + s.n * s.sum_5_part_count * 2, 1) * 4, 512);
-    s.dzITiles = CeilDiv(s.n, s.dzITile);
-    s.dzWork = s.T * s.dzITiles;
-    s.dzPer = MaxOf(CeilDiv(s.dzWork, coreNum), 1);
-    s.dzAgainITiles = CeilDiv(s.n, s.dzAgainITile);
-    s.dzAgainTTiles = CeilDiv(s.T, s.dzAgainTTile);
-    s.dzAgainWork = s.dzAgainITiles * s.dzAgainTTiles;
-    s.dzAgainPer = MaxOf(CeilDiv(s.dzAgainWork, coreNum), 1);
-    s.dzAgain3JTiles = CeilDiv(s.n, s.dzAgain3JTile);
-    s.dzAgain3ITiles = CeilDiv(s.n, s.dzAgain3ITile);
-    s.dzAgain3Work = s.T * s.dzAgain3ITiles * s.dzAgain3JTiles;
-    s.dzAgain3Per = MaxOf(CeilDiv(s.dzAgain3Work, coreNum), 1);
-    s.scaledITiles = CeilDiv(s.n, s.scaledITile);
-    s.scaledTTiles = CeilDiv(s.T, s.scaledTTile);
-    s.scaledWork = s.scaledITiles * s.scaledTTiles;
-    s.scaledPer = MaxOf(CeilDiv(s.scaledWork, coreNum), 1);
-    s.scaledAgainITiles = CeilDiv(s.n, s.scaledAgainITile);
-    s.scaledAgainTTiles = CeilDiv(s.T, s.scaledAgainTTile);
-    s.scaledAgainWork = s.scaledAgainITiles * s.scaledAgainTTiles;
-    s.scaledAgainPer = MaxOf(CeilDiv(s.scaledAgainWork, coreNum), 1);
-    s.scaledAgain3JTiles = CeilDiv(s.n, s.scaledAgain3JTile);
-    s.scaledAgain3ITiles = CeilDiv(s.n, s.scaledAgain3ITile);
-    s.scaledAgain3Work = s.T * s.scaledAgain3ITiles * s.scaledAgain3JTiles;
-    s.scaledAgain3Per = MaxOf(CeilDiv(s.scaledAgain3Work, coreNum), 1);
-    s.dmixKTiles = CeilDiv(s.n * s.n + s.n * 2, s.dmixKTile);
-    s.dmixTTiles = CeilDiv(s.T, s.dmixTTile);
-    s.dmixWork = s.dmixKTiles * s.dmixTTiles;
-    s.dmixPer = MaxOf(CeilDiv(s.dmixWork, coreNum), 1);
-    s.sum1TermsKTiles = CeilDiv(s.n * s.n + s.n * 2, s.sum1TermsKTile);
-    s.sum1TermsTTiles = CeilDiv(s.T, s.sum1TermsTTile);
-    s.sum1TermsWork = s.sum1TermsKTiles * s.sum1TermsTTiles;
-    s.sum1TermsPer = MaxOf(CeilDiv(s.sum1TermsWork, coreNum), 1);
-    s.sum1TermsAgainKTiles = CeilDiv(s.n * s.n + s.n * 2, s.sum1TermsAgainKTile);
-    s.sum1TermsAgainTTiles = CeilDiv(s.T, s.sum1TermsAgainTTile);
-    s.sum1TermsAgainWork = s.sum1TermsAgainKTiles * s.sum1TermsAgainTTiles;
-    s.sum1TermsAgainPer = MaxOf(CeilDiv(s.sum1TermsAgainWork, coreNum), 1);
-    s.sum1TermsAgain3KTiles = CeilDiv(s.n * s.n + s.n * 2, s.sum1TermsAgain3KTile);
-    s.sum1TermsAgain3TTiles = CeilDiv(s.T, s.sum1TermsAgain3TTile);
-    s.sum1TermsAgain3Work = s.sum1TermsAgain3KTiles * s.sum1TermsAgain3TTiles;
-    s.sum1TermsAgain3Per = MaxOf(CeilDiv(s.sum1TermsAgain3Work, coreNum), 1);
-    s.drmsTTiles = CeilDiv(s.T, s.drmsTTile);
-    s.drmsWork = s.drmsTTiles;
-    s.drmsPer = MaxOf(CeilDiv(s.drmsWork, coreNum), 1);
-    s.dxgPanels = CeilDiv(s.D * s.n, 256);
-    s.dxgBaseN = RoundUp(CeilDiv(s.D * s.n, s.dxgPanels), 16);
-    s.dxgBaseM = MinOf(MinOf((((32768 / s.dxgBaseN)) / 16) * 16, 256),
-                       RoundUp(MinOf(MaxOf(CeilDiv(s.T * s.dxgPanels, cubeNum), 1), s.T), 16));
-    s.dxgBaseK = MinOf(32, RoundUp(s.n * s.n + s.n * 2, 16));
-    s.dxgStepK = MinOf(4, CeilDiv(s.n * s.n + s.n * 2, s.dxgBaseK));
-    s.dxgL1 = s.dxgBaseK * s.dxgBaseM * s.dxgStepK * 8 + s.dxgBaseK * s.dxgBaseN * s.dxgStepK * 8;
-    s.dxgM = s.T;
-    s.dxgN = s.D * s.n;
-    s.dxgKa = s.n * s.n + s.n * 2;
-    s.dxgKb = s.n * s.n + s.n * 2;
-    s.dxgSingleK = s.n * s.n + s.n * 2;
-    s.dxgRowTiles = CeilDiv(s.T, s.dxgBaseM);
-    s.dxgWork = s.dxgPanels * s.dxgRowTiles;
-    s.dxgPer = CeilDiv(s.dxgWork, cubeNum);
-    s.dxgCores = CeilDiv(s.dxgWork, s.dxgPer);
-    s.mm0Cores = s.dxgCores;
-    s.mm0M = s.dxgM;
-    s.mm0N = s.dxgN;
-    s.mm0Ka = s.dxgKa;
-    s.mm0Kb = s.dxgKb;
-    s.mm0SingleK = s.dxgSingleK;
-    s.mm0BaseM = s.dxgBaseM;
-    s.mm0BaseN = s.dxgBaseN;
-    s.mm0BaseK = s.dxgBaseK;
-    s.mm0StepK = s.dxgStepK;
-    s.mm0L1 = s.dxgL1;
-    s.gradXDTiles = CeilDiv(s.D, s.gradXDTile);
-    s.gradXITiles = CeilDiv(s.n, s.gradXITile);
-    s.gradXWork = s.T * s.gradXDTiles * s.gradXITiles;
-    s.gradXPer = MaxOf(CeilDiv(s.gradXWork, coreNum), 1);
-    s.sum1ProductPanels = CeilDiv(s.D * s.n, 256);
-    s.sum1ProductBaseN = RoundUp(CeilDiv(s.D * s.n, s.sum1ProductPanels), 16);
-    s.sum1ProductBaseM = MinOf(
-        MinOf((((32768 / s.sum1ProductBaseN)) / 16) * 16, 256),
-        RoundUp(MinOf(MaxOf(CeilDiv(s.n * s.n * s.sum1ProductPanels * 3 + s.n * s.sum1ProductPanels * 6, cubeNum), 1),
-                      s.n * s.n * 3 + s.n * 6),
-                16));
-    s.sum1ProductBaseK = MinOf(64, RoundUp(s.T, 16));
-    s.sum1ProductStepK = MinOf(4, CeilDiv(s.T, s.sum1ProductBaseK));
-    s.sum1ProductL1 = s.sum1ProductBaseK * s.sum1ProductBaseM * s.sum1ProductStepK * 4 +
-                      s.sum1ProductBaseK * s.sum1ProductBaseN * s.sum1ProductStepK * 4;
-    s.sum1ProductM = s.n * s.n * 3 + s.n * 6;
-    s.sum1ProductN = s.D * s.n;
-    s.sum1ProductKa = s.T;
-    s.sum1ProductKb = s.T;
-    s.sum1ProductSingleK = s.T;
-    s.sum1ProductRowTiles = CeilDiv(s.n * s.n * 3 + s.n * 6, s.sum1ProductBaseM);
-    s.sum1ProductWork = s.sum1ProductPanels * s.sum1ProductRowTiles;
-    s.sum1ProductPer = CeilDiv(s.sum1ProductWork, cubeNum);
-    s.sum1ProductCores = CeilDiv(s.sum1ProductWork, s.sum1ProductPer);
-    s.mm1Cores = s.sum1ProductCores;
-    s.mm1M = s.sum1ProductM;
-    s.mm1N = s.sum1ProductN;
-    s.mm1Ka = s.sum1ProductKa;
-    s.mm1Kb = s.sum1ProductKb;
-    s.mm1SingleK = s.sum1ProductSingleK;
-    s.mm1BaseM = s.sum1ProductBaseM;
-    s.mm1BaseN = s.sum1ProductBaseN;
-    s.mm1BaseK = s.sum1ProductBaseK;
-    s.mm1StepK = s.sum1ProductStepK;
-    s.mm1L1 = s.sum1ProductL1;
-    s.gradPhiDTiles = CeilDiv(s.D, s.gradPhiDTile);
-    s.gradPhiITiles = CeilDiv(s.n, s.gradPhiITile);
-    s.gradPhiWork = s.gradPhiDTiles * s.gradPhiITiles * s.n * s.n + s.gradPhiDTiles * s.gradPhiITiles * s.n * 2;
-    s.gradPhiPer = MaxOf(CeilDiv(s.gradPhiWork, coreNum), 1);
-    s.sum2PartWork = s.sum_2_part_count;
-    s.sum2PartPer = MaxOf(CeilDiv(s.sum2PartWork, coreNum), 1);
-    s.sum2Work = 1;
-    s.sum2Per = MaxOf(CeilDiv(s.sum2Work, coreNum), 1);
-    s.gradAlphaWork = 1;
-    s.gradAlphaPer = MaxOf(CeilDiv(s.gradAlphaWork, coreNum), 1);
-    s.sum3PartWork = s.sum_3_part_count;
-    s.sum3PartPer = MaxOf(CeilDiv(s.sum3PartWork, coreNum), 1);
-    s.sum3Work = 1;
-    s.sum3Per = MaxOf(CeilDiv(s.sum3Work, coreNum), 1);
-    s.gradAlphaAgainWork = 1;
-    s.gradAlphaAgainPer = MaxOf(CeilDiv(s.gradAlphaAgainWork, coreNum), 1);
-    s.sum4PartWork = s.sum_4_part_count;
-    s.sum4PartPer = MaxOf(CeilDiv(s.sum4PartWork, coreNum), 1);
-    s.sum4Work = 1;
-    s.sum4Per = MaxOf(CeilDiv(s.sum4Work, coreNum), 1);
-    s.gradAlphaAgain3Work = 1;
-    s.gradAlphaAgain3Per = MaxOf(CeilDiv(s.gradAlphaAgain3Work, coreNum), 1);
-    s.sum5PartKTiles = CeilDiv(s.n * s.n + s.n * 2, s.sum5PartKTile);
-    s.sum5PartWork = s.sum5PartKTiles * s.sum_5_part_count;
-    s.sum5PartPer = MaxOf(CeilDiv(s.sum5PartWork, coreNum), 1);
-    s.sum5KTiles = CeilDiv(s.n * s.n + s.n * 2, s.sum5KTile);
-    s.sum5Work = s.sum5KTiles;
-    s.sum5Per = MaxOf(CeilDiv(s.sum5Work, coreNum), 1);
-    s.gradBiasKTiles = CeilDiv(s.n * s.n + s.n * 2, s.gradBiasKTile);
-    s.gradBiasWork = s.gradBiasKTiles;
-    s.gradBiasPer = MaxOf(CeilDiv(s.gradBiasWork, coreNum), 1);
-    const Checked blocks = MaxOf(
-        MaxOf(
-            MaxOf(
-                MaxOf(
-                    MaxOf(
-                        MaxOf(
-                            MaxOf(
-                                MaxOf(
-                                    MaxOf(
-                                        MaxOf(
-                                            MaxOf(
-                                                MaxOf(
-                                                    MaxOf(
-                                                        MaxOf(
-                                                            MaxOf(
-                                                                MaxOf(
-                                                                    MaxOf(
-                                                                        MaxOf(
-                                                                            MaxOf(
-                                                                                MaxOf(
-                                                                                    MaxOf(
-                                                                                        MaxOf(
-                                                                                            MaxOf(
-                                                                                                MaxOf(
-                                                                                                    MaxOf(
-                                                                                                        MaxOf(
-                                                                                                            MaxOf(
-                                                                                                                CeilDiv(
-                                                                                                                    CeilDiv(
-                                                                                                                        s.dzWork,
-                                                                                                                        s.dzPer),
-                                                                                                                    2),
-                                                                                                                CeilDiv(
-                                                                                                                    CeilDiv(
-                                                                                                                        s.dzAgainWork,
-                                                                                                                        s.dzAgainPer),
-                                                                                                                    2)),
-                                                                                                            CeilDiv(
-                                                                                                                CeilDiv(
-                                                                                                                    s.dzAgain3Work,
-                                                                                                                    s.dzAgain3Per),
-                                                                                                                2)),
-                                                                                                        CeilDiv(
-                                                                                                            CeilDiv(
-                                                                                                                s.scaledWork,
-                                                                                                                s.scaledPer),
-                                                                                                            2)),
-                                                                                                    CeilDiv(
-                                                                                                        CeilDiv(
-                                                                                                            s.scaledAgainWork,
-                                                                                                            s.scaledAgainPer),
-                                                                                                        2)),
-                                                                                                CeilDiv(
-                                                                                                    CeilDiv(
-                                                                                                        s.scaledAgain3Work,
-                                                                                                        s.scaledAgain3Per),
-                                                                                                    2)),
-                                                                                            CeilDiv(CeilDiv(s.dmixWork,
-                                                                                                            s.dmixPer),
-                                                                                                    2)),
-                                                                                        CeilDiv(CeilDiv(s.sum1TermsWork,
-                                                                                                        s.sum1TermsPer),
-                                                                                                2)),
-                                                                                    CeilDiv(
-                                                                                        CeilDiv(s.sum1TermsAgainWork,
-                                                                                                s.sum1TermsAgainPer),
-                                                                                        2)),
-                                                                                CeilDiv(CeilDiv(s.sum1TermsAgain3Work,
-                                                                                                s.sum1TermsAgain3Per),
-                                                                                        2)),
-                                                                            CeilDiv(CeilDiv(s.drmsWork, s.drmsPer), 2)),
-                                                                        CeilDiv(s.dxgWork, s.dxgPer)),
-                                                                    CeilDiv(CeilDiv(s.gradXWork, s.gradXPer), 2)),
-                                                                CeilDiv(s.sum1ProductWork, s.sum1ProductPer)),
-                                                            CeilDiv(CeilDiv(s.gradPhiWork, s.gradPhiPer), 2)),
-                                                        CeilDiv(CeilDiv(s.sum2PartWork, s.sum2PartPer), 2)),
-                                                    CeilDiv(CeilDiv(s.sum2Work, s.sum2Per), 2)),
-                                                CeilDiv(CeilDiv(s.gradAlphaWork, s.gradAlphaPer), 2)),
-                                            CeilDiv(CeilDiv(s.sum3PartWork, s.sum3PartPer), 2)),
-                                        CeilDiv(CeilDiv(s.sum3Work, s.sum3Per), 2)),
-                                    CeilDiv(CeilDiv(s.gradAlphaAgainWork, s.gradAlphaAgainPer), 2)),
-                                CeilDiv(CeilDiv(s.sum4PartWork, s.sum4PartPer), 2)),
-                            CeilDiv(CeilDiv(s.sum4Work, s.sum4Per), 2)),
-                        CeilDiv(CeilDiv(s.gradAlphaAgain3Work, s.gradAlphaAgain3Per), 2)),
-                    CeilDiv(CeilDiv(s.sum5PartWork, s.sum5PartPer), 2)),
-                CeilDiv(CeilDiv(s.sum5Work, s.sum5Per), 2)),
-            CeilDiv(CeilDiv(s.gradBiasWork, s.gradBiasPer), 2)),
-        1);
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzWork, s.dzPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgainWork, s.dzAgainPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgain3Work, s.dzAgain3Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledWork, s.scaledPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgainWork, s.scaledAgainPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgain3Work, s.scaledAgain3Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dmixWork, s.dmixPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum1TermsWork, s.sum1TermsPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum1TermsAgainWork, s.sum1TermsAgainPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum1TermsAgain3Work, s.sum1TermsAgain3Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.drmsWork, s.drmsPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(s.dxgWork, s.dxgPer));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradXWork, s.gradXPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(s.sum1ProductWork, s.sum1ProductPer));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradPhiWork, s.gradPhiPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum2PartWork, s.sum2PartPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum2Work, s.sum2Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaWork, s.gradAlphaPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum3PartWork, s.sum3PartPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum3Work, s.sum3Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaAgainWork, s.gradAlphaAgainPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum4PartWork, s.sum4PartPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum4Work, s.sum4Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaAgain3Work, s.gradAlphaAgain3Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum5PartWork, s.sum5PartPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum5Work, s.sum5Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradBiasWork, s.gradBiasPer), 2));
     const Checked bytes = s.sum_5_partWsEnd;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = true;
-    return blocks.valid && bytes.valid && s.dmixWsStart.valid && s.dmixWsEnd.valid && s.drmsWsStart.valid &&
-           s.drmsWsEnd.valid && s.dxgWsStart.valid && s.dxgWsEnd.valid && s.dzWsStart.valid && s.dzWsEnd.valid &&
-           s.scaledWsStart.valid && s.scaledWsEnd.valid && s.sum_1_productWsStart.valid && s.sum_1_productWsEnd.valid &&
-           s.sum_1_termsWsStart.valid && s.sum_1_termsWsEnd.valid && s.sum_2WsStart.valid && s.sum_2WsEnd.valid &&
-           s.sum_3WsStart.valid && s.sum_3WsEnd.valid && s.sum_4WsStart.valid && s.sum_4WsEnd.valid &&
-           s.sum_5WsStart.valid && s.sum_5WsEnd.valid && s.sum_2_part_count.valid && s.sum_2_part_length.valid &&
-           s.sum_2_partWsStart.valid && s.sum_2_partWsEnd.valid && s.sum_3_part_count.valid &&
-           s.sum_3_part_length.valid && s.sum_3_partWsStart.valid && s.sum_3_partWsEnd.valid &&
-           s.sum_4_part_count.valid && s.sum_4_part_length.valid && s.sum_4_partWsStart.valid &&
-           s.sum_4_partWsEnd.valid && s.sum_5_part_count.valid && s.sum_5_part_length.valid &&
-           s.sum_5_partWsStart.valid && s.sum_5_partWsEnd.valid && s.dzITiles.valid && s.dzWork.valid &&
-           s.dzPer.valid && s.dzAgainITiles.valid && s.dzAgainTTiles.valid && s.dzAgainWork.valid &&
-           s.dzAgainPer.valid && s.dzAgain3JTiles.valid && s.dzAgain3ITiles.valid && s.dzAgain3Work.valid &&
-           s.dzAgain3Per.valid && s.scaledITiles.valid && s.scaledTTiles.valid && s.scaledWork.valid &&
-           s.scaledPer.valid && s.scaledAgainITiles.valid && s.scaledAgainTTiles.valid && s.scaledAgainWork.valid &&
-           s.scaledAgainPer.valid && s.scaledAgain3JTiles.valid && s.scaledAgain3ITiles.valid &&
-           s.scaledAgain3Work.valid && s.scaledAgain3Per.valid && s.dmixKTiles.valid && s.dmixTTiles.valid &&
-           s.dmixWork.valid && s.dmixPer.valid && s.sum1TermsKTiles.valid && s.sum1TermsTTiles.valid &&
-           s.sum1TermsWork.valid && s.sum1TermsPer.valid && s.sum1TermsAgainKTiles.valid &&
-           s.sum1TermsAgainTTiles.valid && s.sum1TermsAgainWork.valid && s.sum1TermsAgainPer.valid &&
-           s.sum1TermsAgain3KTiles.valid && s.sum1TermsAgain3TTiles.valid && s.sum1TermsAgain3Work.valid &&
-           s.sum1TermsAgain3Per.valid && s.drmsTTiles.valid && s.drmsWork.valid && s.drmsPer.valid &&
-           s.dxgPanels.valid && s.dxgBaseN.valid && s.dxgBaseM.valid && s.dxgBaseK.valid && s.dxgStepK.valid &&
-           s.dxgL1.valid && s.dxgM.valid && s.dxgN.valid && s.dxgKa.valid && s.dxgKb.valid && s.dxgSingleK.valid &&
-           s.dxgRowTiles.valid && s.dxgWork.valid && s.dxgPer.valid && s.dxgCores.valid && s.mm0Cores.valid &&
-           s.mm0M.valid && s.mm0N.valid && s.mm0Ka.valid && s.mm0Kb.valid && s.mm0SingleK.valid && s.mm0BaseM.valid &&
-           s.mm0BaseN.valid && s.mm0BaseK.valid && s.mm0StepK.valid && s.mm0L1.valid && s.gradXDTiles.valid &&
-           s.gradXITiles.valid && s.gradXWork.valid && s.gradXPer.valid && s.sum1ProductPanels.valid &&
-           s.sum1ProductBaseN.valid && s.sum1ProductBaseM.valid && s.sum1ProductBaseK.valid &&
-           s.sum1ProductStepK.valid && s.sum1ProductL1.valid && s.sum1ProductM.valid && s.sum1ProductN.valid &&
-           s.sum1ProductKa.valid && s.sum1ProductKb.valid && s.sum1ProductSingleK.valid &&
-           s.sum1ProductRowTiles.valid && s.sum1ProductWork.valid && s.sum1ProductPer.valid &&
-           s.sum1ProductCores.valid && s.mm1Cores.valid && s.mm1M.valid && s.mm1N.valid && s.mm1Ka.valid &&
-           s.mm1Kb.valid && s.mm1SingleK.valid && s.mm1BaseM.valid && s.mm1BaseN.valid && s.mm1BaseK.valid &&
-           s.mm1StepK.valid && s.mm1L1.valid && s.gradPhiDTiles.valid && s.gradPhiITiles.valid && s.gradPhiWork.valid &&
-           s.gradPhiPer.valid && s.sum2PartWork.valid && s.sum2PartPer.valid && s.sum2Work.valid && s.sum2Per.valid &&
-           s.gradAlphaWork.valid && s.gradAlphaPer.valid && s.sum3PartWork.valid && s.sum3PartPer.valid &&
-           s.sum3Work.valid && s.sum3Per.valid && s.gradAlphaAgainWork.valid && s.gradAlphaAgainPer.valid &&
-           s.sum4PartWork.valid && s.sum4PartPer.valid && s.sum4Work.valid && s.sum4Per.valid &&
-           s.gradAlphaAgain3Work.valid && s.gradAlphaAgain3Per.valid && s.sum5PartKTiles.valid &&
-           s.sum5PartWork.valid && s.sum5PartPer.valid && s.sum5KTiles.valid && s.sum5Work.valid && s.sum5Per.valid &&
-           s.gradBiasKTiles.valid && s.gradBiasWork.valid && s.gradBiasPer.valid;
-}
-
-/// UB bytes: dot, s, dz
-inline Checked Full4Ledger0(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.D, 16) * 64;              // in0: grad_h_inIn, 2 copies
-    bytes = bytes + s.dzITile * CeilDiv(s.D, 16) * 64;  // in1: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.dzITile, 8) * 64;         // in2: h_preIn, 2 copies
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 128;       // out0: dzWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.D, 16) * 64;              // calc0: grad_h_inTile
-    bytes = bytes + s.dzITile * CeilDiv(s.D, 16) * 64;  // calc1: xTile
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;        // calc2: dotTile
-    bytes = bytes + s.dzITile * CeilDiv(s.D, 16) * 64;  // calc3: tmp
-    bytes = bytes + CeilDiv(s.dzITile, 8) * 2048;       // calc4: acc
-    bytes = bytes + CeilDiv(s.dzITile, 8) * 256;        // calc5: part
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;        // calc6: h_preTile
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;        // calc7: sTile
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;        // calc8: tmp
-    return bytes;
-}
-
-/// UB bytes: dz
-inline Checked Full4Ledger1(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.dzAgainITile * s.dzAgainTTile * 4, 32) * 96;  // in0: grad_h_postIn, 3 copies
-    bytes = bytes + CeilDiv(s.dzAgainITile * s.dzAgainTTile * 4, 32) * 64;  // out0: dzWsOut, 2 copies
-    bytes = bytes + RoundUp(s.dzAgainITile * s.dzAgainTTile * 4, 32);       // calc0: tmp
-    bytes = bytes + RoundUp(s.dzAgainITile * s.dzAgainTTile * 4, 32);       // calc1: tmp
-    return bytes;
-}
-
-/// UB bytes: dz
-inline Checked Full4Ledger2(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.dzAgain3ITile * s.dzAgain3JTile * 4, 32) * 64;  // in0: grad_h_resIn, 2 copies
-    bytes = bytes + CeilDiv(s.dzAgain3ITile * s.dzAgain3JTile * 4, 32) * 64;  // out0: dzWsOut, 2 copies
-    return bytes;
-}
-
-/// UB bytes: scaled
-inline Checked Full4Ledger3(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;                                                   // in0: alphaIn
-    bytes = bytes + CeilDiv(s.scaledITile * s.scaledTTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.scaledITile * s.scaledTTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
-    bytes = bytes + 256;                                                  // calc0: spread
-    return bytes;
-}
-
-/// UB bytes: scaled
-inline Checked Full4Ledger4(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;                                                             // in0: alphaIn
-    bytes = bytes + CeilDiv(s.scaledAgainITile * s.scaledAgainTTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.scaledAgainITile * s.scaledAgainTTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
-    bytes = bytes + 256;                                                            // calc0: spread
-    return bytes;
-}
-
-/// UB bytes: scaled
-inline Checked Full4Ledger5(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;                                                               // in0: alphaIn
-    bytes = bytes + CeilDiv(s.scaledAgain3ITile * s.scaledAgain3JTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.scaledAgain3ITile * s.scaledAgain3JTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
-    bytes = bytes + 256;                                                              // calc0: spread
-    return bytes;
-}
-
-/// UB bytes: dmix, drms, dxg, grad_x
-inline Checked Full4Ledger6(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + s.n * s.n * s.n * CeilDiv(s.D, 8) * 32 + s.n * s.n * CeilDiv(s.D, 8) * 64;  // in0: phiIn
-    bytes = bytes + s.dmixTTile * CeilDiv(s.n * s.n + s.n * 2, 8) * 64;    // in1: scaledWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.dmixTTile, 8) * 64;                          // in2: inv_rmsIn, 2 copies
-    bytes = bytes + s.dmixTTile * CeilDiv(s.D, 16) * 32;                   // in3: grad_h_inIn
-    bytes = bytes + s.dmixTTile * CeilDiv(s.n, 8) * 32;                    // in4: h_preIn
-    bytes = bytes + s.dmixTTile * s.n * CeilDiv(s.D, 16) * 32;             // in5: xIn
-    bytes = bytes + s.dmixTTile * s.n * CeilDiv(s.D, 16) * 64;             // out0: grad_xOut, 2 copies
-    bytes = bytes + s.dmixTTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 128;  // out1: dmixWsOut, 2 copies
-    bytes = bytes + s.n * s.n * s.n * CeilDiv(s.D, 16) * 64 + s.n * s.n * CeilDiv(s.D, 16) * 128;  // calc0: phiTile
-    bytes = bytes + s.dmixTTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 64;  // calc1: scaledWsTile
-    bytes = bytes + CeilDiv(s.dmixTTile, 16) * 64;                        // calc2: inv_rmsTile
-    bytes = bytes + s.dmixTTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 64;  // calc3: dmixTile
-    bytes = bytes + CeilDiv(s.dmixTTile, 16) * 512;                       // calc4: spread
-    bytes = bytes + s.dmixTTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 64;  // calc5: h_mixTile
-    bytes = bytes + CeilDiv(s.dmixTTile, 16) * 64;                        // calc6: drmsTile
-    bytes = bytes + s.dmixTTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 64;  // calc7: tmp
-    bytes = bytes + CeilDiv(s.dmixTTile, 8) * 2048;                       // calc8: acc
-    bytes = bytes + CeilDiv(s.dmixTTile, 8) * 256;                        // calc9: part
-    bytes = bytes + s.dmixTTile * s.n * CeilDiv(s.D, 16) * 64;            // calc10: dxgTile
-    bytes = bytes + s.dmixTTile * s.n * s.n * s.n * CeilDiv(s.D, 16) * 64 +
-            s.dmixTTile * s.n * s.n * CeilDiv(s.D, 16) * 128;              // calc11: tmp
-    bytes = bytes + s.dmixTTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 512;  // calc12: spread
-    bytes = bytes + s.dmixTTile * CeilDiv(s.D, 16) * 64;                   // calc13: grad_h_inTile
-    bytes = bytes + s.dmixTTile * CeilDiv(s.n, 16) * 64;                   // calc14: h_preTile
-    bytes = bytes + s.dmixTTile * s.n * CeilDiv(s.D, 16) * 64;             // calc15: xTile
-    bytes = bytes + s.dmixTTile * s.n * CeilDiv(s.D, 16) * 64;             // calc16: tmp
-    bytes = bytes + s.dmixTTile * CeilDiv(s.n, 16) * 512;                  // calc17: spread
-    bytes = bytes + s.dmixTTile * s.n * CeilDiv(s.D, 16) * 64;             // calc18: tmp
-    bytes = bytes + CeilDiv(s.dmixTTile, 16) * 64;                         // calc19: tmp
-    return bytes;
-}
-
-/// UB bytes: sum_1, grad_phi
-inline Checked Full4Ledger7(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + s.T * 64;                                                     // in0: dmixWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.T * s.gradPhiDTile * s.gradPhiITile * 2, 32) * 64;  // in1: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.gradPhiDTile * s.gradPhiITile * 4, 32) * 64;        // out0: grad_phiOut, 2 copies
-    bytes = bytes + CeilDiv(s.T, 16) * 64;                                        // calc0: dmixWsTile
-    bytes = bytes + CeilDiv(s.T, 16) * 64;                                        // calc1: offsets
-    bytes = bytes + RoundUp(s.T * s.gradPhiDTile * s.gradPhiITile * 4, 32);       // calc2: xTile
-    bytes = bytes + RoundUp(s.gradPhiDTile * s.gradPhiITile * 4, 32);             // calc3: sum_1Tile
-    bytes = bytes + RoundUp(s.T * s.gradPhiDTile * s.gradPhiITile * 4, 32);       // calc4: tmp
-    bytes = bytes + CeilDiv(s.T, 16) * 512;                                       // calc5: spread
-    return bytes;
-}
-
-/// UB bytes: sum_2, grad_alpha, sum_3, sum_4
-inline Checked Full4Ledger8(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + s.T * CeilDiv(s.n, 8) * 128;       // in0: dzWsIn, 4 copies
-    bytes = bytes + CeilDiv(s.T, 8) * 32;              // in1: inv_rmsIn
-    bytes = bytes + s.T * s.n * CeilDiv(s.n, 8) * 64;  // in2: dzWsIn, 2 copies
-    bytes = bytes + 64;                                // out0: grad_alphaOut, 2 copies
-    bytes = bytes + 32;                                // calc0: sum_2Tile
-    bytes = bytes + s.T * CeilDiv(s.n, 8) * 32;        // calc1: tmp
-    bytes = bytes + CeilDiv(s.T, 8) * 256;             // calc2: spread
-    bytes = bytes + CeilDiv(s.n, 8) * 32;              // calc3: sum
-    bytes = bytes + 2048;                              // calc4: acc
-    bytes = bytes + 256;                               // calc5: part
-    bytes = bytes + s.T * s.n * CeilDiv(s.n, 8) * 32;  // calc6: tmp
-    bytes = bytes + s.n * CeilDiv(s.n, 8) * 32;        // calc7: sum
-    return bytes;
-}
-
-/// UB bytes: sum_5, grad_bias
-inline Checked Full4Ledger9(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.T * s.gradBiasKTile * 4, 32) * 64;  // in0: dzWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.gradBiasKTile * 4, 32) * 64;        // out0: grad_biasOut, 2 copies
-    bytes = bytes + RoundUp(s.gradBiasKTile * 4, 32);             // calc0: sum_5Tile
-    return bytes;
+    return blocks.valid && bytes.valid;
 }
 
 /// Tries the alternative "full"; false when it does not fit.
 inline bool TryFull4(Sizes &s, const Chip &chip, Choice &choice)
 {
-    const Checked coreNum(chip.coreNum);
+    (void)chip;
     if (!(s.D >= 1)) {
         return false;
     }
@@ -10213,527 +4101,38 @@ inline bool TryFull4(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.n * s.n + s.n * 2 >= 1)) {
         return false;
     }
-    s.dzITile = Checked(1);
-    s.dzAgainITile = Checked(8);
-    s.dzAgainTTile = Checked(1);
-    s.dzAgain3JTile = Checked(8);
-    s.dzAgain3ITile = Checked(1);
-    s.scaledITile = Checked(8);
-    s.scaledTTile = Checked(1);
-    s.scaledAgainITile = Checked(8);
-    s.scaledAgainTTile = Checked(1);
-    s.scaledAgain3JTile = Checked(8);
-    s.scaledAgain3ITile = Checked(1);
-    s.dmixTTile = Checked(1);
-    s.gradPhiDTile = Checked(16);
-    s.gradPhiITile = Checked(1);
-    s.gradBiasKTile = Checked(8);
-    if (!Maximise(s, &Sizes::dzITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n, coreNum), false, &Full4Ledger0, coreNum,
-                  UsableUb(chip, false))) {
+    if (!(FitDz3(s, chip) && FitDzAgain2(s, chip) && FitDzAgain32(s, chip) && FitScaled2(s, chip) &&
+          FitScaledAgain2(s, chip) && FitScaledAgain32(s, chip) && FitDmix5(s, chip) && FitGradPhi4(s, chip) &&
+          FitGradAlpha3(s, chip) && FitGradBias3(s, chip) && FindDmixWsStart(s, chip) && FindDzWsStart(s, chip) &&
+          FindDzWsEnd(s, chip) && FindDzITiles(s, chip) && FindDmixTTiles(s, chip) && FindDmixWork(s, chip) &&
+          FindDmixPer(s, chip) && FindGradPhiDTiles(s, chip) && FindGradAlphaWork(s, chip) &&
+          FindGradBiasKTiles(s, chip))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::dzAgainITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &Full4Ledger1,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dzAgainTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.dzAgainITile), coreNum),
-                  false, &Full4Ledger1, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dzAgain3JTile, s.n, 8, MaxOf(CeilDiv(s.T * s.n * s.n, coreNum), 64), false, &Full4Ledger2,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dzAgain3ITile, MinOf(s.n, 4095), 1,
-                  CeilDiv(s.T * s.n * CeilDiv(s.n, s.dzAgain3JTile), coreNum), false, &Full4Ledger2, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &Full4Ledger3, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.scaledITile), coreNum),
-                  false, &Full4Ledger3, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledAgainITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &Full4Ledger4,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledAgainTTile, MinOf(s.T, 4095), 1,
-                  CeilDiv(s.T * CeilDiv(s.n, s.scaledAgainITile), coreNum), false, &Full4Ledger4, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledAgain3JTile, s.n, 8, MaxOf(CeilDiv(s.T * s.n * s.n, coreNum), 64), false,
-                  &Full4Ledger5, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledAgain3ITile, MinOf(s.n, 4095), 1,
-                  CeilDiv(s.T * s.n * CeilDiv(s.n, s.scaledAgain3JTile), coreNum), false, &Full4Ledger5, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dmixTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &Full4Ledger6, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradPhiDTile, s.D, 16,
-                  MaxOf(CeilDiv(s.D * s.n * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64), false, &Full4Ledger7,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradPhiITile, MinOf(s.n, 4095), 1,
-                  CeilDiv(s.n * s.n * s.n * CeilDiv(s.D, s.gradPhiDTile) + s.n * s.n * CeilDiv(s.D, s.gradPhiDTile) * 2,
-                          coreNum),
-                  false, &Full4Ledger7, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!(Full4Ledger8(s, coreNum) <= UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradBiasKTile, s.n * s.n + s.n * 2, 8, MaxOf(CeilDiv(s.n * s.n + s.n * 2, coreNum), 64),
-                  false, &Full4Ledger9, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    s.dmixWsStart = 0;
-    s.dmixWsEnd = s.dmixWsStart + RoundUp(MaxOf(s.T * s.n * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.dzWsStart = s.dmixWsEnd;
-    s.dzWsEnd = s.dzWsStart + RoundUp(MaxOf(s.T * s.n * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.scaledWsStart = s.dzWsEnd;
-    s.scaledWsEnd = s.scaledWsStart + RoundUp(MaxOf(s.T * s.n * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.dzITiles = CeilDiv(s.n, s.dzITile);
-    s.dzWork = s.T * s.dzITiles;
-    s.dzPer = MaxOf(CeilDiv(s.dzWork, coreNum), 1);
-    s.dzAgainITiles = CeilDiv(s.n, s.dzAgainITile);
-    s.dzAgainTTiles = CeilDiv(s.T, s.dzAgainTTile);
-    s.dzAgainWork = s.dzAgainITiles * s.dzAgainTTiles;
-    s.dzAgainPer = MaxOf(CeilDiv(s.dzAgainWork, coreNum), 1);
-    s.dzAgain3JTiles = CeilDiv(s.n, s.dzAgain3JTile);
-    s.dzAgain3ITiles = CeilDiv(s.n, s.dzAgain3ITile);
-    s.dzAgain3Work = s.T * s.dzAgain3ITiles * s.dzAgain3JTiles;
-    s.dzAgain3Per = MaxOf(CeilDiv(s.dzAgain3Work, coreNum), 1);
-    s.scaledITiles = CeilDiv(s.n, s.scaledITile);
-    s.scaledTTiles = CeilDiv(s.T, s.scaledTTile);
-    s.scaledWork = s.scaledITiles * s.scaledTTiles;
-    s.scaledPer = MaxOf(CeilDiv(s.scaledWork, coreNum), 1);
-    s.scaledAgainITiles = CeilDiv(s.n, s.scaledAgainITile);
-    s.scaledAgainTTiles = CeilDiv(s.T, s.scaledAgainTTile);
-    s.scaledAgainWork = s.scaledAgainITiles * s.scaledAgainTTiles;
-    s.scaledAgainPer = MaxOf(CeilDiv(s.scaledAgainWork, coreNum), 1);
-    s.scaledAgain3JTiles = CeilDiv(s.n, s.scaledAgain3JTile);
-    s.scaledAgain3ITiles = CeilDiv(s.n, s.scaledAgain3ITile);
-    s.scaledAgain3Work = s.T * s.scaledAgain3ITiles * s.scaledAgain3JTiles;
-    s.scaledAgain3Per = MaxOf(CeilDiv(s.scaledAgain3Work, coreNum), 1);
-    s.dmixTTiles = CeilDiv(s.T, s.dmixTTile);
-    s.dmixWork = s.dmixTTiles;
-    s.dmixPer = MaxOf(CeilDiv(s.dmixWork, coreNum), 1);
-    s.gradPhiDTiles = CeilDiv(s.D, s.gradPhiDTile);
-    s.gradPhiITiles = CeilDiv(s.n, s.gradPhiITile);
-    s.gradPhiWork = s.gradPhiDTiles * s.gradPhiITiles * s.n * s.n + s.gradPhiDTiles * s.gradPhiITiles * s.n * 2;
-    s.gradPhiPer = MaxOf(CeilDiv(s.gradPhiWork, coreNum), 1);
-    s.gradAlphaWork = 1;
-    s.gradAlphaPer = MaxOf(CeilDiv(s.gradAlphaWork, coreNum), 1);
-    s.gradBiasKTiles = CeilDiv(s.n * s.n + s.n * 2, s.gradBiasKTile);
-    s.gradBiasWork = s.gradBiasKTiles;
-    s.gradBiasPer = MaxOf(CeilDiv(s.gradBiasWork, coreNum), 1);
-    const Checked blocks =
-        MaxOf(CeilDiv(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(s.dzWork, s.dzPer),
-                                                                            CeilDiv(s.dzAgainWork, s.dzAgainPer)),
-                                                                      CeilDiv(s.dzAgain3Work, s.dzAgain3Per)),
-                                                                CeilDiv(s.scaledWork, s.scaledPer)),
-                                                          CeilDiv(s.scaledAgainWork, s.scaledAgainPer)),
-                                                    CeilDiv(s.scaledAgain3Work, s.scaledAgain3Per)),
-                                              CeilDiv(s.dmixWork, s.dmixPer)),
-                                        CeilDiv(s.gradPhiWork, s.gradPhiPer)),
-                                  CeilDiv(s.gradAlphaWork, s.gradAlphaPer)),
-                            CeilDiv(s.gradBiasWork, s.gradBiasPer)),
-                      2),
-              1);
+    Checked blocks(1);
+    blocks = MaxOf(blocks,
+                   CeilDiv(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(s.dzWork, s.dzPer),
+                                                                                 CeilDiv(s.dzAgainWork, s.dzAgainPer)),
+                                                                           CeilDiv(s.dzAgain3Work, s.dzAgain3Per)),
+                                                                     CeilDiv(s.scaledWork, s.scaledPer)),
+                                                               CeilDiv(s.scaledAgainWork, s.scaledAgainPer)),
+                                                         CeilDiv(s.scaledAgain3Work, s.scaledAgain3Per)),
+                                                   CeilDiv(s.dmixWork, s.dmixPer)),
+                                             CeilDiv(s.gradPhiWork, s.gradPhiPer)),
+                                       CeilDiv(s.gradAlphaWork, s.gradAlphaPer)),
+                                 CeilDiv(s.gradBiasWork, s.gradBiasPer)),
+                           2));
     const Checked bytes = s.scaledWsEnd;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = true;
-    return blocks.valid && bytes.valid && s.dmixWsStart.valid && s.dmixWsEnd.valid && s.dzWsStart.valid &&
-           s.dzWsEnd.valid && s.scaledWsStart.valid && s.scaledWsEnd.valid && s.dzITiles.valid && s.dzWork.valid &&
-           s.dzPer.valid && s.dzAgainITiles.valid && s.dzAgainTTiles.valid && s.dzAgainWork.valid &&
-           s.dzAgainPer.valid && s.dzAgain3JTiles.valid && s.dzAgain3ITiles.valid && s.dzAgain3Work.valid &&
-           s.dzAgain3Per.valid && s.scaledITiles.valid && s.scaledTTiles.valid && s.scaledWork.valid &&
-           s.scaledPer.valid && s.scaledAgainITiles.valid && s.scaledAgainTTiles.valid && s.scaledAgainWork.valid &&
-           s.scaledAgainPer.valid && s.scaledAgain3JTiles.valid && s.scaledAgain3ITiles.valid &&
-           s.scaledAgain3Work.valid && s.scaledAgain3Per.valid && s.dmixTTiles.valid && s.dmixWork.valid &&
-           s.dmixPer.valid && s.gradPhiDTiles.valid && s.gradPhiITiles.valid && s.gradPhiWork.valid &&
-           s.gradPhiPer.valid && s.gradAlphaWork.valid && s.gradAlphaPer.valid && s.gradBiasKTiles.valid &&
-           s.gradBiasWork.valid && s.gradBiasPer.valid;
-}
-
-/// UB bytes: dot, s, dz
-inline Checked Walked4Ledger0(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.dzITile, 8) * 64;                   // in0: h_preIn, 2 copies
-    bytes = bytes + CeilDiv(s.dzDTile * 2, 32) * 64;              // in1: grad_h_inIn, 2 copies
-    bytes = bytes + CeilDiv(s.dzDTile * s.dzITile * 2, 32) * 64;  // in2: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 128;                 // out0: dzWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;                  // calc0: h_preTile
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;                  // calc1: sTile
-    bytes = bytes + RoundUp(s.dzDTile * 4, 32);                   // calc2: grad_h_inTile
-    bytes = bytes + RoundUp(s.dzDTile * s.dzITile * 4, 32);       // calc3: xTile
-    bytes = bytes + RoundUp(s.dzDTile * s.dzITile * 4, 32);       // calc4: tmp
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;                  // calc5: sum
-    bytes = bytes + CeilDiv(s.dzITile, 8) * 2048;                 // calc6: acc
-    bytes = bytes + CeilDiv(s.dzITile, 8) * 256;                  // calc7: part
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;                  // calc8: tmp
-    return bytes;
-}
-
-/// UB bytes: dz
-inline Checked Walked4Ledger1(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.dzAgainITile * s.dzAgainTTile * 4, 32) * 96;  // in0: grad_h_postIn, 3 copies
-    bytes = bytes + CeilDiv(s.dzAgainITile * s.dzAgainTTile * 4, 32) * 64;  // out0: dzWsOut, 2 copies
-    bytes = bytes + RoundUp(s.dzAgainITile * s.dzAgainTTile * 4, 32);       // calc0: tmp
-    bytes = bytes + RoundUp(s.dzAgainITile * s.dzAgainTTile * 4, 32);       // calc1: tmp
-    return bytes;
-}
-
-/// UB bytes: dz
-inline Checked Walked4Ledger2(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.dzAgain3ITile * s.dzAgain3JTile * 4, 32) * 64;  // in0: grad_h_resIn, 2 copies
-    bytes = bytes + CeilDiv(s.dzAgain3ITile * s.dzAgain3JTile * 4, 32) * 64;  // out0: dzWsOut, 2 copies
-    return bytes;
-}
-
-/// UB bytes: scaled
-inline Checked Walked4Ledger3(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;                                                   // in0: alphaIn
-    bytes = bytes + CeilDiv(s.scaledITile * s.scaledTTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.scaledITile * s.scaledTTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
-    bytes = bytes + 256;                                                  // calc0: spread
-    return bytes;
-}
-
-/// UB bytes: scaled
-inline Checked Walked4Ledger4(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;                                                             // in0: alphaIn
-    bytes = bytes + CeilDiv(s.scaledAgainITile * s.scaledAgainTTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.scaledAgainITile * s.scaledAgainTTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
-    bytes = bytes + 256;                                                            // calc0: spread
-    return bytes;
-}
-
-/// UB bytes: scaled
-inline Checked Walked4Ledger5(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;                                                               // in0: alphaIn
-    bytes = bytes + CeilDiv(s.scaledAgain3ITile * s.scaledAgain3JTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.scaledAgain3ITile * s.scaledAgain3JTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
-    bytes = bytes + 256;                                                              // calc0: spread
-    return bytes;
-}
-
-/// UB bytes: dmix
-inline Checked Walked4Ledger6(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.dmixKTile * s.dmixTTile * 4, 32) * 64;  // in0: scaledWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.dmixTTile, 8) * 64;                     // in1: inv_rmsIn, 2 copies
-    bytes = bytes + CeilDiv(s.dmixKTile * s.dmixTTile * 4, 32) * 64;  // out0: dmixWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.dmixTTile, 8) * 256;                    // calc0: spread
-    return bytes;
-}
-
-/// UB bytes: drms
-inline Checked Walked4Ledger7(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.drmsKTile * s.drmsTTile * 4, 32) * 96;  // in0: scaledWsIn, 3 copies
-    bytes = bytes + CeilDiv(s.drmsTTile, 8) * 64;                     // out0: drmsWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.drmsTTile, 8) * 32;                     // calc0: sumAcc
-    bytes = bytes + RoundUp(s.drmsKTile * s.drmsTTile * 4, 32);       // calc1: tmp
-    bytes = bytes + CeilDiv(s.drmsTTile, 8) * 32;                     // calc2: sum
-    bytes = bytes + CeilDiv(s.drmsTTile, 8) * 2048;                   // calc3: acc
-    bytes = bytes + CeilDiv(s.drmsTTile, 8) * 256;                    // calc4: part
-    return bytes;
-}
-
-/// UB bytes: dxg
-inline Checked Walked4Ledger8(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 64;                                             // in0: dmixWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.dxgDTile * s.dxgITile * 4, 32) * 64;  // in1: phiIn, 2 copies
-    bytes = bytes + CeilDiv(s.dxgDTile * s.dxgITile * 4, 32) * 64;  // out0: dxgWsOut, 2 copies
-    bytes = bytes + RoundUp(s.dxgDTile * s.dxgITile * 4, 32);       // calc0: sumAcc
-    bytes = bytes + RoundUp(s.dxgDTile * s.dxgITile * 4, 32);       // calc1: tmp
-    bytes = bytes + 256;                                            // calc2: spread
-    return bytes;
-}
-
-/// UB bytes: grad_x
-inline Checked Walked4Ledger9(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.gradXDTile * 2, 32) * 64;                 // in0: grad_h_inIn, 2 copies
-    bytes = bytes + CeilDiv(s.gradXITile, 8) * 64;                      // in1: h_preIn, 2 copies
-    bytes = bytes + CeilDiv(s.gradXDTile * s.gradXITile * 4, 32) * 64;  // in2: dxgWsIn, 2 copies
-    bytes = bytes + 32;                                                 // in3: drmsWsIn
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 2, 32);       // in4: xIn
-    bytes = bytes + CeilDiv(s.gradXDTile * s.gradXITile * 2, 32) * 64;  // out0: grad_xOut, 2 copies
-    bytes = bytes + RoundUp(s.gradXDTile * 4, 32);                      // calc0: grad_h_inTile
-    bytes = bytes + CeilDiv(s.gradXITile, 16) * 64;                     // calc1: h_preTile
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 4, 32);       // calc2: dxgWsTile
-    bytes = bytes + 64;                                                 // calc3: drmsWsTile
-    bytes = bytes + 64;                                                 // calc4: inv_rmsTile
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 4, 32);       // calc5: xTile
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 4, 32);       // calc6: tmp
-    bytes = bytes + CeilDiv(s.gradXITile, 16) * 512;                    // calc7: spread
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 4, 32);       // calc8: tmp
-    bytes = bytes + 64;                                                 // calc9: tmp
-    bytes = bytes + 512;                                                // calc10: spread
-    return bytes;
-}
-
-/// UB bytes: sum_1_part
-inline Checked Walked4Ledger10(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 64;                                                       // in0: dmixWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.sum1PartDTile * s.sum1PartITile * 2, 32) * 64;  // in1: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.sum1PartDTile * s.sum1PartITile * 4, 32) * 64;  // out0: sum_1_partWsOut, 2 copies
-    bytes = bytes + RoundUp(s.sum1PartDTile * s.sum1PartITile * 4, 32);       // calc0: sumAcc
-    bytes = bytes + 64;                                                       // calc1: dmixWsTile
-    bytes = bytes + RoundUp(s.sum1PartDTile * s.sum1PartITile * 4, 32);       // calc2: xTile
-    bytes = bytes + RoundUp(s.sum1PartDTile * s.sum1PartITile * 4, 32);       // calc3: tmp
-    bytes = bytes + 512;                                                      // calc4: spread
-    return bytes;
-}
-
-/// UB bytes: sum_1
-inline Checked Walked4Ledger11(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum1DTile * s.sum1ITile * 4, 32) * 64;  // in0: sum_1_partWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.sum1DTile * s.sum1ITile * 4, 32) * 64;  // out0: sum_1WsOut, 2 copies
-    bytes = bytes + RoundUp(s.sum1DTile * s.sum1ITile * 4, 32);       // calc0: sumAcc
-    bytes = bytes + RoundUp(s.sum1DTile * s.sum1ITile * 4, 32);       // calc1: copied
-    return bytes;
-}
-
-/// UB bytes: grad_phi
-inline Checked Walked4Ledger12(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.gradPhiDTile * s.gradPhiITile * 4, 32) * 64;  // in0: sum_1WsIn, 2 copies
-    bytes = bytes + CeilDiv(s.gradPhiDTile * s.gradPhiITile * 4, 32) * 64;  // out0: grad_phiOut, 2 copies
-    return bytes;
-}
-
-/// UB bytes: sum_2_part
-inline Checked Walked4Ledger13(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum2PartITile * 4, 32) * 96;  // in0: dzWsIn, 3 copies
-    bytes = bytes + 64;                                     // in1: inv_rmsIn, 2 copies
-    bytes = bytes + 64;                                     // out0: sum_2_partWsOut, 2 copies
-    bytes = bytes + 32;                                     // calc0: sumAcc
-    bytes = bytes + RoundUp(s.sum2PartITile * 4, 32);       // calc1: tmp
-    bytes = bytes + 256;                                    // calc2: spread
-    bytes = bytes + 32;                                     // calc3: sum
-    bytes = bytes + 2048;                                   // calc4: acc
-    return bytes;
-}
-
-/// UB bytes: sum_2
-inline Checked Walked4Ledger14(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum2Sum2PartAxisTile * 4, 32) * 64;  // in0: sum_2_partWsIn, 2 copies
-    bytes = bytes + 64;                                            // out0: sum_2WsOut, 2 copies
-    bytes = bytes + 32;                                            // calc0: sumAcc
-    bytes = bytes + 32;                                            // calc1: sum
-    bytes = bytes + 2048;                                          // calc2: acc
-    bytes = bytes + 256;                                           // calc3: part
-    return bytes;
-}
-
-/// UB bytes: grad_alpha
-inline Checked Walked4Ledger15(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;  // in0: sum_2WsIn
-    bytes = bytes + 64;  // out0: grad_alphaOut, 2 copies
-    return bytes;
-}
-
-/// UB bytes: sum_3_part
-inline Checked Walked4Ledger16(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum3PartITile * 4, 32) * 96;  // in0: dzWsIn, 3 copies
-    bytes = bytes + 64;                                     // in1: inv_rmsIn, 2 copies
-    bytes = bytes + 64;                                     // out0: sum_3_partWsOut, 2 copies
-    bytes = bytes + 32;                                     // calc0: sumAcc
-    bytes = bytes + RoundUp(s.sum3PartITile * 4, 32);       // calc1: tmp
-    bytes = bytes + 256;                                    // calc2: spread
-    bytes = bytes + 32;                                     // calc3: sum
-    bytes = bytes + 2048;                                   // calc4: acc
-    return bytes;
-}
-
-/// UB bytes: sum_3
-inline Checked Walked4Ledger17(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum3Sum3PartAxisTile * 4, 32) * 64;  // in0: sum_3_partWsIn, 2 copies
-    bytes = bytes + 64;                                            // out0: sum_3WsOut, 2 copies
-    bytes = bytes + 32;                                            // calc0: sumAcc
-    bytes = bytes + 32;                                            // calc1: sum
-    bytes = bytes + 2048;                                          // calc2: acc
-    bytes = bytes + 256;                                           // calc3: part
-    return bytes;
-}
-
-/// UB bytes: grad_alpha
-inline Checked Walked4Ledger18(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;  // in0: sum_3WsIn
-    bytes = bytes + 64;  // out0: grad_alphaOut, 2 copies
-    return bytes;
-}
-
-/// UB bytes: sum_4_part
-inline Checked Walked4Ledger19(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum4PartJTile * 4, 32) * 96;  // in0: dzWsIn, 3 copies
-    bytes = bytes + 64;                                     // in1: inv_rmsIn, 2 copies
-    bytes = bytes + 64;                                     // out0: sum_4_partWsOut, 2 copies
-    bytes = bytes + 32;                                     // calc0: sumAcc
-    bytes = bytes + RoundUp(s.sum4PartJTile * 4, 32);       // calc1: tmp
-    bytes = bytes + 256;                                    // calc2: spread
-    bytes = bytes + 32;                                     // calc3: sum
-    bytes = bytes + 2048;                                   // calc4: acc
-    return bytes;
-}
-
-/// UB bytes: sum_4
-inline Checked Walked4Ledger20(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum4Sum4PartAxisTile * 4, 32) * 64;  // in0: sum_4_partWsIn, 2 copies
-    bytes = bytes + 64;                                            // out0: sum_4WsOut, 2 copies
-    bytes = bytes + 32;                                            // calc0: sumAcc
-    bytes = bytes + 32;                                            // calc1: sum
-    bytes = bytes + 2048;                                          // calc2: acc
-    bytes = bytes + 256;                                           // calc3: part
-    return bytes;
-}
-
-/// UB bytes: grad_alpha
-inline Checked Walked4Ledger21(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;  // in0: sum_4WsIn
-    bytes = bytes + 64;  // out0: grad_alphaOut, 2 copies
-    return bytes;
-}
-
-/// UB bytes: sum_5_part
-inline Checked Walked4Ledger22(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum5PartKTile * 4, 32) * 64;  // in0: dzWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.sum5PartKTile * 4, 32) * 64;  // out0: sum_5_partWsOut, 2 copies
-    bytes = bytes + RoundUp(s.sum5PartKTile * 4, 32);       // calc0: sumAcc
-    bytes = bytes + RoundUp(s.sum5PartKTile * 4, 32);       // calc1: copied
-    return bytes;
-}
-
-/// UB bytes: sum_5
-inline Checked Walked4Ledger23(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum5KTile * 4, 32) * 64;  // in0: sum_5_partWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.sum5KTile * 4, 32) * 64;  // out0: sum_5WsOut, 2 copies
-    bytes = bytes + RoundUp(s.sum5KTile * 4, 32);       // calc0: sumAcc
-    bytes = bytes + RoundUp(s.sum5KTile * 4, 32);       // calc1: copied
-    return bytes;
-}
-
-/// UB bytes: grad_bias
-inline Checked Walked4Ledger24(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.gradBiasKTile * 4, 32) * 64;  // in0: sum_5WsIn, 2 copies
-    bytes = bytes + CeilDiv(s.gradBiasKTile * 4, 32) * 64;  // out0: grad_biasOut, 2 copies
-    return bytes;
+    return blocks.valid && bytes.valid;
 }
 
 /// Tries the alternative "walked"; false when it does not fit.
 inline bool TryWalked4(Sizes &s, const Chip &chip, Choice &choice)
 {
-    const Checked coreNum(chip.coreNum);
+    (void)chip;
     if (!(s.D >= 1)) {
         return false;
     }
@@ -10746,330 +4145,26 @@ inline bool TryWalked4(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.n * s.n + s.n * 2 >= 1)) {
         return false;
     }
-    s.dzDTile = Checked(16);
-    s.dzITile = Checked(1);
-    s.dzAgainITile = Checked(8);
-    s.dzAgainTTile = Checked(1);
-    s.dzAgain3JTile = Checked(8);
-    s.dzAgain3ITile = Checked(1);
-    s.scaledITile = Checked(8);
-    s.scaledTTile = Checked(1);
-    s.scaledAgainITile = Checked(8);
-    s.scaledAgainTTile = Checked(1);
-    s.scaledAgain3JTile = Checked(8);
-    s.scaledAgain3ITile = Checked(1);
-    s.dmixKTile = Checked(8);
-    s.dmixTTile = Checked(1);
-    s.drmsKTile = Checked(8);
-    s.drmsTTile = Checked(1);
-    s.dxgDTile = Checked(8);
-    s.dxgITile = Checked(1);
-    s.gradXDTile = Checked(16);
-    s.gradXITile = Checked(1);
-    s.sum1PartDTile = Checked(16);
-    s.sum1PartITile = Checked(1);
-    s.sum1DTile = Checked(8);
-    s.sum1ITile = Checked(1);
-    s.gradPhiDTile = Checked(8);
-    s.gradPhiITile = Checked(1);
-    s.sum2PartITile = Checked(8);
-    s.sum2Sum2PartAxisTile = Checked(8);
-    s.sum3PartITile = Checked(8);
-    s.sum3Sum3PartAxisTile = Checked(8);
-    s.sum4PartJTile = Checked(8);
-    s.sum4Sum4PartAxisTile = Checked(8);
-    s.sum5PartKTile = Checked(8);
-    s.sum5KTile = Checked(8);
-    s.gradBiasKTile = Checked(8);
-    if (!Maximise(s, &Sizes::dzDTile, s.D, 16, 0, false, &Walked4Ledger0, coreNum, UsableUb(chip, false))) {
+    if (!(FitDz4(s, chip) && FitDzAgain2(s, chip) && FitDzAgain32(s, chip) && FitScaled2(s, chip) &&
+          FitScaledAgain2(s, chip) && FitScaledAgain32(s, chip) && FitDmix3(s, chip) && FitDrms2(s, chip) &&
+          FitDxg3(s, chip) && FitGradX8(s, chip) && FitSum1Part(s, chip) && FitSum12(s, chip) && FitGradPhi5(s, chip) &&
+          FitSum2Part2(s, chip) && FitSum22(s, chip) && FitGradAlpha4(s, chip) && FitSum3Part2(s, chip) &&
+          FitSum32(s, chip) && FitGradAlphaAgain2(s, chip) && FitSum4Part2(s, chip) && FitSum42(s, chip) &&
+          FitGradAlphaAgain32(s, chip) && FitSum5Part2(s, chip) && FitSum52(s, chip) && FitGradBias4(s, chip) &&
+          FindDmixWsStart(s, chip) && FindDrmsWsStart(s, chip) && FindDxgWsEnd(s, chip) && FindDzWsEnd(s, chip) &&
+          FindSum1WsStart(s, chip) && FindSum2WsStart2(s, chip) && FindSum2WsEnd(s, chip) &&
+          FindSum1PartCount(s, chip) && FindSum1PartWsStart2(s, chip) && FindSum1PartWsEnd(s, chip) &&
+          FindSum2PartCount(s, chip) && FindSum2PartWsStart2(s, chip) && FindSum2PartWsEnd(s, chip) &&
+          FindDzITiles(s, chip) && FindDmixKTiles(s, chip) && FindDmixTTiles(s, chip) && FindDmixWork2(s, chip) &&
+          FindDmixPer(s, chip) && FindDrmsTTiles(s, chip) && FindDxgDTiles(s, chip) && FindDxgPer(s, chip) &&
+          FindGradXDTiles(s, chip) && FindSum1PartDTiles(s, chip) && FindSum1DTiles(s, chip) &&
+          FindGradPhiDTiles(s, chip) && FindSum2PartWork(s, chip) && FindGradAlphaWork(s, chip) &&
+          FindSum3PartWork(s, chip) && FindGradBiasKTiles(s, chip))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::dzITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n, coreNum), false, &Walked4Ledger0, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dzAgainITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &Walked4Ledger1,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dzAgainTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.dzAgainITile), coreNum),
-                  false, &Walked4Ledger1, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dzAgain3JTile, s.n, 8, MaxOf(CeilDiv(s.T * s.n * s.n, coreNum), 64), false,
-                  &Walked4Ledger2, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dzAgain3ITile, MinOf(s.n, 4095), 1,
-                  CeilDiv(s.T * s.n * CeilDiv(s.n, s.dzAgain3JTile), coreNum), false, &Walked4Ledger2, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &Walked4Ledger3,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.scaledITile), coreNum),
-                  false, &Walked4Ledger3, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledAgainITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &Walked4Ledger4,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledAgainTTile, MinOf(s.T, 4095), 1,
-                  CeilDiv(s.T * CeilDiv(s.n, s.scaledAgainITile), coreNum), false, &Walked4Ledger4, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledAgain3JTile, s.n, 8, MaxOf(CeilDiv(s.T * s.n * s.n, coreNum), 64), false,
-                  &Walked4Ledger5, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledAgain3ITile, MinOf(s.n, 4095), 1,
-                  CeilDiv(s.T * s.n * CeilDiv(s.n, s.scaledAgain3JTile), coreNum), false, &Walked4Ledger5, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dmixKTile, s.n * s.n + s.n * 2, 8,
-                  MaxOf(CeilDiv(s.T * s.n * s.n + s.T * s.n * 2, coreNum), 64), false, &Walked4Ledger6, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dmixTTile, MinOf(s.T, 4095), 1,
-                  CeilDiv(s.T * CeilDiv(s.n * s.n + s.n * 2, s.dmixKTile), coreNum), false, &Walked4Ledger6, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::drmsKTile, s.n * s.n + s.n * 2, 8, 0, false, &Walked4Ledger7, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::drmsTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &Walked4Ledger7, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dxgDTile, s.D, 8, MaxOf(CeilDiv(s.D * s.T * s.n, coreNum), 64), false, &Walked4Ledger8,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dxgITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n * CeilDiv(s.D, s.dxgDTile), coreNum),
-                  false, &Walked4Ledger8, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradXDTile, s.D, 16, MaxOf(CeilDiv(s.D * s.T * s.n, coreNum), 64), false, &Walked4Ledger9,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradXITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n * CeilDiv(s.D, s.gradXDTile), coreNum),
-                  false, &Walked4Ledger9, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum1PartDTile, s.D, 16,
-                  MaxOf(CeilDiv(s.D * s.n * s.n * s.n * MaxOf(MinOf(coreNum, s.T), 1) +
-                                    s.D * s.n * s.n * MaxOf(MinOf(coreNum, s.T), 1) * 2,
-                                coreNum),
-                        64),
-                  false, &Walked4Ledger10, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum1PartITile, MinOf(s.n, 4095), 1,
-                  CeilDiv(s.n * s.n * s.n * CeilDiv(s.D, s.sum1PartDTile) * MaxOf(MinOf(coreNum, s.T), 1) +
-                              s.n * s.n * CeilDiv(s.D, s.sum1PartDTile) * MaxOf(MinOf(coreNum, s.T), 1) * 2,
-                          coreNum),
-                  false, &Walked4Ledger10, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum1DTile, s.D, 8,
-                  MaxOf(CeilDiv(s.D * s.n * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64), false, &Walked4Ledger11,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(
-            s, &Sizes::sum1ITile, MinOf(s.n, 4095), 1,
-            CeilDiv(s.n * s.n * s.n * CeilDiv(s.D, s.sum1DTile) + s.n * s.n * CeilDiv(s.D, s.sum1DTile) * 2, coreNum),
-            false, &Walked4Ledger11, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradPhiDTile, s.D, 8,
-                  MaxOf(CeilDiv(s.D * s.n * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64), false, &Walked4Ledger12,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradPhiITile, MinOf(s.n, 4095), 1,
-                  CeilDiv(s.n * s.n * s.n * CeilDiv(s.D, s.gradPhiDTile) + s.n * s.n * CeilDiv(s.D, s.gradPhiDTile) * 2,
-                          coreNum),
-                  false, &Walked4Ledger12, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum2PartITile, s.n, 8, 0, false, &Walked4Ledger13, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum2Sum2PartAxisTile, MaxOf(MinOf(coreNum, s.T), 1), 8, 0, false, &Walked4Ledger14,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!(Walked4Ledger15(s, coreNum) <= UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum3PartITile, s.n, 8, 0, false, &Walked4Ledger16, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum3Sum3PartAxisTile, MaxOf(MinOf(coreNum, s.T), 1), 8, 0, false, &Walked4Ledger17,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!(Walked4Ledger18(s, coreNum) <= UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum4PartJTile, s.n, 8, 0, false, &Walked4Ledger19, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum4Sum4PartAxisTile, MaxOf(MinOf(coreNum, s.T), 1), 8, 0, false, &Walked4Ledger20,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!(Walked4Ledger21(s, coreNum) <= UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(
-            s, &Sizes::sum5PartKTile, s.n * s.n + s.n * 2, 8,
-            MaxOf(CeilDiv(s.n * s.n * MaxOf(MinOf(coreNum, s.T), 1) + s.n * MaxOf(MinOf(coreNum, s.T), 1) * 2, coreNum),
-                  64),
-            false, &Walked4Ledger22, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum5KTile, s.n * s.n + s.n * 2, 8, MaxOf(CeilDiv(s.n * s.n + s.n * 2, coreNum), 64), false,
-                  &Walked4Ledger23, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradBiasKTile, s.n * s.n + s.n * 2, 8, MaxOf(CeilDiv(s.n * s.n + s.n * 2, coreNum), 64),
-                  false, &Walked4Ledger24, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    s.dmixWsStart = 0;
-    s.dmixWsEnd = s.dmixWsStart + RoundUp(MaxOf(s.T * s.n * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.drmsWsStart = s.dmixWsEnd;
-    s.drmsWsEnd = s.drmsWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
-    s.dxgWsStart = s.drmsWsEnd;
-    s.dxgWsEnd = s.dxgWsStart + RoundUp(MaxOf(s.D * s.T * s.n, 1) * 4, 512);
-    s.dzWsStart = s.dxgWsEnd;
-    s.dzWsEnd = s.dzWsStart + RoundUp(MaxOf(s.T * s.n * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.scaledWsStart = s.dzWsEnd;
-    s.scaledWsEnd = s.scaledWsStart + RoundUp(MaxOf(s.T * s.n * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.sum_1WsStart = s.scaledWsEnd;
-    s.sum_1WsEnd = s.sum_1WsStart + RoundUp(MaxOf(s.D * s.n * s.n * s.n + s.D * s.n * s.n * 2, 1) * 4, 512);
-    s.sum_2WsStart = s.sum_1WsEnd;
-    s.sum_2WsEnd = s.sum_2WsStart + 512;
-    s.sum_3WsStart = s.sum_2WsEnd;
-    s.sum_3WsEnd = s.sum_3WsStart + 512;
-    s.sum_4WsStart = s.sum_3WsEnd;
-    s.sum_4WsEnd = s.sum_4WsStart + 512;
-    s.sum_5WsStart = s.sum_4WsEnd;
-    s.sum_5WsEnd = s.sum_5WsStart + RoundUp(MaxOf(s.n * s.n + s.n * 2, 1) * 4, 512);
-    s.sum_1_part_count = MaxOf(MinOf(coreNum, s.T), 1);
-    s.sum_1_part_length = CeilDiv(s.T, s.sum_1_part_count);
-    s.sum_1_partWsStart = s.sum_5WsEnd;
-    s.sum_1_partWsEnd =
-        s.sum_1_partWsStart +
-        RoundUp(MaxOf(s.D * s.n * s.n * s.n * s.sum_1_part_count + s.D * s.n * s.n * s.sum_1_part_count * 2, 1) * 4,
-                512);
-    s.sum_2_part_count = MaxOf(MinOf(coreNum, s.T), 1);
-    s.sum_2_part_length = CeilDiv(s.T, s.sum_2_part_count);
-    s.sum_2_partWsStart = s.sum_1_partWsEnd;
-    s.sum_2_partWsEnd = s.sum_2_partWsStart + RoundUp(MaxOf(s.sum_2_part_count, 1) * 4, 512);
-    s.sum_3_part_count = MaxOf(MinOf(coreNum, s.T), 1);
-    s.sum_3_part_length = CeilDiv(s.T, s.sum_3_part_count);
-    s.sum_3_partWsStart = s.sum_2_partWsEnd;
-    s.sum_3_partWsEnd = s.sum_3_partWsStart + RoundUp(MaxOf(s.sum_3_part_count, 1) * 4, 512);
-    s.sum_4_part_count = MaxOf(MinOf(coreNum, s.T), 1);
-    s.sum_4_part_length = CeilDiv(s.T, s.sum_4_part_count);
-    s.sum_4_partWsStart = s.sum_3_partWsEnd;
-    s.sum_4_partWsEnd = s.sum_4_partWsStart + RoundUp(MaxOf(s.sum_4_part_count, 1) * 4, 512);
-    s.sum_5_part_count = MaxOf(MinOf(coreNum, s.T), 1);
-    s.sum_5_part_length = CeilDiv(s.T, s.sum_5_part_count);
-    s.sum_5_partWsStart = s.sum_4_partWsEnd;
-    s.sum_5_partWsEnd =
-        s.sum_5_partWsStart + RoundUp(MaxOf(s.n * s.n * s.sum_5_part_count + s.n * s.sum_5_part_count * 2, 1) * 4, 512);
-    s.dzITiles = CeilDiv(s.n, s.dzITile);
-    s.dzWork = s.T * s.dzITiles;
-    s.dzPer = MaxOf(CeilDiv(s.dzWork, coreNum), 1);
-    s.dzAgainITiles = CeilDiv(s.n, s.dzAgainITile);
-    s.dzAgainTTiles = CeilDiv(s.T, s.dzAgainTTile);
-    s.dzAgainWork = s.dzAgainITiles * s.dzAgainTTiles;
-    s.dzAgainPer = MaxOf(CeilDiv(s.dzAgainWork, coreNum), 1);
-    s.dzAgain3JTiles = CeilDiv(s.n, s.dzAgain3JTile);
-    s.dzAgain3ITiles = CeilDiv(s.n, s.dzAgain3ITile);
-    s.dzAgain3Work = s.T * s.dzAgain3ITiles * s.dzAgain3JTiles;
-    s.dzAgain3Per = MaxOf(CeilDiv(s.dzAgain3Work, coreNum), 1);
-    s.scaledITiles = CeilDiv(s.n, s.scaledITile);
-    s.scaledTTiles = CeilDiv(s.T, s.scaledTTile);
-    s.scaledWork = s.scaledITiles * s.scaledTTiles;
-    s.scaledPer = MaxOf(CeilDiv(s.scaledWork, coreNum), 1);
-    s.scaledAgainITiles = CeilDiv(s.n, s.scaledAgainITile);
-    s.scaledAgainTTiles = CeilDiv(s.T, s.scaledAgainTTile);
-    s.scaledAgainWork = s.scaledAgainITiles * s.scaledAgainTTiles;
-    s.scaledAgainPer = MaxOf(CeilDiv(s.scaledAgainWork, coreNum), 1);
-    s.scaledAgain3JTiles = CeilDiv(s.n, s.scaledAgain3JTile);
-    s.scaledAgain3ITiles = CeilDiv(s.n, s.scaledAgain3ITile);
-    s.scaledAgain3Work = s.T * s.scaledAgain3ITiles * s.scaledAgain3JTiles;
-    s.scaledAgain3Per = MaxOf(CeilDiv(s.scaledAgain3Work, coreNum), 1);
-    s.dmixKTiles = CeilDiv(s.n * s.n + s.n * 2, s.dmixKTile);
-    s.dmixTTiles = CeilDiv(s.T, s.dmixTTile);
-    s.dmixWork = s.dmixKTiles * s.dmixTTiles;
-    s.dmixPer = MaxOf(CeilDiv(s.dmixWork, coreNum), 1);
-    s.drmsTTiles = CeilDiv(s.T, s.drmsTTile);
-    s.drmsWork = s.drmsTTiles;
-    s.drmsPer = MaxOf(CeilDiv(s.drmsWork, coreNum), 1);
-    s.dxgDTiles = CeilDiv(s.D, s.dxgDTile);
-    s.dxgITiles = CeilDiv(s.n, s.dxgITile);
-    s.dxgWork = s.T * s.dxgDTiles * s.dxgITiles;
-    s.dxgPer = MaxOf(CeilDiv(s.dxgWork, coreNum), 1);
-    s.gradXDTiles = CeilDiv(s.D, s.gradXDTile);
-    s.gradXITiles = CeilDiv(s.n, s.gradXITile);
-    s.gradXWork = s.T * s.gradXDTiles * s.gradXITiles;
-    s.gradXPer = MaxOf(CeilDiv(s.gradXWork, coreNum), 1);
-    s.sum1PartDTiles = CeilDiv(s.D, s.sum1PartDTile);
-    s.sum1PartITiles = CeilDiv(s.n, s.sum1PartITile);
-    s.sum1PartWork = s.n * s.n * s.sum1PartDTiles * s.sum1PartITiles * s.sum_1_part_count +
-                     s.n * s.sum1PartDTiles * s.sum1PartITiles * s.sum_1_part_count * 2;
-    s.sum1PartPer = MaxOf(CeilDiv(s.sum1PartWork, coreNum), 1);
-    s.sum1DTiles = CeilDiv(s.D, s.sum1DTile);
-    s.sum1ITiles = CeilDiv(s.n, s.sum1ITile);
-    s.sum1Work = s.n * s.n * s.sum1DTiles * s.sum1ITiles + s.n * s.sum1DTiles * s.sum1ITiles * 2;
-    s.sum1Per = MaxOf(CeilDiv(s.sum1Work, coreNum), 1);
-    s.gradPhiDTiles = CeilDiv(s.D, s.gradPhiDTile);
-    s.gradPhiITiles = CeilDiv(s.n, s.gradPhiITile);
-    s.gradPhiWork = s.gradPhiDTiles * s.gradPhiITiles * s.n * s.n + s.gradPhiDTiles * s.gradPhiITiles * s.n * 2;
-    s.gradPhiPer = MaxOf(CeilDiv(s.gradPhiWork, coreNum), 1);
-    s.sum2PartWork = s.sum_2_part_count;
-    s.sum2PartPer = MaxOf(CeilDiv(s.sum2PartWork, coreNum), 1);
-    s.sum2Work = 1;
-    s.sum2Per = MaxOf(CeilDiv(s.sum2Work, coreNum), 1);
-    s.gradAlphaWork = 1;
-    s.gradAlphaPer = MaxOf(CeilDiv(s.gradAlphaWork, coreNum), 1);
-    s.sum3PartWork = s.sum_3_part_count;
-    s.sum3PartPer = MaxOf(CeilDiv(s.sum3PartWork, coreNum), 1);
-    s.sum3Work = 1;
-    s.sum3Per = MaxOf(CeilDiv(s.sum3Work, coreNum), 1);
-    s.gradAlphaAgainWork = 1;
-    s.gradAlphaAgainPer = MaxOf(CeilDiv(s.gradAlphaAgainWork, coreNum), 1);
-    s.sum4PartWork = s.sum_4_part_count;
-    s.sum4PartPer = MaxOf(CeilDiv(s.sum4PartWork, coreNum), 1);
-    s.sum4Work = 1;
-    s.sum4Per = MaxOf(CeilDiv(s.sum4Work, coreNum), 1);
-    s.gradAlphaAgain3Work = 1;
-    s.gradAlphaAgain3Per = MaxOf(CeilDiv(s.gradAlphaAgain3Work, coreNum), 1);
-    s.sum5PartKTiles = CeilDiv(s.n * s.n + s.n * 2, s.sum5PartKTile);
-    s.sum5PartWork = s.sum5PartKTiles * s.sum_5_part_count;
-    s.sum5PartPer = MaxOf(CeilDiv(s.sum5PartWork, coreNum), 1);
-    s.sum5KTiles = CeilDiv(s.n * s.n + s.n * 2, s.sum5KTile);
-    s.sum5Work = s.sum5KTiles;
-    s.sum5Per = MaxOf(CeilDiv(s.sum5Work, coreNum), 1);
-    s.gradBiasKTiles = CeilDiv(s.n * s.n + s.n * 2, s.gradBiasKTile);
-    s.gradBiasWork = s.gradBiasKTiles;
-    s.gradBiasPer = MaxOf(CeilDiv(s.gradBiasWork, coreNum), 1);
-    const Checked blocks = MaxOf(
+    Checked blocks(1);
+    blocks = MaxOf(
+        blocks,
         CeilDiv(
             MaxOf(
                 MaxOf(
@@ -11131,260 +4226,18 @@ inline bool TryWalked4(Sizes &s, const Chip &chip, Choice &choice)
                         CeilDiv(s.sum5PartWork, s.sum5PartPer)),
                     CeilDiv(s.sum5Work, s.sum5Per)),
                 CeilDiv(s.gradBiasWork, s.gradBiasPer)),
-            2),
-        1);
+            2));
     const Checked bytes = s.sum_5_partWsEnd;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = true;
-    return blocks.valid && bytes.valid && s.dmixWsStart.valid && s.dmixWsEnd.valid && s.drmsWsStart.valid &&
-           s.drmsWsEnd.valid && s.dxgWsStart.valid && s.dxgWsEnd.valid && s.dzWsStart.valid && s.dzWsEnd.valid &&
-           s.scaledWsStart.valid && s.scaledWsEnd.valid && s.sum_1WsStart.valid && s.sum_1WsEnd.valid &&
-           s.sum_2WsStart.valid && s.sum_2WsEnd.valid && s.sum_3WsStart.valid && s.sum_3WsEnd.valid &&
-           s.sum_4WsStart.valid && s.sum_4WsEnd.valid && s.sum_5WsStart.valid && s.sum_5WsEnd.valid &&
-           s.sum_1_part_count.valid && s.sum_1_part_length.valid && s.sum_1_partWsStart.valid &&
-           s.sum_1_partWsEnd.valid && s.sum_2_part_count.valid && s.sum_2_part_length.valid &&
-           s.sum_2_partWsStart.valid && s.sum_2_partWsEnd.valid && s.sum_3_part_count.valid &&
-           s.sum_3_part_length.valid && s.sum_3_partWsStart.valid && s.sum_3_partWsEnd.valid &&
-           s.sum_4_part_count.valid && s.sum_4_part_length.valid && s.sum_4_partWsStart.valid &&
-           s.sum_4_partWsEnd.valid && s.sum_5_part_count.valid && s.sum_5_part_length.valid &&
-           s.sum_5_partWsStart.valid && s.sum_5_partWsEnd.valid && s.dzITiles.valid && s.dzWork.valid &&
-           s.dzPer.valid && s.dzAgainITiles.valid && s.dzAgainTTiles.valid && s.dzAgainWork.valid &&
-           s.dzAgainPer.valid && s.dzAgain3JTiles.valid && s.dzAgain3ITiles.valid && s.dzAgain3Work.valid &&
-           s.dzAgain3Per.valid && s.scaledITiles.valid && s.scaledTTiles.valid && s.scaledWork.valid &&
-           s.scaledPer.valid && s.scaledAgainITiles.valid && s.scaledAgainTTiles.valid && s.scaledAgainWork.valid &&
-           s.scaledAgainPer.valid && s.scaledAgain3JTiles.valid && s.scaledAgain3ITiles.valid &&
-           s.scaledAgain3Work.valid && s.scaledAgain3Per.valid && s.dmixKTiles.valid && s.dmixTTiles.valid &&
-           s.dmixWork.valid && s.dmixPer.valid && s.drmsTTiles.valid && s.drmsWork.valid && s.drmsPer.valid &&
-           s.dxgDTiles.valid && s.dxgITiles.valid && s.dxgWork.valid && s.dxgPer.valid && s.gradXDTiles.valid &&
-           s.gradXITiles.valid && s.gradXWork.valid && s.gradXPer.valid && s.sum1PartDTiles.valid &&
-           s.sum1PartITiles.valid && s.sum1PartWork.valid && s.sum1PartPer.valid && s.sum1DTiles.valid &&
-           s.sum1ITiles.valid && s.sum1Work.valid && s.sum1Per.valid && s.gradPhiDTiles.valid &&
-           s.gradPhiITiles.valid && s.gradPhiWork.valid && s.gradPhiPer.valid && s.sum2PartWork.valid &&
-           s.sum2PartPer.valid && s.sum2Work.valid && s.sum2Per.valid && s.gradAlphaWork.valid &&
-           s.gradAlphaPer.valid && s.sum3PartWork.valid && s.sum3PartPer.valid && s.sum3Work.valid && s.sum3Per.valid &&
-           s.gradAlphaAgainWork.valid && s.gradAlphaAgainPer.valid && s.sum4PartWork.valid && s.sum4PartPer.valid &&
-           s.sum4Work.valid && s.sum4Per.valid && s.gradAlphaAgain3Work.valid && s.gradAlphaAgain3Per.valid &&
-           s.sum5PartKTiles.valid && s.sum5PartWork.valid && s.sum5PartPer.valid && s.sum5KTiles.valid &&
-           s.sum5Work.valid && s.sum5Per.valid && s.gradBiasKTiles.valid && s.gradBiasWork.valid && s.gradBiasPer.valid;
-}
-
-/// UB bytes: sum_1_factor, dot, s, dz
-inline Checked CubeFull5Ledger0(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + s.dzITile * CeilDiv(s.D, 16) * 64;   // in0: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.D, 16) * 64;               // in1: grad_h_inIn, 2 copies
-    bytes = bytes + CeilDiv(s.dzITile, 8) * 64;          // in2: h_preIn, 2 copies
-    bytes = bytes + s.dzITile * CeilDiv(s.D, 16) * 128;  // out0: sum_1_factorWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 128;        // out1: dzWsOut, 2 copies
-    bytes = bytes + s.dzITile * CeilDiv(s.D, 16) * 64;   // calc0: xTile
-    bytes = bytes + CeilDiv(s.D, 16) * 64;               // calc1: grad_h_inTile
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;         // calc2: dotTile
-    bytes = bytes + s.dzITile * CeilDiv(s.D, 16) * 64;   // calc3: tmp
-    bytes = bytes + CeilDiv(s.dzITile, 8) * 2048;        // calc4: acc
-    bytes = bytes + CeilDiv(s.dzITile, 8) * 256;         // calc5: part
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;         // calc6: h_preTile
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;         // calc7: sTile
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;         // calc8: tmp
-    return bytes;
-}
-
-/// UB bytes: dz
-inline Checked CubeFull5Ledger1(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.dzAgainITile * s.dzAgainTTile * 4, 32) * 96;  // in0: grad_h_postIn, 3 copies
-    bytes = bytes + CeilDiv(s.dzAgainITile * s.dzAgainTTile * 4, 32) * 64;  // out0: dzWsOut, 2 copies
-    bytes = bytes + RoundUp(s.dzAgainITile * s.dzAgainTTile * 4, 32);       // calc0: tmp
-    bytes = bytes + RoundUp(s.dzAgainITile * s.dzAgainTTile * 4, 32);       // calc1: tmp
-    return bytes;
-}
-
-/// UB bytes: dz
-inline Checked CubeFull5Ledger2(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.dzAgain3ITile * s.dzAgain3JTile * 4, 32) * 64;  // in0: grad_h_resIn, 2 copies
-    bytes = bytes + CeilDiv(s.dzAgain3ITile * s.dzAgain3JTile * 4, 32) * 64;  // out0: dzWsOut, 2 copies
-    return bytes;
-}
-
-/// UB bytes: scaled
-inline Checked CubeFull5Ledger3(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;                                                   // in0: alphaIn
-    bytes = bytes + CeilDiv(s.scaledITile * s.scaledTTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.scaledITile * s.scaledTTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
-    bytes = bytes + 256;                                                  // calc0: spread
-    return bytes;
-}
-
-/// UB bytes: scaled
-inline Checked CubeFull5Ledger4(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;                                                             // in0: alphaIn
-    bytes = bytes + CeilDiv(s.scaledAgainITile * s.scaledAgainTTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.scaledAgainITile * s.scaledAgainTTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
-    bytes = bytes + 256;                                                            // calc0: spread
-    return bytes;
-}
-
-/// UB bytes: scaled
-inline Checked CubeFull5Ledger5(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;                                                               // in0: alphaIn
-    bytes = bytes + CeilDiv(s.scaledAgain3ITile * s.scaledAgain3JTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.scaledAgain3ITile * s.scaledAgain3JTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
-    bytes = bytes + 256;                                                              // calc0: spread
-    return bytes;
-}
-
-/// UB bytes: dmix, drms
-inline Checked CubeFull5Ledger6(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + s.drmsTTile * CeilDiv(s.n * s.n + s.n * 2, 8) * 96;  // in0: scaledWsIn, 3 copies
-    bytes = bytes + CeilDiv(s.drmsTTile, 8) * 64;                        // in1: inv_rmsIn, 2 copies
-    bytes = bytes + s.drmsTTile * CeilDiv(s.n * s.n + s.n * 2, 8) * 64;  // out0: dmixWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.drmsTTile, 8) * 64;                        // out1: drmsWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.drmsTTile, 8) * 256;                       // calc0: spread
-    bytes = bytes + s.drmsTTile * CeilDiv(s.n * s.n + s.n * 2, 8) * 32;  // calc1: tmp
-    bytes = bytes + CeilDiv(s.drmsTTile, 8) * 32;                        // calc2: sum
-    bytes = bytes + CeilDiv(s.drmsTTile, 8) * 2048;                      // calc3: acc
-    return bytes;
-}
-
-/// UB bytes: dxg (cube)
-inline Checked CubeFull5Ledger7(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    return bytes;
-}
-
-/// UB bytes: grad_x
-inline Checked CubeFull5Ledger8(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.gradXDTile * 2, 32) * 64;                 // in0: grad_h_inIn, 2 copies
-    bytes = bytes + CeilDiv(s.gradXITile, 8) * 64;                      // in1: h_preIn, 2 copies
-    bytes = bytes + CeilDiv(s.gradXDTile * s.gradXITile * 4, 32) * 64;  // in2: dxgWsIn, 2 copies
-    bytes = bytes + 32;                                                 // in3: drmsWsIn
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 2, 32);       // in4: xIn
-    bytes = bytes + CeilDiv(s.gradXDTile * s.gradXITile * 2, 32) * 64;  // out0: grad_xOut, 2 copies
-    bytes = bytes + RoundUp(s.gradXDTile * 4, 32);                      // calc0: grad_h_inTile
-    bytes = bytes + CeilDiv(s.gradXITile, 16) * 64;                     // calc1: h_preTile
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 4, 32);       // calc2: dxgWsTile
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 4, 32);       // calc3: gammaTile
-    bytes = bytes + 64;                                                 // calc4: drmsWsTile
-    bytes = bytes + 64;                                                 // calc5: inv_rmsTile
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 4, 32);       // calc6: xTile
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 4, 32);       // calc7: grad_x_postTile
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 4, 32);       // calc8: tmp
-    bytes = bytes + CeilDiv(s.gradXITile, 16) * 512;                    // calc9: spread
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 4, 32);       // calc10: tmp
-    bytes = bytes + 64;                                                 // calc11: tmp
-    bytes = bytes + 512;                                                // calc12: spread
-    return bytes;
-}
-
-/// UB bytes: sum_1 (cube)
-inline Checked CubeFull5Ledger9(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    return bytes;
-}
-
-/// UB bytes: grad_phi
-inline Checked CubeFull5Ledger10(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.gradPhiDTile * s.gradPhiITile * 4, 32) * 96;  // in0: sum_1WsIn, 3 copies
-    bytes = bytes + CeilDiv(s.gradPhiDTile * s.gradPhiITile * 4, 32) * 64;  // out0: grad_phiOut, 2 copies
-    return bytes;
-}
-
-/// UB bytes: sum_2, grad_alpha, sum_3, sum_4
-inline Checked CubeFull5Ledger11(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + s.T * CeilDiv(s.n, 8) * 128;       // in0: dzWsIn, 4 copies
-    bytes = bytes + CeilDiv(s.T, 8) * 32;              // in1: inv_rmsIn
-    bytes = bytes + s.T * s.n * CeilDiv(s.n, 8) * 64;  // in2: dzWsIn, 2 copies
-    bytes = bytes + 64;                                // out0: grad_alphaOut, 2 copies
-    bytes = bytes + 32;                                // calc0: sum_2Tile
-    bytes = bytes + s.T * CeilDiv(s.n, 8) * 32;        // calc1: tmp
-    bytes = bytes + CeilDiv(s.T, 8) * 256;             // calc2: spread
-    bytes = bytes + CeilDiv(s.n, 8) * 32;              // calc3: sum
-    bytes = bytes + 2048;                              // calc4: acc
-    bytes = bytes + 256;                               // calc5: part
-    bytes = bytes + s.T * s.n * CeilDiv(s.n, 8) * 32;  // calc6: tmp
-    bytes = bytes + s.n * CeilDiv(s.n, 8) * 32;        // calc7: sum
-    return bytes;
-}
-
-/// UB bytes: sum_5, grad_bias
-inline Checked CubeFull5Ledger12(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.T * s.gradBiasKTile * 4, 32) * 64;  // in0: dzWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.gradBiasKTile * 4, 32) * 64;        // out0: grad_biasOut, 2 copies
-    bytes = bytes + RoundUp(s.gradBiasKTile * 4, 32);             // calc0: sum_5Tile
-    return bytes;
-}
-
-/// UB bytes: sum_6, grad_gamma
-inline Checked CubeFull5Ledger13(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes +
-            CeilDiv(s.gradGammaDTile * s.gradGammaITile * s.n * s.n * 4 + s.gradGammaDTile * s.gradGammaITile * s.n * 8,
-                    32) *
-                96;                                                             // in0: sum_1WsIn, 3 copies
-    bytes = bytes + CeilDiv(s.gradGammaDTile * s.gradGammaITile * 4, 32) * 64;  // out0: grad_gammaOut, 2 copies
-    bytes = bytes + RoundUp(s.gradGammaDTile * s.gradGammaITile * 4, 32);       // calc0: sum_6Tile
-    bytes = bytes +
-            RoundUp(s.gradGammaDTile * s.gradGammaITile * s.n * s.n * 4 + s.gradGammaDTile * s.gradGammaITile * s.n * 8,
-                    32);  // calc1: tmp
-    return bytes;
+    return blocks.valid && bytes.valid;
 }
 
 /// Tries the alternative "cube_full"; false when it does not fit.
 inline bool TryCubeFull5(Sizes &s, const Chip &chip, Choice &choice)
 {
     const Checked coreNum(chip.coreNum);
-    const Checked cubeNum(chip.cubeNum);
     const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
     if (!(s.D >= 1)) {
         return false;
@@ -11414,628 +4267,42 @@ inline bool TryCubeFull5(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.n * s.n + s.n * 2 <= 2147483647)) {
         return false;
     }
-    s.dzITile = Checked(1);
-    s.dzAgainITile = Checked(8);
-    s.dzAgainTTile = Checked(1);
-    s.dzAgain3JTile = Checked(8);
-    s.dzAgain3ITile = Checked(1);
-    s.scaledITile = Checked(8);
-    s.scaledTTile = Checked(1);
-    s.scaledAgainITile = Checked(8);
-    s.scaledAgainTTile = Checked(1);
-    s.scaledAgain3JTile = Checked(8);
-    s.scaledAgain3ITile = Checked(1);
-    s.drmsTTile = Checked(1);
-    s.gradXDTile = Checked(16);
-    s.gradXITile = Checked(1);
-    s.gradPhiDTile = Checked(8);
-    s.gradPhiITile = Checked(1);
-    s.gradBiasKTile = Checked(8);
-    s.gradGammaDTile = Checked(8);
-    s.gradGammaITile = Checked(1);
-    if (!Maximise(s, &Sizes::dzITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n, coreNum), false, &CubeFull5Ledger0,
-                  coreNum, UsableUb(chip, false))) {
+    if (!(FitDz5(s, chip) && FitDzAgain2(s, chip) && FitDzAgain32(s, chip) && FitScaled2(s, chip) &&
+          FitScaledAgain2(s, chip) && FitScaledAgain32(s, chip) && FitDrms3(s, chip) && FitDxg5(s, chip) &&
+          FitGradX2(s, chip) && FitDxg5(s, chip) && FitGradPhi2(s, chip) && FitGradAlpha3(s, chip) &&
+          FitGradBias3(s, chip) && FitGradGamma5(s, chip) && FindDmixWsStart(s, chip) && FindDrmsWsStart(s, chip) &&
+          FindDxgWsEnd(s, chip) && FindDzWsEnd(s, chip) && FindSum1WsStart(s, chip) && FindSum1FactorWsStart(s, chip) &&
+          FindDzITiles(s, chip) && FindDrmsTTiles(s, chip) && FindDxgPanels(s, chip) && FindGradXDTiles(s, chip) &&
+          FindSum1Panels(s, chip) && FindGradPhiDTiles(s, chip) && FindGradAlphaWork(s, chip) &&
+          FindGradBiasKTiles(s, chip) && FindGradGammaDTiles(s, chip))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::dzAgainITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &CubeFull5Ledger1,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dzAgainTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.dzAgainITile), coreNum),
-                  false, &CubeFull5Ledger1, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dzAgain3JTile, s.n, 8, MaxOf(CeilDiv(s.T * s.n * s.n, coreNum), 64), false,
-                  &CubeFull5Ledger2, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dzAgain3ITile, MinOf(s.n, 4095), 1,
-                  CeilDiv(s.T * s.n * CeilDiv(s.n, s.dzAgain3JTile), coreNum), false, &CubeFull5Ledger2, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &CubeFull5Ledger3,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.scaledITile), coreNum),
-                  false, &CubeFull5Ledger3, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledAgainITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &CubeFull5Ledger4,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledAgainTTile, MinOf(s.T, 4095), 1,
-                  CeilDiv(s.T * CeilDiv(s.n, s.scaledAgainITile), coreNum), false, &CubeFull5Ledger4, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledAgain3JTile, s.n, 8, MaxOf(CeilDiv(s.T * s.n * s.n, coreNum), 64), false,
-                  &CubeFull5Ledger5, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledAgain3ITile, MinOf(s.n, 4095), 1,
-                  CeilDiv(s.T * s.n * CeilDiv(s.n, s.scaledAgain3JTile), coreNum), false, &CubeFull5Ledger5, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::drmsTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeFull5Ledger6, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!(CubeFull5Ledger7(s, coreNum) <= UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradXDTile, s.D, 16, MaxOf(CeilDiv(s.D * s.T * s.n, coreNum), 64), false,
-                  &CubeFull5Ledger8, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradXITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n * CeilDiv(s.D, s.gradXDTile), coreNum),
-                  false, &CubeFull5Ledger8, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!(CubeFull5Ledger9(s, coreNum) <= UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradPhiDTile, s.D, 8,
-                  MaxOf(CeilDiv(s.D * s.n * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64), false, &CubeFull5Ledger10,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradPhiITile, MinOf(s.n, 4095), 1,
-                  CeilDiv(s.n * s.n * s.n * CeilDiv(s.D, s.gradPhiDTile) + s.n * s.n * CeilDiv(s.D, s.gradPhiDTile) * 2,
-                          coreNum),
-                  false, &CubeFull5Ledger10, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!(CubeFull5Ledger11(s, coreNum) <= UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradBiasKTile, s.n * s.n + s.n * 2, 8, MaxOf(CeilDiv(s.n * s.n + s.n * 2, coreNum), 64),
-                  false, &CubeFull5Ledger12, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradGammaDTile, s.D, 8, MaxOf(CeilDiv(s.D * s.n, coreNum), 64), false, &CubeFull5Ledger13,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradGammaITile, MinOf(s.n, 4095), 1,
-                  CeilDiv(s.n * CeilDiv(s.D, s.gradGammaDTile), coreNum), false, &CubeFull5Ledger13, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    s.dmixWsStart = 0;
-    s.dmixWsEnd = s.dmixWsStart + RoundUp(MaxOf(s.T * s.n * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.drmsWsStart = s.dmixWsEnd;
-    s.drmsWsEnd = s.drmsWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
-    s.dxgWsStart = s.drmsWsEnd;
-    s.dxgWsEnd = s.dxgWsStart + RoundUp(MaxOf(s.D * s.T * s.n, 1) * 4, 512);
-    s.dzWsStart = s.dxgWsEnd;
-    s.dzWsEnd = s.dzWsStart + RoundUp(MaxOf(s.T * s.n * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.scaledWsStart = s.dzWsEnd;
-    s.scaledWsEnd = s.scaledWsStart + RoundUp(MaxOf(s.T * s.n * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.sum_1WsStart = s.scaledWsEnd;
-    s.sum_1WsEnd = s.sum_1WsStart + RoundUp(MaxOf(s.D * s.n * s.n * s.n + s.D * s.n * s.n * 2, 1) * 4, 512);
-    s.sum_1_factorWsStart = s.sum_1WsEnd;
-    s.sum_1_factorWsEnd = s.sum_1_factorWsStart + RoundUp(MaxOf(s.D * s.T * s.n, 1) * 4, 512);
-    s.dzITiles = CeilDiv(s.n, s.dzITile);
-    s.dzWork = s.T * s.dzITiles;
-    s.dzPer = MaxOf(CeilDiv(s.dzWork, coreNum), 1);
-    s.dzAgainITiles = CeilDiv(s.n, s.dzAgainITile);
-    s.dzAgainTTiles = CeilDiv(s.T, s.dzAgainTTile);
-    s.dzAgainWork = s.dzAgainITiles * s.dzAgainTTiles;
-    s.dzAgainPer = MaxOf(CeilDiv(s.dzAgainWork, coreNum), 1);
-    s.dzAgain3JTiles = CeilDiv(s.n, s.dzAgain3JTile);
-    s.dzAgain3ITiles = CeilDiv(s.n, s.dzAgain3ITile);
-    s.dzAgain3Work = s.T * s.dzAgain3ITiles * s.dzAgain3JTiles;
-    s.dzAgain3Per = MaxOf(CeilDiv(s.dzAgain3Work, coreNum), 1);
-    s.scaledITiles = CeilDiv(s.n, s.scaledITile);
-    s.scaledTTiles = CeilDiv(s.T, s.scaledTTile);
-    s.scaledWork = s.scaledITiles * s.scaledTTiles;
-    s.scaledPer = MaxOf(CeilDiv(s.scaledWork, coreNum), 1);
-    s.scaledAgainITiles = CeilDiv(s.n, s.scaledAgainITile);
-    s.scaledAgainTTiles = CeilDiv(s.T, s.scaledAgainTTile);
-    s.scaledAgainWork = s.scaledAgainITiles * s.scaledAgainTTiles;
-    s.scaledAgainPer = MaxOf(CeilDiv(s.scaledAgainWork, coreNum), 1);
-    s.scaledAgain3JTiles = CeilDiv(s.n, s.scaledAgain3JTile);
-    s.scaledAgain3ITiles = CeilDiv(s.n, s.scaledAgain3ITile);
-    s.scaledAgain3Work = s.T * s.scaledAgain3ITiles * s.scaledAgain3JTiles;
-    s.scaledAgain3Per = MaxOf(CeilDiv(s.scaledAgain3Work, coreNum), 1);
-    s.drmsTTiles = CeilDiv(s.T, s.drmsTTile);
-    s.drmsWork = s.drmsTTiles;
-    s.drmsPer = MaxOf(CeilDiv(s.drmsWork, coreNum), 1);
-    s.dxgPanels = CeilDiv(s.D * s.n, 256);
-    s.dxgBaseN = RoundUp(CeilDiv(s.D * s.n, s.dxgPanels), 16);
-    s.dxgBaseM = MinOf(MinOf((((32768 / s.dxgBaseN)) / 16) * 16, 256),
-                       RoundUp(MinOf(MaxOf(CeilDiv(s.T * s.dxgPanels, cubeNum), 1), s.T), 16));
-    s.dxgBaseK = MinOf(32, RoundUp(s.n * s.n + s.n * 2, 16));
-    s.dxgStepK = MinOf(4, CeilDiv(s.n * s.n + s.n * 2, s.dxgBaseK));
-    s.dxgL1 = s.dxgBaseK * s.dxgBaseM * s.dxgStepK * 8 + s.dxgBaseK * s.dxgBaseN * s.dxgStepK * 8;
-    s.dxgM = s.T;
-    s.dxgN = s.D * s.n;
-    s.dxgKa = s.n * s.n + s.n * 2;
-    s.dxgKb = s.n * s.n + s.n * 2;
-    s.dxgSingleK = s.n * s.n + s.n * 2;
-    s.dxgRowTiles = CeilDiv(s.T, s.dxgBaseM);
-    s.dxgWork = s.dxgPanels * s.dxgRowTiles;
-    s.dxgPer = CeilDiv(s.dxgWork, cubeNum);
-    s.dxgCores = CeilDiv(s.dxgWork, s.dxgPer);
-    s.mm0Cores = s.dxgCores;
-    s.mm0M = s.dxgM;
-    s.mm0N = s.dxgN;
-    s.mm0Ka = s.dxgKa;
-    s.mm0Kb = s.dxgKb;
-    s.mm0SingleK = s.dxgSingleK;
-    s.mm0BaseM = s.dxgBaseM;
-    s.mm0BaseN = s.dxgBaseN;
-    s.mm0BaseK = s.dxgBaseK;
-    s.mm0StepK = s.dxgStepK;
-    s.mm0L1 = s.dxgL1;
-    s.gradXDTiles = CeilDiv(s.D, s.gradXDTile);
-    s.gradXITiles = CeilDiv(s.n, s.gradXITile);
-    s.gradXWork = s.T * s.gradXDTiles * s.gradXITiles;
-    s.gradXPer = MaxOf(CeilDiv(s.gradXWork, coreNum), 1);
-    s.sum1Panels = CeilDiv(s.D * s.n, 256);
-    s.sum1BaseN = RoundUp(CeilDiv(s.D * s.n, s.sum1Panels), 16);
-    s.sum1BaseM = MinOf(MinOf((((32768 / s.sum1BaseN)) / 16) * 16, 256),
-                        RoundUp(MinOf(MaxOf(CeilDiv(s.n * s.n * s.sum1Panels + s.n * s.sum1Panels * 2, cubeNum), 1),
-                                      s.n * s.n + s.n * 2),
-                                16));
-    s.sum1BaseK = MinOf(32, RoundUp(s.T, 16));
-    s.sum1StepK = MinOf(4, CeilDiv(s.T, s.sum1BaseK));
-    s.sum1L1 = s.sum1BaseK * s.sum1BaseM * s.sum1StepK * 8 + s.sum1BaseK * s.sum1BaseN * s.sum1StepK * 8;
-    s.sum1M = s.n * s.n + s.n * 2;
-    s.sum1N = s.D * s.n;
-    s.sum1Ka = s.T;
-    s.sum1Kb = s.T;
-    s.sum1SingleK = s.T;
-    s.sum1RowTiles = CeilDiv(s.n * s.n + s.n * 2, s.sum1BaseM);
-    s.sum1Work = s.sum1Panels * s.sum1RowTiles;
-    s.sum1Per = CeilDiv(s.sum1Work, cubeNum);
-    s.sum1Cores = CeilDiv(s.sum1Work, s.sum1Per);
-    s.mm1Cores = s.sum1Cores;
-    s.mm1M = s.sum1M;
-    s.mm1N = s.sum1N;
-    s.mm1Ka = s.sum1Ka;
-    s.mm1Kb = s.sum1Kb;
-    s.mm1SingleK = s.sum1SingleK;
-    s.mm1BaseM = s.sum1BaseM;
-    s.mm1BaseN = s.sum1BaseN;
-    s.mm1BaseK = s.sum1BaseK;
-    s.mm1StepK = s.sum1StepK;
-    s.mm1L1 = s.sum1L1;
-    s.gradPhiDTiles = CeilDiv(s.D, s.gradPhiDTile);
-    s.gradPhiITiles = CeilDiv(s.n, s.gradPhiITile);
-    s.gradPhiWork = s.gradPhiDTiles * s.gradPhiITiles * s.n * s.n + s.gradPhiDTiles * s.gradPhiITiles * s.n * 2;
-    s.gradPhiPer = MaxOf(CeilDiv(s.gradPhiWork, coreNum), 1);
-    s.gradAlphaWork = 1;
-    s.gradAlphaPer = MaxOf(CeilDiv(s.gradAlphaWork, coreNum), 1);
-    s.gradBiasKTiles = CeilDiv(s.n * s.n + s.n * 2, s.gradBiasKTile);
-    s.gradBiasWork = s.gradBiasKTiles;
-    s.gradBiasPer = MaxOf(CeilDiv(s.gradBiasWork, coreNum), 1);
-    s.gradGammaDTiles = CeilDiv(s.D, s.gradGammaDTile);
-    s.gradGammaITiles = CeilDiv(s.n, s.gradGammaITile);
-    s.gradGammaWork = s.gradGammaDTiles * s.gradGammaITiles;
-    s.gradGammaPer = MaxOf(CeilDiv(s.gradGammaWork, coreNum), 1);
-    const Checked blocks = MaxOf(
-        MaxOf(
-            MaxOf(
-                MaxOf(
-                    MaxOf(
-                        MaxOf(
-                            MaxOf(
-                                MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(CeilDiv(s.dzWork, s.dzPer), 2),
-                                                                          CeilDiv(CeilDiv(s.dzAgainWork, s.dzAgainPer),
-                                                                                  2)),
-                                                                    CeilDiv(CeilDiv(s.dzAgain3Work, s.dzAgain3Per), 2)),
-                                                              CeilDiv(CeilDiv(s.scaledWork, s.scaledPer), 2)),
-                                                        CeilDiv(CeilDiv(s.scaledAgainWork, s.scaledAgainPer), 2)),
-                                                  CeilDiv(CeilDiv(s.scaledAgain3Work, s.scaledAgain3Per), 2)),
-                                            CeilDiv(CeilDiv(s.drmsWork, s.drmsPer), 2)),
-                                      CeilDiv(s.dxgWork, s.dxgPer)),
-                                CeilDiv(CeilDiv(s.gradXWork, s.gradXPer), 2)),
-                            CeilDiv(s.sum1Work, s.sum1Per)),
-                        CeilDiv(CeilDiv(s.gradPhiWork, s.gradPhiPer), 2)),
-                    CeilDiv(CeilDiv(s.gradAlphaWork, s.gradAlphaPer), 2)),
-                CeilDiv(CeilDiv(s.gradBiasWork, s.gradBiasPer), 2)),
-            CeilDiv(CeilDiv(s.gradGammaWork, s.gradGammaPer), 2)),
-        1);
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzWork, s.dzPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgainWork, s.dzAgainPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgain3Work, s.dzAgain3Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledWork, s.scaledPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgainWork, s.scaledAgainPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgain3Work, s.scaledAgain3Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.drmsWork, s.drmsPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(s.dxgWork, s.dxgPer));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradXWork, s.gradXPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(s.sum1Work, s.sum1Per));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradPhiWork, s.gradPhiPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaWork, s.gradAlphaPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradBiasWork, s.gradBiasPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradGammaWork, s.gradGammaPer), 2));
     const Checked bytes = s.sum_1_factorWsEnd;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = true;
-    return blocks.valid && bytes.valid && s.dmixWsStart.valid && s.dmixWsEnd.valid && s.drmsWsStart.valid &&
-           s.drmsWsEnd.valid && s.dxgWsStart.valid && s.dxgWsEnd.valid && s.dzWsStart.valid && s.dzWsEnd.valid &&
-           s.scaledWsStart.valid && s.scaledWsEnd.valid && s.sum_1WsStart.valid && s.sum_1WsEnd.valid &&
-           s.sum_1_factorWsStart.valid && s.sum_1_factorWsEnd.valid && s.dzITiles.valid && s.dzWork.valid &&
-           s.dzPer.valid && s.dzAgainITiles.valid && s.dzAgainTTiles.valid && s.dzAgainWork.valid &&
-           s.dzAgainPer.valid && s.dzAgain3JTiles.valid && s.dzAgain3ITiles.valid && s.dzAgain3Work.valid &&
-           s.dzAgain3Per.valid && s.scaledITiles.valid && s.scaledTTiles.valid && s.scaledWork.valid &&
-           s.scaledPer.valid && s.scaledAgainITiles.valid && s.scaledAgainTTiles.valid && s.scaledAgainWork.valid &&
-           s.scaledAgainPer.valid && s.scaledAgain3JTiles.valid && s.scaledAgain3ITiles.valid &&
-           s.scaledAgain3Work.valid && s.scaledAgain3Per.valid && s.drmsTTiles.valid && s.drmsWork.valid &&
-           s.drmsPer.valid && s.dxgPanels.valid && s.dxgBaseN.valid && s.dxgBaseM.valid && s.dxgBaseK.valid &&
-           s.dxgStepK.valid && s.dxgL1.valid && s.dxgM.valid && s.dxgN.valid && s.dxgKa.valid && s.dxgKb.valid &&
-           s.dxgSingleK.valid && s.dxgRowTiles.valid && s.dxgWork.valid && s.dxgPer.valid && s.dxgCores.valid &&
-           s.mm0Cores.valid && s.mm0M.valid && s.mm0N.valid && s.mm0Ka.valid && s.mm0Kb.valid && s.mm0SingleK.valid &&
-           s.mm0BaseM.valid && s.mm0BaseN.valid && s.mm0BaseK.valid && s.mm0StepK.valid && s.mm0L1.valid &&
-           s.gradXDTiles.valid && s.gradXITiles.valid && s.gradXWork.valid && s.gradXPer.valid && s.sum1Panels.valid &&
-           s.sum1BaseN.valid && s.sum1BaseM.valid && s.sum1BaseK.valid && s.sum1StepK.valid && s.sum1L1.valid &&
-           s.sum1M.valid && s.sum1N.valid && s.sum1Ka.valid && s.sum1Kb.valid && s.sum1SingleK.valid &&
-           s.sum1RowTiles.valid && s.sum1Work.valid && s.sum1Per.valid && s.sum1Cores.valid && s.mm1Cores.valid &&
-           s.mm1M.valid && s.mm1N.valid && s.mm1Ka.valid && s.mm1Kb.valid && s.mm1SingleK.valid && s.mm1BaseM.valid &&
-           s.mm1BaseN.valid && s.mm1BaseK.valid && s.mm1StepK.valid && s.mm1L1.valid && s.gradPhiDTiles.valid &&
-           s.gradPhiITiles.valid && s.gradPhiWork.valid && s.gradPhiPer.valid && s.gradAlphaWork.valid &&
-           s.gradAlphaPer.valid && s.gradBiasKTiles.valid && s.gradBiasWork.valid && s.gradBiasPer.valid &&
-           s.gradGammaDTiles.valid && s.gradGammaITiles.valid && s.gradGammaWork.valid && s.gradGammaPer.valid;
-}
-
-/// UB bytes: sum_1_factor, dot, s, dz
-inline Checked CubeWalked5Ledger0(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.dzITile, 8) * 64;                   // in0: h_preIn, 2 copies
-    bytes = bytes + CeilDiv(s.dzDTile * s.dzITile * 2, 32) * 64;  // in1: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.dzDTile * 2, 32) * 64;              // in2: grad_h_inIn, 2 copies
-    bytes = bytes + CeilDiv(s.dzDTile * s.dzITile * 4, 32) * 64;  // out0: sum_1_factorWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 128;                 // out1: dzWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;                  // calc0: h_preTile
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;                  // calc1: sTile
-    bytes = bytes + RoundUp(s.dzDTile * s.dzITile * 4, 32);       // calc2: xTile
-    bytes = bytes + RoundUp(s.dzDTile * 4, 32);                   // calc3: grad_h_inTile
-    bytes = bytes + RoundUp(s.dzDTile * s.dzITile * 4, 32);       // calc4: tmp
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;                  // calc5: sum
-    bytes = bytes + CeilDiv(s.dzITile, 8) * 2048;                 // calc6: acc
-    bytes = bytes + CeilDiv(s.dzITile, 8) * 256;                  // calc7: part
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;                  // calc8: tmp
-    return bytes;
-}
-
-/// UB bytes: dz
-inline Checked CubeWalked5Ledger1(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.dzAgainITile * s.dzAgainTTile * 4, 32) * 96;  // in0: grad_h_postIn, 3 copies
-    bytes = bytes + CeilDiv(s.dzAgainITile * s.dzAgainTTile * 4, 32) * 64;  // out0: dzWsOut, 2 copies
-    bytes = bytes + RoundUp(s.dzAgainITile * s.dzAgainTTile * 4, 32);       // calc0: tmp
-    bytes = bytes + RoundUp(s.dzAgainITile * s.dzAgainTTile * 4, 32);       // calc1: tmp
-    return bytes;
-}
-
-/// UB bytes: dz
-inline Checked CubeWalked5Ledger2(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.dzAgain3ITile * s.dzAgain3JTile * 4, 32) * 64;  // in0: grad_h_resIn, 2 copies
-    bytes = bytes + CeilDiv(s.dzAgain3ITile * s.dzAgain3JTile * 4, 32) * 64;  // out0: dzWsOut, 2 copies
-    return bytes;
-}
-
-/// UB bytes: scaled
-inline Checked CubeWalked5Ledger3(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;                                                   // in0: alphaIn
-    bytes = bytes + CeilDiv(s.scaledITile * s.scaledTTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.scaledITile * s.scaledTTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
-    bytes = bytes + 256;                                                  // calc0: spread
-    return bytes;
-}
-
-/// UB bytes: scaled
-inline Checked CubeWalked5Ledger4(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;                                                             // in0: alphaIn
-    bytes = bytes + CeilDiv(s.scaledAgainITile * s.scaledAgainTTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.scaledAgainITile * s.scaledAgainTTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
-    bytes = bytes + 256;                                                            // calc0: spread
-    return bytes;
-}
-
-/// UB bytes: scaled
-inline Checked CubeWalked5Ledger5(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;                                                               // in0: alphaIn
-    bytes = bytes + CeilDiv(s.scaledAgain3ITile * s.scaledAgain3JTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.scaledAgain3ITile * s.scaledAgain3JTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
-    bytes = bytes + 256;                                                              // calc0: spread
-    return bytes;
-}
-
-/// UB bytes: dmix, drms
-inline Checked CubeWalked5Ledger6(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.drmsTTile, 8) * 64;                     // in0: inv_rmsIn, 2 copies
-    bytes = bytes + CeilDiv(s.drmsKTile * s.drmsTTile * 4, 32) * 96;  // in1: scaledWsIn, 3 copies
-    bytes = bytes + CeilDiv(s.drmsKTile * s.drmsTTile * 4, 32) * 64;  // out0: dmixWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.drmsTTile, 8) * 64;                     // out1: drmsWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.drmsTTile, 8) * 32;                     // calc0: sumAcc
-    bytes = bytes + CeilDiv(s.drmsTTile, 8) * 256;                    // calc1: spread
-    bytes = bytes + RoundUp(s.drmsKTile * s.drmsTTile * 4, 32);       // calc2: tmp
-    bytes = bytes + CeilDiv(s.drmsTTile, 8) * 32;                     // calc3: sum
-    bytes = bytes + CeilDiv(s.drmsTTile, 8) * 2048;                   // calc4: acc
-    return bytes;
-}
-
-/// UB bytes: dxg (cube)
-inline Checked CubeWalked5Ledger7(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    return bytes;
-}
-
-/// UB bytes: grad_x
-inline Checked CubeWalked5Ledger8(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.gradXDTile * 2, 32) * 64;                 // in0: grad_h_inIn, 2 copies
-    bytes = bytes + CeilDiv(s.gradXITile, 8) * 64;                      // in1: h_preIn, 2 copies
-    bytes = bytes + CeilDiv(s.gradXDTile * s.gradXITile * 4, 32) * 64;  // in2: dxgWsIn, 2 copies
-    bytes = bytes + 32;                                                 // in3: drmsWsIn
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 2, 32);       // in4: xIn
-    bytes = bytes + CeilDiv(s.gradXDTile * s.gradXITile * 2, 32) * 64;  // out0: grad_xOut, 2 copies
-    bytes = bytes + RoundUp(s.gradXDTile * 4, 32);                      // calc0: grad_h_inTile
-    bytes = bytes + CeilDiv(s.gradXITile, 16) * 64;                     // calc1: h_preTile
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 4, 32);       // calc2: dxgWsTile
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 4, 32);       // calc3: gammaTile
-    bytes = bytes + 64;                                                 // calc4: drmsWsTile
-    bytes = bytes + 64;                                                 // calc5: inv_rmsTile
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 4, 32);       // calc6: xTile
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 4, 32);       // calc7: grad_x_postTile
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 4, 32);       // calc8: tmp
-    bytes = bytes + CeilDiv(s.gradXITile, 16) * 512;                    // calc9: spread
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 4, 32);       // calc10: tmp
-    bytes = bytes + 64;                                                 // calc11: tmp
-    bytes = bytes + 512;                                                // calc12: spread
-    return bytes;
-}
-
-/// UB bytes: sum_1 (cube)
-inline Checked CubeWalked5Ledger9(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    return bytes;
-}
-
-/// UB bytes: grad_phi
-inline Checked CubeWalked5Ledger10(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.gradPhiDTile * s.gradPhiITile * 4, 32) * 96;  // in0: sum_1WsIn, 3 copies
-    bytes = bytes + CeilDiv(s.gradPhiDTile * s.gradPhiITile * 4, 32) * 64;  // out0: grad_phiOut, 2 copies
-    return bytes;
-}
-
-/// UB bytes: sum_2_part
-inline Checked CubeWalked5Ledger11(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum2PartITile * 4, 32) * 96;  // in0: dzWsIn, 3 copies
-    bytes = bytes + 64;                                     // in1: inv_rmsIn, 2 copies
-    bytes = bytes + 64;                                     // out0: sum_2_partWsOut, 2 copies
-    bytes = bytes + 32;                                     // calc0: sumAcc
-    bytes = bytes + RoundUp(s.sum2PartITile * 4, 32);       // calc1: tmp
-    bytes = bytes + 256;                                    // calc2: spread
-    bytes = bytes + 32;                                     // calc3: sum
-    bytes = bytes + 2048;                                   // calc4: acc
-    return bytes;
-}
-
-/// UB bytes: sum_2
-inline Checked CubeWalked5Ledger12(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum2Sum2PartAxisTile * 4, 32) * 64;  // in0: sum_2_partWsIn, 2 copies
-    bytes = bytes + 64;                                            // out0: sum_2WsOut, 2 copies
-    bytes = bytes + 32;                                            // calc0: sumAcc
-    bytes = bytes + 32;                                            // calc1: sum
-    bytes = bytes + 2048;                                          // calc2: acc
-    bytes = bytes + 256;                                           // calc3: part
-    return bytes;
-}
-
-/// UB bytes: grad_alpha
-inline Checked CubeWalked5Ledger13(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;  // in0: sum_2WsIn
-    bytes = bytes + 64;  // out0: grad_alphaOut, 2 copies
-    return bytes;
-}
-
-/// UB bytes: sum_3_part
-inline Checked CubeWalked5Ledger14(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum3PartITile * 4, 32) * 96;  // in0: dzWsIn, 3 copies
-    bytes = bytes + 64;                                     // in1: inv_rmsIn, 2 copies
-    bytes = bytes + 64;                                     // out0: sum_3_partWsOut, 2 copies
-    bytes = bytes + 32;                                     // calc0: sumAcc
-    bytes = bytes + RoundUp(s.sum3PartITile * 4, 32);       // calc1: tmp
-    bytes = bytes + 256;                                    // calc2: spread
-    bytes = bytes + 32;                                     // calc3: sum
-    bytes = bytes + 2048;                                   // calc4: acc
-    return bytes;
-}
-
-/// UB bytes: sum_3
-inline Checked CubeWalked5Ledger15(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum3Sum3PartAxisTile * 4, 32) * 64;  // in0: sum_3_partWsIn, 2 copies
-    bytes = bytes + 64;                                            // out0: sum_3WsOut, 2 copies
-    bytes = bytes + 32;                                            // calc0: sumAcc
-    bytes = bytes + 32;                                            // calc1: sum
-    bytes = bytes + 2048;                                          // calc2: acc
-    bytes = bytes + 256;                                           // calc3: part
-    return bytes;
-}
-
-/// UB bytes: grad_alpha
-inline Checked CubeWalked5Ledger16(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;  // in0: sum_3WsIn
-    bytes = bytes + 64;  // out0: grad_alphaOut, 2 copies
-    return bytes;
-}
-
-/// UB bytes: sum_4_part
-inline Checked CubeWalked5Ledger17(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum4PartJTile * 4, 32) * 96;  // in0: dzWsIn, 3 copies
-    bytes = bytes + 64;                                     // in1: inv_rmsIn, 2 copies
-    bytes = bytes + 64;                                     // out0: sum_4_partWsOut, 2 copies
-    bytes = bytes + 32;                                     // calc0: sumAcc
-    bytes = bytes + RoundUp(s.sum4PartJTile * 4, 32);       // calc1: tmp
-    bytes = bytes + 256;                                    // calc2: spread
-    bytes = bytes + 32;                                     // calc3: sum
-    bytes = bytes + 2048;                                   // calc4: acc
-    return bytes;
-}
-
-/// UB bytes: sum_4
-inline Checked CubeWalked5Ledger18(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum4Sum4PartAxisTile * 4, 32) * 64;  // in0: sum_4_partWsIn, 2 copies
-    bytes = bytes + 64;                                            // out0: sum_4WsOut, 2 copies
-    bytes = bytes + 32;                                            // calc0: sumAcc
-    bytes = bytes + 32;                                            // calc1: sum
-    bytes = bytes + 2048;                                          // calc2: acc
-    bytes = bytes + 256;                                           // calc3: part
-    return bytes;
-}
-
-/// UB bytes: grad_alpha
-inline Checked CubeWalked5Ledger19(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;  // in0: sum_4WsIn
-    bytes = bytes + 64;  // out0: grad_alphaOut, 2 copies
-    return bytes;
-}
-
-/// UB bytes: sum_5_part
-inline Checked CubeWalked5Ledger20(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum5PartKTile * 4, 32) * 64;  // in0: dzWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.sum5PartKTile * 4, 32) * 64;  // out0: sum_5_partWsOut, 2 copies
-    bytes = bytes + RoundUp(s.sum5PartKTile * 4, 32);       // calc0: sumAcc
-    bytes = bytes + RoundUp(s.sum5PartKTile * 4, 32);       // calc1: copied
-    return bytes;
-}
-
-/// UB bytes: sum_5
-inline Checked CubeWalked5Ledger21(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum5KTile * 4, 32) * 64;  // in0: sum_5_partWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.sum5KTile * 4, 32) * 64;  // out0: sum_5WsOut, 2 copies
-    bytes = bytes + RoundUp(s.sum5KTile * 4, 32);       // calc0: sumAcc
-    bytes = bytes + RoundUp(s.sum5KTile * 4, 32);       // calc1: copied
-    return bytes;
-}
-
-/// UB bytes: grad_bias
-inline Checked CubeWalked5Ledger22(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.gradBiasKTile * 4, 32) * 64;  // in0: sum_5WsIn, 2 copies
-    bytes = bytes + CeilDiv(s.gradBiasKTile * 4, 32) * 64;  // out0: grad_biasOut, 2 copies
-    return bytes;
-}
-
-/// UB bytes: sum_6, grad_gamma
-inline Checked CubeWalked5Ledger23(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.gradGammaDTile * s.gradGammaITile * 4, 32) * 96;  // in0: sum_1WsIn, 3 copies
-    bytes = bytes + CeilDiv(s.gradGammaDTile * s.gradGammaITile * 4, 32) * 64;  // out0: grad_gammaOut, 2 copies
-    bytes = bytes + RoundUp(s.gradGammaDTile * s.gradGammaITile * 4, 32);       // calc0: sumAcc
-    bytes = bytes + RoundUp(s.gradGammaDTile * s.gradGammaITile * 4, 32);       // calc1: tmp
-    return bytes;
+    return blocks.valid && bytes.valid;
 }
 
 /// Tries the alternative "cube_walked"; false when it does not fit.
 inline bool TryCubeWalked5(Sizes &s, const Chip &chip, Choice &choice)
 {
     const Checked coreNum(chip.coreNum);
-    const Checked cubeNum(chip.cubeNum);
     const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
     if (!(s.D >= 1)) {
         return false;
@@ -12065,660 +4332,57 @@ inline bool TryCubeWalked5(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.n * s.n + s.n * 2 <= 2147483647)) {
         return false;
     }
-    s.dzDTile = Checked(16);
-    s.dzITile = Checked(1);
-    s.dzAgainITile = Checked(8);
-    s.dzAgainTTile = Checked(1);
-    s.dzAgain3JTile = Checked(8);
-    s.dzAgain3ITile = Checked(1);
-    s.scaledITile = Checked(8);
-    s.scaledTTile = Checked(1);
-    s.scaledAgainITile = Checked(8);
-    s.scaledAgainTTile = Checked(1);
-    s.scaledAgain3JTile = Checked(8);
-    s.scaledAgain3ITile = Checked(1);
-    s.drmsKTile = Checked(8);
-    s.drmsTTile = Checked(1);
-    s.gradXDTile = Checked(16);
-    s.gradXITile = Checked(1);
-    s.gradPhiDTile = Checked(8);
-    s.gradPhiITile = Checked(1);
-    s.sum2PartITile = Checked(8);
-    s.sum2Sum2PartAxisTile = Checked(8);
-    s.sum3PartITile = Checked(8);
-    s.sum3Sum3PartAxisTile = Checked(8);
-    s.sum4PartJTile = Checked(8);
-    s.sum4Sum4PartAxisTile = Checked(8);
-    s.sum5PartKTile = Checked(8);
-    s.sum5KTile = Checked(8);
-    s.gradBiasKTile = Checked(8);
-    s.gradGammaDTile = Checked(8);
-    s.gradGammaITile = Checked(1);
-    if (!Maximise(s, &Sizes::dzDTile, s.D, 16, 0, false, &CubeWalked5Ledger0, coreNum, UsableUb(chip, false))) {
+    if (!(FitDz6(s, chip) && FitDzAgain2(s, chip) && FitDzAgain32(s, chip) && FitScaled2(s, chip) &&
+          FitScaledAgain2(s, chip) && FitScaledAgain32(s, chip) && FitDrms4(s, chip) && FitDxg5(s, chip) &&
+          FitGradX2(s, chip) && FitDxg5(s, chip) && FitGradPhi2(s, chip) && FitSum2Part2(s, chip) &&
+          FitSum22(s, chip) && FitGradAlpha4(s, chip) && FitSum3Part2(s, chip) && FitSum32(s, chip) &&
+          FitGradAlphaAgain2(s, chip) && FitSum4Part2(s, chip) && FitSum42(s, chip) && FitGradAlphaAgain32(s, chip) &&
+          FitSum5Part2(s, chip) && FitSum52(s, chip) && FitGradBias4(s, chip) && FitGradGamma6(s, chip) &&
+          FindDmixWsStart(s, chip) && FindDrmsWsStart(s, chip) && FindDxgWsEnd(s, chip) && FindDzWsEnd(s, chip) &&
+          FindSum1WsStart(s, chip) && FindSum1FactorWsStart(s, chip) && FindSum2WsStart3(s, chip) &&
+          FindSum2WsEnd(s, chip) && FindSum2PartCount(s, chip) && FindSum2PartWsStart(s, chip) &&
+          FindSum2PartWsEnd(s, chip) && FindDzITiles(s, chip) && FindDrmsTTiles(s, chip) && FindDxgPanels(s, chip) &&
+          FindGradXDTiles(s, chip) && FindSum1Panels(s, chip) && FindGradPhiDTiles(s, chip) &&
+          FindSum2PartWork(s, chip) && FindGradAlphaWork(s, chip) && FindSum3PartWork(s, chip) &&
+          FindGradBiasKTiles(s, chip) && FindGradGammaDTiles(s, chip))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::dzITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n, coreNum), false, &CubeWalked5Ledger0,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dzAgainITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &CubeWalked5Ledger1,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dzAgainTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.dzAgainITile), coreNum),
-                  false, &CubeWalked5Ledger1, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dzAgain3JTile, s.n, 8, MaxOf(CeilDiv(s.T * s.n * s.n, coreNum), 64), false,
-                  &CubeWalked5Ledger2, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dzAgain3ITile, MinOf(s.n, 4095), 1,
-                  CeilDiv(s.T * s.n * CeilDiv(s.n, s.dzAgain3JTile), coreNum), false, &CubeWalked5Ledger2, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &CubeWalked5Ledger3,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.scaledITile), coreNum),
-                  false, &CubeWalked5Ledger3, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledAgainITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false,
-                  &CubeWalked5Ledger4, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledAgainTTile, MinOf(s.T, 4095), 1,
-                  CeilDiv(s.T * CeilDiv(s.n, s.scaledAgainITile), coreNum), false, &CubeWalked5Ledger4, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledAgain3JTile, s.n, 8, MaxOf(CeilDiv(s.T * s.n * s.n, coreNum), 64), false,
-                  &CubeWalked5Ledger5, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledAgain3ITile, MinOf(s.n, 4095), 1,
-                  CeilDiv(s.T * s.n * CeilDiv(s.n, s.scaledAgain3JTile), coreNum), false, &CubeWalked5Ledger5, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::drmsKTile, s.n * s.n + s.n * 2, 8, 0, false, &CubeWalked5Ledger6, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::drmsTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeWalked5Ledger6, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!(CubeWalked5Ledger7(s, coreNum) <= UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradXDTile, s.D, 16, MaxOf(CeilDiv(s.D * s.T * s.n, coreNum), 64), false,
-                  &CubeWalked5Ledger8, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradXITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n * CeilDiv(s.D, s.gradXDTile), coreNum),
-                  false, &CubeWalked5Ledger8, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!(CubeWalked5Ledger9(s, coreNum) <= UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradPhiDTile, s.D, 8,
-                  MaxOf(CeilDiv(s.D * s.n * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64), false, &CubeWalked5Ledger10,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradPhiITile, MinOf(s.n, 4095), 1,
-                  CeilDiv(s.n * s.n * s.n * CeilDiv(s.D, s.gradPhiDTile) + s.n * s.n * CeilDiv(s.D, s.gradPhiDTile) * 2,
-                          coreNum),
-                  false, &CubeWalked5Ledger10, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum2PartITile, s.n, 8, 0, false, &CubeWalked5Ledger11, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum2Sum2PartAxisTile, MaxOf(MinOf(coreNum, s.T), 1), 8, 0, false, &CubeWalked5Ledger12,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!(CubeWalked5Ledger13(s, coreNum) <= UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum3PartITile, s.n, 8, 0, false, &CubeWalked5Ledger14, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum3Sum3PartAxisTile, MaxOf(MinOf(coreNum, s.T), 1), 8, 0, false, &CubeWalked5Ledger15,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!(CubeWalked5Ledger16(s, coreNum) <= UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum4PartJTile, s.n, 8, 0, false, &CubeWalked5Ledger17, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum4Sum4PartAxisTile, MaxOf(MinOf(coreNum, s.T), 1), 8, 0, false, &CubeWalked5Ledger18,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!(CubeWalked5Ledger19(s, coreNum) <= UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(
-            s, &Sizes::sum5PartKTile, s.n * s.n + s.n * 2, 8,
-            MaxOf(CeilDiv(s.n * s.n * MaxOf(MinOf(coreNum, s.T), 1) + s.n * MaxOf(MinOf(coreNum, s.T), 1) * 2, coreNum),
-                  64),
-            false, &CubeWalked5Ledger20, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum5KTile, s.n * s.n + s.n * 2, 8, MaxOf(CeilDiv(s.n * s.n + s.n * 2, coreNum), 64), false,
-                  &CubeWalked5Ledger21, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradBiasKTile, s.n * s.n + s.n * 2, 8, MaxOf(CeilDiv(s.n * s.n + s.n * 2, coreNum), 64),
-                  false, &CubeWalked5Ledger22, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradGammaDTile, s.D, 8, MaxOf(CeilDiv(s.D * s.n, coreNum), 64), false,
-                  &CubeWalked5Ledger23, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradGammaITile, MinOf(s.n, 4095), 1,
-                  CeilDiv(s.n * CeilDiv(s.D, s.gradGammaDTile), coreNum), false, &CubeWalked5Ledger23, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    s.dmixWsStart = 0;
-    s.dmixWsEnd = s.dmixWsStart + RoundUp(MaxOf(s.T * s.n * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.drmsWsStart = s.dmixWsEnd;
-    s.drmsWsEnd = s.drmsWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
-    s.dxgWsStart = s.drmsWsEnd;
-    s.dxgWsEnd = s.dxgWsStart + RoundUp(MaxOf(s.D * s.T * s.n, 1) * 4, 512);
-    s.dzWsStart = s.dxgWsEnd;
-    s.dzWsEnd = s.dzWsStart + RoundUp(MaxOf(s.T * s.n * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.scaledWsStart = s.dzWsEnd;
-    s.scaledWsEnd = s.scaledWsStart + RoundUp(MaxOf(s.T * s.n * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.sum_1WsStart = s.scaledWsEnd;
-    s.sum_1WsEnd = s.sum_1WsStart + RoundUp(MaxOf(s.D * s.n * s.n * s.n + s.D * s.n * s.n * 2, 1) * 4, 512);
-    s.sum_1_factorWsStart = s.sum_1WsEnd;
-    s.sum_1_factorWsEnd = s.sum_1_factorWsStart + RoundUp(MaxOf(s.D * s.T * s.n, 1) * 4, 512);
-    s.sum_2WsStart = s.sum_1_factorWsEnd;
-    s.sum_2WsEnd = s.sum_2WsStart + 512;
-    s.sum_3WsStart = s.sum_2WsEnd;
-    s.sum_3WsEnd = s.sum_3WsStart + 512;
-    s.sum_4WsStart = s.sum_3WsEnd;
-    s.sum_4WsEnd = s.sum_4WsStart + 512;
-    s.sum_5WsStart = s.sum_4WsEnd;
-    s.sum_5WsEnd = s.sum_5WsStart + RoundUp(MaxOf(s.n * s.n + s.n * 2, 1) * 4, 512);
-    s.sum_2_part_count = MaxOf(MinOf(coreNum, s.T), 1);
-    s.sum_2_part_length = CeilDiv(s.T, s.sum_2_part_count);
-    s.sum_2_partWsStart = s.sum_5WsEnd;
-    s.sum_2_partWsEnd = s.sum_2_partWsStart + RoundUp(MaxOf(s.sum_2_part_count, 1) * 4, 512);
-    s.sum_3_part_count = MaxOf(MinOf(coreNum, s.T), 1);
-    s.sum_3_part_length = CeilDiv(s.T, s.sum_3_part_count);
-    s.sum_3_partWsStart = s.sum_2_partWsEnd;
-    s.sum_3_partWsEnd = s.sum_3_partWsStart + RoundUp(MaxOf(s.sum_3_part_count, 1) * 4, 512);
-    s.sum_4_part_count = MaxOf(MinOf(coreNum, s.T), 1);
-    s.sum_4_part_length = CeilDiv(s.T, s.sum_4_part_count);
-    s.sum_4_partWsStart = s.sum_3_partWsEnd;
-    s.sum_4_partWsEnd = s.sum_4_partWsStart + RoundUp(MaxOf(s.sum_4_part_count, 1) * 4, 512);
-    s.sum_5_part_count = MaxOf(MinOf(coreNum, s.T), 1);
-    s.sum_5_part_length = CeilDiv(s.T, s.sum_5_part_count);
-    s.sum_5_partWsStart = s.sum_4_partWsEnd;
-    s.sum_5_partWsEnd =
-        s.sum_5_partWsStart + RoundUp(MaxOf(s.n * s.n * s.sum_5_part_count + s.n * s.sum_5_part_count * 2, 1) * 4, 512);
-    s.dzITiles = CeilDiv(s.n, s.dzITile);
-    s.dzWork = s.T * s.dzITiles;
-    s.dzPer = MaxOf(CeilDiv(s.dzWork, coreNum), 1);
-    s.dzAgainITiles = CeilDiv(s.n, s.dzAgainITile);
-    s.dzAgainTTiles = CeilDiv(s.T, s.dzAgainTTile);
-    s.dzAgainWork = s.dzAgainITiles * s.dzAgainTTiles;
-    s.dzAgainPer = MaxOf(CeilDiv(s.dzAgainWork, coreNum), 1);
-    s.dzAgain3JTiles = CeilDiv(s.n, s.dzAgain3JTile);
-    s.dzAgain3ITiles = CeilDiv(s.n, s.dzAgain3ITile);
-    s.dzAgain3Work = s.T * s.dzAgain3ITiles * s.dzAgain3JTiles;
-    s.dzAgain3Per = MaxOf(CeilDiv(s.dzAgain3Work, coreNum), 1);
-    s.scaledITiles = CeilDiv(s.n, s.scaledITile);
-    s.scaledTTiles = CeilDiv(s.T, s.scaledTTile);
-    s.scaledWork = s.scaledITiles * s.scaledTTiles;
-    s.scaledPer = MaxOf(CeilDiv(s.scaledWork, coreNum), 1);
-    s.scaledAgainITiles = CeilDiv(s.n, s.scaledAgainITile);
-    s.scaledAgainTTiles = CeilDiv(s.T, s.scaledAgainTTile);
-    s.scaledAgainWork = s.scaledAgainITiles * s.scaledAgainTTiles;
-    s.scaledAgainPer = MaxOf(CeilDiv(s.scaledAgainWork, coreNum), 1);
-    s.scaledAgain3JTiles = CeilDiv(s.n, s.scaledAgain3JTile);
-    s.scaledAgain3ITiles = CeilDiv(s.n, s.scaledAgain3ITile);
-    s.scaledAgain3Work = s.T * s.scaledAgain3ITiles * s.scaledAgain3JTiles;
-    s.scaledAgain3Per = MaxOf(CeilDiv(s.scaledAgain3Work, coreNum), 1);
-    s.drmsTTiles = CeilDiv(s.T, s.drmsTTile);
-    s.drmsWork = s.drmsTTiles;
-    s.drmsPer = MaxOf(CeilDiv(s.drmsWork, coreNum), 1);
-    s.dxgPanels = CeilDiv(s.D * s.n, 256);
-    s.dxgBaseN = RoundUp(CeilDiv(s.D * s.n, s.dxgPanels), 16);
-    s.dxgBaseM = MinOf(MinOf((((32768 / s.dxgBaseN)) / 16) * 16, 256),
-                       RoundUp(MinOf(MaxOf(CeilDiv(s.T * s.dxgPanels, cubeNum), 1), s.T), 16));
-    s.dxgBaseK = MinOf(32, RoundUp(s.n * s.n + s.n * 2, 16));
-    s.dxgStepK = MinOf(4, CeilDiv(s.n * s.n + s.n * 2, s.dxgBaseK));
-    s.dxgL1 = s.dxgBaseK * s.dxgBaseM * s.dxgStepK * 8 + s.dxgBaseK * s.dxgBaseN * s.dxgStepK * 8;
-    s.dxgM = s.T;
-    s.dxgN = s.D * s.n;
-    s.dxgKa = s.n * s.n + s.n * 2;
-    s.dxgKb = s.n * s.n + s.n * 2;
-    s.dxgSingleK = s.n * s.n + s.n * 2;
-    s.dxgRowTiles = CeilDiv(s.T, s.dxgBaseM);
-    s.dxgWork = s.dxgPanels * s.dxgRowTiles;
-    s.dxgPer = CeilDiv(s.dxgWork, cubeNum);
-    s.dxgCores = CeilDiv(s.dxgWork, s.dxgPer);
-    s.mm0Cores = s.dxgCores;
-    s.mm0M = s.dxgM;
-    s.mm0N = s.dxgN;
-    s.mm0Ka = s.dxgKa;
-    s.mm0Kb = s.dxgKb;
-    s.mm0SingleK = s.dxgSingleK;
-    s.mm0BaseM = s.dxgBaseM;
-    s.mm0BaseN = s.dxgBaseN;
-    s.mm0BaseK = s.dxgBaseK;
-    s.mm0StepK = s.dxgStepK;
-    s.mm0L1 = s.dxgL1;
-    s.gradXDTiles = CeilDiv(s.D, s.gradXDTile);
-    s.gradXITiles = CeilDiv(s.n, s.gradXITile);
-    s.gradXWork = s.T * s.gradXDTiles * s.gradXITiles;
-    s.gradXPer = MaxOf(CeilDiv(s.gradXWork, coreNum), 1);
-    s.sum1Panels = CeilDiv(s.D * s.n, 256);
-    s.sum1BaseN = RoundUp(CeilDiv(s.D * s.n, s.sum1Panels), 16);
-    s.sum1BaseM = MinOf(MinOf((((32768 / s.sum1BaseN)) / 16) * 16, 256),
-                        RoundUp(MinOf(MaxOf(CeilDiv(s.n * s.n * s.sum1Panels + s.n * s.sum1Panels * 2, cubeNum), 1),
-                                      s.n * s.n + s.n * 2),
-                                16));
-    s.sum1BaseK = MinOf(32, RoundUp(s.T, 16));
-    s.sum1StepK = MinOf(4, CeilDiv(s.T, s.sum1BaseK));
-    s.sum1L1 = s.sum1BaseK * s.sum1BaseM * s.sum1StepK * 8 + s.sum1BaseK * s.sum1BaseN * s.sum1StepK * 8;
-    s.sum1M = s.n * s.n + s.n * 2;
-    s.sum1N = s.D * s.n;
-    s.sum1Ka = s.T;
-    s.sum1Kb = s.T;
-    s.sum1SingleK = s.T;
-    s.sum1RowTiles = CeilDiv(s.n * s.n + s.n * 2, s.sum1BaseM);
-    s.sum1Work = s.sum1Panels * s.sum1RowTiles;
-    s.sum1Per = CeilDiv(s.sum1Work, cubeNum);
-    s.sum1Cores = CeilDiv(s.sum1Work, s.sum1Per);
-    s.mm1Cores = s.sum1Cores;
-    s.mm1M = s.sum1M;
-    s.mm1N = s.sum1N;
-    s.mm1Ka = s.sum1Ka;
-    s.mm1Kb = s.sum1Kb;
-    s.mm1SingleK = s.sum1SingleK;
-    s.mm1BaseM = s.sum1BaseM;
-    s.mm1BaseN = s.sum1BaseN;
-    s.mm1BaseK = s.sum1BaseK;
-    s.mm1StepK = s.sum1StepK;
-    s.mm1L1 = s.sum1L1;
-    s.gradPhiDTiles = CeilDiv(s.D, s.gradPhiDTile);
-    s.gradPhiITiles = CeilDiv(s.n, s.gradPhiITile);
-    s.gradPhiWork = s.gradPhiDTiles * s.gradPhiITiles * s.n * s.n + s.gradPhiDTiles * s.gradPhiITiles * s.n * 2;
-    s.gradPhiPer = MaxOf(CeilDiv(s.gradPhiWork, coreNum), 1);
-    s.sum2PartWork = s.sum_2_part_count;
-    s.sum2PartPer = MaxOf(CeilDiv(s.sum2PartWork, coreNum), 1);
-    s.sum2Work = 1;
-    s.sum2Per = MaxOf(CeilDiv(s.sum2Work, coreNum), 1);
-    s.gradAlphaWork = 1;
-    s.gradAlphaPer = MaxOf(CeilDiv(s.gradAlphaWork, coreNum), 1);
-    s.sum3PartWork = s.sum_3_part_count;
-    s.sum3PartPer = MaxOf(CeilDiv(s.sum3PartWork, coreNum), 1);
-    s.sum3Work = 1;
-    s.sum3Per = MaxOf(CeilDiv(s.sum3Work, coreNum), 1);
-    s.gradAlphaAgainWork = 1;
-    s.gradAlphaAgainPer = MaxOf(CeilDiv(s.gradAlphaAgainWork, coreNum), 1);
-    s.sum4PartWork = s.sum_4_part_count;
-    s.sum4PartPer = MaxOf(CeilDiv(s.sum4PartWork, coreNum), 1);
-    s.sum4Work = 1;
-    s.sum4Per = MaxOf(CeilDiv(s.sum4Work, coreNum), 1);
-    s.gradAlphaAgain3Work = 1;
-    s.gradAlphaAgain3Per = MaxOf(CeilDiv(s.gradAlphaAgain3Work, coreNum), 1);
-    s.sum5PartKTiles = CeilDiv(s.n * s.n + s.n * 2, s.sum5PartKTile);
-    s.sum5PartWork = s.sum5PartKTiles * s.sum_5_part_count;
-    s.sum5PartPer = MaxOf(CeilDiv(s.sum5PartWork, coreNum), 1);
-    s.sum5KTiles = CeilDiv(s.n * s.n + s.n * 2, s.sum5KTile);
-    s.sum5Work = s.sum5KTiles;
-    s.sum5Per = MaxOf(CeilDiv(s.sum5Work, coreNum), 1);
-    s.gradBiasKTiles = CeilDiv(s.n * s.n + s.n * 2, s.gradBiasKTile);
-    s.gradBiasWork = s.gradBiasKTiles;
-    s.gradBiasPer = MaxOf(CeilDiv(s.gradBiasWork, coreNum), 1);
-    s.gradGammaDTiles = CeilDiv(s.D, s.gradGammaDTile);
-    s.gradGammaITiles = CeilDiv(s.n, s.gradGammaITile);
-    s.gradGammaWork = s.gradGammaDTiles * s.gradGammaITiles;
-    s.gradGammaPer = MaxOf(CeilDiv(s.gradGammaWork, coreNum), 1);
-    const Checked blocks = MaxOf(
-        MaxOf(
-            MaxOf(
-                MaxOf(
-                    MaxOf(
-                        MaxOf(
-                            MaxOf(
-                                MaxOf(
-                                    MaxOf(
-                                        MaxOf(
-                                            MaxOf(
-                                                MaxOf(
-                                                    MaxOf(
-                                                        MaxOf(
-                                                            MaxOf(
-                                                                MaxOf(
-                                                                    MaxOf(
-                                                                        MaxOf(
-                                                                            MaxOf(
-                                                                                MaxOf(
-                                                                                    MaxOf(
-                                                                                        MaxOf(
-                                                                                            MaxOf(
-                                                                                                MaxOf(
-                                                                                                    CeilDiv(
-                                                                                                        CeilDiv(
-                                                                                                            s.dzWork,
-                                                                                                            s.dzPer),
-                                                                                                        2),
-                                                                                                    CeilDiv(
-                                                                                                        CeilDiv(
-                                                                                                            s.dzAgainWork,
-                                                                                                            s.dzAgainPer),
-                                                                                                        2)),
-                                                                                                CeilDiv(
-                                                                                                    CeilDiv(
-                                                                                                        s.dzAgain3Work,
-                                                                                                        s.dzAgain3Per),
-                                                                                                    2)),
-                                                                                            CeilDiv(
-                                                                                                CeilDiv(s.scaledWork,
-                                                                                                        s.scaledPer),
-                                                                                                2)),
-                                                                                        CeilDiv(
-                                                                                            CeilDiv(s.scaledAgainWork,
-                                                                                                    s.scaledAgainPer),
-                                                                                            2)),
-                                                                                    CeilDiv(CeilDiv(s.scaledAgain3Work,
-                                                                                                    s.scaledAgain3Per),
-                                                                                            2)),
-                                                                                CeilDiv(CeilDiv(s.drmsWork, s.drmsPer),
-                                                                                        2)),
-                                                                            CeilDiv(s.dxgWork, s.dxgPer)),
-                                                                        CeilDiv(CeilDiv(s.gradXWork, s.gradXPer), 2)),
-                                                                    CeilDiv(s.sum1Work, s.sum1Per)),
-                                                                CeilDiv(CeilDiv(s.gradPhiWork, s.gradPhiPer), 2)),
-                                                            CeilDiv(CeilDiv(s.sum2PartWork, s.sum2PartPer), 2)),
-                                                        CeilDiv(CeilDiv(s.sum2Work, s.sum2Per), 2)),
-                                                    CeilDiv(CeilDiv(s.gradAlphaWork, s.gradAlphaPer), 2)),
-                                                CeilDiv(CeilDiv(s.sum3PartWork, s.sum3PartPer), 2)),
-                                            CeilDiv(CeilDiv(s.sum3Work, s.sum3Per), 2)),
-                                        CeilDiv(CeilDiv(s.gradAlphaAgainWork, s.gradAlphaAgainPer), 2)),
-                                    CeilDiv(CeilDiv(s.sum4PartWork, s.sum4PartPer), 2)),
-                                CeilDiv(CeilDiv(s.sum4Work, s.sum4Per), 2)),
-                            CeilDiv(CeilDiv(s.gradAlphaAgain3Work, s.gradAlphaAgain3Per), 2)),
-                        CeilDiv(CeilDiv(s.sum5PartWork, s.sum5PartPer), 2)),
-                    CeilDiv(CeilDiv(s.sum5Work, s.sum5Per), 2)),
-                CeilDiv(CeilDiv(s.gradBiasWork, s.gradBiasPer), 2)),
-            CeilDiv(CeilDiv(s.gradGammaWork, s.gradGammaPer), 2)),
-        1);
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzWork, s.dzPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgainWork, s.dzAgainPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgain3Work, s.dzAgain3Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledWork, s.scaledPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgainWork, s.scaledAgainPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgain3Work, s.scaledAgain3Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.drmsWork, s.drmsPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(s.dxgWork, s.dxgPer));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradXWork, s.gradXPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(s.sum1Work, s.sum1Per));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradPhiWork, s.gradPhiPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum2PartWork, s.sum2PartPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum2Work, s.sum2Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaWork, s.gradAlphaPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum3PartWork, s.sum3PartPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum3Work, s.sum3Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaAgainWork, s.gradAlphaAgainPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum4PartWork, s.sum4PartPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum4Work, s.sum4Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaAgain3Work, s.gradAlphaAgain3Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum5PartWork, s.sum5PartPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum5Work, s.sum5Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradBiasWork, s.gradBiasPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradGammaWork, s.gradGammaPer), 2));
     const Checked bytes = s.sum_5_partWsEnd;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = true;
-    return blocks.valid && bytes.valid && s.dmixWsStart.valid && s.dmixWsEnd.valid && s.drmsWsStart.valid &&
-           s.drmsWsEnd.valid && s.dxgWsStart.valid && s.dxgWsEnd.valid && s.dzWsStart.valid && s.dzWsEnd.valid &&
-           s.scaledWsStart.valid && s.scaledWsEnd.valid && s.sum_1WsStart.valid && s.sum_1WsEnd.valid &&
-           s.sum_1_factorWsStart.valid && s.sum_1_factorWsEnd.valid && s.sum_2WsStart.valid && s.sum_2WsEnd.valid &&
-           s.sum_3WsStart.valid && s.sum_3WsEnd.valid && s.sum_4WsStart.valid && s.sum_4WsEnd.valid &&
-           s.sum_5WsStart.valid && s.sum_5WsEnd.valid && s.sum_2_part_count.valid && s.sum_2_part_length.valid &&
-           s.sum_2_partWsStart.valid && s.sum_2_partWsEnd.valid && s.sum_3_part_count.valid &&
-           s.sum_3_part_length.valid && s.sum_3_partWsStart.valid && s.sum_3_partWsEnd.valid &&
-           s.sum_4_part_count.valid && s.sum_4_part_length.valid && s.sum_4_partWsStart.valid &&
-           s.sum_4_partWsEnd.valid && s.sum_5_part_count.valid && s.sum_5_part_length.valid &&
-           s.sum_5_partWsStart.valid && s.sum_5_partWsEnd.valid && s.dzITiles.valid && s.dzWork.valid &&
-           s.dzPer.valid && s.dzAgainITiles.valid && s.dzAgainTTiles.valid && s.dzAgainWork.valid &&
-           s.dzAgainPer.valid && s.dzAgain3JTiles.valid && s.dzAgain3ITiles.valid && s.dzAgain3Work.valid &&
-           s.dzAgain3Per.valid && s.scaledITiles.valid && s.scaledTTiles.valid && s.scaledWork.valid &&
-           s.scaledPer.valid && s.scaledAgainITiles.valid && s.scaledAgainTTiles.valid && s.scaledAgainWork.valid &&
-           s.scaledAgainPer.valid && s.scaledAgain3JTiles.valid && s.scaledAgain3ITiles.valid &&
-           s.scaledAgain3Work.valid && s.scaledAgain3Per.valid && s.drmsTTiles.valid && s.drmsWork.valid &&
-           s.drmsPer.valid && s.dxgPanels.valid && s.dxgBaseN.valid && s.dxgBaseM.valid && s.dxgBaseK.valid &&
-           s.dxgStepK.valid && s.dxgL1.valid && s.dxgM.valid && s.dxgN.valid && s.dxgKa.valid && s.dxgKb.valid &&
-           s.dxgSingleK.valid && s.dxgRowTiles.valid && s.dxgWork.valid && s.dxgPer.valid && s.dxgCores.valid &&
-           s.mm0Cores.valid && s.mm0M.valid && s.mm0N.valid && s.mm0Ka.valid && s.mm0Kb.valid && s.mm0SingleK.valid &&
-           s.mm0BaseM.valid && s.mm0BaseN.valid && s.mm0BaseK.valid && s.mm0StepK.valid && s.mm0L1.valid &&
-           s.gradXDTiles.valid && s.gradXITiles.valid && s.gradXWork.valid && s.gradXPer.valid && s.sum1Panels.valid &&
-           s.sum1BaseN.valid && s.sum1BaseM.valid && s.sum1BaseK.valid && s.sum1StepK.valid && s.sum1L1.valid &&
-           s.sum1M.valid && s.sum1N.valid && s.sum1Ka.valid && s.sum1Kb.valid && s.sum1SingleK.valid &&
-           s.sum1RowTiles.valid && s.sum1Work.valid && s.sum1Per.valid && s.sum1Cores.valid && s.mm1Cores.valid &&
-           s.mm1M.valid && s.mm1N.valid && s.mm1Ka.valid && s.mm1Kb.valid && s.mm1SingleK.valid && s.mm1BaseM.valid &&
-           s.mm1BaseN.valid && s.mm1BaseK.valid && s.mm1StepK.valid && s.mm1L1.valid && s.gradPhiDTiles.valid &&
-           s.gradPhiITiles.valid && s.gradPhiWork.valid && s.gradPhiPer.valid && s.sum2PartWork.valid &&
-           s.sum2PartPer.valid && s.sum2Work.valid && s.sum2Per.valid && s.gradAlphaWork.valid &&
-           s.gradAlphaPer.valid && s.sum3PartWork.valid && s.sum3PartPer.valid && s.sum3Work.valid && s.sum3Per.valid &&
-           s.gradAlphaAgainWork.valid && s.gradAlphaAgainPer.valid && s.sum4PartWork.valid && s.sum4PartPer.valid &&
-           s.sum4Work.valid && s.sum4Per.valid && s.gradAlphaAgain3Work.valid && s.gradAlphaAgain3Per.valid &&
-           s.sum5PartKTiles.valid && s.sum5PartWork.valid && s.sum5PartPer.valid && s.sum5KTiles.valid &&
-           s.sum5Work.valid && s.sum5Per.valid && s.gradBiasKTiles.valid && s.gradBiasWork.valid &&
-           s.gradBiasPer.valid && s.gradGammaDTiles.valid && s.gradGammaITiles.valid && s.gradGammaWork.valid &&
-           s.gradGammaPer.valid;
-}
-
-/// UB bytes: sum_1_factor, dot, s, dz
-inline Checked CubeFull6Ledger0(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + s.dzITile * CeilDiv(s.D, 16) * 64;   // in0: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.D, 16) * 64;               // in1: grad_h_inIn, 2 copies
-    bytes = bytes + CeilDiv(s.dzITile, 8) * 64;          // in2: h_preIn, 2 copies
-    bytes = bytes + s.dzITile * CeilDiv(s.D, 16) * 128;  // out0: sum_1_factorWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 128;        // out1: dzWsOut, 2 copies
-    bytes = bytes + s.dzITile * CeilDiv(s.D, 16) * 64;   // calc0: xTile
-    bytes = bytes + CeilDiv(s.D, 16) * 64;               // calc1: grad_h_inTile
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;         // calc2: dotTile
-    bytes = bytes + s.dzITile * CeilDiv(s.D, 16) * 64;   // calc3: tmp
-    bytes = bytes + CeilDiv(s.dzITile, 8) * 2048;        // calc4: acc
-    bytes = bytes + CeilDiv(s.dzITile, 8) * 256;         // calc5: part
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;         // calc6: h_preTile
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;         // calc7: sTile
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;         // calc8: tmp
-    return bytes;
-}
-
-/// UB bytes: dz
-inline Checked CubeFull6Ledger1(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.dzAgainITile * s.dzAgainTTile * 4, 32) * 96;  // in0: grad_h_postIn, 3 copies
-    bytes = bytes + CeilDiv(s.dzAgainITile * s.dzAgainTTile * 4, 32) * 64;  // out0: dzWsOut, 2 copies
-    bytes = bytes + RoundUp(s.dzAgainITile * s.dzAgainTTile * 4, 32);       // calc0: tmp
-    bytes = bytes + RoundUp(s.dzAgainITile * s.dzAgainTTile * 4, 32);       // calc1: tmp
-    return bytes;
-}
-
-/// UB bytes: dz
-inline Checked CubeFull6Ledger2(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.dzAgain3ITile * s.dzAgain3JTile * 4, 32) * 64;  // in0: grad_h_resIn, 2 copies
-    bytes = bytes + CeilDiv(s.dzAgain3ITile * s.dzAgain3JTile * 4, 32) * 64;  // out0: dzWsOut, 2 copies
-    return bytes;
-}
-
-/// UB bytes: scaled
-inline Checked CubeFull6Ledger3(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;                                                   // in0: alphaIn
-    bytes = bytes + CeilDiv(s.scaledITile * s.scaledTTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.scaledITile * s.scaledTTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
-    bytes = bytes + 256;                                                  // calc0: spread
-    return bytes;
-}
-
-/// UB bytes: scaled
-inline Checked CubeFull6Ledger4(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;                                                             // in0: alphaIn
-    bytes = bytes + CeilDiv(s.scaledAgainITile * s.scaledAgainTTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.scaledAgainITile * s.scaledAgainTTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
-    bytes = bytes + 256;                                                            // calc0: spread
-    return bytes;
-}
-
-/// UB bytes: scaled
-inline Checked CubeFull6Ledger5(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;                                                               // in0: alphaIn
-    bytes = bytes + CeilDiv(s.scaledAgain3ITile * s.scaledAgain3JTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.scaledAgain3ITile * s.scaledAgain3JTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
-    bytes = bytes + 256;                                                              // calc0: spread
-    return bytes;
-}
-
-/// UB bytes: dmix, drms
-inline Checked CubeFull6Ledger6(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + s.drmsTTile * CeilDiv(s.n * s.n + s.n * 2, 8) * 96;  // in0: scaledWsIn, 3 copies
-    bytes = bytes + CeilDiv(s.drmsTTile, 8) * 64;                        // in1: inv_rmsIn, 2 copies
-    bytes = bytes + s.drmsTTile * CeilDiv(s.n * s.n + s.n * 2, 8) * 64;  // out0: dmixWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.drmsTTile, 8) * 64;                        // out1: drmsWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.drmsTTile, 8) * 256;                       // calc0: spread
-    bytes = bytes + s.drmsTTile * CeilDiv(s.n * s.n + s.n * 2, 8) * 32;  // calc1: tmp
-    bytes = bytes + CeilDiv(s.drmsTTile, 8) * 32;                        // calc2: sum
-    bytes = bytes + CeilDiv(s.drmsTTile, 8) * 2048;                      // calc3: acc
-    return bytes;
-}
-
-/// UB bytes: dxg (cube)
-inline Checked CubeFull6Ledger7(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    return bytes;
-}
-
-/// UB bytes: grad_x
-inline Checked CubeFull6Ledger8(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.gradXDTile * 2, 32) * 64;                 // in0: grad_h_inIn, 2 copies
-    bytes = bytes + CeilDiv(s.gradXITile, 8) * 64;                      // in1: h_preIn, 2 copies
-    bytes = bytes + CeilDiv(s.gradXDTile * s.gradXITile * 4, 32) * 64;  // in2: dxgWsIn, 2 copies
-    bytes = bytes + 32;                                                 // in3: drmsWsIn
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 2, 32);       // in4: xIn
-    bytes = bytes + CeilDiv(s.gradXDTile * s.gradXITile * 2, 32) * 64;  // out0: grad_xOut, 2 copies
-    bytes = bytes + RoundUp(s.gradXDTile * 4, 32);                      // calc0: grad_h_inTile
-    bytes = bytes + CeilDiv(s.gradXITile, 16) * 64;                     // calc1: h_preTile
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 4, 32);       // calc2: dxgWsTile
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 4, 32);       // calc3: gammaTile
-    bytes = bytes + 64;                                                 // calc4: drmsWsTile
-    bytes = bytes + 64;                                                 // calc5: inv_rmsTile
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 4, 32);       // calc6: xTile
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 4, 32);       // calc7: tmp
-    bytes = bytes + CeilDiv(s.gradXITile, 16) * 512;                    // calc8: spread
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 4, 32);       // calc9: tmp
-    bytes = bytes + 64;                                                 // calc10: tmp
-    bytes = bytes + 512;                                                // calc11: spread
-    return bytes;
-}
-
-/// UB bytes: sum_1 (cube)
-inline Checked CubeFull6Ledger9(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    return bytes;
-}
-
-/// UB bytes: grad_phi
-inline Checked CubeFull6Ledger10(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.gradPhiDTile * s.gradPhiITile * 4, 32) * 96;  // in0: sum_1WsIn, 3 copies
-    bytes = bytes + CeilDiv(s.gradPhiDTile * s.gradPhiITile * 4, 32) * 64;  // out0: grad_phiOut, 2 copies
-    return bytes;
-}
-
-/// UB bytes: sum_2, grad_alpha, sum_3, sum_4
-inline Checked CubeFull6Ledger11(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + s.T * CeilDiv(s.n, 8) * 128;       // in0: dzWsIn, 4 copies
-    bytes = bytes + CeilDiv(s.T, 8) * 32;              // in1: inv_rmsIn
-    bytes = bytes + s.T * s.n * CeilDiv(s.n, 8) * 64;  // in2: dzWsIn, 2 copies
-    bytes = bytes + 64;                                // out0: grad_alphaOut, 2 copies
-    bytes = bytes + 32;                                // calc0: sum_2Tile
-    bytes = bytes + s.T * CeilDiv(s.n, 8) * 32;        // calc1: tmp
-    bytes = bytes + CeilDiv(s.T, 8) * 256;             // calc2: spread
-    bytes = bytes + CeilDiv(s.n, 8) * 32;              // calc3: sum
-    bytes = bytes + 2048;                              // calc4: acc
-    bytes = bytes + 256;                               // calc5: part
-    bytes = bytes + s.T * s.n * CeilDiv(s.n, 8) * 32;  // calc6: tmp
-    bytes = bytes + s.n * CeilDiv(s.n, 8) * 32;        // calc7: sum
-    return bytes;
-}
-
-/// UB bytes: sum_5, grad_bias
-inline Checked CubeFull6Ledger12(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.T * s.gradBiasKTile * 4, 32) * 64;  // in0: dzWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.gradBiasKTile * 4, 32) * 64;        // out0: grad_biasOut, 2 copies
-    bytes = bytes + RoundUp(s.gradBiasKTile * 4, 32);             // calc0: sum_5Tile
-    return bytes;
-}
-
-/// UB bytes: sum_6, grad_gamma
-inline Checked CubeFull6Ledger13(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes +
-            CeilDiv(s.gradGammaDTile * s.gradGammaITile * s.n * s.n * 4 + s.gradGammaDTile * s.gradGammaITile * s.n * 8,
-                    32) *
-                96;                                                             // in0: sum_1WsIn, 3 copies
-    bytes = bytes + CeilDiv(s.gradGammaDTile * s.gradGammaITile * 4, 32) * 64;  // out0: grad_gammaOut, 2 copies
-    bytes = bytes + RoundUp(s.gradGammaDTile * s.gradGammaITile * 4, 32);       // calc0: sum_6Tile
-    bytes = bytes +
-            RoundUp(s.gradGammaDTile * s.gradGammaITile * s.n * s.n * 4 + s.gradGammaDTile * s.gradGammaITile * s.n * 8,
-                    32);  // calc1: tmp
-    return bytes;
+    return blocks.valid && bytes.valid;
 }
 
 /// Tries the alternative "cube_full"; false when it does not fit.
 inline bool TryCubeFull6(Sizes &s, const Chip &chip, Choice &choice)
 {
     const Checked coreNum(chip.coreNum);
-    const Checked cubeNum(chip.cubeNum);
     const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
     if (!(s.D >= 1)) {
         return false;
@@ -12748,627 +4412,42 @@ inline bool TryCubeFull6(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.n * s.n + s.n * 2 <= 2147483647)) {
         return false;
     }
-    s.dzITile = Checked(1);
-    s.dzAgainITile = Checked(8);
-    s.dzAgainTTile = Checked(1);
-    s.dzAgain3JTile = Checked(8);
-    s.dzAgain3ITile = Checked(1);
-    s.scaledITile = Checked(8);
-    s.scaledTTile = Checked(1);
-    s.scaledAgainITile = Checked(8);
-    s.scaledAgainTTile = Checked(1);
-    s.scaledAgain3JTile = Checked(8);
-    s.scaledAgain3ITile = Checked(1);
-    s.drmsTTile = Checked(1);
-    s.gradXDTile = Checked(16);
-    s.gradXITile = Checked(1);
-    s.gradPhiDTile = Checked(8);
-    s.gradPhiITile = Checked(1);
-    s.gradBiasKTile = Checked(8);
-    s.gradGammaDTile = Checked(8);
-    s.gradGammaITile = Checked(1);
-    if (!Maximise(s, &Sizes::dzITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n, coreNum), false, &CubeFull6Ledger0,
-                  coreNum, UsableUb(chip, false))) {
+    if (!(FitDz5(s, chip) && FitDzAgain2(s, chip) && FitDzAgain32(s, chip) && FitScaled2(s, chip) &&
+          FitScaledAgain2(s, chip) && FitScaledAgain32(s, chip) && FitDrms3(s, chip) && FitDxg5(s, chip) &&
+          FitGradX4(s, chip) && FitDxg5(s, chip) && FitGradPhi2(s, chip) && FitGradAlpha3(s, chip) &&
+          FitGradBias3(s, chip) && FitGradGamma5(s, chip) && FindDmixWsStart(s, chip) && FindDrmsWsStart(s, chip) &&
+          FindDxgWsEnd(s, chip) && FindDzWsEnd(s, chip) && FindSum1WsStart(s, chip) && FindSum1FactorWsStart(s, chip) &&
+          FindDzITiles(s, chip) && FindDrmsTTiles(s, chip) && FindDxgPanels(s, chip) && FindGradXDTiles(s, chip) &&
+          FindSum1Panels(s, chip) && FindGradPhiDTiles(s, chip) && FindGradAlphaWork(s, chip) &&
+          FindGradBiasKTiles(s, chip) && FindGradGammaDTiles(s, chip))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::dzAgainITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &CubeFull6Ledger1,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dzAgainTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.dzAgainITile), coreNum),
-                  false, &CubeFull6Ledger1, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dzAgain3JTile, s.n, 8, MaxOf(CeilDiv(s.T * s.n * s.n, coreNum), 64), false,
-                  &CubeFull6Ledger2, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dzAgain3ITile, MinOf(s.n, 4095), 1,
-                  CeilDiv(s.T * s.n * CeilDiv(s.n, s.dzAgain3JTile), coreNum), false, &CubeFull6Ledger2, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &CubeFull6Ledger3,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.scaledITile), coreNum),
-                  false, &CubeFull6Ledger3, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledAgainITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &CubeFull6Ledger4,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledAgainTTile, MinOf(s.T, 4095), 1,
-                  CeilDiv(s.T * CeilDiv(s.n, s.scaledAgainITile), coreNum), false, &CubeFull6Ledger4, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledAgain3JTile, s.n, 8, MaxOf(CeilDiv(s.T * s.n * s.n, coreNum), 64), false,
-                  &CubeFull6Ledger5, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledAgain3ITile, MinOf(s.n, 4095), 1,
-                  CeilDiv(s.T * s.n * CeilDiv(s.n, s.scaledAgain3JTile), coreNum), false, &CubeFull6Ledger5, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::drmsTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeFull6Ledger6, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!(CubeFull6Ledger7(s, coreNum) <= UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradXDTile, s.D, 16, MaxOf(CeilDiv(s.D * s.T * s.n, coreNum), 64), false,
-                  &CubeFull6Ledger8, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradXITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n * CeilDiv(s.D, s.gradXDTile), coreNum),
-                  false, &CubeFull6Ledger8, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!(CubeFull6Ledger9(s, coreNum) <= UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradPhiDTile, s.D, 8,
-                  MaxOf(CeilDiv(s.D * s.n * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64), false, &CubeFull6Ledger10,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradPhiITile, MinOf(s.n, 4095), 1,
-                  CeilDiv(s.n * s.n * s.n * CeilDiv(s.D, s.gradPhiDTile) + s.n * s.n * CeilDiv(s.D, s.gradPhiDTile) * 2,
-                          coreNum),
-                  false, &CubeFull6Ledger10, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!(CubeFull6Ledger11(s, coreNum) <= UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradBiasKTile, s.n * s.n + s.n * 2, 8, MaxOf(CeilDiv(s.n * s.n + s.n * 2, coreNum), 64),
-                  false, &CubeFull6Ledger12, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradGammaDTile, s.D, 8, MaxOf(CeilDiv(s.D * s.n, coreNum), 64), false, &CubeFull6Ledger13,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradGammaITile, MinOf(s.n, 4095), 1,
-                  CeilDiv(s.n * CeilDiv(s.D, s.gradGammaDTile), coreNum), false, &CubeFull6Ledger13, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    s.dmixWsStart = 0;
-    s.dmixWsEnd = s.dmixWsStart + RoundUp(MaxOf(s.T * s.n * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.drmsWsStart = s.dmixWsEnd;
-    s.drmsWsEnd = s.drmsWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
-    s.dxgWsStart = s.drmsWsEnd;
-    s.dxgWsEnd = s.dxgWsStart + RoundUp(MaxOf(s.D * s.T * s.n, 1) * 4, 512);
-    s.dzWsStart = s.dxgWsEnd;
-    s.dzWsEnd = s.dzWsStart + RoundUp(MaxOf(s.T * s.n * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.scaledWsStart = s.dzWsEnd;
-    s.scaledWsEnd = s.scaledWsStart + RoundUp(MaxOf(s.T * s.n * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.sum_1WsStart = s.scaledWsEnd;
-    s.sum_1WsEnd = s.sum_1WsStart + RoundUp(MaxOf(s.D * s.n * s.n * s.n + s.D * s.n * s.n * 2, 1) * 4, 512);
-    s.sum_1_factorWsStart = s.sum_1WsEnd;
-    s.sum_1_factorWsEnd = s.sum_1_factorWsStart + RoundUp(MaxOf(s.D * s.T * s.n, 1) * 4, 512);
-    s.dzITiles = CeilDiv(s.n, s.dzITile);
-    s.dzWork = s.T * s.dzITiles;
-    s.dzPer = MaxOf(CeilDiv(s.dzWork, coreNum), 1);
-    s.dzAgainITiles = CeilDiv(s.n, s.dzAgainITile);
-    s.dzAgainTTiles = CeilDiv(s.T, s.dzAgainTTile);
-    s.dzAgainWork = s.dzAgainITiles * s.dzAgainTTiles;
-    s.dzAgainPer = MaxOf(CeilDiv(s.dzAgainWork, coreNum), 1);
-    s.dzAgain3JTiles = CeilDiv(s.n, s.dzAgain3JTile);
-    s.dzAgain3ITiles = CeilDiv(s.n, s.dzAgain3ITile);
-    s.dzAgain3Work = s.T * s.dzAgain3ITiles * s.dzAgain3JTiles;
-    s.dzAgain3Per = MaxOf(CeilDiv(s.dzAgain3Work, coreNum), 1);
-    s.scaledITiles = CeilDiv(s.n, s.scaledITile);
-    s.scaledTTiles = CeilDiv(s.T, s.scaledTTile);
-    s.scaledWork = s.scaledITiles * s.scaledTTiles;
-    s.scaledPer = MaxOf(CeilDiv(s.scaledWork, coreNum), 1);
-    s.scaledAgainITiles = CeilDiv(s.n, s.scaledAgainITile);
-    s.scaledAgainTTiles = CeilDiv(s.T, s.scaledAgainTTile);
-    s.scaledAgainWork = s.scaledAgainITiles * s.scaledAgainTTiles;
-    s.scaledAgainPer = MaxOf(CeilDiv(s.scaledAgainWork, coreNum), 1);
-    s.scaledAgain3JTiles = CeilDiv(s.n, s.scaledAgain3JTile);
-    s.scaledAgain3ITiles = CeilDiv(s.n, s.scaledAgain3ITile);
-    s.scaledAgain3Work = s.T * s.scaledAgain3ITiles * s.scaledAgain3JTiles;
-    s.scaledAgain3Per = MaxOf(CeilDiv(s.scaledAgain3Work, coreNum), 1);
-    s.drmsTTiles = CeilDiv(s.T, s.drmsTTile);
-    s.drmsWork = s.drmsTTiles;
-    s.drmsPer = MaxOf(CeilDiv(s.drmsWork, coreNum), 1);
-    s.dxgPanels = CeilDiv(s.D * s.n, 256);
-    s.dxgBaseN = RoundUp(CeilDiv(s.D * s.n, s.dxgPanels), 16);
-    s.dxgBaseM = MinOf(MinOf((((32768 / s.dxgBaseN)) / 16) * 16, 256),
-                       RoundUp(MinOf(MaxOf(CeilDiv(s.T * s.dxgPanels, cubeNum), 1), s.T), 16));
-    s.dxgBaseK = MinOf(32, RoundUp(s.n * s.n + s.n * 2, 16));
-    s.dxgStepK = MinOf(4, CeilDiv(s.n * s.n + s.n * 2, s.dxgBaseK));
-    s.dxgL1 = s.dxgBaseK * s.dxgBaseM * s.dxgStepK * 8 + s.dxgBaseK * s.dxgBaseN * s.dxgStepK * 8;
-    s.dxgM = s.T;
-    s.dxgN = s.D * s.n;
-    s.dxgKa = s.n * s.n + s.n * 2;
-    s.dxgKb = s.n * s.n + s.n * 2;
-    s.dxgSingleK = s.n * s.n + s.n * 2;
-    s.dxgRowTiles = CeilDiv(s.T, s.dxgBaseM);
-    s.dxgWork = s.dxgPanels * s.dxgRowTiles;
-    s.dxgPer = CeilDiv(s.dxgWork, cubeNum);
-    s.dxgCores = CeilDiv(s.dxgWork, s.dxgPer);
-    s.mm0Cores = s.dxgCores;
-    s.mm0M = s.dxgM;
-    s.mm0N = s.dxgN;
-    s.mm0Ka = s.dxgKa;
-    s.mm0Kb = s.dxgKb;
-    s.mm0SingleK = s.dxgSingleK;
-    s.mm0BaseM = s.dxgBaseM;
-    s.mm0BaseN = s.dxgBaseN;
-    s.mm0BaseK = s.dxgBaseK;
-    s.mm0StepK = s.dxgStepK;
-    s.mm0L1 = s.dxgL1;
-    s.gradXDTiles = CeilDiv(s.D, s.gradXDTile);
-    s.gradXITiles = CeilDiv(s.n, s.gradXITile);
-    s.gradXWork = s.T * s.gradXDTiles * s.gradXITiles;
-    s.gradXPer = MaxOf(CeilDiv(s.gradXWork, coreNum), 1);
-    s.sum1Panels = CeilDiv(s.D * s.n, 256);
-    s.sum1BaseN = RoundUp(CeilDiv(s.D * s.n, s.sum1Panels), 16);
-    s.sum1BaseM = MinOf(MinOf((((32768 / s.sum1BaseN)) / 16) * 16, 256),
-                        RoundUp(MinOf(MaxOf(CeilDiv(s.n * s.n * s.sum1Panels + s.n * s.sum1Panels * 2, cubeNum), 1),
-                                      s.n * s.n + s.n * 2),
-                                16));
-    s.sum1BaseK = MinOf(32, RoundUp(s.T, 16));
-    s.sum1StepK = MinOf(4, CeilDiv(s.T, s.sum1BaseK));
-    s.sum1L1 = s.sum1BaseK * s.sum1BaseM * s.sum1StepK * 8 + s.sum1BaseK * s.sum1BaseN * s.sum1StepK * 8;
-    s.sum1M = s.n * s.n + s.n * 2;
-    s.sum1N = s.D * s.n;
-    s.sum1Ka = s.T;
-    s.sum1Kb = s.T;
-    s.sum1SingleK = s.T;
-    s.sum1RowTiles = CeilDiv(s.n * s.n + s.n * 2, s.sum1BaseM);
-    s.sum1Work = s.sum1Panels * s.sum1RowTiles;
-    s.sum1Per = CeilDiv(s.sum1Work, cubeNum);
-    s.sum1Cores = CeilDiv(s.sum1Work, s.sum1Per);
-    s.mm1Cores = s.sum1Cores;
-    s.mm1M = s.sum1M;
-    s.mm1N = s.sum1N;
-    s.mm1Ka = s.sum1Ka;
-    s.mm1Kb = s.sum1Kb;
-    s.mm1SingleK = s.sum1SingleK;
-    s.mm1BaseM = s.sum1BaseM;
-    s.mm1BaseN = s.sum1BaseN;
-    s.mm1BaseK = s.sum1BaseK;
-    s.mm1StepK = s.sum1StepK;
-    s.mm1L1 = s.sum1L1;
-    s.gradPhiDTiles = CeilDiv(s.D, s.gradPhiDTile);
-    s.gradPhiITiles = CeilDiv(s.n, s.gradPhiITile);
-    s.gradPhiWork = s.gradPhiDTiles * s.gradPhiITiles * s.n * s.n + s.gradPhiDTiles * s.gradPhiITiles * s.n * 2;
-    s.gradPhiPer = MaxOf(CeilDiv(s.gradPhiWork, coreNum), 1);
-    s.gradAlphaWork = 1;
-    s.gradAlphaPer = MaxOf(CeilDiv(s.gradAlphaWork, coreNum), 1);
-    s.gradBiasKTiles = CeilDiv(s.n * s.n + s.n * 2, s.gradBiasKTile);
-    s.gradBiasWork = s.gradBiasKTiles;
-    s.gradBiasPer = MaxOf(CeilDiv(s.gradBiasWork, coreNum), 1);
-    s.gradGammaDTiles = CeilDiv(s.D, s.gradGammaDTile);
-    s.gradGammaITiles = CeilDiv(s.n, s.gradGammaITile);
-    s.gradGammaWork = s.gradGammaDTiles * s.gradGammaITiles;
-    s.gradGammaPer = MaxOf(CeilDiv(s.gradGammaWork, coreNum), 1);
-    const Checked blocks = MaxOf(
-        MaxOf(
-            MaxOf(
-                MaxOf(
-                    MaxOf(
-                        MaxOf(
-                            MaxOf(
-                                MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(CeilDiv(s.dzWork, s.dzPer), 2),
-                                                                          CeilDiv(CeilDiv(s.dzAgainWork, s.dzAgainPer),
-                                                                                  2)),
-                                                                    CeilDiv(CeilDiv(s.dzAgain3Work, s.dzAgain3Per), 2)),
-                                                              CeilDiv(CeilDiv(s.scaledWork, s.scaledPer), 2)),
-                                                        CeilDiv(CeilDiv(s.scaledAgainWork, s.scaledAgainPer), 2)),
-                                                  CeilDiv(CeilDiv(s.scaledAgain3Work, s.scaledAgain3Per), 2)),
-                                            CeilDiv(CeilDiv(s.drmsWork, s.drmsPer), 2)),
-                                      CeilDiv(s.dxgWork, s.dxgPer)),
-                                CeilDiv(CeilDiv(s.gradXWork, s.gradXPer), 2)),
-                            CeilDiv(s.sum1Work, s.sum1Per)),
-                        CeilDiv(CeilDiv(s.gradPhiWork, s.gradPhiPer), 2)),
-                    CeilDiv(CeilDiv(s.gradAlphaWork, s.gradAlphaPer), 2)),
-                CeilDiv(CeilDiv(s.gradBiasWork, s.gradBiasPer), 2)),
-            CeilDiv(CeilDiv(s.gradGammaWork, s.gradGammaPer), 2)),
-        1);
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzWork, s.dzPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgainWork, s.dzAgainPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgain3Work, s.dzAgain3Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledWork, s.scaledPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgainWork, s.scaledAgainPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgain3Work, s.scaledAgain3Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.drmsWork, s.drmsPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(s.dxgWork, s.dxgPer));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradXWork, s.gradXPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(s.sum1Work, s.sum1Per));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradPhiWork, s.gradPhiPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaWork, s.gradAlphaPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradBiasWork, s.gradBiasPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradGammaWork, s.gradGammaPer), 2));
     const Checked bytes = s.sum_1_factorWsEnd;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = true;
-    return blocks.valid && bytes.valid && s.dmixWsStart.valid && s.dmixWsEnd.valid && s.drmsWsStart.valid &&
-           s.drmsWsEnd.valid && s.dxgWsStart.valid && s.dxgWsEnd.valid && s.dzWsStart.valid && s.dzWsEnd.valid &&
-           s.scaledWsStart.valid && s.scaledWsEnd.valid && s.sum_1WsStart.valid && s.sum_1WsEnd.valid &&
-           s.sum_1_factorWsStart.valid && s.sum_1_factorWsEnd.valid && s.dzITiles.valid && s.dzWork.valid &&
-           s.dzPer.valid && s.dzAgainITiles.valid && s.dzAgainTTiles.valid && s.dzAgainWork.valid &&
-           s.dzAgainPer.valid && s.dzAgain3JTiles.valid && s.dzAgain3ITiles.valid && s.dzAgain3Work.valid &&
-           s.dzAgain3Per.valid && s.scaledITiles.valid && s.scaledTTiles.valid && s.scaledWork.valid &&
-           s.scaledPer.valid && s.scaledAgainITiles.valid && s.scaledAgainTTiles.valid && s.scaledAgainWork.valid &&
-           s.scaledAgainPer.valid && s.scaledAgain3JTiles.valid && s.scaledAgain3ITiles.valid &&
-           s.scaledAgain3Work.valid && s.scaledAgain3Per.valid && s.drmsTTiles.valid && s.drmsWork.valid &&
-           s.drmsPer.valid && s.dxgPanels.valid && s.dxgBaseN.valid && s.dxgBaseM.valid && s.dxgBaseK.valid &&
-           s.dxgStepK.valid && s.dxgL1.valid && s.dxgM.valid && s.dxgN.valid && s.dxgKa.valid && s.dxgKb.valid &&
-           s.dxgSingleK.valid && s.dxgRowTiles.valid && s.dxgWork.valid && s.dxgPer.valid && s.dxgCores.valid &&
-           s.mm0Cores.valid && s.mm0M.valid && s.mm0N.valid && s.mm0Ka.valid && s.mm0Kb.valid && s.mm0SingleK.valid &&
-           s.mm0BaseM.valid && s.mm0BaseN.valid && s.mm0BaseK.valid && s.mm0StepK.valid && s.mm0L1.valid &&
-           s.gradXDTiles.valid && s.gradXITiles.valid && s.gradXWork.valid && s.gradXPer.valid && s.sum1Panels.valid &&
-           s.sum1BaseN.valid && s.sum1BaseM.valid && s.sum1BaseK.valid && s.sum1StepK.valid && s.sum1L1.valid &&
-           s.sum1M.valid && s.sum1N.valid && s.sum1Ka.valid && s.sum1Kb.valid && s.sum1SingleK.valid &&
-           s.sum1RowTiles.valid && s.sum1Work.valid && s.sum1Per.valid && s.sum1Cores.valid && s.mm1Cores.valid &&
-           s.mm1M.valid && s.mm1N.valid && s.mm1Ka.valid && s.mm1Kb.valid && s.mm1SingleK.valid && s.mm1BaseM.valid &&
-           s.mm1BaseN.valid && s.mm1BaseK.valid && s.mm1StepK.valid && s.mm1L1.valid && s.gradPhiDTiles.valid &&
-           s.gradPhiITiles.valid && s.gradPhiWork.valid && s.gradPhiPer.valid && s.gradAlphaWork.valid &&
-           s.gradAlphaPer.valid && s.gradBiasKTiles.valid && s.gradBiasWork.valid && s.gradBiasPer.valid &&
-           s.gradGammaDTiles.valid && s.gradGammaITiles.valid && s.gradGammaWork.valid && s.gradGammaPer.valid;
-}
-
-/// UB bytes: sum_1_factor, dot, s, dz
-inline Checked CubeWalked6Ledger0(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.dzITile, 8) * 64;                   // in0: h_preIn, 2 copies
-    bytes = bytes + CeilDiv(s.dzDTile * s.dzITile * 2, 32) * 64;  // in1: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.dzDTile * 2, 32) * 64;              // in2: grad_h_inIn, 2 copies
-    bytes = bytes + CeilDiv(s.dzDTile * s.dzITile * 4, 32) * 64;  // out0: sum_1_factorWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 128;                 // out1: dzWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;                  // calc0: h_preTile
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;                  // calc1: sTile
-    bytes = bytes + RoundUp(s.dzDTile * s.dzITile * 4, 32);       // calc2: xTile
-    bytes = bytes + RoundUp(s.dzDTile * 4, 32);                   // calc3: grad_h_inTile
-    bytes = bytes + RoundUp(s.dzDTile * s.dzITile * 4, 32);       // calc4: tmp
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;                  // calc5: sum
-    bytes = bytes + CeilDiv(s.dzITile, 8) * 2048;                 // calc6: acc
-    bytes = bytes + CeilDiv(s.dzITile, 8) * 256;                  // calc7: part
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;                  // calc8: tmp
-    return bytes;
-}
-
-/// UB bytes: dz
-inline Checked CubeWalked6Ledger1(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.dzAgainITile * s.dzAgainTTile * 4, 32) * 96;  // in0: grad_h_postIn, 3 copies
-    bytes = bytes + CeilDiv(s.dzAgainITile * s.dzAgainTTile * 4, 32) * 64;  // out0: dzWsOut, 2 copies
-    bytes = bytes + RoundUp(s.dzAgainITile * s.dzAgainTTile * 4, 32);       // calc0: tmp
-    bytes = bytes + RoundUp(s.dzAgainITile * s.dzAgainTTile * 4, 32);       // calc1: tmp
-    return bytes;
-}
-
-/// UB bytes: dz
-inline Checked CubeWalked6Ledger2(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.dzAgain3ITile * s.dzAgain3JTile * 4, 32) * 64;  // in0: grad_h_resIn, 2 copies
-    bytes = bytes + CeilDiv(s.dzAgain3ITile * s.dzAgain3JTile * 4, 32) * 64;  // out0: dzWsOut, 2 copies
-    return bytes;
-}
-
-/// UB bytes: scaled
-inline Checked CubeWalked6Ledger3(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;                                                   // in0: alphaIn
-    bytes = bytes + CeilDiv(s.scaledITile * s.scaledTTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.scaledITile * s.scaledTTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
-    bytes = bytes + 256;                                                  // calc0: spread
-    return bytes;
-}
-
-/// UB bytes: scaled
-inline Checked CubeWalked6Ledger4(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;                                                             // in0: alphaIn
-    bytes = bytes + CeilDiv(s.scaledAgainITile * s.scaledAgainTTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.scaledAgainITile * s.scaledAgainTTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
-    bytes = bytes + 256;                                                            // calc0: spread
-    return bytes;
-}
-
-/// UB bytes: scaled
-inline Checked CubeWalked6Ledger5(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;                                                               // in0: alphaIn
-    bytes = bytes + CeilDiv(s.scaledAgain3ITile * s.scaledAgain3JTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.scaledAgain3ITile * s.scaledAgain3JTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
-    bytes = bytes + 256;                                                              // calc0: spread
-    return bytes;
-}
-
-/// UB bytes: dmix, drms
-inline Checked CubeWalked6Ledger6(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.drmsTTile, 8) * 64;                     // in0: inv_rmsIn, 2 copies
-    bytes = bytes + CeilDiv(s.drmsKTile * s.drmsTTile * 4, 32) * 96;  // in1: scaledWsIn, 3 copies
-    bytes = bytes + CeilDiv(s.drmsKTile * s.drmsTTile * 4, 32) * 64;  // out0: dmixWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.drmsTTile, 8) * 64;                     // out1: drmsWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.drmsTTile, 8) * 32;                     // calc0: sumAcc
-    bytes = bytes + CeilDiv(s.drmsTTile, 8) * 256;                    // calc1: spread
-    bytes = bytes + RoundUp(s.drmsKTile * s.drmsTTile * 4, 32);       // calc2: tmp
-    bytes = bytes + CeilDiv(s.drmsTTile, 8) * 32;                     // calc3: sum
-    bytes = bytes + CeilDiv(s.drmsTTile, 8) * 2048;                   // calc4: acc
-    return bytes;
-}
-
-/// UB bytes: dxg (cube)
-inline Checked CubeWalked6Ledger7(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    return bytes;
-}
-
-/// UB bytes: grad_x
-inline Checked CubeWalked6Ledger8(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.gradXDTile * 2, 32) * 64;                 // in0: grad_h_inIn, 2 copies
-    bytes = bytes + CeilDiv(s.gradXITile, 8) * 64;                      // in1: h_preIn, 2 copies
-    bytes = bytes + CeilDiv(s.gradXDTile * s.gradXITile * 4, 32) * 64;  // in2: dxgWsIn, 2 copies
-    bytes = bytes + 32;                                                 // in3: drmsWsIn
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 2, 32);       // in4: xIn
-    bytes = bytes + CeilDiv(s.gradXDTile * s.gradXITile * 2, 32) * 64;  // out0: grad_xOut, 2 copies
-    bytes = bytes + RoundUp(s.gradXDTile * 4, 32);                      // calc0: grad_h_inTile
-    bytes = bytes + CeilDiv(s.gradXITile, 16) * 64;                     // calc1: h_preTile
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 4, 32);       // calc2: dxgWsTile
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 4, 32);       // calc3: gammaTile
-    bytes = bytes + 64;                                                 // calc4: drmsWsTile
-    bytes = bytes + 64;                                                 // calc5: inv_rmsTile
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 4, 32);       // calc6: xTile
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 4, 32);       // calc7: tmp
-    bytes = bytes + CeilDiv(s.gradXITile, 16) * 512;                    // calc8: spread
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 4, 32);       // calc9: tmp
-    bytes = bytes + 64;                                                 // calc10: tmp
-    bytes = bytes + 512;                                                // calc11: spread
-    return bytes;
-}
-
-/// UB bytes: sum_1 (cube)
-inline Checked CubeWalked6Ledger9(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    return bytes;
-}
-
-/// UB bytes: grad_phi
-inline Checked CubeWalked6Ledger10(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.gradPhiDTile * s.gradPhiITile * 4, 32) * 96;  // in0: sum_1WsIn, 3 copies
-    bytes = bytes + CeilDiv(s.gradPhiDTile * s.gradPhiITile * 4, 32) * 64;  // out0: grad_phiOut, 2 copies
-    return bytes;
-}
-
-/// UB bytes: sum_2_part
-inline Checked CubeWalked6Ledger11(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum2PartITile * 4, 32) * 96;  // in0: dzWsIn, 3 copies
-    bytes = bytes + 64;                                     // in1: inv_rmsIn, 2 copies
-    bytes = bytes + 64;                                     // out0: sum_2_partWsOut, 2 copies
-    bytes = bytes + 32;                                     // calc0: sumAcc
-    bytes = bytes + RoundUp(s.sum2PartITile * 4, 32);       // calc1: tmp
-    bytes = bytes + 256;                                    // calc2: spread
-    bytes = bytes + 32;                                     // calc3: sum
-    bytes = bytes + 2048;                                   // calc4: acc
-    return bytes;
-}
-
-/// UB bytes: sum_2
-inline Checked CubeWalked6Ledger12(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum2Sum2PartAxisTile * 4, 32) * 64;  // in0: sum_2_partWsIn, 2 copies
-    bytes = bytes + 64;                                            // out0: sum_2WsOut, 2 copies
-    bytes = bytes + 32;                                            // calc0: sumAcc
-    bytes = bytes + 32;                                            // calc1: sum
-    bytes = bytes + 2048;                                          // calc2: acc
-    bytes = bytes + 256;                                           // calc3: part
-    return bytes;
-}
-
-/// UB bytes: grad_alpha
-inline Checked CubeWalked6Ledger13(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;  // in0: sum_2WsIn
-    bytes = bytes + 64;  // out0: grad_alphaOut, 2 copies
-    return bytes;
-}
-
-/// UB bytes: sum_3_part
-inline Checked CubeWalked6Ledger14(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum3PartITile * 4, 32) * 96;  // in0: dzWsIn, 3 copies
-    bytes = bytes + 64;                                     // in1: inv_rmsIn, 2 copies
-    bytes = bytes + 64;                                     // out0: sum_3_partWsOut, 2 copies
-    bytes = bytes + 32;                                     // calc0: sumAcc
-    bytes = bytes + RoundUp(s.sum3PartITile * 4, 32);       // calc1: tmp
-    bytes = bytes + 256;                                    // calc2: spread
-    bytes = bytes + 32;                                     // calc3: sum
-    bytes = bytes + 2048;                                   // calc4: acc
-    return bytes;
-}
-
-/// UB bytes: sum_3
-inline Checked CubeWalked6Ledger15(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum3Sum3PartAxisTile * 4, 32) * 64;  // in0: sum_3_partWsIn, 2 copies
-    bytes = bytes + 64;                                            // out0: sum_3WsOut, 2 copies
-    bytes = bytes + 32;                                            // calc0: sumAcc
-    bytes = bytes + 32;                                            // calc1: sum
-    bytes = bytes + 2048;                                          // calc2: acc
-    bytes = bytes + 256;                                           // calc3: part
-    return bytes;
-}
-
-/// UB bytes: grad_alpha
-inline Checked CubeWalked6Ledger16(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;  // in0: sum_3WsIn
-    bytes = bytes + 64;  // out0: grad_alphaOut, 2 copies
-    return bytes;
-}
-
-/// UB bytes: sum_4_part
-inline Checked CubeWalked6Ledger17(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum4PartJTile * 4, 32) * 96;  // in0: dzWsIn, 3 copies
-    bytes = bytes + 64;                                     // in1: inv_rmsIn, 2 copies
-    bytes = bytes + 64;                                     // out0: sum_4_partWsOut, 2 copies
-    bytes = bytes + 32;                                     // calc0: sumAcc
-    bytes = bytes + RoundUp(s.sum4PartJTile * 4, 32);       // calc1: tmp
-    bytes = bytes + 256;                                    // calc2: spread
-    bytes = bytes + 32;                                     // calc3: sum
-    bytes = bytes + 2048;                                   // calc4: acc
-    return bytes;
-}
-
-/// UB bytes: sum_4
-inline Checked CubeWalked6Ledger18(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum4Sum4PartAxisTile * 4, 32) * 64;  // in0: sum_4_partWsIn, 2 copies
-    bytes = bytes + 64;                                            // out0: sum_4WsOut, 2 copies
-    bytes = bytes + 32;                                            // calc0: sumAcc
-    bytes = bytes + 32;                                            // calc1: sum
-    bytes = bytes + 2048;                                          // calc2: acc
-    bytes = bytes + 256;                                           // calc3: part
-    return bytes;
-}
-
-/// UB bytes: grad_alpha
-inline Checked CubeWalked6Ledger19(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;  // in0: sum_4WsIn
-    bytes = bytes + 64;  // out0: grad_alphaOut, 2 copies
-    return bytes;
-}
-
-/// UB bytes: sum_5_part
-inline Checked CubeWalked6Ledger20(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum5PartKTile * 4, 32) * 64;  // in0: dzWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.sum5PartKTile * 4, 32) * 64;  // out0: sum_5_partWsOut, 2 copies
-    bytes = bytes + RoundUp(s.sum5PartKTile * 4, 32);       // calc0: sumAcc
-    bytes = bytes + RoundUp(s.sum5PartKTile * 4, 32);       // calc1: copied
-    return bytes;
-}
-
-/// UB bytes: sum_5
-inline Checked CubeWalked6Ledger21(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum5KTile * 4, 32) * 64;  // in0: sum_5_partWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.sum5KTile * 4, 32) * 64;  // out0: sum_5WsOut, 2 copies
-    bytes = bytes + RoundUp(s.sum5KTile * 4, 32);       // calc0: sumAcc
-    bytes = bytes + RoundUp(s.sum5KTile * 4, 32);       // calc1: copied
-    return bytes;
-}
-
-/// UB bytes: grad_bias
-inline Checked CubeWalked6Ledger22(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.gradBiasKTile * 4, 32) * 64;  // in0: sum_5WsIn, 2 copies
-    bytes = bytes + CeilDiv(s.gradBiasKTile * 4, 32) * 64;  // out0: grad_biasOut, 2 copies
-    return bytes;
-}
-
-/// UB bytes: sum_6, grad_gamma
-inline Checked CubeWalked6Ledger23(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.gradGammaDTile * s.gradGammaITile * 4, 32) * 96;  // in0: sum_1WsIn, 3 copies
-    bytes = bytes + CeilDiv(s.gradGammaDTile * s.gradGammaITile * 4, 32) * 64;  // out0: grad_gammaOut, 2 copies
-    bytes = bytes + RoundUp(s.gradGammaDTile * s.gradGammaITile * 4, 32);       // calc0: sumAcc
-    bytes = bytes + RoundUp(s.gradGammaDTile * s.gradGammaITile * 4, 32);       // calc1: tmp
-    return bytes;
+    return blocks.valid && bytes.valid;
 }
 
 /// Tries the alternative "cube_walked"; false when it does not fit.
 inline bool TryCubeWalked6(Sizes &s, const Chip &chip, Choice &choice)
 {
     const Checked coreNum(chip.coreNum);
-    const Checked cubeNum(chip.cubeNum);
     const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
     if (!(s.D >= 1)) {
         return false;
@@ -13398,642 +4477,57 @@ inline bool TryCubeWalked6(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.n * s.n + s.n * 2 <= 2147483647)) {
         return false;
     }
-    s.dzDTile = Checked(16);
-    s.dzITile = Checked(1);
-    s.dzAgainITile = Checked(8);
-    s.dzAgainTTile = Checked(1);
-    s.dzAgain3JTile = Checked(8);
-    s.dzAgain3ITile = Checked(1);
-    s.scaledITile = Checked(8);
-    s.scaledTTile = Checked(1);
-    s.scaledAgainITile = Checked(8);
-    s.scaledAgainTTile = Checked(1);
-    s.scaledAgain3JTile = Checked(8);
-    s.scaledAgain3ITile = Checked(1);
-    s.drmsKTile = Checked(8);
-    s.drmsTTile = Checked(1);
-    s.gradXDTile = Checked(16);
-    s.gradXITile = Checked(1);
-    s.gradPhiDTile = Checked(8);
-    s.gradPhiITile = Checked(1);
-    s.sum2PartITile = Checked(8);
-    s.sum2Sum2PartAxisTile = Checked(8);
-    s.sum3PartITile = Checked(8);
-    s.sum3Sum3PartAxisTile = Checked(8);
-    s.sum4PartJTile = Checked(8);
-    s.sum4Sum4PartAxisTile = Checked(8);
-    s.sum5PartKTile = Checked(8);
-    s.sum5KTile = Checked(8);
-    s.gradBiasKTile = Checked(8);
-    s.gradGammaDTile = Checked(8);
-    s.gradGammaITile = Checked(1);
-    if (!Maximise(s, &Sizes::dzDTile, s.D, 16, 0, false, &CubeWalked6Ledger0, coreNum, UsableUb(chip, false))) {
+    if (!(FitDz6(s, chip) && FitDzAgain2(s, chip) && FitDzAgain32(s, chip) && FitScaled2(s, chip) &&
+          FitScaledAgain2(s, chip) && FitScaledAgain32(s, chip) && FitDrms4(s, chip) && FitDxg5(s, chip) &&
+          FitGradX4(s, chip) && FitDxg5(s, chip) && FitGradPhi2(s, chip) && FitSum2Part2(s, chip) &&
+          FitSum22(s, chip) && FitGradAlpha4(s, chip) && FitSum3Part2(s, chip) && FitSum32(s, chip) &&
+          FitGradAlphaAgain2(s, chip) && FitSum4Part2(s, chip) && FitSum42(s, chip) && FitGradAlphaAgain32(s, chip) &&
+          FitSum5Part2(s, chip) && FitSum52(s, chip) && FitGradBias4(s, chip) && FitGradGamma6(s, chip) &&
+          FindDmixWsStart(s, chip) && FindDrmsWsStart(s, chip) && FindDxgWsEnd(s, chip) && FindDzWsEnd(s, chip) &&
+          FindSum1WsStart(s, chip) && FindSum1FactorWsStart(s, chip) && FindSum2WsStart3(s, chip) &&
+          FindSum2WsEnd(s, chip) && FindSum2PartCount(s, chip) && FindSum2PartWsStart(s, chip) &&
+          FindSum2PartWsEnd(s, chip) && FindDzITiles(s, chip) && FindDrmsTTiles(s, chip) && FindDxgPanels(s, chip) &&
+          FindGradXDTiles(s, chip) && FindSum1Panels(s, chip) && FindGradPhiDTiles(s, chip) &&
+          FindSum2PartWork(s, chip) && FindGradAlphaWork(s, chip) && FindSum3PartWork(s, chip) &&
+          FindGradBiasKTiles(s, chip) && FindGradGammaDTiles(s, chip))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::dzITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n, coreNum), false, &CubeWalked6Ledger0,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dzAgainITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &CubeWalked6Ledger1,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dzAgainTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.dzAgainITile), coreNum),
-                  false, &CubeWalked6Ledger1, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dzAgain3JTile, s.n, 8, MaxOf(CeilDiv(s.T * s.n * s.n, coreNum), 64), false,
-                  &CubeWalked6Ledger2, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dzAgain3ITile, MinOf(s.n, 4095), 1,
-                  CeilDiv(s.T * s.n * CeilDiv(s.n, s.dzAgain3JTile), coreNum), false, &CubeWalked6Ledger2, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &CubeWalked6Ledger3,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.scaledITile), coreNum),
-                  false, &CubeWalked6Ledger3, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledAgainITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false,
-                  &CubeWalked6Ledger4, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledAgainTTile, MinOf(s.T, 4095), 1,
-                  CeilDiv(s.T * CeilDiv(s.n, s.scaledAgainITile), coreNum), false, &CubeWalked6Ledger4, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledAgain3JTile, s.n, 8, MaxOf(CeilDiv(s.T * s.n * s.n, coreNum), 64), false,
-                  &CubeWalked6Ledger5, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledAgain3ITile, MinOf(s.n, 4095), 1,
-                  CeilDiv(s.T * s.n * CeilDiv(s.n, s.scaledAgain3JTile), coreNum), false, &CubeWalked6Ledger5, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::drmsKTile, s.n * s.n + s.n * 2, 8, 0, false, &CubeWalked6Ledger6, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::drmsTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeWalked6Ledger6, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!(CubeWalked6Ledger7(s, coreNum) <= UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradXDTile, s.D, 16, MaxOf(CeilDiv(s.D * s.T * s.n, coreNum), 64), false,
-                  &CubeWalked6Ledger8, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradXITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n * CeilDiv(s.D, s.gradXDTile), coreNum),
-                  false, &CubeWalked6Ledger8, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!(CubeWalked6Ledger9(s, coreNum) <= UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradPhiDTile, s.D, 8,
-                  MaxOf(CeilDiv(s.D * s.n * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64), false, &CubeWalked6Ledger10,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradPhiITile, MinOf(s.n, 4095), 1,
-                  CeilDiv(s.n * s.n * s.n * CeilDiv(s.D, s.gradPhiDTile) + s.n * s.n * CeilDiv(s.D, s.gradPhiDTile) * 2,
-                          coreNum),
-                  false, &CubeWalked6Ledger10, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum2PartITile, s.n, 8, 0, false, &CubeWalked6Ledger11, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum2Sum2PartAxisTile, MaxOf(MinOf(coreNum, s.T), 1), 8, 0, false, &CubeWalked6Ledger12,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!(CubeWalked6Ledger13(s, coreNum) <= UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum3PartITile, s.n, 8, 0, false, &CubeWalked6Ledger14, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum3Sum3PartAxisTile, MaxOf(MinOf(coreNum, s.T), 1), 8, 0, false, &CubeWalked6Ledger15,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!(CubeWalked6Ledger16(s, coreNum) <= UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum4PartJTile, s.n, 8, 0, false, &CubeWalked6Ledger17, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum4Sum4PartAxisTile, MaxOf(MinOf(coreNum, s.T), 1), 8, 0, false, &CubeWalked6Ledger18,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!(CubeWalked6Ledger19(s, coreNum) <= UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(
-            s, &Sizes::sum5PartKTile, s.n * s.n + s.n * 2, 8,
-            MaxOf(CeilDiv(s.n * s.n * MaxOf(MinOf(coreNum, s.T), 1) + s.n * MaxOf(MinOf(coreNum, s.T), 1) * 2, coreNum),
-                  64),
-            false, &CubeWalked6Ledger20, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum5KTile, s.n * s.n + s.n * 2, 8, MaxOf(CeilDiv(s.n * s.n + s.n * 2, coreNum), 64), false,
-                  &CubeWalked6Ledger21, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradBiasKTile, s.n * s.n + s.n * 2, 8, MaxOf(CeilDiv(s.n * s.n + s.n * 2, coreNum), 64),
-                  false, &CubeWalked6Ledger22, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradGammaDTile, s.D, 8, MaxOf(CeilDiv(s.D * s.n, coreNum), 64), false,
-                  &CubeWalked6Ledger23, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradGammaITile, MinOf(s.n, 4095), 1,
-                  CeilDiv(s.n * CeilDiv(s.D, s.gradGammaDTile), coreNum), false, &CubeWalked6Ledger23, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    s.dmixWsStart = 0;
-    s.dmixWsEnd = s.dmixWsStart + RoundUp(MaxOf(s.T * s.n * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.drmsWsStart = s.dmixWsEnd;
-    s.drmsWsEnd = s.drmsWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
-    s.dxgWsStart = s.drmsWsEnd;
-    s.dxgWsEnd = s.dxgWsStart + RoundUp(MaxOf(s.D * s.T * s.n, 1) * 4, 512);
-    s.dzWsStart = s.dxgWsEnd;
-    s.dzWsEnd = s.dzWsStart + RoundUp(MaxOf(s.T * s.n * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.scaledWsStart = s.dzWsEnd;
-    s.scaledWsEnd = s.scaledWsStart + RoundUp(MaxOf(s.T * s.n * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.sum_1WsStart = s.scaledWsEnd;
-    s.sum_1WsEnd = s.sum_1WsStart + RoundUp(MaxOf(s.D * s.n * s.n * s.n + s.D * s.n * s.n * 2, 1) * 4, 512);
-    s.sum_1_factorWsStart = s.sum_1WsEnd;
-    s.sum_1_factorWsEnd = s.sum_1_factorWsStart + RoundUp(MaxOf(s.D * s.T * s.n, 1) * 4, 512);
-    s.sum_2WsStart = s.sum_1_factorWsEnd;
-    s.sum_2WsEnd = s.sum_2WsStart + 512;
-    s.sum_3WsStart = s.sum_2WsEnd;
-    s.sum_3WsEnd = s.sum_3WsStart + 512;
-    s.sum_4WsStart = s.sum_3WsEnd;
-    s.sum_4WsEnd = s.sum_4WsStart + 512;
-    s.sum_5WsStart = s.sum_4WsEnd;
-    s.sum_5WsEnd = s.sum_5WsStart + RoundUp(MaxOf(s.n * s.n + s.n * 2, 1) * 4, 512);
-    s.sum_2_part_count = MaxOf(MinOf(coreNum, s.T), 1);
-    s.sum_2_part_length = CeilDiv(s.T, s.sum_2_part_count);
-    s.sum_2_partWsStart = s.sum_5WsEnd;
-    s.sum_2_partWsEnd = s.sum_2_partWsStart + RoundUp(MaxOf(s.sum_2_part_count, 1) * 4, 512);
-    s.sum_3_part_count = MaxOf(MinOf(coreNum, s.T), 1);
-    s.sum_3_part_length = CeilDiv(s.T, s.sum_3_part_count);
-    s.sum_3_partWsStart = s.sum_2_partWsEnd;
-    s.sum_3_partWsEnd = s.sum_3_partWsStart + RoundUp(MaxOf(s.sum_3_part_count, 1) * 4, 512);
-    s.sum_4_part_count = MaxOf(MinOf(coreNum, s.T), 1);
-    s.sum_4_part_length = CeilDiv(s.T, s.sum_4_part_count);
-    s.sum_4_partWsStart = s.sum_3_partWsEnd;
-    s.sum_4_partWsEnd = s.sum_4_partWsStart + RoundUp(MaxOf(s.sum_4_part_count, 1) * 4, 512);
-    s.sum_5_part_count = MaxOf(MinOf(coreNum, s.T), 1);
-    s.sum_5_part_length = CeilDiv(s.T, s.sum_5_part_count);
-    s.sum_5_partWsStart = s.sum_4_partWsEnd;
-    s.sum_5_partWsEnd =
-        s.sum_5_partWsStart + RoundUp(MaxOf(s.n * s.n * s.sum_5_part_count + s.n * s.sum_5_part_count * 2, 1) * 4, 512);
-    s.dzITiles = CeilDiv(s.n, s.dzITile);
-    s.dzWork = s.T * s.dzITiles;
-    s.dzPer = MaxOf(CeilDiv(s.dzWork, coreNum), 1);
-    s.dzAgainITiles = CeilDiv(s.n, s.dzAgainITile);
-    s.dzAgainTTiles = CeilDiv(s.T, s.dzAgainTTile);
-    s.dzAgainWork = s.dzAgainITiles * s.dzAgainTTiles;
-    s.dzAgainPer = MaxOf(CeilDiv(s.dzAgainWork, coreNum), 1);
-    s.dzAgain3JTiles = CeilDiv(s.n, s.dzAgain3JTile);
-    s.dzAgain3ITiles = CeilDiv(s.n, s.dzAgain3ITile);
-    s.dzAgain3Work = s.T * s.dzAgain3ITiles * s.dzAgain3JTiles;
-    s.dzAgain3Per = MaxOf(CeilDiv(s.dzAgain3Work, coreNum), 1);
-    s.scaledITiles = CeilDiv(s.n, s.scaledITile);
-    s.scaledTTiles = CeilDiv(s.T, s.scaledTTile);
-    s.scaledWork = s.scaledITiles * s.scaledTTiles;
-    s.scaledPer = MaxOf(CeilDiv(s.scaledWork, coreNum), 1);
-    s.scaledAgainITiles = CeilDiv(s.n, s.scaledAgainITile);
-    s.scaledAgainTTiles = CeilDiv(s.T, s.scaledAgainTTile);
-    s.scaledAgainWork = s.scaledAgainITiles * s.scaledAgainTTiles;
-    s.scaledAgainPer = MaxOf(CeilDiv(s.scaledAgainWork, coreNum), 1);
-    s.scaledAgain3JTiles = CeilDiv(s.n, s.scaledAgain3JTile);
-    s.scaledAgain3ITiles = CeilDiv(s.n, s.scaledAgain3ITile);
-    s.scaledAgain3Work = s.T * s.scaledAgain3ITiles * s.scaledAgain3JTiles;
-    s.scaledAgain3Per = MaxOf(CeilDiv(s.scaledAgain3Work, coreNum), 1);
-    s.drmsTTiles = CeilDiv(s.T, s.drmsTTile);
-    s.drmsWork = s.drmsTTiles;
-    s.drmsPer = MaxOf(CeilDiv(s.drmsWork, coreNum), 1);
-    s.dxgPanels = CeilDiv(s.D * s.n, 256);
-    s.dxgBaseN = RoundUp(CeilDiv(s.D * s.n, s.dxgPanels), 16);
-    s.dxgBaseM = MinOf(MinOf((((32768 / s.dxgBaseN)) / 16) * 16, 256),
-                       RoundUp(MinOf(MaxOf(CeilDiv(s.T * s.dxgPanels, cubeNum), 1), s.T), 16));
-    s.dxgBaseK = MinOf(32, RoundUp(s.n * s.n + s.n * 2, 16));
-    s.dxgStepK = MinOf(4, CeilDiv(s.n * s.n + s.n * 2, s.dxgBaseK));
-    s.dxgL1 = s.dxgBaseK * s.dxgBaseM * s.dxgStepK * 8 + s.dxgBaseK * s.dxgBaseN * s.dxgStepK * 8;
-    s.dxgM = s.T;
-    s.dxgN = s.D * s.n;
-    s.dxgKa = s.n * s.n + s.n * 2;
-    s.dxgKb = s.n * s.n + s.n * 2;
-    s.dxgSingleK = s.n * s.n + s.n * 2;
-    s.dxgRowTiles = CeilDiv(s.T, s.dxgBaseM);
-    s.dxgWork = s.dxgPanels * s.dxgRowTiles;
-    s.dxgPer = CeilDiv(s.dxgWork, cubeNum);
-    s.dxgCores = CeilDiv(s.dxgWork, s.dxgPer);
-    s.mm0Cores = s.dxgCores;
-    s.mm0M = s.dxgM;
-    s.mm0N = s.dxgN;
-    s.mm0Ka = s.dxgKa;
-    s.mm0Kb = s.dxgKb;
-    s.mm0SingleK = s.dxgSingleK;
-    s.mm0BaseM = s.dxgBaseM;
-    s.mm0BaseN = s.dxgBaseN;
-    s.mm0BaseK = s.dxgBaseK;
-    s.mm0StepK = s.dxgStepK;
-    s.mm0L1 = s.dxgL1;
-    s.gradXDTiles = CeilDiv(s.D, s.gradXDTile);
-    s.gradXITiles = CeilDiv(s.n, s.gradXITile);
-    s.gradXWork = s.T * s.gradXDTiles * s.gradXITiles;
-    s.gradXPer = MaxOf(CeilDiv(s.gradXWork, coreNum), 1);
-    s.sum1Panels = CeilDiv(s.D * s.n, 256);
-    s.sum1BaseN = RoundUp(CeilDiv(s.D * s.n, s.sum1Panels), 16);
-    s.sum1BaseM = MinOf(MinOf((((32768 / s.sum1BaseN)) / 16) * 16, 256),
-                        RoundUp(MinOf(MaxOf(CeilDiv(s.n * s.n * s.sum1Panels + s.n * s.sum1Panels * 2, cubeNum), 1),
-                                      s.n * s.n + s.n * 2),
-                                16));
-    s.sum1BaseK = MinOf(32, RoundUp(s.T, 16));
-    s.sum1StepK = MinOf(4, CeilDiv(s.T, s.sum1BaseK));
-    s.sum1L1 = s.sum1BaseK * s.sum1BaseM * s.sum1StepK * 8 + s.sum1BaseK * s.sum1BaseN * s.sum1StepK * 8;
-    s.sum1M = s.n * s.n + s.n * 2;
-    s.sum1N = s.D * s.n;
-    s.sum1Ka = s.T;
-    s.sum1Kb = s.T;
-    s.sum1SingleK = s.T;
-    s.sum1RowTiles = CeilDiv(s.n * s.n + s.n * 2, s.sum1BaseM);
-    s.sum1Work = s.sum1Panels * s.sum1RowTiles;
-    s.sum1Per = CeilDiv(s.sum1Work, cubeNum);
-    s.sum1Cores = CeilDiv(s.sum1Work, s.sum1Per);
-    s.mm1Cores = s.sum1Cores;
-    s.mm1M = s.sum1M;
-    s.mm1N = s.sum1N;
-    s.mm1Ka = s.sum1Ka;
-    s.mm1Kb = s.sum1Kb;
-    s.mm1SingleK = s.sum1SingleK;
-    s.mm1BaseM = s.sum1BaseM;
-    s.mm1BaseN = s.sum1BaseN;
-    s.mm1BaseK = s.sum1BaseK;
-    s.mm1StepK = s.sum1StepK;
-    s.mm1L1 = s.sum1L1;
-    s.gradPhiDTiles = CeilDiv(s.D, s.gradPhiDTile);
-    s.gradPhiITiles = CeilDiv(s.n, s.gradPhiITile);
-    s.gradPhiWork = s.gradPhiDTiles * s.gradPhiITiles * s.n * s.n + s.gradPhiDTiles * s.gradPhiITiles * s.n * 2;
-    s.gradPhiPer = MaxOf(CeilDiv(s.gradPhiWork, coreNum), 1);
-    s.sum2PartWork = s.sum_2_part_count;
-    s.sum2PartPer = MaxOf(CeilDiv(s.sum2PartWork, coreNum), 1);
-    s.sum2Work = 1;
-    s.sum2Per = MaxOf(CeilDiv(s.sum2Work, coreNum), 1);
-    s.gradAlphaWork = 1;
-    s.gradAlphaPer = MaxOf(CeilDiv(s.gradAlphaWork, coreNum), 1);
-    s.sum3PartWork = s.sum_3_part_count;
-    s.sum3PartPer = MaxOf(CeilDiv(s.sum3PartWork, coreNum), 1);
-    s.sum3Work = 1;
-    s.sum3Per = MaxOf(CeilDiv(s.sum3Work, coreNum), 1);
-    s.gradAlphaAgainWork = 1;
-    s.gradAlphaAgainPer = MaxOf(CeilDiv(s.gradAlphaAgainWork, coreNum), 1);
-    s.sum4PartWork = s.sum_4_part_count;
-    s.sum4PartPer = MaxOf(CeilDiv(s.sum4PartWork, coreNum), 1);
-    s.sum4Work = 1;
-    s.sum4Per = MaxOf(CeilDiv(s.sum4Work, coreNum), 1);
-    s.gradAlphaAgain3Work = 1;
-    s.gradAlphaAgain3Per = MaxOf(CeilDiv(s.gradAlphaAgain3Work, coreNum), 1);
-    s.sum5PartKTiles = CeilDiv(s.n * s.n + s.n * 2, s.sum5PartKTile);
-    s.sum5PartWork = s.sum5PartKTiles * s.sum_5_part_count;
-    s.sum5PartPer = MaxOf(CeilDiv(s.sum5PartWork, coreNum), 1);
-    s.sum5KTiles = CeilDiv(s.n * s.n + s.n * 2, s.sum5KTile);
-    s.sum5Work = s.sum5KTiles;
-    s.sum5Per = MaxOf(CeilDiv(s.sum5Work, coreNum), 1);
-    s.gradBiasKTiles = CeilDiv(s.n * s.n + s.n * 2, s.gradBiasKTile);
-    s.gradBiasWork = s.gradBiasKTiles;
-    s.gradBiasPer = MaxOf(CeilDiv(s.gradBiasWork, coreNum), 1);
-    s.gradGammaDTiles = CeilDiv(s.D, s.gradGammaDTile);
-    s.gradGammaITiles = CeilDiv(s.n, s.gradGammaITile);
-    s.gradGammaWork = s.gradGammaDTiles * s.gradGammaITiles;
-    s.gradGammaPer = MaxOf(CeilDiv(s.gradGammaWork, coreNum), 1);
-    const Checked blocks = MaxOf(
-        MaxOf(
-            MaxOf(
-                MaxOf(
-                    MaxOf(
-                        MaxOf(
-                            MaxOf(
-                                MaxOf(
-                                    MaxOf(
-                                        MaxOf(
-                                            MaxOf(
-                                                MaxOf(
-                                                    MaxOf(
-                                                        MaxOf(
-                                                            MaxOf(
-                                                                MaxOf(
-                                                                    MaxOf(
-                                                                        MaxOf(
-                                                                            MaxOf(
-                                                                                MaxOf(
-                                                                                    MaxOf(
-                                                                                        MaxOf(
-                                                                                            MaxOf(
-                                                                                                MaxOf(
-                                                                                                    CeilDiv(
-                                                                                                        CeilDiv(
-                                                                                                            s.dzWork,
-                                                                                                            s.dzPer),
-                                                                                                        2),
-                                                                                                    CeilDiv(
-                                                                                                        CeilDiv(
-                                                                                                            s.dzAgainWork,
-                                                                                                            s.dzAgainPer),
-                                                                                                        2)),
-                                                                                                CeilDiv(
-                                                                                                    CeilDiv(
-                                                                                                        s.dzAgain3Work,
-                                                                                                        s.dzAgain3Per),
-                                                                                                    2)),
-                                                                                            CeilDiv(
-                                                                                                CeilDiv(s.scaledWork,
-                                                                                                        s.scaledPer),
-                                                                                                2)),
-                                                                                        CeilDiv(
-                                                                                            CeilDiv(s.scaledAgainWork,
-                                                                                                    s.scaledAgainPer),
-                                                                                            2)),
-                                                                                    CeilDiv(CeilDiv(s.scaledAgain3Work,
-                                                                                                    s.scaledAgain3Per),
-                                                                                            2)),
-                                                                                CeilDiv(CeilDiv(s.drmsWork, s.drmsPer),
-                                                                                        2)),
-                                                                            CeilDiv(s.dxgWork, s.dxgPer)),
-                                                                        CeilDiv(CeilDiv(s.gradXWork, s.gradXPer), 2)),
-                                                                    CeilDiv(s.sum1Work, s.sum1Per)),
-                                                                CeilDiv(CeilDiv(s.gradPhiWork, s.gradPhiPer), 2)),
-                                                            CeilDiv(CeilDiv(s.sum2PartWork, s.sum2PartPer), 2)),
-                                                        CeilDiv(CeilDiv(s.sum2Work, s.sum2Per), 2)),
-                                                    CeilDiv(CeilDiv(s.gradAlphaWork, s.gradAlphaPer), 2)),
-                                                CeilDiv(CeilDiv(s.sum3PartWork, s.sum3PartPer), 2)),
-                                            CeilDiv(CeilDiv(s.sum3Work, s.sum3Per), 2)),
-                                        CeilDiv(CeilDiv(s.gradAlphaAgainWork, s.gradAlphaAgainPer), 2)),
-                                    CeilDiv(CeilDiv(s.sum4PartWork, s.sum4PartPer), 2)),
-                                CeilDiv(CeilDiv(s.sum4Work, s.sum4Per), 2)),
-                            CeilDiv(CeilDiv(s.gradAlphaAgain3Work, s.gradAlphaAgain3Per), 2)),
-                        CeilDiv(CeilDiv(s.sum5PartWork, s.sum5PartPer), 2)),
-                    CeilDiv(CeilDiv(s.sum5Work, s.sum5Per), 2)),
-                CeilDiv(CeilDiv(s.gradBiasWork, s.gradBiasPer), 2)),
-            CeilDiv(CeilDiv(s.gradGammaWork, s.gradGammaPer), 2)),
-        1);
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzWork, s.dzPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgainWork, s.dzAgainPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgain3Work, s.dzAgain3Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledWork, s.scaledPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgainWork, s.scaledAgainPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgain3Work, s.scaledAgain3Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.drmsWork, s.drmsPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(s.dxgWork, s.dxgPer));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradXWork, s.gradXPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(s.sum1Work, s.sum1Per));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradPhiWork, s.gradPhiPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum2PartWork, s.sum2PartPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum2Work, s.sum2Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaWork, s.gradAlphaPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum3PartWork, s.sum3PartPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum3Work, s.sum3Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaAgainWork, s.gradAlphaAgainPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum4PartWork, s.sum4PartPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum4Work, s.sum4Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaAgain3Work, s.gradAlphaAgain3Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum5PartWork, s.sum5PartPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum5Work, s.sum5Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradBiasWork, s.gradBiasPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradGammaWork, s.gradGammaPer), 2));
     const Checked bytes = s.sum_5_partWsEnd;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = true;
-    return blocks.valid && bytes.valid && s.dmixWsStart.valid && s.dmixWsEnd.valid && s.drmsWsStart.valid &&
-           s.drmsWsEnd.valid && s.dxgWsStart.valid && s.dxgWsEnd.valid && s.dzWsStart.valid && s.dzWsEnd.valid &&
-           s.scaledWsStart.valid && s.scaledWsEnd.valid && s.sum_1WsStart.valid && s.sum_1WsEnd.valid &&
-           s.sum_1_factorWsStart.valid && s.sum_1_factorWsEnd.valid && s.sum_2WsStart.valid && s.sum_2WsEnd.valid &&
-           s.sum_3WsStart.valid && s.sum_3WsEnd.valid && s.sum_4WsStart.valid && s.sum_4WsEnd.valid &&
-           s.sum_5WsStart.valid && s.sum_5WsEnd.valid && s.sum_2_part_count.valid && s.sum_2_part_length.valid &&
-           s.sum_2_partWsStart.valid && s.sum_2_partWsEnd.valid && s.sum_3_part_count.valid &&
-           s.sum_3_part_length.valid && s.sum_3_partWsStart.valid && s.sum_3_partWsEnd.valid &&
-           s.sum_4_part_count.valid && s.sum_4_part_length.valid && s.sum_4_partWsStart.valid &&
-           s.sum_4_partWsEnd.valid && s.sum_5_part_count.valid && s.sum_5_part_length.valid &&
-           s.sum_5_partWsStart.valid && s.sum_5_partWsEnd.valid && s.dzITiles.valid && s.dzWork.valid &&
-           s.dzPer.valid && s.dzAgainITiles.valid && s.dzAgainTTiles.valid && s.dzAgainWork.valid &&
-           s.dzAgainPer.valid && s.dzAgain3JTiles.valid && s.dzAgain3ITiles.valid && s.dzAgain3Work.valid &&
-           s.dzAgain3Per.valid && s.scaledITiles.valid && s.scaledTTiles.valid && s.scaledWork.valid &&
-           s.scaledPer.valid && s.scaledAgainITiles.valid && s.scaledAgainTTiles.valid && s.scaledAgainWork.valid &&
-           s.scaledAgainPer.valid && s.scaledAgain3JTiles.valid && s.scaledAgain3ITiles.valid &&
-           s.scaledAgain3Work.valid && s.scaledAgain3Per.valid && s.drmsTTiles.valid && s.drmsWork.valid &&
-           s.drmsPer.valid && s.dxgPanels.valid && s.dxgBaseN.valid && s.dxgBaseM.valid && s.dxgBaseK.valid &&
-           s.dxgStepK.valid && s.dxgL1.valid && s.dxgM.valid && s.dxgN.valid && s.dxgKa.valid && s.dxgKb.valid &&
-           s.dxgSingleK.valid && s.dxgRowTiles.valid && s.dxgWork.valid && s.dxgPer.valid && s.dxgCores.valid &&
-           s.mm0Cores.valid && s.mm0M.valid && s.mm0N.valid && s.mm0Ka.valid && s.mm0Kb.valid && s.mm0SingleK.valid &&
-           s.mm0BaseM.valid && s.mm0BaseN.valid && s.mm0BaseK.valid && s.mm0StepK.valid && s.mm0L1.valid &&
-           s.gradXDTiles.valid && s.gradXITiles.valid && s.gradXWork.valid && s.gradXPer.valid && s.sum1Panels.valid &&
-           s.sum1BaseN.valid && s.sum1BaseM.valid && s.sum1BaseK.valid && s.sum1StepK.valid && s.sum1L1.valid &&
-           s.sum1M.valid && s.sum1N.valid && s.sum1Ka.valid && s.sum1Kb.valid && s.sum1SingleK.valid &&
-           s.sum1RowTiles.valid && s.sum1Work.valid && s.sum1Per.valid && s.sum1Cores.valid && s.mm1Cores.valid &&
-           s.mm1M.valid && s.mm1N.valid && s.mm1Ka.valid && s.mm1Kb.valid && s.mm1SingleK.valid && s.mm1BaseM.valid &&
-           s.mm1BaseN.valid && s.mm1BaseK.valid && s.mm1StepK.valid && s.mm1L1.valid && s.gradPhiDTiles.valid &&
-           s.gradPhiITiles.valid && s.gradPhiWork.valid && s.gradPhiPer.valid && s.sum2PartWork.valid &&
-           s.sum2PartPer.valid && s.sum2Work.valid && s.sum2Per.valid && s.gradAlphaWork.valid &&
-           s.gradAlphaPer.valid && s.sum3PartWork.valid && s.sum3PartPer.valid && s.sum3Work.valid && s.sum3Per.valid &&
-           s.gradAlphaAgainWork.valid && s.gradAlphaAgainPer.valid && s.sum4PartWork.valid && s.sum4PartPer.valid &&
-           s.sum4Work.valid && s.sum4Per.valid && s.gradAlphaAgain3Work.valid && s.gradAlphaAgain3Per.valid &&
-           s.sum5PartKTiles.valid && s.sum5PartWork.valid && s.sum5PartPer.valid && s.sum5KTiles.valid &&
-           s.sum5Work.valid && s.sum5Per.valid && s.gradBiasKTiles.valid && s.gradBiasWork.valid &&
-           s.gradBiasPer.valid && s.gradGammaDTiles.valid && s.gradGammaITiles.valid && s.gradGammaWork.valid &&
-           s.gradGammaPer.valid;
-}
-
-/// UB bytes: sum_1_factor, dot, s, dz
-inline Checked CubeFull7Ledger0(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + s.dzITile * CeilDiv(s.D, 16) * 64;   // in0: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.D, 16) * 64;               // in1: grad_h_inIn, 2 copies
-    bytes = bytes + CeilDiv(s.dzITile, 8) * 64;          // in2: h_preIn, 2 copies
-    bytes = bytes + s.dzITile * CeilDiv(s.D, 16) * 128;  // out0: sum_1_factorWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 128;        // out1: dzWsOut, 2 copies
-    bytes = bytes + s.dzITile * CeilDiv(s.D, 16) * 64;   // calc0: xTile
-    bytes = bytes + CeilDiv(s.D, 16) * 64;               // calc1: grad_h_inTile
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;         // calc2: dotTile
-    bytes = bytes + s.dzITile * CeilDiv(s.D, 16) * 64;   // calc3: tmp
-    bytes = bytes + CeilDiv(s.dzITile, 8) * 2048;        // calc4: acc
-    bytes = bytes + CeilDiv(s.dzITile, 8) * 256;         // calc5: part
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;         // calc6: h_preTile
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;         // calc7: sTile
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;         // calc8: tmp
-    return bytes;
-}
-
-/// UB bytes: dz
-inline Checked CubeFull7Ledger1(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.dzAgainITile * s.dzAgainTTile * 4, 32) * 96;  // in0: grad_h_postIn, 3 copies
-    bytes = bytes + CeilDiv(s.dzAgainITile * s.dzAgainTTile * 4, 32) * 64;  // out0: dzWsOut, 2 copies
-    bytes = bytes + RoundUp(s.dzAgainITile * s.dzAgainTTile * 4, 32);       // calc0: tmp
-    bytes = bytes + RoundUp(s.dzAgainITile * s.dzAgainTTile * 4, 32);       // calc1: tmp
-    return bytes;
-}
-
-/// UB bytes: dz
-inline Checked CubeFull7Ledger2(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.dzAgain3ITile * s.dzAgain3JTile * 4, 32) * 64;  // in0: grad_h_resIn, 2 copies
-    bytes = bytes + CeilDiv(s.dzAgain3ITile * s.dzAgain3JTile * 4, 32) * 64;  // out0: dzWsOut, 2 copies
-    return bytes;
-}
-
-/// UB bytes: scaled
-inline Checked CubeFull7Ledger3(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;                                                   // in0: alphaIn
-    bytes = bytes + CeilDiv(s.scaledITile * s.scaledTTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.scaledITile * s.scaledTTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
-    bytes = bytes + 256;                                                  // calc0: spread
-    return bytes;
-}
-
-/// UB bytes: scaled
-inline Checked CubeFull7Ledger4(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;                                                             // in0: alphaIn
-    bytes = bytes + CeilDiv(s.scaledAgainITile * s.scaledAgainTTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.scaledAgainITile * s.scaledAgainTTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
-    bytes = bytes + 256;                                                            // calc0: spread
-    return bytes;
-}
-
-/// UB bytes: scaled
-inline Checked CubeFull7Ledger5(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;                                                               // in0: alphaIn
-    bytes = bytes + CeilDiv(s.scaledAgain3ITile * s.scaledAgain3JTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.scaledAgain3ITile * s.scaledAgain3JTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
-    bytes = bytes + 256;                                                              // calc0: spread
-    return bytes;
-}
-
-/// UB bytes: dmix, drms
-inline Checked CubeFull7Ledger6(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + s.drmsTTile * CeilDiv(s.n * s.n + s.n * 2, 8) * 96;  // in0: scaledWsIn, 3 copies
-    bytes = bytes + CeilDiv(s.drmsTTile, 8) * 64;                        // in1: inv_rmsIn, 2 copies
-    bytes = bytes + s.drmsTTile * CeilDiv(s.n * s.n + s.n * 2, 8) * 64;  // out0: dmixWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.drmsTTile, 8) * 64;                        // out1: drmsWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.drmsTTile, 8) * 256;                       // calc0: spread
-    bytes = bytes + s.drmsTTile * CeilDiv(s.n * s.n + s.n * 2, 8) * 32;  // calc1: tmp
-    bytes = bytes + CeilDiv(s.drmsTTile, 8) * 32;                        // calc2: sum
-    bytes = bytes + CeilDiv(s.drmsTTile, 8) * 2048;                      // calc3: acc
-    return bytes;
-}
-
-/// UB bytes: dxg (cube)
-inline Checked CubeFull7Ledger7(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    return bytes;
-}
-
-/// UB bytes: grad_x
-inline Checked CubeFull7Ledger8(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.gradXDTile * 2, 32) * 64;                 // in0: grad_h_inIn, 2 copies
-    bytes = bytes + CeilDiv(s.gradXITile, 8) * 64;                      // in1: h_preIn, 2 copies
-    bytes = bytes + CeilDiv(s.gradXDTile * s.gradXITile * 4, 32) * 64;  // in2: dxgWsIn, 2 copies
-    bytes = bytes + 32;                                                 // in3: drmsWsIn
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 2, 32);       // in4: xIn
-    bytes = bytes + CeilDiv(s.gradXDTile * s.gradXITile * 2, 32) * 64;  // out0: grad_xOut, 2 copies
-    bytes = bytes + RoundUp(s.gradXDTile * 4, 32);                      // calc0: grad_h_inTile
-    bytes = bytes + CeilDiv(s.gradXITile, 16) * 64;                     // calc1: h_preTile
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 4, 32);       // calc2: dxgWsTile
-    bytes = bytes + 64;                                                 // calc3: drmsWsTile
-    bytes = bytes + 64;                                                 // calc4: inv_rmsTile
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 4, 32);       // calc5: xTile
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 4, 32);       // calc6: grad_x_postTile
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 4, 32);       // calc7: tmp
-    bytes = bytes + CeilDiv(s.gradXITile, 16) * 512;                    // calc8: spread
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 4, 32);       // calc9: tmp
-    bytes = bytes + 64;                                                 // calc10: tmp
-    bytes = bytes + 512;                                                // calc11: spread
-    return bytes;
-}
-
-/// UB bytes: sum_1 (cube)
-inline Checked CubeFull7Ledger9(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    return bytes;
-}
-
-/// UB bytes: grad_phi
-inline Checked CubeFull7Ledger10(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.gradPhiDTile * s.gradPhiITile * 4, 32) * 64;  // in0: sum_1WsIn, 2 copies
-    bytes = bytes + CeilDiv(s.gradPhiDTile * s.gradPhiITile * 4, 32) * 64;  // out0: grad_phiOut, 2 copies
-    return bytes;
-}
-
-/// UB bytes: sum_2, grad_alpha, sum_3, sum_4
-inline Checked CubeFull7Ledger11(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + s.T * CeilDiv(s.n, 8) * 128;       // in0: dzWsIn, 4 copies
-    bytes = bytes + CeilDiv(s.T, 8) * 32;              // in1: inv_rmsIn
-    bytes = bytes + s.T * s.n * CeilDiv(s.n, 8) * 64;  // in2: dzWsIn, 2 copies
-    bytes = bytes + 64;                                // out0: grad_alphaOut, 2 copies
-    bytes = bytes + 32;                                // calc0: sum_2Tile
-    bytes = bytes + s.T * CeilDiv(s.n, 8) * 32;        // calc1: tmp
-    bytes = bytes + CeilDiv(s.T, 8) * 256;             // calc2: spread
-    bytes = bytes + CeilDiv(s.n, 8) * 32;              // calc3: sum
-    bytes = bytes + 2048;                              // calc4: acc
-    bytes = bytes + 256;                               // calc5: part
-    bytes = bytes + s.T * s.n * CeilDiv(s.n, 8) * 32;  // calc6: tmp
-    bytes = bytes + s.n * CeilDiv(s.n, 8) * 32;        // calc7: sum
-    return bytes;
-}
-
-/// UB bytes: sum_5, grad_bias
-inline Checked CubeFull7Ledger12(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.T * s.gradBiasKTile * 4, 32) * 64;  // in0: dzWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.gradBiasKTile * 4, 32) * 64;        // out0: grad_biasOut, 2 copies
-    bytes = bytes + RoundUp(s.gradBiasKTile * 4, 32);             // calc0: sum_5Tile
-    return bytes;
+    return blocks.valid && bytes.valid;
 }
 
 /// Tries the alternative "cube_full"; false when it does not fit.
 inline bool TryCubeFull7(Sizes &s, const Chip &chip, Choice &choice)
 {
     const Checked coreNum(chip.coreNum);
-    const Checked cubeNum(chip.cubeNum);
     const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
     if (!(s.D >= 1)) {
         return false;
@@ -14063,595 +4557,40 @@ inline bool TryCubeFull7(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.n * s.n + s.n * 2 <= 2147483647)) {
         return false;
     }
-    s.dzITile = Checked(1);
-    s.dzAgainITile = Checked(8);
-    s.dzAgainTTile = Checked(1);
-    s.dzAgain3JTile = Checked(8);
-    s.dzAgain3ITile = Checked(1);
-    s.scaledITile = Checked(8);
-    s.scaledTTile = Checked(1);
-    s.scaledAgainITile = Checked(8);
-    s.scaledAgainTTile = Checked(1);
-    s.scaledAgain3JTile = Checked(8);
-    s.scaledAgain3ITile = Checked(1);
-    s.drmsTTile = Checked(1);
-    s.gradXDTile = Checked(16);
-    s.gradXITile = Checked(1);
-    s.gradPhiDTile = Checked(8);
-    s.gradPhiITile = Checked(1);
-    s.gradBiasKTile = Checked(8);
-    if (!Maximise(s, &Sizes::dzITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n, coreNum), false, &CubeFull7Ledger0,
-                  coreNum, UsableUb(chip, false))) {
+    if (!(FitDz5(s, chip) && FitDzAgain2(s, chip) && FitDzAgain32(s, chip) && FitScaled2(s, chip) &&
+          FitScaledAgain2(s, chip) && FitScaledAgain32(s, chip) && FitDrms3(s, chip) && FitDxg5(s, chip) &&
+          FitGradX6(s, chip) && FitDxg5(s, chip) && FitGradPhi5(s, chip) && FitGradAlpha3(s, chip) &&
+          FitGradBias3(s, chip) && FindDmixWsStart(s, chip) && FindDrmsWsStart(s, chip) && FindDxgWsEnd(s, chip) &&
+          FindDzWsEnd(s, chip) && FindSum1WsStart(s, chip) && FindSum1FactorWsStart(s, chip) && FindDzITiles(s, chip) &&
+          FindDrmsTTiles(s, chip) && FindDxgPanels(s, chip) && FindGradXDTiles(s, chip) && FindSum1Panels(s, chip) &&
+          FindGradPhiDTiles(s, chip) && FindGradAlphaWork(s, chip) && FindGradBiasKTiles(s, chip))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::dzAgainITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &CubeFull7Ledger1,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dzAgainTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.dzAgainITile), coreNum),
-                  false, &CubeFull7Ledger1, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dzAgain3JTile, s.n, 8, MaxOf(CeilDiv(s.T * s.n * s.n, coreNum), 64), false,
-                  &CubeFull7Ledger2, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dzAgain3ITile, MinOf(s.n, 4095), 1,
-                  CeilDiv(s.T * s.n * CeilDiv(s.n, s.dzAgain3JTile), coreNum), false, &CubeFull7Ledger2, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &CubeFull7Ledger3,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.scaledITile), coreNum),
-                  false, &CubeFull7Ledger3, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledAgainITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &CubeFull7Ledger4,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledAgainTTile, MinOf(s.T, 4095), 1,
-                  CeilDiv(s.T * CeilDiv(s.n, s.scaledAgainITile), coreNum), false, &CubeFull7Ledger4, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledAgain3JTile, s.n, 8, MaxOf(CeilDiv(s.T * s.n * s.n, coreNum), 64), false,
-                  &CubeFull7Ledger5, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledAgain3ITile, MinOf(s.n, 4095), 1,
-                  CeilDiv(s.T * s.n * CeilDiv(s.n, s.scaledAgain3JTile), coreNum), false, &CubeFull7Ledger5, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::drmsTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeFull7Ledger6, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!(CubeFull7Ledger7(s, coreNum) <= UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradXDTile, s.D, 16, MaxOf(CeilDiv(s.D * s.T * s.n, coreNum), 64), false,
-                  &CubeFull7Ledger8, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradXITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n * CeilDiv(s.D, s.gradXDTile), coreNum),
-                  false, &CubeFull7Ledger8, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!(CubeFull7Ledger9(s, coreNum) <= UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradPhiDTile, s.D, 8,
-                  MaxOf(CeilDiv(s.D * s.n * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64), false, &CubeFull7Ledger10,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradPhiITile, MinOf(s.n, 4095), 1,
-                  CeilDiv(s.n * s.n * s.n * CeilDiv(s.D, s.gradPhiDTile) + s.n * s.n * CeilDiv(s.D, s.gradPhiDTile) * 2,
-                          coreNum),
-                  false, &CubeFull7Ledger10, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!(CubeFull7Ledger11(s, coreNum) <= UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradBiasKTile, s.n * s.n + s.n * 2, 8, MaxOf(CeilDiv(s.n * s.n + s.n * 2, coreNum), 64),
-                  false, &CubeFull7Ledger12, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    s.dmixWsStart = 0;
-    s.dmixWsEnd = s.dmixWsStart + RoundUp(MaxOf(s.T * s.n * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.drmsWsStart = s.dmixWsEnd;
-    s.drmsWsEnd = s.drmsWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
-    s.dxgWsStart = s.drmsWsEnd;
-    s.dxgWsEnd = s.dxgWsStart + RoundUp(MaxOf(s.D * s.T * s.n, 1) * 4, 512);
-    s.dzWsStart = s.dxgWsEnd;
-    s.dzWsEnd = s.dzWsStart + RoundUp(MaxOf(s.T * s.n * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.scaledWsStart = s.dzWsEnd;
-    s.scaledWsEnd = s.scaledWsStart + RoundUp(MaxOf(s.T * s.n * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.sum_1WsStart = s.scaledWsEnd;
-    s.sum_1WsEnd = s.sum_1WsStart + RoundUp(MaxOf(s.D * s.n * s.n * s.n + s.D * s.n * s.n * 2, 1) * 4, 512);
-    s.sum_1_factorWsStart = s.sum_1WsEnd;
-    s.sum_1_factorWsEnd = s.sum_1_factorWsStart + RoundUp(MaxOf(s.D * s.T * s.n, 1) * 4, 512);
-    s.dzITiles = CeilDiv(s.n, s.dzITile);
-    s.dzWork = s.T * s.dzITiles;
-    s.dzPer = MaxOf(CeilDiv(s.dzWork, coreNum), 1);
-    s.dzAgainITiles = CeilDiv(s.n, s.dzAgainITile);
-    s.dzAgainTTiles = CeilDiv(s.T, s.dzAgainTTile);
-    s.dzAgainWork = s.dzAgainITiles * s.dzAgainTTiles;
-    s.dzAgainPer = MaxOf(CeilDiv(s.dzAgainWork, coreNum), 1);
-    s.dzAgain3JTiles = CeilDiv(s.n, s.dzAgain3JTile);
-    s.dzAgain3ITiles = CeilDiv(s.n, s.dzAgain3ITile);
-    s.dzAgain3Work = s.T * s.dzAgain3ITiles * s.dzAgain3JTiles;
-    s.dzAgain3Per = MaxOf(CeilDiv(s.dzAgain3Work, coreNum), 1);
-    s.scaledITiles = CeilDiv(s.n, s.scaledITile);
-    s.scaledTTiles = CeilDiv(s.T, s.scaledTTile);
-    s.scaledWork = s.scaledITiles * s.scaledTTiles;
-    s.scaledPer = MaxOf(CeilDiv(s.scaledWork, coreNum), 1);
-    s.scaledAgainITiles = CeilDiv(s.n, s.scaledAgainITile);
-    s.scaledAgainTTiles = CeilDiv(s.T, s.scaledAgainTTile);
-    s.scaledAgainWork = s.scaledAgainITiles * s.scaledAgainTTiles;
-    s.scaledAgainPer = MaxOf(CeilDiv(s.scaledAgainWork, coreNum), 1);
-    s.scaledAgain3JTiles = CeilDiv(s.n, s.scaledAgain3JTile);
-    s.scaledAgain3ITiles = CeilDiv(s.n, s.scaledAgain3ITile);
-    s.scaledAgain3Work = s.T * s.scaledAgain3ITiles * s.scaledAgain3JTiles;
-    s.scaledAgain3Per = MaxOf(CeilDiv(s.scaledAgain3Work, coreNum), 1);
-    s.drmsTTiles = CeilDiv(s.T, s.drmsTTile);
-    s.drmsWork = s.drmsTTiles;
-    s.drmsPer = MaxOf(CeilDiv(s.drmsWork, coreNum), 1);
-    s.dxgPanels = CeilDiv(s.D * s.n, 256);
-    s.dxgBaseN = RoundUp(CeilDiv(s.D * s.n, s.dxgPanels), 16);
-    s.dxgBaseM = MinOf(MinOf((((32768 / s.dxgBaseN)) / 16) * 16, 256),
-                       RoundUp(MinOf(MaxOf(CeilDiv(s.T * s.dxgPanels, cubeNum), 1), s.T), 16));
-    s.dxgBaseK = MinOf(32, RoundUp(s.n * s.n + s.n * 2, 16));
-    s.dxgStepK = MinOf(4, CeilDiv(s.n * s.n + s.n * 2, s.dxgBaseK));
-    s.dxgL1 = s.dxgBaseK * s.dxgBaseM * s.dxgStepK * 8 + s.dxgBaseK * s.dxgBaseN * s.dxgStepK * 8;
-    s.dxgM = s.T;
-    s.dxgN = s.D * s.n;
-    s.dxgKa = s.n * s.n + s.n * 2;
-    s.dxgKb = s.n * s.n + s.n * 2;
-    s.dxgSingleK = s.n * s.n + s.n * 2;
-    s.dxgRowTiles = CeilDiv(s.T, s.dxgBaseM);
-    s.dxgWork = s.dxgPanels * s.dxgRowTiles;
-    s.dxgPer = CeilDiv(s.dxgWork, cubeNum);
-    s.dxgCores = CeilDiv(s.dxgWork, s.dxgPer);
-    s.mm0Cores = s.dxgCores;
-    s.mm0M = s.dxgM;
-    s.mm0N = s.dxgN;
-    s.mm0Ka = s.dxgKa;
-    s.mm0Kb = s.dxgKb;
-    s.mm0SingleK = s.dxgSingleK;
-    s.mm0BaseM = s.dxgBaseM;
-    s.mm0BaseN = s.dxgBaseN;
-    s.mm0BaseK = s.dxgBaseK;
-    s.mm0StepK = s.dxgStepK;
-    s.mm0L1 = s.dxgL1;
-    s.gradXDTiles = CeilDiv(s.D, s.gradXDTile);
-    s.gradXITiles = CeilDiv(s.n, s.gradXITile);
-    s.gradXWork = s.T * s.gradXDTiles * s.gradXITiles;
-    s.gradXPer = MaxOf(CeilDiv(s.gradXWork, coreNum), 1);
-    s.sum1Panels = CeilDiv(s.D * s.n, 256);
-    s.sum1BaseN = RoundUp(CeilDiv(s.D * s.n, s.sum1Panels), 16);
-    s.sum1BaseM = MinOf(MinOf((((32768 / s.sum1BaseN)) / 16) * 16, 256),
-                        RoundUp(MinOf(MaxOf(CeilDiv(s.n * s.n * s.sum1Panels + s.n * s.sum1Panels * 2, cubeNum), 1),
-                                      s.n * s.n + s.n * 2),
-                                16));
-    s.sum1BaseK = MinOf(32, RoundUp(s.T, 16));
-    s.sum1StepK = MinOf(4, CeilDiv(s.T, s.sum1BaseK));
-    s.sum1L1 = s.sum1BaseK * s.sum1BaseM * s.sum1StepK * 8 + s.sum1BaseK * s.sum1BaseN * s.sum1StepK * 8;
-    s.sum1M = s.n * s.n + s.n * 2;
-    s.sum1N = s.D * s.n;
-    s.sum1Ka = s.T;
-    s.sum1Kb = s.T;
-    s.sum1SingleK = s.T;
-    s.sum1RowTiles = CeilDiv(s.n * s.n + s.n * 2, s.sum1BaseM);
-    s.sum1Work = s.sum1Panels * s.sum1RowTiles;
-    s.sum1Per = CeilDiv(s.sum1Work, cubeNum);
-    s.sum1Cores = CeilDiv(s.sum1Work, s.sum1Per);
-    s.mm1Cores = s.sum1Cores;
-    s.mm1M = s.sum1M;
-    s.mm1N = s.sum1N;
-    s.mm1Ka = s.sum1Ka;
-    s.mm1Kb = s.sum1Kb;
-    s.mm1SingleK = s.sum1SingleK;
-    s.mm1BaseM = s.sum1BaseM;
-    s.mm1BaseN = s.sum1BaseN;
-    s.mm1BaseK = s.sum1BaseK;
-    s.mm1StepK = s.sum1StepK;
-    s.mm1L1 = s.sum1L1;
-    s.gradPhiDTiles = CeilDiv(s.D, s.gradPhiDTile);
-    s.gradPhiITiles = CeilDiv(s.n, s.gradPhiITile);
-    s.gradPhiWork = s.gradPhiDTiles * s.gradPhiITiles * s.n * s.n + s.gradPhiDTiles * s.gradPhiITiles * s.n * 2;
-    s.gradPhiPer = MaxOf(CeilDiv(s.gradPhiWork, coreNum), 1);
-    s.gradAlphaWork = 1;
-    s.gradAlphaPer = MaxOf(CeilDiv(s.gradAlphaWork, coreNum), 1);
-    s.gradBiasKTiles = CeilDiv(s.n * s.n + s.n * 2, s.gradBiasKTile);
-    s.gradBiasWork = s.gradBiasKTiles;
-    s.gradBiasPer = MaxOf(CeilDiv(s.gradBiasWork, coreNum), 1);
-    const Checked blocks = MaxOf(
-        MaxOf(
-            MaxOf(
-                MaxOf(
-                    MaxOf(
-                        MaxOf(
-                            MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(CeilDiv(s.dzWork, s.dzPer), 2),
-                                                                      CeilDiv(CeilDiv(s.dzAgainWork, s.dzAgainPer), 2)),
-                                                                CeilDiv(CeilDiv(s.dzAgain3Work, s.dzAgain3Per), 2)),
-                                                          CeilDiv(CeilDiv(s.scaledWork, s.scaledPer), 2)),
-                                                    CeilDiv(CeilDiv(s.scaledAgainWork, s.scaledAgainPer), 2)),
-                                              CeilDiv(CeilDiv(s.scaledAgain3Work, s.scaledAgain3Per), 2)),
-                                        CeilDiv(CeilDiv(s.drmsWork, s.drmsPer), 2)),
-                                  CeilDiv(s.dxgWork, s.dxgPer)),
-                            CeilDiv(CeilDiv(s.gradXWork, s.gradXPer), 2)),
-                        CeilDiv(s.sum1Work, s.sum1Per)),
-                    CeilDiv(CeilDiv(s.gradPhiWork, s.gradPhiPer), 2)),
-                CeilDiv(CeilDiv(s.gradAlphaWork, s.gradAlphaPer), 2)),
-            CeilDiv(CeilDiv(s.gradBiasWork, s.gradBiasPer), 2)),
-        1);
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzWork, s.dzPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgainWork, s.dzAgainPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgain3Work, s.dzAgain3Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledWork, s.scaledPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgainWork, s.scaledAgainPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgain3Work, s.scaledAgain3Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.drmsWork, s.drmsPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(s.dxgWork, s.dxgPer));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradXWork, s.gradXPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(s.sum1Work, s.sum1Per));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradPhiWork, s.gradPhiPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaWork, s.gradAlphaPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradBiasWork, s.gradBiasPer), 2));
     const Checked bytes = s.sum_1_factorWsEnd;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = true;
-    return blocks.valid && bytes.valid && s.dmixWsStart.valid && s.dmixWsEnd.valid && s.drmsWsStart.valid &&
-           s.drmsWsEnd.valid && s.dxgWsStart.valid && s.dxgWsEnd.valid && s.dzWsStart.valid && s.dzWsEnd.valid &&
-           s.scaledWsStart.valid && s.scaledWsEnd.valid && s.sum_1WsStart.valid && s.sum_1WsEnd.valid &&
-           s.sum_1_factorWsStart.valid && s.sum_1_factorWsEnd.valid && s.dzITiles.valid && s.dzWork.valid &&
-           s.dzPer.valid && s.dzAgainITiles.valid && s.dzAgainTTiles.valid && s.dzAgainWork.valid &&
-           s.dzAgainPer.valid && s.dzAgain3JTiles.valid && s.dzAgain3ITiles.valid && s.dzAgain3Work.valid &&
-           s.dzAgain3Per.valid && s.scaledITiles.valid && s.scaledTTiles.valid && s.scaledWork.valid &&
-           s.scaledPer.valid && s.scaledAgainITiles.valid && s.scaledAgainTTiles.valid && s.scaledAgainWork.valid &&
-           s.scaledAgainPer.valid && s.scaledAgain3JTiles.valid && s.scaledAgain3ITiles.valid &&
-           s.scaledAgain3Work.valid && s.scaledAgain3Per.valid && s.drmsTTiles.valid && s.drmsWork.valid &&
-           s.drmsPer.valid && s.dxgPanels.valid && s.dxgBaseN.valid && s.dxgBaseM.valid && s.dxgBaseK.valid &&
-           s.dxgStepK.valid && s.dxgL1.valid && s.dxgM.valid && s.dxgN.valid && s.dxgKa.valid && s.dxgKb.valid &&
-           s.dxgSingleK.valid && s.dxgRowTiles.valid && s.dxgWork.valid && s.dxgPer.valid && s.dxgCores.valid &&
-           s.mm0Cores.valid && s.mm0M.valid && s.mm0N.valid && s.mm0Ka.valid && s.mm0Kb.valid && s.mm0SingleK.valid &&
-           s.mm0BaseM.valid && s.mm0BaseN.valid && s.mm0BaseK.valid && s.mm0StepK.valid && s.mm0L1.valid &&
-           s.gradXDTiles.valid && s.gradXITiles.valid && s.gradXWork.valid && s.gradXPer.valid && s.sum1Panels.valid &&
-           s.sum1BaseN.valid && s.sum1BaseM.valid && s.sum1BaseK.valid && s.sum1StepK.valid && s.sum1L1.valid &&
-           s.sum1M.valid && s.sum1N.valid && s.sum1Ka.valid && s.sum1Kb.valid && s.sum1SingleK.valid &&
-           s.sum1RowTiles.valid && s.sum1Work.valid && s.sum1Per.valid && s.sum1Cores.valid && s.mm1Cores.valid &&
-           s.mm1M.valid && s.mm1N.valid && s.mm1Ka.valid && s.mm1Kb.valid && s.mm1SingleK.valid && s.mm1BaseM.valid &&
-           s.mm1BaseN.valid && s.mm1BaseK.valid && s.mm1StepK.valid && s.mm1L1.valid && s.gradPhiDTiles.valid &&
-           s.gradPhiITiles.valid && s.gradPhiWork.valid && s.gradPhiPer.valid && s.gradAlphaWork.valid &&
-           s.gradAlphaPer.valid && s.gradBiasKTiles.valid && s.gradBiasWork.valid && s.gradBiasPer.valid;
-}
-
-/// UB bytes: sum_1_factor, dot, s, dz
-inline Checked CubeWalked7Ledger0(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.dzITile, 8) * 64;                   // in0: h_preIn, 2 copies
-    bytes = bytes + CeilDiv(s.dzDTile * s.dzITile * 2, 32) * 64;  // in1: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.dzDTile * 2, 32) * 64;              // in2: grad_h_inIn, 2 copies
-    bytes = bytes + CeilDiv(s.dzDTile * s.dzITile * 4, 32) * 64;  // out0: sum_1_factorWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 128;                 // out1: dzWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;                  // calc0: h_preTile
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;                  // calc1: sTile
-    bytes = bytes + RoundUp(s.dzDTile * s.dzITile * 4, 32);       // calc2: xTile
-    bytes = bytes + RoundUp(s.dzDTile * 4, 32);                   // calc3: grad_h_inTile
-    bytes = bytes + RoundUp(s.dzDTile * s.dzITile * 4, 32);       // calc4: tmp
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;                  // calc5: sum
-    bytes = bytes + CeilDiv(s.dzITile, 8) * 2048;                 // calc6: acc
-    bytes = bytes + CeilDiv(s.dzITile, 8) * 256;                  // calc7: part
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;                  // calc8: tmp
-    return bytes;
-}
-
-/// UB bytes: dz
-inline Checked CubeWalked7Ledger1(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.dzAgainITile * s.dzAgainTTile * 4, 32) * 96;  // in0: grad_h_postIn, 3 copies
-    bytes = bytes + CeilDiv(s.dzAgainITile * s.dzAgainTTile * 4, 32) * 64;  // out0: dzWsOut, 2 copies
-    bytes = bytes + RoundUp(s.dzAgainITile * s.dzAgainTTile * 4, 32);       // calc0: tmp
-    bytes = bytes + RoundUp(s.dzAgainITile * s.dzAgainTTile * 4, 32);       // calc1: tmp
-    return bytes;
-}
-
-/// UB bytes: dz
-inline Checked CubeWalked7Ledger2(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.dzAgain3ITile * s.dzAgain3JTile * 4, 32) * 64;  // in0: grad_h_resIn, 2 copies
-    bytes = bytes + CeilDiv(s.dzAgain3ITile * s.dzAgain3JTile * 4, 32) * 64;  // out0: dzWsOut, 2 copies
-    return bytes;
-}
-
-/// UB bytes: scaled
-inline Checked CubeWalked7Ledger3(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;                                                   // in0: alphaIn
-    bytes = bytes + CeilDiv(s.scaledITile * s.scaledTTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.scaledITile * s.scaledTTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
-    bytes = bytes + 256;                                                  // calc0: spread
-    return bytes;
-}
-
-/// UB bytes: scaled
-inline Checked CubeWalked7Ledger4(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;                                                             // in0: alphaIn
-    bytes = bytes + CeilDiv(s.scaledAgainITile * s.scaledAgainTTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.scaledAgainITile * s.scaledAgainTTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
-    bytes = bytes + 256;                                                            // calc0: spread
-    return bytes;
-}
-
-/// UB bytes: scaled
-inline Checked CubeWalked7Ledger5(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;                                                               // in0: alphaIn
-    bytes = bytes + CeilDiv(s.scaledAgain3ITile * s.scaledAgain3JTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.scaledAgain3ITile * s.scaledAgain3JTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
-    bytes = bytes + 256;                                                              // calc0: spread
-    return bytes;
-}
-
-/// UB bytes: dmix, drms
-inline Checked CubeWalked7Ledger6(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.drmsTTile, 8) * 64;                     // in0: inv_rmsIn, 2 copies
-    bytes = bytes + CeilDiv(s.drmsKTile * s.drmsTTile * 4, 32) * 96;  // in1: scaledWsIn, 3 copies
-    bytes = bytes + CeilDiv(s.drmsKTile * s.drmsTTile * 4, 32) * 64;  // out0: dmixWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.drmsTTile, 8) * 64;                     // out1: drmsWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.drmsTTile, 8) * 32;                     // calc0: sumAcc
-    bytes = bytes + CeilDiv(s.drmsTTile, 8) * 256;                    // calc1: spread
-    bytes = bytes + RoundUp(s.drmsKTile * s.drmsTTile * 4, 32);       // calc2: tmp
-    bytes = bytes + CeilDiv(s.drmsTTile, 8) * 32;                     // calc3: sum
-    bytes = bytes + CeilDiv(s.drmsTTile, 8) * 2048;                   // calc4: acc
-    return bytes;
-}
-
-/// UB bytes: dxg (cube)
-inline Checked CubeWalked7Ledger7(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    return bytes;
-}
-
-/// UB bytes: grad_x
-inline Checked CubeWalked7Ledger8(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.gradXDTile * 2, 32) * 64;                 // in0: grad_h_inIn, 2 copies
-    bytes = bytes + CeilDiv(s.gradXITile, 8) * 64;                      // in1: h_preIn, 2 copies
-    bytes = bytes + CeilDiv(s.gradXDTile * s.gradXITile * 4, 32) * 64;  // in2: dxgWsIn, 2 copies
-    bytes = bytes + 32;                                                 // in3: drmsWsIn
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 2, 32);       // in4: xIn
-    bytes = bytes + CeilDiv(s.gradXDTile * s.gradXITile * 2, 32) * 64;  // out0: grad_xOut, 2 copies
-    bytes = bytes + RoundUp(s.gradXDTile * 4, 32);                      // calc0: grad_h_inTile
-    bytes = bytes + CeilDiv(s.gradXITile, 16) * 64;                     // calc1: h_preTile
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 4, 32);       // calc2: dxgWsTile
-    bytes = bytes + 64;                                                 // calc3: drmsWsTile
-    bytes = bytes + 64;                                                 // calc4: inv_rmsTile
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 4, 32);       // calc5: xTile
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 4, 32);       // calc6: grad_x_postTile
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 4, 32);       // calc7: tmp
-    bytes = bytes + CeilDiv(s.gradXITile, 16) * 512;                    // calc8: spread
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 4, 32);       // calc9: tmp
-    bytes = bytes + 64;                                                 // calc10: tmp
-    bytes = bytes + 512;                                                // calc11: spread
-    return bytes;
-}
-
-/// UB bytes: sum_1 (cube)
-inline Checked CubeWalked7Ledger9(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    return bytes;
-}
-
-/// UB bytes: grad_phi
-inline Checked CubeWalked7Ledger10(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.gradPhiDTile * s.gradPhiITile * 4, 32) * 64;  // in0: sum_1WsIn, 2 copies
-    bytes = bytes + CeilDiv(s.gradPhiDTile * s.gradPhiITile * 4, 32) * 64;  // out0: grad_phiOut, 2 copies
-    return bytes;
-}
-
-/// UB bytes: sum_2_part
-inline Checked CubeWalked7Ledger11(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum2PartITile * 4, 32) * 96;  // in0: dzWsIn, 3 copies
-    bytes = bytes + 64;                                     // in1: inv_rmsIn, 2 copies
-    bytes = bytes + 64;                                     // out0: sum_2_partWsOut, 2 copies
-    bytes = bytes + 32;                                     // calc0: sumAcc
-    bytes = bytes + RoundUp(s.sum2PartITile * 4, 32);       // calc1: tmp
-    bytes = bytes + 256;                                    // calc2: spread
-    bytes = bytes + 32;                                     // calc3: sum
-    bytes = bytes + 2048;                                   // calc4: acc
-    return bytes;
-}
-
-/// UB bytes: sum_2
-inline Checked CubeWalked7Ledger12(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum2Sum2PartAxisTile * 4, 32) * 64;  // in0: sum_2_partWsIn, 2 copies
-    bytes = bytes + 64;                                            // out0: sum_2WsOut, 2 copies
-    bytes = bytes + 32;                                            // calc0: sumAcc
-    bytes = bytes + 32;                                            // calc1: sum
-    bytes = bytes + 2048;                                          // calc2: acc
-    bytes = bytes + 256;                                           // calc3: part
-    return bytes;
-}
-
-/// UB bytes: grad_alpha
-inline Checked CubeWalked7Ledger13(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;  // in0: sum_2WsIn
-    bytes = bytes + 64;  // out0: grad_alphaOut, 2 copies
-    return bytes;
-}
-
-/// UB bytes: sum_3_part
-inline Checked CubeWalked7Ledger14(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum3PartITile * 4, 32) * 96;  // in0: dzWsIn, 3 copies
-    bytes = bytes + 64;                                     // in1: inv_rmsIn, 2 copies
-    bytes = bytes + 64;                                     // out0: sum_3_partWsOut, 2 copies
-    bytes = bytes + 32;                                     // calc0: sumAcc
-    bytes = bytes + RoundUp(s.sum3PartITile * 4, 32);       // calc1: tmp
-    bytes = bytes + 256;                                    // calc2: spread
-    bytes = bytes + 32;                                     // calc3: sum
-    bytes = bytes + 2048;                                   // calc4: acc
-    return bytes;
-}
-
-/// UB bytes: sum_3
-inline Checked CubeWalked7Ledger15(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum3Sum3PartAxisTile * 4, 32) * 64;  // in0: sum_3_partWsIn, 2 copies
-    bytes = bytes + 64;                                            // out0: sum_3WsOut, 2 copies
-    bytes = bytes + 32;                                            // calc0: sumAcc
-    bytes = bytes + 32;                                            // calc1: sum
-    bytes = bytes + 2048;                                          // calc2: acc
-    bytes = bytes + 256;                                           // calc3: part
-    return bytes;
-}
-
-/// UB bytes: grad_alpha
-inline Checked CubeWalked7Ledger16(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;  // in0: sum_3WsIn
-    bytes = bytes + 64;  // out0: grad_alphaOut, 2 copies
-    return bytes;
-}
-
-/// UB bytes: sum_4_part
-inline Checked CubeWalked7Ledger17(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum4PartJTile * 4, 32) * 96;  // in0: dzWsIn, 3 copies
-    bytes = bytes + 64;                                     // in1: inv_rmsIn, 2 copies
-    bytes = bytes + 64;                                     // out0: sum_4_partWsOut, 2 copies
-    bytes = bytes + 32;                                     // calc0: sumAcc
-    bytes = bytes + RoundUp(s.sum4PartJTile * 4, 32);       // calc1: tmp
-    bytes = bytes + 256;                                    // calc2: spread
-    bytes = bytes + 32;                                     // calc3: sum
-    bytes = bytes + 2048;                                   // calc4: acc
-    return bytes;
-}
-
-/// UB bytes: sum_4
-inline Checked CubeWalked7Ledger18(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum4Sum4PartAxisTile * 4, 32) * 64;  // in0: sum_4_partWsIn, 2 copies
-    bytes = bytes + 64;                                            // out0: sum_4WsOut, 2 copies
-    bytes = bytes + 32;                                            // calc0: sumAcc
-    bytes = bytes + 32;                                            // calc1: sum
-    bytes = bytes + 2048;                                          // calc2: acc
-    bytes = bytes + 256;                                           // calc3: part
-    return bytes;
-}
-
-/// UB bytes: grad_alpha
-inline Checked CubeWalked7Ledger19(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;  // in0: sum_4WsIn
-    bytes = bytes + 64;  // out0: grad_alphaOut, 2 copies
-    return bytes;
-}
-
-/// UB bytes: sum_5_part
-inline Checked CubeWalked7Ledger20(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum5PartKTile * 4, 32) * 64;  // in0: dzWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.sum5PartKTile * 4, 32) * 64;  // out0: sum_5_partWsOut, 2 copies
-    bytes = bytes + RoundUp(s.sum5PartKTile * 4, 32);       // calc0: sumAcc
-    bytes = bytes + RoundUp(s.sum5PartKTile * 4, 32);       // calc1: copied
-    return bytes;
-}
-
-/// UB bytes: sum_5
-inline Checked CubeWalked7Ledger21(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum5KTile * 4, 32) * 64;  // in0: sum_5_partWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.sum5KTile * 4, 32) * 64;  // out0: sum_5WsOut, 2 copies
-    bytes = bytes + RoundUp(s.sum5KTile * 4, 32);       // calc0: sumAcc
-    bytes = bytes + RoundUp(s.sum5KTile * 4, 32);       // calc1: copied
-    return bytes;
-}
-
-/// UB bytes: grad_bias
-inline Checked CubeWalked7Ledger22(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.gradBiasKTile * 4, 32) * 64;  // in0: sum_5WsIn, 2 copies
-    bytes = bytes + CeilDiv(s.gradBiasKTile * 4, 32) * 64;  // out0: grad_biasOut, 2 copies
-    return bytes;
+    return blocks.valid && bytes.valid;
 }
 
 /// Tries the alternative "cube_walked"; false when it does not fit.
 inline bool TryCubeWalked7(Sizes &s, const Chip &chip, Choice &choice)
 {
     const Checked coreNum(chip.coreNum);
-    const Checked cubeNum(chip.cubeNum);
     const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
     if (!(s.D >= 1)) {
         return false;
@@ -14681,617 +4620,55 @@ inline bool TryCubeWalked7(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.n * s.n + s.n * 2 <= 2147483647)) {
         return false;
     }
-    s.dzDTile = Checked(16);
-    s.dzITile = Checked(1);
-    s.dzAgainITile = Checked(8);
-    s.dzAgainTTile = Checked(1);
-    s.dzAgain3JTile = Checked(8);
-    s.dzAgain3ITile = Checked(1);
-    s.scaledITile = Checked(8);
-    s.scaledTTile = Checked(1);
-    s.scaledAgainITile = Checked(8);
-    s.scaledAgainTTile = Checked(1);
-    s.scaledAgain3JTile = Checked(8);
-    s.scaledAgain3ITile = Checked(1);
-    s.drmsKTile = Checked(8);
-    s.drmsTTile = Checked(1);
-    s.gradXDTile = Checked(16);
-    s.gradXITile = Checked(1);
-    s.gradPhiDTile = Checked(8);
-    s.gradPhiITile = Checked(1);
-    s.sum2PartITile = Checked(8);
-    s.sum2Sum2PartAxisTile = Checked(8);
-    s.sum3PartITile = Checked(8);
-    s.sum3Sum3PartAxisTile = Checked(8);
-    s.sum4PartJTile = Checked(8);
-    s.sum4Sum4PartAxisTile = Checked(8);
-    s.sum5PartKTile = Checked(8);
-    s.sum5KTile = Checked(8);
-    s.gradBiasKTile = Checked(8);
-    if (!Maximise(s, &Sizes::dzDTile, s.D, 16, 0, false, &CubeWalked7Ledger0, coreNum, UsableUb(chip, false))) {
+    if (!(FitDz6(s, chip) && FitDzAgain2(s, chip) && FitDzAgain32(s, chip) && FitScaled2(s, chip) &&
+          FitScaledAgain2(s, chip) && FitScaledAgain32(s, chip) && FitDrms4(s, chip) && FitDxg5(s, chip) &&
+          FitGradX6(s, chip) && FitDxg5(s, chip) && FitGradPhi5(s, chip) && FitSum2Part2(s, chip) &&
+          FitSum22(s, chip) && FitGradAlpha4(s, chip) && FitSum3Part2(s, chip) && FitSum32(s, chip) &&
+          FitGradAlphaAgain2(s, chip) && FitSum4Part2(s, chip) && FitSum42(s, chip) && FitGradAlphaAgain32(s, chip) &&
+          FitSum5Part2(s, chip) && FitSum52(s, chip) && FitGradBias4(s, chip) && FindDmixWsStart(s, chip) &&
+          FindDrmsWsStart(s, chip) && FindDxgWsEnd(s, chip) && FindDzWsEnd(s, chip) && FindSum1WsStart(s, chip) &&
+          FindSum1FactorWsStart(s, chip) && FindSum2WsStart3(s, chip) && FindSum2WsEnd(s, chip) &&
+          FindSum2PartCount(s, chip) && FindSum2PartWsStart(s, chip) && FindSum2PartWsEnd(s, chip) &&
+          FindDzITiles(s, chip) && FindDrmsTTiles(s, chip) && FindDxgPanels(s, chip) && FindGradXDTiles(s, chip) &&
+          FindSum1Panels(s, chip) && FindGradPhiDTiles(s, chip) && FindSum2PartWork(s, chip) &&
+          FindGradAlphaWork(s, chip) && FindSum3PartWork(s, chip) && FindGradBiasKTiles(s, chip))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::dzITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n, coreNum), false, &CubeWalked7Ledger0,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dzAgainITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &CubeWalked7Ledger1,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dzAgainTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.dzAgainITile), coreNum),
-                  false, &CubeWalked7Ledger1, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dzAgain3JTile, s.n, 8, MaxOf(CeilDiv(s.T * s.n * s.n, coreNum), 64), false,
-                  &CubeWalked7Ledger2, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dzAgain3ITile, MinOf(s.n, 4095), 1,
-                  CeilDiv(s.T * s.n * CeilDiv(s.n, s.dzAgain3JTile), coreNum), false, &CubeWalked7Ledger2, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &CubeWalked7Ledger3,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.scaledITile), coreNum),
-                  false, &CubeWalked7Ledger3, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledAgainITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false,
-                  &CubeWalked7Ledger4, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledAgainTTile, MinOf(s.T, 4095), 1,
-                  CeilDiv(s.T * CeilDiv(s.n, s.scaledAgainITile), coreNum), false, &CubeWalked7Ledger4, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledAgain3JTile, s.n, 8, MaxOf(CeilDiv(s.T * s.n * s.n, coreNum), 64), false,
-                  &CubeWalked7Ledger5, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledAgain3ITile, MinOf(s.n, 4095), 1,
-                  CeilDiv(s.T * s.n * CeilDiv(s.n, s.scaledAgain3JTile), coreNum), false, &CubeWalked7Ledger5, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::drmsKTile, s.n * s.n + s.n * 2, 8, 0, false, &CubeWalked7Ledger6, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::drmsTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeWalked7Ledger6, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!(CubeWalked7Ledger7(s, coreNum) <= UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradXDTile, s.D, 16, MaxOf(CeilDiv(s.D * s.T * s.n, coreNum), 64), false,
-                  &CubeWalked7Ledger8, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradXITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n * CeilDiv(s.D, s.gradXDTile), coreNum),
-                  false, &CubeWalked7Ledger8, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!(CubeWalked7Ledger9(s, coreNum) <= UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradPhiDTile, s.D, 8,
-                  MaxOf(CeilDiv(s.D * s.n * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64), false, &CubeWalked7Ledger10,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradPhiITile, MinOf(s.n, 4095), 1,
-                  CeilDiv(s.n * s.n * s.n * CeilDiv(s.D, s.gradPhiDTile) + s.n * s.n * CeilDiv(s.D, s.gradPhiDTile) * 2,
-                          coreNum),
-                  false, &CubeWalked7Ledger10, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum2PartITile, s.n, 8, 0, false, &CubeWalked7Ledger11, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum2Sum2PartAxisTile, MaxOf(MinOf(coreNum, s.T), 1), 8, 0, false, &CubeWalked7Ledger12,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!(CubeWalked7Ledger13(s, coreNum) <= UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum3PartITile, s.n, 8, 0, false, &CubeWalked7Ledger14, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum3Sum3PartAxisTile, MaxOf(MinOf(coreNum, s.T), 1), 8, 0, false, &CubeWalked7Ledger15,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!(CubeWalked7Ledger16(s, coreNum) <= UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum4PartJTile, s.n, 8, 0, false, &CubeWalked7Ledger17, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum4Sum4PartAxisTile, MaxOf(MinOf(coreNum, s.T), 1), 8, 0, false, &CubeWalked7Ledger18,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!(CubeWalked7Ledger19(s, coreNum) <= UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(
-            s, &Sizes::sum5PartKTile, s.n * s.n + s.n * 2, 8,
-            MaxOf(CeilDiv(s.n * s.n * MaxOf(MinOf(coreNum, s.T), 1) + s.n * MaxOf(MinOf(coreNum, s.T), 1) * 2, coreNum),
-                  64),
-            false, &CubeWalked7Ledger20, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum5KTile, s.n * s.n + s.n * 2, 8, MaxOf(CeilDiv(s.n * s.n + s.n * 2, coreNum), 64), false,
-                  &CubeWalked7Ledger21, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradBiasKTile, s.n * s.n + s.n * 2, 8, MaxOf(CeilDiv(s.n * s.n + s.n * 2, coreNum), 64),
-                  false, &CubeWalked7Ledger22, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    s.dmixWsStart = 0;
-    s.dmixWsEnd = s.dmixWsStart + RoundUp(MaxOf(s.T * s.n * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.drmsWsStart = s.dmixWsEnd;
-    s.drmsWsEnd = s.drmsWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
-    s.dxgWsStart = s.drmsWsEnd;
-    s.dxgWsEnd = s.dxgWsStart + RoundUp(MaxOf(s.D * s.T * s.n, 1) * 4, 512);
-    s.dzWsStart = s.dxgWsEnd;
-    s.dzWsEnd = s.dzWsStart + RoundUp(MaxOf(s.T * s.n * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.scaledWsStart = s.dzWsEnd;
-    s.scaledWsEnd = s.scaledWsStart + RoundUp(MaxOf(s.T * s.n * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.sum_1WsStart = s.scaledWsEnd;
-    s.sum_1WsEnd = s.sum_1WsStart + RoundUp(MaxOf(s.D * s.n * s.n * s.n + s.D * s.n * s.n * 2, 1) * 4, 512);
-    s.sum_1_factorWsStart = s.sum_1WsEnd;
-    s.sum_1_factorWsEnd = s.sum_1_factorWsStart + RoundUp(MaxOf(s.D * s.T * s.n, 1) * 4, 512);
-    s.sum_2WsStart = s.sum_1_factorWsEnd;
-    s.sum_2WsEnd = s.sum_2WsStart + 512;
-    s.sum_3WsStart = s.sum_2WsEnd;
-    s.sum_3WsEnd = s.sum_3WsStart + 512;
-    s.sum_4WsStart = s.sum_3WsEnd;
-    s.sum_4WsEnd = s.sum_4WsStart + 512;
-    s.sum_5WsStart = s.sum_4WsEnd;
-    s.sum_5WsEnd = s.sum_5WsStart + RoundUp(MaxOf(s.n * s.n + s.n * 2, 1) * 4, 512);
-    s.sum_2_part_count = MaxOf(MinOf(coreNum, s.T), 1);
-    s.sum_2_part_length = CeilDiv(s.T, s.sum_2_part_count);
-    s.sum_2_partWsStart = s.sum_5WsEnd;
-    s.sum_2_partWsEnd = s.sum_2_partWsStart + RoundUp(MaxOf(s.sum_2_part_count, 1) * 4, 512);
-    s.sum_3_part_count = MaxOf(MinOf(coreNum, s.T), 1);
-    s.sum_3_part_length = CeilDiv(s.T, s.sum_3_part_count);
-    s.sum_3_partWsStart = s.sum_2_partWsEnd;
-    s.sum_3_partWsEnd = s.sum_3_partWsStart + RoundUp(MaxOf(s.sum_3_part_count, 1) * 4, 512);
-    s.sum_4_part_count = MaxOf(MinOf(coreNum, s.T), 1);
-    s.sum_4_part_length = CeilDiv(s.T, s.sum_4_part_count);
-    s.sum_4_partWsStart = s.sum_3_partWsEnd;
-    s.sum_4_partWsEnd = s.sum_4_partWsStart + RoundUp(MaxOf(s.sum_4_part_count, 1) * 4, 512);
-    s.sum_5_part_count = MaxOf(MinOf(coreNum, s.T), 1);
-    s.sum_5_part_length = CeilDiv(s.T, s.sum_5_part_count);
-    s.sum_5_partWsStart = s.sum_4_partWsEnd;
-    s.sum_5_partWsEnd =
-        s.sum_5_partWsStart + RoundUp(MaxOf(s.n * s.n * s.sum_5_part_count + s.n * s.sum_5_part_count * 2, 1) * 4, 512);
-    s.dzITiles = CeilDiv(s.n, s.dzITile);
-    s.dzWork = s.T * s.dzITiles;
-    s.dzPer = MaxOf(CeilDiv(s.dzWork, coreNum), 1);
-    s.dzAgainITiles = CeilDiv(s.n, s.dzAgainITile);
-    s.dzAgainTTiles = CeilDiv(s.T, s.dzAgainTTile);
-    s.dzAgainWork = s.dzAgainITiles * s.dzAgainTTiles;
-    s.dzAgainPer = MaxOf(CeilDiv(s.dzAgainWork, coreNum), 1);
-    s.dzAgain3JTiles = CeilDiv(s.n, s.dzAgain3JTile);
-    s.dzAgain3ITiles = CeilDiv(s.n, s.dzAgain3ITile);
-    s.dzAgain3Work = s.T * s.dzAgain3ITiles * s.dzAgain3JTiles;
-    s.dzAgain3Per = MaxOf(CeilDiv(s.dzAgain3Work, coreNum), 1);
-    s.scaledITiles = CeilDiv(s.n, s.scaledITile);
-    s.scaledTTiles = CeilDiv(s.T, s.scaledTTile);
-    s.scaledWork = s.scaledITiles * s.scaledTTiles;
-    s.scaledPer = MaxOf(CeilDiv(s.scaledWork, coreNum), 1);
-    s.scaledAgainITiles = CeilDiv(s.n, s.scaledAgainITile);
-    s.scaledAgainTTiles = CeilDiv(s.T, s.scaledAgainTTile);
-    s.scaledAgainWork = s.scaledAgainITiles * s.scaledAgainTTiles;
-    s.scaledAgainPer = MaxOf(CeilDiv(s.scaledAgainWork, coreNum), 1);
-    s.scaledAgain3JTiles = CeilDiv(s.n, s.scaledAgain3JTile);
-    s.scaledAgain3ITiles = CeilDiv(s.n, s.scaledAgain3ITile);
-    s.scaledAgain3Work = s.T * s.scaledAgain3ITiles * s.scaledAgain3JTiles;
-    s.scaledAgain3Per = MaxOf(CeilDiv(s.scaledAgain3Work, coreNum), 1);
-    s.drmsTTiles = CeilDiv(s.T, s.drmsTTile);
-    s.drmsWork = s.drmsTTiles;
-    s.drmsPer = MaxOf(CeilDiv(s.drmsWork, coreNum), 1);
-    s.dxgPanels = CeilDiv(s.D * s.n, 256);
-    s.dxgBaseN = RoundUp(CeilDiv(s.D * s.n, s.dxgPanels), 16);
-    s.dxgBaseM = MinOf(MinOf((((32768 / s.dxgBaseN)) / 16) * 16, 256),
-                       RoundUp(MinOf(MaxOf(CeilDiv(s.T * s.dxgPanels, cubeNum), 1), s.T), 16));
-    s.dxgBaseK = MinOf(32, RoundUp(s.n * s.n + s.n * 2, 16));
-    s.dxgStepK = MinOf(4, CeilDiv(s.n * s.n + s.n * 2, s.dxgBaseK));
-    s.dxgL1 = s.dxgBaseK * s.dxgBaseM * s.dxgStepK * 8 + s.dxgBaseK * s.dxgBaseN * s.dxgStepK * 8;
-    s.dxgM = s.T;
-    s.dxgN = s.D * s.n;
-    s.dxgKa = s.n * s.n + s.n * 2;
-    s.dxgKb = s.n * s.n + s.n * 2;
-    s.dxgSingleK = s.n * s.n + s.n * 2;
-    s.dxgRowTiles = CeilDiv(s.T, s.dxgBaseM);
-    s.dxgWork = s.dxgPanels * s.dxgRowTiles;
-    s.dxgPer = CeilDiv(s.dxgWork, cubeNum);
-    s.dxgCores = CeilDiv(s.dxgWork, s.dxgPer);
-    s.mm0Cores = s.dxgCores;
-    s.mm0M = s.dxgM;
-    s.mm0N = s.dxgN;
-    s.mm0Ka = s.dxgKa;
-    s.mm0Kb = s.dxgKb;
-    s.mm0SingleK = s.dxgSingleK;
-    s.mm0BaseM = s.dxgBaseM;
-    s.mm0BaseN = s.dxgBaseN;
-    s.mm0BaseK = s.dxgBaseK;
-    s.mm0StepK = s.dxgStepK;
-    s.mm0L1 = s.dxgL1;
-    s.gradXDTiles = CeilDiv(s.D, s.gradXDTile);
-    s.gradXITiles = CeilDiv(s.n, s.gradXITile);
-    s.gradXWork = s.T * s.gradXDTiles * s.gradXITiles;
-    s.gradXPer = MaxOf(CeilDiv(s.gradXWork, coreNum), 1);
-    s.sum1Panels = CeilDiv(s.D * s.n, 256);
-    s.sum1BaseN = RoundUp(CeilDiv(s.D * s.n, s.sum1Panels), 16);
-    s.sum1BaseM = MinOf(MinOf((((32768 / s.sum1BaseN)) / 16) * 16, 256),
-                        RoundUp(MinOf(MaxOf(CeilDiv(s.n * s.n * s.sum1Panels + s.n * s.sum1Panels * 2, cubeNum), 1),
-                                      s.n * s.n + s.n * 2),
-                                16));
-    s.sum1BaseK = MinOf(32, RoundUp(s.T, 16));
-    s.sum1StepK = MinOf(4, CeilDiv(s.T, s.sum1BaseK));
-    s.sum1L1 = s.sum1BaseK * s.sum1BaseM * s.sum1StepK * 8 + s.sum1BaseK * s.sum1BaseN * s.sum1StepK * 8;
-    s.sum1M = s.n * s.n + s.n * 2;
-    s.sum1N = s.D * s.n;
-    s.sum1Ka = s.T;
-    s.sum1Kb = s.T;
-    s.sum1SingleK = s.T;
-    s.sum1RowTiles = CeilDiv(s.n * s.n + s.n * 2, s.sum1BaseM);
-    s.sum1Work = s.sum1Panels * s.sum1RowTiles;
-    s.sum1Per = CeilDiv(s.sum1Work, cubeNum);
-    s.sum1Cores = CeilDiv(s.sum1Work, s.sum1Per);
-    s.mm1Cores = s.sum1Cores;
-    s.mm1M = s.sum1M;
-    s.mm1N = s.sum1N;
-    s.mm1Ka = s.sum1Ka;
-    s.mm1Kb = s.sum1Kb;
-    s.mm1SingleK = s.sum1SingleK;
-    s.mm1BaseM = s.sum1BaseM;
-    s.mm1BaseN = s.sum1BaseN;
-    s.mm1BaseK = s.sum1BaseK;
-    s.mm1StepK = s.sum1StepK;
-    s.mm1L1 = s.sum1L1;
-    s.gradPhiDTiles = CeilDiv(s.D, s.gradPhiDTile);
-    s.gradPhiITiles = CeilDiv(s.n, s.gradPhiITile);
-    s.gradPhiWork = s.gradPhiDTiles * s.gradPhiITiles * s.n * s.n + s.gradPhiDTiles * s.gradPhiITiles * s.n * 2;
-    s.gradPhiPer = MaxOf(CeilDiv(s.gradPhiWork, coreNum), 1);
-    s.sum2PartWork = s.sum_2_part_count;
-    s.sum2PartPer = MaxOf(CeilDiv(s.sum2PartWork, coreNum), 1);
-    s.sum2Work = 1;
-    s.sum2Per = MaxOf(CeilDiv(s.sum2Work, coreNum), 1);
-    s.gradAlphaWork = 1;
-    s.gradAlphaPer = MaxOf(CeilDiv(s.gradAlphaWork, coreNum), 1);
-    s.sum3PartWork = s.sum_3_part_count;
-    s.sum3PartPer = MaxOf(CeilDiv(s.sum3PartWork, coreNum), 1);
-    s.sum3Work = 1;
-    s.sum3Per = MaxOf(CeilDiv(s.sum3Work, coreNum), 1);
-    s.gradAlphaAgainWork = 1;
-    s.gradAlphaAgainPer = MaxOf(CeilDiv(s.gradAlphaAgainWork, coreNum), 1);
-    s.sum4PartWork = s.sum_4_part_count;
-    s.sum4PartPer = MaxOf(CeilDiv(s.sum4PartWork, coreNum), 1);
-    s.sum4Work = 1;
-    s.sum4Per = MaxOf(CeilDiv(s.sum4Work, coreNum), 1);
-    s.gradAlphaAgain3Work = 1;
-    s.gradAlphaAgain3Per = MaxOf(CeilDiv(s.gradAlphaAgain3Work, coreNum), 1);
-    s.sum5PartKTiles = CeilDiv(s.n * s.n + s.n * 2, s.sum5PartKTile);
-    s.sum5PartWork = s.sum5PartKTiles * s.sum_5_part_count;
-    s.sum5PartPer = MaxOf(CeilDiv(s.sum5PartWork, coreNum), 1);
-    s.sum5KTiles = CeilDiv(s.n * s.n + s.n * 2, s.sum5KTile);
-    s.sum5Work = s.sum5KTiles;
-    s.sum5Per = MaxOf(CeilDiv(s.sum5Work, coreNum), 1);
-    s.gradBiasKTiles = CeilDiv(s.n * s.n + s.n * 2, s.gradBiasKTile);
-    s.gradBiasWork = s.gradBiasKTiles;
-    s.gradBiasPer = MaxOf(CeilDiv(s.gradBiasWork, coreNum), 1);
-    const Checked blocks = MaxOf(
-        MaxOf(
-            MaxOf(
-                MaxOf(
-                    MaxOf(
-                        MaxOf(
-                            MaxOf(
-                                MaxOf(
-                                    MaxOf(
-                                        MaxOf(
-                                            MaxOf(
-                                                MaxOf(
-                                                    MaxOf(
-                                                        MaxOf(
-                                                            MaxOf(
-                                                                MaxOf(
-                                                                    MaxOf(
-                                                                        MaxOf(
-                                                                            MaxOf(
-                                                                                MaxOf(
-                                                                                    MaxOf(
-                                                                                        MaxOf(
-                                                                                            MaxOf(CeilDiv(
-                                                                                                      CeilDiv(
-                                                                                                          s.dzWork,
-                                                                                                          s.dzPer),
-                                                                                                      2),
-                                                                                                  CeilDiv(
-                                                                                                      CeilDiv(
-                                                                                                          s.dzAgainWork,
-                                                                                                          s.dzAgainPer),
-                                                                                                      2)),
-                                                                                            CeilDiv(
-                                                                                                CeilDiv(s.dzAgain3Work,
-                                                                                                        s.dzAgain3Per),
-                                                                                                2)),
-                                                                                        CeilDiv(CeilDiv(s.scaledWork,
-                                                                                                        s.scaledPer),
-                                                                                                2)),
-                                                                                    CeilDiv(CeilDiv(s.scaledAgainWork,
-                                                                                                    s.scaledAgainPer),
-                                                                                            2)),
-                                                                                CeilDiv(CeilDiv(s.scaledAgain3Work,
-                                                                                                s.scaledAgain3Per),
-                                                                                        2)),
-                                                                            CeilDiv(CeilDiv(s.drmsWork, s.drmsPer), 2)),
-                                                                        CeilDiv(s.dxgWork, s.dxgPer)),
-                                                                    CeilDiv(CeilDiv(s.gradXWork, s.gradXPer), 2)),
-                                                                CeilDiv(s.sum1Work, s.sum1Per)),
-                                                            CeilDiv(CeilDiv(s.gradPhiWork, s.gradPhiPer), 2)),
-                                                        CeilDiv(CeilDiv(s.sum2PartWork, s.sum2PartPer), 2)),
-                                                    CeilDiv(CeilDiv(s.sum2Work, s.sum2Per), 2)),
-                                                CeilDiv(CeilDiv(s.gradAlphaWork, s.gradAlphaPer), 2)),
-                                            CeilDiv(CeilDiv(s.sum3PartWork, s.sum3PartPer), 2)),
-                                        CeilDiv(CeilDiv(s.sum3Work, s.sum3Per), 2)),
-                                    CeilDiv(CeilDiv(s.gradAlphaAgainWork, s.gradAlphaAgainPer), 2)),
-                                CeilDiv(CeilDiv(s.sum4PartWork, s.sum4PartPer), 2)),
-                            CeilDiv(CeilDiv(s.sum4Work, s.sum4Per), 2)),
-                        CeilDiv(CeilDiv(s.gradAlphaAgain3Work, s.gradAlphaAgain3Per), 2)),
-                    CeilDiv(CeilDiv(s.sum5PartWork, s.sum5PartPer), 2)),
-                CeilDiv(CeilDiv(s.sum5Work, s.sum5Per), 2)),
-            CeilDiv(CeilDiv(s.gradBiasWork, s.gradBiasPer), 2)),
-        1);
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzWork, s.dzPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgainWork, s.dzAgainPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgain3Work, s.dzAgain3Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledWork, s.scaledPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgainWork, s.scaledAgainPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgain3Work, s.scaledAgain3Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.drmsWork, s.drmsPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(s.dxgWork, s.dxgPer));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradXWork, s.gradXPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(s.sum1Work, s.sum1Per));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradPhiWork, s.gradPhiPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum2PartWork, s.sum2PartPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum2Work, s.sum2Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaWork, s.gradAlphaPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum3PartWork, s.sum3PartPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum3Work, s.sum3Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaAgainWork, s.gradAlphaAgainPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum4PartWork, s.sum4PartPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum4Work, s.sum4Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaAgain3Work, s.gradAlphaAgain3Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum5PartWork, s.sum5PartPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum5Work, s.sum5Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradBiasWork, s.gradBiasPer), 2));
     const Checked bytes = s.sum_5_partWsEnd;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = true;
-    return blocks.valid && bytes.valid && s.dmixWsStart.valid && s.dmixWsEnd.valid && s.drmsWsStart.valid &&
-           s.drmsWsEnd.valid && s.dxgWsStart.valid && s.dxgWsEnd.valid && s.dzWsStart.valid && s.dzWsEnd.valid &&
-           s.scaledWsStart.valid && s.scaledWsEnd.valid && s.sum_1WsStart.valid && s.sum_1WsEnd.valid &&
-           s.sum_1_factorWsStart.valid && s.sum_1_factorWsEnd.valid && s.sum_2WsStart.valid && s.sum_2WsEnd.valid &&
-           s.sum_3WsStart.valid && s.sum_3WsEnd.valid && s.sum_4WsStart.valid && s.sum_4WsEnd.valid &&
-           s.sum_5WsStart.valid && s.sum_5WsEnd.valid && s.sum_2_part_count.valid && s.sum_2_part_length.valid &&
-           s.sum_2_partWsStart.valid && s.sum_2_partWsEnd.valid && s.sum_3_part_count.valid &&
-           s.sum_3_part_length.valid && s.sum_3_partWsStart.valid && s.sum_3_partWsEnd.valid &&
-           s.sum_4_part_count.valid && s.sum_4_part_length.valid && s.sum_4_partWsStart.valid &&
-           s.sum_4_partWsEnd.valid && s.sum_5_part_count.valid && s.sum_5_part_length.valid &&
-           s.sum_5_partWsStart.valid && s.sum_5_partWsEnd.valid && s.dzITiles.valid && s.dzWork.valid &&
-           s.dzPer.valid && s.dzAgainITiles.valid && s.dzAgainTTiles.valid && s.dzAgainWork.valid &&
-           s.dzAgainPer.valid && s.dzAgain3JTiles.valid && s.dzAgain3ITiles.valid && s.dzAgain3Work.valid &&
-           s.dzAgain3Per.valid && s.scaledITiles.valid && s.scaledTTiles.valid && s.scaledWork.valid &&
-           s.scaledPer.valid && s.scaledAgainITiles.valid && s.scaledAgainTTiles.valid && s.scaledAgainWork.valid &&
-           s.scaledAgainPer.valid && s.scaledAgain3JTiles.valid && s.scaledAgain3ITiles.valid &&
-           s.scaledAgain3Work.valid && s.scaledAgain3Per.valid && s.drmsTTiles.valid && s.drmsWork.valid &&
-           s.drmsPer.valid && s.dxgPanels.valid && s.dxgBaseN.valid && s.dxgBaseM.valid && s.dxgBaseK.valid &&
-           s.dxgStepK.valid && s.dxgL1.valid && s.dxgM.valid && s.dxgN.valid && s.dxgKa.valid && s.dxgKb.valid &&
-           s.dxgSingleK.valid && s.dxgRowTiles.valid && s.dxgWork.valid && s.dxgPer.valid && s.dxgCores.valid &&
-           s.mm0Cores.valid && s.mm0M.valid && s.mm0N.valid && s.mm0Ka.valid && s.mm0Kb.valid && s.mm0SingleK.valid &&
-           s.mm0BaseM.valid && s.mm0BaseN.valid && s.mm0BaseK.valid && s.mm0StepK.valid && s.mm0L1.valid &&
-           s.gradXDTiles.valid && s.gradXITiles.valid && s.gradXWork.valid && s.gradXPer.valid && s.sum1Panels.valid &&
-           s.sum1BaseN.valid && s.sum1BaseM.valid && s.sum1BaseK.valid && s.sum1StepK.valid && s.sum1L1.valid &&
-           s.sum1M.valid && s.sum1N.valid && s.sum1Ka.valid && s.sum1Kb.valid && s.sum1SingleK.valid &&
-           s.sum1RowTiles.valid && s.sum1Work.valid && s.sum1Per.valid && s.sum1Cores.valid && s.mm1Cores.valid &&
-           s.mm1M.valid && s.mm1N.valid && s.mm1Ka.valid && s.mm1Kb.valid && s.mm1SingleK.valid && s.mm1BaseM.valid &&
-           s.mm1BaseN.valid && s.mm1BaseK.valid && s.mm1StepK.valid && s.mm1L1.valid && s.gradPhiDTiles.valid &&
-           s.gradPhiITiles.valid && s.gradPhiWork.valid && s.gradPhiPer.valid && s.sum2PartWork.valid &&
-           s.sum2PartPer.valid && s.sum2Work.valid && s.sum2Per.valid && s.gradAlphaWork.valid &&
-           s.gradAlphaPer.valid && s.sum3PartWork.valid && s.sum3PartPer.valid && s.sum3Work.valid && s.sum3Per.valid &&
-           s.gradAlphaAgainWork.valid && s.gradAlphaAgainPer.valid && s.sum4PartWork.valid && s.sum4PartPer.valid &&
-           s.sum4Work.valid && s.sum4Per.valid && s.gradAlphaAgain3Work.valid && s.gradAlphaAgain3Per.valid &&
-           s.sum5PartKTiles.valid && s.sum5PartWork.valid && s.sum5PartPer.valid && s.sum5KTiles.valid &&
-           s.sum5Work.valid && s.sum5Per.valid && s.gradBiasKTiles.valid && s.gradBiasWork.valid && s.gradBiasPer.valid;
-}
-
-/// UB bytes: sum_1_factor, dot, s, dz
-inline Checked CubeFull8Ledger0(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + s.dzITile * CeilDiv(s.D, 16) * 64;   // in0: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.D, 16) * 64;               // in1: grad_h_inIn, 2 copies
-    bytes = bytes + CeilDiv(s.dzITile, 8) * 64;          // in2: h_preIn, 2 copies
-    bytes = bytes + s.dzITile * CeilDiv(s.D, 16) * 128;  // out0: sum_1_factorWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 128;        // out1: dzWsOut, 2 copies
-    bytes = bytes + s.dzITile * CeilDiv(s.D, 16) * 64;   // calc0: xTile
-    bytes = bytes + CeilDiv(s.D, 16) * 64;               // calc1: grad_h_inTile
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;         // calc2: dotTile
-    bytes = bytes + s.dzITile * CeilDiv(s.D, 16) * 64;   // calc3: tmp
-    bytes = bytes + CeilDiv(s.dzITile, 8) * 2048;        // calc4: acc
-    bytes = bytes + CeilDiv(s.dzITile, 8) * 256;         // calc5: part
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;         // calc6: h_preTile
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;         // calc7: sTile
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;         // calc8: tmp
-    return bytes;
-}
-
-/// UB bytes: dz
-inline Checked CubeFull8Ledger1(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.dzAgainITile * s.dzAgainTTile * 4, 32) * 96;  // in0: grad_h_postIn, 3 copies
-    bytes = bytes + CeilDiv(s.dzAgainITile * s.dzAgainTTile * 4, 32) * 64;  // out0: dzWsOut, 2 copies
-    bytes = bytes + RoundUp(s.dzAgainITile * s.dzAgainTTile * 4, 32);       // calc0: tmp
-    bytes = bytes + RoundUp(s.dzAgainITile * s.dzAgainTTile * 4, 32);       // calc1: tmp
-    return bytes;
-}
-
-/// UB bytes: dz
-inline Checked CubeFull8Ledger2(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.dzAgain3ITile * s.dzAgain3JTile * 4, 32) * 64;  // in0: grad_h_resIn, 2 copies
-    bytes = bytes + CeilDiv(s.dzAgain3ITile * s.dzAgain3JTile * 4, 32) * 64;  // out0: dzWsOut, 2 copies
-    return bytes;
-}
-
-/// UB bytes: scaled
-inline Checked CubeFull8Ledger3(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;                                                   // in0: alphaIn
-    bytes = bytes + CeilDiv(s.scaledITile * s.scaledTTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.scaledITile * s.scaledTTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
-    bytes = bytes + 256;                                                  // calc0: spread
-    return bytes;
-}
-
-/// UB bytes: scaled
-inline Checked CubeFull8Ledger4(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;                                                             // in0: alphaIn
-    bytes = bytes + CeilDiv(s.scaledAgainITile * s.scaledAgainTTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.scaledAgainITile * s.scaledAgainTTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
-    bytes = bytes + 256;                                                            // calc0: spread
-    return bytes;
-}
-
-/// UB bytes: scaled
-inline Checked CubeFull8Ledger5(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;                                                               // in0: alphaIn
-    bytes = bytes + CeilDiv(s.scaledAgain3ITile * s.scaledAgain3JTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.scaledAgain3ITile * s.scaledAgain3JTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
-    bytes = bytes + 256;                                                              // calc0: spread
-    return bytes;
-}
-
-/// UB bytes: dmix, drms
-inline Checked CubeFull8Ledger6(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + s.drmsTTile * CeilDiv(s.n * s.n + s.n * 2, 8) * 96;  // in0: scaledWsIn, 3 copies
-    bytes = bytes + CeilDiv(s.drmsTTile, 8) * 64;                        // in1: inv_rmsIn, 2 copies
-    bytes = bytes + s.drmsTTile * CeilDiv(s.n * s.n + s.n * 2, 8) * 64;  // out0: dmixWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.drmsTTile, 8) * 64;                        // out1: drmsWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.drmsTTile, 8) * 256;                       // calc0: spread
-    bytes = bytes + s.drmsTTile * CeilDiv(s.n * s.n + s.n * 2, 8) * 32;  // calc1: tmp
-    bytes = bytes + CeilDiv(s.drmsTTile, 8) * 32;                        // calc2: sum
-    bytes = bytes + CeilDiv(s.drmsTTile, 8) * 2048;                      // calc3: acc
-    return bytes;
-}
-
-/// UB bytes: dxg (cube)
-inline Checked CubeFull8Ledger7(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    return bytes;
-}
-
-/// UB bytes: grad_x
-inline Checked CubeFull8Ledger8(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.gradXDTile * 2, 32) * 64;                 // in0: grad_h_inIn, 2 copies
-    bytes = bytes + CeilDiv(s.gradXITile, 8) * 64;                      // in1: h_preIn, 2 copies
-    bytes = bytes + CeilDiv(s.gradXDTile * s.gradXITile * 4, 32) * 64;  // in2: dxgWsIn, 2 copies
-    bytes = bytes + 32;                                                 // in3: drmsWsIn
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 2, 32);       // in4: xIn
-    bytes = bytes + CeilDiv(s.gradXDTile * s.gradXITile * 2, 32) * 64;  // out0: grad_xOut, 2 copies
-    bytes = bytes + RoundUp(s.gradXDTile * 4, 32);                      // calc0: grad_h_inTile
-    bytes = bytes + CeilDiv(s.gradXITile, 16) * 64;                     // calc1: h_preTile
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 4, 32);       // calc2: dxgWsTile
-    bytes = bytes + 64;                                                 // calc3: drmsWsTile
-    bytes = bytes + 64;                                                 // calc4: inv_rmsTile
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 4, 32);       // calc5: xTile
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 4, 32);       // calc6: tmp
-    bytes = bytes + CeilDiv(s.gradXITile, 16) * 512;                    // calc7: spread
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 4, 32);       // calc8: tmp
-    bytes = bytes + 64;                                                 // calc9: tmp
-    bytes = bytes + 512;                                                // calc10: spread
-    return bytes;
-}
-
-/// UB bytes: sum_1 (cube)
-inline Checked CubeFull8Ledger9(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    return bytes;
-}
-
-/// UB bytes: grad_phi
-inline Checked CubeFull8Ledger10(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.gradPhiDTile * s.gradPhiITile * 4, 32) * 64;  // in0: sum_1WsIn, 2 copies
-    bytes = bytes + CeilDiv(s.gradPhiDTile * s.gradPhiITile * 4, 32) * 64;  // out0: grad_phiOut, 2 copies
-    return bytes;
-}
-
-/// UB bytes: sum_2, grad_alpha, sum_3, sum_4
-inline Checked CubeFull8Ledger11(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + s.T * CeilDiv(s.n, 8) * 128;       // in0: dzWsIn, 4 copies
-    bytes = bytes + CeilDiv(s.T, 8) * 32;              // in1: inv_rmsIn
-    bytes = bytes + s.T * s.n * CeilDiv(s.n, 8) * 64;  // in2: dzWsIn, 2 copies
-    bytes = bytes + 64;                                // out0: grad_alphaOut, 2 copies
-    bytes = bytes + 32;                                // calc0: sum_2Tile
-    bytes = bytes + s.T * CeilDiv(s.n, 8) * 32;        // calc1: tmp
-    bytes = bytes + CeilDiv(s.T, 8) * 256;             // calc2: spread
-    bytes = bytes + CeilDiv(s.n, 8) * 32;              // calc3: sum
-    bytes = bytes + 2048;                              // calc4: acc
-    bytes = bytes + 256;                               // calc5: part
-    bytes = bytes + s.T * s.n * CeilDiv(s.n, 8) * 32;  // calc6: tmp
-    bytes = bytes + s.n * CeilDiv(s.n, 8) * 32;        // calc7: sum
-    return bytes;
-}
-
-/// UB bytes: sum_5, grad_bias
-inline Checked CubeFull8Ledger12(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.T * s.gradBiasKTile * 4, 32) * 64;  // in0: dzWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.gradBiasKTile * 4, 32) * 64;        // out0: grad_biasOut, 2 copies
-    bytes = bytes + RoundUp(s.gradBiasKTile * 4, 32);             // calc0: sum_5Tile
-    return bytes;
+    return blocks.valid && bytes.valid;
 }
 
 /// Tries the alternative "cube_full"; false when it does not fit.
 inline bool TryCubeFull8(Sizes &s, const Chip &chip, Choice &choice)
 {
     const Checked coreNum(chip.coreNum);
-    const Checked cubeNum(chip.cubeNum);
     const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
     if (!(s.D >= 1)) {
         return false;
@@ -15321,594 +4698,40 @@ inline bool TryCubeFull8(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.n * s.n + s.n * 2 <= 2147483647)) {
         return false;
     }
-    s.dzITile = Checked(1);
-    s.dzAgainITile = Checked(8);
-    s.dzAgainTTile = Checked(1);
-    s.dzAgain3JTile = Checked(8);
-    s.dzAgain3ITile = Checked(1);
-    s.scaledITile = Checked(8);
-    s.scaledTTile = Checked(1);
-    s.scaledAgainITile = Checked(8);
-    s.scaledAgainTTile = Checked(1);
-    s.scaledAgain3JTile = Checked(8);
-    s.scaledAgain3ITile = Checked(1);
-    s.drmsTTile = Checked(1);
-    s.gradXDTile = Checked(16);
-    s.gradXITile = Checked(1);
-    s.gradPhiDTile = Checked(8);
-    s.gradPhiITile = Checked(1);
-    s.gradBiasKTile = Checked(8);
-    if (!Maximise(s, &Sizes::dzITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n, coreNum), false, &CubeFull8Ledger0,
-                  coreNum, UsableUb(chip, false))) {
+    if (!(FitDz5(s, chip) && FitDzAgain2(s, chip) && FitDzAgain32(s, chip) && FitScaled2(s, chip) &&
+          FitScaledAgain2(s, chip) && FitScaledAgain32(s, chip) && FitDrms3(s, chip) && FitDxg5(s, chip) &&
+          FitGradX8(s, chip) && FitDxg5(s, chip) && FitGradPhi5(s, chip) && FitGradAlpha3(s, chip) &&
+          FitGradBias3(s, chip) && FindDmixWsStart(s, chip) && FindDrmsWsStart(s, chip) && FindDxgWsEnd(s, chip) &&
+          FindDzWsEnd(s, chip) && FindSum1WsStart(s, chip) && FindSum1FactorWsStart(s, chip) && FindDzITiles(s, chip) &&
+          FindDrmsTTiles(s, chip) && FindDxgPanels(s, chip) && FindGradXDTiles(s, chip) && FindSum1Panels(s, chip) &&
+          FindGradPhiDTiles(s, chip) && FindGradAlphaWork(s, chip) && FindGradBiasKTiles(s, chip))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::dzAgainITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &CubeFull8Ledger1,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dzAgainTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.dzAgainITile), coreNum),
-                  false, &CubeFull8Ledger1, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dzAgain3JTile, s.n, 8, MaxOf(CeilDiv(s.T * s.n * s.n, coreNum), 64), false,
-                  &CubeFull8Ledger2, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dzAgain3ITile, MinOf(s.n, 4095), 1,
-                  CeilDiv(s.T * s.n * CeilDiv(s.n, s.dzAgain3JTile), coreNum), false, &CubeFull8Ledger2, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &CubeFull8Ledger3,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.scaledITile), coreNum),
-                  false, &CubeFull8Ledger3, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledAgainITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &CubeFull8Ledger4,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledAgainTTile, MinOf(s.T, 4095), 1,
-                  CeilDiv(s.T * CeilDiv(s.n, s.scaledAgainITile), coreNum), false, &CubeFull8Ledger4, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledAgain3JTile, s.n, 8, MaxOf(CeilDiv(s.T * s.n * s.n, coreNum), 64), false,
-                  &CubeFull8Ledger5, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledAgain3ITile, MinOf(s.n, 4095), 1,
-                  CeilDiv(s.T * s.n * CeilDiv(s.n, s.scaledAgain3JTile), coreNum), false, &CubeFull8Ledger5, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::drmsTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeFull8Ledger6, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!(CubeFull8Ledger7(s, coreNum) <= UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradXDTile, s.D, 16, MaxOf(CeilDiv(s.D * s.T * s.n, coreNum), 64), false,
-                  &CubeFull8Ledger8, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradXITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n * CeilDiv(s.D, s.gradXDTile), coreNum),
-                  false, &CubeFull8Ledger8, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!(CubeFull8Ledger9(s, coreNum) <= UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradPhiDTile, s.D, 8,
-                  MaxOf(CeilDiv(s.D * s.n * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64), false, &CubeFull8Ledger10,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradPhiITile, MinOf(s.n, 4095), 1,
-                  CeilDiv(s.n * s.n * s.n * CeilDiv(s.D, s.gradPhiDTile) + s.n * s.n * CeilDiv(s.D, s.gradPhiDTile) * 2,
-                          coreNum),
-                  false, &CubeFull8Ledger10, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!(CubeFull8Ledger11(s, coreNum) <= UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradBiasKTile, s.n * s.n + s.n * 2, 8, MaxOf(CeilDiv(s.n * s.n + s.n * 2, coreNum), 64),
-                  false, &CubeFull8Ledger12, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    s.dmixWsStart = 0;
-    s.dmixWsEnd = s.dmixWsStart + RoundUp(MaxOf(s.T * s.n * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.drmsWsStart = s.dmixWsEnd;
-    s.drmsWsEnd = s.drmsWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
-    s.dxgWsStart = s.drmsWsEnd;
-    s.dxgWsEnd = s.dxgWsStart + RoundUp(MaxOf(s.D * s.T * s.n, 1) * 4, 512);
-    s.dzWsStart = s.dxgWsEnd;
-    s.dzWsEnd = s.dzWsStart + RoundUp(MaxOf(s.T * s.n * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.scaledWsStart = s.dzWsEnd;
-    s.scaledWsEnd = s.scaledWsStart + RoundUp(MaxOf(s.T * s.n * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.sum_1WsStart = s.scaledWsEnd;
-    s.sum_1WsEnd = s.sum_1WsStart + RoundUp(MaxOf(s.D * s.n * s.n * s.n + s.D * s.n * s.n * 2, 1) * 4, 512);
-    s.sum_1_factorWsStart = s.sum_1WsEnd;
-    s.sum_1_factorWsEnd = s.sum_1_factorWsStart + RoundUp(MaxOf(s.D * s.T * s.n, 1) * 4, 512);
-    s.dzITiles = CeilDiv(s.n, s.dzITile);
-    s.dzWork = s.T * s.dzITiles;
-    s.dzPer = MaxOf(CeilDiv(s.dzWork, coreNum), 1);
-    s.dzAgainITiles = CeilDiv(s.n, s.dzAgainITile);
-    s.dzAgainTTiles = CeilDiv(s.T, s.dzAgainTTile);
-    s.dzAgainWork = s.dzAgainITiles * s.dzAgainTTiles;
-    s.dzAgainPer = MaxOf(CeilDiv(s.dzAgainWork, coreNum), 1);
-    s.dzAgain3JTiles = CeilDiv(s.n, s.dzAgain3JTile);
-    s.dzAgain3ITiles = CeilDiv(s.n, s.dzAgain3ITile);
-    s.dzAgain3Work = s.T * s.dzAgain3ITiles * s.dzAgain3JTiles;
-    s.dzAgain3Per = MaxOf(CeilDiv(s.dzAgain3Work, coreNum), 1);
-    s.scaledITiles = CeilDiv(s.n, s.scaledITile);
-    s.scaledTTiles = CeilDiv(s.T, s.scaledTTile);
-    s.scaledWork = s.scaledITiles * s.scaledTTiles;
-    s.scaledPer = MaxOf(CeilDiv(s.scaledWork, coreNum), 1);
-    s.scaledAgainITiles = CeilDiv(s.n, s.scaledAgainITile);
-    s.scaledAgainTTiles = CeilDiv(s.T, s.scaledAgainTTile);
-    s.scaledAgainWork = s.scaledAgainITiles * s.scaledAgainTTiles;
-    s.scaledAgainPer = MaxOf(CeilDiv(s.scaledAgainWork, coreNum), 1);
-    s.scaledAgain3JTiles = CeilDiv(s.n, s.scaledAgain3JTile);
-    s.scaledAgain3ITiles = CeilDiv(s.n, s.scaledAgain3ITile);
-    s.scaledAgain3Work = s.T * s.scaledAgain3ITiles * s.scaledAgain3JTiles;
-    s.scaledAgain3Per = MaxOf(CeilDiv(s.scaledAgain3Work, coreNum), 1);
-    s.drmsTTiles = CeilDiv(s.T, s.drmsTTile);
-    s.drmsWork = s.drmsTTiles;
-    s.drmsPer = MaxOf(CeilDiv(s.drmsWork, coreNum), 1);
-    s.dxgPanels = CeilDiv(s.D * s.n, 256);
-    s.dxgBaseN = RoundUp(CeilDiv(s.D * s.n, s.dxgPanels), 16);
-    s.dxgBaseM = MinOf(MinOf((((32768 / s.dxgBaseN)) / 16) * 16, 256),
-                       RoundUp(MinOf(MaxOf(CeilDiv(s.T * s.dxgPanels, cubeNum), 1), s.T), 16));
-    s.dxgBaseK = MinOf(32, RoundUp(s.n * s.n + s.n * 2, 16));
-    s.dxgStepK = MinOf(4, CeilDiv(s.n * s.n + s.n * 2, s.dxgBaseK));
-    s.dxgL1 = s.dxgBaseK * s.dxgBaseM * s.dxgStepK * 8 + s.dxgBaseK * s.dxgBaseN * s.dxgStepK * 8;
-    s.dxgM = s.T;
-    s.dxgN = s.D * s.n;
-    s.dxgKa = s.n * s.n + s.n * 2;
-    s.dxgKb = s.n * s.n + s.n * 2;
-    s.dxgSingleK = s.n * s.n + s.n * 2;
-    s.dxgRowTiles = CeilDiv(s.T, s.dxgBaseM);
-    s.dxgWork = s.dxgPanels * s.dxgRowTiles;
-    s.dxgPer = CeilDiv(s.dxgWork, cubeNum);
-    s.dxgCores = CeilDiv(s.dxgWork, s.dxgPer);
-    s.mm0Cores = s.dxgCores;
-    s.mm0M = s.dxgM;
-    s.mm0N = s.dxgN;
-    s.mm0Ka = s.dxgKa;
-    s.mm0Kb = s.dxgKb;
-    s.mm0SingleK = s.dxgSingleK;
-    s.mm0BaseM = s.dxgBaseM;
-    s.mm0BaseN = s.dxgBaseN;
-    s.mm0BaseK = s.dxgBaseK;
-    s.mm0StepK = s.dxgStepK;
-    s.mm0L1 = s.dxgL1;
-    s.gradXDTiles = CeilDiv(s.D, s.gradXDTile);
-    s.gradXITiles = CeilDiv(s.n, s.gradXITile);
-    s.gradXWork = s.T * s.gradXDTiles * s.gradXITiles;
-    s.gradXPer = MaxOf(CeilDiv(s.gradXWork, coreNum), 1);
-    s.sum1Panels = CeilDiv(s.D * s.n, 256);
-    s.sum1BaseN = RoundUp(CeilDiv(s.D * s.n, s.sum1Panels), 16);
-    s.sum1BaseM = MinOf(MinOf((((32768 / s.sum1BaseN)) / 16) * 16, 256),
-                        RoundUp(MinOf(MaxOf(CeilDiv(s.n * s.n * s.sum1Panels + s.n * s.sum1Panels * 2, cubeNum), 1),
-                                      s.n * s.n + s.n * 2),
-                                16));
-    s.sum1BaseK = MinOf(32, RoundUp(s.T, 16));
-    s.sum1StepK = MinOf(4, CeilDiv(s.T, s.sum1BaseK));
-    s.sum1L1 = s.sum1BaseK * s.sum1BaseM * s.sum1StepK * 8 + s.sum1BaseK * s.sum1BaseN * s.sum1StepK * 8;
-    s.sum1M = s.n * s.n + s.n * 2;
-    s.sum1N = s.D * s.n;
-    s.sum1Ka = s.T;
-    s.sum1Kb = s.T;
-    s.sum1SingleK = s.T;
-    s.sum1RowTiles = CeilDiv(s.n * s.n + s.n * 2, s.sum1BaseM);
-    s.sum1Work = s.sum1Panels * s.sum1RowTiles;
-    s.sum1Per = CeilDiv(s.sum1Work, cubeNum);
-    s.sum1Cores = CeilDiv(s.sum1Work, s.sum1Per);
-    s.mm1Cores = s.sum1Cores;
-    s.mm1M = s.sum1M;
-    s.mm1N = s.sum1N;
-    s.mm1Ka = s.sum1Ka;
-    s.mm1Kb = s.sum1Kb;
-    s.mm1SingleK = s.sum1SingleK;
-    s.mm1BaseM = s.sum1BaseM;
-    s.mm1BaseN = s.sum1BaseN;
-    s.mm1BaseK = s.sum1BaseK;
-    s.mm1StepK = s.sum1StepK;
-    s.mm1L1 = s.sum1L1;
-    s.gradPhiDTiles = CeilDiv(s.D, s.gradPhiDTile);
-    s.gradPhiITiles = CeilDiv(s.n, s.gradPhiITile);
-    s.gradPhiWork = s.gradPhiDTiles * s.gradPhiITiles * s.n * s.n + s.gradPhiDTiles * s.gradPhiITiles * s.n * 2;
-    s.gradPhiPer = MaxOf(CeilDiv(s.gradPhiWork, coreNum), 1);
-    s.gradAlphaWork = 1;
-    s.gradAlphaPer = MaxOf(CeilDiv(s.gradAlphaWork, coreNum), 1);
-    s.gradBiasKTiles = CeilDiv(s.n * s.n + s.n * 2, s.gradBiasKTile);
-    s.gradBiasWork = s.gradBiasKTiles;
-    s.gradBiasPer = MaxOf(CeilDiv(s.gradBiasWork, coreNum), 1);
-    const Checked blocks = MaxOf(
-        MaxOf(
-            MaxOf(
-                MaxOf(
-                    MaxOf(
-                        MaxOf(
-                            MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(CeilDiv(s.dzWork, s.dzPer), 2),
-                                                                      CeilDiv(CeilDiv(s.dzAgainWork, s.dzAgainPer), 2)),
-                                                                CeilDiv(CeilDiv(s.dzAgain3Work, s.dzAgain3Per), 2)),
-                                                          CeilDiv(CeilDiv(s.scaledWork, s.scaledPer), 2)),
-                                                    CeilDiv(CeilDiv(s.scaledAgainWork, s.scaledAgainPer), 2)),
-                                              CeilDiv(CeilDiv(s.scaledAgain3Work, s.scaledAgain3Per), 2)),
-                                        CeilDiv(CeilDiv(s.drmsWork, s.drmsPer), 2)),
-                                  CeilDiv(s.dxgWork, s.dxgPer)),
-                            CeilDiv(CeilDiv(s.gradXWork, s.gradXPer), 2)),
-                        CeilDiv(s.sum1Work, s.sum1Per)),
-                    CeilDiv(CeilDiv(s.gradPhiWork, s.gradPhiPer), 2)),
-                CeilDiv(CeilDiv(s.gradAlphaWork, s.gradAlphaPer), 2)),
-            CeilDiv(CeilDiv(s.gradBiasWork, s.gradBiasPer), 2)),
-        1);
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzWork, s.dzPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgainWork, s.dzAgainPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgain3Work, s.dzAgain3Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledWork, s.scaledPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgainWork, s.scaledAgainPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgain3Work, s.scaledAgain3Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.drmsWork, s.drmsPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(s.dxgWork, s.dxgPer));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradXWork, s.gradXPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(s.sum1Work, s.sum1Per));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradPhiWork, s.gradPhiPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaWork, s.gradAlphaPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradBiasWork, s.gradBiasPer), 2));
     const Checked bytes = s.sum_1_factorWsEnd;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = true;
-    return blocks.valid && bytes.valid && s.dmixWsStart.valid && s.dmixWsEnd.valid && s.drmsWsStart.valid &&
-           s.drmsWsEnd.valid && s.dxgWsStart.valid && s.dxgWsEnd.valid && s.dzWsStart.valid && s.dzWsEnd.valid &&
-           s.scaledWsStart.valid && s.scaledWsEnd.valid && s.sum_1WsStart.valid && s.sum_1WsEnd.valid &&
-           s.sum_1_factorWsStart.valid && s.sum_1_factorWsEnd.valid && s.dzITiles.valid && s.dzWork.valid &&
-           s.dzPer.valid && s.dzAgainITiles.valid && s.dzAgainTTiles.valid && s.dzAgainWork.valid &&
-           s.dzAgainPer.valid && s.dzAgain3JTiles.valid && s.dzAgain3ITiles.valid && s.dzAgain3Work.valid &&
-           s.dzAgain3Per.valid && s.scaledITiles.valid && s.scaledTTiles.valid && s.scaledWork.valid &&
-           s.scaledPer.valid && s.scaledAgainITiles.valid && s.scaledAgainTTiles.valid && s.scaledAgainWork.valid &&
-           s.scaledAgainPer.valid && s.scaledAgain3JTiles.valid && s.scaledAgain3ITiles.valid &&
-           s.scaledAgain3Work.valid && s.scaledAgain3Per.valid && s.drmsTTiles.valid && s.drmsWork.valid &&
-           s.drmsPer.valid && s.dxgPanels.valid && s.dxgBaseN.valid && s.dxgBaseM.valid && s.dxgBaseK.valid &&
-           s.dxgStepK.valid && s.dxgL1.valid && s.dxgM.valid && s.dxgN.valid && s.dxgKa.valid && s.dxgKb.valid &&
-           s.dxgSingleK.valid && s.dxgRowTiles.valid && s.dxgWork.valid && s.dxgPer.valid && s.dxgCores.valid &&
-           s.mm0Cores.valid && s.mm0M.valid && s.mm0N.valid && s.mm0Ka.valid && s.mm0Kb.valid && s.mm0SingleK.valid &&
-           s.mm0BaseM.valid && s.mm0BaseN.valid && s.mm0BaseK.valid && s.mm0StepK.valid && s.mm0L1.valid &&
-           s.gradXDTiles.valid && s.gradXITiles.valid && s.gradXWork.valid && s.gradXPer.valid && s.sum1Panels.valid &&
-           s.sum1BaseN.valid && s.sum1BaseM.valid && s.sum1BaseK.valid && s.sum1StepK.valid && s.sum1L1.valid &&
-           s.sum1M.valid && s.sum1N.valid && s.sum1Ka.valid && s.sum1Kb.valid && s.sum1SingleK.valid &&
-           s.sum1RowTiles.valid && s.sum1Work.valid && s.sum1Per.valid && s.sum1Cores.valid && s.mm1Cores.valid &&
-           s.mm1M.valid && s.mm1N.valid && s.mm1Ka.valid && s.mm1Kb.valid && s.mm1SingleK.valid && s.mm1BaseM.valid &&
-           s.mm1BaseN.valid && s.mm1BaseK.valid && s.mm1StepK.valid && s.mm1L1.valid && s.gradPhiDTiles.valid &&
-           s.gradPhiITiles.valid && s.gradPhiWork.valid && s.gradPhiPer.valid && s.gradAlphaWork.valid &&
-           s.gradAlphaPer.valid && s.gradBiasKTiles.valid && s.gradBiasWork.valid && s.gradBiasPer.valid;
-}
-
-/// UB bytes: sum_1_factor, dot, s, dz
-inline Checked CubeWalked8Ledger0(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.dzITile, 8) * 64;                   // in0: h_preIn, 2 copies
-    bytes = bytes + CeilDiv(s.dzDTile * s.dzITile * 2, 32) * 64;  // in1: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.dzDTile * 2, 32) * 64;              // in2: grad_h_inIn, 2 copies
-    bytes = bytes + CeilDiv(s.dzDTile * s.dzITile * 4, 32) * 64;  // out0: sum_1_factorWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 128;                 // out1: dzWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;                  // calc0: h_preTile
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;                  // calc1: sTile
-    bytes = bytes + RoundUp(s.dzDTile * s.dzITile * 4, 32);       // calc2: xTile
-    bytes = bytes + RoundUp(s.dzDTile * 4, 32);                   // calc3: grad_h_inTile
-    bytes = bytes + RoundUp(s.dzDTile * s.dzITile * 4, 32);       // calc4: tmp
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;                  // calc5: sum
-    bytes = bytes + CeilDiv(s.dzITile, 8) * 2048;                 // calc6: acc
-    bytes = bytes + CeilDiv(s.dzITile, 8) * 256;                  // calc7: part
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;                  // calc8: tmp
-    return bytes;
-}
-
-/// UB bytes: dz
-inline Checked CubeWalked8Ledger1(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.dzAgainITile * s.dzAgainTTile * 4, 32) * 96;  // in0: grad_h_postIn, 3 copies
-    bytes = bytes + CeilDiv(s.dzAgainITile * s.dzAgainTTile * 4, 32) * 64;  // out0: dzWsOut, 2 copies
-    bytes = bytes + RoundUp(s.dzAgainITile * s.dzAgainTTile * 4, 32);       // calc0: tmp
-    bytes = bytes + RoundUp(s.dzAgainITile * s.dzAgainTTile * 4, 32);       // calc1: tmp
-    return bytes;
-}
-
-/// UB bytes: dz
-inline Checked CubeWalked8Ledger2(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.dzAgain3ITile * s.dzAgain3JTile * 4, 32) * 64;  // in0: grad_h_resIn, 2 copies
-    bytes = bytes + CeilDiv(s.dzAgain3ITile * s.dzAgain3JTile * 4, 32) * 64;  // out0: dzWsOut, 2 copies
-    return bytes;
-}
-
-/// UB bytes: scaled
-inline Checked CubeWalked8Ledger3(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;                                                   // in0: alphaIn
-    bytes = bytes + CeilDiv(s.scaledITile * s.scaledTTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.scaledITile * s.scaledTTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
-    bytes = bytes + 256;                                                  // calc0: spread
-    return bytes;
-}
-
-/// UB bytes: scaled
-inline Checked CubeWalked8Ledger4(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;                                                             // in0: alphaIn
-    bytes = bytes + CeilDiv(s.scaledAgainITile * s.scaledAgainTTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.scaledAgainITile * s.scaledAgainTTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
-    bytes = bytes + 256;                                                            // calc0: spread
-    return bytes;
-}
-
-/// UB bytes: scaled
-inline Checked CubeWalked8Ledger5(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;                                                               // in0: alphaIn
-    bytes = bytes + CeilDiv(s.scaledAgain3ITile * s.scaledAgain3JTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.scaledAgain3ITile * s.scaledAgain3JTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
-    bytes = bytes + 256;                                                              // calc0: spread
-    return bytes;
-}
-
-/// UB bytes: dmix, drms
-inline Checked CubeWalked8Ledger6(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.drmsTTile, 8) * 64;                     // in0: inv_rmsIn, 2 copies
-    bytes = bytes + CeilDiv(s.drmsKTile * s.drmsTTile * 4, 32) * 96;  // in1: scaledWsIn, 3 copies
-    bytes = bytes + CeilDiv(s.drmsKTile * s.drmsTTile * 4, 32) * 64;  // out0: dmixWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.drmsTTile, 8) * 64;                     // out1: drmsWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.drmsTTile, 8) * 32;                     // calc0: sumAcc
-    bytes = bytes + CeilDiv(s.drmsTTile, 8) * 256;                    // calc1: spread
-    bytes = bytes + RoundUp(s.drmsKTile * s.drmsTTile * 4, 32);       // calc2: tmp
-    bytes = bytes + CeilDiv(s.drmsTTile, 8) * 32;                     // calc3: sum
-    bytes = bytes + CeilDiv(s.drmsTTile, 8) * 2048;                   // calc4: acc
-    return bytes;
-}
-
-/// UB bytes: dxg (cube)
-inline Checked CubeWalked8Ledger7(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    return bytes;
-}
-
-/// UB bytes: grad_x
-inline Checked CubeWalked8Ledger8(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.gradXDTile * 2, 32) * 64;                 // in0: grad_h_inIn, 2 copies
-    bytes = bytes + CeilDiv(s.gradXITile, 8) * 64;                      // in1: h_preIn, 2 copies
-    bytes = bytes + CeilDiv(s.gradXDTile * s.gradXITile * 4, 32) * 64;  // in2: dxgWsIn, 2 copies
-    bytes = bytes + 32;                                                 // in3: drmsWsIn
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 2, 32);       // in4: xIn
-    bytes = bytes + CeilDiv(s.gradXDTile * s.gradXITile * 2, 32) * 64;  // out0: grad_xOut, 2 copies
-    bytes = bytes + RoundUp(s.gradXDTile * 4, 32);                      // calc0: grad_h_inTile
-    bytes = bytes + CeilDiv(s.gradXITile, 16) * 64;                     // calc1: h_preTile
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 4, 32);       // calc2: dxgWsTile
-    bytes = bytes + 64;                                                 // calc3: drmsWsTile
-    bytes = bytes + 64;                                                 // calc4: inv_rmsTile
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 4, 32);       // calc5: xTile
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 4, 32);       // calc6: tmp
-    bytes = bytes + CeilDiv(s.gradXITile, 16) * 512;                    // calc7: spread
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 4, 32);       // calc8: tmp
-    bytes = bytes + 64;                                                 // calc9: tmp
-    bytes = bytes + 512;                                                // calc10: spread
-    return bytes;
-}
-
-/// UB bytes: sum_1 (cube)
-inline Checked CubeWalked8Ledger9(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    return bytes;
-}
-
-/// UB bytes: grad_phi
-inline Checked CubeWalked8Ledger10(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.gradPhiDTile * s.gradPhiITile * 4, 32) * 64;  // in0: sum_1WsIn, 2 copies
-    bytes = bytes + CeilDiv(s.gradPhiDTile * s.gradPhiITile * 4, 32) * 64;  // out0: grad_phiOut, 2 copies
-    return bytes;
-}
-
-/// UB bytes: sum_2_part
-inline Checked CubeWalked8Ledger11(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum2PartITile * 4, 32) * 96;  // in0: dzWsIn, 3 copies
-    bytes = bytes + 64;                                     // in1: inv_rmsIn, 2 copies
-    bytes = bytes + 64;                                     // out0: sum_2_partWsOut, 2 copies
-    bytes = bytes + 32;                                     // calc0: sumAcc
-    bytes = bytes + RoundUp(s.sum2PartITile * 4, 32);       // calc1: tmp
-    bytes = bytes + 256;                                    // calc2: spread
-    bytes = bytes + 32;                                     // calc3: sum
-    bytes = bytes + 2048;                                   // calc4: acc
-    return bytes;
-}
-
-/// UB bytes: sum_2
-inline Checked CubeWalked8Ledger12(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum2Sum2PartAxisTile * 4, 32) * 64;  // in0: sum_2_partWsIn, 2 copies
-    bytes = bytes + 64;                                            // out0: sum_2WsOut, 2 copies
-    bytes = bytes + 32;                                            // calc0: sumAcc
-    bytes = bytes + 32;                                            // calc1: sum
-    bytes = bytes + 2048;                                          // calc2: acc
-    bytes = bytes + 256;                                           // calc3: part
-    return bytes;
-}
-
-/// UB bytes: grad_alpha
-inline Checked CubeWalked8Ledger13(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;  // in0: sum_2WsIn
-    bytes = bytes + 64;  // out0: grad_alphaOut, 2 copies
-    return bytes;
-}
-
-/// UB bytes: sum_3_part
-inline Checked CubeWalked8Ledger14(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum3PartITile * 4, 32) * 96;  // in0: dzWsIn, 3 copies
-    bytes = bytes + 64;                                     // in1: inv_rmsIn, 2 copies
-    bytes = bytes + 64;                                     // out0: sum_3_partWsOut, 2 copies
-    bytes = bytes + 32;                                     // calc0: sumAcc
-    bytes = bytes + RoundUp(s.sum3PartITile * 4, 32);       // calc1: tmp
-    bytes = bytes + 256;                                    // calc2: spread
-    bytes = bytes + 32;                                     // calc3: sum
-    bytes = bytes + 2048;                                   // calc4: acc
-    return bytes;
-}
-
-/// UB bytes: sum_3
-inline Checked CubeWalked8Ledger15(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum3Sum3PartAxisTile * 4, 32) * 64;  // in0: sum_3_partWsIn, 2 copies
-    bytes = bytes + 64;                                            // out0: sum_3WsOut, 2 copies
-    bytes = bytes + 32;                                            // calc0: sumAcc
-    bytes = bytes + 32;                                            // calc1: sum
-    bytes = bytes + 2048;                                          // calc2: acc
-    bytes = bytes + 256;                                           // calc3: part
-    return bytes;
-}
-
-/// UB bytes: grad_alpha
-inline Checked CubeWalked8Ledger16(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;  // in0: sum_3WsIn
-    bytes = bytes + 64;  // out0: grad_alphaOut, 2 copies
-    return bytes;
-}
-
-/// UB bytes: sum_4_part
-inline Checked CubeWalked8Ledger17(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum4PartJTile * 4, 32) * 96;  // in0: dzWsIn, 3 copies
-    bytes = bytes + 64;                                     // in1: inv_rmsIn, 2 copies
-    bytes = bytes + 64;                                     // out0: sum_4_partWsOut, 2 copies
-    bytes = bytes + 32;                                     // calc0: sumAcc
-    bytes = bytes + RoundUp(s.sum4PartJTile * 4, 32);       // calc1: tmp
-    bytes = bytes + 256;                                    // calc2: spread
-    bytes = bytes + 32;                                     // calc3: sum
-    bytes = bytes + 2048;                                   // calc4: acc
-    return bytes;
-}
-
-/// UB bytes: sum_4
-inline Checked CubeWalked8Ledger18(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum4Sum4PartAxisTile * 4, 32) * 64;  // in0: sum_4_partWsIn, 2 copies
-    bytes = bytes + 64;                                            // out0: sum_4WsOut, 2 copies
-    bytes = bytes + 32;                                            // calc0: sumAcc
-    bytes = bytes + 32;                                            // calc1: sum
-    bytes = bytes + 2048;                                          // calc2: acc
-    bytes = bytes + 256;                                           // calc3: part
-    return bytes;
-}
-
-/// UB bytes: grad_alpha
-inline Checked CubeWalked8Ledger19(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;  // in0: sum_4WsIn
-    bytes = bytes + 64;  // out0: grad_alphaOut, 2 copies
-    return bytes;
-}
-
-/// UB bytes: sum_5_part
-inline Checked CubeWalked8Ledger20(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum5PartKTile * 4, 32) * 64;  // in0: dzWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.sum5PartKTile * 4, 32) * 64;  // out0: sum_5_partWsOut, 2 copies
-    bytes = bytes + RoundUp(s.sum5PartKTile * 4, 32);       // calc0: sumAcc
-    bytes = bytes + RoundUp(s.sum5PartKTile * 4, 32);       // calc1: copied
-    return bytes;
-}
-
-/// UB bytes: sum_5
-inline Checked CubeWalked8Ledger21(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum5KTile * 4, 32) * 64;  // in0: sum_5_partWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.sum5KTile * 4, 32) * 64;  // out0: sum_5WsOut, 2 copies
-    bytes = bytes + RoundUp(s.sum5KTile * 4, 32);       // calc0: sumAcc
-    bytes = bytes + RoundUp(s.sum5KTile * 4, 32);       // calc1: copied
-    return bytes;
-}
-
-/// UB bytes: grad_bias
-inline Checked CubeWalked8Ledger22(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.gradBiasKTile * 4, 32) * 64;  // in0: sum_5WsIn, 2 copies
-    bytes = bytes + CeilDiv(s.gradBiasKTile * 4, 32) * 64;  // out0: grad_biasOut, 2 copies
-    return bytes;
+    return blocks.valid && bytes.valid;
 }
 
 /// Tries the alternative "cube_walked"; false when it does not fit.
 inline bool TryCubeWalked8(Sizes &s, const Chip &chip, Choice &choice)
 {
     const Checked coreNum(chip.coreNum);
-    const Checked cubeNum(chip.cubeNum);
     const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
     if (!(s.D >= 1)) {
         return false;
@@ -15938,419 +4761,49 @@ inline bool TryCubeWalked8(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.n * s.n + s.n * 2 <= 2147483647)) {
         return false;
     }
-    s.dzDTile = Checked(16);
-    s.dzITile = Checked(1);
-    s.dzAgainITile = Checked(8);
-    s.dzAgainTTile = Checked(1);
-    s.dzAgain3JTile = Checked(8);
-    s.dzAgain3ITile = Checked(1);
-    s.scaledITile = Checked(8);
-    s.scaledTTile = Checked(1);
-    s.scaledAgainITile = Checked(8);
-    s.scaledAgainTTile = Checked(1);
-    s.scaledAgain3JTile = Checked(8);
-    s.scaledAgain3ITile = Checked(1);
-    s.drmsKTile = Checked(8);
-    s.drmsTTile = Checked(1);
-    s.gradXDTile = Checked(16);
-    s.gradXITile = Checked(1);
-    s.gradPhiDTile = Checked(8);
-    s.gradPhiITile = Checked(1);
-    s.sum2PartITile = Checked(8);
-    s.sum2Sum2PartAxisTile = Checked(8);
-    s.sum3PartITile = Checked(8);
-    s.sum3Sum3PartAxisTile = Checked(8);
-    s.sum4PartJTile = Checked(8);
-    s.sum4Sum4PartAxisTile = Checked(8);
-    s.sum5PartKTile = Checked(8);
-    s.sum5KTile = Checked(8);
-    s.gradBiasKTile = Checked(8);
-    if (!Maximise(s, &Sizes::dzDTile, s.D, 16, 0, false, &CubeWalked8Ledger0, coreNum, UsableUb(chip, false))) {
+    if (!(FitDz6(s, chip) && FitDzAgain2(s, chip) && FitDzAgain32(s, chip) && FitScaled2(s, chip) &&
+          FitScaledAgain2(s, chip) && FitScaledAgain32(s, chip) && FitDrms4(s, chip) && FitDxg5(s, chip) &&
+          FitGradX8(s, chip) && FitDxg5(s, chip) && FitGradPhi5(s, chip) && FitSum2Part2(s, chip) &&
+          FitSum22(s, chip) && FitGradAlpha4(s, chip) && FitSum3Part2(s, chip) && FitSum32(s, chip) &&
+          FitGradAlphaAgain2(s, chip) && FitSum4Part2(s, chip) && FitSum42(s, chip) && FitGradAlphaAgain32(s, chip) &&
+          FitSum5Part2(s, chip) && FitSum52(s, chip) && FitGradBias4(s, chip) && FindDmixWsStart(s, chip) &&
+          FindDrmsWsStart(s, chip) && FindDxgWsEnd(s, chip) && FindDzWsEnd(s, chip) && FindSum1WsStart(s, chip) &&
+          FindSum1FactorWsStart(s, chip) && FindSum2WsStart3(s, chip) && FindSum2WsEnd(s, chip) &&
+          FindSum2PartCount(s, chip) && FindSum2PartWsStart(s, chip) && FindSum2PartWsEnd(s, chip) &&
+          FindDzITiles(s, chip) && FindDrmsTTiles(s, chip) && FindDxgPanels(s, chip) && FindGradXDTiles(s, chip) &&
+          FindSum1Panels(s, chip) && FindGradPhiDTiles(s, chip) && FindSum2PartWork(s, chip) &&
+          FindGradAlphaWork(s, chip) && FindSum3PartWork(s, chip) && FindGradBiasKTiles(s, chip))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::dzITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n, coreNum), false, &CubeWalked8Ledger0,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dzAgainITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &CubeWalked8Ledger1,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dzAgainTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.dzAgainITile), coreNum),
-                  false, &CubeWalked8Ledger1, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dzAgain3JTile, s.n, 8, MaxOf(CeilDiv(s.T * s.n * s.n, coreNum), 64), false,
-                  &CubeWalked8Ledger2, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::dzAgain3ITile, MinOf(s.n, 4095), 1,
-                  CeilDiv(s.T * s.n * CeilDiv(s.n, s.dzAgain3JTile), coreNum), false, &CubeWalked8Ledger2, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &CubeWalked8Ledger3,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.scaledITile), coreNum),
-                  false, &CubeWalked8Ledger3, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledAgainITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false,
-                  &CubeWalked8Ledger4, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledAgainTTile, MinOf(s.T, 4095), 1,
-                  CeilDiv(s.T * CeilDiv(s.n, s.scaledAgainITile), coreNum), false, &CubeWalked8Ledger4, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledAgain3JTile, s.n, 8, MaxOf(CeilDiv(s.T * s.n * s.n, coreNum), 64), false,
-                  &CubeWalked8Ledger5, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::scaledAgain3ITile, MinOf(s.n, 4095), 1,
-                  CeilDiv(s.T * s.n * CeilDiv(s.n, s.scaledAgain3JTile), coreNum), false, &CubeWalked8Ledger5, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::drmsKTile, s.n * s.n + s.n * 2, 8, 0, false, &CubeWalked8Ledger6, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::drmsTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &CubeWalked8Ledger6, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!(CubeWalked8Ledger7(s, coreNum) <= UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradXDTile, s.D, 16, MaxOf(CeilDiv(s.D * s.T * s.n, coreNum), 64), false,
-                  &CubeWalked8Ledger8, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradXITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n * CeilDiv(s.D, s.gradXDTile), coreNum),
-                  false, &CubeWalked8Ledger8, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!(CubeWalked8Ledger9(s, coreNum) <= UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradPhiDTile, s.D, 8,
-                  MaxOf(CeilDiv(s.D * s.n * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64), false, &CubeWalked8Ledger10,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradPhiITile, MinOf(s.n, 4095), 1,
-                  CeilDiv(s.n * s.n * s.n * CeilDiv(s.D, s.gradPhiDTile) + s.n * s.n * CeilDiv(s.D, s.gradPhiDTile) * 2,
-                          coreNum),
-                  false, &CubeWalked8Ledger10, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum2PartITile, s.n, 8, 0, false, &CubeWalked8Ledger11, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum2Sum2PartAxisTile, MaxOf(MinOf(coreNum, s.T), 1), 8, 0, false, &CubeWalked8Ledger12,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!(CubeWalked8Ledger13(s, coreNum) <= UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum3PartITile, s.n, 8, 0, false, &CubeWalked8Ledger14, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum3Sum3PartAxisTile, MaxOf(MinOf(coreNum, s.T), 1), 8, 0, false, &CubeWalked8Ledger15,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!(CubeWalked8Ledger16(s, coreNum) <= UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum4PartJTile, s.n, 8, 0, false, &CubeWalked8Ledger17, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum4Sum4PartAxisTile, MaxOf(MinOf(coreNum, s.T), 1), 8, 0, false, &CubeWalked8Ledger18,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!(CubeWalked8Ledger19(s, coreNum) <= UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(
-            s, &Sizes::sum5PartKTile, s.n * s.n + s.n * 2, 8,
-            MaxOf(CeilDiv(s.n * s.n * MaxOf(MinOf(coreNum, s.T), 1) + s.n * MaxOf(MinOf(coreNum, s.T), 1) * 2, coreNum),
-                  64),
-            false, &CubeWalked8Ledger20, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::sum5KTile, s.n * s.n + s.n * 2, 8, MaxOf(CeilDiv(s.n * s.n + s.n * 2, coreNum), 64), false,
-                  &CubeWalked8Ledger21, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradBiasKTile, s.n * s.n + s.n * 2, 8, MaxOf(CeilDiv(s.n * s.n + s.n * 2, coreNum), 64),
-                  false, &CubeWalked8Ledger22, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    s.dmixWsStart = 0;
-    s.dmixWsEnd = s.dmixWsStart + RoundUp(MaxOf(s.T * s.n * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.drmsWsStart = s.dmixWsEnd;
-    s.drmsWsEnd = s.drmsWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
-    s.dxgWsStart = s.drmsWsEnd;
-    s.dxgWsEnd = s.dxgWsStart + RoundUp(MaxOf(s.D * s.T * s.n, 1) * 4, 512);
-    s.dzWsStart = s.dxgWsEnd;
-    s.dzWsEnd = s.dzWsStart + RoundUp(MaxOf(s.T * s.n * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.scaledWsStart = s.dzWsEnd;
-    s.scaledWsEnd = s.scaledWsStart + RoundUp(MaxOf(s.T * s.n * s.n + s.T * s.n * 2, 1) * 4, 512);
-    s.sum_1WsStart = s.scaledWsEnd;
-    s.sum_1WsEnd = s.sum_1WsStart + RoundUp(MaxOf(s.D * s.n * s.n * s.n + s.D * s.n * s.n * 2, 1) * 4, 512);
-    s.sum_1_factorWsStart = s.sum_1WsEnd;
-    s.sum_1_factorWsEnd = s.sum_1_factorWsStart + RoundUp(MaxOf(s.D * s.T * s.n, 1) * 4, 512);
-    s.sum_2WsStart = s.sum_1_factorWsEnd;
-    s.sum_2WsEnd = s.sum_2WsStart + 512;
-    s.sum_3WsStart = s.sum_2WsEnd;
-    s.sum_3WsEnd = s.sum_3WsStart + 512;
-    s.sum_4WsStart = s.sum_3WsEnd;
-    s.sum_4WsEnd = s.sum_4WsStart + 512;
-    s.sum_5WsStart = s.sum_4WsEnd;
-    s.sum_5WsEnd = s.sum_5WsStart + RoundUp(MaxOf(s.n * s.n + s.n * 2, 1) * 4, 512);
-    s.sum_2_part_count = MaxOf(MinOf(coreNum, s.T), 1);
-    s.sum_2_part_length = CeilDiv(s.T, s.sum_2_part_count);
-    s.sum_2_partWsStart = s.sum_5WsEnd;
-    s.sum_2_partWsEnd = s.sum_2_partWsStart + RoundUp(MaxOf(s.sum_2_part_count, 1) * 4, 512);
-    s.sum_3_part_count = MaxOf(MinOf(coreNum, s.T), 1);
-    s.sum_3_part_length = CeilDiv(s.T, s.sum_3_part_count);
-    s.sum_3_partWsStart = s.sum_2_partWsEnd;
-    s.sum_3_partWsEnd = s.sum_3_partWsStart + RoundUp(MaxOf(s.sum_3_part_count, 1) * 4, 512);
-    s.sum_4_part_count = MaxOf(MinOf(coreNum, s.T), 1);
-    s.sum_4_part_length = CeilDiv(s.T, s.sum_4_part_count);
-    s.sum_4_partWsStart = s.sum_3_partWsEnd;
-    s.sum_4_partWsEnd = s.sum_4_partWsStart + RoundUp(MaxOf(s.sum_4_part_count, 1) * 4, 512);
-    s.sum_5_part_count = MaxOf(MinOf(coreNum, s.T), 1);
-    s.sum_5_part_length = CeilDiv(s.T, s.sum_5_part_count);
-    s.sum_5_partWsStart = s.sum_4_partWsEnd;
-    s.sum_5_partWsEnd =
-        s.sum_5_partWsStart + RoundUp(MaxOf(s.n * s.n * s.sum_5_part_count + s.n * s.sum_5_part_count * 2, 1) * 4, 512);
-    s.dzITiles = CeilDiv(s.n, s.dzITile);
-    s.dzWork = s.T * s.dzITiles;
-    s.dzPer = MaxOf(CeilDiv(s.dzWork, coreNum), 1);
-    s.dzAgainITiles = CeilDiv(s.n, s.dzAgainITile);
-    s.dzAgainTTiles = CeilDiv(s.T, s.dzAgainTTile);
-    s.dzAgainWork = s.dzAgainITiles * s.dzAgainTTiles;
-    s.dzAgainPer = MaxOf(CeilDiv(s.dzAgainWork, coreNum), 1);
-    s.dzAgain3JTiles = CeilDiv(s.n, s.dzAgain3JTile);
-    s.dzAgain3ITiles = CeilDiv(s.n, s.dzAgain3ITile);
-    s.dzAgain3Work = s.T * s.dzAgain3ITiles * s.dzAgain3JTiles;
-    s.dzAgain3Per = MaxOf(CeilDiv(s.dzAgain3Work, coreNum), 1);
-    s.scaledITiles = CeilDiv(s.n, s.scaledITile);
-    s.scaledTTiles = CeilDiv(s.T, s.scaledTTile);
-    s.scaledWork = s.scaledITiles * s.scaledTTiles;
-    s.scaledPer = MaxOf(CeilDiv(s.scaledWork, coreNum), 1);
-    s.scaledAgainITiles = CeilDiv(s.n, s.scaledAgainITile);
-    s.scaledAgainTTiles = CeilDiv(s.T, s.scaledAgainTTile);
-    s.scaledAgainWork = s.scaledAgainITiles * s.scaledAgainTTiles;
-    s.scaledAgainPer = MaxOf(CeilDiv(s.scaledAgainWork, coreNum), 1);
-    s.scaledAgain3JTiles = CeilDiv(s.n, s.scaledAgain3JTile);
-    s.scaledAgain3ITiles = CeilDiv(s.n, s.scaledAgain3ITile);
-    s.scaledAgain3Work = s.T * s.scaledAgain3ITiles * s.scaledAgain3JTiles;
-    s.scaledAgain3Per = MaxOf(CeilDiv(s.scaledAgain3Work, coreNum), 1);
-    s.drmsTTiles = CeilDiv(s.T, s.drmsTTile);
-    s.drmsWork = s.drmsTTiles;
-    s.drmsPer = MaxOf(CeilDiv(s.drmsWork, coreNum), 1);
-    s.dxgPanels = CeilDiv(s.D * s.n, 256);
-    s.dxgBaseN = RoundUp(CeilDiv(s.D * s.n, s.dxgPanels), 16);
-    s.dxgBaseM = MinOf(MinOf((((32768 / s.dxgBaseN)) / 16) * 16, 256),
-                       RoundUp(MinOf(MaxOf(CeilDiv(s.T * s.dxgPanels, cubeNum), 1), s.T), 16));
-    s.dxgBaseK = MinOf(32, RoundUp(s.n * s.n + s.n * 2, 16));
-    s.dxgStepK = MinOf(4, CeilDiv(s.n * s.n + s.n * 2, s.dxgBaseK));
-    s.dxgL1 = s.dxgBaseK * s.dxgBaseM * s.dxgStepK * 8 + s.dxgBaseK * s.dxgBaseN * s.dxgStepK * 8;
-    s.dxgM = s.T;
-    s.dxgN = s.D * s.n;
-    s.dxgKa = s.n * s.n + s.n * 2;
-    s.dxgKb = s.n * s.n + s.n * 2;
-    s.dxgSingleK = s.n * s.n + s.n * 2;
-    s.dxgRowTiles = CeilDiv(s.T, s.dxgBaseM);
-    s.dxgWork = s.dxgPanels * s.dxgRowTiles;
-    s.dxgPer = CeilDiv(s.dxgWork, cubeNum);
-    s.dxgCores = CeilDiv(s.dxgWork, s.dxgPer);
-    s.mm0Cores = s.dxgCores;
-    s.mm0M = s.dxgM;
-    s.mm0N = s.dxgN;
-    s.mm0Ka = s.dxgKa;
-    s.mm0Kb = s.dxgKb;
-    s.mm0SingleK = s.dxgSingleK;
-    s.mm0BaseM = s.dxgBaseM;
-    s.mm0BaseN = s.dxgBaseN;
-    s.mm0BaseK = s.dxgBaseK;
-    s.mm0StepK = s.dxgStepK;
-    s.mm0L1 = s.dxgL1;
-    s.gradXDTiles = CeilDiv(s.D, s.gradXDTile);
-    s.gradXITiles = CeilDiv(s.n, s.gradXITile);
-    s.gradXWork = s.T * s.gradXDTiles * s.gradXITiles;
-    s.gradXPer = MaxOf(CeilDiv(s.gradXWork, coreNum), 1);
-    s.sum1Panels = CeilDiv(s.D * s.n, 256);
-    s.sum1BaseN = RoundUp(CeilDiv(s.D * s.n, s.sum1Panels), 16);
-    s.sum1BaseM = MinOf(MinOf((((32768 / s.sum1BaseN)) / 16) * 16, 256),
-                        RoundUp(MinOf(MaxOf(CeilDiv(s.n * s.n * s.sum1Panels + s.n * s.sum1Panels * 2, cubeNum), 1),
-                                      s.n * s.n + s.n * 2),
-                                16));
-    s.sum1BaseK = MinOf(32, RoundUp(s.T, 16));
-    s.sum1StepK = MinOf(4, CeilDiv(s.T, s.sum1BaseK));
-    s.sum1L1 = s.sum1BaseK * s.sum1BaseM * s.sum1StepK * 8 + s.sum1BaseK * s.sum1BaseN * s.sum1StepK * 8;
-    s.sum1M = s.n * s.n + s.n * 2;
-    s.sum1N = s.D * s.n;
-    s.sum1Ka = s.T;
-    s.sum1Kb = s.T;
-    s.sum1SingleK = s.T;
-    s.sum1RowTiles = CeilDiv(s.n * s.n + s.n * 2, s.sum1BaseM);
-    s.sum1Work = s.sum1Panels * s.sum1RowTiles;
-    s.sum1Per = CeilDiv(s.sum1Work, cubeNum);
-    s.sum1Cores = CeilDiv(s.sum1Work, s.sum1Per);
-    s.mm1Cores = s.sum1Cores;
-    s.mm1M = s.sum1M;
-    s.mm1N = s.sum1N;
-    s.mm1Ka = s.sum1Ka;
-    s.mm1Kb = s.sum1Kb;
-    s.mm1SingleK = s.sum1SingleK;
-    s.mm1BaseM = s.sum1BaseM;
-    s.mm1BaseN = s.sum1BaseN;
-    s.mm1BaseK = s.sum1BaseK;
-    s.mm1StepK = s.sum1StepK;
-    s.mm1L1 = s.sum1L1;
-    s.gradPhiDTiles = CeilDiv(s.D, s.gradPhiDTile);
-    s.gradPhiITiles = CeilDiv(s.n, s.gradPhiITile);
-    s.gradPhiWork = s.gradPhiDTiles * s.gradPhiITiles * s.n * s.n + s.gradPhiDTiles * s.gradPhiITiles * s.n * 2;
-    s.gradPhiPer = MaxOf(CeilDiv(s.gradPhiWork, coreNum), 1);
-    s.sum2PartWork = s.sum_2_part_count;
-    s.sum2PartPer = MaxOf(CeilDiv(s.sum2PartWork, coreNum), 1);
-    s.sum2Work = 1;
-    s.sum2Per = MaxOf(CeilDiv(s.sum2Work, coreNum), 1);
-    s.gradAlphaWork = 1;
-    s.gradAlphaPer = MaxOf(CeilDiv(s.gradAlphaWork, coreNum), 1);
-    s.sum3PartWork = s.sum_3_part_count;
-    s.sum3PartPer = MaxOf(CeilDiv(s.sum3PartWork, coreNum), 1);
-    s.sum3Work = 1;
-    s.sum3Per = MaxOf(CeilDiv(s.sum3Work, coreNum), 1);
-    s.gradAlphaAgainWork = 1;
-    s.gradAlphaAgainPer = MaxOf(CeilDiv(s.gradAlphaAgainWork, coreNum), 1);
-    s.sum4PartWork = s.sum_4_part_count;
-    s.sum4PartPer = MaxOf(CeilDiv(s.sum4PartWork, coreNum), 1);
-    s.sum4Work = 1;
-    s.sum4Per = MaxOf(CeilDiv(s.sum4Work, coreNum), 1);
-    s.gradAlphaAgain3Work = 1;
-    s.gradAlphaAgain3Per = MaxOf(CeilDiv(s.gradAlphaAgain3Work, coreNum), 1);
-    s.sum5PartKTiles = CeilDiv(s.n * s.n + s.n * 2, s.sum5PartKTile);
-    s.sum5PartWork = s.sum5PartKTiles * s.sum_5_part_count;
-    s.sum5PartPer = MaxOf(CeilDiv(s.sum5PartWork, coreNum), 1);
-    s.sum5KTiles = CeilDiv(s.n * s.n + s.n * 2, s.sum5KTile);
-    s.sum5Work = s.sum5KTiles;
-    s.sum5Per = MaxOf(CeilDiv(s.sum5Work, coreNum), 1);
-    s.gradBiasKTiles = CeilDiv(s.n * s.n + s.n * 2, s.gradBiasKTile);
-    s.gradBiasWork = s.gradBiasKTiles;
-    s.gradBiasPer = MaxOf(CeilDiv(s.gradBiasWork, coreNum), 1);
-    const Checked blocks = MaxOf(
-        MaxOf(
-            MaxOf(
-                MaxOf(
-                    MaxOf(
-                        MaxOf(
-                            MaxOf(
-                                MaxOf(
-                                    MaxOf(
-                                        MaxOf(
-                                            MaxOf(
-                                                MaxOf(
-                                                    MaxOf(
-                                                        MaxOf(
-                                                            MaxOf(
-                                                                MaxOf(
-                                                                    MaxOf(
-                                                                        MaxOf(
-                                                                            MaxOf(
-                                                                                MaxOf(
-                                                                                    MaxOf(
-                                                                                        MaxOf(
-                                                                                            MaxOf(CeilDiv(
-                                                                                                      CeilDiv(
-                                                                                                          s.dzWork,
-                                                                                                          s.dzPer),
-                                                                                                      2),
-                                                                                                  CeilDiv(
-                                                                                                      CeilDiv(
-                                                                                                          s.dzAgainWork,
-                                                                                                          s.dzAgainPer),
-                                                                                                      2)),
-                                                                                            CeilDiv(
-                                                                                                CeilDiv(s.dzAgain3Work,
-                                                                                                        s.dzAgain3Per),
-                                                                                                2)),
-                                                                                        CeilDiv(CeilDiv(s.scaledWork,
-                                                                                                        s.scaledPer),
-                                                                                                2)),
-                                                                                    CeilDiv(CeilDiv(s.scaledAgainWork,
-                                                                                                    s.scaledAgainPer),
-                                                                                            2)),
-                                                                                CeilDiv(CeilDiv(s.scaledAgain3Work,
-                                                                                                s.scaledAgain3Per),
-                                                                                        2)),
-                                                                            CeilDiv(CeilDiv(s.drmsWork, s.drmsPer), 2)),
-                                                                        CeilDiv(s.dxgWork, s.dxgPer)),
-                                                                    CeilDiv(CeilDiv(s.gradXWork, s.gradXPer), 2)),
-                                                                CeilDiv(s.sum1Work, s.sum1Per)),
-                                                            CeilDiv(CeilDiv(s.gradPhiWork, s.gradPhiPer), 2)),
-                                                        CeilDiv(CeilDiv(s.sum2PartWork, s.sum2PartPer), 2)),
-                                                    CeilDiv(CeilDiv(s.sum2Work, s.sum2Per), 2)),
-                                                CeilDiv(CeilDiv(s.gradAlphaWork, s.gradAlphaPer), 2)),
-                                            CeilDiv(CeilDiv(s.sum3PartWork, s.sum3PartPer), 2)),
-                                        CeilDiv(CeilDiv(s.sum3Work, s.sum3Per), 2)),
-                                    CeilDiv(CeilDiv(s.gradAlphaAgainWork, s.gradAlphaAgainPer), 2)),
-                                CeilDiv(CeilDiv(s.sum4PartWork, s.sum4PartPer), 2)),
-                            CeilDiv(CeilDiv(s.sum4Work, s.sum4Per), 2)),
-                        CeilDiv(CeilDiv(s.gradAlphaAgain3Work, s.gradAlphaAgain3Per), 2)),
-                    CeilDiv(CeilDiv(s.sum5PartWork, s.sum5PartPer), 2)),
-                CeilDiv(CeilDiv(s.sum5Work, s.sum5Per), 2)),
-            CeilDiv(CeilDiv(s.gradBiasWork, s.gradBiasPer), 2)),
-        1);
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzWork, s.dzPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgainWork, s.dzAgainPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgain3Work, s.dzAgain3Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledWork, s.scaledPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgainWork, s.scaledAgainPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgain3Work, s.scaledAgain3Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.drmsWork, s.drmsPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(s.dxgWork, s.dxgPer));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradXWork, s.gradXPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(s.sum1Work, s.sum1Per));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradPhiWork, s.gradPhiPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum2PartWork, s.sum2PartPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum2Work, s.sum2Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaWork, s.gradAlphaPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum3PartWork, s.sum3PartPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum3Work, s.sum3Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaAgainWork, s.gradAlphaAgainPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum4PartWork, s.sum4PartPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum4Work, s.sum4Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaAgain3Work, s.gradAlphaAgain3Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum5PartWork, s.sum5PartPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum5Work, s.sum5Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradBiasWork, s.gradBiasPer), 2));
     const Checked bytes = s.sum_5_partWsEnd;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = true;
-    return blocks.valid && bytes.valid && s.dmixWsStart.valid && s.dmixWsEnd.valid && s.drmsWsStart.valid &&
-           s.drmsWsEnd.valid && s.dxgWsStart.valid && s.dxgWsEnd.valid && s.dzWsStart.valid && s.dzWsEnd.valid &&
-           s.scaledWsStart.valid && s.scaledWsEnd.valid && s.sum_1WsStart.valid && s.sum_1WsEnd.valid &&
-           s.sum_1_factorWsStart.valid && s.sum_1_factorWsEnd.valid && s.sum_2WsStart.valid && s.sum_2WsEnd.valid &&
-           s.sum_3WsStart.valid && s.sum_3WsEnd.valid && s.sum_4WsStart.valid && s.sum_4WsEnd.valid &&
-           s.sum_5WsStart.valid && s.sum_5WsEnd.valid && s.sum_2_part_count.valid && s.sum_2_part_length.valid &&
-           s.sum_2_partWsStart.valid && s.sum_2_partWsEnd.valid && s.sum_3_part_count.valid &&
-           s.sum_3_part_length.valid && s.sum_3_partWsStart.valid && s.sum_3_partWsEnd.valid &&
-           s.sum_4_part_count.valid && s.sum_4_part_length.valid && s.sum_4_partWsStart.valid &&
-           s.sum_4_partWsEnd.valid && s.sum_5_part_count.valid && s.sum_5_part_length.valid &&
-           s.sum_5_partWsStart.valid && s.sum_5_partWsEnd.valid && s.dzITiles.valid && s.dzWork.valid &&
-           s.dzPer.valid && s.dzAgainITiles.valid && s.dzAgainTTiles.valid && s.dzAgainWork.valid &&
-           s.dzAgainPer.valid && s.dzAgain3JTiles.valid && s.dzAgain3ITiles.valid && s.dzAgain3Work.valid &&
-           s.dzAgain3Per.valid && s.scaledITiles.valid && s.scaledTTiles.valid && s.scaledWork.valid &&
-           s.scaledPer.valid && s.scaledAgainITiles.valid && s.scaledAgainTTiles.valid && s.scaledAgainWork.valid &&
-           s.scaledAgainPer.valid && s.scaledAgain3JTiles.valid && s.scaledAgain3ITiles.valid &&
-           s.scaledAgain3Work.valid && s.scaledAgain3Per.valid && s.drmsTTiles.valid && s.drmsWork.valid &&
-           s.drmsPer.valid && s.dxgPanels.valid && s.dxgBaseN.valid && s.dxgBaseM.valid && s.dxgBaseK.valid &&
-           s.dxgStepK.valid && s.dxgL1.valid && s.dxgM.valid && s.dxgN.valid && s.dxgKa.valid && s.dxgKb.valid &&
-           s.dxgSingleK.valid && s.dxgRowTiles.valid && s.dxgWork.valid && s.dxgPer.valid && s.dxgCores.valid &&
-           s.mm0Cores.valid && s.mm0M.valid && s.mm0N.valid && s.mm0Ka.valid && s.mm0Kb.valid && s.mm0SingleK.valid &&
-           s.mm0BaseM.valid && s.mm0BaseN.valid && s.mm0BaseK.valid && s.mm0StepK.valid && s.mm0L1.valid &&
-           s.gradXDTiles.valid && s.gradXITiles.valid && s.gradXWork.valid && s.gradXPer.valid && s.sum1Panels.valid &&
-           s.sum1BaseN.valid && s.sum1BaseM.valid && s.sum1BaseK.valid && s.sum1StepK.valid && s.sum1L1.valid &&
-           s.sum1M.valid && s.sum1N.valid && s.sum1Ka.valid && s.sum1Kb.valid && s.sum1SingleK.valid &&
-           s.sum1RowTiles.valid && s.sum1Work.valid && s.sum1Per.valid && s.sum1Cores.valid && s.mm1Cores.valid &&
-           s.mm1M.valid && s.mm1N.valid && s.mm1Ka.valid && s.mm1Kb.valid && s.mm1SingleK.valid && s.mm1BaseM.valid &&
-           s.mm1BaseN.valid && s.mm1BaseK.valid && s.mm1StepK.valid && s.mm1L1.valid && s.gradPhiDTiles.valid &&
-           s.gradPhiITiles.valid && s.gradPhiWork.valid && s.gradPhiPer.valid && s.sum2PartWork.valid &&
-           s.sum2PartPer.valid && s.sum2Work.valid && s.sum2Per.valid && s.gradAlphaWork.valid &&
-           s.gradAlphaPer.valid && s.sum3PartWork.valid && s.sum3PartPer.valid && s.sum3Work.valid && s.sum3Per.valid &&
-           s.gradAlphaAgainWork.valid && s.gradAlphaAgainPer.valid && s.sum4PartWork.valid && s.sum4PartPer.valid &&
-           s.sum4Work.valid && s.sum4Per.valid && s.gradAlphaAgain3Work.valid && s.gradAlphaAgain3Per.valid &&
-           s.sum5PartKTiles.valid && s.sum5PartWork.valid && s.sum5PartPer.valid && s.sum5KTiles.valid &&
-           s.sum5Work.valid && s.sum5Per.valid && s.gradBiasKTiles.valid && s.gradBiasWork.valid && s.gradBiasPer.valid;
+    return blocks.valid && bytes.valid;
 }
 
 /// Picks the first alternative that fits. `combination`: index of the dtype combination; `present`: bit k is set when

@@ -89,7 +89,7 @@ inline bool Maximise(Sizes &s, Checked Sizes::*tile, const Checked &upper, int64
 }
 
 /// UB bytes: m, e, sum_1, p, norm, a, sum_2, c, sums, sum_3, s, sum_4, y
-inline Checked FullLedger(const Sizes &s, const Checked &coreNum)
+inline Checked YLedger(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -109,34 +109,8 @@ inline Checked FullLedger(const Sizes &s, const Checked &coreNum)
     return bytes;
 }
 
-/// Tries the alternative "full"; false when it does not fit.
-inline bool TryFull(Sizes &s, const Chip &chip, Choice &choice)
-{
-    const Checked coreNum(chip.coreNum);
-    if (!(s.T >= 1)) {
-        return false;
-    }
-    if (!(s.n >= 1)) {
-        return false;
-    }
-    s.yTTile = Checked(8);
-    if (!Maximise(s, &Sizes::yTTile, s.T, 8, MaxOf(CeilDiv(s.T, coreNum), 64), false, &FullLedger, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    s.yTTiles = CeilDiv(s.T, s.yTTile);
-    s.yWork = s.yTTiles;
-    s.yPer = MaxOf(CeilDiv(s.yWork, coreNum), 1);
-    const Checked blocks = MaxOf(CeilDiv(s.yWork, s.yPer), 1);
-    const Checked bytes = 0;
-    choice.blockDim = blocks.value;
-    choice.workspace = bytes.value;
-    choice.together = false;
-    return blocks.valid && bytes.valid && s.yTTiles.valid && s.yWork.valid && s.yPer.valid;
-}
-
 /// UB bytes: m, e, sum_1, p, a, sum_2, c, sum_3, s, sum_4, y
-inline Checked Full2Ledger(const Sizes &s, const Checked &coreNum)
+inline Checked YLedger2(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -154,30 +128,76 @@ inline Checked Full2Ledger(const Sizes &s, const Checked &coreNum)
     return bytes;
 }
 
-/// Tries the alternative "full"; false when it does not fit.
-inline bool TryFull2(Sizes &s, const Chip &chip, Choice &choice)
+/// The tiles of a stage: m, e, sum_1, p, norm, a, sum_2, c, sums, sum_3, s, sum_4, y
+inline bool FitY(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
+    s.yTTile = Checked(8);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::yTTile, s.T, 8, MaxOf(CeilDiv(s.T, coreNum), 64), false, &YLedger, coreNum, ub);
+}
+
+/// The tiles of a stage: m, e, sum_1, p, a, sum_2, c, sum_3, s, sum_4, y
+inline bool FitY2(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.yTTile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::yTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &YLedger2, coreNum, ub);
+}
+
+/// Fields yTTiles to yPer; false when one is out of range.
+inline bool FindYTTiles(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.yTTiles = CeilDiv(s.T, s.yTTile);
+    s.yWork = s.yTTiles;
+    s.yPer = MaxOf(CeilDiv(s.yWork, coreNum), 1);
+    return s.yTTiles.valid && s.yWork.valid && s.yPer.valid;
+}
+
+/// Tries the alternative "full"; false when it does not fit.
+inline bool TryFull(Sizes &s, const Chip &chip, Choice &choice)
+{
+    (void)chip;
     if (!(s.T >= 1)) {
         return false;
     }
     if (!(s.n >= 1)) {
         return false;
     }
-    s.yTTile = Checked(1);
-    if (!Maximise(s, &Sizes::yTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &Full2Ledger, coreNum,
-                  UsableUb(chip, false))) {
+    if (!(FitY(s, chip) && FindYTTiles(s, chip))) {
         return false;
     }
-    s.yTTiles = CeilDiv(s.T, s.yTTile);
-    s.yWork = s.yTTiles;
-    s.yPer = MaxOf(CeilDiv(s.yWork, coreNum), 1);
-    const Checked blocks = MaxOf(CeilDiv(s.yWork, s.yPer), 1);
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(s.yWork, s.yPer));
     const Checked bytes = 0;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = false;
-    return blocks.valid && bytes.valid && s.yTTiles.valid && s.yWork.valid && s.yPer.valid;
+    return blocks.valid && bytes.valid;
+}
+
+/// Tries the alternative "full"; false when it does not fit.
+inline bool TryFull2(Sizes &s, const Chip &chip, Choice &choice)
+{
+    (void)chip;
+    if (!(s.T >= 1)) {
+        return false;
+    }
+    if (!(s.n >= 1)) {
+        return false;
+    }
+    if (!(FitY2(s, chip) && FindYTTiles(s, chip))) {
+        return false;
+    }
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(s.yWork, s.yPer));
+    const Checked bytes = 0;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = false;
+    return blocks.valid && bytes.valid;
 }
 
 /// Picks the first alternative that fits. `combination`: index of the dtype combination; `present`: bit k is set when

@@ -89,7 +89,7 @@ inline bool Maximise(Sizes &s, Checked Sizes::*tile, const Checked &upper, int64
 }
 
 /// UB bytes: g, col, row, last, dot, grad_x
-inline Checked FullLedger(const Sizes &s, const Checked &coreNum)
+inline Checked GradXLedger(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -108,30 +108,45 @@ inline Checked FullLedger(const Sizes &s, const Checked &coreNum)
     return bytes;
 }
 
+/// The tiles of a stage: g, col, row, last, dot, grad_x
+inline bool FitGradX(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.gradXTTile = Checked(8);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::gradXTTile, s.T, 8, MaxOf(CeilDiv(s.T, coreNum), 64), false, &GradXLedger, coreNum, ub);
+}
+
+/// Fields gradXTTiles to gradXPer; false when one is out of range.
+inline bool FindGradXTTiles(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.gradXTTiles = CeilDiv(s.T, s.gradXTTile);
+    s.gradXWork = s.gradXTTiles;
+    s.gradXPer = MaxOf(CeilDiv(s.gradXWork, coreNum), 1);
+    return s.gradXTTiles.valid && s.gradXWork.valid && s.gradXPer.valid;
+}
+
 /// Tries the alternative "full"; false when it does not fit.
 inline bool TryFull(Sizes &s, const Chip &chip, Choice &choice)
 {
-    const Checked coreNum(chip.coreNum);
+    (void)chip;
     if (!(s.T >= 1)) {
         return false;
     }
     if (!(s.n >= 1)) {
         return false;
     }
-    s.gradXTTile = Checked(8);
-    if (!Maximise(s, &Sizes::gradXTTile, s.T, 8, MaxOf(CeilDiv(s.T, coreNum), 64), false, &FullLedger, coreNum,
-                  UsableUb(chip, false))) {
+    if (!(FitGradX(s, chip) && FindGradXTTiles(s, chip))) {
         return false;
     }
-    s.gradXTTiles = CeilDiv(s.T, s.gradXTTile);
-    s.gradXWork = s.gradXTTiles;
-    s.gradXPer = MaxOf(CeilDiv(s.gradXWork, coreNum), 1);
-    const Checked blocks = MaxOf(CeilDiv(s.gradXWork, s.gradXPer), 1);
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(s.gradXWork, s.gradXPer));
     const Checked bytes = 0;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = false;
-    return blocks.valid && bytes.valid && s.gradXTTiles.valid && s.gradXWork.valid && s.gradXPer.valid;
+    return blocks.valid && bytes.valid;
 }
 
 /// Picks the first alternative that fits. `combination`: index of the dtype combination; `present`: bit k is set when

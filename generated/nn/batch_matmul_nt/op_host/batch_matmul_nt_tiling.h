@@ -120,7 +120,7 @@ inline bool Maximise(Sizes &s, Checked Sizes::*tile, const Checked &upper, int64
 }
 
 /// UB bytes: y (cube)
-inline Checked CubeFullLedger(const Sizes &s, const Checked &coreNum)
+inline Checked YLedger(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -128,11 +128,223 @@ inline Checked CubeFullLedger(const Sizes &s, const Checked &coreNum)
     return bytes;
 }
 
+/// UB bytes: sum_1, y
+inline Checked YLedger2(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.K, 16) * 64;             // in0: x1In, 2 copies
+    bytes = bytes + s.yJTile * CeilDiv(s.K, 16) * 64;  // in1: x2In, 2 copies
+    bytes = bytes + CeilDiv(s.yJTile, 16) * 64;        // out0: yOut, 2 copies
+    bytes = bytes + CeilDiv(s.K, 16) * 64;             // calc0: x1Tile
+    bytes = bytes + s.yJTile * CeilDiv(s.K, 16) * 64;  // calc1: x2Tile
+    bytes = bytes + CeilDiv(s.yJTile, 16) * 64;        // calc2: sum_1Tile
+    bytes = bytes + s.yJTile * CeilDiv(s.K, 16) * 64;  // calc3: tmp
+    bytes = bytes + CeilDiv(s.yJTile, 8) * 2048;       // calc4: acc
+    bytes = bytes + CeilDiv(s.yJTile, 8) * 256;        // calc5: part
+    return bytes;
+}
+
+/// UB bytes: sum_1, y
+inline Checked YLedger3(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.yKTile * 2, 32) * 64;             // in0: x1In, 2 copies
+    bytes = bytes + CeilDiv(s.yJTile * s.yKTile * 2, 32) * 64;  // in1: x2In, 2 copies
+    bytes = bytes + CeilDiv(s.yJTile, 16) * 64;                 // out0: yOut, 2 copies
+    bytes = bytes + CeilDiv(s.yJTile, 16) * 64;                 // calc0: sumAcc
+    bytes = bytes + RoundUp(s.yKTile * 4, 32);                  // calc1: x1Tile
+    bytes = bytes + RoundUp(s.yJTile * s.yKTile * 4, 32);       // calc2: x2Tile
+    bytes = bytes + RoundUp(s.yJTile * s.yKTile * 4, 32);       // calc3: tmp
+    bytes = bytes + CeilDiv(s.yJTile, 16) * 64;                 // calc4: sum
+    bytes = bytes + CeilDiv(s.yJTile, 8) * 2048;                // calc5: acc
+    bytes = bytes + CeilDiv(s.yJTile, 8) * 256;                 // calc6: part
+    return bytes;
+}
+
+/// UB bytes: sum_1, y
+inline Checked YLedger4(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.K, 8) * 64;             // in0: x1In, 2 copies
+    bytes = bytes + s.yJTile * CeilDiv(s.K, 8) * 64;  // in1: x2In, 2 copies
+    bytes = bytes + CeilDiv(s.yJTile, 8) * 64;        // out0: yOut, 2 copies
+    bytes = bytes + CeilDiv(s.yJTile, 8) * 32;        // calc0: sum_1Tile
+    bytes = bytes + s.yJTile * CeilDiv(s.K, 8) * 32;  // calc1: tmp
+    bytes = bytes + CeilDiv(s.yJTile, 8) * 2048;      // calc2: acc
+    bytes = bytes + CeilDiv(s.yJTile, 8) * 256;       // calc3: part
+    return bytes;
+}
+
+/// UB bytes: sum_1, y
+inline Checked YLedger5(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.yKTile * 4, 32) * 64;             // in0: x1In, 2 copies
+    bytes = bytes + CeilDiv(s.yJTile * s.yKTile * 4, 32) * 64;  // in1: x2In, 2 copies
+    bytes = bytes + CeilDiv(s.yJTile, 8) * 64;                  // out0: yOut, 2 copies
+    bytes = bytes + CeilDiv(s.yJTile, 8) * 32;                  // calc0: sumAcc
+    bytes = bytes + RoundUp(s.yJTile * s.yKTile * 4, 32);       // calc1: tmp
+    bytes = bytes + CeilDiv(s.yJTile, 8) * 32;                  // calc2: sum
+    bytes = bytes + CeilDiv(s.yJTile, 8) * 2048;                // calc3: acc
+    bytes = bytes + CeilDiv(s.yJTile, 8) * 256;                 // calc4: part
+    return bytes;
+}
+
+/// The tiles of a stage: y (cube)
+inline bool FitY(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    const int64_t ub = UsableUb(chip, false);
+    return YLedger(s, coreNum) <= ub;
+}
+
+/// The tiles of a stage: sum_1, y
+inline bool FitY2(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.yJTile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::yJTile, MinOf(s.N, 4095), 1, CeilDiv(s.M * s.N * s.numel_b, coreNum), false, &YLedger2,
+                    coreNum, ub);
+}
+
+/// The tiles of a stage: sum_1, y
+inline bool FitY3(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.yKTile = Checked(16);
+    s.yJTile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::yKTile, s.K, 16, 0, false, &YLedger3, coreNum, ub) &&
+           Maximise(s, &Sizes::yJTile, MinOf(s.N, 4095), 1, CeilDiv(s.M * s.N * s.numel_b, coreNum), false, &YLedger3,
+                    coreNum, ub);
+}
+
+/// The tiles of a stage: sum_1, y
+inline bool FitY4(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.yJTile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::yJTile, MinOf(s.N, 4095), 1, CeilDiv(s.M * s.N * s.numel_b, coreNum), false, &YLedger4,
+                    coreNum, ub);
+}
+
+/// The tiles of a stage: sum_1, y
+inline bool FitY5(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.yKTile = Checked(8);
+    s.yJTile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::yKTile, s.K, 8, 0, false, &YLedger5, coreNum, ub) &&
+           Maximise(s, &Sizes::yJTile, MinOf(s.N, 4095), 1, CeilDiv(s.M * s.N * s.numel_b, coreNum), false, &YLedger5,
+                    coreNum, ub);
+}
+
+/// Fields yPanels to yBaseM; false when one is out of range.
+inline bool FindYPanels(Sizes &s, const Chip &chip)
+{
+    const Checked cubeNum(chip.cubeNum);
+    s.yPanels = CeilDiv(s.N, 256);
+    s.yBaseN = RoundUp(CeilDiv(s.N, s.yPanels), 16);
+    s.yBaseM = MinOf(MinOf((((32768 / s.yBaseN)) / 16) * 16, 256),
+                     RoundUp(MinOf(MaxOf(CeilDiv(s.M * s.numel_b * s.yPanels, cubeNum), 1), s.M), 16));
+    return s.yPanels.valid && s.yBaseN.valid && s.yBaseM.valid;
+}
+
+/// Fields yBaseK; false when one is out of range.
+inline bool FindYBaseK(Sizes &s, const Chip &chip)
+{
+    (void)chip;
+    s.yBaseK = MinOf(64, RoundUp(s.K, 16));
+    return s.yBaseK.valid;
+}
+
+/// Fields yStepK; false when one is out of range.
+inline bool FindYStepK(Sizes &s, const Chip &chip)
+{
+    (void)chip;
+    s.yStepK = MinOf(4, CeilDiv(s.K, s.yBaseK));
+    return s.yStepK.valid;
+}
+
+/// Fields yL1; false when one is out of range.
+inline bool FindYL1(Sizes &s, const Chip &chip)
+{
+    (void)chip;
+    s.yL1 = s.yBaseK * s.yBaseM * s.yStepK * 4 + s.yBaseK * s.yBaseN * s.yStepK * 4;
+    return s.yL1.valid;
+}
+
+/// Fields yM to mm0L1; false when one is out of range.
+inline bool FindYM(Sizes &s, const Chip &chip)
+{
+    const Checked cubeNum(chip.cubeNum);
+    s.yM = s.M;
+    s.yN = s.N;
+    s.yKa = s.K;
+    s.yKb = s.K;
+    s.ySingleK = s.K;
+    s.yRowTiles = CeilDiv(s.M, s.yBaseM);
+    s.yWork = s.numel_b * s.yPanels * s.yRowTiles;
+    s.yPer = CeilDiv(s.yWork, cubeNum);
+    s.yCores = CeilDiv(s.yWork, s.yPer);
+    s.mm0Cores = s.yCores;
+    s.mm0M = s.yM;
+    s.mm0N = s.yN;
+    s.mm0Ka = s.yKa;
+    s.mm0Kb = s.yKb;
+    s.mm0SingleK = s.ySingleK;
+    s.mm0BaseM = s.yBaseM;
+    s.mm0BaseN = s.yBaseN;
+    s.mm0BaseK = s.yBaseK;
+    s.mm0StepK = s.yStepK;
+    s.mm0L1 = s.yL1;
+    return s.yM.valid && s.yN.valid && s.yKa.valid && s.yKb.valid && s.ySingleK.valid && s.yRowTiles.valid &&
+           s.yWork.valid && s.yPer.valid && s.yCores.valid && s.mm0Cores.valid && s.mm0M.valid && s.mm0N.valid &&
+           s.mm0Ka.valid && s.mm0Kb.valid && s.mm0SingleK.valid && s.mm0BaseM.valid && s.mm0BaseN.valid &&
+           s.mm0BaseK.valid && s.mm0StepK.valid && s.mm0L1.valid;
+}
+
+/// Fields yJTiles to yPer; false when one is out of range.
+inline bool FindYJTiles(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.yJTiles = CeilDiv(s.N, s.yJTile);
+    s.yWork = s.M * s.numel_b * s.yJTiles;
+    s.yPer = MaxOf(CeilDiv(s.yWork, coreNum), 1);
+    return s.yJTiles.valid && s.yWork.valid && s.yPer.valid;
+}
+
+/// Fields yBaseK; false when one is out of range.
+inline bool FindYBaseK2(Sizes &s, const Chip &chip)
+{
+    (void)chip;
+    s.yBaseK = MinOf(32, RoundUp(s.K, 16));
+    return s.yBaseK.valid;
+}
+
+/// Fields yL1; false when one is out of range.
+inline bool FindYL12(Sizes &s, const Chip &chip)
+{
+    (void)chip;
+    s.yL1 = s.yBaseK * s.yBaseM * s.yStepK * 8 + s.yBaseK * s.yBaseN * s.yStepK * 8;
+    return s.yL1.valid;
+}
+
 /// Tries the alternative "cube_full"; false when it does not fit.
 inline bool TryCubeFull(Sizes &s, const Chip &chip, Choice &choice)
 {
     const Checked coreNum(chip.coreNum);
-    const Checked cubeNum(chip.cubeNum);
     const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
     if (!(s.K >= 1)) {
         return false;
@@ -161,70 +373,23 @@ inline bool TryCubeFull(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.K <= 2147483647)) {
         return false;
     }
-    if (!(CubeFullLedger(s, coreNum) <= UsableUb(chip, false))) {
+    if (!(FitY(s, chip) && FindYPanels(s, chip) && FindYBaseK(s, chip) && FindYStepK(s, chip) && FindYL1(s, chip) &&
+          FindYM(s, chip))) {
         return false;
     }
-    s.yPanels = CeilDiv(s.N, 256);
-    s.yBaseN = RoundUp(CeilDiv(s.N, s.yPanels), 16);
-    s.yBaseM = MinOf(MinOf((((32768 / s.yBaseN)) / 16) * 16, 256),
-                     RoundUp(MinOf(MaxOf(CeilDiv(s.M * s.numel_b * s.yPanels, cubeNum), 1), s.M), 16));
-    s.yBaseK = MinOf(64, RoundUp(s.K, 16));
-    s.yStepK = MinOf(4, CeilDiv(s.K, s.yBaseK));
-    s.yL1 = s.yBaseK * s.yBaseM * s.yStepK * 4 + s.yBaseK * s.yBaseN * s.yStepK * 4;
-    s.yM = s.M;
-    s.yN = s.N;
-    s.yKa = s.K;
-    s.yKb = s.K;
-    s.ySingleK = s.K;
-    s.yRowTiles = CeilDiv(s.M, s.yBaseM);
-    s.yWork = s.numel_b * s.yPanels * s.yRowTiles;
-    s.yPer = CeilDiv(s.yWork, cubeNum);
-    s.yCores = CeilDiv(s.yWork, s.yPer);
-    s.mm0Cores = s.yCores;
-    s.mm0M = s.yM;
-    s.mm0N = s.yN;
-    s.mm0Ka = s.yKa;
-    s.mm0Kb = s.yKb;
-    s.mm0SingleK = s.ySingleK;
-    s.mm0BaseM = s.yBaseM;
-    s.mm0BaseN = s.yBaseN;
-    s.mm0BaseK = s.yBaseK;
-    s.mm0StepK = s.yStepK;
-    s.mm0L1 = s.yL1;
-    const Checked blocks = MaxOf(CeilDiv(s.yWork, s.yPer), 1);
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(s.yWork, s.yPer));
     const Checked bytes = 0;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = false;
-    return blocks.valid && bytes.valid && s.yPanels.valid && s.yBaseN.valid && s.yBaseM.valid && s.yBaseK.valid &&
-           s.yStepK.valid && s.yL1.valid && s.yM.valid && s.yN.valid && s.yKa.valid && s.yKb.valid &&
-           s.ySingleK.valid && s.yRowTiles.valid && s.yWork.valid && s.yPer.valid && s.yCores.valid &&
-           s.mm0Cores.valid && s.mm0M.valid && s.mm0N.valid && s.mm0Ka.valid && s.mm0Kb.valid && s.mm0SingleK.valid &&
-           s.mm0BaseM.valid && s.mm0BaseN.valid && s.mm0BaseK.valid && s.mm0StepK.valid && s.mm0L1.valid;
-}
-
-/// UB bytes: sum_1, y
-inline Checked FullLedger(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.K, 16) * 64;             // in0: x1In, 2 copies
-    bytes = bytes + s.yJTile * CeilDiv(s.K, 16) * 64;  // in1: x2In, 2 copies
-    bytes = bytes + CeilDiv(s.yJTile, 16) * 64;        // out0: yOut, 2 copies
-    bytes = bytes + CeilDiv(s.K, 16) * 64;             // calc0: x1Tile
-    bytes = bytes + s.yJTile * CeilDiv(s.K, 16) * 64;  // calc1: x2Tile
-    bytes = bytes + CeilDiv(s.yJTile, 16) * 64;        // calc2: sum_1Tile
-    bytes = bytes + s.yJTile * CeilDiv(s.K, 16) * 64;  // calc3: tmp
-    bytes = bytes + CeilDiv(s.yJTile, 8) * 2048;       // calc4: acc
-    bytes = bytes + CeilDiv(s.yJTile, 8) * 256;        // calc5: part
-    return bytes;
+    return blocks.valid && bytes.valid;
 }
 
 /// Tries the alternative "full"; false when it does not fit.
 inline bool TryFull(Sizes &s, const Chip &chip, Choice &choice)
 {
-    const Checked coreNum(chip.coreNum);
+    (void)chip;
     if (!(s.K >= 1)) {
         return false;
     }
@@ -237,45 +402,22 @@ inline bool TryFull(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.numel_b >= 1)) {
         return false;
     }
-    s.yJTile = Checked(1);
-    if (!Maximise(s, &Sizes::yJTile, MinOf(s.N, 4095), 1, CeilDiv(s.M * s.N * s.numel_b, coreNum), false, &FullLedger,
-                  coreNum, UsableUb(chip, false))) {
+    if (!(FitY2(s, chip) && FindYJTiles(s, chip))) {
         return false;
     }
-    s.yJTiles = CeilDiv(s.N, s.yJTile);
-    s.yWork = s.M * s.numel_b * s.yJTiles;
-    s.yPer = MaxOf(CeilDiv(s.yWork, coreNum), 1);
-    const Checked blocks = MaxOf(CeilDiv(CeilDiv(s.yWork, s.yPer), 2), 1);
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.yWork, s.yPer), 2));
     const Checked bytes = 0;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = false;
-    return blocks.valid && bytes.valid && s.yJTiles.valid && s.yWork.valid && s.yPer.valid;
-}
-
-/// UB bytes: sum_1, y
-inline Checked WalkedLedger(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.yKTile * 2, 32) * 64;             // in0: x1In, 2 copies
-    bytes = bytes + CeilDiv(s.yJTile * s.yKTile * 2, 32) * 64;  // in1: x2In, 2 copies
-    bytes = bytes + CeilDiv(s.yJTile, 16) * 64;                 // out0: yOut, 2 copies
-    bytes = bytes + CeilDiv(s.yJTile, 16) * 64;                 // calc0: sumAcc
-    bytes = bytes + RoundUp(s.yKTile * 4, 32);                  // calc1: x1Tile
-    bytes = bytes + RoundUp(s.yJTile * s.yKTile * 4, 32);       // calc2: x2Tile
-    bytes = bytes + RoundUp(s.yJTile * s.yKTile * 4, 32);       // calc3: tmp
-    bytes = bytes + CeilDiv(s.yJTile, 16) * 64;                 // calc4: sum
-    bytes = bytes + CeilDiv(s.yJTile, 8) * 2048;                // calc5: acc
-    bytes = bytes + CeilDiv(s.yJTile, 8) * 256;                 // calc6: part
-    return bytes;
+    return blocks.valid && bytes.valid;
 }
 
 /// Tries the alternative "walked"; false when it does not fit.
 inline bool TryWalked(Sizes &s, const Chip &chip, Choice &choice)
 {
-    const Checked coreNum(chip.coreNum);
+    (void)chip;
     if (!(s.K >= 1)) {
         return false;
     }
@@ -288,40 +430,22 @@ inline bool TryWalked(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.numel_b >= 1)) {
         return false;
     }
-    s.yKTile = Checked(16);
-    s.yJTile = Checked(1);
-    if (!Maximise(s, &Sizes::yKTile, s.K, 16, 0, false, &WalkedLedger, coreNum, UsableUb(chip, false))) {
+    if (!(FitY3(s, chip) && FindYJTiles(s, chip))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::yJTile, MinOf(s.N, 4095), 1, CeilDiv(s.M * s.N * s.numel_b, coreNum), false, &WalkedLedger,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    s.yJTiles = CeilDiv(s.N, s.yJTile);
-    s.yWork = s.M * s.numel_b * s.yJTiles;
-    s.yPer = MaxOf(CeilDiv(s.yWork, coreNum), 1);
-    const Checked blocks = MaxOf(CeilDiv(CeilDiv(s.yWork, s.yPer), 2), 1);
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.yWork, s.yPer), 2));
     const Checked bytes = 0;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = false;
-    return blocks.valid && bytes.valid && s.yJTiles.valid && s.yWork.valid && s.yPer.valid;
-}
-
-/// UB bytes: y (cube)
-inline Checked CubeFull2Ledger(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    return bytes;
+    return blocks.valid && bytes.valid;
 }
 
 /// Tries the alternative "cube_full"; false when it does not fit.
 inline bool TryCubeFull2(Sizes &s, const Chip &chip, Choice &choice)
 {
     const Checked coreNum(chip.coreNum);
-    const Checked cubeNum(chip.cubeNum);
     const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
     if (!(s.K >= 1)) {
         return false;
@@ -350,68 +474,23 @@ inline bool TryCubeFull2(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.K <= 2147483647)) {
         return false;
     }
-    if (!(CubeFull2Ledger(s, coreNum) <= UsableUb(chip, false))) {
+    if (!(FitY(s, chip) && FindYPanels(s, chip) && FindYBaseK2(s, chip) && FindYStepK(s, chip) && FindYL12(s, chip) &&
+          FindYM(s, chip))) {
         return false;
     }
-    s.yPanels = CeilDiv(s.N, 256);
-    s.yBaseN = RoundUp(CeilDiv(s.N, s.yPanels), 16);
-    s.yBaseM = MinOf(MinOf((((32768 / s.yBaseN)) / 16) * 16, 256),
-                     RoundUp(MinOf(MaxOf(CeilDiv(s.M * s.numel_b * s.yPanels, cubeNum), 1), s.M), 16));
-    s.yBaseK = MinOf(32, RoundUp(s.K, 16));
-    s.yStepK = MinOf(4, CeilDiv(s.K, s.yBaseK));
-    s.yL1 = s.yBaseK * s.yBaseM * s.yStepK * 8 + s.yBaseK * s.yBaseN * s.yStepK * 8;
-    s.yM = s.M;
-    s.yN = s.N;
-    s.yKa = s.K;
-    s.yKb = s.K;
-    s.ySingleK = s.K;
-    s.yRowTiles = CeilDiv(s.M, s.yBaseM);
-    s.yWork = s.numel_b * s.yPanels * s.yRowTiles;
-    s.yPer = CeilDiv(s.yWork, cubeNum);
-    s.yCores = CeilDiv(s.yWork, s.yPer);
-    s.mm0Cores = s.yCores;
-    s.mm0M = s.yM;
-    s.mm0N = s.yN;
-    s.mm0Ka = s.yKa;
-    s.mm0Kb = s.yKb;
-    s.mm0SingleK = s.ySingleK;
-    s.mm0BaseM = s.yBaseM;
-    s.mm0BaseN = s.yBaseN;
-    s.mm0BaseK = s.yBaseK;
-    s.mm0StepK = s.yStepK;
-    s.mm0L1 = s.yL1;
-    const Checked blocks = MaxOf(CeilDiv(s.yWork, s.yPer), 1);
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(s.yWork, s.yPer));
     const Checked bytes = 0;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = false;
-    return blocks.valid && bytes.valid && s.yPanels.valid && s.yBaseN.valid && s.yBaseM.valid && s.yBaseK.valid &&
-           s.yStepK.valid && s.yL1.valid && s.yM.valid && s.yN.valid && s.yKa.valid && s.yKb.valid &&
-           s.ySingleK.valid && s.yRowTiles.valid && s.yWork.valid && s.yPer.valid && s.yCores.valid &&
-           s.mm0Cores.valid && s.mm0M.valid && s.mm0N.valid && s.mm0Ka.valid && s.mm0Kb.valid && s.mm0SingleK.valid &&
-           s.mm0BaseM.valid && s.mm0BaseN.valid && s.mm0BaseK.valid && s.mm0StepK.valid && s.mm0L1.valid;
-}
-
-/// UB bytes: sum_1, y
-inline Checked Full2Ledger(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.K, 8) * 64;             // in0: x1In, 2 copies
-    bytes = bytes + s.yJTile * CeilDiv(s.K, 8) * 64;  // in1: x2In, 2 copies
-    bytes = bytes + CeilDiv(s.yJTile, 8) * 64;        // out0: yOut, 2 copies
-    bytes = bytes + CeilDiv(s.yJTile, 8) * 32;        // calc0: sum_1Tile
-    bytes = bytes + s.yJTile * CeilDiv(s.K, 8) * 32;  // calc1: tmp
-    bytes = bytes + CeilDiv(s.yJTile, 8) * 2048;      // calc2: acc
-    bytes = bytes + CeilDiv(s.yJTile, 8) * 256;       // calc3: part
-    return bytes;
+    return blocks.valid && bytes.valid;
 }
 
 /// Tries the alternative "full"; false when it does not fit.
 inline bool TryFull2(Sizes &s, const Chip &chip, Choice &choice)
 {
-    const Checked coreNum(chip.coreNum);
+    (void)chip;
     if (!(s.K >= 1)) {
         return false;
     }
@@ -424,43 +503,22 @@ inline bool TryFull2(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.numel_b >= 1)) {
         return false;
     }
-    s.yJTile = Checked(1);
-    if (!Maximise(s, &Sizes::yJTile, MinOf(s.N, 4095), 1, CeilDiv(s.M * s.N * s.numel_b, coreNum), false, &Full2Ledger,
-                  coreNum, UsableUb(chip, false))) {
+    if (!(FitY4(s, chip) && FindYJTiles(s, chip))) {
         return false;
     }
-    s.yJTiles = CeilDiv(s.N, s.yJTile);
-    s.yWork = s.M * s.numel_b * s.yJTiles;
-    s.yPer = MaxOf(CeilDiv(s.yWork, coreNum), 1);
-    const Checked blocks = MaxOf(CeilDiv(CeilDiv(s.yWork, s.yPer), 2), 1);
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.yWork, s.yPer), 2));
     const Checked bytes = 0;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = false;
-    return blocks.valid && bytes.valid && s.yJTiles.valid && s.yWork.valid && s.yPer.valid;
-}
-
-/// UB bytes: sum_1, y
-inline Checked Walked2Ledger(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.yKTile * 4, 32) * 64;             // in0: x1In, 2 copies
-    bytes = bytes + CeilDiv(s.yJTile * s.yKTile * 4, 32) * 64;  // in1: x2In, 2 copies
-    bytes = bytes + CeilDiv(s.yJTile, 8) * 64;                  // out0: yOut, 2 copies
-    bytes = bytes + CeilDiv(s.yJTile, 8) * 32;                  // calc0: sumAcc
-    bytes = bytes + RoundUp(s.yJTile * s.yKTile * 4, 32);       // calc1: tmp
-    bytes = bytes + CeilDiv(s.yJTile, 8) * 32;                  // calc2: sum
-    bytes = bytes + CeilDiv(s.yJTile, 8) * 2048;                // calc3: acc
-    bytes = bytes + CeilDiv(s.yJTile, 8) * 256;                 // calc4: part
-    return bytes;
+    return blocks.valid && bytes.valid;
 }
 
 /// Tries the alternative "walked"; false when it does not fit.
 inline bool TryWalked2(Sizes &s, const Chip &chip, Choice &choice)
 {
-    const Checked coreNum(chip.coreNum);
+    (void)chip;
     if (!(s.K >= 1)) {
         return false;
     }
@@ -473,24 +531,16 @@ inline bool TryWalked2(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.numel_b >= 1)) {
         return false;
     }
-    s.yKTile = Checked(8);
-    s.yJTile = Checked(1);
-    if (!Maximise(s, &Sizes::yKTile, s.K, 8, 0, false, &Walked2Ledger, coreNum, UsableUb(chip, false))) {
+    if (!(FitY5(s, chip) && FindYJTiles(s, chip))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::yJTile, MinOf(s.N, 4095), 1, CeilDiv(s.M * s.N * s.numel_b, coreNum), false,
-                  &Walked2Ledger, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    s.yJTiles = CeilDiv(s.N, s.yJTile);
-    s.yWork = s.M * s.numel_b * s.yJTiles;
-    s.yPer = MaxOf(CeilDiv(s.yWork, coreNum), 1);
-    const Checked blocks = MaxOf(CeilDiv(CeilDiv(s.yWork, s.yPer), 2), 1);
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.yWork, s.yPer), 2));
     const Checked bytes = 0;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = false;
-    return blocks.valid && bytes.valid && s.yJTiles.valid && s.yWork.valid && s.yPer.valid;
+    return blocks.valid && bytes.valid;
 }
 
 /// Picks the first alternative that fits. `combination`: index of the dtype combination; `present`: bit k is set when

@@ -125,7 +125,7 @@ inline bool Maximise(Sizes &s, Checked Sizes::*tile, const Checked &upper, int64
 }
 
 /// UB bytes: sum_1 (cube)
-inline Checked CubeFullLedger0(const Sizes &s, const Checked &coreNum)
+inline Checked Sum1Ledger(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -134,7 +134,7 @@ inline Checked CubeFullLedger0(const Sizes &s, const Checked &coreNum)
 }
 
 /// UB bytes: y
-inline Checked CubeFullLedger1(const Sizes &s, const Checked &coreNum)
+inline Checked YLedger(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -155,97 +155,8 @@ inline Checked CubeFullLedger1(const Sizes &s, const Checked &coreNum)
     return bytes;
 }
 
-/// Tries the alternative "cube_full"; false when it does not fit.
-inline bool TryCubeFull(Sizes &s, const Chip &chip, Choice &choice)
-{
-    const Checked coreNum(chip.coreNum);
-    const Checked cubeNum(chip.cubeNum);
-    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
-    if (!(s.K >= 1)) {
-        return false;
-    }
-    if (!(s.N >= 1)) {
-        return false;
-    }
-    if (!(s.numel_b >= 1)) {
-        return false;
-    }
-    if (!(CeilDiv(s.K * s.N * s.numel_b * 2, 64) >=
-          coreNum * cubeStart + CeilDiv(CeilDiv(s.K, 16) * CeilDiv(s.N, 16) * CeilDiv(s.numel_b, 16) * 4096, 2048) +
-              CeilDiv(s.N * s.numel_b * 8, 20))) {
-        return false;
-    }
-    if (!(s.numel_b <= 2147483647)) {
-        return false;
-    }
-    if (!(s.N <= 2147483647)) {
-        return false;
-    }
-    if (!(s.K <= 2147483647)) {
-        return false;
-    }
-    s.yOTile = Checked(64);
-    s.yBTile = Checked(1);
-    if (!(CubeFullLedger0(s, coreNum) <= UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::yOTile, s.N, 64, MaxOf(CeilDiv(s.N * s.numel_b, coreNum), 64), false, &CubeFullLedger1,
-                  coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::yBTile, MinOf(s.numel_b, 4095), 1, CeilDiv(s.numel_b * CeilDiv(s.N, s.yOTile), coreNum),
-                  false, &CubeFullLedger1, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    s.sum_1WsStart = 0;
-    s.sum_1WsEnd = s.sum_1WsStart + RoundUp(MaxOf(s.N * s.numel_b, 1) * 4, 512);
-    s.sum1Panels = CeilDiv(s.N, 256);
-    s.sum1BaseN = RoundUp(CeilDiv(s.N, s.sum1Panels), 16);
-    s.sum1BaseM = MinOf(MinOf((((32768 / s.sum1BaseN)) / 16) * 16, 256),
-                        RoundUp(MinOf(MaxOf(CeilDiv(s.numel_b * s.sum1Panels, cubeNum), 1), s.numel_b), 16));
-    s.sum1BaseK = MinOf(64, RoundUp(s.K, 16));
-    s.sum1StepK = MinOf(4, CeilDiv(s.K, s.sum1BaseK));
-    s.sum1L1 = s.sum1BaseK * s.sum1BaseM * s.sum1StepK * 4 + s.sum1BaseK * s.sum1BaseN * s.sum1StepK * 4;
-    s.sum1M = s.numel_b;
-    s.sum1N = s.N;
-    s.sum1Ka = s.K;
-    s.sum1Kb = s.K;
-    s.sum1SingleK = s.K;
-    s.sum1RowTiles = CeilDiv(s.numel_b, s.sum1BaseM);
-    s.sum1Work = s.sum1Panels * s.sum1RowTiles;
-    s.sum1Per = CeilDiv(s.sum1Work, cubeNum);
-    s.sum1Cores = CeilDiv(s.sum1Work, s.sum1Per);
-    s.mm0Cores = s.sum1Cores;
-    s.mm0M = s.sum1M;
-    s.mm0N = s.sum1N;
-    s.mm0Ka = s.sum1Ka;
-    s.mm0Kb = s.sum1Kb;
-    s.mm0SingleK = s.sum1SingleK;
-    s.mm0BaseM = s.sum1BaseM;
-    s.mm0BaseN = s.sum1BaseN;
-    s.mm0BaseK = s.sum1BaseK;
-    s.mm0StepK = s.sum1StepK;
-    s.mm0L1 = s.sum1L1;
-    s.yOTiles = CeilDiv(s.N, s.yOTile);
-    s.yBTiles = CeilDiv(s.numel_b, s.yBTile);
-    s.yWork = s.yBTiles * s.yOTiles;
-    s.yPer = MaxOf(CeilDiv(s.yWork, coreNum), 1);
-    const Checked blocks = MaxOf(MaxOf(CeilDiv(s.sum1Work, s.sum1Per), CeilDiv(CeilDiv(s.yWork, s.yPer), 2)), 1);
-    const Checked bytes = s.sum_1WsEnd;
-    choice.blockDim = blocks.value;
-    choice.workspace = bytes.value;
-    choice.together = true;
-    return blocks.valid && bytes.valid && s.sum_1WsStart.valid && s.sum_1WsEnd.valid && s.sum1Panels.valid &&
-           s.sum1BaseN.valid && s.sum1BaseM.valid && s.sum1BaseK.valid && s.sum1StepK.valid && s.sum1L1.valid &&
-           s.sum1M.valid && s.sum1N.valid && s.sum1Ka.valid && s.sum1Kb.valid && s.sum1SingleK.valid &&
-           s.sum1RowTiles.valid && s.sum1Work.valid && s.sum1Per.valid && s.sum1Cores.valid && s.mm0Cores.valid &&
-           s.mm0M.valid && s.mm0N.valid && s.mm0Ka.valid && s.mm0Kb.valid && s.mm0SingleK.valid && s.mm0BaseM.valid &&
-           s.mm0BaseN.valid && s.mm0BaseK.valid && s.mm0StepK.valid && s.mm0L1.valid && s.yOTiles.valid &&
-           s.yBTiles.valid && s.yWork.valid && s.yPer.valid;
-}
-
 /// UB bytes: sum_1, y
-inline Checked FullLedger(const Sizes &s, const Checked &coreNum)
+inline Checked YLedger2(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -272,37 +183,8 @@ inline Checked FullLedger(const Sizes &s, const Checked &coreNum)
     return bytes;
 }
 
-/// Tries the alternative "full"; false when it does not fit.
-inline bool TryFull(Sizes &s, const Chip &chip, Choice &choice)
-{
-    const Checked coreNum(chip.coreNum);
-    if (!(s.K >= 1)) {
-        return false;
-    }
-    if (!(s.N >= 1)) {
-        return false;
-    }
-    if (!(s.numel_b >= 1)) {
-        return false;
-    }
-    s.yOTile = Checked(1);
-    if (!Maximise(s, &Sizes::yOTile, MinOf(s.N, 4095), 1, CeilDiv(s.N * s.numel_b, coreNum), false, &FullLedger,
-                  coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    s.yOTiles = CeilDiv(s.N, s.yOTile);
-    s.yWork = s.numel_b * s.yOTiles;
-    s.yPer = MaxOf(CeilDiv(s.yWork, coreNum), 1);
-    const Checked blocks = MaxOf(CeilDiv(CeilDiv(s.yWork, s.yPer), 2), 1);
-    const Checked bytes = 0;
-    choice.blockDim = blocks.value;
-    choice.workspace = bytes.value;
-    choice.together = false;
-    return blocks.valid && bytes.valid && s.yOTiles.valid && s.yWork.valid && s.yPer.valid;
-}
-
 /// UB bytes: sum_1, y
-inline Checked WalkedLedger(const Sizes &s, const Checked &coreNum)
+inline Checked YLedger3(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -329,50 +211,8 @@ inline Checked WalkedLedger(const Sizes &s, const Checked &coreNum)
     return bytes;
 }
 
-/// Tries the alternative "walked"; false when it does not fit.
-inline bool TryWalked(Sizes &s, const Chip &chip, Choice &choice)
-{
-    const Checked coreNum(chip.coreNum);
-    if (!(s.K >= 1)) {
-        return false;
-    }
-    if (!(s.N >= 1)) {
-        return false;
-    }
-    if (!(s.numel_b >= 1)) {
-        return false;
-    }
-    s.yCTile = Checked(64);
-    s.yOTile = Checked(1);
-    if (!Maximise(s, &Sizes::yCTile, s.K, 64, 0, false, &WalkedLedger, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::yOTile, MinOf(s.N, 4095), 1, CeilDiv(s.N * s.numel_b, coreNum), false, &WalkedLedger,
-                  coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    s.yOTiles = CeilDiv(s.N, s.yOTile);
-    s.yWork = s.numel_b * s.yOTiles;
-    s.yPer = MaxOf(CeilDiv(s.yWork, coreNum), 1);
-    const Checked blocks = MaxOf(CeilDiv(CeilDiv(s.yWork, s.yPer), 2), 1);
-    const Checked bytes = 0;
-    choice.blockDim = blocks.value;
-    choice.workspace = bytes.value;
-    choice.together = false;
-    return blocks.valid && bytes.valid && s.yOTiles.valid && s.yWork.valid && s.yPer.valid;
-}
-
-/// UB bytes: sum_1 (cube)
-inline Checked CubeFull2Ledger0(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    return bytes;
-}
-
 /// UB bytes: y
-inline Checked CubeFull2Ledger1(const Sizes &s, const Checked &coreNum)
+inline Checked YLedger4(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -391,48 +231,140 @@ inline Checked CubeFull2Ledger1(const Sizes &s, const Checked &coreNum)
     return bytes;
 }
 
-/// Tries the alternative "cube_full"; false when it does not fit.
-inline bool TryCubeFull2(Sizes &s, const Chip &chip, Choice &choice)
+/// UB bytes: sum_1, y
+inline Checked YLedger5(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.K, 16) * 64;              // in0: xIn, 2 copies
+    bytes = bytes + s.yOTile * CeilDiv(s.K, 16) * 64;   // in1: weightIn, 2 copies
+    bytes = bytes + CeilDiv(s.yOTile, 64) * 256;        // out0: yOut, 2 copies
+    bytes = bytes + CeilDiv(s.K, 64) * 256;             // calc0: xTile
+    bytes = bytes + s.yOTile * CeilDiv(s.K, 64) * 256;  // calc1: weightTile
+    bytes = bytes + CeilDiv(s.yOTile, 64) * 256;        // calc2: sum_1Tile
+    bytes = bytes + s.yOTile * CeilDiv(s.K, 64) * 256;  // calc3: tmp
+    bytes = bytes + CeilDiv(s.yOTile, 8) * 2048;        // calc4: acc
+    bytes = bytes + CeilDiv(s.yOTile, 8) * 256;         // calc5: part
+    bytes = bytes + CeilDiv(s.yOTile, 64) * 256;        // calc6: tmp
+    bytes = bytes + CeilDiv(s.yOTile, 64) * 256;        // calc7: tmp
+    bytes = bytes + CeilDiv(s.yOTile, 64) * 256;        // calc8: tmp
+    bytes = bytes + CeilDiv(s.yOTile, 64) * 256;        // calc9: tmp
+    bytes = bytes + CeilDiv(s.yOTile, 64) * 256;        // calc10: tmp
+    bytes = bytes + CeilDiv(s.yOTile, 64) * 256;        // calc11: tmp
+    bytes = bytes + CeilDiv(s.yOTile, 64) * 256;        // calc12: tmp
+    bytes = bytes + RoundUp(s.yOTile, 256);             // calc13: mask
+    return bytes;
+}
+
+/// UB bytes: sum_1, y
+inline Checked YLedger6(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.yCTile * 2, 32) * 64;             // in0: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.yCTile * s.yOTile * 2, 32) * 64;  // in1: weightIn, 2 copies
+    bytes = bytes + CeilDiv(s.yOTile, 64) * 256;                // out0: yOut, 2 copies
+    bytes = bytes + CeilDiv(s.yOTile, 64) * 256;                // calc0: sumAcc
+    bytes = bytes + RoundUp(s.yCTile * 4, 32);                  // calc1: xTile
+    bytes = bytes + RoundUp(s.yCTile * s.yOTile * 4, 32);       // calc2: weightTile
+    bytes = bytes + RoundUp(s.yCTile * s.yOTile * 4, 32);       // calc3: tmp
+    bytes = bytes + CeilDiv(s.yOTile, 64) * 256;                // calc4: sum
+    bytes = bytes + CeilDiv(s.yOTile, 8) * 2048;                // calc5: acc
+    bytes = bytes + CeilDiv(s.yOTile, 8) * 256;                 // calc6: part
+    bytes = bytes + CeilDiv(s.yOTile, 64) * 256;                // calc7: tmp
+    bytes = bytes + CeilDiv(s.yOTile, 64) * 256;                // calc8: tmp
+    bytes = bytes + CeilDiv(s.yOTile, 64) * 256;                // calc9: tmp
+    bytes = bytes + CeilDiv(s.yOTile, 64) * 256;                // calc10: tmp
+    bytes = bytes + CeilDiv(s.yOTile, 64) * 256;                // calc11: tmp
+    bytes = bytes + CeilDiv(s.yOTile, 64) * 256;                // calc12: tmp
+    bytes = bytes + RoundUp(s.yOTile, 256);                     // calc13: mask
+    return bytes;
+}
+
+/// The tiles of a stage: sum_1 (cube)
+inline bool FitSum1(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
-    const Checked cubeNum(chip.cubeNum);
-    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
-    if (!(s.K >= 1)) {
-        return false;
-    }
-    if (!(s.N >= 1)) {
-        return false;
-    }
-    if (!(s.numel_b >= 1)) {
-        return false;
-    }
-    if (!(CeilDiv(s.K * s.N * s.numel_b * 2, 64) >=
-          coreNum * cubeStart + CeilDiv(CeilDiv(s.K, 16) * CeilDiv(s.N, 16) * CeilDiv(s.numel_b, 16) * 4096, 2048) +
-              CeilDiv(s.N * s.numel_b * 8, 20))) {
-        return false;
-    }
-    if (!(s.numel_b <= 2147483647)) {
-        return false;
-    }
-    if (!(s.N <= 2147483647)) {
-        return false;
-    }
-    if (!(s.K <= 2147483647)) {
-        return false;
-    }
+    const int64_t ub = UsableUb(chip, true);
+    return Sum1Ledger(s, coreNum) <= ub;
+}
+
+/// The tiles of a stage: y
+inline bool FitY(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
     s.yOTile = Checked(64);
     s.yBTile = Checked(1);
-    if (!(CubeFull2Ledger0(s, coreNum) <= UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::yOTile, s.N, 64, MaxOf(CeilDiv(s.N * s.numel_b, coreNum), 64), false, &CubeFull2Ledger1,
-                  coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::yBTile, MinOf(s.numel_b, 4095), 1, CeilDiv(s.numel_b * CeilDiv(s.N, s.yOTile), coreNum),
-                  false, &CubeFull2Ledger1, coreNum, UsableUb(chip, true))) {
-        return false;
-    }
+    const int64_t ub = UsableUb(chip, true);
+    return Maximise(s, &Sizes::yOTile, s.N, 64, MaxOf(CeilDiv(s.N * s.numel_b, coreNum), 64), false, &YLedger, coreNum,
+                    ub) &&
+           Maximise(s, &Sizes::yBTile, MinOf(s.numel_b, 4095), 1, CeilDiv(s.numel_b * CeilDiv(s.N, s.yOTile), coreNum),
+                    false, &YLedger, coreNum, ub);
+}
+
+/// The tiles of a stage: sum_1, y
+inline bool FitY2(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.yOTile = Checked(1);
+    const int64_t ub = UsableUb(chip, true);
+    return Maximise(s, &Sizes::yOTile, MinOf(s.N, 4095), 1, CeilDiv(s.N * s.numel_b, coreNum), false, &YLedger2,
+                    coreNum, ub);
+}
+
+/// The tiles of a stage: sum_1, y
+inline bool FitY3(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.yCTile = Checked(64);
+    s.yOTile = Checked(1);
+    const int64_t ub = UsableUb(chip, true);
+    return Maximise(s, &Sizes::yCTile, s.K, 64, 0, false, &YLedger3, coreNum, ub) &&
+           Maximise(s, &Sizes::yOTile, MinOf(s.N, 4095), 1, CeilDiv(s.N * s.numel_b, coreNum), false, &YLedger3,
+                    coreNum, ub);
+}
+
+/// The tiles of a stage: y
+inline bool FitY4(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.yOTile = Checked(64);
+    s.yBTile = Checked(1);
+    const int64_t ub = UsableUb(chip, true);
+    return Maximise(s, &Sizes::yOTile, s.N, 64, MaxOf(CeilDiv(s.N * s.numel_b, coreNum), 64), false, &YLedger4, coreNum,
+                    ub) &&
+           Maximise(s, &Sizes::yBTile, MinOf(s.numel_b, 4095), 1, CeilDiv(s.numel_b * CeilDiv(s.N, s.yOTile), coreNum),
+                    false, &YLedger4, coreNum, ub);
+}
+
+/// The tiles of a stage: sum_1, y
+inline bool FitY5(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.yOTile = Checked(1);
+    const int64_t ub = UsableUb(chip, true);
+    return Maximise(s, &Sizes::yOTile, MinOf(s.N, 4095), 1, CeilDiv(s.N * s.numel_b, coreNum), false, &YLedger5,
+                    coreNum, ub);
+}
+
+/// The tiles of a stage: sum_1, y
+inline bool FitY6(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.yCTile = Checked(64);
+    s.yOTile = Checked(1);
+    const int64_t ub = UsableUb(chip, true);
+    return Maximise(s, &Sizes::yCTile, s.K, 64, 0, false, &YLedger6, coreNum, ub) &&
+           Maximise(s, &Sizes::yOTile, MinOf(s.N, 4095), 1, CeilDiv(s.N * s.numel_b, coreNum), false, &YLedger6,
+                    coreNum, ub);
+}
+
+/// Fields sum_1WsStart to mm0L1; false when one is out of range.
+inline bool FindSum1WsStart(Sizes &s, const Chip &chip)
+{
+    const Checked cubeNum(chip.cubeNum);
     s.sum_1WsStart = 0;
     s.sum_1WsEnd = s.sum_1WsStart + RoundUp(MaxOf(s.N * s.numel_b, 1) * 4, 512);
     s.sum1Panels = CeilDiv(s.N, 256);
@@ -462,54 +394,185 @@ inline bool TryCubeFull2(Sizes &s, const Chip &chip, Choice &choice)
     s.mm0BaseK = s.sum1BaseK;
     s.mm0StepK = s.sum1StepK;
     s.mm0L1 = s.sum1L1;
+    return s.sum_1WsStart.valid && s.sum_1WsEnd.valid && s.sum1Panels.valid && s.sum1BaseN.valid && s.sum1BaseM.valid &&
+           s.sum1BaseK.valid && s.sum1StepK.valid && s.sum1L1.valid && s.sum1M.valid && s.sum1N.valid &&
+           s.sum1Ka.valid && s.sum1Kb.valid && s.sum1SingleK.valid && s.sum1RowTiles.valid && s.sum1Work.valid &&
+           s.sum1Per.valid && s.sum1Cores.valid && s.mm0Cores.valid && s.mm0M.valid && s.mm0N.valid && s.mm0Ka.valid &&
+           s.mm0Kb.valid && s.mm0SingleK.valid && s.mm0BaseM.valid && s.mm0BaseN.valid && s.mm0BaseK.valid &&
+           s.mm0StepK.valid && s.mm0L1.valid;
+}
+
+/// Fields yOTiles; false when one is out of range.
+inline bool FindYOTiles(Sizes &s, const Chip &chip)
+{
+    (void)chip;
     s.yOTiles = CeilDiv(s.N, s.yOTile);
+    return s.yOTiles.valid;
+}
+
+/// Fields yBTiles to yWork; false when one is out of range.
+inline bool FindYBTiles(Sizes &s, const Chip &chip)
+{
+    (void)chip;
     s.yBTiles = CeilDiv(s.numel_b, s.yBTile);
     s.yWork = s.yBTiles * s.yOTiles;
+    return s.yBTiles.valid && s.yWork.valid;
+}
+
+/// Fields yPer; false when one is out of range.
+inline bool FindYPer(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
     s.yPer = MaxOf(CeilDiv(s.yWork, coreNum), 1);
-    const Checked blocks = MaxOf(MaxOf(CeilDiv(s.sum1Work, s.sum1Per), CeilDiv(CeilDiv(s.yWork, s.yPer), 2)), 1);
+    return s.yPer.valid;
+}
+
+/// Fields yWork; false when one is out of range.
+inline bool FindYWork(Sizes &s, const Chip &chip)
+{
+    (void)chip;
+    s.yWork = s.numel_b * s.yOTiles;
+    return s.yWork.valid;
+}
+
+/// Tries the alternative "cube_full"; false when it does not fit.
+inline bool TryCubeFull(Sizes &s, const Chip &chip, Choice &choice)
+{
+    const Checked coreNum(chip.coreNum);
+    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
+    if (!(s.K >= 1)) {
+        return false;
+    }
+    if (!(s.N >= 1)) {
+        return false;
+    }
+    if (!(s.numel_b >= 1)) {
+        return false;
+    }
+    if (!(CeilDiv(s.K * s.N * s.numel_b * 2, 64) >=
+          coreNum * cubeStart + CeilDiv(CeilDiv(s.K, 16) * CeilDiv(s.N, 16) * CeilDiv(s.numel_b, 16) * 4096, 2048) +
+              CeilDiv(s.N * s.numel_b * 8, 20))) {
+        return false;
+    }
+    if (!(s.numel_b <= 2147483647)) {
+        return false;
+    }
+    if (!(s.N <= 2147483647)) {
+        return false;
+    }
+    if (!(s.K <= 2147483647)) {
+        return false;
+    }
+    if (!(FitSum1(s, chip) && FitY(s, chip) && FindSum1WsStart(s, chip) && FindYOTiles(s, chip) &&
+          FindYBTiles(s, chip) && FindYPer(s, chip))) {
+        return false;
+    }
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(s.sum1Work, s.sum1Per));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.yWork, s.yPer), 2));
     const Checked bytes = s.sum_1WsEnd;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = true;
-    return blocks.valid && bytes.valid && s.sum_1WsStart.valid && s.sum_1WsEnd.valid && s.sum1Panels.valid &&
-           s.sum1BaseN.valid && s.sum1BaseM.valid && s.sum1BaseK.valid && s.sum1StepK.valid && s.sum1L1.valid &&
-           s.sum1M.valid && s.sum1N.valid && s.sum1Ka.valid && s.sum1Kb.valid && s.sum1SingleK.valid &&
-           s.sum1RowTiles.valid && s.sum1Work.valid && s.sum1Per.valid && s.sum1Cores.valid && s.mm0Cores.valid &&
-           s.mm0M.valid && s.mm0N.valid && s.mm0Ka.valid && s.mm0Kb.valid && s.mm0SingleK.valid && s.mm0BaseM.valid &&
-           s.mm0BaseN.valid && s.mm0BaseK.valid && s.mm0StepK.valid && s.mm0L1.valid && s.yOTiles.valid &&
-           s.yBTiles.valid && s.yWork.valid && s.yPer.valid;
+    return blocks.valid && bytes.valid;
 }
 
-/// UB bytes: sum_1, y
-inline Checked Full2Ledger(const Sizes &s, const Checked &coreNum)
+/// Tries the alternative "full"; false when it does not fit.
+inline bool TryFull(Sizes &s, const Chip &chip, Choice &choice)
 {
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.K, 16) * 64;              // in0: xIn, 2 copies
-    bytes = bytes + s.yOTile * CeilDiv(s.K, 16) * 64;   // in1: weightIn, 2 copies
-    bytes = bytes + CeilDiv(s.yOTile, 64) * 256;        // out0: yOut, 2 copies
-    bytes = bytes + CeilDiv(s.K, 64) * 256;             // calc0: xTile
-    bytes = bytes + s.yOTile * CeilDiv(s.K, 64) * 256;  // calc1: weightTile
-    bytes = bytes + CeilDiv(s.yOTile, 64) * 256;        // calc2: sum_1Tile
-    bytes = bytes + s.yOTile * CeilDiv(s.K, 64) * 256;  // calc3: tmp
-    bytes = bytes + CeilDiv(s.yOTile, 8) * 2048;        // calc4: acc
-    bytes = bytes + CeilDiv(s.yOTile, 8) * 256;         // calc5: part
-    bytes = bytes + CeilDiv(s.yOTile, 64) * 256;        // calc6: tmp
-    bytes = bytes + CeilDiv(s.yOTile, 64) * 256;        // calc7: tmp
-    bytes = bytes + CeilDiv(s.yOTile, 64) * 256;        // calc8: tmp
-    bytes = bytes + CeilDiv(s.yOTile, 64) * 256;        // calc9: tmp
-    bytes = bytes + CeilDiv(s.yOTile, 64) * 256;        // calc10: tmp
-    bytes = bytes + CeilDiv(s.yOTile, 64) * 256;        // calc11: tmp
-    bytes = bytes + CeilDiv(s.yOTile, 64) * 256;        // calc12: tmp
-    bytes = bytes + RoundUp(s.yOTile, 256);             // calc13: mask
-    return bytes;
+    (void)chip;
+    if (!(s.K >= 1)) {
+        return false;
+    }
+    if (!(s.N >= 1)) {
+        return false;
+    }
+    if (!(s.numel_b >= 1)) {
+        return false;
+    }
+    if (!(FitY2(s, chip) && FindYOTiles(s, chip) && FindYWork(s, chip) && FindYPer(s, chip))) {
+        return false;
+    }
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.yWork, s.yPer), 2));
+    const Checked bytes = 0;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = false;
+    return blocks.valid && bytes.valid;
+}
+
+/// Tries the alternative "walked"; false when it does not fit.
+inline bool TryWalked(Sizes &s, const Chip &chip, Choice &choice)
+{
+    (void)chip;
+    if (!(s.K >= 1)) {
+        return false;
+    }
+    if (!(s.N >= 1)) {
+        return false;
+    }
+    if (!(s.numel_b >= 1)) {
+        return false;
+    }
+    if (!(FitY3(s, chip) && FindYOTiles(s, chip) && FindYWork(s, chip) && FindYPer(s, chip))) {
+        return false;
+    }
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.yWork, s.yPer), 2));
+    const Checked bytes = 0;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = false;
+    return blocks.valid && bytes.valid;
+}
+
+/// Tries the alternative "cube_full"; false when it does not fit.
+inline bool TryCubeFull2(Sizes &s, const Chip &chip, Choice &choice)
+{
+    const Checked coreNum(chip.coreNum);
+    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
+    if (!(s.K >= 1)) {
+        return false;
+    }
+    if (!(s.N >= 1)) {
+        return false;
+    }
+    if (!(s.numel_b >= 1)) {
+        return false;
+    }
+    if (!(CeilDiv(s.K * s.N * s.numel_b * 2, 64) >=
+          coreNum * cubeStart + CeilDiv(CeilDiv(s.K, 16) * CeilDiv(s.N, 16) * CeilDiv(s.numel_b, 16) * 4096, 2048) +
+              CeilDiv(s.N * s.numel_b * 8, 20))) {
+        return false;
+    }
+    if (!(s.numel_b <= 2147483647)) {
+        return false;
+    }
+    if (!(s.N <= 2147483647)) {
+        return false;
+    }
+    if (!(s.K <= 2147483647)) {
+        return false;
+    }
+    if (!(FitSum1(s, chip) && FitY4(s, chip) && FindSum1WsStart(s, chip) && FindYOTiles(s, chip) &&
+          FindYBTiles(s, chip) && FindYPer(s, chip))) {
+        return false;
+    }
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(s.sum1Work, s.sum1Per));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.yWork, s.yPer), 2));
+    const Checked bytes = s.sum_1WsEnd;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = true;
+    return blocks.valid && bytes.valid;
 }
 
 /// Tries the alternative "full"; false when it does not fit.
 inline bool TryFull2(Sizes &s, const Chip &chip, Choice &choice)
 {
-    const Checked coreNum(chip.coreNum);
+    (void)chip;
     if (!(s.K >= 1)) {
         return false;
     }
@@ -519,52 +582,22 @@ inline bool TryFull2(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.numel_b >= 1)) {
         return false;
     }
-    s.yOTile = Checked(1);
-    if (!Maximise(s, &Sizes::yOTile, MinOf(s.N, 4095), 1, CeilDiv(s.N * s.numel_b, coreNum), false, &Full2Ledger,
-                  coreNum, UsableUb(chip, true))) {
+    if (!(FitY5(s, chip) && FindYOTiles(s, chip) && FindYWork(s, chip) && FindYPer(s, chip))) {
         return false;
     }
-    s.yOTiles = CeilDiv(s.N, s.yOTile);
-    s.yWork = s.numel_b * s.yOTiles;
-    s.yPer = MaxOf(CeilDiv(s.yWork, coreNum), 1);
-    const Checked blocks = MaxOf(CeilDiv(CeilDiv(s.yWork, s.yPer), 2), 1);
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.yWork, s.yPer), 2));
     const Checked bytes = 0;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = false;
-    return blocks.valid && bytes.valid && s.yOTiles.valid && s.yWork.valid && s.yPer.valid;
-}
-
-/// UB bytes: sum_1, y
-inline Checked Walked2Ledger(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.yCTile * 2, 32) * 64;             // in0: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.yCTile * s.yOTile * 2, 32) * 64;  // in1: weightIn, 2 copies
-    bytes = bytes + CeilDiv(s.yOTile, 64) * 256;                // out0: yOut, 2 copies
-    bytes = bytes + CeilDiv(s.yOTile, 64) * 256;                // calc0: sumAcc
-    bytes = bytes + RoundUp(s.yCTile * 4, 32);                  // calc1: xTile
-    bytes = bytes + RoundUp(s.yCTile * s.yOTile * 4, 32);       // calc2: weightTile
-    bytes = bytes + RoundUp(s.yCTile * s.yOTile * 4, 32);       // calc3: tmp
-    bytes = bytes + CeilDiv(s.yOTile, 64) * 256;                // calc4: sum
-    bytes = bytes + CeilDiv(s.yOTile, 8) * 2048;                // calc5: acc
-    bytes = bytes + CeilDiv(s.yOTile, 8) * 256;                 // calc6: part
-    bytes = bytes + CeilDiv(s.yOTile, 64) * 256;                // calc7: tmp
-    bytes = bytes + CeilDiv(s.yOTile, 64) * 256;                // calc8: tmp
-    bytes = bytes + CeilDiv(s.yOTile, 64) * 256;                // calc9: tmp
-    bytes = bytes + CeilDiv(s.yOTile, 64) * 256;                // calc10: tmp
-    bytes = bytes + CeilDiv(s.yOTile, 64) * 256;                // calc11: tmp
-    bytes = bytes + CeilDiv(s.yOTile, 64) * 256;                // calc12: tmp
-    bytes = bytes + RoundUp(s.yOTile, 256);                     // calc13: mask
-    return bytes;
+    return blocks.valid && bytes.valid;
 }
 
 /// Tries the alternative "walked"; false when it does not fit.
 inline bool TryWalked2(Sizes &s, const Chip &chip, Choice &choice)
 {
-    const Checked coreNum(chip.coreNum);
+    (void)chip;
     if (!(s.K >= 1)) {
         return false;
     }
@@ -574,24 +607,16 @@ inline bool TryWalked2(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.numel_b >= 1)) {
         return false;
     }
-    s.yCTile = Checked(64);
-    s.yOTile = Checked(1);
-    if (!Maximise(s, &Sizes::yCTile, s.K, 64, 0, false, &Walked2Ledger, coreNum, UsableUb(chip, true))) {
+    if (!(FitY6(s, chip) && FindYOTiles(s, chip) && FindYWork(s, chip) && FindYPer(s, chip))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::yOTile, MinOf(s.N, 4095), 1, CeilDiv(s.N * s.numel_b, coreNum), false, &Walked2Ledger,
-                  coreNum, UsableUb(chip, true))) {
-        return false;
-    }
-    s.yOTiles = CeilDiv(s.N, s.yOTile);
-    s.yWork = s.numel_b * s.yOTiles;
-    s.yPer = MaxOf(CeilDiv(s.yWork, coreNum), 1);
-    const Checked blocks = MaxOf(CeilDiv(CeilDiv(s.yWork, s.yPer), 2), 1);
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.yWork, s.yPer), 2));
     const Checked bytes = 0;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = false;
-    return blocks.valid && bytes.valid && s.yOTiles.valid && s.yWork.valid && s.yPer.valid;
+    return blocks.valid && bytes.valid;
 }
 
 /// Picks the first alternative that fits. `combination`: index of the dtype combination; `present`: bit k is set when

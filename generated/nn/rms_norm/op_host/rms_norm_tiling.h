@@ -89,7 +89,7 @@ inline bool Maximise(Sizes &s, Checked Sizes::*tile, const Checked &upper, int64
 }
 
 /// UB bytes: sum_1, r, y, rstd
-inline Checked FullLedger(const Sizes &s, const Checked &coreNum)
+inline Checked RstdLedger(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -109,34 +109,8 @@ inline Checked FullLedger(const Sizes &s, const Checked &coreNum)
     return bytes;
 }
 
-/// Tries the alternative "full"; false when it does not fit.
-inline bool TryFull(Sizes &s, const Chip &chip, Choice &choice)
-{
-    const Checked coreNum(chip.coreNum);
-    if (!(s.D >= 1)) {
-        return false;
-    }
-    if (!(s.numel_b >= 1)) {
-        return false;
-    }
-    s.rstdBTile = Checked(1);
-    if (!Maximise(s, &Sizes::rstdBTile, MinOf(s.numel_b, 4095), 1, CeilDiv(s.numel_b, coreNum), false, &FullLedger,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    s.rstdBTiles = CeilDiv(s.numel_b, s.rstdBTile);
-    s.rstdWork = s.rstdBTiles;
-    s.rstdPer = MaxOf(CeilDiv(s.rstdWork, coreNum), 1);
-    const Checked blocks = MaxOf(CeilDiv(s.rstdWork, s.rstdPer), 1);
-    const Checked bytes = 0;
-    choice.blockDim = blocks.value;
-    choice.workspace = bytes.value;
-    choice.together = false;
-    return blocks.valid && bytes.valid && s.rstdBTiles.valid && s.rstdWork.valid && s.rstdPer.valid;
-}
-
 /// UB bytes: sum_1, r, y, rstd
-inline Checked WalkedLedger(const Sizes &s, const Checked &coreNum)
+inline Checked RstdLedger2(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -156,38 +130,8 @@ inline Checked WalkedLedger(const Sizes &s, const Checked &coreNum)
     return bytes;
 }
 
-/// Tries the alternative "walked"; false when it does not fit.
-inline bool TryWalked(Sizes &s, const Chip &chip, Choice &choice)
-{
-    const Checked coreNum(chip.coreNum);
-    if (!(s.D >= 1)) {
-        return false;
-    }
-    if (!(s.numel_b >= 1)) {
-        return false;
-    }
-    s.rstdJTile = Checked(8);
-    s.rstdBTile = Checked(1);
-    if (!Maximise(s, &Sizes::rstdJTile, s.D, 8, 0, false, &WalkedLedger, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::rstdBTile, MinOf(s.numel_b, 4095), 1, CeilDiv(s.numel_b, coreNum), false, &WalkedLedger,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    s.rstdBTiles = CeilDiv(s.numel_b, s.rstdBTile);
-    s.rstdWork = s.rstdBTiles;
-    s.rstdPer = MaxOf(CeilDiv(s.rstdWork, coreNum), 1);
-    const Checked blocks = MaxOf(CeilDiv(s.rstdWork, s.rstdPer), 1);
-    const Checked bytes = 0;
-    choice.blockDim = blocks.value;
-    choice.workspace = bytes.value;
-    choice.together = false;
-    return blocks.valid && bytes.valid && s.rstdBTiles.valid && s.rstdWork.valid && s.rstdPer.valid;
-}
-
 /// UB bytes: sum_1, r, y, rstd
-inline Checked Full2Ledger(const Sizes &s, const Checked &coreNum)
+inline Checked RstdLedger3(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -210,34 +154,8 @@ inline Checked Full2Ledger(const Sizes &s, const Checked &coreNum)
     return bytes;
 }
 
-/// Tries the alternative "full"; false when it does not fit.
-inline bool TryFull2(Sizes &s, const Chip &chip, Choice &choice)
-{
-    const Checked coreNum(chip.coreNum);
-    if (!(s.D >= 1)) {
-        return false;
-    }
-    if (!(s.numel_b >= 1)) {
-        return false;
-    }
-    s.rstdBTile = Checked(1);
-    if (!Maximise(s, &Sizes::rstdBTile, MinOf(s.numel_b, 4095), 1, CeilDiv(s.numel_b, coreNum), false, &Full2Ledger,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    s.rstdBTiles = CeilDiv(s.numel_b, s.rstdBTile);
-    s.rstdWork = s.rstdBTiles;
-    s.rstdPer = MaxOf(CeilDiv(s.rstdWork, coreNum), 1);
-    const Checked blocks = MaxOf(CeilDiv(s.rstdWork, s.rstdPer), 1);
-    const Checked bytes = 0;
-    choice.blockDim = blocks.value;
-    choice.workspace = bytes.value;
-    choice.together = false;
-    return blocks.valid && bytes.valid && s.rstdBTiles.valid && s.rstdWork.valid && s.rstdPer.valid;
-}
-
 /// UB bytes: sum_1, r, y, rstd
-inline Checked Walked2Ledger(const Sizes &s, const Checked &coreNum)
+inline Checked RstdLedger4(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -260,34 +178,146 @@ inline Checked Walked2Ledger(const Sizes &s, const Checked &coreNum)
     return bytes;
 }
 
-/// Tries the alternative "walked"; false when it does not fit.
-inline bool TryWalked2(Sizes &s, const Chip &chip, Choice &choice)
+/// The tiles of a stage: sum_1, r, y, rstd
+inline bool FitRstd(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
+    s.rstdBTile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::rstdBTile, MinOf(s.numel_b, 4095), 1, CeilDiv(s.numel_b, coreNum), false, &RstdLedger,
+                    coreNum, ub);
+}
+
+/// The tiles of a stage: sum_1, r, y, rstd
+inline bool FitRstd2(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.rstdJTile = Checked(8);
+    s.rstdBTile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::rstdJTile, s.D, 8, 0, false, &RstdLedger2, coreNum, ub) &&
+           Maximise(s, &Sizes::rstdBTile, MinOf(s.numel_b, 4095), 1, CeilDiv(s.numel_b, coreNum), false, &RstdLedger2,
+                    coreNum, ub);
+}
+
+/// The tiles of a stage: sum_1, r, y, rstd
+inline bool FitRstd3(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.rstdBTile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::rstdBTile, MinOf(s.numel_b, 4095), 1, CeilDiv(s.numel_b, coreNum), false, &RstdLedger3,
+                    coreNum, ub);
+}
+
+/// The tiles of a stage: sum_1, r, y, rstd
+inline bool FitRstd4(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.rstdJTile = Checked(16);
+    s.rstdBTile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::rstdJTile, s.D, 16, 0, false, &RstdLedger4, coreNum, ub) &&
+           Maximise(s, &Sizes::rstdBTile, MinOf(s.numel_b, 4095), 1, CeilDiv(s.numel_b, coreNum), false, &RstdLedger4,
+                    coreNum, ub);
+}
+
+/// Fields rstdBTiles to rstdPer; false when one is out of range.
+inline bool FindRstdBTiles(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.rstdBTiles = CeilDiv(s.numel_b, s.rstdBTile);
+    s.rstdWork = s.rstdBTiles;
+    s.rstdPer = MaxOf(CeilDiv(s.rstdWork, coreNum), 1);
+    return s.rstdBTiles.valid && s.rstdWork.valid && s.rstdPer.valid;
+}
+
+/// Tries the alternative "full"; false when it does not fit.
+inline bool TryFull(Sizes &s, const Chip &chip, Choice &choice)
+{
+    (void)chip;
     if (!(s.D >= 1)) {
         return false;
     }
     if (!(s.numel_b >= 1)) {
         return false;
     }
-    s.rstdJTile = Checked(16);
-    s.rstdBTile = Checked(1);
-    if (!Maximise(s, &Sizes::rstdJTile, s.D, 16, 0, false, &Walked2Ledger, coreNum, UsableUb(chip, false))) {
+    if (!(FitRstd(s, chip) && FindRstdBTiles(s, chip))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::rstdBTile, MinOf(s.numel_b, 4095), 1, CeilDiv(s.numel_b, coreNum), false, &Walked2Ledger,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    s.rstdBTiles = CeilDiv(s.numel_b, s.rstdBTile);
-    s.rstdWork = s.rstdBTiles;
-    s.rstdPer = MaxOf(CeilDiv(s.rstdWork, coreNum), 1);
-    const Checked blocks = MaxOf(CeilDiv(s.rstdWork, s.rstdPer), 1);
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(s.rstdWork, s.rstdPer));
     const Checked bytes = 0;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = false;
-    return blocks.valid && bytes.valid && s.rstdBTiles.valid && s.rstdWork.valid && s.rstdPer.valid;
+    return blocks.valid && bytes.valid;
+}
+
+/// Tries the alternative "walked"; false when it does not fit.
+inline bool TryWalked(Sizes &s, const Chip &chip, Choice &choice)
+{
+    (void)chip;
+    if (!(s.D >= 1)) {
+        return false;
+    }
+    if (!(s.numel_b >= 1)) {
+        return false;
+    }
+    if (!(FitRstd2(s, chip) && FindRstdBTiles(s, chip))) {
+        return false;
+    }
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(s.rstdWork, s.rstdPer));
+    const Checked bytes = 0;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = false;
+    return blocks.valid && bytes.valid;
+}
+
+/// Tries the alternative "full"; false when it does not fit.
+inline bool TryFull2(Sizes &s, const Chip &chip, Choice &choice)
+{
+    (void)chip;
+    if (!(s.D >= 1)) {
+        return false;
+    }
+    if (!(s.numel_b >= 1)) {
+        return false;
+    }
+    if (!(FitRstd3(s, chip) && FindRstdBTiles(s, chip))) {
+        return false;
+    }
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(s.rstdWork, s.rstdPer));
+    const Checked bytes = 0;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = false;
+    return blocks.valid && bytes.valid;
+}
+
+/// Tries the alternative "walked"; false when it does not fit.
+inline bool TryWalked2(Sizes &s, const Chip &chip, Choice &choice)
+{
+    (void)chip;
+    if (!(s.D >= 1)) {
+        return false;
+    }
+    if (!(s.numel_b >= 1)) {
+        return false;
+    }
+    if (!(FitRstd4(s, chip) && FindRstdBTiles(s, chip))) {
+        return false;
+    }
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(s.rstdWork, s.rstdPer));
+    const Checked bytes = 0;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = false;
+    return blocks.valid && bytes.valid;
 }
 
 /// Picks the first alternative that fits. `combination`: index of the dtype combination; `present`: bit k is set when

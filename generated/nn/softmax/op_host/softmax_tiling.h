@@ -88,7 +88,7 @@ inline bool Maximise(Sizes &s, Checked Sizes::*tile, const Checked &upper, int64
 }
 
 /// UB bytes: m, e, sum_1, y
-inline Checked FullLedger(const Sizes &s, const Checked &coreNum)
+inline Checked YLedger(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -103,34 +103,8 @@ inline Checked FullLedger(const Sizes &s, const Checked &coreNum)
     return bytes;
 }
 
-/// Tries the alternative "full"; false when it does not fit.
-inline bool TryFull(Sizes &s, const Chip &chip, Choice &choice)
-{
-    const Checked coreNum(chip.coreNum);
-    if (!(s.D >= 1)) {
-        return false;
-    }
-    if (!(s.numel_b >= 1)) {
-        return false;
-    }
-    s.yBTile = Checked(1);
-    if (!Maximise(s, &Sizes::yBTile, MinOf(s.numel_b, 4095), 1, CeilDiv(s.numel_b, coreNum), false, &FullLedger,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    s.yBTiles = CeilDiv(s.numel_b, s.yBTile);
-    s.yWork = s.yBTiles;
-    s.yPer = MaxOf(CeilDiv(s.yWork, coreNum), 1);
-    const Checked blocks = MaxOf(CeilDiv(s.yWork, s.yPer), 1);
-    const Checked bytes = 0;
-    choice.blockDim = blocks.value;
-    choice.workspace = bytes.value;
-    choice.together = false;
-    return blocks.valid && bytes.valid && s.yBTiles.valid && s.yWork.valid && s.yPer.valid;
-}
-
 /// UB bytes: m, e, sum_1, y
-inline Checked WalkedLedger(const Sizes &s, const Checked &coreNum)
+inline Checked YLedger2(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -147,38 +121,8 @@ inline Checked WalkedLedger(const Sizes &s, const Checked &coreNum)
     return bytes;
 }
 
-/// Tries the alternative "walked"; false when it does not fit.
-inline bool TryWalked(Sizes &s, const Chip &chip, Choice &choice)
-{
-    const Checked coreNum(chip.coreNum);
-    if (!(s.D >= 1)) {
-        return false;
-    }
-    if (!(s.numel_b >= 1)) {
-        return false;
-    }
-    s.yJTile = Checked(8);
-    s.yBTile = Checked(1);
-    if (!Maximise(s, &Sizes::yJTile, s.D, 8, 0, false, &WalkedLedger, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::yBTile, MinOf(s.numel_b, 4095), 1, CeilDiv(s.numel_b, coreNum), false, &WalkedLedger,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    s.yBTiles = CeilDiv(s.numel_b, s.yBTile);
-    s.yWork = s.yBTiles;
-    s.yPer = MaxOf(CeilDiv(s.yWork, coreNum), 1);
-    const Checked blocks = MaxOf(CeilDiv(s.yWork, s.yPer), 1);
-    const Checked bytes = 0;
-    choice.blockDim = blocks.value;
-    choice.workspace = bytes.value;
-    choice.together = false;
-    return blocks.valid && bytes.valid && s.yBTiles.valid && s.yWork.valid && s.yPer.valid;
-}
-
 /// UB bytes: m, e, sum_1, y
-inline Checked Full2Ledger(const Sizes &s, const Checked &coreNum)
+inline Checked YLedger3(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -195,34 +139,8 @@ inline Checked Full2Ledger(const Sizes &s, const Checked &coreNum)
     return bytes;
 }
 
-/// Tries the alternative "full"; false when it does not fit.
-inline bool TryFull2(Sizes &s, const Chip &chip, Choice &choice)
-{
-    const Checked coreNum(chip.coreNum);
-    if (!(s.D >= 1)) {
-        return false;
-    }
-    if (!(s.numel_b >= 1)) {
-        return false;
-    }
-    s.yBTile = Checked(1);
-    if (!Maximise(s, &Sizes::yBTile, MinOf(s.numel_b, 4095), 1, CeilDiv(s.numel_b, coreNum), false, &Full2Ledger,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    s.yBTiles = CeilDiv(s.numel_b, s.yBTile);
-    s.yWork = s.yBTiles;
-    s.yPer = MaxOf(CeilDiv(s.yWork, coreNum), 1);
-    const Checked blocks = MaxOf(CeilDiv(s.yWork, s.yPer), 1);
-    const Checked bytes = 0;
-    choice.blockDim = blocks.value;
-    choice.workspace = bytes.value;
-    choice.together = false;
-    return blocks.valid && bytes.valid && s.yBTiles.valid && s.yWork.valid && s.yPer.valid;
-}
-
 /// UB bytes: m, e, sum_1, y
-inline Checked Walked2Ledger(const Sizes &s, const Checked &coreNum)
+inline Checked YLedger4(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -241,34 +159,146 @@ inline Checked Walked2Ledger(const Sizes &s, const Checked &coreNum)
     return bytes;
 }
 
-/// Tries the alternative "walked"; false when it does not fit.
-inline bool TryWalked2(Sizes &s, const Chip &chip, Choice &choice)
+/// The tiles of a stage: m, e, sum_1, y
+inline bool FitY(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
+    s.yBTile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::yBTile, MinOf(s.numel_b, 4095), 1, CeilDiv(s.numel_b, coreNum), false, &YLedger, coreNum,
+                    ub);
+}
+
+/// The tiles of a stage: m, e, sum_1, y
+inline bool FitY2(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.yJTile = Checked(8);
+    s.yBTile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::yJTile, s.D, 8, 0, false, &YLedger2, coreNum, ub) &&
+           Maximise(s, &Sizes::yBTile, MinOf(s.numel_b, 4095), 1, CeilDiv(s.numel_b, coreNum), false, &YLedger2,
+                    coreNum, ub);
+}
+
+/// The tiles of a stage: m, e, sum_1, y
+inline bool FitY3(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.yBTile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::yBTile, MinOf(s.numel_b, 4095), 1, CeilDiv(s.numel_b, coreNum), false, &YLedger3,
+                    coreNum, ub);
+}
+
+/// The tiles of a stage: m, e, sum_1, y
+inline bool FitY4(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.yJTile = Checked(16);
+    s.yBTile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::yJTile, s.D, 16, 0, false, &YLedger4, coreNum, ub) &&
+           Maximise(s, &Sizes::yBTile, MinOf(s.numel_b, 4095), 1, CeilDiv(s.numel_b, coreNum), false, &YLedger4,
+                    coreNum, ub);
+}
+
+/// Fields yBTiles to yPer; false when one is out of range.
+inline bool FindYBTiles(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.yBTiles = CeilDiv(s.numel_b, s.yBTile);
+    s.yWork = s.yBTiles;
+    s.yPer = MaxOf(CeilDiv(s.yWork, coreNum), 1);
+    return s.yBTiles.valid && s.yWork.valid && s.yPer.valid;
+}
+
+/// Tries the alternative "full"; false when it does not fit.
+inline bool TryFull(Sizes &s, const Chip &chip, Choice &choice)
+{
+    (void)chip;
     if (!(s.D >= 1)) {
         return false;
     }
     if (!(s.numel_b >= 1)) {
         return false;
     }
-    s.yJTile = Checked(16);
-    s.yBTile = Checked(1);
-    if (!Maximise(s, &Sizes::yJTile, s.D, 16, 0, false, &Walked2Ledger, coreNum, UsableUb(chip, false))) {
+    if (!(FitY(s, chip) && FindYBTiles(s, chip))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::yBTile, MinOf(s.numel_b, 4095), 1, CeilDiv(s.numel_b, coreNum), false, &Walked2Ledger,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    s.yBTiles = CeilDiv(s.numel_b, s.yBTile);
-    s.yWork = s.yBTiles;
-    s.yPer = MaxOf(CeilDiv(s.yWork, coreNum), 1);
-    const Checked blocks = MaxOf(CeilDiv(s.yWork, s.yPer), 1);
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(s.yWork, s.yPer));
     const Checked bytes = 0;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = false;
-    return blocks.valid && bytes.valid && s.yBTiles.valid && s.yWork.valid && s.yPer.valid;
+    return blocks.valid && bytes.valid;
+}
+
+/// Tries the alternative "walked"; false when it does not fit.
+inline bool TryWalked(Sizes &s, const Chip &chip, Choice &choice)
+{
+    (void)chip;
+    if (!(s.D >= 1)) {
+        return false;
+    }
+    if (!(s.numel_b >= 1)) {
+        return false;
+    }
+    if (!(FitY2(s, chip) && FindYBTiles(s, chip))) {
+        return false;
+    }
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(s.yWork, s.yPer));
+    const Checked bytes = 0;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = false;
+    return blocks.valid && bytes.valid;
+}
+
+/// Tries the alternative "full"; false when it does not fit.
+inline bool TryFull2(Sizes &s, const Chip &chip, Choice &choice)
+{
+    (void)chip;
+    if (!(s.D >= 1)) {
+        return false;
+    }
+    if (!(s.numel_b >= 1)) {
+        return false;
+    }
+    if (!(FitY3(s, chip) && FindYBTiles(s, chip))) {
+        return false;
+    }
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(s.yWork, s.yPer));
+    const Checked bytes = 0;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = false;
+    return blocks.valid && bytes.valid;
+}
+
+/// Tries the alternative "walked"; false when it does not fit.
+inline bool TryWalked2(Sizes &s, const Chip &chip, Choice &choice)
+{
+    (void)chip;
+    if (!(s.D >= 1)) {
+        return false;
+    }
+    if (!(s.numel_b >= 1)) {
+        return false;
+    }
+    if (!(FitY4(s, chip) && FindYBTiles(s, chip))) {
+        return false;
+    }
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(s.yWork, s.yPer));
+    const Checked bytes = 0;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = false;
+    return blocks.valid && bytes.valid;
 }
 
 /// Picks the first alternative that fits. `combination`: index of the dtype combination; `present`: bit k is set when

@@ -88,7 +88,7 @@ inline bool Maximise(Sizes &s, Checked Sizes::*tile, const Checked &upper, int64
 }
 
 /// UB bytes: sum_1, grad_x
-inline Checked FullLedger(const Sizes &s, const Checked &coreNum)
+inline Checked GradXLedger(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -102,34 +102,8 @@ inline Checked FullLedger(const Sizes &s, const Checked &coreNum)
     return bytes;
 }
 
-/// Tries the alternative "full"; false when it does not fit.
-inline bool TryFull(Sizes &s, const Chip &chip, Choice &choice)
-{
-    const Checked coreNum(chip.coreNum);
-    if (!(s.D >= 1)) {
-        return false;
-    }
-    if (!(s.numel_b >= 1)) {
-        return false;
-    }
-    s.gradXBTile = Checked(1);
-    if (!Maximise(s, &Sizes::gradXBTile, MinOf(s.numel_b, 4095), 1, CeilDiv(s.numel_b, coreNum), false, &FullLedger,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    s.gradXBTiles = CeilDiv(s.numel_b, s.gradXBTile);
-    s.gradXWork = s.gradXBTiles;
-    s.gradXPer = MaxOf(CeilDiv(s.gradXWork, coreNum), 1);
-    const Checked blocks = MaxOf(CeilDiv(s.gradXWork, s.gradXPer), 1);
-    const Checked bytes = 0;
-    choice.blockDim = blocks.value;
-    choice.workspace = bytes.value;
-    choice.together = false;
-    return blocks.valid && bytes.valid && s.gradXBTiles.valid && s.gradXWork.valid && s.gradXPer.valid;
-}
-
 /// UB bytes: sum_1, grad_x
-inline Checked WalkedLedger(const Sizes &s, const Checked &coreNum)
+inline Checked GradXLedger2(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -144,38 +118,8 @@ inline Checked WalkedLedger(const Sizes &s, const Checked &coreNum)
     return bytes;
 }
 
-/// Tries the alternative "walked"; false when it does not fit.
-inline bool TryWalked(Sizes &s, const Chip &chip, Choice &choice)
-{
-    const Checked coreNum(chip.coreNum);
-    if (!(s.D >= 1)) {
-        return false;
-    }
-    if (!(s.numel_b >= 1)) {
-        return false;
-    }
-    s.gradXJTile = Checked(8);
-    s.gradXBTile = Checked(1);
-    if (!Maximise(s, &Sizes::gradXJTile, s.D, 8, 0, false, &WalkedLedger, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::gradXBTile, MinOf(s.numel_b, 4095), 1, CeilDiv(s.numel_b, coreNum), false, &WalkedLedger,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    s.gradXBTiles = CeilDiv(s.numel_b, s.gradXBTile);
-    s.gradXWork = s.gradXBTiles;
-    s.gradXPer = MaxOf(CeilDiv(s.gradXWork, coreNum), 1);
-    const Checked blocks = MaxOf(CeilDiv(s.gradXWork, s.gradXPer), 1);
-    const Checked bytes = 0;
-    choice.blockDim = blocks.value;
-    choice.workspace = bytes.value;
-    choice.together = false;
-    return blocks.valid && bytes.valid && s.gradXBTiles.valid && s.gradXWork.valid && s.gradXPer.valid;
-}
-
 /// UB bytes: sum_1, grad_x
-inline Checked Full2Ledger(const Sizes &s, const Checked &coreNum)
+inline Checked GradXLedger3(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -192,34 +136,8 @@ inline Checked Full2Ledger(const Sizes &s, const Checked &coreNum)
     return bytes;
 }
 
-/// Tries the alternative "full"; false when it does not fit.
-inline bool TryFull2(Sizes &s, const Chip &chip, Choice &choice)
-{
-    const Checked coreNum(chip.coreNum);
-    if (!(s.D >= 1)) {
-        return false;
-    }
-    if (!(s.numel_b >= 1)) {
-        return false;
-    }
-    s.gradXBTile = Checked(1);
-    if (!Maximise(s, &Sizes::gradXBTile, MinOf(s.numel_b, 4095), 1, CeilDiv(s.numel_b, coreNum), false, &Full2Ledger,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    s.gradXBTiles = CeilDiv(s.numel_b, s.gradXBTile);
-    s.gradXWork = s.gradXBTiles;
-    s.gradXPer = MaxOf(CeilDiv(s.gradXWork, coreNum), 1);
-    const Checked blocks = MaxOf(CeilDiv(s.gradXWork, s.gradXPer), 1);
-    const Checked bytes = 0;
-    choice.blockDim = blocks.value;
-    choice.workspace = bytes.value;
-    choice.together = false;
-    return blocks.valid && bytes.valid && s.gradXBTiles.valid && s.gradXWork.valid && s.gradXPer.valid;
-}
-
 /// UB bytes: sum_1, grad_x
-inline Checked Walked2Ledger(const Sizes &s, const Checked &coreNum)
+inline Checked GradXLedger4(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -237,34 +155,146 @@ inline Checked Walked2Ledger(const Sizes &s, const Checked &coreNum)
     return bytes;
 }
 
-/// Tries the alternative "walked"; false when it does not fit.
-inline bool TryWalked2(Sizes &s, const Chip &chip, Choice &choice)
+/// The tiles of a stage: sum_1, grad_x
+inline bool FitGradX(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
+    s.gradXBTile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::gradXBTile, MinOf(s.numel_b, 4095), 1, CeilDiv(s.numel_b, coreNum), false, &GradXLedger,
+                    coreNum, ub);
+}
+
+/// The tiles of a stage: sum_1, grad_x
+inline bool FitGradX2(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.gradXJTile = Checked(8);
+    s.gradXBTile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::gradXJTile, s.D, 8, 0, false, &GradXLedger2, coreNum, ub) &&
+           Maximise(s, &Sizes::gradXBTile, MinOf(s.numel_b, 4095), 1, CeilDiv(s.numel_b, coreNum), false, &GradXLedger2,
+                    coreNum, ub);
+}
+
+/// The tiles of a stage: sum_1, grad_x
+inline bool FitGradX3(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.gradXBTile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::gradXBTile, MinOf(s.numel_b, 4095), 1, CeilDiv(s.numel_b, coreNum), false, &GradXLedger3,
+                    coreNum, ub);
+}
+
+/// The tiles of a stage: sum_1, grad_x
+inline bool FitGradX4(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.gradXJTile = Checked(16);
+    s.gradXBTile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::gradXJTile, s.D, 16, 0, false, &GradXLedger4, coreNum, ub) &&
+           Maximise(s, &Sizes::gradXBTile, MinOf(s.numel_b, 4095), 1, CeilDiv(s.numel_b, coreNum), false, &GradXLedger4,
+                    coreNum, ub);
+}
+
+/// Fields gradXBTiles to gradXPer; false when one is out of range.
+inline bool FindGradXBTiles(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.gradXBTiles = CeilDiv(s.numel_b, s.gradXBTile);
+    s.gradXWork = s.gradXBTiles;
+    s.gradXPer = MaxOf(CeilDiv(s.gradXWork, coreNum), 1);
+    return s.gradXBTiles.valid && s.gradXWork.valid && s.gradXPer.valid;
+}
+
+/// Tries the alternative "full"; false when it does not fit.
+inline bool TryFull(Sizes &s, const Chip &chip, Choice &choice)
+{
+    (void)chip;
     if (!(s.D >= 1)) {
         return false;
     }
     if (!(s.numel_b >= 1)) {
         return false;
     }
-    s.gradXJTile = Checked(16);
-    s.gradXBTile = Checked(1);
-    if (!Maximise(s, &Sizes::gradXJTile, s.D, 16, 0, false, &Walked2Ledger, coreNum, UsableUb(chip, false))) {
+    if (!(FitGradX(s, chip) && FindGradXBTiles(s, chip))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::gradXBTile, MinOf(s.numel_b, 4095), 1, CeilDiv(s.numel_b, coreNum), false, &Walked2Ledger,
-                  coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    s.gradXBTiles = CeilDiv(s.numel_b, s.gradXBTile);
-    s.gradXWork = s.gradXBTiles;
-    s.gradXPer = MaxOf(CeilDiv(s.gradXWork, coreNum), 1);
-    const Checked blocks = MaxOf(CeilDiv(s.gradXWork, s.gradXPer), 1);
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(s.gradXWork, s.gradXPer));
     const Checked bytes = 0;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = false;
-    return blocks.valid && bytes.valid && s.gradXBTiles.valid && s.gradXWork.valid && s.gradXPer.valid;
+    return blocks.valid && bytes.valid;
+}
+
+/// Tries the alternative "walked"; false when it does not fit.
+inline bool TryWalked(Sizes &s, const Chip &chip, Choice &choice)
+{
+    (void)chip;
+    if (!(s.D >= 1)) {
+        return false;
+    }
+    if (!(s.numel_b >= 1)) {
+        return false;
+    }
+    if (!(FitGradX2(s, chip) && FindGradXBTiles(s, chip))) {
+        return false;
+    }
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(s.gradXWork, s.gradXPer));
+    const Checked bytes = 0;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = false;
+    return blocks.valid && bytes.valid;
+}
+
+/// Tries the alternative "full"; false when it does not fit.
+inline bool TryFull2(Sizes &s, const Chip &chip, Choice &choice)
+{
+    (void)chip;
+    if (!(s.D >= 1)) {
+        return false;
+    }
+    if (!(s.numel_b >= 1)) {
+        return false;
+    }
+    if (!(FitGradX3(s, chip) && FindGradXBTiles(s, chip))) {
+        return false;
+    }
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(s.gradXWork, s.gradXPer));
+    const Checked bytes = 0;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = false;
+    return blocks.valid && bytes.valid;
+}
+
+/// Tries the alternative "walked"; false when it does not fit.
+inline bool TryWalked2(Sizes &s, const Chip &chip, Choice &choice)
+{
+    (void)chip;
+    if (!(s.D >= 1)) {
+        return false;
+    }
+    if (!(s.numel_b >= 1)) {
+        return false;
+    }
+    if (!(FitGradX4(s, chip) && FindGradXBTiles(s, chip))) {
+        return false;
+    }
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(s.gradXWork, s.gradXPer));
+    const Checked bytes = 0;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = false;
+    return blocks.valid && bytes.valid;
 }
 
 /// Picks the first alternative that fits. `combination`: index of the dtype combination; `present`: bit k is set when

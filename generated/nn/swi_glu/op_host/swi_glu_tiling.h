@@ -89,7 +89,7 @@ inline bool Maximise(Sizes &s, Checked Sizes::*tile, const Checked &upper, int64
 }
 
 /// UB bytes: y
-inline Checked FullLedger(const Sizes &s, const Checked &coreNum)
+inline Checked YLedger(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -100,40 +100,8 @@ inline Checked FullLedger(const Sizes &s, const Checked &coreNum)
     return bytes;
 }
 
-/// Tries the alternative "full"; false when it does not fit.
-inline bool TryFull(Sizes &s, const Chip &chip, Choice &choice)
-{
-    const Checked coreNum(chip.coreNum);
-    if (!(s.H >= 1)) {
-        return false;
-    }
-    if (!(s.numel_b >= 1)) {
-        return false;
-    }
-    s.yJTile = Checked(8);
-    s.yBTile = Checked(1);
-    if (!Maximise(s, &Sizes::yJTile, s.H, 8, MaxOf(CeilDiv(s.H * s.numel_b, coreNum), 64), false, &FullLedger, coreNum,
-                  UsableUb(chip, false))) {
-        return false;
-    }
-    if (!Maximise(s, &Sizes::yBTile, MinOf(s.numel_b, 4095), 1, CeilDiv(s.numel_b * CeilDiv(s.H, s.yJTile), coreNum),
-                  false, &FullLedger, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    s.yJTiles = CeilDiv(s.H, s.yJTile);
-    s.yBTiles = CeilDiv(s.numel_b, s.yBTile);
-    s.yWork = s.yBTiles * s.yJTiles;
-    s.yPer = MaxOf(CeilDiv(s.yWork, coreNum), 1);
-    const Checked blocks = MaxOf(CeilDiv(s.yWork, s.yPer), 1);
-    const Checked bytes = 0;
-    choice.blockDim = blocks.value;
-    choice.workspace = bytes.value;
-    choice.together = false;
-    return blocks.valid && bytes.valid && s.yJTiles.valid && s.yBTiles.valid && s.yWork.valid && s.yPer.valid;
-}
-
 /// UB bytes: y
-inline Checked Full2Ledger(const Sizes &s, const Checked &coreNum)
+inline Checked YLedger2(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -146,36 +114,85 @@ inline Checked Full2Ledger(const Sizes &s, const Checked &coreNum)
     return bytes;
 }
 
-/// Tries the alternative "full"; false when it does not fit.
-inline bool TryFull2(Sizes &s, const Chip &chip, Choice &choice)
+/// The tiles of a stage: y
+inline bool FitY(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
+    s.yJTile = Checked(8);
+    s.yBTile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::yJTile, s.H, 8, MaxOf(CeilDiv(s.H * s.numel_b, coreNum), 64), false, &YLedger, coreNum,
+                    ub) &&
+           Maximise(s, &Sizes::yBTile, MinOf(s.numel_b, 4095), 1, CeilDiv(s.numel_b * CeilDiv(s.H, s.yJTile), coreNum),
+                    false, &YLedger, coreNum, ub);
+}
+
+/// The tiles of a stage: y
+inline bool FitY2(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.yJTile = Checked(16);
+    s.yBTile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::yJTile, s.H, 16, MaxOf(CeilDiv(s.H * s.numel_b, coreNum), 64), false, &YLedger2, coreNum,
+                    ub) &&
+           Maximise(s, &Sizes::yBTile, MinOf(s.numel_b, 4095), 1, CeilDiv(s.numel_b * CeilDiv(s.H, s.yJTile), coreNum),
+                    false, &YLedger2, coreNum, ub);
+}
+
+/// Fields yJTiles to yPer; false when one is out of range.
+inline bool FindYJTiles(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.yJTiles = CeilDiv(s.H, s.yJTile);
+    s.yBTiles = CeilDiv(s.numel_b, s.yBTile);
+    s.yWork = s.yBTiles * s.yJTiles;
+    s.yPer = MaxOf(CeilDiv(s.yWork, coreNum), 1);
+    return s.yJTiles.valid && s.yBTiles.valid && s.yWork.valid && s.yPer.valid;
+}
+
+/// Tries the alternative "full"; false when it does not fit.
+inline bool TryFull(Sizes &s, const Chip &chip, Choice &choice)
+{
+    (void)chip;
     if (!(s.H >= 1)) {
         return false;
     }
     if (!(s.numel_b >= 1)) {
         return false;
     }
-    s.yJTile = Checked(16);
-    s.yBTile = Checked(1);
-    if (!Maximise(s, &Sizes::yJTile, s.H, 16, MaxOf(CeilDiv(s.H * s.numel_b, coreNum), 64), false, &Full2Ledger,
-                  coreNum, UsableUb(chip, false))) {
+    if (!(FitY(s, chip) && FindYJTiles(s, chip))) {
         return false;
     }
-    if (!Maximise(s, &Sizes::yBTile, MinOf(s.numel_b, 4095), 1, CeilDiv(s.numel_b * CeilDiv(s.H, s.yJTile), coreNum),
-                  false, &Full2Ledger, coreNum, UsableUb(chip, false))) {
-        return false;
-    }
-    s.yJTiles = CeilDiv(s.H, s.yJTile);
-    s.yBTiles = CeilDiv(s.numel_b, s.yBTile);
-    s.yWork = s.yBTiles * s.yJTiles;
-    s.yPer = MaxOf(CeilDiv(s.yWork, coreNum), 1);
-    const Checked blocks = MaxOf(CeilDiv(s.yWork, s.yPer), 1);
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(s.yWork, s.yPer));
     const Checked bytes = 0;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = false;
-    return blocks.valid && bytes.valid && s.yJTiles.valid && s.yBTiles.valid && s.yWork.valid && s.yPer.valid;
+    return blocks.valid && bytes.valid;
+}
+
+/// Tries the alternative "full"; false when it does not fit.
+inline bool TryFull2(Sizes &s, const Chip &chip, Choice &choice)
+{
+    (void)chip;
+    if (!(s.H >= 1)) {
+        return false;
+    }
+    if (!(s.numel_b >= 1)) {
+        return false;
+    }
+    if (!(FitY2(s, chip) && FindYJTiles(s, chip))) {
+        return false;
+    }
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(s.yWork, s.yPer));
+    const Checked bytes = 0;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = false;
+    return blocks.valid && bytes.valid;
 }
 
 /// Picks the first alternative that fits. `combination`: index of the dtype combination; `present`: bit k is set when
