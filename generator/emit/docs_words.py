@@ -137,8 +137,8 @@ WORDS: Final[dict[str, dict[Lang, str]]] = {
     "strided_refused": {"zh": "{names}为非连续Tensor", "en": "{names} is not contiguous"},
     "product": {"zh": "当前产品不在支持的范围之内", "en": "the product is not supported"},
     "inner": {
-        "zh": "API内部错误：创建中间Tensor、推导shape或计算切分失败",
-        "en": "inner error: an intermediate tensor, shape inference or tiling failed",
+        "zh": "API内部错误：创建中间Tensor或计算切分失败，或未找到kernel",
+        "en": "inner error: an intermediate tensor or tiling failed, or no kernel was found",
     },
     # constraints
     "deterministic": {"zh": "确定性计算：", "en": "Determinism: "},

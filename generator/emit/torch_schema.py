@@ -48,12 +48,16 @@ def flag_of(spec: OpSpec, symbol: str) -> str:
 
 
 def declared(spec: OpSpec, flags: bool = True) -> Iterator[str]:
-    """Each argument as the schema writes it, by the graph's names."""
+    """Each argument as the schema writes it, by the graph's names. With ``flags`` it is the schema of torch.ops.opwright, which has
+    flags, and no ``self`` beside an ``input``: PyTorch's compiler takes the two for one."""
+    names = {p.symbol: p.name for p in arguments_of(spec)}
+    if flags and {"self", "input"} <= set(names.values()):
+        names = {s: n if n != "self" else next(x for x in (s, f"{s}_self") if x not in names.values()) for s, n in names.items()}
     for p in arguments_of(spec):
         if p.io == "in":
-            yield f"Tensor{'?' if p.optional else ''} {p.name}{'=None' if p.optional else ''}"
+            yield f"Tensor{'?' if p.optional else ''} {names[p.symbol]}{'=None' if p.optional else ''}"
         else:
-            yield f"{_TYPES[p.type or 'float']} {p.name}{'' if p.default is None else f'={default_of(p)}'}"
+            yield f"{_TYPES[p.type or 'float']} {names[p.symbol]}{'' if p.default is None else f'={default_of(p)}'}"
     if flags:
         yield from (f"bool {flag}=True" for flag, _ in flags_of(spec))
 

@@ -66,11 +66,12 @@ Argument = Tensor | View | Number | None
 
 @dataclass(frozen=True)
 class Call:
-    """One call: ``args`` by the formula's symbol. ``results``: what is passed for the two results, or "run" to run it too."""
+    """One call: ``args`` by the formula's symbol. ``results``: what is passed for the two results, "run" to run it too, or "misuse"
+    to make wrong second phases of it."""
 
     op: str
     args: Mapping[str, Argument]
-    results: str = "both"  # or "no size", "no executor", "run"
+    results: str = "both"  # or "no size", "no executor", "run", "misuse"
 
     def having(self, symbol: str, value: Argument) -> Call:
         return replace(self, args={**self.args, symbol: value})
@@ -131,6 +132,14 @@ def bad_calls(name: str) -> Iterator[Bad]:
         yield from maker.empties()
     for violation in case_set(name).violations:
         yield from _violated(name, violation)
+
+
+def extremes(p: Param) -> list[Number]:
+    """Values of an attribute's type at which arithmetic may go wrong."""
+    if p.type == "int":
+        low, high = LIMITS[p.ctype or "int64_t"]
+        return [v for v in (low, low + 1, -(2**31), -1, 2**31, 2**53, high // 2, high - 1, high) if low <= v <= high]
+    return [-1e30, -1.0, -1e-3, -1e-30, math.nan, -math.inf]
 
 
 class _Maker:
@@ -220,15 +229,16 @@ class _Maker:
                 names += [f"{e}{i}" for i in range(self.case.axes)] if e.startswith("*") else [e]
         return names
 
-    def legal(self, call: Call) -> bool:
-        """Whether some dims give all the call's shapes: those of the case with up to one dim changed to what a shape says."""
+    def legal(self, call: Call, fixed: Mapping[str, Number] | None = None) -> bool:
+        """Whether some dims give all the call's shapes: those of the case with up to one dim changed to what a shape says. ``fixed``
+        are attributes with other values than the case's."""
         given = {p.symbol: t.shape for p in self.params if isinstance(t := call.args[p.symbol], Tensor)}
         everything = sorted({d for s in given.values() for d in s} | {math.prod(s) for s in given.values()})
         candidates: list[dict[str, Number]] = [{}]
         for name in self.rules.free:
             near = {d + k for d in everything for k in (0, 1, -1)} | {d // k for d in everything for k in (2, 3, 4)}
             candidates += [{name: v} for v in sorted(near) if 0 <= v < 2**40]
-        return any(self._fits(given, changed) for changed in candidates)
+        return any(self._fits(given, {**changed, **(fixed or {})}) for changed in candidates)
 
     def _fits(self, given: Mapping[str, Shape], changed: Mapping[str, Number]) -> bool:
         env = {**dict(self.case.dims), **dict(self.case.attrs), **changed}
@@ -272,21 +282,17 @@ class _Maker:
         return out
 
     def attributes(self) -> Iterator[Bad]:
+        """Values that an attribute's own range excludes, and the extremes of its type wherever no sizes make them legal."""
         for p in self.checked.spec.params:
-            if p.io != "attr" or not p.where or p.type not in ("int", "float", "double"):
-                continue
-            for value in self._beyond(p):
-                yield Bad(f"{p.symbol} = {value}", self.call.having(p.symbol, value), INVALID, ((p.aclnn,), ("must",)))
-
-    def _beyond(self, p: Param) -> list[Number]:
-        rule = self.rules._rule(p.where or "", p.symbol)
-        if p.type == "int":
-            low, high = LIMITS[p.ctype or "int64_t"]
-            values: list[Number] = [low, low + 1, *range(-3, 130), high - 1, high]
-        else:
-            values = [-1e30, -1.0, -1e-3, -1e-30, math.nan, -math.inf]
-        alone = rule.needs <= {p.symbol}
-        return [v for v in values if alone and not self.rules.holds(rule, {p.symbol: v})]
+            if p.io == "attr" and p.type in ("int", "float", "double"):
+                rules = [self.rules._rule(p.where, p.symbol)] if p.where else []
+                alone = [r for r in rules if r.needs <= {p.symbol}]
+                for value in extremes(p) + (list(range(-3, 130)) if p.type == "int" and alone else []):
+                    call = self.call.having(p.symbol, value)
+                    if any(not self.rules.holds(r, {p.symbol: value}) for r in alone):
+                        yield Bad(f"{p.symbol} = {value}", call, INVALID, ((p.aclnn,), ("must",)))
+                    elif isinstance(value, int) and not self.legal(call, {p.symbol: value}):
+                        yield Bad(f"{p.symbol} = {value}", call, INVALID, (("must",),))
 
     def formats(self) -> Iterator[Bad]:
         for p in self.params:

@@ -6,7 +6,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -20,6 +20,12 @@ from tests.host.common import OPERATORS, alone, folder, place, spec, written
 
 SANITIZE = "address,undefined"
 PRODUCT = "Ascend910B"
+UNBUILT = "Ascend950"
+"""A product that operators support, but for which no kernel is beside the program."""
+FOREIGN = replace(product(PRODUCT), name="Ascend310P", soc="Ascend310P3")
+"""A product that no operator supports, known to this program only."""
+SECOND_PHASE = (161001, 161002, 161001, 361001, 0, 161002, 0, 0)
+"""The statuses of the second phases that a call with ``results`` "misuse" makes."""
 
 _MAIN = """
 struct Arg {
@@ -37,7 +43,7 @@ struct Operator {
   Second second;
 };
 
-static Arg Read(std::istringstream &in) {
+static Arg Read(std::istringstream &in, bool allocate) {
   static char memory[64];
   Arg arg;
   std::string kind, word;
@@ -57,8 +63,11 @@ static Arg Read(std::istringstream &in) {
     for (uint64_t d = rank; d-- > 1;) {
       strides[d - 1] = static_cast<int64_t>(static_cast<uint64_t>(strides[d]) * static_cast<uint64_t>(dims[d]));
     }
+    size_t bytes = 16;
+    for (const int64_t d : dims) bytes *= allocate ? static_cast<size_t>(d) : 1;
+    if (allocate && aclrtMalloc(&arg.device, bytes, ACL_MEM_MALLOC_HUGE_FIRST) != 0) std::exit(14);
     arg.tensor = aclCreateTensor(dims.data(), rank, static_cast<aclDataType>(dtype), strides.data(), 0,
-                                 static_cast<aclFormat>(format), dims.data(), rank, memory);
+                                 static_cast<aclFormat>(format), dims.data(), rank, allocate ? arg.device : memory);
   }
   if (kind == "v") {
     int dtype = 0;
@@ -98,6 +107,28 @@ static aclnnStatus Run(const Operator &op, std::vector<Arg> &args, uint64_t size
   return status;
 }
 
+// Second phases that must be refused, then one that runs, the same again, and one on the default stream; kernels are stand-ins.
+static std::string Misuse(const Operator &op, const std::vector<Arg> &args, uint64_t size, aclOpExecutor *executor) {
+  aclrtStream stream = nullptr;
+  void *workspace = nullptr;
+  int local = 0;
+  if (aclrtCreateStream(&stream) != 0 || aclrtMalloc(&workspace, size, ACL_MEM_MALLOC_HUGE_FIRST) != 0) std::exit(15);
+  std::vector<aclnnStatus> found;
+  found.push_back(op.second(nullptr, size, executor, stream));
+  found.push_back(op.second(workspace, size - 1, executor, stream));
+  found.push_back(op.second(workspace, size, nullptr, stream));
+  found.push_back(op.second(workspace, size, executor, &local));
+  found.push_back(op.second(workspace, size, executor, stream));
+  found.push_back(op.second(workspace, size, executor, stream));
+  if (aclrtSynchronizeStream(stream) != 0 || op.first(args, &size, &executor) != 0) std::exit(16);
+  found.push_back(op.second(workspace, size, executor, nullptr));
+  found.push_back(aclrtSynchronizeStream(nullptr));
+  if (aclrtFree(workspace) != 0 || aclrtDestroyStream(stream) != 0) std::exit(17);
+  std::string text;
+  for (const aclnnStatus status : found) text += (text.empty() ? "" : " ") + std::to_string(status);
+  return text;
+}
+
 int main() {
   if (aclInit(nullptr) != 0 || aclrtSetDevice(0) != 0) return 2;
   std::string line;
@@ -107,7 +138,7 @@ int main() {
     std::string results;
     in >> op >> count >> results;
     std::vector<Arg> args;
-    for (size_t k = 0; k < count; ++k) args.push_back(Read(in));
+    for (size_t k = 0; k < count; ++k) args.push_back(Read(in, results == "m"));
     uint64_t size = 12345;
     aclOpExecutor *executor = nullptr;
     aclnnStatus status = kOperators[op].first(args, results == "s" ? nullptr : &size, results == "e" ? nullptr : &executor);
@@ -118,6 +149,10 @@ int main() {
     }
     const char *message = status == 0 ? "" : aclGetRecentErrMsg();
     std::string text = message == nullptr ? "" : message;
+    if (results == "m" && status == 0) {
+      text = Misuse(kOperators[op], args, size, executor);
+      executor = nullptr;
+    }
     for (char &c : text) c = c == '\\n' || c == '\\t' ? ' ' : c;
     std::cout << status << '\\t' << size << '\\t' << planned << '\\t' << text << '\\n';
     if (executor != nullptr && aclDestroyAclOpExecutor(executor) != 0) return 3;
@@ -173,7 +208,7 @@ def program() -> Path:
 
 
 def _program() -> Path:
-    builder = _Builder(default_cache(), (product(PRODUCT),), None, True)
+    builder = _Builder(default_cache(), (FOREIGN, product(PRODUCT)), None, True)
     defines = [f'-DTWIN_PRODUCTS="{builder.table}"']
     objects = [builder.unit(_ACL / f"{n}.cpp", (), defines if n == "device" else ()) for n in (*_RUNTIME, *_INTERFACE)]
     source = written("driver.cpp", _source())
@@ -217,7 +252,7 @@ def _kernels(here: Path) -> None:
 
 def _line(call: Call) -> str:
     checked = spec(call.op)
-    results = {"no size": "s", "no executor": "e", "run": "r"}.get(call.results, "b")
+    results = {"no size": "s", "no executor": "e", "run": "r", "misuse": "m"}.get(call.results, "b")
     words = [str(list(OPERATORS).index(call.op)), str(len(checked.spec.params)), results]
     for p in checked.spec.params:
         value = call.args[p.symbol]
@@ -233,10 +268,10 @@ def _line(call: Call) -> str:
     return " ".join(words)
 
 
-def make(calls: Iterable[Call], program: Callable[[], Path] = program) -> list[Answer]:
-    """The answers to ``calls``, in order. AssertionError with the sanitizers' report when the program does not end well."""
+def make(calls: Iterable[Call], program: Callable[[], Path] = program, on: str = PRODUCT) -> list[Answer]:
+    """The answers to ``calls`` on a product, in order. AssertionError with the sanitizers' report when the program does not end well."""
     text = "".join(f"{_line(c)}\n" for c in calls)
-    env = {**os.environ, "ASAN_OPTIONS": "detect_leaks=1:abort_on_error=0", "UBSAN_OPTIONS": "print_stacktrace=1"}
+    env = {**os.environ, "OPWRIGHT_SOC": on, "ASAN_OPTIONS": "detect_leaks=1:abort_on_error=0", "UBSAN_OPTIONS": "print_stacktrace=1"}
     done = subprocess.run([str(program())], input=text, capture_output=True, text=True, check=False, env=env)
     assert done.returncode == 0, f"exit {done.returncode}\n{done.stderr[-4000:]}"
     answers = []

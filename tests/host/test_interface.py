@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import re
+from dataclasses import replace
 
 import pytest
 
-from tests.host.calls import Bad, Call, bad_calls, bases, call_of
+from tests.host.calls import Bad, Call, bad_calls, bases, call_of, extremes
 from tests.host.common import OPERATORS, case_set, small_cases, spec
-from tests.host.driver import Answer, make
+from tests.host.driver import SECOND_PHASE, Answer, make
 
 
 def holds(bad: Bad, answer: Answer) -> str:
@@ -40,6 +42,28 @@ def test_legal_calls_are_planned(name: str) -> None:
         assert answer.status == 0, f"{call}: {answer.message}"
         assert answer.executor
         assert answer.workspace >= 16 << 20, "the system's share is there"
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_attributes_at_the_limits_of_their_types_crash_nothing(name: str) -> None:
+    """Whatever a limit means: a call is planned or refused with a message."""
+    calls = []
+    for _, call in bases(name):
+        for p in spec(name).spec.params:
+            if p.io == "attr" and p.type in ("int", "float", "double"):
+                more = [] if p.type == "int" else [math.inf, 1e300, -1e300, 5e-324]
+                calls += [call.having(p.symbol, value) for value in (*extremes(p), *more)]
+    for call, answer in zip(calls, make(calls), strict=True):
+        assert answer.status in (0, 161002), f"{call}: {answer.message}"
+        assert (answer.status == 0) == answer.executor
+        assert (answer.status == 0) == (answer.message == "")
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_a_second_phase_needs_workspace_executor_and_stream_and_runs_once(name: str) -> None:
+    (answer,) = make([replace(bases(name)[0][1], results="misuse")])
+    assert answer.status == 0, answer.message
+    assert answer.message == " ".join(map(str, SECOND_PHASE))
 
 
 @pytest.mark.parametrize("name", OPERATORS)

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 SCHEMA = (
-    "(Tensor self"
+    "(Tensor grad_y"
     ", Tensor input"
     ", Tensor weight"
     ", Tensor bias"
