@@ -142,6 +142,26 @@ def extremes(p: Param) -> list[Number]:
     return [-1e30, -1.0, -1e-3, -1e-30, math.nan, -math.inf]
 
 
+def doubly_bad(name: str) -> Iterator[Bad]:
+    """Calls in which one tensor has a fault that is checked before another tensor's; what is expected is the answer to the first."""
+    (_, call), *_ = bases(name)
+    required = [p for p in tensor_params(spec(name).spec) if not p.optional]
+
+    def faults(p: Param) -> list[tuple[Argument, int, tuple[tuple[str, ...], ...]]]:
+        t = call.tensor(p.symbol)
+        return [
+            (None, NULLPTR, ((p.aclnn,), ("null",))),
+            (replace(t, dtype="complex128"), INVALID, ((p.aclnn,), ("dtype",))),
+            (replace(t, shape=(2**62, *t.shape[1:])), INVALID, (("shape", "extent", "elements", "dims"), ("must",))),
+            (replace(t, format="FRACTAL_Z"), INVALID, ((p.aclnn,), ("format",))),
+        ]
+
+    for p, q in itertools.permutations((required[0], required[-1])):
+        for i, j in itertools.combinations(range(4), 2):
+            (first, status, words), (second, *_) = faults(p)[i], faults(q)[j]
+            yield Bad(f"{p.symbol}: {first}, {q.symbol}: {second}", call.having(p.symbol, first).having(q.symbol, second), status, words)
+
+
 class _Maker:
     def __init__(self, checked: CheckedSpec, case: Case, call: Call) -> None:
         self.checked, self.case, self.call = checked, case, call

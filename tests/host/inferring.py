@@ -1,4 +1,4 @@
-"""Calls of generated shape and dtype inference; that of all operators is in one library."""
+"""Calls of generated shape and dtype inference, that of all operators in one library, and tiling functions to call."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from generator.emit.names import snake
 from generator.twin.compile import host_library
-from generator.twin.tiling import DTYPES, Attr, _attrs
+from generator.twin.tiling import DTYPES, Attr, _attrs, load
 from tests.host.common import OPERATORS, alone, folder, written
 
 UNKNOWN_RANK = (-2,)
@@ -94,6 +94,12 @@ def library(sources: tuple[Path, ...] = (), name: str = "infer.cpp") -> ctypes.C
     with alone():
         source = written(name, "\n".join(["#include <memory>", *(f'#include "{p}"' for p in sources), _CALLS]))
         return ctypes.CDLL(str(host_library(source, [p.parent for p in sources], quick=True)))
+
+
+def tiling_of(source: Path) -> ctypes.CDLL:
+    """The tiling function in an operator's folder."""
+    folders = [source / "op_host", source / "op_kernel"]
+    return load(host_library(folders[0] / f"{source.name}_tiling.cpp", folders, quick=True))
 
 
 def _tensors(args: Sequence[tuple[Shape, str] | None]) -> ctypes.Array[_Tensor]:

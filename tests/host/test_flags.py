@@ -3,7 +3,6 @@ what is not wanted no elements, and tiling refuses a flag that contradicts the o
 
 from __future__ import annotations
 
-import ctypes
 from pathlib import Path
 
 import pytest
@@ -11,7 +10,6 @@ import pytest
 from generator.emit.names import snake
 from generator.emit.pipeline import generate
 from generator.spec.model import Flag
-from generator.twin import compile as compiling
 from generator.twin import tiling
 from generator.twin.products import product
 from generator.twin.tiling import Attr, TensorArg, Tiling
@@ -20,7 +18,7 @@ from generator.twin.verify.shapes import INPUTS, OUTPUTS, attribute_values, dtyp
 from tests.host.calls import bases
 from tests.host.common import OPERATORS, folder, spec
 from tests.host.driver import PRODUCT, make
-from tests.host.inferring import infer_shapes, library
+from tests.host.inferring import infer_shapes, library, tiling_of
 
 FLAGGED = [n for n in OPERATORS if spec(n).spec.flags]
 CHIP = product(PRODUCT)
@@ -56,11 +54,6 @@ formula: |
 """
 
 
-def tiled(source: Path) -> ctypes.CDLL:
-    """The tiling function of a folder."""
-    return tiling.load(compiling.host_library(source / "op_host" / f"{source.name}_tiling.cpp", [source / "op_kernel"], quick=True))
-
-
 def changed(name: str, case: Case, flag: Flag, value: int | bool) -> list[Attr]:
     """The attributes of a case with another value of a flag."""
     checked = spec(name)
@@ -77,7 +70,7 @@ def tile(name: str, case: Case, attrs: list[Attr], *, without: tuple[str, ...] =
         every = tensor_params(checked.spec, *kinds)
         return [None if p.symbol in without else TensorArg(shapes[p.symbol], dtype_of(p, dict(case.dtypes))) for p in every]
 
-    return tiling.call(tiled(folder(name)), args(*INPUTS), args(*OUTPUTS), attrs, CHIP)
+    return tiling.call(tiling_of(folder(name)), args(*INPUTS), args(*OUTPUTS), attrs, CHIP)
 
 
 def test_some_operator_has_a_flag() -> None:
@@ -169,7 +162,7 @@ NONE = TensorArg((0,), "float32")
 def test_each_flag_is_compared_with_its_own_outputs(
     toy: Path, z: TensorArg | None, p: TensorArg | None, attrs: list[Attr], taken: bool
 ) -> None:
-    assert (tiling.call(tiled(toy), [X], [X, z, p], attrs, CHIP).status == 0) == taken
+    assert (tiling.call(tiling_of(toy), [X], [X, z, p], attrs, CHIP).status == 0) == taken
 
 
 def test_inference_of_each_output_follows_its_own_flag(toy: Path) -> None:

@@ -8,9 +8,10 @@ from dataclasses import replace
 
 import pytest
 
-from tests.host.calls import Bad, Call, bad_calls, bases, call_of, extremes
+from tests.host.calls import Bad, Call, Tensor, bad_calls, bases, call_of, doubly_bad, extremes
 from tests.host.common import OPERATORS, case_set, small_cases, spec
-from tests.host.driver import SECOND_PHASE, Answer, make
+from tests.host.driver import FOREIGN, SECOND_PHASE, Answer, make
+from tests.host.test_documents import Writer
 
 
 def holds(bad: Bad, answer: Answer) -> str:
@@ -42,6 +43,33 @@ def test_legal_calls_are_planned(name: str) -> None:
         assert answer.status == 0, f"{call}: {answer.message}"
         assert answer.executor
         assert answer.workspace >= 16 << 20, "the system's share is there"
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_of_two_faults_the_one_that_is_checked_first_is_told(name: str) -> None:
+    """Null pointers, then dtypes, then ranks, shapes and attributes, then formats, then the product."""
+    calls = list(doubly_bad(name))
+    wrong = [f"{b.what}: {w}: {a.message}" for b, a in zip(calls, make(b.call for b in calls), strict=True) if (w := holds(b, a))]
+    assert not wrong, "\n".join(wrong)
+    assert len(calls) == 12
+    for bad, answer in zip(calls, make((b.call for b in calls), on=FOREIGN.name), strict=True):
+        assert answer.status == bad.status, bad.what
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_sizes_of_every_magnitude_are_planned_or_refused(name: str) -> None:
+    w = Writer(name)
+    calls = []
+    for size in (n for n in w.env if n not in w.doc.attributes and n not in w.doc.sizes):
+        for value in (2**20, 2**31 - 1, 2**31, 2**36, 2**44, 2**52, 2**58, 2**61, 2**63 - 1):
+            call = w.at(w.completed({**w.env, size: value}))
+            if all(0 <= d < 2**63 for t in call.args.values() if isinstance(t, Tensor) for d in t.shape):
+                calls.append(call)
+    assert calls
+    for call, answer in zip(calls, make(calls), strict=True):
+        assert answer.status in (0, 161002, 561103), f"{call}: {answer.status}"
+        assert (answer.status == 0) == answer.executor
+        assert answer.status != 0 or answer.workspace >= 16 << 20
 
 
 @pytest.mark.parametrize("name", OPERATORS)
