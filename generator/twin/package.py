@@ -6,6 +6,7 @@ operators' host code; ``lib/kernels/<architecture>/<Operator>.so`` are their ker
 
 from __future__ import annotations
 
+import hashlib
 import re
 import shutil
 import tempfile
@@ -103,6 +104,16 @@ class _Sources:
         return found[0]
 
 
+def _written(place: Path, text: str) -> Path:
+    """``place`` with this text; nobody ever sees half of it."""
+    if not place.is_file() or place.read_text(encoding="utf-8") != text:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=place.parent, delete=False) as file:
+            file.write(text)
+        Path(file.name).replace(place)
+    return place
+
+
 @dataclass(frozen=True)
 class _Builder:
     """Compiles host code with one set of options into the cache."""
@@ -123,13 +134,7 @@ class _Builder:
         """The products as rows of a C++ table, the default one first."""
         ordered = [*self.products, *(p for p in PRODUCTS.values() if p not in self.products)]
         text = "".join("{" + ", ".join(f'"{x}"' if isinstance(x, str) else str(x) for x in astuple(p)) + "},\n" for p in ordered)
-        place = self.cache / f"products-{self.products[0].name}.inc"
-        if not place.is_file() or place.read_text(encoding="utf-8") != text:
-            self.cache.mkdir(parents=True, exist_ok=True)
-            with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=self.cache, delete=False) as file:
-                file.write(text)
-            Path(file.name).replace(place)
-        return place
+        return _written(self.cache / f"products-{self.products[0].name}.inc", text)
 
     def unit(self, source: Path, folders: Sequence[Path] = (), defines: Sequence[str] = ()) -> Path:
         """The object of one file."""
@@ -137,6 +142,20 @@ class _Builder:
         arguments = [*self.options, *defines, *(f"-I{path}" for path in include), "-DFUNC_VISIBILITY", "-c"]
         files = [*compiling.sources_of([source], include), *([self.table] if defines else [])]
         return compiling.build_file(source, arguments, files, source.stem, ".o", self.cache, source)
+
+    def host(self, operator: _Sources) -> list[Path]:
+        """The objects of an operator's host code. Built quickly it is one unit, so that the interface's headers are read once; where its
+        files do not go together (or have a fault, which is then told of the right one) each is a unit of its own."""
+        files = [*operator.api, *operator.host]
+        folders = [operator.folder / part for part in ("op_api", "op_host", "op_kernel")]
+        if self.quick and len(files) > 1:
+            text = "".join(f'#include "{path}"\n' for path in files)
+            name = f"{operator.folder.name}-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
+            try:
+                return [self.unit(_written(self.cache / "hosts" / f"{name}.cpp", text), folders)]
+            except TwinError:
+                pass
+        return [self.unit(path, folders) for path in files]
 
     def library(self, name: str, objects: Sequence[Path], needs: Sequence[Path] = ()) -> Path:
         """A shared library of these objects that finds the others beside it."""
@@ -214,14 +233,10 @@ def package(
         defines = [f'-DTWIN_PRODUCTS="{builder.table}"']
         runtime = [pool.submit(builder.unit, _ACL / f"{name}.cpp", (), defines if name == "device" else ()) for name in _RUNTIME]
         interface = [pool.submit(builder.unit, _ACL / f"{name}.cpp") for name in _INTERFACE]
-        units = [
-            pool.submit(builder.unit, path, [operator.folder / part for part in ("op_api", "op_host", "op_kernel")])
-            for operator in operators
-            for path in (*operator.api, *operator.host)
-        ]
+        units = [pool.submit(builder.host, operator) for operator in operators]
         ascendcl = builder.library("libascendcl.so", [unit.result() for unit in runtime])
         nnopbase = builder.library("libnnopbase.so", [unit.result() for unit in interface], [ascendcl])
-        opapi = builder.library("libcust_opapi.so", [unit.result() for unit in units], [nnopbase, ascendcl])
+        opapi = builder.library("libcust_opapi.so", [path for unit in units for path in unit.result()], [nnopbase, ascendcl])
         _kernels(builder, operators, pool, lib)
     for built, name in ((ascendcl, "libascendcl.so"), (nnopbase, "libnnopbase.so"), (opapi, "libcust_opapi.so")):
         _put(built, lib / name)

@@ -167,6 +167,7 @@ class _Maker:
         self.checked, self.case, self.call = checked, case, call
         self.params = tensor_params(checked.spec)
         self.rules = Rules(checked)
+        self.known: dict[tuple[tuple[str, Number], ...], dict[str, int] | None] = {}
 
     def nulls(self) -> Iterator[Bad]:
         yield Bad("no place for the workspace's size", replace(self.call, results="no size"), NULLPTR)
@@ -261,12 +262,16 @@ class _Maker:
         return any(self._fits(given, {**changed, **(fixed or {})}) for changed in candidates)
 
     def _fits(self, given: Mapping[str, Shape], changed: Mapping[str, Number]) -> bool:
-        env = {**dict(self.case.dims), **dict(self.case.attrs), **changed}
-        full = self.rules.completed(env)
-        if full is None or not self.rules.counts_agree(full) or self.rules.broken(full):
-            return False
-        integers = {k: int(v) for k, v in full.items() if isinstance(v, int)}
-        return all(self._form(s, shape, integers) for s, shape in given.items())
+        integers = self._completed(tuple(sorted(changed.items())))
+        return integers is not None and all(self._form(s, shape, integers) for s, shape in given.items())
+
+    def _completed(self, changed: tuple[tuple[str, Number], ...]) -> dict[str, int] | None:
+        """The case's sizes with these in their place, when that is legal."""
+        if changed not in self.known:
+            full = self.rules.completed({**dict(self.case.dims), **dict(self.case.attrs), **dict(changed)})
+            legal = full is not None and self.rules.counts_agree(full) and not self.rules.broken(full)
+            self.known[changed] = {k: int(v) for k, v in full.items() if isinstance(v, int)} if full is not None and legal else None
+        return self.known[changed]
 
     def _form(self, symbol: str, shape: Shape, env: Mapping[str, int]) -> bool:
         """Whether a shape is the parameter's, at the case's form; dims that the form splits are those of the case's first input."""
