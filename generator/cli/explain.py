@@ -93,7 +93,7 @@ def _tiling(
         raise ValueError(f"--dim: this operator's sizes are {', '.join(sorted(wanted))}; missing: {', '.join(missing) or 'none'}")
     count = cores or chip.aiv
     solved, reasons = choose(kernel.alternatives, sizes, count, chip.ub)
-    times = stage_times(kernel.alternatives[solved.index], solved, sizes, count) if solved else []
+    times = stage_times(kernel.alternatives[solved.index], solved, sizes, count, chip.ub) if solved else []
     about = f"{chip.name}: {count} vector cores, {chip.ub} bytes of UB"
     return _Tiled(solved, reasons, about, times, bytes_needed(checked, kernel, sizes))
 

@@ -10,7 +10,7 @@ from generator.plan import tree
 from generator.plan.cost import START
 from generator.spec.integer import IntExpr
 
-__all__ = ["Solved", "StageUse", "choose", "solve", "usable_ub"]
+__all__ = ["Solved", "StageUse", "chip_figures", "choose", "solve", "usable_ub"]
 
 _UB_220 = 196608  # bytes of unified buffer on architecture 220 (192 KiB)
 _KEPT_220 = 256  # of which the runtime keeps these
@@ -45,6 +45,13 @@ def usable_ub(ub: int, select: bool) -> int:
     return ub if ub > _UB_220 else ub - _KEPT_220 - (_SELECT_220 if select else 0)
 
 
+def chip_figures(ub: int) -> dict[str, int]:
+    """What the architecture, told by its ``ub`` bytes, gives the choice: float results that L0C holds (128 KiB, 256 KiB:
+    facts.md C.1), cycles of one repeat of MulAddDst (E.1; E.2 has no figure for 3510, that of Mul is taken)."""
+    newer = ub > _UB_220
+    return {"l0cFloats": 65536 if newer else 32768, "macCycles": 1 if newer else 2}
+
+
 _HOLDS = {
     "<": lambda a, b: a < b,
     "<=": lambda a, b: a <= b,
@@ -68,7 +75,7 @@ def choose(alternatives: Sequence[tree.Alternative], sizes: Mapping[str, int], c
 
 def solve(alternative: tree.Alternative, sizes: Mapping[str, int], cores: int, ub: int, index: int = 0) -> Solved | str:
     """Fit one alternative; the reason, in words, when it does not fit."""
-    env = {**sizes, "coreNum": cores, "cubeNum": max(1, cores // 2), "cubeStart": START}
+    env = {**sizes, "coreNum": cores, "cubeNum": max(1, cores // 2), "cubeStart": START, **chip_figures(ub)}
     inline = inlined(alternative)
     try:
         for c in alternative.applies:
@@ -109,7 +116,8 @@ def _fit(stage: tree.Stage, env: dict[str, int], usable: int, inline: Mapping[st
         while low < high:
             middle = low + (high - low + 1) // 2
             low, high = (middle, high) if fits(t.name, middle * t.align) else (low, middle - 1)
-        env[t.name] = low * t.align
+        even = -(-top // -(-top // low))  # as many tiles, of like length
+        env[t.name] = even * t.align
         if t.required and low < top:
             return f"stage {stage.name} needs {t.name} = {top * t.align}, at most {low * t.align} fits"
     return ""

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from generator.emit.solve import Solved
+from generator.emit.solve import Solved, chip_figures
 from generator.formula.checked import CheckedSpec
 from generator.plan import tree
 from generator.plan.cost import CUBE_MACS, GM_BYTES
@@ -25,14 +25,15 @@ __all__ = ["StageTime", "bytes_needed", "stage_times"]
 _START: Final = 26  # cycles before a vector instruction's first repeat (facts.md E.3, derived there)
 _COPY_START: Final = 21  # cycles of a transfer of little (facts.md E.5)
 _LANES: Final = 64  # float32 lanes a cycle (facts.md E.1)
-_SLOW: Final = {"Exp": 2.0, "Ln": 2.0, "Sqrt": 2.0, "Div": 2.0, "Gather": 12.8, "WholeReduceSum": 7.0, "WholeReduceMax": 7.0}
+_TWICE: Final = dict.fromkeys(("Exp", "Ln", "Sqrt", "Div"), 2.0)
+_SLOW: Final = {**_TWICE, "Gather": 12.8, "WholeReduceSum": 7.0, "WholeReduceMax": 7.0}
 _TURNS: Final = 4  # loops of at most so many turns are walked whole
 _FRACTAL: Final = 16
 
 
 @dataclass(frozen=True)
 class StageTime:
-    """Cycles of the core with most work: vector instructions, cube, and transfers to and from global memory with their bytes."""
+    """Cycles of the core with most of each: vector instructions, cube, transfers to and from global memory; bytes of all cores."""
 
     name: str
     vector: float
@@ -123,7 +124,8 @@ class _Walker:
             repeats = self.value(ints[0].value)
         else:
             repeats = -(-self.value(ints[-1].value) // _LANES) if ints else 1
-        return _Sum(vector=_START + repeats * _SLOW.get(n.api, 1.0))
+        each = self.env["macCycles"] if n.api == "MulAddDst" else _SLOW.get(n.api, 1.0)
+        return _Sum(vector=_START + repeats * each)
 
     def copy(self, n: tree.Call) -> _Sum:
         fields = next((a.fields for a in n.args if isinstance(a, tree.Struct) and a.type == "DataCopyExtParams"), None)
@@ -154,19 +156,20 @@ class _Walker:
         return _Sum()
 
 
-def stage_times(alternative: tree.Alternative, solved: Solved, sizes: Mapping[str, int], cores: int) -> list[StageTime]:
-    """Each stage's times on core 0, which has a full share; ``sizes`` are dims and int attributes. ``bytes`` are of all cores
-    together when every core does as much."""
-    known = {**sizes, **solved.fields, "coreNum": cores, "cubeNum": max(1, cores // 2)}
+def stage_times(alternative: tree.Alternative, solved: Solved, sizes: Mapping[str, int], cores: int, ub: int) -> list[StageTime]:
+    """Each stage's times on the core that takes longest, and the bytes of all cores together. ``sizes`` are dims and int
+    attributes, ``cores`` the vector cores, ``ub`` the bytes of unified buffer, which tell the architecture."""
+    cubes = max(1, cores // 2)
+    known = {**sizes, **solved.fields, "coreNum": cores, "cubeNum": cubes, **chip_figures(ub)}
     for s in solved.stages:
         known |= s.tiles
     out = []
     for stage in alternative.stages:
-        env = {**known, "blockIdx": 0, "blockNum": solved.block_dim, **dict.fromkeys(stage.args, 0)}
-        done = _Walker(stage, env).body(stage.body)
-        work, per = env.get(f"{stage.name}Work", 1), max(1, env.get(f"{stage.name}Per", 1))
-        share = work / min(work, per) if work else 0.0
-        out.append(StageTime(stage.name, done.vector, done.cube, done.transfer, done.bytes * share))
+        fixed = {**known, "blockNum": solved.block_dim, **dict.fromkeys(stage.args, 0)}
+        busy = range(min(cores if stage.matmul is None else cubes, known.get(f"{stage.name}Work", cores)))
+        each = [_Walker(stage, {**fixed, "blockIdx": k}).body(stage.body) for k in busy] or [_Sum()]
+        most = [max(getattr(c, what) for c in each) for what in ("vector", "cube", "transfer")]
+        out.append(StageTime(stage.name, most[0], most[1], most[2], sum(c.bytes for c in each)))
     return out
 
 

@@ -26,7 +26,7 @@ from generator.plan.normal import Map, Normal, Red, normalise
 from generator.plan.passes import levels
 from generator.plan.products import Products, simplified, with_products
 from generator.plan.roles import Roles, assign_roles
-from generator.plan.schedule import GM, Group, Item, LoopItem, groups_of, outputs_of, partition, place
+from generator.plan.schedule import GM, Group, Item, LoopItem, exposed, groups_of, outputs_of, partition, place
 from generator.plan.stage import BuiltStage, build_stage
 from generator.plan.tiles import SIZES, Refusal
 from generator.plan.tree import Alternative, Cond, GmTensor, Kernel, KernelPlan, Loop, Node, RunStage, Stage, SyncAll
@@ -111,8 +111,7 @@ class _Assembly:
         if name in self.gms:
             return
         base = name.removesuffix(GM)
-        dtype = self.products.dtypes.get(base, "float32") if self.products is not None else "float32"
-        ref = GmRef(f"{base}Ws", CTYPES[dtype], Tensor(base, shape, "local"))
+        ref = GmRef(f"{base}Ws", CTYPES[self.local_dtype(base)], Tensor(base, shape, "local"))
         self.gms[name] = ref
         size = round_up(max_of(product(shape), 1) * SIZES[ref.ctype], WORKSPACE_ALIGN)
         start = f"{base}WsStart"
@@ -148,7 +147,7 @@ class _Assembly:
             applies = (*applies, *self.pays())
         workspace = sym(self.workspace_end()) if self.workspace else const(0)
         kind = self.mode if self.fuse else "stepwise"
-        name = kind if self.products is None else f"cube_{kind}"
+        name = kind if self.products is None else f"cube_{'near_' if self.products.near else ''}{kind}"
         return Alternative(
             name=name, gm=tuple(gm), stages=self.stages(), fields=tuple(self.fields), applies=applies,
             block_dim=cores, workspace=workspace, syncs=self.syncs, body=body, notes=tuple(self.notes),
@@ -165,9 +164,11 @@ class _Assembly:
         saved, spent = const(0), const(0)
         for w in self.products.work:
             saved, spent = saved + w.vector_cycles(), spent + w.cube_cycles()
+        near = [Cond(">=", n.transfer_cycles(), n.vector_cycles()) for n in self.products.near]
         most = const(INT32_MAX)
         counts = [e for b in self.built if isinstance(b, CubeStage) for e in b.counts]
-        return (Cond(">=", saved, spent + sym("coreNum") * sym("cubeStart")), *(Cond("<=", e, most) for e in dict.fromkeys(counts)))
+        start = Cond(">=", saved, spent + sym("coreNum") * sym("cubeStart"))
+        return (*near, start, *(Cond("<=", e, most) for e in dict.fromkeys(counts)))
 
     def stages(self) -> tuple[Stage, ...]:
         """The stages; all leave the reserved UB free when one uses it (facts.md C.1: the reserve is the kernel's)."""
@@ -180,7 +181,8 @@ class _Assembly:
 
     def parts(self) -> tuple[Item, ...]:
         """The statements that share a stage."""
-        return partition(self.normal.body, True, outputs_of(self.normal), lambda e: self.bounds.upper(e) is None, self.shapes)
+        pieces = outputs_of(self.normal) | (set(self.products.dtypes) if self.products is not None else set())
+        return partition(self.normal.body, True, pieces, self.bounds.long, self.shapes)
 
     def kept(self) -> set[str]:
         """Tensors that only cube stages read beside their factors: zeros."""
@@ -196,18 +198,36 @@ class _Assembly:
         for i in items:
             if isinstance(i, LoopItem):
                 out.append(replace(i, items=self._refine(i.items)))
-            elif self.passes_serve(i):
+            elif self.fuse and (self.whole_serves(i) or self.passes_serve(i)):
                 out.append(i)
             else:
                 out += partition(i.statements, False, outputs_of(self.normal))
         return tuple(out)
 
-    def passes_serve(self, g: Group) -> bool:
-        if not self.fuse:
+    def away(self, t: str) -> GmRef:
+        """A local tensor of another stage, before it has its place in workspace."""
+        return GmRef(t, CTYPES[self.local_dtype(t)], Tensor(t, self.shapes[t], "local"))
+
+    def local_dtype(self, t: str) -> str:
+        return self.products.dtypes.get(t, "float32") if self.products is not None else "float32"
+
+    def whole_serves(self, g: Group) -> bool:
+        """At every size, the group fits UB with its reduced axes whole."""
+        if any(isinstance(s, Red) and s.cube for s in g.statements) or exposed(g.statements) & {s.target for s in flat(g.statements)}:
             return False
-        gms = {t: self.gms[t] for t in self.gms}
+        made = {s.target for s in flat(g.statements)}
+        away = {ld.tensor for s in flat(g.statements) for ld in loads(s.value)} - made - set(self.gms)
+        gms = {**self.gms, **{t: self.away(t) for t in away}}
         try:
-            roles = assign_roles(g, "passes", gms, self.bounds)
+            roles = assign_roles(g, "full", gms, self.bounds)
+            built = build_stage("trial", "", g, roles, gms, self.bounds, (), self.shapes)
+        except Refusal:
+            return False
+        return bool(g.grid) and _fits_every_size(built.stage, self.bounds) and not self.starved(g, roles)
+
+    def passes_serve(self, g: Group) -> bool:
+        try:
+            roles = assign_roles(g, "passes", self.gms, self.bounds)
         except Refusal:
             return False
         return bool(g.grid) and not self.starved(g, roles)
@@ -254,7 +274,8 @@ class _Assembly:
         for t in sorted({ld.tensor for s in flat(g.statements) for ld in loads(s.value)} | {s.target for s in flat(g.statements)}):
             if t.endswith(GM) and t not in self.gms:
                 self.workspace_tensor(t, self.shapes[t.removesuffix(GM).removesuffix("_next")])
-        yield from self.stage(g, assign_roles(g, "full" if self.mode == "full" else "passes", self.gms, self.bounds), args)
+        whole = self.mode == "full" or (self.fuse and self.whole_serves(g))
+        yield from self.stage(g, assign_roles(g, "full" if whole else "passes", self.gms, self.bounds), args)
 
     def split(self, s: Red, g: Group) -> list[tuple[Group, Roles]] | None:
         """A reduction with too little to spread over cores: partial results of equal ranges, then their reduction."""
@@ -349,14 +370,15 @@ def _alternatives(checked: CheckedSpec, dtypes: Mapping[str, str], present: froz
     loops = _loop_variables(program.body)
     taken = [*program.dims, *program.int_attrs, *program.float_attrs, *loops, *program.tensors, "coreNum", "blockIdx"]
     normal = unify(normalise(program, present), taken)
-    products = with_products(unify(simplified(normal), taken), dtypes, _typical(checked, bounds))
+    simple, typical = unify(simplified(normal), taken), _typical(checked, bounds)
+    products, near = with_products(simple, dtypes, typical), with_products(simple, dtypes, typical, bounds)
     out: list[Alternative] = []
     refusals: list[Refusal] = []
     modes: tuple[tuple[Literal["full", "walked"], bool], ...] = (("full", True), ("walked", True), ("walked", False))
-    if products is not None:
+    for cubes in [p for p in (near if near is not None and near.near else None, products) if p is not None]:
         for mode, fuse in modes:
             try:
-                out.append(_Assembly(checked, products.normal, dtypes, bounds, mode, fuse, products).run())
+                out.append(_Assembly(checked, cubes.normal, dtypes, bounds, mode, fuse, cubes).run())
             except Refusal:
                 continue
             if _serves_every_size(out[-1], bounds):
@@ -395,14 +417,14 @@ def _typical(checked: CheckedSpec, bounds: Bounds) -> dict[str, int]:
 
 def _serves_every_size(a: Alternative, bounds: Bounds) -> bool:
     """Whether every stage fits UB with its tiles at their smallest and every size at its largest."""
-    largest = {name: high for name, (_, high) in bounds.known.items() if high is not None}
-    for stage in a.stages:
-        env = {**largest, **{t.name: t.align for t in stage.tiles}}
-        if not all(b.bytes.free() <= env.keys() for b in stage.buffers):
-            return False
-        if sum(round_up(b.bytes, 32).evaluate(env) * b.copies for b in stage.buffers) > UB_LEAST:
-            return False
-    return True
+    return all(_fits_every_size(s, bounds) for s in a.stages)
+
+
+def _fits_every_size(stage: Stage, bounds: Bounds) -> bool:
+    env = {name: high for name, (_, high) in bounds.known.items() if high is not None} | {t.name: t.align for t in stage.tiles}
+    if not all(b.bytes.free() <= env.keys() for b in stage.buffers):
+        return False
+    return sum(round_up(b.bytes, 32).evaluate(env) * b.copies for b in stage.buffers) <= UB_LEAST
 
 
 def _first_use(body: Iterable[Stmt], tensor: str) -> Span | None:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from generator.formula.ir import Bound, Gather, Load
+from generator.formula.ir import Binary, Bound, Expr, Gather, Load
 from generator.formula.walk import loads, symbols
 from generator.plan import elementwise as ew
 from generator.plan import tree
@@ -23,6 +23,7 @@ from generator.plan.normal import Map, NFor, NStmt, Red, extent_of
 from generator.plan.reduce import COMBINE, IDENTITY, reduce_last, reduce_rows
 from generator.plan.roles import Roles
 from generator.plan.schedule import Group, exposed
+from generator.plan.sharing import repeated
 from generator.plan.stores import out_tile, store, stores_directly
 from generator.plan.tiles import SIZES, Context, Dim, Refusal, Tile, View
 from generator.plan.tree import FloatConst, FloatOfInt
@@ -63,7 +64,7 @@ class Body:
         self.tiles: list[tree.TileParam] = []
         self.expiring: set[LoadKey] = set()
         self.shown = ""
-        self.variables = {b.name for b in (*roles.outer, *roles.seq)} | _loop_variables(group.statements)
+        self.variables = {b.name for b in (*roles.outer, *roles.seq, *roles.inner)} | _loop_variables(group.statements)
         if roles.row is not None:
             self.variables.add(roles.row.name)
         if roles.lane is not None and roles.lane_mode != "full":
@@ -91,11 +92,11 @@ class Body:
                     self.ctx.axis[key] = self.dim(Bound(key, self.shapes[t][d]))
         if r.row is not None:
             order.append(r.row.name)
-        order += [b.name for b in r.full]
+        order += [b.name for b in (*r.full, *r.inner)]
         if r.lane is not None:
             order.append(r.lane.name)
         self.ctx.order = order
-        for b in r.full:
+        for b in (*r.full, *r.inner):
             self.ctx.axis[b.name] = self.dim(b)
         if r.lane is not None and r.lane_mode == "full":
             self.ctx.axis[r.lane.name] = self.dim(r.lane)
@@ -118,7 +119,16 @@ class Body:
     def ready(self, key: LoadKey) -> bool:
         """Every variable of the index has been introduced."""
         known = {n for s in self.scopes for n in s.symbols}
+        if not self.each(key):
+            known |= {b.name for b in self.roles.inner}
         return not (symbols(key) & self.variables) - known
+
+    def each(self, key: LoadKey) -> bool:
+        """Loaded for each value of the inner axes: it moves along one of them, the rows and the lane. Smaller loads cover them."""
+        r = self.roles
+        used = symbols(key)
+        tiled = {b.name for b in (r.row, r.lane) if b is not None}
+        return tiled <= used and any(b.name in used for b in r.inner)
 
     def home(self, key: LoadKey) -> int:
         used = symbols(key)
@@ -138,12 +148,14 @@ class Body:
         """Load what ``body`` needs and this scope owns."""
         depth = len(self.scopes) - 1
         for key in self.keys(body):
-            if self.ready(key) and self.home(key) == depth and key not in self.scopes[depth].loaded:
+            if self.ready(key) and self.home(key) == depth and not any(key in s.loaded for s in self.scopes):
                 self.scopes[depth].loaded[key] = self.fetch(key)
 
     def fetch(self, key: LoadKey) -> Tile:
         index = tuple(self.scalar_index(i) if isinstance(i, Gather) else i for i in key.indices)
-        return load(self.ctx, self.gms[key.tensor], index, key.guarded, key.outside)  # type: ignore[arg-type]
+        tile = load(self.ctx, self.gms[key.tensor], index, key.guarded, key.outside)  # type: ignore[arg-type]
+        self.ctx.homes[tile.name] = self.ctx.frames[-1]
+        return tile
 
     def scalar_index(self, g: Gather) -> IntExpr:
         """A data-dependent index, read to the scalar unit."""
@@ -291,6 +303,7 @@ class Body:
         if any(key.indices[d] != sym(a) for d, a in enumerate(self.axes_of[s.target]) if a in self.ctx.axis and d < len(key.indices)):
             return False
         self.env[s.target] = replace(self.scopes[-1].loaded.pop(key), temporary=False)
+        self.ctx.homes.pop(tile.name, None)  # it may change from now on
         return True
 
     def place(self, target: str, index: tuple[IntExpr, ...], axes: Sequence[Bound], make: Callable[[Tile], None], mixed: bool) -> None:
@@ -340,6 +353,11 @@ class Body:
         ctx = self.ctx
         held = [b for b in s.reduced if b.name in ctx.axis]
         low = self.lowering()
+        pair = self.addable(s, [b.name for b in held])
+        if pair is not None:
+            a, b = (low.plain(low.value(e)) for e in pair)
+            left = tuple(d for d in low.dims(a, b) if d.key not in {x.name for x in held})
+            return self.products_added(a, b, left, [x.name for x in held], dst)
         view = low.plain(low.shared(s.value, None))
         present = view.axes()
         scale = [ctx.axis[b.name].cur for b in held if b.name not in present]
@@ -360,6 +378,27 @@ class Body:
         out = ctx.tile("copied", low.dims(view))
         ew.copy(ctx, out.view(), view)
         ctx.drop(view.tile)
+        return out
+
+    def addable(self, s: Red, held: Sequence[str]) -> tuple[Expr, Expr] | None:
+        """The factors of a sum that can be added up product by product: it does not run along the lanes of either."""
+        value = s.value
+        if s.op != "sum" or not held or not isinstance(value, Binary) or value.op != "mul" or repeated(value) is not None:
+            return None
+        order = self.ctx.order
+        sides = [symbols(e) & set(order) for e in (value.a, value.b)]
+        both = [a for a in order if a in sides[0] | sides[1]]
+        if not all(sides) or both[-1] in held or not set(held) <= set(both):
+            return None
+        return value.a, value.b
+
+    def products_added(self, a: View, b: View, left: tuple[Dim, ...], held: Sequence[str], dst: Tile | None) -> Tile:
+        """The sum of ``a * b`` over ``held`` without a tile of all products."""
+        ctx = self.ctx
+        out = dst if dst is not None and dst.dims == left and dst not in (a.tile, b.tile) else ctx.tile("sum", left)
+        ew.fill(ctx, out.view(), FloatConst(0.0))
+        ew.add_products(ctx, out.view(), a, b, [(k, ctx.axis[k].cur) for k in held])
+        ctx.drop(a.tile, b.tile)
         return out
 
     def power(self, view: View, count: IntExpr) -> Tile:

@@ -10,6 +10,7 @@ from generator.spec.integer import IntExpr, Sym
 __all__ = ["Bounds"]
 
 SMALL = 16  # a size proved to be at most this is held whole in a tile
+LONG = 1024  # a size that may be more is not held whole for the sake of a statement that does not move along it
 
 
 @dataclass(frozen=True)
@@ -55,3 +56,8 @@ class Bounds:
         """Proved to be at most 16."""
         high = self.upper(e)
         return high is not None and high <= SMALL
+
+    def long(self, e: IntExpr) -> bool:
+        """Not proved to be at most 1024."""
+        high = self.upper(e)
+        return high is None or high > LONG

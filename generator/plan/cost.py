@@ -13,10 +13,11 @@ from typing import Final
 
 from generator.plan.contract import Contraction
 from generator.plan.normal import Red
-from generator.spec.integer import IntExpr, ceil_div, product, round_up
+from generator.spec.integer import IntExpr, ceil_div, product, round_up, sym
 
-__all__ = ["Work", "prefers_cube", "work_of"]
+__all__ = ["NEAR", "Near", "Work", "prefers_cube", "work_of"]
 
+NEAR: Final = 128  # terms of a sum whose factors a stage may keep in UB for all its rows
 LANES: Final = 64  # float32 elements of one vector instruction a cycle (facts.md E.1)
 VECTOR_STEPS: Final = 2  # a multiplication and an addition an element
 CUBE_MACS: Final = {2: 4096, 4: 1024}  # multiply-adds a cycle by operand bytes (facts.md E.6)
@@ -46,6 +47,23 @@ class Work:
         """The weighing in words, at ``sizes``."""
         v, c = self.vector_cycles().evaluate(sizes), self.cube_cycles().evaluate(sizes)
         return f"about {v} vector cycles against {c} for cube and transfers at typical sizes, summed over the cores"
+
+
+@dataclass(frozen=True)
+class Near:
+    """A short sum of products computed on the vector unit inside the one stage that uses it: its multiply-adds, and the
+    elements that then need not pass through global memory."""
+
+    steps: IntExpr
+    elements: IntExpr
+
+    def vector_cycles(self) -> IntExpr:
+        """Of all vector cores together; ``macCycles`` is the time of one multiply-add instruction's repeat (facts.md E.1, E.2)."""
+        return ceil_div(self.steps * sym("macCycles"), LANES)
+
+    def transfer_cycles(self) -> IntExpr:
+        """What writing the result to global memory and reading it back would take, in the same units."""
+        return ceil_div(self.elements * 8, GM_BYTES)
 
 
 def work_of(s: Red, c: Contraction, width: int, made_bytes: IntExpr) -> Work:

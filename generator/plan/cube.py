@@ -24,11 +24,13 @@ from generator.spec.integer import IntExpr, ceil_div, const, floor_div, max_of, 
 __all__ = ["ZEROS", "CubeStage", "build_cube", "zeros_needed"]
 
 FRACTAL: Final = 16  # rows and columns of one cube step (matmul.md, section 6)
-BASE: Final = 256  # most rows or columns of a base tile: two baseM x baseK buffers fill L0A (64 KiB)
+BASE: Final = 256  # most rows of a base tile: two baseM x baseK buffers fill L0A (64 KiB)
 BASE_K: Final = {2: 64, 4: 32}  # inner extent of a base tile by element bytes: the other half of the same bound
-L0C_ELEMENTS: Final = 131072 // 4  # float results that one buffer of L0C holds on every product (128 KiB, facts.md C.1)
+WIDE: Final = 512  # most columns: where rows are few, wide tiles read the left operand less often
+L0B_BUFFER: Final = 65536 // 2  # bytes of one of two buffers of L0B (64 KiB)
+ROWS: Final = 128  # rows beside which a tile of the usual width fills the smallest L0C
 STEPS: Final = 4  # base tiles of the inner axis per L1 load: two buffers of both operands stay below 512 KiB - 1 KiB
-ZEROS: Final = BASE * FRACTAL  # elements of the zero operand: both of its matrices fit
+ZEROS: Final = WIDE * FRACTAL  # elements of the zero operand: both of its matrices fit
 
 
 @dataclass(frozen=True)
@@ -83,15 +85,23 @@ class _Builder:
 
     # tiling -----------------------------------------------------------------------------------------------------------------
     def tiling(self) -> None:
-        """Base tiles: as wide as L0 takes, as high as keeps every cube core busy."""
+        """Base tiles: as wide as L0C takes beside all rows or 128 of them, unless that leaves cores idle; as high as it then takes."""
         c, element = self.c, SIZES[self.a.ctype]
         n, m, k = c.columns.extent, c.rows.extent, c.inner.extent
-        panels = self.field("Panels", ceil_div(n, BASE))
-        base_n = self.field("BaseN", round_up(ceil_div(n, panels), FRACTAL))
-        share = max_of(ceil_div(m * c.batch * panels, sym("cubeNum")), 1)
-        most = min_of(floor_div(floor_div(const(L0C_ELEMENTS), base_n), FRACTAL) * FRACTAL, BASE)
+        room = sym("l0cFloats")
+        widest = floor_div(floor_div(room, round_up(min_of(m, ROWS), FRACTAL)), FRACTAL) * FRACTAL
+        fewest = ceil_div(n, min_of(widest, WIDE))
+        busy = ceil_div(sym("cubeNum") * 3, 4)  # as many cores as take all of the memory's rate (facts.md E.5, E.7)
+        high = ceil_div(m, ROWS)
+        wide = min_of(floor_div(n * high, m * fewest), 1)  # tiles are wider than high: columns are what is divided further
+        more = min_of(ceil_div(busy, c.batch * high), ceil_div(n, FRACTAL))
+        base_n = self.field("BaseN", round_up(ceil_div(n, max_of(fewest, more * wide)), FRACTAL))
+        panels = self.field("Panels", ceil_div(n, base_n))
+        share = max_of(ceil_div(m * c.batch * panels, busy), 1)
+        most = min_of(floor_div(floor_div(room, base_n), FRACTAL) * FRACTAL, BASE)
         base_m = self.field("BaseM", min_of(most, round_up(min_of(share, m), FRACTAL)))
-        base_k = self.field("BaseK", min_of(BASE_K[element], round_up(k, FRACTAL)))
+        deep = floor_div(floor_div(const(L0B_BUFFER // element), base_n), FRACTAL) * FRACTAL
+        base_k = self.field("BaseK", min_of(min_of(BASE_K[element], deep), round_up(k, FRACTAL)))
         steps = self.field("StepK", min_of(STEPS, ceil_div(k, base_k)))
         self.field("L1", (base_m + base_n) * base_k * steps * 2 * element)
         a, b = c.a, c.b
@@ -246,7 +256,7 @@ class _Builder:
         """A product of zeros, with rows of zeros a tile long; the views of the operands are restored."""
         assert self.zeros is not None
         zeros = Global(self.zeros.name, const(0))
-        wide, deep = Int(const(BASE)), Int(const(FRACTAL))
+        wide, deep = Int(const(WIDE)), Int(const(FRACTAL))
         first = MatmulCall("SetOrgShape", (wide, wide, deep, deep, Int(self.c.pitch)))
         back = MatmulCall("SetOrgShape", self.org_shape())
         return [first, *self.multiply(zeros, zeros, const(FRACTAL)), back]

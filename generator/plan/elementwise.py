@@ -7,14 +7,16 @@ destination's last axis is spread to one 32-byte block an element (Brcb) and rea
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Final
 
-from generator.plan.tiles import Context, Tile, View, capacity
+from generator.plan.tiles import Context, Dim, Tile, View, capacity
 from generator.plan.tree import Access, Arg, Cond, Enum, Float, FloatConst, Int, Local, Scalar, Struct
 from generator.spec.integer import IntExpr, const, floor_div, min_of, product, sym
 
-__all__ = ["binary", "cast", "compare", "copy", "fill", "scalar_op", "select", "spread", "unary"]
+__all__ = ["add_products", "binary", "cast", "compare", "copy", "fill", "scalar_op", "select", "spread", "unary"]
 
 LANES: Final = 64  # float32 elements of one repeat: 256 bytes (facts.md B.2)
 REPEATS: Final = 255  # repeatTime is uint8 (facts.md B.2)
@@ -125,12 +127,57 @@ def binary(ctx: Context, api: str, dst: View, a: View, b: View) -> None:
         def emit(off: list[IntExpr], count: IntExpr, acc: list[Access]) -> None:
             ctx.call(api, (dst.tile.at(off[0]), a.tile.at(off[1]), b.tile.at(off[2]), Int(count)), acc[1:], acc[:1])
 
-        _rowwise(ctx, (dst, a, b), emit)
+        _by_rows_or_columns(ctx, api, (dst, a, b), emit)
         return
-    spread_a, spread_b = a.tile.last != last, b.tile.last != last
-    wide_a = _Wide(ctx, a, spread_a, dst)
-    wide_b = wide_a if b == a else _Wide(ctx, b, spread_b, dst)
-    _broadcast(ctx, api, dst, wide_a, wide_b)
+    with _widened(ctx, dst, a, b) as (wide_a, wide_b):
+        _broadcast(ctx, api, dst, wide_a, wide_b)
+
+
+def _by_rows_or_columns(ctx: Context, api: str, views: tuple[View, View, View], emit: Emit) -> None:
+    """Operands with the destination's last axis: runs they share, or, where short rows repeat along an axis that one of them
+    lacks, 64 columns of up to 255 rows an instruction."""
+    dst = views[0]
+    inner = _repeated(dst)
+    loops = dst.tile.rows[: len(dst.tile.rows) - _merged(views)]
+    if inner is None or inner not in loops:
+        _rowwise(ctx, views, emit)
+        return
+    ops = [_Wide(ctx, v, False) for v in views]
+    steps = list(dict.fromkeys(o.row_step(inner.key) for o in ops))
+    if any(c < 0 for s in steps for _, c in s.terms):
+        _rowwise(ctx, views, emit)
+        return
+    with ctx.collect() as columns:
+        others = [(d.key, d.cur) for d in dst.tile.rows if d is not inner]
+        _nest(ctx, others, lambda: _by_column(ctx, api, ops, dst.tile.pitch, inner.key, inner.cur))
+    with ctx.collect() as across:
+        _rowwise(ctx, views, emit)
+    short = Cond("<=", dst.tile.pitch, inner.cur * LANES)
+    ctx.branch((short, *_strides_fit(dst.tile.pitch, steps)), columns, across)
+
+
+def _strides_fit(pitch: IntExpr, steps: Sequence[IntExpr]) -> list[Cond]:
+    """Steps between rows, of which the destination's is often its pitch, fit their uint8 fields: 0 to 255 blocks (facts.md B.2)."""
+    return [Cond("<=", s, const(REPEATS * BLOCK)) for s in dict.fromkeys((pitch, *steps))]
+
+
+def add_products(ctx: Context, dst: View, a: View, b: View, over: Sequence[tuple[str, IntExpr]]) -> None:
+    """``dst += a * b`` for every value of the axes ``over`` (name and extent), which index rows of ``a`` and ``b``."""
+    last = dst.tile.last
+    if a.tile.last == last and b.tile.last == last:
+        _nest(ctx, over, lambda: binary(ctx, "MulAddDst", dst, a, b))
+        return
+    with _widened(ctx, dst, a, b) as (wide_a, wide_b):
+        _nest(ctx, over, lambda: _broadcast(ctx, "MulAddDst", dst, wide_a, wide_b))
+
+
+@contextmanager
+def _widened(ctx: Context, dst: View, a: View, b: View) -> Iterator[tuple[_Wide, _Wide]]:
+    """Both operands, spread where they lack the destination's last axis, for as long as instructions use them."""
+    last = dst.tile.last
+    wide_a = _Wide(ctx, a, a.tile.last != last)
+    wide_b = wide_a if b == a else _Wide(ctx, b, b.tile.last != last)
+    yield wide_a, wide_b
     wide_a.done()
     if wide_b is not wide_a:
         wide_b.done()
@@ -139,10 +186,9 @@ def binary(ctx: Context, api: str, dst: View, a: View, b: View) -> None:
 class _Wide:
     """An operand of a broadcast: either the view itself, or its elements spread to one block each."""
 
-    def __init__(self, ctx: Context, view: View, spreading: bool, dst: View) -> None:
+    def __init__(self, ctx: Context, view: View, spreading: bool) -> None:
         self.ctx, self.view, self.spreading = ctx, view, spreading
         self.tile = spread(ctx, view.tile) if spreading else view.tile
-        self.inner = dst.tile.rows[-1].key if dst.tile.rows else None
 
     def done(self) -> None:
         if self.spreading:
@@ -192,9 +238,9 @@ def _broadcast(ctx: Context, api: str, dst: View, a: _Wide, b: _Wide) -> None:
     """Column-wise over rows in repeats where strides fit their uint8 field, else row by row."""
     rows = dst.tile.rows
     pitch = dst.tile.pitch
-    inner = rows[-1] if rows and sym(rows[-1].key) == dst.index[-1] else None
-    outer = [(d.key, d.cur) for d in (rows[:-1] if inner is not None else rows)]
-    dwide = _Wide(ctx, dst, False, dst)
+    inner = _repeated(dst)
+    outer = [(d.key, d.cur) for d in rows if d is not inner]
+    dwide = _Wide(ctx, dst, False)
 
     def by_row() -> None:
         def row() -> None:
@@ -213,11 +259,15 @@ def _broadcast(ctx: Context, api: str, dst: View, a: _Wide, b: _Wide) -> None:
             _by_column(ctx, api, (dwide, a, b), pitch, inner.key, inner.cur)
         with ctx.collect() as across:
             by_row()
-        # dstRepStride, src0RepStride are uint8 in blocks: steps of 0 to 255 blocks (facts.md B.2)
-        most = const(REPEATS * BLOCK)
-        ctx.branch((Cond("<=", pitch, most), *(Cond("<=", s, most) for s in steps if s != pitch)), columns, across)
+        ctx.branch(_strides_fit(pitch, steps), columns, across)
 
     _nest(ctx, outer, body)
+
+
+def _repeated(dst: View) -> Dim | None:
+    """The row dim whose rows become repeats of one instruction: the longest, then the innermost."""
+    plain = [(k, d) for k, d in enumerate(dst.tile.rows) if dst.index[k] == sym(d.key)]
+    return max(plain, key=lambda kd: (math.inf if kd[1].most is None else kd[1].most, kd[0]))[1] if plain else None
 
 
 def _by_column(ctx: Context, api: str, ops: Sequence[_Wide], pitch: IntExpr, key: str, rows: IntExpr) -> None:
@@ -258,9 +308,24 @@ def _along_row(ctx: Context, api: str, ops: Sequence[_Wide], pitch: IntExpr) -> 
 
 
 def spread(ctx: Context, src: Tile) -> Tile:
-    """Each element of ``src`` copied over one 32-byte block; the result's element k starts at 8*k."""
+    """Each element of ``src`` copied over one 32-byte block; the result's element k starts at 8*k. What was loaded before
+    the loops that are open now is spread before them, once."""
+    home = ctx.homes.get(src.name)
+    if home is None or home is ctx.frames[-1]:
+        return _spread(ctx, src, False)
+    known = ctx.spreads.get(src.name)
+    if known is not None and known[1] in ctx.frames:
+        return known[0]
+    with ctx.at(home):
+        out = _spread(ctx, src, True)
+    ctx.spreads[src.name] = (out, home)
+    return out
+
+
+def _spread(ctx: Context, src: Tile, lasting: bool) -> Tile:
     blocks = floor_div(src.count, BLOCK) if src.dims else const(1)
-    out = ctx.tile("spread", src.dims, align=src.align, extra=_spread_extra(src))
+    extra = _spread_extra(src)
+    out = ctx.tile("spread", src.dims, align=src.align, extra=extra, temporary=not lasting, own=lasting)
     start = sym(ctx.fresh("block"))
     read, write = src.access(), Access(out.slot or out.name, out.name + ":blocks", (start,))
     with ctx.loop(str(start), 0, blocks, REPEATS):

@@ -45,6 +45,8 @@ def load(ctx: Context, gm: GmRef, index: tuple[IntExpr, ...], guarded: Sequence[
 
 def _direct(ctx: Context, gm: GmRef, fp: Footprint, dims: tuple[Dim, ...]) -> Tile:
     p = grain(gm.ctype)
+    if gm.ctype == "float" and ctx.align <= 2 * p:
+        p = ctx.align  # a row's padding reaches the pitch of the other tiles: no copy is needed
     raw = ctx.alloc("vecin", f"{gm.name}In", dims, gm.ctype, capacity(dims, p, gm.ctype), p)
     copy_in(ctx, gm, fp, raw, dims[-1].cur if dims else const(1), dims[-1].extent if dims else const(1))
     ctx.hand_over(raw)
@@ -68,7 +70,8 @@ def copy_in(ctx: Context, gm: GmRef, fp: Footprint, raw: Tile, width: IntExpr, e
             gap = (inner.step - width) * size
             src = src + inner.step * first
             dst = dst + raw.stride(len(rows) - 1) * first
-        data_in(ctx, gm, src, raw, dst, count, width * size, gap)
+        more = raw.pitch - round_up(width, grain(gm.ctype)) if raw.align > grain(gm.ctype) else const(0)
+        data_in(ctx, gm, src, raw, dst, count, width * size, gap, more)
 
     def nest(k: int) -> None:
         if k < len(outer):
@@ -86,12 +89,17 @@ def copy_in(ctx: Context, gm: GmRef, fp: Footprint, raw: Tile, width: IntExpr, e
     nest(0)
 
 
-def data_in(ctx: Context, gm: GmRef, src: IntExpr, raw: Tile, dst: IntExpr, blocks: IntExpr, length: IntExpr, gap: IntExpr) -> None:
-    """One DataCopyPad from global memory; lengths and gaps in bytes, each block padded to 32 bytes."""
+def data_in(
+    ctx: Context, gm: GmRef, src: IntExpr, raw: Tile, dst: IntExpr, blocks: IntExpr, length: IntExpr, gap: IntExpr,
+    more: IntExpr | None = None,
+) -> None:  # fmt: skip
+    """One DataCopyPad from global memory; lengths and gaps in bytes, each block padded to 32 bytes, or with ``more`` zeros (no
+    more than 32 bytes of them) to 64."""
     zero = const(0)
+    right = zero if more is None else more
     sizes = ((blocks, "uint16_t"), (length, "uint32_t"), (gap, "uint32_t"), (zero, "uint32_t"), (zero, "uint32_t"))
     ext = Struct("DataCopyExtParams", sizes)
-    pad = Struct("DataCopyPadExtParams", ((False, "bool"), (zero, "uint8_t"), (zero, "uint8_t"), (zero, gm.ctype)), gm.ctype)
+    pad = Struct("DataCopyPadExtParams", ((right != zero, "bool"), (zero, "uint8_t"), (right, "uint8_t"), (zero, gm.ctype)), gm.ctype)
     ctx.emit(Call("DataCopyPad", (raw.at(dst), Global(gm.name, src), ext, pad), "MTE2"))
 
 

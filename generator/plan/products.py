@@ -17,8 +17,9 @@ from typing import Final
 from generator.formula.ir import Binary, Bound, Cast, Compare, Expr, Load, Num, Tensor, Where
 from generator.formula.walk import loads, rebuild, symbols
 from generator.plan.axes import flat, rename_expr
+from generator.plan.bounds import Bounds
 from generator.plan.contract import Contraction, contraction, element_offset, factors
-from generator.plan.cost import Work, prefers_cube, work_of
+from generator.plan.cost import NEAR, Near, Work, prefers_cube, work_of
 from generator.plan.cube import ZEROS, zeros_needed
 from generator.plan.normal import Map, NFor, Normal, NStmt, Red, extent_of
 from generator.spec.integer import IntExpr, const, product, sym
@@ -38,6 +39,7 @@ class Products:
     zeros: Mapping[str, str]
     work: tuple[Work, ...]
     notes: tuple[str, ...]
+    near: tuple[Near, ...] = ()  # short sums left to the stage that uses them
 
 
 # --- algebra that serves vector and cube plans alike -----------------------------------------------------------------------
@@ -188,6 +190,8 @@ class _Builder:
     normal: Normal
     dtypes: dict[str, str]  # of every tensor with one; locals are float32
     typical: Mapping[str, int]
+    bounds: Bounds | None = None  # given: short sums stay with the stage that uses them
+    near: list[Near] = field(default_factory=list)
     tensors: dict[str, Tensor] = field(default_factory=dict)
     added: dict[str, str] = field(default_factory=dict)
     zeros: dict[str, str] = field(default_factory=dict)
@@ -210,7 +214,7 @@ class _Builder:
             return None
         out = self.direct([*self.fills.values(), *out])
         normal = replace(self.normal, body=tuple(out), tensors=self.tensors)
-        return Products(normal, self.added, self.zeros, tuple(self.work), tuple(self.notes))
+        return Products(normal, self.added, self.zeros, tuple(self.work), tuple(self.notes), tuple(self.near))
 
     def dtype(self, tensor: str) -> str:
         return self.added.get(tensor) or self.dtypes.get(tensor, "float32")
@@ -226,6 +230,25 @@ class _Builder:
         if done is None:
             self.tensors, self.added = saved
         return None if done is None else (made, done)
+
+    def stays(self, s: Red) -> bool:
+        """Every use of the sum is at the element it is made for, beside equal axes, and the sum is proved short: one stage can
+        compute it and use it."""
+        if self.bounds is None or len(factors(s.value)) != 2 or s.index != _plain(s.axes):
+            return False
+        most = self.bounds.upper(product(extent_of(b) for b in s.reduced))
+        if most is None or most > NEAR or self.normal.tensors[s.target].role != "local":
+            return False
+        body = list(flat(self.normal.body))
+        uses = [(u, ld) for u in body for ld in loads(u.value) if ld.tensor == s.target]
+        axes = {b.name for b in s.axes}
+        if not uses or sum(u.target == s.target for u in body) != 1:
+            return False
+        if not all(isinstance(u, Map) and ld.indices == s.index and {b.name for b in u.axes} == axes for u, ld in uses):
+            return False
+        self.near.append(Near(_elements(s) * product(extent_of(b) for b in s.reduced), _elements(s)))
+        self.notes.append(f"{s.target}: on the vector unit, in the stage that uses it")
+        return True
 
     def best_pair(self, s: Red) -> tuple[list[NStmt], Load, Load, bool] | None:
         """The two factors of the product: groups of the sum's factors, the fewest elements made."""
@@ -333,6 +356,8 @@ class _Builder:
         if not prefers_cube(work, self.typical):
             self.notes.append(f"{s.target}: on the vector unit: {work.reason(self.typical)}")
             return None
+        if self.stays(s):
+            return None
         self.work.append(work)
         self.notes.append(f"{s.target}: on the cube: {work.reason(self.typical)}")
         if zeros_needed(c):
@@ -407,7 +432,9 @@ def loads_gather(e: Expr) -> bool:
     return any(not isinstance(i, IntExpr) for ld in loads(e) for i in ld.indices)
 
 
-def with_products(normal: Normal, dtypes: Mapping[str, str], typical: Mapping[str, int]) -> Products | None:
-    """``normal`` with what the cube serves better as cube products; None when that is nothing. ``typical``: sizes at
-    which vector and cube are weighed."""
-    return _Builder(normal, dict(dtypes), typical).run()
+def with_products(
+    normal: Normal, dtypes: Mapping[str, str], typical: Mapping[str, int], near: Bounds | None = None
+) -> Products | None:
+    """``normal`` with what the cube serves better as cube products; None when that is nothing. ``typical``: sizes at which
+    vector and cube are weighed. ``near``: bounds that prove sums short; those that one stage uses stay on the vector unit."""
+    return _Builder(normal, dict(dtypes), typical, near).run()

@@ -6,12 +6,13 @@ not in the grid whole in UB; *passes* walks reduced axes step by step, the lane 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 from generator.formula.ir import Bound, Gather
-from generator.formula.walk import loads
+from generator.formula.walk import loads, symbols
 from generator.plan.axes import all_axes, extents_of, flat, tensor_axes
 from generator.plan.bounds import Bounds
 from generator.plan.memory import GmRef
@@ -29,7 +30,8 @@ UNKNOWN = 1024  # assumed extent of an unbounded axis when weighing layouts; any
 class Roles:
     """``outer``: one at a time, spread over cores. ``row``: a grid axis tiled as rows. ``lane``: the last dim of tiles;
     ``lane_mode`` says whether it is tiled over the grid, held whole, or walked in chunks. ``full``: other axes held
-    whole. ``seq``: axes walked one step at a time inside a tile. ``split``: a reduced axis divided over cores."""
+    whole. ``inner``: small grid axes looped over inside a tile, so that what does not move along them is loaded once.
+    ``seq``: axes walked one step at a time inside a tile. ``split``: a reduced axis divided over cores."""
 
     outer: tuple[Bound, ...]
     row: Bound | None
@@ -37,6 +39,7 @@ class Roles:
     lane_mode: Literal["tile", "full", "chunk"]
     full: tuple[Bound, ...]
     seq: tuple[Bound, ...]
+    inner: tuple[Bound, ...] = ()
     split: str | None = None
     ranges: Mapping[str, tuple[IntExpr, IntExpr]] = field(default_factory=dict)
 
@@ -135,16 +138,19 @@ def assign_roles(group: Group, mode: Literal["full", "passes"], gms: Mapping[str
     held = [a for a in extents if a not in grid and a != lane]
     if mode == "full" and barred & set(held):
         raise Refusal(f"axis {sorted(barred & set(held))[0]} indexes a gathered load, so it is walked one step at a time")
-    inner = next((a for a in reversed(grid) if a != lane and a not in barred), None)
-    outer = tuple(Bound(a, extents[a]) for a in grid if a not in (lane, inner))
-    row = Bound(inner, extents[inner]) if inner is not None else None
+    still = _standing(group.statements, gms, bounds)
+    whole = _kept_whole(grid, lane, barred, still, extents, bounds)
+    row_axis = _row(grid, {lane, *whole, *barred}, still, extents, bounds)
+    outer = tuple(Bound(a, extents[a]) for a in grid if a not in (lane, row_axis, *whole))
+    row = Bound(row_axis, extents[row_axis]) if row_axis is not None else None
     bound_lane = Bound(lane, extents[lane]) if lane is not None else None
     if mode == "full":
         kind: Literal["tile", "full", "chunk"] = "tile" if lane in grid else "full"
         full = tuple(Bound(a, extents[a]) for a in held)
-        return Roles(outer, row, bound_lane, kind, full, ())
+        return Roles(outer, row, bound_lane, kind, full, (), tuple(Bound(a, extents[a]) for a in whole))
     single = len(group.statements) == 1
-    small = {a for a in held if bounds.small(extents[a])} if not single else set()
+    held += whole
+    small = {a for a in held if bounds.small(extents[a])} if not single else set(whole)
     seq = tuple(Bound(a, extents[a]) for a in held if a not in small)
     chunked: Literal["tile", "full", "chunk"] = "tile" if lane in grid else "chunk"
     if lane is not None and lane not in grid and not single and bounds.small(extents[lane]):
@@ -153,6 +159,42 @@ def assign_roles(group: Group, mode: Literal["full", "passes"], gms: Mapping[str
     roles = Roles(outer, row, bound_lane, chunked, full, seq)
     check_passes(group, roles)
     return roles
+
+
+def _standing(body: Sequence[NStmt], gms: Mapping[str, GmRef], bounds: Bounds) -> dict[str, float]:
+    """Per axis, elements (relative) that loads would read again for each of its values, because they do not move along it."""
+    out: dict[str, float] = {}
+    for s in flat(body):
+        extents = {b.name: b.extent for b in all_axes(s)}
+        for ld in dict.fromkeys(loads(s.value)):
+            if ld.tensor not in gms:
+                continue
+            used = symbols(ld)
+            volume = float(math.prod(_estimate(e, bounds) for a, e in extents.items() if a in used))
+            for a, e in extents.items():
+                if a not in used:
+                    out[a] = out.get(a, 0.0) + volume * _estimate(e, bounds)
+    return out
+
+
+def _kept_whole(
+    grid: Sequence[str], lane: str | None, barred: set[str], still: Mapping[str, float], extents: Mapping[str, IntExpr], bounds: Bounds
+) -> list[str]:
+    """Small grid axes that a tile covers whole, so that what does not move along them is read once. Beside a lane that is whole
+    itself they would multiply what must fit UB."""
+    if lane is None or not (lane in grid or bounds.small(extents[lane])):
+        return []
+    rest = [a for a in grid if a != lane and a not in barred]
+    unbounded = [a for a in rest if bounds.upper(extents[a]) is None]
+    return [a for a in rest if unbounded and bounds.small(extents[a]) and still.get(a, 0.0) > 0.0]
+
+
+def _row(
+    grid: Sequence[str], barred: set[str | None], still: Mapping[str, float], extents: Mapping[str, IntExpr], bounds: Bounds
+) -> str | None:
+    """The grid axis tiled as rows: where most is read once a tile instead of once a row, then the longest, then the innermost."""
+    candidates = [a for a in grid if a not in barred]
+    return max(candidates, key=lambda a: (still.get(a, 0.0), _estimate(extents[a], bounds), grid.index(a)), default=None)
 
 
 def check_passes(group: Group, roles: Roles) -> None:

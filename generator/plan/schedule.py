@@ -17,7 +17,7 @@ from generator.plan.axes import all_axes, extents_of, flat, tensor_axes
 from generator.plan.normal import Map, NFor, Normal, NStmt, Red
 from generator.spec.integer import IntExpr, sym
 
-__all__ = ["Group", "Item", "LoopItem", "groups_of", "outputs_of", "partition", "place", "scalar_axes"]
+__all__ = ["Group", "Item", "LoopItem", "exposed", "groups_of", "outputs_of", "partition", "place", "scalar_axes"]
 
 GM = "@gm"  # suffix of a local tensor's copy in workspace
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from generator.formula.ir import Binary, Bound, Call, Cast, Compare, Logic, Not, Num, Where
-from generator.formula.walk import loads, walk
+from generator.formula.walk import loads, symbols, walk
 from generator.plan import tree
 from generator.plan.axes import flat
 from generator.plan.body import Body
@@ -32,6 +32,9 @@ __all__ = ["BuiltStage", "build_stage"]
 
 ROW_LIMIT: Final = 4095  # rows of one tile: one DataCopyPad moves at most this many blocks (facts.md B.3)
 LEAST_LANES: Final = 64  # one repeat: fewer lanes cost the same instruction time and shorter transfers (facts.md E.3, E.5)
+
+
+_Tiled = tuple[Bound, IntExpr, IntExpr]  # an axis, its tile, the number of its tiles
 
 
 @dataclass(frozen=True)
@@ -89,15 +92,14 @@ class _StageBuilder(Body):
         with self.scope(set()):
             self.load_needed(self.group.statements)
             updates = {key.tensor for key in self.scopes[-1].loaded} & {s.target for s in flat(self.group.statements)}
-            item = ctx.fresh("item")
             first = sym("blockIdx") * sym(per)
-            with ctx.loop(item, first, min_of(sym(total), first + sym(per))):
-                introduced = self.decode(sym(item), tiled)
-                with self.scope(introduced | {b.name for b in r.outer}):
-                    if r.walked:
-                        run_passes(self)
-                    else:
-                        self.block(self.group.statements, set())
+            last = min_of(sym(total), first + sym(per))
+            if self.lasting():
+                self.rows_inside(first, last, tiled)
+            else:
+                item = ctx.fresh("item")
+                with ctx.loop(item, first, last), self.scope(self.decode(sym(item), tiled, r.outer)):
+                    self.tile_body()
             self.free_loads(self.scopes[-1])
         body = tuple(ctx.frames[0].nodes)
         if updates:  # a core without work must not read what another one is about to write
@@ -108,6 +110,55 @@ class _StageBuilder(Body):
             body=insert_barriers(prune(nodes, self.bounds.known)), reserve_select=ctx.selects,
         )  # fmt: skip
         return BuiltStage(stage, tuple(self.fields), ceil_div(sym(total), sym(per)))
+
+    def tile_body(self) -> None:
+        """The statements, for the tile whose starts are known."""
+        if self.roles.walked:
+            run_passes(self)
+        elif self.roles.inner:
+            self.load_needed(self.group.statements)
+            held = {b.name: self.ctx.axis.pop(b.name) for b in self.roles.inner}
+            self.inner_loops(self.roles.inner, set())
+            self.ctx.axis.update(held)
+            self.free_loads(self.scopes[-1])
+        else:
+            self.block(self.group.statements, set())
+
+    def inner_loops(self, axes: Sequence[Bound], names: set[str]) -> None:
+        """The statements, for each value of the small axes that a tile covers."""
+        if axes:
+            with self.ctx.loop(axes[0].name, 0, extent_of(axes[0])):
+                self.inner_loops(axes[1:], names | {axes[0].name})
+            return
+        with self.scope(names):
+            self.block(self.group.statements, set())
+
+    def lasting(self) -> bool:
+        """Some load serves every row tile of the same outer axes and lane tile."""
+        r = self.roles
+        lane = {r.lane.name} if r.lane is not None and r.lane_mode == "tile" else set()
+        if r.row is None or not (lane or r.outer):
+            return False
+        known = lane | {b.name for b in r.outer}
+        inner = {b.name for b in r.inner}
+        used = [(symbols(key) & self.variables) - inner for key in self.keys(self.group.statements)]
+        return any(u and u <= known for u in used)
+
+    def rows_inside(self, first: IntExpr, last: IntExpr, tiled: list[_Tiled]) -> None:
+        """This core's items with the row tiles innermost: what does not move along the rows is loaded once for all of them."""
+        ctx, r = self.ctx, self.roles
+        row = next(t for t in tiled if t[0] is r.row)
+        number = row[2]
+        strip, tile = sym(ctx.fresh("strip")), sym(ctx.fresh("tile"))
+        first, last = ctx.let("firstItem", first), ctx.let("lastItem", last)
+        apart = [t for t in tiled if t is not row]
+        with ctx.loop(str(strip), floor_div(first, number), ceil_div(last, number)), self.scope(self.decode(strip, apart, r.outer)):
+            with ctx.lasting():
+                self.load_needed(self.group.statements)
+            begin, end = max_of(first - strip * number, 0), min_of(number, last - strip * number)
+            with ctx.loop(str(tile), begin, end), self.scope(self.decode(tile, [row], ())):
+                self.tile_body()
+            self.free_loads(self.scopes[-1])
 
     def prologue(self) -> list[Node]:
         """Where rows are padded beyond what a copy defines, every TBuf starts as zeros once."""
@@ -122,17 +173,17 @@ class _StageBuilder(Body):
             out.append(tree.Call("Duplicate", args, "V", ("float",), None, (), (Access(slot, "zero", ()),)))
         return out
 
-    def work_items(self) -> tuple[IntExpr, list[tuple[Bound, IntExpr, IntExpr]]]:
+    def work_items(self) -> tuple[IntExpr, list[_Tiled]]:
         """(number of items, tiled axes innermost first as (axis, tile, number of tiles))."""
         r = self.roles
         outer = product(extent_of(b) for b in r.outer)
-        tiled: list[tuple[Bound, IntExpr, IntExpr]] = []
+        tiled: list[_Tiled] = []
         count = outer
         if r.lane is not None and r.lane_mode in ("tile", "chunk"):
             tile = f"{self.name}{_camel(r.lane.name)}Tile"
             others = outer * (extent_of(r.row) if r.row is not None else 1)
             share = max_of(ceil_div(extent_of(r.lane) * others, sym("coreNum")), LEAST_LANES)
-            balance = share if r.lane_mode == "tile" else None
+            balance = min_of(share, self.narrow(r.lane)) if r.lane_mode == "tile" else None
             self.tiles.append(TileParam(tile, extent_of(r.lane), self.ctx.align, balance))
             if r.lane_mode == "tile":
                 number = f"{self.name}{_camel(r.lane.name)}Tiles"
@@ -148,13 +199,25 @@ class _StageBuilder(Body):
             count = count * sym(number)
         return count, tiled
 
-    def decode(self, item: IntExpr, tiled: list[tuple[Bound, IntExpr, IntExpr]]) -> set[str]:
-        """Locals for the tile starts and the outer axes of one work item."""
+    def narrow(self, lane: Bound) -> IntExpr:
+        """How many lanes leave room for rows, where rows are the repeats of instructions: short rows where products are added up
+        row by row, longer ones where values are spread along rows; any number elsewhere."""
+        row = self.roles.row
+        spread = added = False
+        for s in flat(self.group.statements):
+            if row is None or not {row.name, lane.name} <= {b.name for b in s.axes}:
+                continue
+            spread |= any(row.name in symbols(ld) and lane.name not in symbols(ld) for ld in loads(s.value))
+            added |= isinstance(s, Red) and self.addable(s, [b.name for b in s.reduced]) is not None
+        return const(LEAST_LANES) if added else const(2 * LEAST_LANES) if spread else extent_of(lane)
+
+    def decode(self, item: IntExpr, tiled: Sequence[_Tiled], outer: Sequence[Bound]) -> set[str]:
+        """Locals for the tile starts and the outer axes of one work item; the names it introduces."""
         ctx = self.ctx
         rest = item
         names: set[str] = set()
         parts: list[tuple[Bound, IntExpr | None, IntExpr]] = [(b, t, n) for b, t, n in tiled]
-        parts += [(b, None, extent_of(b)) for b in reversed(self.roles.outer)]
+        parts += [(b, None, extent_of(b)) for b in reversed(outer)]
         for k, (b, tile, number) in enumerate(parts):
             digit = rest if k == len(parts) - 1 else mod(rest, number)
             if tile is None:

@@ -152,6 +152,9 @@ class Context:
     pins: dict[str, int] = field(default_factory=dict)
     selects: bool = False
     frugal: bool = False  # tiles of any size share a TBuf: a stage would have too many buffers otherwise
+    homes: dict[str, Frame] = field(default_factory=dict)  # loaded tiles, which do not change: the frame where they are
+    spreads: dict[str, tuple[Tile, Frame]] = field(default_factory=dict)  # of such tiles, kept as long
+    held: bool = False  # what is loaded now serves many turns of the innermost loop: one buffer is enough
     spill: bool = False  # loads move to TBufs at once: too many queue buffers would be alive otherwise
 
     def dims_of(self, axes: Iterable[str]) -> tuple[Dim, ...]:
@@ -190,10 +193,15 @@ class Context:
     def hoisted(self, free: Iterable[str]) -> Iterator[Frame]:
         """Emit before everything that does not depend on ``free``: at the end of the outermost frame that knows them all."""
         wanted = set(free)
-        depth = max((k for k, f in enumerate(self.frames) if wanted & f.variables), default=0)
-        saved, self.frames = self.frames, self.frames[: depth + 1]
+        with self.at(self.frames[max((k for k, f in enumerate(self.frames) if wanted & f.variables), default=0)]) as frame:
+            yield frame
+
+    @contextmanager
+    def at(self, frame: Frame) -> Iterator[Frame]:
+        """Emit at the end of an open frame."""
+        saved, self.frames = self.frames, self.frames[: self.frames.index(frame) + 1]
         try:
-            yield self.frames[-1]
+            yield frame
         finally:
             self.frames = saved
 
@@ -221,6 +229,15 @@ class Context:
             self.nodes.extend(then)
         else:
             self.emit(If(tuple(live), tuple(then), tuple(orelse)))
+
+    @contextmanager
+    def lasting(self) -> Iterator[None]:
+        """Loads made inside stay for a whole loop that follows."""
+        self.held = True
+        try:
+            yield
+        finally:
+            self.held = False
 
     # UB slots -----------------------------------------------------------------------------------------------------
     def tile(
@@ -291,7 +308,7 @@ class Context:
             self.queues[queue.name] = queue
         queue.live += 1
         queue.most = max(queue.most, queue.live)
-        queue.streamed |= len(self.frames) > 1
+        queue.streamed |= len(self.frames) > 1 and not self.held
         name = self.fresh(hint)
         self.emit(Alloc(queue.name, name, ctype))
         queue.owner[name] = queue.name

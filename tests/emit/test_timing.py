@@ -31,7 +31,7 @@ def timed(path: str, sizes: dict[str, int], cores: int = 40) -> tuple[list[Stage
     kernel = made.kernels[0]
     solved, _ = choose(kernel.alternatives, sizes, cores, UB)
     assert solved is not None
-    return stage_times(kernel.alternatives[solved.index], solved, sizes, cores), solved, bytes_needed(spec, kernel, sizes)
+    return stage_times(kernel.alternatives[solved.index], solved, sizes, cores, UB), solved, bytes_needed(spec, kernel, sizes)
 
 
 def test_rows_that_fit_move_each_byte_once() -> None:
@@ -52,7 +52,7 @@ def cube_of(path: str, sizes: dict[str, int], cores: int) -> StageTime:
     alternative = next(a for a in made.kernels[0].alternatives if a.mixed)
     solved = solve(alternative, sizes, cores, UB)
     assert isinstance(solved, Solved), solved
-    times = stage_times(alternative, solved, sizes, cores)
+    times = stage_times(alternative, solved, sizes, cores, UB)
     return next(x for x, s in zip(times, alternative.stages, strict=True) if s.matmul is not None)
 
 
@@ -69,7 +69,7 @@ def stage(body: tuple[t.Node, ...]) -> list[StageTime]:
     made = t.Stage("s", "probe", (), (), (), body)
     alternative = Alternative("full", (), (made,), (), (), const(1), const(0), False, (t.RunStage(0),))
     solved = Solved("full", 0, (), {}, 1, 0)
-    return stage_times(alternative, solved, {"n": 9}, 1)
+    return stage_times(alternative, solved, {"n": 9}, 1, UB)
 
 
 def adds(count: t.IntExpr) -> t.Call:

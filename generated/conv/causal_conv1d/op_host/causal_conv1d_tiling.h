@@ -24,9 +24,9 @@ struct Sizes {
     Checked L;
     Checked K;
     Checked yTTile;
-    Checked yDTile;
+    Checked yBTile;
     Checked yTTiles;
-    Checked yDTiles;
+    Checked yBTiles;
     Checked yWork;
     Checked yPer;
 };
@@ -45,12 +45,13 @@ struct Choice {
     bool together;      // all cores must start together: they synchronise
 };
 
+constexpr int64_t UB_220 = 196608;  // bytes of unified buffer on architecture 220; 3510 has more
+
 /// Bytes a kernel may fill with buffers. Architecture 220 (192 KiB) keeps 256 bytes, and 8 KiB for Select and its like;
 /// architecture 3510 reports what is left of its 256 KiB.
 inline int64_t UsableUb(const Chip &chip, bool select)
 {
-    const int64_t ub220 = 196608;
-    if (chip.ubBytes > ub220) {
+    if (chip.ubBytes > UB_220) {
         return chip.ubBytes;
     }
     return chip.ubBytes - 256 - (select ? 8192 : 0);
@@ -59,8 +60,8 @@ inline int64_t UsableUb(const Chip &chip, bool select)
 typedef Checked (*Ledger)(const Sizes &, const Checked &);
 
 /// The largest tile whose ledger fits, a multiple of `align`: up to the first one that covers `upper`, and no more than
-/// covers `balance` when that is positive. False when not even `align` fits, or when `required` and `upper` is not
-/// covered.
+/// covers `balance` when that is positive; then as many tiles of like length. False when not even `align` fits, or when
+/// `required` and `upper` is not covered.
 inline bool Maximise(Sizes &s, Checked Sizes::*tile, const Checked &upper, int64_t align, const Checked &balance,
                      bool required, Ledger ledger, const Checked &coreNum, int64_t ub)
 {
@@ -86,7 +87,8 @@ inline bool Maximise(Sizes &s, Checked Sizes::*tile, const Checked &upper, int64
             high = middle - 1;
         }
     }
-    s.*tile = Checked(low * align);
+    const int64_t tiles = (top - 1) / low + 1;
+    s.*tile = Checked(((top - 1) / tiles + 1) * align);
     return !(required && low < top);
 }
 
@@ -96,17 +98,16 @@ inline Checked YLedger(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.yTTile, 8) * 64;                   // in0: xIn, 2 copies
-    bytes = bytes + s.yDTile * CeilDiv(s.K, 8) * 64;             // in1: weightIn, 2 copies
-    bytes = bytes + CeilDiv(s.yDTile, 8) * 64;                   // in2: biasIn, 2 copies
-    bytes = bytes + CeilDiv(s.yDTile * s.yTTile * 4, 32) * 64;   // out0: yOut, 2 copies
-    bytes = bytes + RoundUp(s.K * s.yDTile * s.yTTile * 4, 32);  // calc0: xTile
+    bytes = bytes + CeilDiv(s.K, 8) * 32;                        // in0: weightIn
+    bytes = bytes + 32;                                          // in1: biasIn
+    bytes = bytes + CeilDiv(s.yTTile, 8) * 64;                   // in2: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.yBTile * s.yTTile * 4, 32) * 64;   // out0: yOut, 2 copies
+    bytes = bytes + RoundUp(s.K * s.yBTile * s.yTTile * 4, 32);  // calc0: xTile
     bytes = bytes + CeilDiv(s.yTTile, 8) * 32 + 64;              // calc1: padded
     bytes = bytes + RoundUp(s.yTTile * 4, 32);                   // calc2: lanes
-    bytes = bytes + RoundUp(s.yDTile * s.yTTile * 4, 32);        // calc3: sum_1Tile
-    bytes = bytes + RoundUp(s.K * s.yDTile * s.yTTile * 4, 32);  // calc4: tmp
-    bytes = bytes + s.yDTile * CeilDiv(s.K, 8) * 256;            // calc5: spread
-    bytes = bytes + CeilDiv(s.yDTile, 8) * 256;                  // calc6: spread
+    bytes = bytes + RoundUp(s.yBTile * s.yTTile * 4, 32);        // calc3: sum_1Tile
+    bytes = bytes + CeilDiv(s.K, 8) * 256;                       // calc4: spread
+    bytes = bytes + 256;                                         // calc5: spread
     return bytes;
 }
 
@@ -116,18 +117,16 @@ inline Checked YLedger2(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.yTTile, 8) * 64;                  // in0: xIn, 2 copies
-    bytes = bytes + s.yDTile * 64;                              // in1: weightIn, 2 copies
-    bytes = bytes + CeilDiv(s.yDTile, 8) * 64;                  // in2: biasIn, 2 copies
-    bytes = bytes + CeilDiv(s.yDTile * s.yTTile * 4, 32) * 64;  // out0: yOut, 2 copies
-    bytes = bytes + RoundUp(s.yDTile * s.yTTile * 4, 32);       // calc0: sumAcc
-    bytes = bytes + RoundUp(s.yDTile * s.yTTile * 4, 32);       // calc1: xTile
+    bytes = bytes + 96;                                         // in0: biasIn, 3 copies
+    bytes = bytes + CeilDiv(s.yTTile, 8) * 64;                  // in1: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.yBTile * s.yTTile * 4, 32) * 64;  // out0: yOut, 2 copies
+    bytes = bytes + RoundUp(s.yBTile * s.yTTile * 4, 32);       // calc0: sumAcc
+    bytes = bytes + RoundUp(s.yBTile * s.yTTile * 4, 32);       // calc1: xTile
     bytes = bytes + CeilDiv(s.yTTile, 8) * 32 + 64;             // calc2: padded
     bytes = bytes + RoundUp(s.yTTile * 4, 32);                  // calc3: lanes
-    bytes = bytes + CeilDiv(s.yDTile, 8) * 32;                  // calc4: weightTile
-    bytes = bytes + CeilDiv(s.yDTile, 8) * 32;                  // calc5: offsets
-    bytes = bytes + RoundUp(s.yDTile * s.yTTile * 4, 32);       // calc6: tmp
-    bytes = bytes + CeilDiv(s.yDTile, 8) * 256;                 // calc7: spread
+    bytes = bytes + RoundUp(s.yBTile * s.yTTile * 4, 32);       // calc4: tmp
+    bytes = bytes + 256;                                        // calc5: spread
+    bytes = bytes + 256;                                        // calc6: spread
     return bytes;
 }
 
@@ -137,15 +136,14 @@ inline Checked YLedger3(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.yTTile, 8) * 64;                   // in0: xIn, 2 copies
-    bytes = bytes + s.yDTile * CeilDiv(s.K, 8) * 64;             // in1: weightIn, 2 copies
-    bytes = bytes + CeilDiv(s.yDTile * s.yTTile * 4, 32) * 64;   // out0: yOut, 2 copies
-    bytes = bytes + RoundUp(s.K * s.yDTile * s.yTTile * 4, 32);  // calc0: xTile
+    bytes = bytes + CeilDiv(s.K, 8) * 32;                        // in0: weightIn
+    bytes = bytes + CeilDiv(s.yTTile, 8) * 64;                   // in1: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.yBTile * s.yTTile * 4, 32) * 64;   // out0: yOut, 2 copies
+    bytes = bytes + RoundUp(s.K * s.yBTile * s.yTTile * 4, 32);  // calc0: xTile
     bytes = bytes + CeilDiv(s.yTTile, 8) * 32 + 64;              // calc1: padded
     bytes = bytes + RoundUp(s.yTTile * 4, 32);                   // calc2: lanes
-    bytes = bytes + RoundUp(s.yDTile * s.yTTile * 4, 32);        // calc3: sum_1Tile
-    bytes = bytes + RoundUp(s.K * s.yDTile * s.yTTile * 4, 32);  // calc4: tmp
-    bytes = bytes + s.yDTile * CeilDiv(s.K, 8) * 256;            // calc5: spread
+    bytes = bytes + RoundUp(s.yBTile * s.yTTile * 4, 32);        // calc3: sum_1Tile
+    bytes = bytes + CeilDiv(s.K, 8) * 256;                       // calc4: spread
     return bytes;
 }
 
@@ -156,16 +154,14 @@ inline Checked YLedger4(const Sizes &s, const Checked &coreNum)
     (void)coreNum;
     Checked bytes(0);
     bytes = bytes + CeilDiv(s.yTTile, 8) * 64;                  // in0: xIn, 2 copies
-    bytes = bytes + s.yDTile * 64;                              // in1: weightIn, 2 copies
-    bytes = bytes + CeilDiv(s.yDTile * s.yTTile * 4, 32) * 64;  // out0: yOut, 2 copies
-    bytes = bytes + RoundUp(s.yDTile * s.yTTile * 4, 32);       // calc0: sumAcc
-    bytes = bytes + RoundUp(s.yDTile * s.yTTile * 4, 32);       // calc1: xTile
+    bytes = bytes + 64;                                         // in1: weightIn, 2 copies
+    bytes = bytes + CeilDiv(s.yBTile * s.yTTile * 4, 32) * 64;  // out0: yOut, 2 copies
+    bytes = bytes + RoundUp(s.yBTile * s.yTTile * 4, 32);       // calc0: sumAcc
+    bytes = bytes + RoundUp(s.yBTile * s.yTTile * 4, 32);       // calc1: xTile
     bytes = bytes + CeilDiv(s.yTTile, 8) * 32 + 64;             // calc2: padded
     bytes = bytes + RoundUp(s.yTTile * 4, 32);                  // calc3: lanes
-    bytes = bytes + CeilDiv(s.yDTile, 8) * 32;                  // calc4: weightTile
-    bytes = bytes + CeilDiv(s.yDTile, 8) * 32;                  // calc5: offsets
-    bytes = bytes + RoundUp(s.yDTile * s.yTTile * 4, 32);       // calc6: tmp
-    bytes = bytes + CeilDiv(s.yDTile, 8) * 256;                 // calc7: spread
+    bytes = bytes + RoundUp(s.yBTile * s.yTTile * 4, 32);       // calc4: tmp
+    bytes = bytes + 256;                                        // calc5: spread
     return bytes;
 }
 
@@ -175,21 +171,20 @@ inline Checked YLedger5(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.yTTile, 16) * 64;                  // in0: xIn, 2 copies
-    bytes = bytes + s.yDTile * CeilDiv(s.K, 16) * 64;            // in1: weightIn, 2 copies
-    bytes = bytes + CeilDiv(s.yDTile, 16) * 64;                  // in2: biasIn, 2 copies
-    bytes = bytes + CeilDiv(s.yDTile * s.yTTile * 2, 32) * 64;   // out0: yOut, 2 copies
-    bytes = bytes + RoundUp(s.K * s.yDTile * s.yTTile * 4, 32);  // calc0: xTile
-    bytes = bytes + CeilDiv(s.yTTile, 8) * 32 + 64;              // calc1: padded
-    bytes = bytes + CeilDiv(s.yTTile, 16) * 64;                  // calc2: values
-    bytes = bytes + RoundUp(s.yTTile * 4, 32);                   // calc3: lanes
-    bytes = bytes + s.yDTile * CeilDiv(s.K, 16) * 64;            // calc4: weightTile
-    bytes = bytes + RoundUp(s.yDTile * s.yTTile * 4, 32);        // calc5: sum_1Tile
-    bytes = bytes + RoundUp(s.K * s.yDTile * s.yTTile * 4, 32);  // calc6: tmp
-    bytes = bytes + s.yDTile * CeilDiv(s.K, 16) * 512;           // calc7: spread
-    bytes = bytes + CeilDiv(s.yDTile, 16) * 64;                  // calc8: biasTile
-    bytes = bytes + RoundUp(s.yDTile * s.yTTile * 4, 32);        // calc9: tmp
-    bytes = bytes + CeilDiv(s.yDTile, 16) * 512;                 // calc10: spread
+    bytes = bytes + CeilDiv(s.K, 16) * 32;                       // in0: weightIn
+    bytes = bytes + 32;                                          // in1: biasIn
+    bytes = bytes + CeilDiv(s.yTTile, 16) * 64;                  // in2: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.yBTile * s.yTTile * 2, 32) * 64;   // out0: yOut, 2 copies
+    bytes = bytes + CeilDiv(s.K, 16) * 64;                       // calc0: weightTile
+    bytes = bytes + 64;                                          // calc1: biasTile
+    bytes = bytes + RoundUp(s.K * s.yBTile * s.yTTile * 4, 32);  // calc2: xTile
+    bytes = bytes + CeilDiv(s.yTTile, 8) * 32 + 64;              // calc3: padded
+    bytes = bytes + CeilDiv(s.yTTile, 16) * 64;                  // calc4: values
+    bytes = bytes + RoundUp(s.yTTile * 4, 32);                   // calc5: lanes
+    bytes = bytes + RoundUp(s.yBTile * s.yTTile * 4, 32);        // calc6: sum_1Tile
+    bytes = bytes + CeilDiv(s.K, 16) * 512;                      // calc7: spread
+    bytes = bytes + RoundUp(s.yBTile * s.yTTile * 4, 32);        // calc8: tmp
+    bytes = bytes + 512;                                         // calc9: spread
     return bytes;
 }
 
@@ -199,20 +194,19 @@ inline Checked YLedger6(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.yTTile, 16) * 64;                 // in0: xIn, 2 copies
-    bytes = bytes + s.yDTile * 64;                              // in1: weightIn, 2 copies
-    bytes = bytes + CeilDiv(s.yDTile, 16) * 64;                 // in2: biasIn, 2 copies
-    bytes = bytes + CeilDiv(s.yDTile * s.yTTile * 2, 32) * 64;  // out0: yOut, 2 copies
-    bytes = bytes + RoundUp(s.yDTile * s.yTTile * 4, 32);       // calc0: sumAcc
-    bytes = bytes + RoundUp(s.yDTile * s.yTTile * 4, 32);       // calc1: xTile
-    bytes = bytes + CeilDiv(s.yTTile, 8) * 32 + 64;             // calc2: padded
-    bytes = bytes + CeilDiv(s.yTTile, 16) * 64;                 // calc3: values
-    bytes = bytes + RoundUp(s.yTTile * 4, 32);                  // calc4: lanes
-    bytes = bytes + s.yDTile * 64;                              // calc5: weightTile
-    bytes = bytes + CeilDiv(s.yDTile, 16) * 64;                 // calc6: weightTile
-    bytes = bytes + CeilDiv(s.yDTile, 16) * 64;                 // calc7: offsets
-    bytes = bytes + RoundUp(s.yDTile * s.yTTile * 4, 32);       // calc8: tmp
-    bytes = bytes + CeilDiv(s.yDTile, 16) * 512;                // calc9: spread
+    bytes = bytes + 64;                                         // in0: biasIn, 2 copies
+    bytes = bytes + CeilDiv(s.yTTile, 16) * 64;                 // in1: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.yBTile * s.yTTile * 2, 32) * 64;  // out0: yOut, 2 copies
+    bytes = bytes + 64;                                         // calc0: biasTile
+    bytes = bytes + RoundUp(s.yBTile * s.yTTile * 4, 32);       // calc1: sumAcc
+    bytes = bytes + RoundUp(s.yBTile * s.yTTile * 4, 32);       // calc2: xTile
+    bytes = bytes + CeilDiv(s.yTTile, 8) * 32 + 64;             // calc3: padded
+    bytes = bytes + CeilDiv(s.yTTile, 16) * 64;                 // calc4: values
+    bytes = bytes + RoundUp(s.yTTile * 4, 32);                  // calc5: lanes
+    bytes = bytes + 64;                                         // calc6: weightTile
+    bytes = bytes + RoundUp(s.yBTile * s.yTTile * 4, 32);       // calc7: tmp
+    bytes = bytes + 512;                                        // calc8: spread
+    bytes = bytes + 512;                                        // calc9: spread
     return bytes;
 }
 
@@ -222,18 +216,17 @@ inline Checked YLedger7(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.yTTile, 16) * 64;                  // in0: xIn, 2 copies
-    bytes = bytes + s.yDTile * CeilDiv(s.K, 16) * 64;            // in1: weightIn, 2 copies
-    bytes = bytes + CeilDiv(s.yDTile * s.yTTile * 2, 32) * 64;   // out0: yOut, 2 copies
-    bytes = bytes + RoundUp(s.K * s.yDTile * s.yTTile * 4, 32);  // calc0: xTile
-    bytes = bytes + CeilDiv(s.yTTile, 8) * 32 + 64;              // calc1: padded
-    bytes = bytes + CeilDiv(s.yTTile, 16) * 64;                  // calc2: values
-    bytes = bytes + RoundUp(s.yTTile * 4, 32);                   // calc3: lanes
-    bytes = bytes + s.yDTile * CeilDiv(s.K, 16) * 64;            // calc4: weightTile
-    bytes = bytes + RoundUp(s.yDTile * s.yTTile * 4, 32);        // calc5: sum_1Tile
-    bytes = bytes + RoundUp(s.K * s.yDTile * s.yTTile * 4, 32);  // calc6: tmp
-    bytes = bytes + s.yDTile * CeilDiv(s.K, 16) * 512;           // calc7: spread
-    bytes = bytes + RoundUp(s.yDTile * s.yTTile * 4, 32);        // calc8: tmp
+    bytes = bytes + CeilDiv(s.K, 16) * 32;                       // in0: weightIn
+    bytes = bytes + CeilDiv(s.yTTile, 16) * 64;                  // in1: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.yBTile * s.yTTile * 2, 32) * 64;   // out0: yOut, 2 copies
+    bytes = bytes + CeilDiv(s.K, 16) * 64;                       // calc0: weightTile
+    bytes = bytes + RoundUp(s.K * s.yBTile * s.yTTile * 4, 32);  // calc1: xTile
+    bytes = bytes + CeilDiv(s.yTTile, 8) * 32 + 64;              // calc2: padded
+    bytes = bytes + CeilDiv(s.yTTile, 16) * 64;                  // calc3: values
+    bytes = bytes + RoundUp(s.yTTile * 4, 32);                   // calc4: lanes
+    bytes = bytes + RoundUp(s.yBTile * s.yTTile * 4, 32);        // calc5: sum_1Tile
+    bytes = bytes + CeilDiv(s.K, 16) * 512;                      // calc6: spread
+    bytes = bytes + RoundUp(s.yBTile * s.yTTile * 4, 32);        // calc7: tmp
     return bytes;
 }
 
@@ -244,18 +237,16 @@ inline Checked YLedger8(const Sizes &s, const Checked &coreNum)
     (void)coreNum;
     Checked bytes(0);
     bytes = bytes + CeilDiv(s.yTTile, 16) * 64;                 // in0: xIn, 2 copies
-    bytes = bytes + s.yDTile * 64;                              // in1: weightIn, 2 copies
-    bytes = bytes + CeilDiv(s.yDTile * s.yTTile * 2, 32) * 64;  // out0: yOut, 2 copies
-    bytes = bytes + RoundUp(s.yDTile * s.yTTile * 4, 32);       // calc0: sumAcc
-    bytes = bytes + RoundUp(s.yDTile * s.yTTile * 4, 32);       // calc1: xTile
+    bytes = bytes + 64;                                         // in1: weightIn, 2 copies
+    bytes = bytes + CeilDiv(s.yBTile * s.yTTile * 2, 32) * 64;  // out0: yOut, 2 copies
+    bytes = bytes + RoundUp(s.yBTile * s.yTTile * 4, 32);       // calc0: sumAcc
+    bytes = bytes + RoundUp(s.yBTile * s.yTTile * 4, 32);       // calc1: xTile
     bytes = bytes + CeilDiv(s.yTTile, 8) * 32 + 64;             // calc2: padded
     bytes = bytes + CeilDiv(s.yTTile, 16) * 64;                 // calc3: values
     bytes = bytes + RoundUp(s.yTTile * 4, 32);                  // calc4: lanes
-    bytes = bytes + s.yDTile * 64;                              // calc5: weightTile
-    bytes = bytes + CeilDiv(s.yDTile, 16) * 64;                 // calc6: weightTile
-    bytes = bytes + CeilDiv(s.yDTile, 16) * 64;                 // calc7: offsets
-    bytes = bytes + RoundUp(s.yDTile * s.yTTile * 4, 32);       // calc8: tmp
-    bytes = bytes + CeilDiv(s.yDTile, 16) * 512;                // calc9: spread
+    bytes = bytes + 64;                                         // calc5: weightTile
+    bytes = bytes + RoundUp(s.yBTile * s.yTTile * 4, 32);       // calc6: tmp
+    bytes = bytes + 512;                                        // calc7: spread
     return bytes;
 }
 
@@ -264,11 +255,11 @@ inline bool FitY(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
     s.yTTile = Checked(8);
-    s.yDTile = Checked(1);
+    s.yBTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::yTTile, s.L, 8, MaxOf(CeilDiv(s.B * s.D * s.L, coreNum), 64), false, &YLedger, coreNum,
-                    ub) &&
-           Maximise(s, &Sizes::yDTile, MinOf(s.D, 4095), 1, CeilDiv(s.B * s.D * CeilDiv(s.L, s.yTTile), coreNum), false,
+    return Maximise(s, &Sizes::yTTile, s.L, 8, MinOf(MaxOf(CeilDiv(s.B * s.D * s.L, coreNum), 64), 64), false, &YLedger,
+                    coreNum, ub) &&
+           Maximise(s, &Sizes::yBTile, MinOf(s.B, 4095), 1, CeilDiv(s.B * s.D * CeilDiv(s.L, s.yTTile), coreNum), false,
                     &YLedger, coreNum, ub);
 }
 
@@ -277,11 +268,11 @@ inline bool FitY2(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
     s.yTTile = Checked(8);
-    s.yDTile = Checked(1);
+    s.yBTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::yTTile, s.L, 8, MaxOf(CeilDiv(s.B * s.D * s.L, coreNum), 64), false, &YLedger2, coreNum,
-                    ub) &&
-           Maximise(s, &Sizes::yDTile, MinOf(s.D, 4095), 1, CeilDiv(s.B * s.D * CeilDiv(s.L, s.yTTile), coreNum), false,
+    return Maximise(s, &Sizes::yTTile, s.L, 8, MinOf(MaxOf(CeilDiv(s.B * s.D * s.L, coreNum), 64), s.L), false,
+                    &YLedger2, coreNum, ub) &&
+           Maximise(s, &Sizes::yBTile, MinOf(s.B, 4095), 1, CeilDiv(s.B * s.D * CeilDiv(s.L, s.yTTile), coreNum), false,
                     &YLedger2, coreNum, ub);
 }
 
@@ -290,11 +281,11 @@ inline bool FitY3(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
     s.yTTile = Checked(8);
-    s.yDTile = Checked(1);
+    s.yBTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::yTTile, s.L, 8, MaxOf(CeilDiv(s.B * s.D * s.L, coreNum), 64), false, &YLedger3, coreNum,
-                    ub) &&
-           Maximise(s, &Sizes::yDTile, MinOf(s.D, 4095), 1, CeilDiv(s.B * s.D * CeilDiv(s.L, s.yTTile), coreNum), false,
+    return Maximise(s, &Sizes::yTTile, s.L, 8, MinOf(MaxOf(CeilDiv(s.B * s.D * s.L, coreNum), 64), 64), false,
+                    &YLedger3, coreNum, ub) &&
+           Maximise(s, &Sizes::yBTile, MinOf(s.B, 4095), 1, CeilDiv(s.B * s.D * CeilDiv(s.L, s.yTTile), coreNum), false,
                     &YLedger3, coreNum, ub);
 }
 
@@ -303,11 +294,11 @@ inline bool FitY4(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
     s.yTTile = Checked(8);
-    s.yDTile = Checked(1);
+    s.yBTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::yTTile, s.L, 8, MaxOf(CeilDiv(s.B * s.D * s.L, coreNum), 64), false, &YLedger4, coreNum,
-                    ub) &&
-           Maximise(s, &Sizes::yDTile, MinOf(s.D, 4095), 1, CeilDiv(s.B * s.D * CeilDiv(s.L, s.yTTile), coreNum), false,
+    return Maximise(s, &Sizes::yTTile, s.L, 8, MinOf(MaxOf(CeilDiv(s.B * s.D * s.L, coreNum), 64), s.L), false,
+                    &YLedger4, coreNum, ub) &&
+           Maximise(s, &Sizes::yBTile, MinOf(s.B, 4095), 1, CeilDiv(s.B * s.D * CeilDiv(s.L, s.yTTile), coreNum), false,
                     &YLedger4, coreNum, ub);
 }
 
@@ -316,11 +307,11 @@ inline bool FitY5(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
     s.yTTile = Checked(16);
-    s.yDTile = Checked(1);
+    s.yBTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::yTTile, s.L, 16, MaxOf(CeilDiv(s.B * s.D * s.L, coreNum), 64), false, &YLedger5, coreNum,
-                    ub) &&
-           Maximise(s, &Sizes::yDTile, MinOf(s.D, 4095), 1, CeilDiv(s.B * s.D * CeilDiv(s.L, s.yTTile), coreNum), false,
+    return Maximise(s, &Sizes::yTTile, s.L, 16, MinOf(MaxOf(CeilDiv(s.B * s.D * s.L, coreNum), 64), 64), false,
+                    &YLedger5, coreNum, ub) &&
+           Maximise(s, &Sizes::yBTile, MinOf(s.B, 4095), 1, CeilDiv(s.B * s.D * CeilDiv(s.L, s.yTTile), coreNum), false,
                     &YLedger5, coreNum, ub);
 }
 
@@ -329,11 +320,11 @@ inline bool FitY6(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
     s.yTTile = Checked(16);
-    s.yDTile = Checked(1);
+    s.yBTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::yTTile, s.L, 16, MaxOf(CeilDiv(s.B * s.D * s.L, coreNum), 64), false, &YLedger6, coreNum,
-                    ub) &&
-           Maximise(s, &Sizes::yDTile, MinOf(s.D, 4095), 1, CeilDiv(s.B * s.D * CeilDiv(s.L, s.yTTile), coreNum), false,
+    return Maximise(s, &Sizes::yTTile, s.L, 16, MinOf(MaxOf(CeilDiv(s.B * s.D * s.L, coreNum), 64), s.L), false,
+                    &YLedger6, coreNum, ub) &&
+           Maximise(s, &Sizes::yBTile, MinOf(s.B, 4095), 1, CeilDiv(s.B * s.D * CeilDiv(s.L, s.yTTile), coreNum), false,
                     &YLedger6, coreNum, ub);
 }
 
@@ -342,11 +333,11 @@ inline bool FitY7(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
     s.yTTile = Checked(16);
-    s.yDTile = Checked(1);
+    s.yBTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::yTTile, s.L, 16, MaxOf(CeilDiv(s.B * s.D * s.L, coreNum), 64), false, &YLedger7, coreNum,
-                    ub) &&
-           Maximise(s, &Sizes::yDTile, MinOf(s.D, 4095), 1, CeilDiv(s.B * s.D * CeilDiv(s.L, s.yTTile), coreNum), false,
+    return Maximise(s, &Sizes::yTTile, s.L, 16, MinOf(MaxOf(CeilDiv(s.B * s.D * s.L, coreNum), 64), 64), false,
+                    &YLedger7, coreNum, ub) &&
+           Maximise(s, &Sizes::yBTile, MinOf(s.B, 4095), 1, CeilDiv(s.B * s.D * CeilDiv(s.L, s.yTTile), coreNum), false,
                     &YLedger7, coreNum, ub);
 }
 
@@ -355,11 +346,11 @@ inline bool FitY8(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
     s.yTTile = Checked(16);
-    s.yDTile = Checked(1);
+    s.yBTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::yTTile, s.L, 16, MaxOf(CeilDiv(s.B * s.D * s.L, coreNum), 64), false, &YLedger8, coreNum,
-                    ub) &&
-           Maximise(s, &Sizes::yDTile, MinOf(s.D, 4095), 1, CeilDiv(s.B * s.D * CeilDiv(s.L, s.yTTile), coreNum), false,
+    return Maximise(s, &Sizes::yTTile, s.L, 16, MinOf(MaxOf(CeilDiv(s.B * s.D * s.L, coreNum), 64), s.L), false,
+                    &YLedger8, coreNum, ub) &&
+           Maximise(s, &Sizes::yBTile, MinOf(s.B, 4095), 1, CeilDiv(s.B * s.D * CeilDiv(s.L, s.yTTile), coreNum), false,
                     &YLedger8, coreNum, ub);
 }
 
@@ -368,10 +359,10 @@ inline bool FindYTTiles(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
     s.yTTiles = CeilDiv(s.L, s.yTTile);
-    s.yDTiles = CeilDiv(s.D, s.yDTile);
-    s.yWork = s.B * s.yDTiles * s.yTTiles;
+    s.yBTiles = CeilDiv(s.B, s.yBTile);
+    s.yWork = s.D * s.yBTiles * s.yTTiles;
     s.yPer = MaxOf(CeilDiv(s.yWork, coreNum), 1);
-    return s.yTTiles.valid && s.yDTiles.valid && s.yWork.valid && s.yPer.valid;
+    return s.yTTiles.valid && s.yBTiles.valid && s.yWork.valid && s.yPer.valid;
 }
 
 /// Tries the alternative "full"; false when it does not fit.
@@ -681,9 +672,9 @@ inline void Fill(const Sizes &s, CausalConv1dTilingData &data)
     data.L = s.L.value;
     data.K = s.K.value;
     data.yTTile = s.yTTile.value;
-    data.yDTile = s.yDTile.value;
+    data.yBTile = s.yBTile.value;
     data.yTTiles = s.yTTiles.value;
-    data.yDTiles = s.yDTiles.value;
+    data.yBTiles = s.yBTiles.value;
     data.yWork = s.yWork.value;
     data.yPer = s.yPer.value;
 }

@@ -12,9 +12,9 @@ struct CausalConv1dTilingData {
     int64_t L;
     int64_t K;
     int64_t yTTile;
-    int64_t yDTile;
+    int64_t yBTile;
     int64_t yTTiles;
-    int64_t yDTiles;
+    int64_t yBTiles;
     int64_t yWork;
     int64_t yPer;
 };

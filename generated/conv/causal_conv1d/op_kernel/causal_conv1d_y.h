@@ -21,191 +21,181 @@ public:
         D_ = tiling.D;
         K_ = tiling.K;
         L_ = tiling.L;
-        yDTile_ = tiling.yDTile;
-        yDTiles_ = tiling.yDTiles;
+        yBTile_ = tiling.yBTile;
+        yBTiles_ = tiling.yBTiles;
         yPer_ = tiling.yPer;
         yTTile_ = tiling.yTTile;
         yTTiles_ = tiling.yTTiles;
         yWork_ = tiling.yWork;
         ceilKBy8_ = CeilDiv(K_, 8);
-        ceilYDTileBy8_ = CeilDiv(yDTile_, 8);
         ceilYTTileBy8_ = CeilDiv(yTTile_, 8);
         xGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(x), B_ * D_ * L_);
         weightGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(weight), D_ * K_);
         biasGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(bias), D_);
         yGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(y), B_ * D_ * L_);
-        pipe->InitBuffer(in0Queue_, 2, ceilYTTileBy8_ * 32);
-        pipe->InitBuffer(in1Queue_, 2, ceilKBy8_ * yDTile_ * 32);
-        pipe->InitBuffer(in2Queue_, 2, ceilYDTileBy8_ * 32);
-        pipe->InitBuffer(out0Queue_, 2, yDTile_ * yTTile_ * 4);
-        pipe->InitBuffer(calc0Buf_, K_ * yDTile_ * yTTile_ * 4);
+        pipe->InitBuffer(in0Queue_, 1, ceilKBy8_ * 32);
+        pipe->InitBuffer(in1Queue_, 1, 32);
+        pipe->InitBuffer(in2Queue_, 2, ceilYTTileBy8_ * 32);
+        pipe->InitBuffer(out0Queue_, 2, yBTile_ * yTTile_ * 4);
+        pipe->InitBuffer(calc0Buf_, K_ * yBTile_ * yTTile_ * 4);
         pipe->InitBuffer(calc1Buf_, ceilYTTileBy8_ * 32 + 64);
         pipe->InitBuffer(calc2Buf_, yTTile_ * 4);
-        pipe->InitBuffer(calc3Buf_, yDTile_ * yTTile_ * 4);
-        pipe->InitBuffer(calc4Buf_, K_ * yDTile_ * yTTile_ * 4);
-        pipe->InitBuffer(calc5Buf_, ceilKBy8_ * yDTile_ * 256);
-        pipe->InitBuffer(calc6Buf_, ceilYDTileBy8_ * 256);
+        pipe->InitBuffer(calc3Buf_, yBTile_ * yTTile_ * 4);
+        pipe->InitBuffer(calc4Buf_, ceilKBy8_ * 256);
+        pipe->InitBuffer(calc5Buf_, 256);
     }
 
     __aicore__ inline void Process()
     {
-        for (int64_t item = blockIdx_ * yPer_; item < MinOf(yWork_, blockIdx_ * yPer_ + yPer_); ++item) {
-            const int64_t tStart = yTTile_ * (item % yTTiles_);
+        const int64_t firstItem = blockIdx_ * yPer_;
+        const int64_t lastItem = MinOf(yWork_, blockIdx_ * yPer_ + yPer_);
+        for (int64_t strip = (firstItem / yBTiles_); strip < CeilDiv(lastItem, yBTiles_); ++strip) {
+            const int64_t tStart = yTTile_ * (strip % yTTiles_);
             const int64_t tCount = MinOf(yTTile_, L_ - tStart);
             const int64_t tPitch = RoundUp(tCount, 8);
-            const int64_t dStart = yDTile_ * (((item / yTTiles_)) % yDTiles_);
-            const int64_t dCount = MinOf(yDTile_, D_ - dStart);
-            const int64_t b = (((item / yTTiles_)) / yDTiles_);
-            // y[b, d, t] = bias[d] + sum[k](x[b, d, k + t + 1 - K] * weight[d, k])
-            AscendC::LocalTensor<float> xTile = calc0Buf_.Get<float>();
-            for (int64_t d = 0; d < dCount; ++d) {
-                for (int64_t k = 0; k < K_; ++k) {
-                    const int64_t low = MaxOf(0, K_ - k - tStart - 1);
-                    const int64_t high = MinOf(tCount, K_ + L_ - k - tStart - 1);
-                    if (low < high) {
-                        const int64_t valid = high - low;
-                        AscendC::LocalTensor<float> xIn = in0Queue_.AllocTensor<float>();
-                        AscendC::DataCopyPad(xIn, xGm_[D_ * L_ * b + L_ * dStart + L_ * d + k + low + tStart + 1 - K_],
-                                             AscendC::DataCopyExtParams(1, valid * 4, 0, 0, 0),
-                                             AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-                        in0Queue_.EnQue(xIn);
-                        xIn = in0Queue_.DeQue<float>();
-                        AscendC::LocalTensor<float> padded = calc1Buf_.Get<float>();
-                        VectorBarrier();
-                        AscendC::Duplicate<float>(padded, 0.0f, ceilYTTileBy8_ * 8 + 16);
-                        VectorBarrier();
-                        AscendC::Muls(padded[8], xIn, 1.0f, valid);
-                        in0Queue_.FreeTensor(xIn);
-                        AscendC::LocalTensor<int32_t> lanes = calc2Buf_.Get<int32_t>();
-                        AscendC::CreateVecIndex<int32_t>(lanes, static_cast<int32_t>(-low), tPitch);
-                        VectorBarrier();
-                        AscendC::Maxs(lanes, lanes, static_cast<int32_t>(-1), tPitch);
-                        VectorBarrier();
-                        AscendC::Mins(lanes, lanes, static_cast<int32_t>(valid), tPitch);
-                        VectorBarrier();
-                        AscendC::Muls(lanes, lanes, static_cast<int32_t>(4), tPitch);
-                        VectorBarrier();
-                        AscendC::Adds(lanes, lanes, static_cast<int32_t>(32), tPitch);
-                        VectorBarrier();
-                        AscendC::Gather(xTile[K_ * d * tPitch + k * tPitch], padded, lanes.ReinterpretCast<uint32_t>(),
-                                        0, tPitch);
-                    } else {
-                        AscendC::Duplicate<float>(xTile[K_ * d * tPitch + k * tPitch], 0.0f, tPitch);
-                    }
-                }
-            }
-            AscendC::LocalTensor<float> weightIn = in1Queue_.AllocTensor<float>();
-            AscendC::DataCopyPad(weightIn, weightGm_[K_ * dStart], AscendC::DataCopyExtParams(dCount, K_ * 4, 0, 0, 0),
+            const int64_t d = (strip / yTTiles_);
+            AscendC::LocalTensor<float> weightIn = in0Queue_.AllocTensor<float>();
+            AscendC::DataCopyPad(weightIn, weightGm_[K_ * d], AscendC::DataCopyExtParams(1, K_ * 4, 0, 0, 0),
                                  AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-            in1Queue_.EnQue(weightIn);
-            weightIn = in1Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> sum_1Tile = calc3Buf_.Get<float>();
-            AscendC::LocalTensor<float> tmp = calc4Buf_.Get<float>();
-            AscendC::LocalTensor<float> spread = calc5Buf_.Get<float>();
-            for (int64_t block = 0; block < ceilKBy8_ * dCount; block += 255) {
-                AscendC::Brcb(spread[block * 64], weightIn[block * 8], MinOf(255, ceilKBy8_ * dCount - block),
+            in0Queue_.EnQue(weightIn);
+            weightIn = in0Queue_.DeQue<float>();
+            AscendC::LocalTensor<float> biasIn = in1Queue_.AllocTensor<float>();
+            AscendC::DataCopyPad(biasIn, biasGm_[d], AscendC::DataCopyExtParams(1, 4, 0, 0, 0),
+                                 AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
+            in1Queue_.EnQue(biasIn);
+            biasIn = in1Queue_.DeQue<float>();
+            AscendC::LocalTensor<float> spread = calc4Buf_.Get<float>();
+            VectorBarrier();
+            for (int64_t block = 0; block < ceilKBy8_; block += 255) {
+                AscendC::Brcb(spread[block * 64], weightIn[block * 8], MinOf(255, ceilKBy8_ - block),
                               AscendC::BrcbRepeatParams(1, 8));
             }
-            VectorBarrier();
-            for (int64_t d = 0; d < dCount; ++d) {
+            AscendC::LocalTensor<float> spread1 = calc5Buf_.Get<float>();
+            AscendC::Brcb(spread1, biasIn, 1, AscendC::BrcbRepeatParams(1, 8));
+            for (int64_t tile = MaxOf(firstItem - strip * yBTiles_, 0);
+                 tile < MinOf(yBTiles_, lastItem - strip * yBTiles_); ++tile) {
+                const int64_t bStart = tile * yBTile_;
+                const int64_t bCount = MinOf(yBTile_, B_ - bStart);
+                // y[b, d, t] = bias[d] + sum[k](x[b, d, k + t + 1 - K] * weight[d, k])
+                AscendC::LocalTensor<float> xTile = calc0Buf_.Get<float>();
+                for (int64_t b = 0; b < bCount; ++b) {
+                    for (int64_t k = 0; k < K_; ++k) {
+                        const int64_t low = MaxOf(0, K_ - k - tStart - 1);
+                        const int64_t high = MinOf(tCount, K_ + L_ - k - tStart - 1);
+                        if (low < high) {
+                            const int64_t valid = high - low;
+                            AscendC::LocalTensor<float> xIn = in2Queue_.AllocTensor<float>();
+                            AscendC::DataCopyPad(
+                                xIn, xGm_[D_ * L_ * bStart + D_ * L_ * b + L_ * d + k + low + tStart + 1 - K_],
+                                AscendC::DataCopyExtParams(1, valid * 4, 0, 0, 0),
+                                AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
+                            in2Queue_.EnQue(xIn);
+                            xIn = in2Queue_.DeQue<float>();
+                            AscendC::LocalTensor<float> padded = calc1Buf_.Get<float>();
+                            VectorBarrier();
+                            AscendC::Duplicate<float>(padded, 0.0f, ceilYTTileBy8_ * 8 + 16);
+                            VectorBarrier();
+                            AscendC::Muls(padded[8], xIn, 1.0f, valid);
+                            in2Queue_.FreeTensor(xIn);
+                            AscendC::LocalTensor<int32_t> lanes = calc2Buf_.Get<int32_t>();
+                            AscendC::CreateVecIndex<int32_t>(lanes, static_cast<int32_t>(-low), tPitch);
+                            VectorBarrier();
+                            AscendC::Maxs(lanes, lanes, static_cast<int32_t>(-1), tPitch);
+                            VectorBarrier();
+                            AscendC::Mins(lanes, lanes, static_cast<int32_t>(valid), tPitch);
+                            VectorBarrier();
+                            AscendC::Muls(lanes, lanes, static_cast<int32_t>(4), tPitch);
+                            VectorBarrier();
+                            AscendC::Adds(lanes, lanes, static_cast<int32_t>(32), tPitch);
+                            VectorBarrier();
+                            AscendC::Gather(xTile[K_ * b * tPitch + k * tPitch], padded,
+                                            lanes.ReinterpretCast<uint32_t>(), 0, tPitch);
+                        } else {
+                            AscendC::Duplicate<float>(xTile[K_ * b * tPitch + k * tPitch], 0.0f, tPitch);
+                        }
+                    }
+                }
+                AscendC::LocalTensor<float> sum_1Tile = calc3Buf_.Get<float>();
+                VectorBarrier();
+                AscendC::Duplicate<float>(sum_1Tile, 0.0f, bCount * tPitch);
+                for (int64_t k = 0; k < K_; ++k) {
+                    if (tPitch <= 2040 && K_ * tPitch <= 2040) {
+                        VectorBarrier();
+                        for (int64_t col = 0; col < tPitch; col += 64) {
+                            for (int64_t first = 0; first < bCount; first += 255) {
+                                AscendC::MulAddDst(
+                                    sum_1Tile[first * tPitch + col], xTile[K_ * first * tPitch + k * tPitch + col],
+                                    spread[k * 8], MinOf(64, tPitch - col), MinOf(255, bCount - first),
+                                    AscendC::BinaryRepeatParams(1, 1, 0, (tPitch / 8), ((K_ * tPitch) / 8), 0));
+                            }
+                        }
+                    } else {
+                        VectorBarrier();
+                        for (int64_t b = 0; b < bCount; ++b) {
+                            for (int64_t start = 0; start < (tPitch / 64); start += 255) {
+                                AscendC::MulAddDst(sum_1Tile[b * tPitch + start * 64],
+                                                   xTile[K_ * b * tPitch + k * tPitch + start * 64], spread[k * 8], 64,
+                                                   MinOf(255, (tPitch / 64) - start),
+                                                   AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
+                            }
+                            if (tPitch - (tPitch / 64) * 64 > 0) {
+                                AscendC::MulAddDst(sum_1Tile[b * tPitch + (tPitch / 64) * 64],
+                                                   xTile[K_ * b * tPitch + k * tPitch + (tPitch / 64) * 64],
+                                                   spread[k * 8], tPitch - (tPitch / 64) * 64, 1,
+                                                   AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
+                            }
+                        }
+                    }
+                }
+                AscendC::LocalTensor<float> yOut = out0Queue_.AllocTensor<float>();
                 if (tPitch <= 2040) {
-                    for (int64_t col = 0; col < tPitch; col += 64) {
-                        for (int64_t first = 0; first < K_; first += 255) {
-                            AscendC::Mul(tmp[K_ * d * tPitch + first * tPitch + col],
-                                         xTile[K_ * d * tPitch + first * tPitch + col],
-                                         spread[ceilKBy8_ * d * 64 + first * 8], MinOf(64, tPitch - col),
-                                         MinOf(255, K_ - first),
-                                         AscendC::BinaryRepeatParams(1, 1, 0, (tPitch / 8), (tPitch / 8), 1));
+                    VectorBarrier();
+                    for (int64_t col1 = 0; col1 < tPitch; col1 += 64) {
+                        for (int64_t first1 = 0; first1 < bCount; first1 += 255) {
+                            AscendC::Add(yOut[first1 * tPitch + col1], spread1, sum_1Tile[first1 * tPitch + col1],
+                                         MinOf(64, tPitch - col1), MinOf(255, bCount - first1),
+                                         AscendC::BinaryRepeatParams(1, 0, 1, (tPitch / 8), 0, (tPitch / 8)));
                         }
                     }
                 } else {
-                    for (int64_t k = 0; k < K_; ++k) {
-                        for (int64_t start = 0; start < (tPitch / 64); start += 255) {
-                            AscendC::Mul(tmp[K_ * d * tPitch + k * tPitch + start * 64],
-                                         xTile[K_ * d * tPitch + k * tPitch + start * 64],
-                                         spread[ceilKBy8_ * d * 64 + k * 8], 64, MinOf(255, (tPitch / 64) - start),
-                                         AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
+                    VectorBarrier();
+                    for (int64_t b = 0; b < bCount; ++b) {
+                        for (int64_t start1 = 0; start1 < (tPitch / 64); start1 += 255) {
+                            AscendC::Add(yOut[b * tPitch + start1 * 64], spread1, sum_1Tile[b * tPitch + start1 * 64],
+                                         64, MinOf(255, (tPitch / 64) - start1),
+                                         AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
                         }
                         if (tPitch - (tPitch / 64) * 64 > 0) {
-                            AscendC::Mul(tmp[K_ * d * tPitch + k * tPitch + (tPitch / 64) * 64],
-                                         xTile[K_ * d * tPitch + k * tPitch + (tPitch / 64) * 64],
-                                         spread[ceilKBy8_ * d * 64 + k * 8], tPitch - (tPitch / 64) * 64, 1,
-                                         AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
+                            AscendC::Add(yOut[b * tPitch + (tPitch / 64) * 64], spread1,
+                                         sum_1Tile[b * tPitch + (tPitch / 64) * 64], tPitch - (tPitch / 64) * 64, 1,
+                                         AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
                         }
                     }
                 }
+                out0Queue_.EnQue(yOut);
+                yOut = out0Queue_.DeQue<float>();
+                AscendC::DataCopyPad(
+                    yGm_[D_ * L_ * bStart + L_ * d + tStart], yOut,
+                    AscendC::DataCopyExtParams(bCount, tCount * 4, ((tPitch * 4 - CeilDiv(tCount * 4, 32) * 32) / 32),
+                                               D_ * L_ * 4 - tCount * 4, 0));
+                out0Queue_.FreeTensor(yOut);
             }
-            VectorBarrier();
-            for (int64_t d = 0; d < dCount; ++d) {
-                AscendC::Muls(sum_1Tile[d * tPitch], tmp[K_ * d * tPitch], 1.0f, tPitch);
-            }
-            for (int64_t k = 1; k < K_; ++k) {
-                VectorBarrier();
-                for (int64_t d = 0; d < dCount; ++d) {
-                    AscendC::Add(sum_1Tile[d * tPitch], sum_1Tile[d * tPitch], tmp[K_ * d * tPitch + k * tPitch],
-                                 tPitch);
-                }
-            }
-            in1Queue_.FreeTensor(weightIn);
-            AscendC::LocalTensor<float> biasIn = in2Queue_.AllocTensor<float>();
-            AscendC::DataCopyPad(biasIn, biasGm_[dStart], AscendC::DataCopyExtParams(1, dCount * 4, 0, 0, 0),
-                                 AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-            in2Queue_.EnQue(biasIn);
-            biasIn = in2Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> yOut = out0Queue_.AllocTensor<float>();
-            AscendC::LocalTensor<float> spread1 = calc6Buf_.Get<float>();
-            for (int64_t block1 = 0; block1 < CeilDiv(dCount, 8); block1 += 255) {
-                AscendC::Brcb(spread1[block1 * 64], biasIn[block1 * 8], MinOf(255, CeilDiv(dCount, 8) - block1),
-                              AscendC::BrcbRepeatParams(1, 8));
-            }
-            if (tPitch <= 2040) {
-                VectorBarrier();
-                for (int64_t col1 = 0; col1 < tPitch; col1 += 64) {
-                    for (int64_t first1 = 0; first1 < dCount; first1 += 255) {
-                        AscendC::Add(yOut[first1 * tPitch + col1], spread1[first1 * 8],
-                                     sum_1Tile[first1 * tPitch + col1], MinOf(64, tPitch - col1),
-                                     MinOf(255, dCount - first1),
-                                     AscendC::BinaryRepeatParams(1, 0, 1, (tPitch / 8), 1, (tPitch / 8)));
-                    }
-                }
-            } else {
-                VectorBarrier();
-                for (int64_t d = 0; d < dCount; ++d) {
-                    for (int64_t start1 = 0; start1 < (tPitch / 64); start1 += 255) {
-                        AscendC::Add(yOut[d * tPitch + start1 * 64], spread1[d * 8],
-                                     sum_1Tile[d * tPitch + start1 * 64], 64, MinOf(255, (tPitch / 64) - start1),
-                                     AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
-                    }
-                    if (tPitch - (tPitch / 64) * 64 > 0) {
-                        AscendC::Add(yOut[d * tPitch + (tPitch / 64) * 64], spread1[d * 8],
-                                     sum_1Tile[d * tPitch + (tPitch / 64) * 64], tPitch - (tPitch / 64) * 64, 1,
-                                     AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
-                    }
-                }
-            }
-            out0Queue_.EnQue(yOut);
-            yOut = out0Queue_.DeQue<float>();
-            AscendC::DataCopyPad(
-                yGm_[D_ * L_ * b + L_ * dStart + tStart], yOut,
-                AscendC::DataCopyExtParams(dCount, tCount * 4, ((tPitch * 4 - CeilDiv(tCount * 4, 32) * 32) / 32),
-                                           L_ * 4 - tCount * 4, 0));
-            out0Queue_.FreeTensor(yOut);
-            in2Queue_.FreeTensor(biasIn);
+            in0Queue_.FreeTensor(weightIn);
+            in1Queue_.FreeTensor(biasIn);
         }
     }
 
 private:
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // xIn
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in1Queue_;    // weightIn
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in2Queue_;    // biasIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // weightIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in1Queue_;    // biasIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in2Queue_;    // xIn
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // yOut
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // xTile
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // padded
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // lanes
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // sum_1Tile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // tmp
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // spread
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // spread
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // spread
     AscendC::GlobalTensor<float> xGm_;
     AscendC::GlobalTensor<float> weightGm_;
     AscendC::GlobalTensor<float> biasGm_;
@@ -215,14 +205,13 @@ private:
     int64_t D_;
     int64_t K_;
     int64_t L_;
-    int64_t yDTile_;
-    int64_t yDTiles_;
+    int64_t yBTile_;
+    int64_t yBTiles_;
     int64_t yPer_;
     int64_t yTTile_;
     int64_t yTTiles_;
     int64_t yWork_;
     int64_t ceilKBy8_;
-    int64_t ceilYDTileBy8_;
     int64_t ceilYTTileBy8_;
 };
 
@@ -238,191 +227,175 @@ public:
         D_ = tiling.D;
         K_ = tiling.K;
         L_ = tiling.L;
-        yDTile_ = tiling.yDTile;
-        yDTiles_ = tiling.yDTiles;
+        yBTile_ = tiling.yBTile;
+        yBTiles_ = tiling.yBTiles;
         yPer_ = tiling.yPer;
         yTTile_ = tiling.yTTile;
         yTTiles_ = tiling.yTTiles;
         yWork_ = tiling.yWork;
-        ceilYDTileBy8_ = CeilDiv(yDTile_, 8);
         ceilYTTileBy8_ = CeilDiv(yTTile_, 8);
         xGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(x), B_ * D_ * L_);
         weightGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(weight), D_ * K_);
         biasGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(bias), D_);
         yGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(y), B_ * D_ * L_);
-        pipe->InitBuffer(in0Queue_, 2, ceilYTTileBy8_ * 32);
-        pipe->InitBuffer(in1Queue_, 2, yDTile_ * 32);
-        pipe->InitBuffer(in2Queue_, 2, ceilYDTileBy8_ * 32);
-        pipe->InitBuffer(out0Queue_, 2, yDTile_ * yTTile_ * 4);
-        pipe->InitBuffer(calc0Buf_, yDTile_ * yTTile_ * 4);
-        pipe->InitBuffer(calc1Buf_, yDTile_ * yTTile_ * 4);
+        pipe->InitBuffer(in0Queue_, 3, 32);
+        pipe->InitBuffer(in1Queue_, 2, ceilYTTileBy8_ * 32);
+        pipe->InitBuffer(out0Queue_, 2, yBTile_ * yTTile_ * 4);
+        pipe->InitBuffer(calc0Buf_, yBTile_ * yTTile_ * 4);
+        pipe->InitBuffer(calc1Buf_, yBTile_ * yTTile_ * 4);
         pipe->InitBuffer(calc2Buf_, ceilYTTileBy8_ * 32 + 64);
         pipe->InitBuffer(calc3Buf_, yTTile_ * 4);
-        pipe->InitBuffer(calc4Buf_, ceilYDTileBy8_ * 32);
-        pipe->InitBuffer(calc5Buf_, ceilYDTileBy8_ * 32);
-        pipe->InitBuffer(calc6Buf_, yDTile_ * yTTile_ * 4);
-        pipe->InitBuffer(calc7Buf_, ceilYDTileBy8_ * 256);
+        pipe->InitBuffer(calc4Buf_, yBTile_ * yTTile_ * 4);
+        pipe->InitBuffer(calc5Buf_, 256);
+        pipe->InitBuffer(calc6Buf_, 256);
     }
 
     __aicore__ inline void Process()
     {
-        for (int64_t item = blockIdx_ * yPer_; item < MinOf(yWork_, blockIdx_ * yPer_ + yPer_); ++item) {
-            const int64_t tStart = yTTile_ * (item % yTTiles_);
+        const int64_t firstItem = blockIdx_ * yPer_;
+        const int64_t lastItem = MinOf(yWork_, blockIdx_ * yPer_ + yPer_);
+        for (int64_t strip = (firstItem / yBTiles_); strip < CeilDiv(lastItem, yBTiles_); ++strip) {
+            const int64_t tStart = yTTile_ * (strip % yTTiles_);
             const int64_t tCount = MinOf(yTTile_, L_ - tStart);
             const int64_t tPitch = RoundUp(tCount, 8);
-            const int64_t dStart = yDTile_ * (((item / yTTiles_)) % yDTiles_);
-            const int64_t dCount = MinOf(yDTile_, D_ - dStart);
-            const int64_t b = (((item / yTTiles_)) / yDTiles_);
-            AscendC::LocalTensor<float> sumAcc = calc0Buf_.Get<float>();
+            const int64_t d = (strip / yTTiles_);
+            AscendC::LocalTensor<float> biasIn = in0Queue_.AllocTensor<float>();
+            AscendC::DataCopyPad(biasIn, biasGm_[d], AscendC::DataCopyExtParams(1, 4, 0, 0, 0),
+                                 AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
+            in0Queue_.EnQue(biasIn);
+            biasIn = in0Queue_.DeQue<float>();
+            AscendC::LocalTensor<float> spread1 = calc6Buf_.Get<float>();
             VectorBarrier();
-            AscendC::Duplicate<float>(sumAcc, 0.0f, dCount * tPitch);
-            AscendC::LocalTensor<int32_t> offsets = calc5Buf_.Get<int32_t>();
-            AscendC::CreateVecIndex<int32_t>(offsets, static_cast<int32_t>(0), RoundUp(dCount, 8));
-            VectorBarrier();
-            AscendC::Mins(offsets, offsets, static_cast<int32_t>(dCount - 1), RoundUp(dCount, 8));
-            VectorBarrier();
-            AscendC::Muls(offsets, offsets, static_cast<int32_t>(32), RoundUp(dCount, 8));
-            VectorBarrier();
-            for (int64_t k = 0; k < K_; ++k) {
-                // y[b, d, t] = bias[d] + sum[k](x[b, d, k + t + 1 - K] * weight[d, k])
-                AscendC::LocalTensor<float> xTile = calc1Buf_.Get<float>();
-                for (int64_t d = 0; d < dCount; ++d) {
-                    const int64_t low = MaxOf(0, K_ - k - tStart - 1);
-                    const int64_t high = MinOf(tCount, K_ + L_ - k - tStart - 1);
-                    if (low < high) {
-                        const int64_t valid = high - low;
-                        AscendC::LocalTensor<float> xIn = in0Queue_.AllocTensor<float>();
-                        AscendC::DataCopyPad(xIn, xGm_[D_ * L_ * b + L_ * dStart + L_ * d + k + low + tStart + 1 - K_],
-                                             AscendC::DataCopyExtParams(1, valid * 4, 0, 0, 0),
-                                             AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-                        in0Queue_.EnQue(xIn);
-                        xIn = in0Queue_.DeQue<float>();
-                        AscendC::LocalTensor<float> padded = calc2Buf_.Get<float>();
-                        VectorBarrier();
-                        AscendC::Duplicate<float>(padded, 0.0f, ceilYTTileBy8_ * 8 + 16);
-                        VectorBarrier();
-                        AscendC::Muls(padded[8], xIn, 1.0f, valid);
-                        in0Queue_.FreeTensor(xIn);
-                        AscendC::LocalTensor<int32_t> lanes = calc3Buf_.Get<int32_t>();
-                        AscendC::CreateVecIndex<int32_t>(lanes, static_cast<int32_t>(-low), tPitch);
-                        VectorBarrier();
-                        AscendC::Maxs(lanes, lanes, static_cast<int32_t>(-1), tPitch);
-                        VectorBarrier();
-                        AscendC::Mins(lanes, lanes, static_cast<int32_t>(valid), tPitch);
-                        VectorBarrier();
-                        AscendC::Muls(lanes, lanes, static_cast<int32_t>(4), tPitch);
-                        VectorBarrier();
-                        AscendC::Adds(lanes, lanes, static_cast<int32_t>(32), tPitch);
-                        VectorBarrier();
-                        AscendC::Gather(xTile[d * tPitch], padded, lanes.ReinterpretCast<uint32_t>(), 0, tPitch);
-                    } else {
-                        AscendC::Duplicate<float>(xTile[d * tPitch], 0.0f, tPitch);
-                    }
-                }
-                AscendC::LocalTensor<float> weightIn = in1Queue_.AllocTensor<float>();
-                for (int64_t d = 0; d < dCount; ++d) {
-                    AscendC::DataCopyPad(weightIn[d * 8], weightGm_[K_ * dStart + K_ * d + k],
-                                         AscendC::DataCopyExtParams(1, 4, 0, 0, 0),
-                                         AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-                }
-                in1Queue_.EnQue(weightIn);
-                weightIn = in1Queue_.DeQue<float>();
-                AscendC::LocalTensor<float> weightTile = calc4Buf_.Get<float>();
-                AscendC::Gather(weightTile, weightIn, offsets.ReinterpretCast<uint32_t>(), 0, RoundUp(dCount, 8));
-                in1Queue_.FreeTensor(weightIn);
-                AscendC::LocalTensor<float> tmp = calc6Buf_.Get<float>();
-                AscendC::LocalTensor<float> spread = calc7Buf_.Get<float>();
+            AscendC::Brcb(spread1, biasIn, 1, AscendC::BrcbRepeatParams(1, 8));
+            for (int64_t tile = MaxOf(firstItem - strip * yBTiles_, 0);
+                 tile < MinOf(yBTiles_, lastItem - strip * yBTiles_); ++tile) {
+                const int64_t bStart = tile * yBTile_;
+                const int64_t bCount = MinOf(yBTile_, B_ - bStart);
+                AscendC::LocalTensor<float> sumAcc = calc0Buf_.Get<float>();
                 VectorBarrier();
-                for (int64_t block = 0; block < CeilDiv(dCount, 8); block += 255) {
-                    AscendC::Brcb(spread[block * 64], weightTile[block * 8], MinOf(255, CeilDiv(dCount, 8) - block),
-                                  AscendC::BrcbRepeatParams(1, 8));
+                AscendC::Duplicate<float>(sumAcc, 0.0f, bCount * tPitch);
+                for (int64_t k = 0; k < K_; ++k) {
+                    // y[b, d, t] = bias[d] + sum[k](x[b, d, k + t + 1 - K] * weight[d, k])
+                    AscendC::LocalTensor<float> xTile = calc1Buf_.Get<float>();
+                    for (int64_t b = 0; b < bCount; ++b) {
+                        const int64_t low = MaxOf(0, K_ - k - tStart - 1);
+                        const int64_t high = MinOf(tCount, K_ + L_ - k - tStart - 1);
+                        if (low < high) {
+                            const int64_t valid = high - low;
+                            AscendC::LocalTensor<float> xIn = in1Queue_.AllocTensor<float>();
+                            AscendC::DataCopyPad(
+                                xIn, xGm_[D_ * L_ * bStart + D_ * L_ * b + L_ * d + k + low + tStart + 1 - K_],
+                                AscendC::DataCopyExtParams(1, valid * 4, 0, 0, 0),
+                                AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
+                            in1Queue_.EnQue(xIn);
+                            xIn = in1Queue_.DeQue<float>();
+                            AscendC::LocalTensor<float> padded = calc2Buf_.Get<float>();
+                            VectorBarrier();
+                            AscendC::Duplicate<float>(padded, 0.0f, ceilYTTileBy8_ * 8 + 16);
+                            VectorBarrier();
+                            AscendC::Muls(padded[8], xIn, 1.0f, valid);
+                            in1Queue_.FreeTensor(xIn);
+                            AscendC::LocalTensor<int32_t> lanes = calc3Buf_.Get<int32_t>();
+                            AscendC::CreateVecIndex<int32_t>(lanes, static_cast<int32_t>(-low), tPitch);
+                            VectorBarrier();
+                            AscendC::Maxs(lanes, lanes, static_cast<int32_t>(-1), tPitch);
+                            VectorBarrier();
+                            AscendC::Mins(lanes, lanes, static_cast<int32_t>(valid), tPitch);
+                            VectorBarrier();
+                            AscendC::Muls(lanes, lanes, static_cast<int32_t>(4), tPitch);
+                            VectorBarrier();
+                            AscendC::Adds(lanes, lanes, static_cast<int32_t>(32), tPitch);
+                            VectorBarrier();
+                            AscendC::Gather(xTile[b * tPitch], padded, lanes.ReinterpretCast<uint32_t>(), 0, tPitch);
+                        } else {
+                            AscendC::Duplicate<float>(xTile[b * tPitch], 0.0f, tPitch);
+                        }
+                    }
+                    AscendC::LocalTensor<float> weightIn = in0Queue_.AllocTensor<float>();
+                    AscendC::DataCopyPad(weightIn, weightGm_[K_ * d + k], AscendC::DataCopyExtParams(1, 4, 0, 0, 0),
+                                         AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
+                    in0Queue_.EnQue(weightIn);
+                    weightIn = in0Queue_.DeQue<float>();
+                    AscendC::LocalTensor<float> tmp = calc4Buf_.Get<float>();
+                    AscendC::LocalTensor<float> spread = calc5Buf_.Get<float>();
+                    AscendC::Brcb(spread, weightIn, 1, AscendC::BrcbRepeatParams(1, 8));
+                    if (tPitch <= 2040) {
+                        VectorBarrier();
+                        for (int64_t col = 0; col < tPitch; col += 64) {
+                            for (int64_t first = 0; first < bCount; first += 255) {
+                                AscendC::Mul(tmp[first * tPitch + col], xTile[first * tPitch + col], spread,
+                                             MinOf(64, tPitch - col), MinOf(255, bCount - first),
+                                             AscendC::BinaryRepeatParams(1, 1, 0, (tPitch / 8), (tPitch / 8), 0));
+                            }
+                        }
+                    } else {
+                        VectorBarrier();
+                        for (int64_t b = 0; b < bCount; ++b) {
+                            for (int64_t start = 0; start < (tPitch / 64); start += 255) {
+                                AscendC::Mul(tmp[b * tPitch + start * 64], xTile[b * tPitch + start * 64], spread, 64,
+                                             MinOf(255, (tPitch / 64) - start),
+                                             AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
+                            }
+                            if (tPitch - (tPitch / 64) * 64 > 0) {
+                                AscendC::Mul(tmp[b * tPitch + (tPitch / 64) * 64],
+                                             xTile[b * tPitch + (tPitch / 64) * 64], spread,
+                                             tPitch - (tPitch / 64) * 64, 1,
+                                             AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
+                            }
+                        }
+                    }
+                    VectorBarrier();
+                    AscendC::Add(sumAcc, sumAcc, tmp, bCount * tPitch);
+                    in0Queue_.FreeTensor(weightIn);
                 }
+                AscendC::LocalTensor<float> yOut = out0Queue_.AllocTensor<float>();
                 if (tPitch <= 2040) {
                     VectorBarrier();
-                    for (int64_t col = 0; col < tPitch; col += 64) {
-                        for (int64_t first = 0; first < dCount; first += 255) {
-                            AscendC::Mul(tmp[first * tPitch + col], xTile[first * tPitch + col], spread[first * 8],
-                                         MinOf(64, tPitch - col), MinOf(255, dCount - first),
-                                         AscendC::BinaryRepeatParams(1, 1, 0, (tPitch / 8), (tPitch / 8), 1));
+                    for (int64_t col1 = 0; col1 < tPitch; col1 += 64) {
+                        for (int64_t first1 = 0; first1 < bCount; first1 += 255) {
+                            AscendC::Add(yOut[first1 * tPitch + col1], spread1, sumAcc[first1 * tPitch + col1],
+                                         MinOf(64, tPitch - col1), MinOf(255, bCount - first1),
+                                         AscendC::BinaryRepeatParams(1, 0, 1, (tPitch / 8), 0, (tPitch / 8)));
                         }
                     }
                 } else {
                     VectorBarrier();
-                    for (int64_t d = 0; d < dCount; ++d) {
-                        for (int64_t start = 0; start < (tPitch / 64); start += 255) {
-                            AscendC::Mul(tmp[d * tPitch + start * 64], xTile[d * tPitch + start * 64], spread[d * 8],
-                                         64, MinOf(255, (tPitch / 64) - start),
-                                         AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
+                    for (int64_t b = 0; b < bCount; ++b) {
+                        for (int64_t start1 = 0; start1 < (tPitch / 64); start1 += 255) {
+                            AscendC::Add(yOut[b * tPitch + start1 * 64], spread1, sumAcc[b * tPitch + start1 * 64], 64,
+                                         MinOf(255, (tPitch / 64) - start1),
+                                         AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
                         }
                         if (tPitch - (tPitch / 64) * 64 > 0) {
-                            AscendC::Mul(tmp[d * tPitch + (tPitch / 64) * 64], xTile[d * tPitch + (tPitch / 64) * 64],
-                                         spread[d * 8], tPitch - (tPitch / 64) * 64, 1,
-                                         AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
+                            AscendC::Add(yOut[b * tPitch + (tPitch / 64) * 64], spread1,
+                                         sumAcc[b * tPitch + (tPitch / 64) * 64], tPitch - (tPitch / 64) * 64, 1,
+                                         AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
                         }
                     }
                 }
-                VectorBarrier();
-                AscendC::Add(sumAcc, sumAcc, tmp, dCount * tPitch);
+                out0Queue_.EnQue(yOut);
+                yOut = out0Queue_.DeQue<float>();
+                AscendC::DataCopyPad(
+                    yGm_[D_ * L_ * bStart + L_ * d + tStart], yOut,
+                    AscendC::DataCopyExtParams(bCount, tCount * 4, ((tPitch * 4 - CeilDiv(tCount * 4, 32) * 32) / 32),
+                                               D_ * L_ * 4 - tCount * 4, 0));
+                out0Queue_.FreeTensor(yOut);
             }
-            AscendC::LocalTensor<float> biasIn = in2Queue_.AllocTensor<float>();
-            AscendC::DataCopyPad(biasIn, biasGm_[dStart], AscendC::DataCopyExtParams(1, dCount * 4, 0, 0, 0),
-                                 AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-            in2Queue_.EnQue(biasIn);
-            biasIn = in2Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> yOut = out0Queue_.AllocTensor<float>();
-            AscendC::LocalTensor<float> spread1 = calc7Buf_.Get<float>();
-            for (int64_t block1 = 0; block1 < CeilDiv(dCount, 8); block1 += 255) {
-                AscendC::Brcb(spread1[block1 * 64], biasIn[block1 * 8], MinOf(255, CeilDiv(dCount, 8) - block1),
-                              AscendC::BrcbRepeatParams(1, 8));
-            }
-            if (tPitch <= 2040) {
-                VectorBarrier();
-                for (int64_t col1 = 0; col1 < tPitch; col1 += 64) {
-                    for (int64_t first1 = 0; first1 < dCount; first1 += 255) {
-                        AscendC::Add(yOut[first1 * tPitch + col1], spread1[first1 * 8], sumAcc[first1 * tPitch + col1],
-                                     MinOf(64, tPitch - col1), MinOf(255, dCount - first1),
-                                     AscendC::BinaryRepeatParams(1, 0, 1, (tPitch / 8), 1, (tPitch / 8)));
-                    }
-                }
-            } else {
-                VectorBarrier();
-                for (int64_t d = 0; d < dCount; ++d) {
-                    for (int64_t start1 = 0; start1 < (tPitch / 64); start1 += 255) {
-                        AscendC::Add(yOut[d * tPitch + start1 * 64], spread1[d * 8], sumAcc[d * tPitch + start1 * 64],
-                                     64, MinOf(255, (tPitch / 64) - start1),
-                                     AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
-                    }
-                    if (tPitch - (tPitch / 64) * 64 > 0) {
-                        AscendC::Add(yOut[d * tPitch + (tPitch / 64) * 64], spread1[d * 8],
-                                     sumAcc[d * tPitch + (tPitch / 64) * 64], tPitch - (tPitch / 64) * 64, 1,
-                                     AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
-                    }
-                }
-            }
-            out0Queue_.EnQue(yOut);
-            yOut = out0Queue_.DeQue<float>();
-            AscendC::DataCopyPad(
-                yGm_[D_ * L_ * b + L_ * dStart + tStart], yOut,
-                AscendC::DataCopyExtParams(dCount, tCount * 4, ((tPitch * 4 - CeilDiv(tCount * 4, 32) * 32) / 32),
-                                           L_ * 4 - tCount * 4, 0));
-            out0Queue_.FreeTensor(yOut);
-            in2Queue_.FreeTensor(biasIn);
+            in0Queue_.FreeTensor(biasIn);
         }
     }
 
 private:
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // xIn
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in1Queue_;    // weightIn
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in2Queue_;    // biasIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // biasIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in1Queue_;    // xIn
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // yOut
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // sumAcc
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // xTile
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // padded
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // lanes
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // weightTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // offsets
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // spread
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // tmp
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // spread
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // spread
     AscendC::GlobalTensor<float> xGm_;
     AscendC::GlobalTensor<float> weightGm_;
     AscendC::GlobalTensor<float> biasGm_;
@@ -432,13 +405,12 @@ private:
     int64_t D_;
     int64_t K_;
     int64_t L_;
-    int64_t yDTile_;
-    int64_t yDTiles_;
+    int64_t yBTile_;
+    int64_t yBTiles_;
     int64_t yPer_;
     int64_t yTTile_;
     int64_t yTTiles_;
     int64_t yWork_;
-    int64_t ceilYDTileBy8_;
     int64_t ceilYTTileBy8_;
 };
 
@@ -454,8 +426,8 @@ public:
         D_ = tiling.D;
         K_ = tiling.K;
         L_ = tiling.L;
-        yDTile_ = tiling.yDTile;
-        yDTiles_ = tiling.yDTiles;
+        yBTile_ = tiling.yBTile;
+        yBTiles_ = tiling.yBTiles;
         yPer_ = tiling.yPer;
         yTTile_ = tiling.yTTile;
         yTTiles_ = tiling.yTTiles;
@@ -465,140 +437,135 @@ public:
         xGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(x), B_ * D_ * L_);
         weightGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(weight), D_ * K_);
         yGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(y), B_ * D_ * L_);
-        pipe->InitBuffer(in0Queue_, 2, ceilYTTileBy8_ * 32);
-        pipe->InitBuffer(in1Queue_, 2, ceilKBy8_ * yDTile_ * 32);
-        pipe->InitBuffer(out0Queue_, 2, yDTile_ * yTTile_ * 4);
-        pipe->InitBuffer(calc0Buf_, K_ * yDTile_ * yTTile_ * 4);
+        pipe->InitBuffer(in0Queue_, 1, ceilKBy8_ * 32);
+        pipe->InitBuffer(in1Queue_, 2, ceilYTTileBy8_ * 32);
+        pipe->InitBuffer(out0Queue_, 2, yBTile_ * yTTile_ * 4);
+        pipe->InitBuffer(calc0Buf_, K_ * yBTile_ * yTTile_ * 4);
         pipe->InitBuffer(calc1Buf_, ceilYTTileBy8_ * 32 + 64);
         pipe->InitBuffer(calc2Buf_, yTTile_ * 4);
-        pipe->InitBuffer(calc3Buf_, yDTile_ * yTTile_ * 4);
-        pipe->InitBuffer(calc4Buf_, K_ * yDTile_ * yTTile_ * 4);
-        pipe->InitBuffer(calc5Buf_, ceilKBy8_ * yDTile_ * 256);
+        pipe->InitBuffer(calc3Buf_, yBTile_ * yTTile_ * 4);
+        pipe->InitBuffer(calc4Buf_, ceilKBy8_ * 256);
     }
 
     __aicore__ inline void Process()
     {
-        for (int64_t item = blockIdx_ * yPer_; item < MinOf(yWork_, blockIdx_ * yPer_ + yPer_); ++item) {
-            const int64_t tStart = yTTile_ * (item % yTTiles_);
+        const int64_t firstItem = blockIdx_ * yPer_;
+        const int64_t lastItem = MinOf(yWork_, blockIdx_ * yPer_ + yPer_);
+        for (int64_t strip = (firstItem / yBTiles_); strip < CeilDiv(lastItem, yBTiles_); ++strip) {
+            const int64_t tStart = yTTile_ * (strip % yTTiles_);
             const int64_t tCount = MinOf(yTTile_, L_ - tStart);
             const int64_t tPitch = RoundUp(tCount, 8);
-            const int64_t dStart = yDTile_ * (((item / yTTiles_)) % yDTiles_);
-            const int64_t dCount = MinOf(yDTile_, D_ - dStart);
-            const int64_t b = (((item / yTTiles_)) / yDTiles_);
-            // y[b, d, t] = 0.0 + sum[k](x[b, d, k + t + 1 - K] * weight[d, k])
-            AscendC::LocalTensor<float> xTile = calc0Buf_.Get<float>();
-            for (int64_t d = 0; d < dCount; ++d) {
-                for (int64_t k = 0; k < K_; ++k) {
-                    const int64_t low = MaxOf(0, K_ - k - tStart - 1);
-                    const int64_t high = MinOf(tCount, K_ + L_ - k - tStart - 1);
-                    if (low < high) {
-                        const int64_t valid = high - low;
-                        AscendC::LocalTensor<float> xIn = in0Queue_.AllocTensor<float>();
-                        AscendC::DataCopyPad(xIn, xGm_[D_ * L_ * b + L_ * dStart + L_ * d + k + low + tStart + 1 - K_],
-                                             AscendC::DataCopyExtParams(1, valid * 4, 0, 0, 0),
-                                             AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-                        in0Queue_.EnQue(xIn);
-                        xIn = in0Queue_.DeQue<float>();
-                        AscendC::LocalTensor<float> padded = calc1Buf_.Get<float>();
-                        VectorBarrier();
-                        AscendC::Duplicate<float>(padded, 0.0f, ceilYTTileBy8_ * 8 + 16);
-                        VectorBarrier();
-                        AscendC::Muls(padded[8], xIn, 1.0f, valid);
-                        in0Queue_.FreeTensor(xIn);
-                        AscendC::LocalTensor<int32_t> lanes = calc2Buf_.Get<int32_t>();
-                        AscendC::CreateVecIndex<int32_t>(lanes, static_cast<int32_t>(-low), tPitch);
-                        VectorBarrier();
-                        AscendC::Maxs(lanes, lanes, static_cast<int32_t>(-1), tPitch);
-                        VectorBarrier();
-                        AscendC::Mins(lanes, lanes, static_cast<int32_t>(valid), tPitch);
-                        VectorBarrier();
-                        AscendC::Muls(lanes, lanes, static_cast<int32_t>(4), tPitch);
-                        VectorBarrier();
-                        AscendC::Adds(lanes, lanes, static_cast<int32_t>(32), tPitch);
-                        VectorBarrier();
-                        AscendC::Gather(xTile[K_ * d * tPitch + k * tPitch], padded, lanes.ReinterpretCast<uint32_t>(),
-                                        0, tPitch);
-                    } else {
-                        AscendC::Duplicate<float>(xTile[K_ * d * tPitch + k * tPitch], 0.0f, tPitch);
-                    }
-                }
-            }
-            AscendC::LocalTensor<float> weightIn = in1Queue_.AllocTensor<float>();
-            AscendC::DataCopyPad(weightIn, weightGm_[K_ * dStart], AscendC::DataCopyExtParams(dCount, K_ * 4, 0, 0, 0),
+            const int64_t d = (strip / yTTiles_);
+            AscendC::LocalTensor<float> weightIn = in0Queue_.AllocTensor<float>();
+            AscendC::DataCopyPad(weightIn, weightGm_[K_ * d], AscendC::DataCopyExtParams(1, K_ * 4, 0, 0, 0),
                                  AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-            in1Queue_.EnQue(weightIn);
-            weightIn = in1Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> sum_1Tile = calc3Buf_.Get<float>();
-            AscendC::LocalTensor<float> tmp = calc4Buf_.Get<float>();
-            AscendC::LocalTensor<float> spread = calc5Buf_.Get<float>();
-            for (int64_t block = 0; block < ceilKBy8_ * dCount; block += 255) {
-                AscendC::Brcb(spread[block * 64], weightIn[block * 8], MinOf(255, ceilKBy8_ * dCount - block),
+            in0Queue_.EnQue(weightIn);
+            weightIn = in0Queue_.DeQue<float>();
+            AscendC::LocalTensor<float> spread = calc4Buf_.Get<float>();
+            VectorBarrier();
+            for (int64_t block = 0; block < ceilKBy8_; block += 255) {
+                AscendC::Brcb(spread[block * 64], weightIn[block * 8], MinOf(255, ceilKBy8_ - block),
                               AscendC::BrcbRepeatParams(1, 8));
             }
-            VectorBarrier();
-            for (int64_t d = 0; d < dCount; ++d) {
-                if (tPitch <= 2040) {
-                    for (int64_t col = 0; col < tPitch; col += 64) {
-                        for (int64_t first = 0; first < K_; first += 255) {
-                            AscendC::Mul(tmp[K_ * d * tPitch + first * tPitch + col],
-                                         xTile[K_ * d * tPitch + first * tPitch + col],
-                                         spread[ceilKBy8_ * d * 64 + first * 8], MinOf(64, tPitch - col),
-                                         MinOf(255, K_ - first),
-                                         AscendC::BinaryRepeatParams(1, 1, 0, (tPitch / 8), (tPitch / 8), 1));
-                        }
-                    }
-                } else {
+            for (int64_t tile = MaxOf(firstItem - strip * yBTiles_, 0);
+                 tile < MinOf(yBTiles_, lastItem - strip * yBTiles_); ++tile) {
+                const int64_t bStart = tile * yBTile_;
+                const int64_t bCount = MinOf(yBTile_, B_ - bStart);
+                // y[b, d, t] = 0.0 + sum[k](x[b, d, k + t + 1 - K] * weight[d, k])
+                AscendC::LocalTensor<float> xTile = calc0Buf_.Get<float>();
+                for (int64_t b = 0; b < bCount; ++b) {
                     for (int64_t k = 0; k < K_; ++k) {
-                        for (int64_t start = 0; start < (tPitch / 64); start += 255) {
-                            AscendC::Mul(tmp[K_ * d * tPitch + k * tPitch + start * 64],
-                                         xTile[K_ * d * tPitch + k * tPitch + start * 64],
-                                         spread[ceilKBy8_ * d * 64 + k * 8], 64, MinOf(255, (tPitch / 64) - start),
-                                         AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
-                        }
-                        if (tPitch - (tPitch / 64) * 64 > 0) {
-                            AscendC::Mul(tmp[K_ * d * tPitch + k * tPitch + (tPitch / 64) * 64],
-                                         xTile[K_ * d * tPitch + k * tPitch + (tPitch / 64) * 64],
-                                         spread[ceilKBy8_ * d * 64 + k * 8], tPitch - (tPitch / 64) * 64, 1,
-                                         AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
+                        const int64_t low = MaxOf(0, K_ - k - tStart - 1);
+                        const int64_t high = MinOf(tCount, K_ + L_ - k - tStart - 1);
+                        if (low < high) {
+                            const int64_t valid = high - low;
+                            AscendC::LocalTensor<float> xIn = in1Queue_.AllocTensor<float>();
+                            AscendC::DataCopyPad(
+                                xIn, xGm_[D_ * L_ * bStart + D_ * L_ * b + L_ * d + k + low + tStart + 1 - K_],
+                                AscendC::DataCopyExtParams(1, valid * 4, 0, 0, 0),
+                                AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
+                            in1Queue_.EnQue(xIn);
+                            xIn = in1Queue_.DeQue<float>();
+                            AscendC::LocalTensor<float> padded = calc1Buf_.Get<float>();
+                            VectorBarrier();
+                            AscendC::Duplicate<float>(padded, 0.0f, ceilYTTileBy8_ * 8 + 16);
+                            VectorBarrier();
+                            AscendC::Muls(padded[8], xIn, 1.0f, valid);
+                            in1Queue_.FreeTensor(xIn);
+                            AscendC::LocalTensor<int32_t> lanes = calc2Buf_.Get<int32_t>();
+                            AscendC::CreateVecIndex<int32_t>(lanes, static_cast<int32_t>(-low), tPitch);
+                            VectorBarrier();
+                            AscendC::Maxs(lanes, lanes, static_cast<int32_t>(-1), tPitch);
+                            VectorBarrier();
+                            AscendC::Mins(lanes, lanes, static_cast<int32_t>(valid), tPitch);
+                            VectorBarrier();
+                            AscendC::Muls(lanes, lanes, static_cast<int32_t>(4), tPitch);
+                            VectorBarrier();
+                            AscendC::Adds(lanes, lanes, static_cast<int32_t>(32), tPitch);
+                            VectorBarrier();
+                            AscendC::Gather(xTile[K_ * b * tPitch + k * tPitch], padded,
+                                            lanes.ReinterpretCast<uint32_t>(), 0, tPitch);
+                        } else {
+                            AscendC::Duplicate<float>(xTile[K_ * b * tPitch + k * tPitch], 0.0f, tPitch);
                         }
                     }
                 }
-            }
-            VectorBarrier();
-            for (int64_t d = 0; d < dCount; ++d) {
-                AscendC::Muls(sum_1Tile[d * tPitch], tmp[K_ * d * tPitch], 1.0f, tPitch);
-            }
-            for (int64_t k = 1; k < K_; ++k) {
+                AscendC::LocalTensor<float> sum_1Tile = calc3Buf_.Get<float>();
                 VectorBarrier();
-                for (int64_t d = 0; d < dCount; ++d) {
-                    AscendC::Add(sum_1Tile[d * tPitch], sum_1Tile[d * tPitch], tmp[K_ * d * tPitch + k * tPitch],
-                                 tPitch);
+                AscendC::Duplicate<float>(sum_1Tile, 0.0f, bCount * tPitch);
+                for (int64_t k = 0; k < K_; ++k) {
+                    if (tPitch <= 2040 && K_ * tPitch <= 2040) {
+                        VectorBarrier();
+                        for (int64_t col = 0; col < tPitch; col += 64) {
+                            for (int64_t first = 0; first < bCount; first += 255) {
+                                AscendC::MulAddDst(
+                                    sum_1Tile[first * tPitch + col], xTile[K_ * first * tPitch + k * tPitch + col],
+                                    spread[k * 8], MinOf(64, tPitch - col), MinOf(255, bCount - first),
+                                    AscendC::BinaryRepeatParams(1, 1, 0, (tPitch / 8), ((K_ * tPitch) / 8), 0));
+                            }
+                        }
+                    } else {
+                        VectorBarrier();
+                        for (int64_t b = 0; b < bCount; ++b) {
+                            for (int64_t start = 0; start < (tPitch / 64); start += 255) {
+                                AscendC::MulAddDst(sum_1Tile[b * tPitch + start * 64],
+                                                   xTile[K_ * b * tPitch + k * tPitch + start * 64], spread[k * 8], 64,
+                                                   MinOf(255, (tPitch / 64) - start),
+                                                   AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
+                            }
+                            if (tPitch - (tPitch / 64) * 64 > 0) {
+                                AscendC::MulAddDst(sum_1Tile[b * tPitch + (tPitch / 64) * 64],
+                                                   xTile[K_ * b * tPitch + k * tPitch + (tPitch / 64) * 64],
+                                                   spread[k * 8], tPitch - (tPitch / 64) * 64, 1,
+                                                   AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
+                            }
+                        }
+                    }
                 }
+                AscendC::LocalTensor<float> yOut = out0Queue_.AllocTensor<float>();
+                VectorBarrier();
+                AscendC::Adds(yOut, sum_1Tile, 0.0f, bCount * tPitch);
+                out0Queue_.EnQue(yOut);
+                yOut = out0Queue_.DeQue<float>();
+                AscendC::DataCopyPad(
+                    yGm_[D_ * L_ * bStart + L_ * d + tStart], yOut,
+                    AscendC::DataCopyExtParams(bCount, tCount * 4, ((tPitch * 4 - CeilDiv(tCount * 4, 32) * 32) / 32),
+                                               D_ * L_ * 4 - tCount * 4, 0));
+                out0Queue_.FreeTensor(yOut);
             }
-            in1Queue_.FreeTensor(weightIn);
-            AscendC::LocalTensor<float> yOut = out0Queue_.AllocTensor<float>();
-            VectorBarrier();
-            AscendC::Adds(yOut, sum_1Tile, 0.0f, dCount * tPitch);
-            out0Queue_.EnQue(yOut);
-            yOut = out0Queue_.DeQue<float>();
-            AscendC::DataCopyPad(
-                yGm_[D_ * L_ * b + L_ * dStart + tStart], yOut,
-                AscendC::DataCopyExtParams(dCount, tCount * 4, ((tPitch * 4 - CeilDiv(tCount * 4, 32) * 32) / 32),
-                                           L_ * 4 - tCount * 4, 0));
-            out0Queue_.FreeTensor(yOut);
+            in0Queue_.FreeTensor(weightIn);
         }
     }
 
 private:
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // xIn
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in1Queue_;    // weightIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // weightIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in1Queue_;    // xIn
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // yOut
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // xTile
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // padded
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // lanes
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // sum_1Tile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // spread
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // spread
     AscendC::GlobalTensor<float> xGm_;
     AscendC::GlobalTensor<float> weightGm_;
     AscendC::GlobalTensor<float> yGm_;
@@ -607,8 +574,8 @@ private:
     int64_t D_;
     int64_t K_;
     int64_t L_;
-    int64_t yDTile_;
-    int64_t yDTiles_;
+    int64_t yBTile_;
+    int64_t yBTiles_;
     int64_t yPer_;
     int64_t yTTile_;
     int64_t yTTiles_;
@@ -629,28 +596,25 @@ public:
         D_ = tiling.D;
         K_ = tiling.K;
         L_ = tiling.L;
-        yDTile_ = tiling.yDTile;
-        yDTiles_ = tiling.yDTiles;
+        yBTile_ = tiling.yBTile;
+        yBTiles_ = tiling.yBTiles;
         yPer_ = tiling.yPer;
         yTTile_ = tiling.yTTile;
         yTTiles_ = tiling.yTTiles;
         yWork_ = tiling.yWork;
-        ceilYDTileBy8_ = CeilDiv(yDTile_, 8);
         ceilYTTileBy8_ = CeilDiv(yTTile_, 8);
         xGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(x), B_ * D_ * L_);
         weightGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(weight), D_ * K_);
         yGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(y), B_ * D_ * L_);
         pipe->InitBuffer(in0Queue_, 2, ceilYTTileBy8_ * 32);
-        pipe->InitBuffer(in1Queue_, 2, yDTile_ * 32);
-        pipe->InitBuffer(out0Queue_, 2, yDTile_ * yTTile_ * 4);
-        pipe->InitBuffer(calc0Buf_, yDTile_ * yTTile_ * 4);
-        pipe->InitBuffer(calc1Buf_, yDTile_ * yTTile_ * 4);
+        pipe->InitBuffer(in1Queue_, 2, 32);
+        pipe->InitBuffer(out0Queue_, 2, yBTile_ * yTTile_ * 4);
+        pipe->InitBuffer(calc0Buf_, yBTile_ * yTTile_ * 4);
+        pipe->InitBuffer(calc1Buf_, yBTile_ * yTTile_ * 4);
         pipe->InitBuffer(calc2Buf_, ceilYTTileBy8_ * 32 + 64);
         pipe->InitBuffer(calc3Buf_, yTTile_ * 4);
-        pipe->InitBuffer(calc4Buf_, ceilYDTileBy8_ * 32);
-        pipe->InitBuffer(calc5Buf_, ceilYDTileBy8_ * 32);
-        pipe->InitBuffer(calc6Buf_, yDTile_ * yTTile_ * 4);
-        pipe->InitBuffer(calc7Buf_, ceilYDTileBy8_ * 256);
+        pipe->InitBuffer(calc4Buf_, yBTile_ * yTTile_ * 4);
+        pipe->InitBuffer(calc5Buf_, 256);
     }
 
     __aicore__ inline void Process()
@@ -659,29 +623,23 @@ public:
             const int64_t tStart = yTTile_ * (item % yTTiles_);
             const int64_t tCount = MinOf(yTTile_, L_ - tStart);
             const int64_t tPitch = RoundUp(tCount, 8);
-            const int64_t dStart = yDTile_ * (((item / yTTiles_)) % yDTiles_);
-            const int64_t dCount = MinOf(yDTile_, D_ - dStart);
-            const int64_t b = (((item / yTTiles_)) / yDTiles_);
+            const int64_t bStart = yBTile_ * (((item / yTTiles_)) % yBTiles_);
+            const int64_t bCount = MinOf(yBTile_, B_ - bStart);
+            const int64_t d = (((item / yTTiles_)) / yBTiles_);
             AscendC::LocalTensor<float> sumAcc = calc0Buf_.Get<float>();
             VectorBarrier();
-            AscendC::Duplicate<float>(sumAcc, 0.0f, dCount * tPitch);
-            AscendC::LocalTensor<int32_t> offsets = calc5Buf_.Get<int32_t>();
-            AscendC::CreateVecIndex<int32_t>(offsets, static_cast<int32_t>(0), RoundUp(dCount, 8));
-            VectorBarrier();
-            AscendC::Mins(offsets, offsets, static_cast<int32_t>(dCount - 1), RoundUp(dCount, 8));
-            VectorBarrier();
-            AscendC::Muls(offsets, offsets, static_cast<int32_t>(32), RoundUp(dCount, 8));
-            VectorBarrier();
+            AscendC::Duplicate<float>(sumAcc, 0.0f, bCount * tPitch);
             for (int64_t k = 0; k < K_; ++k) {
                 // y[b, d, t] = 0.0 + sum[k](x[b, d, k + t + 1 - K] * weight[d, k])
                 AscendC::LocalTensor<float> xTile = calc1Buf_.Get<float>();
-                for (int64_t d = 0; d < dCount; ++d) {
+                for (int64_t b = 0; b < bCount; ++b) {
                     const int64_t low = MaxOf(0, K_ - k - tStart - 1);
                     const int64_t high = MinOf(tCount, K_ + L_ - k - tStart - 1);
                     if (low < high) {
                         const int64_t valid = high - low;
                         AscendC::LocalTensor<float> xIn = in0Queue_.AllocTensor<float>();
-                        AscendC::DataCopyPad(xIn, xGm_[D_ * L_ * b + L_ * dStart + L_ * d + k + low + tStart + 1 - K_],
+                        AscendC::DataCopyPad(xIn,
+                                             xGm_[D_ * L_ * bStart + D_ * L_ * b + L_ * d + k + low + tStart + 1 - K_],
                                              AscendC::DataCopyExtParams(1, valid * 4, 0, 0, 0),
                                              AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
                         in0Queue_.EnQue(xIn);
@@ -703,65 +661,56 @@ public:
                         VectorBarrier();
                         AscendC::Adds(lanes, lanes, static_cast<int32_t>(32), tPitch);
                         VectorBarrier();
-                        AscendC::Gather(xTile[d * tPitch], padded, lanes.ReinterpretCast<uint32_t>(), 0, tPitch);
+                        AscendC::Gather(xTile[b * tPitch], padded, lanes.ReinterpretCast<uint32_t>(), 0, tPitch);
                     } else {
-                        AscendC::Duplicate<float>(xTile[d * tPitch], 0.0f, tPitch);
+                        AscendC::Duplicate<float>(xTile[b * tPitch], 0.0f, tPitch);
                     }
                 }
                 AscendC::LocalTensor<float> weightIn = in1Queue_.AllocTensor<float>();
-                for (int64_t d = 0; d < dCount; ++d) {
-                    AscendC::DataCopyPad(weightIn[d * 8], weightGm_[K_ * dStart + K_ * d + k],
-                                         AscendC::DataCopyExtParams(1, 4, 0, 0, 0),
-                                         AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-                }
+                AscendC::DataCopyPad(weightIn, weightGm_[K_ * d + k], AscendC::DataCopyExtParams(1, 4, 0, 0, 0),
+                                     AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
                 in1Queue_.EnQue(weightIn);
                 weightIn = in1Queue_.DeQue<float>();
-                AscendC::LocalTensor<float> weightTile = calc4Buf_.Get<float>();
-                AscendC::Gather(weightTile, weightIn, offsets.ReinterpretCast<uint32_t>(), 0, RoundUp(dCount, 8));
-                in1Queue_.FreeTensor(weightIn);
-                AscendC::LocalTensor<float> tmp = calc6Buf_.Get<float>();
-                AscendC::LocalTensor<float> spread = calc7Buf_.Get<float>();
-                VectorBarrier();
-                for (int64_t block = 0; block < CeilDiv(dCount, 8); block += 255) {
-                    AscendC::Brcb(spread[block * 64], weightTile[block * 8], MinOf(255, CeilDiv(dCount, 8) - block),
-                                  AscendC::BrcbRepeatParams(1, 8));
-                }
+                AscendC::LocalTensor<float> tmp = calc4Buf_.Get<float>();
+                AscendC::LocalTensor<float> spread = calc5Buf_.Get<float>();
+                AscendC::Brcb(spread, weightIn, 1, AscendC::BrcbRepeatParams(1, 8));
                 if (tPitch <= 2040) {
                     VectorBarrier();
                     for (int64_t col = 0; col < tPitch; col += 64) {
-                        for (int64_t first = 0; first < dCount; first += 255) {
-                            AscendC::Mul(tmp[first * tPitch + col], xTile[first * tPitch + col], spread[first * 8],
-                                         MinOf(64, tPitch - col), MinOf(255, dCount - first),
-                                         AscendC::BinaryRepeatParams(1, 1, 0, (tPitch / 8), (tPitch / 8), 1));
+                        for (int64_t first = 0; first < bCount; first += 255) {
+                            AscendC::Mul(tmp[first * tPitch + col], xTile[first * tPitch + col], spread,
+                                         MinOf(64, tPitch - col), MinOf(255, bCount - first),
+                                         AscendC::BinaryRepeatParams(1, 1, 0, (tPitch / 8), (tPitch / 8), 0));
                         }
                     }
                 } else {
                     VectorBarrier();
-                    for (int64_t d = 0; d < dCount; ++d) {
+                    for (int64_t b = 0; b < bCount; ++b) {
                         for (int64_t start = 0; start < (tPitch / 64); start += 255) {
-                            AscendC::Mul(tmp[d * tPitch + start * 64], xTile[d * tPitch + start * 64], spread[d * 8],
-                                         64, MinOf(255, (tPitch / 64) - start),
+                            AscendC::Mul(tmp[b * tPitch + start * 64], xTile[b * tPitch + start * 64], spread, 64,
+                                         MinOf(255, (tPitch / 64) - start),
                                          AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
                         }
                         if (tPitch - (tPitch / 64) * 64 > 0) {
-                            AscendC::Mul(tmp[d * tPitch + (tPitch / 64) * 64], xTile[d * tPitch + (tPitch / 64) * 64],
-                                         spread[d * 8], tPitch - (tPitch / 64) * 64, 1,
+                            AscendC::Mul(tmp[b * tPitch + (tPitch / 64) * 64], xTile[b * tPitch + (tPitch / 64) * 64],
+                                         spread, tPitch - (tPitch / 64) * 64, 1,
                                          AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
                         }
                     }
                 }
                 VectorBarrier();
-                AscendC::Add(sumAcc, sumAcc, tmp, dCount * tPitch);
+                AscendC::Add(sumAcc, sumAcc, tmp, bCount * tPitch);
+                in1Queue_.FreeTensor(weightIn);
             }
             AscendC::LocalTensor<float> yOut = out0Queue_.AllocTensor<float>();
             VectorBarrier();
-            AscendC::Adds(yOut, sumAcc, 0.0f, dCount * tPitch);
+            AscendC::Adds(yOut, sumAcc, 0.0f, bCount * tPitch);
             out0Queue_.EnQue(yOut);
             yOut = out0Queue_.DeQue<float>();
             AscendC::DataCopyPad(
-                yGm_[D_ * L_ * b + L_ * dStart + tStart], yOut,
-                AscendC::DataCopyExtParams(dCount, tCount * 4, ((tPitch * 4 - CeilDiv(tCount * 4, 32) * 32) / 32),
-                                           L_ * 4 - tCount * 4, 0));
+                yGm_[D_ * L_ * bStart + L_ * d + tStart], yOut,
+                AscendC::DataCopyExtParams(bCount, tCount * 4, ((tPitch * 4 - CeilDiv(tCount * 4, 32) * 32) / 32),
+                                           D_ * L_ * 4 - tCount * 4, 0));
             out0Queue_.FreeTensor(yOut);
         }
     }
@@ -774,10 +723,8 @@ private:
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // xTile
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // padded
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // lanes
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // weightTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // offsets
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // spread
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // tmp
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // spread
     AscendC::GlobalTensor<float> xGm_;
     AscendC::GlobalTensor<float> weightGm_;
     AscendC::GlobalTensor<float> yGm_;
@@ -786,13 +733,12 @@ private:
     int64_t D_;
     int64_t K_;
     int64_t L_;
-    int64_t yDTile_;
-    int64_t yDTiles_;
+    int64_t yBTile_;
+    int64_t yBTiles_;
     int64_t yPer_;
     int64_t yTTile_;
     int64_t yTTiles_;
     int64_t yWork_;
-    int64_t ceilYDTileBy8_;
     int64_t ceilYTTileBy8_;
 };
 
@@ -809,235 +755,219 @@ public:
         D_ = tiling.D;
         K_ = tiling.K;
         L_ = tiling.L;
-        yDTile_ = tiling.yDTile;
-        yDTiles_ = tiling.yDTiles;
+        yBTile_ = tiling.yBTile;
+        yBTiles_ = tiling.yBTiles;
         yPer_ = tiling.yPer;
         yTTile_ = tiling.yTTile;
         yTTiles_ = tiling.yTTiles;
         yWork_ = tiling.yWork;
         ceilKBy16_ = CeilDiv(K_, 16);
-        ceilYDTileBy16_ = CeilDiv(yDTile_, 16);
         ceilYTTileBy16_ = CeilDiv(yTTile_, 16);
         ceilYTTileBy8_ = CeilDiv(yTTile_, 8);
         xGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(x), B_ * D_ * L_);
         weightGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(weight), D_ * K_);
         biasGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(bias), D_);
         yGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(y), B_ * D_ * L_);
-        pipe->InitBuffer(in0Queue_, 2, ceilYTTileBy16_ * 32);
-        pipe->InitBuffer(in1Queue_, 2, ceilKBy16_ * yDTile_ * 32);
-        pipe->InitBuffer(in2Queue_, 2, ceilYDTileBy16_ * 32);
-        pipe->InitBuffer(out0Queue_, 2, yDTile_ * yTTile_ * 2);
-        pipe->InitBuffer(calc0Buf_, K_ * yDTile_ * yTTile_ * 4);
-        pipe->InitBuffer(calc1Buf_, ceilYTTileBy8_ * 32 + 64);
-        pipe->InitBuffer(calc2Buf_, ceilYTTileBy16_ * 64);
-        pipe->InitBuffer(calc3Buf_, yTTile_ * 4);
-        pipe->InitBuffer(calc4Buf_, ceilKBy16_ * yDTile_ * 64);
-        pipe->InitBuffer(calc5Buf_, yDTile_ * yTTile_ * 4);
-        pipe->InitBuffer(calc6Buf_, K_ * yDTile_ * yTTile_ * 4);
-        pipe->InitBuffer(calc7Buf_, ceilKBy16_ * yDTile_ * 512);
-        pipe->InitBuffer(calc8Buf_, ceilYDTileBy16_ * 64);
-        pipe->InitBuffer(calc9Buf_, yDTile_ * yTTile_ * 4);
-        pipe->InitBuffer(calc10Buf_, ceilYDTileBy16_ * 512);
+        pipe->InitBuffer(in0Queue_, 1, ceilKBy16_ * 32);
+        pipe->InitBuffer(in1Queue_, 1, 32);
+        pipe->InitBuffer(in2Queue_, 2, ceilYTTileBy16_ * 32);
+        pipe->InitBuffer(out0Queue_, 2, yBTile_ * yTTile_ * 2);
+        pipe->InitBuffer(calc0Buf_, ceilKBy16_ * 64);
+        pipe->InitBuffer(calc1Buf_, 64);
+        pipe->InitBuffer(calc2Buf_, K_ * yBTile_ * yTTile_ * 4);
+        pipe->InitBuffer(calc3Buf_, ceilYTTileBy8_ * 32 + 64);
+        pipe->InitBuffer(calc4Buf_, ceilYTTileBy16_ * 64);
+        pipe->InitBuffer(calc5Buf_, yTTile_ * 4);
+        pipe->InitBuffer(calc6Buf_, yBTile_ * yTTile_ * 4);
+        pipe->InitBuffer(calc7Buf_, ceilKBy16_ * 512);
+        pipe->InitBuffer(calc8Buf_, yBTile_ * yTTile_ * 4);
+        pipe->InitBuffer(calc9Buf_, 512);
     }
 
     __aicore__ inline void Process()
     {
         AscendC::LocalTensor<float> calc0Zero = calc0Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc0Zero, 0.0f, K_ * yDTile_ * yTTile_);
+        AscendC::Duplicate<float>(calc0Zero, 0.0f, ceilKBy16_ * 16);
         AscendC::LocalTensor<float> calc1Zero = calc1Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc1Zero, 0.0f, ceilYTTileBy8_ * 8 + 16);
+        AscendC::Duplicate<float>(calc1Zero, 0.0f, 16);
         AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc2Zero, 0.0f, ceilYTTileBy16_ * 16);
+        AscendC::Duplicate<float>(calc2Zero, 0.0f, K_ * yBTile_ * yTTile_);
         AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc3Zero, 0.0f, yTTile_);
+        AscendC::Duplicate<float>(calc3Zero, 0.0f, ceilYTTileBy8_ * 8 + 16);
         AscendC::LocalTensor<float> calc4Zero = calc4Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc4Zero, 0.0f, ceilKBy16_ * yDTile_ * 16);
+        AscendC::Duplicate<float>(calc4Zero, 0.0f, ceilYTTileBy16_ * 16);
         AscendC::LocalTensor<float> calc5Zero = calc5Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc5Zero, 0.0f, yDTile_ * yTTile_);
+        AscendC::Duplicate<float>(calc5Zero, 0.0f, yTTile_);
         AscendC::LocalTensor<float> calc6Zero = calc6Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc6Zero, 0.0f, K_ * yDTile_ * yTTile_);
+        AscendC::Duplicate<float>(calc6Zero, 0.0f, yBTile_ * yTTile_);
         AscendC::LocalTensor<float> calc7Zero = calc7Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc7Zero, 0.0f, ceilKBy16_ * yDTile_ * 128);
+        AscendC::Duplicate<float>(calc7Zero, 0.0f, ceilKBy16_ * 128);
         AscendC::LocalTensor<float> calc8Zero = calc8Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc8Zero, 0.0f, ceilYDTileBy16_ * 16);
+        AscendC::Duplicate<float>(calc8Zero, 0.0f, yBTile_ * yTTile_);
         AscendC::LocalTensor<float> calc9Zero = calc9Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc9Zero, 0.0f, yDTile_ * yTTile_);
-        AscendC::LocalTensor<float> calc10Zero = calc10Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc10Zero, 0.0f, ceilYDTileBy16_ * 128);
-        VectorBarrier();
-        for (int64_t item = blockIdx_ * yPer_; item < MinOf(yWork_, blockIdx_ * yPer_ + yPer_); ++item) {
-            const int64_t tStart = yTTile_ * (item % yTTiles_);
+        AscendC::Duplicate<float>(calc9Zero, 0.0f, 128);
+        const int64_t firstItem = blockIdx_ * yPer_;
+        const int64_t lastItem = MinOf(yWork_, blockIdx_ * yPer_ + yPer_);
+        for (int64_t strip = (firstItem / yBTiles_); strip < CeilDiv(lastItem, yBTiles_); ++strip) {
+            const int64_t tStart = yTTile_ * (strip % yTTiles_);
             const int64_t tCount = MinOf(yTTile_, L_ - tStart);
             const int64_t tPitch = RoundUp(tCount, 16);
-            const int64_t dStart = yDTile_ * (((item / yTTiles_)) % yDTiles_);
-            const int64_t dCount = MinOf(yDTile_, D_ - dStart);
-            const int64_t b = (((item / yTTiles_)) / yDTiles_);
-            // y[b, d, t] = bias[d] + sum[k](x[b, d, k + t + 1 - K] * weight[d, k])
-            AscendC::LocalTensor<float> xTile = calc0Buf_.Get<float>();
-            for (int64_t d = 0; d < dCount; ++d) {
-                for (int64_t k = 0; k < K_; ++k) {
-                    const int64_t low = MaxOf(0, K_ - k - tStart - 1);
-                    const int64_t high = MinOf(tCount, K_ + L_ - k - tStart - 1);
-                    if (low < high) {
-                        const int64_t valid = high - low;
-                        AscendC::LocalTensor<Element> xIn = in0Queue_.AllocTensor<Element>();
-                        AscendC::DataCopyPad(
-                            xIn, xGm_[D_ * L_ * b + L_ * dStart + L_ * d + k + low + tStart + 1 - K_],
-                            AscendC::DataCopyExtParams(1, valid * 2, 0, 0, 0),
-                            AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
-                        in0Queue_.EnQue(xIn);
-                        xIn = in0Queue_.DeQue<Element>();
-                        AscendC::LocalTensor<float> padded = calc1Buf_.Get<float>();
-                        VectorBarrier();
-                        AscendC::Duplicate<float>(padded, 0.0f, ceilYTTileBy8_ * 8 + 16);
-                        AscendC::LocalTensor<float> values = calc2Buf_.Get<float>();
-                        AscendC::Cast(values, xIn, AscendC::RoundMode::CAST_NONE, RoundUp(valid, 16));
-                        VectorBarrier();
-                        AscendC::Muls(padded[8], values, 1.0f, valid);
-                        in0Queue_.FreeTensor(xIn);
-                        AscendC::LocalTensor<int32_t> lanes = calc3Buf_.Get<int32_t>();
-                        AscendC::CreateVecIndex<int32_t>(lanes, static_cast<int32_t>(-low), tPitch);
-                        VectorBarrier();
-                        AscendC::Maxs(lanes, lanes, static_cast<int32_t>(-1), tPitch);
-                        VectorBarrier();
-                        AscendC::Mins(lanes, lanes, static_cast<int32_t>(valid), tPitch);
-                        VectorBarrier();
-                        AscendC::Muls(lanes, lanes, static_cast<int32_t>(4), tPitch);
-                        VectorBarrier();
-                        AscendC::Adds(lanes, lanes, static_cast<int32_t>(32), tPitch);
-                        VectorBarrier();
-                        AscendC::Gather(xTile[K_ * d * tPitch + k * tPitch], padded, lanes.ReinterpretCast<uint32_t>(),
-                                        0, tPitch);
-                    } else {
-                        AscendC::Duplicate<float>(xTile[K_ * d * tPitch + k * tPitch], 0.0f, tPitch);
-                    }
-                }
-            }
-            AscendC::LocalTensor<Element> weightIn = in1Queue_.AllocTensor<Element>();
-            AscendC::DataCopyPad(weightIn, weightGm_[K_ * dStart], AscendC::DataCopyExtParams(dCount, K_ * 2, 0, 0, 0),
+            const int64_t d = (strip / yTTiles_);
+            AscendC::LocalTensor<Element> weightIn = in0Queue_.AllocTensor<Element>();
+            AscendC::DataCopyPad(weightIn, weightGm_[K_ * d], AscendC::DataCopyExtParams(1, K_ * 2, 0, 0, 0),
                                  AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
-            in1Queue_.EnQue(weightIn);
-            weightIn = in1Queue_.DeQue<Element>();
-            AscendC::LocalTensor<float> weightTile = calc4Buf_.Get<float>();
-            AscendC::Cast(weightTile, weightIn, AscendC::RoundMode::CAST_NONE, ceilKBy16_ * dCount * 16);
-            in1Queue_.FreeTensor(weightIn);
-            AscendC::LocalTensor<float> sum_1Tile = calc5Buf_.Get<float>();
-            AscendC::LocalTensor<float> tmp = calc6Buf_.Get<float>();
+            in0Queue_.EnQue(weightIn);
+            weightIn = in0Queue_.DeQue<Element>();
+            AscendC::LocalTensor<float> weightTile = calc0Buf_.Get<float>();
+            VectorBarrier();
+            AscendC::Cast(weightTile, weightIn, AscendC::RoundMode::CAST_NONE, ceilKBy16_ * 16);
+            in0Queue_.FreeTensor(weightIn);
+            AscendC::LocalTensor<Element> biasIn = in1Queue_.AllocTensor<Element>();
+            AscendC::DataCopyPad(biasIn, biasGm_[d], AscendC::DataCopyExtParams(1, 2, 0, 0, 0),
+                                 AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
+            in1Queue_.EnQue(biasIn);
+            biasIn = in1Queue_.DeQue<Element>();
+            AscendC::LocalTensor<float> biasTile = calc1Buf_.Get<float>();
+            AscendC::Cast(biasTile, biasIn, AscendC::RoundMode::CAST_NONE, 16);
+            in1Queue_.FreeTensor(biasIn);
             AscendC::LocalTensor<float> spread = calc7Buf_.Get<float>();
             VectorBarrier();
-            for (int64_t block = 0; block < ceilKBy16_ * dCount * 2; block += 255) {
-                AscendC::Brcb(spread[block * 64], weightTile[block * 8], MinOf(255, ceilKBy16_ * dCount * 2 - block),
+            for (int64_t block = 0; block < ceilKBy16_ * 2; block += 255) {
+                AscendC::Brcb(spread[block * 64], weightTile[block * 8], MinOf(255, ceilKBy16_ * 2 - block),
                               AscendC::BrcbRepeatParams(1, 8));
             }
-            VectorBarrier();
-            for (int64_t d = 0; d < dCount; ++d) {
+            AscendC::LocalTensor<float> spread1 = calc9Buf_.Get<float>();
+            AscendC::Brcb(spread1, biasTile, 1, AscendC::BrcbRepeatParams(1, 8));
+            for (int64_t tile = MaxOf(firstItem - strip * yBTiles_, 0);
+                 tile < MinOf(yBTiles_, lastItem - strip * yBTiles_); ++tile) {
+                const int64_t bStart = tile * yBTile_;
+                const int64_t bCount = MinOf(yBTile_, B_ - bStart);
+                // y[b, d, t] = bias[d] + sum[k](x[b, d, k + t + 1 - K] * weight[d, k])
+                AscendC::LocalTensor<float> xTile = calc2Buf_.Get<float>();
+                for (int64_t b = 0; b < bCount; ++b) {
+                    for (int64_t k = 0; k < K_; ++k) {
+                        const int64_t low = MaxOf(0, K_ - k - tStart - 1);
+                        const int64_t high = MinOf(tCount, K_ + L_ - k - tStart - 1);
+                        if (low < high) {
+                            const int64_t valid = high - low;
+                            AscendC::LocalTensor<Element> xIn = in2Queue_.AllocTensor<Element>();
+                            AscendC::DataCopyPad(
+                                xIn, xGm_[D_ * L_ * bStart + D_ * L_ * b + L_ * d + k + low + tStart + 1 - K_],
+                                AscendC::DataCopyExtParams(1, valid * 2, 0, 0, 0),
+                                AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
+                            in2Queue_.EnQue(xIn);
+                            xIn = in2Queue_.DeQue<Element>();
+                            AscendC::LocalTensor<float> padded = calc3Buf_.Get<float>();
+                            VectorBarrier();
+                            AscendC::Duplicate<float>(padded, 0.0f, ceilYTTileBy8_ * 8 + 16);
+                            AscendC::LocalTensor<float> values = calc4Buf_.Get<float>();
+                            AscendC::Cast(values, xIn, AscendC::RoundMode::CAST_NONE, RoundUp(valid, 16));
+                            VectorBarrier();
+                            AscendC::Muls(padded[8], values, 1.0f, valid);
+                            in2Queue_.FreeTensor(xIn);
+                            AscendC::LocalTensor<int32_t> lanes = calc5Buf_.Get<int32_t>();
+                            AscendC::CreateVecIndex<int32_t>(lanes, static_cast<int32_t>(-low), tPitch);
+                            VectorBarrier();
+                            AscendC::Maxs(lanes, lanes, static_cast<int32_t>(-1), tPitch);
+                            VectorBarrier();
+                            AscendC::Mins(lanes, lanes, static_cast<int32_t>(valid), tPitch);
+                            VectorBarrier();
+                            AscendC::Muls(lanes, lanes, static_cast<int32_t>(4), tPitch);
+                            VectorBarrier();
+                            AscendC::Adds(lanes, lanes, static_cast<int32_t>(32), tPitch);
+                            VectorBarrier();
+                            AscendC::Gather(xTile[K_ * b * tPitch + k * tPitch], padded,
+                                            lanes.ReinterpretCast<uint32_t>(), 0, tPitch);
+                        } else {
+                            AscendC::Duplicate<float>(xTile[K_ * b * tPitch + k * tPitch], 0.0f, tPitch);
+                        }
+                    }
+                }
+                AscendC::LocalTensor<float> sum_1Tile = calc6Buf_.Get<float>();
+                AscendC::Duplicate<float>(sum_1Tile, 0.0f, bCount * tPitch);
+                for (int64_t k = 0; k < K_; ++k) {
+                    if (tPitch <= 2040 && K_ * tPitch <= 2040) {
+                        VectorBarrier();
+                        for (int64_t col = 0; col < tPitch; col += 64) {
+                            for (int64_t first = 0; first < bCount; first += 255) {
+                                AscendC::MulAddDst(
+                                    sum_1Tile[first * tPitch + col], xTile[K_ * first * tPitch + k * tPitch + col],
+                                    spread[k * 8], MinOf(64, tPitch - col), MinOf(255, bCount - first),
+                                    AscendC::BinaryRepeatParams(1, 1, 0, (tPitch / 8), ((K_ * tPitch) / 8), 0));
+                            }
+                        }
+                    } else {
+                        VectorBarrier();
+                        for (int64_t b = 0; b < bCount; ++b) {
+                            for (int64_t start = 0; start < (tPitch / 64); start += 255) {
+                                AscendC::MulAddDst(sum_1Tile[b * tPitch + start * 64],
+                                                   xTile[K_ * b * tPitch + k * tPitch + start * 64], spread[k * 8], 64,
+                                                   MinOf(255, (tPitch / 64) - start),
+                                                   AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
+                            }
+                            if (tPitch - (tPitch / 64) * 64 > 0) {
+                                AscendC::MulAddDst(sum_1Tile[b * tPitch + (tPitch / 64) * 64],
+                                                   xTile[K_ * b * tPitch + k * tPitch + (tPitch / 64) * 64],
+                                                   spread[k * 8], tPitch - (tPitch / 64) * 64, 1,
+                                                   AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
+                            }
+                        }
+                    }
+                }
+                AscendC::LocalTensor<float> tmp = calc8Buf_.Get<float>();
                 if (tPitch <= 2040) {
-                    for (int64_t col = 0; col < tPitch; col += 64) {
-                        for (int64_t first = 0; first < K_; first += 255) {
-                            AscendC::Mul(tmp[K_ * d * tPitch + first * tPitch + col],
-                                         xTile[K_ * d * tPitch + first * tPitch + col],
-                                         spread[ceilKBy16_ * d * 128 + first * 8], MinOf(64, tPitch - col),
-                                         MinOf(255, K_ - first),
-                                         AscendC::BinaryRepeatParams(1, 1, 0, (tPitch / 8), (tPitch / 8), 1));
+                    VectorBarrier();
+                    for (int64_t col1 = 0; col1 < tPitch; col1 += 64) {
+                        for (int64_t first1 = 0; first1 < bCount; first1 += 255) {
+                            AscendC::Add(tmp[first1 * tPitch + col1], spread1, sum_1Tile[first1 * tPitch + col1],
+                                         MinOf(64, tPitch - col1), MinOf(255, bCount - first1),
+                                         AscendC::BinaryRepeatParams(1, 0, 1, (tPitch / 8), 0, (tPitch / 8)));
                         }
                     }
                 } else {
-                    for (int64_t k = 0; k < K_; ++k) {
-                        for (int64_t start = 0; start < (tPitch / 64); start += 255) {
-                            AscendC::Mul(tmp[K_ * d * tPitch + k * tPitch + start * 64],
-                                         xTile[K_ * d * tPitch + k * tPitch + start * 64],
-                                         spread[ceilKBy16_ * d * 128 + k * 8], 64, MinOf(255, (tPitch / 64) - start),
-                                         AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
+                    VectorBarrier();
+                    for (int64_t b = 0; b < bCount; ++b) {
+                        for (int64_t start1 = 0; start1 < (tPitch / 64); start1 += 255) {
+                            AscendC::Add(tmp[b * tPitch + start1 * 64], spread1, sum_1Tile[b * tPitch + start1 * 64],
+                                         64, MinOf(255, (tPitch / 64) - start1),
+                                         AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
                         }
                         if (tPitch - (tPitch / 64) * 64 > 0) {
-                            AscendC::Mul(tmp[K_ * d * tPitch + k * tPitch + (tPitch / 64) * 64],
-                                         xTile[K_ * d * tPitch + k * tPitch + (tPitch / 64) * 64],
-                                         spread[ceilKBy16_ * d * 128 + k * 8], tPitch - (tPitch / 64) * 64, 1,
-                                         AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
+                            AscendC::Add(tmp[b * tPitch + (tPitch / 64) * 64], spread1,
+                                         sum_1Tile[b * tPitch + (tPitch / 64) * 64], tPitch - (tPitch / 64) * 64, 1,
+                                         AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
                         }
                     }
                 }
-            }
-            VectorBarrier();
-            for (int64_t d = 0; d < dCount; ++d) {
-                AscendC::Muls(sum_1Tile[d * tPitch], tmp[K_ * d * tPitch], 1.0f, tPitch);
-            }
-            for (int64_t k = 1; k < K_; ++k) {
+                AscendC::LocalTensor<Element> yOut = out0Queue_.AllocTensor<Element>();
                 VectorBarrier();
-                for (int64_t d = 0; d < dCount; ++d) {
-                    AscendC::Add(sum_1Tile[d * tPitch], sum_1Tile[d * tPitch], tmp[K_ * d * tPitch + k * tPitch],
-                                 tPitch);
-                }
+                AscendC::Cast(yOut, tmp, AscendC::RoundMode::CAST_RINT, bCount * tPitch);
+                out0Queue_.EnQue(yOut);
+                yOut = out0Queue_.DeQue<Element>();
+                AscendC::DataCopyPad(
+                    yGm_[D_ * L_ * bStart + L_ * d + tStart], yOut,
+                    AscendC::DataCopyExtParams(bCount, tCount * 2, ((tPitch * 2 - CeilDiv(tCount * 2, 32) * 32) / 32),
+                                               D_ * L_ * 2 - tCount * 2, 0));
+                out0Queue_.FreeTensor(yOut);
             }
-            AscendC::LocalTensor<Element> biasIn = in2Queue_.AllocTensor<Element>();
-            AscendC::DataCopyPad(biasIn, biasGm_[dStart], AscendC::DataCopyExtParams(1, dCount * 2, 0, 0, 0),
-                                 AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
-            in2Queue_.EnQue(biasIn);
-            biasIn = in2Queue_.DeQue<Element>();
-            AscendC::LocalTensor<float> biasTile = calc8Buf_.Get<float>();
-            AscendC::Cast(biasTile, biasIn, AscendC::RoundMode::CAST_NONE, RoundUp(dCount, 16));
-            in2Queue_.FreeTensor(biasIn);
-            AscendC::LocalTensor<float> tmp1 = calc9Buf_.Get<float>();
-            AscendC::LocalTensor<float> spread1 = calc10Buf_.Get<float>();
-            VectorBarrier();
-            for (int64_t block1 = 0; block1 < CeilDiv(dCount, 16) * 2; block1 += 255) {
-                AscendC::Brcb(spread1[block1 * 64], biasTile[block1 * 8], MinOf(255, CeilDiv(dCount, 16) * 2 - block1),
-                              AscendC::BrcbRepeatParams(1, 8));
-            }
-            if (tPitch <= 2040) {
-                VectorBarrier();
-                for (int64_t col1 = 0; col1 < tPitch; col1 += 64) {
-                    for (int64_t first1 = 0; first1 < dCount; first1 += 255) {
-                        AscendC::Add(tmp1[first1 * tPitch + col1], spread1[first1 * 8],
-                                     sum_1Tile[first1 * tPitch + col1], MinOf(64, tPitch - col1),
-                                     MinOf(255, dCount - first1),
-                                     AscendC::BinaryRepeatParams(1, 0, 1, (tPitch / 8), 1, (tPitch / 8)));
-                    }
-                }
-            } else {
-                VectorBarrier();
-                for (int64_t d = 0; d < dCount; ++d) {
-                    for (int64_t start1 = 0; start1 < (tPitch / 64); start1 += 255) {
-                        AscendC::Add(tmp1[d * tPitch + start1 * 64], spread1[d * 8],
-                                     sum_1Tile[d * tPitch + start1 * 64], 64, MinOf(255, (tPitch / 64) - start1),
-                                     AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
-                    }
-                    if (tPitch - (tPitch / 64) * 64 > 0) {
-                        AscendC::Add(tmp1[d * tPitch + (tPitch / 64) * 64], spread1[d * 8],
-                                     sum_1Tile[d * tPitch + (tPitch / 64) * 64], tPitch - (tPitch / 64) * 64, 1,
-                                     AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
-                    }
-                }
-            }
-            AscendC::LocalTensor<Element> yOut = out0Queue_.AllocTensor<Element>();
-            VectorBarrier();
-            AscendC::Cast(yOut, tmp1, AscendC::RoundMode::CAST_RINT, dCount * tPitch);
-            out0Queue_.EnQue(yOut);
-            yOut = out0Queue_.DeQue<Element>();
-            AscendC::DataCopyPad(
-                yGm_[D_ * L_ * b + L_ * dStart + tStart], yOut,
-                AscendC::DataCopyExtParams(dCount, tCount * 2, ((tPitch * 2 - CeilDiv(tCount * 2, 32) * 32) / 32),
-                                           L_ * 2 - tCount * 2, 0));
-            out0Queue_.FreeTensor(yOut);
         }
     }
 
 private:
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // xIn
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in1Queue_;    // weightIn
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in2Queue_;    // biasIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // weightIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in1Queue_;    // biasIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in2Queue_;    // xIn
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // yOut
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // xTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // padded
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // values
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // lanes
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // weightTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // sum_1Tile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // tmp
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // weightTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // biasTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // xTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // padded
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // values
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // lanes
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // sum_1Tile
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // spread
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // biasTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc9Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc10Buf_;    // spread
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // tmp
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc9Buf_;     // spread
     AscendC::GlobalTensor<Element> xGm_;
     AscendC::GlobalTensor<Element> weightGm_;
     AscendC::GlobalTensor<Element> biasGm_;
@@ -1047,14 +977,13 @@ private:
     int64_t D_;
     int64_t K_;
     int64_t L_;
-    int64_t yDTile_;
-    int64_t yDTiles_;
+    int64_t yBTile_;
+    int64_t yBTiles_;
     int64_t yPer_;
     int64_t yTTile_;
     int64_t yTTiles_;
     int64_t yWork_;
     int64_t ceilKBy16_;
-    int64_t ceilYDTileBy16_;
     int64_t ceilYTTileBy16_;
     int64_t ceilYTTileBy8_;
 };
@@ -1072,226 +1001,212 @@ public:
         D_ = tiling.D;
         K_ = tiling.K;
         L_ = tiling.L;
-        yDTile_ = tiling.yDTile;
-        yDTiles_ = tiling.yDTiles;
+        yBTile_ = tiling.yBTile;
+        yBTiles_ = tiling.yBTiles;
         yPer_ = tiling.yPer;
         yTTile_ = tiling.yTTile;
         yTTiles_ = tiling.yTTiles;
         yWork_ = tiling.yWork;
-        ceilYDTileBy16_ = CeilDiv(yDTile_, 16);
         ceilYTTileBy16_ = CeilDiv(yTTile_, 16);
         ceilYTTileBy8_ = CeilDiv(yTTile_, 8);
         xGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(x), B_ * D_ * L_);
         weightGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(weight), D_ * K_);
         biasGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(bias), D_);
         yGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(y), B_ * D_ * L_);
-        pipe->InitBuffer(in0Queue_, 2, ceilYTTileBy16_ * 32);
-        pipe->InitBuffer(in1Queue_, 2, yDTile_ * 32);
-        pipe->InitBuffer(in2Queue_, 2, ceilYDTileBy16_ * 32);
-        pipe->InitBuffer(out0Queue_, 2, yDTile_ * yTTile_ * 2);
-        pipe->InitBuffer(calc0Buf_, yDTile_ * yTTile_ * 4);
-        pipe->InitBuffer(calc1Buf_, yDTile_ * yTTile_ * 4);
-        pipe->InitBuffer(calc2Buf_, ceilYTTileBy8_ * 32 + 64);
-        pipe->InitBuffer(calc3Buf_, ceilYTTileBy16_ * 64);
-        pipe->InitBuffer(calc4Buf_, yTTile_ * 4);
-        pipe->InitBuffer(calc5Buf_, yDTile_ * 64);
-        pipe->InitBuffer(calc6Buf_, ceilYDTileBy16_ * 64);
-        pipe->InitBuffer(calc7Buf_, ceilYDTileBy16_ * 64);
-        pipe->InitBuffer(calc8Buf_, yDTile_ * yTTile_ * 4);
-        pipe->InitBuffer(calc9Buf_, ceilYDTileBy16_ * 512);
+        pipe->InitBuffer(in0Queue_, 2, 32);
+        pipe->InitBuffer(in1Queue_, 2, ceilYTTileBy16_ * 32);
+        pipe->InitBuffer(out0Queue_, 2, yBTile_ * yTTile_ * 2);
+        pipe->InitBuffer(calc0Buf_, 64);
+        pipe->InitBuffer(calc1Buf_, yBTile_ * yTTile_ * 4);
+        pipe->InitBuffer(calc2Buf_, yBTile_ * yTTile_ * 4);
+        pipe->InitBuffer(calc3Buf_, ceilYTTileBy8_ * 32 + 64);
+        pipe->InitBuffer(calc4Buf_, ceilYTTileBy16_ * 64);
+        pipe->InitBuffer(calc5Buf_, yTTile_ * 4);
+        pipe->InitBuffer(calc6Buf_, 64);
+        pipe->InitBuffer(calc7Buf_, yBTile_ * yTTile_ * 4);
+        pipe->InitBuffer(calc8Buf_, 512);
+        pipe->InitBuffer(calc9Buf_, 512);
     }
 
     __aicore__ inline void Process()
     {
         AscendC::LocalTensor<float> calc0Zero = calc0Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc0Zero, 0.0f, yDTile_ * yTTile_);
+        AscendC::Duplicate<float>(calc0Zero, 0.0f, 16);
         AscendC::LocalTensor<float> calc1Zero = calc1Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc1Zero, 0.0f, yDTile_ * yTTile_);
+        AscendC::Duplicate<float>(calc1Zero, 0.0f, yBTile_ * yTTile_);
         AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc2Zero, 0.0f, ceilYTTileBy8_ * 8 + 16);
+        AscendC::Duplicate<float>(calc2Zero, 0.0f, yBTile_ * yTTile_);
         AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc3Zero, 0.0f, ceilYTTileBy16_ * 16);
+        AscendC::Duplicate<float>(calc3Zero, 0.0f, ceilYTTileBy8_ * 8 + 16);
         AscendC::LocalTensor<float> calc4Zero = calc4Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc4Zero, 0.0f, yTTile_);
+        AscendC::Duplicate<float>(calc4Zero, 0.0f, ceilYTTileBy16_ * 16);
         AscendC::LocalTensor<float> calc5Zero = calc5Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc5Zero, 0.0f, yDTile_ * 16);
+        AscendC::Duplicate<float>(calc5Zero, 0.0f, yTTile_);
         AscendC::LocalTensor<float> calc6Zero = calc6Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc6Zero, 0.0f, ceilYDTileBy16_ * 16);
+        AscendC::Duplicate<float>(calc6Zero, 0.0f, 16);
         AscendC::LocalTensor<float> calc7Zero = calc7Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc7Zero, 0.0f, ceilYDTileBy16_ * 16);
+        AscendC::Duplicate<float>(calc7Zero, 0.0f, yBTile_ * yTTile_);
         AscendC::LocalTensor<float> calc8Zero = calc8Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc8Zero, 0.0f, yDTile_ * yTTile_);
+        AscendC::Duplicate<float>(calc8Zero, 0.0f, 128);
         AscendC::LocalTensor<float> calc9Zero = calc9Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc9Zero, 0.0f, ceilYDTileBy16_ * 128);
-        VectorBarrier();
-        for (int64_t item = blockIdx_ * yPer_; item < MinOf(yWork_, blockIdx_ * yPer_ + yPer_); ++item) {
-            const int64_t tStart = yTTile_ * (item % yTTiles_);
+        AscendC::Duplicate<float>(calc9Zero, 0.0f, 128);
+        const int64_t firstItem = blockIdx_ * yPer_;
+        const int64_t lastItem = MinOf(yWork_, blockIdx_ * yPer_ + yPer_);
+        for (int64_t strip = (firstItem / yBTiles_); strip < CeilDiv(lastItem, yBTiles_); ++strip) {
+            const int64_t tStart = yTTile_ * (strip % yTTiles_);
             const int64_t tCount = MinOf(yTTile_, L_ - tStart);
             const int64_t tPitch = RoundUp(tCount, 16);
-            const int64_t dStart = yDTile_ * (((item / yTTiles_)) % yDTiles_);
-            const int64_t dCount = MinOf(yDTile_, D_ - dStart);
-            const int64_t b = (((item / yTTiles_)) / yDTiles_);
-            AscendC::LocalTensor<float> sumAcc = calc0Buf_.Get<float>();
-            AscendC::Duplicate<float>(sumAcc, 0.0f, dCount * tPitch);
-            AscendC::LocalTensor<int32_t> offsets = calc7Buf_.Get<int32_t>();
-            AscendC::CreateVecIndex<int32_t>(offsets, static_cast<int32_t>(0), RoundUp(dCount, 16));
+            const int64_t d = (strip / yTTiles_);
+            AscendC::LocalTensor<Element> biasIn = in0Queue_.AllocTensor<Element>();
+            AscendC::DataCopyPad(biasIn, biasGm_[d], AscendC::DataCopyExtParams(1, 2, 0, 0, 0),
+                                 AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
+            in0Queue_.EnQue(biasIn);
+            biasIn = in0Queue_.DeQue<Element>();
+            AscendC::LocalTensor<float> biasTile = calc0Buf_.Get<float>();
             VectorBarrier();
-            AscendC::Mins(offsets, offsets, static_cast<int32_t>(dCount - 1), RoundUp(dCount, 16));
+            AscendC::Cast(biasTile, biasIn, AscendC::RoundMode::CAST_NONE, 16);
+            in0Queue_.FreeTensor(biasIn);
+            AscendC::LocalTensor<float> spread1 = calc9Buf_.Get<float>();
             VectorBarrier();
-            AscendC::Muls(offsets, offsets, static_cast<int32_t>(64), RoundUp(dCount, 16));
-            for (int64_t k = 0; k < K_; ++k) {
-                // y[b, d, t] = bias[d] + sum[k](x[b, d, k + t + 1 - K] * weight[d, k])
-                AscendC::LocalTensor<float> xTile = calc1Buf_.Get<float>();
-                for (int64_t d = 0; d < dCount; ++d) {
-                    const int64_t low = MaxOf(0, K_ - k - tStart - 1);
-                    const int64_t high = MinOf(tCount, K_ + L_ - k - tStart - 1);
-                    if (low < high) {
-                        const int64_t valid = high - low;
-                        AscendC::LocalTensor<Element> xIn = in0Queue_.AllocTensor<Element>();
-                        AscendC::DataCopyPad(
-                            xIn, xGm_[D_ * L_ * b + L_ * dStart + L_ * d + k + low + tStart + 1 - K_],
-                            AscendC::DataCopyExtParams(1, valid * 2, 0, 0, 0),
-                            AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
-                        in0Queue_.EnQue(xIn);
-                        xIn = in0Queue_.DeQue<Element>();
-                        AscendC::LocalTensor<float> padded = calc2Buf_.Get<float>();
-                        VectorBarrier();
-                        AscendC::Duplicate<float>(padded, 0.0f, ceilYTTileBy8_ * 8 + 16);
-                        AscendC::LocalTensor<float> values = calc3Buf_.Get<float>();
-                        AscendC::Cast(values, xIn, AscendC::RoundMode::CAST_NONE, RoundUp(valid, 16));
-                        VectorBarrier();
-                        AscendC::Muls(padded[8], values, 1.0f, valid);
-                        in0Queue_.FreeTensor(xIn);
-                        AscendC::LocalTensor<int32_t> lanes = calc4Buf_.Get<int32_t>();
-                        AscendC::CreateVecIndex<int32_t>(lanes, static_cast<int32_t>(-low), tPitch);
-                        VectorBarrier();
-                        AscendC::Maxs(lanes, lanes, static_cast<int32_t>(-1), tPitch);
-                        VectorBarrier();
-                        AscendC::Mins(lanes, lanes, static_cast<int32_t>(valid), tPitch);
-                        VectorBarrier();
-                        AscendC::Muls(lanes, lanes, static_cast<int32_t>(4), tPitch);
-                        VectorBarrier();
-                        AscendC::Adds(lanes, lanes, static_cast<int32_t>(32), tPitch);
-                        VectorBarrier();
-                        AscendC::Gather(xTile[d * tPitch], padded, lanes.ReinterpretCast<uint32_t>(), 0, tPitch);
-                    } else {
-                        AscendC::Duplicate<float>(xTile[d * tPitch], 0.0f, tPitch);
+            AscendC::Brcb(spread1, biasTile, 1, AscendC::BrcbRepeatParams(1, 8));
+            for (int64_t tile = MaxOf(firstItem - strip * yBTiles_, 0);
+                 tile < MinOf(yBTiles_, lastItem - strip * yBTiles_); ++tile) {
+                const int64_t bStart = tile * yBTile_;
+                const int64_t bCount = MinOf(yBTile_, B_ - bStart);
+                AscendC::LocalTensor<float> sumAcc = calc1Buf_.Get<float>();
+                AscendC::Duplicate<float>(sumAcc, 0.0f, bCount * tPitch);
+                VectorBarrier();
+                for (int64_t k = 0; k < K_; ++k) {
+                    // y[b, d, t] = bias[d] + sum[k](x[b, d, k + t + 1 - K] * weight[d, k])
+                    AscendC::LocalTensor<float> xTile = calc2Buf_.Get<float>();
+                    for (int64_t b = 0; b < bCount; ++b) {
+                        const int64_t low = MaxOf(0, K_ - k - tStart - 1);
+                        const int64_t high = MinOf(tCount, K_ + L_ - k - tStart - 1);
+                        if (low < high) {
+                            const int64_t valid = high - low;
+                            AscendC::LocalTensor<Element> xIn = in1Queue_.AllocTensor<Element>();
+                            AscendC::DataCopyPad(
+                                xIn, xGm_[D_ * L_ * bStart + D_ * L_ * b + L_ * d + k + low + tStart + 1 - K_],
+                                AscendC::DataCopyExtParams(1, valid * 2, 0, 0, 0),
+                                AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
+                            in1Queue_.EnQue(xIn);
+                            xIn = in1Queue_.DeQue<Element>();
+                            AscendC::LocalTensor<float> padded = calc3Buf_.Get<float>();
+                            VectorBarrier();
+                            AscendC::Duplicate<float>(padded, 0.0f, ceilYTTileBy8_ * 8 + 16);
+                            AscendC::LocalTensor<float> values = calc4Buf_.Get<float>();
+                            AscendC::Cast(values, xIn, AscendC::RoundMode::CAST_NONE, RoundUp(valid, 16));
+                            VectorBarrier();
+                            AscendC::Muls(padded[8], values, 1.0f, valid);
+                            in1Queue_.FreeTensor(xIn);
+                            AscendC::LocalTensor<int32_t> lanes = calc5Buf_.Get<int32_t>();
+                            AscendC::CreateVecIndex<int32_t>(lanes, static_cast<int32_t>(-low), tPitch);
+                            VectorBarrier();
+                            AscendC::Maxs(lanes, lanes, static_cast<int32_t>(-1), tPitch);
+                            VectorBarrier();
+                            AscendC::Mins(lanes, lanes, static_cast<int32_t>(valid), tPitch);
+                            VectorBarrier();
+                            AscendC::Muls(lanes, lanes, static_cast<int32_t>(4), tPitch);
+                            VectorBarrier();
+                            AscendC::Adds(lanes, lanes, static_cast<int32_t>(32), tPitch);
+                            VectorBarrier();
+                            AscendC::Gather(xTile[b * tPitch], padded, lanes.ReinterpretCast<uint32_t>(), 0, tPitch);
+                        } else {
+                            AscendC::Duplicate<float>(xTile[b * tPitch], 0.0f, tPitch);
+                        }
                     }
-                }
-                AscendC::LocalTensor<Element> weightIn = in1Queue_.AllocTensor<Element>();
-                for (int64_t d = 0; d < dCount; ++d) {
-                    AscendC::DataCopyPad(weightIn[d * 16], weightGm_[K_ * dStart + K_ * d + k],
-                                         AscendC::DataCopyExtParams(1, 2, 0, 0, 0),
+                    AscendC::LocalTensor<Element> weightIn = in0Queue_.AllocTensor<Element>();
+                    AscendC::DataCopyPad(weightIn, weightGm_[K_ * d + k], AscendC::DataCopyExtParams(1, 2, 0, 0, 0),
                                          AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
+                    in0Queue_.EnQue(weightIn);
+                    weightIn = in0Queue_.DeQue<Element>();
+                    AscendC::LocalTensor<float> weightTile = calc6Buf_.Get<float>();
+                    AscendC::Cast(weightTile, weightIn, AscendC::RoundMode::CAST_NONE, 16);
+                    in0Queue_.FreeTensor(weightIn);
+                    AscendC::LocalTensor<float> tmp = calc7Buf_.Get<float>();
+                    AscendC::LocalTensor<float> spread = calc8Buf_.Get<float>();
+                    VectorBarrier();
+                    AscendC::Brcb(spread, weightTile, 1, AscendC::BrcbRepeatParams(1, 8));
+                    if (tPitch <= 2040) {
+                        VectorBarrier();
+                        for (int64_t col = 0; col < tPitch; col += 64) {
+                            for (int64_t first = 0; first < bCount; first += 255) {
+                                AscendC::Mul(tmp[first * tPitch + col], xTile[first * tPitch + col], spread,
+                                             MinOf(64, tPitch - col), MinOf(255, bCount - first),
+                                             AscendC::BinaryRepeatParams(1, 1, 0, (tPitch / 8), (tPitch / 8), 0));
+                            }
+                        }
+                    } else {
+                        VectorBarrier();
+                        for (int64_t b = 0; b < bCount; ++b) {
+                            for (int64_t start = 0; start < (tPitch / 64); start += 255) {
+                                AscendC::Mul(tmp[b * tPitch + start * 64], xTile[b * tPitch + start * 64], spread, 64,
+                                             MinOf(255, (tPitch / 64) - start),
+                                             AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
+                            }
+                            if (tPitch - (tPitch / 64) * 64 > 0) {
+                                AscendC::Mul(tmp[b * tPitch + (tPitch / 64) * 64],
+                                             xTile[b * tPitch + (tPitch / 64) * 64], spread,
+                                             tPitch - (tPitch / 64) * 64, 1,
+                                             AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
+                            }
+                        }
+                    }
+                    VectorBarrier();
+                    AscendC::Add(sumAcc, sumAcc, tmp, bCount * tPitch);
                 }
-                in1Queue_.EnQue(weightIn);
-                weightIn = in1Queue_.DeQue<Element>();
-                AscendC::LocalTensor<float> weightTile = calc5Buf_.Get<float>();
-                AscendC::Cast(weightTile, weightIn, AscendC::RoundMode::CAST_NONE, dCount * 16);
-                in1Queue_.FreeTensor(weightIn);
-                AscendC::LocalTensor<float> weightTile1 = calc6Buf_.Get<float>();
-                VectorBarrier();
-                AscendC::Gather(weightTile1, weightTile, offsets.ReinterpretCast<uint32_t>(), 0, RoundUp(dCount, 16));
-                AscendC::LocalTensor<float> tmp = calc8Buf_.Get<float>();
-                AscendC::LocalTensor<float> spread = calc9Buf_.Get<float>();
-                VectorBarrier();
-                for (int64_t block = 0; block < CeilDiv(dCount, 16) * 2; block += 255) {
-                    AscendC::Brcb(spread[block * 64], weightTile1[block * 8],
-                                  MinOf(255, CeilDiv(dCount, 16) * 2 - block), AscendC::BrcbRepeatParams(1, 8));
-                }
+                AscendC::LocalTensor<float> tmp1 = calc2Buf_.Get<float>();
                 if (tPitch <= 2040) {
                     VectorBarrier();
-                    for (int64_t col = 0; col < tPitch; col += 64) {
-                        for (int64_t first = 0; first < dCount; first += 255) {
-                            AscendC::Mul(tmp[first * tPitch + col], xTile[first * tPitch + col], spread[first * 8],
-                                         MinOf(64, tPitch - col), MinOf(255, dCount - first),
-                                         AscendC::BinaryRepeatParams(1, 1, 0, (tPitch / 8), (tPitch / 8), 1));
+                    for (int64_t col1 = 0; col1 < tPitch; col1 += 64) {
+                        for (int64_t first1 = 0; first1 < bCount; first1 += 255) {
+                            AscendC::Add(tmp1[first1 * tPitch + col1], spread1, sumAcc[first1 * tPitch + col1],
+                                         MinOf(64, tPitch - col1), MinOf(255, bCount - first1),
+                                         AscendC::BinaryRepeatParams(1, 0, 1, (tPitch / 8), 0, (tPitch / 8)));
                         }
                     }
                 } else {
                     VectorBarrier();
-                    for (int64_t d = 0; d < dCount; ++d) {
-                        for (int64_t start = 0; start < (tPitch / 64); start += 255) {
-                            AscendC::Mul(tmp[d * tPitch + start * 64], xTile[d * tPitch + start * 64], spread[d * 8],
-                                         64, MinOf(255, (tPitch / 64) - start),
-                                         AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
+                    for (int64_t b = 0; b < bCount; ++b) {
+                        for (int64_t start1 = 0; start1 < (tPitch / 64); start1 += 255) {
+                            AscendC::Add(tmp1[b * tPitch + start1 * 64], spread1, sumAcc[b * tPitch + start1 * 64], 64,
+                                         MinOf(255, (tPitch / 64) - start1),
+                                         AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
                         }
                         if (tPitch - (tPitch / 64) * 64 > 0) {
-                            AscendC::Mul(tmp[d * tPitch + (tPitch / 64) * 64], xTile[d * tPitch + (tPitch / 64) * 64],
-                                         spread[d * 8], tPitch - (tPitch / 64) * 64, 1,
-                                         AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
+                            AscendC::Add(tmp1[b * tPitch + (tPitch / 64) * 64], spread1,
+                                         sumAcc[b * tPitch + (tPitch / 64) * 64], tPitch - (tPitch / 64) * 64, 1,
+                                         AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
                         }
                     }
                 }
+                AscendC::LocalTensor<Element> yOut = out0Queue_.AllocTensor<Element>();
                 VectorBarrier();
-                AscendC::Add(sumAcc, sumAcc, tmp, dCount * tPitch);
+                AscendC::Cast(yOut, tmp1, AscendC::RoundMode::CAST_RINT, bCount * tPitch);
+                out0Queue_.EnQue(yOut);
+                yOut = out0Queue_.DeQue<Element>();
+                AscendC::DataCopyPad(
+                    yGm_[D_ * L_ * bStart + L_ * d + tStart], yOut,
+                    AscendC::DataCopyExtParams(bCount, tCount * 2, ((tPitch * 2 - CeilDiv(tCount * 2, 32) * 32) / 32),
+                                               D_ * L_ * 2 - tCount * 2, 0));
+                out0Queue_.FreeTensor(yOut);
             }
-            AscendC::LocalTensor<Element> biasIn = in2Queue_.AllocTensor<Element>();
-            AscendC::DataCopyPad(biasIn, biasGm_[dStart], AscendC::DataCopyExtParams(1, dCount * 2, 0, 0, 0),
-                                 AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
-            in2Queue_.EnQue(biasIn);
-            biasIn = in2Queue_.DeQue<Element>();
-            AscendC::LocalTensor<float> biasTile = calc6Buf_.Get<float>();
-            AscendC::Cast(biasTile, biasIn, AscendC::RoundMode::CAST_NONE, RoundUp(dCount, 16));
-            in2Queue_.FreeTensor(biasIn);
-            AscendC::LocalTensor<float> tmp1 = calc1Buf_.Get<float>();
-            AscendC::LocalTensor<float> spread1 = calc9Buf_.Get<float>();
-            VectorBarrier();
-            for (int64_t block1 = 0; block1 < CeilDiv(dCount, 16) * 2; block1 += 255) {
-                AscendC::Brcb(spread1[block1 * 64], biasTile[block1 * 8], MinOf(255, CeilDiv(dCount, 16) * 2 - block1),
-                              AscendC::BrcbRepeatParams(1, 8));
-            }
-            if (tPitch <= 2040) {
-                VectorBarrier();
-                for (int64_t col1 = 0; col1 < tPitch; col1 += 64) {
-                    for (int64_t first1 = 0; first1 < dCount; first1 += 255) {
-                        AscendC::Add(tmp1[first1 * tPitch + col1], spread1[first1 * 8], sumAcc[first1 * tPitch + col1],
-                                     MinOf(64, tPitch - col1), MinOf(255, dCount - first1),
-                                     AscendC::BinaryRepeatParams(1, 0, 1, (tPitch / 8), 1, (tPitch / 8)));
-                    }
-                }
-            } else {
-                VectorBarrier();
-                for (int64_t d = 0; d < dCount; ++d) {
-                    for (int64_t start1 = 0; start1 < (tPitch / 64); start1 += 255) {
-                        AscendC::Add(tmp1[d * tPitch + start1 * 64], spread1[d * 8], sumAcc[d * tPitch + start1 * 64],
-                                     64, MinOf(255, (tPitch / 64) - start1),
-                                     AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
-                    }
-                    if (tPitch - (tPitch / 64) * 64 > 0) {
-                        AscendC::Add(tmp1[d * tPitch + (tPitch / 64) * 64], spread1[d * 8],
-                                     sumAcc[d * tPitch + (tPitch / 64) * 64], tPitch - (tPitch / 64) * 64, 1,
-                                     AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
-                    }
-                }
-            }
-            AscendC::LocalTensor<Element> yOut = out0Queue_.AllocTensor<Element>();
-            VectorBarrier();
-            AscendC::Cast(yOut, tmp1, AscendC::RoundMode::CAST_RINT, dCount * tPitch);
-            out0Queue_.EnQue(yOut);
-            yOut = out0Queue_.DeQue<Element>();
-            AscendC::DataCopyPad(
-                yGm_[D_ * L_ * b + L_ * dStart + tStart], yOut,
-                AscendC::DataCopyExtParams(dCount, tCount * 2, ((tPitch * 2 - CeilDiv(tCount * 2, 32) * 32) / 32),
-                                           L_ * 2 - tCount * 2, 0));
-            out0Queue_.FreeTensor(yOut);
         }
     }
 
 private:
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // xIn
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in1Queue_;    // weightIn
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in2Queue_;    // biasIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // biasIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in1Queue_;    // xIn
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // yOut
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // sumAcc
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // xTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // padded
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // values
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // lanes
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // weightTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // biasTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // sumAcc
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // xTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // padded
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // values
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // lanes
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // weightTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // offsets
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // tmp
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // tmp
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // spread
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc9Buf_;     // spread
     AscendC::GlobalTensor<Element> xGm_;
     AscendC::GlobalTensor<Element> weightGm_;
@@ -1302,13 +1217,12 @@ private:
     int64_t D_;
     int64_t K_;
     int64_t L_;
-    int64_t yDTile_;
-    int64_t yDTiles_;
+    int64_t yBTile_;
+    int64_t yBTiles_;
     int64_t yPer_;
     int64_t yTTile_;
     int64_t yTTiles_;
     int64_t yWork_;
-    int64_t ceilYDTileBy16_;
     int64_t ceilYTTileBy16_;
     int64_t ceilYTTileBy8_;
 };
@@ -1326,8 +1240,8 @@ public:
         D_ = tiling.D;
         K_ = tiling.K;
         L_ = tiling.L;
-        yDTile_ = tiling.yDTile;
-        yDTiles_ = tiling.yDTiles;
+        yBTile_ = tiling.yBTile;
+        yBTiles_ = tiling.yBTiles;
         yPer_ = tiling.yPer;
         yTTile_ = tiling.yTTile;
         yTTiles_ = tiling.yTTiles;
@@ -1338,174 +1252,164 @@ public:
         xGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(x), B_ * D_ * L_);
         weightGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(weight), D_ * K_);
         yGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(y), B_ * D_ * L_);
-        pipe->InitBuffer(in0Queue_, 2, ceilYTTileBy16_ * 32);
-        pipe->InitBuffer(in1Queue_, 2, ceilKBy16_ * yDTile_ * 32);
-        pipe->InitBuffer(out0Queue_, 2, yDTile_ * yTTile_ * 2);
-        pipe->InitBuffer(calc0Buf_, K_ * yDTile_ * yTTile_ * 4);
-        pipe->InitBuffer(calc1Buf_, ceilYTTileBy8_ * 32 + 64);
-        pipe->InitBuffer(calc2Buf_, ceilYTTileBy16_ * 64);
-        pipe->InitBuffer(calc3Buf_, yTTile_ * 4);
-        pipe->InitBuffer(calc4Buf_, ceilKBy16_ * yDTile_ * 64);
-        pipe->InitBuffer(calc5Buf_, yDTile_ * yTTile_ * 4);
-        pipe->InitBuffer(calc6Buf_, K_ * yDTile_ * yTTile_ * 4);
-        pipe->InitBuffer(calc7Buf_, ceilKBy16_ * yDTile_ * 512);
-        pipe->InitBuffer(calc8Buf_, yDTile_ * yTTile_ * 4);
+        pipe->InitBuffer(in0Queue_, 1, ceilKBy16_ * 32);
+        pipe->InitBuffer(in1Queue_, 2, ceilYTTileBy16_ * 32);
+        pipe->InitBuffer(out0Queue_, 2, yBTile_ * yTTile_ * 2);
+        pipe->InitBuffer(calc0Buf_, ceilKBy16_ * 64);
+        pipe->InitBuffer(calc1Buf_, K_ * yBTile_ * yTTile_ * 4);
+        pipe->InitBuffer(calc2Buf_, ceilYTTileBy8_ * 32 + 64);
+        pipe->InitBuffer(calc3Buf_, ceilYTTileBy16_ * 64);
+        pipe->InitBuffer(calc4Buf_, yTTile_ * 4);
+        pipe->InitBuffer(calc5Buf_, yBTile_ * yTTile_ * 4);
+        pipe->InitBuffer(calc6Buf_, ceilKBy16_ * 512);
+        pipe->InitBuffer(calc7Buf_, yBTile_ * yTTile_ * 4);
     }
 
     __aicore__ inline void Process()
     {
         AscendC::LocalTensor<float> calc0Zero = calc0Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc0Zero, 0.0f, K_ * yDTile_ * yTTile_);
+        AscendC::Duplicate<float>(calc0Zero, 0.0f, ceilKBy16_ * 16);
         AscendC::LocalTensor<float> calc1Zero = calc1Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc1Zero, 0.0f, ceilYTTileBy8_ * 8 + 16);
+        AscendC::Duplicate<float>(calc1Zero, 0.0f, K_ * yBTile_ * yTTile_);
         AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc2Zero, 0.0f, ceilYTTileBy16_ * 16);
+        AscendC::Duplicate<float>(calc2Zero, 0.0f, ceilYTTileBy8_ * 8 + 16);
         AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc3Zero, 0.0f, yTTile_);
+        AscendC::Duplicate<float>(calc3Zero, 0.0f, ceilYTTileBy16_ * 16);
         AscendC::LocalTensor<float> calc4Zero = calc4Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc4Zero, 0.0f, ceilKBy16_ * yDTile_ * 16);
+        AscendC::Duplicate<float>(calc4Zero, 0.0f, yTTile_);
         AscendC::LocalTensor<float> calc5Zero = calc5Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc5Zero, 0.0f, yDTile_ * yTTile_);
+        AscendC::Duplicate<float>(calc5Zero, 0.0f, yBTile_ * yTTile_);
         AscendC::LocalTensor<float> calc6Zero = calc6Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc6Zero, 0.0f, K_ * yDTile_ * yTTile_);
+        AscendC::Duplicate<float>(calc6Zero, 0.0f, ceilKBy16_ * 128);
         AscendC::LocalTensor<float> calc7Zero = calc7Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc7Zero, 0.0f, ceilKBy16_ * yDTile_ * 128);
-        AscendC::LocalTensor<float> calc8Zero = calc8Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc8Zero, 0.0f, yDTile_ * yTTile_);
-        VectorBarrier();
-        for (int64_t item = blockIdx_ * yPer_; item < MinOf(yWork_, blockIdx_ * yPer_ + yPer_); ++item) {
-            const int64_t tStart = yTTile_ * (item % yTTiles_);
+        AscendC::Duplicate<float>(calc7Zero, 0.0f, yBTile_ * yTTile_);
+        const int64_t firstItem = blockIdx_ * yPer_;
+        const int64_t lastItem = MinOf(yWork_, blockIdx_ * yPer_ + yPer_);
+        for (int64_t strip = (firstItem / yBTiles_); strip < CeilDiv(lastItem, yBTiles_); ++strip) {
+            const int64_t tStart = yTTile_ * (strip % yTTiles_);
             const int64_t tCount = MinOf(yTTile_, L_ - tStart);
             const int64_t tPitch = RoundUp(tCount, 16);
-            const int64_t dStart = yDTile_ * (((item / yTTiles_)) % yDTiles_);
-            const int64_t dCount = MinOf(yDTile_, D_ - dStart);
-            const int64_t b = (((item / yTTiles_)) / yDTiles_);
-            // y[b, d, t] = 0.0 + sum[k](x[b, d, k + t + 1 - K] * weight[d, k])
-            AscendC::LocalTensor<float> xTile = calc0Buf_.Get<float>();
-            for (int64_t d = 0; d < dCount; ++d) {
-                for (int64_t k = 0; k < K_; ++k) {
-                    const int64_t low = MaxOf(0, K_ - k - tStart - 1);
-                    const int64_t high = MinOf(tCount, K_ + L_ - k - tStart - 1);
-                    if (low < high) {
-                        const int64_t valid = high - low;
-                        AscendC::LocalTensor<Element> xIn = in0Queue_.AllocTensor<Element>();
-                        AscendC::DataCopyPad(
-                            xIn, xGm_[D_ * L_ * b + L_ * dStart + L_ * d + k + low + tStart + 1 - K_],
-                            AscendC::DataCopyExtParams(1, valid * 2, 0, 0, 0),
-                            AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
-                        in0Queue_.EnQue(xIn);
-                        xIn = in0Queue_.DeQue<Element>();
-                        AscendC::LocalTensor<float> padded = calc1Buf_.Get<float>();
-                        VectorBarrier();
-                        AscendC::Duplicate<float>(padded, 0.0f, ceilYTTileBy8_ * 8 + 16);
-                        AscendC::LocalTensor<float> values = calc2Buf_.Get<float>();
-                        AscendC::Cast(values, xIn, AscendC::RoundMode::CAST_NONE, RoundUp(valid, 16));
-                        VectorBarrier();
-                        AscendC::Muls(padded[8], values, 1.0f, valid);
-                        in0Queue_.FreeTensor(xIn);
-                        AscendC::LocalTensor<int32_t> lanes = calc3Buf_.Get<int32_t>();
-                        AscendC::CreateVecIndex<int32_t>(lanes, static_cast<int32_t>(-low), tPitch);
-                        VectorBarrier();
-                        AscendC::Maxs(lanes, lanes, static_cast<int32_t>(-1), tPitch);
-                        VectorBarrier();
-                        AscendC::Mins(lanes, lanes, static_cast<int32_t>(valid), tPitch);
-                        VectorBarrier();
-                        AscendC::Muls(lanes, lanes, static_cast<int32_t>(4), tPitch);
-                        VectorBarrier();
-                        AscendC::Adds(lanes, lanes, static_cast<int32_t>(32), tPitch);
-                        VectorBarrier();
-                        AscendC::Gather(xTile[K_ * d * tPitch + k * tPitch], padded, lanes.ReinterpretCast<uint32_t>(),
-                                        0, tPitch);
-                    } else {
-                        AscendC::Duplicate<float>(xTile[K_ * d * tPitch + k * tPitch], 0.0f, tPitch);
-                    }
-                }
-            }
-            AscendC::LocalTensor<Element> weightIn = in1Queue_.AllocTensor<Element>();
-            AscendC::DataCopyPad(weightIn, weightGm_[K_ * dStart], AscendC::DataCopyExtParams(dCount, K_ * 2, 0, 0, 0),
+            const int64_t d = (strip / yTTiles_);
+            AscendC::LocalTensor<Element> weightIn = in0Queue_.AllocTensor<Element>();
+            AscendC::DataCopyPad(weightIn, weightGm_[K_ * d], AscendC::DataCopyExtParams(1, K_ * 2, 0, 0, 0),
                                  AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
-            in1Queue_.EnQue(weightIn);
-            weightIn = in1Queue_.DeQue<Element>();
-            AscendC::LocalTensor<float> weightTile = calc4Buf_.Get<float>();
-            AscendC::Cast(weightTile, weightIn, AscendC::RoundMode::CAST_NONE, ceilKBy16_ * dCount * 16);
-            in1Queue_.FreeTensor(weightIn);
-            AscendC::LocalTensor<float> sum_1Tile = calc5Buf_.Get<float>();
-            AscendC::LocalTensor<float> tmp = calc6Buf_.Get<float>();
-            AscendC::LocalTensor<float> spread = calc7Buf_.Get<float>();
+            in0Queue_.EnQue(weightIn);
+            weightIn = in0Queue_.DeQue<Element>();
+            AscendC::LocalTensor<float> weightTile = calc0Buf_.Get<float>();
             VectorBarrier();
-            for (int64_t block = 0; block < ceilKBy16_ * dCount * 2; block += 255) {
-                AscendC::Brcb(spread[block * 64], weightTile[block * 8], MinOf(255, ceilKBy16_ * dCount * 2 - block),
+            AscendC::Cast(weightTile, weightIn, AscendC::RoundMode::CAST_NONE, ceilKBy16_ * 16);
+            in0Queue_.FreeTensor(weightIn);
+            AscendC::LocalTensor<float> spread = calc6Buf_.Get<float>();
+            VectorBarrier();
+            for (int64_t block = 0; block < ceilKBy16_ * 2; block += 255) {
+                AscendC::Brcb(spread[block * 64], weightTile[block * 8], MinOf(255, ceilKBy16_ * 2 - block),
                               AscendC::BrcbRepeatParams(1, 8));
             }
-            VectorBarrier();
-            for (int64_t d = 0; d < dCount; ++d) {
-                if (tPitch <= 2040) {
-                    for (int64_t col = 0; col < tPitch; col += 64) {
-                        for (int64_t first = 0; first < K_; first += 255) {
-                            AscendC::Mul(tmp[K_ * d * tPitch + first * tPitch + col],
-                                         xTile[K_ * d * tPitch + first * tPitch + col],
-                                         spread[ceilKBy16_ * d * 128 + first * 8], MinOf(64, tPitch - col),
-                                         MinOf(255, K_ - first),
-                                         AscendC::BinaryRepeatParams(1, 1, 0, (tPitch / 8), (tPitch / 8), 1));
-                        }
-                    }
-                } else {
+            for (int64_t tile = MaxOf(firstItem - strip * yBTiles_, 0);
+                 tile < MinOf(yBTiles_, lastItem - strip * yBTiles_); ++tile) {
+                const int64_t bStart = tile * yBTile_;
+                const int64_t bCount = MinOf(yBTile_, B_ - bStart);
+                // y[b, d, t] = 0.0 + sum[k](x[b, d, k + t + 1 - K] * weight[d, k])
+                AscendC::LocalTensor<float> xTile = calc1Buf_.Get<float>();
+                for (int64_t b = 0; b < bCount; ++b) {
                     for (int64_t k = 0; k < K_; ++k) {
-                        for (int64_t start = 0; start < (tPitch / 64); start += 255) {
-                            AscendC::Mul(tmp[K_ * d * tPitch + k * tPitch + start * 64],
-                                         xTile[K_ * d * tPitch + k * tPitch + start * 64],
-                                         spread[ceilKBy16_ * d * 128 + k * 8], 64, MinOf(255, (tPitch / 64) - start),
-                                         AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
-                        }
-                        if (tPitch - (tPitch / 64) * 64 > 0) {
-                            AscendC::Mul(tmp[K_ * d * tPitch + k * tPitch + (tPitch / 64) * 64],
-                                         xTile[K_ * d * tPitch + k * tPitch + (tPitch / 64) * 64],
-                                         spread[ceilKBy16_ * d * 128 + k * 8], tPitch - (tPitch / 64) * 64, 1,
-                                         AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
+                        const int64_t low = MaxOf(0, K_ - k - tStart - 1);
+                        const int64_t high = MinOf(tCount, K_ + L_ - k - tStart - 1);
+                        if (low < high) {
+                            const int64_t valid = high - low;
+                            AscendC::LocalTensor<Element> xIn = in1Queue_.AllocTensor<Element>();
+                            AscendC::DataCopyPad(
+                                xIn, xGm_[D_ * L_ * bStart + D_ * L_ * b + L_ * d + k + low + tStart + 1 - K_],
+                                AscendC::DataCopyExtParams(1, valid * 2, 0, 0, 0),
+                                AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
+                            in1Queue_.EnQue(xIn);
+                            xIn = in1Queue_.DeQue<Element>();
+                            AscendC::LocalTensor<float> padded = calc2Buf_.Get<float>();
+                            VectorBarrier();
+                            AscendC::Duplicate<float>(padded, 0.0f, ceilYTTileBy8_ * 8 + 16);
+                            AscendC::LocalTensor<float> values = calc3Buf_.Get<float>();
+                            AscendC::Cast(values, xIn, AscendC::RoundMode::CAST_NONE, RoundUp(valid, 16));
+                            VectorBarrier();
+                            AscendC::Muls(padded[8], values, 1.0f, valid);
+                            in1Queue_.FreeTensor(xIn);
+                            AscendC::LocalTensor<int32_t> lanes = calc4Buf_.Get<int32_t>();
+                            AscendC::CreateVecIndex<int32_t>(lanes, static_cast<int32_t>(-low), tPitch);
+                            VectorBarrier();
+                            AscendC::Maxs(lanes, lanes, static_cast<int32_t>(-1), tPitch);
+                            VectorBarrier();
+                            AscendC::Mins(lanes, lanes, static_cast<int32_t>(valid), tPitch);
+                            VectorBarrier();
+                            AscendC::Muls(lanes, lanes, static_cast<int32_t>(4), tPitch);
+                            VectorBarrier();
+                            AscendC::Adds(lanes, lanes, static_cast<int32_t>(32), tPitch);
+                            VectorBarrier();
+                            AscendC::Gather(xTile[K_ * b * tPitch + k * tPitch], padded,
+                                            lanes.ReinterpretCast<uint32_t>(), 0, tPitch);
+                        } else {
+                            AscendC::Duplicate<float>(xTile[K_ * b * tPitch + k * tPitch], 0.0f, tPitch);
                         }
                     }
                 }
-            }
-            VectorBarrier();
-            for (int64_t d = 0; d < dCount; ++d) {
-                AscendC::Muls(sum_1Tile[d * tPitch], tmp[K_ * d * tPitch], 1.0f, tPitch);
-            }
-            for (int64_t k = 1; k < K_; ++k) {
-                VectorBarrier();
-                for (int64_t d = 0; d < dCount; ++d) {
-                    AscendC::Add(sum_1Tile[d * tPitch], sum_1Tile[d * tPitch], tmp[K_ * d * tPitch + k * tPitch],
-                                 tPitch);
+                AscendC::LocalTensor<float> sum_1Tile = calc5Buf_.Get<float>();
+                AscendC::Duplicate<float>(sum_1Tile, 0.0f, bCount * tPitch);
+                for (int64_t k = 0; k < K_; ++k) {
+                    if (tPitch <= 2040 && K_ * tPitch <= 2040) {
+                        VectorBarrier();
+                        for (int64_t col = 0; col < tPitch; col += 64) {
+                            for (int64_t first = 0; first < bCount; first += 255) {
+                                AscendC::MulAddDst(
+                                    sum_1Tile[first * tPitch + col], xTile[K_ * first * tPitch + k * tPitch + col],
+                                    spread[k * 8], MinOf(64, tPitch - col), MinOf(255, bCount - first),
+                                    AscendC::BinaryRepeatParams(1, 1, 0, (tPitch / 8), ((K_ * tPitch) / 8), 0));
+                            }
+                        }
+                    } else {
+                        VectorBarrier();
+                        for (int64_t b = 0; b < bCount; ++b) {
+                            for (int64_t start = 0; start < (tPitch / 64); start += 255) {
+                                AscendC::MulAddDst(sum_1Tile[b * tPitch + start * 64],
+                                                   xTile[K_ * b * tPitch + k * tPitch + start * 64], spread[k * 8], 64,
+                                                   MinOf(255, (tPitch / 64) - start),
+                                                   AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
+                            }
+                            if (tPitch - (tPitch / 64) * 64 > 0) {
+                                AscendC::MulAddDst(sum_1Tile[b * tPitch + (tPitch / 64) * 64],
+                                                   xTile[K_ * b * tPitch + k * tPitch + (tPitch / 64) * 64],
+                                                   spread[k * 8], tPitch - (tPitch / 64) * 64, 1,
+                                                   AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
+                            }
+                        }
+                    }
                 }
+                AscendC::LocalTensor<float> tmp = calc7Buf_.Get<float>();
+                VectorBarrier();
+                AscendC::Adds(tmp, sum_1Tile, 0.0f, bCount * tPitch);
+                AscendC::LocalTensor<Element> yOut = out0Queue_.AllocTensor<Element>();
+                VectorBarrier();
+                AscendC::Cast(yOut, tmp, AscendC::RoundMode::CAST_RINT, bCount * tPitch);
+                out0Queue_.EnQue(yOut);
+                yOut = out0Queue_.DeQue<Element>();
+                AscendC::DataCopyPad(
+                    yGm_[D_ * L_ * bStart + L_ * d + tStart], yOut,
+                    AscendC::DataCopyExtParams(bCount, tCount * 2, ((tPitch * 2 - CeilDiv(tCount * 2, 32) * 32) / 32),
+                                               D_ * L_ * 2 - tCount * 2, 0));
+                out0Queue_.FreeTensor(yOut);
             }
-            AscendC::LocalTensor<float> tmp1 = calc8Buf_.Get<float>();
-            VectorBarrier();
-            AscendC::Adds(tmp1, sum_1Tile, 0.0f, dCount * tPitch);
-            AscendC::LocalTensor<Element> yOut = out0Queue_.AllocTensor<Element>();
-            VectorBarrier();
-            AscendC::Cast(yOut, tmp1, AscendC::RoundMode::CAST_RINT, dCount * tPitch);
-            out0Queue_.EnQue(yOut);
-            yOut = out0Queue_.DeQue<Element>();
-            AscendC::DataCopyPad(
-                yGm_[D_ * L_ * b + L_ * dStart + tStart], yOut,
-                AscendC::DataCopyExtParams(dCount, tCount * 2, ((tPitch * 2 - CeilDiv(tCount * 2, 32) * 32) / 32),
-                                           L_ * 2 - tCount * 2, 0));
-            out0Queue_.FreeTensor(yOut);
         }
     }
 
 private:
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // xIn
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in1Queue_;    // weightIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // weightIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in1Queue_;    // xIn
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // yOut
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // xTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // padded
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // values
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // lanes
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // weightTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // weightTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // xTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // padded
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // values
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // lanes
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // sum_1Tile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // spread
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // tmp
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // spread
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // tmp
     AscendC::GlobalTensor<Element> xGm_;
     AscendC::GlobalTensor<Element> weightGm_;
     AscendC::GlobalTensor<Element> yGm_;
@@ -1514,8 +1418,8 @@ private:
     int64_t D_;
     int64_t K_;
     int64_t L_;
-    int64_t yDTile_;
-    int64_t yDTiles_;
+    int64_t yBTile_;
+    int64_t yBTiles_;
     int64_t yPer_;
     int64_t yTTile_;
     int64_t yTTiles_;
@@ -1538,39 +1442,36 @@ public:
         D_ = tiling.D;
         K_ = tiling.K;
         L_ = tiling.L;
-        yDTile_ = tiling.yDTile;
-        yDTiles_ = tiling.yDTiles;
+        yBTile_ = tiling.yBTile;
+        yBTiles_ = tiling.yBTiles;
         yPer_ = tiling.yPer;
         yTTile_ = tiling.yTTile;
         yTTiles_ = tiling.yTTiles;
         yWork_ = tiling.yWork;
-        ceilYDTileBy16_ = CeilDiv(yDTile_, 16);
         ceilYTTileBy16_ = CeilDiv(yTTile_, 16);
         ceilYTTileBy8_ = CeilDiv(yTTile_, 8);
         xGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(x), B_ * D_ * L_);
         weightGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(weight), D_ * K_);
         yGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(y), B_ * D_ * L_);
         pipe->InitBuffer(in0Queue_, 2, ceilYTTileBy16_ * 32);
-        pipe->InitBuffer(in1Queue_, 2, yDTile_ * 32);
-        pipe->InitBuffer(out0Queue_, 2, yDTile_ * yTTile_ * 2);
-        pipe->InitBuffer(calc0Buf_, yDTile_ * yTTile_ * 4);
-        pipe->InitBuffer(calc1Buf_, yDTile_ * yTTile_ * 4);
+        pipe->InitBuffer(in1Queue_, 2, 32);
+        pipe->InitBuffer(out0Queue_, 2, yBTile_ * yTTile_ * 2);
+        pipe->InitBuffer(calc0Buf_, yBTile_ * yTTile_ * 4);
+        pipe->InitBuffer(calc1Buf_, yBTile_ * yTTile_ * 4);
         pipe->InitBuffer(calc2Buf_, ceilYTTileBy8_ * 32 + 64);
         pipe->InitBuffer(calc3Buf_, ceilYTTileBy16_ * 64);
         pipe->InitBuffer(calc4Buf_, yTTile_ * 4);
-        pipe->InitBuffer(calc5Buf_, yDTile_ * 64);
-        pipe->InitBuffer(calc6Buf_, ceilYDTileBy16_ * 64);
-        pipe->InitBuffer(calc7Buf_, ceilYDTileBy16_ * 64);
-        pipe->InitBuffer(calc8Buf_, yDTile_ * yTTile_ * 4);
-        pipe->InitBuffer(calc9Buf_, ceilYDTileBy16_ * 512);
+        pipe->InitBuffer(calc5Buf_, 64);
+        pipe->InitBuffer(calc6Buf_, yBTile_ * yTTile_ * 4);
+        pipe->InitBuffer(calc7Buf_, 512);
     }
 
     __aicore__ inline void Process()
     {
         AscendC::LocalTensor<float> calc0Zero = calc0Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc0Zero, 0.0f, yDTile_ * yTTile_);
+        AscendC::Duplicate<float>(calc0Zero, 0.0f, yBTile_ * yTTile_);
         AscendC::LocalTensor<float> calc1Zero = calc1Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc1Zero, 0.0f, yDTile_ * yTTile_);
+        AscendC::Duplicate<float>(calc1Zero, 0.0f, yBTile_ * yTTile_);
         AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
         AscendC::Duplicate<float>(calc2Zero, 0.0f, ceilYTTileBy8_ * 8 + 16);
         AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
@@ -1578,42 +1479,33 @@ public:
         AscendC::LocalTensor<float> calc4Zero = calc4Buf_.Get<float>();
         AscendC::Duplicate<float>(calc4Zero, 0.0f, yTTile_);
         AscendC::LocalTensor<float> calc5Zero = calc5Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc5Zero, 0.0f, yDTile_ * 16);
+        AscendC::Duplicate<float>(calc5Zero, 0.0f, 16);
         AscendC::LocalTensor<float> calc6Zero = calc6Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc6Zero, 0.0f, ceilYDTileBy16_ * 16);
+        AscendC::Duplicate<float>(calc6Zero, 0.0f, yBTile_ * yTTile_);
         AscendC::LocalTensor<float> calc7Zero = calc7Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc7Zero, 0.0f, ceilYDTileBy16_ * 16);
-        AscendC::LocalTensor<float> calc8Zero = calc8Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc8Zero, 0.0f, yDTile_ * yTTile_);
-        AscendC::LocalTensor<float> calc9Zero = calc9Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc9Zero, 0.0f, ceilYDTileBy16_ * 128);
+        AscendC::Duplicate<float>(calc7Zero, 0.0f, 128);
         VectorBarrier();
         for (int64_t item = blockIdx_ * yPer_; item < MinOf(yWork_, blockIdx_ * yPer_ + yPer_); ++item) {
             const int64_t tStart = yTTile_ * (item % yTTiles_);
             const int64_t tCount = MinOf(yTTile_, L_ - tStart);
             const int64_t tPitch = RoundUp(tCount, 16);
-            const int64_t dStart = yDTile_ * (((item / yTTiles_)) % yDTiles_);
-            const int64_t dCount = MinOf(yDTile_, D_ - dStart);
-            const int64_t b = (((item / yTTiles_)) / yDTiles_);
+            const int64_t bStart = yBTile_ * (((item / yTTiles_)) % yBTiles_);
+            const int64_t bCount = MinOf(yBTile_, B_ - bStart);
+            const int64_t d = (((item / yTTiles_)) / yBTiles_);
             AscendC::LocalTensor<float> sumAcc = calc0Buf_.Get<float>();
-            AscendC::Duplicate<float>(sumAcc, 0.0f, dCount * tPitch);
-            AscendC::LocalTensor<int32_t> offsets = calc7Buf_.Get<int32_t>();
-            AscendC::CreateVecIndex<int32_t>(offsets, static_cast<int32_t>(0), RoundUp(dCount, 16));
+            AscendC::Duplicate<float>(sumAcc, 0.0f, bCount * tPitch);
             VectorBarrier();
-            AscendC::Mins(offsets, offsets, static_cast<int32_t>(dCount - 1), RoundUp(dCount, 16));
-            VectorBarrier();
-            AscendC::Muls(offsets, offsets, static_cast<int32_t>(64), RoundUp(dCount, 16));
             for (int64_t k = 0; k < K_; ++k) {
                 // y[b, d, t] = 0.0 + sum[k](x[b, d, k + t + 1 - K] * weight[d, k])
                 AscendC::LocalTensor<float> xTile = calc1Buf_.Get<float>();
-                for (int64_t d = 0; d < dCount; ++d) {
+                for (int64_t b = 0; b < bCount; ++b) {
                     const int64_t low = MaxOf(0, K_ - k - tStart - 1);
                     const int64_t high = MinOf(tCount, K_ + L_ - k - tStart - 1);
                     if (low < high) {
                         const int64_t valid = high - low;
                         AscendC::LocalTensor<Element> xIn = in0Queue_.AllocTensor<Element>();
                         AscendC::DataCopyPad(
-                            xIn, xGm_[D_ * L_ * b + L_ * dStart + L_ * d + k + low + tStart + 1 - K_],
+                            xIn, xGm_[D_ * L_ * bStart + D_ * L_ * b + L_ * d + k + low + tStart + 1 - K_],
                             AscendC::DataCopyExtParams(1, valid * 2, 0, 0, 0),
                             AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
                         in0Queue_.EnQue(xIn);
@@ -1637,71 +1529,62 @@ public:
                         VectorBarrier();
                         AscendC::Adds(lanes, lanes, static_cast<int32_t>(32), tPitch);
                         VectorBarrier();
-                        AscendC::Gather(xTile[d * tPitch], padded, lanes.ReinterpretCast<uint32_t>(), 0, tPitch);
+                        AscendC::Gather(xTile[b * tPitch], padded, lanes.ReinterpretCast<uint32_t>(), 0, tPitch);
                     } else {
-                        AscendC::Duplicate<float>(xTile[d * tPitch], 0.0f, tPitch);
+                        AscendC::Duplicate<float>(xTile[b * tPitch], 0.0f, tPitch);
                     }
                 }
                 AscendC::LocalTensor<Element> weightIn = in1Queue_.AllocTensor<Element>();
-                for (int64_t d = 0; d < dCount; ++d) {
-                    AscendC::DataCopyPad(weightIn[d * 16], weightGm_[K_ * dStart + K_ * d + k],
-                                         AscendC::DataCopyExtParams(1, 2, 0, 0, 0),
-                                         AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
-                }
+                AscendC::DataCopyPad(weightIn, weightGm_[K_ * d + k], AscendC::DataCopyExtParams(1, 2, 0, 0, 0),
+                                     AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
                 in1Queue_.EnQue(weightIn);
                 weightIn = in1Queue_.DeQue<Element>();
                 AscendC::LocalTensor<float> weightTile = calc5Buf_.Get<float>();
-                AscendC::Cast(weightTile, weightIn, AscendC::RoundMode::CAST_NONE, dCount * 16);
+                AscendC::Cast(weightTile, weightIn, AscendC::RoundMode::CAST_NONE, 16);
                 in1Queue_.FreeTensor(weightIn);
-                AscendC::LocalTensor<float> weightTile1 = calc6Buf_.Get<float>();
+                AscendC::LocalTensor<float> tmp = calc6Buf_.Get<float>();
+                AscendC::LocalTensor<float> spread = calc7Buf_.Get<float>();
                 VectorBarrier();
-                AscendC::Gather(weightTile1, weightTile, offsets.ReinterpretCast<uint32_t>(), 0, RoundUp(dCount, 16));
-                AscendC::LocalTensor<float> tmp = calc8Buf_.Get<float>();
-                AscendC::LocalTensor<float> spread = calc9Buf_.Get<float>();
-                VectorBarrier();
-                for (int64_t block = 0; block < CeilDiv(dCount, 16) * 2; block += 255) {
-                    AscendC::Brcb(spread[block * 64], weightTile1[block * 8],
-                                  MinOf(255, CeilDiv(dCount, 16) * 2 - block), AscendC::BrcbRepeatParams(1, 8));
-                }
+                AscendC::Brcb(spread, weightTile, 1, AscendC::BrcbRepeatParams(1, 8));
                 if (tPitch <= 2040) {
                     VectorBarrier();
                     for (int64_t col = 0; col < tPitch; col += 64) {
-                        for (int64_t first = 0; first < dCount; first += 255) {
-                            AscendC::Mul(tmp[first * tPitch + col], xTile[first * tPitch + col], spread[first * 8],
-                                         MinOf(64, tPitch - col), MinOf(255, dCount - first),
-                                         AscendC::BinaryRepeatParams(1, 1, 0, (tPitch / 8), (tPitch / 8), 1));
+                        for (int64_t first = 0; first < bCount; first += 255) {
+                            AscendC::Mul(tmp[first * tPitch + col], xTile[first * tPitch + col], spread,
+                                         MinOf(64, tPitch - col), MinOf(255, bCount - first),
+                                         AscendC::BinaryRepeatParams(1, 1, 0, (tPitch / 8), (tPitch / 8), 0));
                         }
                     }
                 } else {
                     VectorBarrier();
-                    for (int64_t d = 0; d < dCount; ++d) {
+                    for (int64_t b = 0; b < bCount; ++b) {
                         for (int64_t start = 0; start < (tPitch / 64); start += 255) {
-                            AscendC::Mul(tmp[d * tPitch + start * 64], xTile[d * tPitch + start * 64], spread[d * 8],
-                                         64, MinOf(255, (tPitch / 64) - start),
+                            AscendC::Mul(tmp[b * tPitch + start * 64], xTile[b * tPitch + start * 64], spread, 64,
+                                         MinOf(255, (tPitch / 64) - start),
                                          AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
                         }
                         if (tPitch - (tPitch / 64) * 64 > 0) {
-                            AscendC::Mul(tmp[d * tPitch + (tPitch / 64) * 64], xTile[d * tPitch + (tPitch / 64) * 64],
-                                         spread[d * 8], tPitch - (tPitch / 64) * 64, 1,
+                            AscendC::Mul(tmp[b * tPitch + (tPitch / 64) * 64], xTile[b * tPitch + (tPitch / 64) * 64],
+                                         spread, tPitch - (tPitch / 64) * 64, 1,
                                          AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
                         }
                     }
                 }
                 VectorBarrier();
-                AscendC::Add(sumAcc, sumAcc, tmp, dCount * tPitch);
+                AscendC::Add(sumAcc, sumAcc, tmp, bCount * tPitch);
             }
             AscendC::LocalTensor<float> tmp1 = calc1Buf_.Get<float>();
             VectorBarrier();
-            AscendC::Adds(tmp1, sumAcc, 0.0f, dCount * tPitch);
+            AscendC::Adds(tmp1, sumAcc, 0.0f, bCount * tPitch);
             AscendC::LocalTensor<Element> yOut = out0Queue_.AllocTensor<Element>();
             VectorBarrier();
-            AscendC::Cast(yOut, tmp1, AscendC::RoundMode::CAST_RINT, dCount * tPitch);
+            AscendC::Cast(yOut, tmp1, AscendC::RoundMode::CAST_RINT, bCount * tPitch);
             out0Queue_.EnQue(yOut);
             yOut = out0Queue_.DeQue<Element>();
             AscendC::DataCopyPad(
-                yGm_[D_ * L_ * b + L_ * dStart + tStart], yOut,
-                AscendC::DataCopyExtParams(dCount, tCount * 2, ((tPitch * 2 - CeilDiv(tCount * 2, 32) * 32) / 32),
-                                           L_ * 2 - tCount * 2, 0));
+                yGm_[D_ * L_ * bStart + L_ * d + tStart], yOut,
+                AscendC::DataCopyExtParams(bCount, tCount * 2, ((tPitch * 2 - CeilDiv(tCount * 2, 32) * 32) / 32),
+                                           D_ * L_ * 2 - tCount * 2, 0));
             out0Queue_.FreeTensor(yOut);
         }
     }
@@ -1716,10 +1599,8 @@ private:
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // values
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // lanes
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // weightTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // weightTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // offsets
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc9Buf_;     // spread
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // tmp
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // spread
     AscendC::GlobalTensor<Element> xGm_;
     AscendC::GlobalTensor<Element> weightGm_;
     AscendC::GlobalTensor<Element> yGm_;
@@ -1728,13 +1609,12 @@ private:
     int64_t D_;
     int64_t K_;
     int64_t L_;
-    int64_t yDTile_;
-    int64_t yDTiles_;
+    int64_t yBTile_;
+    int64_t yBTiles_;
     int64_t yPer_;
     int64_t yTTile_;
     int64_t yTTiles_;
     int64_t yWork_;
-    int64_t ceilYDTileBy16_;
     int64_t ceilYTTileBy16_;
     int64_t ceilYTTileBy8_;
 };

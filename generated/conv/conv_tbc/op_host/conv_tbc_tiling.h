@@ -35,8 +35,8 @@ struct Sizes {
     Checked zerosWsStart;
     Checked zerosWork;
     Checked zerosPer;
-    Checked sum1Panels;
     Checked sum1BaseN;
+    Checked sum1Panels;
     Checked sum1BaseM;
     Checked sum1M;
     Checked sum1N;
@@ -96,12 +96,13 @@ struct Choice {
     bool together;      // all cores must start together: they synchronise
 };
 
+constexpr int64_t UB_220 = 196608;  // bytes of unified buffer on architecture 220; 3510 has more
+
 /// Bytes a kernel may fill with buffers. Architecture 220 (192 KiB) keeps 256 bytes, and 8 KiB for Select and its like;
 /// architecture 3510 reports what is left of its 256 KiB.
 inline int64_t UsableUb(const Chip &chip, bool select)
 {
-    const int64_t ub220 = 196608;
-    if (chip.ubBytes > ub220) {
+    if (chip.ubBytes > UB_220) {
         return chip.ubBytes;
     }
     return chip.ubBytes - 256 - (select ? 8192 : 0);
@@ -110,8 +111,8 @@ inline int64_t UsableUb(const Chip &chip, bool select)
 typedef Checked (*Ledger)(const Sizes &, const Checked &);
 
 /// The largest tile whose ledger fits, a multiple of `align`: up to the first one that covers `upper`, and no more than
-/// covers `balance` when that is positive. False when not even `align` fits, or when `required` and `upper` is not
-/// covered.
+/// covers `balance` when that is positive; then as many tiles of like length. False when not even `align` fits, or when
+/// `required` and `upper` is not covered.
 inline bool Maximise(Sizes &s, Checked Sizes::*tile, const Checked &upper, int64_t align, const Checked &balance,
                      bool required, Ledger ledger, const Checked &coreNum, int64_t ub)
 {
@@ -137,7 +138,8 @@ inline bool Maximise(Sizes &s, Checked Sizes::*tile, const Checked &upper, int64
             high = middle - 1;
         }
     }
-    s.*tile = Checked(low * align);
+    const int64_t tiles = (top - 1) / low + 1;
+    s.*tile = Checked(((top - 1) / tiles + 1) * align);
     return !(required && low < top);
 }
 
@@ -166,7 +168,7 @@ inline Checked YLedger(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.yOTile * 4, 32) * 64;             // in0: biasIn, 2 copies
+    bytes = bytes + RoundUp(s.yOTile * 4, 32);                  // in0: biasIn
     bytes = bytes + CeilDiv(s.yBTile * s.yOTile * 4, 32) * 64;  // in1: sum_1WsIn, 2 copies
     bytes = bytes + CeilDiv(s.yBTile * s.yOTile * 4, 32) * 64;  // out0: yOut, 2 copies
     return bytes;
@@ -178,7 +180,7 @@ inline Checked YLedger2(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.C_in, 8) * 64;                   // in0: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.C_in, 8) * 32;                   // in0: xIn
     bytes = bytes + s.C_in * s.K * CeilDiv(s.yOTile, 8) * 64;  // in1: wIn, 2 copies
     bytes = bytes + CeilDiv(s.yOTile, 8) * 64;                 // in2: biasIn, 2 copies
     bytes = bytes + CeilDiv(s.yOTile, 8) * 64;                 // out0: yOut, 2 copies
@@ -246,11 +248,10 @@ inline Checked YLedger4(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.yOTile * 2, 32) * 64;             // in0: biasIn, 2 copies
+    bytes = bytes + RoundUp(s.yOTile * 2, 32);                  // in0: biasIn
     bytes = bytes + CeilDiv(s.yBTile * s.yOTile * 4, 32) * 64;  // in1: sum_1WsIn, 2 copies
     bytes = bytes + CeilDiv(s.yBTile * s.yOTile * 4, 32) * 64;  // out0: yOut, 2 copies
     bytes = bytes + RoundUp(s.yOTile * 4, 32);                  // calc0: biasTile
-    bytes = bytes + RoundUp(s.yBTile * s.yOTile * 4, 32);       // calc1: sum_1WsTile
     return bytes;
 }
 
@@ -260,7 +261,7 @@ inline Checked YLedger5(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.C_in, 8) * 64;                    // in0: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.C_in, 8) * 32;                    // in0: xIn
     bytes = bytes + s.C_in * s.K * CeilDiv(s.yOTile, 8) * 64;   // in1: wIn, 2 copies
     bytes = bytes + CeilDiv(s.yOTile, 16) * 64;                 // in2: biasIn, 2 copies
     bytes = bytes + CeilDiv(s.yOTile, 16) * 128;                // out0: yOut, 2 copies
@@ -318,12 +319,10 @@ inline Checked YLedger7(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.yOTile * 4, 32) * 64;             // in0: biasIn, 2 copies
+    bytes = bytes + RoundUp(s.yOTile * 4, 32);                  // in0: biasIn
     bytes = bytes + CeilDiv(s.yBTile * s.yOTile * 4, 32) * 64;  // in1: sum_1WsIn, 2 copies
     bytes = bytes + CeilDiv(s.yBTile * s.yOTile * 2, 32) * 64;  // out0: yOut, 2 copies
-    bytes = bytes + RoundUp(s.yOTile * 4, 32);                  // calc0: biasTile
-    bytes = bytes + RoundUp(s.yBTile * s.yOTile * 4, 32);       // calc1: sum_1WsTile
-    bytes = bytes + RoundUp(s.yBTile * s.yOTile * 4, 32);       // calc2: tmp
+    bytes = bytes + RoundUp(s.yBTile * s.yOTile * 4, 32);       // calc0: tmp
     return bytes;
 }
 
@@ -333,9 +332,9 @@ inline Checked YLedger8(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.C_in, 16) * 64;                   // in0: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.C_in, 16) * 32;                   // in0: xIn
     bytes = bytes + s.C_in * s.K * CeilDiv(s.yOTile, 16) * 64;  // in1: wIn, 2 copies
-    bytes = bytes + CeilDiv(s.yOTile, 8) * 64;                  // in2: biasIn, 2 copies
+    bytes = bytes + CeilDiv(s.yOTile, 16) * 128;                // in2: biasIn, 2 copies
     bytes = bytes + CeilDiv(s.yOTile, 16) * 64;                 // out0: yOut, 2 copies
     bytes = bytes + s.K * CeilDiv(s.C_in, 16) * 64;             // calc0: xTile
     bytes = bytes + CeilDiv(s.C_in, 8) * 32 + 64;               // calc1: padded
@@ -348,8 +347,7 @@ inline Checked YLedger8(const Sizes &s, const Checked &coreNum)
     bytes = bytes + s.yOTile * CeilDiv(s.C_in, 16) * 64;        // calc8: sum
     bytes = bytes + CeilDiv(s.yOTile, 8) * 2048;                // calc9: acc
     bytes = bytes + CeilDiv(s.yOTile, 8) * 256;                 // calc10: part
-    bytes = bytes + CeilDiv(s.yOTile, 16) * 64;                 // calc11: biasTile
-    bytes = bytes + CeilDiv(s.yOTile, 16) * 64;                 // calc12: tmp
+    bytes = bytes + CeilDiv(s.yOTile, 16) * 64;                 // calc11: tmp
     return bytes;
 }
 
@@ -361,7 +359,7 @@ inline Checked YLedger9(const Sizes &s, const Checked &coreNum)
     Checked bytes(0);
     bytes = bytes + CeilDiv(s.yCTile, 16) * 64;             // in0: xIn, 2 copies
     bytes = bytes + s.yCTile * CeilDiv(s.yOTile, 16) * 64;  // in1: wIn, 2 copies
-    bytes = bytes + CeilDiv(s.yOTile, 8) * 64;              // in2: biasIn, 2 copies
+    bytes = bytes + CeilDiv(s.yOTile, 16) * 128;            // in2: biasIn, 2 copies
     bytes = bytes + CeilDiv(s.yOTile, 16) * 64;             // out0: yOut, 2 copies
     bytes = bytes + CeilDiv(s.yOTile, 16) * 64;             // calc0: sumAcc
     bytes = bytes + RoundUp(s.yCTile * 4, 32);              // calc1: xTile
@@ -375,7 +373,6 @@ inline Checked YLedger9(const Sizes &s, const Checked &coreNum)
     bytes = bytes + CeilDiv(s.yOTile, 16) * 64;             // calc9: sum
     bytes = bytes + CeilDiv(s.yOTile, 8) * 2048;            // calc10: acc
     bytes = bytes + CeilDiv(s.yOTile, 8) * 256;             // calc11: part
-    bytes = bytes + CeilDiv(s.yOTile, 16) * 64;             // calc12: tmp
     return bytes;
 }
 
@@ -409,12 +406,11 @@ inline Checked YLedger10(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.yOTile * 2, 32) * 64;             // in0: biasIn, 2 copies
+    bytes = bytes + RoundUp(s.yOTile * 2, 32);                  // in0: biasIn
     bytes = bytes + CeilDiv(s.yBTile * s.yOTile * 4, 32) * 64;  // in1: sum_1WsIn, 2 copies
     bytes = bytes + CeilDiv(s.yBTile * s.yOTile * 2, 32) * 64;  // out0: yOut, 2 copies
     bytes = bytes + RoundUp(s.yOTile * 4, 32);                  // calc0: biasTile
-    bytes = bytes + RoundUp(s.yBTile * s.yOTile * 4, 32);       // calc1: sum_1WsTile
-    bytes = bytes + RoundUp(s.yBTile * s.yOTile * 4, 32);       // calc2: tmp
+    bytes = bytes + RoundUp(s.yBTile * s.yOTile * 4, 32);       // calc1: tmp
     return bytes;
 }
 
@@ -424,7 +420,7 @@ inline Checked YLedger11(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.C_in, 16) * 64;                   // in0: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.C_in, 16) * 32;                   // in0: xIn
     bytes = bytes + s.C_in * s.K * CeilDiv(s.yOTile, 16) * 64;  // in1: wIn, 2 copies
     bytes = bytes + CeilDiv(s.yOTile, 16) * 64;                 // in2: biasIn, 2 copies
     bytes = bytes + CeilDiv(s.yOTile, 16) * 64;                 // out0: yOut, 2 copies
@@ -476,8 +472,8 @@ inline bool FitZeros(Sizes &s, const Chip &chip)
     const Checked coreNum(chip.coreNum);
     s.zerosZeroAtTile = Checked(8);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::zerosZeroAtTile, 4096, 8, MaxOf(((coreNum + 4095) / coreNum), 64), false, &ZerosLedger,
-                    coreNum, ub);
+    return Maximise(s, &Sizes::zerosZeroAtTile, 8192, 8, MinOf(MaxOf(((coreNum + 8191) / coreNum), 64), 8192), false,
+                    &ZerosLedger, coreNum, ub);
 }
 
 /// The tiles of a stage: sum_1 (cube)
@@ -495,12 +491,13 @@ inline bool FitY(Sizes &s, const Chip &chip)
     s.yOTile = Checked(8);
     s.yBTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(
-               s, &Sizes::yOTile, s.C_out, 8,
-               MaxOf(CeilDiv(s.C_out * s.H_in * s.N + s.C_out * s.N * s.pad * 2 + s.C_out * s.N - s.C_out * s.K * s.N,
-                             coreNum),
-                     64),
-               false, &YLedger, coreNum, ub) &&
+    return Maximise(s, &Sizes::yOTile, s.C_out, 8,
+                    MinOf(MaxOf(CeilDiv(s.C_out * s.H_in * s.N + s.C_out * s.N * s.pad * 2 + s.C_out * s.N -
+                                            s.C_out * s.K * s.N,
+                                        coreNum),
+                                64),
+                          s.C_out),
+                    false, &YLedger, coreNum, ub) &&
            Maximise(s, &Sizes::yBTile, MinOf(s.N, 4095), 1,
                     CeilDiv(s.H_in * s.N * CeilDiv(s.C_out, s.yOTile) + s.N * s.pad * CeilDiv(s.C_out, s.yOTile) * 2 +
                                 s.N * CeilDiv(s.C_out, s.yOTile) - s.K * s.N * CeilDiv(s.C_out, s.yOTile),
@@ -555,12 +552,13 @@ inline bool FitY4(Sizes &s, const Chip &chip)
     s.yOTile = Checked(16);
     s.yBTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(
-               s, &Sizes::yOTile, s.C_out, 16,
-               MaxOf(CeilDiv(s.C_out * s.H_in * s.N + s.C_out * s.N * s.pad * 2 + s.C_out * s.N - s.C_out * s.K * s.N,
-                             coreNum),
-                     64),
-               false, &YLedger4, coreNum, ub) &&
+    return Maximise(s, &Sizes::yOTile, s.C_out, 16,
+                    MinOf(MaxOf(CeilDiv(s.C_out * s.H_in * s.N + s.C_out * s.N * s.pad * 2 + s.C_out * s.N -
+                                            s.C_out * s.K * s.N,
+                                        coreNum),
+                                64),
+                          s.C_out),
+                    false, &YLedger4, coreNum, ub) &&
            Maximise(s, &Sizes::yBTile, MinOf(s.N, 4095), 1,
                     CeilDiv(s.H_in * s.N * CeilDiv(s.C_out, s.yOTile) + s.N * s.pad * CeilDiv(s.C_out, s.yOTile) * 2 +
                                 s.N * CeilDiv(s.C_out, s.yOTile) - s.K * s.N * CeilDiv(s.C_out, s.yOTile),
@@ -600,8 +598,8 @@ inline bool FitZeros2(Sizes &s, const Chip &chip)
     const Checked coreNum(chip.coreNum);
     s.zerosZeroAtTile = Checked(16);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::zerosZeroAtTile, 4096, 16, MaxOf(((coreNum + 4095) / coreNum), 64), false, &ZerosLedger2,
-                    coreNum, ub);
+    return Maximise(s, &Sizes::zerosZeroAtTile, 8192, 16, MinOf(MaxOf(((coreNum + 8191) / coreNum), 64), 8192), false,
+                    &ZerosLedger2, coreNum, ub);
 }
 
 /// The tiles of a stage: y
@@ -611,12 +609,13 @@ inline bool FitY7(Sizes &s, const Chip &chip)
     s.yOTile = Checked(16);
     s.yBTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(
-               s, &Sizes::yOTile, s.C_out, 16,
-               MaxOf(CeilDiv(s.C_out * s.H_in * s.N + s.C_out * s.N * s.pad * 2 + s.C_out * s.N - s.C_out * s.K * s.N,
-                             coreNum),
-                     64),
-               false, &YLedger7, coreNum, ub) &&
+    return Maximise(s, &Sizes::yOTile, s.C_out, 16,
+                    MinOf(MaxOf(CeilDiv(s.C_out * s.H_in * s.N + s.C_out * s.N * s.pad * 2 + s.C_out * s.N -
+                                            s.C_out * s.K * s.N,
+                                        coreNum),
+                                64),
+                          s.C_out),
+                    false, &YLedger7, coreNum, ub) &&
            Maximise(s, &Sizes::yBTile, MinOf(s.N, 4095), 1,
                     CeilDiv(s.H_in * s.N * CeilDiv(s.C_out, s.yOTile) + s.N * s.pad * CeilDiv(s.C_out, s.yOTile) * 2 +
                                 s.N * CeilDiv(s.C_out, s.yOTile) - s.K * s.N * CeilDiv(s.C_out, s.yOTile),
@@ -671,12 +670,13 @@ inline bool FitY10(Sizes &s, const Chip &chip)
     s.yOTile = Checked(16);
     s.yBTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(
-               s, &Sizes::yOTile, s.C_out, 16,
-               MaxOf(CeilDiv(s.C_out * s.H_in * s.N + s.C_out * s.N * s.pad * 2 + s.C_out * s.N - s.C_out * s.K * s.N,
-                             coreNum),
-                     64),
-               false, &YLedger10, coreNum, ub) &&
+    return Maximise(s, &Sizes::yOTile, s.C_out, 16,
+                    MinOf(MaxOf(CeilDiv(s.C_out * s.H_in * s.N + s.C_out * s.N * s.pad * 2 + s.C_out * s.N -
+                                            s.C_out * s.K * s.N,
+                                        coreNum),
+                                64),
+                          s.C_out),
+                    false, &YLedger10, coreNum, ub) &&
            Maximise(s, &Sizes::yBTile, MinOf(s.N, 4095), 1,
                     CeilDiv(s.H_in * s.N * CeilDiv(s.C_out, s.yOTile) + s.N * s.pad * CeilDiv(s.C_out, s.yOTile) * 2 +
                                 s.N * CeilDiv(s.C_out, s.yOTile) - s.K * s.N * CeilDiv(s.C_out, s.yOTile),
@@ -734,7 +734,7 @@ inline bool FindZerosWsStart(Sizes &s, const Chip &chip)
 inline bool FindZerosWsEnd(Sizes &s, const Chip &chip)
 {
     (void)chip;
-    s.zerosWsEnd = s.zerosWsStart + 16384;
+    s.zerosWsEnd = s.zerosWsStart + 32768;
     return s.zerosWsEnd.valid;
 }
 
@@ -743,27 +743,76 @@ inline bool FindZerosZeroAtTiles(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
     const Checked cubeNum(chip.cubeNum);
-    s.zerosZeroAtTiles = ((s.zerosZeroAtTile + 4095) / s.zerosZeroAtTile);
+    const Checked l0cFloats(chip.ubBytes > UB_220 ? 65536 : 32768);  // results that L0C holds
+    s.zerosZeroAtTiles = ((s.zerosZeroAtTile + 8191) / s.zerosZeroAtTile);
     s.zerosWork = s.zerosZeroAtTiles;
     s.zerosPer = MaxOf(CeilDiv(s.zerosWork, coreNum), 1);
-    s.sum1Panels = CeilDiv(s.C_out, 256);
-    s.sum1BaseN = RoundUp(CeilDiv(s.C_out, s.sum1Panels), 16);
-    s.sum1BaseM = MinOf(MinOf((((32768 / s.sum1BaseN)) / 16) * 16, 256),
+    s.sum1BaseN = RoundUp(
+        CeilDiv(
+            s.C_out,
+            MaxOf(
+                CeilDiv(
+                    s.C_out,
+                    MinOf((((l0cFloats / (RoundUp(MinOf(s.H_in * s.N + s.N * s.pad * 2 + s.N - s.K * s.N, 128), 16)))) /
+                           16) *
+                              16,
+                          512)),
+                MinOf(
+                    ((s.C_out * CeilDiv(s.H_in * s.N + s.N * s.pad * 2 + s.N - s.K * s.N, 128)) /
+                     (s.H_in * s.N *
+                          CeilDiv(
+                              s.C_out,
+                              MinOf((((l0cFloats /
+                                       (RoundUp(MinOf(s.H_in * s.N + s.N * s.pad * 2 + s.N - s.K * s.N, 128), 16)))) /
+                                     16) *
+                                        16,
+                                    512)) +
+                      s.N * s.pad *
+                          CeilDiv(
+                              s.C_out,
+                              MinOf((((l0cFloats /
+                                       (RoundUp(MinOf(s.H_in * s.N + s.N * s.pad * 2 + s.N - s.K * s.N, 128), 16)))) /
+                                     16) *
+                                        16,
+                                    512)) *
+                          2 +
+                      s.N * CeilDiv(
+                                s.C_out,
+                                MinOf((((l0cFloats /
+                                         (RoundUp(MinOf(s.H_in * s.N + s.N * s.pad * 2 + s.N - s.K * s.N, 128), 16)))) /
+                                       16) *
+                                          16,
+                                      512)) -
+                      s.K * s.N *
+                          CeilDiv(
+                              s.C_out,
+                              MinOf((((l0cFloats /
+                                       (RoundUp(MinOf(s.H_in * s.N + s.N * s.pad * 2 + s.N - s.K * s.N, 128), 16)))) /
+                                     16) *
+                                        16,
+                                    512)))),
+                    1) *
+                    MinOf(CeilDiv(CeilDiv(cubeNum * 3, 4),
+                                  CeilDiv(s.H_in * s.N + s.N * s.pad * 2 + s.N - s.K * s.N, 128)),
+                          CeilDiv(s.C_out, 16)))),
+        16);
+    s.sum1Panels = CeilDiv(s.C_out, s.sum1BaseN);
+    s.sum1BaseM = MinOf(MinOf((((l0cFloats / s.sum1BaseN)) / 16) * 16, 256),
                         RoundUp(MinOf(MaxOf(CeilDiv(s.H_in * s.N * s.sum1Panels + s.N * s.pad * s.sum1Panels * 2 +
                                                         s.N * s.sum1Panels - s.K * s.N * s.sum1Panels,
-                                                    cubeNum),
+                                                    CeilDiv(cubeNum * 3, 4)),
                                             1),
                                       s.H_in * s.N + s.N * s.pad * 2 + s.N - s.K * s.N),
                                 16));
-    return s.zerosZeroAtTiles.valid && s.zerosWork.valid && s.zerosPer.valid && s.sum1Panels.valid &&
-           s.sum1BaseN.valid && s.sum1BaseM.valid;
+    return s.zerosZeroAtTiles.valid && s.zerosWork.valid && s.zerosPer.valid && s.sum1BaseN.valid &&
+           s.sum1Panels.valid && s.sum1BaseM.valid;
 }
 
 /// Fields sum1BaseK; false when one is out of range.
 inline bool FindSum1BaseK(Sizes &s, const Chip &chip)
 {
     (void)chip;
-    s.sum1BaseK = MinOf(32, RoundUp(s.C_in, 16));
+    s.sum1BaseK = MinOf(MinOf(32, (((8192 / s.sum1BaseN)) / 16) * 16), RoundUp(s.C_in, 16));
     return s.sum1BaseK.valid;
 }
 
@@ -870,7 +919,7 @@ inline bool FindSum1OTiles(Sizes &s, const Chip &chip)
 inline bool FindZerosWsEnd2(Sizes &s, const Chip &chip)
 {
     (void)chip;
-    s.zerosWsEnd = s.zerosWsStart + 8192;
+    s.zerosWsEnd = s.zerosWsStart + 16384;
     return s.zerosWsEnd.valid;
 }
 
@@ -878,7 +927,7 @@ inline bool FindZerosWsEnd2(Sizes &s, const Chip &chip)
 inline bool FindSum1BaseK2(Sizes &s, const Chip &chip)
 {
     (void)chip;
-    s.sum1BaseK = MinOf(64, RoundUp(s.C_in, 16));
+    s.sum1BaseK = MinOf(MinOf(64, (((16384 / s.sum1BaseN)) / 16) * 16), RoundUp(s.C_in, 16));
     return s.sum1BaseK.valid;
 }
 
@@ -1667,8 +1716,8 @@ inline void Fill(const Sizes &s, ConvTbcTilingData &data)
     data.zerosWsStart = s.zerosWsStart.value;
     data.zerosWork = s.zerosWork.value;
     data.zerosPer = s.zerosPer.value;
-    data.sum1Panels = s.sum1Panels.value;
     data.sum1BaseN = s.sum1BaseN.value;
+    data.sum1Panels = s.sum1Panels.value;
     data.sum1BaseM = s.sum1BaseM.value;
     data.sum1M = s.sum1M.value;
     data.sum1N = s.sum1N.value;

@@ -43,7 +43,7 @@ public:
         wGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(w), C_in_ * C_out_ * K_);
         sum_1WsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + sum_1WsStart_),
                                    C_out_ * H_in_ * N_ + C_out_ * N_ * pad_ * 2 + C_out_ * N_ - C_out_ * K_ * N_);
-        zerosWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + zerosWsStart_), 4096);
+        zerosWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + zerosWsStart_), 8192);
     }
 
     __aicore__ inline void Process()
@@ -77,7 +77,7 @@ public:
                 }
             }
             if (pairs == 0) {
-                mm.SetOrgShape(256, 256, 16, 16, C_out_);
+                mm.SetOrgShape(512, 512, 16, 16, C_out_);
                 mm.SetSingleShape(rows, cols, 16);
                 mm.SetTensorA(zerosWsGm_, false);
                 mm.SetTensorB(zerosWsGm_, false);
@@ -235,20 +235,31 @@ public:
                     }
                     in1Queue_.FreeTensor(wIn);
                     AscendC::LocalTensor<float> tmp = calc6Buf_.Get<float>();
-                    VectorBarrier();
-                    for (int64_t o = 0; o < oCount; ++o) {
-                        AscendC::Mul(tmp[cPitch * o], xTile, wTile[cPitch * o], cPitch);
+                    if (cPitch <= oCount * 64 && cPitch <= 2040) {
+                        VectorBarrier();
+                        for (int64_t col = 0; col < cPitch; col += 64) {
+                            for (int64_t first1 = 0; first1 < oCount; first1 += 255) {
+                                AscendC::Mul(tmp[cPitch * first1 + col], xTile[col], wTile[cPitch * first1 + col],
+                                             MinOf(64, cPitch - col), MinOf(255, oCount - first1),
+                                             AscendC::BinaryRepeatParams(1, 1, 1, (cPitch / 8), 0, (cPitch / 8)));
+                            }
+                        }
+                    } else {
+                        VectorBarrier();
+                        for (int64_t o = 0; o < oCount; ++o) {
+                            AscendC::Mul(tmp[cPitch * o], xTile, wTile[cPitch * o], cPitch);
+                        }
                     }
                     AscendC::LocalTensor<float> sum = calc7Buf_.Get<float>();
                     AscendC::LocalTensor<float> acc = calc8Buf_.Get<float>();
                     AscendC::LocalTensor<float> part = calc9Buf_.Get<float>();
                     AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(oCount, 8) * 512);
                     if (cPitch <= 2040) {
-                        for (int64_t col = 0; col < cCount; col += 64) {
+                        for (int64_t col1 = 0; col1 < cCount; col1 += 64) {
                             VectorBarrier();
-                            for (int64_t first1 = 0; first1 < oCount; first1 += 255) {
-                                AscendC::Add(acc[first1 * 64], tmp[cPitch * first1 + col], acc[first1 * 64],
-                                             MinOf(64, cCount - col), MinOf(255, oCount - first1),
+                            for (int64_t first2 = 0; first2 < oCount; first2 += 255) {
+                                AscendC::Add(acc[first2 * 64], tmp[cPitch * first2 + col1], acc[first2 * 64],
+                                             MinOf(64, cCount - col1), MinOf(255, oCount - first2),
                                              AscendC::BinaryRepeatParams(1, 1, 1, 8, (cPitch / 8), 8));
                             }
                         }
@@ -363,7 +374,7 @@ public:
         wGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(w), C_in_ * C_out_ * K_);
         sum_1WsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + sum_1WsStart_),
                                    C_out_ * H_in_ * N_ + C_out_ * N_ * pad_ * 2 + C_out_ * N_ - C_out_ * K_ * N_);
-        zerosWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(workspace + zerosWsStart_), 4096);
+        zerosWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(workspace + zerosWsStart_), 8192);
     }
 
     __aicore__ inline void Process()
@@ -397,7 +408,7 @@ public:
                 }
             }
             if (pairs == 0) {
-                mm.SetOrgShape(256, 256, 16, 16, C_out_);
+                mm.SetOrgShape(512, 512, 16, 16, C_out_);
                 mm.SetSingleShape(rows, cols, 16);
                 mm.SetTensorA(zerosWsGm_, false);
                 mm.SetTensorB(zerosWsGm_, false);
@@ -589,20 +600,31 @@ public:
                         AscendC::Gather(wTile1[cPitch * o], wTile, offsets.ReinterpretCast<uint32_t>(), o * 4, cPitch);
                     }
                     AscendC::LocalTensor<float> tmp = calc8Buf_.Get<float>();
-                    VectorBarrier();
-                    for (int64_t o = 0; o < oCount; ++o) {
-                        AscendC::Mul(tmp[cPitch * o], xTile, wTile1[cPitch * o], cPitch);
+                    if (cPitch <= oCount * 64 && cPitch <= 2040) {
+                        VectorBarrier();
+                        for (int64_t col = 0; col < cPitch; col += 64) {
+                            for (int64_t first1 = 0; first1 < oCount; first1 += 255) {
+                                AscendC::Mul(tmp[cPitch * first1 + col], xTile[col], wTile1[cPitch * first1 + col],
+                                             MinOf(64, cPitch - col), MinOf(255, oCount - first1),
+                                             AscendC::BinaryRepeatParams(1, 1, 1, (cPitch / 8), 0, (cPitch / 8)));
+                            }
+                        }
+                    } else {
+                        VectorBarrier();
+                        for (int64_t o = 0; o < oCount; ++o) {
+                            AscendC::Mul(tmp[cPitch * o], xTile, wTile1[cPitch * o], cPitch);
+                        }
                     }
                     AscendC::LocalTensor<float> sum = calc9Buf_.Get<float>();
                     AscendC::LocalTensor<float> acc = calc10Buf_.Get<float>();
                     AscendC::LocalTensor<float> part = calc11Buf_.Get<float>();
                     AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(oCount, 8) * 512);
                     if (cPitch <= 2040) {
-                        for (int64_t col = 0; col < cCount; col += 64) {
+                        for (int64_t col1 = 0; col1 < cCount; col1 += 64) {
                             VectorBarrier();
-                            for (int64_t first1 = 0; first1 < oCount; first1 += 255) {
-                                AscendC::Add(acc[first1 * 64], tmp[cPitch * first1 + col], acc[first1 * 64],
-                                             MinOf(64, cCount - col), MinOf(255, oCount - first1),
+                            for (int64_t first2 = 0; first2 < oCount; first2 += 255) {
+                                AscendC::Add(acc[first2 * 64], tmp[cPitch * first2 + col1], acc[first2 * 64],
+                                             MinOf(64, cCount - col1), MinOf(255, oCount - first2),
                                              AscendC::BinaryRepeatParams(1, 1, 1, 8, (cPitch / 8), 8));
                             }
                         }

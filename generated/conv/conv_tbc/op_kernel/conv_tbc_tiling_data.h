@@ -25,8 +25,8 @@ struct ConvTbcTilingData {
     int64_t zerosWsStart;
     int64_t zerosWork;
     int64_t zerosPer;
-    int64_t sum1Panels;
     int64_t sum1BaseN;
+    int64_t sum1Panels;
     int64_t sum1BaseM;
     int64_t sum1M;
     int64_t sum1N;

@@ -34,45 +34,60 @@ public:
                              C_out_ * H_in_ * N_ + C_out_ * N_ * pad_ * 2 + C_out_ * N_ - C_out_ * K_ * N_);
         sum_1WsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + sum_1WsStart_),
                                    C_out_ * H_in_ * N_ + C_out_ * N_ * pad_ * 2 + C_out_ * N_ - C_out_ * K_ * N_);
-        pipe->InitBuffer(in0Queue_, 2, yOTile_ * 4);
+        pipe->InitBuffer(in0Queue_, 1, yOTile_ * 4);
         pipe->InitBuffer(in1Queue_, 2, yBTile_ * yOTile_ * 4);
         pipe->InitBuffer(out0Queue_, 2, yBTile_ * yOTile_ * 4);
     }
 
     __aicore__ inline void Process()
     {
-        for (int64_t item = blockIdx_ * yPer_; item < MinOf(yWork_, blockIdx_ * yPer_ + yPer_); ++item) {
-            const int64_t oStart = yOTile_ * (item % yOTiles_);
+        const int64_t firstItem = blockIdx_ * yPer_;
+        const int64_t lastItem = MinOf(yWork_, blockIdx_ * yPer_ + yPer_);
+        for (int64_t strip = (firstItem / yBTiles_); strip < CeilDiv(lastItem, yBTiles_); ++strip) {
+            const int64_t oStart = yOTile_ * (strip % yOTiles_);
             const int64_t oCount = MinOf(yOTile_, C_out_ - oStart);
             const int64_t oPitch = RoundUp(oCount, 8);
-            const int64_t bStart = yBTile_ * (((item / yOTiles_)) % yBTiles_);
-            const int64_t bCount = MinOf(yBTile_, N_ - bStart);
-            const int64_t t = (((item / yOTiles_)) / yBTiles_);
-            // y[t, b, o] = bias[o] + sum[k, c](x[k + t - pad, b, c] * w[k, c, o])
+            const int64_t t = (strip / yOTiles_);
             AscendC::LocalTensor<float> biasIn = in0Queue_.AllocTensor<float>();
             AscendC::DataCopyPad(biasIn, biasGm_[oStart], AscendC::DataCopyExtParams(1, oCount * 4, 0, 0, 0),
                                  AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
             in0Queue_.EnQue(biasIn);
             biasIn = in0Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> sum_1WsIn = in1Queue_.AllocTensor<float>();
-            AscendC::DataCopyPad(sum_1WsIn, sum_1WsGm_[C_out_ * N_ * t + C_out_ * bStart + oStart],
-                                 AscendC::DataCopyExtParams(bCount, oCount * 4, C_out_ * 4 - oCount * 4, 0, 0),
-                                 AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-            in1Queue_.EnQue(sum_1WsIn);
-            sum_1WsIn = in1Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> yOut = out0Queue_.AllocTensor<float>();
-            for (int64_t b = 0; b < bCount; ++b) {
-                AscendC::Add(yOut[b * oPitch], biasIn, sum_1WsIn[b * oPitch], oPitch);
+            for (int64_t tile = MaxOf(firstItem - strip * yBTiles_, 0);
+                 tile < MinOf(yBTiles_, lastItem - strip * yBTiles_); ++tile) {
+                const int64_t bStart = tile * yBTile_;
+                const int64_t bCount = MinOf(yBTile_, N_ - bStart);
+                // y[t, b, o] = bias[o] + sum[k, c](x[k + t - pad, b, c] * w[k, c, o])
+                AscendC::LocalTensor<float> sum_1WsIn = in1Queue_.AllocTensor<float>();
+                AscendC::DataCopyPad(sum_1WsIn, sum_1WsGm_[C_out_ * N_ * t + C_out_ * bStart + oStart],
+                                     AscendC::DataCopyExtParams(bCount, oCount * 4, C_out_ * 4 - oCount * 4, 0, 0),
+                                     AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
+                in1Queue_.EnQue(sum_1WsIn);
+                sum_1WsIn = in1Queue_.DeQue<float>();
+                AscendC::LocalTensor<float> yOut = out0Queue_.AllocTensor<float>();
+                if (oPitch <= bCount * 64 && oPitch <= 2040) {
+                    for (int64_t col = 0; col < oPitch; col += 64) {
+                        for (int64_t first = 0; first < bCount; first += 255) {
+                            AscendC::Add(yOut[first * oPitch + col], biasIn[col], sum_1WsIn[first * oPitch + col],
+                                         MinOf(64, oPitch - col), MinOf(255, bCount - first),
+                                         AscendC::BinaryRepeatParams(1, 1, 1, (oPitch / 8), 0, (oPitch / 8)));
+                        }
+                    }
+                } else {
+                    for (int64_t b = 0; b < bCount; ++b) {
+                        AscendC::Add(yOut[b * oPitch], biasIn, sum_1WsIn[b * oPitch], oPitch);
+                    }
+                }
+                out0Queue_.EnQue(yOut);
+                yOut = out0Queue_.DeQue<float>();
+                AscendC::DataCopyPad(
+                    yGm_[C_out_ * N_ * t + C_out_ * bStart + oStart], yOut,
+                    AscendC::DataCopyExtParams(bCount, oCount * 4, ((oPitch * 4 - CeilDiv(oCount * 4, 32) * 32) / 32),
+                                               C_out_ * 4 - oCount * 4, 0));
+                out0Queue_.FreeTensor(yOut);
+                in1Queue_.FreeTensor(sum_1WsIn);
             }
-            out0Queue_.EnQue(yOut);
-            yOut = out0Queue_.DeQue<float>();
-            AscendC::DataCopyPad(
-                yGm_[C_out_ * N_ * t + C_out_ * bStart + oStart], yOut,
-                AscendC::DataCopyExtParams(bCount, oCount * 4, ((oPitch * 4 - CeilDiv(oCount * 4, 32) * 32) / 32),
-                                           C_out_ * 4 - oCount * 4, 0));
-            out0Queue_.FreeTensor(yOut);
             in0Queue_.FreeTensor(biasIn);
-            in1Queue_.FreeTensor(sum_1WsIn);
         }
     }
 
@@ -124,7 +139,7 @@ public:
         biasGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(bias), C_out_);
         yGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(y),
                              C_out_ * H_in_ * N_ + C_out_ * N_ * pad_ * 2 + C_out_ * N_ - C_out_ * K_ * N_);
-        pipe->InitBuffer(in0Queue_, 2, ceilCInBy8_ * 32);
+        pipe->InitBuffer(in0Queue_, 1, ceilCInBy8_ * 32);
         pipe->InitBuffer(in1Queue_, 2, C_in_ * K_ * ceilYOTileBy8_ * 32);
         pipe->InitBuffer(in2Queue_, 2, ceilYOTileBy8_ * 32);
         pipe->InitBuffer(out0Queue_, 2, ceilYOTileBy8_ * 32);
@@ -142,13 +157,13 @@ public:
 
     __aicore__ inline void Process()
     {
-        for (int64_t item = blockIdx_ * yPer_; item < MinOf(yWork_, blockIdx_ * yPer_ + yPer_); ++item) {
-            const int64_t oStart = yOTile_ * (item % yOTiles_);
-            const int64_t oCount = MinOf(yOTile_, C_out_ - oStart);
-            const int64_t b = (((item / yOTiles_)) % N_);
-            const int64_t t = (((item / yOTiles_)) / N_);
-            // y[t, b, o] = bias[o] + sum[k, c](x[k + t - pad, b, c] * w[k, c, o])
+        const int64_t firstItem = blockIdx_ * yPer_;
+        const int64_t lastItem = MinOf(yWork_, blockIdx_ * yPer_ + yPer_);
+        for (int64_t strip = (firstItem / yOTiles_); strip < CeilDiv(lastItem, yOTiles_); ++strip) {
+            const int64_t b = (strip % N_);
+            const int64_t t = (strip / N_);
             AscendC::LocalTensor<float> xTile = calc0Buf_.Get<float>();
+            VectorBarrier();
             for (int64_t k = 0; k < K_; ++k) {
                 if (k + t - pad_ >= 0 && k + t - pad_ < H_in_ && 0 < C_in_) {
                     AscendC::LocalTensor<float> xIn = in0Queue_.AllocTensor<float>();
@@ -180,101 +195,121 @@ public:
                     AscendC::Duplicate<float>(xTile[ceilCInBy8_ * k * 8], 0.0f, ceilCInBy8_ * 8);
                 }
             }
-            AscendC::LocalTensor<float> wIn = in1Queue_.AllocTensor<float>();
-            for (int64_t first = 0; first < C_in_ * K_; first += 4095) {
-                AscendC::DataCopyPad(wIn[RoundUp(oCount, 8) * first], wGm_[C_out_ * first + oStart],
-                                     AscendC::DataCopyExtParams(MinOf(4095, C_in_ * K_ - first), oCount * 4,
-                                                                C_out_ * 4 - oCount * 4, 0, 0),
-                                     AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-            }
-            in1Queue_.EnQue(wIn);
-            wIn = in1Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> wTile = calc3Buf_.Get<float>();
-            AscendC::LocalTensor<int32_t> offsets = calc4Buf_.Get<int32_t>();
-            AscendC::CreateVecIndex<int32_t>(offsets, static_cast<int32_t>(0), ceilCInBy8_ * 8);
-            VectorBarrier();
-            AscendC::Mins(offsets, offsets, static_cast<int32_t>(C_in_ - 1), ceilCInBy8_ * 8);
-            VectorBarrier();
-            AscendC::Muls(offsets, offsets, static_cast<int32_t>(CeilDiv(oCount, 8) * 32), ceilCInBy8_ * 8);
-            VectorBarrier();
-            for (int64_t o = 0; o < oCount; ++o) {
-                for (int64_t k = 0; k < K_; ++k) {
-                    AscendC::Gather(wTile[K_ * ceilCInBy8_ * o * 8 + ceilCInBy8_ * k * 8], wIn,
-                                    offsets.ReinterpretCast<uint32_t>(), C_in_ * k * CeilDiv(oCount, 8) * 32 + o * 4,
-                                    ceilCInBy8_ * 8);
+            for (int64_t tile = MaxOf(firstItem - strip * yOTiles_, 0);
+                 tile < MinOf(yOTiles_, lastItem - strip * yOTiles_); ++tile) {
+                const int64_t oStart = tile * yOTile_;
+                const int64_t oCount = MinOf(yOTile_, C_out_ - oStart);
+                // y[t, b, o] = bias[o] + sum[k, c](x[k + t - pad, b, c] * w[k, c, o])
+                AscendC::LocalTensor<float> wIn = in1Queue_.AllocTensor<float>();
+                for (int64_t first = 0; first < C_in_ * K_; first += 4095) {
+                    AscendC::DataCopyPad(wIn[RoundUp(oCount, 8) * first], wGm_[C_out_ * first + oStart],
+                                         AscendC::DataCopyExtParams(MinOf(4095, C_in_ * K_ - first), oCount * 4,
+                                                                    C_out_ * 4 - oCount * 4, 0, 0),
+                                         AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
                 }
-            }
-            in1Queue_.FreeTensor(wIn);
-            AscendC::LocalTensor<float> sum_1Tile = calc5Buf_.Get<float>();
-            AscendC::LocalTensor<float> tmp = calc6Buf_.Get<float>();
-            VectorBarrier();
-            for (int64_t o = 0; o < oCount; ++o) {
-                AscendC::Mul(tmp[K_ * ceilCInBy8_ * o * 8], xTile, wTile[K_ * ceilCInBy8_ * o * 8],
-                             K_ * ceilCInBy8_ * 8);
-            }
-            AscendC::LocalTensor<float> sum = calc7Buf_.Get<float>();
-            VectorBarrier();
-            for (int64_t o = 0; o < oCount; ++o) {
-                AscendC::Muls(sum[ceilCInBy8_ * o * 8], tmp[K_ * ceilCInBy8_ * o * 8], 1.0f, ceilCInBy8_ * 8);
-            }
-            for (int64_t k = 1; k < K_; ++k) {
+                in1Queue_.EnQue(wIn);
+                wIn = in1Queue_.DeQue<float>();
+                AscendC::LocalTensor<float> wTile = calc3Buf_.Get<float>();
+                AscendC::LocalTensor<int32_t> offsets = calc4Buf_.Get<int32_t>();
+                AscendC::CreateVecIndex<int32_t>(offsets, static_cast<int32_t>(0), ceilCInBy8_ * 8);
+                VectorBarrier();
+                AscendC::Mins(offsets, offsets, static_cast<int32_t>(C_in_ - 1), ceilCInBy8_ * 8);
+                VectorBarrier();
+                AscendC::Muls(offsets, offsets, static_cast<int32_t>(CeilDiv(oCount, 8) * 32), ceilCInBy8_ * 8);
                 VectorBarrier();
                 for (int64_t o = 0; o < oCount; ++o) {
-                    AscendC::Add(sum[ceilCInBy8_ * o * 8], sum[ceilCInBy8_ * o * 8],
-                                 tmp[K_ * ceilCInBy8_ * o * 8 + ceilCInBy8_ * k * 8], ceilCInBy8_ * 8);
-                }
-            }
-            AscendC::LocalTensor<float> acc = calc8Buf_.Get<float>();
-            AscendC::LocalTensor<float> part = calc9Buf_.Get<float>();
-            AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(oCount, 8) * 512);
-            if (ceilCInBy8_ * 8 <= 2040) {
-                for (int64_t col = 0; col < C_in_; col += 64) {
-                    VectorBarrier();
-                    for (int64_t first1 = 0; first1 < oCount; first1 += 255) {
-                        AscendC::Add(acc[first1 * 64], sum[ceilCInBy8_ * first1 * 8 + col], acc[first1 * 64],
-                                     MinOf(64, C_in_ - col), MinOf(255, oCount - first1),
-                                     AscendC::BinaryRepeatParams(1, 1, 1, 8, ceilCInBy8_, 8));
+                    for (int64_t k = 0; k < K_; ++k) {
+                        AscendC::Gather(wTile[K_ * ceilCInBy8_ * o * 8 + ceilCInBy8_ * k * 8], wIn,
+                                        offsets.ReinterpretCast<uint32_t>(),
+                                        C_in_ * k * CeilDiv(oCount, 8) * 32 + o * 4, ceilCInBy8_ * 8);
                     }
                 }
-            } else {
-                for (int64_t row = 0; row < oCount; ++row) {
-                    for (int64_t start = 0; start < divCInBy64_; start += 255) {
+                in1Queue_.FreeTensor(wIn);
+                AscendC::LocalTensor<float> sum_1Tile = calc5Buf_.Get<float>();
+                AscendC::LocalTensor<float> tmp = calc6Buf_.Get<float>();
+                VectorBarrier();
+                for (int64_t o = 0; o < oCount; ++o) {
+                    AscendC::Mul(tmp[K_ * ceilCInBy8_ * o * 8], xTile, wTile[K_ * ceilCInBy8_ * o * 8],
+                                 K_ * ceilCInBy8_ * 8);
+                }
+                AscendC::LocalTensor<float> sum = calc7Buf_.Get<float>();
+                VectorBarrier();
+                for (int64_t o = 0; o < oCount; ++o) {
+                    AscendC::Muls(sum[ceilCInBy8_ * o * 8], tmp[K_ * ceilCInBy8_ * o * 8], 1.0f, ceilCInBy8_ * 8);
+                }
+                for (int64_t k = 1; k < K_; ++k) {
+                    if (ceilCInBy8_ * 8 <= oCount * 64 && ceilCInBy8_ * 8 <= 2040 && K_ * ceilCInBy8_ * 8 <= 2040) {
                         VectorBarrier();
-                        AscendC::Add(acc[row * 64], sum[ceilCInBy8_ * row * 8 + start * 64], acc[row * 64], 64,
-                                     MinOf(255, divCInBy64_ - start), AscendC::BinaryRepeatParams(1, 1, 1, 0, 8, 0));
-                    }
-                    if (C_in_ - divCInBy64_ * 64 > 0) {
+                        for (int64_t col = 0; col < ceilCInBy8_ * 8; col += 64) {
+                            for (int64_t first1 = 0; first1 < oCount; first1 += 255) {
+                                AscendC::Add(
+                                    sum[ceilCInBy8_ * first1 * 8 + col], sum[ceilCInBy8_ * first1 * 8 + col],
+                                    tmp[K_ * ceilCInBy8_ * first1 * 8 + ceilCInBy8_ * k * 8 + col],
+                                    MinOf(64, ceilCInBy8_ * 8 - col), MinOf(255, oCount - first1),
+                                    AscendC::BinaryRepeatParams(1, 1, 1, ceilCInBy8_, ceilCInBy8_, K_ * ceilCInBy8_));
+                            }
+                        }
+                    } else {
                         VectorBarrier();
-                        AscendC::Add(acc[row * 64], sum[ceilCInBy8_ * row * 8 + divCInBy64_ * 64], acc[row * 64],
-                                     C_in_ - divCInBy64_ * 64, 1, AscendC::BinaryRepeatParams(1, 1, 1, 8, 8, 8));
+                        for (int64_t o = 0; o < oCount; ++o) {
+                            AscendC::Add(sum[ceilCInBy8_ * o * 8], sum[ceilCInBy8_ * o * 8],
+                                         tmp[K_ * ceilCInBy8_ * o * 8 + ceilCInBy8_ * k * 8], ceilCInBy8_ * 8);
+                        }
                     }
                 }
+                AscendC::LocalTensor<float> acc = calc8Buf_.Get<float>();
+                AscendC::LocalTensor<float> part = calc9Buf_.Get<float>();
+                AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(oCount, 8) * 512);
+                if (ceilCInBy8_ * 8 <= 2040) {
+                    for (int64_t col1 = 0; col1 < C_in_; col1 += 64) {
+                        VectorBarrier();
+                        for (int64_t first2 = 0; first2 < oCount; first2 += 255) {
+                            AscendC::Add(acc[first2 * 64], sum[ceilCInBy8_ * first2 * 8 + col1], acc[first2 * 64],
+                                         MinOf(64, C_in_ - col1), MinOf(255, oCount - first2),
+                                         AscendC::BinaryRepeatParams(1, 1, 1, 8, ceilCInBy8_, 8));
+                        }
+                    }
+                } else {
+                    for (int64_t row = 0; row < oCount; ++row) {
+                        for (int64_t start = 0; start < divCInBy64_; start += 255) {
+                            VectorBarrier();
+                            AscendC::Add(acc[row * 64], sum[ceilCInBy8_ * row * 8 + start * 64], acc[row * 64], 64,
+                                         MinOf(255, divCInBy64_ - start),
+                                         AscendC::BinaryRepeatParams(1, 1, 1, 0, 8, 0));
+                        }
+                        if (C_in_ - divCInBy64_ * 64 > 0) {
+                            VectorBarrier();
+                            AscendC::Add(acc[row * 64], sum[ceilCInBy8_ * row * 8 + divCInBy64_ * 64], acc[row * 64],
+                                         C_in_ - divCInBy64_ * 64, 1, AscendC::BinaryRepeatParams(1, 1, 1, 8, 8, 8));
+                        }
+                    }
+                }
+                VectorBarrier();
+                for (int64_t strip1 = 0; strip1 < RoundUp(oCount, 8); strip1 += 248) {
+                    AscendC::BlockReduceSum<float>(part[strip1 * 8], acc[strip1 * 64],
+                                                   MinOf(248, RoundUp(oCount, 8) - strip1), 64, 1, 1, 8);
+                }
+                VectorBarrier();
+                for (int64_t strip2 = 0; strip2 < CeilDiv(oCount, 8); strip2 += 255) {
+                    AscendC::BlockReduceSum<float>(sum_1Tile[strip2 * 8], part[strip2 * 64],
+                                                   MinOf(255, CeilDiv(oCount, 8) - strip2), 64, 1, 1, 8);
+                }
+                AscendC::LocalTensor<float> biasIn = in2Queue_.AllocTensor<float>();
+                AscendC::DataCopyPad(biasIn, biasGm_[oStart], AscendC::DataCopyExtParams(1, oCount * 4, 0, 0, 0),
+                                     AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
+                in2Queue_.EnQue(biasIn);
+                biasIn = in2Queue_.DeQue<float>();
+                AscendC::LocalTensor<float> yOut = out0Queue_.AllocTensor<float>();
+                VectorBarrier();
+                AscendC::Add(yOut, biasIn, sum_1Tile, RoundUp(oCount, 8));
+                out0Queue_.EnQue(yOut);
+                yOut = out0Queue_.DeQue<float>();
+                AscendC::DataCopyPad(
+                    yGm_[C_out_ * N_ * t + C_out_ * b + oStart], yOut,
+                    AscendC::DataCopyExtParams(1, oCount * 4, CeilDiv(oCount, 8) - CeilDiv(oCount * 4, 32), 0, 0));
+                out0Queue_.FreeTensor(yOut);
+                in2Queue_.FreeTensor(biasIn);
             }
-            VectorBarrier();
-            for (int64_t strip = 0; strip < RoundUp(oCount, 8); strip += 248) {
-                AscendC::BlockReduceSum<float>(part[strip * 8], acc[strip * 64], MinOf(248, RoundUp(oCount, 8) - strip),
-                                               64, 1, 1, 8);
-            }
-            VectorBarrier();
-            for (int64_t strip1 = 0; strip1 < CeilDiv(oCount, 8); strip1 += 255) {
-                AscendC::BlockReduceSum<float>(sum_1Tile[strip1 * 8], part[strip1 * 64],
-                                               MinOf(255, CeilDiv(oCount, 8) - strip1), 64, 1, 1, 8);
-            }
-            AscendC::LocalTensor<float> biasIn = in2Queue_.AllocTensor<float>();
-            AscendC::DataCopyPad(biasIn, biasGm_[oStart], AscendC::DataCopyExtParams(1, oCount * 4, 0, 0, 0),
-                                 AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-            in2Queue_.EnQue(biasIn);
-            biasIn = in2Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> yOut = out0Queue_.AllocTensor<float>();
-            VectorBarrier();
-            AscendC::Add(yOut, biasIn, sum_1Tile, RoundUp(oCount, 8));
-            out0Queue_.EnQue(yOut);
-            yOut = out0Queue_.DeQue<float>();
-            AscendC::DataCopyPad(
-                yGm_[C_out_ * N_ * t + C_out_ * b + oStart], yOut,
-                AscendC::DataCopyExtParams(1, oCount * 4, CeilDiv(oCount, 8) - CeilDiv(oCount * 4, 32), 0, 0));
-            out0Queue_.FreeTensor(yOut);
-            in2Queue_.FreeTensor(biasIn);
         }
     }
 
@@ -422,20 +457,31 @@ public:
                     }
                     in1Queue_.FreeTensor(wIn);
                     AscendC::LocalTensor<float> tmp = calc6Buf_.Get<float>();
-                    VectorBarrier();
-                    for (int64_t o = 0; o < oCount; ++o) {
-                        AscendC::Mul(tmp[cPitch * o], xTile, wTile[cPitch * o], cPitch);
+                    if (cPitch <= oCount * 64 && cPitch <= 2040) {
+                        VectorBarrier();
+                        for (int64_t col = 0; col < cPitch; col += 64) {
+                            for (int64_t first1 = 0; first1 < oCount; first1 += 255) {
+                                AscendC::Mul(tmp[cPitch * first1 + col], xTile[col], wTile[cPitch * first1 + col],
+                                             MinOf(64, cPitch - col), MinOf(255, oCount - first1),
+                                             AscendC::BinaryRepeatParams(1, 1, 1, (cPitch / 8), 0, (cPitch / 8)));
+                            }
+                        }
+                    } else {
+                        VectorBarrier();
+                        for (int64_t o = 0; o < oCount; ++o) {
+                            AscendC::Mul(tmp[cPitch * o], xTile, wTile[cPitch * o], cPitch);
+                        }
                     }
                     AscendC::LocalTensor<float> sum = calc7Buf_.Get<float>();
                     AscendC::LocalTensor<float> acc = calc8Buf_.Get<float>();
                     AscendC::LocalTensor<float> part = calc9Buf_.Get<float>();
                     AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(oCount, 8) * 512);
                     if (cPitch <= 2040) {
-                        for (int64_t col = 0; col < cCount; col += 64) {
+                        for (int64_t col1 = 0; col1 < cCount; col1 += 64) {
                             VectorBarrier();
-                            for (int64_t first1 = 0; first1 < oCount; first1 += 255) {
-                                AscendC::Add(acc[first1 * 64], tmp[cPitch * first1 + col], acc[first1 * 64],
-                                             MinOf(64, cCount - col), MinOf(255, oCount - first1),
+                            for (int64_t first2 = 0; first2 < oCount; first2 += 255) {
+                                AscendC::Add(acc[first2 * 64], tmp[cPitch * first2 + col1], acc[first2 * 64],
+                                             MinOf(64, cCount - col1), MinOf(255, oCount - first2),
                                              AscendC::BinaryRepeatParams(1, 1, 1, 8, (cPitch / 8), 8));
                             }
                         }
@@ -548,27 +594,23 @@ public:
                              C_out_ * H_in_ * N_ + C_out_ * N_ * pad_ * 2 + C_out_ * N_ - C_out_ * K_ * N_);
         sum_1WsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + sum_1WsStart_),
                                    C_out_ * H_in_ * N_ + C_out_ * N_ * pad_ * 2 + C_out_ * N_ - C_out_ * K_ * N_);
-        pipe->InitBuffer(in0Queue_, 2, yOTile_ * 2);
+        pipe->InitBuffer(in0Queue_, 1, yOTile_ * 2);
         pipe->InitBuffer(in1Queue_, 2, yBTile_ * yOTile_ * 4);
         pipe->InitBuffer(out0Queue_, 2, yBTile_ * yOTile_ * 4);
         pipe->InitBuffer(calc0Buf_, yOTile_ * 4);
-        pipe->InitBuffer(calc1Buf_, yBTile_ * yOTile_ * 4);
     }
 
     __aicore__ inline void Process()
     {
         AscendC::LocalTensor<float> calc0Zero = calc0Buf_.Get<float>();
         AscendC::Duplicate<float>(calc0Zero, 0.0f, yOTile_);
-        AscendC::LocalTensor<float> calc1Zero = calc1Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc1Zero, 0.0f, yBTile_ * yOTile_);
-        for (int64_t item = blockIdx_ * yPer_; item < MinOf(yWork_, blockIdx_ * yPer_ + yPer_); ++item) {
-            const int64_t oStart = yOTile_ * (item % yOTiles_);
+        const int64_t firstItem = blockIdx_ * yPer_;
+        const int64_t lastItem = MinOf(yWork_, blockIdx_ * yPer_ + yPer_);
+        for (int64_t strip = (firstItem / yBTiles_); strip < CeilDiv(lastItem, yBTiles_); ++strip) {
+            const int64_t oStart = yOTile_ * (strip % yOTiles_);
             const int64_t oCount = MinOf(yOTile_, C_out_ - oStart);
             const int64_t oPitch = RoundUp(oCount, 16);
-            const int64_t bStart = yBTile_ * (((item / yOTiles_)) % yBTiles_);
-            const int64_t bCount = MinOf(yBTile_, N_ - bStart);
-            const int64_t t = (((item / yOTiles_)) / yBTiles_);
-            // y[t, b, o] = bias[o] + sum[k, c](x[k + t - pad, b, c] * w[k, c, o])
+            const int64_t t = (strip / yOTiles_);
             AscendC::LocalTensor<Element> biasIn = in0Queue_.AllocTensor<Element>();
             AscendC::DataCopyPad(biasIn, biasGm_[oStart], AscendC::DataCopyExtParams(1, oCount * 2, 0, 0, 0),
                                  AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
@@ -578,29 +620,42 @@ public:
             VectorBarrier();
             AscendC::Cast(biasTile, biasIn, AscendC::RoundMode::CAST_NONE, oPitch);
             in0Queue_.FreeTensor(biasIn);
-            AscendC::LocalTensor<float> sum_1WsIn = in1Queue_.AllocTensor<float>();
-            AscendC::DataCopyPad(sum_1WsIn, sum_1WsGm_[C_out_ * N_ * t + C_out_ * bStart + oStart],
-                                 AscendC::DataCopyExtParams(bCount, oCount * 4, C_out_ * 4 - oCount * 4, 0, 0),
-                                 AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-            in1Queue_.EnQue(sum_1WsIn);
-            sum_1WsIn = in1Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> sum_1WsTile = calc1Buf_.Get<float>();
-            for (int64_t b = 0; b < bCount; ++b) {
-                AscendC::Muls(sum_1WsTile[b * oPitch], sum_1WsIn[RoundUp(oCount, 8) * b], 1.0f, RoundUp(oCount, 8));
-            }
-            in1Queue_.FreeTensor(sum_1WsIn);
-            AscendC::LocalTensor<float> yOut = out0Queue_.AllocTensor<float>();
             VectorBarrier();
-            for (int64_t b = 0; b < bCount; ++b) {
-                AscendC::Add(yOut[b * oPitch], biasTile, sum_1WsTile[b * oPitch], oPitch);
+            for (int64_t tile = MaxOf(firstItem - strip * yBTiles_, 0);
+                 tile < MinOf(yBTiles_, lastItem - strip * yBTiles_); ++tile) {
+                const int64_t bStart = tile * yBTile_;
+                const int64_t bCount = MinOf(yBTile_, N_ - bStart);
+                // y[t, b, o] = bias[o] + sum[k, c](x[k + t - pad, b, c] * w[k, c, o])
+                AscendC::LocalTensor<float> sum_1WsIn = in1Queue_.AllocTensor<float>();
+                AscendC::DataCopyPad(sum_1WsIn, sum_1WsGm_[C_out_ * N_ * t + C_out_ * bStart + oStart],
+                                     AscendC::DataCopyExtParams(bCount, oCount * 4, C_out_ * 4 - oCount * 4, 0, 0),
+                                     AscendC::DataCopyPadExtParams<float>(true, 0, oPitch - CeilDiv(oCount, 8) * 8,
+                                                                          static_cast<float>(0)));
+                in1Queue_.EnQue(sum_1WsIn);
+                sum_1WsIn = in1Queue_.DeQue<float>();
+                AscendC::LocalTensor<float> yOut = out0Queue_.AllocTensor<float>();
+                if (oPitch <= bCount * 64 && oPitch <= 2040) {
+                    for (int64_t col = 0; col < oPitch; col += 64) {
+                        for (int64_t first = 0; first < bCount; first += 255) {
+                            AscendC::Add(yOut[first * oPitch + col], biasTile[col], sum_1WsIn[first * oPitch + col],
+                                         MinOf(64, oPitch - col), MinOf(255, bCount - first),
+                                         AscendC::BinaryRepeatParams(1, 1, 1, (oPitch / 8), 0, (oPitch / 8)));
+                        }
+                    }
+                } else {
+                    for (int64_t b = 0; b < bCount; ++b) {
+                        AscendC::Add(yOut[b * oPitch], biasTile, sum_1WsIn[b * oPitch], oPitch);
+                    }
+                }
+                out0Queue_.EnQue(yOut);
+                yOut = out0Queue_.DeQue<float>();
+                AscendC::DataCopyPad(
+                    yGm_[C_out_ * N_ * t + C_out_ * bStart + oStart], yOut,
+                    AscendC::DataCopyExtParams(bCount, oCount * 4, ((oPitch * 4 - CeilDiv(oCount * 4, 32) * 32) / 32),
+                                               C_out_ * 4 - oCount * 4, 0));
+                out0Queue_.FreeTensor(yOut);
+                in1Queue_.FreeTensor(sum_1WsIn);
             }
-            out0Queue_.EnQue(yOut);
-            yOut = out0Queue_.DeQue<float>();
-            AscendC::DataCopyPad(
-                yGm_[C_out_ * N_ * t + C_out_ * bStart + oStart], yOut,
-                AscendC::DataCopyExtParams(bCount, oCount * 4, ((oPitch * 4 - CeilDiv(oCount * 4, 32) * 32) / 32),
-                                           C_out_ * 4 - oCount * 4, 0));
-            out0Queue_.FreeTensor(yOut);
         }
     }
 
@@ -609,7 +664,6 @@ private:
     AscendC::TQue<AscendC::TPosition::VECIN, 1> in1Queue_;    // sum_1WsIn
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // yOut
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // biasTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // sum_1WsTile
     AscendC::GlobalTensor<Element> biasGm_;
     AscendC::GlobalTensor<float> yGm_;
     AscendC::GlobalTensor<float> sum_1WsGm_;
@@ -657,7 +711,7 @@ public:
         biasGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(bias), C_out_);
         yGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(y),
                              C_out_ * H_in_ * N_ + C_out_ * N_ * pad_ * 2 + C_out_ * N_ - C_out_ * K_ * N_);
-        pipe->InitBuffer(in0Queue_, 2, ceilCInBy8_ * 32);
+        pipe->InitBuffer(in0Queue_, 1, ceilCInBy8_ * 32);
         pipe->InitBuffer(in1Queue_, 2, C_in_ * K_ * ceilYOTileBy8_ * 32);
         pipe->InitBuffer(in2Queue_, 2, ceilYOTileBy16_ * 32);
         pipe->InitBuffer(out0Queue_, 2, ceilYOTileBy16_ * 64);
@@ -698,14 +752,13 @@ public:
         AscendC::Duplicate<float>(calc9Zero, 0.0f, ceilYOTileBy8_ * 64);
         AscendC::LocalTensor<float> calc10Zero = calc10Buf_.Get<float>();
         AscendC::Duplicate<float>(calc10Zero, 0.0f, ceilYOTileBy16_ * 16);
-        VectorBarrier();
-        for (int64_t item = blockIdx_ * yPer_; item < MinOf(yWork_, blockIdx_ * yPer_ + yPer_); ++item) {
-            const int64_t oStart = yOTile_ * (item % yOTiles_);
-            const int64_t oCount = MinOf(yOTile_, C_out_ - oStart);
-            const int64_t b = (((item / yOTiles_)) % N_);
-            const int64_t t = (((item / yOTiles_)) / N_);
-            // y[t, b, o] = bias[o] + sum[k, c](x[k + t - pad, b, c] * w[k, c, o])
+        const int64_t firstItem = blockIdx_ * yPer_;
+        const int64_t lastItem = MinOf(yWork_, blockIdx_ * yPer_ + yPer_);
+        for (int64_t strip = (firstItem / yOTiles_); strip < CeilDiv(lastItem, yOTiles_); ++strip) {
+            const int64_t b = (strip % N_);
+            const int64_t t = (strip / N_);
             AscendC::LocalTensor<float> xTile = calc0Buf_.Get<float>();
+            VectorBarrier();
             for (int64_t k = 0; k < K_; ++k) {
                 if (k + t - pad_ >= 0 && k + t - pad_ < H_in_ && 0 < C_in_) {
                     AscendC::LocalTensor<float> xIn = in0Queue_.AllocTensor<float>();
@@ -737,103 +790,125 @@ public:
                     AscendC::Duplicate<float>(xTile[ceilCInBy16_ * k * 16], 0.0f, ceilCInBy16_ * 16);
                 }
             }
-            AscendC::LocalTensor<float> wIn = in1Queue_.AllocTensor<float>();
-            for (int64_t first = 0; first < C_in_ * K_; first += 4095) {
-                AscendC::DataCopyPad(wIn[RoundUp(oCount, 8) * first], wGm_[C_out_ * first + oStart],
-                                     AscendC::DataCopyExtParams(MinOf(4095, C_in_ * K_ - first), oCount * 4,
-                                                                C_out_ * 4 - oCount * 4, 0, 0),
-                                     AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-            }
-            in1Queue_.EnQue(wIn);
-            wIn = in1Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> wTile = calc3Buf_.Get<float>();
-            AscendC::LocalTensor<int32_t> offsets = calc4Buf_.Get<int32_t>();
-            AscendC::CreateVecIndex<int32_t>(offsets, static_cast<int32_t>(0), ceilCInBy16_ * 16);
-            VectorBarrier();
-            AscendC::Mins(offsets, offsets, static_cast<int32_t>(C_in_ - 1), ceilCInBy16_ * 16);
-            VectorBarrier();
-            AscendC::Muls(offsets, offsets, static_cast<int32_t>(CeilDiv(oCount, 8) * 32), ceilCInBy16_ * 16);
-            VectorBarrier();
-            for (int64_t o = 0; o < oCount; ++o) {
-                for (int64_t k = 0; k < K_; ++k) {
-                    AscendC::Gather(wTile[K_ * ceilCInBy16_ * o * 16 + ceilCInBy16_ * k * 16], wIn,
-                                    offsets.ReinterpretCast<uint32_t>(), C_in_ * k * CeilDiv(oCount, 8) * 32 + o * 4,
-                                    ceilCInBy16_ * 16);
+            for (int64_t tile = MaxOf(firstItem - strip * yOTiles_, 0);
+                 tile < MinOf(yOTiles_, lastItem - strip * yOTiles_); ++tile) {
+                const int64_t oStart = tile * yOTile_;
+                const int64_t oCount = MinOf(yOTile_, C_out_ - oStart);
+                // y[t, b, o] = bias[o] + sum[k, c](x[k + t - pad, b, c] * w[k, c, o])
+                AscendC::LocalTensor<float> wIn = in1Queue_.AllocTensor<float>();
+                for (int64_t first = 0; first < C_in_ * K_; first += 4095) {
+                    AscendC::DataCopyPad(wIn[RoundUp(oCount, 8) * first], wGm_[C_out_ * first + oStart],
+                                         AscendC::DataCopyExtParams(MinOf(4095, C_in_ * K_ - first), oCount * 4,
+                                                                    C_out_ * 4 - oCount * 4, 0, 0),
+                                         AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
                 }
-            }
-            in1Queue_.FreeTensor(wIn);
-            AscendC::LocalTensor<float> sum_1Tile = calc5Buf_.Get<float>();
-            AscendC::LocalTensor<float> tmp = calc6Buf_.Get<float>();
-            VectorBarrier();
-            for (int64_t o = 0; o < oCount; ++o) {
-                AscendC::Mul(tmp[K_ * ceilCInBy16_ * o * 16], xTile, wTile[K_ * ceilCInBy16_ * o * 16],
-                             K_ * ceilCInBy16_ * 16);
-            }
-            AscendC::LocalTensor<float> sum = calc7Buf_.Get<float>();
-            VectorBarrier();
-            for (int64_t o = 0; o < oCount; ++o) {
-                AscendC::Muls(sum[ceilCInBy16_ * o * 16], tmp[K_ * ceilCInBy16_ * o * 16], 1.0f, ceilCInBy16_ * 16);
-            }
-            for (int64_t k = 1; k < K_; ++k) {
+                in1Queue_.EnQue(wIn);
+                wIn = in1Queue_.DeQue<float>();
+                AscendC::LocalTensor<float> wTile = calc3Buf_.Get<float>();
+                AscendC::LocalTensor<int32_t> offsets = calc4Buf_.Get<int32_t>();
+                AscendC::CreateVecIndex<int32_t>(offsets, static_cast<int32_t>(0), ceilCInBy16_ * 16);
+                VectorBarrier();
+                AscendC::Mins(offsets, offsets, static_cast<int32_t>(C_in_ - 1), ceilCInBy16_ * 16);
+                VectorBarrier();
+                AscendC::Muls(offsets, offsets, static_cast<int32_t>(CeilDiv(oCount, 8) * 32), ceilCInBy16_ * 16);
                 VectorBarrier();
                 for (int64_t o = 0; o < oCount; ++o) {
-                    AscendC::Add(sum[ceilCInBy16_ * o * 16], sum[ceilCInBy16_ * o * 16],
-                                 tmp[K_ * ceilCInBy16_ * o * 16 + ceilCInBy16_ * k * 16], ceilCInBy16_ * 16);
-                }
-            }
-            AscendC::LocalTensor<float> acc = calc8Buf_.Get<float>();
-            AscendC::LocalTensor<float> part = calc9Buf_.Get<float>();
-            AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(oCount, 8) * 512);
-            if (ceilCInBy16_ * 16 <= 2040) {
-                for (int64_t col = 0; col < C_in_; col += 64) {
-                    VectorBarrier();
-                    for (int64_t first1 = 0; first1 < oCount; first1 += 255) {
-                        AscendC::Add(acc[first1 * 64], sum[ceilCInBy16_ * first1 * 16 + col], acc[first1 * 64],
-                                     MinOf(64, C_in_ - col), MinOf(255, oCount - first1),
-                                     AscendC::BinaryRepeatParams(1, 1, 1, 8, ceilCInBy16_ * 2, 8));
+                    for (int64_t k = 0; k < K_; ++k) {
+                        AscendC::Gather(wTile[K_ * ceilCInBy16_ * o * 16 + ceilCInBy16_ * k * 16], wIn,
+                                        offsets.ReinterpretCast<uint32_t>(),
+                                        C_in_ * k * CeilDiv(oCount, 8) * 32 + o * 4, ceilCInBy16_ * 16);
                     }
                 }
-            } else {
-                for (int64_t row = 0; row < oCount; ++row) {
-                    for (int64_t start = 0; start < divCInBy64_; start += 255) {
+                in1Queue_.FreeTensor(wIn);
+                AscendC::LocalTensor<float> sum_1Tile = calc5Buf_.Get<float>();
+                AscendC::LocalTensor<float> tmp = calc6Buf_.Get<float>();
+                VectorBarrier();
+                for (int64_t o = 0; o < oCount; ++o) {
+                    AscendC::Mul(tmp[K_ * ceilCInBy16_ * o * 16], xTile, wTile[K_ * ceilCInBy16_ * o * 16],
+                                 K_ * ceilCInBy16_ * 16);
+                }
+                AscendC::LocalTensor<float> sum = calc7Buf_.Get<float>();
+                VectorBarrier();
+                for (int64_t o = 0; o < oCount; ++o) {
+                    AscendC::Muls(sum[ceilCInBy16_ * o * 16], tmp[K_ * ceilCInBy16_ * o * 16], 1.0f, ceilCInBy16_ * 16);
+                }
+                for (int64_t k = 1; k < K_; ++k) {
+                    if (ceilCInBy16_ * 16 <= oCount * 64 && ceilCInBy16_ * 16 <= 2040 &&
+                        K_ * ceilCInBy16_ * 16 <= 2040) {
                         VectorBarrier();
-                        AscendC::Add(acc[row * 64], sum[ceilCInBy16_ * row * 16 + start * 64], acc[row * 64], 64,
-                                     MinOf(255, divCInBy64_ - start), AscendC::BinaryRepeatParams(1, 1, 1, 0, 8, 0));
-                    }
-                    if (C_in_ - divCInBy64_ * 64 > 0) {
+                        for (int64_t col = 0; col < ceilCInBy16_ * 16; col += 64) {
+                            for (int64_t first1 = 0; first1 < oCount; first1 += 255) {
+                                AscendC::Add(sum[ceilCInBy16_ * first1 * 16 + col],
+                                             sum[ceilCInBy16_ * first1 * 16 + col],
+                                             tmp[K_ * ceilCInBy16_ * first1 * 16 + ceilCInBy16_ * k * 16 + col],
+                                             MinOf(64, ceilCInBy16_ * 16 - col), MinOf(255, oCount - first1),
+                                             AscendC::BinaryRepeatParams(1, 1, 1, ceilCInBy16_ * 2, ceilCInBy16_ * 2,
+                                                                         K_ * ceilCInBy16_ * 2));
+                            }
+                        }
+                    } else {
                         VectorBarrier();
-                        AscendC::Add(acc[row * 64], sum[ceilCInBy16_ * row * 16 + divCInBy64_ * 64], acc[row * 64],
-                                     C_in_ - divCInBy64_ * 64, 1, AscendC::BinaryRepeatParams(1, 1, 1, 8, 8, 8));
+                        for (int64_t o = 0; o < oCount; ++o) {
+                            AscendC::Add(sum[ceilCInBy16_ * o * 16], sum[ceilCInBy16_ * o * 16],
+                                         tmp[K_ * ceilCInBy16_ * o * 16 + ceilCInBy16_ * k * 16], ceilCInBy16_ * 16);
+                        }
                     }
                 }
+                AscendC::LocalTensor<float> acc = calc8Buf_.Get<float>();
+                AscendC::LocalTensor<float> part = calc9Buf_.Get<float>();
+                AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(oCount, 8) * 512);
+                if (ceilCInBy16_ * 16 <= 2040) {
+                    for (int64_t col1 = 0; col1 < C_in_; col1 += 64) {
+                        VectorBarrier();
+                        for (int64_t first2 = 0; first2 < oCount; first2 += 255) {
+                            AscendC::Add(acc[first2 * 64], sum[ceilCInBy16_ * first2 * 16 + col1], acc[first2 * 64],
+                                         MinOf(64, C_in_ - col1), MinOf(255, oCount - first2),
+                                         AscendC::BinaryRepeatParams(1, 1, 1, 8, ceilCInBy16_ * 2, 8));
+                        }
+                    }
+                } else {
+                    for (int64_t row = 0; row < oCount; ++row) {
+                        for (int64_t start = 0; start < divCInBy64_; start += 255) {
+                            VectorBarrier();
+                            AscendC::Add(acc[row * 64], sum[ceilCInBy16_ * row * 16 + start * 64], acc[row * 64], 64,
+                                         MinOf(255, divCInBy64_ - start),
+                                         AscendC::BinaryRepeatParams(1, 1, 1, 0, 8, 0));
+                        }
+                        if (C_in_ - divCInBy64_ * 64 > 0) {
+                            VectorBarrier();
+                            AscendC::Add(acc[row * 64], sum[ceilCInBy16_ * row * 16 + divCInBy64_ * 64], acc[row * 64],
+                                         C_in_ - divCInBy64_ * 64, 1, AscendC::BinaryRepeatParams(1, 1, 1, 8, 8, 8));
+                        }
+                    }
+                }
+                VectorBarrier();
+                for (int64_t strip1 = 0; strip1 < RoundUp(oCount, 8); strip1 += 248) {
+                    AscendC::BlockReduceSum<float>(part[strip1 * 8], acc[strip1 * 64],
+                                                   MinOf(248, RoundUp(oCount, 8) - strip1), 64, 1, 1, 8);
+                }
+                VectorBarrier();
+                for (int64_t strip2 = 0; strip2 < CeilDiv(oCount, 8); strip2 += 255) {
+                    AscendC::BlockReduceSum<float>(sum_1Tile[strip2 * 8], part[strip2 * 64],
+                                                   MinOf(255, CeilDiv(oCount, 8) - strip2), 64, 1, 1, 8);
+                }
+                AscendC::LocalTensor<Element> biasIn = in2Queue_.AllocTensor<Element>();
+                AscendC::DataCopyPad(biasIn, biasGm_[oStart], AscendC::DataCopyExtParams(1, oCount * 2, 0, 0, 0),
+                                     AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
+                in2Queue_.EnQue(biasIn);
+                biasIn = in2Queue_.DeQue<Element>();
+                AscendC::LocalTensor<float> biasTile = calc10Buf_.Get<float>();
+                AscendC::Cast(biasTile, biasIn, AscendC::RoundMode::CAST_NONE, RoundUp(oCount, 16));
+                in2Queue_.FreeTensor(biasIn);
+                AscendC::LocalTensor<float> yOut = out0Queue_.AllocTensor<float>();
+                VectorBarrier();
+                AscendC::Add(yOut, biasTile, sum_1Tile, RoundUp(oCount, 16));
+                out0Queue_.EnQue(yOut);
+                yOut = out0Queue_.DeQue<float>();
+                AscendC::DataCopyPad(
+                    yGm_[C_out_ * N_ * t + C_out_ * b + oStart], yOut,
+                    AscendC::DataCopyExtParams(1, oCount * 4, CeilDiv(oCount, 16) * 2 - CeilDiv(oCount * 4, 32), 0, 0));
+                out0Queue_.FreeTensor(yOut);
             }
-            VectorBarrier();
-            for (int64_t strip = 0; strip < RoundUp(oCount, 8); strip += 248) {
-                AscendC::BlockReduceSum<float>(part[strip * 8], acc[strip * 64], MinOf(248, RoundUp(oCount, 8) - strip),
-                                               64, 1, 1, 8);
-            }
-            VectorBarrier();
-            for (int64_t strip1 = 0; strip1 < CeilDiv(oCount, 8); strip1 += 255) {
-                AscendC::BlockReduceSum<float>(sum_1Tile[strip1 * 8], part[strip1 * 64],
-                                               MinOf(255, CeilDiv(oCount, 8) - strip1), 64, 1, 1, 8);
-            }
-            AscendC::LocalTensor<Element> biasIn = in2Queue_.AllocTensor<Element>();
-            AscendC::DataCopyPad(biasIn, biasGm_[oStart], AscendC::DataCopyExtParams(1, oCount * 2, 0, 0, 0),
-                                 AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
-            in2Queue_.EnQue(biasIn);
-            biasIn = in2Queue_.DeQue<Element>();
-            AscendC::LocalTensor<float> biasTile = calc10Buf_.Get<float>();
-            AscendC::Cast(biasTile, biasIn, AscendC::RoundMode::CAST_NONE, RoundUp(oCount, 16));
-            in2Queue_.FreeTensor(biasIn);
-            AscendC::LocalTensor<float> yOut = out0Queue_.AllocTensor<float>();
-            VectorBarrier();
-            AscendC::Add(yOut, biasTile, sum_1Tile, RoundUp(oCount, 16));
-            out0Queue_.EnQue(yOut);
-            yOut = out0Queue_.DeQue<float>();
-            AscendC::DataCopyPad(
-                yGm_[C_out_ * N_ * t + C_out_ * b + oStart], yOut,
-                AscendC::DataCopyExtParams(1, oCount * 4, CeilDiv(oCount, 16) * 2 - CeilDiv(oCount * 4, 32), 0, 0));
-            out0Queue_.FreeTensor(yOut);
         }
     }
 
@@ -1006,20 +1081,31 @@ public:
                     }
                     in1Queue_.FreeTensor(wIn);
                     AscendC::LocalTensor<float> tmp = calc6Buf_.Get<float>();
-                    VectorBarrier();
-                    for (int64_t o = 0; o < oCount; ++o) {
-                        AscendC::Mul(tmp[cPitch * o], xTile, wTile[cPitch * o], cPitch);
+                    if (cPitch <= oCount * 64 && cPitch <= 2040) {
+                        VectorBarrier();
+                        for (int64_t col = 0; col < cPitch; col += 64) {
+                            for (int64_t first1 = 0; first1 < oCount; first1 += 255) {
+                                AscendC::Mul(tmp[cPitch * first1 + col], xTile[col], wTile[cPitch * first1 + col],
+                                             MinOf(64, cPitch - col), MinOf(255, oCount - first1),
+                                             AscendC::BinaryRepeatParams(1, 1, 1, (cPitch / 8), 0, (cPitch / 8)));
+                            }
+                        }
+                    } else {
+                        VectorBarrier();
+                        for (int64_t o = 0; o < oCount; ++o) {
+                            AscendC::Mul(tmp[cPitch * o], xTile, wTile[cPitch * o], cPitch);
+                        }
                     }
                     AscendC::LocalTensor<float> sum = calc7Buf_.Get<float>();
                     AscendC::LocalTensor<float> acc = calc8Buf_.Get<float>();
                     AscendC::LocalTensor<float> part = calc9Buf_.Get<float>();
                     AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(oCount, 8) * 512);
                     if (cPitch <= 2040) {
-                        for (int64_t col = 0; col < cCount; col += 64) {
+                        for (int64_t col1 = 0; col1 < cCount; col1 += 64) {
                             VectorBarrier();
-                            for (int64_t first1 = 0; first1 < oCount; first1 += 255) {
-                                AscendC::Add(acc[first1 * 64], tmp[cPitch * first1 + col], acc[first1 * 64],
-                                             MinOf(64, cCount - col), MinOf(255, oCount - first1),
+                            for (int64_t first2 = 0; first2 < oCount; first2 += 255) {
+                                AscendC::Add(acc[first2 * 64], tmp[cPitch * first2 + col1], acc[first2 * 64],
+                                             MinOf(64, cCount - col1), MinOf(255, oCount - first2),
                                              AscendC::BinaryRepeatParams(1, 1, 1, 8, (cPitch / 8), 8));
                             }
                         }
@@ -1136,65 +1222,70 @@ public:
                              C_out_ * H_in_ * N_ + C_out_ * N_ * pad_ * 2 + C_out_ * N_ - C_out_ * K_ * N_);
         sum_1WsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + sum_1WsStart_),
                                    C_out_ * H_in_ * N_ + C_out_ * N_ * pad_ * 2 + C_out_ * N_ - C_out_ * K_ * N_);
-        pipe->InitBuffer(in0Queue_, 2, yOTile_ * 4);
+        pipe->InitBuffer(in0Queue_, 1, yOTile_ * 4);
         pipe->InitBuffer(in1Queue_, 2, yBTile_ * yOTile_ * 4);
         pipe->InitBuffer(out0Queue_, 2, yBTile_ * yOTile_ * 2);
-        pipe->InitBuffer(calc0Buf_, yOTile_ * 4);
-        pipe->InitBuffer(calc1Buf_, yBTile_ * yOTile_ * 4);
-        pipe->InitBuffer(calc2Buf_, yBTile_ * yOTile_ * 4);
+        pipe->InitBuffer(calc0Buf_, yBTile_ * yOTile_ * 4);
     }
 
     __aicore__ inline void Process()
     {
         AscendC::LocalTensor<float> calc0Zero = calc0Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc0Zero, 0.0f, yOTile_);
-        AscendC::LocalTensor<float> calc1Zero = calc1Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc1Zero, 0.0f, yBTile_ * yOTile_);
-        AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc2Zero, 0.0f, yBTile_ * yOTile_);
-        VectorBarrier();
-        for (int64_t item = blockIdx_ * yPer_; item < MinOf(yWork_, blockIdx_ * yPer_ + yPer_); ++item) {
-            const int64_t oStart = yOTile_ * (item % yOTiles_);
+        AscendC::Duplicate<float>(calc0Zero, 0.0f, yBTile_ * yOTile_);
+        const int64_t firstItem = blockIdx_ * yPer_;
+        const int64_t lastItem = MinOf(yWork_, blockIdx_ * yPer_ + yPer_);
+        for (int64_t strip = (firstItem / yBTiles_); strip < CeilDiv(lastItem, yBTiles_); ++strip) {
+            const int64_t oStart = yOTile_ * (strip % yOTiles_);
             const int64_t oCount = MinOf(yOTile_, C_out_ - oStart);
             const int64_t oPitch = RoundUp(oCount, 16);
-            const int64_t bStart = yBTile_ * (((item / yOTiles_)) % yBTiles_);
-            const int64_t bCount = MinOf(yBTile_, N_ - bStart);
-            const int64_t t = (((item / yOTiles_)) / yBTiles_);
-            // y[t, b, o] = bias[o] + sum[k, c](x[k + t - pad, b, c] * w[k, c, o])
+            const int64_t t = (strip / yOTiles_);
             AscendC::LocalTensor<float> biasIn = in0Queue_.AllocTensor<float>();
-            AscendC::DataCopyPad(biasIn, biasGm_[oStart], AscendC::DataCopyExtParams(1, oCount * 4, 0, 0, 0),
-                                 AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
+            AscendC::DataCopyPad(
+                biasIn, biasGm_[oStart], AscendC::DataCopyExtParams(1, oCount * 4, 0, 0, 0),
+                AscendC::DataCopyPadExtParams<float>(true, 0, oPitch - CeilDiv(oCount, 8) * 8, static_cast<float>(0)));
             in0Queue_.EnQue(biasIn);
             biasIn = in0Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> biasTile = calc0Buf_.Get<float>();
-            AscendC::Muls(biasTile, biasIn, 1.0f, RoundUp(oCount, 8));
+            for (int64_t tile = MaxOf(firstItem - strip * yBTiles_, 0);
+                 tile < MinOf(yBTiles_, lastItem - strip * yBTiles_); ++tile) {
+                const int64_t bStart = tile * yBTile_;
+                const int64_t bCount = MinOf(yBTile_, N_ - bStart);
+                // y[t, b, o] = bias[o] + sum[k, c](x[k + t - pad, b, c] * w[k, c, o])
+                AscendC::LocalTensor<float> sum_1WsIn = in1Queue_.AllocTensor<float>();
+                AscendC::DataCopyPad(sum_1WsIn, sum_1WsGm_[C_out_ * N_ * t + C_out_ * bStart + oStart],
+                                     AscendC::DataCopyExtParams(bCount, oCount * 4, C_out_ * 4 - oCount * 4, 0, 0),
+                                     AscendC::DataCopyPadExtParams<float>(true, 0, oPitch - CeilDiv(oCount, 8) * 8,
+                                                                          static_cast<float>(0)));
+                in1Queue_.EnQue(sum_1WsIn);
+                sum_1WsIn = in1Queue_.DeQue<float>();
+                AscendC::LocalTensor<float> tmp = calc0Buf_.Get<float>();
+                if (oPitch <= bCount * 64 && oPitch <= 2040) {
+                    VectorBarrier();
+                    for (int64_t col = 0; col < oPitch; col += 64) {
+                        for (int64_t first = 0; first < bCount; first += 255) {
+                            AscendC::Add(tmp[first * oPitch + col], biasIn[col], sum_1WsIn[first * oPitch + col],
+                                         MinOf(64, oPitch - col), MinOf(255, bCount - first),
+                                         AscendC::BinaryRepeatParams(1, 1, 1, (oPitch / 8), 0, (oPitch / 8)));
+                        }
+                    }
+                } else {
+                    VectorBarrier();
+                    for (int64_t b = 0; b < bCount; ++b) {
+                        AscendC::Add(tmp[b * oPitch], biasIn, sum_1WsIn[b * oPitch], oPitch);
+                    }
+                }
+                AscendC::LocalTensor<Element> yOut = out0Queue_.AllocTensor<Element>();
+                VectorBarrier();
+                AscendC::Cast(yOut, tmp, AscendC::RoundMode::CAST_RINT, bCount * oPitch);
+                out0Queue_.EnQue(yOut);
+                yOut = out0Queue_.DeQue<Element>();
+                AscendC::DataCopyPad(
+                    yGm_[C_out_ * N_ * t + C_out_ * bStart + oStart], yOut,
+                    AscendC::DataCopyExtParams(bCount, oCount * 2, ((oPitch * 2 - CeilDiv(oCount * 2, 32) * 32) / 32),
+                                               C_out_ * 2 - oCount * 2, 0));
+                out0Queue_.FreeTensor(yOut);
+                in1Queue_.FreeTensor(sum_1WsIn);
+            }
             in0Queue_.FreeTensor(biasIn);
-            AscendC::LocalTensor<float> sum_1WsIn = in1Queue_.AllocTensor<float>();
-            AscendC::DataCopyPad(sum_1WsIn, sum_1WsGm_[C_out_ * N_ * t + C_out_ * bStart + oStart],
-                                 AscendC::DataCopyExtParams(bCount, oCount * 4, C_out_ * 4 - oCount * 4, 0, 0),
-                                 AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-            in1Queue_.EnQue(sum_1WsIn);
-            sum_1WsIn = in1Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> sum_1WsTile = calc1Buf_.Get<float>();
-            for (int64_t b = 0; b < bCount; ++b) {
-                AscendC::Muls(sum_1WsTile[b * oPitch], sum_1WsIn[RoundUp(oCount, 8) * b], 1.0f, RoundUp(oCount, 8));
-            }
-            in1Queue_.FreeTensor(sum_1WsIn);
-            AscendC::LocalTensor<float> tmp = calc2Buf_.Get<float>();
-            VectorBarrier();
-            for (int64_t b = 0; b < bCount; ++b) {
-                AscendC::Add(tmp[b * oPitch], biasTile, sum_1WsTile[b * oPitch], oPitch);
-            }
-            AscendC::LocalTensor<Element> yOut = out0Queue_.AllocTensor<Element>();
-            VectorBarrier();
-            AscendC::Cast(yOut, tmp, AscendC::RoundMode::CAST_RINT, bCount * oPitch);
-            out0Queue_.EnQue(yOut);
-            yOut = out0Queue_.DeQue<Element>();
-            AscendC::DataCopyPad(
-                yGm_[C_out_ * N_ * t + C_out_ * bStart + oStart], yOut,
-                AscendC::DataCopyExtParams(bCount, oCount * 2, ((oPitch * 2 - CeilDiv(oCount * 2, 32) * 32) / 32),
-                                           C_out_ * 2 - oCount * 2, 0));
-            out0Queue_.FreeTensor(yOut);
         }
     }
 
@@ -1202,9 +1293,7 @@ private:
     AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // biasIn
     AscendC::TQue<AscendC::TPosition::VECIN, 1> in1Queue_;    // sum_1WsIn
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // yOut
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // biasTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // sum_1WsTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // tmp
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // tmp
     AscendC::GlobalTensor<float> biasGm_;
     AscendC::GlobalTensor<Element> yGm_;
     AscendC::GlobalTensor<float> sum_1WsGm_;
@@ -1252,9 +1341,9 @@ public:
         biasGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(bias), C_out_);
         yGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(y),
                              C_out_ * H_in_ * N_ + C_out_ * N_ * pad_ * 2 + C_out_ * N_ - C_out_ * K_ * N_);
-        pipe->InitBuffer(in0Queue_, 2, ceilCInBy16_ * 32);
+        pipe->InitBuffer(in0Queue_, 1, ceilCInBy16_ * 32);
         pipe->InitBuffer(in1Queue_, 2, C_in_ * K_ * ceilYOTileBy16_ * 32);
-        pipe->InitBuffer(in2Queue_, 2, ceilYOTileBy8_ * 32);
+        pipe->InitBuffer(in2Queue_, 2, ceilYOTileBy16_ * 64);
         pipe->InitBuffer(out0Queue_, 2, ceilYOTileBy16_ * 32);
         pipe->InitBuffer(calc0Buf_, K_ * ceilCInBy16_ * 64);
         pipe->InitBuffer(calc1Buf_, ceilCInBy8_ * 32 + 64);
@@ -1268,7 +1357,6 @@ public:
         pipe->InitBuffer(calc9Buf_, ceilYOTileBy8_ * 2048);
         pipe->InitBuffer(calc10Buf_, ceilYOTileBy8_ * 256);
         pipe->InitBuffer(calc11Buf_, ceilYOTileBy16_ * 64);
-        pipe->InitBuffer(calc12Buf_, ceilYOTileBy16_ * 64);
     }
 
     __aicore__ inline void Process()
@@ -1297,16 +1385,13 @@ public:
         AscendC::Duplicate<float>(calc10Zero, 0.0f, ceilYOTileBy8_ * 64);
         AscendC::LocalTensor<float> calc11Zero = calc11Buf_.Get<float>();
         AscendC::Duplicate<float>(calc11Zero, 0.0f, ceilYOTileBy16_ * 16);
-        AscendC::LocalTensor<float> calc12Zero = calc12Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc12Zero, 0.0f, ceilYOTileBy16_ * 16);
-        VectorBarrier();
-        for (int64_t item = blockIdx_ * yPer_; item < MinOf(yWork_, blockIdx_ * yPer_ + yPer_); ++item) {
-            const int64_t oStart = yOTile_ * (item % yOTiles_);
-            const int64_t oCount = MinOf(yOTile_, C_out_ - oStart);
-            const int64_t b = (((item / yOTiles_)) % N_);
-            const int64_t t = (((item / yOTiles_)) / N_);
-            // y[t, b, o] = bias[o] + sum[k, c](x[k + t - pad, b, c] * w[k, c, o])
+        const int64_t firstItem = blockIdx_ * yPer_;
+        const int64_t lastItem = MinOf(yWork_, blockIdx_ * yPer_ + yPer_);
+        for (int64_t strip = (firstItem / yOTiles_); strip < CeilDiv(lastItem, yOTiles_); ++strip) {
+            const int64_t b = (strip % N_);
+            const int64_t t = (strip / N_);
             AscendC::LocalTensor<float> xTile = calc0Buf_.Get<float>();
+            VectorBarrier();
             for (int64_t k = 0; k < K_; ++k) {
                 if (k + t - pad_ >= 0 && k + t - pad_ < H_in_ && 0 < C_in_) {
                     AscendC::LocalTensor<Element> xIn = in0Queue_.AllocTensor<Element>();
@@ -1341,108 +1426,129 @@ public:
                     AscendC::Duplicate<float>(xTile[ceilCInBy16_ * k * 16], 0.0f, ceilCInBy16_ * 16);
                 }
             }
-            AscendC::LocalTensor<Element> wIn = in1Queue_.AllocTensor<Element>();
-            for (int64_t first = 0; first < C_in_ * K_; first += 4095) {
-                AscendC::DataCopyPad(wIn[RoundUp(oCount, 16) * first], wGm_[C_out_ * first + oStart],
-                                     AscendC::DataCopyExtParams(MinOf(4095, C_in_ * K_ - first), oCount * 2,
-                                                                C_out_ * 2 - oCount * 2, 0, 0),
-                                     AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
-            }
-            in1Queue_.EnQue(wIn);
-            wIn = in1Queue_.DeQue<Element>();
-            AscendC::LocalTensor<float> wTile = calc3Buf_.Get<float>();
-            AscendC::Cast(wTile, wIn, AscendC::RoundMode::CAST_NONE, RoundUp(oCount, 16) * C_in_ * K_);
-            in1Queue_.FreeTensor(wIn);
-            AscendC::LocalTensor<float> wTile1 = calc4Buf_.Get<float>();
-            AscendC::LocalTensor<int32_t> offsets = calc5Buf_.Get<int32_t>();
-            AscendC::CreateVecIndex<int32_t>(offsets, static_cast<int32_t>(0), ceilCInBy16_ * 16);
-            VectorBarrier();
-            AscendC::Mins(offsets, offsets, static_cast<int32_t>(C_in_ - 1), ceilCInBy16_ * 16);
-            VectorBarrier();
-            AscendC::Muls(offsets, offsets, static_cast<int32_t>(CeilDiv(oCount, 16) * 64), ceilCInBy16_ * 16);
-            VectorBarrier();
-            for (int64_t o = 0; o < oCount; ++o) {
-                for (int64_t k = 0; k < K_; ++k) {
-                    AscendC::Gather(wTile1[K_ * ceilCInBy16_ * o * 16 + ceilCInBy16_ * k * 16], wTile,
-                                    offsets.ReinterpretCast<uint32_t>(), C_in_ * k * CeilDiv(oCount, 16) * 64 + o * 4,
-                                    ceilCInBy16_ * 16);
+            for (int64_t tile = MaxOf(firstItem - strip * yOTiles_, 0);
+                 tile < MinOf(yOTiles_, lastItem - strip * yOTiles_); ++tile) {
+                const int64_t oStart = tile * yOTile_;
+                const int64_t oCount = MinOf(yOTile_, C_out_ - oStart);
+                // y[t, b, o] = bias[o] + sum[k, c](x[k + t - pad, b, c] * w[k, c, o])
+                AscendC::LocalTensor<Element> wIn = in1Queue_.AllocTensor<Element>();
+                for (int64_t first = 0; first < C_in_ * K_; first += 4095) {
+                    AscendC::DataCopyPad(wIn[RoundUp(oCount, 16) * first], wGm_[C_out_ * first + oStart],
+                                         AscendC::DataCopyExtParams(MinOf(4095, C_in_ * K_ - first), oCount * 2,
+                                                                    C_out_ * 2 - oCount * 2, 0, 0),
+                                         AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
                 }
-            }
-            AscendC::LocalTensor<float> sum_1Tile = calc6Buf_.Get<float>();
-            AscendC::LocalTensor<float> tmp = calc7Buf_.Get<float>();
-            VectorBarrier();
-            for (int64_t o = 0; o < oCount; ++o) {
-                AscendC::Mul(tmp[K_ * ceilCInBy16_ * o * 16], xTile, wTile1[K_ * ceilCInBy16_ * o * 16],
-                             K_ * ceilCInBy16_ * 16);
-            }
-            AscendC::LocalTensor<float> sum = calc8Buf_.Get<float>();
-            VectorBarrier();
-            for (int64_t o = 0; o < oCount; ++o) {
-                AscendC::Muls(sum[ceilCInBy16_ * o * 16], tmp[K_ * ceilCInBy16_ * o * 16], 1.0f, ceilCInBy16_ * 16);
-            }
-            for (int64_t k = 1; k < K_; ++k) {
+                in1Queue_.EnQue(wIn);
+                wIn = in1Queue_.DeQue<Element>();
+                AscendC::LocalTensor<float> wTile = calc3Buf_.Get<float>();
+                AscendC::Cast(wTile, wIn, AscendC::RoundMode::CAST_NONE, RoundUp(oCount, 16) * C_in_ * K_);
+                in1Queue_.FreeTensor(wIn);
+                AscendC::LocalTensor<float> wTile1 = calc4Buf_.Get<float>();
+                AscendC::LocalTensor<int32_t> offsets = calc5Buf_.Get<int32_t>();
+                AscendC::CreateVecIndex<int32_t>(offsets, static_cast<int32_t>(0), ceilCInBy16_ * 16);
+                VectorBarrier();
+                AscendC::Mins(offsets, offsets, static_cast<int32_t>(C_in_ - 1), ceilCInBy16_ * 16);
+                VectorBarrier();
+                AscendC::Muls(offsets, offsets, static_cast<int32_t>(CeilDiv(oCount, 16) * 64), ceilCInBy16_ * 16);
                 VectorBarrier();
                 for (int64_t o = 0; o < oCount; ++o) {
-                    AscendC::Add(sum[ceilCInBy16_ * o * 16], sum[ceilCInBy16_ * o * 16],
-                                 tmp[K_ * ceilCInBy16_ * o * 16 + ceilCInBy16_ * k * 16], ceilCInBy16_ * 16);
-                }
-            }
-            AscendC::LocalTensor<float> acc = calc9Buf_.Get<float>();
-            AscendC::LocalTensor<float> part = calc10Buf_.Get<float>();
-            AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(oCount, 8) * 512);
-            if (ceilCInBy16_ * 16 <= 2040) {
-                for (int64_t col = 0; col < C_in_; col += 64) {
-                    VectorBarrier();
-                    for (int64_t first1 = 0; first1 < oCount; first1 += 255) {
-                        AscendC::Add(acc[first1 * 64], sum[ceilCInBy16_ * first1 * 16 + col], acc[first1 * 64],
-                                     MinOf(64, C_in_ - col), MinOf(255, oCount - first1),
-                                     AscendC::BinaryRepeatParams(1, 1, 1, 8, ceilCInBy16_ * 2, 8));
+                    for (int64_t k = 0; k < K_; ++k) {
+                        AscendC::Gather(wTile1[K_ * ceilCInBy16_ * o * 16 + ceilCInBy16_ * k * 16], wTile,
+                                        offsets.ReinterpretCast<uint32_t>(),
+                                        C_in_ * k * CeilDiv(oCount, 16) * 64 + o * 4, ceilCInBy16_ * 16);
                     }
                 }
-            } else {
-                for (int64_t row = 0; row < oCount; ++row) {
-                    for (int64_t start = 0; start < divCInBy64_; start += 255) {
+                AscendC::LocalTensor<float> sum_1Tile = calc6Buf_.Get<float>();
+                AscendC::LocalTensor<float> tmp = calc7Buf_.Get<float>();
+                VectorBarrier();
+                for (int64_t o = 0; o < oCount; ++o) {
+                    AscendC::Mul(tmp[K_ * ceilCInBy16_ * o * 16], xTile, wTile1[K_ * ceilCInBy16_ * o * 16],
+                                 K_ * ceilCInBy16_ * 16);
+                }
+                AscendC::LocalTensor<float> sum = calc8Buf_.Get<float>();
+                VectorBarrier();
+                for (int64_t o = 0; o < oCount; ++o) {
+                    AscendC::Muls(sum[ceilCInBy16_ * o * 16], tmp[K_ * ceilCInBy16_ * o * 16], 1.0f, ceilCInBy16_ * 16);
+                }
+                for (int64_t k = 1; k < K_; ++k) {
+                    if (ceilCInBy16_ * 16 <= oCount * 64 && ceilCInBy16_ * 16 <= 2040 &&
+                        K_ * ceilCInBy16_ * 16 <= 2040) {
                         VectorBarrier();
-                        AscendC::Add(acc[row * 64], sum[ceilCInBy16_ * row * 16 + start * 64], acc[row * 64], 64,
-                                     MinOf(255, divCInBy64_ - start), AscendC::BinaryRepeatParams(1, 1, 1, 0, 8, 0));
-                    }
-                    if (C_in_ - divCInBy64_ * 64 > 0) {
+                        for (int64_t col = 0; col < ceilCInBy16_ * 16; col += 64) {
+                            for (int64_t first1 = 0; first1 < oCount; first1 += 255) {
+                                AscendC::Add(sum[ceilCInBy16_ * first1 * 16 + col],
+                                             sum[ceilCInBy16_ * first1 * 16 + col],
+                                             tmp[K_ * ceilCInBy16_ * first1 * 16 + ceilCInBy16_ * k * 16 + col],
+                                             MinOf(64, ceilCInBy16_ * 16 - col), MinOf(255, oCount - first1),
+                                             AscendC::BinaryRepeatParams(1, 1, 1, ceilCInBy16_ * 2, ceilCInBy16_ * 2,
+                                                                         K_ * ceilCInBy16_ * 2));
+                            }
+                        }
+                    } else {
                         VectorBarrier();
-                        AscendC::Add(acc[row * 64], sum[ceilCInBy16_ * row * 16 + divCInBy64_ * 64], acc[row * 64],
-                                     C_in_ - divCInBy64_ * 64, 1, AscendC::BinaryRepeatParams(1, 1, 1, 8, 8, 8));
+                        for (int64_t o = 0; o < oCount; ++o) {
+                            AscendC::Add(sum[ceilCInBy16_ * o * 16], sum[ceilCInBy16_ * o * 16],
+                                         tmp[K_ * ceilCInBy16_ * o * 16 + ceilCInBy16_ * k * 16], ceilCInBy16_ * 16);
+                        }
                     }
                 }
+                AscendC::LocalTensor<float> acc = calc9Buf_.Get<float>();
+                AscendC::LocalTensor<float> part = calc10Buf_.Get<float>();
+                AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(oCount, 8) * 512);
+                if (ceilCInBy16_ * 16 <= 2040) {
+                    for (int64_t col1 = 0; col1 < C_in_; col1 += 64) {
+                        VectorBarrier();
+                        for (int64_t first2 = 0; first2 < oCount; first2 += 255) {
+                            AscendC::Add(acc[first2 * 64], sum[ceilCInBy16_ * first2 * 16 + col1], acc[first2 * 64],
+                                         MinOf(64, C_in_ - col1), MinOf(255, oCount - first2),
+                                         AscendC::BinaryRepeatParams(1, 1, 1, 8, ceilCInBy16_ * 2, 8));
+                        }
+                    }
+                } else {
+                    for (int64_t row = 0; row < oCount; ++row) {
+                        for (int64_t start = 0; start < divCInBy64_; start += 255) {
+                            VectorBarrier();
+                            AscendC::Add(acc[row * 64], sum[ceilCInBy16_ * row * 16 + start * 64], acc[row * 64], 64,
+                                         MinOf(255, divCInBy64_ - start),
+                                         AscendC::BinaryRepeatParams(1, 1, 1, 0, 8, 0));
+                        }
+                        if (C_in_ - divCInBy64_ * 64 > 0) {
+                            VectorBarrier();
+                            AscendC::Add(acc[row * 64], sum[ceilCInBy16_ * row * 16 + divCInBy64_ * 64], acc[row * 64],
+                                         C_in_ - divCInBy64_ * 64, 1, AscendC::BinaryRepeatParams(1, 1, 1, 8, 8, 8));
+                        }
+                    }
+                }
+                VectorBarrier();
+                for (int64_t strip1 = 0; strip1 < RoundUp(oCount, 8); strip1 += 248) {
+                    AscendC::BlockReduceSum<float>(part[strip1 * 8], acc[strip1 * 64],
+                                                   MinOf(248, RoundUp(oCount, 8) - strip1), 64, 1, 1, 8);
+                }
+                VectorBarrier();
+                for (int64_t strip2 = 0; strip2 < CeilDiv(oCount, 8); strip2 += 255) {
+                    AscendC::BlockReduceSum<float>(sum_1Tile[strip2 * 8], part[strip2 * 64],
+                                                   MinOf(255, CeilDiv(oCount, 8) - strip2), 64, 1, 1, 8);
+                }
+                AscendC::LocalTensor<float> biasIn = in2Queue_.AllocTensor<float>();
+                AscendC::DataCopyPad(biasIn, biasGm_[oStart], AscendC::DataCopyExtParams(1, oCount * 4, 0, 0, 0),
+                                     AscendC::DataCopyPadExtParams<float>(
+                                         true, 0, RoundUp(oCount, 16) - CeilDiv(oCount, 8) * 8, static_cast<float>(0)));
+                in2Queue_.EnQue(biasIn);
+                biasIn = in2Queue_.DeQue<float>();
+                AscendC::LocalTensor<float> tmp1 = calc11Buf_.Get<float>();
+                VectorBarrier();
+                AscendC::Add(tmp1, biasIn, sum_1Tile, RoundUp(oCount, 16));
+                AscendC::LocalTensor<Element> yOut = out0Queue_.AllocTensor<Element>();
+                VectorBarrier();
+                AscendC::Cast(yOut, tmp1, AscendC::RoundMode::CAST_RINT, RoundUp(oCount, 16));
+                out0Queue_.EnQue(yOut);
+                yOut = out0Queue_.DeQue<Element>();
+                AscendC::DataCopyPad(
+                    yGm_[C_out_ * N_ * t + C_out_ * b + oStart], yOut,
+                    AscendC::DataCopyExtParams(1, oCount * 2, CeilDiv(oCount, 16) - CeilDiv(oCount * 2, 32), 0, 0));
+                out0Queue_.FreeTensor(yOut);
+                in2Queue_.FreeTensor(biasIn);
             }
-            VectorBarrier();
-            for (int64_t strip = 0; strip < RoundUp(oCount, 8); strip += 248) {
-                AscendC::BlockReduceSum<float>(part[strip * 8], acc[strip * 64], MinOf(248, RoundUp(oCount, 8) - strip),
-                                               64, 1, 1, 8);
-            }
-            VectorBarrier();
-            for (int64_t strip1 = 0; strip1 < CeilDiv(oCount, 8); strip1 += 255) {
-                AscendC::BlockReduceSum<float>(sum_1Tile[strip1 * 8], part[strip1 * 64],
-                                               MinOf(255, CeilDiv(oCount, 8) - strip1), 64, 1, 1, 8);
-            }
-            AscendC::LocalTensor<float> biasIn = in2Queue_.AllocTensor<float>();
-            AscendC::DataCopyPad(biasIn, biasGm_[oStart], AscendC::DataCopyExtParams(1, oCount * 4, 0, 0, 0),
-                                 AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-            in2Queue_.EnQue(biasIn);
-            biasIn = in2Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> biasTile = calc11Buf_.Get<float>();
-            AscendC::Muls(biasTile, biasIn, 1.0f, RoundUp(oCount, 8));
-            in2Queue_.FreeTensor(biasIn);
-            AscendC::LocalTensor<float> tmp1 = calc12Buf_.Get<float>();
-            VectorBarrier();
-            AscendC::Add(tmp1, biasTile, sum_1Tile, RoundUp(oCount, 16));
-            AscendC::LocalTensor<Element> yOut = out0Queue_.AllocTensor<Element>();
-            VectorBarrier();
-            AscendC::Cast(yOut, tmp1, AscendC::RoundMode::CAST_RINT, RoundUp(oCount, 16));
-            out0Queue_.EnQue(yOut);
-            yOut = out0Queue_.DeQue<Element>();
-            AscendC::DataCopyPad(
-                yGm_[C_out_ * N_ * t + C_out_ * b + oStart], yOut,
-                AscendC::DataCopyExtParams(1, oCount * 2, CeilDiv(oCount, 16) - CeilDiv(oCount * 2, 32), 0, 0));
-            out0Queue_.FreeTensor(yOut);
         }
     }
 
@@ -1462,8 +1568,7 @@ private:
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // sum
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc9Buf_;     // acc
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc10Buf_;    // part
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc11Buf_;    // biasTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc12Buf_;    // tmp
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc11Buf_;    // tmp
     AscendC::GlobalTensor<Element> xGm_;
     AscendC::GlobalTensor<Element> wGm_;
     AscendC::GlobalTensor<float> biasGm_;
@@ -1517,7 +1622,7 @@ public:
                              C_out_ * H_in_ * N_ + C_out_ * N_ * pad_ * 2 + C_out_ * N_ - C_out_ * K_ * N_);
         pipe->InitBuffer(in0Queue_, 2, ceilYCTileBy16_ * 32);
         pipe->InitBuffer(in1Queue_, 2, ceilYOTileBy16_ * yCTile_ * 32);
-        pipe->InitBuffer(in2Queue_, 2, ceilYOTileBy8_ * 32);
+        pipe->InitBuffer(in2Queue_, 2, ceilYOTileBy16_ * 64);
         pipe->InitBuffer(out0Queue_, 2, ceilYOTileBy16_ * 32);
         pipe->InitBuffer(calc0Buf_, ceilYOTileBy16_ * 64);
         pipe->InitBuffer(calc1Buf_, yCTile_ * 4);
@@ -1531,7 +1636,6 @@ public:
         pipe->InitBuffer(calc9Buf_, ceilYOTileBy16_ * 64);
         pipe->InitBuffer(calc10Buf_, ceilYOTileBy8_ * 2048);
         pipe->InitBuffer(calc11Buf_, ceilYOTileBy8_ * 256);
-        pipe->InitBuffer(calc12Buf_, ceilYOTileBy16_ * 64);
     }
 
     __aicore__ inline void Process()
@@ -1560,8 +1664,6 @@ public:
         AscendC::Duplicate<float>(calc10Zero, 0.0f, ceilYOTileBy8_ * 512);
         AscendC::LocalTensor<float> calc11Zero = calc11Buf_.Get<float>();
         AscendC::Duplicate<float>(calc11Zero, 0.0f, ceilYOTileBy8_ * 64);
-        AscendC::LocalTensor<float> calc12Zero = calc12Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc12Zero, 0.0f, ceilYOTileBy16_ * 16);
         VectorBarrier();
         for (int64_t item = blockIdx_ * yPer_; item < MinOf(yWork_, blockIdx_ * yPer_ + yPer_); ++item) {
             const int64_t oStart = yOTile_ * (item % yOTiles_);
@@ -1632,20 +1734,31 @@ public:
                         AscendC::Gather(wTile1[cPitch * o], wTile, offsets.ReinterpretCast<uint32_t>(), o * 4, cPitch);
                     }
                     AscendC::LocalTensor<float> tmp = calc8Buf_.Get<float>();
-                    VectorBarrier();
-                    for (int64_t o = 0; o < oCount; ++o) {
-                        AscendC::Mul(tmp[cPitch * o], xTile, wTile1[cPitch * o], cPitch);
+                    if (cPitch <= oCount * 64 && cPitch <= 2040) {
+                        VectorBarrier();
+                        for (int64_t col = 0; col < cPitch; col += 64) {
+                            for (int64_t first1 = 0; first1 < oCount; first1 += 255) {
+                                AscendC::Mul(tmp[cPitch * first1 + col], xTile[col], wTile1[cPitch * first1 + col],
+                                             MinOf(64, cPitch - col), MinOf(255, oCount - first1),
+                                             AscendC::BinaryRepeatParams(1, 1, 1, (cPitch / 8), 0, (cPitch / 8)));
+                            }
+                        }
+                    } else {
+                        VectorBarrier();
+                        for (int64_t o = 0; o < oCount; ++o) {
+                            AscendC::Mul(tmp[cPitch * o], xTile, wTile1[cPitch * o], cPitch);
+                        }
                     }
                     AscendC::LocalTensor<float> sum = calc9Buf_.Get<float>();
                     AscendC::LocalTensor<float> acc = calc10Buf_.Get<float>();
                     AscendC::LocalTensor<float> part = calc11Buf_.Get<float>();
                     AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(oCount, 8) * 512);
                     if (cPitch <= 2040) {
-                        for (int64_t col = 0; col < cCount; col += 64) {
+                        for (int64_t col1 = 0; col1 < cCount; col1 += 64) {
                             VectorBarrier();
-                            for (int64_t first1 = 0; first1 < oCount; first1 += 255) {
-                                AscendC::Add(acc[first1 * 64], tmp[cPitch * first1 + col], acc[first1 * 64],
-                                             MinOf(64, cCount - col), MinOf(255, oCount - first1),
+                            for (int64_t first2 = 0; first2 < oCount; first2 += 255) {
+                                AscendC::Add(acc[first2 * 64], tmp[cPitch * first2 + col1], acc[first2 * 64],
+                                             MinOf(64, cCount - col1), MinOf(255, oCount - first2),
                                              AscendC::BinaryRepeatParams(1, 1, 1, 8, (cPitch / 8), 8));
                             }
                         }
@@ -1681,16 +1794,13 @@ public:
             }
             AscendC::LocalTensor<float> biasIn = in2Queue_.AllocTensor<float>();
             AscendC::DataCopyPad(biasIn, biasGm_[oStart], AscendC::DataCopyExtParams(1, oCount * 4, 0, 0, 0),
-                                 AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
+                                 AscendC::DataCopyPadExtParams<float>(
+                                     true, 0, RoundUp(oCount, 16) - CeilDiv(oCount, 8) * 8, static_cast<float>(0)));
             in2Queue_.EnQue(biasIn);
             biasIn = in2Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> biasTile = calc9Buf_.Get<float>();
+            AscendC::LocalTensor<float> tmp1 = calc9Buf_.Get<float>();
             VectorBarrier();
-            AscendC::Muls(biasTile, biasIn, 1.0f, RoundUp(oCount, 8));
-            in2Queue_.FreeTensor(biasIn);
-            AscendC::LocalTensor<float> tmp1 = calc12Buf_.Get<float>();
-            VectorBarrier();
-            AscendC::Add(tmp1, biasTile, sumAcc, RoundUp(oCount, 16));
+            AscendC::Add(tmp1, biasIn, sumAcc, RoundUp(oCount, 16));
             AscendC::LocalTensor<Element> yOut = out0Queue_.AllocTensor<Element>();
             VectorBarrier();
             AscendC::Cast(yOut, tmp1, AscendC::RoundMode::CAST_RINT, RoundUp(oCount, 16));
@@ -1700,6 +1810,7 @@ public:
                 yGm_[C_out_ * N_ * t + C_out_ * b + oStart], yOut,
                 AscendC::DataCopyExtParams(1, oCount * 2, CeilDiv(oCount, 16) - CeilDiv(oCount * 2, 32), 0, 0));
             out0Queue_.FreeTensor(yOut);
+            in2Queue_.FreeTensor(biasIn);
         }
     }
 
@@ -1720,7 +1831,6 @@ private:
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc9Buf_;     // sum
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc10Buf_;    // acc
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc11Buf_;    // part
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc12Buf_;    // tmp
     AscendC::GlobalTensor<Element> xGm_;
     AscendC::GlobalTensor<Element> wGm_;
     AscendC::GlobalTensor<float> biasGm_;
@@ -1769,12 +1879,11 @@ public:
                              C_out_ * H_in_ * N_ + C_out_ * N_ * pad_ * 2 + C_out_ * N_ - C_out_ * K_ * N_);
         sum_1WsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + sum_1WsStart_),
                                    C_out_ * H_in_ * N_ + C_out_ * N_ * pad_ * 2 + C_out_ * N_ - C_out_ * K_ * N_);
-        pipe->InitBuffer(in0Queue_, 2, yOTile_ * 2);
+        pipe->InitBuffer(in0Queue_, 1, yOTile_ * 2);
         pipe->InitBuffer(in1Queue_, 2, yBTile_ * yOTile_ * 4);
         pipe->InitBuffer(out0Queue_, 2, yBTile_ * yOTile_ * 2);
         pipe->InitBuffer(calc0Buf_, yOTile_ * 4);
         pipe->InitBuffer(calc1Buf_, yBTile_ * yOTile_ * 4);
-        pipe->InitBuffer(calc2Buf_, yBTile_ * yOTile_ * 4);
     }
 
     __aicore__ inline void Process()
@@ -1783,51 +1892,62 @@ public:
         AscendC::Duplicate<float>(calc0Zero, 0.0f, yOTile_);
         AscendC::LocalTensor<float> calc1Zero = calc1Buf_.Get<float>();
         AscendC::Duplicate<float>(calc1Zero, 0.0f, yBTile_ * yOTile_);
-        AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc2Zero, 0.0f, yBTile_ * yOTile_);
-        VectorBarrier();
-        for (int64_t item = blockIdx_ * yPer_; item < MinOf(yWork_, blockIdx_ * yPer_ + yPer_); ++item) {
-            const int64_t oStart = yOTile_ * (item % yOTiles_);
+        const int64_t firstItem = blockIdx_ * yPer_;
+        const int64_t lastItem = MinOf(yWork_, blockIdx_ * yPer_ + yPer_);
+        for (int64_t strip = (firstItem / yBTiles_); strip < CeilDiv(lastItem, yBTiles_); ++strip) {
+            const int64_t oStart = yOTile_ * (strip % yOTiles_);
             const int64_t oCount = MinOf(yOTile_, C_out_ - oStart);
             const int64_t oPitch = RoundUp(oCount, 16);
-            const int64_t bStart = yBTile_ * (((item / yOTiles_)) % yBTiles_);
-            const int64_t bCount = MinOf(yBTile_, N_ - bStart);
-            const int64_t t = (((item / yOTiles_)) / yBTiles_);
-            // y[t, b, o] = bias[o] + sum[k, c](x[k + t - pad, b, c] * w[k, c, o])
+            const int64_t t = (strip / yOTiles_);
             AscendC::LocalTensor<Element> biasIn = in0Queue_.AllocTensor<Element>();
             AscendC::DataCopyPad(biasIn, biasGm_[oStart], AscendC::DataCopyExtParams(1, oCount * 2, 0, 0, 0),
                                  AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
             in0Queue_.EnQue(biasIn);
             biasIn = in0Queue_.DeQue<Element>();
             AscendC::LocalTensor<float> biasTile = calc0Buf_.Get<float>();
+            VectorBarrier();
             AscendC::Cast(biasTile, biasIn, AscendC::RoundMode::CAST_NONE, oPitch);
             in0Queue_.FreeTensor(biasIn);
-            AscendC::LocalTensor<float> sum_1WsIn = in1Queue_.AllocTensor<float>();
-            AscendC::DataCopyPad(sum_1WsIn, sum_1WsGm_[C_out_ * N_ * t + C_out_ * bStart + oStart],
-                                 AscendC::DataCopyExtParams(bCount, oCount * 4, C_out_ * 4 - oCount * 4, 0, 0),
-                                 AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-            in1Queue_.EnQue(sum_1WsIn);
-            sum_1WsIn = in1Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> sum_1WsTile = calc1Buf_.Get<float>();
-            for (int64_t b = 0; b < bCount; ++b) {
-                AscendC::Muls(sum_1WsTile[b * oPitch], sum_1WsIn[RoundUp(oCount, 8) * b], 1.0f, RoundUp(oCount, 8));
+            for (int64_t tile = MaxOf(firstItem - strip * yBTiles_, 0);
+                 tile < MinOf(yBTiles_, lastItem - strip * yBTiles_); ++tile) {
+                const int64_t bStart = tile * yBTile_;
+                const int64_t bCount = MinOf(yBTile_, N_ - bStart);
+                // y[t, b, o] = bias[o] + sum[k, c](x[k + t - pad, b, c] * w[k, c, o])
+                AscendC::LocalTensor<float> sum_1WsIn = in1Queue_.AllocTensor<float>();
+                AscendC::DataCopyPad(sum_1WsIn, sum_1WsGm_[C_out_ * N_ * t + C_out_ * bStart + oStart],
+                                     AscendC::DataCopyExtParams(bCount, oCount * 4, C_out_ * 4 - oCount * 4, 0, 0),
+                                     AscendC::DataCopyPadExtParams<float>(true, 0, oPitch - CeilDiv(oCount, 8) * 8,
+                                                                          static_cast<float>(0)));
+                in1Queue_.EnQue(sum_1WsIn);
+                sum_1WsIn = in1Queue_.DeQue<float>();
+                AscendC::LocalTensor<float> tmp = calc1Buf_.Get<float>();
+                if (oPitch <= bCount * 64 && oPitch <= 2040) {
+                    VectorBarrier();
+                    for (int64_t col = 0; col < oPitch; col += 64) {
+                        for (int64_t first = 0; first < bCount; first += 255) {
+                            AscendC::Add(tmp[first * oPitch + col], biasTile[col], sum_1WsIn[first * oPitch + col],
+                                         MinOf(64, oPitch - col), MinOf(255, bCount - first),
+                                         AscendC::BinaryRepeatParams(1, 1, 1, (oPitch / 8), 0, (oPitch / 8)));
+                        }
+                    }
+                } else {
+                    VectorBarrier();
+                    for (int64_t b = 0; b < bCount; ++b) {
+                        AscendC::Add(tmp[b * oPitch], biasTile, sum_1WsIn[b * oPitch], oPitch);
+                    }
+                }
+                AscendC::LocalTensor<Element> yOut = out0Queue_.AllocTensor<Element>();
+                VectorBarrier();
+                AscendC::Cast(yOut, tmp, AscendC::RoundMode::CAST_RINT, bCount * oPitch);
+                out0Queue_.EnQue(yOut);
+                yOut = out0Queue_.DeQue<Element>();
+                AscendC::DataCopyPad(
+                    yGm_[C_out_ * N_ * t + C_out_ * bStart + oStart], yOut,
+                    AscendC::DataCopyExtParams(bCount, oCount * 2, ((oPitch * 2 - CeilDiv(oCount * 2, 32) * 32) / 32),
+                                               C_out_ * 2 - oCount * 2, 0));
+                out0Queue_.FreeTensor(yOut);
+                in1Queue_.FreeTensor(sum_1WsIn);
             }
-            in1Queue_.FreeTensor(sum_1WsIn);
-            AscendC::LocalTensor<float> tmp = calc2Buf_.Get<float>();
-            VectorBarrier();
-            for (int64_t b = 0; b < bCount; ++b) {
-                AscendC::Add(tmp[b * oPitch], biasTile, sum_1WsTile[b * oPitch], oPitch);
-            }
-            AscendC::LocalTensor<Element> yOut = out0Queue_.AllocTensor<Element>();
-            VectorBarrier();
-            AscendC::Cast(yOut, tmp, AscendC::RoundMode::CAST_RINT, bCount * oPitch);
-            out0Queue_.EnQue(yOut);
-            yOut = out0Queue_.DeQue<Element>();
-            AscendC::DataCopyPad(
-                yGm_[C_out_ * N_ * t + C_out_ * bStart + oStart], yOut,
-                AscendC::DataCopyExtParams(bCount, oCount * 2, ((oPitch * 2 - CeilDiv(oCount * 2, 32) * 32) / 32),
-                                           C_out_ * 2 - oCount * 2, 0));
-            out0Queue_.FreeTensor(yOut);
         }
     }
 
@@ -1836,8 +1956,7 @@ private:
     AscendC::TQue<AscendC::TPosition::VECIN, 1> in1Queue_;    // sum_1WsIn
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // yOut
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // biasTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // sum_1WsTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // tmp
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // tmp
     AscendC::GlobalTensor<Element> biasGm_;
     AscendC::GlobalTensor<Element> yGm_;
     AscendC::GlobalTensor<float> sum_1WsGm_;
@@ -1885,7 +2004,7 @@ public:
         biasGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(bias), C_out_);
         yGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(y),
                              C_out_ * H_in_ * N_ + C_out_ * N_ * pad_ * 2 + C_out_ * N_ - C_out_ * K_ * N_);
-        pipe->InitBuffer(in0Queue_, 2, ceilCInBy16_ * 32);
+        pipe->InitBuffer(in0Queue_, 1, ceilCInBy16_ * 32);
         pipe->InitBuffer(in1Queue_, 2, C_in_ * K_ * ceilYOTileBy16_ * 32);
         pipe->InitBuffer(in2Queue_, 2, ceilYOTileBy16_ * 32);
         pipe->InitBuffer(out0Queue_, 2, ceilYOTileBy16_ * 32);
@@ -1932,14 +2051,13 @@ public:
         AscendC::Duplicate<float>(calc11Zero, 0.0f, ceilYOTileBy16_ * 16);
         AscendC::LocalTensor<float> calc12Zero = calc12Buf_.Get<float>();
         AscendC::Duplicate<float>(calc12Zero, 0.0f, ceilYOTileBy16_ * 16);
-        VectorBarrier();
-        for (int64_t item = blockIdx_ * yPer_; item < MinOf(yWork_, blockIdx_ * yPer_ + yPer_); ++item) {
-            const int64_t oStart = yOTile_ * (item % yOTiles_);
-            const int64_t oCount = MinOf(yOTile_, C_out_ - oStart);
-            const int64_t b = (((item / yOTiles_)) % N_);
-            const int64_t t = (((item / yOTiles_)) / N_);
-            // y[t, b, o] = bias[o] + sum[k, c](x[k + t - pad, b, c] * w[k, c, o])
+        const int64_t firstItem = blockIdx_ * yPer_;
+        const int64_t lastItem = MinOf(yWork_, blockIdx_ * yPer_ + yPer_);
+        for (int64_t strip = (firstItem / yOTiles_); strip < CeilDiv(lastItem, yOTiles_); ++strip) {
+            const int64_t b = (strip % N_);
+            const int64_t t = (strip / N_);
             AscendC::LocalTensor<float> xTile = calc0Buf_.Get<float>();
+            VectorBarrier();
             for (int64_t k = 0; k < K_; ++k) {
                 if (k + t - pad_ >= 0 && k + t - pad_ < H_in_ && 0 < C_in_) {
                     AscendC::LocalTensor<Element> xIn = in0Queue_.AllocTensor<Element>();
@@ -1974,108 +2092,130 @@ public:
                     AscendC::Duplicate<float>(xTile[ceilCInBy16_ * k * 16], 0.0f, ceilCInBy16_ * 16);
                 }
             }
-            AscendC::LocalTensor<Element> wIn = in1Queue_.AllocTensor<Element>();
-            for (int64_t first = 0; first < C_in_ * K_; first += 4095) {
-                AscendC::DataCopyPad(wIn[RoundUp(oCount, 16) * first], wGm_[C_out_ * first + oStart],
-                                     AscendC::DataCopyExtParams(MinOf(4095, C_in_ * K_ - first), oCount * 2,
-                                                                C_out_ * 2 - oCount * 2, 0, 0),
-                                     AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
-            }
-            in1Queue_.EnQue(wIn);
-            wIn = in1Queue_.DeQue<Element>();
-            AscendC::LocalTensor<float> wTile = calc3Buf_.Get<float>();
-            AscendC::Cast(wTile, wIn, AscendC::RoundMode::CAST_NONE, RoundUp(oCount, 16) * C_in_ * K_);
-            in1Queue_.FreeTensor(wIn);
-            AscendC::LocalTensor<float> wTile1 = calc4Buf_.Get<float>();
-            AscendC::LocalTensor<int32_t> offsets = calc5Buf_.Get<int32_t>();
-            AscendC::CreateVecIndex<int32_t>(offsets, static_cast<int32_t>(0), ceilCInBy16_ * 16);
-            VectorBarrier();
-            AscendC::Mins(offsets, offsets, static_cast<int32_t>(C_in_ - 1), ceilCInBy16_ * 16);
-            VectorBarrier();
-            AscendC::Muls(offsets, offsets, static_cast<int32_t>(CeilDiv(oCount, 16) * 64), ceilCInBy16_ * 16);
-            VectorBarrier();
-            for (int64_t o = 0; o < oCount; ++o) {
-                for (int64_t k = 0; k < K_; ++k) {
-                    AscendC::Gather(wTile1[K_ * ceilCInBy16_ * o * 16 + ceilCInBy16_ * k * 16], wTile,
-                                    offsets.ReinterpretCast<uint32_t>(), C_in_ * k * CeilDiv(oCount, 16) * 64 + o * 4,
-                                    ceilCInBy16_ * 16);
+            for (int64_t tile = MaxOf(firstItem - strip * yOTiles_, 0);
+                 tile < MinOf(yOTiles_, lastItem - strip * yOTiles_); ++tile) {
+                const int64_t oStart = tile * yOTile_;
+                const int64_t oCount = MinOf(yOTile_, C_out_ - oStart);
+                // y[t, b, o] = bias[o] + sum[k, c](x[k + t - pad, b, c] * w[k, c, o])
+                AscendC::LocalTensor<Element> wIn = in1Queue_.AllocTensor<Element>();
+                for (int64_t first = 0; first < C_in_ * K_; first += 4095) {
+                    AscendC::DataCopyPad(wIn[RoundUp(oCount, 16) * first], wGm_[C_out_ * first + oStart],
+                                         AscendC::DataCopyExtParams(MinOf(4095, C_in_ * K_ - first), oCount * 2,
+                                                                    C_out_ * 2 - oCount * 2, 0, 0),
+                                         AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
                 }
-            }
-            AscendC::LocalTensor<float> sum_1Tile = calc6Buf_.Get<float>();
-            AscendC::LocalTensor<float> tmp = calc7Buf_.Get<float>();
-            VectorBarrier();
-            for (int64_t o = 0; o < oCount; ++o) {
-                AscendC::Mul(tmp[K_ * ceilCInBy16_ * o * 16], xTile, wTile1[K_ * ceilCInBy16_ * o * 16],
-                             K_ * ceilCInBy16_ * 16);
-            }
-            AscendC::LocalTensor<float> sum = calc8Buf_.Get<float>();
-            VectorBarrier();
-            for (int64_t o = 0; o < oCount; ++o) {
-                AscendC::Muls(sum[ceilCInBy16_ * o * 16], tmp[K_ * ceilCInBy16_ * o * 16], 1.0f, ceilCInBy16_ * 16);
-            }
-            for (int64_t k = 1; k < K_; ++k) {
+                in1Queue_.EnQue(wIn);
+                wIn = in1Queue_.DeQue<Element>();
+                AscendC::LocalTensor<float> wTile = calc3Buf_.Get<float>();
+                AscendC::Cast(wTile, wIn, AscendC::RoundMode::CAST_NONE, RoundUp(oCount, 16) * C_in_ * K_);
+                in1Queue_.FreeTensor(wIn);
+                AscendC::LocalTensor<float> wTile1 = calc4Buf_.Get<float>();
+                AscendC::LocalTensor<int32_t> offsets = calc5Buf_.Get<int32_t>();
+                AscendC::CreateVecIndex<int32_t>(offsets, static_cast<int32_t>(0), ceilCInBy16_ * 16);
+                VectorBarrier();
+                AscendC::Mins(offsets, offsets, static_cast<int32_t>(C_in_ - 1), ceilCInBy16_ * 16);
+                VectorBarrier();
+                AscendC::Muls(offsets, offsets, static_cast<int32_t>(CeilDiv(oCount, 16) * 64), ceilCInBy16_ * 16);
                 VectorBarrier();
                 for (int64_t o = 0; o < oCount; ++o) {
-                    AscendC::Add(sum[ceilCInBy16_ * o * 16], sum[ceilCInBy16_ * o * 16],
-                                 tmp[K_ * ceilCInBy16_ * o * 16 + ceilCInBy16_ * k * 16], ceilCInBy16_ * 16);
-                }
-            }
-            AscendC::LocalTensor<float> acc = calc9Buf_.Get<float>();
-            AscendC::LocalTensor<float> part = calc10Buf_.Get<float>();
-            AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(oCount, 8) * 512);
-            if (ceilCInBy16_ * 16 <= 2040) {
-                for (int64_t col = 0; col < C_in_; col += 64) {
-                    VectorBarrier();
-                    for (int64_t first1 = 0; first1 < oCount; first1 += 255) {
-                        AscendC::Add(acc[first1 * 64], sum[ceilCInBy16_ * first1 * 16 + col], acc[first1 * 64],
-                                     MinOf(64, C_in_ - col), MinOf(255, oCount - first1),
-                                     AscendC::BinaryRepeatParams(1, 1, 1, 8, ceilCInBy16_ * 2, 8));
+                    for (int64_t k = 0; k < K_; ++k) {
+                        AscendC::Gather(wTile1[K_ * ceilCInBy16_ * o * 16 + ceilCInBy16_ * k * 16], wTile,
+                                        offsets.ReinterpretCast<uint32_t>(),
+                                        C_in_ * k * CeilDiv(oCount, 16) * 64 + o * 4, ceilCInBy16_ * 16);
                     }
                 }
-            } else {
-                for (int64_t row = 0; row < oCount; ++row) {
-                    for (int64_t start = 0; start < divCInBy64_; start += 255) {
+                AscendC::LocalTensor<float> sum_1Tile = calc6Buf_.Get<float>();
+                AscendC::LocalTensor<float> tmp = calc7Buf_.Get<float>();
+                VectorBarrier();
+                for (int64_t o = 0; o < oCount; ++o) {
+                    AscendC::Mul(tmp[K_ * ceilCInBy16_ * o * 16], xTile, wTile1[K_ * ceilCInBy16_ * o * 16],
+                                 K_ * ceilCInBy16_ * 16);
+                }
+                AscendC::LocalTensor<float> sum = calc8Buf_.Get<float>();
+                VectorBarrier();
+                for (int64_t o = 0; o < oCount; ++o) {
+                    AscendC::Muls(sum[ceilCInBy16_ * o * 16], tmp[K_ * ceilCInBy16_ * o * 16], 1.0f, ceilCInBy16_ * 16);
+                }
+                for (int64_t k = 1; k < K_; ++k) {
+                    if (ceilCInBy16_ * 16 <= oCount * 64 && ceilCInBy16_ * 16 <= 2040 &&
+                        K_ * ceilCInBy16_ * 16 <= 2040) {
                         VectorBarrier();
-                        AscendC::Add(acc[row * 64], sum[ceilCInBy16_ * row * 16 + start * 64], acc[row * 64], 64,
-                                     MinOf(255, divCInBy64_ - start), AscendC::BinaryRepeatParams(1, 1, 1, 0, 8, 0));
-                    }
-                    if (C_in_ - divCInBy64_ * 64 > 0) {
+                        for (int64_t col = 0; col < ceilCInBy16_ * 16; col += 64) {
+                            for (int64_t first1 = 0; first1 < oCount; first1 += 255) {
+                                AscendC::Add(sum[ceilCInBy16_ * first1 * 16 + col],
+                                             sum[ceilCInBy16_ * first1 * 16 + col],
+                                             tmp[K_ * ceilCInBy16_ * first1 * 16 + ceilCInBy16_ * k * 16 + col],
+                                             MinOf(64, ceilCInBy16_ * 16 - col), MinOf(255, oCount - first1),
+                                             AscendC::BinaryRepeatParams(1, 1, 1, ceilCInBy16_ * 2, ceilCInBy16_ * 2,
+                                                                         K_ * ceilCInBy16_ * 2));
+                            }
+                        }
+                    } else {
                         VectorBarrier();
-                        AscendC::Add(acc[row * 64], sum[ceilCInBy16_ * row * 16 + divCInBy64_ * 64], acc[row * 64],
-                                     C_in_ - divCInBy64_ * 64, 1, AscendC::BinaryRepeatParams(1, 1, 1, 8, 8, 8));
+                        for (int64_t o = 0; o < oCount; ++o) {
+                            AscendC::Add(sum[ceilCInBy16_ * o * 16], sum[ceilCInBy16_ * o * 16],
+                                         tmp[K_ * ceilCInBy16_ * o * 16 + ceilCInBy16_ * k * 16], ceilCInBy16_ * 16);
+                        }
                     }
                 }
+                AscendC::LocalTensor<float> acc = calc9Buf_.Get<float>();
+                AscendC::LocalTensor<float> part = calc10Buf_.Get<float>();
+                AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(oCount, 8) * 512);
+                if (ceilCInBy16_ * 16 <= 2040) {
+                    for (int64_t col1 = 0; col1 < C_in_; col1 += 64) {
+                        VectorBarrier();
+                        for (int64_t first2 = 0; first2 < oCount; first2 += 255) {
+                            AscendC::Add(acc[first2 * 64], sum[ceilCInBy16_ * first2 * 16 + col1], acc[first2 * 64],
+                                         MinOf(64, C_in_ - col1), MinOf(255, oCount - first2),
+                                         AscendC::BinaryRepeatParams(1, 1, 1, 8, ceilCInBy16_ * 2, 8));
+                        }
+                    }
+                } else {
+                    for (int64_t row = 0; row < oCount; ++row) {
+                        for (int64_t start = 0; start < divCInBy64_; start += 255) {
+                            VectorBarrier();
+                            AscendC::Add(acc[row * 64], sum[ceilCInBy16_ * row * 16 + start * 64], acc[row * 64], 64,
+                                         MinOf(255, divCInBy64_ - start),
+                                         AscendC::BinaryRepeatParams(1, 1, 1, 0, 8, 0));
+                        }
+                        if (C_in_ - divCInBy64_ * 64 > 0) {
+                            VectorBarrier();
+                            AscendC::Add(acc[row * 64], sum[ceilCInBy16_ * row * 16 + divCInBy64_ * 64], acc[row * 64],
+                                         C_in_ - divCInBy64_ * 64, 1, AscendC::BinaryRepeatParams(1, 1, 1, 8, 8, 8));
+                        }
+                    }
+                }
+                VectorBarrier();
+                for (int64_t strip1 = 0; strip1 < RoundUp(oCount, 8); strip1 += 248) {
+                    AscendC::BlockReduceSum<float>(part[strip1 * 8], acc[strip1 * 64],
+                                                   MinOf(248, RoundUp(oCount, 8) - strip1), 64, 1, 1, 8);
+                }
+                VectorBarrier();
+                for (int64_t strip2 = 0; strip2 < CeilDiv(oCount, 8); strip2 += 255) {
+                    AscendC::BlockReduceSum<float>(sum_1Tile[strip2 * 8], part[strip2 * 64],
+                                                   MinOf(255, CeilDiv(oCount, 8) - strip2), 64, 1, 1, 8);
+                }
+                AscendC::LocalTensor<Element> biasIn = in2Queue_.AllocTensor<Element>();
+                AscendC::DataCopyPad(biasIn, biasGm_[oStart], AscendC::DataCopyExtParams(1, oCount * 2, 0, 0, 0),
+                                     AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
+                in2Queue_.EnQue(biasIn);
+                biasIn = in2Queue_.DeQue<Element>();
+                AscendC::LocalTensor<float> biasTile = calc11Buf_.Get<float>();
+                AscendC::Cast(biasTile, biasIn, AscendC::RoundMode::CAST_NONE, RoundUp(oCount, 16));
+                in2Queue_.FreeTensor(biasIn);
+                AscendC::LocalTensor<float> tmp1 = calc12Buf_.Get<float>();
+                VectorBarrier();
+                AscendC::Add(tmp1, biasTile, sum_1Tile, RoundUp(oCount, 16));
+                AscendC::LocalTensor<Element> yOut = out0Queue_.AllocTensor<Element>();
+                VectorBarrier();
+                AscendC::Cast(yOut, tmp1, AscendC::RoundMode::CAST_RINT, RoundUp(oCount, 16));
+                out0Queue_.EnQue(yOut);
+                yOut = out0Queue_.DeQue<Element>();
+                AscendC::DataCopyPad(
+                    yGm_[C_out_ * N_ * t + C_out_ * b + oStart], yOut,
+                    AscendC::DataCopyExtParams(1, oCount * 2, CeilDiv(oCount, 16) - CeilDiv(oCount * 2, 32), 0, 0));
+                out0Queue_.FreeTensor(yOut);
             }
-            VectorBarrier();
-            for (int64_t strip = 0; strip < RoundUp(oCount, 8); strip += 248) {
-                AscendC::BlockReduceSum<float>(part[strip * 8], acc[strip * 64], MinOf(248, RoundUp(oCount, 8) - strip),
-                                               64, 1, 1, 8);
-            }
-            VectorBarrier();
-            for (int64_t strip1 = 0; strip1 < CeilDiv(oCount, 8); strip1 += 255) {
-                AscendC::BlockReduceSum<float>(sum_1Tile[strip1 * 8], part[strip1 * 64],
-                                               MinOf(255, CeilDiv(oCount, 8) - strip1), 64, 1, 1, 8);
-            }
-            AscendC::LocalTensor<Element> biasIn = in2Queue_.AllocTensor<Element>();
-            AscendC::DataCopyPad(biasIn, biasGm_[oStart], AscendC::DataCopyExtParams(1, oCount * 2, 0, 0, 0),
-                                 AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
-            in2Queue_.EnQue(biasIn);
-            biasIn = in2Queue_.DeQue<Element>();
-            AscendC::LocalTensor<float> biasTile = calc11Buf_.Get<float>();
-            AscendC::Cast(biasTile, biasIn, AscendC::RoundMode::CAST_NONE, RoundUp(oCount, 16));
-            in2Queue_.FreeTensor(biasIn);
-            AscendC::LocalTensor<float> tmp1 = calc12Buf_.Get<float>();
-            VectorBarrier();
-            AscendC::Add(tmp1, biasTile, sum_1Tile, RoundUp(oCount, 16));
-            AscendC::LocalTensor<Element> yOut = out0Queue_.AllocTensor<Element>();
-            VectorBarrier();
-            AscendC::Cast(yOut, tmp1, AscendC::RoundMode::CAST_RINT, RoundUp(oCount, 16));
-            out0Queue_.EnQue(yOut);
-            yOut = out0Queue_.DeQue<Element>();
-            AscendC::DataCopyPad(
-                yGm_[C_out_ * N_ * t + C_out_ * b + oStart], yOut,
-                AscendC::DataCopyExtParams(1, oCount * 2, CeilDiv(oCount, 16) - CeilDiv(oCount * 2, 32), 0, 0));
-            out0Queue_.FreeTensor(yOut);
         }
     }
 
@@ -2265,20 +2405,31 @@ public:
                         AscendC::Gather(wTile1[cPitch * o], wTile, offsets.ReinterpretCast<uint32_t>(), o * 4, cPitch);
                     }
                     AscendC::LocalTensor<float> tmp = calc8Buf_.Get<float>();
-                    VectorBarrier();
-                    for (int64_t o = 0; o < oCount; ++o) {
-                        AscendC::Mul(tmp[cPitch * o], xTile, wTile1[cPitch * o], cPitch);
+                    if (cPitch <= oCount * 64 && cPitch <= 2040) {
+                        VectorBarrier();
+                        for (int64_t col = 0; col < cPitch; col += 64) {
+                            for (int64_t first1 = 0; first1 < oCount; first1 += 255) {
+                                AscendC::Mul(tmp[cPitch * first1 + col], xTile[col], wTile1[cPitch * first1 + col],
+                                             MinOf(64, cPitch - col), MinOf(255, oCount - first1),
+                                             AscendC::BinaryRepeatParams(1, 1, 1, (cPitch / 8), 0, (cPitch / 8)));
+                            }
+                        }
+                    } else {
+                        VectorBarrier();
+                        for (int64_t o = 0; o < oCount; ++o) {
+                            AscendC::Mul(tmp[cPitch * o], xTile, wTile1[cPitch * o], cPitch);
+                        }
                     }
                     AscendC::LocalTensor<float> sum = calc9Buf_.Get<float>();
                     AscendC::LocalTensor<float> acc = calc10Buf_.Get<float>();
                     AscendC::LocalTensor<float> part = calc11Buf_.Get<float>();
                     AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(oCount, 8) * 512);
                     if (cPitch <= 2040) {
-                        for (int64_t col = 0; col < cCount; col += 64) {
+                        for (int64_t col1 = 0; col1 < cCount; col1 += 64) {
                             VectorBarrier();
-                            for (int64_t first1 = 0; first1 < oCount; first1 += 255) {
-                                AscendC::Add(acc[first1 * 64], tmp[cPitch * first1 + col], acc[first1 * 64],
-                                             MinOf(64, cCount - col), MinOf(255, oCount - first1),
+                            for (int64_t first2 = 0; first2 < oCount; first2 += 255) {
+                                AscendC::Add(acc[first2 * 64], tmp[cPitch * first2 + col1], acc[first2 * 64],
+                                             MinOf(64, cCount - col1), MinOf(255, oCount - first2),
                                              AscendC::BinaryRepeatParams(1, 1, 1, 8, (cPitch / 8), 8));
                             }
                         }
@@ -2402,12 +2553,11 @@ public:
                              C_out_ * H_in_ * N_ + C_out_ * N_ * pad_ * 2 + C_out_ * N_ - C_out_ * K_ * N_);
         sum_1WsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + sum_1WsStart_),
                                    C_out_ * H_in_ * N_ + C_out_ * N_ * pad_ * 2 + C_out_ * N_ - C_out_ * K_ * N_);
-        pipe->InitBuffer(in0Queue_, 2, yOTile_ * 2);
+        pipe->InitBuffer(in0Queue_, 1, yOTile_ * 2);
         pipe->InitBuffer(in1Queue_, 2, yBTile_ * yOTile_ * 4);
         pipe->InitBuffer(out0Queue_, 2, yBTile_ * yOTile_ * 2);
         pipe->InitBuffer(calc0Buf_, yOTile_ * 4);
         pipe->InitBuffer(calc1Buf_, yBTile_ * yOTile_ * 4);
-        pipe->InitBuffer(calc2Buf_, yBTile_ * yOTile_ * 4);
     }
 
     __aicore__ inline void Process()
@@ -2416,51 +2566,62 @@ public:
         AscendC::Duplicate<float>(calc0Zero, 0.0f, yOTile_);
         AscendC::LocalTensor<float> calc1Zero = calc1Buf_.Get<float>();
         AscendC::Duplicate<float>(calc1Zero, 0.0f, yBTile_ * yOTile_);
-        AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc2Zero, 0.0f, yBTile_ * yOTile_);
-        VectorBarrier();
-        for (int64_t item = blockIdx_ * yPer_; item < MinOf(yWork_, blockIdx_ * yPer_ + yPer_); ++item) {
-            const int64_t oStart = yOTile_ * (item % yOTiles_);
+        const int64_t firstItem = blockIdx_ * yPer_;
+        const int64_t lastItem = MinOf(yWork_, blockIdx_ * yPer_ + yPer_);
+        for (int64_t strip = (firstItem / yBTiles_); strip < CeilDiv(lastItem, yBTiles_); ++strip) {
+            const int64_t oStart = yOTile_ * (strip % yOTiles_);
             const int64_t oCount = MinOf(yOTile_, C_out_ - oStart);
             const int64_t oPitch = RoundUp(oCount, 16);
-            const int64_t bStart = yBTile_ * (((item / yOTiles_)) % yBTiles_);
-            const int64_t bCount = MinOf(yBTile_, N_ - bStart);
-            const int64_t t = (((item / yOTiles_)) / yBTiles_);
-            // y[t, b, o] = bias[o] + sum[k, c](x[k + t - pad, b, c] * w[k, c, o])
+            const int64_t t = (strip / yOTiles_);
             AscendC::LocalTensor<Element0> biasIn = in0Queue_.AllocTensor<Element0>();
             AscendC::DataCopyPad(biasIn, biasGm_[oStart], AscendC::DataCopyExtParams(1, oCount * 2, 0, 0, 0),
                                  AscendC::DataCopyPadExtParams<Element0>(false, 0, 0, static_cast<Element0>(0)));
             in0Queue_.EnQue(biasIn);
             biasIn = in0Queue_.DeQue<Element0>();
             AscendC::LocalTensor<float> biasTile = calc0Buf_.Get<float>();
+            VectorBarrier();
             AscendC::Cast(biasTile, biasIn, AscendC::RoundMode::CAST_NONE, oPitch);
             in0Queue_.FreeTensor(biasIn);
-            AscendC::LocalTensor<float> sum_1WsIn = in1Queue_.AllocTensor<float>();
-            AscendC::DataCopyPad(sum_1WsIn, sum_1WsGm_[C_out_ * N_ * t + C_out_ * bStart + oStart],
-                                 AscendC::DataCopyExtParams(bCount, oCount * 4, C_out_ * 4 - oCount * 4, 0, 0),
-                                 AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-            in1Queue_.EnQue(sum_1WsIn);
-            sum_1WsIn = in1Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> sum_1WsTile = calc1Buf_.Get<float>();
-            for (int64_t b = 0; b < bCount; ++b) {
-                AscendC::Muls(sum_1WsTile[b * oPitch], sum_1WsIn[RoundUp(oCount, 8) * b], 1.0f, RoundUp(oCount, 8));
+            for (int64_t tile = MaxOf(firstItem - strip * yBTiles_, 0);
+                 tile < MinOf(yBTiles_, lastItem - strip * yBTiles_); ++tile) {
+                const int64_t bStart = tile * yBTile_;
+                const int64_t bCount = MinOf(yBTile_, N_ - bStart);
+                // y[t, b, o] = bias[o] + sum[k, c](x[k + t - pad, b, c] * w[k, c, o])
+                AscendC::LocalTensor<float> sum_1WsIn = in1Queue_.AllocTensor<float>();
+                AscendC::DataCopyPad(sum_1WsIn, sum_1WsGm_[C_out_ * N_ * t + C_out_ * bStart + oStart],
+                                     AscendC::DataCopyExtParams(bCount, oCount * 4, C_out_ * 4 - oCount * 4, 0, 0),
+                                     AscendC::DataCopyPadExtParams<float>(true, 0, oPitch - CeilDiv(oCount, 8) * 8,
+                                                                          static_cast<float>(0)));
+                in1Queue_.EnQue(sum_1WsIn);
+                sum_1WsIn = in1Queue_.DeQue<float>();
+                AscendC::LocalTensor<float> tmp = calc1Buf_.Get<float>();
+                if (oPitch <= bCount * 64 && oPitch <= 2040) {
+                    VectorBarrier();
+                    for (int64_t col = 0; col < oPitch; col += 64) {
+                        for (int64_t first = 0; first < bCount; first += 255) {
+                            AscendC::Add(tmp[first * oPitch + col], biasTile[col], sum_1WsIn[first * oPitch + col],
+                                         MinOf(64, oPitch - col), MinOf(255, bCount - first),
+                                         AscendC::BinaryRepeatParams(1, 1, 1, (oPitch / 8), 0, (oPitch / 8)));
+                        }
+                    }
+                } else {
+                    VectorBarrier();
+                    for (int64_t b = 0; b < bCount; ++b) {
+                        AscendC::Add(tmp[b * oPitch], biasTile, sum_1WsIn[b * oPitch], oPitch);
+                    }
+                }
+                AscendC::LocalTensor<Element1> yOut = out0Queue_.AllocTensor<Element1>();
+                VectorBarrier();
+                AscendC::Cast(yOut, tmp, AscendC::RoundMode::CAST_RINT, bCount * oPitch);
+                out0Queue_.EnQue(yOut);
+                yOut = out0Queue_.DeQue<Element1>();
+                AscendC::DataCopyPad(
+                    yGm_[C_out_ * N_ * t + C_out_ * bStart + oStart], yOut,
+                    AscendC::DataCopyExtParams(bCount, oCount * 2, ((oPitch * 2 - CeilDiv(oCount * 2, 32) * 32) / 32),
+                                               C_out_ * 2 - oCount * 2, 0));
+                out0Queue_.FreeTensor(yOut);
+                in1Queue_.FreeTensor(sum_1WsIn);
             }
-            in1Queue_.FreeTensor(sum_1WsIn);
-            AscendC::LocalTensor<float> tmp = calc2Buf_.Get<float>();
-            VectorBarrier();
-            for (int64_t b = 0; b < bCount; ++b) {
-                AscendC::Add(tmp[b * oPitch], biasTile, sum_1WsTile[b * oPitch], oPitch);
-            }
-            AscendC::LocalTensor<Element1> yOut = out0Queue_.AllocTensor<Element1>();
-            VectorBarrier();
-            AscendC::Cast(yOut, tmp, AscendC::RoundMode::CAST_RINT, bCount * oPitch);
-            out0Queue_.EnQue(yOut);
-            yOut = out0Queue_.DeQue<Element1>();
-            AscendC::DataCopyPad(
-                yGm_[C_out_ * N_ * t + C_out_ * bStart + oStart], yOut,
-                AscendC::DataCopyExtParams(bCount, oCount * 2, ((oPitch * 2 - CeilDiv(oCount * 2, 32) * 32) / 32),
-                                           C_out_ * 2 - oCount * 2, 0));
-            out0Queue_.FreeTensor(yOut);
         }
     }
 
@@ -2469,8 +2630,7 @@ private:
     AscendC::TQue<AscendC::TPosition::VECIN, 1> in1Queue_;    // sum_1WsIn
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // yOut
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // biasTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // sum_1WsTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // tmp
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // tmp
     AscendC::GlobalTensor<Element0> biasGm_;
     AscendC::GlobalTensor<Element1> yGm_;
     AscendC::GlobalTensor<float> sum_1WsGm_;
@@ -2518,7 +2678,7 @@ public:
         biasGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element1 *>(bias), C_out_);
         yGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element0 *>(y),
                              C_out_ * H_in_ * N_ + C_out_ * N_ * pad_ * 2 + C_out_ * N_ - C_out_ * K_ * N_);
-        pipe->InitBuffer(in0Queue_, 2, ceilCInBy16_ * 32);
+        pipe->InitBuffer(in0Queue_, 1, ceilCInBy16_ * 32);
         pipe->InitBuffer(in1Queue_, 2, C_in_ * K_ * ceilYOTileBy16_ * 32);
         pipe->InitBuffer(in2Queue_, 2, ceilYOTileBy16_ * 32);
         pipe->InitBuffer(out0Queue_, 2, ceilYOTileBy16_ * 32);
@@ -2565,14 +2725,13 @@ public:
         AscendC::Duplicate<float>(calc11Zero, 0.0f, ceilYOTileBy16_ * 16);
         AscendC::LocalTensor<float> calc12Zero = calc12Buf_.Get<float>();
         AscendC::Duplicate<float>(calc12Zero, 0.0f, ceilYOTileBy16_ * 16);
-        VectorBarrier();
-        for (int64_t item = blockIdx_ * yPer_; item < MinOf(yWork_, blockIdx_ * yPer_ + yPer_); ++item) {
-            const int64_t oStart = yOTile_ * (item % yOTiles_);
-            const int64_t oCount = MinOf(yOTile_, C_out_ - oStart);
-            const int64_t b = (((item / yOTiles_)) % N_);
-            const int64_t t = (((item / yOTiles_)) / N_);
-            // y[t, b, o] = bias[o] + sum[k, c](x[k + t - pad, b, c] * w[k, c, o])
+        const int64_t firstItem = blockIdx_ * yPer_;
+        const int64_t lastItem = MinOf(yWork_, blockIdx_ * yPer_ + yPer_);
+        for (int64_t strip = (firstItem / yOTiles_); strip < CeilDiv(lastItem, yOTiles_); ++strip) {
+            const int64_t b = (strip % N_);
+            const int64_t t = (strip / N_);
             AscendC::LocalTensor<float> xTile = calc0Buf_.Get<float>();
+            VectorBarrier();
             for (int64_t k = 0; k < K_; ++k) {
                 if (k + t - pad_ >= 0 && k + t - pad_ < H_in_ && 0 < C_in_) {
                     AscendC::LocalTensor<Element0> xIn = in0Queue_.AllocTensor<Element0>();
@@ -2608,108 +2767,131 @@ public:
                     AscendC::Duplicate<float>(xTile[ceilCInBy16_ * k * 16], 0.0f, ceilCInBy16_ * 16);
                 }
             }
-            AscendC::LocalTensor<Element0> wIn = in1Queue_.AllocTensor<Element0>();
-            for (int64_t first = 0; first < C_in_ * K_; first += 4095) {
-                AscendC::DataCopyPad(wIn[RoundUp(oCount, 16) * first], wGm_[C_out_ * first + oStart],
-                                     AscendC::DataCopyExtParams(MinOf(4095, C_in_ * K_ - first), oCount * 2,
-                                                                C_out_ * 2 - oCount * 2, 0, 0),
-                                     AscendC::DataCopyPadExtParams<Element0>(false, 0, 0, static_cast<Element0>(0)));
-            }
-            in1Queue_.EnQue(wIn);
-            wIn = in1Queue_.DeQue<Element0>();
-            AscendC::LocalTensor<float> wTile = calc3Buf_.Get<float>();
-            AscendC::Cast(wTile, wIn, AscendC::RoundMode::CAST_NONE, RoundUp(oCount, 16) * C_in_ * K_);
-            in1Queue_.FreeTensor(wIn);
-            AscendC::LocalTensor<float> wTile1 = calc4Buf_.Get<float>();
-            AscendC::LocalTensor<int32_t> offsets = calc5Buf_.Get<int32_t>();
-            AscendC::CreateVecIndex<int32_t>(offsets, static_cast<int32_t>(0), ceilCInBy16_ * 16);
-            VectorBarrier();
-            AscendC::Mins(offsets, offsets, static_cast<int32_t>(C_in_ - 1), ceilCInBy16_ * 16);
-            VectorBarrier();
-            AscendC::Muls(offsets, offsets, static_cast<int32_t>(CeilDiv(oCount, 16) * 64), ceilCInBy16_ * 16);
-            VectorBarrier();
-            for (int64_t o = 0; o < oCount; ++o) {
-                for (int64_t k = 0; k < K_; ++k) {
-                    AscendC::Gather(wTile1[K_ * ceilCInBy16_ * o * 16 + ceilCInBy16_ * k * 16], wTile,
-                                    offsets.ReinterpretCast<uint32_t>(), C_in_ * k * CeilDiv(oCount, 16) * 64 + o * 4,
-                                    ceilCInBy16_ * 16);
+            for (int64_t tile = MaxOf(firstItem - strip * yOTiles_, 0);
+                 tile < MinOf(yOTiles_, lastItem - strip * yOTiles_); ++tile) {
+                const int64_t oStart = tile * yOTile_;
+                const int64_t oCount = MinOf(yOTile_, C_out_ - oStart);
+                // y[t, b, o] = bias[o] + sum[k, c](x[k + t - pad, b, c] * w[k, c, o])
+                AscendC::LocalTensor<Element0> wIn = in1Queue_.AllocTensor<Element0>();
+                for (int64_t first = 0; first < C_in_ * K_; first += 4095) {
+                    AscendC::DataCopyPad(
+                        wIn[RoundUp(oCount, 16) * first], wGm_[C_out_ * first + oStart],
+                        AscendC::DataCopyExtParams(MinOf(4095, C_in_ * K_ - first), oCount * 2, C_out_ * 2 - oCount * 2,
+                                                   0, 0),
+                        AscendC::DataCopyPadExtParams<Element0>(false, 0, 0, static_cast<Element0>(0)));
                 }
-            }
-            AscendC::LocalTensor<float> sum_1Tile = calc6Buf_.Get<float>();
-            AscendC::LocalTensor<float> tmp = calc7Buf_.Get<float>();
-            VectorBarrier();
-            for (int64_t o = 0; o < oCount; ++o) {
-                AscendC::Mul(tmp[K_ * ceilCInBy16_ * o * 16], xTile, wTile1[K_ * ceilCInBy16_ * o * 16],
-                             K_ * ceilCInBy16_ * 16);
-            }
-            AscendC::LocalTensor<float> sum = calc8Buf_.Get<float>();
-            VectorBarrier();
-            for (int64_t o = 0; o < oCount; ++o) {
-                AscendC::Muls(sum[ceilCInBy16_ * o * 16], tmp[K_ * ceilCInBy16_ * o * 16], 1.0f, ceilCInBy16_ * 16);
-            }
-            for (int64_t k = 1; k < K_; ++k) {
+                in1Queue_.EnQue(wIn);
+                wIn = in1Queue_.DeQue<Element0>();
+                AscendC::LocalTensor<float> wTile = calc3Buf_.Get<float>();
+                AscendC::Cast(wTile, wIn, AscendC::RoundMode::CAST_NONE, RoundUp(oCount, 16) * C_in_ * K_);
+                in1Queue_.FreeTensor(wIn);
+                AscendC::LocalTensor<float> wTile1 = calc4Buf_.Get<float>();
+                AscendC::LocalTensor<int32_t> offsets = calc5Buf_.Get<int32_t>();
+                AscendC::CreateVecIndex<int32_t>(offsets, static_cast<int32_t>(0), ceilCInBy16_ * 16);
+                VectorBarrier();
+                AscendC::Mins(offsets, offsets, static_cast<int32_t>(C_in_ - 1), ceilCInBy16_ * 16);
+                VectorBarrier();
+                AscendC::Muls(offsets, offsets, static_cast<int32_t>(CeilDiv(oCount, 16) * 64), ceilCInBy16_ * 16);
                 VectorBarrier();
                 for (int64_t o = 0; o < oCount; ++o) {
-                    AscendC::Add(sum[ceilCInBy16_ * o * 16], sum[ceilCInBy16_ * o * 16],
-                                 tmp[K_ * ceilCInBy16_ * o * 16 + ceilCInBy16_ * k * 16], ceilCInBy16_ * 16);
-                }
-            }
-            AscendC::LocalTensor<float> acc = calc9Buf_.Get<float>();
-            AscendC::LocalTensor<float> part = calc10Buf_.Get<float>();
-            AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(oCount, 8) * 512);
-            if (ceilCInBy16_ * 16 <= 2040) {
-                for (int64_t col = 0; col < C_in_; col += 64) {
-                    VectorBarrier();
-                    for (int64_t first1 = 0; first1 < oCount; first1 += 255) {
-                        AscendC::Add(acc[first1 * 64], sum[ceilCInBy16_ * first1 * 16 + col], acc[first1 * 64],
-                                     MinOf(64, C_in_ - col), MinOf(255, oCount - first1),
-                                     AscendC::BinaryRepeatParams(1, 1, 1, 8, ceilCInBy16_ * 2, 8));
+                    for (int64_t k = 0; k < K_; ++k) {
+                        AscendC::Gather(wTile1[K_ * ceilCInBy16_ * o * 16 + ceilCInBy16_ * k * 16], wTile,
+                                        offsets.ReinterpretCast<uint32_t>(),
+                                        C_in_ * k * CeilDiv(oCount, 16) * 64 + o * 4, ceilCInBy16_ * 16);
                     }
                 }
-            } else {
-                for (int64_t row = 0; row < oCount; ++row) {
-                    for (int64_t start = 0; start < divCInBy64_; start += 255) {
+                AscendC::LocalTensor<float> sum_1Tile = calc6Buf_.Get<float>();
+                AscendC::LocalTensor<float> tmp = calc7Buf_.Get<float>();
+                VectorBarrier();
+                for (int64_t o = 0; o < oCount; ++o) {
+                    AscendC::Mul(tmp[K_ * ceilCInBy16_ * o * 16], xTile, wTile1[K_ * ceilCInBy16_ * o * 16],
+                                 K_ * ceilCInBy16_ * 16);
+                }
+                AscendC::LocalTensor<float> sum = calc8Buf_.Get<float>();
+                VectorBarrier();
+                for (int64_t o = 0; o < oCount; ++o) {
+                    AscendC::Muls(sum[ceilCInBy16_ * o * 16], tmp[K_ * ceilCInBy16_ * o * 16], 1.0f, ceilCInBy16_ * 16);
+                }
+                for (int64_t k = 1; k < K_; ++k) {
+                    if (ceilCInBy16_ * 16 <= oCount * 64 && ceilCInBy16_ * 16 <= 2040 &&
+                        K_ * ceilCInBy16_ * 16 <= 2040) {
                         VectorBarrier();
-                        AscendC::Add(acc[row * 64], sum[ceilCInBy16_ * row * 16 + start * 64], acc[row * 64], 64,
-                                     MinOf(255, divCInBy64_ - start), AscendC::BinaryRepeatParams(1, 1, 1, 0, 8, 0));
-                    }
-                    if (C_in_ - divCInBy64_ * 64 > 0) {
+                        for (int64_t col = 0; col < ceilCInBy16_ * 16; col += 64) {
+                            for (int64_t first1 = 0; first1 < oCount; first1 += 255) {
+                                AscendC::Add(sum[ceilCInBy16_ * first1 * 16 + col],
+                                             sum[ceilCInBy16_ * first1 * 16 + col],
+                                             tmp[K_ * ceilCInBy16_ * first1 * 16 + ceilCInBy16_ * k * 16 + col],
+                                             MinOf(64, ceilCInBy16_ * 16 - col), MinOf(255, oCount - first1),
+                                             AscendC::BinaryRepeatParams(1, 1, 1, ceilCInBy16_ * 2, ceilCInBy16_ * 2,
+                                                                         K_ * ceilCInBy16_ * 2));
+                            }
+                        }
+                    } else {
                         VectorBarrier();
-                        AscendC::Add(acc[row * 64], sum[ceilCInBy16_ * row * 16 + divCInBy64_ * 64], acc[row * 64],
-                                     C_in_ - divCInBy64_ * 64, 1, AscendC::BinaryRepeatParams(1, 1, 1, 8, 8, 8));
+                        for (int64_t o = 0; o < oCount; ++o) {
+                            AscendC::Add(sum[ceilCInBy16_ * o * 16], sum[ceilCInBy16_ * o * 16],
+                                         tmp[K_ * ceilCInBy16_ * o * 16 + ceilCInBy16_ * k * 16], ceilCInBy16_ * 16);
+                        }
                     }
                 }
+                AscendC::LocalTensor<float> acc = calc9Buf_.Get<float>();
+                AscendC::LocalTensor<float> part = calc10Buf_.Get<float>();
+                AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(oCount, 8) * 512);
+                if (ceilCInBy16_ * 16 <= 2040) {
+                    for (int64_t col1 = 0; col1 < C_in_; col1 += 64) {
+                        VectorBarrier();
+                        for (int64_t first2 = 0; first2 < oCount; first2 += 255) {
+                            AscendC::Add(acc[first2 * 64], sum[ceilCInBy16_ * first2 * 16 + col1], acc[first2 * 64],
+                                         MinOf(64, C_in_ - col1), MinOf(255, oCount - first2),
+                                         AscendC::BinaryRepeatParams(1, 1, 1, 8, ceilCInBy16_ * 2, 8));
+                        }
+                    }
+                } else {
+                    for (int64_t row = 0; row < oCount; ++row) {
+                        for (int64_t start = 0; start < divCInBy64_; start += 255) {
+                            VectorBarrier();
+                            AscendC::Add(acc[row * 64], sum[ceilCInBy16_ * row * 16 + start * 64], acc[row * 64], 64,
+                                         MinOf(255, divCInBy64_ - start),
+                                         AscendC::BinaryRepeatParams(1, 1, 1, 0, 8, 0));
+                        }
+                        if (C_in_ - divCInBy64_ * 64 > 0) {
+                            VectorBarrier();
+                            AscendC::Add(acc[row * 64], sum[ceilCInBy16_ * row * 16 + divCInBy64_ * 64], acc[row * 64],
+                                         C_in_ - divCInBy64_ * 64, 1, AscendC::BinaryRepeatParams(1, 1, 1, 8, 8, 8));
+                        }
+                    }
+                }
+                VectorBarrier();
+                for (int64_t strip1 = 0; strip1 < RoundUp(oCount, 8); strip1 += 248) {
+                    AscendC::BlockReduceSum<float>(part[strip1 * 8], acc[strip1 * 64],
+                                                   MinOf(248, RoundUp(oCount, 8) - strip1), 64, 1, 1, 8);
+                }
+                VectorBarrier();
+                for (int64_t strip2 = 0; strip2 < CeilDiv(oCount, 8); strip2 += 255) {
+                    AscendC::BlockReduceSum<float>(sum_1Tile[strip2 * 8], part[strip2 * 64],
+                                                   MinOf(255, CeilDiv(oCount, 8) - strip2), 64, 1, 1, 8);
+                }
+                AscendC::LocalTensor<Element1> biasIn = in2Queue_.AllocTensor<Element1>();
+                AscendC::DataCopyPad(biasIn, biasGm_[oStart], AscendC::DataCopyExtParams(1, oCount * 2, 0, 0, 0),
+                                     AscendC::DataCopyPadExtParams<Element1>(false, 0, 0, static_cast<Element1>(0)));
+                in2Queue_.EnQue(biasIn);
+                biasIn = in2Queue_.DeQue<Element1>();
+                AscendC::LocalTensor<float> biasTile = calc11Buf_.Get<float>();
+                AscendC::Cast(biasTile, biasIn, AscendC::RoundMode::CAST_NONE, RoundUp(oCount, 16));
+                in2Queue_.FreeTensor(biasIn);
+                AscendC::LocalTensor<float> tmp1 = calc12Buf_.Get<float>();
+                VectorBarrier();
+                AscendC::Add(tmp1, biasTile, sum_1Tile, RoundUp(oCount, 16));
+                AscendC::LocalTensor<Element0> yOut = out0Queue_.AllocTensor<Element0>();
+                VectorBarrier();
+                AscendC::Cast(yOut, tmp1, AscendC::RoundMode::CAST_RINT, RoundUp(oCount, 16));
+                out0Queue_.EnQue(yOut);
+                yOut = out0Queue_.DeQue<Element0>();
+                AscendC::DataCopyPad(
+                    yGm_[C_out_ * N_ * t + C_out_ * b + oStart], yOut,
+                    AscendC::DataCopyExtParams(1, oCount * 2, CeilDiv(oCount, 16) - CeilDiv(oCount * 2, 32), 0, 0));
+                out0Queue_.FreeTensor(yOut);
             }
-            VectorBarrier();
-            for (int64_t strip = 0; strip < RoundUp(oCount, 8); strip += 248) {
-                AscendC::BlockReduceSum<float>(part[strip * 8], acc[strip * 64], MinOf(248, RoundUp(oCount, 8) - strip),
-                                               64, 1, 1, 8);
-            }
-            VectorBarrier();
-            for (int64_t strip1 = 0; strip1 < CeilDiv(oCount, 8); strip1 += 255) {
-                AscendC::BlockReduceSum<float>(sum_1Tile[strip1 * 8], part[strip1 * 64],
-                                               MinOf(255, CeilDiv(oCount, 8) - strip1), 64, 1, 1, 8);
-            }
-            AscendC::LocalTensor<Element1> biasIn = in2Queue_.AllocTensor<Element1>();
-            AscendC::DataCopyPad(biasIn, biasGm_[oStart], AscendC::DataCopyExtParams(1, oCount * 2, 0, 0, 0),
-                                 AscendC::DataCopyPadExtParams<Element1>(false, 0, 0, static_cast<Element1>(0)));
-            in2Queue_.EnQue(biasIn);
-            biasIn = in2Queue_.DeQue<Element1>();
-            AscendC::LocalTensor<float> biasTile = calc11Buf_.Get<float>();
-            AscendC::Cast(biasTile, biasIn, AscendC::RoundMode::CAST_NONE, RoundUp(oCount, 16));
-            in2Queue_.FreeTensor(biasIn);
-            AscendC::LocalTensor<float> tmp1 = calc12Buf_.Get<float>();
-            VectorBarrier();
-            AscendC::Add(tmp1, biasTile, sum_1Tile, RoundUp(oCount, 16));
-            AscendC::LocalTensor<Element0> yOut = out0Queue_.AllocTensor<Element0>();
-            VectorBarrier();
-            AscendC::Cast(yOut, tmp1, AscendC::RoundMode::CAST_RINT, RoundUp(oCount, 16));
-            out0Queue_.EnQue(yOut);
-            yOut = out0Queue_.DeQue<Element0>();
-            AscendC::DataCopyPad(
-                yGm_[C_out_ * N_ * t + C_out_ * b + oStart], yOut,
-                AscendC::DataCopyExtParams(1, oCount * 2, CeilDiv(oCount, 16) - CeilDiv(oCount * 2, 32), 0, 0));
-            out0Queue_.FreeTensor(yOut);
         }
     }
 
@@ -2899,20 +3081,31 @@ public:
                         AscendC::Gather(wTile1[cPitch * o], wTile, offsets.ReinterpretCast<uint32_t>(), o * 4, cPitch);
                     }
                     AscendC::LocalTensor<float> tmp = calc8Buf_.Get<float>();
-                    VectorBarrier();
-                    for (int64_t o = 0; o < oCount; ++o) {
-                        AscendC::Mul(tmp[cPitch * o], xTile, wTile1[cPitch * o], cPitch);
+                    if (cPitch <= oCount * 64 && cPitch <= 2040) {
+                        VectorBarrier();
+                        for (int64_t col = 0; col < cPitch; col += 64) {
+                            for (int64_t first1 = 0; first1 < oCount; first1 += 255) {
+                                AscendC::Mul(tmp[cPitch * first1 + col], xTile[col], wTile1[cPitch * first1 + col],
+                                             MinOf(64, cPitch - col), MinOf(255, oCount - first1),
+                                             AscendC::BinaryRepeatParams(1, 1, 1, (cPitch / 8), 0, (cPitch / 8)));
+                            }
+                        }
+                    } else {
+                        VectorBarrier();
+                        for (int64_t o = 0; o < oCount; ++o) {
+                            AscendC::Mul(tmp[cPitch * o], xTile, wTile1[cPitch * o], cPitch);
+                        }
                     }
                     AscendC::LocalTensor<float> sum = calc9Buf_.Get<float>();
                     AscendC::LocalTensor<float> acc = calc10Buf_.Get<float>();
                     AscendC::LocalTensor<float> part = calc11Buf_.Get<float>();
                     AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(oCount, 8) * 512);
                     if (cPitch <= 2040) {
-                        for (int64_t col = 0; col < cCount; col += 64) {
+                        for (int64_t col1 = 0; col1 < cCount; col1 += 64) {
                             VectorBarrier();
-                            for (int64_t first1 = 0; first1 < oCount; first1 += 255) {
-                                AscendC::Add(acc[first1 * 64], tmp[cPitch * first1 + col], acc[first1 * 64],
-                                             MinOf(64, cCount - col), MinOf(255, oCount - first1),
+                            for (int64_t first2 = 0; first2 < oCount; first2 += 255) {
+                                AscendC::Add(acc[first2 * 64], tmp[cPitch * first2 + col1], acc[first2 * 64],
+                                             MinOf(64, cCount - col1), MinOf(255, oCount - first2),
                                              AscendC::BinaryRepeatParams(1, 1, 1, 8, (cPitch / 8), 8));
                             }
                         }

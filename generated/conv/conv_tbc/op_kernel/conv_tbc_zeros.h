@@ -20,7 +20,7 @@ public:
         zerosWork_ = tiling.zerosWork;
         zerosWsStart_ = tiling.zerosWsStart;
         zerosZeroAtTile_ = tiling.zerosZeroAtTile;
-        zerosWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + zerosWsStart_), 4096);
+        zerosWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + zerosWsStart_), 8192);
         pipe->InitBuffer(out0Queue_, 2, zerosZeroAtTile_ * 4);
     }
 
@@ -29,7 +29,7 @@ public:
         for (int64_t item = blockIdx_ * zerosPer_; item < MinOf(zerosWork_, blockIdx_ * zerosPer_ + zerosPer_);
              ++item) {
             const int64_t zero_atStart = item * zerosZeroAtTile_;
-            const int64_t zero_atCount = MinOf(zerosZeroAtTile_, 4096 - zero_atStart);
+            const int64_t zero_atCount = MinOf(zerosZeroAtTile_, 8192 - zero_atStart);
             const int64_t zero_atPitch = RoundUp(zero_atCount, 8);
             AscendC::LocalTensor<float> zerosWsOut = out0Queue_.AllocTensor<float>();
             AscendC::Duplicate<float>(zerosWsOut, 0.0f, zero_atPitch);
@@ -65,7 +65,7 @@ public:
         zerosWork_ = tiling.zerosWork;
         zerosWsStart_ = tiling.zerosWsStart;
         zerosZeroAtTile_ = tiling.zerosZeroAtTile;
-        zerosWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(workspace + zerosWsStart_), 4096);
+        zerosWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(workspace + zerosWsStart_), 8192);
         pipe->InitBuffer(out0Queue_, 2, zerosZeroAtTile_ * 2);
         pipe->InitBuffer(calc0Buf_, zerosZeroAtTile_ * 4);
     }
@@ -77,7 +77,7 @@ public:
         for (int64_t item = blockIdx_ * zerosPer_; item < MinOf(zerosWork_, blockIdx_ * zerosPer_ + zerosPer_);
              ++item) {
             const int64_t zero_atStart = item * zerosZeroAtTile_;
-            const int64_t zero_atCount = MinOf(zerosZeroAtTile_, 4096 - zero_atStart);
+            const int64_t zero_atCount = MinOf(zerosZeroAtTile_, 8192 - zero_atStart);
             const int64_t zero_atPitch = RoundUp(zero_atCount, 16);
             AscendC::LocalTensor<float> full = calc0Buf_.Get<float>();
             VectorBarrier();

@@ -41,8 +41,8 @@ struct Sizes {
     Checked zerosWsStart;
     Checked zerosWork;
     Checked zerosPer;
-    Checked gradXPanels;
     Checked gradXBaseN;
+    Checked gradXPanels;
     Checked gradXBaseM;
     Checked gradXM;
     Checked gradXN;
@@ -56,8 +56,8 @@ struct Sizes {
     Checked gradXRowTiles;
     Checked gradXWork;
     Checked gradXPer;
-    Checked gradWPanels;
     Checked gradWBaseN;
+    Checked gradWPanels;
     Checked gradWBaseM;
     Checked gradWM;
     Checked gradWN;
@@ -153,12 +153,13 @@ struct Choice {
     bool together;      // all cores must start together: they synchronise
 };
 
+constexpr int64_t UB_220 = 196608;  // bytes of unified buffer on architecture 220; 3510 has more
+
 /// Bytes a kernel may fill with buffers. Architecture 220 (192 KiB) keeps 256 bytes, and 8 KiB for Select and its like;
 /// architecture 3510 reports what is left of its 256 KiB.
 inline int64_t UsableUb(const Chip &chip, bool select)
 {
-    const int64_t ub220 = 196608;
-    if (chip.ubBytes > ub220) {
+    if (chip.ubBytes > UB_220) {
         return chip.ubBytes;
     }
     return chip.ubBytes - 256 - (select ? 8192 : 0);
@@ -167,8 +168,8 @@ inline int64_t UsableUb(const Chip &chip, bool select)
 typedef Checked (*Ledger)(const Sizes &, const Checked &);
 
 /// The largest tile whose ledger fits, a multiple of `align`: up to the first one that covers `upper`, and no more than
-/// covers `balance` when that is positive. False when not even `align` fits, or when `required` and `upper` is not
-/// covered.
+/// covers `balance` when that is positive; then as many tiles of like length. False when not even `align` fits, or when
+/// `required` and `upper` is not covered.
 inline bool Maximise(Sizes &s, Checked Sizes::*tile, const Checked &upper, int64_t align, const Checked &balance,
                      bool required, Ledger ledger, const Checked &coreNum, int64_t ub)
 {
@@ -194,7 +195,8 @@ inline bool Maximise(Sizes &s, Checked Sizes::*tile, const Checked &upper, int64
             high = middle - 1;
         }
     }
-    s.*tile = Checked(low * align);
+    const int64_t tiles = (top - 1) / low + 1;
+    s.*tile = Checked(((top - 1) / tiles + 1) * align);
     return !(required && low < top);
 }
 
@@ -273,31 +275,29 @@ inline Checked GradWLedger(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.C_out, 8) * 64;                                       // in0: grad_yIn, 2 copies
-    bytes = bytes + s.H_out * s.N * CeilDiv(s.C_out, 8) * 32;                       // in1: grad_yIn
-    bytes = bytes + s.K * s.gradWCTile * CeilDiv(s.C_out, 8) * 64;                  // in2: wIn, 2 copies
-    bytes = bytes + s.H_out * 64;                                                   // in3: xIn, 2 copies
-    bytes = bytes + s.H_in * s.N * CeilDiv(s.gradWCTile, 8) * 64;                   // out0: grad_xOut, 2 copies
-    bytes = bytes + s.K * s.gradWCTile * CeilDiv(s.C_out, 8) * 64;                  // out1: grad_wOut, 2 copies
-    bytes = bytes + s.H_in * s.K * s.N * CeilDiv(s.C_out, 8) * 32;                  // calc0: grad_yTile
-    bytes = bytes + CeilDiv(s.C_out, 8) * 32 + 64;                                  // calc1: padded
-    bytes = bytes + CeilDiv(s.C_out, 8) * 32;                                       // calc2: lanes
-    bytes = bytes + s.H_in * s.gradWCTile * CeilDiv(s.N, 8) * 32;                   // calc3: sum_1Tile
-    bytes = bytes + s.H_in * s.K * s.N * s.gradWCTile * CeilDiv(s.C_out, 8) * 32;   // calc4: tmp
-    bytes = bytes + s.H_in * s.N * s.gradWCTile * CeilDiv(s.C_out, 8) * 32;         // calc5: sum
-    bytes = bytes + CeilDiv(s.N, 8) * 2048;                                         // calc6: acc
-    bytes = bytes + CeilDiv(s.N, 8) * 256;                                          // calc7: part
-    bytes = bytes + CeilDiv(s.gradWCTile, 8) * 32;                                  // calc8: order
-    bytes = bytes + CeilDiv(s.gradWCTile, 8) * 32;                                  // calc9: position
-    bytes = bytes + CeilDiv(s.gradWCTile, 8) * 32;                                  // calc10: quotient
-    bytes = bytes + CeilDiv(s.gradWCTile, 8) * 32;                                  // calc11: part
-    bytes = bytes + s.K * s.N * s.gradWCTile * CeilDiv(s.H_out, 8) * 32;            // calc12: xTile
-    bytes = bytes + s.H_out * 32 + 64;                                              // calc13: padded
-    bytes = bytes + CeilDiv(s.H_out, 8) * 32;                                       // calc14: lanes
-    bytes = bytes + s.K * s.gradWCTile * CeilDiv(s.C_out, 8) * 32;                  // calc15: sum_2Tile
-    bytes = bytes + s.H_out * s.K * s.N * s.gradWCTile * CeilDiv(s.C_out, 8) * 32;  // calc16: tmp
-    bytes = bytes + s.K * s.N * s.gradWCTile * CeilDiv(s.H_out, 8) * 256;           // calc17: spread
-    bytes = bytes + s.H_out * s.K * s.gradWCTile * CeilDiv(s.C_out, 8) * 32;        // calc18: sum
+    bytes = bytes + CeilDiv(s.C_out, 8) * 64;                                      // in0: grad_yIn, 2 copies
+    bytes = bytes + s.H_out * s.N * CeilDiv(s.C_out, 8) * 32;                      // in1: grad_yIn
+    bytes = bytes + s.K * s.gradWCTile * CeilDiv(s.C_out, 8) * 64;                 // in2: wIn, 2 copies
+    bytes = bytes + s.H_out * 64;                                                  // in3: xIn, 2 copies
+    bytes = bytes + s.H_in * s.N * CeilDiv(s.gradWCTile, 8) * 64;                  // out0: grad_xOut, 2 copies
+    bytes = bytes + s.K * s.gradWCTile * CeilDiv(s.C_out, 8) * 64;                 // out1: grad_wOut, 2 copies
+    bytes = bytes + s.H_in * s.K * s.N * CeilDiv(s.C_out, 8) * 32;                 // calc0: grad_yTile
+    bytes = bytes + CeilDiv(s.C_out, 8) * 32 + 64;                                 // calc1: padded
+    bytes = bytes + CeilDiv(s.C_out, 8) * 32;                                      // calc2: lanes
+    bytes = bytes + s.H_in * s.gradWCTile * CeilDiv(s.N, 8) * 32;                  // calc3: sum_1Tile
+    bytes = bytes + s.H_in * s.K * s.N * s.gradWCTile * CeilDiv(s.C_out, 8) * 32;  // calc4: tmp
+    bytes = bytes + s.H_in * s.N * s.gradWCTile * CeilDiv(s.C_out, 8) * 32;        // calc5: sum
+    bytes = bytes + CeilDiv(s.N, 8) * 2048;                                        // calc6: acc
+    bytes = bytes + CeilDiv(s.N, 8) * 256;                                         // calc7: part
+    bytes = bytes + CeilDiv(s.gradWCTile, 8) * 32;                                 // calc8: order
+    bytes = bytes + CeilDiv(s.gradWCTile, 8) * 32;                                 // calc9: position
+    bytes = bytes + CeilDiv(s.gradWCTile, 8) * 32;                                 // calc10: quotient
+    bytes = bytes + CeilDiv(s.gradWCTile, 8) * 32;                                 // calc11: part
+    bytes = bytes + s.K * s.N * s.gradWCTile * CeilDiv(s.H_out, 8) * 32;           // calc12: xTile
+    bytes = bytes + s.H_out * 32 + 64;                                             // calc13: padded
+    bytes = bytes + CeilDiv(s.H_out, 8) * 32;                                      // calc14: lanes
+    bytes = bytes + s.K * s.gradWCTile * CeilDiv(s.C_out, 8) * 32;                 // calc15: sum_2Tile
+    bytes = bytes + s.K * s.N * s.gradWCTile * CeilDiv(s.H_out, 8) * 256;          // calc16: spread
     return bytes;
 }
 
@@ -412,7 +412,6 @@ inline Checked GradBiasLedger4(const Sizes &s, const Checked &coreNum)
     Checked bytes(0);
     bytes = bytes + CeilDiv(s.gradBiasOTile * 4, 32) * 64;  // in0: sum_3WsIn, 2 copies
     bytes = bytes + CeilDiv(s.gradBiasOTile * 2, 32) * 64;  // out0: grad_biasOut, 2 copies
-    bytes = bytes + RoundUp(s.gradBiasOTile * 4, 32);       // calc0: sum_3WsTile
     return bytes;
 }
 
@@ -422,34 +421,32 @@ inline Checked GradWLedger3(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.C_out, 16) * 64;                                       // in0: grad_yIn, 2 copies
-    bytes = bytes + s.H_out * s.N * CeilDiv(s.C_out, 16) * 32;                       // in1: grad_yIn
-    bytes = bytes + s.K * s.gradWCTile * CeilDiv(s.C_out, 16) * 64;                  // in2: wIn, 2 copies
-    bytes = bytes + s.H_out * 64;                                                    // in3: xIn, 2 copies
-    bytes = bytes + s.H_in * s.N * CeilDiv(s.gradWCTile, 16) * 64;                   // out0: grad_xOut, 2 copies
-    bytes = bytes + s.K * s.gradWCTile * CeilDiv(s.C_out, 16) * 64;                  // out1: grad_wOut, 2 copies
-    bytes = bytes + s.H_in * s.K * s.N * CeilDiv(s.C_out, 16) * 64;                  // calc0: grad_yTile
-    bytes = bytes + CeilDiv(s.C_out, 8) * 32 + 64;                                   // calc1: padded
-    bytes = bytes + CeilDiv(s.C_out, 16) * 64;                                       // calc2: values
-    bytes = bytes + s.H_out * s.N * CeilDiv(s.C_out, 16) * 64;                       // calc3: grad_yTile
-    bytes = bytes + s.K * s.gradWCTile * CeilDiv(s.C_out, 16) * 64;                  // calc4: wTile
-    bytes = bytes + s.H_in * s.gradWCTile * CeilDiv(s.N, 16) * 64;                   // calc5: sum_1Tile
-    bytes = bytes + s.H_in * s.K * s.N * s.gradWCTile * CeilDiv(s.C_out, 16) * 64;   // calc6: tmp
-    bytes = bytes + s.H_in * s.N * s.gradWCTile * CeilDiv(s.C_out, 16) * 64;         // calc7: sum
-    bytes = bytes + CeilDiv(s.N, 8) * 2048;                                          // calc8: acc
-    bytes = bytes + CeilDiv(s.N, 8) * 256;                                           // calc9: part
-    bytes = bytes + CeilDiv(s.gradWCTile, 16) * 64;                                  // calc10: order
-    bytes = bytes + CeilDiv(s.gradWCTile, 16) * 64;                                  // calc11: position
-    bytes = bytes + CeilDiv(s.gradWCTile, 16) * 64;                                  // calc12: quotient
-    bytes = bytes + CeilDiv(s.gradWCTile, 16) * 64;                                  // calc13: part
-    bytes = bytes + s.H_in * s.N * CeilDiv(s.gradWCTile, 16) * 64;                   // calc14: permuted
-    bytes = bytes + s.K * s.N * s.gradWCTile * CeilDiv(s.H_out, 16) * 64;            // calc15: xTile
-    bytes = bytes + s.H_out * 64 + 128;                                              // calc16: padded
-    bytes = bytes + s.H_out * 64;                                                    // calc17: values
-    bytes = bytes + CeilDiv(s.H_out, 16) * 64;                                       // calc18: lanes
-    bytes = bytes + s.H_out * s.K * s.N * s.gradWCTile * CeilDiv(s.C_out, 16) * 64;  // calc19: tmp
-    bytes = bytes + s.K * s.N * s.gradWCTile * CeilDiv(s.H_out, 16) * 512;           // calc20: spread
-    bytes = bytes + s.H_out * s.K * s.gradWCTile * CeilDiv(s.C_out, 16) * 64;        // calc21: sum
+    bytes = bytes + CeilDiv(s.C_out, 16) * 64;                                      // in0: grad_yIn, 2 copies
+    bytes = bytes + s.H_out * s.N * CeilDiv(s.C_out, 16) * 32;                      // in1: grad_yIn
+    bytes = bytes + s.K * s.gradWCTile * CeilDiv(s.C_out, 16) * 64;                 // in2: wIn, 2 copies
+    bytes = bytes + s.H_out * 64;                                                   // in3: xIn, 2 copies
+    bytes = bytes + s.H_in * s.N * CeilDiv(s.gradWCTile, 16) * 64;                  // out0: grad_xOut, 2 copies
+    bytes = bytes + s.K * s.gradWCTile * CeilDiv(s.C_out, 16) * 64;                 // out1: grad_wOut, 2 copies
+    bytes = bytes + s.H_in * s.K * s.N * CeilDiv(s.C_out, 16) * 64;                 // calc0: grad_yTile
+    bytes = bytes + CeilDiv(s.C_out, 8) * 32 + 64;                                  // calc1: padded
+    bytes = bytes + CeilDiv(s.C_out, 16) * 64;                                      // calc2: values
+    bytes = bytes + s.H_out * s.N * CeilDiv(s.C_out, 16) * 64;                      // calc3: grad_yTile
+    bytes = bytes + s.K * s.gradWCTile * CeilDiv(s.C_out, 16) * 64;                 // calc4: wTile
+    bytes = bytes + s.H_in * s.gradWCTile * CeilDiv(s.N, 16) * 64;                  // calc5: sum_1Tile
+    bytes = bytes + s.H_in * s.K * s.N * s.gradWCTile * CeilDiv(s.C_out, 16) * 64;  // calc6: tmp
+    bytes = bytes + s.H_in * s.N * s.gradWCTile * CeilDiv(s.C_out, 16) * 64;        // calc7: sum
+    bytes = bytes + CeilDiv(s.N, 8) * 2048;                                         // calc8: acc
+    bytes = bytes + CeilDiv(s.N, 8) * 256;                                          // calc9: part
+    bytes = bytes + CeilDiv(s.gradWCTile, 16) * 64;                                 // calc10: order
+    bytes = bytes + CeilDiv(s.gradWCTile, 16) * 64;                                 // calc11: position
+    bytes = bytes + CeilDiv(s.gradWCTile, 16) * 64;                                 // calc12: quotient
+    bytes = bytes + CeilDiv(s.gradWCTile, 16) * 64;                                 // calc13: part
+    bytes = bytes + s.H_in * s.N * CeilDiv(s.gradWCTile, 16) * 64;                  // calc14: permuted
+    bytes = bytes + s.K * s.N * s.gradWCTile * CeilDiv(s.H_out, 16) * 64;           // calc15: xTile
+    bytes = bytes + s.H_out * 64 + 128;                                             // calc16: padded
+    bytes = bytes + s.H_out * 64;                                                   // calc17: values
+    bytes = bytes + CeilDiv(s.H_out, 16) * 64;                                      // calc18: lanes
+    bytes = bytes + s.K * s.N * s.gradWCTile * CeilDiv(s.H_out, 16) * 512;          // calc19: spread
     return bytes;
 }
 
@@ -483,7 +480,6 @@ inline Checked GradXLedger3(const Sizes &s, const Checked &coreNum)
     Checked bytes(0);
     bytes = bytes + CeilDiv(s.gradXBTile * s.gradXCTile * 4, 32) * 64;  // in0: sum_1WsIn, 2 copies
     bytes = bytes + CeilDiv(s.gradXBTile * s.gradXCTile * 2, 32) * 64;  // out0: grad_xOut, 2 copies
-    bytes = bytes + RoundUp(s.gradXBTile * s.gradXCTile * 4, 32);       // calc0: sum_1WsTile
     return bytes;
 }
 
@@ -518,7 +514,6 @@ inline Checked GradWLedger4(const Sizes &s, const Checked &coreNum)
     Checked bytes(0);
     bytes = bytes + CeilDiv(s.gradWCTile * s.gradWOTile * 4, 32) * 64;  // in0: sum_2WsIn, 2 copies
     bytes = bytes + CeilDiv(s.gradWCTile * s.gradWOTile * 2, 32) * 64;  // out0: grad_wOut, 2 copies
-    bytes = bytes + RoundUp(s.gradWCTile * s.gradWOTile * 4, 32);       // calc0: sum_2WsTile
     return bytes;
 }
 
@@ -528,8 +523,8 @@ inline bool FitZeros(Sizes &s, const Chip &chip)
     const Checked coreNum(chip.coreNum);
     s.zerosZeroAtTile = Checked(8);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::zerosZeroAtTile, 4096, 8, MaxOf(((coreNum + 4095) / coreNum), 64), false, &ZerosLedger,
-                    coreNum, ub);
+    return Maximise(s, &Sizes::zerosZeroAtTile, 8192, 8, MinOf(MaxOf(((coreNum + 8191) / coreNum), 64), 8192), false,
+                    &ZerosLedger, coreNum, ub);
 }
 
 /// The tiles of a stage: grad_x (cube)
@@ -546,8 +541,8 @@ inline bool FitGradBias(Sizes &s, const Chip &chip)
     const Checked coreNum(chip.coreNum);
     s.gradBiasOTile = Checked(8);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::gradBiasOTile, s.C_out, 8, MaxOf(CeilDiv(s.C_out, coreNum), 64), false, &GradBiasLedger,
-                    coreNum, ub);
+    return Maximise(s, &Sizes::gradBiasOTile, s.C_out, 8, MinOf(MaxOf(CeilDiv(s.C_out, coreNum), 64), s.C_out), false,
+                    &GradBiasLedger, coreNum, ub);
 }
 
 /// The tiles of a stage: sum_3_part
@@ -557,8 +552,8 @@ inline bool FitSum3Part(Sizes &s, const Chip &chip)
     s.sum3PartOTile = Checked(8);
     const int64_t ub = UsableUb(chip, false);
     return Maximise(s, &Sizes::sum3PartOTile, s.C_out, 8,
-                    MaxOf(CeilDiv(s.C_out * MaxOf(MinOf(coreNum, s.H_out), 1), coreNum), 64), false, &Sum3PartLedger,
-                    coreNum, ub);
+                    MinOf(MaxOf(CeilDiv(s.C_out * MaxOf(MinOf(coreNum, s.H_out), 1), coreNum), 64), s.C_out), false,
+                    &Sum3PartLedger, coreNum, ub);
 }
 
 /// The tiles of a stage: sum_3
@@ -567,8 +562,8 @@ inline bool FitSum3(Sizes &s, const Chip &chip)
     const Checked coreNum(chip.coreNum);
     s.sum3OTile = Checked(8);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::sum3OTile, s.C_out, 8, MaxOf(CeilDiv(s.C_out, coreNum), 64), false, &Sum3Ledger, coreNum,
-                    ub);
+    return Maximise(s, &Sizes::sum3OTile, s.C_out, 8, MinOf(MaxOf(CeilDiv(s.C_out, coreNum), 64), s.C_out), false,
+                    &Sum3Ledger, coreNum, ub);
 }
 
 /// The tiles of a stage: grad_bias
@@ -577,8 +572,8 @@ inline bool FitGradBias2(Sizes &s, const Chip &chip)
     const Checked coreNum(chip.coreNum);
     s.gradBiasOTile = Checked(8);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::gradBiasOTile, s.C_out, 8, MaxOf(CeilDiv(s.C_out, coreNum), 64), false, &GradBiasLedger2,
-                    coreNum, ub);
+    return Maximise(s, &Sizes::gradBiasOTile, s.C_out, 8, MinOf(MaxOf(CeilDiv(s.C_out, coreNum), 64), s.C_out), false,
+                    &GradBiasLedger2, coreNum, ub);
 }
 
 /// The tiles of a stage: sum_1, grad_x, sum_2, grad_w
@@ -610,8 +605,8 @@ inline bool FitGradX2(Sizes &s, const Chip &chip)
     s.gradXCTile = Checked(8);
     s.gradXBTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::gradXCTile, s.C_in, 8, MaxOf(CeilDiv(s.C_in * s.H_in * s.N, coreNum), 64), false,
-                    &GradXLedger2, coreNum, ub) &&
+    return Maximise(s, &Sizes::gradXCTile, s.C_in, 8, MinOf(MaxOf(CeilDiv(s.C_in * s.H_in * s.N, coreNum), 64), s.C_in),
+                    false, &GradXLedger2, coreNum, ub) &&
            Maximise(s, &Sizes::gradXBTile, MinOf(s.N, 4095), 1,
                     CeilDiv(s.H_in * s.N * CeilDiv(s.C_in, s.gradXCTile), coreNum), false, &GradXLedger2, coreNum, ub);
 }
@@ -623,8 +618,8 @@ inline bool FitSum2(Sizes &s, const Chip &chip)
     s.sum2CTile = Checked(8);
     s.sum2OTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::sum2CTile, s.C_in, 8, MaxOf(CeilDiv(s.C_in * s.C_out * s.K, coreNum), 64), false,
-                    &Sum2Ledger, coreNum, ub) &&
+    return Maximise(s, &Sizes::sum2CTile, s.C_in, 8, MinOf(MaxOf(CeilDiv(s.C_in * s.C_out * s.K, coreNum), 64), 128),
+                    false, &Sum2Ledger, coreNum, ub) &&
            Maximise(s, &Sizes::sum2OTile, MinOf(s.C_out, 4095), 1,
                     CeilDiv(s.C_out * s.K * CeilDiv(s.C_in, s.sum2CTile), coreNum), false, &Sum2Ledger, coreNum, ub);
 }
@@ -636,8 +631,9 @@ inline bool FitGradW2(Sizes &s, const Chip &chip)
     s.gradWOTile = Checked(8);
     s.gradWCTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::gradWOTile, s.C_out, 8, MaxOf(CeilDiv(s.C_in * s.C_out * s.K, coreNum), 64), false,
-                    &GradWLedger2, coreNum, ub) &&
+    return Maximise(s, &Sizes::gradWOTile, s.C_out, 8,
+                    MinOf(MaxOf(CeilDiv(s.C_in * s.C_out * s.K, coreNum), 64), s.C_out), false, &GradWLedger2, coreNum,
+                    ub) &&
            Maximise(s, &Sizes::gradWCTile, MinOf(s.C_in, 4095), 1,
                     CeilDiv(s.C_in * s.K * CeilDiv(s.C_out, s.gradWOTile), coreNum), false, &GradWLedger2, coreNum, ub);
 }
@@ -648,8 +644,8 @@ inline bool FitZeros2(Sizes &s, const Chip &chip)
     const Checked coreNum(chip.coreNum);
     s.zerosZeroAtTile = Checked(16);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::zerosZeroAtTile, 4096, 16, MaxOf(((coreNum + 4095) / coreNum), 64), false, &ZerosLedger2,
-                    coreNum, ub);
+    return Maximise(s, &Sizes::zerosZeroAtTile, 8192, 16, MinOf(MaxOf(((coreNum + 8191) / coreNum), 64), 8192), false,
+                    &ZerosLedger2, coreNum, ub);
 }
 
 /// The tiles of a stage: sum_3, grad_bias
@@ -658,7 +654,7 @@ inline bool FitGradBias3(Sizes &s, const Chip &chip)
     const Checked coreNum(chip.coreNum);
     s.gradBiasOTile = Checked(16);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::gradBiasOTile, s.C_out, 16, MaxOf(CeilDiv(s.C_out, coreNum), 64), false,
+    return Maximise(s, &Sizes::gradBiasOTile, s.C_out, 16, MinOf(MaxOf(CeilDiv(s.C_out, coreNum), 64), s.C_out), false,
                     &GradBiasLedger3, coreNum, ub);
 }
 
@@ -669,8 +665,8 @@ inline bool FitSum3Part2(Sizes &s, const Chip &chip)
     s.sum3PartOTile = Checked(16);
     const int64_t ub = UsableUb(chip, false);
     return Maximise(s, &Sizes::sum3PartOTile, s.C_out, 16,
-                    MaxOf(CeilDiv(s.C_out * MaxOf(MinOf(coreNum, s.H_out), 1), coreNum), 64), false, &Sum3PartLedger2,
-                    coreNum, ub);
+                    MinOf(MaxOf(CeilDiv(s.C_out * MaxOf(MinOf(coreNum, s.H_out), 1), coreNum), 64), s.C_out), false,
+                    &Sum3PartLedger2, coreNum, ub);
 }
 
 /// The tiles of a stage: grad_bias
@@ -679,7 +675,7 @@ inline bool FitGradBias4(Sizes &s, const Chip &chip)
     const Checked coreNum(chip.coreNum);
     s.gradBiasOTile = Checked(16);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::gradBiasOTile, s.C_out, 16, MaxOf(CeilDiv(s.C_out, coreNum), 64), false,
+    return Maximise(s, &Sizes::gradBiasOTile, s.C_out, 16, MinOf(MaxOf(CeilDiv(s.C_out, coreNum), 64), s.C_out), false,
                     &GradBiasLedger4, coreNum, ub);
 }
 
@@ -712,8 +708,9 @@ inline bool FitGradX3(Sizes &s, const Chip &chip)
     s.gradXCTile = Checked(16);
     s.gradXBTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::gradXCTile, s.C_in, 16, MaxOf(CeilDiv(s.C_in * s.H_in * s.N, coreNum), 64), false,
-                    &GradXLedger3, coreNum, ub) &&
+    return Maximise(s, &Sizes::gradXCTile, s.C_in, 16,
+                    MinOf(MaxOf(CeilDiv(s.C_in * s.H_in * s.N, coreNum), 64), s.C_in), false, &GradXLedger3, coreNum,
+                    ub) &&
            Maximise(s, &Sizes::gradXBTile, MinOf(s.N, 4095), 1,
                     CeilDiv(s.H_in * s.N * CeilDiv(s.C_in, s.gradXCTile), coreNum), false, &GradXLedger3, coreNum, ub);
 }
@@ -725,8 +722,8 @@ inline bool FitSum22(Sizes &s, const Chip &chip)
     s.sum2CTile = Checked(16);
     s.sum2OTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::sum2CTile, s.C_in, 16, MaxOf(CeilDiv(s.C_in * s.C_out * s.K, coreNum), 64), false,
-                    &Sum2Ledger2, coreNum, ub) &&
+    return Maximise(s, &Sizes::sum2CTile, s.C_in, 16, MinOf(MaxOf(CeilDiv(s.C_in * s.C_out * s.K, coreNum), 64), 128),
+                    false, &Sum2Ledger2, coreNum, ub) &&
            Maximise(s, &Sizes::sum2OTile, MinOf(s.C_out, 4095), 1,
                     CeilDiv(s.C_out * s.K * CeilDiv(s.C_in, s.sum2CTile), coreNum), false, &Sum2Ledger2, coreNum, ub);
 }
@@ -738,8 +735,9 @@ inline bool FitGradW4(Sizes &s, const Chip &chip)
     s.gradWOTile = Checked(16);
     s.gradWCTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::gradWOTile, s.C_out, 16, MaxOf(CeilDiv(s.C_in * s.C_out * s.K, coreNum), 64), false,
-                    &GradWLedger4, coreNum, ub) &&
+    return Maximise(s, &Sizes::gradWOTile, s.C_out, 16,
+                    MinOf(MaxOf(CeilDiv(s.C_in * s.C_out * s.K, coreNum), 64), s.C_out), false, &GradWLedger4, coreNum,
+                    ub) &&
            Maximise(s, &Sizes::gradWCTile, MinOf(s.C_in, 4095), 1,
                     CeilDiv(s.C_in * s.K * CeilDiv(s.C_out, s.gradWOTile), coreNum), false, &GradWLedger4, coreNum, ub);
 }
@@ -756,7 +754,7 @@ inline bool FindZerosWsStart(Sizes &s, const Chip &chip)
 inline bool FindZerosWsEnd(Sizes &s, const Chip &chip)
 {
     (void)chip;
-    s.zerosWsEnd = s.zerosWsStart + 16384;
+    s.zerosWsEnd = s.zerosWsStart + 32768;
     return s.zerosWsEnd.valid;
 }
 
@@ -765,22 +763,33 @@ inline bool FindZerosZeroAtTiles(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
     const Checked cubeNum(chip.cubeNum);
-    s.zerosZeroAtTiles = ((s.zerosZeroAtTile + 4095) / s.zerosZeroAtTile);
+    const Checked l0cFloats(chip.ubBytes > UB_220 ? 65536 : 32768);  // results that L0C holds
+    s.zerosZeroAtTiles = ((s.zerosZeroAtTile + 8191) / s.zerosZeroAtTile);
     s.zerosWork = s.zerosZeroAtTiles;
     s.zerosPer = MaxOf(CeilDiv(s.zerosWork, coreNum), 1);
-    s.gradXPanels = CeilDiv(s.C_in, 256);
-    s.gradXBaseN = RoundUp(CeilDiv(s.C_in, s.gradXPanels), 16);
-    s.gradXBaseM = MinOf(MinOf((((32768 / s.gradXBaseN)) / 16) * 16, 256),
-                         RoundUp(MinOf(MaxOf(CeilDiv(s.H_in * s.N * s.gradXPanels, cubeNum), 1), s.H_in * s.N), 16));
-    return s.zerosZeroAtTiles.valid && s.zerosWork.valid && s.zerosPer.valid && s.gradXPanels.valid &&
-           s.gradXBaseN.valid && s.gradXBaseM.valid;
+    s.gradXBaseN = RoundUp(
+        CeilDiv(s.C_in,
+                MaxOf(CeilDiv(s.C_in, MinOf((((l0cFloats / (RoundUp(MinOf(s.H_in * s.N, 128), 16)))) / 16) * 16, 512)),
+                      MinOf(((s.C_in * CeilDiv(s.H_in * s.N, 128)) /
+                             (s.H_in * s.N *
+                              CeilDiv(s.C_in, MinOf((((l0cFloats / (RoundUp(MinOf(s.H_in * s.N, 128), 16)))) / 16) * 16,
+                                                    512)))),
+                            1) *
+                          MinOf(CeilDiv(CeilDiv(cubeNum * 3, 4), CeilDiv(s.H_in * s.N, 128)), CeilDiv(s.C_in, 16)))),
+        16);
+    s.gradXPanels = CeilDiv(s.C_in, s.gradXBaseN);
+    s.gradXBaseM = MinOf(
+        MinOf((((l0cFloats / s.gradXBaseN)) / 16) * 16, 256),
+        RoundUp(MinOf(MaxOf(CeilDiv(s.H_in * s.N * s.gradXPanels, CeilDiv(cubeNum * 3, 4)), 1), s.H_in * s.N), 16));
+    return s.zerosZeroAtTiles.valid && s.zerosWork.valid && s.zerosPer.valid && s.gradXBaseN.valid &&
+           s.gradXPanels.valid && s.gradXBaseM.valid;
 }
 
 /// Fields gradXBaseK; false when one is out of range.
 inline bool FindGradXBaseK(Sizes &s, const Chip &chip)
 {
     (void)chip;
-    s.gradXBaseK = MinOf(32, RoundUp(s.C_out, 16));
+    s.gradXBaseK = MinOf(MinOf(32, (((8192 / s.gradXBaseN)) / 16) * 16), RoundUp(s.C_out, 16));
     return s.gradXBaseK.valid;
 }
 
@@ -804,6 +813,7 @@ inline bool FindGradXL1(Sizes &s, const Chip &chip)
 inline bool FindGradXM(Sizes &s, const Chip &chip)
 {
     const Checked cubeNum(chip.cubeNum);
+    const Checked l0cFloats(chip.ubBytes > UB_220 ? 65536 : 32768);  // results that L0C holds
     s.gradXM = s.H_in * s.N;
     s.gradXN = s.C_in;
     s.gradXKa = s.C_out;
@@ -830,23 +840,33 @@ inline bool FindGradXM(Sizes &s, const Chip &chip)
     s.mm0BaseK = s.gradXBaseK;
     s.mm0StepK = s.gradXStepK;
     s.mm0L1 = s.gradXL1;
-    s.gradWPanels = CeilDiv(s.C_out, 256);
-    s.gradWBaseN = RoundUp(CeilDiv(s.C_out, s.gradWPanels), 16);
-    s.gradWBaseM = MinOf(MinOf((((32768 / s.gradWBaseN)) / 16) * 16, 256),
-                         RoundUp(MinOf(MaxOf(CeilDiv(s.C_in * s.K * s.gradWPanels, cubeNum), 1), s.C_in), 16));
+    s.gradWBaseN = RoundUp(
+        CeilDiv(
+            s.C_out,
+            MaxOf(CeilDiv(s.C_out, MinOf((((l0cFloats / (RoundUp(MinOf(s.C_in, 128), 16)))) / 16) * 16, 512)),
+                  MinOf(((s.C_out * CeilDiv(s.C_in, 128)) /
+                         (s.C_in *
+                          CeilDiv(s.C_out, MinOf((((l0cFloats / (RoundUp(MinOf(s.C_in, 128), 16)))) / 16) * 16, 512)))),
+                        1) *
+                      MinOf(CeilDiv(CeilDiv(cubeNum * 3, 4), s.K * CeilDiv(s.C_in, 128)), CeilDiv(s.C_out, 16)))),
+        16);
+    s.gradWPanels = CeilDiv(s.C_out, s.gradWBaseN);
+    s.gradWBaseM =
+        MinOf(MinOf((((l0cFloats / s.gradWBaseN)) / 16) * 16, 256),
+              RoundUp(MinOf(MaxOf(CeilDiv(s.C_in * s.K * s.gradWPanels, CeilDiv(cubeNum * 3, 4)), 1), s.C_in), 16));
     return s.gradXM.valid && s.gradXN.valid && s.gradXKa.valid && s.gradXKb.valid && s.gradXSingleK.valid &&
            s.gradXFirst.valid && s.gradXLast.valid && s.gradXSteps.valid && s.gradXMiddle.valid && s.gradXParts.valid &&
            s.gradXRowTiles.valid && s.gradXWork.valid && s.gradXPer.valid && s.gradXCores.valid && s.mm0Cores.valid &&
            s.mm0M.valid && s.mm0N.valid && s.mm0Ka.valid && s.mm0Kb.valid && s.mm0SingleK.valid && s.mm0BaseM.valid &&
-           s.mm0BaseN.valid && s.mm0BaseK.valid && s.mm0StepK.valid && s.mm0L1.valid && s.gradWPanels.valid &&
-           s.gradWBaseN.valid && s.gradWBaseM.valid;
+           s.mm0BaseN.valid && s.mm0BaseK.valid && s.mm0StepK.valid && s.mm0L1.valid && s.gradWBaseN.valid &&
+           s.gradWPanels.valid && s.gradWBaseM.valid;
 }
 
 /// Fields gradWBaseK; false when one is out of range.
 inline bool FindGradWBaseK(Sizes &s, const Chip &chip)
 {
     (void)chip;
-    s.gradWBaseK = MinOf(32, RoundUp(s.H_out * s.N, 16));
+    s.gradWBaseK = MinOf(MinOf(32, (((8192 / s.gradWBaseN)) / 16) * 16), RoundUp(s.H_out * s.N, 16));
     return s.gradWBaseK.valid;
 }
 
@@ -1047,7 +1067,7 @@ inline bool FindGradWWork2(Sizes &s, const Chip &chip)
 inline bool FindZerosWsEnd2(Sizes &s, const Chip &chip)
 {
     (void)chip;
-    s.zerosWsEnd = s.zerosWsStart + 8192;
+    s.zerosWsEnd = s.zerosWsStart + 16384;
     return s.zerosWsEnd.valid;
 }
 
@@ -1055,7 +1075,7 @@ inline bool FindZerosWsEnd2(Sizes &s, const Chip &chip)
 inline bool FindGradXBaseK2(Sizes &s, const Chip &chip)
 {
     (void)chip;
-    s.gradXBaseK = MinOf(64, RoundUp(s.C_out, 16));
+    s.gradXBaseK = MinOf(MinOf(64, (((16384 / s.gradXBaseN)) / 16) * 16), RoundUp(s.C_out, 16));
     return s.gradXBaseK.valid;
 }
 
@@ -1071,7 +1091,7 @@ inline bool FindGradXL12(Sizes &s, const Chip &chip)
 inline bool FindGradWBaseK2(Sizes &s, const Chip &chip)
 {
     (void)chip;
-    s.gradWBaseK = MinOf(64, RoundUp(s.H_out * s.N, 16));
+    s.gradWBaseK = MinOf(MinOf(64, (((16384 / s.gradWBaseN)) / 16) * 16), RoundUp(s.H_out * s.N, 16));
     return s.gradWBaseK.valid;
 }
 
@@ -1694,8 +1714,8 @@ inline void Fill(const Sizes &s, ConvTbcBackwardTilingData &data)
     data.zerosWsStart = s.zerosWsStart.value;
     data.zerosWork = s.zerosWork.value;
     data.zerosPer = s.zerosPer.value;
-    data.gradXPanels = s.gradXPanels.value;
     data.gradXBaseN = s.gradXBaseN.value;
+    data.gradXPanels = s.gradXPanels.value;
     data.gradXBaseM = s.gradXBaseM.value;
     data.gradXM = s.gradXM.value;
     data.gradXN = s.gradXN.value;
@@ -1709,8 +1729,8 @@ inline void Fill(const Sizes &s, ConvTbcBackwardTilingData &data)
     data.gradXRowTiles = s.gradXRowTiles.value;
     data.gradXWork = s.gradXWork.value;
     data.gradXPer = s.gradXPer.value;
-    data.gradWPanels = s.gradWPanels.value;
     data.gradWBaseN = s.gradWBaseN.value;
+    data.gradWPanels = s.gradWPanels.value;
     data.gradWBaseM = s.gradWBaseM.value;
     data.gradWM = s.gradWM.value;
     data.gradWN = s.gradWN.value;

@@ -259,13 +259,10 @@ public:
         sum_3WsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + sum_3WsStart_), C_out_);
         pipe->InitBuffer(in0Queue_, 2, gradBiasOTile_ * 4);
         pipe->InitBuffer(out0Queue_, 2, gradBiasOTile_ * 2);
-        pipe->InitBuffer(calc0Buf_, gradBiasOTile_ * 4);
     }
 
     __aicore__ inline void Process()
     {
-        AscendC::LocalTensor<float> calc0Zero = calc0Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc0Zero, 0.0f, gradBiasOTile_);
         for (int64_t item = blockIdx_ * gradBiasPer_;
              item < MinOf(gradBiasWork_, blockIdx_ * gradBiasPer_ + gradBiasPer_); ++item) {
             const int64_t oStart = gradBiasOTile_ * item;
@@ -273,30 +270,26 @@ public:
             const int64_t oPitch = RoundUp(oCount, 16);
             // grad_bias[o] = sum[t, b](grad_y[t, b, o])
             AscendC::LocalTensor<float> sum_3WsIn = in0Queue_.AllocTensor<float>();
-            AscendC::DataCopyPad(sum_3WsIn, sum_3WsGm_[oStart], AscendC::DataCopyExtParams(1, oCount * 4, 0, 0, 0),
-                                 AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
+            AscendC::DataCopyPad(
+                sum_3WsIn, sum_3WsGm_[oStart], AscendC::DataCopyExtParams(1, oCount * 4, 0, 0, 0),
+                AscendC::DataCopyPadExtParams<float>(true, 0, oPitch - CeilDiv(oCount, 8) * 8, static_cast<float>(0)));
             in0Queue_.EnQue(sum_3WsIn);
             sum_3WsIn = in0Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> sum_3WsTile = calc0Buf_.Get<float>();
-            VectorBarrier();
-            AscendC::Muls(sum_3WsTile, sum_3WsIn, 1.0f, RoundUp(oCount, 8));
-            in0Queue_.FreeTensor(sum_3WsIn);
             AscendC::LocalTensor<Element> grad_biasOut = out0Queue_.AllocTensor<Element>();
-            VectorBarrier();
-            AscendC::Cast(grad_biasOut, sum_3WsTile, AscendC::RoundMode::CAST_RINT, oPitch);
+            AscendC::Cast(grad_biasOut, sum_3WsIn, AscendC::RoundMode::CAST_RINT, oPitch);
             out0Queue_.EnQue(grad_biasOut);
             grad_biasOut = out0Queue_.DeQue<Element>();
             AscendC::DataCopyPad(
                 grad_biasGm_[oStart], grad_biasOut,
                 AscendC::DataCopyExtParams(1, oCount * 2, ((oPitch * 2 - CeilDiv(oCount * 2, 32) * 32) / 32), 0, 0));
             out0Queue_.FreeTensor(grad_biasOut);
+            in0Queue_.FreeTensor(sum_3WsIn);
         }
     }
 
 private:
     AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // sum_3WsIn
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // grad_biasOut
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // sum_3WsTile
     AscendC::GlobalTensor<Element> grad_biasGm_;
     AscendC::GlobalTensor<float> sum_3WsGm_;
     int64_t blockIdx_;

@@ -38,7 +38,7 @@ public:
         grad_yGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(grad_y), C_out_ * H_out_ * N_);
         xGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(x), C_in_ * H_in_ * N_);
         grad_wGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(grad_w), C_in_ * C_out_ * K_);
-        zerosWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + zerosWsStart_), 4096);
+        zerosWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + zerosWsStart_), 8192);
     }
 
     __aicore__ inline void Process()
@@ -62,7 +62,7 @@ public:
                 pairs = 1;
             }
             if (pairs == 0) {
-                mm.SetOrgShape(256, 256, 16, 16, C_out_);
+                mm.SetOrgShape(512, 512, 16, 16, C_out_);
                 mm.SetSingleShape(rows, cols, 16);
                 mm.SetTensorA(zerosWsGm_, true);
                 mm.SetTensorB(zerosWsGm_, false);
@@ -158,9 +158,7 @@ public:
         pipe->InitBuffer(calc13Buf_, H_out_ * 32 + 64);
         pipe->InitBuffer(calc14Buf_, ceilHOutBy8_ * 32);
         pipe->InitBuffer(calc15Buf_, K_ * ceilCOutBy8_ * gradWCTile_ * 32);
-        pipe->InitBuffer(calc16Buf_, H_out_ * K_ * N_ * ceilCOutBy8_ * gradWCTile_ * 32);
-        pipe->InitBuffer(calc17Buf_, K_ * N_ * ceilHOutBy8_ * gradWCTile_ * 256);
-        pipe->InitBuffer(calc18Buf_, H_out_ * K_ * ceilCOutBy8_ * gradWCTile_ * 32);
+        pipe->InitBuffer(calc16Buf_, K_ * N_ * ceilHOutBy8_ * gradWCTile_ * 256);
     }
 
     __aicore__ inline void Process()
@@ -261,17 +259,40 @@ public:
                 }
             }
             for (int64_t k = 1; k < K_; ++k) {
-                VectorBarrier();
-                for (int64_t c = 0; c < cCount; ++c) {
-                    for (int64_t t = 0; t < H_in_; ++t) {
-                        for (int64_t b = 0; b < N_; ++b) {
-                            AscendC::Add(sum[H_in_ * N_ * c * ceilCOutBy8_ * 8 + N_ * ceilCOutBy8_ * t * 8 +
-                                             b * ceilCOutBy8_ * 8],
-                                         sum[H_in_ * N_ * c * ceilCOutBy8_ * 8 + N_ * ceilCOutBy8_ * t * 8 +
-                                             b * ceilCOutBy8_ * 8],
-                                         tmp[H_in_ * K_ * N_ * c * ceilCOutBy8_ * 8 + K_ * N_ * ceilCOutBy8_ * t * 8 +
-                                             K_ * b * ceilCOutBy8_ * 8 + ceilCOutBy8_ * k * 8],
-                                         ceilCOutBy8_ * 8);
+                if (ceilCOutBy8_ * 8 <= N_ * 64 && ceilCOutBy8_ * 8 <= 2040 && K_ * ceilCOutBy8_ * 8 <= 2040) {
+                    VectorBarrier();
+                    for (int64_t c = 0; c < cCount; ++c) {
+                        for (int64_t t = 0; t < H_in_; ++t) {
+                            for (int64_t col = 0; col < ceilCOutBy8_ * 8; col += 64) {
+                                for (int64_t first2 = 0; first2 < N_; first2 += 255) {
+                                    AscendC::Add(
+                                        sum[H_in_ * N_ * c * ceilCOutBy8_ * 8 + N_ * ceilCOutBy8_ * t * 8 +
+                                            ceilCOutBy8_ * first2 * 8 + col],
+                                        sum[H_in_ * N_ * c * ceilCOutBy8_ * 8 + N_ * ceilCOutBy8_ * t * 8 +
+                                            ceilCOutBy8_ * first2 * 8 + col],
+                                        tmp[H_in_ * K_ * N_ * c * ceilCOutBy8_ * 8 + K_ * N_ * ceilCOutBy8_ * t * 8 +
+                                            K_ * ceilCOutBy8_ * first2 * 8 + ceilCOutBy8_ * k * 8 + col],
+                                        MinOf(64, ceilCOutBy8_ * 8 - col), MinOf(255, N_ - first2),
+                                        AscendC::BinaryRepeatParams(1, 1, 1, ceilCOutBy8_, ceilCOutBy8_,
+                                                                    K_ * ceilCOutBy8_));
+                                }
+                            }
+                        }
+                    }
+                } else {
+                    VectorBarrier();
+                    for (int64_t c = 0; c < cCount; ++c) {
+                        for (int64_t t = 0; t < H_in_; ++t) {
+                            for (int64_t b = 0; b < N_; ++b) {
+                                AscendC::Add(
+                                    sum[H_in_ * N_ * c * ceilCOutBy8_ * 8 + N_ * ceilCOutBy8_ * t * 8 +
+                                        b * ceilCOutBy8_ * 8],
+                                    sum[H_in_ * N_ * c * ceilCOutBy8_ * 8 + N_ * ceilCOutBy8_ * t * 8 +
+                                        b * ceilCOutBy8_ * 8],
+                                    tmp[H_in_ * K_ * N_ * c * ceilCOutBy8_ * 8 + K_ * N_ * ceilCOutBy8_ * t * 8 +
+                                        K_ * b * ceilCOutBy8_ * 8 + ceilCOutBy8_ * k * 8],
+                                    ceilCOutBy8_ * 8);
+                            }
                         }
                     }
                 }
@@ -282,13 +303,13 @@ public:
                 for (int64_t t = 0; t < H_in_; ++t) {
                     AscendC::Duplicate<float>(acc, 0.0f, ceilNBy8_ * 512);
                     if (ceilCOutBy8_ * 8 <= 2040) {
-                        for (int64_t col = 0; col < C_out_; col += 64) {
+                        for (int64_t col1 = 0; col1 < C_out_; col1 += 64) {
                             VectorBarrier();
-                            for (int64_t first2 = 0; first2 < N_; first2 += 255) {
-                                AscendC::Add(acc[first2 * 64],
+                            for (int64_t first3 = 0; first3 < N_; first3 += 255) {
+                                AscendC::Add(acc[first3 * 64],
                                              sum[H_in_ * N_ * c * ceilCOutBy8_ * 8 + N_ * ceilCOutBy8_ * t * 8 +
-                                                 ceilCOutBy8_ * first2 * 8 + col],
-                                             acc[first2 * 64], MinOf(64, C_out_ - col), MinOf(255, N_ - first2),
+                                                 ceilCOutBy8_ * first3 * 8 + col1],
+                                             acc[first3 * 64], MinOf(64, C_out_ - col1), MinOf(255, N_ - first3),
                                              AscendC::BinaryRepeatParams(1, 1, 1, 8, ceilCOutBy8_, 8));
                             }
                         }
@@ -341,9 +362,9 @@ public:
             }
             out0Queue_.EnQue(grad_xOut);
             grad_xOut = out0Queue_.DeQue<float>();
-            for (int64_t first3 = 0; first3 < H_in_ * N_; first3 += 4095) {
-                AscendC::DataCopyPad(grad_xGm_[C_in_ * first3 + cStart], grad_xOut[RoundUp(cCount, 8) * first3],
-                                     AscendC::DataCopyExtParams(MinOf(4095, H_in_ * N_ - first3), cCount * 4,
+            for (int64_t first4 = 0; first4 < H_in_ * N_; first4 += 4095) {
+                AscendC::DataCopyPad(grad_xGm_[C_in_ * first4 + cStart], grad_xOut[RoundUp(cCount, 8) * first4],
+                                     AscendC::DataCopyExtParams(MinOf(4095, H_in_ * N_ - first4), cCount * 4,
                                                                 CeilDiv(cCount, 8) - CeilDiv(cCount * 4, 32),
                                                                 C_in_ * 4 - cCount * 4, 0));
             }
@@ -358,12 +379,12 @@ public:
                         if (low < high) {
                             const int64_t valid = high - low;
                             AscendC::LocalTensor<float> xIn = in3Queue_.AllocTensor<float>();
-                            for (int64_t first4 = 0; first4 < valid; first4 += 4095) {
+                            for (int64_t first5 = 0; first5 < valid; first5 += 4095) {
                                 AscendC::DataCopyPad(
-                                    xIn[first4 * 8],
-                                    xGm_[C_in_ * N_ * first4 + C_in_ * N_ * k + C_in_ * N_ * low + C_in_ * b + cStart +
+                                    xIn[first5 * 8],
+                                    xGm_[C_in_ * N_ * first5 + C_in_ * N_ * k + C_in_ * N_ * low + C_in_ * b + cStart +
                                          c - C_in_ * N_ * pad_],
-                                    AscendC::DataCopyExtParams(MinOf(4095, valid - first4), 4, C_in_ * N_ * 4 - 4, 0,
+                                    AscendC::DataCopyExtParams(MinOf(4095, valid - first5), 4, C_in_ * N_ * 4 - 4, 0,
                                                                0),
                                     AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
                             }
@@ -398,38 +419,34 @@ public:
                 }
             }
             AscendC::LocalTensor<float> sum_2Tile = calc15Buf_.Get<float>();
-            AscendC::LocalTensor<float> tmp1 = calc16Buf_.Get<float>();
-            AscendC::LocalTensor<float> spread = calc17Buf_.Get<float>();
+            AscendC::Duplicate<float>(sum_2Tile, 0.0f, K_ * cCount * ceilCOutBy8_ * 8);
+            AscendC::LocalTensor<float> spread = calc16Buf_.Get<float>();
             VectorBarrier();
             for (int64_t block = 0; block < K_ * N_ * cCount * ceilHOutBy8_; block += 255) {
                 AscendC::Brcb(spread[block * 64], xTile[block * 8], MinOf(255, K_ * N_ * cCount * ceilHOutBy8_ - block),
                               AscendC::BrcbRepeatParams(1, 8));
             }
-            VectorBarrier();
-            for (int64_t c = 0; c < cCount; ++c) {
+            for (int64_t t1 = 0; t1 < H_out_; ++t1) {
                 for (int64_t b = 0; b < N_; ++b) {
-                    for (int64_t k = 0; k < K_; ++k) {
-                        if (ceilCOutBy8_ * 8 <= 2040) {
-                            for (int64_t col1 = 0; col1 < ceilCOutBy8_ * 8; col1 += 64) {
-                                for (int64_t first5 = 0; first5 < H_out_; first5 += 255) {
-                                    AscendC::Mul(
-                                        tmp1[H_out_ * K_ * N_ * c * ceilCOutBy8_ * 8 +
-                                             H_out_ * K_ * b * ceilCOutBy8_ * 8 + H_out_ * ceilCOutBy8_ * k * 8 +
-                                             ceilCOutBy8_ * first5 * 8 + col1],
+                    VectorBarrier();
+                    for (int64_t c = 0; c < cCount; ++c) {
+                        if (ceilCOutBy8_ * 8 <= 2040 && ceilHOutBy8_ * 64 <= 2040) {
+                            for (int64_t col2 = 0; col2 < ceilCOutBy8_ * 8; col2 += 64) {
+                                for (int64_t first6 = 0; first6 < K_; first6 += 255) {
+                                    AscendC::MulAddDst(
+                                        sum_2Tile[K_ * c * ceilCOutBy8_ * 8 + ceilCOutBy8_ * first6 * 8 + col2],
                                         spread[K_ * N_ * c * ceilHOutBy8_ * 64 + K_ * b * ceilHOutBy8_ * 64 +
-                                               ceilHOutBy8_ * k * 64 + first5 * 8],
-                                        grad_yIn1[H_out_ * b * ceilCOutBy8_ * 8 + ceilCOutBy8_ * first5 * 8 + col1],
-                                        MinOf(64, ceilCOutBy8_ * 8 - col1), MinOf(255, H_out_ - first5),
-                                        AscendC::BinaryRepeatParams(1, 0, 1, ceilCOutBy8_, 1, ceilCOutBy8_));
+                                               ceilHOutBy8_ * first6 * 64 + t1 * 8],
+                                        grad_yIn1[H_out_ * b * ceilCOutBy8_ * 8 + ceilCOutBy8_ * t1 * 8 + col2],
+                                        MinOf(64, ceilCOutBy8_ * 8 - col2), MinOf(255, K_ - first6),
+                                        AscendC::BinaryRepeatParams(1, 0, 1, ceilCOutBy8_, ceilHOutBy8_ * 8, 0));
                                 }
                             }
                         } else {
-                            for (int64_t t1 = 0; t1 < H_out_; ++t1) {
+                            for (int64_t k = 0; k < K_; ++k) {
                                 for (int64_t start1 = 0; start1 < divUpCOutTo8By64_; start1 += 255) {
-                                    AscendC::Mul(
-                                        tmp1[H_out_ * K_ * N_ * c * ceilCOutBy8_ * 8 +
-                                             H_out_ * K_ * b * ceilCOutBy8_ * 8 + H_out_ * ceilCOutBy8_ * k * 8 +
-                                             ceilCOutBy8_ * t1 * 8 + start1 * 64],
+                                    AscendC::MulAddDst(
+                                        sum_2Tile[K_ * c * ceilCOutBy8_ * 8 + ceilCOutBy8_ * k * 8 + start1 * 64],
                                         spread[K_ * N_ * c * ceilHOutBy8_ * 64 + K_ * b * ceilHOutBy8_ * 64 +
                                                ceilHOutBy8_ * k * 64 + t1 * 8],
                                         grad_yIn1[H_out_ * b * ceilCOutBy8_ * 8 + ceilCOutBy8_ * t1 * 8 + start1 * 64],
@@ -437,10 +454,9 @@ public:
                                         AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
                                 }
                                 if (ceilCOutBy8_ * 8 - divUpCOutTo8By64_ * 64 > 0) {
-                                    AscendC::Mul(
-                                        tmp1[H_out_ * K_ * N_ * c * ceilCOutBy8_ * 8 +
-                                             H_out_ * K_ * b * ceilCOutBy8_ * 8 + H_out_ * ceilCOutBy8_ * k * 8 +
-                                             ceilCOutBy8_ * t1 * 8 + divUpCOutTo8By64_ * 64],
+                                    AscendC::MulAddDst(
+                                        sum_2Tile[K_ * c * ceilCOutBy8_ * 8 + ceilCOutBy8_ * k * 8 +
+                                                  divUpCOutTo8By64_ * 64],
                                         spread[K_ * N_ * c * ceilHOutBy8_ * 64 + K_ * b * ceilHOutBy8_ * 64 +
                                                ceilHOutBy8_ * k * 64 + t1 * 8],
                                         grad_yIn1[H_out_ * b * ceilCOutBy8_ * 8 + ceilCOutBy8_ * t1 * 8 +
@@ -453,50 +469,16 @@ public:
                     }
                 }
             }
-            AscendC::LocalTensor<float> sum1 = calc18Buf_.Get<float>();
-            VectorBarrier();
-            for (int64_t c = 0; c < cCount; ++c) {
-                AscendC::Muls(sum1[H_out_ * K_ * c * ceilCOutBy8_ * 8], tmp1[H_out_ * K_ * N_ * c * ceilCOutBy8_ * 8],
-                              1.0f, H_out_ * K_ * ceilCOutBy8_ * 8);
-            }
-            for (int64_t b = 1; b < N_; ++b) {
-                VectorBarrier();
-                for (int64_t c = 0; c < cCount; ++c) {
-                    AscendC::Add(sum1[H_out_ * K_ * c * ceilCOutBy8_ * 8], sum1[H_out_ * K_ * c * ceilCOutBy8_ * 8],
-                                 tmp1[H_out_ * K_ * N_ * c * ceilCOutBy8_ * 8 + H_out_ * K_ * b * ceilCOutBy8_ * 8],
-                                 H_out_ * K_ * ceilCOutBy8_ * 8);
-                }
-            }
-            VectorBarrier();
-            for (int64_t c = 0; c < cCount; ++c) {
-                for (int64_t k = 0; k < K_; ++k) {
-                    AscendC::Muls(sum_2Tile[K_ * c * ceilCOutBy8_ * 8 + ceilCOutBy8_ * k * 8],
-                                  sum1[H_out_ * K_ * c * ceilCOutBy8_ * 8 + H_out_ * ceilCOutBy8_ * k * 8], 1.0f,
-                                  ceilCOutBy8_ * 8);
-                }
-            }
-            for (int64_t t1 = 1; t1 < H_out_; ++t1) {
-                VectorBarrier();
-                for (int64_t c = 0; c < cCount; ++c) {
-                    for (int64_t k = 0; k < K_; ++k) {
-                        AscendC::Add(sum_2Tile[K_ * c * ceilCOutBy8_ * 8 + ceilCOutBy8_ * k * 8],
-                                     sum_2Tile[K_ * c * ceilCOutBy8_ * 8 + ceilCOutBy8_ * k * 8],
-                                     sum1[H_out_ * K_ * c * ceilCOutBy8_ * 8 + H_out_ * ceilCOutBy8_ * k * 8 +
-                                          ceilCOutBy8_ * t1 * 8],
-                                     ceilCOutBy8_ * 8);
-                    }
-                }
-            }
             AscendC::LocalTensor<float> grad_wOut = out1Queue_.AllocTensor<float>();
             VectorBarrier();
             AscendC::Muls(grad_wOut, sum_2Tile, 1.0f, K_ * cCount * ceilCOutBy8_ * 8);
             out1Queue_.EnQue(grad_wOut);
             grad_wOut = out1Queue_.DeQue<float>();
             for (int64_t c = 0; c < cCount; ++c) {
-                for (int64_t first6 = 0; first6 < K_; first6 += 4095) {
-                    AscendC::DataCopyPad(grad_wGm_[C_in_ * C_out_ * first6 + C_out_ * cStart + C_out_ * c],
-                                         grad_wOut[K_ * c * ceilCOutBy8_ * 8 + ceilCOutBy8_ * first6 * 8],
-                                         AscendC::DataCopyExtParams(MinOf(4095, K_ - first6), C_out_ * 4,
+                for (int64_t first7 = 0; first7 < K_; first7 += 4095) {
+                    AscendC::DataCopyPad(grad_wGm_[C_in_ * C_out_ * first7 + C_out_ * cStart + C_out_ * c],
+                                         grad_wOut[K_ * c * ceilCOutBy8_ * 8 + ceilCOutBy8_ * first7 * 8],
+                                         AscendC::DataCopyExtParams(MinOf(4095, K_ - first7), C_out_ * 4,
                                                                     ceilCOutBy8_ - CeilDiv(C_out_ * 4, 32),
                                                                     C_in_ * C_out_ * 4 - C_out_ * 4, 0));
                 }
@@ -529,9 +511,7 @@ private:
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc13Buf_;    // padded
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc14Buf_;    // lanes
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc15Buf_;    // sum_2Tile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc16Buf_;    // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc17Buf_;    // spread
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc18Buf_;    // sum
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc16Buf_;    // spread
     AscendC::GlobalTensor<float> grad_yGm_;
     AscendC::GlobalTensor<float> xGm_;
     AscendC::GlobalTensor<float> wGm_;
@@ -658,7 +638,7 @@ public:
         grad_yGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(grad_y), C_out_ * H_out_ * N_);
         xGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(x), C_in_ * H_in_ * N_);
         grad_wGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(grad_w), C_in_ * C_out_ * K_);
-        zerosWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(workspace + zerosWsStart_), 4096);
+        zerosWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(workspace + zerosWsStart_), 8192);
     }
 
     __aicore__ inline void Process()
@@ -682,7 +662,7 @@ public:
                 pairs = 1;
             }
             if (pairs == 0) {
-                mm.SetOrgShape(256, 256, 16, 16, C_out_);
+                mm.SetOrgShape(512, 512, 16, 16, C_out_);
                 mm.SetSingleShape(rows, cols, 16);
                 mm.SetTensorA(zerosWsGm_, true);
                 mm.SetTensorB(zerosWsGm_, false);
@@ -784,9 +764,7 @@ public:
         pipe->InitBuffer(calc16Buf_, H_out_ * 64 + 128);
         pipe->InitBuffer(calc17Buf_, H_out_ * 64);
         pipe->InitBuffer(calc18Buf_, ceilHOutBy16_ * 64);
-        pipe->InitBuffer(calc19Buf_, H_out_ * K_ * N_ * ceilCOutBy16_ * gradWCTile_ * 64);
-        pipe->InitBuffer(calc20Buf_, K_ * N_ * ceilHOutBy16_ * gradWCTile_ * 512);
-        pipe->InitBuffer(calc21Buf_, H_out_ * K_ * ceilCOutBy16_ * gradWCTile_ * 64);
+        pipe->InitBuffer(calc19Buf_, K_ * N_ * ceilHOutBy16_ * gradWCTile_ * 512);
     }
 
     __aicore__ inline void Process()
@@ -830,11 +808,7 @@ public:
         AscendC::LocalTensor<float> calc18Zero = calc18Buf_.Get<float>();
         AscendC::Duplicate<float>(calc18Zero, 0.0f, ceilHOutBy16_ * 16);
         AscendC::LocalTensor<float> calc19Zero = calc19Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc19Zero, 0.0f, H_out_ * K_ * N_ * ceilCOutBy16_ * gradWCTile_ * 16);
-        AscendC::LocalTensor<float> calc20Zero = calc20Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc20Zero, 0.0f, K_ * N_ * ceilHOutBy16_ * gradWCTile_ * 128);
-        AscendC::LocalTensor<float> calc21Zero = calc21Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc21Zero, 0.0f, H_out_ * K_ * ceilCOutBy16_ * gradWCTile_ * 16);
+        AscendC::Duplicate<float>(calc19Zero, 0.0f, K_ * N_ * ceilHOutBy16_ * gradWCTile_ * 128);
         AscendC::LocalTensor<float> grad_yTile = calc0Buf_.Get<float>();
         VectorBarrier();
         for (int64_t t = 0; t < H_in_; ++t) {
@@ -942,18 +916,41 @@ public:
                 }
             }
             for (int64_t k = 1; k < K_; ++k) {
-                VectorBarrier();
-                for (int64_t c = 0; c < cCount; ++c) {
-                    for (int64_t t = 0; t < H_in_; ++t) {
-                        for (int64_t b = 0; b < N_; ++b) {
-                            AscendC::Add(
-                                sum[H_in_ * N_ * c * ceilCOutBy16_ * 16 + N_ * ceilCOutBy16_ * t * 16 +
-                                    b * ceilCOutBy16_ * 16],
-                                sum[H_in_ * N_ * c * ceilCOutBy16_ * 16 + N_ * ceilCOutBy16_ * t * 16 +
-                                    b * ceilCOutBy16_ * 16],
-                                tmp[H_in_ * K_ * N_ * c * ceilCOutBy16_ * 16 + K_ * N_ * ceilCOutBy16_ * t * 16 +
-                                    K_ * b * ceilCOutBy16_ * 16 + ceilCOutBy16_ * k * 16],
-                                ceilCOutBy16_ * 16);
+                if (ceilCOutBy16_ * 16 <= N_ * 64 && ceilCOutBy16_ * 16 <= 2040 && K_ * ceilCOutBy16_ * 16 <= 2040) {
+                    VectorBarrier();
+                    for (int64_t c = 0; c < cCount; ++c) {
+                        for (int64_t t = 0; t < H_in_; ++t) {
+                            for (int64_t col = 0; col < ceilCOutBy16_ * 16; col += 64) {
+                                for (int64_t first2 = 0; first2 < N_; first2 += 255) {
+                                    AscendC::Add(
+                                        sum[H_in_ * N_ * c * ceilCOutBy16_ * 16 + N_ * ceilCOutBy16_ * t * 16 +
+                                            ceilCOutBy16_ * first2 * 16 + col],
+                                        sum[H_in_ * N_ * c * ceilCOutBy16_ * 16 + N_ * ceilCOutBy16_ * t * 16 +
+                                            ceilCOutBy16_ * first2 * 16 + col],
+                                        tmp[H_in_ * K_ * N_ * c * ceilCOutBy16_ * 16 +
+                                            K_ * N_ * ceilCOutBy16_ * t * 16 + K_ * ceilCOutBy16_ * first2 * 16 +
+                                            ceilCOutBy16_ * k * 16 + col],
+                                        MinOf(64, ceilCOutBy16_ * 16 - col), MinOf(255, N_ - first2),
+                                        AscendC::BinaryRepeatParams(1, 1, 1, ceilCOutBy16_ * 2, ceilCOutBy16_ * 2,
+                                                                    K_ * ceilCOutBy16_ * 2));
+                                }
+                            }
+                        }
+                    }
+                } else {
+                    VectorBarrier();
+                    for (int64_t c = 0; c < cCount; ++c) {
+                        for (int64_t t = 0; t < H_in_; ++t) {
+                            for (int64_t b = 0; b < N_; ++b) {
+                                AscendC::Add(
+                                    sum[H_in_ * N_ * c * ceilCOutBy16_ * 16 + N_ * ceilCOutBy16_ * t * 16 +
+                                        b * ceilCOutBy16_ * 16],
+                                    sum[H_in_ * N_ * c * ceilCOutBy16_ * 16 + N_ * ceilCOutBy16_ * t * 16 +
+                                        b * ceilCOutBy16_ * 16],
+                                    tmp[H_in_ * K_ * N_ * c * ceilCOutBy16_ * 16 + K_ * N_ * ceilCOutBy16_ * t * 16 +
+                                        K_ * b * ceilCOutBy16_ * 16 + ceilCOutBy16_ * k * 16],
+                                    ceilCOutBy16_ * 16);
+                            }
                         }
                     }
                 }
@@ -964,13 +961,13 @@ public:
                 for (int64_t t = 0; t < H_in_; ++t) {
                     AscendC::Duplicate<float>(acc, 0.0f, ceilNBy8_ * 512);
                     if (ceilCOutBy16_ * 16 <= 2040) {
-                        for (int64_t col = 0; col < C_out_; col += 64) {
+                        for (int64_t col1 = 0; col1 < C_out_; col1 += 64) {
                             VectorBarrier();
-                            for (int64_t first2 = 0; first2 < N_; first2 += 255) {
-                                AscendC::Add(acc[first2 * 64],
+                            for (int64_t first3 = 0; first3 < N_; first3 += 255) {
+                                AscendC::Add(acc[first3 * 64],
                                              sum[H_in_ * N_ * c * ceilCOutBy16_ * 16 + N_ * ceilCOutBy16_ * t * 16 +
-                                                 ceilCOutBy16_ * first2 * 16 + col],
-                                             acc[first2 * 64], MinOf(64, C_out_ - col), MinOf(255, N_ - first2),
+                                                 ceilCOutBy16_ * first3 * 16 + col1],
+                                             acc[first3 * 64], MinOf(64, C_out_ - col1), MinOf(255, N_ - first3),
                                              AscendC::BinaryRepeatParams(1, 1, 1, 8, ceilCOutBy16_ * 2, 8));
                             }
                         }
@@ -1031,9 +1028,9 @@ public:
             }
             out0Queue_.EnQue(grad_xOut);
             grad_xOut = out0Queue_.DeQue<Element>();
-            for (int64_t first3 = 0; first3 < H_in_ * N_; first3 += 4095) {
-                AscendC::DataCopyPad(grad_xGm_[C_in_ * first3 + cStart], grad_xOut[RoundUp(cCount, 16) * first3],
-                                     AscendC::DataCopyExtParams(MinOf(4095, H_in_ * N_ - first3), cCount * 2,
+            for (int64_t first4 = 0; first4 < H_in_ * N_; first4 += 4095) {
+                AscendC::DataCopyPad(grad_xGm_[C_in_ * first4 + cStart], grad_xOut[RoundUp(cCount, 16) * first4],
+                                     AscendC::DataCopyExtParams(MinOf(4095, H_in_ * N_ - first4), cCount * 2,
                                                                 CeilDiv(cCount, 16) - CeilDiv(cCount * 2, 32),
                                                                 C_in_ * 2 - cCount * 2, 0));
             }
@@ -1048,12 +1045,12 @@ public:
                         if (low < high) {
                             const int64_t valid = high - low;
                             AscendC::LocalTensor<Element> xIn = in3Queue_.AllocTensor<Element>();
-                            for (int64_t first4 = 0; first4 < valid; first4 += 4095) {
+                            for (int64_t first5 = 0; first5 < valid; first5 += 4095) {
                                 AscendC::DataCopyPad(
-                                    xIn[first4 * 16],
-                                    xGm_[C_in_ * N_ * first4 + C_in_ * N_ * k + C_in_ * N_ * low + C_in_ * b + cStart +
+                                    xIn[first5 * 16],
+                                    xGm_[C_in_ * N_ * first5 + C_in_ * N_ * k + C_in_ * N_ * low + C_in_ * b + cStart +
                                          c - C_in_ * N_ * pad_],
-                                    AscendC::DataCopyExtParams(MinOf(4095, valid - first4), 2, C_in_ * N_ * 2 - 2, 0,
+                                    AscendC::DataCopyExtParams(MinOf(4095, valid - first5), 2, C_in_ * N_ * 2 - 2, 0,
                                                                0),
                                     AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
                             }
@@ -1090,40 +1087,35 @@ public:
                 }
             }
             AscendC::LocalTensor<float> sum_2Tile = calc4Buf_.Get<float>();
-            AscendC::LocalTensor<float> tmp1 = calc19Buf_.Get<float>();
-            AscendC::LocalTensor<float> spread = calc20Buf_.Get<float>();
+            AscendC::Duplicate<float>(sum_2Tile, 0.0f, K_ * cCount * ceilCOutBy16_ * 16);
+            AscendC::LocalTensor<float> spread = calc19Buf_.Get<float>();
             VectorBarrier();
             for (int64_t block = 0; block < K_ * N_ * cCount * ceilHOutBy16_ * 2; block += 255) {
                 AscendC::Brcb(spread[block * 64], xTile[block * 8],
                               MinOf(255, K_ * N_ * cCount * ceilHOutBy16_ * 2 - block),
                               AscendC::BrcbRepeatParams(1, 8));
             }
-            VectorBarrier();
-            for (int64_t c = 0; c < cCount; ++c) {
+            for (int64_t t1 = 0; t1 < H_out_; ++t1) {
                 for (int64_t b = 0; b < N_; ++b) {
-                    for (int64_t k = 0; k < K_; ++k) {
-                        if (ceilCOutBy16_ * 16 <= 2040) {
-                            for (int64_t col1 = 0; col1 < ceilCOutBy16_ * 16; col1 += 64) {
-                                for (int64_t first5 = 0; first5 < H_out_; first5 += 255) {
-                                    AscendC::Mul(
-                                        tmp1[H_out_ * K_ * N_ * c * ceilCOutBy16_ * 16 +
-                                             H_out_ * K_ * b * ceilCOutBy16_ * 16 + H_out_ * ceilCOutBy16_ * k * 16 +
-                                             ceilCOutBy16_ * first5 * 16 + col1],
+                    VectorBarrier();
+                    for (int64_t c = 0; c < cCount; ++c) {
+                        if (ceilCOutBy16_ * 16 <= 2040 && ceilHOutBy16_ * 128 <= 2040) {
+                            for (int64_t col2 = 0; col2 < ceilCOutBy16_ * 16; col2 += 64) {
+                                for (int64_t first6 = 0; first6 < K_; first6 += 255) {
+                                    AscendC::MulAddDst(
+                                        sum_2Tile[K_ * c * ceilCOutBy16_ * 16 + ceilCOutBy16_ * first6 * 16 + col2],
                                         spread[K_ * N_ * c * ceilHOutBy16_ * 128 + K_ * b * ceilHOutBy16_ * 128 +
-                                               ceilHOutBy16_ * k * 128 + first5 * 8],
-                                        grad_yTile1[H_out_ * b * ceilCOutBy16_ * 16 + ceilCOutBy16_ * first5 * 16 +
-                                                    col1],
-                                        MinOf(64, ceilCOutBy16_ * 16 - col1), MinOf(255, H_out_ - first5),
-                                        AscendC::BinaryRepeatParams(1, 0, 1, ceilCOutBy16_ * 2, 1, ceilCOutBy16_ * 2));
+                                               ceilHOutBy16_ * first6 * 128 + t1 * 8],
+                                        grad_yTile1[H_out_ * b * ceilCOutBy16_ * 16 + ceilCOutBy16_ * t1 * 16 + col2],
+                                        MinOf(64, ceilCOutBy16_ * 16 - col2), MinOf(255, K_ - first6),
+                                        AscendC::BinaryRepeatParams(1, 0, 1, ceilCOutBy16_ * 2, ceilHOutBy16_ * 16, 0));
                                 }
                             }
                         } else {
-                            for (int64_t t1 = 0; t1 < H_out_; ++t1) {
+                            for (int64_t k = 0; k < K_; ++k) {
                                 for (int64_t start1 = 0; start1 < divUpCOutTo16By64_; start1 += 255) {
-                                    AscendC::Mul(
-                                        tmp1[H_out_ * K_ * N_ * c * ceilCOutBy16_ * 16 +
-                                             H_out_ * K_ * b * ceilCOutBy16_ * 16 + H_out_ * ceilCOutBy16_ * k * 16 +
-                                             ceilCOutBy16_ * t1 * 16 + start1 * 64],
+                                    AscendC::MulAddDst(
+                                        sum_2Tile[K_ * c * ceilCOutBy16_ * 16 + ceilCOutBy16_ * k * 16 + start1 * 64],
                                         spread[K_ * N_ * c * ceilHOutBy16_ * 128 + K_ * b * ceilHOutBy16_ * 128 +
                                                ceilHOutBy16_ * k * 128 + t1 * 8],
                                         grad_yTile1[H_out_ * b * ceilCOutBy16_ * 16 + ceilCOutBy16_ * t1 * 16 +
@@ -1132,10 +1124,9 @@ public:
                                         AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
                                 }
                                 if (ceilCOutBy16_ * 16 - divUpCOutTo16By64_ * 64 > 0) {
-                                    AscendC::Mul(
-                                        tmp1[H_out_ * K_ * N_ * c * ceilCOutBy16_ * 16 +
-                                             H_out_ * K_ * b * ceilCOutBy16_ * 16 + H_out_ * ceilCOutBy16_ * k * 16 +
-                                             ceilCOutBy16_ * t1 * 16 + divUpCOutTo16By64_ * 64],
+                                    AscendC::MulAddDst(
+                                        sum_2Tile[K_ * c * ceilCOutBy16_ * 16 + ceilCOutBy16_ * k * 16 +
+                                                  divUpCOutTo16By64_ * 64],
                                         spread[K_ * N_ * c * ceilHOutBy16_ * 128 + K_ * b * ceilHOutBy16_ * 128 +
                                                ceilHOutBy16_ * k * 128 + t1 * 8],
                                         grad_yTile1[H_out_ * b * ceilCOutBy16_ * 16 + ceilCOutBy16_ * t1 * 16 +
@@ -1148,50 +1139,16 @@ public:
                     }
                 }
             }
-            AscendC::LocalTensor<float> sum1 = calc21Buf_.Get<float>();
-            VectorBarrier();
-            for (int64_t c = 0; c < cCount; ++c) {
-                AscendC::Muls(sum1[H_out_ * K_ * c * ceilCOutBy16_ * 16],
-                              tmp1[H_out_ * K_ * N_ * c * ceilCOutBy16_ * 16], 1.0f, H_out_ * K_ * ceilCOutBy16_ * 16);
-            }
-            for (int64_t b = 1; b < N_; ++b) {
-                VectorBarrier();
-                for (int64_t c = 0; c < cCount; ++c) {
-                    AscendC::Add(sum1[H_out_ * K_ * c * ceilCOutBy16_ * 16], sum1[H_out_ * K_ * c * ceilCOutBy16_ * 16],
-                                 tmp1[H_out_ * K_ * N_ * c * ceilCOutBy16_ * 16 + H_out_ * K_ * b * ceilCOutBy16_ * 16],
-                                 H_out_ * K_ * ceilCOutBy16_ * 16);
-                }
-            }
-            VectorBarrier();
-            for (int64_t c = 0; c < cCount; ++c) {
-                for (int64_t k = 0; k < K_; ++k) {
-                    AscendC::Muls(sum_2Tile[K_ * c * ceilCOutBy16_ * 16 + ceilCOutBy16_ * k * 16],
-                                  sum1[H_out_ * K_ * c * ceilCOutBy16_ * 16 + H_out_ * ceilCOutBy16_ * k * 16], 1.0f,
-                                  ceilCOutBy16_ * 16);
-                }
-            }
-            for (int64_t t1 = 1; t1 < H_out_; ++t1) {
-                VectorBarrier();
-                for (int64_t c = 0; c < cCount; ++c) {
-                    for (int64_t k = 0; k < K_; ++k) {
-                        AscendC::Add(sum_2Tile[K_ * c * ceilCOutBy16_ * 16 + ceilCOutBy16_ * k * 16],
-                                     sum_2Tile[K_ * c * ceilCOutBy16_ * 16 + ceilCOutBy16_ * k * 16],
-                                     sum1[H_out_ * K_ * c * ceilCOutBy16_ * 16 + H_out_ * ceilCOutBy16_ * k * 16 +
-                                          ceilCOutBy16_ * t1 * 16],
-                                     ceilCOutBy16_ * 16);
-                    }
-                }
-            }
             AscendC::LocalTensor<Element> grad_wOut = out1Queue_.AllocTensor<Element>();
             VectorBarrier();
             AscendC::Cast(grad_wOut, sum_2Tile, AscendC::RoundMode::CAST_RINT, K_ * cCount * ceilCOutBy16_ * 16);
             out1Queue_.EnQue(grad_wOut);
             grad_wOut = out1Queue_.DeQue<Element>();
             for (int64_t c = 0; c < cCount; ++c) {
-                for (int64_t first6 = 0; first6 < K_; first6 += 4095) {
-                    AscendC::DataCopyPad(grad_wGm_[C_in_ * C_out_ * first6 + C_out_ * cStart + C_out_ * c],
-                                         grad_wOut[K_ * c * ceilCOutBy16_ * 16 + ceilCOutBy16_ * first6 * 16],
-                                         AscendC::DataCopyExtParams(MinOf(4095, K_ - first6), C_out_ * 2,
+                for (int64_t first7 = 0; first7 < K_; first7 += 4095) {
+                    AscendC::DataCopyPad(grad_wGm_[C_in_ * C_out_ * first7 + C_out_ * cStart + C_out_ * c],
+                                         grad_wOut[K_ * c * ceilCOutBy16_ * 16 + ceilCOutBy16_ * first7 * 16],
+                                         AscendC::DataCopyExtParams(MinOf(4095, K_ - first7), C_out_ * 2,
                                                                     ceilCOutBy16_ - CeilDiv(C_out_ * 2, 32),
                                                                     C_in_ * C_out_ * 2 - C_out_ * 2, 0));
                 }
@@ -1226,9 +1183,7 @@ private:
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc16Buf_;    // padded
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc17Buf_;    // values
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc18Buf_;    // lanes
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc19Buf_;    // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc20Buf_;    // spread
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc21Buf_;    // sum
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc19Buf_;    // spread
     AscendC::GlobalTensor<Element> grad_yGm_;
     AscendC::GlobalTensor<Element> xGm_;
     AscendC::GlobalTensor<Element> wGm_;
@@ -1278,13 +1233,10 @@ public:
         sum_2WsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + sum_2WsStart_), C_in_ * C_out_ * K_);
         pipe->InitBuffer(in0Queue_, 2, gradWCTile_ * gradWOTile_ * 4);
         pipe->InitBuffer(out0Queue_, 2, gradWCTile_ * gradWOTile_ * 2);
-        pipe->InitBuffer(calc0Buf_, gradWCTile_ * gradWOTile_ * 4);
     }
 
     __aicore__ inline void Process()
     {
-        AscendC::LocalTensor<float> calc0Zero = calc0Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc0Zero, 0.0f, gradWCTile_ * gradWOTile_);
         for (int64_t item = blockIdx_ * gradWPer_; item < MinOf(gradWWork_, blockIdx_ * gradWPer_ + gradWPer_);
              ++item) {
             const int64_t oStart = gradWOTile_ * (item % gradWOTiles_);
@@ -1295,20 +1247,14 @@ public:
             const int64_t k = (((item / gradWOTiles_)) / gradWCTiles_);
             // grad_w[k, c, o] = sum[t, b](x[k + t - pad, b, c] * grad_y[t, b, o])
             AscendC::LocalTensor<float> sum_2WsIn = in0Queue_.AllocTensor<float>();
-            AscendC::DataCopyPad(sum_2WsIn, sum_2WsGm_[C_in_ * C_out_ * k + C_out_ * cStart + oStart],
-                                 AscendC::DataCopyExtParams(cCount, oCount * 4, C_out_ * 4 - oCount * 4, 0, 0),
-                                 AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
+            AscendC::DataCopyPad(
+                sum_2WsIn, sum_2WsGm_[C_in_ * C_out_ * k + C_out_ * cStart + oStart],
+                AscendC::DataCopyExtParams(cCount, oCount * 4, C_out_ * 4 - oCount * 4, 0, 0),
+                AscendC::DataCopyPadExtParams<float>(true, 0, oPitch - CeilDiv(oCount, 8) * 8, static_cast<float>(0)));
             in0Queue_.EnQue(sum_2WsIn);
             sum_2WsIn = in0Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> sum_2WsTile = calc0Buf_.Get<float>();
-            VectorBarrier();
-            for (int64_t c = 0; c < cCount; ++c) {
-                AscendC::Muls(sum_2WsTile[c * oPitch], sum_2WsIn[RoundUp(oCount, 8) * c], 1.0f, RoundUp(oCount, 8));
-            }
-            in0Queue_.FreeTensor(sum_2WsIn);
             AscendC::LocalTensor<Element> grad_wOut = out0Queue_.AllocTensor<Element>();
-            VectorBarrier();
-            AscendC::Cast(grad_wOut, sum_2WsTile, AscendC::RoundMode::CAST_RINT, cCount * oPitch);
+            AscendC::Cast(grad_wOut, sum_2WsIn, AscendC::RoundMode::CAST_RINT, cCount * oPitch);
             out0Queue_.EnQue(grad_wOut);
             grad_wOut = out0Queue_.DeQue<Element>();
             AscendC::DataCopyPad(
@@ -1316,13 +1262,13 @@ public:
                 AscendC::DataCopyExtParams(cCount, oCount * 2, ((oPitch * 2 - CeilDiv(oCount * 2, 32) * 32) / 32),
                                            C_out_ * 2 - oCount * 2, 0));
             out0Queue_.FreeTensor(grad_wOut);
+            in0Queue_.FreeTensor(sum_2WsIn);
         }
     }
 
 private:
     AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // sum_2WsIn
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // grad_wOut
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // sum_2WsTile
     AscendC::GlobalTensor<Element> grad_wGm_;
     AscendC::GlobalTensor<float> sum_2WsGm_;
     int64_t blockIdx_;

@@ -43,7 +43,7 @@ public:
         grad_yGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(grad_y), C_out_ * H_out_ * N_);
         wGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(w), C_in_ * C_out_ * K_);
         grad_xGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(grad_x), C_in_ * H_in_ * N_);
-        zerosWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + zerosWsStart_), 4096);
+        zerosWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + zerosWsStart_), 8192);
     }
 
     __aicore__ inline void Process()
@@ -78,7 +78,7 @@ public:
                 }
             }
             if (pairs == 0) {
-                mm.SetOrgShape(256, 256, 16, 16, C_in_);
+                mm.SetOrgShape(512, 512, 16, 16, C_in_);
                 mm.SetSingleShape(rows, cols, 16);
                 mm.SetTensorA(zerosWsGm_, false);
                 mm.SetTensorB(zerosWsGm_, true);
@@ -235,7 +235,7 @@ public:
         grad_yGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(grad_y), C_out_ * H_out_ * N_);
         wGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(w), C_in_ * C_out_ * K_);
         grad_xGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(grad_x), C_in_ * H_in_ * N_);
-        zerosWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(workspace + zerosWsStart_), 4096);
+        zerosWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(workspace + zerosWsStart_), 8192);
     }
 
     __aicore__ inline void Process()
@@ -270,7 +270,7 @@ public:
                 }
             }
             if (pairs == 0) {
-                mm.SetOrgShape(256, 256, 16, 16, C_in_);
+                mm.SetOrgShape(512, 512, 16, 16, C_in_);
                 mm.SetSingleShape(rows, cols, 16);
                 mm.SetTensorA(zerosWsGm_, false);
                 mm.SetTensorB(zerosWsGm_, true);
@@ -343,13 +343,10 @@ public:
         sum_1WsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + sum_1WsStart_), C_in_ * H_in_ * N_);
         pipe->InitBuffer(in0Queue_, 2, gradXBTile_ * gradXCTile_ * 4);
         pipe->InitBuffer(out0Queue_, 2, gradXBTile_ * gradXCTile_ * 2);
-        pipe->InitBuffer(calc0Buf_, gradXBTile_ * gradXCTile_ * 4);
     }
 
     __aicore__ inline void Process()
     {
-        AscendC::LocalTensor<float> calc0Zero = calc0Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc0Zero, 0.0f, gradXBTile_ * gradXCTile_);
         for (int64_t item = blockIdx_ * gradXPer_; item < MinOf(gradXWork_, blockIdx_ * gradXPer_ + gradXPer_);
              ++item) {
             const int64_t cStart = gradXCTile_ * (item % gradXCTiles_);
@@ -360,20 +357,14 @@ public:
             const int64_t t = (((item / gradXCTiles_)) / gradXBTiles_);
             // grad_x[t, b, c] = sum[k, o](grad_y[pad + t - k, b, o] * w[k, c, o])
             AscendC::LocalTensor<float> sum_1WsIn = in0Queue_.AllocTensor<float>();
-            AscendC::DataCopyPad(sum_1WsIn, sum_1WsGm_[C_in_ * N_ * t + C_in_ * bStart + cStart],
-                                 AscendC::DataCopyExtParams(bCount, cCount * 4, C_in_ * 4 - cCount * 4, 0, 0),
-                                 AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
+            AscendC::DataCopyPad(
+                sum_1WsIn, sum_1WsGm_[C_in_ * N_ * t + C_in_ * bStart + cStart],
+                AscendC::DataCopyExtParams(bCount, cCount * 4, C_in_ * 4 - cCount * 4, 0, 0),
+                AscendC::DataCopyPadExtParams<float>(true, 0, cPitch - CeilDiv(cCount, 8) * 8, static_cast<float>(0)));
             in0Queue_.EnQue(sum_1WsIn);
             sum_1WsIn = in0Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> sum_1WsTile = calc0Buf_.Get<float>();
-            VectorBarrier();
-            for (int64_t b = 0; b < bCount; ++b) {
-                AscendC::Muls(sum_1WsTile[b * cPitch], sum_1WsIn[RoundUp(cCount, 8) * b], 1.0f, RoundUp(cCount, 8));
-            }
-            in0Queue_.FreeTensor(sum_1WsIn);
             AscendC::LocalTensor<Element> grad_xOut = out0Queue_.AllocTensor<Element>();
-            VectorBarrier();
-            AscendC::Cast(grad_xOut, sum_1WsTile, AscendC::RoundMode::CAST_RINT, bCount * cPitch);
+            AscendC::Cast(grad_xOut, sum_1WsIn, AscendC::RoundMode::CAST_RINT, bCount * cPitch);
             out0Queue_.EnQue(grad_xOut);
             grad_xOut = out0Queue_.DeQue<Element>();
             AscendC::DataCopyPad(
@@ -381,13 +372,13 @@ public:
                 AscendC::DataCopyExtParams(bCount, cCount * 2, ((cPitch * 2 - CeilDiv(cCount * 2, 32) * 32) / 32),
                                            C_in_ * 2 - cCount * 2, 0));
             out0Queue_.FreeTensor(grad_xOut);
+            in0Queue_.FreeTensor(sum_1WsIn);
         }
     }
 
 private:
     AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // sum_1WsIn
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // grad_xOut
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // sum_1WsTile
     AscendC::GlobalTensor<Element> grad_xGm_;
     AscendC::GlobalTensor<float> sum_1WsGm_;
     int64_t blockIdx_;

@@ -100,20 +100,31 @@ public:
                     in1Queue_.EnQue(wIn);
                     wIn = in1Queue_.DeQue<float>();
                     AscendC::LocalTensor<float> tmp = calc4Buf_.Get<float>();
-                    VectorBarrier();
-                    for (int64_t c = 0; c < cCount; ++c) {
-                        AscendC::Mul(tmp[c * oPitch], grad_yTile, wIn[c * oPitch], oPitch);
+                    if (oPitch <= cCount * 64 && oPitch <= 2040) {
+                        VectorBarrier();
+                        for (int64_t col = 0; col < oPitch; col += 64) {
+                            for (int64_t first = 0; first < cCount; first += 255) {
+                                AscendC::Mul(tmp[first * oPitch + col], grad_yTile[col], wIn[first * oPitch + col],
+                                             MinOf(64, oPitch - col), MinOf(255, cCount - first),
+                                             AscendC::BinaryRepeatParams(1, 1, 1, (oPitch / 8), 0, (oPitch / 8)));
+                            }
+                        }
+                    } else {
+                        VectorBarrier();
+                        for (int64_t c = 0; c < cCount; ++c) {
+                            AscendC::Mul(tmp[c * oPitch], grad_yTile, wIn[c * oPitch], oPitch);
+                        }
                     }
                     AscendC::LocalTensor<float> sum = calc5Buf_.Get<float>();
                     AscendC::LocalTensor<float> acc = calc6Buf_.Get<float>();
                     AscendC::LocalTensor<float> part = calc7Buf_.Get<float>();
                     AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(cCount, 8) * 512);
                     if (oPitch <= 2040) {
-                        for (int64_t col = 0; col < oCount; col += 64) {
+                        for (int64_t col1 = 0; col1 < oCount; col1 += 64) {
                             VectorBarrier();
-                            for (int64_t first = 0; first < cCount; first += 255) {
-                                AscendC::Add(acc[first * 64], tmp[first * oPitch + col], acc[first * 64],
-                                             MinOf(64, oCount - col), MinOf(255, cCount - first),
+                            for (int64_t first1 = 0; first1 < cCount; first1 += 255) {
+                                AscendC::Add(acc[first1 * 64], tmp[first1 * oPitch + col1], acc[first1 * 64],
+                                             MinOf(64, oCount - col1), MinOf(255, cCount - first1),
                                              AscendC::BinaryRepeatParams(1, 1, 1, 8, (oPitch / 8), 8));
                             }
                         }
@@ -314,20 +325,31 @@ public:
                     AscendC::Cast(wTile, wIn, AscendC::RoundMode::CAST_NONE, cCount * oPitch);
                     in1Queue_.FreeTensor(wIn);
                     AscendC::LocalTensor<float> tmp = calc6Buf_.Get<float>();
-                    VectorBarrier();
-                    for (int64_t c = 0; c < cCount; ++c) {
-                        AscendC::Mul(tmp[c * oPitch], grad_yTile, wTile[c * oPitch], oPitch);
+                    if (oPitch <= cCount * 64 && oPitch <= 2040) {
+                        VectorBarrier();
+                        for (int64_t col = 0; col < oPitch; col += 64) {
+                            for (int64_t first = 0; first < cCount; first += 255) {
+                                AscendC::Mul(tmp[first * oPitch + col], grad_yTile[col], wTile[first * oPitch + col],
+                                             MinOf(64, oPitch - col), MinOf(255, cCount - first),
+                                             AscendC::BinaryRepeatParams(1, 1, 1, (oPitch / 8), 0, (oPitch / 8)));
+                            }
+                        }
+                    } else {
+                        VectorBarrier();
+                        for (int64_t c = 0; c < cCount; ++c) {
+                            AscendC::Mul(tmp[c * oPitch], grad_yTile, wTile[c * oPitch], oPitch);
+                        }
                     }
                     AscendC::LocalTensor<float> sum = calc7Buf_.Get<float>();
                     AscendC::LocalTensor<float> acc = calc8Buf_.Get<float>();
                     AscendC::LocalTensor<float> part = calc9Buf_.Get<float>();
                     AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(cCount, 8) * 512);
                     if (oPitch <= 2040) {
-                        for (int64_t col = 0; col < oCount; col += 64) {
+                        for (int64_t col1 = 0; col1 < oCount; col1 += 64) {
                             VectorBarrier();
-                            for (int64_t first = 0; first < cCount; first += 255) {
-                                AscendC::Add(acc[first * 64], tmp[first * oPitch + col], acc[first * 64],
-                                             MinOf(64, oCount - col), MinOf(255, cCount - first),
+                            for (int64_t first1 = 0; first1 < cCount; first1 += 255) {
+                                AscendC::Add(acc[first1 * 64], tmp[first1 * oPitch + col1], acc[first1 * 64],
+                                             MinOf(64, oCount - col1), MinOf(255, cCount - first1),
                                              AscendC::BinaryRepeatParams(1, 1, 1, 8, (oPitch / 8), 8));
                             }
                         }

@@ -31,8 +31,8 @@ struct ConvTbcBackwardTilingData {
     int64_t zerosWsStart;
     int64_t zerosWork;
     int64_t zerosPer;
-    int64_t gradXPanels;
     int64_t gradXBaseN;
+    int64_t gradXPanels;
     int64_t gradXBaseM;
     int64_t gradXM;
     int64_t gradXN;
@@ -46,8 +46,8 @@ struct ConvTbcBackwardTilingData {
     int64_t gradXRowTiles;
     int64_t gradXWork;
     int64_t gradXPer;
-    int64_t gradWPanels;
     int64_t gradWBaseN;
+    int64_t gradWPanels;
     int64_t gradWBaseM;
     int64_t gradWM;
     int64_t gradWN;

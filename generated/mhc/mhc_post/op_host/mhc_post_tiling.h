@@ -23,11 +23,11 @@ struct Sizes {
     Checked n;
     Checked D;
     Checked yDTile;
-    Checked yITile;
+    Checked yTTile;
     Checked yDTiles;
-    Checked yITiles;
     Checked yWork;
     Checked yPer;
+    Checked yTTiles;
 };
 
 /// The chip: vector cores, and bytes of unified buffer as the platform reports them.
@@ -44,12 +44,13 @@ struct Choice {
     bool together;      // all cores must start together: they synchronise
 };
 
+constexpr int64_t UB_220 = 196608;  // bytes of unified buffer on architecture 220; 3510 has more
+
 /// Bytes a kernel may fill with buffers. Architecture 220 (192 KiB) keeps 256 bytes, and 8 KiB for Select and its like;
 /// architecture 3510 reports what is left of its 256 KiB.
 inline int64_t UsableUb(const Chip &chip, bool select)
 {
-    const int64_t ub220 = 196608;
-    if (chip.ubBytes > ub220) {
+    if (chip.ubBytes > UB_220) {
         return chip.ubBytes;
     }
     return chip.ubBytes - 256 - (select ? 8192 : 0);
@@ -58,8 +59,8 @@ inline int64_t UsableUb(const Chip &chip, bool select)
 typedef Checked (*Ledger)(const Sizes &, const Checked &);
 
 /// The largest tile whose ledger fits, a multiple of `align`: up to the first one that covers `upper`, and no more than
-/// covers `balance` when that is positive. False when not even `align` fits, or when `required` and `upper` is not
-/// covered.
+/// covers `balance` when that is positive; then as many tiles of like length. False when not even `align` fits, or when
+/// `required` and `upper` is not covered.
 inline bool Maximise(Sizes &s, Checked Sizes::*tile, const Checked &upper, int64_t align, const Checked &balance,
                      bool required, Ledger ledger, const Checked &coreNum, int64_t ub)
 {
@@ -85,7 +86,8 @@ inline bool Maximise(Sizes &s, Checked Sizes::*tile, const Checked &upper, int64
             high = middle - 1;
         }
     }
-    s.*tile = Checked(low * align);
+    const int64_t tiles = (top - 1) / low + 1;
+    s.*tile = Checked(((top - 1) / tiles + 1) * align);
     return !(required && low < top);
 }
 
@@ -95,21 +97,17 @@ inline Checked YLedger(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + s.n * CeilDiv(s.yITile, 8) * 64;             // in0: h_resIn, 2 copies
-    bytes = bytes + CeilDiv(s.n * s.yDTile * 2, 32) * 64;        // in1: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.yITile, 8) * 64;                   // in2: h_postIn, 2 copies
-    bytes = bytes + CeilDiv(s.yDTile * 2, 32) * 64;              // in3: h_outIn, 2 copies
-    bytes = bytes + CeilDiv(s.yDTile * s.yITile * 2, 32) * 64;   // out0: yOut, 2 copies
-    bytes = bytes + s.yITile * CeilDiv(s.n, 16) * 64;            // calc0: h_resTile
-    bytes = bytes + CeilDiv(s.n, 16) * 64;                       // calc1: offsets
-    bytes = bytes + RoundUp(s.n * s.yDTile * 4, 32);             // calc2: xTile
-    bytes = bytes + RoundUp(s.yDTile * s.yITile * 4, 32);        // calc3: sum_1Tile
-    bytes = bytes + RoundUp(s.n * s.yDTile * s.yITile * 4, 32);  // calc4: tmp
-    bytes = bytes + s.yITile * CeilDiv(s.n, 16) * 512;           // calc5: spread
-    bytes = bytes + CeilDiv(s.yITile, 16) * 64;                  // calc6: h_postTile
-    bytes = bytes + RoundUp(s.yDTile * 4, 32);                   // calc7: h_outTile
-    bytes = bytes + RoundUp(s.yDTile * s.yITile * 4, 32);        // calc8: tmp
-    bytes = bytes + CeilDiv(s.yITile, 16) * 512;                 // calc9: spread
+    bytes = bytes + s.n * s.yTTile * CeilDiv(s.n, 16) * 128;          // in0: h_resIn, 2 copies
+    bytes = bytes + CeilDiv(s.n * s.yDTile * s.yTTile * 2, 32) * 64;  // in1: xIn, 2 copies
+    bytes = bytes + s.yTTile * CeilDiv(s.n, 16) * 128;                // in2: h_postIn, 2 copies
+    bytes = bytes + CeilDiv(s.yDTile * s.yTTile * 2, 32) * 64;        // in3: h_outIn, 2 copies
+    bytes = bytes + CeilDiv(s.yDTile * s.yTTile * 2, 32) * 64;        // out0: yOut, 2 copies
+    bytes = bytes + RoundUp(s.n * s.yDTile * s.yTTile * 4, 32);       // calc0: xTile
+    bytes = bytes + RoundUp(s.yDTile * s.yTTile * 4, 32);             // calc1: h_outTile
+    bytes = bytes + RoundUp(s.yDTile * s.yTTile * 4, 32);             // calc2: sum_1Tile
+    bytes = bytes + s.n * s.yTTile * CeilDiv(s.n, 16) * 512;          // calc3: spread
+    bytes = bytes + RoundUp(s.yDTile * s.yTTile * 4, 32);             // calc4: tmp
+    bytes = bytes + s.yTTile * CeilDiv(s.n, 16) * 512;                // calc5: spread
     return bytes;
 }
 
@@ -118,11 +116,11 @@ inline bool FitY(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
     s.yDTile = Checked(16);
-    s.yITile = Checked(1);
+    s.yTTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::yDTile, s.D, 16, MaxOf(CeilDiv(s.D * s.T * s.n, coreNum), 64), false, &YLedger, coreNum,
-                    ub) &&
-           Maximise(s, &Sizes::yITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n * CeilDiv(s.D, s.yDTile), coreNum), false,
+    return Maximise(s, &Sizes::yDTile, s.D, 16, MinOf(MaxOf(CeilDiv(s.D * s.T, coreNum), 64), 64), false, &YLedger,
+                    coreNum, ub) &&
+           Maximise(s, &Sizes::yTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.yDTile), coreNum), false,
                     &YLedger, coreNum, ub);
 }
 
@@ -131,10 +129,10 @@ inline bool FindYDTiles(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
     s.yDTiles = CeilDiv(s.D, s.yDTile);
-    s.yITiles = CeilDiv(s.n, s.yITile);
-    s.yWork = s.T * s.yDTiles * s.yITiles;
+    s.yTTiles = CeilDiv(s.T, s.yTTile);
+    s.yWork = s.yDTiles * s.yTTiles;
     s.yPer = MaxOf(CeilDiv(s.yWork, coreNum), 1);
-    return s.yDTiles.valid && s.yITiles.valid && s.yWork.valid && s.yPer.valid;
+    return s.yDTiles.valid && s.yTTiles.valid && s.yWork.valid && s.yPer.valid;
 }
 
 /// Tries the alternative "full"; false when it does not fit.
@@ -192,9 +190,8 @@ inline void Fill(const Sizes &s, MhcPostTilingData &data)
     data.n = s.n.value;
     data.D = s.D.value;
     data.yDTile = s.yDTile.value;
-    data.yITile = s.yITile.value;
+    data.yTTile = s.yTTile.value;
     data.yDTiles = s.yDTiles.value;
-    data.yITiles = s.yITiles.value;
     data.yWork = s.yWork.value;
     data.yPer = s.yPer.value;
 }

@@ -11,9 +11,8 @@ struct MhcPostTilingData {
     int64_t n;
     int64_t D;
     int64_t yDTile;
-    int64_t yITile;
+    int64_t yTTile;
     int64_t yDTiles;
-    int64_t yITiles;
     int64_t yWork;
     int64_t yPer;
 };

@@ -23,193 +23,168 @@ public:
         n_ = tiling.n;
         yDTile_ = tiling.yDTile;
         yDTiles_ = tiling.yDTiles;
-        yITile_ = tiling.yITile;
-        yITiles_ = tiling.yITiles;
         yPer_ = tiling.yPer;
+        yTTile_ = tiling.yTTile;
         yWork_ = tiling.yWork;
         ceilNBy16_ = CeilDiv(n_, 16);
-        ceilYITileBy16_ = CeilDiv(yITile_, 16);
-        ceilYITileBy8_ = CeilDiv(yITile_, 8);
         xGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(x), D_ * T_ * n_);
         h_resGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(h_res), T_ * n_ * n_);
         h_outGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(h_out), D_ * T_);
         h_postGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(h_post), T_ * n_);
         yGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(y), D_ * T_ * n_);
-        pipe->InitBuffer(in0Queue_, 2, ceilYITileBy8_ * n_ * 32);
-        pipe->InitBuffer(in1Queue_, 2, n_ * yDTile_ * 2);
-        pipe->InitBuffer(in2Queue_, 2, ceilYITileBy8_ * 32);
-        pipe->InitBuffer(in3Queue_, 2, yDTile_ * 2);
-        pipe->InitBuffer(out0Queue_, 2, yDTile_ * yITile_ * 2);
-        pipe->InitBuffer(calc0Buf_, ceilNBy16_ * yITile_ * 64);
-        pipe->InitBuffer(calc1Buf_, ceilNBy16_ * 64);
-        pipe->InitBuffer(calc2Buf_, n_ * yDTile_ * 4);
-        pipe->InitBuffer(calc3Buf_, yDTile_ * yITile_ * 4);
-        pipe->InitBuffer(calc4Buf_, n_ * yDTile_ * yITile_ * 4);
-        pipe->InitBuffer(calc5Buf_, ceilNBy16_ * yITile_ * 512);
-        pipe->InitBuffer(calc6Buf_, ceilYITileBy16_ * 64);
-        pipe->InitBuffer(calc7Buf_, yDTile_ * 4);
-        pipe->InitBuffer(calc8Buf_, yDTile_ * yITile_ * 4);
-        pipe->InitBuffer(calc9Buf_, ceilYITileBy16_ * 512);
+        pipe->InitBuffer(in0Queue_, 2, ceilNBy16_ * n_ * yTTile_ * 64);
+        pipe->InitBuffer(in1Queue_, 2, n_ * yDTile_ * yTTile_ * 2);
+        pipe->InitBuffer(in2Queue_, 2, ceilNBy16_ * yTTile_ * 64);
+        pipe->InitBuffer(in3Queue_, 2, yDTile_ * yTTile_ * 2);
+        pipe->InitBuffer(out0Queue_, 2, yDTile_ * yTTile_ * 2);
+        pipe->InitBuffer(calc0Buf_, n_ * yDTile_ * yTTile_ * 4);
+        pipe->InitBuffer(calc1Buf_, yDTile_ * yTTile_ * 4);
+        pipe->InitBuffer(calc2Buf_, yDTile_ * yTTile_ * 4);
+        pipe->InitBuffer(calc3Buf_, ceilNBy16_ * n_ * yTTile_ * 512);
+        pipe->InitBuffer(calc4Buf_, yDTile_ * yTTile_ * 4);
+        pipe->InitBuffer(calc5Buf_, ceilNBy16_ * yTTile_ * 512);
     }
 
     __aicore__ inline void Process()
     {
         AscendC::LocalTensor<float> calc0Zero = calc0Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc0Zero, 0.0f, yITile_ * 16);
+        AscendC::Duplicate<float>(calc0Zero, 0.0f, n_ * yDTile_ * yTTile_);
         AscendC::LocalTensor<float> calc1Zero = calc1Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc1Zero, 0.0f, 16);
+        AscendC::Duplicate<float>(calc1Zero, 0.0f, yDTile_ * yTTile_);
         AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc2Zero, 0.0f, n_ * yDTile_);
+        AscendC::Duplicate<float>(calc2Zero, 0.0f, yDTile_ * yTTile_);
         AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc3Zero, 0.0f, yDTile_ * yITile_);
+        AscendC::Duplicate<float>(calc3Zero, 0.0f, n_ * yTTile_ * 128);
         AscendC::LocalTensor<float> calc4Zero = calc4Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc4Zero, 0.0f, n_ * yDTile_ * yITile_);
+        AscendC::Duplicate<float>(calc4Zero, 0.0f, yDTile_ * yTTile_);
         AscendC::LocalTensor<float> calc5Zero = calc5Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc5Zero, 0.0f, yITile_ * 128);
-        AscendC::LocalTensor<float> calc6Zero = calc6Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc6Zero, 0.0f, ceilYITileBy16_ * 16);
-        AscendC::LocalTensor<float> calc7Zero = calc7Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc7Zero, 0.0f, yDTile_);
-        AscendC::LocalTensor<float> calc8Zero = calc8Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc8Zero, 0.0f, yDTile_ * yITile_);
-        AscendC::LocalTensor<float> calc9Zero = calc9Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc9Zero, 0.0f, ceilYITileBy16_ * 128);
-        VectorBarrier();
+        AscendC::Duplicate<float>(calc5Zero, 0.0f, yTTile_ * 128);
         for (int64_t item = blockIdx_ * yPer_; item < MinOf(yWork_, blockIdx_ * yPer_ + yPer_); ++item) {
             const int64_t dStart = yDTile_ * (item % yDTiles_);
             const int64_t dCount = MinOf(yDTile_, D_ - dStart);
             const int64_t dPitch = RoundUp(dCount, 16);
-            const int64_t iStart = yITile_ * (((item / yDTiles_)) % yITiles_);
-            const int64_t iCount = MinOf(yITile_, n_ - iStart);
-            const int64_t t = (((item / yDTiles_)) / yITiles_);
-            // y[t, i, d] = h_post[t, i] * h_out[t, d] + sum[j](h_res[t, j, i] * x[t, j, d])
+            const int64_t tStart = yTTile_ * (item / yDTiles_);
+            const int64_t tCount = MinOf(yTTile_, T_ - tStart);
             AscendC::LocalTensor<float> h_resIn = in0Queue_.AllocTensor<float>();
-            AscendC::DataCopyPad(h_resIn, h_resGm_[n_ * n_ * t + iStart],
-                                 AscendC::DataCopyExtParams(n_, iCount * 4, n_ * 4 - iCount * 4, 0, 0),
-                                 AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
+            for (int64_t first = 0; first < n_ * tCount; first += 4095) {
+                AscendC::DataCopyPad(h_resIn[first * 16], h_resGm_[n_ * n_ * tStart + first * n_],
+                                     AscendC::DataCopyExtParams(MinOf(4095, n_ * tCount - first), n_ * 4, 0, 0, 0),
+                                     AscendC::DataCopyPadExtParams<float>(true, 0, 8, static_cast<float>(0)));
+            }
             in0Queue_.EnQue(h_resIn);
             h_resIn = in0Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> h_resTile = calc0Buf_.Get<float>();
-            AscendC::LocalTensor<int32_t> offsets = calc1Buf_.Get<int32_t>();
-            AscendC::CreateVecIndex<int32_t>(offsets, static_cast<int32_t>(0), 16);
-            VectorBarrier();
-            AscendC::Mins(offsets, offsets, static_cast<int32_t>(n_ - 1), 16);
-            VectorBarrier();
-            AscendC::Muls(offsets, offsets, static_cast<int32_t>(CeilDiv(iCount, 8) * 32), 16);
-            VectorBarrier();
-            for (int64_t i = 0; i < iCount; ++i) {
-                AscendC::Gather(h_resTile[i * 16], h_resIn, offsets.ReinterpretCast<uint32_t>(), i * 4, 16);
-            }
-            in0Queue_.FreeTensor(h_resIn);
             AscendC::LocalTensor<Element> xIn = in1Queue_.AllocTensor<Element>();
-            AscendC::DataCopyPad(xIn, xGm_[D_ * n_ * t + dStart],
-                                 AscendC::DataCopyExtParams(n_, dCount * 2, D_ * 2 - dCount * 2, 0, 0),
-                                 AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
+            for (int64_t first1 = 0; first1 < n_ * tCount; first1 += 4095) {
+                AscendC::DataCopyPad(xIn[dPitch * first1], xGm_[D_ * n_ * tStart + D_ * first1 + dStart],
+                                     AscendC::DataCopyExtParams(MinOf(4095, n_ * tCount - first1), dCount * 2,
+                                                                D_ * 2 - dCount * 2, 0, 0),
+                                     AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
+            }
             in1Queue_.EnQue(xIn);
             xIn = in1Queue_.DeQue<Element>();
-            AscendC::LocalTensor<float> xTile = calc2Buf_.Get<float>();
-            AscendC::Cast(xTile, xIn, AscendC::RoundMode::CAST_NONE, dPitch * n_);
+            AscendC::LocalTensor<float> xTile = calc0Buf_.Get<float>();
+            VectorBarrier();
+            AscendC::Cast(xTile, xIn, AscendC::RoundMode::CAST_NONE, dPitch * n_ * tCount);
             in1Queue_.FreeTensor(xIn);
-            AscendC::LocalTensor<float> sum_1Tile = calc3Buf_.Get<float>();
-            AscendC::LocalTensor<float> tmp = calc4Buf_.Get<float>();
-            AscendC::LocalTensor<float> spread = calc5Buf_.Get<float>();
-            VectorBarrier();
-            for (int64_t block = 0; block < iCount * 2; block += 255) {
-                AscendC::Brcb(spread[block * 64], h_resTile[block * 8], MinOf(255, iCount * 2 - block),
-                              AscendC::BrcbRepeatParams(1, 8));
-            }
-            VectorBarrier();
-            for (int64_t i = 0; i < iCount; ++i) {
-                if (dPitch <= 2040) {
-                    for (int64_t col = 0; col < dPitch; col += 64) {
-                        AscendC::Mul(tmp[dPitch * i * n_ + col], spread[i * 128], xTile[col], MinOf(64, dPitch - col),
-                                     n_, AscendC::BinaryRepeatParams(1, 0, 1, (dPitch / 8), 1, (dPitch / 8)));
-                    }
-                } else {
-                    for (int64_t j = 0; j < n_; ++j) {
-                        for (int64_t start = 0; start < (dPitch / 64); start += 255) {
-                            AscendC::Mul(tmp[dPitch * i * n_ + dPitch * j + start * 64], spread[i * 128 + j * 8],
-                                         xTile[dPitch * j + start * 64], 64, MinOf(255, (dPitch / 64) - start),
-                                         AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
-                        }
-                        if (dPitch - (dPitch / 64) * 64 > 0) {
-                            AscendC::Mul(tmp[dPitch * i * n_ + dPitch * j + (dPitch / 64) * 64],
-                                         spread[i * 128 + j * 8], xTile[dPitch * j + (dPitch / 64) * 64],
-                                         dPitch - (dPitch / 64) * 64, 1, AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
-                        }
-                    }
-                }
-            }
-            VectorBarrier();
-            for (int64_t i = 0; i < iCount; ++i) {
-                AscendC::Add(sum_1Tile[dPitch * i], tmp[dPitch * i * n_], tmp[dPitch * i * n_ + dPitch], dPitch);
-            }
-            for (int64_t j = 2; j < n_; ++j) {
-                VectorBarrier();
-                for (int64_t i = 0; i < iCount; ++i) {
-                    AscendC::Add(sum_1Tile[dPitch * i], sum_1Tile[dPitch * i], tmp[dPitch * i * n_ + dPitch * j],
-                                 dPitch);
-                }
-            }
             AscendC::LocalTensor<float> h_postIn = in2Queue_.AllocTensor<float>();
-            AscendC::DataCopyPad(h_postIn, h_postGm_[n_ * t + iStart],
-                                 AscendC::DataCopyExtParams(1, iCount * 4, 0, 0, 0),
-                                 AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
+            AscendC::DataCopyPad(h_postIn, h_postGm_[n_ * tStart], AscendC::DataCopyExtParams(tCount, n_ * 4, 0, 0, 0),
+                                 AscendC::DataCopyPadExtParams<float>(true, 0, 8, static_cast<float>(0)));
             in2Queue_.EnQue(h_postIn);
             h_postIn = in2Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> h_postTile = calc6Buf_.Get<float>();
-            AscendC::Muls(h_postTile, h_postIn, 1.0f, RoundUp(iCount, 8));
-            in2Queue_.FreeTensor(h_postIn);
             AscendC::LocalTensor<Element> h_outIn = in3Queue_.AllocTensor<Element>();
-            AscendC::DataCopyPad(h_outIn, h_outGm_[D_ * t + dStart], AscendC::DataCopyExtParams(1, dCount * 2, 0, 0, 0),
+            AscendC::DataCopyPad(h_outIn, h_outGm_[D_ * tStart + dStart],
+                                 AscendC::DataCopyExtParams(tCount, dCount * 2, D_ * 2 - dCount * 2, 0, 0),
                                  AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
             in3Queue_.EnQue(h_outIn);
             h_outIn = in3Queue_.DeQue<Element>();
-            AscendC::LocalTensor<float> h_outTile = calc7Buf_.Get<float>();
-            AscendC::Cast(h_outTile, h_outIn, AscendC::RoundMode::CAST_NONE, dPitch);
+            AscendC::LocalTensor<float> h_outTile = calc1Buf_.Get<float>();
+            AscendC::Cast(h_outTile, h_outIn, AscendC::RoundMode::CAST_NONE, dPitch * tCount);
             in3Queue_.FreeTensor(h_outIn);
-            AscendC::LocalTensor<float> tmp1 = calc8Buf_.Get<float>();
-            AscendC::LocalTensor<float> spread1 = calc9Buf_.Get<float>();
-            VectorBarrier();
-            for (int64_t block1 = 0; block1 < CeilDiv(iCount, 16) * 2; block1 += 255) {
-                AscendC::Brcb(spread1[block1 * 64], h_postTile[block1 * 8],
-                              MinOf(255, CeilDiv(iCount, 16) * 2 - block1), AscendC::BrcbRepeatParams(1, 8));
+            AscendC::LocalTensor<float> spread = calc3Buf_.Get<float>();
+            for (int64_t block = 0; block < n_ * tCount * 2; block += 255) {
+                AscendC::Brcb(spread[block * 64], h_resIn[block * 8], MinOf(255, n_ * tCount * 2 - block),
+                              AscendC::BrcbRepeatParams(1, 8));
             }
-            if (dPitch <= 2040) {
-                VectorBarrier();
-                for (int64_t col1 = 0; col1 < dPitch; col1 += 64) {
-                    for (int64_t first1 = 0; first1 < iCount; first1 += 255) {
-                        AscendC::Mul(tmp1[dPitch * first1 + col1], spread1[first1 * 8], h_outTile[col1],
-                                     MinOf(64, dPitch - col1), MinOf(255, iCount - first1),
-                                     AscendC::BinaryRepeatParams(1, 0, 1, (dPitch / 8), 1, 0));
+            AscendC::LocalTensor<float> spread1 = calc5Buf_.Get<float>();
+            for (int64_t block1 = 0; block1 < tCount * 2; block1 += 255) {
+                AscendC::Brcb(spread1[block1 * 64], h_postIn[block1 * 8], MinOf(255, tCount * 2 - block1),
+                              AscendC::BrcbRepeatParams(1, 8));
+            }
+            for (int64_t i = 0; i < n_; ++i) {
+                // y[t, i, d] = h_post[t, i] * h_out[t, d] + sum[j](h_res[t, j, i] * x[t, j, d])
+                AscendC::LocalTensor<float> sum_1Tile = calc2Buf_.Get<float>();
+                AscendC::Duplicate<float>(sum_1Tile, 0.0f, dPitch * tCount);
+                for (int64_t j = 0; j < n_; ++j) {
+                    if (dPitch <= 2040 && dPitch * n_ <= 2040) {
+                        VectorBarrier();
+                        for (int64_t col = 0; col < dPitch; col += 64) {
+                            for (int64_t first2 = 0; first2 < tCount; first2 += 255) {
+                                AscendC::MulAddDst(
+                                    sum_1Tile[dPitch * first2 + col], spread[first2 * n_ * 128 + i * 8 + j * 128],
+                                    xTile[dPitch * first2 * n_ + dPitch * j + col], MinOf(64, dPitch - col),
+                                    MinOf(255, tCount - first2),
+                                    AscendC::BinaryRepeatParams(1, 0, 1, (dPitch / 8), n_ * 16, ((dPitch * n_) / 8)));
+                            }
+                        }
+                    } else {
+                        VectorBarrier();
+                        for (int64_t t = 0; t < tCount; ++t) {
+                            for (int64_t start = 0; start < (dPitch / 64); start += 255) {
+                                AscendC::MulAddDst(
+                                    sum_1Tile[dPitch * t + start * 64], spread[n_ * t * 128 + i * 8 + j * 128],
+                                    xTile[dPitch * n_ * t + dPitch * j + start * 64], 64,
+                                    MinOf(255, (dPitch / 64) - start), AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
+                            }
+                            if (dPitch - (dPitch / 64) * 64 > 0) {
+                                AscendC::MulAddDst(
+                                    sum_1Tile[dPitch * t + (dPitch / 64) * 64], spread[n_ * t * 128 + i * 8 + j * 128],
+                                    xTile[dPitch * n_ * t + dPitch * j + (dPitch / 64) * 64],
+                                    dPitch - (dPitch / 64) * 64, 1, AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
+                            }
+                        }
                     }
                 }
-            } else {
-                VectorBarrier();
-                for (int64_t i = 0; i < iCount; ++i) {
-                    for (int64_t start1 = 0; start1 < (dPitch / 64); start1 += 255) {
-                        AscendC::Mul(tmp1[dPitch * i + start1 * 64], spread1[i * 8], h_outTile[start1 * 64], 64,
-                                     MinOf(255, (dPitch / 64) - start1), AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
+                AscendC::LocalTensor<float> tmp = calc4Buf_.Get<float>();
+                if (dPitch <= 2040) {
+                    VectorBarrier();
+                    for (int64_t col1 = 0; col1 < dPitch; col1 += 64) {
+                        for (int64_t first3 = 0; first3 < tCount; first3 += 255) {
+                            AscendC::Mul(tmp[dPitch * first3 + col1], spread1[first3 * 128 + i * 8],
+                                         h_outTile[dPitch * first3 + col1], MinOf(64, dPitch - col1),
+                                         MinOf(255, tCount - first3),
+                                         AscendC::BinaryRepeatParams(1, 0, 1, (dPitch / 8), 16, (dPitch / 8)));
+                        }
                     }
-                    if (dPitch - (dPitch / 64) * 64 > 0) {
-                        AscendC::Mul(tmp1[dPitch * i + (dPitch / 64) * 64], spread1[i * 8],
-                                     h_outTile[(dPitch / 64) * 64], dPitch - (dPitch / 64) * 64, 1,
-                                     AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
+                } else {
+                    VectorBarrier();
+                    for (int64_t t = 0; t < tCount; ++t) {
+                        for (int64_t start1 = 0; start1 < (dPitch / 64); start1 += 255) {
+                            AscendC::Mul(tmp[dPitch * t + start1 * 64], spread1[i * 8 + t * 128],
+                                         h_outTile[dPitch * t + start1 * 64], 64, MinOf(255, (dPitch / 64) - start1),
+                                         AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
+                        }
+                        if (dPitch - (dPitch / 64) * 64 > 0) {
+                            AscendC::Mul(tmp[dPitch * t + (dPitch / 64) * 64], spread1[i * 8 + t * 128],
+                                         h_outTile[dPitch * t + (dPitch / 64) * 64], dPitch - (dPitch / 64) * 64, 1,
+                                         AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
+                        }
                     }
                 }
+                VectorBarrier();
+                AscendC::Add(tmp, tmp, sum_1Tile, dPitch * tCount);
+                AscendC::LocalTensor<Element> yOut = out0Queue_.AllocTensor<Element>();
+                VectorBarrier();
+                AscendC::Cast(yOut, tmp, AscendC::RoundMode::CAST_RINT, dPitch * tCount);
+                out0Queue_.EnQue(yOut);
+                yOut = out0Queue_.DeQue<Element>();
+                AscendC::DataCopyPad(
+                    yGm_[D_ * n_ * tStart + D_ * i + dStart], yOut,
+                    AscendC::DataCopyExtParams(tCount, dCount * 2, ((dPitch * 2 - CeilDiv(dCount * 2, 32) * 32) / 32),
+                                               D_ * n_ * 2 - dCount * 2, 0));
+                out0Queue_.FreeTensor(yOut);
             }
-            VectorBarrier();
-            AscendC::Add(tmp1, tmp1, sum_1Tile, dPitch * iCount);
-            AscendC::LocalTensor<Element> yOut = out0Queue_.AllocTensor<Element>();
-            VectorBarrier();
-            AscendC::Cast(yOut, tmp1, AscendC::RoundMode::CAST_RINT, dPitch * iCount);
-            out0Queue_.EnQue(yOut);
-            yOut = out0Queue_.DeQue<Element>();
-            AscendC::DataCopyPad(
-                yGm_[D_ * n_ * t + D_ * iStart + dStart], yOut,
-                AscendC::DataCopyExtParams(iCount, dCount * 2, ((dPitch * 2 - CeilDiv(dCount * 2, 32) * 32) / 32),
-                                           D_ * 2 - dCount * 2, 0));
-            out0Queue_.FreeTensor(yOut);
+            in0Queue_.FreeTensor(h_resIn);
+            in2Queue_.FreeTensor(h_postIn);
         }
     }
 
@@ -219,16 +194,12 @@ private:
     AscendC::TQue<AscendC::TPosition::VECIN, 1> in2Queue_;    // h_postIn
     AscendC::TQue<AscendC::TPosition::VECIN, 1> in3Queue_;    // h_outIn
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // yOut
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // h_resTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // offsets
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // xTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // sum_1Tile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // xTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // h_outTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // sum_1Tile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // spread
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // tmp
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // spread
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // h_postTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // h_outTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc9Buf_;     // spread
     AscendC::GlobalTensor<Element> xGm_;
     AscendC::GlobalTensor<float> h_resGm_;
     AscendC::GlobalTensor<Element> h_outGm_;
@@ -240,13 +211,10 @@ private:
     int64_t n_;
     int64_t yDTile_;
     int64_t yDTiles_;
-    int64_t yITile_;
-    int64_t yITiles_;
     int64_t yPer_;
+    int64_t yTTile_;
     int64_t yWork_;
     int64_t ceilNBy16_;
-    int64_t ceilYITileBy16_;
-    int64_t ceilYITileBy8_;
 };
 
 }  // namespace MhcPostKernel

@@ -23,15 +23,14 @@ struct Sizes {
     Checked n;
     Checked D;
     Checked gradXDTile;
-    Checked gradXJTile;
+    Checked gradXTTile;
     Checked gradHPostTTile;
     Checked gradHPostDTile;
     Checked gradXDTiles;
-    Checked gradXJTiles;
     Checked gradXWork;
     Checked gradXPer;
-    Checked gradHResPanels;
     Checked gradHResBaseN;
+    Checked gradHResPanels;
     Checked gradHResBaseM;
     Checked gradHResM;
     Checked gradHResN;
@@ -42,6 +41,7 @@ struct Sizes {
     Checked gradHResPer;
     Checked gradHPostWork;
     Checked gradHPostPer;
+    Checked gradXTTiles;
     Checked gradHResBaseK;
     Checked gradHResStepK;
     Checked gradHResL1;
@@ -81,12 +81,13 @@ struct Choice {
     bool together;      // all cores must start together: they synchronise
 };
 
+constexpr int64_t UB_220 = 196608;  // bytes of unified buffer on architecture 220; 3510 has more
+
 /// Bytes a kernel may fill with buffers. Architecture 220 (192 KiB) keeps 256 bytes, and 8 KiB for Select and its like;
 /// architecture 3510 reports what is left of its 256 KiB.
 inline int64_t UsableUb(const Chip &chip, bool select)
 {
-    const int64_t ub220 = 196608;
-    if (chip.ubBytes > ub220) {
+    if (chip.ubBytes > UB_220) {
         return chip.ubBytes;
     }
     return chip.ubBytes - 256 - (select ? 8192 : 0);
@@ -95,8 +96,8 @@ inline int64_t UsableUb(const Chip &chip, bool select)
 typedef Checked (*Ledger)(const Sizes &, const Checked &);
 
 /// The largest tile whose ledger fits, a multiple of `align`: up to the first one that covers `upper`, and no more than
-/// covers `balance` when that is positive. False when not even `align` fits, or when `required` and `upper` is not
-/// covered.
+/// covers `balance` when that is positive; then as many tiles of like length. False when not even `align` fits, or when
+/// `required` and `upper` is not covered.
 inline bool Maximise(Sizes &s, Checked Sizes::*tile, const Checked &upper, int64_t align, const Checked &balance,
                      bool required, Ledger ledger, const Checked &coreNum, int64_t ub)
 {
@@ -122,7 +123,8 @@ inline bool Maximise(Sizes &s, Checked Sizes::*tile, const Checked &upper, int64
             high = middle - 1;
         }
     }
-    s.*tile = Checked(low * align);
+    const int64_t tiles = (top - 1) / low + 1;
+    s.*tile = Checked(((top - 1) / tiles + 1) * align);
     return !(required && low < top);
 }
 
@@ -132,14 +134,14 @@ inline Checked GradXLedger(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + s.gradXJTile * CeilDiv(s.n, 8) * 64;                 // in0: h_resIn, 2 copies
-    bytes = bytes + CeilDiv(s.gradXDTile * s.n * 2, 32) * 64;            // in1: grad_yIn, 2 copies
-    bytes = bytes + CeilDiv(s.gradXDTile * s.gradXJTile * 2, 32) * 64;   // out0: grad_xOut, 2 copies
-    bytes = bytes + s.gradXJTile * CeilDiv(s.n, 16) * 64;                // calc0: h_resTile
-    bytes = bytes + RoundUp(s.gradXDTile * s.n * 4, 32);                 // calc1: grad_yTile
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXJTile * 4, 32);        // calc2: sum_1Tile
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXJTile * s.n * 4, 32);  // calc3: tmp
-    bytes = bytes + s.gradXJTile * CeilDiv(s.n, 16) * 512;               // calc4: spread
+    bytes = bytes + CeilDiv(s.gradXTTile * s.n * s.n, 8) * 64;                // in0: h_resIn, 2 copies
+    bytes = bytes + CeilDiv(s.gradXDTile * s.gradXTTile * s.n * 2, 32) * 64;  // in1: grad_yIn, 2 copies
+    bytes = bytes + CeilDiv(s.gradXDTile * s.gradXTTile * 2, 32) * 64;        // out0: grad_xOut, 2 copies
+    bytes = bytes + s.gradXTTile * s.n * CeilDiv(s.n, 16) * 64;               // calc0: h_resTile
+    bytes = bytes + CeilDiv(s.n, 16) * 64;                                    // calc1: offsets
+    bytes = bytes + RoundUp(s.gradXDTile * s.gradXTTile * s.n * 4, 32);       // calc2: grad_yTile
+    bytes = bytes + RoundUp(s.gradXDTile * s.gradXTTile * 4, 32);             // calc3: sum_1Tile
+    bytes = bytes + s.gradXTTile * s.n * CeilDiv(s.n, 16) * 512;              // calc4: spread
     return bytes;
 }
 
@@ -158,16 +160,16 @@ inline Checked GradHPostLedger(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + s.gradHPostTTile * CeilDiv(s.n, 8) * 64;         // in0: h_postIn, 2 copies
+    bytes = bytes + s.gradHPostTTile * CeilDiv(s.n, 16) * 128;       // in0: h_postIn, 2 copies
     bytes = bytes + s.gradHPostTTile * s.n * CeilDiv(s.D, 16) * 64;  // in1: grad_yIn, 2 copies
     bytes = bytes + s.gradHPostTTile * CeilDiv(s.D, 16) * 64;        // in2: h_outIn, 2 copies
     bytes = bytes + s.gradHPostTTile * CeilDiv(s.D, 16) * 64;        // out0: grad_h_outOut, 2 copies
     bytes = bytes + s.gradHPostTTile * CeilDiv(s.n, 16) * 128;       // out1: grad_h_postOut, 2 copies
-    bytes = bytes + s.gradHPostTTile * CeilDiv(s.n, 16) * 64;        // calc0: h_postTile
-    bytes = bytes + s.gradHPostTTile * s.n * CeilDiv(s.D, 16) * 64;  // calc1: grad_yTile
-    bytes = bytes + s.gradHPostTTile * CeilDiv(s.D, 16) * 64;        // calc2: sum_3Tile
-    bytes = bytes + s.gradHPostTTile * s.n * CeilDiv(s.D, 16) * 64;  // calc3: tmp
-    bytes = bytes + s.gradHPostTTile * CeilDiv(s.n, 16) * 512;       // calc4: spread
+    bytes = bytes + s.gradHPostTTile * s.n * CeilDiv(s.D, 16) * 64;  // calc0: grad_yTile
+    bytes = bytes + s.gradHPostTTile * CeilDiv(s.D, 16) * 64;        // calc1: sum_3Tile
+    bytes = bytes + s.gradHPostTTile * CeilDiv(s.n, 16) * 512;       // calc2: spread
+    bytes = bytes + s.gradHPostTTile * CeilDiv(s.n, 16) * 64;        // calc3: sum_4Tile
+    bytes = bytes + s.gradHPostTTile * s.n * CeilDiv(s.D, 16) * 64;  // calc4: tmp
     bytes = bytes + CeilDiv(s.n, 8) * 2048;                          // calc5: acc
     bytes = bytes + CeilDiv(s.n, 8) * 256;                           // calc6: part
     return bytes;
@@ -179,20 +181,19 @@ inline Checked GradHPostLedger2(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + s.gradHPostTTile * CeilDiv(s.n, 8) * 64;                          // in0: h_postIn, 2 copies
+    bytes = bytes + s.gradHPostTTile * CeilDiv(s.n, 16) * 128;                        // in0: h_postIn, 2 copies
     bytes = bytes + CeilDiv(s.gradHPostDTile * s.gradHPostTTile * s.n * 2, 32) * 64;  // in1: grad_yIn, 2 copies
     bytes = bytes + CeilDiv(s.gradHPostDTile * s.gradHPostTTile * 2, 32) * 64;        // in2: h_outIn, 2 copies
     bytes = bytes + CeilDiv(s.gradHPostDTile * s.gradHPostTTile * 2, 32) * 64;        // out0: grad_h_outOut, 2 copies
     bytes = bytes + s.gradHPostTTile * CeilDiv(s.n, 16) * 128;                        // out1: grad_h_postOut, 2 copies
-    bytes = bytes + s.gradHPostTTile * CeilDiv(s.n, 16) * 64;                         // calc0: h_postTile
-    bytes = bytes + s.gradHPostTTile * CeilDiv(s.n, 16) * 64;                         // calc1: sumAcc
-    bytes = bytes + RoundUp(s.gradHPostDTile * s.gradHPostTTile * s.n * 4, 32);       // calc2: grad_yTile
-    bytes = bytes + RoundUp(s.gradHPostDTile * s.gradHPostTTile * 4, 32);             // calc3: sum_3Tile
+    bytes = bytes + s.gradHPostTTile * CeilDiv(s.n, 16) * 64;                         // calc0: sumAcc
+    bytes = bytes + RoundUp(s.gradHPostDTile * s.gradHPostTTile * s.n * 4, 32);       // calc1: grad_yTile
+    bytes = bytes + RoundUp(s.gradHPostDTile * s.gradHPostTTile * 4, 32);             // calc2: sum_3Tile
+    bytes = bytes + s.gradHPostTTile * CeilDiv(s.n, 16) * 512;                        // calc3: spread
     bytes = bytes + RoundUp(s.gradHPostDTile * s.gradHPostTTile * s.n * 4, 32);       // calc4: tmp
-    bytes = bytes + s.gradHPostTTile * CeilDiv(s.n, 16) * 512;                        // calc5: spread
-    bytes = bytes + s.gradHPostTTile * CeilDiv(s.n, 16) * 64;                         // calc6: sum
-    bytes = bytes + CeilDiv(s.n, 8) * 2048;                                           // calc7: acc
-    bytes = bytes + CeilDiv(s.n, 8) * 256;                                            // calc8: part
+    bytes = bytes + s.gradHPostTTile * CeilDiv(s.n, 16) * 64;                         // calc5: sum
+    bytes = bytes + CeilDiv(s.n, 8) * 2048;                                           // calc6: acc
+    bytes = bytes + CeilDiv(s.n, 8) * 256;                                            // calc7: part
     return bytes;
 }
 
@@ -202,24 +203,24 @@ inline Checked GradHPostLedger3(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + s.gradHPostTTile * s.n * CeilDiv(s.n, 8) * 64;         // in0: h_resIn, 2 copies
+    bytes = bytes + s.gradHPostTTile * s.n * CeilDiv(s.n, 16) * 128;       // in0: h_resIn, 2 copies
     bytes = bytes + s.gradHPostTTile * s.n * CeilDiv(s.D, 16) * 64;        // in1: grad_yIn, 2 copies
-    bytes = bytes + s.gradHPostTTile * CeilDiv(s.n, 8) * 64;               // in2: h_postIn, 2 copies
+    bytes = bytes + s.gradHPostTTile * CeilDiv(s.n, 16) * 128;             // in2: h_postIn, 2 copies
     bytes = bytes + s.gradHPostTTile * CeilDiv(s.D, 16) * 64;              // in3: h_outIn, 2 copies
     bytes = bytes + s.gradHPostTTile * s.n * CeilDiv(s.D, 16) * 64;        // out0: grad_xOut, 2 copies
     bytes = bytes + s.gradHPostTTile * s.n * CeilDiv(s.n, 16) * 128;       // out1: grad_h_resOut, 2 copies
     bytes = bytes + s.gradHPostTTile * CeilDiv(s.D, 16) * 64;              // out2: grad_h_outOut, 2 copies
     bytes = bytes + s.gradHPostTTile * CeilDiv(s.n, 16) * 128;             // out3: grad_h_postOut, 2 copies
-    bytes = bytes + s.gradHPostTTile * s.n * CeilDiv(s.n, 16) * 64;        // calc0: h_resTile
-    bytes = bytes + s.gradHPostTTile * s.n * CeilDiv(s.D, 16) * 64;        // calc1: grad_yTile
-    bytes = bytes + s.gradHPostTTile * s.n * CeilDiv(s.D, 16) * 64;        // calc2: sum_1Tile
-    bytes = bytes + s.gradHPostTTile * s.n * s.n * CeilDiv(s.D, 16) * 64;  // calc3: tmp
-    bytes = bytes + s.gradHPostTTile * s.n * CeilDiv(s.n, 16) * 512;       // calc4: spread
+    bytes = bytes + s.gradHPostTTile * s.n * CeilDiv(s.D, 16) * 64;        // calc0: grad_yTile
+    bytes = bytes + s.gradHPostTTile * s.n * CeilDiv(s.D, 16) * 64;        // calc1: sum_1Tile
+    bytes = bytes + s.gradHPostTTile * s.n * CeilDiv(s.n, 16) * 512;       // calc2: spread
+    bytes = bytes + s.gradHPostTTile * s.n * CeilDiv(s.n, 16) * 64;        // calc3: sum_2Tile
+    bytes = bytes + s.gradHPostTTile * s.n * s.n * CeilDiv(s.D, 16) * 64;  // calc4: tmp
     bytes = bytes + CeilDiv(s.n, 8) * 2048;                                // calc5: acc
     bytes = bytes + CeilDiv(s.n, 8) * 256;                                 // calc6: part
-    bytes = bytes + s.gradHPostTTile * CeilDiv(s.n, 16) * 64;              // calc7: h_postTile
-    bytes = bytes + s.gradHPostTTile * CeilDiv(s.D, 16) * 64;              // calc8: sum_3Tile
-    bytes = bytes + s.gradHPostTTile * CeilDiv(s.n, 16) * 512;             // calc9: spread
+    bytes = bytes + s.gradHPostTTile * CeilDiv(s.D, 16) * 64;              // calc7: sum_3Tile
+    bytes = bytes + s.gradHPostTTile * CeilDiv(s.n, 16) * 512;             // calc8: spread
+    bytes = bytes + s.gradHPostTTile * CeilDiv(s.n, 16) * 64;              // calc9: sum_4Tile
     return bytes;
 }
 
@@ -229,28 +230,26 @@ inline Checked GradHPostLedger4(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + s.gradHPostTTile * s.n * CeilDiv(s.n, 8) * 64;                     // in0: h_resIn, 2 copies
-    bytes = bytes + s.gradHPostTTile * CeilDiv(s.n, 8) * 64;                           // in1: h_postIn, 2 copies
+    bytes = bytes + s.gradHPostTTile * s.n * CeilDiv(s.n, 16) * 128;                   // in0: h_resIn, 2 copies
+    bytes = bytes + s.gradHPostTTile * CeilDiv(s.n, 16) * 128;                         // in1: h_postIn, 2 copies
     bytes = bytes + CeilDiv(s.gradHPostDTile * s.gradHPostTTile * s.n * 2, 32) * 64;   // in2: grad_yIn, 2 copies
     bytes = bytes + CeilDiv(s.gradHPostDTile * s.gradHPostTTile * 2, 32) * 64;         // in3: h_outIn, 2 copies
     bytes = bytes + CeilDiv(s.gradHPostDTile * s.gradHPostTTile * s.n * 2, 32) * 64;   // out0: grad_xOut, 2 copies
     bytes = bytes + CeilDiv(s.gradHPostDTile * s.gradHPostTTile * 2, 32) * 64;         // out1: grad_h_outOut, 2 copies
     bytes = bytes + s.gradHPostTTile * s.n * CeilDiv(s.n, 16) * 128;                   // out2: grad_h_resOut, 2 copies
     bytes = bytes + s.gradHPostTTile * CeilDiv(s.n, 16) * 128;                         // out3: grad_h_postOut, 2 copies
-    bytes = bytes + s.gradHPostTTile * s.n * CeilDiv(s.n, 16) * 64;                    // calc0: h_resTile
-    bytes = bytes + s.gradHPostTTile * CeilDiv(s.n, 16) * 64;                          // calc1: h_postTile
-    bytes = bytes + s.gradHPostTTile * s.n * CeilDiv(s.n, 16) * 64;                    // calc2: sumAcc
-    bytes = bytes + s.gradHPostTTile * CeilDiv(s.n, 16) * 64;                          // calc3: sumAcc
-    bytes = bytes + RoundUp(s.gradHPostDTile * s.gradHPostTTile * s.n * 4, 32);        // calc4: grad_yTile
-    bytes = bytes + RoundUp(s.gradHPostDTile * s.gradHPostTTile * s.n * 4, 32);        // calc5: sum_1Tile
-    bytes = bytes + RoundUp(s.gradHPostDTile * s.gradHPostTTile * s.n * s.n * 4, 32);  // calc6: tmp
-    bytes = bytes + s.gradHPostTTile * s.n * CeilDiv(s.n, 16) * 512;                   // calc7: spread
-    bytes = bytes + s.gradHPostTTile * s.n * CeilDiv(s.n, 16) * 64;                    // calc8: sum
-    bytes = bytes + CeilDiv(s.n, 8) * 2048;                                            // calc9: acc
-    bytes = bytes + CeilDiv(s.n, 8) * 256;                                             // calc10: part
-    bytes = bytes + RoundUp(s.gradHPostDTile * s.gradHPostTTile * 4, 32);              // calc11: sum_3Tile
-    bytes = bytes + s.gradHPostTTile * CeilDiv(s.n, 16) * 512;                         // calc12: spread
-    bytes = bytes + s.gradHPostTTile * CeilDiv(s.n, 16) * 64;                          // calc13: sum
+    bytes = bytes + s.gradHPostTTile * s.n * CeilDiv(s.n, 16) * 64;                    // calc0: sumAcc
+    bytes = bytes + s.gradHPostTTile * CeilDiv(s.n, 16) * 64;                          // calc1: sumAcc
+    bytes = bytes + RoundUp(s.gradHPostDTile * s.gradHPostTTile * s.n * 4, 32);        // calc2: grad_yTile
+    bytes = bytes + RoundUp(s.gradHPostDTile * s.gradHPostTTile * s.n * 4, 32);        // calc3: sum_1Tile
+    bytes = bytes + s.gradHPostTTile * s.n * CeilDiv(s.n, 16) * 512;                   // calc4: spread
+    bytes = bytes + RoundUp(s.gradHPostDTile * s.gradHPostTTile * s.n * s.n * 4, 32);  // calc5: tmp
+    bytes = bytes + s.gradHPostTTile * s.n * CeilDiv(s.n, 16) * 64;                    // calc6: sum
+    bytes = bytes + CeilDiv(s.n, 8) * 2048;                                            // calc7: acc
+    bytes = bytes + CeilDiv(s.n, 8) * 256;                                             // calc8: part
+    bytes = bytes + RoundUp(s.gradHPostDTile * s.gradHPostTTile * 4, 32);              // calc9: sum_3Tile
+    bytes = bytes + s.gradHPostTTile * CeilDiv(s.n, 16) * 512;                         // calc10: spread
+    bytes = bytes + s.gradHPostTTile * CeilDiv(s.n, 16) * 64;                          // calc11: sum
     return bytes;
 }
 
@@ -259,12 +258,12 @@ inline bool FitGradX(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
     s.gradXDTile = Checked(16);
-    s.gradXJTile = Checked(1);
+    s.gradXTTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::gradXDTile, s.D, 16, MaxOf(CeilDiv(s.D * s.T * s.n, coreNum), 64), false, &GradXLedger,
-                    coreNum, ub) &&
-           Maximise(s, &Sizes::gradXJTile, MinOf(s.n, 4095), 1,
-                    CeilDiv(s.T * s.n * CeilDiv(s.D, s.gradXDTile), coreNum), false, &GradXLedger, coreNum, ub);
+    return Maximise(s, &Sizes::gradXDTile, s.D, 16, MinOf(MaxOf(CeilDiv(s.D * s.T, coreNum), 64), 64), false,
+                    &GradXLedger, coreNum, ub) &&
+           Maximise(s, &Sizes::gradXTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.gradXDTile), coreNum),
+                    false, &GradXLedger, coreNum, ub);
 }
 
 /// The tiles of a stage: grad_h_res (cube)
@@ -324,15 +323,25 @@ inline bool FindGradXDTiles(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
     const Checked cubeNum(chip.cubeNum);
+    const Checked l0cFloats(chip.ubBytes > UB_220 ? 65536 : 32768);  // results that L0C holds
     s.gradXDTiles = CeilDiv(s.D, s.gradXDTile);
-    s.gradXJTiles = CeilDiv(s.n, s.gradXJTile);
-    s.gradXWork = s.T * s.gradXDTiles * s.gradXJTiles;
+    s.gradXTTiles = CeilDiv(s.T, s.gradXTTile);
+    s.gradXWork = s.gradXDTiles * s.gradXTTiles;
     s.gradXPer = MaxOf(CeilDiv(s.gradXWork, coreNum), 1);
-    s.gradHResPanels = CeilDiv(s.n, 256);
-    s.gradHResBaseN = RoundUp(CeilDiv(s.n, s.gradHResPanels), 16);
-    s.gradHResBaseM = MinOf(MinOf((((32768 / s.gradHResBaseN)) / 16) * 16, 256),
-                            RoundUp(MinOf(MaxOf(CeilDiv(s.T * s.gradHResPanels * s.n, cubeNum), 1), s.n), 16));
-    s.gradHResBaseK = MinOf(64, RoundUp(s.D, 16));
+    s.gradHResBaseN = RoundUp(
+        CeilDiv(s.n,
+                MaxOf(CeilDiv(s.n, MinOf((((l0cFloats / (RoundUp(MinOf(s.n, 128), 16)))) / 16) * 16, 512)),
+                      MinOf(CeilDiv(CeilDiv(cubeNum * 3, 4), s.T * CeilDiv(s.n, 128)), CeilDiv(s.n, 16)) *
+                          MinOf(((s.n * CeilDiv(s.n, 128)) /
+                                 (s.n * CeilDiv(s.n, MinOf((((l0cFloats / (RoundUp(MinOf(s.n, 128), 16)))) / 16) * 16,
+                                                           512)))),
+                                1))),
+        16);
+    s.gradHResPanels = CeilDiv(s.n, s.gradHResBaseN);
+    s.gradHResBaseM =
+        MinOf(MinOf((((l0cFloats / s.gradHResBaseN)) / 16) * 16, 256),
+              RoundUp(MinOf(MaxOf(CeilDiv(s.T * s.gradHResPanels * s.n, CeilDiv(cubeNum * 3, 4)), 1), s.n), 16));
+    s.gradHResBaseK = MinOf(MinOf(64, (((16384 / s.gradHResBaseN)) / 16) * 16), RoundUp(s.D, 16));
     s.gradHResStepK = MinOf(4, CeilDiv(s.D, s.gradHResBaseK));
     s.gradHResL1 = s.gradHResBaseK * s.gradHResBaseM * s.gradHResStepK * 4 +
                    s.gradHResBaseK * s.gradHResBaseN * s.gradHResStepK * 4;
@@ -356,8 +365,8 @@ inline bool FindGradXDTiles(Sizes &s, const Chip &chip)
     s.mm0BaseK = s.gradHResBaseK;
     s.mm0StepK = s.gradHResStepK;
     s.mm0L1 = s.gradHResL1;
-    return s.gradXDTiles.valid && s.gradXJTiles.valid && s.gradXWork.valid && s.gradXPer.valid &&
-           s.gradHResPanels.valid && s.gradHResBaseN.valid && s.gradHResBaseM.valid && s.gradHResBaseK.valid &&
+    return s.gradXDTiles.valid && s.gradXTTiles.valid && s.gradXWork.valid && s.gradXPer.valid &&
+           s.gradHResBaseN.valid && s.gradHResPanels.valid && s.gradHResBaseM.valid && s.gradHResBaseK.valid &&
            s.gradHResStepK.valid && s.gradHResL1.valid && s.gradHResM.valid && s.gradHResN.valid &&
            s.gradHResKa.valid && s.gradHResKb.valid && s.gradHResSingleK.valid && s.gradHResRowTiles.valid &&
            s.gradHResWork.valid && s.gradHResPer.valid && s.gradHResCores.valid && s.mm0Cores.valid && s.mm0M.valid &&
@@ -593,15 +602,14 @@ inline void Fill(const Sizes &s, MhcPostBackwardTilingData &data)
     data.n = s.n.value;
     data.D = s.D.value;
     data.gradXDTile = s.gradXDTile.value;
-    data.gradXJTile = s.gradXJTile.value;
+    data.gradXTTile = s.gradXTTile.value;
     data.gradHPostTTile = s.gradHPostTTile.value;
     data.gradHPostDTile = s.gradHPostDTile.value;
     data.gradXDTiles = s.gradXDTiles.value;
-    data.gradXJTiles = s.gradXJTiles.value;
     data.gradXWork = s.gradXWork.value;
     data.gradXPer = s.gradXPer.value;
-    data.gradHResPanels = s.gradHResPanels.value;
     data.gradHResBaseN = s.gradHResBaseN.value;
+    data.gradHResPanels = s.gradHResPanels.value;
     data.gradHResBaseM = s.gradHResBaseM.value;
     data.gradHResM = s.gradHResM.value;
     data.gradHResN = s.gradHResN.value;

@@ -34,16 +34,16 @@ public:
         h_postGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(h_post), T_ * n_);
         grad_h_outGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(grad_h_out), D_ * T_);
         grad_h_postGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(grad_h_post), T_ * n_);
-        pipe->InitBuffer(in0Queue_, 2, ceilNBy8_ * gradHPostTTile_ * 32);
+        pipe->InitBuffer(in0Queue_, 2, ceilNBy16_ * gradHPostTTile_ * 64);
         pipe->InitBuffer(in1Queue_, 2, ceilDBy16_ * gradHPostTTile_ * n_ * 32);
         pipe->InitBuffer(in2Queue_, 2, ceilDBy16_ * gradHPostTTile_ * 32);
         pipe->InitBuffer(out0Queue_, 2, ceilDBy16_ * gradHPostTTile_ * 32);
         pipe->InitBuffer(out1Queue_, 2, ceilNBy16_ * gradHPostTTile_ * 64);
-        pipe->InitBuffer(calc0Buf_, ceilNBy16_ * gradHPostTTile_ * 64);
-        pipe->InitBuffer(calc1Buf_, ceilDBy16_ * gradHPostTTile_ * n_ * 64);
-        pipe->InitBuffer(calc2Buf_, ceilDBy16_ * gradHPostTTile_ * 64);
-        pipe->InitBuffer(calc3Buf_, ceilDBy16_ * gradHPostTTile_ * n_ * 64);
-        pipe->InitBuffer(calc4Buf_, ceilNBy16_ * gradHPostTTile_ * 512);
+        pipe->InitBuffer(calc0Buf_, ceilDBy16_ * gradHPostTTile_ * n_ * 64);
+        pipe->InitBuffer(calc1Buf_, ceilDBy16_ * gradHPostTTile_ * 64);
+        pipe->InitBuffer(calc2Buf_, ceilNBy16_ * gradHPostTTile_ * 512);
+        pipe->InitBuffer(calc3Buf_, ceilNBy16_ * gradHPostTTile_ * 64);
+        pipe->InitBuffer(calc4Buf_, ceilDBy16_ * gradHPostTTile_ * n_ * 64);
         pipe->InitBuffer(calc5Buf_, ceilNBy8_ * 2048);
         pipe->InitBuffer(calc6Buf_, ceilNBy8_ * 256);
     }
@@ -51,19 +51,20 @@ public:
     __aicore__ inline void Process()
     {
         AscendC::LocalTensor<float> calc0Zero = calc0Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc0Zero, 0.0f, gradHPostTTile_ * 16);
+        AscendC::Duplicate<float>(calc0Zero, 0.0f, ceilDBy16_ * gradHPostTTile_ * n_ * 16);
         AscendC::LocalTensor<float> calc1Zero = calc1Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc1Zero, 0.0f, ceilDBy16_ * gradHPostTTile_ * n_ * 16);
+        AscendC::Duplicate<float>(calc1Zero, 0.0f, ceilDBy16_ * gradHPostTTile_ * 16);
         AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc2Zero, 0.0f, ceilDBy16_ * gradHPostTTile_ * 16);
+        AscendC::Duplicate<float>(calc2Zero, 0.0f, gradHPostTTile_ * 128);
         AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc3Zero, 0.0f, ceilDBy16_ * gradHPostTTile_ * n_ * 16);
+        AscendC::Duplicate<float>(calc3Zero, 0.0f, gradHPostTTile_ * 16);
         AscendC::LocalTensor<float> calc4Zero = calc4Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc4Zero, 0.0f, gradHPostTTile_ * 128);
+        AscendC::Duplicate<float>(calc4Zero, 0.0f, ceilDBy16_ * gradHPostTTile_ * n_ * 16);
         AscendC::LocalTensor<float> calc5Zero = calc5Buf_.Get<float>();
         AscendC::Duplicate<float>(calc5Zero, 0.0f, 512);
         AscendC::LocalTensor<float> calc6Zero = calc6Buf_.Get<float>();
         AscendC::Duplicate<float>(calc6Zero, 0.0f, 64);
+        VectorBarrier();
         for (int64_t item = blockIdx_ * gradHPostPer_;
              item < MinOf(gradHPostWork_, blockIdx_ * gradHPostPer_ + gradHPostPer_); ++item) {
             const int64_t tStart = gradHPostTTile_ * item;
@@ -71,15 +72,9 @@ public:
             // grad_h_out[t, d] = sum[i](h_post[t, i] * grad_y[t, i, d])
             AscendC::LocalTensor<float> h_postIn = in0Queue_.AllocTensor<float>();
             AscendC::DataCopyPad(h_postIn, h_postGm_[n_ * tStart], AscendC::DataCopyExtParams(tCount, n_ * 4, 0, 0, 0),
-                                 AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
+                                 AscendC::DataCopyPadExtParams<float>(true, 0, 8, static_cast<float>(0)));
             in0Queue_.EnQue(h_postIn);
             h_postIn = in0Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> h_postTile = calc0Buf_.Get<float>();
-            VectorBarrier();
-            for (int64_t t = 0; t < tCount; ++t) {
-                AscendC::Muls(h_postTile[t * 16], h_postIn[t * 8], 1.0f, 8);
-            }
-            in0Queue_.FreeTensor(h_postIn);
             AscendC::LocalTensor<Element> grad_yIn = in1Queue_.AllocTensor<Element>();
             for (int64_t first = 0; first < n_ * tCount; first += 4095) {
                 AscendC::DataCopyPad(grad_yIn[ceilDBy16_ * first * 16], grad_yGm_[D_ * n_ * tStart + D_ * first],
@@ -88,38 +83,40 @@ public:
             }
             in1Queue_.EnQue(grad_yIn);
             grad_yIn = in1Queue_.DeQue<Element>();
-            AscendC::LocalTensor<float> grad_yTile = calc1Buf_.Get<float>();
+            AscendC::LocalTensor<float> grad_yTile = calc0Buf_.Get<float>();
             AscendC::Cast(grad_yTile, grad_yIn, AscendC::RoundMode::CAST_NONE, ceilDBy16_ * n_ * tCount * 16);
             in1Queue_.FreeTensor(grad_yIn);
-            AscendC::LocalTensor<float> sum_3Tile = calc2Buf_.Get<float>();
-            AscendC::LocalTensor<float> tmp = calc3Buf_.Get<float>();
-            AscendC::LocalTensor<float> spread = calc4Buf_.Get<float>();
-            VectorBarrier();
+            AscendC::LocalTensor<float> sum_3Tile = calc1Buf_.Get<float>();
+            AscendC::Duplicate<float>(sum_3Tile, 0.0f, ceilDBy16_ * tCount * 16);
+            AscendC::LocalTensor<float> spread = calc2Buf_.Get<float>();
             for (int64_t block = 0; block < tCount * 2; block += 255) {
-                AscendC::Brcb(spread[block * 64], h_postTile[block * 8], MinOf(255, tCount * 2 - block),
+                AscendC::Brcb(spread[block * 64], h_postIn[block * 8], MinOf(255, tCount * 2 - block),
                               AscendC::BrcbRepeatParams(1, 8));
             }
-            VectorBarrier();
-            for (int64_t t = 0; t < tCount; ++t) {
-                if (ceilDBy16_ * 16 <= 2040) {
+            for (int64_t i = 0; i < n_; ++i) {
+                if (ceilDBy16_ * 16 <= 2040 && ceilDBy16_ * n_ * 16 <= 2040) {
+                    VectorBarrier();
                     for (int64_t col = 0; col < ceilDBy16_ * 16; col += 64) {
-                        AscendC::Mul(tmp[ceilDBy16_ * n_ * t * 16 + col], spread[t * 128],
-                                     grad_yTile[ceilDBy16_ * n_ * t * 16 + col], MinOf(64, ceilDBy16_ * 16 - col), n_,
-                                     AscendC::BinaryRepeatParams(1, 0, 1, ceilDBy16_ * 2, 1, ceilDBy16_ * 2));
+                        for (int64_t first1 = 0; first1 < tCount; first1 += 255) {
+                            AscendC::MulAddDst(
+                                sum_3Tile[ceilDBy16_ * first1 * 16 + col], spread[first1 * 128 + i * 8],
+                                grad_yTile[ceilDBy16_ * first1 * n_ * 16 + ceilDBy16_ * i * 16 + col],
+                                MinOf(64, ceilDBy16_ * 16 - col), MinOf(255, tCount - first1),
+                                AscendC::BinaryRepeatParams(1, 0, 1, ceilDBy16_ * 2, 16, ceilDBy16_ * n_ * 2));
+                        }
                     }
                 } else {
-                    for (int64_t i = 0; i < n_; ++i) {
+                    VectorBarrier();
+                    for (int64_t t = 0; t < tCount; ++t) {
                         for (int64_t start = 0; start < divUpDTo16By64_; start += 255) {
-                            AscendC::Mul(tmp[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * i * 16 + start * 64],
-                                         spread[i * 8 + t * 128],
-                                         grad_yTile[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * i * 16 + start * 64], 64,
-                                         MinOf(255, divUpDTo16By64_ - start),
-                                         AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
+                            AscendC::MulAddDst(sum_3Tile[ceilDBy16_ * t * 16 + start * 64], spread[i * 8 + t * 128],
+                                               grad_yTile[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * i * 16 + start * 64],
+                                               64, MinOf(255, divUpDTo16By64_ - start),
+                                               AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
                         }
                         if (ceilDBy16_ * 16 - divUpDTo16By64_ * 64 > 0) {
-                            AscendC::Mul(
-                                tmp[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * i * 16 + divUpDTo16By64_ * 64],
-                                spread[i * 8 + t * 128],
+                            AscendC::MulAddDst(
+                                sum_3Tile[ceilDBy16_ * t * 16 + divUpDTo16By64_ * 64], spread[i * 8 + t * 128],
                                 grad_yTile[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * i * 16 + divUpDTo16By64_ * 64],
                                 ceilDBy16_ * 16 - divUpDTo16By64_ * 64, 1,
                                 AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
@@ -127,18 +124,7 @@ public:
                     }
                 }
             }
-            VectorBarrier();
-            for (int64_t t = 0; t < tCount; ++t) {
-                AscendC::Add(sum_3Tile[ceilDBy16_ * t * 16], tmp[ceilDBy16_ * n_ * t * 16],
-                             tmp[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * 16], ceilDBy16_ * 16);
-            }
-            for (int64_t i = 2; i < n_; ++i) {
-                VectorBarrier();
-                for (int64_t t = 0; t < tCount; ++t) {
-                    AscendC::Add(sum_3Tile[ceilDBy16_ * t * 16], sum_3Tile[ceilDBy16_ * t * 16],
-                                 tmp[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * i * 16], ceilDBy16_ * 16);
-                }
-            }
+            in0Queue_.FreeTensor(h_postIn);
             AscendC::LocalTensor<Element> grad_h_outOut = out0Queue_.AllocTensor<Element>();
             VectorBarrier();
             AscendC::Cast(grad_h_outOut, sum_3Tile, AscendC::RoundMode::CAST_RINT, ceilDBy16_ * tCount * 16);
@@ -153,17 +139,34 @@ public:
                                  AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
             in2Queue_.EnQue(h_outIn);
             h_outIn = in2Queue_.DeQue<Element>();
-            AscendC::LocalTensor<float> h_outTile = calc2Buf_.Get<float>();
+            AscendC::LocalTensor<float> h_outTile = calc1Buf_.Get<float>();
             VectorBarrier();
             AscendC::Cast(h_outTile, h_outIn, AscendC::RoundMode::CAST_NONE, ceilDBy16_ * tCount * 16);
             in2Queue_.FreeTensor(h_outIn);
-            AscendC::LocalTensor<float> sum_4Tile = calc0Buf_.Get<float>();
-            AscendC::LocalTensor<float> tmp1 = calc3Buf_.Get<float>();
-            VectorBarrier();
-            for (int64_t t = 0; t < tCount; ++t) {
+            AscendC::LocalTensor<float> sum_4Tile = calc3Buf_.Get<float>();
+            AscendC::LocalTensor<float> tmp = calc4Buf_.Get<float>();
+            if (ceilDBy16_ * 16 <= tCount * 64 && ceilDBy16_ * 16 <= 2040 && ceilDBy16_ * n_ * 16 <= 2040) {
+                VectorBarrier();
                 for (int64_t i = 0; i < n_; ++i) {
-                    AscendC::Mul(tmp1[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * i * 16], h_outTile[ceilDBy16_ * t * 16],
-                                 grad_yTile[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * i * 16], ceilDBy16_ * 16);
+                    for (int64_t col1 = 0; col1 < ceilDBy16_ * 16; col1 += 64) {
+                        for (int64_t first2 = 0; first2 < tCount; first2 += 255) {
+                            AscendC::Mul(tmp[ceilDBy16_ * first2 * n_ * 16 + ceilDBy16_ * i * 16 + col1],
+                                         h_outTile[ceilDBy16_ * first2 * 16 + col1],
+                                         grad_yTile[ceilDBy16_ * first2 * n_ * 16 + ceilDBy16_ * i * 16 + col1],
+                                         MinOf(64, ceilDBy16_ * 16 - col1), MinOf(255, tCount - first2),
+                                         AscendC::BinaryRepeatParams(1, 1, 1, ceilDBy16_ * n_ * 2, ceilDBy16_ * 2,
+                                                                     ceilDBy16_ * n_ * 2));
+                        }
+                    }
+                }
+            } else {
+                VectorBarrier();
+                for (int64_t t = 0; t < tCount; ++t) {
+                    for (int64_t i = 0; i < n_; ++i) {
+                        AscendC::Mul(tmp[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * i * 16],
+                                     h_outTile[ceilDBy16_ * t * 16],
+                                     grad_yTile[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * i * 16], ceilDBy16_ * 16);
+                    }
                 }
             }
             AscendC::LocalTensor<float> acc = calc5Buf_.Get<float>();
@@ -171,9 +174,9 @@ public:
             for (int64_t t = 0; t < tCount; ++t) {
                 AscendC::Duplicate<float>(acc, 0.0f, 512);
                 if (ceilDBy16_ * 16 <= 2040) {
-                    for (int64_t col1 = 0; col1 < D_; col1 += 64) {
+                    for (int64_t col2 = 0; col2 < D_; col2 += 64) {
                         VectorBarrier();
-                        AscendC::Add(acc, tmp1[ceilDBy16_ * n_ * t * 16 + col1], acc, MinOf(64, D_ - col1), n_,
+                        AscendC::Add(acc, tmp[ceilDBy16_ * n_ * t * 16 + col2], acc, MinOf(64, D_ - col2), n_,
                                      AscendC::BinaryRepeatParams(1, 1, 1, 8, ceilDBy16_ * 2, 8));
                     }
                 } else {
@@ -181,14 +184,14 @@ public:
                         for (int64_t start1 = 0; start1 < divDBy64_; start1 += 255) {
                             VectorBarrier();
                             AscendC::Add(acc[row * 64],
-                                         tmp1[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * row * 16 + start1 * 64],
+                                         tmp[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * row * 16 + start1 * 64],
                                          acc[row * 64], 64, MinOf(255, divDBy64_ - start1),
                                          AscendC::BinaryRepeatParams(1, 1, 1, 0, 8, 0));
                         }
                         if (D_ - divDBy64_ * 64 > 0) {
                             VectorBarrier();
                             AscendC::Add(
-                                acc[row * 64], tmp1[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * row * 16 + divDBy64_ * 64],
+                                acc[row * 64], tmp[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * row * 16 + divDBy64_ * 64],
                                 acc[row * 64], D_ - divDBy64_ * 64, 1, AscendC::BinaryRepeatParams(1, 1, 1, 8, 8, 8));
                         }
                     }
@@ -215,11 +218,11 @@ private:
     AscendC::TQue<AscendC::TPosition::VECIN, 1> in2Queue_;    // h_outIn
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // grad_h_outOut
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out1Queue_;  // grad_h_postOut
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // h_postTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // grad_yTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // sum_3Tile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // spread
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // grad_yTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // sum_3Tile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // spread
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // sum_4Tile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // tmp
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // acc
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // part
     AscendC::GlobalTensor<Element> grad_yGm_;
@@ -264,20 +267,19 @@ public:
         h_postGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(h_post), T_ * n_);
         grad_h_outGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(grad_h_out), D_ * T_);
         grad_h_postGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(grad_h_post), T_ * n_);
-        pipe->InitBuffer(in0Queue_, 2, ceilNBy8_ * gradHPostTTile_ * 32);
+        pipe->InitBuffer(in0Queue_, 2, ceilNBy16_ * gradHPostTTile_ * 64);
         pipe->InitBuffer(in1Queue_, 2, gradHPostDTile_ * gradHPostTTile_ * n_ * 2);
         pipe->InitBuffer(in2Queue_, 2, gradHPostDTile_ * gradHPostTTile_ * 2);
         pipe->InitBuffer(out0Queue_, 2, gradHPostDTile_ * gradHPostTTile_ * 2);
         pipe->InitBuffer(out1Queue_, 2, ceilNBy16_ * gradHPostTTile_ * 64);
         pipe->InitBuffer(calc0Buf_, ceilNBy16_ * gradHPostTTile_ * 64);
-        pipe->InitBuffer(calc1Buf_, ceilNBy16_ * gradHPostTTile_ * 64);
-        pipe->InitBuffer(calc2Buf_, gradHPostDTile_ * gradHPostTTile_ * n_ * 4);
-        pipe->InitBuffer(calc3Buf_, gradHPostDTile_ * gradHPostTTile_ * 4);
+        pipe->InitBuffer(calc1Buf_, gradHPostDTile_ * gradHPostTTile_ * n_ * 4);
+        pipe->InitBuffer(calc2Buf_, gradHPostDTile_ * gradHPostTTile_ * 4);
+        pipe->InitBuffer(calc3Buf_, ceilNBy16_ * gradHPostTTile_ * 512);
         pipe->InitBuffer(calc4Buf_, gradHPostDTile_ * gradHPostTTile_ * n_ * 4);
-        pipe->InitBuffer(calc5Buf_, ceilNBy16_ * gradHPostTTile_ * 512);
-        pipe->InitBuffer(calc6Buf_, ceilNBy16_ * gradHPostTTile_ * 64);
-        pipe->InitBuffer(calc7Buf_, ceilNBy8_ * 2048);
-        pipe->InitBuffer(calc8Buf_, ceilNBy8_ * 256);
+        pipe->InitBuffer(calc5Buf_, ceilNBy16_ * gradHPostTTile_ * 64);
+        pipe->InitBuffer(calc6Buf_, ceilNBy8_ * 2048);
+        pipe->InitBuffer(calc7Buf_, ceilNBy8_ * 256);
     }
 
     __aicore__ inline void Process()
@@ -285,39 +287,36 @@ public:
         AscendC::LocalTensor<float> calc0Zero = calc0Buf_.Get<float>();
         AscendC::Duplicate<float>(calc0Zero, 0.0f, gradHPostTTile_ * 16);
         AscendC::LocalTensor<float> calc1Zero = calc1Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc1Zero, 0.0f, gradHPostTTile_ * 16);
+        AscendC::Duplicate<float>(calc1Zero, 0.0f, gradHPostDTile_ * gradHPostTTile_ * n_);
         AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc2Zero, 0.0f, gradHPostDTile_ * gradHPostTTile_ * n_);
+        AscendC::Duplicate<float>(calc2Zero, 0.0f, gradHPostDTile_ * gradHPostTTile_);
         AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc3Zero, 0.0f, gradHPostDTile_ * gradHPostTTile_);
+        AscendC::Duplicate<float>(calc3Zero, 0.0f, gradHPostTTile_ * 128);
         AscendC::LocalTensor<float> calc4Zero = calc4Buf_.Get<float>();
         AscendC::Duplicate<float>(calc4Zero, 0.0f, gradHPostDTile_ * gradHPostTTile_ * n_);
         AscendC::LocalTensor<float> calc5Zero = calc5Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc5Zero, 0.0f, gradHPostTTile_ * 128);
+        AscendC::Duplicate<float>(calc5Zero, 0.0f, gradHPostTTile_ * 16);
         AscendC::LocalTensor<float> calc6Zero = calc6Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc6Zero, 0.0f, gradHPostTTile_ * 16);
+        AscendC::Duplicate<float>(calc6Zero, 0.0f, 512);
         AscendC::LocalTensor<float> calc7Zero = calc7Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc7Zero, 0.0f, 512);
-        AscendC::LocalTensor<float> calc8Zero = calc8Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc8Zero, 0.0f, 64);
-        VectorBarrier();
+        AscendC::Duplicate<float>(calc7Zero, 0.0f, 64);
         for (int64_t item = blockIdx_ * gradHPostPer_;
              item < MinOf(gradHPostWork_, blockIdx_ * gradHPostPer_ + gradHPostPer_); ++item) {
             const int64_t tStart = gradHPostTTile_ * item;
             const int64_t tCount = MinOf(gradHPostTTile_, T_ - tStart);
             AscendC::LocalTensor<float> h_postIn = in0Queue_.AllocTensor<float>();
             AscendC::DataCopyPad(h_postIn, h_postGm_[n_ * tStart], AscendC::DataCopyExtParams(tCount, n_ * 4, 0, 0, 0),
-                                 AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
+                                 AscendC::DataCopyPadExtParams<float>(true, 0, 8, static_cast<float>(0)));
             in0Queue_.EnQue(h_postIn);
             h_postIn = in0Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> h_postTile = calc0Buf_.Get<float>();
-            for (int64_t t = 0; t < tCount; ++t) {
-                AscendC::Muls(h_postTile[t * 16], h_postIn[t * 8], 1.0f, 8);
-            }
-            in0Queue_.FreeTensor(h_postIn);
-            AscendC::LocalTensor<float> sumAcc = calc1Buf_.Get<float>();
+            AscendC::LocalTensor<float> sumAcc = calc0Buf_.Get<float>();
             VectorBarrier();
             AscendC::Duplicate<float>(sumAcc, 0.0f, tCount * 16);
+            AscendC::LocalTensor<float> spread = calc3Buf_.Get<float>();
+            for (int64_t block = 0; block < tCount * 2; block += 255) {
+                AscendC::Brcb(spread[block * 64], h_postIn[block * 8], MinOf(255, tCount * 2 - block),
+                              AscendC::BrcbRepeatParams(1, 8));
+            }
             for (int64_t dStart = 0; dStart < D_; dStart += gradHPostDTile_) {
                 const int64_t dCount = MinOf(gradHPostDTile_, D_ - dStart);
                 const int64_t dPitch = RoundUp(dCount, 16);
@@ -331,50 +330,39 @@ public:
                 }
                 in1Queue_.EnQue(grad_yIn);
                 grad_yIn = in1Queue_.DeQue<Element>();
-                AscendC::LocalTensor<float> grad_yTile = calc2Buf_.Get<float>();
+                AscendC::LocalTensor<float> grad_yTile = calc1Buf_.Get<float>();
                 AscendC::Cast(grad_yTile, grad_yIn, AscendC::RoundMode::CAST_NONE, dPitch * n_ * tCount);
                 in1Queue_.FreeTensor(grad_yIn);
-                AscendC::LocalTensor<float> sum_3Tile = calc3Buf_.Get<float>();
-                AscendC::LocalTensor<float> tmp = calc4Buf_.Get<float>();
-                AscendC::LocalTensor<float> spread = calc5Buf_.Get<float>();
-                for (int64_t block = 0; block < tCount * 2; block += 255) {
-                    AscendC::Brcb(spread[block * 64], h_postTile[block * 8], MinOf(255, tCount * 2 - block),
-                                  AscendC::BrcbRepeatParams(1, 8));
-                }
-                VectorBarrier();
-                for (int64_t t = 0; t < tCount; ++t) {
-                    if (dPitch <= 2040) {
+                AscendC::LocalTensor<float> sum_3Tile = calc2Buf_.Get<float>();
+                AscendC::Duplicate<float>(sum_3Tile, 0.0f, dPitch * tCount);
+                for (int64_t i = 0; i < n_; ++i) {
+                    if (dPitch <= 2040 && dPitch * n_ <= 2040) {
+                        VectorBarrier();
                         for (int64_t col = 0; col < dPitch; col += 64) {
-                            AscendC::Mul(tmp[dPitch * n_ * t + col], spread[t * 128], grad_yTile[dPitch * n_ * t + col],
-                                         MinOf(64, dPitch - col), n_,
-                                         AscendC::BinaryRepeatParams(1, 0, 1, (dPitch / 8), 1, (dPitch / 8)));
+                            for (int64_t first1 = 0; first1 < tCount; first1 += 255) {
+                                AscendC::MulAddDst(
+                                    sum_3Tile[dPitch * first1 + col], spread[first1 * 128 + i * 8],
+                                    grad_yTile[dPitch * first1 * n_ + dPitch * i + col], MinOf(64, dPitch - col),
+                                    MinOf(255, tCount - first1),
+                                    AscendC::BinaryRepeatParams(1, 0, 1, (dPitch / 8), 16, ((dPitch * n_) / 8)));
+                            }
                         }
                     } else {
-                        for (int64_t i = 0; i < n_; ++i) {
+                        VectorBarrier();
+                        for (int64_t t = 0; t < tCount; ++t) {
                             for (int64_t start = 0; start < (dPitch / 64); start += 255) {
-                                AscendC::Mul(tmp[dPitch * n_ * t + dPitch * i + start * 64], spread[i * 8 + t * 128],
-                                             grad_yTile[dPitch * n_ * t + dPitch * i + start * 64], 64,
-                                             MinOf(255, (dPitch / 64) - start),
-                                             AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
+                                AscendC::MulAddDst(sum_3Tile[dPitch * t + start * 64], spread[i * 8 + t * 128],
+                                                   grad_yTile[dPitch * n_ * t + dPitch * i + start * 64], 64,
+                                                   MinOf(255, (dPitch / 64) - start),
+                                                   AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
                             }
                             if (dPitch - (dPitch / 64) * 64 > 0) {
-                                AscendC::Mul(
-                                    tmp[dPitch * n_ * t + dPitch * i + (dPitch / 64) * 64], spread[i * 8 + t * 128],
-                                    grad_yTile[dPitch * n_ * t + dPitch * i + (dPitch / 64) * 64],
-                                    dPitch - (dPitch / 64) * 64, 1, AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
+                                AscendC::MulAddDst(sum_3Tile[dPitch * t + (dPitch / 64) * 64], spread[i * 8 + t * 128],
+                                                   grad_yTile[dPitch * n_ * t + dPitch * i + (dPitch / 64) * 64],
+                                                   dPitch - (dPitch / 64) * 64, 1,
+                                                   AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
                             }
                         }
-                    }
-                }
-                VectorBarrier();
-                for (int64_t t = 0; t < tCount; ++t) {
-                    AscendC::Add(sum_3Tile[dPitch * t], tmp[dPitch * n_ * t], tmp[dPitch * n_ * t + dPitch], dPitch);
-                }
-                for (int64_t i = 2; i < n_; ++i) {
-                    VectorBarrier();
-                    for (int64_t t = 0; t < tCount; ++t) {
-                        AscendC::Add(sum_3Tile[dPitch * t], sum_3Tile[dPitch * t], tmp[dPitch * n_ * t + dPitch * i],
-                                     dPitch);
                     }
                 }
                 AscendC::LocalTensor<Element> grad_h_outOut = out0Queue_.AllocTensor<Element>();
@@ -394,40 +382,56 @@ public:
                                      AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
                 in2Queue_.EnQue(h_outIn);
                 h_outIn = in2Queue_.DeQue<Element>();
-                AscendC::LocalTensor<float> h_outTile = calc3Buf_.Get<float>();
+                AscendC::LocalTensor<float> h_outTile = calc2Buf_.Get<float>();
                 VectorBarrier();
                 AscendC::Cast(h_outTile, h_outIn, AscendC::RoundMode::CAST_NONE, dPitch * tCount);
                 in2Queue_.FreeTensor(h_outIn);
-                AscendC::LocalTensor<float> tmp1 = calc4Buf_.Get<float>();
-                VectorBarrier();
-                for (int64_t t = 0; t < tCount; ++t) {
+                AscendC::LocalTensor<float> tmp = calc4Buf_.Get<float>();
+                if (dPitch <= tCount * 64 && dPitch <= 2040 && dPitch * n_ <= 2040) {
+                    VectorBarrier();
                     for (int64_t i = 0; i < n_; ++i) {
-                        AscendC::Mul(tmp1[dPitch * n_ * t + dPitch * i], h_outTile[dPitch * t],
-                                     grad_yTile[dPitch * n_ * t + dPitch * i], dPitch);
+                        for (int64_t col1 = 0; col1 < dPitch; col1 += 64) {
+                            for (int64_t first2 = 0; first2 < tCount; first2 += 255) {
+                                AscendC::Mul(tmp[dPitch * first2 * n_ + dPitch * i + col1],
+                                             h_outTile[dPitch * first2 + col1],
+                                             grad_yTile[dPitch * first2 * n_ + dPitch * i + col1],
+                                             MinOf(64, dPitch - col1), MinOf(255, tCount - first2),
+                                             AscendC::BinaryRepeatParams(1, 1, 1, ((dPitch * n_) / 8), (dPitch / 8),
+                                                                         ((dPitch * n_) / 8)));
+                            }
+                        }
+                    }
+                } else {
+                    VectorBarrier();
+                    for (int64_t t = 0; t < tCount; ++t) {
+                        for (int64_t i = 0; i < n_; ++i) {
+                            AscendC::Mul(tmp[dPitch * n_ * t + dPitch * i], h_outTile[dPitch * t],
+                                         grad_yTile[dPitch * n_ * t + dPitch * i], dPitch);
+                        }
                     }
                 }
-                AscendC::LocalTensor<float> sum = calc6Buf_.Get<float>();
-                AscendC::LocalTensor<float> acc = calc7Buf_.Get<float>();
-                AscendC::LocalTensor<float> part = calc8Buf_.Get<float>();
+                AscendC::LocalTensor<float> sum = calc5Buf_.Get<float>();
+                AscendC::LocalTensor<float> acc = calc6Buf_.Get<float>();
+                AscendC::LocalTensor<float> part = calc7Buf_.Get<float>();
                 for (int64_t t = 0; t < tCount; ++t) {
                     AscendC::Duplicate<float>(acc, 0.0f, 512);
                     if (dPitch <= 2040) {
-                        for (int64_t col1 = 0; col1 < dCount; col1 += 64) {
+                        for (int64_t col2 = 0; col2 < dCount; col2 += 64) {
                             VectorBarrier();
-                            AscendC::Add(acc, tmp1[dPitch * n_ * t + col1], acc, MinOf(64, dCount - col1), n_,
+                            AscendC::Add(acc, tmp[dPitch * n_ * t + col2], acc, MinOf(64, dCount - col2), n_,
                                          AscendC::BinaryRepeatParams(1, 1, 1, 8, (dPitch / 8), 8));
                         }
                     } else {
                         for (int64_t row = 0; row < n_; ++row) {
                             for (int64_t start1 = 0; start1 < (dCount / 64); start1 += 255) {
                                 VectorBarrier();
-                                AscendC::Add(acc[row * 64], tmp1[dPitch * n_ * t + dPitch * row + start1 * 64],
+                                AscendC::Add(acc[row * 64], tmp[dPitch * n_ * t + dPitch * row + start1 * 64],
                                              acc[row * 64], 64, MinOf(255, (dCount / 64) - start1),
                                              AscendC::BinaryRepeatParams(1, 1, 1, 0, 8, 0));
                             }
                             if (dCount - (dCount / 64) * 64 > 0) {
                                 VectorBarrier();
-                                AscendC::Add(acc[row * 64], tmp1[dPitch * n_ * t + dPitch * row + (dCount / 64) * 64],
+                                AscendC::Add(acc[row * 64], tmp[dPitch * n_ * t + dPitch * row + (dCount / 64) * 64],
                                              acc[row * 64], dCount - (dCount / 64) * 64, 1,
                                              AscendC::BinaryRepeatParams(1, 1, 1, 8, 8, 8));
                             }
@@ -449,6 +453,7 @@ public:
             AscendC::DataCopyPad(grad_h_postGm_[n_ * tStart], grad_h_postOut,
                                  AscendC::DataCopyExtParams(tCount, n_ * 4, 1, 0, 0));
             out1Queue_.FreeTensor(grad_h_postOut);
+            in0Queue_.FreeTensor(h_postIn);
         }
     }
 
@@ -458,15 +463,14 @@ private:
     AscendC::TQue<AscendC::TPosition::VECIN, 1> in2Queue_;    // h_outIn
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // grad_h_outOut
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out1Queue_;  // grad_h_postOut
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // h_postTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // sumAcc
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // grad_yTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // sum_3Tile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // sumAcc
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // grad_yTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // sum_3Tile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // spread
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // spread
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // sum
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // acc
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // part
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // sum
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // acc
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // part
     AscendC::GlobalTensor<Element> grad_yGm_;
     AscendC::GlobalTensor<Element> h_outGm_;
     AscendC::GlobalTensor<float> h_postGm_;
@@ -515,48 +519,48 @@ public:
         grad_h_resGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(grad_h_res), T_ * n_ * n_);
         grad_h_outGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(grad_h_out), D_ * T_);
         grad_h_postGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(grad_h_post), T_ * n_);
-        pipe->InitBuffer(in0Queue_, 2, ceilNBy8_ * gradHPostTTile_ * n_ * 32);
+        pipe->InitBuffer(in0Queue_, 2, ceilNBy16_ * gradHPostTTile_ * n_ * 64);
         pipe->InitBuffer(in1Queue_, 2, ceilDBy16_ * gradHPostTTile_ * n_ * 32);
-        pipe->InitBuffer(in2Queue_, 2, ceilNBy8_ * gradHPostTTile_ * 32);
+        pipe->InitBuffer(in2Queue_, 2, ceilNBy16_ * gradHPostTTile_ * 64);
         pipe->InitBuffer(in3Queue_, 2, ceilDBy16_ * gradHPostTTile_ * 32);
         pipe->InitBuffer(out0Queue_, 2, ceilDBy16_ * gradHPostTTile_ * n_ * 32);
         pipe->InitBuffer(out1Queue_, 2, ceilNBy16_ * gradHPostTTile_ * n_ * 64);
         pipe->InitBuffer(out2Queue_, 2, ceilDBy16_ * gradHPostTTile_ * 32);
         pipe->InitBuffer(out3Queue_, 2, ceilNBy16_ * gradHPostTTile_ * 64);
-        pipe->InitBuffer(calc0Buf_, ceilNBy16_ * gradHPostTTile_ * n_ * 64);
+        pipe->InitBuffer(calc0Buf_, ceilDBy16_ * gradHPostTTile_ * n_ * 64);
         pipe->InitBuffer(calc1Buf_, ceilDBy16_ * gradHPostTTile_ * n_ * 64);
-        pipe->InitBuffer(calc2Buf_, ceilDBy16_ * gradHPostTTile_ * n_ * 64);
-        pipe->InitBuffer(calc3Buf_, ceilDBy16_ * gradHPostTTile_ * n_ * n_ * 64);
-        pipe->InitBuffer(calc4Buf_, ceilNBy16_ * gradHPostTTile_ * n_ * 512);
+        pipe->InitBuffer(calc2Buf_, ceilNBy16_ * gradHPostTTile_ * n_ * 512);
+        pipe->InitBuffer(calc3Buf_, ceilNBy16_ * gradHPostTTile_ * n_ * 64);
+        pipe->InitBuffer(calc4Buf_, ceilDBy16_ * gradHPostTTile_ * n_ * n_ * 64);
         pipe->InitBuffer(calc5Buf_, ceilNBy8_ * 2048);
         pipe->InitBuffer(calc6Buf_, ceilNBy8_ * 256);
-        pipe->InitBuffer(calc7Buf_, ceilNBy16_ * gradHPostTTile_ * 64);
-        pipe->InitBuffer(calc8Buf_, ceilDBy16_ * gradHPostTTile_ * 64);
-        pipe->InitBuffer(calc9Buf_, ceilNBy16_ * gradHPostTTile_ * 512);
+        pipe->InitBuffer(calc7Buf_, ceilDBy16_ * gradHPostTTile_ * 64);
+        pipe->InitBuffer(calc8Buf_, ceilNBy16_ * gradHPostTTile_ * 512);
+        pipe->InitBuffer(calc9Buf_, ceilNBy16_ * gradHPostTTile_ * 64);
     }
 
     __aicore__ inline void Process()
     {
         AscendC::LocalTensor<float> calc0Zero = calc0Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc0Zero, 0.0f, gradHPostTTile_ * n_ * 16);
+        AscendC::Duplicate<float>(calc0Zero, 0.0f, ceilDBy16_ * gradHPostTTile_ * n_ * 16);
         AscendC::LocalTensor<float> calc1Zero = calc1Buf_.Get<float>();
         AscendC::Duplicate<float>(calc1Zero, 0.0f, ceilDBy16_ * gradHPostTTile_ * n_ * 16);
         AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc2Zero, 0.0f, ceilDBy16_ * gradHPostTTile_ * n_ * 16);
+        AscendC::Duplicate<float>(calc2Zero, 0.0f, gradHPostTTile_ * n_ * 128);
         AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc3Zero, 0.0f, ceilDBy16_ * gradHPostTTile_ * n_ * n_ * 16);
+        AscendC::Duplicate<float>(calc3Zero, 0.0f, gradHPostTTile_ * n_ * 16);
         AscendC::LocalTensor<float> calc4Zero = calc4Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc4Zero, 0.0f, gradHPostTTile_ * n_ * 128);
+        AscendC::Duplicate<float>(calc4Zero, 0.0f, ceilDBy16_ * gradHPostTTile_ * n_ * n_ * 16);
         AscendC::LocalTensor<float> calc5Zero = calc5Buf_.Get<float>();
         AscendC::Duplicate<float>(calc5Zero, 0.0f, 512);
         AscendC::LocalTensor<float> calc6Zero = calc6Buf_.Get<float>();
         AscendC::Duplicate<float>(calc6Zero, 0.0f, 64);
         AscendC::LocalTensor<float> calc7Zero = calc7Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc7Zero, 0.0f, gradHPostTTile_ * 16);
+        AscendC::Duplicate<float>(calc7Zero, 0.0f, ceilDBy16_ * gradHPostTTile_ * 16);
         AscendC::LocalTensor<float> calc8Zero = calc8Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc8Zero, 0.0f, ceilDBy16_ * gradHPostTTile_ * 16);
+        AscendC::Duplicate<float>(calc8Zero, 0.0f, gradHPostTTile_ * 128);
         AscendC::LocalTensor<float> calc9Zero = calc9Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc9Zero, 0.0f, gradHPostTTile_ * 128);
+        AscendC::Duplicate<float>(calc9Zero, 0.0f, gradHPostTTile_ * 16);
         VectorBarrier();
         for (int64_t item = blockIdx_ * gradHPostPer_;
              item < MinOf(gradHPostWork_, blockIdx_ * gradHPostPer_ + gradHPostPer_); ++item) {
@@ -565,19 +569,12 @@ public:
             // grad_x[t, j, d] = sum[i](h_res[t, j, i] * grad_y[t, i, d])
             AscendC::LocalTensor<float> h_resIn = in0Queue_.AllocTensor<float>();
             for (int64_t first = 0; first < n_ * tCount; first += 4095) {
-                AscendC::DataCopyPad(h_resIn[first * 8], h_resGm_[n_ * n_ * tStart + first * n_],
+                AscendC::DataCopyPad(h_resIn[first * 16], h_resGm_[n_ * n_ * tStart + first * n_],
                                      AscendC::DataCopyExtParams(MinOf(4095, n_ * tCount - first), n_ * 4, 0, 0, 0),
-                                     AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
+                                     AscendC::DataCopyPadExtParams<float>(true, 0, 8, static_cast<float>(0)));
             }
             in0Queue_.EnQue(h_resIn);
             h_resIn = in0Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> h_resTile = calc0Buf_.Get<float>();
-            for (int64_t t = 0; t < tCount; ++t) {
-                for (int64_t j = 0; j < n_; ++j) {
-                    AscendC::Muls(h_resTile[n_ * t * 16 + j * 16], h_resIn[n_ * t * 8 + j * 8], 1.0f, 8);
-                }
-            }
-            in0Queue_.FreeTensor(h_resIn);
             AscendC::LocalTensor<Element> grad_yIn = in1Queue_.AllocTensor<Element>();
             for (int64_t first1 = 0; first1 < n_ * tCount; first1 += 4095) {
                 AscendC::DataCopyPad(grad_yIn[ceilDBy16_ * first1 * 16], grad_yGm_[D_ * n_ * tStart + D_ * first1],
@@ -586,41 +583,43 @@ public:
             }
             in1Queue_.EnQue(grad_yIn);
             grad_yIn = in1Queue_.DeQue<Element>();
-            AscendC::LocalTensor<float> grad_yTile = calc1Buf_.Get<float>();
+            AscendC::LocalTensor<float> grad_yTile = calc0Buf_.Get<float>();
             AscendC::Cast(grad_yTile, grad_yIn, AscendC::RoundMode::CAST_NONE, ceilDBy16_ * n_ * tCount * 16);
             in1Queue_.FreeTensor(grad_yIn);
-            AscendC::LocalTensor<float> sum_1Tile = calc2Buf_.Get<float>();
-            AscendC::LocalTensor<float> tmp = calc3Buf_.Get<float>();
-            AscendC::LocalTensor<float> spread = calc4Buf_.Get<float>();
-            VectorBarrier();
+            AscendC::LocalTensor<float> sum_1Tile = calc1Buf_.Get<float>();
+            AscendC::Duplicate<float>(sum_1Tile, 0.0f, ceilDBy16_ * n_ * tCount * 16);
+            AscendC::LocalTensor<float> spread = calc2Buf_.Get<float>();
             for (int64_t block = 0; block < n_ * tCount * 2; block += 255) {
-                AscendC::Brcb(spread[block * 64], h_resTile[block * 8], MinOf(255, n_ * tCount * 2 - block),
+                AscendC::Brcb(spread[block * 64], h_resIn[block * 8], MinOf(255, n_ * tCount * 2 - block),
                               AscendC::BrcbRepeatParams(1, 8));
             }
-            VectorBarrier();
-            for (int64_t t = 0; t < tCount; ++t) {
+            for (int64_t i = 0; i < n_; ++i) {
+                VectorBarrier();
                 for (int64_t j = 0; j < n_; ++j) {
-                    if (ceilDBy16_ * 16 <= 2040) {
+                    if (ceilDBy16_ * 16 <= 2040 && ceilDBy16_ * n_ * 16 <= 2040) {
                         for (int64_t col = 0; col < ceilDBy16_ * 16; col += 64) {
-                            AscendC::Mul(tmp[ceilDBy16_ * n_ * n_ * t * 16 + ceilDBy16_ * j * n_ * 16 + col],
-                                         spread[n_ * t * 128 + j * 128], grad_yTile[ceilDBy16_ * n_ * t * 16 + col],
-                                         MinOf(64, ceilDBy16_ * 16 - col), n_,
-                                         AscendC::BinaryRepeatParams(1, 0, 1, ceilDBy16_ * 2, 1, ceilDBy16_ * 2));
+                            for (int64_t first2 = 0; first2 < tCount; first2 += 255) {
+                                AscendC::MulAddDst(
+                                    sum_1Tile[ceilDBy16_ * first2 * n_ * 16 + ceilDBy16_ * j * 16 + col],
+                                    spread[first2 * n_ * 128 + i * 8 + j * 128],
+                                    grad_yTile[ceilDBy16_ * first2 * n_ * 16 + ceilDBy16_ * i * 16 + col],
+                                    MinOf(64, ceilDBy16_ * 16 - col), MinOf(255, tCount - first2),
+                                    AscendC::BinaryRepeatParams(1, 0, 1, ceilDBy16_ * n_ * 2, n_ * 16,
+                                                                ceilDBy16_ * n_ * 2));
+                            }
                         }
                     } else {
-                        for (int64_t i = 0; i < n_; ++i) {
+                        for (int64_t t = 0; t < tCount; ++t) {
                             for (int64_t start = 0; start < divUpDTo16By64_; start += 255) {
-                                AscendC::Mul(tmp[ceilDBy16_ * n_ * n_ * t * 16 + ceilDBy16_ * j * n_ * 16 +
-                                                 ceilDBy16_ * i * 16 + start * 64],
-                                             spread[n_ * t * 128 + i * 8 + j * 128],
-                                             grad_yTile[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * i * 16 + start * 64],
-                                             64, MinOf(255, divUpDTo16By64_ - start),
-                                             AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
+                                AscendC::MulAddDst(
+                                    sum_1Tile[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * j * 16 + start * 64],
+                                    spread[n_ * t * 128 + i * 8 + j * 128],
+                                    grad_yTile[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * i * 16 + start * 64], 64,
+                                    MinOf(255, divUpDTo16By64_ - start), AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
                             }
                             if (ceilDBy16_ * 16 - divUpDTo16By64_ * 64 > 0) {
-                                AscendC::Mul(
-                                    tmp[ceilDBy16_ * n_ * n_ * t * 16 + ceilDBy16_ * j * n_ * 16 + ceilDBy16_ * i * 16 +
-                                        divUpDTo16By64_ * 64],
+                                AscendC::MulAddDst(
+                                    sum_1Tile[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * j * 16 + divUpDTo16By64_ * 64],
                                     spread[n_ * t * 128 + i * 8 + j * 128],
                                     grad_yTile[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * i * 16 + divUpDTo16By64_ * 64],
                                     ceilDBy16_ * 16 - divUpDTo16By64_ * 64, 1,
@@ -630,27 +629,7 @@ public:
                     }
                 }
             }
-            VectorBarrier();
-            for (int64_t t = 0; t < tCount; ++t) {
-                for (int64_t j = 0; j < n_; ++j) {
-                    AscendC::Add(sum_1Tile[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * j * 16],
-                                 tmp[ceilDBy16_ * n_ * n_ * t * 16 + ceilDBy16_ * j * n_ * 16],
-                                 tmp[ceilDBy16_ * n_ * n_ * t * 16 + ceilDBy16_ * j * n_ * 16 + ceilDBy16_ * 16],
-                                 ceilDBy16_ * 16);
-                }
-            }
-            for (int64_t i = 2; i < n_; ++i) {
-                VectorBarrier();
-                for (int64_t t = 0; t < tCount; ++t) {
-                    for (int64_t j = 0; j < n_; ++j) {
-                        AscendC::Add(
-                            sum_1Tile[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * j * 16],
-                            sum_1Tile[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * j * 16],
-                            tmp[ceilDBy16_ * n_ * n_ * t * 16 + ceilDBy16_ * j * n_ * 16 + ceilDBy16_ * i * 16],
-                            ceilDBy16_ * 16);
-                    }
-                }
-            }
+            in0Queue_.FreeTensor(h_resIn);
             AscendC::LocalTensor<Element> grad_xOut = out0Queue_.AllocTensor<Element>();
             VectorBarrier();
             AscendC::Cast(grad_xOut, sum_1Tile, AscendC::RoundMode::CAST_RINT, ceilDBy16_ * n_ * tCount * 16);
@@ -671,20 +650,40 @@ public:
             }
             in1Queue_.EnQue(xIn);
             xIn = in1Queue_.DeQue<Element>();
-            AscendC::LocalTensor<float> xTile = calc2Buf_.Get<float>();
+            AscendC::LocalTensor<float> xTile = calc1Buf_.Get<float>();
             VectorBarrier();
             AscendC::Cast(xTile, xIn, AscendC::RoundMode::CAST_NONE, ceilDBy16_ * n_ * tCount * 16);
             in1Queue_.FreeTensor(xIn);
-            AscendC::LocalTensor<float> sum_2Tile = calc0Buf_.Get<float>();
-            AscendC::LocalTensor<float> tmp1 = calc3Buf_.Get<float>();
-            VectorBarrier();
-            for (int64_t t = 0; t < tCount; ++t) {
+            AscendC::LocalTensor<float> sum_2Tile = calc3Buf_.Get<float>();
+            AscendC::LocalTensor<float> tmp = calc4Buf_.Get<float>();
+            if (ceilDBy16_ * 16 <= tCount * 64 && ceilDBy16_ * 16 <= 2040 && ceilDBy16_ * n_ * n_ * 16 <= 2040 &&
+                ceilDBy16_ * n_ * 16 <= 2040) {
+                VectorBarrier();
                 for (int64_t j = 0; j < n_; ++j) {
                     for (int64_t i = 0; i < n_; ++i) {
-                        AscendC::Mul(
-                            tmp1[ceilDBy16_ * n_ * n_ * t * 16 + ceilDBy16_ * j * n_ * 16 + ceilDBy16_ * i * 16],
-                            xTile[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * j * 16],
-                            grad_yTile[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * i * 16], ceilDBy16_ * 16);
+                        for (int64_t col1 = 0; col1 < ceilDBy16_ * 16; col1 += 64) {
+                            for (int64_t first5 = 0; first5 < tCount; first5 += 255) {
+                                AscendC::Mul(tmp[ceilDBy16_ * first5 * n_ * n_ * 16 + ceilDBy16_ * j * n_ * 16 +
+                                                 ceilDBy16_ * i * 16 + col1],
+                                             xTile[ceilDBy16_ * first5 * n_ * 16 + ceilDBy16_ * j * 16 + col1],
+                                             grad_yTile[ceilDBy16_ * first5 * n_ * 16 + ceilDBy16_ * i * 16 + col1],
+                                             MinOf(64, ceilDBy16_ * 16 - col1), MinOf(255, tCount - first5),
+                                             AscendC::BinaryRepeatParams(1, 1, 1, ceilDBy16_ * n_ * n_ * 2,
+                                                                         ceilDBy16_ * n_ * 2, ceilDBy16_ * n_ * 2));
+                            }
+                        }
+                    }
+                }
+            } else {
+                VectorBarrier();
+                for (int64_t t = 0; t < tCount; ++t) {
+                    for (int64_t j = 0; j < n_; ++j) {
+                        for (int64_t i = 0; i < n_; ++i) {
+                            AscendC::Mul(
+                                tmp[ceilDBy16_ * n_ * n_ * t * 16 + ceilDBy16_ * j * n_ * 16 + ceilDBy16_ * i * 16],
+                                xTile[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * j * 16],
+                                grad_yTile[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * i * 16], ceilDBy16_ * 16);
+                        }
                     }
                 }
             }
@@ -694,10 +693,10 @@ public:
                 for (int64_t j = 0; j < n_; ++j) {
                     AscendC::Duplicate<float>(acc, 0.0f, 512);
                     if (ceilDBy16_ * 16 <= 2040) {
-                        for (int64_t col1 = 0; col1 < D_; col1 += 64) {
+                        for (int64_t col2 = 0; col2 < D_; col2 += 64) {
                             VectorBarrier();
-                            AscendC::Add(acc, tmp1[ceilDBy16_ * n_ * n_ * t * 16 + ceilDBy16_ * j * n_ * 16 + col1],
-                                         acc, MinOf(64, D_ - col1), n_,
+                            AscendC::Add(acc, tmp[ceilDBy16_ * n_ * n_ * t * 16 + ceilDBy16_ * j * n_ * 16 + col2], acc,
+                                         MinOf(64, D_ - col2), n_,
                                          AscendC::BinaryRepeatParams(1, 1, 1, 8, ceilDBy16_ * 2, 8));
                         }
                     } else {
@@ -705,16 +704,16 @@ public:
                             for (int64_t start1 = 0; start1 < divDBy64_; start1 += 255) {
                                 VectorBarrier();
                                 AscendC::Add(acc[row * 64],
-                                             tmp1[ceilDBy16_ * n_ * n_ * t * 16 + ceilDBy16_ * j * n_ * 16 +
-                                                  ceilDBy16_ * row * 16 + start1 * 64],
+                                             tmp[ceilDBy16_ * n_ * n_ * t * 16 + ceilDBy16_ * j * n_ * 16 +
+                                                 ceilDBy16_ * row * 16 + start1 * 64],
                                              acc[row * 64], 64, MinOf(255, divDBy64_ - start1),
                                              AscendC::BinaryRepeatParams(1, 1, 1, 0, 8, 0));
                             }
                             if (D_ - divDBy64_ * 64 > 0) {
                                 VectorBarrier();
                                 AscendC::Add(acc[row * 64],
-                                             tmp1[ceilDBy16_ * n_ * n_ * t * 16 + ceilDBy16_ * j * n_ * 16 +
-                                                  ceilDBy16_ * row * 16 + divDBy64_ * 64],
+                                             tmp[ceilDBy16_ * n_ * n_ * t * 16 + ceilDBy16_ * j * n_ * 16 +
+                                                 ceilDBy16_ * row * 16 + divDBy64_ * 64],
                                              acc[row * 64], D_ - divDBy64_ * 64, 1,
                                              AscendC::BinaryRepeatParams(1, 1, 1, 8, 8, 8));
                             }
@@ -731,51 +730,48 @@ public:
             AscendC::Muls(grad_h_resOut, sum_2Tile, 1.0f, n_ * tCount * 16);
             out1Queue_.EnQue(grad_h_resOut);
             grad_h_resOut = out1Queue_.DeQue<float>();
-            for (int64_t first6 = 0; first6 < n_ * tCount; first6 += 4095) {
-                AscendC::DataCopyPad(grad_h_resGm_[n_ * n_ * tStart + first6 * n_], grad_h_resOut[first6 * 16],
-                                     AscendC::DataCopyExtParams(MinOf(4095, n_ * tCount - first6), n_ * 4, 1, 0, 0));
+            for (int64_t first7 = 0; first7 < n_ * tCount; first7 += 4095) {
+                AscendC::DataCopyPad(grad_h_resGm_[n_ * n_ * tStart + first7 * n_], grad_h_resOut[first7 * 16],
+                                     AscendC::DataCopyExtParams(MinOf(4095, n_ * tCount - first7), n_ * 4, 1, 0, 0));
             }
             out1Queue_.FreeTensor(grad_h_resOut);
             // grad_h_out[t, d] = sum[i](h_post[t, i] * grad_y[t, i, d])
             AscendC::LocalTensor<float> h_postIn = in2Queue_.AllocTensor<float>();
             AscendC::DataCopyPad(h_postIn, h_postGm_[n_ * tStart], AscendC::DataCopyExtParams(tCount, n_ * 4, 0, 0, 0),
-                                 AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
+                                 AscendC::DataCopyPadExtParams<float>(true, 0, 8, static_cast<float>(0)));
             in2Queue_.EnQue(h_postIn);
             h_postIn = in2Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> h_postTile = calc7Buf_.Get<float>();
-            for (int64_t t = 0; t < tCount; ++t) {
-                AscendC::Muls(h_postTile[t * 16], h_postIn[t * 8], 1.0f, 8);
-            }
-            in2Queue_.FreeTensor(h_postIn);
-            AscendC::LocalTensor<float> sum_3Tile = calc8Buf_.Get<float>();
-            AscendC::LocalTensor<float> tmp2 = calc2Buf_.Get<float>();
-            AscendC::LocalTensor<float> spread1 = calc9Buf_.Get<float>();
-            VectorBarrier();
+            AscendC::LocalTensor<float> sum_3Tile = calc7Buf_.Get<float>();
+            AscendC::Duplicate<float>(sum_3Tile, 0.0f, ceilDBy16_ * tCount * 16);
+            AscendC::LocalTensor<float> spread1 = calc8Buf_.Get<float>();
             for (int64_t block1 = 0; block1 < tCount * 2; block1 += 255) {
-                AscendC::Brcb(spread1[block1 * 64], h_postTile[block1 * 8], MinOf(255, tCount * 2 - block1),
+                AscendC::Brcb(spread1[block1 * 64], h_postIn[block1 * 8], MinOf(255, tCount * 2 - block1),
                               AscendC::BrcbRepeatParams(1, 8));
             }
-            VectorBarrier();
-            for (int64_t t = 0; t < tCount; ++t) {
-                if (ceilDBy16_ * 16 <= 2040) {
-                    for (int64_t col2 = 0; col2 < ceilDBy16_ * 16; col2 += 64) {
-                        AscendC::Mul(tmp2[ceilDBy16_ * n_ * t * 16 + col2], spread1[t * 128],
-                                     grad_yTile[ceilDBy16_ * n_ * t * 16 + col2], MinOf(64, ceilDBy16_ * 16 - col2), n_,
-                                     AscendC::BinaryRepeatParams(1, 0, 1, ceilDBy16_ * 2, 1, ceilDBy16_ * 2));
+            for (int64_t i = 0; i < n_; ++i) {
+                if (ceilDBy16_ * 16 <= 2040 && ceilDBy16_ * n_ * 16 <= 2040) {
+                    VectorBarrier();
+                    for (int64_t col3 = 0; col3 < ceilDBy16_ * 16; col3 += 64) {
+                        for (int64_t first8 = 0; first8 < tCount; first8 += 255) {
+                            AscendC::MulAddDst(
+                                sum_3Tile[ceilDBy16_ * first8 * 16 + col3], spread1[first8 * 128 + i * 8],
+                                grad_yTile[ceilDBy16_ * first8 * n_ * 16 + ceilDBy16_ * i * 16 + col3],
+                                MinOf(64, ceilDBy16_ * 16 - col3), MinOf(255, tCount - first8),
+                                AscendC::BinaryRepeatParams(1, 0, 1, ceilDBy16_ * 2, 16, ceilDBy16_ * n_ * 2));
+                        }
                     }
                 } else {
-                    for (int64_t i = 0; i < n_; ++i) {
+                    VectorBarrier();
+                    for (int64_t t = 0; t < tCount; ++t) {
                         for (int64_t start2 = 0; start2 < divUpDTo16By64_; start2 += 255) {
-                            AscendC::Mul(tmp2[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * i * 16 + start2 * 64],
-                                         spread1[i * 8 + t * 128],
-                                         grad_yTile[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * i * 16 + start2 * 64], 64,
-                                         MinOf(255, divUpDTo16By64_ - start2),
-                                         AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
+                            AscendC::MulAddDst(sum_3Tile[ceilDBy16_ * t * 16 + start2 * 64], spread1[i * 8 + t * 128],
+                                               grad_yTile[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * i * 16 + start2 * 64],
+                                               64, MinOf(255, divUpDTo16By64_ - start2),
+                                               AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
                         }
                         if (ceilDBy16_ * 16 - divUpDTo16By64_ * 64 > 0) {
-                            AscendC::Mul(
-                                tmp2[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * i * 16 + divUpDTo16By64_ * 64],
-                                spread1[i * 8 + t * 128],
+                            AscendC::MulAddDst(
+                                sum_3Tile[ceilDBy16_ * t * 16 + divUpDTo16By64_ * 64], spread1[i * 8 + t * 128],
                                 grad_yTile[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * i * 16 + divUpDTo16By64_ * 64],
                                 ceilDBy16_ * 16 - divUpDTo16By64_ * 64, 1,
                                 AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
@@ -783,18 +779,7 @@ public:
                     }
                 }
             }
-            VectorBarrier();
-            for (int64_t t = 0; t < tCount; ++t) {
-                AscendC::Add(sum_3Tile[ceilDBy16_ * t * 16], tmp2[ceilDBy16_ * n_ * t * 16],
-                             tmp2[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * 16], ceilDBy16_ * 16);
-            }
-            for (int64_t i = 2; i < n_; ++i) {
-                VectorBarrier();
-                for (int64_t t = 0; t < tCount; ++t) {
-                    AscendC::Add(sum_3Tile[ceilDBy16_ * t * 16], sum_3Tile[ceilDBy16_ * t * 16],
-                                 tmp2[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * i * 16], ceilDBy16_ * 16);
-                }
-            }
+            in2Queue_.FreeTensor(h_postIn);
             AscendC::LocalTensor<Element> grad_h_outOut = out2Queue_.AllocTensor<Element>();
             VectorBarrier();
             AscendC::Cast(grad_h_outOut, sum_3Tile, AscendC::RoundMode::CAST_RINT, ceilDBy16_ * tCount * 16);
@@ -809,17 +794,34 @@ public:
                                  AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
             in3Queue_.EnQue(h_outIn);
             h_outIn = in3Queue_.DeQue<Element>();
-            AscendC::LocalTensor<float> h_outTile = calc8Buf_.Get<float>();
+            AscendC::LocalTensor<float> h_outTile = calc7Buf_.Get<float>();
             VectorBarrier();
             AscendC::Cast(h_outTile, h_outIn, AscendC::RoundMode::CAST_NONE, ceilDBy16_ * tCount * 16);
             in3Queue_.FreeTensor(h_outIn);
-            AscendC::LocalTensor<float> sum_4Tile = calc7Buf_.Get<float>();
-            AscendC::LocalTensor<float> tmp3 = calc2Buf_.Get<float>();
-            VectorBarrier();
-            for (int64_t t = 0; t < tCount; ++t) {
+            AscendC::LocalTensor<float> sum_4Tile = calc9Buf_.Get<float>();
+            AscendC::LocalTensor<float> tmp1 = calc1Buf_.Get<float>();
+            if (ceilDBy16_ * 16 <= tCount * 64 && ceilDBy16_ * 16 <= 2040 && ceilDBy16_ * n_ * 16 <= 2040) {
+                VectorBarrier();
                 for (int64_t i = 0; i < n_; ++i) {
-                    AscendC::Mul(tmp3[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * i * 16], h_outTile[ceilDBy16_ * t * 16],
-                                 grad_yTile[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * i * 16], ceilDBy16_ * 16);
+                    for (int64_t col4 = 0; col4 < ceilDBy16_ * 16; col4 += 64) {
+                        for (int64_t first9 = 0; first9 < tCount; first9 += 255) {
+                            AscendC::Mul(tmp1[ceilDBy16_ * first9 * n_ * 16 + ceilDBy16_ * i * 16 + col4],
+                                         h_outTile[ceilDBy16_ * first9 * 16 + col4],
+                                         grad_yTile[ceilDBy16_ * first9 * n_ * 16 + ceilDBy16_ * i * 16 + col4],
+                                         MinOf(64, ceilDBy16_ * 16 - col4), MinOf(255, tCount - first9),
+                                         AscendC::BinaryRepeatParams(1, 1, 1, ceilDBy16_ * n_ * 2, ceilDBy16_ * 2,
+                                                                     ceilDBy16_ * n_ * 2));
+                        }
+                    }
+                }
+            } else {
+                VectorBarrier();
+                for (int64_t t = 0; t < tCount; ++t) {
+                    for (int64_t i = 0; i < n_; ++i) {
+                        AscendC::Mul(tmp1[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * i * 16],
+                                     h_outTile[ceilDBy16_ * t * 16],
+                                     grad_yTile[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * i * 16], ceilDBy16_ * 16);
+                    }
                 }
             }
             AscendC::LocalTensor<float> acc1 = calc5Buf_.Get<float>();
@@ -827,9 +829,9 @@ public:
             for (int64_t t = 0; t < tCount; ++t) {
                 AscendC::Duplicate<float>(acc1, 0.0f, 512);
                 if (ceilDBy16_ * 16 <= 2040) {
-                    for (int64_t col3 = 0; col3 < D_; col3 += 64) {
+                    for (int64_t col5 = 0; col5 < D_; col5 += 64) {
                         VectorBarrier();
-                        AscendC::Add(acc1, tmp3[ceilDBy16_ * n_ * t * 16 + col3], acc1, MinOf(64, D_ - col3), n_,
+                        AscendC::Add(acc1, tmp1[ceilDBy16_ * n_ * t * 16 + col5], acc1, MinOf(64, D_ - col5), n_,
                                      AscendC::BinaryRepeatParams(1, 1, 1, 8, ceilDBy16_ * 2, 8));
                     }
                 } else {
@@ -837,14 +839,14 @@ public:
                         for (int64_t start3 = 0; start3 < divDBy64_; start3 += 255) {
                             VectorBarrier();
                             AscendC::Add(acc1[row1 * 64],
-                                         tmp3[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * row1 * 16 + start3 * 64],
+                                         tmp1[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * row1 * 16 + start3 * 64],
                                          acc1[row1 * 64], 64, MinOf(255, divDBy64_ - start3),
                                          AscendC::BinaryRepeatParams(1, 1, 1, 0, 8, 0));
                         }
                         if (D_ - divDBy64_ * 64 > 0) {
                             VectorBarrier();
                             AscendC::Add(acc1[row1 * 64],
-                                         tmp3[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * row1 * 16 + divDBy64_ * 64],
+                                         tmp1[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * row1 * 16 + divDBy64_ * 64],
                                          acc1[row1 * 64], D_ - divDBy64_ * 64, 1,
                                          AscendC::BinaryRepeatParams(1, 1, 1, 8, 8, 8));
                         }
@@ -875,16 +877,16 @@ private:
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out1Queue_;  // grad_h_resOut
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out2Queue_;  // grad_h_outOut
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out3Queue_;  // grad_h_postOut
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // h_resTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // grad_yTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // sum_1Tile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // spread
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // grad_yTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // sum_1Tile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // spread
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // sum_2Tile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // tmp
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // acc
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // part
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // h_postTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // sum_3Tile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc9Buf_;     // spread
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // sum_3Tile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // spread
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc9Buf_;     // sum_4Tile
     AscendC::GlobalTensor<Element> grad_yGm_;
     AscendC::GlobalTensor<Element> xGm_;
     AscendC::GlobalTensor<float> h_resGm_;
@@ -937,8 +939,8 @@ public:
         grad_h_resGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(grad_h_res), T_ * n_ * n_);
         grad_h_outGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(grad_h_out), D_ * T_);
         grad_h_postGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(grad_h_post), T_ * n_);
-        pipe->InitBuffer(in0Queue_, 2, ceilNBy8_ * gradHPostTTile_ * n_ * 32);
-        pipe->InitBuffer(in1Queue_, 2, ceilNBy8_ * gradHPostTTile_ * 32);
+        pipe->InitBuffer(in0Queue_, 2, ceilNBy16_ * gradHPostTTile_ * n_ * 64);
+        pipe->InitBuffer(in1Queue_, 2, ceilNBy16_ * gradHPostTTile_ * 64);
         pipe->InitBuffer(in2Queue_, 2, gradHPostDTile_ * gradHPostTTile_ * n_ * 2);
         pipe->InitBuffer(in3Queue_, 2, gradHPostDTile_ * gradHPostTTile_ * 2);
         pipe->InitBuffer(out0Queue_, 2, gradHPostDTile_ * gradHPostTTile_ * n_ * 2);
@@ -947,18 +949,16 @@ public:
         pipe->InitBuffer(out3Queue_, 2, ceilNBy16_ * gradHPostTTile_ * 64);
         pipe->InitBuffer(calc0Buf_, ceilNBy16_ * gradHPostTTile_ * n_ * 64);
         pipe->InitBuffer(calc1Buf_, ceilNBy16_ * gradHPostTTile_ * 64);
-        pipe->InitBuffer(calc2Buf_, ceilNBy16_ * gradHPostTTile_ * n_ * 64);
-        pipe->InitBuffer(calc3Buf_, ceilNBy16_ * gradHPostTTile_ * 64);
-        pipe->InitBuffer(calc4Buf_, gradHPostDTile_ * gradHPostTTile_ * n_ * 4);
-        pipe->InitBuffer(calc5Buf_, gradHPostDTile_ * gradHPostTTile_ * n_ * 4);
-        pipe->InitBuffer(calc6Buf_, gradHPostDTile_ * gradHPostTTile_ * n_ * n_ * 4);
-        pipe->InitBuffer(calc7Buf_, ceilNBy16_ * gradHPostTTile_ * n_ * 512);
-        pipe->InitBuffer(calc8Buf_, ceilNBy16_ * gradHPostTTile_ * n_ * 64);
-        pipe->InitBuffer(calc9Buf_, ceilNBy8_ * 2048);
-        pipe->InitBuffer(calc10Buf_, ceilNBy8_ * 256);
-        pipe->InitBuffer(calc11Buf_, gradHPostDTile_ * gradHPostTTile_ * 4);
-        pipe->InitBuffer(calc12Buf_, ceilNBy16_ * gradHPostTTile_ * 512);
-        pipe->InitBuffer(calc13Buf_, ceilNBy16_ * gradHPostTTile_ * 64);
+        pipe->InitBuffer(calc2Buf_, gradHPostDTile_ * gradHPostTTile_ * n_ * 4);
+        pipe->InitBuffer(calc3Buf_, gradHPostDTile_ * gradHPostTTile_ * n_ * 4);
+        pipe->InitBuffer(calc4Buf_, ceilNBy16_ * gradHPostTTile_ * n_ * 512);
+        pipe->InitBuffer(calc5Buf_, gradHPostDTile_ * gradHPostTTile_ * n_ * n_ * 4);
+        pipe->InitBuffer(calc6Buf_, ceilNBy16_ * gradHPostTTile_ * n_ * 64);
+        pipe->InitBuffer(calc7Buf_, ceilNBy8_ * 2048);
+        pipe->InitBuffer(calc8Buf_, ceilNBy8_ * 256);
+        pipe->InitBuffer(calc9Buf_, gradHPostDTile_ * gradHPostTTile_ * 4);
+        pipe->InitBuffer(calc10Buf_, ceilNBy16_ * gradHPostTTile_ * 512);
+        pipe->InitBuffer(calc11Buf_, ceilNBy16_ * gradHPostTTile_ * 64);
     }
 
     __aicore__ inline void Process()
@@ -968,64 +968,57 @@ public:
         AscendC::LocalTensor<float> calc1Zero = calc1Buf_.Get<float>();
         AscendC::Duplicate<float>(calc1Zero, 0.0f, gradHPostTTile_ * 16);
         AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc2Zero, 0.0f, gradHPostTTile_ * n_ * 16);
+        AscendC::Duplicate<float>(calc2Zero, 0.0f, gradHPostDTile_ * gradHPostTTile_ * n_);
         AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc3Zero, 0.0f, gradHPostTTile_ * 16);
+        AscendC::Duplicate<float>(calc3Zero, 0.0f, gradHPostDTile_ * gradHPostTTile_ * n_);
         AscendC::LocalTensor<float> calc4Zero = calc4Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc4Zero, 0.0f, gradHPostDTile_ * gradHPostTTile_ * n_);
+        AscendC::Duplicate<float>(calc4Zero, 0.0f, gradHPostTTile_ * n_ * 128);
         AscendC::LocalTensor<float> calc5Zero = calc5Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc5Zero, 0.0f, gradHPostDTile_ * gradHPostTTile_ * n_);
+        AscendC::Duplicate<float>(calc5Zero, 0.0f, gradHPostDTile_ * gradHPostTTile_ * n_ * n_);
         AscendC::LocalTensor<float> calc6Zero = calc6Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc6Zero, 0.0f, gradHPostDTile_ * gradHPostTTile_ * n_ * n_);
+        AscendC::Duplicate<float>(calc6Zero, 0.0f, gradHPostTTile_ * n_ * 16);
         AscendC::LocalTensor<float> calc7Zero = calc7Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc7Zero, 0.0f, gradHPostTTile_ * n_ * 128);
+        AscendC::Duplicate<float>(calc7Zero, 0.0f, 512);
         AscendC::LocalTensor<float> calc8Zero = calc8Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc8Zero, 0.0f, gradHPostTTile_ * n_ * 16);
+        AscendC::Duplicate<float>(calc8Zero, 0.0f, 64);
         AscendC::LocalTensor<float> calc9Zero = calc9Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc9Zero, 0.0f, 512);
+        AscendC::Duplicate<float>(calc9Zero, 0.0f, gradHPostDTile_ * gradHPostTTile_);
         AscendC::LocalTensor<float> calc10Zero = calc10Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc10Zero, 0.0f, 64);
+        AscendC::Duplicate<float>(calc10Zero, 0.0f, gradHPostTTile_ * 128);
         AscendC::LocalTensor<float> calc11Zero = calc11Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc11Zero, 0.0f, gradHPostDTile_ * gradHPostTTile_);
-        AscendC::LocalTensor<float> calc12Zero = calc12Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc12Zero, 0.0f, gradHPostTTile_ * 128);
-        AscendC::LocalTensor<float> calc13Zero = calc13Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc13Zero, 0.0f, gradHPostTTile_ * 16);
-        VectorBarrier();
+        AscendC::Duplicate<float>(calc11Zero, 0.0f, gradHPostTTile_ * 16);
         for (int64_t item = blockIdx_ * gradHPostPer_;
              item < MinOf(gradHPostWork_, blockIdx_ * gradHPostPer_ + gradHPostPer_); ++item) {
             const int64_t tStart = gradHPostTTile_ * item;
             const int64_t tCount = MinOf(gradHPostTTile_, T_ - tStart);
             AscendC::LocalTensor<float> h_resIn = in0Queue_.AllocTensor<float>();
             for (int64_t first = 0; first < n_ * tCount; first += 4095) {
-                AscendC::DataCopyPad(h_resIn[first * 8], h_resGm_[n_ * n_ * tStart + first * n_],
+                AscendC::DataCopyPad(h_resIn[first * 16], h_resGm_[n_ * n_ * tStart + first * n_],
                                      AscendC::DataCopyExtParams(MinOf(4095, n_ * tCount - first), n_ * 4, 0, 0, 0),
-                                     AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
+                                     AscendC::DataCopyPadExtParams<float>(true, 0, 8, static_cast<float>(0)));
             }
             in0Queue_.EnQue(h_resIn);
             h_resIn = in0Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> h_resTile = calc0Buf_.Get<float>();
-            for (int64_t t = 0; t < tCount; ++t) {
-                for (int64_t j = 0; j < n_; ++j) {
-                    AscendC::Muls(h_resTile[n_ * t * 16 + j * 16], h_resIn[n_ * t * 8 + j * 8], 1.0f, 8);
-                }
-            }
-            in0Queue_.FreeTensor(h_resIn);
             AscendC::LocalTensor<float> h_postIn = in1Queue_.AllocTensor<float>();
             AscendC::DataCopyPad(h_postIn, h_postGm_[n_ * tStart], AscendC::DataCopyExtParams(tCount, n_ * 4, 0, 0, 0),
-                                 AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
+                                 AscendC::DataCopyPadExtParams<float>(true, 0, 8, static_cast<float>(0)));
             in1Queue_.EnQue(h_postIn);
             h_postIn = in1Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> h_postTile = calc1Buf_.Get<float>();
-            for (int64_t t = 0; t < tCount; ++t) {
-                AscendC::Muls(h_postTile[t * 16], h_postIn[t * 8], 1.0f, 8);
-            }
-            in1Queue_.FreeTensor(h_postIn);
-            AscendC::LocalTensor<float> sumAcc = calc2Buf_.Get<float>();
-            AscendC::Duplicate<float>(sumAcc, 0.0f, n_ * tCount * 16);
-            AscendC::LocalTensor<float> sumAcc1 = calc3Buf_.Get<float>();
+            AscendC::LocalTensor<float> sumAcc = calc0Buf_.Get<float>();
             VectorBarrier();
+            AscendC::Duplicate<float>(sumAcc, 0.0f, n_ * tCount * 16);
+            AscendC::LocalTensor<float> sumAcc1 = calc1Buf_.Get<float>();
             AscendC::Duplicate<float>(sumAcc1, 0.0f, tCount * 16);
+            AscendC::LocalTensor<float> spread = calc4Buf_.Get<float>();
+            for (int64_t block = 0; block < n_ * tCount * 2; block += 255) {
+                AscendC::Brcb(spread[block * 64], h_resIn[block * 8], MinOf(255, n_ * tCount * 2 - block),
+                              AscendC::BrcbRepeatParams(1, 8));
+            }
+            AscendC::LocalTensor<float> spread1 = calc10Buf_.Get<float>();
+            for (int64_t block1 = 0; block1 < tCount * 2; block1 += 255) {
+                AscendC::Brcb(spread1[block1 * 64], h_postIn[block1 * 8], MinOf(255, tCount * 2 - block1),
+                              AscendC::BrcbRepeatParams(1, 8));
+            }
             for (int64_t dStart = 0; dStart < D_; dStart += gradHPostDTile_) {
                 const int64_t dCount = MinOf(gradHPostDTile_, D_ - dStart);
                 const int64_t dPitch = RoundUp(dCount, 16);
@@ -1039,61 +1032,42 @@ public:
                 }
                 in2Queue_.EnQue(grad_yIn);
                 grad_yIn = in2Queue_.DeQue<Element>();
-                AscendC::LocalTensor<float> grad_yTile = calc4Buf_.Get<float>();
+                AscendC::LocalTensor<float> grad_yTile = calc2Buf_.Get<float>();
                 AscendC::Cast(grad_yTile, grad_yIn, AscendC::RoundMode::CAST_NONE, dPitch * n_ * tCount);
                 in2Queue_.FreeTensor(grad_yIn);
-                AscendC::LocalTensor<float> sum_1Tile = calc5Buf_.Get<float>();
-                AscendC::LocalTensor<float> tmp = calc6Buf_.Get<float>();
-                AscendC::LocalTensor<float> spread = calc7Buf_.Get<float>();
-                for (int64_t block = 0; block < n_ * tCount * 2; block += 255) {
-                    AscendC::Brcb(spread[block * 64], h_resTile[block * 8], MinOf(255, n_ * tCount * 2 - block),
-                                  AscendC::BrcbRepeatParams(1, 8));
-                }
-                VectorBarrier();
-                for (int64_t t = 0; t < tCount; ++t) {
+                AscendC::LocalTensor<float> sum_1Tile = calc3Buf_.Get<float>();
+                AscendC::Duplicate<float>(sum_1Tile, 0.0f, dPitch * n_ * tCount);
+                for (int64_t i = 0; i < n_; ++i) {
+                    VectorBarrier();
                     for (int64_t j = 0; j < n_; ++j) {
-                        if (dPitch <= 2040) {
+                        if (dPitch <= 2040 && dPitch * n_ <= 2040) {
                             for (int64_t col = 0; col < dPitch; col += 64) {
-                                AscendC::Mul(tmp[dPitch * n_ * n_ * t + dPitch * j * n_ + col],
-                                             spread[n_ * t * 128 + j * 128], grad_yTile[dPitch * n_ * t + col],
-                                             MinOf(64, dPitch - col), n_,
-                                             AscendC::BinaryRepeatParams(1, 0, 1, (dPitch / 8), 1, (dPitch / 8)));
+                                for (int64_t first2 = 0; first2 < tCount; first2 += 255) {
+                                    AscendC::MulAddDst(sum_1Tile[dPitch * first2 * n_ + dPitch * j + col],
+                                                       spread[first2 * n_ * 128 + i * 8 + j * 128],
+                                                       grad_yTile[dPitch * first2 * n_ + dPitch * i + col],
+                                                       MinOf(64, dPitch - col), MinOf(255, tCount - first2),
+                                                       AscendC::BinaryRepeatParams(1, 0, 1, ((dPitch * n_) / 8),
+                                                                                   n_ * 16, ((dPitch * n_) / 8)));
+                                }
                             }
                         } else {
-                            for (int64_t i = 0; i < n_; ++i) {
+                            for (int64_t t = 0; t < tCount; ++t) {
                                 for (int64_t start = 0; start < (dPitch / 64); start += 255) {
-                                    AscendC::Mul(tmp[dPitch * n_ * n_ * t + dPitch * j * n_ + dPitch * i + start * 64],
-                                                 spread[n_ * t * 128 + i * 8 + j * 128],
-                                                 grad_yTile[dPitch * n_ * t + dPitch * i + start * 64], 64,
-                                                 MinOf(255, (dPitch / 64) - start),
-                                                 AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
+                                    AscendC::MulAddDst(sum_1Tile[dPitch * n_ * t + dPitch * j + start * 64],
+                                                       spread[n_ * t * 128 + i * 8 + j * 128],
+                                                       grad_yTile[dPitch * n_ * t + dPitch * i + start * 64], 64,
+                                                       MinOf(255, (dPitch / 64) - start),
+                                                       AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
                                 }
                                 if (dPitch - (dPitch / 64) * 64 > 0) {
-                                    AscendC::Mul(
-                                        tmp[dPitch * n_ * n_ * t + dPitch * j * n_ + dPitch * i + (dPitch / 64) * 64],
-                                        spread[n_ * t * 128 + i * 8 + j * 128],
-                                        grad_yTile[dPitch * n_ * t + dPitch * i + (dPitch / 64) * 64],
-                                        dPitch - (dPitch / 64) * 64, 1, AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
+                                    AscendC::MulAddDst(sum_1Tile[dPitch * n_ * t + dPitch * j + (dPitch / 64) * 64],
+                                                       spread[n_ * t * 128 + i * 8 + j * 128],
+                                                       grad_yTile[dPitch * n_ * t + dPitch * i + (dPitch / 64) * 64],
+                                                       dPitch - (dPitch / 64) * 64, 1,
+                                                       AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
                                 }
                             }
-                        }
-                    }
-                }
-                VectorBarrier();
-                for (int64_t t = 0; t < tCount; ++t) {
-                    for (int64_t j = 0; j < n_; ++j) {
-                        AscendC::Add(sum_1Tile[dPitch * n_ * t + dPitch * j],
-                                     tmp[dPitch * n_ * n_ * t + dPitch * j * n_],
-                                     tmp[dPitch * n_ * n_ * t + dPitch * j * n_ + dPitch], dPitch);
-                    }
-                }
-                for (int64_t i = 2; i < n_; ++i) {
-                    VectorBarrier();
-                    for (int64_t t = 0; t < tCount; ++t) {
-                        for (int64_t j = 0; j < n_; ++j) {
-                            AscendC::Add(sum_1Tile[dPitch * n_ * t + dPitch * j],
-                                         sum_1Tile[dPitch * n_ * t + dPitch * j],
-                                         tmp[dPitch * n_ * n_ * t + dPitch * j * n_ + dPitch * i], dPitch);
                         }
                     }
                 }
@@ -1119,32 +1093,50 @@ public:
                 }
                 in2Queue_.EnQue(xIn);
                 xIn = in2Queue_.DeQue<Element>();
-                AscendC::LocalTensor<float> xTile = calc5Buf_.Get<float>();
+                AscendC::LocalTensor<float> xTile = calc3Buf_.Get<float>();
                 VectorBarrier();
                 AscendC::Cast(xTile, xIn, AscendC::RoundMode::CAST_NONE, dPitch * n_ * tCount);
                 in2Queue_.FreeTensor(xIn);
-                AscendC::LocalTensor<float> tmp1 = calc6Buf_.Get<float>();
-                VectorBarrier();
-                for (int64_t t = 0; t < tCount; ++t) {
+                AscendC::LocalTensor<float> tmp = calc5Buf_.Get<float>();
+                if (dPitch <= tCount * 64 && dPitch <= 2040 && dPitch * n_ * n_ <= 2040 && dPitch * n_ <= 2040) {
+                    VectorBarrier();
                     for (int64_t j = 0; j < n_; ++j) {
                         for (int64_t i = 0; i < n_; ++i) {
-                            AscendC::Mul(tmp1[dPitch * n_ * n_ * t + dPitch * j * n_ + dPitch * i],
-                                         xTile[dPitch * n_ * t + dPitch * j], grad_yTile[dPitch * n_ * t + dPitch * i],
-                                         dPitch);
+                            for (int64_t col1 = 0; col1 < dPitch; col1 += 64) {
+                                for (int64_t first5 = 0; first5 < tCount; first5 += 255) {
+                                    AscendC::Mul(tmp[dPitch * first5 * n_ * n_ + dPitch * j * n_ + dPitch * i + col1],
+                                                 xTile[dPitch * first5 * n_ + dPitch * j + col1],
+                                                 grad_yTile[dPitch * first5 * n_ + dPitch * i + col1],
+                                                 MinOf(64, dPitch - col1), MinOf(255, tCount - first5),
+                                                 AscendC::BinaryRepeatParams(1, 1, 1, ((dPitch * n_ * n_) / 8),
+                                                                             ((dPitch * n_) / 8), ((dPitch * n_) / 8)));
+                                }
+                            }
+                        }
+                    }
+                } else {
+                    VectorBarrier();
+                    for (int64_t t = 0; t < tCount; ++t) {
+                        for (int64_t j = 0; j < n_; ++j) {
+                            for (int64_t i = 0; i < n_; ++i) {
+                                AscendC::Mul(tmp[dPitch * n_ * n_ * t + dPitch * j * n_ + dPitch * i],
+                                             xTile[dPitch * n_ * t + dPitch * j],
+                                             grad_yTile[dPitch * n_ * t + dPitch * i], dPitch);
+                            }
                         }
                     }
                 }
-                AscendC::LocalTensor<float> sum = calc8Buf_.Get<float>();
-                AscendC::LocalTensor<float> acc = calc9Buf_.Get<float>();
-                AscendC::LocalTensor<float> part = calc10Buf_.Get<float>();
+                AscendC::LocalTensor<float> sum = calc6Buf_.Get<float>();
+                AscendC::LocalTensor<float> acc = calc7Buf_.Get<float>();
+                AscendC::LocalTensor<float> part = calc8Buf_.Get<float>();
                 for (int64_t t = 0; t < tCount; ++t) {
                     for (int64_t j = 0; j < n_; ++j) {
                         AscendC::Duplicate<float>(acc, 0.0f, 512);
                         if (dPitch <= 2040) {
-                            for (int64_t col1 = 0; col1 < dCount; col1 += 64) {
+                            for (int64_t col2 = 0; col2 < dCount; col2 += 64) {
                                 VectorBarrier();
-                                AscendC::Add(acc, tmp1[dPitch * n_ * n_ * t + dPitch * j * n_ + col1], acc,
-                                             MinOf(64, dCount - col1), n_,
+                                AscendC::Add(acc, tmp[dPitch * n_ * n_ * t + dPitch * j * n_ + col2], acc,
+                                             MinOf(64, dCount - col2), n_,
                                              AscendC::BinaryRepeatParams(1, 1, 1, 8, (dPitch / 8), 8));
                             }
                         } else {
@@ -1153,17 +1145,17 @@ public:
                                     VectorBarrier();
                                     AscendC::Add(
                                         acc[row * 64],
-                                        tmp1[dPitch * n_ * n_ * t + dPitch * j * n_ + dPitch * row + start1 * 64],
+                                        tmp[dPitch * n_ * n_ * t + dPitch * j * n_ + dPitch * row + start1 * 64],
                                         acc[row * 64], 64, MinOf(255, (dCount / 64) - start1),
                                         AscendC::BinaryRepeatParams(1, 1, 1, 0, 8, 0));
                                 }
                                 if (dCount - (dCount / 64) * 64 > 0) {
                                     VectorBarrier();
-                                    AscendC::Add(acc[row * 64],
-                                                 tmp1[dPitch * n_ * n_ * t + dPitch * j * n_ + dPitch * row +
-                                                      (dCount / 64) * 64],
-                                                 acc[row * 64], dCount - (dCount / 64) * 64, 1,
-                                                 AscendC::BinaryRepeatParams(1, 1, 1, 8, 8, 8));
+                                    AscendC::Add(
+                                        acc[row * 64],
+                                        tmp[dPitch * n_ * n_ * t + dPitch * j * n_ + dPitch * row + (dCount / 64) * 64],
+                                        acc[row * 64], dCount - (dCount / 64) * 64, 1,
+                                        AscendC::BinaryRepeatParams(1, 1, 1, 8, 8, 8));
                                 }
                             }
                         }
@@ -1176,47 +1168,36 @@ public:
                 VectorBarrier();
                 AscendC::Add(sumAcc, sumAcc, sum, n_ * tCount * 16);
                 // grad_h_out[t, d] = sum[i](h_post[t, i] * grad_y[t, i, d])
-                AscendC::LocalTensor<float> sum_3Tile = calc11Buf_.Get<float>();
-                AscendC::LocalTensor<float> tmp2 = calc5Buf_.Get<float>();
-                AscendC::LocalTensor<float> spread1 = calc12Buf_.Get<float>();
-                for (int64_t block1 = 0; block1 < tCount * 2; block1 += 255) {
-                    AscendC::Brcb(spread1[block1 * 64], h_postTile[block1 * 8], MinOf(255, tCount * 2 - block1),
-                                  AscendC::BrcbRepeatParams(1, 8));
-                }
-                VectorBarrier();
-                for (int64_t t = 0; t < tCount; ++t) {
-                    if (dPitch <= 2040) {
-                        for (int64_t col2 = 0; col2 < dPitch; col2 += 64) {
-                            AscendC::Mul(tmp2[dPitch * n_ * t + col2], spread1[t * 128],
-                                         grad_yTile[dPitch * n_ * t + col2], MinOf(64, dPitch - col2), n_,
-                                         AscendC::BinaryRepeatParams(1, 0, 1, (dPitch / 8), 1, (dPitch / 8)));
+                AscendC::LocalTensor<float> sum_3Tile = calc9Buf_.Get<float>();
+                AscendC::Duplicate<float>(sum_3Tile, 0.0f, dPitch * tCount);
+                for (int64_t i = 0; i < n_; ++i) {
+                    if (dPitch <= 2040 && dPitch * n_ <= 2040) {
+                        VectorBarrier();
+                        for (int64_t col3 = 0; col3 < dPitch; col3 += 64) {
+                            for (int64_t first7 = 0; first7 < tCount; first7 += 255) {
+                                AscendC::MulAddDst(
+                                    sum_3Tile[dPitch * first7 + col3], spread1[first7 * 128 + i * 8],
+                                    grad_yTile[dPitch * first7 * n_ + dPitch * i + col3], MinOf(64, dPitch - col3),
+                                    MinOf(255, tCount - first7),
+                                    AscendC::BinaryRepeatParams(1, 0, 1, (dPitch / 8), 16, ((dPitch * n_) / 8)));
+                            }
                         }
                     } else {
-                        for (int64_t i = 0; i < n_; ++i) {
+                        VectorBarrier();
+                        for (int64_t t = 0; t < tCount; ++t) {
                             for (int64_t start2 = 0; start2 < (dPitch / 64); start2 += 255) {
-                                AscendC::Mul(tmp2[dPitch * n_ * t + dPitch * i + start2 * 64], spread1[i * 8 + t * 128],
-                                             grad_yTile[dPitch * n_ * t + dPitch * i + start2 * 64], 64,
-                                             MinOf(255, (dPitch / 64) - start2),
-                                             AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
+                                AscendC::MulAddDst(sum_3Tile[dPitch * t + start2 * 64], spread1[i * 8 + t * 128],
+                                                   grad_yTile[dPitch * n_ * t + dPitch * i + start2 * 64], 64,
+                                                   MinOf(255, (dPitch / 64) - start2),
+                                                   AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
                             }
                             if (dPitch - (dPitch / 64) * 64 > 0) {
-                                AscendC::Mul(
-                                    tmp2[dPitch * n_ * t + dPitch * i + (dPitch / 64) * 64], spread1[i * 8 + t * 128],
-                                    grad_yTile[dPitch * n_ * t + dPitch * i + (dPitch / 64) * 64],
-                                    dPitch - (dPitch / 64) * 64, 1, AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
+                                AscendC::MulAddDst(sum_3Tile[dPitch * t + (dPitch / 64) * 64], spread1[i * 8 + t * 128],
+                                                   grad_yTile[dPitch * n_ * t + dPitch * i + (dPitch / 64) * 64],
+                                                   dPitch - (dPitch / 64) * 64, 1,
+                                                   AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
                             }
                         }
-                    }
-                }
-                VectorBarrier();
-                for (int64_t t = 0; t < tCount; ++t) {
-                    AscendC::Add(sum_3Tile[dPitch * t], tmp2[dPitch * n_ * t], tmp2[dPitch * n_ * t + dPitch], dPitch);
-                }
-                for (int64_t i = 2; i < n_; ++i) {
-                    VectorBarrier();
-                    for (int64_t t = 0; t < tCount; ++t) {
-                        AscendC::Add(sum_3Tile[dPitch * t], sum_3Tile[dPitch * t], tmp2[dPitch * n_ * t + dPitch * i],
-                                     dPitch);
                     }
                 }
                 AscendC::LocalTensor<Element> grad_h_outOut = out1Queue_.AllocTensor<Element>();
@@ -1236,41 +1217,57 @@ public:
                                      AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
                 in3Queue_.EnQue(h_outIn);
                 h_outIn = in3Queue_.DeQue<Element>();
-                AscendC::LocalTensor<float> h_outTile = calc11Buf_.Get<float>();
+                AscendC::LocalTensor<float> h_outTile = calc9Buf_.Get<float>();
                 VectorBarrier();
                 AscendC::Cast(h_outTile, h_outIn, AscendC::RoundMode::CAST_NONE, dPitch * tCount);
                 in3Queue_.FreeTensor(h_outIn);
-                AscendC::LocalTensor<float> tmp3 = calc5Buf_.Get<float>();
-                VectorBarrier();
-                for (int64_t t = 0; t < tCount; ++t) {
+                AscendC::LocalTensor<float> tmp1 = calc3Buf_.Get<float>();
+                if (dPitch <= tCount * 64 && dPitch <= 2040 && dPitch * n_ <= 2040) {
+                    VectorBarrier();
                     for (int64_t i = 0; i < n_; ++i) {
-                        AscendC::Mul(tmp3[dPitch * n_ * t + dPitch * i], h_outTile[dPitch * t],
-                                     grad_yTile[dPitch * n_ * t + dPitch * i], dPitch);
+                        for (int64_t col4 = 0; col4 < dPitch; col4 += 64) {
+                            for (int64_t first8 = 0; first8 < tCount; first8 += 255) {
+                                AscendC::Mul(tmp1[dPitch * first8 * n_ + dPitch * i + col4],
+                                             h_outTile[dPitch * first8 + col4],
+                                             grad_yTile[dPitch * first8 * n_ + dPitch * i + col4],
+                                             MinOf(64, dPitch - col4), MinOf(255, tCount - first8),
+                                             AscendC::BinaryRepeatParams(1, 1, 1, ((dPitch * n_) / 8), (dPitch / 8),
+                                                                         ((dPitch * n_) / 8)));
+                            }
+                        }
+                    }
+                } else {
+                    VectorBarrier();
+                    for (int64_t t = 0; t < tCount; ++t) {
+                        for (int64_t i = 0; i < n_; ++i) {
+                            AscendC::Mul(tmp1[dPitch * n_ * t + dPitch * i], h_outTile[dPitch * t],
+                                         grad_yTile[dPitch * n_ * t + dPitch * i], dPitch);
+                        }
                     }
                 }
-                AscendC::LocalTensor<float> sum1 = calc13Buf_.Get<float>();
-                AscendC::LocalTensor<float> acc1 = calc9Buf_.Get<float>();
-                AscendC::LocalTensor<float> part1 = calc10Buf_.Get<float>();
+                AscendC::LocalTensor<float> sum1 = calc11Buf_.Get<float>();
+                AscendC::LocalTensor<float> acc1 = calc7Buf_.Get<float>();
+                AscendC::LocalTensor<float> part1 = calc8Buf_.Get<float>();
                 for (int64_t t = 0; t < tCount; ++t) {
                     AscendC::Duplicate<float>(acc1, 0.0f, 512);
                     if (dPitch <= 2040) {
-                        for (int64_t col3 = 0; col3 < dCount; col3 += 64) {
+                        for (int64_t col5 = 0; col5 < dCount; col5 += 64) {
                             VectorBarrier();
-                            AscendC::Add(acc1, tmp3[dPitch * n_ * t + col3], acc1, MinOf(64, dCount - col3), n_,
+                            AscendC::Add(acc1, tmp1[dPitch * n_ * t + col5], acc1, MinOf(64, dCount - col5), n_,
                                          AscendC::BinaryRepeatParams(1, 1, 1, 8, (dPitch / 8), 8));
                         }
                     } else {
                         for (int64_t row1 = 0; row1 < n_; ++row1) {
                             for (int64_t start3 = 0; start3 < (dCount / 64); start3 += 255) {
                                 VectorBarrier();
-                                AscendC::Add(acc1[row1 * 64], tmp3[dPitch * n_ * t + dPitch * row1 + start3 * 64],
+                                AscendC::Add(acc1[row1 * 64], tmp1[dPitch * n_ * t + dPitch * row1 + start3 * 64],
                                              acc1[row1 * 64], 64, MinOf(255, (dCount / 64) - start3),
                                              AscendC::BinaryRepeatParams(1, 1, 1, 0, 8, 0));
                             }
                             if (dCount - (dCount / 64) * 64 > 0) {
                                 VectorBarrier();
                                 AscendC::Add(acc1[row1 * 64],
-                                             tmp3[dPitch * n_ * t + dPitch * row1 + (dCount / 64) * 64],
+                                             tmp1[dPitch * n_ * t + dPitch * row1 + (dCount / 64) * 64],
                                              acc1[row1 * 64], dCount - (dCount / 64) * 64, 1,
                                              AscendC::BinaryRepeatParams(1, 1, 1, 8, 8, 8));
                             }
@@ -1286,23 +1283,25 @@ public:
             }
             // grad_h_res[t, j, i] = sum[d](x[t, j, d] * grad_y[t, i, d])
             AscendC::LocalTensor<float> grad_h_resOut = out2Queue_.AllocTensor<float>();
+            VectorBarrier();
             AscendC::Muls(grad_h_resOut, sumAcc, 1.0f, n_ * tCount * 16);
             out2Queue_.EnQue(grad_h_resOut);
             grad_h_resOut = out2Queue_.DeQue<float>();
-            for (int64_t first8 = 0; first8 < n_ * tCount; first8 += 4095) {
-                AscendC::DataCopyPad(grad_h_resGm_[n_ * n_ * tStart + first8 * n_], grad_h_resOut[first8 * 16],
-                                     AscendC::DataCopyExtParams(MinOf(4095, n_ * tCount - first8), n_ * 4, 1, 0, 0));
+            for (int64_t first10 = 0; first10 < n_ * tCount; first10 += 4095) {
+                AscendC::DataCopyPad(grad_h_resGm_[n_ * n_ * tStart + first10 * n_], grad_h_resOut[first10 * 16],
+                                     AscendC::DataCopyExtParams(MinOf(4095, n_ * tCount - first10), n_ * 4, 1, 0, 0));
             }
             out2Queue_.FreeTensor(grad_h_resOut);
             // grad_h_post[t, i] = sum[d](h_out[t, d] * grad_y[t, i, d])
             AscendC::LocalTensor<float> grad_h_postOut = out3Queue_.AllocTensor<float>();
-            VectorBarrier();
             AscendC::Muls(grad_h_postOut, sumAcc1, 1.0f, tCount * 16);
             out3Queue_.EnQue(grad_h_postOut);
             grad_h_postOut = out3Queue_.DeQue<float>();
             AscendC::DataCopyPad(grad_h_postGm_[n_ * tStart], grad_h_postOut,
                                  AscendC::DataCopyExtParams(tCount, n_ * 4, 1, 0, 0));
             out3Queue_.FreeTensor(grad_h_postOut);
+            in0Queue_.FreeTensor(h_resIn);
+            in1Queue_.FreeTensor(h_postIn);
         }
     }
 
@@ -1315,20 +1314,18 @@ private:
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out1Queue_;  // grad_h_outOut
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out2Queue_;  // grad_h_resOut
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out3Queue_;  // grad_h_postOut
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // h_resTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // h_postTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // sumAcc
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // sumAcc
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // grad_yTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // sum_1Tile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // spread
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // sum
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc9Buf_;     // acc
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc10Buf_;    // part
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc11Buf_;    // sum_3Tile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc12Buf_;    // spread
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc13Buf_;    // sum
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // sumAcc
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // sumAcc
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // grad_yTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // sum_1Tile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // spread
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // tmp
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // sum
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // acc
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // part
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc9Buf_;     // sum_3Tile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc10Buf_;    // spread
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc11Buf_;    // sum
     AscendC::GlobalTensor<Element> grad_yGm_;
     AscendC::GlobalTensor<Element> xGm_;
     AscendC::GlobalTensor<float> h_resGm_;

@@ -22,119 +22,129 @@ public:
         T_ = tiling.T;
         gradXDTile_ = tiling.gradXDTile;
         gradXDTiles_ = tiling.gradXDTiles;
-        gradXJTile_ = tiling.gradXJTile;
-        gradXJTiles_ = tiling.gradXJTiles;
         gradXPer_ = tiling.gradXPer;
+        gradXTTile_ = tiling.gradXTTile;
         gradXWork_ = tiling.gradXWork;
         n_ = tiling.n;
         ceilNBy16_ = CeilDiv(n_, 16);
         grad_yGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(grad_y), D_ * T_ * n_);
         h_resGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(h_res), T_ * n_ * n_);
         grad_xGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(grad_x), D_ * T_ * n_);
-        pipe->InitBuffer(in0Queue_, 2, gradXJTile_ * CeilDiv(n_, 8) * 32);
-        pipe->InitBuffer(in1Queue_, 2, gradXDTile_ * n_ * 2);
-        pipe->InitBuffer(out0Queue_, 2, gradXDTile_ * gradXJTile_ * 2);
-        pipe->InitBuffer(calc0Buf_, ceilNBy16_ * gradXJTile_ * 64);
-        pipe->InitBuffer(calc1Buf_, gradXDTile_ * n_ * 4);
-        pipe->InitBuffer(calc2Buf_, gradXDTile_ * gradXJTile_ * 4);
-        pipe->InitBuffer(calc3Buf_, gradXDTile_ * gradXJTile_ * n_ * 4);
-        pipe->InitBuffer(calc4Buf_, ceilNBy16_ * gradXJTile_ * 512);
+        pipe->InitBuffer(in0Queue_, 2, CeilDiv(gradXTTile_ * n_ * n_, 8) * 32);
+        pipe->InitBuffer(in1Queue_, 2, gradXDTile_ * gradXTTile_ * n_ * 2);
+        pipe->InitBuffer(out0Queue_, 2, gradXDTile_ * gradXTTile_ * 2);
+        pipe->InitBuffer(calc0Buf_, ceilNBy16_ * gradXTTile_ * n_ * 64);
+        pipe->InitBuffer(calc1Buf_, ceilNBy16_ * 64);
+        pipe->InitBuffer(calc2Buf_, gradXDTile_ * gradXTTile_ * n_ * 4);
+        pipe->InitBuffer(calc3Buf_, gradXDTile_ * gradXTTile_ * 4);
+        pipe->InitBuffer(calc4Buf_, ceilNBy16_ * gradXTTile_ * n_ * 512);
     }
 
     __aicore__ inline void Process()
     {
         AscendC::LocalTensor<float> calc0Zero = calc0Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc0Zero, 0.0f, gradXJTile_ * 16);
+        AscendC::Duplicate<float>(calc0Zero, 0.0f, gradXTTile_ * n_ * 16);
         AscendC::LocalTensor<float> calc1Zero = calc1Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc1Zero, 0.0f, gradXDTile_ * n_);
+        AscendC::Duplicate<float>(calc1Zero, 0.0f, 16);
         AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc2Zero, 0.0f, gradXDTile_ * gradXJTile_);
+        AscendC::Duplicate<float>(calc2Zero, 0.0f, gradXDTile_ * gradXTTile_ * n_);
         AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc3Zero, 0.0f, gradXDTile_ * gradXJTile_ * n_);
+        AscendC::Duplicate<float>(calc3Zero, 0.0f, gradXDTile_ * gradXTTile_);
         AscendC::LocalTensor<float> calc4Zero = calc4Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc4Zero, 0.0f, gradXJTile_ * 128);
+        AscendC::Duplicate<float>(calc4Zero, 0.0f, gradXTTile_ * n_ * 128);
+        AscendC::LocalTensor<int32_t> offsets = calc1Buf_.Get<int32_t>();
         VectorBarrier();
+        AscendC::CreateVecIndex<int32_t>(offsets, static_cast<int32_t>(0), 16);
+        VectorBarrier();
+        AscendC::Mins(offsets, offsets, static_cast<int32_t>(n_ - 1), 16);
+        VectorBarrier();
+        AscendC::Muls(offsets, offsets, static_cast<int32_t>(n_ * 4), 16);
         for (int64_t item = blockIdx_ * gradXPer_; item < MinOf(gradXWork_, blockIdx_ * gradXPer_ + gradXPer_);
              ++item) {
             const int64_t dStart = gradXDTile_ * (item % gradXDTiles_);
             const int64_t dCount = MinOf(gradXDTile_, D_ - dStart);
             const int64_t dPitch = RoundUp(dCount, 16);
-            const int64_t jStart = gradXJTile_ * (((item / gradXDTiles_)) % gradXJTiles_);
-            const int64_t jCount = MinOf(gradXJTile_, n_ - jStart);
-            const int64_t t = (((item / gradXDTiles_)) / gradXJTiles_);
-            // grad_x[t, j, d] = sum[i](h_res[t, j, i] * grad_y[t, i, d])
+            const int64_t tStart = gradXTTile_ * (item / gradXDTiles_);
+            const int64_t tCount = MinOf(gradXTTile_, T_ - tStart);
             AscendC::LocalTensor<float> h_resIn = in0Queue_.AllocTensor<float>();
-            AscendC::DataCopyPad(h_resIn, h_resGm_[n_ * n_ * t + jStart * n_],
-                                 AscendC::DataCopyExtParams(jCount, n_ * 4, 0, 0, 0),
+            AscendC::DataCopyPad(h_resIn, h_resGm_[n_ * n_ * tStart],
+                                 AscendC::DataCopyExtParams(1, n_ * n_ * tCount * 4, 0, 0, 0),
                                  AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
             in0Queue_.EnQue(h_resIn);
             h_resIn = in0Queue_.DeQue<float>();
             AscendC::LocalTensor<float> h_resTile = calc0Buf_.Get<float>();
-            for (int64_t j = 0; j < jCount; ++j) {
-                AscendC::Muls(h_resTile[j * 16], h_resIn[j * 8], 1.0f, 8);
+            VectorBarrier();
+            for (int64_t t = 0; t < tCount; ++t) {
+                for (int64_t i = 0; i < n_; ++i) {
+                    AscendC::Gather(h_resTile[n_ * t * 16 + i * 16], h_resIn, offsets.ReinterpretCast<uint32_t>(),
+                                    n_ * n_ * t * 4 + i * 4, 16);
+                }
             }
             in0Queue_.FreeTensor(h_resIn);
             AscendC::LocalTensor<Element> grad_yIn = in1Queue_.AllocTensor<Element>();
-            AscendC::DataCopyPad(grad_yIn, grad_yGm_[D_ * n_ * t + dStart],
-                                 AscendC::DataCopyExtParams(n_, dCount * 2, D_ * 2 - dCount * 2, 0, 0),
-                                 AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
+            for (int64_t first = 0; first < n_ * tCount; first += 4095) {
+                AscendC::DataCopyPad(
+                    grad_yIn[dPitch * first], grad_yGm_[D_ * n_ * tStart + D_ * first + dStart],
+                    AscendC::DataCopyExtParams(MinOf(4095, n_ * tCount - first), dCount * 2, D_ * 2 - dCount * 2, 0, 0),
+                    AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
+            }
             in1Queue_.EnQue(grad_yIn);
             grad_yIn = in1Queue_.DeQue<Element>();
-            AscendC::LocalTensor<float> grad_yTile = calc1Buf_.Get<float>();
-            AscendC::Cast(grad_yTile, grad_yIn, AscendC::RoundMode::CAST_NONE, dPitch * n_);
+            AscendC::LocalTensor<float> grad_yTile = calc2Buf_.Get<float>();
+            AscendC::Cast(grad_yTile, grad_yIn, AscendC::RoundMode::CAST_NONE, dPitch * n_ * tCount);
             in1Queue_.FreeTensor(grad_yIn);
-            AscendC::LocalTensor<float> sum_1Tile = calc2Buf_.Get<float>();
-            AscendC::LocalTensor<float> tmp = calc3Buf_.Get<float>();
             AscendC::LocalTensor<float> spread = calc4Buf_.Get<float>();
             VectorBarrier();
-            for (int64_t block = 0; block < jCount * 2; block += 255) {
-                AscendC::Brcb(spread[block * 64], h_resTile[block * 8], MinOf(255, jCount * 2 - block),
+            for (int64_t block = 0; block < n_ * tCount * 2; block += 255) {
+                AscendC::Brcb(spread[block * 64], h_resTile[block * 8], MinOf(255, n_ * tCount * 2 - block),
                               AscendC::BrcbRepeatParams(1, 8));
             }
-            VectorBarrier();
-            for (int64_t j = 0; j < jCount; ++j) {
-                if (dPitch <= 2040) {
-                    for (int64_t col = 0; col < dPitch; col += 64) {
-                        AscendC::Mul(tmp[dPitch * j * n_ + col], spread[j * 128], grad_yTile[col],
-                                     MinOf(64, dPitch - col), n_,
-                                     AscendC::BinaryRepeatParams(1, 0, 1, (dPitch / 8), 1, (dPitch / 8)));
-                    }
-                } else {
-                    for (int64_t i = 0; i < n_; ++i) {
-                        for (int64_t start = 0; start < (dPitch / 64); start += 255) {
-                            AscendC::Mul(tmp[dPitch * j * n_ + dPitch * i + start * 64], spread[i * 8 + j * 128],
-                                         grad_yTile[dPitch * i + start * 64], 64, MinOf(255, (dPitch / 64) - start),
-                                         AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
-                        }
-                        if (dPitch - (dPitch / 64) * 64 > 0) {
-                            AscendC::Mul(tmp[dPitch * j * n_ + dPitch * i + (dPitch / 64) * 64],
-                                         spread[i * 8 + j * 128], grad_yTile[dPitch * i + (dPitch / 64) * 64],
-                                         dPitch - (dPitch / 64) * 64, 1, AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
-                        }
-                    }
-                }
-            }
-            VectorBarrier();
-            for (int64_t j = 0; j < jCount; ++j) {
-                AscendC::Add(sum_1Tile[dPitch * j], tmp[dPitch * j * n_], tmp[dPitch * j * n_ + dPitch], dPitch);
-            }
-            for (int64_t i = 2; i < n_; ++i) {
+            for (int64_t j = 0; j < n_; ++j) {
+                // grad_x[t, j, d] = sum[i](h_res[t, j, i] * grad_y[t, i, d])
+                AscendC::LocalTensor<float> sum_1Tile = calc3Buf_.Get<float>();
                 VectorBarrier();
-                for (int64_t j = 0; j < jCount; ++j) {
-                    AscendC::Add(sum_1Tile[dPitch * j], sum_1Tile[dPitch * j], tmp[dPitch * j * n_ + dPitch * i],
-                                 dPitch);
+                AscendC::Duplicate<float>(sum_1Tile, 0.0f, dPitch * tCount);
+                for (int64_t i = 0; i < n_; ++i) {
+                    if (dPitch <= 2040 && dPitch * n_ <= 2040) {
+                        VectorBarrier();
+                        for (int64_t col = 0; col < dPitch; col += 64) {
+                            for (int64_t first1 = 0; first1 < tCount; first1 += 255) {
+                                AscendC::MulAddDst(
+                                    sum_1Tile[dPitch * first1 + col], spread[first1 * n_ * 128 + i * 128 + j * 8],
+                                    grad_yTile[dPitch * first1 * n_ + dPitch * i + col], MinOf(64, dPitch - col),
+                                    MinOf(255, tCount - first1),
+                                    AscendC::BinaryRepeatParams(1, 0, 1, (dPitch / 8), n_ * 16, ((dPitch * n_) / 8)));
+                            }
+                        }
+                    } else {
+                        VectorBarrier();
+                        for (int64_t t = 0; t < tCount; ++t) {
+                            for (int64_t start = 0; start < (dPitch / 64); start += 255) {
+                                AscendC::MulAddDst(
+                                    sum_1Tile[dPitch * t + start * 64], spread[n_ * t * 128 + i * 128 + j * 8],
+                                    grad_yTile[dPitch * n_ * t + dPitch * i + start * 64], 64,
+                                    MinOf(255, (dPitch / 64) - start), AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
+                            }
+                            if (dPitch - (dPitch / 64) * 64 > 0) {
+                                AscendC::MulAddDst(
+                                    sum_1Tile[dPitch * t + (dPitch / 64) * 64], spread[n_ * t * 128 + i * 128 + j * 8],
+                                    grad_yTile[dPitch * n_ * t + dPitch * i + (dPitch / 64) * 64],
+                                    dPitch - (dPitch / 64) * 64, 1, AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
+                            }
+                        }
+                    }
                 }
+                AscendC::LocalTensor<Element> grad_xOut = out0Queue_.AllocTensor<Element>();
+                VectorBarrier();
+                AscendC::Cast(grad_xOut, sum_1Tile, AscendC::RoundMode::CAST_RINT, dPitch * tCount);
+                out0Queue_.EnQue(grad_xOut);
+                grad_xOut = out0Queue_.DeQue<Element>();
+                AscendC::DataCopyPad(
+                    grad_xGm_[D_ * n_ * tStart + D_ * j + dStart], grad_xOut,
+                    AscendC::DataCopyExtParams(tCount, dCount * 2, ((dPitch * 2 - CeilDiv(dCount * 2, 32) * 32) / 32),
+                                               D_ * n_ * 2 - dCount * 2, 0));
+                out0Queue_.FreeTensor(grad_xOut);
             }
-            AscendC::LocalTensor<Element> grad_xOut = out0Queue_.AllocTensor<Element>();
-            VectorBarrier();
-            AscendC::Cast(grad_xOut, sum_1Tile, AscendC::RoundMode::CAST_RINT, dPitch * jCount);
-            out0Queue_.EnQue(grad_xOut);
-            grad_xOut = out0Queue_.DeQue<Element>();
-            AscendC::DataCopyPad(
-                grad_xGm_[D_ * n_ * t + D_ * jStart + dStart], grad_xOut,
-                AscendC::DataCopyExtParams(jCount, dCount * 2, ((dPitch * 2 - CeilDiv(dCount * 2, 32) * 32) / 32),
-                                           D_ * 2 - dCount * 2, 0));
-            out0Queue_.FreeTensor(grad_xOut);
         }
     }
 
@@ -143,9 +153,9 @@ private:
     AscendC::TQue<AscendC::TPosition::VECIN, 1> in1Queue_;    // grad_yIn
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // grad_xOut
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // h_resTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // grad_yTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // sum_1Tile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // tmp
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // offsets
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // grad_yTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // sum_1Tile
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // spread
     AscendC::GlobalTensor<Element> grad_yGm_;
     AscendC::GlobalTensor<float> h_resGm_;
@@ -155,9 +165,8 @@ private:
     int64_t T_;
     int64_t gradXDTile_;
     int64_t gradXDTiles_;
-    int64_t gradXJTile_;
-    int64_t gradXJTiles_;
     int64_t gradXPer_;
+    int64_t gradXTTile_;
     int64_t gradXWork_;
     int64_t n_;
     int64_t ceilNBy16_;

@@ -13,15 +13,14 @@ struct MhcPostBackwardTilingData {
     int64_t n;
     int64_t D;
     int64_t gradXDTile;
-    int64_t gradXJTile;
+    int64_t gradXTTile;
     int64_t gradHPostTTile;
     int64_t gradHPostDTile;
     int64_t gradXDTiles;
-    int64_t gradXJTiles;
     int64_t gradXWork;
     int64_t gradXPer;
-    int64_t gradHResPanels;
     int64_t gradHResBaseN;
+    int64_t gradHResPanels;
     int64_t gradHResBaseM;
     int64_t gradHResM;
     int64_t gradHResN;

@@ -28,31 +28,28 @@ struct Sizes {
     Checked hPostITile;
     Checked hPostTTile;
     Checked hResJTile;
-    Checked hResI1Tile;
+    Checked hResTTile;
+    Checked hInDTile;
+    Checked hInTTile;
     Checked invRmsTTile;
     Checked hMixKTile;
     Checked hMixTTile;
     Checked hPreITile;
     Checked hPreTTile;
     Checked rDTile;
-    Checked invRmsDTile;
     Checked mixKTile;
     Checked mixDTile;
-    Checked preGateTTile;
-    Checked preGateDTile;
     Checked mixSumTermsDTile;
-    Checked mixSumTermsITile;
+    Checked mixSumTermsKTile;
     Checked mixTTile;
-    Checked hInDTile;
-    Checked hInTTile;
     Checked mixWsStart;
     Checked mix_factorWsStart;
     Checked pre_gateWsStart;
     Checked rWsStart;
     Checked rWork;
     Checked rPer;
-    Checked mixPanels;
     Checked mixBaseN;
+    Checked mixPanels;
     Checked mixBaseM;
     Checked mixM;
     Checked mixN;
@@ -61,13 +58,16 @@ struct Sizes {
     Checked mixRowTiles;
     Checked mixWork;
     Checked mixPer;
-    Checked hPostITiles;
+    Checked hPostTTiles;
     Checked hPostWork;
     Checked hPostPer;
     Checked hResJTiles;
-    Checked hResI1Tiles;
+    Checked hResTTiles;
     Checked hResWork;
     Checked hResPer;
+    Checked hInDTiles;
+    Checked hInWork;
+    Checked hInPer;
     Checked invRmsWork;
     Checked invRmsPer;
     Checked hMixKTiles;
@@ -77,16 +77,14 @@ struct Sizes {
     Checked hPreWork;
     Checked hPrePer;
     Checked mixKTiles;
-    Checked preGateWork;
-    Checked preGatePer;
     Checked mix_sum_productWsStart;
     Checked mix_sum_termsWsStart;
     Checked mixSumTermsDTiles;
-    Checked mixSumTermsITiles;
+    Checked mixSumTermsKTiles;
     Checked mixSumTermsWork;
     Checked mixSumTermsPer;
-    Checked mixSumProductPanels;
     Checked mixSumProductBaseN;
+    Checked mixSumProductPanels;
     Checked mixSumProductBaseM;
     Checked mixSumProductM;
     Checked mixSumProductN;
@@ -95,13 +93,10 @@ struct Sizes {
     Checked mixSumProductRowTiles;
     Checked mixSumProductWork;
     Checked mixSumProductPer;
-    Checked hInDTiles;
-    Checked hInWork;
-    Checked hInPer;
     Checked mix_sumWsStart;
     Checked mix_sum_factorWsStart;
-    Checked mixSumPanels;
     Checked mixSumBaseN;
+    Checked mixSumPanels;
     Checked mixSumBaseM;
     Checked mixSumM;
     Checked mixSumN;
@@ -131,11 +126,11 @@ struct Sizes {
     Checked mm0BaseK;
     Checked mm0StepK;
     Checked mm0L1;
-    Checked hPostTTiles;
+    Checked hPostITiles;
+    Checked hInTTiles;
     Checked invRmsTTiles;
     Checked hMixTTiles;
     Checked hPreTTiles;
-    Checked preGateTTiles;
     Checked mix_sum_productWsEnd;
     Checked mix_sum_termsWsEnd;
     Checked mixSumProductBaseK;
@@ -144,7 +139,6 @@ struct Sizes {
     Checked mixSumProductSingleK;
     Checked mixSumProductCores;
     Checked mixTTiles;
-    Checked hInTTiles;
     Checked mix_sumWsEnd;
     Checked mix_sum_factorWsEnd;
     Checked mixSumBaseK;
@@ -176,12 +170,13 @@ struct Choice {
     bool together;      // all cores must start together: they synchronise
 };
 
+constexpr int64_t UB_220 = 196608;  // bytes of unified buffer on architecture 220; 3510 has more
+
 /// Bytes a kernel may fill with buffers. Architecture 220 (192 KiB) keeps 256 bytes, and 8 KiB for Select and its like;
 /// architecture 3510 reports what is left of its 256 KiB.
 inline int64_t UsableUb(const Chip &chip, bool select)
 {
-    const int64_t ub220 = 196608;
-    if (chip.ubBytes > ub220) {
+    if (chip.ubBytes > UB_220) {
         return chip.ubBytes;
     }
     return chip.ubBytes - 256 - (select ? 8192 : 0);
@@ -190,8 +185,8 @@ inline int64_t UsableUb(const Chip &chip, bool select)
 typedef Checked (*Ledger)(const Sizes &, const Checked &);
 
 /// The largest tile whose ledger fits, a multiple of `align`: up to the first one that covers `upper`, and no more than
-/// covers `balance` when that is positive. False when not even `align` fits, or when `required` and `upper` is not
-/// covered.
+/// covers `balance` when that is positive; then as many tiles of like length. False when not even `align` fits, or when
+/// `required` and `upper` is not covered.
 inline bool Maximise(Sizes &s, Checked Sizes::*tile, const Checked &upper, int64_t align, const Checked &balance,
                      bool required, Ledger ledger, const Checked &coreNum, int64_t ub)
 {
@@ -217,7 +212,8 @@ inline bool Maximise(Sizes &s, Checked Sizes::*tile, const Checked &upper, int64
             high = middle - 1;
         }
     }
-    s.*tile = Checked(low * align);
+    const int64_t tiles = (top - 1) / low + 1;
+    s.*tile = Checked(((top - 1) / tiles + 1) * align);
     return !(required && low < top);
 }
 
@@ -227,20 +223,19 @@ inline Checked RLedger(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + s.n * CeilDiv(s.D, 8) * 32;               // in0: gammaIn
+    bytes = bytes + s.n * CeilDiv(s.D, 16) * 64;              // in0: gammaIn
     bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;   // in1: xIn, 2 copies
     bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 128;  // out0: mix_factorWsOut, 2 copies
     bytes = bytes + CeilDiv(s.rTTile, 16) * 128;              // out1: rWsOut, 2 copies
-    bytes = bytes + s.n * CeilDiv(s.D, 16) * 64;              // calc0: gammaTile
-    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;   // calc1: xTile
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;               // calc2: sum_1Tile
-    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;   // calc3: tmp
-    bytes = bytes + s.rTTile * CeilDiv(s.D, 16) * 64;         // calc4: sum
-    bytes = bytes + CeilDiv(s.rTTile, 8) * 2048;              // calc5: acc
-    bytes = bytes + CeilDiv(s.rTTile, 8) * 256;               // calc6: part
+    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;   // calc0: xTile
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;               // calc1: sum_1Tile
+    bytes = bytes + s.n * s.rTTile * CeilDiv(s.D, 16) * 64;   // calc2: tmp
+    bytes = bytes + s.rTTile * CeilDiv(s.D, 16) * 64;         // calc3: sum
+    bytes = bytes + CeilDiv(s.rTTile, 8) * 2048;              // calc4: acc
+    bytes = bytes + CeilDiv(s.rTTile, 8) * 256;               // calc5: part
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;               // calc6: tmp
     bytes = bytes + CeilDiv(s.rTTile, 16) * 64;               // calc7: tmp
     bytes = bytes + CeilDiv(s.rTTile, 16) * 64;               // calc8: tmp
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;               // calc9: tmp
     return bytes;
 }
 
@@ -260,15 +255,16 @@ inline Checked HPostLedger(const Sizes &s, const Checked &coreNum)
     (void)coreNum;
     Checked bytes(0);
     bytes = bytes + 64;                                                 // in0: alphaIn, 2 copies
-    bytes = bytes + CeilDiv(s.hPostITile * s.hPostTTile * 4, 32) * 64;  // in1: mixWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.hPostTTile, 8) * 64;                      // in2: rWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.hPostITile * 4, 32) * 64;                 // in3: biasIn, 2 copies
+    bytes = bytes + CeilDiv(s.hPostITile * 4, 32) * 64;                 // in1: biasIn, 2 copies
+    bytes = bytes + CeilDiv(s.hPostITile * s.hPostTTile * 4, 32) * 64;  // in2: mixWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.hPostTTile, 8) * 64;                      // in3: rWsIn, 2 copies
     bytes = bytes + CeilDiv(s.hPostITile * s.hPostTTile * 4, 32) * 64;  // out0: pre_gateWsOut, 2 copies
     bytes = bytes + RoundUp(s.hPostITile * s.hPostTTile * 4, 32);       // calc0: tmp
     bytes = bytes + CeilDiv(s.hPostTTile, 8) * 256;                     // calc1: spread
     bytes = bytes + 256;                                                // calc2: spread
     bytes = bytes + RoundUp(s.hPostITile * s.hPostTTile * 4, 32);       // calc3: tmp
     bytes = bytes + RoundUp(s.hPostITile * s.hPostTTile * 4, 32);       // calc4: tmp
+    bytes = bytes + 256;                                                // calc5: spread
     return bytes;
 }
 
@@ -278,31 +274,40 @@ inline Checked HResLedger(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + 96;                                                // in0: alphaIn, 3 copies
-    bytes = bytes + CeilDiv(s.hResI1Tile * s.hResJTile * 4, 32) * 96;  // in1: mixWsIn, 3 copies
-    bytes = bytes + CeilDiv(s.hResI1Tile * s.hResJTile * 4, 32) * 64;  // out0: h_resOut, 2 copies
-    bytes = bytes + RoundUp(s.hResI1Tile * s.hResJTile * 4, 32);       // calc0: tmp
-    bytes = bytes + 256;                                               // calc1: spread
+    bytes = bytes + 32;                                               // in0: alphaIn
+    bytes = bytes + RoundUp(s.hResJTile * 4, 32);                     // in1: biasIn
+    bytes = bytes + CeilDiv(s.hResJTile * s.hResTTile * 4, 32) * 64;  // in2: mixWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.hResTTile, 8) * 64;                     // in3: rWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.hResJTile * s.hResTTile * 4, 32) * 64;  // out0: h_resOut, 2 copies
+    bytes = bytes + RoundUp(s.hResJTile * s.hResTTile * 4, 32);       // calc0: tmp
+    bytes = bytes + CeilDiv(s.hResTTile, 8) * 256;                    // calc1: spread
+    bytes = bytes + 256;                                              // calc2: spread
     return bytes;
 }
 
-/// UB bytes: sum_2, h_in, inv_rms
+/// UB bytes: sum_2, h_in
+inline Checked HInLedger(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 128;                  // in0: pre_gateWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.hInDTile * s.hInTTile * s.n * 2, 32) * 64;  // in1: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.hInDTile * s.hInTTile * 2, 32) * 64;        // out0: h_inOut, 2 copies
+    bytes = bytes + RoundUp(s.hInDTile * s.hInTTile * s.n * 4, 32);       // calc0: xTile
+    bytes = bytes + RoundUp(s.hInDTile * s.hInTTile * 4, 32);             // calc1: sum_2Tile
+    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 512;                  // calc2: spread
+    return bytes;
+}
+
+/// UB bytes: inv_rms
 inline Checked InvRmsLedger(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + s.invRmsTTile * CeilDiv(s.n, 8) * 64;         // in0: pre_gateWsIn, 2 copies
-    bytes = bytes + s.invRmsTTile * s.n * CeilDiv(s.D, 16) * 64;  // in1: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.invRmsTTile, 8) * 64;               // in2: rWsIn, 2 copies
-    bytes = bytes + s.invRmsTTile * CeilDiv(s.D, 16) * 64;        // out0: h_inOut, 2 copies
-    bytes = bytes + CeilDiv(s.invRmsTTile, 16) * 128;             // out1: inv_rmsOut, 2 copies
-    bytes = bytes + s.invRmsTTile * CeilDiv(s.n, 16) * 64;        // calc0: pre_gateWsTile
-    bytes = bytes + s.invRmsTTile * s.n * CeilDiv(s.D, 16) * 64;  // calc1: xTile
-    bytes = bytes + s.invRmsTTile * CeilDiv(s.D, 16) * 64;        // calc2: sum_2Tile
-    bytes = bytes + s.invRmsTTile * s.n * CeilDiv(s.D, 16) * 64;  // calc3: tmp
-    bytes = bytes + s.invRmsTTile * CeilDiv(s.n, 16) * 512;       // calc4: spread
-    bytes = bytes + CeilDiv(s.invRmsTTile, 16) * 64;              // calc5: rWsTile
+    bytes = bytes + CeilDiv(s.invRmsTTile * 4, 32) * 64;  // in0: rWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.invRmsTTile * 4, 32) * 64;  // out0: inv_rmsOut, 2 copies
     return bytes;
 }
 
@@ -340,34 +345,13 @@ inline Checked RLedger2(const Sizes &s, const Checked &coreNum)
     bytes = bytes + CeilDiv(s.rTTile, 16) * 128;                      // out1: rWsOut, 2 copies
     bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc0: sumAcc
     bytes = bytes + RoundUp(s.n * s.rDTile * s.rTTile * 4, 32);       // calc1: xTile
-    bytes = bytes + RoundUp(s.n * s.rDTile * 4, 32);                  // calc2: gammaTile
-    bytes = bytes + RoundUp(s.n * s.rDTile * s.rTTile * 4, 32);       // calc3: tmp
-    bytes = bytes + RoundUp(s.rDTile * s.rTTile * 4, 32);             // calc4: sum
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc5: sum
-    bytes = bytes + CeilDiv(s.rTTile, 8) * 2048;                      // calc6: acc
-    bytes = bytes + CeilDiv(s.rTTile, 8) * 256;                       // calc7: part
+    bytes = bytes + RoundUp(s.n * s.rDTile * s.rTTile * 4, 32);       // calc2: tmp
+    bytes = bytes + RoundUp(s.rDTile * s.rTTile * 4, 32);             // calc3: sum
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc4: sum
+    bytes = bytes + CeilDiv(s.rTTile, 8) * 2048;                      // calc5: acc
+    bytes = bytes + CeilDiv(s.rTTile, 8) * 256;                       // calc6: part
+    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc7: tmp
     bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc8: tmp
-    bytes = bytes + CeilDiv(s.rTTile, 16) * 64;                       // calc9: tmp
-    return bytes;
-}
-
-/// UB bytes: sum_2, h_in, inv_rms
-inline Checked InvRmsLedger2(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.invRmsTTile, 8) * 64;                             // in0: rWsIn, 2 copies
-    bytes = bytes + s.invRmsTTile * CeilDiv(s.n, 8) * 64;                       // in1: pre_gateWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.invRmsDTile * s.invRmsTTile * s.n * 2, 32) * 64;  // in2: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.invRmsTTile, 16) * 128;                           // out0: inv_rmsOut, 2 copies
-    bytes = bytes + CeilDiv(s.invRmsDTile * s.invRmsTTile * 2, 32) * 64;        // out1: h_inOut, 2 copies
-    bytes = bytes + CeilDiv(s.invRmsTTile, 16) * 64;                            // calc0: rWsTile
-    bytes = bytes + s.invRmsTTile * CeilDiv(s.n, 16) * 64;                      // calc1: pre_gateWsTile
-    bytes = bytes + RoundUp(s.invRmsDTile * s.invRmsTTile * s.n * 4, 32);       // calc2: xTile
-    bytes = bytes + RoundUp(s.invRmsDTile * s.invRmsTTile * 4, 32);             // calc3: sum_2Tile
-    bytes = bytes + RoundUp(s.invRmsDTile * s.invRmsTTile * s.n * 4, 32);       // calc4: tmp
-    bytes = bytes + s.invRmsTTile * CeilDiv(s.n, 16) * 512;                     // calc5: spread
     return bytes;
 }
 
@@ -397,19 +381,17 @@ inline Checked MixLedger2(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + s.n * CeilDiv(s.D, 8) * 32;                // in0: gammaIn
-    bytes = bytes + s.n * CeilDiv(s.D, 16) * 64;               // in1: xIn, 2 copies
-    bytes = bytes + s.mixKTile * s.n * CeilDiv(s.D, 8) * 64;   // in2: phiIn, 2 copies
-    bytes = bytes + CeilDiv(s.mixKTile, 16) * 128;             // out0: mixWsOut, 2 copies
-    bytes = bytes + s.n * CeilDiv(s.D, 16) * 64;               // calc0: gammaTile
-    bytes = bytes + s.n * CeilDiv(s.D, 16) * 64;               // calc1: xTile
-    bytes = bytes + s.mixKTile * s.n * CeilDiv(s.D, 16) * 64;  // calc2: phiTile
-    bytes = bytes + s.n * CeilDiv(s.D, 16) * 64;               // calc3: tmp
-    bytes = bytes + s.mixKTile * s.n * CeilDiv(s.D, 16) * 64;  // calc4: tmp
-    bytes = bytes + s.mixKTile * CeilDiv(s.D, 16) * 64;        // calc5: sum
-    bytes = bytes + CeilDiv(s.mixKTile, 16) * 64;              // calc6: sum
-    bytes = bytes + CeilDiv(s.mixKTile, 8) * 2048;             // calc7: acc
-    bytes = bytes + CeilDiv(s.mixKTile, 8) * 256;              // calc8: part
+    bytes = bytes + s.n * CeilDiv(s.D, 16) * 64;                // in0: gammaIn
+    bytes = bytes + s.n * CeilDiv(s.D, 16) * 32;                // in1: xIn
+    bytes = bytes + s.mixKTile * s.n * CeilDiv(s.D, 16) * 128;  // in2: phiIn, 2 copies
+    bytes = bytes + CeilDiv(s.mixKTile, 16) * 128;              // out0: mixWsOut, 2 copies
+    bytes = bytes + s.n * CeilDiv(s.D, 16) * 64;                // calc0: xTile
+    bytes = bytes + s.n * CeilDiv(s.D, 16) * 64;                // calc1: tmp
+    bytes = bytes + s.mixKTile * s.n * CeilDiv(s.D, 16) * 64;   // calc2: tmp
+    bytes = bytes + s.mixKTile * CeilDiv(s.D, 16) * 64;         // calc3: sum
+    bytes = bytes + CeilDiv(s.mixKTile, 16) * 64;               // calc4: sum
+    bytes = bytes + CeilDiv(s.mixKTile, 8) * 2048;              // calc5: acc
+    bytes = bytes + CeilDiv(s.mixKTile, 8) * 256;               // calc6: part
     return bytes;
 }
 
@@ -445,79 +427,11 @@ inline Checked MixLedger3(const Sizes &s, const Checked &coreNum)
     bytes = bytes + CeilDiv(s.mixKTile, 16) * 128;                  // out0: mixWsOut, 2 copies
     bytes = bytes + CeilDiv(s.mixKTile, 16) * 64;                   // calc0: sumAcc
     bytes = bytes + RoundUp(s.mixDTile * 4, 32);                    // calc1: xTile
-    bytes = bytes + RoundUp(s.mixDTile * 4, 32);                    // calc2: gammaTile
-    bytes = bytes + RoundUp(s.mixDTile * s.mixKTile * 4, 32);       // calc3: phiTile
-    bytes = bytes + RoundUp(s.mixDTile * 4, 32);                    // calc4: tmp
-    bytes = bytes + RoundUp(s.mixDTile * s.mixKTile * 4, 32);       // calc5: tmp
-    bytes = bytes + CeilDiv(s.mixKTile, 16) * 64;                   // calc6: sum
-    bytes = bytes + CeilDiv(s.mixKTile, 8) * 2048;                  // calc7: acc
-    bytes = bytes + CeilDiv(s.mixKTile, 8) * 256;                   // calc8: part
-    return bytes;
-}
-
-/// UB bytes: pre_gate, h_post, sum_2, h_in, inv_rms
-inline Checked PreGateLedger(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;                                            // in0: alphaIn
-    bytes = bytes + CeilDiv(s.n, 8) * 32;                          // in1: biasIn
-    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 8) * 64;         // in2: mixWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.preGateTTile, 8) * 64;               // in3: rWsIn, 2 copies
-    bytes = bytes + s.n * s.preGateTTile * CeilDiv(s.D, 16) * 64;  // in4: xIn, 2 copies
-    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 128;       // out0: h_postOut, 2 copies
-    bytes = bytes + s.preGateTTile * CeilDiv(s.D, 16) * 64;        // out1: h_inOut, 2 copies
-    bytes = bytes + CeilDiv(s.preGateTTile, 16) * 128;             // out2: inv_rmsOut, 2 copies
-    bytes = bytes + 64;                                            // calc0: alphaTile
-    bytes = bytes + CeilDiv(s.n, 16) * 64;                         // calc1: biasTile
-    bytes = bytes + 64;                                            // calc2: alphaTile
-    bytes = bytes + CeilDiv(s.n, 16) * 64;                         // calc3: biasTile
-    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 64;        // calc4: mixWsTile
-    bytes = bytes + CeilDiv(s.preGateTTile, 16) * 64;              // calc5: rWsTile
-    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 64;        // calc6: pre_gateTile
-    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 64;        // calc7: tmp
-    bytes = bytes + CeilDiv(s.preGateTTile, 16) * 512;             // calc8: spread
-    bytes = bytes + 512;                                           // calc9: spread
-    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 64;        // calc10: tmp
-    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 64;        // calc11: tmp
-    bytes = bytes + s.n * s.preGateTTile * CeilDiv(s.D, 16) * 64;  // calc12: xTile
-    bytes = bytes + s.preGateTTile * CeilDiv(s.D, 16) * 64;        // calc13: sum_2Tile
-    bytes = bytes + s.n * s.preGateTTile * CeilDiv(s.D, 16) * 64;  // calc14: tmp
-    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 512;       // calc15: spread
-    return bytes;
-}
-
-/// UB bytes: pre_gate, h_post, sum_2, h_in, inv_rms
-inline Checked PreGateLedger2(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;                                                           // in0: alphaIn
-    bytes = bytes + CeilDiv(s.n, 8) * 32;                                         // in1: biasIn
-    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 8) * 64;                        // in2: mixWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.preGateTTile, 8) * 64;                              // in3: rWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.n * s.preGateDTile * s.preGateTTile * 2, 32) * 64;  // in4: xIn, 2 copies
-    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 128;                      // out0: h_postOut, 2 copies
-    bytes = bytes + CeilDiv(s.preGateTTile, 16) * 128;                            // out1: inv_rmsOut, 2 copies
-    bytes = bytes + CeilDiv(s.preGateDTile * s.preGateTTile * 2, 32) * 64;        // out2: h_inOut, 2 copies
-    bytes = bytes + 64;                                                           // calc0: alphaTile
-    bytes = bytes + CeilDiv(s.n, 16) * 64;                                        // calc1: biasTile
-    bytes = bytes + 64;                                                           // calc2: alphaTile
-    bytes = bytes + CeilDiv(s.n, 16) * 64;                                        // calc3: biasTile
-    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 64;                       // calc4: mixWsTile
-    bytes = bytes + CeilDiv(s.preGateTTile, 16) * 64;                             // calc5: rWsTile
-    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 64;                       // calc6: pre_gateTile
-    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 64;                       // calc7: tmp
-    bytes = bytes + CeilDiv(s.preGateTTile, 16) * 512;                            // calc8: spread
-    bytes = bytes + 512;                                                          // calc9: spread
-    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 64;                       // calc10: tmp
-    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 64;                       // calc11: tmp
-    bytes = bytes + RoundUp(s.n * s.preGateDTile * s.preGateTTile * 4, 32);       // calc12: xTile
-    bytes = bytes + RoundUp(s.preGateDTile * s.preGateTTile * 4, 32);             // calc13: sum_2Tile
-    bytes = bytes + RoundUp(s.n * s.preGateDTile * s.preGateTTile * 4, 32);       // calc14: tmp
-    bytes = bytes + s.preGateTTile * CeilDiv(s.n, 16) * 512;                      // calc15: spread
+    bytes = bytes + RoundUp(s.mixDTile * 4, 32);                    // calc2: tmp
+    bytes = bytes + RoundUp(s.mixDTile * s.mixKTile * 4, 32);       // calc3: tmp
+    bytes = bytes + CeilDiv(s.mixKTile, 16) * 64;                   // calc4: sum
+    bytes = bytes + CeilDiv(s.mixKTile, 8) * 2048;                  // calc5: acc
+    bytes = bytes + CeilDiv(s.mixKTile, 8) * 256;                   // calc6: part
     return bytes;
 }
 
@@ -527,13 +441,12 @@ inline Checked MixSumTermsLedger(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.mixSumTermsDTile * s.mixSumTermsITile * 4, 32) * 64;  // in0: phiIn, 2 copies
+    bytes = bytes + CeilDiv(s.mixSumTermsDTile * s.mixSumTermsKTile * 4, 32) * 64;  // in0: phiIn, 2 copies
     bytes =
-        bytes + CeilDiv(s.mixSumTermsDTile * s.mixSumTermsITile * 2, 32) * 64;  // out0: mix_sum_termsWsOut, 2 copies
-    bytes = bytes + RoundUp(s.mixSumTermsDTile * s.mixSumTermsITile * 4, 32);   // calc0: phiTile
-    bytes = bytes + RoundUp(s.mixSumTermsDTile * s.mixSumTermsITile * 2, 32);   // calc1: rounded
-    bytes = bytes + RoundUp(s.mixSumTermsDTile * s.mixSumTermsITile * 4, 32);   // calc2: tmp
-    bytes = bytes + RoundUp(s.mixSumTermsDTile * s.mixSumTermsITile * 4, 32);   // calc3: tmp
+        bytes + CeilDiv(s.mixSumTermsDTile * s.mixSumTermsKTile * 2, 32) * 64;  // out0: mix_sum_termsWsOut, 2 copies
+    bytes = bytes + RoundUp(s.mixSumTermsDTile * s.mixSumTermsKTile * 2, 32);   // calc0: rounded
+    bytes = bytes + RoundUp(s.mixSumTermsDTile * s.mixSumTermsKTile * 4, 32);   // calc1: tmp
+    bytes = bytes + RoundUp(s.mixSumTermsDTile * s.mixSumTermsKTile * 4, 32);   // calc2: tmp
     return bytes;
 }
 
@@ -561,17 +474,16 @@ inline Checked MixLedger5(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + s.n * CeilDiv(s.D, 16) * 64;               // in0: xIn, 2 copies
-    bytes = bytes + s.mixKTile * s.n * CeilDiv(s.D, 8) * 64;   // in1: phiIn, 2 copies
-    bytes = bytes + CeilDiv(s.mixKTile, 16) * 128;             // out0: mixWsOut, 2 copies
-    bytes = bytes + s.n * CeilDiv(s.D, 16) * 64;               // calc0: xTile
-    bytes = bytes + s.mixKTile * s.n * CeilDiv(s.D, 16) * 64;  // calc1: phiTile
-    bytes = bytes + s.n * CeilDiv(s.D, 16) * 64;               // calc2: tmp
-    bytes = bytes + s.mixKTile * s.n * CeilDiv(s.D, 16) * 64;  // calc3: tmp
-    bytes = bytes + s.mixKTile * CeilDiv(s.D, 16) * 64;        // calc4: sum
-    bytes = bytes + CeilDiv(s.mixKTile, 16) * 64;              // calc5: sum
-    bytes = bytes + CeilDiv(s.mixKTile, 8) * 2048;             // calc6: acc
-    bytes = bytes + CeilDiv(s.mixKTile, 8) * 256;              // calc7: part
+    bytes = bytes + s.n * CeilDiv(s.D, 16) * 32;                // in0: xIn
+    bytes = bytes + s.mixKTile * s.n * CeilDiv(s.D, 16) * 128;  // in1: phiIn, 2 copies
+    bytes = bytes + CeilDiv(s.mixKTile, 16) * 128;              // out0: mixWsOut, 2 copies
+    bytes = bytes + s.n * CeilDiv(s.D, 16) * 64;                // calc0: xTile
+    bytes = bytes + s.n * CeilDiv(s.D, 16) * 64;                // calc1: tmp
+    bytes = bytes + s.mixKTile * s.n * CeilDiv(s.D, 16) * 64;   // calc2: tmp
+    bytes = bytes + s.mixKTile * CeilDiv(s.D, 16) * 64;         // calc3: sum
+    bytes = bytes + CeilDiv(s.mixKTile, 16) * 64;               // calc4: sum
+    bytes = bytes + CeilDiv(s.mixKTile, 8) * 2048;              // calc5: acc
+    bytes = bytes + CeilDiv(s.mixKTile, 8) * 256;               // calc6: part
     return bytes;
 }
 
@@ -586,93 +498,11 @@ inline Checked MixLedger6(const Sizes &s, const Checked &coreNum)
     bytes = bytes + CeilDiv(s.mixKTile, 16) * 128;                  // out0: mixWsOut, 2 copies
     bytes = bytes + CeilDiv(s.mixKTile, 16) * 64;                   // calc0: sumAcc
     bytes = bytes + RoundUp(s.mixDTile * 4, 32);                    // calc1: xTile
-    bytes = bytes + RoundUp(s.mixDTile * s.mixKTile * 4, 32);       // calc2: phiTile
-    bytes = bytes + RoundUp(s.mixDTile * 4, 32);                    // calc3: tmp
-    bytes = bytes + RoundUp(s.mixDTile * s.mixKTile * 4, 32);       // calc4: tmp
-    bytes = bytes + CeilDiv(s.mixKTile, 16) * 64;                   // calc5: sum
-    bytes = bytes + CeilDiv(s.mixKTile, 8) * 2048;                  // calc6: acc
-    bytes = bytes + CeilDiv(s.mixKTile, 8) * 256;                   // calc7: part
-    return bytes;
-}
-
-/// UB bytes: sum_2, h_in
-inline Checked HInLedger(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 8) * 64;                    // in0: pre_gateWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.hInDTile * s.hInTTile * s.n * 2, 32) * 64;  // in1: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.hInDTile * s.hInTTile * 2, 32) * 64;        // out0: h_inOut, 2 copies
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;                   // calc0: pre_gateWsTile
-    bytes = bytes + RoundUp(s.hInDTile * s.hInTTile * s.n * 4, 32);       // calc1: xTile
-    bytes = bytes + RoundUp(s.hInDTile * s.hInTTile * 4, 32);             // calc2: sum_2Tile
-    bytes = bytes + RoundUp(s.hInDTile * s.hInTTile * s.n * 4, 32);       // calc3: tmp
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 512;                  // calc4: spread
-    return bytes;
-}
-
-/// UB bytes: pre_gate, h_post, sum_2, h_in
-inline Checked HInLedger2(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;                                        // in0: alphaIn
-    bytes = bytes + CeilDiv(s.n, 8) * 32;                      // in1: biasIn
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 8) * 64;         // in2: mixWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.hInTTile, 8) * 64;               // in3: rWsIn, 2 copies
-    bytes = bytes + s.hInTTile * s.n * CeilDiv(s.D, 16) * 64;  // in4: xIn, 2 copies
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 128;       // out0: h_postOut, 2 copies
-    bytes = bytes + s.hInTTile * CeilDiv(s.D, 16) * 64;        // out1: h_inOut, 2 copies
-    bytes = bytes + 64;                                        // calc0: alphaTile
-    bytes = bytes + CeilDiv(s.n, 16) * 64;                     // calc1: biasTile
-    bytes = bytes + 64;                                        // calc2: alphaTile
-    bytes = bytes + CeilDiv(s.n, 16) * 64;                     // calc3: biasTile
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;        // calc4: mixWsTile
-    bytes = bytes + CeilDiv(s.hInTTile, 16) * 64;              // calc5: rWsTile
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;        // calc6: pre_gateTile
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;        // calc7: tmp
-    bytes = bytes + CeilDiv(s.hInTTile, 16) * 512;             // calc8: spread
-    bytes = bytes + 512;                                       // calc9: spread
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;        // calc10: tmp
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;        // calc11: tmp
-    bytes = bytes + s.hInTTile * s.n * CeilDiv(s.D, 16) * 64;  // calc12: xTile
-    bytes = bytes + s.hInTTile * CeilDiv(s.D, 16) * 64;        // calc13: sum_2Tile
-    bytes = bytes + s.hInTTile * s.n * CeilDiv(s.D, 16) * 64;  // calc14: tmp
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 512;       // calc15: spread
-    return bytes;
-}
-
-/// UB bytes: pre_gate, h_post, sum_2, h_in
-inline Checked HInLedger3(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + 32;                                                   // in0: alphaIn
-    bytes = bytes + CeilDiv(s.n, 8) * 32;                                 // in1: biasIn
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 8) * 64;                    // in2: mixWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.hInTTile, 8) * 64;                          // in3: rWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.hInDTile * s.hInTTile * s.n * 2, 32) * 64;  // in4: xIn, 2 copies
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 128;                  // out0: h_postOut, 2 copies
-    bytes = bytes + CeilDiv(s.hInDTile * s.hInTTile * 2, 32) * 64;        // out1: h_inOut, 2 copies
-    bytes = bytes + 64;                                                   // calc0: alphaTile
-    bytes = bytes + CeilDiv(s.n, 16) * 64;                                // calc1: biasTile
-    bytes = bytes + 64;                                                   // calc2: alphaTile
-    bytes = bytes + CeilDiv(s.n, 16) * 64;                                // calc3: biasTile
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;                   // calc4: mixWsTile
-    bytes = bytes + CeilDiv(s.hInTTile, 16) * 64;                         // calc5: rWsTile
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;                   // calc6: pre_gateTile
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;                   // calc7: tmp
-    bytes = bytes + CeilDiv(s.hInTTile, 16) * 512;                        // calc8: spread
-    bytes = bytes + 512;                                                  // calc9: spread
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;                   // calc10: tmp
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 64;                   // calc11: tmp
-    bytes = bytes + RoundUp(s.hInDTile * s.hInTTile * s.n * 4, 32);       // calc12: xTile
-    bytes = bytes + RoundUp(s.hInDTile * s.hInTTile * 4, 32);             // calc13: sum_2Tile
-    bytes = bytes + RoundUp(s.hInDTile * s.hInTTile * s.n * 4, 32);       // calc14: tmp
-    bytes = bytes + s.hInTTile * CeilDiv(s.n, 16) * 512;                  // calc15: spread
+    bytes = bytes + RoundUp(s.mixDTile * 4, 32);                    // calc2: tmp
+    bytes = bytes + RoundUp(s.mixDTile * s.mixKTile * 4, 32);       // calc3: tmp
+    bytes = bytes + CeilDiv(s.mixKTile, 16) * 64;                   // calc4: sum
+    bytes = bytes + CeilDiv(s.mixKTile, 8) * 2048;                  // calc5: acc
+    bytes = bytes + CeilDiv(s.mixKTile, 8) * 256;                   // calc6: part
     return bytes;
 }
 
@@ -753,8 +583,8 @@ inline bool FitHPost(Sizes &s, const Chip &chip)
     s.hPostITile = Checked(8);
     s.hPostTTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::hPostITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &HPostLedger, coreNum,
-                    ub) &&
+    return Maximise(s, &Sizes::hPostITile, s.n, 8, MinOf(MaxOf(CeilDiv(s.T * s.n, coreNum), 64), 128), false,
+                    &HPostLedger, coreNum, ub) &&
            Maximise(s, &Sizes::hPostTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.hPostITile), coreNum),
                     false, &HPostLedger, coreNum, ub);
 }
@@ -764,22 +594,35 @@ inline bool FitHRes(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
     s.hResJTile = Checked(8);
-    s.hResI1Tile = Checked(1);
+    s.hResTTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::hResJTile, s.n, 8, MaxOf(CeilDiv(s.R * s.T * s.n, coreNum), 64), false, &HResLedger,
-                    coreNum, ub) &&
-           Maximise(s, &Sizes::hResI1Tile, MinOf(s.R, 4095), 1, CeilDiv(s.R * s.T * CeilDiv(s.n, s.hResJTile), coreNum),
+    return Maximise(s, &Sizes::hResJTile, s.n, 8, MinOf(MaxOf(CeilDiv(s.R * s.T * s.n, coreNum), 64), 128), false,
+                    &HResLedger, coreNum, ub) &&
+           Maximise(s, &Sizes::hResTTile, MinOf(s.T, 4095), 1, CeilDiv(s.R * s.T * CeilDiv(s.n, s.hResJTile), coreNum),
                     false, &HResLedger, coreNum, ub);
 }
 
-/// The tiles of a stage: sum_2, h_in, inv_rms
+/// The tiles of a stage: sum_2, h_in
+inline bool FitHIn(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.hInDTile = Checked(16);
+    s.hInTTile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::hInDTile, s.D, 16, MinOf(MaxOf(CeilDiv(s.D * s.T, coreNum), 64), 64), false, &HInLedger,
+                    coreNum, ub) &&
+           Maximise(s, &Sizes::hInTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.hInDTile), coreNum), false,
+                    &HInLedger, coreNum, ub);
+}
+
+/// The tiles of a stage: inv_rms
 inline bool FitInvRms(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
-    s.invRmsTTile = Checked(1);
+    s.invRmsTTile = Checked(8);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::invRmsTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &InvRmsLedger, coreNum,
-                    ub);
+    return Maximise(s, &Sizes::invRmsTTile, s.T, 8, MinOf(MaxOf(CeilDiv(s.T, coreNum), 64), s.T), false, &InvRmsLedger,
+                    coreNum, ub);
 }
 
 /// The tiles of a stage: h_mix
@@ -790,7 +633,8 @@ inline bool FitHMix(Sizes &s, const Chip &chip)
     s.hMixTTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
     return Maximise(s, &Sizes::hMixKTile, s.R * s.n + s.n * 2, 8,
-                    MaxOf(CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), 64), false, &HMixLedger, coreNum, ub) &&
+                    MinOf(MaxOf(CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), 64), s.R * s.n + s.n * 2), false,
+                    &HMixLedger, coreNum, ub) &&
            Maximise(s, &Sizes::hMixTTile, MinOf(s.T, 4095), 1,
                     CeilDiv(s.T * CeilDiv(s.R * s.n + s.n * 2, s.hMixKTile), coreNum), false, &HMixLedger, coreNum, ub);
 }
@@ -802,8 +646,8 @@ inline bool FitHPre(Sizes &s, const Chip &chip)
     s.hPreITile = Checked(8);
     s.hPreTTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::hPreITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &HPreLedger, coreNum,
-                    ub) &&
+    return Maximise(s, &Sizes::hPreITile, s.n, 8, MinOf(MaxOf(CeilDiv(s.T * s.n, coreNum), 64), s.n), false,
+                    &HPreLedger, coreNum, ub) &&
            Maximise(s, &Sizes::hPreTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.hPreITile), coreNum), false,
                     &HPreLedger, coreNum, ub);
 }
@@ -817,18 +661,6 @@ inline bool FitR2(Sizes &s, const Chip &chip)
     const int64_t ub = UsableUb(chip, false);
     return Maximise(s, &Sizes::rDTile, s.D, 16, 0, false, &RLedger2, coreNum, ub) &&
            Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &RLedger2, coreNum, ub);
-}
-
-/// The tiles of a stage: sum_2, h_in, inv_rms
-inline bool FitInvRms2(Sizes &s, const Chip &chip)
-{
-    const Checked coreNum(chip.coreNum);
-    s.invRmsDTile = Checked(16);
-    s.invRmsTTile = Checked(1);
-    const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::invRmsDTile, s.D, 16, 0, false, &InvRmsLedger2, coreNum, ub) &&
-           Maximise(s, &Sizes::invRmsTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &InvRmsLedger2, coreNum,
-                    ub);
 }
 
 /// The tiles of a stage: sum_1, r
@@ -873,39 +705,17 @@ inline bool FitMix3(Sizes &s, const Chip &chip)
                     CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), false, &MixLedger3, coreNum, ub);
 }
 
-/// The tiles of a stage: pre_gate, h_post, sum_2, h_in, inv_rms
-inline bool FitPreGate(Sizes &s, const Chip &chip)
-{
-    const Checked coreNum(chip.coreNum);
-    s.preGateTTile = Checked(1);
-    const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::preGateTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &PreGateLedger, coreNum,
-                    ub);
-}
-
-/// The tiles of a stage: pre_gate, h_post, sum_2, h_in, inv_rms
-inline bool FitPreGate2(Sizes &s, const Chip &chip)
-{
-    const Checked coreNum(chip.coreNum);
-    s.preGateDTile = Checked(16);
-    s.preGateTTile = Checked(1);
-    const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::preGateDTile, s.D, 16, 0, false, &PreGateLedger2, coreNum, ub) &&
-           Maximise(s, &Sizes::preGateTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &PreGateLedger2,
-                    coreNum, ub);
-}
-
 /// The tiles of a stage: mix_sum_terms
 inline bool FitMixSumTerms(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
     s.mixSumTermsDTile = Checked(16);
-    s.mixSumTermsITile = Checked(1);
+    s.mixSumTermsKTile = Checked(1);
     const int64_t ub = UsableUb(chip, true);
     return Maximise(s, &Sizes::mixSumTermsDTile, s.D, 16,
-                    MaxOf(CeilDiv(s.D * s.R * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64), false, &MixSumTermsLedger,
-                    coreNum, ub) &&
-           Maximise(s, &Sizes::mixSumTermsITile, MinOf(s.n, 4095), 1,
+                    MinOf(MaxOf(CeilDiv(s.D * s.R * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64), s.D), false,
+                    &MixSumTermsLedger, coreNum, ub) &&
+           Maximise(s, &Sizes::mixSumTermsKTile, MinOf(s.R * s.n + s.n * 2, 4095), 1,
                     CeilDiv(s.R * s.n * s.n * CeilDiv(s.D, s.mixSumTermsDTile) +
                                 s.n * s.n * CeilDiv(s.D, s.mixSumTermsDTile) * 2,
                             coreNum),
@@ -937,7 +747,8 @@ inline bool FitMix4(Sizes &s, const Chip &chip)
     s.mixTTile = Checked(1);
     const int64_t ub = UsableUb(chip, true);
     return Maximise(s, &Sizes::mixKTile, s.R * s.n + s.n * 2, 64,
-                    MaxOf(CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), 64), false, &MixLedger4, coreNum, ub) &&
+                    MinOf(MaxOf(CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), 64), s.R * s.n + s.n * 2), false,
+                    &MixLedger4, coreNum, ub) &&
            Maximise(s, &Sizes::mixTTile, MinOf(s.T, 4095), 1,
                     CeilDiv(s.T * CeilDiv(s.R * s.n + s.n * 2, s.mixKTile), coreNum), false, &MixLedger4, coreNum, ub);
 }
@@ -949,8 +760,8 @@ inline bool FitHPost2(Sizes &s, const Chip &chip)
     s.hPostITile = Checked(8);
     s.hPostTTile = Checked(1);
     const int64_t ub = UsableUb(chip, true);
-    return Maximise(s, &Sizes::hPostITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &HPostLedger, coreNum,
-                    ub) &&
+    return Maximise(s, &Sizes::hPostITile, s.n, 8, MinOf(MaxOf(CeilDiv(s.T * s.n, coreNum), 64), 128), false,
+                    &HPostLedger, coreNum, ub) &&
            Maximise(s, &Sizes::hPostTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.hPostITile), coreNum),
                     false, &HPostLedger, coreNum, ub);
 }
@@ -960,22 +771,35 @@ inline bool FitHRes2(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
     s.hResJTile = Checked(8);
-    s.hResI1Tile = Checked(1);
+    s.hResTTile = Checked(1);
     const int64_t ub = UsableUb(chip, true);
-    return Maximise(s, &Sizes::hResJTile, s.n, 8, MaxOf(CeilDiv(s.R * s.T * s.n, coreNum), 64), false, &HResLedger,
-                    coreNum, ub) &&
-           Maximise(s, &Sizes::hResI1Tile, MinOf(s.R, 4095), 1, CeilDiv(s.R * s.T * CeilDiv(s.n, s.hResJTile), coreNum),
+    return Maximise(s, &Sizes::hResJTile, s.n, 8, MinOf(MaxOf(CeilDiv(s.R * s.T * s.n, coreNum), 64), 128), false,
+                    &HResLedger, coreNum, ub) &&
+           Maximise(s, &Sizes::hResTTile, MinOf(s.T, 4095), 1, CeilDiv(s.R * s.T * CeilDiv(s.n, s.hResJTile), coreNum),
                     false, &HResLedger, coreNum, ub);
 }
 
-/// The tiles of a stage: sum_2, h_in, inv_rms
-inline bool FitInvRms3(Sizes &s, const Chip &chip)
+/// The tiles of a stage: sum_2, h_in
+inline bool FitHIn2(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
-    s.invRmsTTile = Checked(1);
+    s.hInDTile = Checked(16);
+    s.hInTTile = Checked(1);
     const int64_t ub = UsableUb(chip, true);
-    return Maximise(s, &Sizes::invRmsTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &InvRmsLedger, coreNum,
-                    ub);
+    return Maximise(s, &Sizes::hInDTile, s.D, 16, MinOf(MaxOf(CeilDiv(s.D * s.T, coreNum), 64), 64), false, &HInLedger,
+                    coreNum, ub) &&
+           Maximise(s, &Sizes::hInTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.hInDTile), coreNum), false,
+                    &HInLedger, coreNum, ub);
+}
+
+/// The tiles of a stage: inv_rms
+inline bool FitInvRms2(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.invRmsTTile = Checked(8);
+    const int64_t ub = UsableUb(chip, true);
+    return Maximise(s, &Sizes::invRmsTTile, s.T, 8, MinOf(MaxOf(CeilDiv(s.T, coreNum), 64), s.T), false, &InvRmsLedger,
+                    coreNum, ub);
 }
 
 /// The tiles of a stage: h_mix
@@ -986,7 +810,8 @@ inline bool FitHMix2(Sizes &s, const Chip &chip)
     s.hMixTTile = Checked(1);
     const int64_t ub = UsableUb(chip, true);
     return Maximise(s, &Sizes::hMixKTile, s.R * s.n + s.n * 2, 8,
-                    MaxOf(CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), 64), false, &HMixLedger, coreNum, ub) &&
+                    MinOf(MaxOf(CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), 64), s.R * s.n + s.n * 2), false,
+                    &HMixLedger, coreNum, ub) &&
            Maximise(s, &Sizes::hMixTTile, MinOf(s.T, 4095), 1,
                     CeilDiv(s.T * CeilDiv(s.R * s.n + s.n * 2, s.hMixKTile), coreNum), false, &HMixLedger, coreNum, ub);
 }
@@ -998,8 +823,8 @@ inline bool FitHPre2(Sizes &s, const Chip &chip)
     s.hPreITile = Checked(8);
     s.hPreTTile = Checked(1);
     const int64_t ub = UsableUb(chip, true);
-    return Maximise(s, &Sizes::hPreITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &HPreLedger, coreNum,
-                    ub) &&
+    return Maximise(s, &Sizes::hPreITile, s.n, 8, MinOf(MaxOf(CeilDiv(s.T * s.n, coreNum), 64), s.n), false,
+                    &HPreLedger, coreNum, ub) &&
            Maximise(s, &Sizes::hPreTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.hPreITile), coreNum), false,
                     &HPreLedger, coreNum, ub);
 }
@@ -1013,18 +838,6 @@ inline bool FitR6(Sizes &s, const Chip &chip)
     const int64_t ub = UsableUb(chip, true);
     return Maximise(s, &Sizes::rDTile, s.D, 16, 0, false, &RLedger4, coreNum, ub) &&
            Maximise(s, &Sizes::rTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &RLedger4, coreNum, ub);
-}
-
-/// The tiles of a stage: sum_2, h_in, inv_rms
-inline bool FitInvRms4(Sizes &s, const Chip &chip)
-{
-    const Checked coreNum(chip.coreNum);
-    s.invRmsDTile = Checked(16);
-    s.invRmsTTile = Checked(1);
-    const int64_t ub = UsableUb(chip, true);
-    return Maximise(s, &Sizes::invRmsDTile, s.D, 16, 0, false, &InvRmsLedger2, coreNum, ub) &&
-           Maximise(s, &Sizes::invRmsTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &InvRmsLedger2, coreNum,
-                    ub);
 }
 
 /// The tiles of a stage: mix
@@ -1049,94 +862,6 @@ inline bool FitMix6(Sizes &s, const Chip &chip)
                     CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), false, &MixLedger6, coreNum, ub);
 }
 
-/// The tiles of a stage: sum_2, h_in
-inline bool FitHIn(Sizes &s, const Chip &chip)
-{
-    const Checked coreNum(chip.coreNum);
-    s.hInDTile = Checked(16);
-    s.hInTTile = Checked(1);
-    const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::hInDTile, s.D, 16, MaxOf(CeilDiv(s.D * s.T, coreNum), 64), false, &HInLedger, coreNum,
-                    ub) &&
-           Maximise(s, &Sizes::hInTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.hInDTile), coreNum), false,
-                    &HInLedger, coreNum, ub);
-}
-
-/// The tiles of a stage: pre_gate, h_post, sum_2, h_in, inv_rms
-inline bool FitPreGate3(Sizes &s, const Chip &chip)
-{
-    const Checked coreNum(chip.coreNum);
-    s.preGateTTile = Checked(1);
-    const int64_t ub = UsableUb(chip, true);
-    return Maximise(s, &Sizes::preGateTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &PreGateLedger, coreNum,
-                    ub);
-}
-
-/// The tiles of a stage: pre_gate, h_post, sum_2, h_in, inv_rms
-inline bool FitPreGate4(Sizes &s, const Chip &chip)
-{
-    const Checked coreNum(chip.coreNum);
-    s.preGateDTile = Checked(16);
-    s.preGateTTile = Checked(1);
-    const int64_t ub = UsableUb(chip, true);
-    return Maximise(s, &Sizes::preGateDTile, s.D, 16, 0, false, &PreGateLedger2, coreNum, ub) &&
-           Maximise(s, &Sizes::preGateTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &PreGateLedger2,
-                    coreNum, ub);
-}
-
-/// The tiles of a stage: pre_gate, h_post, sum_2, h_in
-inline bool FitHIn2(Sizes &s, const Chip &chip)
-{
-    const Checked coreNum(chip.coreNum);
-    s.hInTTile = Checked(1);
-    const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::hInTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &HInLedger2, coreNum, ub);
-}
-
-/// The tiles of a stage: pre_gate, h_post, sum_2, h_in
-inline bool FitHIn3(Sizes &s, const Chip &chip)
-{
-    const Checked coreNum(chip.coreNum);
-    s.hInDTile = Checked(16);
-    s.hInTTile = Checked(1);
-    const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::hInDTile, s.D, 16, 0, false, &HInLedger3, coreNum, ub) &&
-           Maximise(s, &Sizes::hInTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &HInLedger3, coreNum, ub);
-}
-
-/// The tiles of a stage: sum_2, h_in
-inline bool FitHIn4(Sizes &s, const Chip &chip)
-{
-    const Checked coreNum(chip.coreNum);
-    s.hInDTile = Checked(16);
-    s.hInTTile = Checked(1);
-    const int64_t ub = UsableUb(chip, true);
-    return Maximise(s, &Sizes::hInDTile, s.D, 16, MaxOf(CeilDiv(s.D * s.T, coreNum), 64), false, &HInLedger, coreNum,
-                    ub) &&
-           Maximise(s, &Sizes::hInTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.hInDTile), coreNum), false,
-                    &HInLedger, coreNum, ub);
-}
-
-/// The tiles of a stage: pre_gate, h_post, sum_2, h_in
-inline bool FitHIn5(Sizes &s, const Chip &chip)
-{
-    const Checked coreNum(chip.coreNum);
-    s.hInTTile = Checked(1);
-    const int64_t ub = UsableUb(chip, true);
-    return Maximise(s, &Sizes::hInTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &HInLedger2, coreNum, ub);
-}
-
-/// The tiles of a stage: pre_gate, h_post, sum_2, h_in
-inline bool FitHIn6(Sizes &s, const Chip &chip)
-{
-    const Checked coreNum(chip.coreNum);
-    s.hInDTile = Checked(16);
-    s.hInTTile = Checked(1);
-    const int64_t ub = UsableUb(chip, true);
-    return Maximise(s, &Sizes::hInDTile, s.D, 16, 0, false, &HInLedger3, coreNum, ub) &&
-           Maximise(s, &Sizes::hInTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &HInLedger3, coreNum, ub);
-}
-
 /// The tiles of a stage: mix_sum_factor, sum_1, r
 inline bool FitR7(Sizes &s, const Chip &chip)
 {
@@ -1154,7 +879,8 @@ inline bool FitMix7(Sizes &s, const Chip &chip)
     s.mixTTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
     return Maximise(s, &Sizes::mixKTile, s.R * s.n + s.n * 2, 8,
-                    MaxOf(CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), 64), false, &MixLedger7, coreNum, ub) &&
+                    MinOf(MaxOf(CeilDiv(s.R * s.T * s.n + s.T * s.n * 2, coreNum), 64), s.R * s.n + s.n * 2), false,
+                    &MixLedger7, coreNum, ub) &&
            Maximise(s, &Sizes::mixTTile, MinOf(s.T, 4095), 1,
                     CeilDiv(s.T * CeilDiv(s.R * s.n + s.n * 2, s.mixKTile), coreNum), false, &MixLedger7, coreNum, ub);
 }
@@ -1179,38 +905,24 @@ inline bool FindMixWsStart(Sizes &s, const Chip &chip)
     return s.mixWsStart.valid && s.mixWsEnd.valid;
 }
 
-/// Fields mix_factorWsStart to mix_factorWsEnd; false when one is out of range.
+/// Fields mix_factorWsStart to pre_gateWsStart; false when one is out of range.
 inline bool FindMixFactorWsStart(Sizes &s, const Chip &chip)
 {
     (void)chip;
     s.mix_factorWsStart = s.mixWsEnd;
     s.mix_factorWsEnd = s.mix_factorWsStart + RoundUp(MaxOf(s.D * s.T * s.n, 1) * 4, 512);
-    return s.mix_factorWsStart.valid && s.mix_factorWsEnd.valid;
-}
-
-/// Fields pre_gateWsStart; false when one is out of range.
-inline bool FindPreGateWsStart(Sizes &s, const Chip &chip)
-{
-    (void)chip;
     s.pre_gateWsStart = s.mix_factorWsEnd;
-    return s.pre_gateWsStart.valid;
+    return s.mix_factorWsStart.valid && s.mix_factorWsEnd.valid && s.pre_gateWsStart.valid;
 }
 
-/// Fields pre_gateWsEnd to rWsStart; false when one is out of range.
+/// Fields pre_gateWsEnd to rWsEnd; false when one is out of range.
 inline bool FindPreGateWsEnd(Sizes &s, const Chip &chip)
 {
     (void)chip;
     s.pre_gateWsEnd = s.pre_gateWsStart + RoundUp(MaxOf(s.T * s.n, 1) * 4, 512);
     s.rWsStart = s.pre_gateWsEnd;
-    return s.pre_gateWsEnd.valid && s.rWsStart.valid;
-}
-
-/// Fields rWsEnd; false when one is out of range.
-inline bool FindRWsEnd(Sizes &s, const Chip &chip)
-{
-    (void)chip;
     s.rWsEnd = s.rWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
-    return s.rWsEnd.valid;
+    return s.pre_gateWsEnd.valid && s.rWsStart.valid && s.rWsEnd.valid;
 }
 
 /// Fields rTTiles to rPer; false when one is out of range.
@@ -1223,15 +935,25 @@ inline bool FindRTTiles(Sizes &s, const Chip &chip)
     return s.rTTiles.valid && s.rWork.valid && s.rPer.valid;
 }
 
-/// Fields mixPanels to mm0L1; false when one is out of range.
-inline bool FindMixPanels(Sizes &s, const Chip &chip)
+/// Fields mixBaseN to mm0L1; false when one is out of range.
+inline bool FindMixBaseN(Sizes &s, const Chip &chip)
 {
     const Checked cubeNum(chip.cubeNum);
-    s.mixPanels = CeilDiv(s.R * s.n + s.n * 2, 256);
-    s.mixBaseN = RoundUp(CeilDiv(s.R * s.n + s.n * 2, s.mixPanels), 16);
-    s.mixBaseM = MinOf(MinOf((((32768 / s.mixBaseN)) / 16) * 16, 256),
-                       RoundUp(MinOf(MaxOf(CeilDiv(s.T * s.mixPanels, cubeNum), 1), s.T), 16));
-    s.mixBaseK = MinOf(32, RoundUp(s.D * s.n, 16));
+    const Checked l0cFloats(chip.ubBytes > UB_220 ? 65536 : 32768);  // results that L0C holds
+    s.mixBaseN = RoundUp(
+        CeilDiv(
+            s.R * s.n + s.n * 2,
+            MaxOf(CeilDiv(s.R * s.n + s.n * 2, MinOf((((l0cFloats / (RoundUp(MinOf(s.T, 128), 16)))) / 16) * 16, 512)),
+                  MinOf(((s.R * s.n * CeilDiv(s.T, 128) + s.n * CeilDiv(s.T, 128) * 2) /
+                         (s.T * CeilDiv(s.R * s.n + s.n * 2,
+                                        MinOf((((l0cFloats / (RoundUp(MinOf(s.T, 128), 16)))) / 16) * 16, 512)))),
+                        1) *
+                      MinOf(CeilDiv(CeilDiv(cubeNum * 3, 4), CeilDiv(s.T, 128)), CeilDiv(s.R * s.n + s.n * 2, 16)))),
+        16);
+    s.mixPanels = CeilDiv(s.R * s.n + s.n * 2, s.mixBaseN);
+    s.mixBaseM = MinOf(MinOf((((l0cFloats / s.mixBaseN)) / 16) * 16, 256),
+                       RoundUp(MinOf(MaxOf(CeilDiv(s.T * s.mixPanels, CeilDiv(cubeNum * 3, 4)), 1), s.T), 16));
+    s.mixBaseK = MinOf(MinOf(32, (((8192 / s.mixBaseN)) / 16) * 16), RoundUp(s.D * s.n, 16));
     s.mixStepK = MinOf(4, CeilDiv(s.D * s.n, s.mixBaseK));
     s.mixL1 = s.mixBaseK * s.mixBaseM * s.mixStepK * 8 + s.mixBaseK * s.mixBaseN * s.mixStepK * 8;
     s.mixM = s.T;
@@ -1254,14 +976,14 @@ inline bool FindMixPanels(Sizes &s, const Chip &chip)
     s.mm0BaseK = s.mixBaseK;
     s.mm0StepK = s.mixStepK;
     s.mm0L1 = s.mixL1;
-    return s.mixPanels.valid && s.mixBaseN.valid && s.mixBaseM.valid && s.mixBaseK.valid && s.mixStepK.valid &&
+    return s.mixBaseN.valid && s.mixPanels.valid && s.mixBaseM.valid && s.mixBaseK.valid && s.mixStepK.valid &&
            s.mixL1.valid && s.mixM.valid && s.mixN.valid && s.mixKa.valid && s.mixKb.valid && s.mixSingleK.valid &&
            s.mixRowTiles.valid && s.mixWork.valid && s.mixPer.valid && s.mixCores.valid && s.mm0Cores.valid &&
            s.mm0M.valid && s.mm0N.valid && s.mm0Ka.valid && s.mm0Kb.valid && s.mm0SingleK.valid && s.mm0BaseM.valid &&
            s.mm0BaseN.valid && s.mm0BaseK.valid && s.mm0StepK.valid && s.mm0L1.valid;
 }
 
-/// Fields hPostITiles to hResPer; false when one is out of range.
+/// Fields hPostITiles to hPostPer; false when one is out of range.
 inline bool FindHPostITiles(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
@@ -1269,28 +991,38 @@ inline bool FindHPostITiles(Sizes &s, const Chip &chip)
     s.hPostTTiles = CeilDiv(s.T, s.hPostTTile);
     s.hPostWork = s.hPostITiles * s.hPostTTiles;
     s.hPostPer = MaxOf(CeilDiv(s.hPostWork, coreNum), 1);
-    s.hResJTiles = CeilDiv(s.n, s.hResJTile);
-    s.hResI1Tiles = CeilDiv(s.R, s.hResI1Tile);
-    s.hResWork = s.T * s.hResI1Tiles * s.hResJTiles;
-    s.hResPer = MaxOf(CeilDiv(s.hResWork, coreNum), 1);
-    return s.hPostITiles.valid && s.hPostTTiles.valid && s.hPostWork.valid && s.hPostPer.valid && s.hResJTiles.valid &&
-           s.hResI1Tiles.valid && s.hResWork.valid && s.hResPer.valid;
+    return s.hPostITiles.valid && s.hPostTTiles.valid && s.hPostWork.valid && s.hPostPer.valid;
 }
 
-/// Fields invRmsTTiles to invRmsPer; false when one is out of range.
+/// Fields hResJTiles to hResPer; false when one is out of range.
+inline bool FindHResJTiles(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.hResJTiles = CeilDiv(s.n, s.hResJTile);
+    s.hResTTiles = CeilDiv(s.T, s.hResTTile);
+    s.hResWork = s.R * s.hResJTiles * s.hResTTiles;
+    s.hResPer = MaxOf(CeilDiv(s.hResWork, coreNum), 1);
+    return s.hResJTiles.valid && s.hResTTiles.valid && s.hResWork.valid && s.hResPer.valid;
+}
+
+/// Fields hInDTiles to hInPer; false when one is out of range.
+inline bool FindHInDTiles(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.hInDTiles = CeilDiv(s.D, s.hInDTile);
+    s.hInTTiles = CeilDiv(s.T, s.hInTTile);
+    s.hInWork = s.hInDTiles * s.hInTTiles;
+    s.hInPer = MaxOf(CeilDiv(s.hInWork, coreNum), 1);
+    return s.hInDTiles.valid && s.hInTTiles.valid && s.hInWork.valid && s.hInPer.valid;
+}
+
+/// Fields invRmsTTiles to hPrePer; false when one is out of range.
 inline bool FindInvRmsTTiles(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
     s.invRmsTTiles = CeilDiv(s.T, s.invRmsTTile);
     s.invRmsWork = s.invRmsTTiles;
     s.invRmsPer = MaxOf(CeilDiv(s.invRmsWork, coreNum), 1);
-    return s.invRmsTTiles.valid && s.invRmsWork.valid && s.invRmsPer.valid;
-}
-
-/// Fields hMixKTiles to hPrePer; false when one is out of range.
-inline bool FindHMixKTiles(Sizes &s, const Chip &chip)
-{
-    const Checked coreNum(chip.coreNum);
     s.hMixKTiles = CeilDiv(s.R * s.n + s.n * 2, s.hMixKTile);
     s.hMixTTiles = CeilDiv(s.T, s.hMixTTile);
     s.hMixWork = s.hMixKTiles * s.hMixTTiles;
@@ -1299,12 +1031,13 @@ inline bool FindHMixKTiles(Sizes &s, const Chip &chip)
     s.hPreTTiles = CeilDiv(s.T, s.hPreTTile);
     s.hPreWork = s.hPreITiles * s.hPreTTiles;
     s.hPrePer = MaxOf(CeilDiv(s.hPreWork, coreNum), 1);
-    return s.hMixKTiles.valid && s.hMixTTiles.valid && s.hMixWork.valid && s.hMixPer.valid && s.hPreITiles.valid &&
-           s.hPreTTiles.valid && s.hPreWork.valid && s.hPrePer.valid;
+    return s.invRmsTTiles.valid && s.invRmsWork.valid && s.invRmsPer.valid && s.hMixKTiles.valid &&
+           s.hMixTTiles.valid && s.hMixWork.valid && s.hMixPer.valid && s.hPreITiles.valid && s.hPreTTiles.valid &&
+           s.hPreWork.valid && s.hPrePer.valid;
 }
 
 /// Fields pre_gateWsStart; false when one is out of range.
-inline bool FindPreGateWsStart2(Sizes &s, const Chip &chip)
+inline bool FindPreGateWsStart(Sizes &s, const Chip &chip)
 {
     (void)chip;
     s.pre_gateWsStart = s.mixWsEnd;
@@ -1335,17 +1068,7 @@ inline bool FindMixPer(Sizes &s, const Chip &chip)
     return s.mixPer.valid;
 }
 
-/// Fields preGateTTiles to preGatePer; false when one is out of range.
-inline bool FindPreGateTTiles(Sizes &s, const Chip &chip)
-{
-    const Checked coreNum(chip.coreNum);
-    s.preGateTTiles = CeilDiv(s.T, s.preGateTTile);
-    s.preGateWork = s.preGateTTiles;
-    s.preGatePer = MaxOf(CeilDiv(s.preGateWork, coreNum), 1);
-    return s.preGateTTiles.valid && s.preGateWork.valid && s.preGatePer.valid;
-}
-
-/// Fields mix_sum_productWsStart to mix_sum_termsWsEnd; false when one is out of range.
+/// Fields mix_sum_productWsStart to pre_gateWsStart; false when one is out of range.
 inline bool FindMixSumProductWsStart(Sizes &s, const Chip &chip)
 {
     (void)chip;
@@ -1354,16 +1077,9 @@ inline bool FindMixSumProductWsStart(Sizes &s, const Chip &chip)
     s.mix_sum_termsWsStart = s.mix_sum_productWsEnd;
     s.mix_sum_termsWsEnd =
         s.mix_sum_termsWsStart + RoundUp(MaxOf(s.D * s.R * s.n * s.n * 3 + s.D * s.n * s.n * 6, 1) * 2, 512);
-    return s.mix_sum_productWsStart.valid && s.mix_sum_productWsEnd.valid && s.mix_sum_termsWsStart.valid &&
-           s.mix_sum_termsWsEnd.valid;
-}
-
-/// Fields pre_gateWsStart; false when one is out of range.
-inline bool FindPreGateWsStart3(Sizes &s, const Chip &chip)
-{
-    (void)chip;
     s.pre_gateWsStart = s.mix_sum_termsWsEnd;
-    return s.pre_gateWsStart.valid;
+    return s.mix_sum_productWsStart.valid && s.mix_sum_productWsEnd.valid && s.mix_sum_termsWsStart.valid &&
+           s.mix_sum_termsWsEnd.valid && s.pre_gateWsStart.valid;
 }
 
 /// Fields mixSumTermsDTiles to mixSumTermsPer; false when one is out of range.
@@ -1371,22 +1087,33 @@ inline bool FindMixSumTermsDTiles(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
     s.mixSumTermsDTiles = CeilDiv(s.D, s.mixSumTermsDTile);
-    s.mixSumTermsITiles = CeilDiv(s.n, s.mixSumTermsITile);
-    s.mixSumTermsWork =
-        s.R * s.mixSumTermsDTiles * s.mixSumTermsITiles * s.n + s.mixSumTermsDTiles * s.mixSumTermsITiles * s.n * 2;
+    s.mixSumTermsKTiles = CeilDiv(s.R * s.n + s.n * 2, s.mixSumTermsKTile);
+    s.mixSumTermsWork = s.mixSumTermsDTiles * s.mixSumTermsKTiles * s.n;
     s.mixSumTermsPer = MaxOf(CeilDiv(s.mixSumTermsWork, coreNum), 1);
-    return s.mixSumTermsDTiles.valid && s.mixSumTermsITiles.valid && s.mixSumTermsWork.valid && s.mixSumTermsPer.valid;
+    return s.mixSumTermsDTiles.valid && s.mixSumTermsKTiles.valid && s.mixSumTermsWork.valid && s.mixSumTermsPer.valid;
 }
 
-/// Fields mixSumProductPanels to mm0L1; false when one is out of range.
-inline bool FindMixSumProductPanels(Sizes &s, const Chip &chip)
+/// Fields mixSumProductBaseN to mm0L1; false when one is out of range.
+inline bool FindMixSumProductBaseN(Sizes &s, const Chip &chip)
 {
     const Checked cubeNum(chip.cubeNum);
-    s.mixSumProductPanels = CeilDiv(s.R * s.n * 3 + s.n * 6, 256);
-    s.mixSumProductBaseN = RoundUp(CeilDiv(s.R * s.n * 3 + s.n * 6, s.mixSumProductPanels), 16);
-    s.mixSumProductBaseM = MinOf(MinOf((((32768 / s.mixSumProductBaseN)) / 16) * 16, 256),
-                                 RoundUp(MinOf(MaxOf(CeilDiv(s.T * s.mixSumProductPanels, cubeNum), 1), s.T), 16));
-    s.mixSumProductBaseK = MinOf(64, RoundUp(s.D * s.n, 16));
+    const Checked l0cFloats(chip.ubBytes > UB_220 ? 65536 : 32768);  // results that L0C holds
+    s.mixSumProductBaseN = RoundUp(
+        CeilDiv(
+            s.R * s.n * 3 + s.n * 6,
+            MaxOf(CeilDiv(s.R * s.n * 3 + s.n * 6,
+                          MinOf((((l0cFloats / (RoundUp(MinOf(s.T, 128), 16)))) / 16) * 16, 512)),
+                  MinOf(CeilDiv(CeilDiv(cubeNum * 3, 4), CeilDiv(s.T, 128)), CeilDiv(s.R * s.n * 3 + s.n * 6, 16)) *
+                      MinOf(((s.R * s.n * CeilDiv(s.T, 128) * 3 + s.n * CeilDiv(s.T, 128) * 6) /
+                             (s.T * CeilDiv(s.R * s.n * 3 + s.n * 6,
+                                            MinOf((((l0cFloats / (RoundUp(MinOf(s.T, 128), 16)))) / 16) * 16, 512)))),
+                            1))),
+        16);
+    s.mixSumProductPanels = CeilDiv(s.R * s.n * 3 + s.n * 6, s.mixSumProductBaseN);
+    s.mixSumProductBaseM =
+        MinOf(MinOf((((l0cFloats / s.mixSumProductBaseN)) / 16) * 16, 256),
+              RoundUp(MinOf(MaxOf(CeilDiv(s.T * s.mixSumProductPanels, CeilDiv(cubeNum * 3, 4)), 1), s.T), 16));
+    s.mixSumProductBaseK = MinOf(MinOf(64, (((16384 / s.mixSumProductBaseN)) / 16) * 16), RoundUp(s.D * s.n, 16));
     s.mixSumProductStepK = MinOf(4, CeilDiv(s.D * s.n, s.mixSumProductBaseK));
     s.mixSumProductL1 = s.mixSumProductBaseK * s.mixSumProductBaseM * s.mixSumProductStepK * 4 +
                         s.mixSumProductBaseK * s.mixSumProductBaseN * s.mixSumProductStepK * 4;
@@ -1410,7 +1137,7 @@ inline bool FindMixSumProductPanels(Sizes &s, const Chip &chip)
     s.mm0BaseK = s.mixSumProductBaseK;
     s.mm0StepK = s.mixSumProductStepK;
     s.mm0L1 = s.mixSumProductL1;
-    return s.mixSumProductPanels.valid && s.mixSumProductBaseN.valid && s.mixSumProductBaseM.valid &&
+    return s.mixSumProductBaseN.valid && s.mixSumProductPanels.valid && s.mixSumProductBaseM.valid &&
            s.mixSumProductBaseK.valid && s.mixSumProductStepK.valid && s.mixSumProductL1.valid &&
            s.mixSumProductM.valid && s.mixSumProductN.valid && s.mixSumProductKa.valid && s.mixSumProductKb.valid &&
            s.mixSumProductSingleK.valid && s.mixSumProductRowTiles.valid && s.mixSumProductWork.valid &&
@@ -1428,71 +1155,7 @@ inline bool FindMixTTiles(Sizes &s, const Chip &chip)
     return s.mixTTiles.valid && s.mixWork.valid;
 }
 
-/// Fields hInDTiles; false when one is out of range.
-inline bool FindHInDTiles(Sizes &s, const Chip &chip)
-{
-    (void)chip;
-    s.hInDTiles = CeilDiv(s.D, s.hInDTile);
-    return s.hInDTiles.valid;
-}
-
-/// Fields hInTTiles; false when one is out of range.
-inline bool FindHInTTiles(Sizes &s, const Chip &chip)
-{
-    (void)chip;
-    s.hInTTiles = CeilDiv(s.T, s.hInTTile);
-    return s.hInTTiles.valid;
-}
-
-/// Fields hInWork; false when one is out of range.
-inline bool FindHInWork(Sizes &s, const Chip &chip)
-{
-    (void)chip;
-    s.hInWork = s.hInDTiles * s.hInTTiles;
-    return s.hInWork.valid;
-}
-
-/// Fields hInPer; false when one is out of range.
-inline bool FindHInPer(Sizes &s, const Chip &chip)
-{
-    const Checked coreNum(chip.coreNum);
-    s.hInPer = MaxOf(CeilDiv(s.hInWork, coreNum), 1);
-    return s.hInPer.valid;
-}
-
-/// Fields rWsStart; false when one is out of range.
-inline bool FindRWsStart(Sizes &s, const Chip &chip)
-{
-    (void)chip;
-    s.rWsStart = s.mix_factorWsEnd;
-    return s.rWsStart.valid;
-}
-
-/// Fields hInWork; false when one is out of range.
-inline bool FindHInWork2(Sizes &s, const Chip &chip)
-{
-    (void)chip;
-    s.hInWork = s.hInTTiles;
-    return s.hInWork.valid;
-}
-
-/// Fields rWsStart; false when one is out of range.
-inline bool FindRWsStart2(Sizes &s, const Chip &chip)
-{
-    (void)chip;
-    s.rWsStart = s.mixWsEnd;
-    return s.rWsStart.valid;
-}
-
-/// Fields rWsStart; false when one is out of range.
-inline bool FindRWsStart3(Sizes &s, const Chip &chip)
-{
-    (void)chip;
-    s.rWsStart = s.mix_sum_termsWsEnd;
-    return s.rWsStart.valid;
-}
-
-/// Fields mix_sumWsStart to mix_sum_factorWsEnd; false when one is out of range.
+/// Fields mix_sumWsStart to pre_gateWsStart; false when one is out of range.
 inline bool FindMixSumWsStart(Sizes &s, const Chip &chip)
 {
     (void)chip;
@@ -1500,27 +1163,30 @@ inline bool FindMixSumWsStart(Sizes &s, const Chip &chip)
     s.mix_sumWsEnd = s.mix_sumWsStart + RoundUp(MaxOf(s.R * s.T * s.n + s.T * s.n * 2, 1) * 4, 512);
     s.mix_sum_factorWsStart = s.mix_sumWsEnd;
     s.mix_sum_factorWsEnd = s.mix_sum_factorWsStart + RoundUp(MaxOf(s.D * s.T * s.n, 1) * 4, 512);
-    return s.mix_sumWsStart.valid && s.mix_sumWsEnd.valid && s.mix_sum_factorWsStart.valid &&
-           s.mix_sum_factorWsEnd.valid;
-}
-
-/// Fields pre_gateWsStart; false when one is out of range.
-inline bool FindPreGateWsStart4(Sizes &s, const Chip &chip)
-{
-    (void)chip;
     s.pre_gateWsStart = s.mix_sum_factorWsEnd;
-    return s.pre_gateWsStart.valid;
+    return s.mix_sumWsStart.valid && s.mix_sumWsEnd.valid && s.mix_sum_factorWsStart.valid &&
+           s.mix_sum_factorWsEnd.valid && s.pre_gateWsStart.valid;
 }
 
-/// Fields mixSumPanels to mm0L1; false when one is out of range.
-inline bool FindMixSumPanels(Sizes &s, const Chip &chip)
+/// Fields mixSumBaseN to mm0L1; false when one is out of range.
+inline bool FindMixSumBaseN(Sizes &s, const Chip &chip)
 {
     const Checked cubeNum(chip.cubeNum);
-    s.mixSumPanels = CeilDiv(s.R * s.n + s.n * 2, 256);
-    s.mixSumBaseN = RoundUp(CeilDiv(s.R * s.n + s.n * 2, s.mixSumPanels), 16);
-    s.mixSumBaseM = MinOf(MinOf((((32768 / s.mixSumBaseN)) / 16) * 16, 256),
-                          RoundUp(MinOf(MaxOf(CeilDiv(s.T * s.mixSumPanels, cubeNum), 1), s.T), 16));
-    s.mixSumBaseK = MinOf(32, RoundUp(s.D * s.n, 16));
+    const Checked l0cFloats(chip.ubBytes > UB_220 ? 65536 : 32768);  // results that L0C holds
+    s.mixSumBaseN = RoundUp(
+        CeilDiv(
+            s.R * s.n + s.n * 2,
+            MaxOf(CeilDiv(s.R * s.n + s.n * 2, MinOf((((l0cFloats / (RoundUp(MinOf(s.T, 128), 16)))) / 16) * 16, 512)),
+                  MinOf(((s.R * s.n * CeilDiv(s.T, 128) + s.n * CeilDiv(s.T, 128) * 2) /
+                         (s.T * CeilDiv(s.R * s.n + s.n * 2,
+                                        MinOf((((l0cFloats / (RoundUp(MinOf(s.T, 128), 16)))) / 16) * 16, 512)))),
+                        1) *
+                      MinOf(CeilDiv(CeilDiv(cubeNum * 3, 4), CeilDiv(s.T, 128)), CeilDiv(s.R * s.n + s.n * 2, 16)))),
+        16);
+    s.mixSumPanels = CeilDiv(s.R * s.n + s.n * 2, s.mixSumBaseN);
+    s.mixSumBaseM = MinOf(MinOf((((l0cFloats / s.mixSumBaseN)) / 16) * 16, 256),
+                          RoundUp(MinOf(MaxOf(CeilDiv(s.T * s.mixSumPanels, CeilDiv(cubeNum * 3, 4)), 1), s.T), 16));
+    s.mixSumBaseK = MinOf(MinOf(32, (((8192 / s.mixSumBaseN)) / 16) * 16), RoundUp(s.D * s.n, 16));
     s.mixSumStepK = MinOf(4, CeilDiv(s.D * s.n, s.mixSumBaseK));
     s.mixSumL1 = s.mixSumBaseK * s.mixSumBaseM * s.mixSumStepK * 8 + s.mixSumBaseK * s.mixSumBaseN * s.mixSumStepK * 8;
     s.mixSumM = s.T;
@@ -1543,20 +1209,12 @@ inline bool FindMixSumPanels(Sizes &s, const Chip &chip)
     s.mm0BaseK = s.mixSumBaseK;
     s.mm0StepK = s.mixSumStepK;
     s.mm0L1 = s.mixSumL1;
-    return s.mixSumPanels.valid && s.mixSumBaseN.valid && s.mixSumBaseM.valid && s.mixSumBaseK.valid &&
+    return s.mixSumBaseN.valid && s.mixSumPanels.valid && s.mixSumBaseM.valid && s.mixSumBaseK.valid &&
            s.mixSumStepK.valid && s.mixSumL1.valid && s.mixSumM.valid && s.mixSumN.valid && s.mixSumKa.valid &&
            s.mixSumKb.valid && s.mixSumSingleK.valid && s.mixSumRowTiles.valid && s.mixSumWork.valid &&
            s.mixSumPer.valid && s.mixSumCores.valid && s.mm0Cores.valid && s.mm0M.valid && s.mm0N.valid &&
            s.mm0Ka.valid && s.mm0Kb.valid && s.mm0SingleK.valid && s.mm0BaseM.valid && s.mm0BaseN.valid &&
            s.mm0BaseK.valid && s.mm0StepK.valid && s.mm0L1.valid;
-}
-
-/// Fields rWsStart; false when one is out of range.
-inline bool FindRWsStart4(Sizes &s, const Chip &chip)
-{
-    (void)chip;
-    s.rWsStart = s.mix_sum_factorWsEnd;
-    return s.rWsStart.valid;
 }
 
 /// Tries the alternative "cube_full"; false when it does not fit.
@@ -1594,10 +1252,10 @@ inline bool TryCubeFull(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.D * s.n <= 2147483647)) {
         return false;
     }
-    if (!(FitR(s, chip) && FitMix(s, chip) && FitHPost(s, chip) && FitHRes(s, chip) && FitInvRms(s, chip) &&
-          FitHMix(s, chip) && FitHPre(s, chip) && FindMixWsStart(s, chip) && FindMixFactorWsStart(s, chip) &&
-          FindPreGateWsStart(s, chip) && FindPreGateWsEnd(s, chip) && FindRWsEnd(s, chip) && FindRTTiles(s, chip) &&
-          FindMixPanels(s, chip) && FindHPostITiles(s, chip) && FindInvRmsTTiles(s, chip) && FindHMixKTiles(s, chip))) {
+    if (!(FitR(s, chip) && FitMix(s, chip) && FitHPost(s, chip) && FitHRes(s, chip) && FitHIn(s, chip) &&
+          FitInvRms(s, chip) && FitHMix(s, chip) && FitHPre(s, chip) && FindMixWsStart(s, chip) &&
+          FindMixFactorWsStart(s, chip) && FindPreGateWsEnd(s, chip) && FindRTTiles(s, chip) && FindMixBaseN(s, chip) &&
+          FindHPostITiles(s, chip) && FindHResJTiles(s, chip) && FindHInDTiles(s, chip) && FindInvRmsTTiles(s, chip))) {
         return false;
     }
     Checked blocks(1);
@@ -1605,6 +1263,7 @@ inline bool TryCubeFull(Sizes &s, const Chip &chip, Choice &choice)
     blocks = MaxOf(blocks, CeilDiv(s.mixWork, s.mixPer));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hPostWork, s.hPostPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hResWork, s.hResPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hInWork, s.hInPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.invRmsWork, s.invRmsPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hMixWork, s.hMixPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hPreWork, s.hPrePer), 2));
@@ -1650,10 +1309,10 @@ inline bool TryCubeWalked(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.D * s.n <= 2147483647)) {
         return false;
     }
-    if (!(FitR2(s, chip) && FitMix(s, chip) && FitHPost(s, chip) && FitHRes(s, chip) && FitInvRms2(s, chip) &&
-          FitHMix(s, chip) && FitHPre(s, chip) && FindMixWsStart(s, chip) && FindMixFactorWsStart(s, chip) &&
-          FindPreGateWsStart(s, chip) && FindPreGateWsEnd(s, chip) && FindRWsEnd(s, chip) && FindRTTiles(s, chip) &&
-          FindMixPanels(s, chip) && FindHPostITiles(s, chip) && FindInvRmsTTiles(s, chip) && FindHMixKTiles(s, chip))) {
+    if (!(FitR2(s, chip) && FitMix(s, chip) && FitHPost(s, chip) && FitHRes(s, chip) && FitHIn(s, chip) &&
+          FitInvRms(s, chip) && FitHMix(s, chip) && FitHPre(s, chip) && FindMixWsStart(s, chip) &&
+          FindMixFactorWsStart(s, chip) && FindPreGateWsEnd(s, chip) && FindRTTiles(s, chip) && FindMixBaseN(s, chip) &&
+          FindHPostITiles(s, chip) && FindHResJTiles(s, chip) && FindHInDTiles(s, chip) && FindInvRmsTTiles(s, chip))) {
         return false;
     }
     Checked blocks(1);
@@ -1661,6 +1320,7 @@ inline bool TryCubeWalked(Sizes &s, const Chip &chip, Choice &choice)
     blocks = MaxOf(blocks, CeilDiv(s.mixWork, s.mixPer));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hPostWork, s.hPostPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hResWork, s.hResPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hInWork, s.hInPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.invRmsWork, s.invRmsPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hMixWork, s.hMixPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hPreWork, s.hPrePer), 2));
@@ -1690,22 +1350,24 @@ inline bool TryFull(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.n >= 1)) {
         return false;
     }
-    if (!(FitR3(s, chip) && FitMix2(s, chip) && FitHPost(s, chip) && FitHRes(s, chip) && FitInvRms(s, chip) &&
-          FitHMix(s, chip) && FitHPre(s, chip) && FindMixWsStart(s, chip) && FindPreGateWsStart2(s, chip) &&
-          FindPreGateWsEnd(s, chip) && FindRWsEnd(s, chip) && FindRTTiles(s, chip) && FindMixKTiles(s, chip) &&
-          FindMixWork(s, chip) && FindMixPer(s, chip) && FindHPostITiles(s, chip) && FindInvRmsTTiles(s, chip) &&
-          FindHMixKTiles(s, chip))) {
+    if (!(FitR3(s, chip) && FitMix2(s, chip) && FitHPost(s, chip) && FitHRes(s, chip) && FitHIn(s, chip) &&
+          FitInvRms(s, chip) && FitHMix(s, chip) && FitHPre(s, chip) && FindMixWsStart(s, chip) &&
+          FindPreGateWsStart(s, chip) && FindPreGateWsEnd(s, chip) && FindRTTiles(s, chip) && FindMixKTiles(s, chip) &&
+          FindMixWork(s, chip) && FindMixPer(s, chip) && FindHPostITiles(s, chip) && FindHResJTiles(s, chip) &&
+          FindHInDTiles(s, chip) && FindInvRmsTTiles(s, chip))) {
         return false;
     }
     Checked blocks(1);
-    blocks = MaxOf(blocks,
-                   CeilDiv(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(s.rWork, s.rPer), CeilDiv(s.mixWork, s.mixPer)),
-                                                         CeilDiv(s.hPostWork, s.hPostPer)),
-                                                   CeilDiv(s.hResWork, s.hResPer)),
-                                             CeilDiv(s.invRmsWork, s.invRmsPer)),
-                                       CeilDiv(s.hMixWork, s.hMixPer)),
-                                 CeilDiv(s.hPreWork, s.hPrePer)),
-                           2));
+    blocks =
+        MaxOf(blocks,
+              CeilDiv(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(s.rWork, s.rPer), CeilDiv(s.mixWork, s.mixPer)),
+                                                          CeilDiv(s.hPostWork, s.hPostPer)),
+                                                    CeilDiv(s.hResWork, s.hResPer)),
+                                              CeilDiv(s.hInWork, s.hInPer)),
+                                        CeilDiv(s.invRmsWork, s.invRmsPer)),
+                                  CeilDiv(s.hMixWork, s.hMixPer)),
+                            CeilDiv(s.hPreWork, s.hPrePer)),
+                      2));
     const Checked bytes = s.rWsEnd;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
@@ -1732,22 +1394,24 @@ inline bool TryWalked(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.n >= 1)) {
         return false;
     }
-    if (!(FitR4(s, chip) && FitMix3(s, chip) && FitHPost(s, chip) && FitHRes(s, chip) && FitInvRms2(s, chip) &&
-          FitHMix(s, chip) && FitHPre(s, chip) && FindMixWsStart(s, chip) && FindPreGateWsStart2(s, chip) &&
-          FindPreGateWsEnd(s, chip) && FindRWsEnd(s, chip) && FindRTTiles(s, chip) && FindMixKTiles(s, chip) &&
-          FindMixWork(s, chip) && FindMixPer(s, chip) && FindHPostITiles(s, chip) && FindInvRmsTTiles(s, chip) &&
-          FindHMixKTiles(s, chip))) {
+    if (!(FitR4(s, chip) && FitMix3(s, chip) && FitHPost(s, chip) && FitHRes(s, chip) && FitHIn(s, chip) &&
+          FitInvRms(s, chip) && FitHMix(s, chip) && FitHPre(s, chip) && FindMixWsStart(s, chip) &&
+          FindPreGateWsStart(s, chip) && FindPreGateWsEnd(s, chip) && FindRTTiles(s, chip) && FindMixKTiles(s, chip) &&
+          FindMixWork(s, chip) && FindMixPer(s, chip) && FindHPostITiles(s, chip) && FindHResJTiles(s, chip) &&
+          FindHInDTiles(s, chip) && FindInvRmsTTiles(s, chip))) {
         return false;
     }
     Checked blocks(1);
-    blocks = MaxOf(blocks,
-                   CeilDiv(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(s.rWork, s.rPer), CeilDiv(s.mixWork, s.mixPer)),
-                                                         CeilDiv(s.hPostWork, s.hPostPer)),
-                                                   CeilDiv(s.hResWork, s.hResPer)),
-                                             CeilDiv(s.invRmsWork, s.invRmsPer)),
-                                       CeilDiv(s.hMixWork, s.hMixPer)),
-                                 CeilDiv(s.hPreWork, s.hPrePer)),
-                           2));
+    blocks =
+        MaxOf(blocks,
+              CeilDiv(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(s.rWork, s.rPer), CeilDiv(s.mixWork, s.mixPer)),
+                                                          CeilDiv(s.hPostWork, s.hPostPer)),
+                                                    CeilDiv(s.hResWork, s.hResPer)),
+                                              CeilDiv(s.hInWork, s.hInPer)),
+                                        CeilDiv(s.invRmsWork, s.invRmsPer)),
+                                  CeilDiv(s.hMixWork, s.hMixPer)),
+                            CeilDiv(s.hPreWork, s.hPrePer)),
+                      2));
     const Checked bytes = s.rWsEnd;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
@@ -1787,16 +1451,18 @@ inline bool TryCubeFull2(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.D * s.n <= 2147483647)) {
         return false;
     }
-    if (!(FitR(s, chip) && FitMix(s, chip) && FitPreGate(s, chip) && FitHMix(s, chip) && FitHPre(s, chip) &&
-          FindMixWsStart(s, chip) && FindMixFactorWsStart(s, chip) && FindPreGateWsStart(s, chip) &&
-          FindPreGateWsEnd(s, chip) && FindRWsEnd(s, chip) && FindRTTiles(s, chip) && FindMixPanels(s, chip) &&
-          FindPreGateTTiles(s, chip) && FindHMixKTiles(s, chip))) {
+    if (!(FitR(s, chip) && FitMix(s, chip) && FitHPost(s, chip) && FitHIn(s, chip) && FitInvRms(s, chip) &&
+          FitHMix(s, chip) && FitHPre(s, chip) && FindMixWsStart(s, chip) && FindMixFactorWsStart(s, chip) &&
+          FindPreGateWsEnd(s, chip) && FindRTTiles(s, chip) && FindMixBaseN(s, chip) && FindHPostITiles(s, chip) &&
+          FindHInDTiles(s, chip) && FindInvRmsTTiles(s, chip))) {
         return false;
     }
     Checked blocks(1);
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.rWork, s.rPer), 2));
     blocks = MaxOf(blocks, CeilDiv(s.mixWork, s.mixPer));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.preGateWork, s.preGatePer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hPostWork, s.hPostPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hInWork, s.hInPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.invRmsWork, s.invRmsPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hMixWork, s.hMixPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hPreWork, s.hPrePer), 2));
     const Checked bytes = s.rWsEnd;
@@ -1838,16 +1504,18 @@ inline bool TryCubeWalked2(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.D * s.n <= 2147483647)) {
         return false;
     }
-    if (!(FitR2(s, chip) && FitMix(s, chip) && FitPreGate2(s, chip) && FitHMix(s, chip) && FitHPre(s, chip) &&
-          FindMixWsStart(s, chip) && FindMixFactorWsStart(s, chip) && FindPreGateWsStart(s, chip) &&
-          FindPreGateWsEnd(s, chip) && FindRWsEnd(s, chip) && FindRTTiles(s, chip) && FindMixPanels(s, chip) &&
-          FindPreGateTTiles(s, chip) && FindHMixKTiles(s, chip))) {
+    if (!(FitR2(s, chip) && FitMix(s, chip) && FitHPost(s, chip) && FitHIn(s, chip) && FitInvRms(s, chip) &&
+          FitHMix(s, chip) && FitHPre(s, chip) && FindMixWsStart(s, chip) && FindMixFactorWsStart(s, chip) &&
+          FindPreGateWsEnd(s, chip) && FindRTTiles(s, chip) && FindMixBaseN(s, chip) && FindHPostITiles(s, chip) &&
+          FindHInDTiles(s, chip) && FindInvRmsTTiles(s, chip))) {
         return false;
     }
     Checked blocks(1);
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.rWork, s.rPer), 2));
     blocks = MaxOf(blocks, CeilDiv(s.mixWork, s.mixPer));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.preGateWork, s.preGatePer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hPostWork, s.hPostPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hInWork, s.hInPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.invRmsWork, s.invRmsPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hMixWork, s.hMixPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hPreWork, s.hPrePer), 2));
     const Checked bytes = s.rWsEnd;
@@ -1873,18 +1541,21 @@ inline bool TryFull2(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.n >= 1)) {
         return false;
     }
-    if (!(FitR3(s, chip) && FitMix2(s, chip) && FitPreGate(s, chip) && FitHMix(s, chip) && FitHPre(s, chip) &&
-          FindMixWsStart(s, chip) && FindPreGateWsStart2(s, chip) && FindPreGateWsEnd(s, chip) && FindRWsEnd(s, chip) &&
-          FindRTTiles(s, chip) && FindMixKTiles(s, chip) && FindMixWork(s, chip) && FindMixPer(s, chip) &&
-          FindPreGateTTiles(s, chip) && FindHMixKTiles(s, chip))) {
+    if (!(FitR3(s, chip) && FitMix2(s, chip) && FitHPost(s, chip) && FitHIn(s, chip) && FitInvRms(s, chip) &&
+          FitHMix(s, chip) && FitHPre(s, chip) && FindMixWsStart(s, chip) && FindPreGateWsStart(s, chip) &&
+          FindPreGateWsEnd(s, chip) && FindRTTiles(s, chip) && FindMixKTiles(s, chip) && FindMixWork(s, chip) &&
+          FindMixPer(s, chip) && FindHPostITiles(s, chip) && FindHInDTiles(s, chip) && FindInvRmsTTiles(s, chip))) {
         return false;
     }
     Checked blocks(1);
-    blocks = MaxOf(blocks, CeilDiv(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(s.rWork, s.rPer), CeilDiv(s.mixWork, s.mixPer)),
-                                                     CeilDiv(s.preGateWork, s.preGatePer)),
-                                               CeilDiv(s.hMixWork, s.hMixPer)),
-                                         CeilDiv(s.hPreWork, s.hPrePer)),
-                                   2));
+    blocks = MaxOf(blocks,
+                   CeilDiv(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(s.rWork, s.rPer), CeilDiv(s.mixWork, s.mixPer)),
+                                                         CeilDiv(s.hPostWork, s.hPostPer)),
+                                                   CeilDiv(s.hInWork, s.hInPer)),
+                                             CeilDiv(s.invRmsWork, s.invRmsPer)),
+                                       CeilDiv(s.hMixWork, s.hMixPer)),
+                                 CeilDiv(s.hPreWork, s.hPrePer)),
+                           2));
     const Checked bytes = s.rWsEnd;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
@@ -1908,18 +1579,21 @@ inline bool TryWalked2(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.n >= 1)) {
         return false;
     }
-    if (!(FitR4(s, chip) && FitMix3(s, chip) && FitPreGate2(s, chip) && FitHMix(s, chip) && FitHPre(s, chip) &&
-          FindMixWsStart(s, chip) && FindPreGateWsStart2(s, chip) && FindPreGateWsEnd(s, chip) && FindRWsEnd(s, chip) &&
-          FindRTTiles(s, chip) && FindMixKTiles(s, chip) && FindMixWork(s, chip) && FindMixPer(s, chip) &&
-          FindPreGateTTiles(s, chip) && FindHMixKTiles(s, chip))) {
+    if (!(FitR4(s, chip) && FitMix3(s, chip) && FitHPost(s, chip) && FitHIn(s, chip) && FitInvRms(s, chip) &&
+          FitHMix(s, chip) && FitHPre(s, chip) && FindMixWsStart(s, chip) && FindPreGateWsStart(s, chip) &&
+          FindPreGateWsEnd(s, chip) && FindRTTiles(s, chip) && FindMixKTiles(s, chip) && FindMixWork(s, chip) &&
+          FindMixPer(s, chip) && FindHPostITiles(s, chip) && FindHInDTiles(s, chip) && FindInvRmsTTiles(s, chip))) {
         return false;
     }
     Checked blocks(1);
-    blocks = MaxOf(blocks, CeilDiv(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(s.rWork, s.rPer), CeilDiv(s.mixWork, s.mixPer)),
-                                                     CeilDiv(s.preGateWork, s.preGatePer)),
-                                               CeilDiv(s.hMixWork, s.hMixPer)),
-                                         CeilDiv(s.hPreWork, s.hPrePer)),
-                                   2));
+    blocks = MaxOf(blocks,
+                   CeilDiv(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(s.rWork, s.rPer), CeilDiv(s.mixWork, s.mixPer)),
+                                                         CeilDiv(s.hPostWork, s.hPostPer)),
+                                                   CeilDiv(s.hInWork, s.hInPer)),
+                                             CeilDiv(s.invRmsWork, s.invRmsPer)),
+                                       CeilDiv(s.hMixWork, s.hMixPer)),
+                                 CeilDiv(s.hPreWork, s.hPrePer)),
+                           2));
     const Checked bytes = s.rWsEnd;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
@@ -1963,11 +1637,11 @@ inline bool TryCubeFull3(Sizes &s, const Chip &chip, Choice &choice)
         return false;
     }
     if (!(FitMixSumTerms(s, chip) && FitR5(s, chip) && FitMixSumProduct(s, chip) && FitMix4(s, chip) &&
-          FitHPost2(s, chip) && FitHRes2(s, chip) && FitInvRms3(s, chip) && FitHMix2(s, chip) && FitHPre2(s, chip) &&
-          FindMixWsStart(s, chip) && FindMixSumProductWsStart(s, chip) && FindPreGateWsStart3(s, chip) &&
-          FindPreGateWsEnd(s, chip) && FindRWsEnd(s, chip) && FindMixSumTermsDTiles(s, chip) && FindRTTiles(s, chip) &&
-          FindMixSumProductPanels(s, chip) && FindMixKTiles(s, chip) && FindMixTTiles(s, chip) && FindMixPer(s, chip) &&
-          FindHPostITiles(s, chip) && FindInvRmsTTiles(s, chip) && FindHMixKTiles(s, chip))) {
+          FitHPost2(s, chip) && FitHRes2(s, chip) && FitHIn2(s, chip) && FitInvRms2(s, chip) && FitHMix2(s, chip) &&
+          FitHPre2(s, chip) && FindMixWsStart(s, chip) && FindMixSumProductWsStart(s, chip) &&
+          FindPreGateWsEnd(s, chip) && FindMixSumTermsDTiles(s, chip) && FindRTTiles(s, chip) &&
+          FindMixSumProductBaseN(s, chip) && FindMixKTiles(s, chip) && FindMixTTiles(s, chip) && FindMixPer(s, chip) &&
+          FindHPostITiles(s, chip) && FindHResJTiles(s, chip) && FindHInDTiles(s, chip) && FindInvRmsTTiles(s, chip))) {
         return false;
     }
     Checked blocks(1);
@@ -1977,6 +1651,7 @@ inline bool TryCubeFull3(Sizes &s, const Chip &chip, Choice &choice)
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.mixWork, s.mixPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hPostWork, s.hPostPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hResWork, s.hResPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hInWork, s.hInPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.invRmsWork, s.invRmsPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hMixWork, s.hMixPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hPreWork, s.hPrePer), 2));
@@ -2023,11 +1698,11 @@ inline bool TryCubeWalked3(Sizes &s, const Chip &chip, Choice &choice)
         return false;
     }
     if (!(FitMixSumTerms(s, chip) && FitR6(s, chip) && FitMixSumProduct(s, chip) && FitMix4(s, chip) &&
-          FitHPost2(s, chip) && FitHRes2(s, chip) && FitInvRms4(s, chip) && FitHMix2(s, chip) && FitHPre2(s, chip) &&
-          FindMixWsStart(s, chip) && FindMixSumProductWsStart(s, chip) && FindPreGateWsStart3(s, chip) &&
-          FindPreGateWsEnd(s, chip) && FindRWsEnd(s, chip) && FindMixSumTermsDTiles(s, chip) && FindRTTiles(s, chip) &&
-          FindMixSumProductPanels(s, chip) && FindMixKTiles(s, chip) && FindMixTTiles(s, chip) && FindMixPer(s, chip) &&
-          FindHPostITiles(s, chip) && FindInvRmsTTiles(s, chip) && FindHMixKTiles(s, chip))) {
+          FitHPost2(s, chip) && FitHRes2(s, chip) && FitHIn2(s, chip) && FitInvRms2(s, chip) && FitHMix2(s, chip) &&
+          FitHPre2(s, chip) && FindMixWsStart(s, chip) && FindMixSumProductWsStart(s, chip) &&
+          FindPreGateWsEnd(s, chip) && FindMixSumTermsDTiles(s, chip) && FindRTTiles(s, chip) &&
+          FindMixSumProductBaseN(s, chip) && FindMixKTiles(s, chip) && FindMixTTiles(s, chip) && FindMixPer(s, chip) &&
+          FindHPostITiles(s, chip) && FindHResJTiles(s, chip) && FindHInDTiles(s, chip) && FindInvRmsTTiles(s, chip))) {
         return false;
     }
     Checked blocks(1);
@@ -2037,6 +1712,7 @@ inline bool TryCubeWalked3(Sizes &s, const Chip &chip, Choice &choice)
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.mixWork, s.mixPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hPostWork, s.hPostPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hResWork, s.hResPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hInWork, s.hInPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.invRmsWork, s.invRmsPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hMixWork, s.hMixPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hPreWork, s.hPrePer), 2));
@@ -2066,22 +1742,24 @@ inline bool TryFull3(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.n >= 1)) {
         return false;
     }
-    if (!(FitR3(s, chip) && FitMix5(s, chip) && FitHPost(s, chip) && FitHRes(s, chip) && FitInvRms(s, chip) &&
-          FitHMix(s, chip) && FitHPre(s, chip) && FindMixWsStart(s, chip) && FindPreGateWsStart2(s, chip) &&
-          FindPreGateWsEnd(s, chip) && FindRWsEnd(s, chip) && FindRTTiles(s, chip) && FindMixKTiles(s, chip) &&
-          FindMixWork(s, chip) && FindMixPer(s, chip) && FindHPostITiles(s, chip) && FindInvRmsTTiles(s, chip) &&
-          FindHMixKTiles(s, chip))) {
+    if (!(FitR3(s, chip) && FitMix5(s, chip) && FitHPost(s, chip) && FitHRes(s, chip) && FitHIn(s, chip) &&
+          FitInvRms(s, chip) && FitHMix(s, chip) && FitHPre(s, chip) && FindMixWsStart(s, chip) &&
+          FindPreGateWsStart(s, chip) && FindPreGateWsEnd(s, chip) && FindRTTiles(s, chip) && FindMixKTiles(s, chip) &&
+          FindMixWork(s, chip) && FindMixPer(s, chip) && FindHPostITiles(s, chip) && FindHResJTiles(s, chip) &&
+          FindHInDTiles(s, chip) && FindInvRmsTTiles(s, chip))) {
         return false;
     }
     Checked blocks(1);
-    blocks = MaxOf(blocks,
-                   CeilDiv(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(s.rWork, s.rPer), CeilDiv(s.mixWork, s.mixPer)),
-                                                         CeilDiv(s.hPostWork, s.hPostPer)),
-                                                   CeilDiv(s.hResWork, s.hResPer)),
-                                             CeilDiv(s.invRmsWork, s.invRmsPer)),
-                                       CeilDiv(s.hMixWork, s.hMixPer)),
-                                 CeilDiv(s.hPreWork, s.hPrePer)),
-                           2));
+    blocks =
+        MaxOf(blocks,
+              CeilDiv(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(s.rWork, s.rPer), CeilDiv(s.mixWork, s.mixPer)),
+                                                          CeilDiv(s.hPostWork, s.hPostPer)),
+                                                    CeilDiv(s.hResWork, s.hResPer)),
+                                              CeilDiv(s.hInWork, s.hInPer)),
+                                        CeilDiv(s.invRmsWork, s.invRmsPer)),
+                                  CeilDiv(s.hMixWork, s.hMixPer)),
+                            CeilDiv(s.hPreWork, s.hPrePer)),
+                      2));
     const Checked bytes = s.rWsEnd;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
@@ -2108,22 +1786,24 @@ inline bool TryWalked3(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.n >= 1)) {
         return false;
     }
-    if (!(FitR4(s, chip) && FitMix6(s, chip) && FitHPost(s, chip) && FitHRes(s, chip) && FitInvRms2(s, chip) &&
-          FitHMix(s, chip) && FitHPre(s, chip) && FindMixWsStart(s, chip) && FindPreGateWsStart2(s, chip) &&
-          FindPreGateWsEnd(s, chip) && FindRWsEnd(s, chip) && FindRTTiles(s, chip) && FindMixKTiles(s, chip) &&
-          FindMixWork(s, chip) && FindMixPer(s, chip) && FindHPostITiles(s, chip) && FindInvRmsTTiles(s, chip) &&
-          FindHMixKTiles(s, chip))) {
+    if (!(FitR4(s, chip) && FitMix6(s, chip) && FitHPost(s, chip) && FitHRes(s, chip) && FitHIn(s, chip) &&
+          FitInvRms(s, chip) && FitHMix(s, chip) && FitHPre(s, chip) && FindMixWsStart(s, chip) &&
+          FindPreGateWsStart(s, chip) && FindPreGateWsEnd(s, chip) && FindRTTiles(s, chip) && FindMixKTiles(s, chip) &&
+          FindMixWork(s, chip) && FindMixPer(s, chip) && FindHPostITiles(s, chip) && FindHResJTiles(s, chip) &&
+          FindHInDTiles(s, chip) && FindInvRmsTTiles(s, chip))) {
         return false;
     }
     Checked blocks(1);
-    blocks = MaxOf(blocks,
-                   CeilDiv(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(s.rWork, s.rPer), CeilDiv(s.mixWork, s.mixPer)),
-                                                         CeilDiv(s.hPostWork, s.hPostPer)),
-                                                   CeilDiv(s.hResWork, s.hResPer)),
-                                             CeilDiv(s.invRmsWork, s.invRmsPer)),
-                                       CeilDiv(s.hMixWork, s.hMixPer)),
-                                 CeilDiv(s.hPreWork, s.hPrePer)),
-                           2));
+    blocks =
+        MaxOf(blocks,
+              CeilDiv(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(s.rWork, s.rPer), CeilDiv(s.mixWork, s.mixPer)),
+                                                          CeilDiv(s.hPostWork, s.hPostPer)),
+                                                    CeilDiv(s.hResWork, s.hResPer)),
+                                              CeilDiv(s.hInWork, s.hInPer)),
+                                        CeilDiv(s.invRmsWork, s.invRmsPer)),
+                                  CeilDiv(s.hMixWork, s.hMixPer)),
+                            CeilDiv(s.hPreWork, s.hPrePer)),
+                      2));
     const Checked bytes = s.rWsEnd;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
@@ -2167,10 +1847,9 @@ inline bool TryCubeFull4(Sizes &s, const Chip &chip, Choice &choice)
         return false;
     }
     if (!(FitR(s, chip) && FitMix(s, chip) && FitHPost(s, chip) && FitHRes(s, chip) && FitHIn(s, chip) &&
-          FindMixWsStart(s, chip) && FindMixFactorWsStart(s, chip) && FindPreGateWsStart(s, chip) &&
-          FindPreGateWsEnd(s, chip) && FindRWsEnd(s, chip) && FindRTTiles(s, chip) && FindMixPanels(s, chip) &&
-          FindHPostITiles(s, chip) && FindHInDTiles(s, chip) && FindHInTTiles(s, chip) && FindHInWork(s, chip) &&
-          FindHInPer(s, chip))) {
+          FindMixWsStart(s, chip) && FindMixFactorWsStart(s, chip) && FindPreGateWsEnd(s, chip) &&
+          FindRTTiles(s, chip) && FindMixBaseN(s, chip) && FindHPostITiles(s, chip) && FindHResJTiles(s, chip) &&
+          FindHInDTiles(s, chip))) {
         return false;
     }
     Checked blocks(1);
@@ -2222,10 +1901,9 @@ inline bool TryCubeWalked4(Sizes &s, const Chip &chip, Choice &choice)
         return false;
     }
     if (!(FitR2(s, chip) && FitMix(s, chip) && FitHPost(s, chip) && FitHRes(s, chip) && FitHIn(s, chip) &&
-          FindMixWsStart(s, chip) && FindMixFactorWsStart(s, chip) && FindPreGateWsStart(s, chip) &&
-          FindPreGateWsEnd(s, chip) && FindRWsEnd(s, chip) && FindRTTiles(s, chip) && FindMixPanels(s, chip) &&
-          FindHPostITiles(s, chip) && FindHInDTiles(s, chip) && FindHInTTiles(s, chip) && FindHInWork(s, chip) &&
-          FindHInPer(s, chip))) {
+          FindMixWsStart(s, chip) && FindMixFactorWsStart(s, chip) && FindPreGateWsEnd(s, chip) &&
+          FindRTTiles(s, chip) && FindMixBaseN(s, chip) && FindHPostITiles(s, chip) && FindHResJTiles(s, chip) &&
+          FindHInDTiles(s, chip))) {
         return false;
     }
     Checked blocks(1);
@@ -2261,10 +1939,9 @@ inline bool TryFull4(Sizes &s, const Chip &chip, Choice &choice)
         return false;
     }
     if (!(FitR3(s, chip) && FitMix2(s, chip) && FitHPost(s, chip) && FitHRes(s, chip) && FitHIn(s, chip) &&
-          FindMixWsStart(s, chip) && FindPreGateWsStart2(s, chip) && FindPreGateWsEnd(s, chip) && FindRWsEnd(s, chip) &&
-          FindRTTiles(s, chip) && FindMixKTiles(s, chip) && FindMixWork(s, chip) && FindMixPer(s, chip) &&
-          FindHPostITiles(s, chip) && FindHInDTiles(s, chip) && FindHInTTiles(s, chip) && FindHInWork(s, chip) &&
-          FindHInPer(s, chip))) {
+          FindMixWsStart(s, chip) && FindPreGateWsStart(s, chip) && FindPreGateWsEnd(s, chip) && FindRTTiles(s, chip) &&
+          FindMixKTiles(s, chip) && FindMixWork(s, chip) && FindMixPer(s, chip) && FindHPostITiles(s, chip) &&
+          FindHResJTiles(s, chip) && FindHInDTiles(s, chip))) {
         return false;
     }
     Checked blocks(1);
@@ -2300,10 +1977,9 @@ inline bool TryWalked4(Sizes &s, const Chip &chip, Choice &choice)
         return false;
     }
     if (!(FitR4(s, chip) && FitMix3(s, chip) && FitHPost(s, chip) && FitHRes(s, chip) && FitHIn(s, chip) &&
-          FindMixWsStart(s, chip) && FindPreGateWsStart2(s, chip) && FindPreGateWsEnd(s, chip) && FindRWsEnd(s, chip) &&
-          FindRTTiles(s, chip) && FindMixKTiles(s, chip) && FindMixWork(s, chip) && FindMixPer(s, chip) &&
-          FindHPostITiles(s, chip) && FindHInDTiles(s, chip) && FindHInTTiles(s, chip) && FindHInWork(s, chip) &&
-          FindHInPer(s, chip))) {
+          FindMixWsStart(s, chip) && FindPreGateWsStart(s, chip) && FindPreGateWsEnd(s, chip) && FindRTTiles(s, chip) &&
+          FindMixKTiles(s, chip) && FindMixWork(s, chip) && FindMixPer(s, chip) && FindHPostITiles(s, chip) &&
+          FindHResJTiles(s, chip) && FindHInDTiles(s, chip))) {
         return false;
     }
     Checked blocks(1);
@@ -2352,11 +2028,11 @@ inline bool TryCubeFull5(Sizes &s, const Chip &chip, Choice &choice)
         return false;
     }
     if (!(FitMixSumTerms(s, chip) && FitR5(s, chip) && FitMixSumProduct(s, chip) && FitMix4(s, chip) &&
-          FitPreGate3(s, chip) && FitHMix2(s, chip) && FitHPre2(s, chip) && FindMixWsStart(s, chip) &&
-          FindMixSumProductWsStart(s, chip) && FindPreGateWsStart3(s, chip) && FindPreGateWsEnd(s, chip) &&
-          FindRWsEnd(s, chip) && FindMixSumTermsDTiles(s, chip) && FindRTTiles(s, chip) &&
-          FindMixSumProductPanels(s, chip) && FindMixKTiles(s, chip) && FindMixTTiles(s, chip) && FindMixPer(s, chip) &&
-          FindPreGateTTiles(s, chip) && FindHMixKTiles(s, chip))) {
+          FitHPost2(s, chip) && FitHIn2(s, chip) && FitInvRms2(s, chip) && FitHMix2(s, chip) && FitHPre2(s, chip) &&
+          FindMixWsStart(s, chip) && FindMixSumProductWsStart(s, chip) && FindPreGateWsEnd(s, chip) &&
+          FindMixSumTermsDTiles(s, chip) && FindRTTiles(s, chip) && FindMixSumProductBaseN(s, chip) &&
+          FindMixKTiles(s, chip) && FindMixTTiles(s, chip) && FindMixPer(s, chip) && FindHPostITiles(s, chip) &&
+          FindHInDTiles(s, chip) && FindInvRmsTTiles(s, chip))) {
         return false;
     }
     Checked blocks(1);
@@ -2364,7 +2040,9 @@ inline bool TryCubeFull5(Sizes &s, const Chip &chip, Choice &choice)
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.rWork, s.rPer), 2));
     blocks = MaxOf(blocks, CeilDiv(s.mixSumProductWork, s.mixSumProductPer));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.mixWork, s.mixPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.preGateWork, s.preGatePer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hPostWork, s.hPostPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hInWork, s.hInPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.invRmsWork, s.invRmsPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hMixWork, s.hMixPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hPreWork, s.hPrePer), 2));
     const Checked bytes = s.rWsEnd;
@@ -2407,11 +2085,11 @@ inline bool TryCubeWalked5(Sizes &s, const Chip &chip, Choice &choice)
         return false;
     }
     if (!(FitMixSumTerms(s, chip) && FitR6(s, chip) && FitMixSumProduct(s, chip) && FitMix4(s, chip) &&
-          FitPreGate4(s, chip) && FitHMix2(s, chip) && FitHPre2(s, chip) && FindMixWsStart(s, chip) &&
-          FindMixSumProductWsStart(s, chip) && FindPreGateWsStart3(s, chip) && FindPreGateWsEnd(s, chip) &&
-          FindRWsEnd(s, chip) && FindMixSumTermsDTiles(s, chip) && FindRTTiles(s, chip) &&
-          FindMixSumProductPanels(s, chip) && FindMixKTiles(s, chip) && FindMixTTiles(s, chip) && FindMixPer(s, chip) &&
-          FindPreGateTTiles(s, chip) && FindHMixKTiles(s, chip))) {
+          FitHPost2(s, chip) && FitHIn2(s, chip) && FitInvRms2(s, chip) && FitHMix2(s, chip) && FitHPre2(s, chip) &&
+          FindMixWsStart(s, chip) && FindMixSumProductWsStart(s, chip) && FindPreGateWsEnd(s, chip) &&
+          FindMixSumTermsDTiles(s, chip) && FindRTTiles(s, chip) && FindMixSumProductBaseN(s, chip) &&
+          FindMixKTiles(s, chip) && FindMixTTiles(s, chip) && FindMixPer(s, chip) && FindHPostITiles(s, chip) &&
+          FindHInDTiles(s, chip) && FindInvRmsTTiles(s, chip))) {
         return false;
     }
     Checked blocks(1);
@@ -2419,7 +2097,9 @@ inline bool TryCubeWalked5(Sizes &s, const Chip &chip, Choice &choice)
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.rWork, s.rPer), 2));
     blocks = MaxOf(blocks, CeilDiv(s.mixSumProductWork, s.mixSumProductPer));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.mixWork, s.mixPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.preGateWork, s.preGatePer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hPostWork, s.hPostPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hInWork, s.hInPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.invRmsWork, s.invRmsPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hMixWork, s.hMixPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hPreWork, s.hPrePer), 2));
     const Checked bytes = s.rWsEnd;
@@ -2445,18 +2125,21 @@ inline bool TryFull5(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.n >= 1)) {
         return false;
     }
-    if (!(FitR3(s, chip) && FitMix5(s, chip) && FitPreGate(s, chip) && FitHMix(s, chip) && FitHPre(s, chip) &&
-          FindMixWsStart(s, chip) && FindPreGateWsStart2(s, chip) && FindPreGateWsEnd(s, chip) && FindRWsEnd(s, chip) &&
-          FindRTTiles(s, chip) && FindMixKTiles(s, chip) && FindMixWork(s, chip) && FindMixPer(s, chip) &&
-          FindPreGateTTiles(s, chip) && FindHMixKTiles(s, chip))) {
+    if (!(FitR3(s, chip) && FitMix5(s, chip) && FitHPost(s, chip) && FitHIn(s, chip) && FitInvRms(s, chip) &&
+          FitHMix(s, chip) && FitHPre(s, chip) && FindMixWsStart(s, chip) && FindPreGateWsStart(s, chip) &&
+          FindPreGateWsEnd(s, chip) && FindRTTiles(s, chip) && FindMixKTiles(s, chip) && FindMixWork(s, chip) &&
+          FindMixPer(s, chip) && FindHPostITiles(s, chip) && FindHInDTiles(s, chip) && FindInvRmsTTiles(s, chip))) {
         return false;
     }
     Checked blocks(1);
-    blocks = MaxOf(blocks, CeilDiv(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(s.rWork, s.rPer), CeilDiv(s.mixWork, s.mixPer)),
-                                                     CeilDiv(s.preGateWork, s.preGatePer)),
-                                               CeilDiv(s.hMixWork, s.hMixPer)),
-                                         CeilDiv(s.hPreWork, s.hPrePer)),
-                                   2));
+    blocks = MaxOf(blocks,
+                   CeilDiv(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(s.rWork, s.rPer), CeilDiv(s.mixWork, s.mixPer)),
+                                                         CeilDiv(s.hPostWork, s.hPostPer)),
+                                                   CeilDiv(s.hInWork, s.hInPer)),
+                                             CeilDiv(s.invRmsWork, s.invRmsPer)),
+                                       CeilDiv(s.hMixWork, s.hMixPer)),
+                                 CeilDiv(s.hPreWork, s.hPrePer)),
+                           2));
     const Checked bytes = s.rWsEnd;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
@@ -2480,18 +2163,21 @@ inline bool TryWalked5(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.n >= 1)) {
         return false;
     }
-    if (!(FitR4(s, chip) && FitMix6(s, chip) && FitPreGate2(s, chip) && FitHMix(s, chip) && FitHPre(s, chip) &&
-          FindMixWsStart(s, chip) && FindPreGateWsStart2(s, chip) && FindPreGateWsEnd(s, chip) && FindRWsEnd(s, chip) &&
-          FindRTTiles(s, chip) && FindMixKTiles(s, chip) && FindMixWork(s, chip) && FindMixPer(s, chip) &&
-          FindPreGateTTiles(s, chip) && FindHMixKTiles(s, chip))) {
+    if (!(FitR4(s, chip) && FitMix6(s, chip) && FitHPost(s, chip) && FitHIn(s, chip) && FitInvRms(s, chip) &&
+          FitHMix(s, chip) && FitHPre(s, chip) && FindMixWsStart(s, chip) && FindPreGateWsStart(s, chip) &&
+          FindPreGateWsEnd(s, chip) && FindRTTiles(s, chip) && FindMixKTiles(s, chip) && FindMixWork(s, chip) &&
+          FindMixPer(s, chip) && FindHPostITiles(s, chip) && FindHInDTiles(s, chip) && FindInvRmsTTiles(s, chip))) {
         return false;
     }
     Checked blocks(1);
-    blocks = MaxOf(blocks, CeilDiv(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(s.rWork, s.rPer), CeilDiv(s.mixWork, s.mixPer)),
-                                                     CeilDiv(s.preGateWork, s.preGatePer)),
-                                               CeilDiv(s.hMixWork, s.hMixPer)),
-                                         CeilDiv(s.hPreWork, s.hPrePer)),
-                                   2));
+    blocks = MaxOf(blocks,
+                   CeilDiv(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(MaxOf(CeilDiv(s.rWork, s.rPer), CeilDiv(s.mixWork, s.mixPer)),
+                                                         CeilDiv(s.hPostWork, s.hPostPer)),
+                                                   CeilDiv(s.hInWork, s.hInPer)),
+                                             CeilDiv(s.invRmsWork, s.invRmsPer)),
+                                       CeilDiv(s.hMixWork, s.hMixPer)),
+                                 CeilDiv(s.hPreWork, s.hPrePer)),
+                           2));
     const Checked bytes = s.rWsEnd;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
@@ -2531,14 +2217,15 @@ inline bool TryCubeFull6(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.D * s.n <= 2147483647)) {
         return false;
     }
-    if (!(FitR(s, chip) && FitMix(s, chip) && FitHIn2(s, chip) && FindMixWsStart(s, chip) &&
-          FindMixFactorWsStart(s, chip) && FindRWsStart(s, chip) && FindRWsEnd(s, chip) && FindRTTiles(s, chip) &&
-          FindMixPanels(s, chip) && FindHInTTiles(s, chip) && FindHInWork2(s, chip) && FindHInPer(s, chip))) {
+    if (!(FitR(s, chip) && FitMix(s, chip) && FitHPost(s, chip) && FitHIn(s, chip) && FindMixWsStart(s, chip) &&
+          FindMixFactorWsStart(s, chip) && FindPreGateWsEnd(s, chip) && FindRTTiles(s, chip) && FindMixBaseN(s, chip) &&
+          FindHPostITiles(s, chip) && FindHInDTiles(s, chip))) {
         return false;
     }
     Checked blocks(1);
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.rWork, s.rPer), 2));
     blocks = MaxOf(blocks, CeilDiv(s.mixWork, s.mixPer));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hPostWork, s.hPostPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hInWork, s.hInPer), 2));
     const Checked bytes = s.rWsEnd;
     choice.blockDim = blocks.value;
@@ -2579,14 +2266,15 @@ inline bool TryCubeWalked6(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.D * s.n <= 2147483647)) {
         return false;
     }
-    if (!(FitR2(s, chip) && FitMix(s, chip) && FitHIn3(s, chip) && FindMixWsStart(s, chip) &&
-          FindMixFactorWsStart(s, chip) && FindRWsStart(s, chip) && FindRWsEnd(s, chip) && FindRTTiles(s, chip) &&
-          FindMixPanels(s, chip) && FindHInTTiles(s, chip) && FindHInWork2(s, chip) && FindHInPer(s, chip))) {
+    if (!(FitR2(s, chip) && FitMix(s, chip) && FitHPost(s, chip) && FitHIn(s, chip) && FindMixWsStart(s, chip) &&
+          FindMixFactorWsStart(s, chip) && FindPreGateWsEnd(s, chip) && FindRTTiles(s, chip) && FindMixBaseN(s, chip) &&
+          FindHPostITiles(s, chip) && FindHInDTiles(s, chip))) {
         return false;
     }
     Checked blocks(1);
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.rWork, s.rPer), 2));
     blocks = MaxOf(blocks, CeilDiv(s.mixWork, s.mixPer));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hPostWork, s.hPostPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hInWork, s.hInPer), 2));
     const Checked bytes = s.rWsEnd;
     choice.blockDim = blocks.value;
@@ -2611,15 +2299,16 @@ inline bool TryFull6(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.n >= 1)) {
         return false;
     }
-    if (!(FitR3(s, chip) && FitMix2(s, chip) && FitHIn2(s, chip) && FindMixWsStart(s, chip) && FindRWsStart2(s, chip) &&
-          FindRWsEnd(s, chip) && FindRTTiles(s, chip) && FindMixKTiles(s, chip) && FindMixWork(s, chip) &&
-          FindMixPer(s, chip) && FindHInTTiles(s, chip) && FindHInWork2(s, chip) && FindHInPer(s, chip))) {
+    if (!(FitR3(s, chip) && FitMix2(s, chip) && FitHPost(s, chip) && FitHIn(s, chip) && FindMixWsStart(s, chip) &&
+          FindPreGateWsStart(s, chip) && FindPreGateWsEnd(s, chip) && FindRTTiles(s, chip) && FindMixKTiles(s, chip) &&
+          FindMixWork(s, chip) && FindMixPer(s, chip) && FindHPostITiles(s, chip) && FindHInDTiles(s, chip))) {
         return false;
     }
     Checked blocks(1);
-    blocks = MaxOf(
-        blocks,
-        CeilDiv(MaxOf(MaxOf(CeilDiv(s.rWork, s.rPer), CeilDiv(s.mixWork, s.mixPer)), CeilDiv(s.hInWork, s.hInPer)), 2));
+    blocks = MaxOf(blocks, CeilDiv(MaxOf(MaxOf(MaxOf(CeilDiv(s.rWork, s.rPer), CeilDiv(s.mixWork, s.mixPer)),
+                                               CeilDiv(s.hPostWork, s.hPostPer)),
+                                         CeilDiv(s.hInWork, s.hInPer)),
+                                   2));
     const Checked bytes = s.rWsEnd;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
@@ -2643,15 +2332,16 @@ inline bool TryWalked6(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.n >= 1)) {
         return false;
     }
-    if (!(FitR4(s, chip) && FitMix3(s, chip) && FitHIn3(s, chip) && FindMixWsStart(s, chip) && FindRWsStart2(s, chip) &&
-          FindRWsEnd(s, chip) && FindRTTiles(s, chip) && FindMixKTiles(s, chip) && FindMixWork(s, chip) &&
-          FindMixPer(s, chip) && FindHInTTiles(s, chip) && FindHInWork2(s, chip) && FindHInPer(s, chip))) {
+    if (!(FitR4(s, chip) && FitMix3(s, chip) && FitHPost(s, chip) && FitHIn(s, chip) && FindMixWsStart(s, chip) &&
+          FindPreGateWsStart(s, chip) && FindPreGateWsEnd(s, chip) && FindRTTiles(s, chip) && FindMixKTiles(s, chip) &&
+          FindMixWork(s, chip) && FindMixPer(s, chip) && FindHPostITiles(s, chip) && FindHInDTiles(s, chip))) {
         return false;
     }
     Checked blocks(1);
-    blocks = MaxOf(
-        blocks,
-        CeilDiv(MaxOf(MaxOf(CeilDiv(s.rWork, s.rPer), CeilDiv(s.mixWork, s.mixPer)), CeilDiv(s.hInWork, s.hInPer)), 2));
+    blocks = MaxOf(blocks, CeilDiv(MaxOf(MaxOf(MaxOf(CeilDiv(s.rWork, s.rPer), CeilDiv(s.mixWork, s.mixPer)),
+                                               CeilDiv(s.hPostWork, s.hPostPer)),
+                                         CeilDiv(s.hInWork, s.hInPer)),
+                                   2));
     const Checked bytes = s.rWsEnd;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
@@ -2695,12 +2385,10 @@ inline bool TryCubeFull7(Sizes &s, const Chip &chip, Choice &choice)
         return false;
     }
     if (!(FitMixSumTerms(s, chip) && FitR5(s, chip) && FitMixSumProduct(s, chip) && FitMix4(s, chip) &&
-          FitHPost2(s, chip) && FitHRes2(s, chip) && FitHIn4(s, chip) && FindMixWsStart(s, chip) &&
-          FindMixSumProductWsStart(s, chip) && FindPreGateWsStart3(s, chip) && FindPreGateWsEnd(s, chip) &&
-          FindRWsEnd(s, chip) && FindMixSumTermsDTiles(s, chip) && FindRTTiles(s, chip) &&
-          FindMixSumProductPanels(s, chip) && FindMixKTiles(s, chip) && FindMixTTiles(s, chip) && FindMixPer(s, chip) &&
-          FindHPostITiles(s, chip) && FindHInDTiles(s, chip) && FindHInTTiles(s, chip) && FindHInWork(s, chip) &&
-          FindHInPer(s, chip))) {
+          FitHPost2(s, chip) && FitHRes2(s, chip) && FitHIn2(s, chip) && FindMixWsStart(s, chip) &&
+          FindMixSumProductWsStart(s, chip) && FindPreGateWsEnd(s, chip) && FindMixSumTermsDTiles(s, chip) &&
+          FindRTTiles(s, chip) && FindMixSumProductBaseN(s, chip) && FindMixKTiles(s, chip) && FindMixTTiles(s, chip) &&
+          FindMixPer(s, chip) && FindHPostITiles(s, chip) && FindHResJTiles(s, chip) && FindHInDTiles(s, chip))) {
         return false;
     }
     Checked blocks(1);
@@ -2754,12 +2442,10 @@ inline bool TryCubeWalked7(Sizes &s, const Chip &chip, Choice &choice)
         return false;
     }
     if (!(FitMixSumTerms(s, chip) && FitR6(s, chip) && FitMixSumProduct(s, chip) && FitMix4(s, chip) &&
-          FitHPost2(s, chip) && FitHRes2(s, chip) && FitHIn4(s, chip) && FindMixWsStart(s, chip) &&
-          FindMixSumProductWsStart(s, chip) && FindPreGateWsStart3(s, chip) && FindPreGateWsEnd(s, chip) &&
-          FindRWsEnd(s, chip) && FindMixSumTermsDTiles(s, chip) && FindRTTiles(s, chip) &&
-          FindMixSumProductPanels(s, chip) && FindMixKTiles(s, chip) && FindMixTTiles(s, chip) && FindMixPer(s, chip) &&
-          FindHPostITiles(s, chip) && FindHInDTiles(s, chip) && FindHInTTiles(s, chip) && FindHInWork(s, chip) &&
-          FindHInPer(s, chip))) {
+          FitHPost2(s, chip) && FitHRes2(s, chip) && FitHIn2(s, chip) && FindMixWsStart(s, chip) &&
+          FindMixSumProductWsStart(s, chip) && FindPreGateWsEnd(s, chip) && FindMixSumTermsDTiles(s, chip) &&
+          FindRTTiles(s, chip) && FindMixSumProductBaseN(s, chip) && FindMixKTiles(s, chip) && FindMixTTiles(s, chip) &&
+          FindMixPer(s, chip) && FindHPostITiles(s, chip) && FindHResJTiles(s, chip) && FindHInDTiles(s, chip))) {
         return false;
     }
     Checked blocks(1);
@@ -2797,10 +2483,9 @@ inline bool TryFull7(Sizes &s, const Chip &chip, Choice &choice)
         return false;
     }
     if (!(FitR3(s, chip) && FitMix5(s, chip) && FitHPost(s, chip) && FitHRes(s, chip) && FitHIn(s, chip) &&
-          FindMixWsStart(s, chip) && FindPreGateWsStart2(s, chip) && FindPreGateWsEnd(s, chip) && FindRWsEnd(s, chip) &&
-          FindRTTiles(s, chip) && FindMixKTiles(s, chip) && FindMixWork(s, chip) && FindMixPer(s, chip) &&
-          FindHPostITiles(s, chip) && FindHInDTiles(s, chip) && FindHInTTiles(s, chip) && FindHInWork(s, chip) &&
-          FindHInPer(s, chip))) {
+          FindMixWsStart(s, chip) && FindPreGateWsStart(s, chip) && FindPreGateWsEnd(s, chip) && FindRTTiles(s, chip) &&
+          FindMixKTiles(s, chip) && FindMixWork(s, chip) && FindMixPer(s, chip) && FindHPostITiles(s, chip) &&
+          FindHResJTiles(s, chip) && FindHInDTiles(s, chip))) {
         return false;
     }
     Checked blocks(1);
@@ -2836,10 +2521,9 @@ inline bool TryWalked7(Sizes &s, const Chip &chip, Choice &choice)
         return false;
     }
     if (!(FitR4(s, chip) && FitMix6(s, chip) && FitHPost(s, chip) && FitHRes(s, chip) && FitHIn(s, chip) &&
-          FindMixWsStart(s, chip) && FindPreGateWsStart2(s, chip) && FindPreGateWsEnd(s, chip) && FindRWsEnd(s, chip) &&
-          FindRTTiles(s, chip) && FindMixKTiles(s, chip) && FindMixWork(s, chip) && FindMixPer(s, chip) &&
-          FindHPostITiles(s, chip) && FindHInDTiles(s, chip) && FindHInTTiles(s, chip) && FindHInWork(s, chip) &&
-          FindHInPer(s, chip))) {
+          FindMixWsStart(s, chip) && FindPreGateWsStart(s, chip) && FindPreGateWsEnd(s, chip) && FindRTTiles(s, chip) &&
+          FindMixKTiles(s, chip) && FindMixWork(s, chip) && FindMixPer(s, chip) && FindHPostITiles(s, chip) &&
+          FindHResJTiles(s, chip) && FindHInDTiles(s, chip))) {
         return false;
     }
     Checked blocks(1);
@@ -2888,10 +2572,10 @@ inline bool TryCubeFull8(Sizes &s, const Chip &chip, Choice &choice)
         return false;
     }
     if (!(FitMixSumTerms(s, chip) && FitR5(s, chip) && FitMixSumProduct(s, chip) && FitMix4(s, chip) &&
-          FitHIn5(s, chip) && FindMixWsStart(s, chip) && FindMixSumProductWsStart(s, chip) && FindRWsStart3(s, chip) &&
-          FindRWsEnd(s, chip) && FindMixSumTermsDTiles(s, chip) && FindRTTiles(s, chip) &&
-          FindMixSumProductPanels(s, chip) && FindMixKTiles(s, chip) && FindMixTTiles(s, chip) && FindMixPer(s, chip) &&
-          FindHInTTiles(s, chip) && FindHInWork2(s, chip) && FindHInPer(s, chip))) {
+          FitHPost2(s, chip) && FitHIn2(s, chip) && FindMixWsStart(s, chip) && FindMixSumProductWsStart(s, chip) &&
+          FindPreGateWsEnd(s, chip) && FindMixSumTermsDTiles(s, chip) && FindRTTiles(s, chip) &&
+          FindMixSumProductBaseN(s, chip) && FindMixKTiles(s, chip) && FindMixTTiles(s, chip) && FindMixPer(s, chip) &&
+          FindHPostITiles(s, chip) && FindHInDTiles(s, chip))) {
         return false;
     }
     Checked blocks(1);
@@ -2899,6 +2583,7 @@ inline bool TryCubeFull8(Sizes &s, const Chip &chip, Choice &choice)
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.rWork, s.rPer), 2));
     blocks = MaxOf(blocks, CeilDiv(s.mixSumProductWork, s.mixSumProductPer));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.mixWork, s.mixPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hPostWork, s.hPostPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hInWork, s.hInPer), 2));
     const Checked bytes = s.rWsEnd;
     choice.blockDim = blocks.value;
@@ -2940,10 +2625,10 @@ inline bool TryCubeWalked8(Sizes &s, const Chip &chip, Choice &choice)
         return false;
     }
     if (!(FitMixSumTerms(s, chip) && FitR6(s, chip) && FitMixSumProduct(s, chip) && FitMix4(s, chip) &&
-          FitHIn6(s, chip) && FindMixWsStart(s, chip) && FindMixSumProductWsStart(s, chip) && FindRWsStart3(s, chip) &&
-          FindRWsEnd(s, chip) && FindMixSumTermsDTiles(s, chip) && FindRTTiles(s, chip) &&
-          FindMixSumProductPanels(s, chip) && FindMixKTiles(s, chip) && FindMixTTiles(s, chip) && FindMixPer(s, chip) &&
-          FindHInTTiles(s, chip) && FindHInWork2(s, chip) && FindHInPer(s, chip))) {
+          FitHPost2(s, chip) && FitHIn2(s, chip) && FindMixWsStart(s, chip) && FindMixSumProductWsStart(s, chip) &&
+          FindPreGateWsEnd(s, chip) && FindMixSumTermsDTiles(s, chip) && FindRTTiles(s, chip) &&
+          FindMixSumProductBaseN(s, chip) && FindMixKTiles(s, chip) && FindMixTTiles(s, chip) && FindMixPer(s, chip) &&
+          FindHPostITiles(s, chip) && FindHInDTiles(s, chip))) {
         return false;
     }
     Checked blocks(1);
@@ -2951,6 +2636,7 @@ inline bool TryCubeWalked8(Sizes &s, const Chip &chip, Choice &choice)
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.rWork, s.rPer), 2));
     blocks = MaxOf(blocks, CeilDiv(s.mixSumProductWork, s.mixSumProductPer));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.mixWork, s.mixPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hPostWork, s.hPostPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hInWork, s.hInPer), 2));
     const Checked bytes = s.rWsEnd;
     choice.blockDim = blocks.value;
@@ -2975,15 +2661,16 @@ inline bool TryFull8(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.n >= 1)) {
         return false;
     }
-    if (!(FitR3(s, chip) && FitMix5(s, chip) && FitHIn2(s, chip) && FindMixWsStart(s, chip) && FindRWsStart2(s, chip) &&
-          FindRWsEnd(s, chip) && FindRTTiles(s, chip) && FindMixKTiles(s, chip) && FindMixWork(s, chip) &&
-          FindMixPer(s, chip) && FindHInTTiles(s, chip) && FindHInWork2(s, chip) && FindHInPer(s, chip))) {
+    if (!(FitR3(s, chip) && FitMix5(s, chip) && FitHPost(s, chip) && FitHIn(s, chip) && FindMixWsStart(s, chip) &&
+          FindPreGateWsStart(s, chip) && FindPreGateWsEnd(s, chip) && FindRTTiles(s, chip) && FindMixKTiles(s, chip) &&
+          FindMixWork(s, chip) && FindMixPer(s, chip) && FindHPostITiles(s, chip) && FindHInDTiles(s, chip))) {
         return false;
     }
     Checked blocks(1);
-    blocks = MaxOf(
-        blocks,
-        CeilDiv(MaxOf(MaxOf(CeilDiv(s.rWork, s.rPer), CeilDiv(s.mixWork, s.mixPer)), CeilDiv(s.hInWork, s.hInPer)), 2));
+    blocks = MaxOf(blocks, CeilDiv(MaxOf(MaxOf(MaxOf(CeilDiv(s.rWork, s.rPer), CeilDiv(s.mixWork, s.mixPer)),
+                                               CeilDiv(s.hPostWork, s.hPostPer)),
+                                         CeilDiv(s.hInWork, s.hInPer)),
+                                   2));
     const Checked bytes = s.rWsEnd;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
@@ -3007,15 +2694,16 @@ inline bool TryWalked8(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.n >= 1)) {
         return false;
     }
-    if (!(FitR4(s, chip) && FitMix6(s, chip) && FitHIn3(s, chip) && FindMixWsStart(s, chip) && FindRWsStart2(s, chip) &&
-          FindRWsEnd(s, chip) && FindRTTiles(s, chip) && FindMixKTiles(s, chip) && FindMixWork(s, chip) &&
-          FindMixPer(s, chip) && FindHInTTiles(s, chip) && FindHInWork2(s, chip) && FindHInPer(s, chip))) {
+    if (!(FitR4(s, chip) && FitMix6(s, chip) && FitHPost(s, chip) && FitHIn(s, chip) && FindMixWsStart(s, chip) &&
+          FindPreGateWsStart(s, chip) && FindPreGateWsEnd(s, chip) && FindRTTiles(s, chip) && FindMixKTiles(s, chip) &&
+          FindMixWork(s, chip) && FindMixPer(s, chip) && FindHPostITiles(s, chip) && FindHInDTiles(s, chip))) {
         return false;
     }
     Checked blocks(1);
-    blocks = MaxOf(
-        blocks,
-        CeilDiv(MaxOf(MaxOf(CeilDiv(s.rWork, s.rPer), CeilDiv(s.mixWork, s.mixPer)), CeilDiv(s.hInWork, s.hInPer)), 2));
+    blocks = MaxOf(blocks, CeilDiv(MaxOf(MaxOf(MaxOf(CeilDiv(s.rWork, s.rPer), CeilDiv(s.mixWork, s.mixPer)),
+                                               CeilDiv(s.hPostWork, s.hPostPer)),
+                                         CeilDiv(s.hInWork, s.hInPer)),
+                                   2));
     const Checked bytes = s.rWsEnd;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
@@ -3059,11 +2747,10 @@ inline bool TryCubeFull9(Sizes &s, const Chip &chip, Choice &choice)
         return false;
     }
     if (!(FitR7(s, chip) && FitMix(s, chip) && FitMix7(s, chip) && FitHPost(s, chip) && FitHRes(s, chip) &&
-          FitInvRms(s, chip) && FitHMix(s, chip) && FitHPre(s, chip) && FindMixWsStart(s, chip) &&
-          FindMixSumWsStart(s, chip) && FindPreGateWsStart4(s, chip) && FindPreGateWsEnd(s, chip) &&
-          FindRWsEnd(s, chip) && FindRTTiles(s, chip) && FindMixSumPanels(s, chip) && FindMixKTiles(s, chip) &&
-          FindMixTTiles(s, chip) && FindMixPer(s, chip) && FindHPostITiles(s, chip) && FindInvRmsTTiles(s, chip) &&
-          FindHMixKTiles(s, chip))) {
+          FitHIn(s, chip) && FitInvRms(s, chip) && FitHMix(s, chip) && FitHPre(s, chip) && FindMixWsStart(s, chip) &&
+          FindMixSumWsStart(s, chip) && FindPreGateWsEnd(s, chip) && FindRTTiles(s, chip) && FindMixSumBaseN(s, chip) &&
+          FindMixKTiles(s, chip) && FindMixTTiles(s, chip) && FindMixPer(s, chip) && FindHPostITiles(s, chip) &&
+          FindHResJTiles(s, chip) && FindHInDTiles(s, chip) && FindInvRmsTTiles(s, chip))) {
         return false;
     }
     Checked blocks(1);
@@ -3072,6 +2759,7 @@ inline bool TryCubeFull9(Sizes &s, const Chip &chip, Choice &choice)
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.mixWork, s.mixPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hPostWork, s.hPostPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hResWork, s.hResPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hInWork, s.hInPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.invRmsWork, s.invRmsPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hMixWork, s.hMixPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hPreWork, s.hPrePer), 2));
@@ -3118,11 +2806,10 @@ inline bool TryCubeWalked9(Sizes &s, const Chip &chip, Choice &choice)
         return false;
     }
     if (!(FitR8(s, chip) && FitMix(s, chip) && FitMix7(s, chip) && FitHPost(s, chip) && FitHRes(s, chip) &&
-          FitInvRms2(s, chip) && FitHMix(s, chip) && FitHPre(s, chip) && FindMixWsStart(s, chip) &&
-          FindMixSumWsStart(s, chip) && FindPreGateWsStart4(s, chip) && FindPreGateWsEnd(s, chip) &&
-          FindRWsEnd(s, chip) && FindRTTiles(s, chip) && FindMixSumPanels(s, chip) && FindMixKTiles(s, chip) &&
-          FindMixTTiles(s, chip) && FindMixPer(s, chip) && FindHPostITiles(s, chip) && FindInvRmsTTiles(s, chip) &&
-          FindHMixKTiles(s, chip))) {
+          FitHIn(s, chip) && FitInvRms(s, chip) && FitHMix(s, chip) && FitHPre(s, chip) && FindMixWsStart(s, chip) &&
+          FindMixSumWsStart(s, chip) && FindPreGateWsEnd(s, chip) && FindRTTiles(s, chip) && FindMixSumBaseN(s, chip) &&
+          FindMixKTiles(s, chip) && FindMixTTiles(s, chip) && FindMixPer(s, chip) && FindHPostITiles(s, chip) &&
+          FindHResJTiles(s, chip) && FindHInDTiles(s, chip) && FindInvRmsTTiles(s, chip))) {
         return false;
     }
     Checked blocks(1);
@@ -3131,6 +2818,7 @@ inline bool TryCubeWalked9(Sizes &s, const Chip &chip, Choice &choice)
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.mixWork, s.mixPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hPostWork, s.hPostPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hResWork, s.hResPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hInWork, s.hInPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.invRmsWork, s.invRmsPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hMixWork, s.hMixPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hPreWork, s.hPrePer), 2));
@@ -3173,18 +2861,20 @@ inline bool TryCubeFull10(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.D * s.n <= 2147483647)) {
         return false;
     }
-    if (!(FitR7(s, chip) && FitMix(s, chip) && FitMix7(s, chip) && FitPreGate(s, chip) && FitHMix(s, chip) &&
-          FitHPre(s, chip) && FindMixWsStart(s, chip) && FindMixSumWsStart(s, chip) && FindPreGateWsStart4(s, chip) &&
-          FindPreGateWsEnd(s, chip) && FindRWsEnd(s, chip) && FindRTTiles(s, chip) && FindMixSumPanels(s, chip) &&
-          FindMixKTiles(s, chip) && FindMixTTiles(s, chip) && FindMixPer(s, chip) && FindPreGateTTiles(s, chip) &&
-          FindHMixKTiles(s, chip))) {
+    if (!(FitR7(s, chip) && FitMix(s, chip) && FitMix7(s, chip) && FitHPost(s, chip) && FitHIn(s, chip) &&
+          FitInvRms(s, chip) && FitHMix(s, chip) && FitHPre(s, chip) && FindMixWsStart(s, chip) &&
+          FindMixSumWsStart(s, chip) && FindPreGateWsEnd(s, chip) && FindRTTiles(s, chip) && FindMixSumBaseN(s, chip) &&
+          FindMixKTiles(s, chip) && FindMixTTiles(s, chip) && FindMixPer(s, chip) && FindHPostITiles(s, chip) &&
+          FindHInDTiles(s, chip) && FindInvRmsTTiles(s, chip))) {
         return false;
     }
     Checked blocks(1);
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.rWork, s.rPer), 2));
     blocks = MaxOf(blocks, CeilDiv(s.mixSumWork, s.mixSumPer));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.mixWork, s.mixPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.preGateWork, s.preGatePer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hPostWork, s.hPostPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hInWork, s.hInPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.invRmsWork, s.invRmsPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hMixWork, s.hMixPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hPreWork, s.hPrePer), 2));
     const Checked bytes = s.rWsEnd;
@@ -3226,18 +2916,20 @@ inline bool TryCubeWalked10(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.D * s.n <= 2147483647)) {
         return false;
     }
-    if (!(FitR8(s, chip) && FitMix(s, chip) && FitMix7(s, chip) && FitPreGate2(s, chip) && FitHMix(s, chip) &&
-          FitHPre(s, chip) && FindMixWsStart(s, chip) && FindMixSumWsStart(s, chip) && FindPreGateWsStart4(s, chip) &&
-          FindPreGateWsEnd(s, chip) && FindRWsEnd(s, chip) && FindRTTiles(s, chip) && FindMixSumPanels(s, chip) &&
-          FindMixKTiles(s, chip) && FindMixTTiles(s, chip) && FindMixPer(s, chip) && FindPreGateTTiles(s, chip) &&
-          FindHMixKTiles(s, chip))) {
+    if (!(FitR8(s, chip) && FitMix(s, chip) && FitMix7(s, chip) && FitHPost(s, chip) && FitHIn(s, chip) &&
+          FitInvRms(s, chip) && FitHMix(s, chip) && FitHPre(s, chip) && FindMixWsStart(s, chip) &&
+          FindMixSumWsStart(s, chip) && FindPreGateWsEnd(s, chip) && FindRTTiles(s, chip) && FindMixSumBaseN(s, chip) &&
+          FindMixKTiles(s, chip) && FindMixTTiles(s, chip) && FindMixPer(s, chip) && FindHPostITiles(s, chip) &&
+          FindHInDTiles(s, chip) && FindInvRmsTTiles(s, chip))) {
         return false;
     }
     Checked blocks(1);
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.rWork, s.rPer), 2));
     blocks = MaxOf(blocks, CeilDiv(s.mixSumWork, s.mixSumPer));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.mixWork, s.mixPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.preGateWork, s.preGatePer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hPostWork, s.hPostPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hInWork, s.hInPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.invRmsWork, s.invRmsPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hMixWork, s.hMixPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hPreWork, s.hPrePer), 2));
     const Checked bytes = s.rWsEnd;
@@ -3283,10 +2975,9 @@ inline bool TryCubeFull11(Sizes &s, const Chip &chip, Choice &choice)
         return false;
     }
     if (!(FitR7(s, chip) && FitMix(s, chip) && FitMix7(s, chip) && FitHPost(s, chip) && FitHRes(s, chip) &&
-          FitHIn(s, chip) && FindMixWsStart(s, chip) && FindMixSumWsStart(s, chip) && FindPreGateWsStart4(s, chip) &&
-          FindPreGateWsEnd(s, chip) && FindRWsEnd(s, chip) && FindRTTiles(s, chip) && FindMixSumPanels(s, chip) &&
-          FindMixKTiles(s, chip) && FindMixTTiles(s, chip) && FindMixPer(s, chip) && FindHPostITiles(s, chip) &&
-          FindHInDTiles(s, chip) && FindHInTTiles(s, chip) && FindHInWork(s, chip) && FindHInPer(s, chip))) {
+          FitHIn(s, chip) && FindMixWsStart(s, chip) && FindMixSumWsStart(s, chip) && FindPreGateWsEnd(s, chip) &&
+          FindRTTiles(s, chip) && FindMixSumBaseN(s, chip) && FindMixKTiles(s, chip) && FindMixTTiles(s, chip) &&
+          FindMixPer(s, chip) && FindHPostITiles(s, chip) && FindHResJTiles(s, chip) && FindHInDTiles(s, chip))) {
         return false;
     }
     Checked blocks(1);
@@ -3339,10 +3030,9 @@ inline bool TryCubeWalked11(Sizes &s, const Chip &chip, Choice &choice)
         return false;
     }
     if (!(FitR8(s, chip) && FitMix(s, chip) && FitMix7(s, chip) && FitHPost(s, chip) && FitHRes(s, chip) &&
-          FitHIn(s, chip) && FindMixWsStart(s, chip) && FindMixSumWsStart(s, chip) && FindPreGateWsStart4(s, chip) &&
-          FindPreGateWsEnd(s, chip) && FindRWsEnd(s, chip) && FindRTTiles(s, chip) && FindMixSumPanels(s, chip) &&
-          FindMixKTiles(s, chip) && FindMixTTiles(s, chip) && FindMixPer(s, chip) && FindHPostITiles(s, chip) &&
-          FindHInDTiles(s, chip) && FindHInTTiles(s, chip) && FindHInWork(s, chip) && FindHInPer(s, chip))) {
+          FitHIn(s, chip) && FindMixWsStart(s, chip) && FindMixSumWsStart(s, chip) && FindPreGateWsEnd(s, chip) &&
+          FindRTTiles(s, chip) && FindMixSumBaseN(s, chip) && FindMixKTiles(s, chip) && FindMixTTiles(s, chip) &&
+          FindMixPer(s, chip) && FindHPostITiles(s, chip) && FindHResJTiles(s, chip) && FindHInDTiles(s, chip))) {
         return false;
     }
     Checked blocks(1);
@@ -3391,16 +3081,17 @@ inline bool TryCubeFull12(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.D * s.n <= 2147483647)) {
         return false;
     }
-    if (!(FitR7(s, chip) && FitMix(s, chip) && FitMix7(s, chip) && FitHIn2(s, chip) && FindMixWsStart(s, chip) &&
-          FindMixSumWsStart(s, chip) && FindRWsStart4(s, chip) && FindRWsEnd(s, chip) && FindRTTiles(s, chip) &&
-          FindMixSumPanels(s, chip) && FindMixKTiles(s, chip) && FindMixTTiles(s, chip) && FindMixPer(s, chip) &&
-          FindHInTTiles(s, chip) && FindHInWork2(s, chip) && FindHInPer(s, chip))) {
+    if (!(FitR7(s, chip) && FitMix(s, chip) && FitMix7(s, chip) && FitHPost(s, chip) && FitHIn(s, chip) &&
+          FindMixWsStart(s, chip) && FindMixSumWsStart(s, chip) && FindPreGateWsEnd(s, chip) && FindRTTiles(s, chip) &&
+          FindMixSumBaseN(s, chip) && FindMixKTiles(s, chip) && FindMixTTiles(s, chip) && FindMixPer(s, chip) &&
+          FindHPostITiles(s, chip) && FindHInDTiles(s, chip))) {
         return false;
     }
     Checked blocks(1);
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.rWork, s.rPer), 2));
     blocks = MaxOf(blocks, CeilDiv(s.mixSumWork, s.mixSumPer));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.mixWork, s.mixPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hPostWork, s.hPostPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hInWork, s.hInPer), 2));
     const Checked bytes = s.rWsEnd;
     choice.blockDim = blocks.value;
@@ -3441,16 +3132,17 @@ inline bool TryCubeWalked12(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.D * s.n <= 2147483647)) {
         return false;
     }
-    if (!(FitR8(s, chip) && FitMix(s, chip) && FitMix7(s, chip) && FitHIn3(s, chip) && FindMixWsStart(s, chip) &&
-          FindMixSumWsStart(s, chip) && FindRWsStart4(s, chip) && FindRWsEnd(s, chip) && FindRTTiles(s, chip) &&
-          FindMixSumPanels(s, chip) && FindMixKTiles(s, chip) && FindMixTTiles(s, chip) && FindMixPer(s, chip) &&
-          FindHInTTiles(s, chip) && FindHInWork2(s, chip) && FindHInPer(s, chip))) {
+    if (!(FitR8(s, chip) && FitMix(s, chip) && FitMix7(s, chip) && FitHPost(s, chip) && FitHIn(s, chip) &&
+          FindMixWsStart(s, chip) && FindMixSumWsStart(s, chip) && FindPreGateWsEnd(s, chip) && FindRTTiles(s, chip) &&
+          FindMixSumBaseN(s, chip) && FindMixKTiles(s, chip) && FindMixTTiles(s, chip) && FindMixPer(s, chip) &&
+          FindHPostITiles(s, chip) && FindHInDTiles(s, chip))) {
         return false;
     }
     Checked blocks(1);
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.rWork, s.rPer), 2));
     blocks = MaxOf(blocks, CeilDiv(s.mixSumWork, s.mixSumPer));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.mixWork, s.mixPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hPostWork, s.hPostPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.hInWork, s.hInPer), 2));
     const Checked bytes = s.rWsEnd;
     choice.blockDim = blocks.value;
@@ -3818,31 +3510,28 @@ inline void Fill(const Sizes &s, MhcPreTilingData &data)
     data.hPostITile = s.hPostITile.value;
     data.hPostTTile = s.hPostTTile.value;
     data.hResJTile = s.hResJTile.value;
-    data.hResI1Tile = s.hResI1Tile.value;
+    data.hResTTile = s.hResTTile.value;
+    data.hInDTile = s.hInDTile.value;
+    data.hInTTile = s.hInTTile.value;
     data.invRmsTTile = s.invRmsTTile.value;
     data.hMixKTile = s.hMixKTile.value;
     data.hMixTTile = s.hMixTTile.value;
     data.hPreITile = s.hPreITile.value;
     data.hPreTTile = s.hPreTTile.value;
     data.rDTile = s.rDTile.value;
-    data.invRmsDTile = s.invRmsDTile.value;
     data.mixKTile = s.mixKTile.value;
     data.mixDTile = s.mixDTile.value;
-    data.preGateTTile = s.preGateTTile.value;
-    data.preGateDTile = s.preGateDTile.value;
     data.mixSumTermsDTile = s.mixSumTermsDTile.value;
-    data.mixSumTermsITile = s.mixSumTermsITile.value;
+    data.mixSumTermsKTile = s.mixSumTermsKTile.value;
     data.mixTTile = s.mixTTile.value;
-    data.hInDTile = s.hInDTile.value;
-    data.hInTTile = s.hInTTile.value;
     data.mixWsStart = s.mixWsStart.value;
     data.mix_factorWsStart = s.mix_factorWsStart.value;
     data.pre_gateWsStart = s.pre_gateWsStart.value;
     data.rWsStart = s.rWsStart.value;
     data.rWork = s.rWork.value;
     data.rPer = s.rPer.value;
-    data.mixPanels = s.mixPanels.value;
     data.mixBaseN = s.mixBaseN.value;
+    data.mixPanels = s.mixPanels.value;
     data.mixBaseM = s.mixBaseM.value;
     data.mixM = s.mixM.value;
     data.mixN = s.mixN.value;
@@ -3851,13 +3540,16 @@ inline void Fill(const Sizes &s, MhcPreTilingData &data)
     data.mixRowTiles = s.mixRowTiles.value;
     data.mixWork = s.mixWork.value;
     data.mixPer = s.mixPer.value;
-    data.hPostITiles = s.hPostITiles.value;
+    data.hPostTTiles = s.hPostTTiles.value;
     data.hPostWork = s.hPostWork.value;
     data.hPostPer = s.hPostPer.value;
     data.hResJTiles = s.hResJTiles.value;
-    data.hResI1Tiles = s.hResI1Tiles.value;
+    data.hResTTiles = s.hResTTiles.value;
     data.hResWork = s.hResWork.value;
     data.hResPer = s.hResPer.value;
+    data.hInDTiles = s.hInDTiles.value;
+    data.hInWork = s.hInWork.value;
+    data.hInPer = s.hInPer.value;
     data.invRmsWork = s.invRmsWork.value;
     data.invRmsPer = s.invRmsPer.value;
     data.hMixKTiles = s.hMixKTiles.value;
@@ -3867,16 +3559,14 @@ inline void Fill(const Sizes &s, MhcPreTilingData &data)
     data.hPreWork = s.hPreWork.value;
     data.hPrePer = s.hPrePer.value;
     data.mixKTiles = s.mixKTiles.value;
-    data.preGateWork = s.preGateWork.value;
-    data.preGatePer = s.preGatePer.value;
     data.mix_sum_productWsStart = s.mix_sum_productWsStart.value;
     data.mix_sum_termsWsStart = s.mix_sum_termsWsStart.value;
     data.mixSumTermsDTiles = s.mixSumTermsDTiles.value;
-    data.mixSumTermsITiles = s.mixSumTermsITiles.value;
+    data.mixSumTermsKTiles = s.mixSumTermsKTiles.value;
     data.mixSumTermsWork = s.mixSumTermsWork.value;
     data.mixSumTermsPer = s.mixSumTermsPer.value;
-    data.mixSumProductPanels = s.mixSumProductPanels.value;
     data.mixSumProductBaseN = s.mixSumProductBaseN.value;
+    data.mixSumProductPanels = s.mixSumProductPanels.value;
     data.mixSumProductBaseM = s.mixSumProductBaseM.value;
     data.mixSumProductM = s.mixSumProductM.value;
     data.mixSumProductN = s.mixSumProductN.value;
@@ -3885,13 +3575,10 @@ inline void Fill(const Sizes &s, MhcPreTilingData &data)
     data.mixSumProductRowTiles = s.mixSumProductRowTiles.value;
     data.mixSumProductWork = s.mixSumProductWork.value;
     data.mixSumProductPer = s.mixSumProductPer.value;
-    data.hInDTiles = s.hInDTiles.value;
-    data.hInWork = s.hInWork.value;
-    data.hInPer = s.hInPer.value;
     data.mix_sumWsStart = s.mix_sumWsStart.value;
     data.mix_sum_factorWsStart = s.mix_sum_factorWsStart.value;
-    data.mixSumPanels = s.mixSumPanels.value;
     data.mixSumBaseN = s.mixSumBaseN.value;
+    data.mixSumPanels = s.mixSumPanels.value;
     data.mixSumBaseM = s.mixSumBaseM.value;
     data.mixSumM = s.mixSumM.value;
     data.mixSumN = s.mixSumN.value;

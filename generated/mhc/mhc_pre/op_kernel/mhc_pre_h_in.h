@@ -31,28 +31,22 @@ public:
         xGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(x), D_ * T_ * n_);
         h_inGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(h_in), D_ * T_);
         pre_gateWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + pre_gateWsStart_), T_ * n_);
-        pipe->InitBuffer(in0Queue_, 2, hInTTile_ * CeilDiv(n_, 8) * 32);
+        pipe->InitBuffer(in0Queue_, 2, ceilNBy16_ * hInTTile_ * 64);
         pipe->InitBuffer(in1Queue_, 2, hInDTile_ * hInTTile_ * n_ * 2);
         pipe->InitBuffer(out0Queue_, 2, hInDTile_ * hInTTile_ * 2);
-        pipe->InitBuffer(calc0Buf_, ceilNBy16_ * hInTTile_ * 64);
-        pipe->InitBuffer(calc1Buf_, hInDTile_ * hInTTile_ * n_ * 4);
-        pipe->InitBuffer(calc2Buf_, hInDTile_ * hInTTile_ * 4);
-        pipe->InitBuffer(calc3Buf_, hInDTile_ * hInTTile_ * n_ * 4);
-        pipe->InitBuffer(calc4Buf_, ceilNBy16_ * hInTTile_ * 512);
+        pipe->InitBuffer(calc0Buf_, hInDTile_ * hInTTile_ * n_ * 4);
+        pipe->InitBuffer(calc1Buf_, hInDTile_ * hInTTile_ * 4);
+        pipe->InitBuffer(calc2Buf_, ceilNBy16_ * hInTTile_ * 512);
     }
 
     __aicore__ inline void Process()
     {
         AscendC::LocalTensor<float> calc0Zero = calc0Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc0Zero, 0.0f, hInTTile_ * 16);
+        AscendC::Duplicate<float>(calc0Zero, 0.0f, hInDTile_ * hInTTile_ * n_);
         AscendC::LocalTensor<float> calc1Zero = calc1Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc1Zero, 0.0f, hInDTile_ * hInTTile_ * n_);
+        AscendC::Duplicate<float>(calc1Zero, 0.0f, hInDTile_ * hInTTile_);
         AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc2Zero, 0.0f, hInDTile_ * hInTTile_);
-        AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc3Zero, 0.0f, hInDTile_ * hInTTile_ * n_);
-        AscendC::LocalTensor<float> calc4Zero = calc4Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc4Zero, 0.0f, hInTTile_ * 128);
+        AscendC::Duplicate<float>(calc2Zero, 0.0f, hInTTile_ * 128);
         VectorBarrier();
         for (int64_t item = blockIdx_ * hInPer_; item < MinOf(hInWork_, blockIdx_ * hInPer_ + hInPer_); ++item) {
             const int64_t dStart = hInDTile_ * (item % hInDTiles_);
@@ -64,14 +58,9 @@ public:
             AscendC::LocalTensor<float> pre_gateWsIn = in0Queue_.AllocTensor<float>();
             AscendC::DataCopyPad(pre_gateWsIn, pre_gateWsGm_[n_ * tStart],
                                  AscendC::DataCopyExtParams(tCount, n_ * 4, 0, 0, 0),
-                                 AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
+                                 AscendC::DataCopyPadExtParams<float>(true, 0, 8, static_cast<float>(0)));
             in0Queue_.EnQue(pre_gateWsIn);
             pre_gateWsIn = in0Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> pre_gateWsTile = calc0Buf_.Get<float>();
-            for (int64_t t = 0; t < tCount; ++t) {
-                AscendC::Muls(pre_gateWsTile[t * 16], pre_gateWsIn[t * 8], 1.0f, 8);
-            }
-            in0Queue_.FreeTensor(pre_gateWsIn);
             AscendC::LocalTensor<Element> xIn = in1Queue_.AllocTensor<Element>();
             for (int64_t first = 0; first < n_ * tCount; first += 4095) {
                 AscendC::DataCopyPad(
@@ -81,53 +70,48 @@ public:
             }
             in1Queue_.EnQue(xIn);
             xIn = in1Queue_.DeQue<Element>();
-            AscendC::LocalTensor<float> xTile = calc1Buf_.Get<float>();
+            AscendC::LocalTensor<float> xTile = calc0Buf_.Get<float>();
             AscendC::Cast(xTile, xIn, AscendC::RoundMode::CAST_NONE, dPitch * n_ * tCount);
             in1Queue_.FreeTensor(xIn);
-            AscendC::LocalTensor<float> sum_2Tile = calc2Buf_.Get<float>();
-            AscendC::LocalTensor<float> tmp = calc3Buf_.Get<float>();
-            AscendC::LocalTensor<float> spread = calc4Buf_.Get<float>();
+            AscendC::LocalTensor<float> sum_2Tile = calc1Buf_.Get<float>();
             VectorBarrier();
+            AscendC::Duplicate<float>(sum_2Tile, 0.0f, dPitch * tCount);
+            AscendC::LocalTensor<float> spread = calc2Buf_.Get<float>();
             for (int64_t block = 0; block < tCount * 2; block += 255) {
-                AscendC::Brcb(spread[block * 64], pre_gateWsTile[block * 8], MinOf(255, tCount * 2 - block),
+                AscendC::Brcb(spread[block * 64], pre_gateWsIn[block * 8], MinOf(255, tCount * 2 - block),
                               AscendC::BrcbRepeatParams(1, 8));
             }
-            VectorBarrier();
-            for (int64_t t = 0; t < tCount; ++t) {
-                if (dPitch <= 2040) {
+            for (int64_t i = 0; i < n_; ++i) {
+                if (dPitch <= 2040 && dPitch * n_ <= 2040) {
+                    VectorBarrier();
                     for (int64_t col = 0; col < dPitch; col += 64) {
-                        AscendC::Mul(tmp[dPitch * n_ * t + col], spread[t * 128], xTile[dPitch * n_ * t + col],
-                                     MinOf(64, dPitch - col), n_,
-                                     AscendC::BinaryRepeatParams(1, 0, 1, (dPitch / 8), 1, (dPitch / 8)));
+                        for (int64_t first1 = 0; first1 < tCount; first1 += 255) {
+                            AscendC::MulAddDst(
+                                sum_2Tile[dPitch * first1 + col], spread[first1 * 128 + i * 8],
+                                xTile[dPitch * first1 * n_ + dPitch * i + col], MinOf(64, dPitch - col),
+                                MinOf(255, tCount - first1),
+                                AscendC::BinaryRepeatParams(1, 0, 1, (dPitch / 8), 16, ((dPitch * n_) / 8)));
+                        }
                     }
                 } else {
-                    for (int64_t i = 0; i < n_; ++i) {
+                    VectorBarrier();
+                    for (int64_t t = 0; t < tCount; ++t) {
                         for (int64_t start = 0; start < (dPitch / 64); start += 255) {
-                            AscendC::Mul(tmp[dPitch * n_ * t + dPitch * i + start * 64], spread[i * 8 + t * 128],
-                                         xTile[dPitch * n_ * t + dPitch * i + start * 64], 64,
-                                         MinOf(255, (dPitch / 64) - start),
-                                         AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
+                            AscendC::MulAddDst(sum_2Tile[dPitch * t + start * 64], spread[i * 8 + t * 128],
+                                               xTile[dPitch * n_ * t + dPitch * i + start * 64], 64,
+                                               MinOf(255, (dPitch / 64) - start),
+                                               AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
                         }
                         if (dPitch - (dPitch / 64) * 64 > 0) {
-                            AscendC::Mul(tmp[dPitch * n_ * t + dPitch * i + (dPitch / 64) * 64],
-                                         spread[i * 8 + t * 128],
-                                         xTile[dPitch * n_ * t + dPitch * i + (dPitch / 64) * 64],
-                                         dPitch - (dPitch / 64) * 64, 1, AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
+                            AscendC::MulAddDst(sum_2Tile[dPitch * t + (dPitch / 64) * 64], spread[i * 8 + t * 128],
+                                               xTile[dPitch * n_ * t + dPitch * i + (dPitch / 64) * 64],
+                                               dPitch - (dPitch / 64) * 64, 1,
+                                               AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
                         }
                     }
                 }
             }
-            VectorBarrier();
-            for (int64_t t = 0; t < tCount; ++t) {
-                AscendC::Add(sum_2Tile[dPitch * t], tmp[dPitch * n_ * t], tmp[dPitch * n_ * t + dPitch], dPitch);
-            }
-            for (int64_t i = 2; i < n_; ++i) {
-                VectorBarrier();
-                for (int64_t t = 0; t < tCount; ++t) {
-                    AscendC::Add(sum_2Tile[dPitch * t], sum_2Tile[dPitch * t], tmp[dPitch * n_ * t + dPitch * i],
-                                 dPitch);
-                }
-            }
+            in0Queue_.FreeTensor(pre_gateWsIn);
             AscendC::LocalTensor<Element> h_inOut = out0Queue_.AllocTensor<Element>();
             VectorBarrier();
             AscendC::Cast(h_inOut, sum_2Tile, AscendC::RoundMode::CAST_RINT, dPitch * tCount);
@@ -145,11 +129,9 @@ private:
     AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // pre_gateWsIn
     AscendC::TQue<AscendC::TPosition::VECIN, 1> in1Queue_;    // xIn
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // h_inOut
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // pre_gateWsTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // xTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // sum_2Tile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // spread
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // xTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // sum_2Tile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // spread
     AscendC::GlobalTensor<Element> xGm_;
     AscendC::GlobalTensor<Element> h_inGm_;
     AscendC::GlobalTensor<float> pre_gateWsGm_;
@@ -164,720 +146,6 @@ private:
     int64_t n_;
     int64_t pre_gateWsStart_;
     int64_t ceilNBy16_;
-};
-
-/// pre_gate, h_post, sum_2, h_in
-template <typename Element>
-class MhcPreHInVariant2
-{
-public:
-    __aicore__ inline void Init(GM_ADDR x, GM_ADDR alpha, GM_ADDR bias, GM_ADDR h_in, GM_ADDR h_post, GM_ADDR workspace,
-                                const MhcPreTilingData &tiling, AscendC::TPipe *pipe)
-    {
-        blockIdx_ = AscendC::GetBlockIdx();
-        A_ = tiling.A;
-        D_ = tiling.D;
-        R_ = tiling.R;
-        T_ = tiling.T;
-        hInPer_ = tiling.hInPer;
-        hInTTile_ = tiling.hInTTile;
-        hInWork_ = tiling.hInWork;
-        mixWsStart_ = tiling.mixWsStart;
-        n_ = tiling.n;
-        rWsStart_ = tiling.rWsStart;
-        hc_eps_ = tiling.hc_eps;
-        ceilDBy16_ = CeilDiv(D_, 16);
-        ceilHInTTileBy16_ = CeilDiv(hInTTile_, 16);
-        ceilNBy16_ = CeilDiv(n_, 16);
-        ceilNBy8_ = CeilDiv(n_, 8);
-        divUpDTo16By64_ = (ceilDBy16_ * 16) / 64;
-        xGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(x), D_ * T_ * n_);
-        alphaGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(alpha), A_);
-        biasGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(bias), R_ * n_ + n_ * 2);
-        h_inGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(h_in), D_ * T_);
-        h_postGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(h_post), T_ * n_);
-        mixWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + mixWsStart_), R_ * T_ * n_ + T_ * n_ * 2);
-        rWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + rWsStart_), T_);
-        pipe->InitBuffer(in0Queue_, 1, 32);
-        pipe->InitBuffer(in1Queue_, 1, ceilNBy8_ * 32);
-        pipe->InitBuffer(in2Queue_, 2, ceilNBy8_ * hInTTile_ * 32);
-        pipe->InitBuffer(in3Queue_, 2, CeilDiv(hInTTile_, 8) * 32);
-        pipe->InitBuffer(in4Queue_, 2, ceilDBy16_ * hInTTile_ * n_ * 32);
-        pipe->InitBuffer(out0Queue_, 2, ceilNBy16_ * hInTTile_ * 64);
-        pipe->InitBuffer(out1Queue_, 2, ceilDBy16_ * hInTTile_ * 32);
-        pipe->InitBuffer(calc0Buf_, 64);
-        pipe->InitBuffer(calc1Buf_, ceilNBy16_ * 64);
-        pipe->InitBuffer(calc2Buf_, 64);
-        pipe->InitBuffer(calc3Buf_, ceilNBy16_ * 64);
-        pipe->InitBuffer(calc4Buf_, ceilNBy16_ * hInTTile_ * 64);
-        pipe->InitBuffer(calc5Buf_, ceilHInTTileBy16_ * 64);
-        pipe->InitBuffer(calc6Buf_, ceilNBy16_ * hInTTile_ * 64);
-        pipe->InitBuffer(calc7Buf_, ceilNBy16_ * hInTTile_ * 64);
-        pipe->InitBuffer(calc8Buf_, ceilHInTTileBy16_ * 512);
-        pipe->InitBuffer(calc9Buf_, 512);
-        pipe->InitBuffer(calc10Buf_, ceilNBy16_ * hInTTile_ * 64);
-        pipe->InitBuffer(calc11Buf_, ceilNBy16_ * hInTTile_ * 64);
-        pipe->InitBuffer(calc12Buf_, ceilDBy16_ * hInTTile_ * n_ * 64);
-        pipe->InitBuffer(calc13Buf_, ceilDBy16_ * hInTTile_ * 64);
-        pipe->InitBuffer(calc14Buf_, ceilDBy16_ * hInTTile_ * n_ * 64);
-        pipe->InitBuffer(calc15Buf_, ceilNBy16_ * hInTTile_ * 512);
-    }
-
-    __aicore__ inline void Process()
-    {
-        AscendC::LocalTensor<float> calc0Zero = calc0Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc0Zero, 0.0f, 16);
-        AscendC::LocalTensor<float> calc1Zero = calc1Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc1Zero, 0.0f, 16);
-        AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc2Zero, 0.0f, 16);
-        AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc3Zero, 0.0f, 16);
-        AscendC::LocalTensor<float> calc4Zero = calc4Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc4Zero, 0.0f, hInTTile_ * 16);
-        AscendC::LocalTensor<float> calc5Zero = calc5Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc5Zero, 0.0f, ceilHInTTileBy16_ * 16);
-        AscendC::LocalTensor<float> calc6Zero = calc6Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc6Zero, 0.0f, hInTTile_ * 16);
-        AscendC::LocalTensor<float> calc7Zero = calc7Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc7Zero, 0.0f, hInTTile_ * 16);
-        AscendC::LocalTensor<float> calc8Zero = calc8Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc8Zero, 0.0f, ceilHInTTileBy16_ * 128);
-        AscendC::LocalTensor<float> calc9Zero = calc9Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc9Zero, 0.0f, 128);
-        AscendC::LocalTensor<float> calc10Zero = calc10Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc10Zero, 0.0f, hInTTile_ * 16);
-        AscendC::LocalTensor<float> calc11Zero = calc11Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc11Zero, 0.0f, hInTTile_ * 16);
-        AscendC::LocalTensor<float> calc12Zero = calc12Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc12Zero, 0.0f, ceilDBy16_ * hInTTile_ * n_ * 16);
-        AscendC::LocalTensor<float> calc13Zero = calc13Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc13Zero, 0.0f, ceilDBy16_ * hInTTile_ * 16);
-        AscendC::LocalTensor<float> calc14Zero = calc14Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc14Zero, 0.0f, ceilDBy16_ * hInTTile_ * n_ * 16);
-        AscendC::LocalTensor<float> calc15Zero = calc15Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc15Zero, 0.0f, hInTTile_ * 128);
-        AscendC::LocalTensor<float> alphaIn = in0Queue_.AllocTensor<float>();
-        AscendC::DataCopyPad(alphaIn, alphaGm_, AscendC::DataCopyExtParams(1, 4, 0, 0, 0),
-                             AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-        in0Queue_.EnQue(alphaIn);
-        alphaIn = in0Queue_.DeQue<float>();
-        AscendC::LocalTensor<float> alphaTile = calc0Buf_.Get<float>();
-        VectorBarrier();
-        AscendC::Muls(alphaTile, alphaIn, 1.0f, 8);
-        in0Queue_.FreeTensor(alphaIn);
-        AscendC::LocalTensor<float> biasIn = in1Queue_.AllocTensor<float>();
-        AscendC::DataCopyPad(biasIn, biasGm_, AscendC::DataCopyExtParams(1, n_ * 4, 0, 0, 0),
-                             AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-        in1Queue_.EnQue(biasIn);
-        biasIn = in1Queue_.DeQue<float>();
-        AscendC::LocalTensor<float> biasTile = calc1Buf_.Get<float>();
-        AscendC::Muls(biasTile, biasIn, 1.0f, 8);
-        in1Queue_.FreeTensor(biasIn);
-        AscendC::LocalTensor<float> alphaIn1 = in0Queue_.AllocTensor<float>();
-        AscendC::DataCopyPad(alphaIn1, alphaGm_[1], AscendC::DataCopyExtParams(1, 4, 0, 0, 0),
-                             AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-        in0Queue_.EnQue(alphaIn1);
-        alphaIn1 = in0Queue_.DeQue<float>();
-        AscendC::LocalTensor<float> alphaTile1 = calc2Buf_.Get<float>();
-        AscendC::Muls(alphaTile1, alphaIn1, 1.0f, 8);
-        in0Queue_.FreeTensor(alphaIn1);
-        AscendC::LocalTensor<float> biasIn1 = in1Queue_.AllocTensor<float>();
-        AscendC::DataCopyPad(biasIn1, biasGm_[n_], AscendC::DataCopyExtParams(1, n_ * 4, 0, 0, 0),
-                             AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-        in1Queue_.EnQue(biasIn1);
-        biasIn1 = in1Queue_.DeQue<float>();
-        AscendC::LocalTensor<float> biasTile1 = calc3Buf_.Get<float>();
-        AscendC::Muls(biasTile1, biasIn1, 1.0f, 8);
-        in1Queue_.FreeTensor(biasIn1);
-        for (int64_t item = blockIdx_ * hInPer_; item < MinOf(hInWork_, blockIdx_ * hInPer_ + hInPer_); ++item) {
-            const int64_t tStart = hInTTile_ * item;
-            const int64_t tCount = MinOf(hInTTile_, T_ - tStart);
-            // pre_gate[t, i] = sigmoid(mix[t, i] * r[t] * alpha[0] + bias[i]) + hc_eps
-            AscendC::LocalTensor<float> mixWsIn = in2Queue_.AllocTensor<float>();
-            AscendC::DataCopyPad(mixWsIn, mixWsGm_[R_ * n_ * tStart + n_ * tStart * 2],
-                                 AscendC::DataCopyExtParams(tCount, n_ * 4, R_ * n_ * 4 + n_ * 4, 0, 0),
-                                 AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-            in2Queue_.EnQue(mixWsIn);
-            mixWsIn = in2Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> mixWsTile = calc4Buf_.Get<float>();
-            for (int64_t t = 0; t < tCount; ++t) {
-                AscendC::Muls(mixWsTile[t * 16], mixWsIn[t * 8], 1.0f, 8);
-            }
-            in2Queue_.FreeTensor(mixWsIn);
-            AscendC::LocalTensor<float> rWsIn = in3Queue_.AllocTensor<float>();
-            AscendC::DataCopyPad(rWsIn, rWsGm_[tStart], AscendC::DataCopyExtParams(1, tCount * 4, 0, 0, 0),
-                                 AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-            in3Queue_.EnQue(rWsIn);
-            rWsIn = in3Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> rWsTile = calc5Buf_.Get<float>();
-            AscendC::Muls(rWsTile, rWsIn, 1.0f, RoundUp(tCount, 8));
-            in3Queue_.FreeTensor(rWsIn);
-            AscendC::LocalTensor<float> pre_gateTile = calc6Buf_.Get<float>();
-            AscendC::LocalTensor<float> tmp = calc7Buf_.Get<float>();
-            AscendC::LocalTensor<float> spread = calc8Buf_.Get<float>();
-            VectorBarrier();
-            for (int64_t block = 0; block < CeilDiv(tCount, 16) * 2; block += 255) {
-                AscendC::Brcb(spread[block * 64], rWsTile[block * 8], MinOf(255, CeilDiv(tCount, 16) * 2 - block),
-                              AscendC::BrcbRepeatParams(1, 8));
-            }
-            VectorBarrier();
-            for (int64_t first = 0; first < tCount; first += 255) {
-                AscendC::Mul(tmp[first * 16], mixWsTile[first * 16], spread[first * 8], 16, MinOf(255, tCount - first),
-                             AscendC::BinaryRepeatParams(1, 1, 0, 2, 2, 1));
-            }
-            AscendC::LocalTensor<float> spread1 = calc9Buf_.Get<float>();
-            AscendC::Brcb(spread1, alphaTile, 1, AscendC::BrcbRepeatParams(1, 8));
-            VectorBarrier();
-            for (int64_t first1 = 0; first1 < tCount; first1 += 255) {
-                AscendC::Mul(tmp[first1 * 16], tmp[first1 * 16], spread1, 16, MinOf(255, tCount - first1),
-                             AscendC::BinaryRepeatParams(1, 1, 0, 2, 2, 0));
-            }
-            VectorBarrier();
-            for (int64_t t = 0; t < tCount; ++t) {
-                AscendC::Add(tmp[t * 16], tmp[t * 16], biasTile, 16);
-            }
-            AscendC::LocalTensor<float> tmp1 = calc10Buf_.Get<float>();
-            VectorBarrier();
-            AscendC::Muls(tmp1, tmp, -1.0f, tCount * 16);
-            VectorBarrier();
-            AscendC::Exp(tmp1, tmp1, tCount * 16);
-            VectorBarrier();
-            AscendC::Adds(tmp1, tmp1, 1.0f, tCount * 16);
-            AscendC::LocalTensor<float> tmp2 = calc11Buf_.Get<float>();
-            AscendC::Duplicate<float>(tmp2, 1.0f, tCount * 16);
-            VectorBarrier();
-            AscendC::Div(tmp2, tmp2, tmp1, tCount * 16);
-            VectorBarrier();
-            AscendC::Adds(pre_gateTile, tmp2, hc_eps_, tCount * 16);
-            // h_post[t, i] = 2 * sigmoid(mix[t, i + n] * r[t] * alpha[1] + bias[i + n])
-            AscendC::LocalTensor<float> mixWsIn1 = in2Queue_.AllocTensor<float>();
-            AscendC::DataCopyPad(mixWsIn1, mixWsGm_[R_ * n_ * tStart + n_ * tStart * 2 + n_],
-                                 AscendC::DataCopyExtParams(tCount, n_ * 4, R_ * n_ * 4 + n_ * 4, 0, 0),
-                                 AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-            in2Queue_.EnQue(mixWsIn1);
-            mixWsIn1 = in2Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> mixWsTile1 = calc4Buf_.Get<float>();
-            for (int64_t t = 0; t < tCount; ++t) {
-                AscendC::Muls(mixWsTile1[t * 16], mixWsIn1[t * 8], 1.0f, 8);
-            }
-            in2Queue_.FreeTensor(mixWsIn1);
-            AscendC::LocalTensor<float> h_postOut = out0Queue_.AllocTensor<float>();
-            AscendC::LocalTensor<float> tmp3 = calc11Buf_.Get<float>();
-            AscendC::LocalTensor<float> spread2 = calc8Buf_.Get<float>();
-            for (int64_t block2 = 0; block2 < CeilDiv(tCount, 16) * 2; block2 += 255) {
-                AscendC::Brcb(spread2[block2 * 64], rWsTile[block2 * 8], MinOf(255, CeilDiv(tCount, 16) * 2 - block2),
-                              AscendC::BrcbRepeatParams(1, 8));
-            }
-            VectorBarrier();
-            for (int64_t first2 = 0; first2 < tCount; first2 += 255) {
-                AscendC::Mul(tmp3[first2 * 16], mixWsTile1[first2 * 16], spread2[first2 * 8], 16,
-                             MinOf(255, tCount - first2), AscendC::BinaryRepeatParams(1, 1, 0, 2, 2, 1));
-            }
-            AscendC::LocalTensor<float> spread3 = calc9Buf_.Get<float>();
-            AscendC::Brcb(spread3, alphaTile1, 1, AscendC::BrcbRepeatParams(1, 8));
-            VectorBarrier();
-            for (int64_t first3 = 0; first3 < tCount; first3 += 255) {
-                AscendC::Mul(tmp3[first3 * 16], tmp3[first3 * 16], spread3, 16, MinOf(255, tCount - first3),
-                             AscendC::BinaryRepeatParams(1, 1, 0, 2, 2, 0));
-            }
-            VectorBarrier();
-            for (int64_t t = 0; t < tCount; ++t) {
-                AscendC::Add(tmp3[t * 16], tmp3[t * 16], biasTile1, 16);
-            }
-            AscendC::LocalTensor<float> tmp4 = calc7Buf_.Get<float>();
-            VectorBarrier();
-            AscendC::Muls(tmp4, tmp3, -1.0f, tCount * 16);
-            VectorBarrier();
-            AscendC::Exp(tmp4, tmp4, tCount * 16);
-            VectorBarrier();
-            AscendC::Adds(tmp4, tmp4, 1.0f, tCount * 16);
-            AscendC::LocalTensor<float> tmp5 = calc10Buf_.Get<float>();
-            AscendC::Duplicate<float>(tmp5, 1.0f, tCount * 16);
-            VectorBarrier();
-            AscendC::Div(tmp5, tmp5, tmp4, tCount * 16);
-            VectorBarrier();
-            AscendC::Muls(h_postOut, tmp5, 2.0f, tCount * 16);
-            out0Queue_.EnQue(h_postOut);
-            h_postOut = out0Queue_.DeQue<float>();
-            AscendC::DataCopyPad(h_postGm_[n_ * tStart], h_postOut,
-                                 AscendC::DataCopyExtParams(tCount, n_ * 4, 1, 0, 0));
-            out0Queue_.FreeTensor(h_postOut);
-            // h_in[t, d] = sum[i](pre_gate[t, i] * x[t, i, d])
-            AscendC::LocalTensor<Element> xIn = in4Queue_.AllocTensor<Element>();
-            for (int64_t first4 = 0; first4 < n_ * tCount; first4 += 4095) {
-                AscendC::DataCopyPad(xIn[ceilDBy16_ * first4 * 16], xGm_[D_ * n_ * tStart + D_ * first4],
-                                     AscendC::DataCopyExtParams(MinOf(4095, n_ * tCount - first4), D_ * 2, 0, 0, 0),
-                                     AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
-            }
-            in4Queue_.EnQue(xIn);
-            xIn = in4Queue_.DeQue<Element>();
-            AscendC::LocalTensor<float> xTile = calc12Buf_.Get<float>();
-            AscendC::Cast(xTile, xIn, AscendC::RoundMode::CAST_NONE, ceilDBy16_ * n_ * tCount * 16);
-            in4Queue_.FreeTensor(xIn);
-            AscendC::LocalTensor<float> sum_2Tile = calc13Buf_.Get<float>();
-            AscendC::LocalTensor<float> tmp6 = calc14Buf_.Get<float>();
-            AscendC::LocalTensor<float> spread4 = calc15Buf_.Get<float>();
-            for (int64_t block4 = 0; block4 < tCount * 2; block4 += 255) {
-                AscendC::Brcb(spread4[block4 * 64], pre_gateTile[block4 * 8], MinOf(255, tCount * 2 - block4),
-                              AscendC::BrcbRepeatParams(1, 8));
-            }
-            VectorBarrier();
-            for (int64_t t = 0; t < tCount; ++t) {
-                if (ceilDBy16_ * 16 <= 2040) {
-                    for (int64_t col4 = 0; col4 < ceilDBy16_ * 16; col4 += 64) {
-                        AscendC::Mul(tmp6[ceilDBy16_ * n_ * t * 16 + col4], spread4[t * 128],
-                                     xTile[ceilDBy16_ * n_ * t * 16 + col4], MinOf(64, ceilDBy16_ * 16 - col4), n_,
-                                     AscendC::BinaryRepeatParams(1, 0, 1, ceilDBy16_ * 2, 1, ceilDBy16_ * 2));
-                    }
-                } else {
-                    for (int64_t i = 0; i < n_; ++i) {
-                        for (int64_t start4 = 0; start4 < divUpDTo16By64_; start4 += 255) {
-                            AscendC::Mul(tmp6[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * i * 16 + start4 * 64],
-                                         spread4[i * 8 + t * 128],
-                                         xTile[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * i * 16 + start4 * 64], 64,
-                                         MinOf(255, divUpDTo16By64_ - start4),
-                                         AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
-                        }
-                        if (ceilDBy16_ * 16 - divUpDTo16By64_ * 64 > 0) {
-                            AscendC::Mul(tmp6[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * i * 16 + divUpDTo16By64_ * 64],
-                                         spread4[i * 8 + t * 128],
-                                         xTile[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * i * 16 + divUpDTo16By64_ * 64],
-                                         ceilDBy16_ * 16 - divUpDTo16By64_ * 64, 1,
-                                         AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
-                        }
-                    }
-                }
-            }
-            VectorBarrier();
-            for (int64_t t = 0; t < tCount; ++t) {
-                AscendC::Add(sum_2Tile[ceilDBy16_ * t * 16], tmp6[ceilDBy16_ * n_ * t * 16],
-                             tmp6[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * 16], ceilDBy16_ * 16);
-            }
-            for (int64_t i = 2; i < n_; ++i) {
-                VectorBarrier();
-                for (int64_t t = 0; t < tCount; ++t) {
-                    AscendC::Add(sum_2Tile[ceilDBy16_ * t * 16], sum_2Tile[ceilDBy16_ * t * 16],
-                                 tmp6[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * i * 16], ceilDBy16_ * 16);
-                }
-            }
-            AscendC::LocalTensor<Element> h_inOut = out1Queue_.AllocTensor<Element>();
-            VectorBarrier();
-            AscendC::Cast(h_inOut, sum_2Tile, AscendC::RoundMode::CAST_RINT, ceilDBy16_ * tCount * 16);
-            out1Queue_.EnQue(h_inOut);
-            h_inOut = out1Queue_.DeQue<Element>();
-            AscendC::DataCopyPad(h_inGm_[D_ * tStart], h_inOut,
-                                 AscendC::DataCopyExtParams(tCount, D_ * 2, ceilDBy16_ - CeilDiv(D_ * 2, 32), 0, 0));
-            out1Queue_.FreeTensor(h_inOut);
-        }
-    }
-
-private:
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // alphaIn
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in1Queue_;    // biasIn
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in2Queue_;    // mixWsIn
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in3Queue_;    // rWsIn
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in4Queue_;    // xIn
-    AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // h_postOut
-    AscendC::TQue<AscendC::TPosition::VECOUT, 1> out1Queue_;  // h_inOut
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // alphaTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // biasTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // alphaTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // biasTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // mixWsTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // rWsTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // pre_gateTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // spread
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc9Buf_;     // spread
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc10Buf_;    // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc11Buf_;    // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc12Buf_;    // xTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc13Buf_;    // sum_2Tile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc14Buf_;    // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc15Buf_;    // spread
-    AscendC::GlobalTensor<Element> xGm_;
-    AscendC::GlobalTensor<float> alphaGm_;
-    AscendC::GlobalTensor<float> biasGm_;
-    AscendC::GlobalTensor<Element> h_inGm_;
-    AscendC::GlobalTensor<float> h_postGm_;
-    AscendC::GlobalTensor<float> mixWsGm_;
-    AscendC::GlobalTensor<float> rWsGm_;
-    int64_t blockIdx_;
-    int64_t A_;
-    int64_t D_;
-    int64_t R_;
-    int64_t T_;
-    int64_t hInPer_;
-    int64_t hInTTile_;
-    int64_t hInWork_;
-    int64_t mixWsStart_;
-    int64_t n_;
-    int64_t rWsStart_;
-    int64_t ceilDBy16_;
-    int64_t ceilHInTTileBy16_;
-    int64_t ceilNBy16_;
-    int64_t ceilNBy8_;
-    int64_t divUpDTo16By64_;
-    float hc_eps_;
-};
-
-/// pre_gate, h_post, sum_2, h_in
-template <typename Element>
-class MhcPreHInVariant3
-{
-public:
-    __aicore__ inline void Init(GM_ADDR x, GM_ADDR alpha, GM_ADDR bias, GM_ADDR h_in, GM_ADDR h_post, GM_ADDR workspace,
-                                const MhcPreTilingData &tiling, AscendC::TPipe *pipe)
-    {
-        blockIdx_ = AscendC::GetBlockIdx();
-        A_ = tiling.A;
-        D_ = tiling.D;
-        R_ = tiling.R;
-        T_ = tiling.T;
-        hInDTile_ = tiling.hInDTile;
-        hInPer_ = tiling.hInPer;
-        hInTTile_ = tiling.hInTTile;
-        hInWork_ = tiling.hInWork;
-        mixWsStart_ = tiling.mixWsStart;
-        n_ = tiling.n;
-        rWsStart_ = tiling.rWsStart;
-        hc_eps_ = tiling.hc_eps;
-        ceilHInTTileBy16_ = CeilDiv(hInTTile_, 16);
-        ceilNBy16_ = CeilDiv(n_, 16);
-        ceilNBy8_ = CeilDiv(n_, 8);
-        xGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(x), D_ * T_ * n_);
-        alphaGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(alpha), A_);
-        biasGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(bias), R_ * n_ + n_ * 2);
-        h_inGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(h_in), D_ * T_);
-        h_postGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(h_post), T_ * n_);
-        mixWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + mixWsStart_), R_ * T_ * n_ + T_ * n_ * 2);
-        rWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + rWsStart_), T_);
-        pipe->InitBuffer(in0Queue_, 1, 32);
-        pipe->InitBuffer(in1Queue_, 1, ceilNBy8_ * 32);
-        pipe->InitBuffer(in2Queue_, 2, ceilNBy8_ * hInTTile_ * 32);
-        pipe->InitBuffer(in3Queue_, 2, CeilDiv(hInTTile_, 8) * 32);
-        pipe->InitBuffer(in4Queue_, 2, hInDTile_ * hInTTile_ * n_ * 2);
-        pipe->InitBuffer(out0Queue_, 2, ceilNBy16_ * hInTTile_ * 64);
-        pipe->InitBuffer(out1Queue_, 2, hInDTile_ * hInTTile_ * 2);
-        pipe->InitBuffer(calc0Buf_, 64);
-        pipe->InitBuffer(calc1Buf_, ceilNBy16_ * 64);
-        pipe->InitBuffer(calc2Buf_, 64);
-        pipe->InitBuffer(calc3Buf_, ceilNBy16_ * 64);
-        pipe->InitBuffer(calc4Buf_, ceilNBy16_ * hInTTile_ * 64);
-        pipe->InitBuffer(calc5Buf_, ceilHInTTileBy16_ * 64);
-        pipe->InitBuffer(calc6Buf_, ceilNBy16_ * hInTTile_ * 64);
-        pipe->InitBuffer(calc7Buf_, ceilNBy16_ * hInTTile_ * 64);
-        pipe->InitBuffer(calc8Buf_, ceilHInTTileBy16_ * 512);
-        pipe->InitBuffer(calc9Buf_, 512);
-        pipe->InitBuffer(calc10Buf_, ceilNBy16_ * hInTTile_ * 64);
-        pipe->InitBuffer(calc11Buf_, ceilNBy16_ * hInTTile_ * 64);
-        pipe->InitBuffer(calc12Buf_, hInDTile_ * hInTTile_ * n_ * 4);
-        pipe->InitBuffer(calc13Buf_, hInDTile_ * hInTTile_ * 4);
-        pipe->InitBuffer(calc14Buf_, hInDTile_ * hInTTile_ * n_ * 4);
-        pipe->InitBuffer(calc15Buf_, ceilNBy16_ * hInTTile_ * 512);
-    }
-
-    __aicore__ inline void Process()
-    {
-        AscendC::LocalTensor<float> calc0Zero = calc0Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc0Zero, 0.0f, 16);
-        AscendC::LocalTensor<float> calc1Zero = calc1Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc1Zero, 0.0f, 16);
-        AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc2Zero, 0.0f, 16);
-        AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc3Zero, 0.0f, 16);
-        AscendC::LocalTensor<float> calc4Zero = calc4Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc4Zero, 0.0f, hInTTile_ * 16);
-        AscendC::LocalTensor<float> calc5Zero = calc5Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc5Zero, 0.0f, ceilHInTTileBy16_ * 16);
-        AscendC::LocalTensor<float> calc6Zero = calc6Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc6Zero, 0.0f, hInTTile_ * 16);
-        AscendC::LocalTensor<float> calc7Zero = calc7Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc7Zero, 0.0f, hInTTile_ * 16);
-        AscendC::LocalTensor<float> calc8Zero = calc8Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc8Zero, 0.0f, ceilHInTTileBy16_ * 128);
-        AscendC::LocalTensor<float> calc9Zero = calc9Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc9Zero, 0.0f, 128);
-        AscendC::LocalTensor<float> calc10Zero = calc10Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc10Zero, 0.0f, hInTTile_ * 16);
-        AscendC::LocalTensor<float> calc11Zero = calc11Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc11Zero, 0.0f, hInTTile_ * 16);
-        AscendC::LocalTensor<float> calc12Zero = calc12Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc12Zero, 0.0f, hInDTile_ * hInTTile_ * n_);
-        AscendC::LocalTensor<float> calc13Zero = calc13Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc13Zero, 0.0f, hInDTile_ * hInTTile_);
-        AscendC::LocalTensor<float> calc14Zero = calc14Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc14Zero, 0.0f, hInDTile_ * hInTTile_ * n_);
-        AscendC::LocalTensor<float> calc15Zero = calc15Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc15Zero, 0.0f, hInTTile_ * 128);
-        AscendC::LocalTensor<float> alphaIn = in0Queue_.AllocTensor<float>();
-        AscendC::DataCopyPad(alphaIn, alphaGm_, AscendC::DataCopyExtParams(1, 4, 0, 0, 0),
-                             AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-        in0Queue_.EnQue(alphaIn);
-        alphaIn = in0Queue_.DeQue<float>();
-        AscendC::LocalTensor<float> alphaTile = calc0Buf_.Get<float>();
-        VectorBarrier();
-        AscendC::Muls(alphaTile, alphaIn, 1.0f, 8);
-        in0Queue_.FreeTensor(alphaIn);
-        AscendC::LocalTensor<float> biasIn = in1Queue_.AllocTensor<float>();
-        AscendC::DataCopyPad(biasIn, biasGm_, AscendC::DataCopyExtParams(1, n_ * 4, 0, 0, 0),
-                             AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-        in1Queue_.EnQue(biasIn);
-        biasIn = in1Queue_.DeQue<float>();
-        AscendC::LocalTensor<float> biasTile = calc1Buf_.Get<float>();
-        AscendC::Muls(biasTile, biasIn, 1.0f, 8);
-        in1Queue_.FreeTensor(biasIn);
-        AscendC::LocalTensor<float> alphaIn1 = in0Queue_.AllocTensor<float>();
-        AscendC::DataCopyPad(alphaIn1, alphaGm_[1], AscendC::DataCopyExtParams(1, 4, 0, 0, 0),
-                             AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-        in0Queue_.EnQue(alphaIn1);
-        alphaIn1 = in0Queue_.DeQue<float>();
-        AscendC::LocalTensor<float> alphaTile1 = calc2Buf_.Get<float>();
-        AscendC::Muls(alphaTile1, alphaIn1, 1.0f, 8);
-        in0Queue_.FreeTensor(alphaIn1);
-        AscendC::LocalTensor<float> biasIn1 = in1Queue_.AllocTensor<float>();
-        AscendC::DataCopyPad(biasIn1, biasGm_[n_], AscendC::DataCopyExtParams(1, n_ * 4, 0, 0, 0),
-                             AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-        in1Queue_.EnQue(biasIn1);
-        biasIn1 = in1Queue_.DeQue<float>();
-        AscendC::LocalTensor<float> biasTile1 = calc3Buf_.Get<float>();
-        AscendC::Muls(biasTile1, biasIn1, 1.0f, 8);
-        in1Queue_.FreeTensor(biasIn1);
-        for (int64_t item = blockIdx_ * hInPer_; item < MinOf(hInWork_, blockIdx_ * hInPer_ + hInPer_); ++item) {
-            const int64_t tStart = hInTTile_ * item;
-            const int64_t tCount = MinOf(hInTTile_, T_ - tStart);
-            // pre_gate[t, i] = sigmoid(mix[t, i] * r[t] * alpha[0] + bias[i]) + hc_eps
-            AscendC::LocalTensor<float> mixWsIn = in2Queue_.AllocTensor<float>();
-            AscendC::DataCopyPad(mixWsIn, mixWsGm_[R_ * n_ * tStart + n_ * tStart * 2],
-                                 AscendC::DataCopyExtParams(tCount, n_ * 4, R_ * n_ * 4 + n_ * 4, 0, 0),
-                                 AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-            in2Queue_.EnQue(mixWsIn);
-            mixWsIn = in2Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> mixWsTile = calc4Buf_.Get<float>();
-            for (int64_t t = 0; t < tCount; ++t) {
-                AscendC::Muls(mixWsTile[t * 16], mixWsIn[t * 8], 1.0f, 8);
-            }
-            in2Queue_.FreeTensor(mixWsIn);
-            AscendC::LocalTensor<float> rWsIn = in3Queue_.AllocTensor<float>();
-            AscendC::DataCopyPad(rWsIn, rWsGm_[tStart], AscendC::DataCopyExtParams(1, tCount * 4, 0, 0, 0),
-                                 AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-            in3Queue_.EnQue(rWsIn);
-            rWsIn = in3Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> rWsTile = calc5Buf_.Get<float>();
-            AscendC::Muls(rWsTile, rWsIn, 1.0f, RoundUp(tCount, 8));
-            in3Queue_.FreeTensor(rWsIn);
-            AscendC::LocalTensor<float> pre_gateTile = calc6Buf_.Get<float>();
-            AscendC::LocalTensor<float> tmp = calc7Buf_.Get<float>();
-            AscendC::LocalTensor<float> spread = calc8Buf_.Get<float>();
-            VectorBarrier();
-            for (int64_t block = 0; block < CeilDiv(tCount, 16) * 2; block += 255) {
-                AscendC::Brcb(spread[block * 64], rWsTile[block * 8], MinOf(255, CeilDiv(tCount, 16) * 2 - block),
-                              AscendC::BrcbRepeatParams(1, 8));
-            }
-            VectorBarrier();
-            for (int64_t first = 0; first < tCount; first += 255) {
-                AscendC::Mul(tmp[first * 16], mixWsTile[first * 16], spread[first * 8], 16, MinOf(255, tCount - first),
-                             AscendC::BinaryRepeatParams(1, 1, 0, 2, 2, 1));
-            }
-            AscendC::LocalTensor<float> spread1 = calc9Buf_.Get<float>();
-            AscendC::Brcb(spread1, alphaTile, 1, AscendC::BrcbRepeatParams(1, 8));
-            VectorBarrier();
-            for (int64_t first1 = 0; first1 < tCount; first1 += 255) {
-                AscendC::Mul(tmp[first1 * 16], tmp[first1 * 16], spread1, 16, MinOf(255, tCount - first1),
-                             AscendC::BinaryRepeatParams(1, 1, 0, 2, 2, 0));
-            }
-            VectorBarrier();
-            for (int64_t t = 0; t < tCount; ++t) {
-                AscendC::Add(tmp[t * 16], tmp[t * 16], biasTile, 16);
-            }
-            AscendC::LocalTensor<float> tmp1 = calc10Buf_.Get<float>();
-            VectorBarrier();
-            AscendC::Muls(tmp1, tmp, -1.0f, tCount * 16);
-            VectorBarrier();
-            AscendC::Exp(tmp1, tmp1, tCount * 16);
-            VectorBarrier();
-            AscendC::Adds(tmp1, tmp1, 1.0f, tCount * 16);
-            AscendC::LocalTensor<float> tmp2 = calc11Buf_.Get<float>();
-            AscendC::Duplicate<float>(tmp2, 1.0f, tCount * 16);
-            VectorBarrier();
-            AscendC::Div(tmp2, tmp2, tmp1, tCount * 16);
-            VectorBarrier();
-            AscendC::Adds(pre_gateTile, tmp2, hc_eps_, tCount * 16);
-            // h_post[t, i] = 2 * sigmoid(mix[t, i + n] * r[t] * alpha[1] + bias[i + n])
-            AscendC::LocalTensor<float> mixWsIn1 = in2Queue_.AllocTensor<float>();
-            AscendC::DataCopyPad(mixWsIn1, mixWsGm_[R_ * n_ * tStart + n_ * tStart * 2 + n_],
-                                 AscendC::DataCopyExtParams(tCount, n_ * 4, R_ * n_ * 4 + n_ * 4, 0, 0),
-                                 AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-            in2Queue_.EnQue(mixWsIn1);
-            mixWsIn1 = in2Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> mixWsTile1 = calc4Buf_.Get<float>();
-            for (int64_t t = 0; t < tCount; ++t) {
-                AscendC::Muls(mixWsTile1[t * 16], mixWsIn1[t * 8], 1.0f, 8);
-            }
-            in2Queue_.FreeTensor(mixWsIn1);
-            AscendC::LocalTensor<float> h_postOut = out0Queue_.AllocTensor<float>();
-            AscendC::LocalTensor<float> tmp3 = calc11Buf_.Get<float>();
-            AscendC::LocalTensor<float> spread2 = calc8Buf_.Get<float>();
-            for (int64_t block2 = 0; block2 < CeilDiv(tCount, 16) * 2; block2 += 255) {
-                AscendC::Brcb(spread2[block2 * 64], rWsTile[block2 * 8], MinOf(255, CeilDiv(tCount, 16) * 2 - block2),
-                              AscendC::BrcbRepeatParams(1, 8));
-            }
-            VectorBarrier();
-            for (int64_t first2 = 0; first2 < tCount; first2 += 255) {
-                AscendC::Mul(tmp3[first2 * 16], mixWsTile1[first2 * 16], spread2[first2 * 8], 16,
-                             MinOf(255, tCount - first2), AscendC::BinaryRepeatParams(1, 1, 0, 2, 2, 1));
-            }
-            AscendC::LocalTensor<float> spread3 = calc9Buf_.Get<float>();
-            AscendC::Brcb(spread3, alphaTile1, 1, AscendC::BrcbRepeatParams(1, 8));
-            VectorBarrier();
-            for (int64_t first3 = 0; first3 < tCount; first3 += 255) {
-                AscendC::Mul(tmp3[first3 * 16], tmp3[first3 * 16], spread3, 16, MinOf(255, tCount - first3),
-                             AscendC::BinaryRepeatParams(1, 1, 0, 2, 2, 0));
-            }
-            VectorBarrier();
-            for (int64_t t = 0; t < tCount; ++t) {
-                AscendC::Add(tmp3[t * 16], tmp3[t * 16], biasTile1, 16);
-            }
-            AscendC::LocalTensor<float> tmp4 = calc7Buf_.Get<float>();
-            VectorBarrier();
-            AscendC::Muls(tmp4, tmp3, -1.0f, tCount * 16);
-            VectorBarrier();
-            AscendC::Exp(tmp4, tmp4, tCount * 16);
-            VectorBarrier();
-            AscendC::Adds(tmp4, tmp4, 1.0f, tCount * 16);
-            AscendC::LocalTensor<float> tmp5 = calc10Buf_.Get<float>();
-            AscendC::Duplicate<float>(tmp5, 1.0f, tCount * 16);
-            VectorBarrier();
-            AscendC::Div(tmp5, tmp5, tmp4, tCount * 16);
-            VectorBarrier();
-            AscendC::Muls(h_postOut, tmp5, 2.0f, tCount * 16);
-            out0Queue_.EnQue(h_postOut);
-            h_postOut = out0Queue_.DeQue<float>();
-            AscendC::DataCopyPad(h_postGm_[n_ * tStart], h_postOut,
-                                 AscendC::DataCopyExtParams(tCount, n_ * 4, 1, 0, 0));
-            out0Queue_.FreeTensor(h_postOut);
-            for (int64_t dStart = 0; dStart < D_; dStart += hInDTile_) {
-                const int64_t dCount = MinOf(hInDTile_, D_ - dStart);
-                const int64_t dPitch = RoundUp(dCount, 16);
-                // h_in[t, d] = sum[i](pre_gate[t, i] * x[t, i, d])
-                AscendC::LocalTensor<Element> xIn = in4Queue_.AllocTensor<Element>();
-                for (int64_t first4 = 0; first4 < n_ * tCount; first4 += 4095) {
-                    AscendC::DataCopyPad(xIn[dPitch * first4], xGm_[D_ * n_ * tStart + D_ * first4 + dStart],
-                                         AscendC::DataCopyExtParams(MinOf(4095, n_ * tCount - first4), dCount * 2,
-                                                                    D_ * 2 - dCount * 2, 0, 0),
-                                         AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
-                }
-                in4Queue_.EnQue(xIn);
-                xIn = in4Queue_.DeQue<Element>();
-                AscendC::LocalTensor<float> xTile = calc12Buf_.Get<float>();
-                AscendC::Cast(xTile, xIn, AscendC::RoundMode::CAST_NONE, dPitch * n_ * tCount);
-                in4Queue_.FreeTensor(xIn);
-                AscendC::LocalTensor<float> sum_2Tile = calc13Buf_.Get<float>();
-                AscendC::LocalTensor<float> tmp6 = calc14Buf_.Get<float>();
-                AscendC::LocalTensor<float> spread4 = calc15Buf_.Get<float>();
-                for (int64_t block4 = 0; block4 < tCount * 2; block4 += 255) {
-                    AscendC::Brcb(spread4[block4 * 64], pre_gateTile[block4 * 8], MinOf(255, tCount * 2 - block4),
-                                  AscendC::BrcbRepeatParams(1, 8));
-                }
-                VectorBarrier();
-                for (int64_t t = 0; t < tCount; ++t) {
-                    if (dPitch <= 2040) {
-                        for (int64_t col4 = 0; col4 < dPitch; col4 += 64) {
-                            AscendC::Mul(tmp6[dPitch * n_ * t + col4], spread4[t * 128], xTile[dPitch * n_ * t + col4],
-                                         MinOf(64, dPitch - col4), n_,
-                                         AscendC::BinaryRepeatParams(1, 0, 1, (dPitch / 8), 1, (dPitch / 8)));
-                        }
-                    } else {
-                        for (int64_t i = 0; i < n_; ++i) {
-                            for (int64_t start4 = 0; start4 < (dPitch / 64); start4 += 255) {
-                                AscendC::Mul(tmp6[dPitch * n_ * t + dPitch * i + start4 * 64], spread4[i * 8 + t * 128],
-                                             xTile[dPitch * n_ * t + dPitch * i + start4 * 64], 64,
-                                             MinOf(255, (dPitch / 64) - start4),
-                                             AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
-                            }
-                            if (dPitch - (dPitch / 64) * 64 > 0) {
-                                AscendC::Mul(
-                                    tmp6[dPitch * n_ * t + dPitch * i + (dPitch / 64) * 64], spread4[i * 8 + t * 128],
-                                    xTile[dPitch * n_ * t + dPitch * i + (dPitch / 64) * 64],
-                                    dPitch - (dPitch / 64) * 64, 1, AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
-                            }
-                        }
-                    }
-                }
-                VectorBarrier();
-                for (int64_t t = 0; t < tCount; ++t) {
-                    AscendC::Add(sum_2Tile[dPitch * t], tmp6[dPitch * n_ * t], tmp6[dPitch * n_ * t + dPitch], dPitch);
-                }
-                for (int64_t i = 2; i < n_; ++i) {
-                    VectorBarrier();
-                    for (int64_t t = 0; t < tCount; ++t) {
-                        AscendC::Add(sum_2Tile[dPitch * t], sum_2Tile[dPitch * t], tmp6[dPitch * n_ * t + dPitch * i],
-                                     dPitch);
-                    }
-                }
-                AscendC::LocalTensor<Element> h_inOut = out1Queue_.AllocTensor<Element>();
-                VectorBarrier();
-                AscendC::Cast(h_inOut, sum_2Tile, AscendC::RoundMode::CAST_RINT, dPitch * tCount);
-                out1Queue_.EnQue(h_inOut);
-                h_inOut = out1Queue_.DeQue<Element>();
-                AscendC::DataCopyPad(
-                    h_inGm_[D_ * tStart + dStart], h_inOut,
-                    AscendC::DataCopyExtParams(tCount, dCount * 2, ((dPitch * 2 - CeilDiv(dCount * 2, 32) * 32) / 32),
-                                               D_ * 2 - dCount * 2, 0));
-                out1Queue_.FreeTensor(h_inOut);
-            }
-        }
-    }
-
-private:
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // alphaIn
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in1Queue_;    // biasIn
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in2Queue_;    // mixWsIn
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in3Queue_;    // rWsIn
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in4Queue_;    // xIn
-    AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // h_postOut
-    AscendC::TQue<AscendC::TPosition::VECOUT, 1> out1Queue_;  // h_inOut
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // alphaTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // biasTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // alphaTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // biasTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // mixWsTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // rWsTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // pre_gateTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // spread
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc9Buf_;     // spread
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc10Buf_;    // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc11Buf_;    // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc12Buf_;    // xTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc13Buf_;    // sum_2Tile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc14Buf_;    // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc15Buf_;    // spread
-    AscendC::GlobalTensor<Element> xGm_;
-    AscendC::GlobalTensor<float> alphaGm_;
-    AscendC::GlobalTensor<float> biasGm_;
-    AscendC::GlobalTensor<Element> h_inGm_;
-    AscendC::GlobalTensor<float> h_postGm_;
-    AscendC::GlobalTensor<float> mixWsGm_;
-    AscendC::GlobalTensor<float> rWsGm_;
-    int64_t blockIdx_;
-    int64_t A_;
-    int64_t D_;
-    int64_t R_;
-    int64_t T_;
-    int64_t hInDTile_;
-    int64_t hInPer_;
-    int64_t hInTTile_;
-    int64_t hInWork_;
-    int64_t mixWsStart_;
-    int64_t n_;
-    int64_t rWsStart_;
-    int64_t ceilHInTTileBy16_;
-    int64_t ceilNBy16_;
-    int64_t ceilNBy8_;
-    float hc_eps_;
 };
 
 }  // namespace MhcPreKernel

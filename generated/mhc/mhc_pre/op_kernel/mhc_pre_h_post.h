@@ -21,9 +21,9 @@ public:
         R_ = tiling.R;
         T_ = tiling.T;
         hPostITile_ = tiling.hPostITile;
-        hPostITiles_ = tiling.hPostITiles;
         hPostPer_ = tiling.hPostPer;
         hPostTTile_ = tiling.hPostTTile;
+        hPostTTiles_ = tiling.hPostTTiles;
         hPostWork_ = tiling.hPostWork;
         mixWsStart_ = tiling.mixWsStart;
         n_ = tiling.n;
@@ -38,15 +38,16 @@ public:
         pre_gateWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + pre_gateWsStart_), T_ * n_);
         rWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + rWsStart_), T_);
         pipe->InitBuffer(in0Queue_, 2, 32);
-        pipe->InitBuffer(in1Queue_, 2, hPostITile_ * hPostTTile_ * 4);
-        pipe->InitBuffer(in2Queue_, 2, ceilHPostTTileBy8_ * 32);
-        pipe->InitBuffer(in3Queue_, 2, hPostITile_ * 4);
+        pipe->InitBuffer(in1Queue_, 2, hPostITile_ * 4);
+        pipe->InitBuffer(in2Queue_, 2, hPostITile_ * hPostTTile_ * 4);
+        pipe->InitBuffer(in3Queue_, 2, ceilHPostTTileBy8_ * 32);
         pipe->InitBuffer(out0Queue_, 2, hPostITile_ * hPostTTile_ * 4);
         pipe->InitBuffer(calc0Buf_, hPostITile_ * hPostTTile_ * 4);
         pipe->InitBuffer(calc1Buf_, ceilHPostTTileBy8_ * 256);
         pipe->InitBuffer(calc2Buf_, 256);
         pipe->InitBuffer(calc3Buf_, hPostITile_ * hPostTTile_ * 4);
         pipe->InitBuffer(calc4Buf_, hPostITile_ * hPostTTile_ * 4);
+        pipe->InitBuffer(calc5Buf_, 256);
     }
 
     __aicore__ inline void Process()
@@ -61,208 +62,237 @@ public:
                              AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
         in0Queue_.EnQue(alphaIn1);
         alphaIn1 = in0Queue_.DeQue<float>();
-        for (int64_t item = blockIdx_ * hPostPer_; item < MinOf(hPostWork_, blockIdx_ * hPostPer_ + hPostPer_);
-             ++item) {
-            const int64_t iStart = hPostITile_ * (item % hPostITiles_);
+        const int64_t firstItem = blockIdx_ * hPostPer_;
+        const int64_t lastItem = MinOf(hPostWork_, blockIdx_ * hPostPer_ + hPostPer_);
+        AscendC::LocalTensor<float> spread1 = calc2Buf_.Get<float>();
+        AscendC::Brcb(spread1, alphaIn, 1, AscendC::BrcbRepeatParams(1, 8));
+        AscendC::LocalTensor<float> spread3 = calc5Buf_.Get<float>();
+        AscendC::Brcb(spread3, alphaIn1, 1, AscendC::BrcbRepeatParams(1, 8));
+        for (int64_t strip = (firstItem / hPostTTiles_); strip < CeilDiv(lastItem, hPostTTiles_); ++strip) {
+            const int64_t iStart = hPostITile_ * strip;
             const int64_t iCount = MinOf(hPostITile_, n_ - iStart);
             const int64_t iPitch = RoundUp(iCount, 8);
-            const int64_t tStart = hPostTTile_ * (item / hPostITiles_);
-            const int64_t tCount = MinOf(hPostTTile_, T_ - tStart);
-            // pre_gate[t, i] = sigmoid(mix[t, i] * r[t] * alpha[0] + bias[i]) + hc_eps
-            AscendC::LocalTensor<float> mixWsIn = in1Queue_.AllocTensor<float>();
-            AscendC::DataCopyPad(
-                mixWsIn, mixWsGm_[R_ * n_ * tStart + n_ * tStart * 2 + iStart],
-                AscendC::DataCopyExtParams(tCount, iCount * 4, R_ * n_ * 4 + n_ * 8 - iCount * 4, 0, 0),
-                AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-            in1Queue_.EnQue(mixWsIn);
-            mixWsIn = in1Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> rWsIn = in2Queue_.AllocTensor<float>();
-            AscendC::DataCopyPad(rWsIn, rWsGm_[tStart], AscendC::DataCopyExtParams(1, tCount * 4, 0, 0, 0),
-                                 AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-            in2Queue_.EnQue(rWsIn);
-            rWsIn = in2Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> biasIn = in3Queue_.AllocTensor<float>();
+            AscendC::LocalTensor<float> biasIn = in1Queue_.AllocTensor<float>();
             AscendC::DataCopyPad(biasIn, biasGm_[iStart], AscendC::DataCopyExtParams(1, iCount * 4, 0, 0, 0),
                                  AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-            in3Queue_.EnQue(biasIn);
-            biasIn = in3Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> pre_gateWsOut = out0Queue_.AllocTensor<float>();
-            AscendC::LocalTensor<float> tmp = calc0Buf_.Get<float>();
-            AscendC::LocalTensor<float> spread = calc1Buf_.Get<float>();
-            for (int64_t block = 0; block < CeilDiv(tCount, 8); block += 255) {
-                AscendC::Brcb(spread[block * 64], rWsIn[block * 8], MinOf(255, CeilDiv(tCount, 8) - block),
-                              AscendC::BrcbRepeatParams(1, 8));
-            }
-            if (iPitch <= 2040) {
-                VectorBarrier();
-                for (int64_t col = 0; col < iPitch; col += 64) {
-                    for (int64_t first = 0; first < tCount; first += 255) {
-                        AscendC::Mul(tmp[first * iPitch + col], mixWsIn[first * iPitch + col], spread[first * 8],
-                                     MinOf(64, iPitch - col), MinOf(255, tCount - first),
-                                     AscendC::BinaryRepeatParams(1, 1, 0, (iPitch / 8), (iPitch / 8), 1));
-                    }
-                }
-            } else {
-                VectorBarrier();
-                for (int64_t t = 0; t < tCount; ++t) {
-                    for (int64_t start = 0; start < (iPitch / 64); start += 255) {
-                        AscendC::Mul(tmp[iPitch * t + start * 64], mixWsIn[iPitch * t + start * 64], spread[t * 8], 64,
-                                     MinOf(255, (iPitch / 64) - start), AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
-                    }
-                    if (iPitch - (iPitch / 64) * 64 > 0) {
-                        AscendC::Mul(tmp[iPitch * t + (iPitch / 64) * 64], mixWsIn[iPitch * t + (iPitch / 64) * 64],
-                                     spread[t * 8], iPitch - (iPitch / 64) * 64, 1,
-                                     AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
-                    }
-                }
-            }
-            AscendC::LocalTensor<float> spread1 = calc2Buf_.Get<float>();
-            AscendC::Brcb(spread1, alphaIn, 1, AscendC::BrcbRepeatParams(1, 8));
-            if (iPitch <= 2040) {
-                VectorBarrier();
-                for (int64_t col1 = 0; col1 < iPitch; col1 += 64) {
-                    for (int64_t first1 = 0; first1 < tCount; first1 += 255) {
-                        AscendC::Mul(tmp[first1 * iPitch + col1], tmp[first1 * iPitch + col1], spread1,
-                                     MinOf(64, iPitch - col1), MinOf(255, tCount - first1),
-                                     AscendC::BinaryRepeatParams(1, 1, 0, (iPitch / 8), (iPitch / 8), 0));
-                    }
-                }
-            } else {
-                VectorBarrier();
-                for (int64_t t = 0; t < tCount; ++t) {
-                    for (int64_t start1 = 0; start1 < (iPitch / 64); start1 += 255) {
-                        AscendC::Mul(tmp[iPitch * t + start1 * 64], tmp[iPitch * t + start1 * 64], spread1, 64,
-                                     MinOf(255, (iPitch / 64) - start1), AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
-                    }
-                    if (iPitch - (iPitch / 64) * 64 > 0) {
-                        AscendC::Mul(tmp[iPitch * t + (iPitch / 64) * 64], tmp[iPitch * t + (iPitch / 64) * 64],
-                                     spread1, iPitch - (iPitch / 64) * 64, 1,
-                                     AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
-                    }
-                }
-            }
-            VectorBarrier();
-            for (int64_t t = 0; t < tCount; ++t) {
-                AscendC::Add(tmp[iPitch * t], tmp[iPitch * t], biasIn, iPitch);
-            }
-            AscendC::LocalTensor<float> tmp1 = calc3Buf_.Get<float>();
-            VectorBarrier();
-            AscendC::Muls(tmp1, tmp, -1.0f, iPitch * tCount);
-            VectorBarrier();
-            AscendC::Exp(tmp1, tmp1, iPitch * tCount);
-            VectorBarrier();
-            AscendC::Adds(tmp1, tmp1, 1.0f, iPitch * tCount);
-            AscendC::LocalTensor<float> tmp2 = calc4Buf_.Get<float>();
-            AscendC::Duplicate<float>(tmp2, 1.0f, iPitch * tCount);
-            VectorBarrier();
-            AscendC::Div(tmp2, tmp2, tmp1, iPitch * tCount);
-            VectorBarrier();
-            AscendC::Adds(pre_gateWsOut, tmp2, hc_eps_, iPitch * tCount);
-            out0Queue_.EnQue(pre_gateWsOut);
-            pre_gateWsOut = out0Queue_.DeQue<float>();
-            AscendC::DataCopyPad(
-                pre_gateWsGm_[n_ * tStart + iStart], pre_gateWsOut,
-                AscendC::DataCopyExtParams(tCount, iCount * 4, ((iPitch * 4 - CeilDiv(iCount * 4, 32) * 32) / 32),
-                                           n_ * 4 - iCount * 4, 0));
-            out0Queue_.FreeTensor(pre_gateWsOut);
-            in1Queue_.FreeTensor(mixWsIn);
-            in3Queue_.FreeTensor(biasIn);
-            // h_post[t, i] = 2 * sigmoid(mix[t, i + n] * r[t] * alpha[1] + bias[i + n])
-            AscendC::LocalTensor<float> mixWsIn1 = in1Queue_.AllocTensor<float>();
-            AscendC::DataCopyPad(
-                mixWsIn1, mixWsGm_[R_ * n_ * tStart + n_ * tStart * 2 + iStart + n_],
-                AscendC::DataCopyExtParams(tCount, iCount * 4, R_ * n_ * 4 + n_ * 8 - iCount * 4, 0, 0),
-                AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-            in1Queue_.EnQue(mixWsIn1);
-            mixWsIn1 = in1Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> biasIn1 = in3Queue_.AllocTensor<float>();
+            in1Queue_.EnQue(biasIn);
+            biasIn = in1Queue_.DeQue<float>();
+            AscendC::LocalTensor<float> biasIn1 = in1Queue_.AllocTensor<float>();
             AscendC::DataCopyPad(biasIn1, biasGm_[iStart + n_], AscendC::DataCopyExtParams(1, iCount * 4, 0, 0, 0),
                                  AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-            in3Queue_.EnQue(biasIn1);
-            biasIn1 = in3Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> h_postOut = out0Queue_.AllocTensor<float>();
-            AscendC::LocalTensor<float> tmp3 = calc4Buf_.Get<float>();
-            AscendC::LocalTensor<float> spread2 = calc1Buf_.Get<float>();
-            for (int64_t block2 = 0; block2 < CeilDiv(tCount, 8); block2 += 255) {
-                AscendC::Brcb(spread2[block2 * 64], rWsIn[block2 * 8], MinOf(255, CeilDiv(tCount, 8) - block2),
-                              AscendC::BrcbRepeatParams(1, 8));
-            }
-            if (iPitch <= 2040) {
-                VectorBarrier();
-                for (int64_t col2 = 0; col2 < iPitch; col2 += 64) {
-                    for (int64_t first2 = 0; first2 < tCount; first2 += 255) {
-                        AscendC::Mul(tmp3[first2 * iPitch + col2], mixWsIn1[first2 * iPitch + col2],
-                                     spread2[first2 * 8], MinOf(64, iPitch - col2), MinOf(255, tCount - first2),
-                                     AscendC::BinaryRepeatParams(1, 1, 0, (iPitch / 8), (iPitch / 8), 1));
+            in1Queue_.EnQue(biasIn1);
+            biasIn1 = in1Queue_.DeQue<float>();
+            for (int64_t tile = MaxOf(firstItem - hPostTTiles_ * strip, 0);
+                 tile < MinOf(hPostTTiles_, lastItem - hPostTTiles_ * strip); ++tile) {
+                const int64_t tStart = hPostTTile_ * tile;
+                const int64_t tCount = MinOf(hPostTTile_, T_ - tStart);
+                // pre_gate[t, i] = sigmoid(mix[t, i] * r[t] * alpha[0] + bias[i]) + hc_eps
+                AscendC::LocalTensor<float> mixWsIn = in2Queue_.AllocTensor<float>();
+                AscendC::DataCopyPad(
+                    mixWsIn, mixWsGm_[R_ * n_ * tStart + n_ * tStart * 2 + iStart],
+                    AscendC::DataCopyExtParams(tCount, iCount * 4, R_ * n_ * 4 + n_ * 8 - iCount * 4, 0, 0),
+                    AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
+                in2Queue_.EnQue(mixWsIn);
+                mixWsIn = in2Queue_.DeQue<float>();
+                AscendC::LocalTensor<float> rWsIn = in3Queue_.AllocTensor<float>();
+                AscendC::DataCopyPad(rWsIn, rWsGm_[tStart], AscendC::DataCopyExtParams(1, tCount * 4, 0, 0, 0),
+                                     AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
+                in3Queue_.EnQue(rWsIn);
+                rWsIn = in3Queue_.DeQue<float>();
+                AscendC::LocalTensor<float> pre_gateWsOut = out0Queue_.AllocTensor<float>();
+                AscendC::LocalTensor<float> tmp = calc0Buf_.Get<float>();
+                AscendC::LocalTensor<float> spread = calc1Buf_.Get<float>();
+                for (int64_t block = 0; block < CeilDiv(tCount, 8); block += 255) {
+                    AscendC::Brcb(spread[block * 64], rWsIn[block * 8], MinOf(255, CeilDiv(tCount, 8) - block),
+                                  AscendC::BrcbRepeatParams(1, 8));
+                }
+                if (iPitch <= 2040) {
+                    VectorBarrier();
+                    for (int64_t col = 0; col < iPitch; col += 64) {
+                        for (int64_t first = 0; first < tCount; first += 255) {
+                            AscendC::Mul(tmp[first * iPitch + col], mixWsIn[first * iPitch + col], spread[first * 8],
+                                         MinOf(64, iPitch - col), MinOf(255, tCount - first),
+                                         AscendC::BinaryRepeatParams(1, 1, 0, (iPitch / 8), (iPitch / 8), 1));
+                        }
+                    }
+                } else {
+                    VectorBarrier();
+                    for (int64_t t = 0; t < tCount; ++t) {
+                        for (int64_t start = 0; start < (iPitch / 64); start += 255) {
+                            AscendC::Mul(tmp[iPitch * t + start * 64], mixWsIn[iPitch * t + start * 64], spread[t * 8],
+                                         64, MinOf(255, (iPitch / 64) - start),
+                                         AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
+                        }
+                        if (iPitch - (iPitch / 64) * 64 > 0) {
+                            AscendC::Mul(tmp[iPitch * t + (iPitch / 64) * 64], mixWsIn[iPitch * t + (iPitch / 64) * 64],
+                                         spread[t * 8], iPitch - (iPitch / 64) * 64, 1,
+                                         AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
+                        }
                     }
                 }
-            } else {
-                VectorBarrier();
-                for (int64_t t = 0; t < tCount; ++t) {
-                    for (int64_t start2 = 0; start2 < (iPitch / 64); start2 += 255) {
-                        AscendC::Mul(tmp3[iPitch * t + start2 * 64], mixWsIn1[iPitch * t + start2 * 64], spread2[t * 8],
-                                     64, MinOf(255, (iPitch / 64) - start2),
-                                     AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
+                if (iPitch <= 2040) {
+                    VectorBarrier();
+                    for (int64_t col1 = 0; col1 < iPitch; col1 += 64) {
+                        for (int64_t first1 = 0; first1 < tCount; first1 += 255) {
+                            AscendC::Mul(tmp[first1 * iPitch + col1], tmp[first1 * iPitch + col1], spread1,
+                                         MinOf(64, iPitch - col1), MinOf(255, tCount - first1),
+                                         AscendC::BinaryRepeatParams(1, 1, 0, (iPitch / 8), (iPitch / 8), 0));
+                        }
                     }
-                    if (iPitch - (iPitch / 64) * 64 > 0) {
-                        AscendC::Mul(tmp3[iPitch * t + (iPitch / 64) * 64], mixWsIn1[iPitch * t + (iPitch / 64) * 64],
-                                     spread2[t * 8], iPitch - (iPitch / 64) * 64, 1,
-                                     AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
-                    }
-                }
-            }
-            AscendC::LocalTensor<float> spread3 = calc2Buf_.Get<float>();
-            AscendC::Brcb(spread3, alphaIn1, 1, AscendC::BrcbRepeatParams(1, 8));
-            if (iPitch <= 2040) {
-                VectorBarrier();
-                for (int64_t col3 = 0; col3 < iPitch; col3 += 64) {
-                    for (int64_t first3 = 0; first3 < tCount; first3 += 255) {
-                        AscendC::Mul(tmp3[first3 * iPitch + col3], tmp3[first3 * iPitch + col3], spread3,
-                                     MinOf(64, iPitch - col3), MinOf(255, tCount - first3),
-                                     AscendC::BinaryRepeatParams(1, 1, 0, (iPitch / 8), (iPitch / 8), 0));
+                } else {
+                    VectorBarrier();
+                    for (int64_t t = 0; t < tCount; ++t) {
+                        for (int64_t start1 = 0; start1 < (iPitch / 64); start1 += 255) {
+                            AscendC::Mul(tmp[iPitch * t + start1 * 64], tmp[iPitch * t + start1 * 64], spread1, 64,
+                                         MinOf(255, (iPitch / 64) - start1),
+                                         AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
+                        }
+                        if (iPitch - (iPitch / 64) * 64 > 0) {
+                            AscendC::Mul(tmp[iPitch * t + (iPitch / 64) * 64], tmp[iPitch * t + (iPitch / 64) * 64],
+                                         spread1, iPitch - (iPitch / 64) * 64, 1,
+                                         AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
+                        }
                     }
                 }
-            } else {
-                VectorBarrier();
-                for (int64_t t = 0; t < tCount; ++t) {
-                    for (int64_t start3 = 0; start3 < (iPitch / 64); start3 += 255) {
-                        AscendC::Mul(tmp3[iPitch * t + start3 * 64], tmp3[iPitch * t + start3 * 64], spread3, 64,
-                                     MinOf(255, (iPitch / 64) - start3), AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
+                if (iPitch <= tCount * 64 && iPitch <= 2040) {
+                    VectorBarrier();
+                    for (int64_t col2 = 0; col2 < iPitch; col2 += 64) {
+                        for (int64_t first2 = 0; first2 < tCount; first2 += 255) {
+                            AscendC::Add(tmp[first2 * iPitch + col2], tmp[first2 * iPitch + col2], biasIn[col2],
+                                         MinOf(64, iPitch - col2), MinOf(255, tCount - first2),
+                                         AscendC::BinaryRepeatParams(1, 1, 1, (iPitch / 8), (iPitch / 8), 0));
+                        }
                     }
-                    if (iPitch - (iPitch / 64) * 64 > 0) {
-                        AscendC::Mul(tmp3[iPitch * t + (iPitch / 64) * 64], tmp3[iPitch * t + (iPitch / 64) * 64],
-                                     spread3, iPitch - (iPitch / 64) * 64, 1,
-                                     AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
+                } else {
+                    VectorBarrier();
+                    for (int64_t t = 0; t < tCount; ++t) {
+                        AscendC::Add(tmp[iPitch * t], tmp[iPitch * t], biasIn, iPitch);
                     }
                 }
+                AscendC::LocalTensor<float> tmp1 = calc3Buf_.Get<float>();
+                VectorBarrier();
+                AscendC::Muls(tmp1, tmp, -1.0f, iPitch * tCount);
+                VectorBarrier();
+                AscendC::Exp(tmp1, tmp1, iPitch * tCount);
+                VectorBarrier();
+                AscendC::Adds(tmp1, tmp1, 1.0f, iPitch * tCount);
+                AscendC::LocalTensor<float> tmp2 = calc4Buf_.Get<float>();
+                AscendC::Duplicate<float>(tmp2, 1.0f, iPitch * tCount);
+                VectorBarrier();
+                AscendC::Div(tmp2, tmp2, tmp1, iPitch * tCount);
+                VectorBarrier();
+                AscendC::Adds(pre_gateWsOut, tmp2, hc_eps_, iPitch * tCount);
+                out0Queue_.EnQue(pre_gateWsOut);
+                pre_gateWsOut = out0Queue_.DeQue<float>();
+                AscendC::DataCopyPad(
+                    pre_gateWsGm_[n_ * tStart + iStart], pre_gateWsOut,
+                    AscendC::DataCopyExtParams(tCount, iCount * 4, ((iPitch * 4 - CeilDiv(iCount * 4, 32) * 32) / 32),
+                                               n_ * 4 - iCount * 4, 0));
+                out0Queue_.FreeTensor(pre_gateWsOut);
+                in2Queue_.FreeTensor(mixWsIn);
+                // h_post[t, i] = 2 * sigmoid(mix[t, i + n] * r[t] * alpha[1] + bias[i + n])
+                AscendC::LocalTensor<float> mixWsIn1 = in2Queue_.AllocTensor<float>();
+                AscendC::DataCopyPad(
+                    mixWsIn1, mixWsGm_[R_ * n_ * tStart + n_ * tStart * 2 + iStart + n_],
+                    AscendC::DataCopyExtParams(tCount, iCount * 4, R_ * n_ * 4 + n_ * 8 - iCount * 4, 0, 0),
+                    AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
+                in2Queue_.EnQue(mixWsIn1);
+                mixWsIn1 = in2Queue_.DeQue<float>();
+                AscendC::LocalTensor<float> h_postOut = out0Queue_.AllocTensor<float>();
+                AscendC::LocalTensor<float> tmp3 = calc4Buf_.Get<float>();
+                AscendC::LocalTensor<float> spread2 = calc1Buf_.Get<float>();
+                for (int64_t block2 = 0; block2 < CeilDiv(tCount, 8); block2 += 255) {
+                    AscendC::Brcb(spread2[block2 * 64], rWsIn[block2 * 8], MinOf(255, CeilDiv(tCount, 8) - block2),
+                                  AscendC::BrcbRepeatParams(1, 8));
+                }
+                if (iPitch <= 2040) {
+                    VectorBarrier();
+                    for (int64_t col3 = 0; col3 < iPitch; col3 += 64) {
+                        for (int64_t first3 = 0; first3 < tCount; first3 += 255) {
+                            AscendC::Mul(tmp3[first3 * iPitch + col3], mixWsIn1[first3 * iPitch + col3],
+                                         spread2[first3 * 8], MinOf(64, iPitch - col3), MinOf(255, tCount - first3),
+                                         AscendC::BinaryRepeatParams(1, 1, 0, (iPitch / 8), (iPitch / 8), 1));
+                        }
+                    }
+                } else {
+                    VectorBarrier();
+                    for (int64_t t = 0; t < tCount; ++t) {
+                        for (int64_t start2 = 0; start2 < (iPitch / 64); start2 += 255) {
+                            AscendC::Mul(tmp3[iPitch * t + start2 * 64], mixWsIn1[iPitch * t + start2 * 64],
+                                         spread2[t * 8], 64, MinOf(255, (iPitch / 64) - start2),
+                                         AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
+                        }
+                        if (iPitch - (iPitch / 64) * 64 > 0) {
+                            AscendC::Mul(tmp3[iPitch * t + (iPitch / 64) * 64],
+                                         mixWsIn1[iPitch * t + (iPitch / 64) * 64], spread2[t * 8],
+                                         iPitch - (iPitch / 64) * 64, 1, AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
+                        }
+                    }
+                }
+                if (iPitch <= 2040) {
+                    VectorBarrier();
+                    for (int64_t col4 = 0; col4 < iPitch; col4 += 64) {
+                        for (int64_t first4 = 0; first4 < tCount; first4 += 255) {
+                            AscendC::Mul(tmp3[first4 * iPitch + col4], tmp3[first4 * iPitch + col4], spread3,
+                                         MinOf(64, iPitch - col4), MinOf(255, tCount - first4),
+                                         AscendC::BinaryRepeatParams(1, 1, 0, (iPitch / 8), (iPitch / 8), 0));
+                        }
+                    }
+                } else {
+                    VectorBarrier();
+                    for (int64_t t = 0; t < tCount; ++t) {
+                        for (int64_t start3 = 0; start3 < (iPitch / 64); start3 += 255) {
+                            AscendC::Mul(tmp3[iPitch * t + start3 * 64], tmp3[iPitch * t + start3 * 64], spread3, 64,
+                                         MinOf(255, (iPitch / 64) - start3),
+                                         AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
+                        }
+                        if (iPitch - (iPitch / 64) * 64 > 0) {
+                            AscendC::Mul(tmp3[iPitch * t + (iPitch / 64) * 64], tmp3[iPitch * t + (iPitch / 64) * 64],
+                                         spread3, iPitch - (iPitch / 64) * 64, 1,
+                                         AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
+                        }
+                    }
+                }
+                if (iPitch <= tCount * 64 && iPitch <= 2040) {
+                    VectorBarrier();
+                    for (int64_t col5 = 0; col5 < iPitch; col5 += 64) {
+                        for (int64_t first5 = 0; first5 < tCount; first5 += 255) {
+                            AscendC::Add(tmp3[first5 * iPitch + col5], tmp3[first5 * iPitch + col5], biasIn1[col5],
+                                         MinOf(64, iPitch - col5), MinOf(255, tCount - first5),
+                                         AscendC::BinaryRepeatParams(1, 1, 1, (iPitch / 8), (iPitch / 8), 0));
+                        }
+                    }
+                } else {
+                    VectorBarrier();
+                    for (int64_t t = 0; t < tCount; ++t) {
+                        AscendC::Add(tmp3[iPitch * t], tmp3[iPitch * t], biasIn1, iPitch);
+                    }
+                }
+                AscendC::LocalTensor<float> tmp4 = calc0Buf_.Get<float>();
+                VectorBarrier();
+                AscendC::Muls(tmp4, tmp3, -1.0f, iPitch * tCount);
+                VectorBarrier();
+                AscendC::Exp(tmp4, tmp4, iPitch * tCount);
+                VectorBarrier();
+                AscendC::Adds(tmp4, tmp4, 1.0f, iPitch * tCount);
+                AscendC::LocalTensor<float> tmp5 = calc3Buf_.Get<float>();
+                AscendC::Duplicate<float>(tmp5, 1.0f, iPitch * tCount);
+                VectorBarrier();
+                AscendC::Div(tmp5, tmp5, tmp4, iPitch * tCount);
+                VectorBarrier();
+                AscendC::Muls(h_postOut, tmp5, 2.0f, iPitch * tCount);
+                out0Queue_.EnQue(h_postOut);
+                h_postOut = out0Queue_.DeQue<float>();
+                AscendC::DataCopyPad(
+                    h_postGm_[n_ * tStart + iStart], h_postOut,
+                    AscendC::DataCopyExtParams(tCount, iCount * 4, ((iPitch * 4 - CeilDiv(iCount * 4, 32) * 32) / 32),
+                                               n_ * 4 - iCount * 4, 0));
+                out0Queue_.FreeTensor(h_postOut);
+                in3Queue_.FreeTensor(rWsIn);
+                in2Queue_.FreeTensor(mixWsIn1);
             }
-            VectorBarrier();
-            for (int64_t t = 0; t < tCount; ++t) {
-                AscendC::Add(tmp3[iPitch * t], tmp3[iPitch * t], biasIn1, iPitch);
-            }
-            AscendC::LocalTensor<float> tmp4 = calc0Buf_.Get<float>();
-            VectorBarrier();
-            AscendC::Muls(tmp4, tmp3, -1.0f, iPitch * tCount);
-            VectorBarrier();
-            AscendC::Exp(tmp4, tmp4, iPitch * tCount);
-            VectorBarrier();
-            AscendC::Adds(tmp4, tmp4, 1.0f, iPitch * tCount);
-            AscendC::LocalTensor<float> tmp5 = calc3Buf_.Get<float>();
-            AscendC::Duplicate<float>(tmp5, 1.0f, iPitch * tCount);
-            VectorBarrier();
-            AscendC::Div(tmp5, tmp5, tmp4, iPitch * tCount);
-            VectorBarrier();
-            AscendC::Muls(h_postOut, tmp5, 2.0f, iPitch * tCount);
-            out0Queue_.EnQue(h_postOut);
-            h_postOut = out0Queue_.DeQue<float>();
-            AscendC::DataCopyPad(
-                h_postGm_[n_ * tStart + iStart], h_postOut,
-                AscendC::DataCopyExtParams(tCount, iCount * 4, ((iPitch * 4 - CeilDiv(iCount * 4, 32) * 32) / 32),
-                                           n_ * 4 - iCount * 4, 0));
-            out0Queue_.FreeTensor(h_postOut);
-            in2Queue_.FreeTensor(rWsIn);
-            in1Queue_.FreeTensor(mixWsIn1);
-            in3Queue_.FreeTensor(biasIn1);
+            in1Queue_.FreeTensor(biasIn);
+            in1Queue_.FreeTensor(biasIn1);
         }
         in0Queue_.FreeTensor(alphaIn);
         in0Queue_.FreeTensor(alphaIn1);
@@ -270,15 +300,16 @@ public:
 
 private:
     AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // alphaIn
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in1Queue_;    // mixWsIn
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in2Queue_;    // rWsIn
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in3Queue_;    // biasIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in1Queue_;    // biasIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in2Queue_;    // mixWsIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in3Queue_;    // rWsIn
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // pre_gateWsOut
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // tmp
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // spread
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // spread
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // tmp
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // tmp
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // spread
     AscendC::GlobalTensor<float> alphaGm_;
     AscendC::GlobalTensor<float> biasGm_;
     AscendC::GlobalTensor<float> h_postGm_;
@@ -290,9 +321,9 @@ private:
     int64_t R_;
     int64_t T_;
     int64_t hPostITile_;
-    int64_t hPostITiles_;
     int64_t hPostPer_;
     int64_t hPostTTile_;
+    int64_t hPostTTiles_;
     int64_t hPostWork_;
     int64_t mixWsStart_;
     int64_t n_;

@@ -20,25 +20,29 @@ public:
         A_ = tiling.A;
         R_ = tiling.R;
         T_ = tiling.T;
-        hResI1Tile_ = tiling.hResI1Tile;
-        hResI1Tiles_ = tiling.hResI1Tiles;
         hResJTile_ = tiling.hResJTile;
         hResJTiles_ = tiling.hResJTiles;
         hResPer_ = tiling.hResPer;
+        hResTTile_ = tiling.hResTTile;
+        hResTTiles_ = tiling.hResTTiles;
         hResWork_ = tiling.hResWork;
         mixWsStart_ = tiling.mixWsStart;
         n_ = tiling.n;
         rWsStart_ = tiling.rWsStart;
+        ceilHResTTileBy8_ = CeilDiv(hResTTile_, 8);
         alphaGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(alpha), A_);
         biasGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(bias), R_ * n_ + n_ * 2);
         h_resGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(h_res), R_ * T_ * n_);
         mixWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + mixWsStart_), R_ * T_ * n_ + T_ * n_ * 2);
         rWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + rWsStart_), T_);
-        pipe->InitBuffer(in0Queue_, 3, 32);
-        pipe->InitBuffer(in1Queue_, 3, hResI1Tile_ * hResJTile_ * 4);
-        pipe->InitBuffer(out0Queue_, 2, hResI1Tile_ * hResJTile_ * 4);
-        pipe->InitBuffer(calc0Buf_, hResI1Tile_ * hResJTile_ * 4);
-        pipe->InitBuffer(calc1Buf_, 256);
+        pipe->InitBuffer(in0Queue_, 1, 32);
+        pipe->InitBuffer(in1Queue_, 1, hResJTile_ * 4);
+        pipe->InitBuffer(in2Queue_, 2, hResJTile_ * hResTTile_ * 4);
+        pipe->InitBuffer(in3Queue_, 2, ceilHResTTileBy8_ * 32);
+        pipe->InitBuffer(out0Queue_, 2, hResJTile_ * hResTTile_ * 4);
+        pipe->InitBuffer(calc0Buf_, hResJTile_ * hResTTile_ * 4);
+        pipe->InitBuffer(calc1Buf_, ceilHResTTileBy8_ * 256);
+        pipe->InitBuffer(calc2Buf_, 256);
     }
 
     __aicore__ inline void Process()
@@ -48,95 +52,118 @@ public:
                              AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
         in0Queue_.EnQue(alphaIn);
         alphaIn = in0Queue_.DeQue<float>();
-        for (int64_t item = blockIdx_ * hResPer_; item < MinOf(hResWork_, blockIdx_ * hResPer_ + hResPer_); ++item) {
-            const int64_t jStart = hResJTile_ * (item % hResJTiles_);
+        const int64_t firstItem = blockIdx_ * hResPer_;
+        const int64_t lastItem = MinOf(hResWork_, blockIdx_ * hResPer_ + hResPer_);
+        AscendC::LocalTensor<float> spread1 = calc2Buf_.Get<float>();
+        AscendC::Brcb(spread1, alphaIn, 1, AscendC::BrcbRepeatParams(1, 8));
+        for (int64_t strip = (firstItem / hResTTiles_); strip < CeilDiv(lastItem, hResTTiles_); ++strip) {
+            const int64_t jStart = hResJTile_ * (strip % hResJTiles_);
             const int64_t jCount = MinOf(hResJTile_, n_ - jStart);
             const int64_t jPitch = RoundUp(jCount, 8);
-            const int64_t i1Start = hResI1Tile_ * (((item / hResJTiles_)) % hResI1Tiles_);
-            const int64_t i1Count = MinOf(hResI1Tile_, R_ - i1Start);
-            const int64_t t = (((item / hResJTiles_)) / hResI1Tiles_);
-            // h_res[t, i, j] = mix[t, i*n + j + 2*n] * r[t] * alpha[A - 1] + bias[i*n + j + 2*n]
-            AscendC::LocalTensor<float> mixWsIn = in1Queue_.AllocTensor<float>();
-            AscendC::DataCopyPad(mixWsIn, mixWsGm_[R_ * n_ * t + i1Start * n_ + n_ * t * 2 + jStart + n_ * 2],
-                                 AscendC::DataCopyExtParams(i1Count, jCount * 4, n_ * 4 - jCount * 4, 0, 0),
-                                 AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-            in1Queue_.EnQue(mixWsIn);
-            mixWsIn = in1Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> rWsIn = in0Queue_.AllocTensor<float>();
-            AscendC::DataCopyPad(rWsIn, rWsGm_[t], AscendC::DataCopyExtParams(1, 4, 0, 0, 0),
-                                 AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-            in0Queue_.EnQue(rWsIn);
-            rWsIn = in0Queue_.DeQue<float>();
+            const int64_t i1 = (strip / hResJTiles_);
             AscendC::LocalTensor<float> biasIn = in1Queue_.AllocTensor<float>();
-            AscendC::DataCopyPad(biasIn, biasGm_[i1Start * n_ + jStart + n_ * 2],
-                                 AscendC::DataCopyExtParams(i1Count, jCount * 4, n_ * 4 - jCount * 4, 0, 0),
+            AscendC::DataCopyPad(biasIn, biasGm_[i1 * n_ + jStart + n_ * 2],
+                                 AscendC::DataCopyExtParams(1, jCount * 4, 0, 0, 0),
                                  AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
             in1Queue_.EnQue(biasIn);
             biasIn = in1Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> h_resOut = out0Queue_.AllocTensor<float>();
-            AscendC::LocalTensor<float> tmp = calc0Buf_.Get<float>();
-            AscendC::LocalTensor<float> spread = calc1Buf_.Get<float>();
-            AscendC::Brcb(spread, rWsIn, 1, AscendC::BrcbRepeatParams(1, 8));
-            if (jPitch <= 2040) {
-                VectorBarrier();
-                for (int64_t col = 0; col < jPitch; col += 64) {
-                    for (int64_t first = 0; first < i1Count; first += 255) {
-                        AscendC::Mul(tmp[first * jPitch + col], mixWsIn[first * jPitch + col], spread,
-                                     MinOf(64, jPitch - col), MinOf(255, i1Count - first),
-                                     AscendC::BinaryRepeatParams(1, 1, 0, (jPitch / 8), (jPitch / 8), 0));
+            for (int64_t tile = MaxOf(firstItem - hResTTiles_ * strip, 0);
+                 tile < MinOf(hResTTiles_, lastItem - hResTTiles_ * strip); ++tile) {
+                const int64_t tStart = hResTTile_ * tile;
+                const int64_t tCount = MinOf(hResTTile_, T_ - tStart);
+                // h_res[t, i, j] = mix[t, i*n + j + 2*n] * r[t] * alpha[A - 1] + bias[i*n + j + 2*n]
+                AscendC::LocalTensor<float> mixWsIn = in2Queue_.AllocTensor<float>();
+                AscendC::DataCopyPad(
+                    mixWsIn, mixWsGm_[R_ * n_ * tStart + i1 * n_ + n_ * tStart * 2 + jStart + n_ * 2],
+                    AscendC::DataCopyExtParams(tCount, jCount * 4, R_ * n_ * 4 + n_ * 8 - jCount * 4, 0, 0),
+                    AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
+                in2Queue_.EnQue(mixWsIn);
+                mixWsIn = in2Queue_.DeQue<float>();
+                AscendC::LocalTensor<float> rWsIn = in3Queue_.AllocTensor<float>();
+                AscendC::DataCopyPad(rWsIn, rWsGm_[tStart], AscendC::DataCopyExtParams(1, tCount * 4, 0, 0, 0),
+                                     AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
+                in3Queue_.EnQue(rWsIn);
+                rWsIn = in3Queue_.DeQue<float>();
+                AscendC::LocalTensor<float> h_resOut = out0Queue_.AllocTensor<float>();
+                AscendC::LocalTensor<float> tmp = calc0Buf_.Get<float>();
+                AscendC::LocalTensor<float> spread = calc1Buf_.Get<float>();
+                for (int64_t block = 0; block < CeilDiv(tCount, 8); block += 255) {
+                    AscendC::Brcb(spread[block * 64], rWsIn[block * 8], MinOf(255, CeilDiv(tCount, 8) - block),
+                                  AscendC::BrcbRepeatParams(1, 8));
+                }
+                if (jPitch <= 2040) {
+                    VectorBarrier();
+                    for (int64_t col = 0; col < jPitch; col += 64) {
+                        for (int64_t first = 0; first < tCount; first += 255) {
+                            AscendC::Mul(tmp[first * jPitch + col], mixWsIn[first * jPitch + col], spread[first * 8],
+                                         MinOf(64, jPitch - col), MinOf(255, tCount - first),
+                                         AscendC::BinaryRepeatParams(1, 1, 0, (jPitch / 8), (jPitch / 8), 1));
+                        }
+                    }
+                } else {
+                    VectorBarrier();
+                    for (int64_t t = 0; t < tCount; ++t) {
+                        for (int64_t start = 0; start < (jPitch / 64); start += 255) {
+                            AscendC::Mul(tmp[jPitch * t + start * 64], mixWsIn[jPitch * t + start * 64], spread[t * 8],
+                                         64, MinOf(255, (jPitch / 64) - start),
+                                         AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
+                        }
+                        if (jPitch - (jPitch / 64) * 64 > 0) {
+                            AscendC::Mul(tmp[jPitch * t + (jPitch / 64) * 64], mixWsIn[jPitch * t + (jPitch / 64) * 64],
+                                         spread[t * 8], jPitch - (jPitch / 64) * 64, 1,
+                                         AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
+                        }
                     }
                 }
-            } else {
-                VectorBarrier();
-                for (int64_t i1 = 0; i1 < i1Count; ++i1) {
-                    for (int64_t start = 0; start < (jPitch / 64); start += 255) {
-                        AscendC::Mul(tmp[i1 * jPitch + start * 64], mixWsIn[i1 * jPitch + start * 64], spread, 64,
-                                     MinOf(255, (jPitch / 64) - start), AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
+                if (jPitch <= 2040) {
+                    VectorBarrier();
+                    for (int64_t col1 = 0; col1 < jPitch; col1 += 64) {
+                        for (int64_t first1 = 0; first1 < tCount; first1 += 255) {
+                            AscendC::Mul(tmp[first1 * jPitch + col1], tmp[first1 * jPitch + col1], spread1,
+                                         MinOf(64, jPitch - col1), MinOf(255, tCount - first1),
+                                         AscendC::BinaryRepeatParams(1, 1, 0, (jPitch / 8), (jPitch / 8), 0));
+                        }
                     }
-                    if (jPitch - (jPitch / 64) * 64 > 0) {
-                        AscendC::Mul(tmp[i1 * jPitch + (jPitch / 64) * 64], mixWsIn[i1 * jPitch + (jPitch / 64) * 64],
-                                     spread, jPitch - (jPitch / 64) * 64, 1,
-                                     AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
+                } else {
+                    VectorBarrier();
+                    for (int64_t t = 0; t < tCount; ++t) {
+                        for (int64_t start1 = 0; start1 < (jPitch / 64); start1 += 255) {
+                            AscendC::Mul(tmp[jPitch * t + start1 * 64], tmp[jPitch * t + start1 * 64], spread1, 64,
+                                         MinOf(255, (jPitch / 64) - start1),
+                                         AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
+                        }
+                        if (jPitch - (jPitch / 64) * 64 > 0) {
+                            AscendC::Mul(tmp[jPitch * t + (jPitch / 64) * 64], tmp[jPitch * t + (jPitch / 64) * 64],
+                                         spread1, jPitch - (jPitch / 64) * 64, 1,
+                                         AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
+                        }
                     }
                 }
+                if (jPitch <= tCount * 64 && jPitch <= 2040) {
+                    VectorBarrier();
+                    for (int64_t col2 = 0; col2 < jPitch; col2 += 64) {
+                        for (int64_t first2 = 0; first2 < tCount; first2 += 255) {
+                            AscendC::Add(h_resOut[first2 * jPitch + col2], tmp[first2 * jPitch + col2], biasIn[col2],
+                                         MinOf(64, jPitch - col2), MinOf(255, tCount - first2),
+                                         AscendC::BinaryRepeatParams(1, 1, 1, (jPitch / 8), (jPitch / 8), 0));
+                        }
+                    }
+                } else {
+                    VectorBarrier();
+                    for (int64_t t = 0; t < tCount; ++t) {
+                        AscendC::Add(h_resOut[jPitch * t], tmp[jPitch * t], biasIn, jPitch);
+                    }
+                }
+                out0Queue_.EnQue(h_resOut);
+                h_resOut = out0Queue_.DeQue<float>();
+                AscendC::DataCopyPad(
+                    h_resGm_[R_ * n_ * tStart + i1 * n_ + jStart], h_resOut,
+                    AscendC::DataCopyExtParams(tCount, jCount * 4, ((jPitch * 4 - CeilDiv(jCount * 4, 32) * 32) / 32),
+                                               R_ * n_ * 4 - jCount * 4, 0));
+                out0Queue_.FreeTensor(h_resOut);
+                in2Queue_.FreeTensor(mixWsIn);
+                in3Queue_.FreeTensor(rWsIn);
             }
-            AscendC::LocalTensor<float> spread1 = calc1Buf_.Get<float>();
-            VectorBarrier();
-            AscendC::Brcb(spread1, alphaIn, 1, AscendC::BrcbRepeatParams(1, 8));
-            if (jPitch <= 2040) {
-                VectorBarrier();
-                for (int64_t col1 = 0; col1 < jPitch; col1 += 64) {
-                    for (int64_t first1 = 0; first1 < i1Count; first1 += 255) {
-                        AscendC::Mul(tmp[first1 * jPitch + col1], tmp[first1 * jPitch + col1], spread1,
-                                     MinOf(64, jPitch - col1), MinOf(255, i1Count - first1),
-                                     AscendC::BinaryRepeatParams(1, 1, 0, (jPitch / 8), (jPitch / 8), 0));
-                    }
-                }
-            } else {
-                VectorBarrier();
-                for (int64_t i1 = 0; i1 < i1Count; ++i1) {
-                    for (int64_t start1 = 0; start1 < (jPitch / 64); start1 += 255) {
-                        AscendC::Mul(tmp[i1 * jPitch + start1 * 64], tmp[i1 * jPitch + start1 * 64], spread1, 64,
-                                     MinOf(255, (jPitch / 64) - start1), AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
-                    }
-                    if (jPitch - (jPitch / 64) * 64 > 0) {
-                        AscendC::Mul(tmp[i1 * jPitch + (jPitch / 64) * 64], tmp[i1 * jPitch + (jPitch / 64) * 64],
-                                     spread1, jPitch - (jPitch / 64) * 64, 1,
-                                     AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
-                    }
-                }
-            }
-            VectorBarrier();
-            AscendC::Add(h_resOut, tmp, biasIn, i1Count * jPitch);
-            out0Queue_.EnQue(h_resOut);
-            h_resOut = out0Queue_.DeQue<float>();
-            AscendC::DataCopyPad(
-                h_resGm_[R_ * n_ * t + i1Start * n_ + jStart], h_resOut,
-                AscendC::DataCopyExtParams(i1Count, jCount * 4, ((jPitch * 4 - CeilDiv(jCount * 4, 32) * 32) / 32),
-                                           n_ * 4 - jCount * 4, 0));
-            out0Queue_.FreeTensor(h_resOut);
-            in1Queue_.FreeTensor(mixWsIn);
-            in0Queue_.FreeTensor(rWsIn);
             in1Queue_.FreeTensor(biasIn);
         }
         in0Queue_.FreeTensor(alphaIn);
@@ -144,10 +171,13 @@ public:
 
 private:
     AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // alphaIn
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in1Queue_;    // mixWsIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in1Queue_;    // biasIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in2Queue_;    // mixWsIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in3Queue_;    // rWsIn
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // h_resOut
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // tmp
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // spread
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // spread
     AscendC::GlobalTensor<float> alphaGm_;
     AscendC::GlobalTensor<float> biasGm_;
     AscendC::GlobalTensor<float> h_resGm_;
@@ -157,15 +187,16 @@ private:
     int64_t A_;
     int64_t R_;
     int64_t T_;
-    int64_t hResI1Tile_;
-    int64_t hResI1Tiles_;
     int64_t hResJTile_;
     int64_t hResJTiles_;
     int64_t hResPer_;
+    int64_t hResTTile_;
+    int64_t hResTTiles_;
     int64_t hResWork_;
     int64_t mixWsStart_;
     int64_t n_;
     int64_t rWsStart_;
+    int64_t ceilHResTTileBy8_;
 };
 
 }  // namespace MhcPreKernel

@@ -9,384 +9,61 @@
 namespace MhcPreKernel
 {
 
-/// sum_2, h_in, inv_rms
-template <typename Element>
+/// inv_rms
 class MhcPreInvRms
 {
 public:
-    __aicore__ inline void Init(GM_ADDR x, GM_ADDR h_in, GM_ADDR inv_rms, GM_ADDR workspace,
-                                const MhcPreTilingData &tiling, AscendC::TPipe *pipe)
+    __aicore__ inline void Init(GM_ADDR inv_rms, GM_ADDR workspace, const MhcPreTilingData &tiling,
+                                AscendC::TPipe *pipe)
     {
         blockIdx_ = AscendC::GetBlockIdx();
-        D_ = tiling.D;
         T_ = tiling.T;
         invRmsPer_ = tiling.invRmsPer;
         invRmsTTile_ = tiling.invRmsTTile;
         invRmsWork_ = tiling.invRmsWork;
-        n_ = tiling.n;
-        pre_gateWsStart_ = tiling.pre_gateWsStart;
         rWsStart_ = tiling.rWsStart;
-        ceilDBy16_ = CeilDiv(D_, 16);
-        ceilInvRmsTTileBy16_ = CeilDiv(invRmsTTile_, 16);
-        ceilNBy16_ = CeilDiv(n_, 16);
-        divUpDTo16By64_ = (ceilDBy16_ * 16) / 64;
-        xGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(x), D_ * T_ * n_);
-        h_inGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(h_in), D_ * T_);
         inv_rmsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(inv_rms), T_);
-        pre_gateWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + pre_gateWsStart_), T_ * n_);
         rWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + rWsStart_), T_);
-        pipe->InitBuffer(in0Queue_, 2, invRmsTTile_ * CeilDiv(n_, 8) * 32);
-        pipe->InitBuffer(in1Queue_, 2, ceilDBy16_ * invRmsTTile_ * n_ * 32);
-        pipe->InitBuffer(in2Queue_, 2, CeilDiv(invRmsTTile_, 8) * 32);
-        pipe->InitBuffer(out0Queue_, 2, ceilDBy16_ * invRmsTTile_ * 32);
-        pipe->InitBuffer(out1Queue_, 2, ceilInvRmsTTileBy16_ * 64);
-        pipe->InitBuffer(calc0Buf_, ceilNBy16_ * invRmsTTile_ * 64);
-        pipe->InitBuffer(calc1Buf_, ceilDBy16_ * invRmsTTile_ * n_ * 64);
-        pipe->InitBuffer(calc2Buf_, ceilDBy16_ * invRmsTTile_ * 64);
-        pipe->InitBuffer(calc3Buf_, ceilDBy16_ * invRmsTTile_ * n_ * 64);
-        pipe->InitBuffer(calc4Buf_, ceilNBy16_ * invRmsTTile_ * 512);
-        pipe->InitBuffer(calc5Buf_, ceilInvRmsTTileBy16_ * 64);
+        pipe->InitBuffer(in0Queue_, 2, invRmsTTile_ * 4);
+        pipe->InitBuffer(out0Queue_, 2, invRmsTTile_ * 4);
     }
 
     __aicore__ inline void Process()
     {
-        AscendC::LocalTensor<float> calc0Zero = calc0Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc0Zero, 0.0f, invRmsTTile_ * 16);
-        AscendC::LocalTensor<float> calc1Zero = calc1Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc1Zero, 0.0f, ceilDBy16_ * invRmsTTile_ * n_ * 16);
-        AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc2Zero, 0.0f, ceilDBy16_ * invRmsTTile_ * 16);
-        AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc3Zero, 0.0f, ceilDBy16_ * invRmsTTile_ * n_ * 16);
-        AscendC::LocalTensor<float> calc4Zero = calc4Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc4Zero, 0.0f, invRmsTTile_ * 128);
-        AscendC::LocalTensor<float> calc5Zero = calc5Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc5Zero, 0.0f, ceilInvRmsTTileBy16_ * 16);
-        VectorBarrier();
         for (int64_t item = blockIdx_ * invRmsPer_; item < MinOf(invRmsWork_, blockIdx_ * invRmsPer_ + invRmsPer_);
              ++item) {
             const int64_t tStart = invRmsTTile_ * item;
             const int64_t tCount = MinOf(invRmsTTile_, T_ - tStart);
-            // h_in[t, d] = sum[i](pre_gate[t, i] * x[t, i, d])
-            AscendC::LocalTensor<float> pre_gateWsIn = in0Queue_.AllocTensor<float>();
-            AscendC::DataCopyPad(pre_gateWsIn, pre_gateWsGm_[n_ * tStart],
-                                 AscendC::DataCopyExtParams(tCount, n_ * 4, 0, 0, 0),
-                                 AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-            in0Queue_.EnQue(pre_gateWsIn);
-            pre_gateWsIn = in0Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> pre_gateWsTile = calc0Buf_.Get<float>();
-            for (int64_t t = 0; t < tCount; ++t) {
-                AscendC::Muls(pre_gateWsTile[t * 16], pre_gateWsIn[t * 8], 1.0f, 8);
-            }
-            in0Queue_.FreeTensor(pre_gateWsIn);
-            AscendC::LocalTensor<Element> xIn = in1Queue_.AllocTensor<Element>();
-            for (int64_t first = 0; first < n_ * tCount; first += 4095) {
-                AscendC::DataCopyPad(xIn[ceilDBy16_ * first * 16], xGm_[D_ * n_ * tStart + D_ * first],
-                                     AscendC::DataCopyExtParams(MinOf(4095, n_ * tCount - first), D_ * 2, 0, 0, 0),
-                                     AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
-            }
-            in1Queue_.EnQue(xIn);
-            xIn = in1Queue_.DeQue<Element>();
-            AscendC::LocalTensor<float> xTile = calc1Buf_.Get<float>();
-            AscendC::Cast(xTile, xIn, AscendC::RoundMode::CAST_NONE, ceilDBy16_ * n_ * tCount * 16);
-            in1Queue_.FreeTensor(xIn);
-            AscendC::LocalTensor<float> sum_2Tile = calc2Buf_.Get<float>();
-            AscendC::LocalTensor<float> tmp = calc3Buf_.Get<float>();
-            AscendC::LocalTensor<float> spread = calc4Buf_.Get<float>();
-            VectorBarrier();
-            for (int64_t block = 0; block < tCount * 2; block += 255) {
-                AscendC::Brcb(spread[block * 64], pre_gateWsTile[block * 8], MinOf(255, tCount * 2 - block),
-                              AscendC::BrcbRepeatParams(1, 8));
-            }
-            VectorBarrier();
-            for (int64_t t = 0; t < tCount; ++t) {
-                if (ceilDBy16_ * 16 <= 2040) {
-                    for (int64_t col = 0; col < ceilDBy16_ * 16; col += 64) {
-                        AscendC::Mul(tmp[ceilDBy16_ * n_ * t * 16 + col], spread[t * 128],
-                                     xTile[ceilDBy16_ * n_ * t * 16 + col], MinOf(64, ceilDBy16_ * 16 - col), n_,
-                                     AscendC::BinaryRepeatParams(1, 0, 1, ceilDBy16_ * 2, 1, ceilDBy16_ * 2));
-                    }
-                } else {
-                    for (int64_t i = 0; i < n_; ++i) {
-                        for (int64_t start = 0; start < divUpDTo16By64_; start += 255) {
-                            AscendC::Mul(tmp[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * i * 16 + start * 64],
-                                         spread[i * 8 + t * 128],
-                                         xTile[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * i * 16 + start * 64], 64,
-                                         MinOf(255, divUpDTo16By64_ - start),
-                                         AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
-                        }
-                        if (ceilDBy16_ * 16 - divUpDTo16By64_ * 64 > 0) {
-                            AscendC::Mul(tmp[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * i * 16 + divUpDTo16By64_ * 64],
-                                         spread[i * 8 + t * 128],
-                                         xTile[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * i * 16 + divUpDTo16By64_ * 64],
-                                         ceilDBy16_ * 16 - divUpDTo16By64_ * 64, 1,
-                                         AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
-                        }
-                    }
-                }
-            }
-            VectorBarrier();
-            for (int64_t t = 0; t < tCount; ++t) {
-                AscendC::Add(sum_2Tile[ceilDBy16_ * t * 16], tmp[ceilDBy16_ * n_ * t * 16],
-                             tmp[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * 16], ceilDBy16_ * 16);
-            }
-            for (int64_t i = 2; i < n_; ++i) {
-                VectorBarrier();
-                for (int64_t t = 0; t < tCount; ++t) {
-                    AscendC::Add(sum_2Tile[ceilDBy16_ * t * 16], sum_2Tile[ceilDBy16_ * t * 16],
-                                 tmp[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * i * 16], ceilDBy16_ * 16);
-                }
-            }
-            AscendC::LocalTensor<Element> h_inOut = out0Queue_.AllocTensor<Element>();
-            VectorBarrier();
-            AscendC::Cast(h_inOut, sum_2Tile, AscendC::RoundMode::CAST_RINT, ceilDBy16_ * tCount * 16);
-            out0Queue_.EnQue(h_inOut);
-            h_inOut = out0Queue_.DeQue<Element>();
-            AscendC::DataCopyPad(h_inGm_[D_ * tStart], h_inOut,
-                                 AscendC::DataCopyExtParams(tCount, D_ * 2, ceilDBy16_ - CeilDiv(D_ * 2, 32), 0, 0));
-            out0Queue_.FreeTensor(h_inOut);
-            // inv_rms[t] = r[t]
-            AscendC::LocalTensor<float> rWsIn = in2Queue_.AllocTensor<float>();
-            AscendC::DataCopyPad(rWsIn, rWsGm_[tStart], AscendC::DataCopyExtParams(1, tCount * 4, 0, 0, 0),
-                                 AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-            in2Queue_.EnQue(rWsIn);
-            rWsIn = in2Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> rWsTile = calc5Buf_.Get<float>();
-            AscendC::Muls(rWsTile, rWsIn, 1.0f, RoundUp(tCount, 8));
-            in2Queue_.FreeTensor(rWsIn);
-            AscendC::LocalTensor<float> inv_rmsOut = out1Queue_.AllocTensor<float>();
-            VectorBarrier();
-            AscendC::Muls(inv_rmsOut, rWsTile, 1.0f, RoundUp(tCount, 16));
-            out1Queue_.EnQue(inv_rmsOut);
-            inv_rmsOut = out1Queue_.DeQue<float>();
-            AscendC::DataCopyPad(
-                inv_rmsGm_[tStart], inv_rmsOut,
-                AscendC::DataCopyExtParams(1, tCount * 4, CeilDiv(tCount, 16) * 2 - CeilDiv(tCount * 4, 32), 0, 0));
-            out1Queue_.FreeTensor(inv_rmsOut);
-        }
-    }
-
-private:
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // pre_gateWsIn
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in1Queue_;    // xIn
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in2Queue_;    // rWsIn
-    AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // h_inOut
-    AscendC::TQue<AscendC::TPosition::VECOUT, 1> out1Queue_;  // inv_rmsOut
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // pre_gateWsTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // xTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // sum_2Tile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // spread
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // rWsTile
-    AscendC::GlobalTensor<Element> xGm_;
-    AscendC::GlobalTensor<Element> h_inGm_;
-    AscendC::GlobalTensor<float> inv_rmsGm_;
-    AscendC::GlobalTensor<float> pre_gateWsGm_;
-    AscendC::GlobalTensor<float> rWsGm_;
-    int64_t blockIdx_;
-    int64_t D_;
-    int64_t T_;
-    int64_t invRmsPer_;
-    int64_t invRmsTTile_;
-    int64_t invRmsWork_;
-    int64_t n_;
-    int64_t pre_gateWsStart_;
-    int64_t rWsStart_;
-    int64_t ceilDBy16_;
-    int64_t ceilInvRmsTTileBy16_;
-    int64_t ceilNBy16_;
-    int64_t divUpDTo16By64_;
-};
-
-/// sum_2, h_in, inv_rms
-template <typename Element>
-class MhcPreInvRmsVariant2
-{
-public:
-    __aicore__ inline void Init(GM_ADDR x, GM_ADDR h_in, GM_ADDR inv_rms, GM_ADDR workspace,
-                                const MhcPreTilingData &tiling, AscendC::TPipe *pipe)
-    {
-        blockIdx_ = AscendC::GetBlockIdx();
-        D_ = tiling.D;
-        T_ = tiling.T;
-        invRmsDTile_ = tiling.invRmsDTile;
-        invRmsPer_ = tiling.invRmsPer;
-        invRmsTTile_ = tiling.invRmsTTile;
-        invRmsWork_ = tiling.invRmsWork;
-        n_ = tiling.n;
-        pre_gateWsStart_ = tiling.pre_gateWsStart;
-        rWsStart_ = tiling.rWsStart;
-        ceilInvRmsTTileBy16_ = CeilDiv(invRmsTTile_, 16);
-        ceilNBy16_ = CeilDiv(n_, 16);
-        xGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(x), D_ * T_ * n_);
-        h_inGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(h_in), D_ * T_);
-        inv_rmsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(inv_rms), T_);
-        pre_gateWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + pre_gateWsStart_), T_ * n_);
-        rWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + rWsStart_), T_);
-        pipe->InitBuffer(in0Queue_, 2, CeilDiv(invRmsTTile_, 8) * 32);
-        pipe->InitBuffer(in1Queue_, 2, invRmsTTile_ * CeilDiv(n_, 8) * 32);
-        pipe->InitBuffer(in2Queue_, 2, invRmsDTile_ * invRmsTTile_ * n_ * 2);
-        pipe->InitBuffer(out0Queue_, 2, ceilInvRmsTTileBy16_ * 64);
-        pipe->InitBuffer(out1Queue_, 2, invRmsDTile_ * invRmsTTile_ * 2);
-        pipe->InitBuffer(calc0Buf_, ceilInvRmsTTileBy16_ * 64);
-        pipe->InitBuffer(calc1Buf_, ceilNBy16_ * invRmsTTile_ * 64);
-        pipe->InitBuffer(calc2Buf_, invRmsDTile_ * invRmsTTile_ * n_ * 4);
-        pipe->InitBuffer(calc3Buf_, invRmsDTile_ * invRmsTTile_ * 4);
-        pipe->InitBuffer(calc4Buf_, invRmsDTile_ * invRmsTTile_ * n_ * 4);
-        pipe->InitBuffer(calc5Buf_, ceilNBy16_ * invRmsTTile_ * 512);
-    }
-
-    __aicore__ inline void Process()
-    {
-        AscendC::LocalTensor<float> calc0Zero = calc0Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc0Zero, 0.0f, ceilInvRmsTTileBy16_ * 16);
-        AscendC::LocalTensor<float> calc1Zero = calc1Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc1Zero, 0.0f, invRmsTTile_ * 16);
-        AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc2Zero, 0.0f, invRmsDTile_ * invRmsTTile_ * n_);
-        AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc3Zero, 0.0f, invRmsDTile_ * invRmsTTile_);
-        AscendC::LocalTensor<float> calc4Zero = calc4Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc4Zero, 0.0f, invRmsDTile_ * invRmsTTile_ * n_);
-        AscendC::LocalTensor<float> calc5Zero = calc5Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc5Zero, 0.0f, invRmsTTile_ * 128);
-        VectorBarrier();
-        for (int64_t item = blockIdx_ * invRmsPer_; item < MinOf(invRmsWork_, blockIdx_ * invRmsPer_ + invRmsPer_);
-             ++item) {
-            const int64_t tStart = invRmsTTile_ * item;
-            const int64_t tCount = MinOf(invRmsTTile_, T_ - tStart);
+            const int64_t tPitch = RoundUp(tCount, 8);
             // inv_rms[t] = r[t]
             AscendC::LocalTensor<float> rWsIn = in0Queue_.AllocTensor<float>();
             AscendC::DataCopyPad(rWsIn, rWsGm_[tStart], AscendC::DataCopyExtParams(1, tCount * 4, 0, 0, 0),
                                  AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
             in0Queue_.EnQue(rWsIn);
             rWsIn = in0Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> rWsTile = calc0Buf_.Get<float>();
-            AscendC::Muls(rWsTile, rWsIn, 1.0f, RoundUp(tCount, 8));
-            in0Queue_.FreeTensor(rWsIn);
             AscendC::LocalTensor<float> inv_rmsOut = out0Queue_.AllocTensor<float>();
-            VectorBarrier();
-            AscendC::Muls(inv_rmsOut, rWsTile, 1.0f, RoundUp(tCount, 16));
+            AscendC::Muls(inv_rmsOut, rWsIn, 1.0f, tPitch);
             out0Queue_.EnQue(inv_rmsOut);
             inv_rmsOut = out0Queue_.DeQue<float>();
             AscendC::DataCopyPad(
                 inv_rmsGm_[tStart], inv_rmsOut,
-                AscendC::DataCopyExtParams(1, tCount * 4, CeilDiv(tCount, 16) * 2 - CeilDiv(tCount * 4, 32), 0, 0));
+                AscendC::DataCopyExtParams(1, tCount * 4, ((tPitch * 4 - CeilDiv(tCount * 4, 32) * 32) / 32), 0, 0));
             out0Queue_.FreeTensor(inv_rmsOut);
-            AscendC::LocalTensor<float> pre_gateWsIn = in1Queue_.AllocTensor<float>();
-            AscendC::DataCopyPad(pre_gateWsIn, pre_gateWsGm_[n_ * tStart],
-                                 AscendC::DataCopyExtParams(tCount, n_ * 4, 0, 0, 0),
-                                 AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-            in1Queue_.EnQue(pre_gateWsIn);
-            pre_gateWsIn = in1Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> pre_gateWsTile = calc1Buf_.Get<float>();
-            for (int64_t t = 0; t < tCount; ++t) {
-                AscendC::Muls(pre_gateWsTile[t * 16], pre_gateWsIn[t * 8], 1.0f, 8);
-            }
-            in1Queue_.FreeTensor(pre_gateWsIn);
-            VectorBarrier();
-            for (int64_t dStart = 0; dStart < D_; dStart += invRmsDTile_) {
-                const int64_t dCount = MinOf(invRmsDTile_, D_ - dStart);
-                const int64_t dPitch = RoundUp(dCount, 16);
-                // h_in[t, d] = sum[i](pre_gate[t, i] * x[t, i, d])
-                AscendC::LocalTensor<Element> xIn = in2Queue_.AllocTensor<Element>();
-                for (int64_t first = 0; first < n_ * tCount; first += 4095) {
-                    AscendC::DataCopyPad(xIn[dPitch * first], xGm_[D_ * n_ * tStart + D_ * first + dStart],
-                                         AscendC::DataCopyExtParams(MinOf(4095, n_ * tCount - first), dCount * 2,
-                                                                    D_ * 2 - dCount * 2, 0, 0),
-                                         AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
-                }
-                in2Queue_.EnQue(xIn);
-                xIn = in2Queue_.DeQue<Element>();
-                AscendC::LocalTensor<float> xTile = calc2Buf_.Get<float>();
-                AscendC::Cast(xTile, xIn, AscendC::RoundMode::CAST_NONE, dPitch * n_ * tCount);
-                in2Queue_.FreeTensor(xIn);
-                AscendC::LocalTensor<float> sum_2Tile = calc3Buf_.Get<float>();
-                AscendC::LocalTensor<float> tmp = calc4Buf_.Get<float>();
-                AscendC::LocalTensor<float> spread = calc5Buf_.Get<float>();
-                for (int64_t block = 0; block < tCount * 2; block += 255) {
-                    AscendC::Brcb(spread[block * 64], pre_gateWsTile[block * 8], MinOf(255, tCount * 2 - block),
-                                  AscendC::BrcbRepeatParams(1, 8));
-                }
-                VectorBarrier();
-                for (int64_t t = 0; t < tCount; ++t) {
-                    if (dPitch <= 2040) {
-                        for (int64_t col = 0; col < dPitch; col += 64) {
-                            AscendC::Mul(tmp[dPitch * n_ * t + col], spread[t * 128], xTile[dPitch * n_ * t + col],
-                                         MinOf(64, dPitch - col), n_,
-                                         AscendC::BinaryRepeatParams(1, 0, 1, (dPitch / 8), 1, (dPitch / 8)));
-                        }
-                    } else {
-                        for (int64_t i = 0; i < n_; ++i) {
-                            for (int64_t start = 0; start < (dPitch / 64); start += 255) {
-                                AscendC::Mul(tmp[dPitch * n_ * t + dPitch * i + start * 64], spread[i * 8 + t * 128],
-                                             xTile[dPitch * n_ * t + dPitch * i + start * 64], 64,
-                                             MinOf(255, (dPitch / 64) - start),
-                                             AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
-                            }
-                            if (dPitch - (dPitch / 64) * 64 > 0) {
-                                AscendC::Mul(
-                                    tmp[dPitch * n_ * t + dPitch * i + (dPitch / 64) * 64], spread[i * 8 + t * 128],
-                                    xTile[dPitch * n_ * t + dPitch * i + (dPitch / 64) * 64],
-                                    dPitch - (dPitch / 64) * 64, 1, AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
-                            }
-                        }
-                    }
-                }
-                VectorBarrier();
-                for (int64_t t = 0; t < tCount; ++t) {
-                    AscendC::Add(sum_2Tile[dPitch * t], tmp[dPitch * n_ * t], tmp[dPitch * n_ * t + dPitch], dPitch);
-                }
-                for (int64_t i = 2; i < n_; ++i) {
-                    VectorBarrier();
-                    for (int64_t t = 0; t < tCount; ++t) {
-                        AscendC::Add(sum_2Tile[dPitch * t], sum_2Tile[dPitch * t], tmp[dPitch * n_ * t + dPitch * i],
-                                     dPitch);
-                    }
-                }
-                AscendC::LocalTensor<Element> h_inOut = out1Queue_.AllocTensor<Element>();
-                VectorBarrier();
-                AscendC::Cast(h_inOut, sum_2Tile, AscendC::RoundMode::CAST_RINT, dPitch * tCount);
-                out1Queue_.EnQue(h_inOut);
-                h_inOut = out1Queue_.DeQue<Element>();
-                AscendC::DataCopyPad(
-                    h_inGm_[D_ * tStart + dStart], h_inOut,
-                    AscendC::DataCopyExtParams(tCount, dCount * 2, ((dPitch * 2 - CeilDiv(dCount * 2, 32) * 32) / 32),
-                                               D_ * 2 - dCount * 2, 0));
-                out1Queue_.FreeTensor(h_inOut);
-            }
+            in0Queue_.FreeTensor(rWsIn);
         }
     }
 
 private:
     AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // rWsIn
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in1Queue_;    // pre_gateWsIn
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in2Queue_;    // xIn
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // inv_rmsOut
-    AscendC::TQue<AscendC::TPosition::VECOUT, 1> out1Queue_;  // h_inOut
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // rWsTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // pre_gateWsTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // xTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // sum_2Tile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // spread
-    AscendC::GlobalTensor<Element> xGm_;
-    AscendC::GlobalTensor<Element> h_inGm_;
     AscendC::GlobalTensor<float> inv_rmsGm_;
-    AscendC::GlobalTensor<float> pre_gateWsGm_;
     AscendC::GlobalTensor<float> rWsGm_;
     int64_t blockIdx_;
-    int64_t D_;
     int64_t T_;
-    int64_t invRmsDTile_;
     int64_t invRmsPer_;
     int64_t invRmsTTile_;
     int64_t invRmsWork_;
-    int64_t n_;
-    int64_t pre_gateWsStart_;
     int64_t rWsStart_;
-    int64_t ceilInvRmsTTileBy16_;
-    int64_t ceilNBy16_;
 };
 
 }  // namespace MhcPreKernel

@@ -112,19 +112,17 @@ public:
         phiGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(phi), D_ * R_ * n_ * n_ + D_ * n_ * n_ * 2);
         gammaGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(gamma), D_ * n_);
         mixWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + mixWsStart_), R_ * T_ * n_ + T_ * n_ * 2);
-        pipe->InitBuffer(in0Queue_, 1, ceilDBy8_ * n_ * 32);
-        pipe->InitBuffer(in1Queue_, 2, ceilDBy16_ * n_ * 32);
-        pipe->InitBuffer(in2Queue_, 2, ceilDBy8_ * mixKTile_ * n_ * 32);
+        pipe->InitBuffer(in0Queue_, 1, ceilDBy16_ * n_ * 64);
+        pipe->InitBuffer(in1Queue_, 1, ceilDBy16_ * n_ * 32);
+        pipe->InitBuffer(in2Queue_, 2, ceilDBy16_ * mixKTile_ * n_ * 64);
         pipe->InitBuffer(out0Queue_, 2, ceilMixKTileBy16_ * 64);
         pipe->InitBuffer(calc0Buf_, ceilDBy16_ * n_ * 64);
         pipe->InitBuffer(calc1Buf_, ceilDBy16_ * n_ * 64);
         pipe->InitBuffer(calc2Buf_, ceilDBy16_ * mixKTile_ * n_ * 64);
-        pipe->InitBuffer(calc3Buf_, ceilDBy16_ * n_ * 64);
-        pipe->InitBuffer(calc4Buf_, ceilDBy16_ * mixKTile_ * n_ * 64);
-        pipe->InitBuffer(calc5Buf_, ceilDBy16_ * mixKTile_ * 64);
-        pipe->InitBuffer(calc6Buf_, ceilMixKTileBy16_ * 64);
-        pipe->InitBuffer(calc7Buf_, ceilMixKTileBy8_ * 2048);
-        pipe->InitBuffer(calc8Buf_, ceilMixKTileBy8_ * 256);
+        pipe->InitBuffer(calc3Buf_, ceilDBy16_ * mixKTile_ * 64);
+        pipe->InitBuffer(calc4Buf_, ceilMixKTileBy16_ * 64);
+        pipe->InitBuffer(calc5Buf_, ceilMixKTileBy8_ * 2048);
+        pipe->InitBuffer(calc6Buf_, ceilMixKTileBy8_ * 256);
     }
 
     __aicore__ inline void Process()
@@ -136,126 +134,161 @@ public:
         AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
         AscendC::Duplicate<float>(calc2Zero, 0.0f, ceilDBy16_ * mixKTile_ * n_ * 16);
         AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc3Zero, 0.0f, ceilDBy16_ * n_ * 16);
+        AscendC::Duplicate<float>(calc3Zero, 0.0f, ceilDBy16_ * mixKTile_ * 16);
         AscendC::LocalTensor<float> calc4Zero = calc4Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc4Zero, 0.0f, ceilDBy16_ * mixKTile_ * n_ * 16);
+        AscendC::Duplicate<float>(calc4Zero, 0.0f, ceilMixKTileBy16_ * 16);
         AscendC::LocalTensor<float> calc5Zero = calc5Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc5Zero, 0.0f, ceilDBy16_ * mixKTile_ * 16);
+        AscendC::Duplicate<float>(calc5Zero, 0.0f, ceilMixKTileBy8_ * 512);
         AscendC::LocalTensor<float> calc6Zero = calc6Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc6Zero, 0.0f, ceilMixKTileBy16_ * 16);
-        AscendC::LocalTensor<float> calc7Zero = calc7Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc7Zero, 0.0f, ceilMixKTileBy8_ * 512);
-        AscendC::LocalTensor<float> calc8Zero = calc8Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc8Zero, 0.0f, ceilMixKTileBy8_ * 64);
+        AscendC::Duplicate<float>(calc6Zero, 0.0f, ceilMixKTileBy8_ * 64);
         AscendC::LocalTensor<float> gammaIn = in0Queue_.AllocTensor<float>();
-        AscendC::DataCopyPad(gammaIn, gammaGm_, AscendC::DataCopyExtParams(n_, D_ * 4, 0, 0, 0),
-                             AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
+        AscendC::DataCopyPad(
+            gammaIn, gammaGm_, AscendC::DataCopyExtParams(n_, D_ * 4, 0, 0, 0),
+            AscendC::DataCopyPadExtParams<float>(true, 0, ceilDBy16_ * 16 - ceilDBy8_ * 8, static_cast<float>(0)));
         in0Queue_.EnQue(gammaIn);
         gammaIn = in0Queue_.DeQue<float>();
-        AscendC::LocalTensor<float> gammaTile = calc0Buf_.Get<float>();
+        const int64_t firstItem = blockIdx_ * mixPer_;
+        const int64_t lastItem = MinOf(mixWork_, blockIdx_ * mixPer_ + mixPer_);
         VectorBarrier();
-        for (int64_t i = 0; i < n_; ++i) {
-            AscendC::Muls(gammaTile[ceilDBy16_ * i * 16], gammaIn[ceilDBy8_ * i * 8], 1.0f, ceilDBy8_ * 8);
-        }
-        in0Queue_.FreeTensor(gammaIn);
-        for (int64_t item = blockIdx_ * mixPer_; item < MinOf(mixWork_, blockIdx_ * mixPer_ + mixPer_); ++item) {
-            const int64_t kStart = mixKTile_ * (item % mixKTiles_);
-            const int64_t kCount = MinOf(mixKTile_, R_ * n_ + n_ * 2 - kStart);
-            const int64_t t = (item / mixKTiles_);
-            // mix[t, k] = sum[i, d](x[t, i, d] * gamma[i, d] * phi[k, D*i + d])
+        for (int64_t strip = (firstItem / mixKTiles_); strip < CeilDiv(lastItem, mixKTiles_); ++strip) {
+            const int64_t t = strip;
             AscendC::LocalTensor<Element> xIn = in1Queue_.AllocTensor<Element>();
             AscendC::DataCopyPad(xIn, xGm_[D_ * n_ * t], AscendC::DataCopyExtParams(n_, D_ * 2, 0, 0, 0),
                                  AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
             in1Queue_.EnQue(xIn);
             xIn = in1Queue_.DeQue<Element>();
-            AscendC::LocalTensor<float> xTile = calc1Buf_.Get<float>();
+            AscendC::LocalTensor<float> xTile = calc0Buf_.Get<float>();
             AscendC::Cast(xTile, xIn, AscendC::RoundMode::CAST_NONE, ceilDBy16_ * n_ * 16);
             in1Queue_.FreeTensor(xIn);
-            AscendC::LocalTensor<float> phiIn = in2Queue_.AllocTensor<float>();
-            for (int64_t first = 0; first < kCount * n_; first += 4095) {
-                AscendC::DataCopyPad(phiIn[ceilDBy8_ * first * 8], phiGm_[D_ * kStart * n_ + D_ * first],
-                                     AscendC::DataCopyExtParams(MinOf(4095, kCount * n_ - first), D_ * 4, 0, 0, 0),
-                                     AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-            }
-            in2Queue_.EnQue(phiIn);
-            phiIn = in2Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> phiTile = calc2Buf_.Get<float>();
-            for (int64_t k = 0; k < kCount; ++k) {
-                for (int64_t i = 0; i < n_; ++i) {
-                    AscendC::Muls(phiTile[ceilDBy16_ * k * n_ * 16 + ceilDBy16_ * i * 16],
-                                  phiIn[ceilDBy8_ * k * n_ * 8 + ceilDBy8_ * i * 8], 1.0f, ceilDBy8_ * 8);
+            VectorBarrier();
+            for (int64_t tile = MaxOf(firstItem - mixKTiles_ * strip, 0);
+                 tile < MinOf(mixKTiles_, lastItem - mixKTiles_ * strip); ++tile) {
+                const int64_t kStart = mixKTile_ * tile;
+                const int64_t kCount = MinOf(mixKTile_, R_ * n_ + n_ * 2 - kStart);
+                // mix[t, k] = sum[i, d](x[t, i, d] * gamma[i, d] * phi[k, D*i + d])
+                AscendC::LocalTensor<float> phiIn = in2Queue_.AllocTensor<float>();
+                for (int64_t first = 0; first < kCount * n_; first += 4095) {
+                    AscendC::DataCopyPad(phiIn[ceilDBy16_ * first * 16], phiGm_[D_ * kStart * n_ + D_ * first],
+                                         AscendC::DataCopyExtParams(MinOf(4095, kCount * n_ - first), D_ * 4, 0, 0, 0),
+                                         AscendC::DataCopyPadExtParams<float>(true, 0, ceilDBy16_ * 16 - ceilDBy8_ * 8,
+                                                                              static_cast<float>(0)));
                 }
-            }
-            in2Queue_.FreeTensor(phiIn);
-            AscendC::LocalTensor<float> tmp = calc3Buf_.Get<float>();
-            VectorBarrier();
-            AscendC::Mul(tmp, xTile, gammaTile, ceilDBy16_ * n_ * 16);
-            AscendC::LocalTensor<float> tmp1 = calc4Buf_.Get<float>();
-            VectorBarrier();
-            for (int64_t k = 0; k < kCount; ++k) {
-                AscendC::Mul(tmp1[ceilDBy16_ * k * n_ * 16], tmp, phiTile[ceilDBy16_ * k * n_ * 16],
-                             ceilDBy16_ * n_ * 16);
-            }
-            AscendC::LocalTensor<float> sum = calc5Buf_.Get<float>();
-            VectorBarrier();
-            for (int64_t k = 0; k < kCount; ++k) {
-                AscendC::Add(sum[ceilDBy16_ * k * 16], tmp1[ceilDBy16_ * k * n_ * 16],
-                             tmp1[ceilDBy16_ * k * n_ * 16 + ceilDBy16_ * 16], ceilDBy16_ * 16);
-            }
-            for (int64_t i = 2; i < n_; ++i) {
-                VectorBarrier();
-                for (int64_t k = 0; k < kCount; ++k) {
-                    AscendC::Add(sum[ceilDBy16_ * k * 16], sum[ceilDBy16_ * k * 16],
-                                 tmp1[ceilDBy16_ * k * n_ * 16 + ceilDBy16_ * i * 16], ceilDBy16_ * 16);
-                }
-            }
-            AscendC::LocalTensor<float> sum1 = calc6Buf_.Get<float>();
-            AscendC::LocalTensor<float> acc = calc7Buf_.Get<float>();
-            AscendC::LocalTensor<float> part = calc8Buf_.Get<float>();
-            AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(kCount, 8) * 512);
-            if (ceilDBy16_ * 16 <= 2040) {
-                for (int64_t col = 0; col < D_; col += 64) {
+                in2Queue_.EnQue(phiIn);
+                phiIn = in2Queue_.DeQue<float>();
+                AscendC::LocalTensor<float> tmp = calc1Buf_.Get<float>();
+                AscendC::Mul(tmp, xTile, gammaIn, ceilDBy16_ * n_ * 16);
+                AscendC::LocalTensor<float> tmp1 = calc2Buf_.Get<float>();
+                if (ceilDBy16_ * 16 <= kCount * 64 && ceilDBy16_ * 16 <= 2040 && ceilDBy16_ * n_ * 16 <= 2040) {
                     VectorBarrier();
-                    for (int64_t first1 = 0; first1 < kCount; first1 += 255) {
-                        AscendC::Add(acc[first1 * 64], sum[ceilDBy16_ * first1 * 16 + col], acc[first1 * 64],
-                                     MinOf(64, D_ - col), MinOf(255, kCount - first1),
-                                     AscendC::BinaryRepeatParams(1, 1, 1, 8, ceilDBy16_ * 2, 8));
+                    for (int64_t i = 0; i < n_; ++i) {
+                        for (int64_t col = 0; col < ceilDBy16_ * 16; col += 64) {
+                            for (int64_t first1 = 0; first1 < kCount; first1 += 255) {
+                                AscendC::Mul(
+                                    tmp1[ceilDBy16_ * first1 * n_ * 16 + ceilDBy16_ * i * 16 + col],
+                                    tmp[ceilDBy16_ * i * 16 + col],
+                                    phiIn[ceilDBy16_ * first1 * n_ * 16 + ceilDBy16_ * i * 16 + col],
+                                    MinOf(64, ceilDBy16_ * 16 - col), MinOf(255, kCount - first1),
+                                    AscendC::BinaryRepeatParams(1, 1, 1, ceilDBy16_ * n_ * 2, 0, ceilDBy16_ * n_ * 2));
+                            }
+                        }
+                    }
+                } else {
+                    VectorBarrier();
+                    for (int64_t k = 0; k < kCount; ++k) {
+                        AscendC::Mul(tmp1[ceilDBy16_ * k * n_ * 16], tmp, phiIn[ceilDBy16_ * k * n_ * 16],
+                                     ceilDBy16_ * n_ * 16);
                     }
                 }
-            } else {
-                for (int64_t row = 0; row < kCount; ++row) {
-                    for (int64_t start = 0; start < divDBy64_; start += 255) {
-                        VectorBarrier();
-                        AscendC::Add(acc[row * 64], sum[ceilDBy16_ * row * 16 + start * 64], acc[row * 64], 64,
-                                     MinOf(255, divDBy64_ - start), AscendC::BinaryRepeatParams(1, 1, 1, 0, 8, 0));
+                AscendC::LocalTensor<float> sum = calc3Buf_.Get<float>();
+                if (ceilDBy16_ * 16 <= kCount * 64 && ceilDBy16_ * 16 <= 2040 && ceilDBy16_ * n_ * 16 <= 2040) {
+                    VectorBarrier();
+                    for (int64_t col1 = 0; col1 < ceilDBy16_ * 16; col1 += 64) {
+                        for (int64_t first2 = 0; first2 < kCount; first2 += 255) {
+                            AscendC::Add(sum[ceilDBy16_ * first2 * 16 + col1],
+                                         tmp1[ceilDBy16_ * first2 * n_ * 16 + col1],
+                                         tmp1[ceilDBy16_ * first2 * n_ * 16 + ceilDBy16_ * 16 + col1],
+                                         MinOf(64, ceilDBy16_ * 16 - col1), MinOf(255, kCount - first2),
+                                         AscendC::BinaryRepeatParams(1, 1, 1, ceilDBy16_ * 2, ceilDBy16_ * n_ * 2,
+                                                                     ceilDBy16_ * n_ * 2));
+                        }
                     }
-                    if (D_ - divDBy64_ * 64 > 0) {
-                        VectorBarrier();
-                        AscendC::Add(acc[row * 64], sum[ceilDBy16_ * row * 16 + divDBy64_ * 64], acc[row * 64],
-                                     D_ - divDBy64_ * 64, 1, AscendC::BinaryRepeatParams(1, 1, 1, 8, 8, 8));
+                } else {
+                    VectorBarrier();
+                    for (int64_t k = 0; k < kCount; ++k) {
+                        AscendC::Add(sum[ceilDBy16_ * k * 16], tmp1[ceilDBy16_ * k * n_ * 16],
+                                     tmp1[ceilDBy16_ * k * n_ * 16 + ceilDBy16_ * 16], ceilDBy16_ * 16);
                     }
                 }
+                for (int64_t i = 2; i < n_; ++i) {
+                    if (ceilDBy16_ * 16 <= kCount * 64 && ceilDBy16_ * 16 <= 2040 && ceilDBy16_ * n_ * 16 <= 2040) {
+                        VectorBarrier();
+                        for (int64_t col2 = 0; col2 < ceilDBy16_ * 16; col2 += 64) {
+                            for (int64_t first3 = 0; first3 < kCount; first3 += 255) {
+                                AscendC::Add(sum[ceilDBy16_ * first3 * 16 + col2], sum[ceilDBy16_ * first3 * 16 + col2],
+                                             tmp1[ceilDBy16_ * first3 * n_ * 16 + ceilDBy16_ * i * 16 + col2],
+                                             MinOf(64, ceilDBy16_ * 16 - col2), MinOf(255, kCount - first3),
+                                             AscendC::BinaryRepeatParams(1, 1, 1, ceilDBy16_ * 2, ceilDBy16_ * 2,
+                                                                         ceilDBy16_ * n_ * 2));
+                            }
+                        }
+                    } else {
+                        VectorBarrier();
+                        for (int64_t k = 0; k < kCount; ++k) {
+                            AscendC::Add(sum[ceilDBy16_ * k * 16], sum[ceilDBy16_ * k * 16],
+                                         tmp1[ceilDBy16_ * k * n_ * 16 + ceilDBy16_ * i * 16], ceilDBy16_ * 16);
+                        }
+                    }
+                }
+                AscendC::LocalTensor<float> sum1 = calc4Buf_.Get<float>();
+                AscendC::LocalTensor<float> acc = calc5Buf_.Get<float>();
+                AscendC::LocalTensor<float> part = calc6Buf_.Get<float>();
+                AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(kCount, 8) * 512);
+                if (ceilDBy16_ * 16 <= 2040) {
+                    for (int64_t col3 = 0; col3 < D_; col3 += 64) {
+                        VectorBarrier();
+                        for (int64_t first4 = 0; first4 < kCount; first4 += 255) {
+                            AscendC::Add(acc[first4 * 64], sum[ceilDBy16_ * first4 * 16 + col3], acc[first4 * 64],
+                                         MinOf(64, D_ - col3), MinOf(255, kCount - first4),
+                                         AscendC::BinaryRepeatParams(1, 1, 1, 8, ceilDBy16_ * 2, 8));
+                        }
+                    }
+                } else {
+                    for (int64_t row = 0; row < kCount; ++row) {
+                        for (int64_t start = 0; start < divDBy64_; start += 255) {
+                            VectorBarrier();
+                            AscendC::Add(acc[row * 64], sum[ceilDBy16_ * row * 16 + start * 64], acc[row * 64], 64,
+                                         MinOf(255, divDBy64_ - start), AscendC::BinaryRepeatParams(1, 1, 1, 0, 8, 0));
+                        }
+                        if (D_ - divDBy64_ * 64 > 0) {
+                            VectorBarrier();
+                            AscendC::Add(acc[row * 64], sum[ceilDBy16_ * row * 16 + divDBy64_ * 64], acc[row * 64],
+                                         D_ - divDBy64_ * 64, 1, AscendC::BinaryRepeatParams(1, 1, 1, 8, 8, 8));
+                        }
+                    }
+                }
+                VectorBarrier();
+                for (int64_t strip1 = 0; strip1 < RoundUp(kCount, 8); strip1 += 248) {
+                    AscendC::BlockReduceSum<float>(part[strip1 * 8], acc[strip1 * 64],
+                                                   MinOf(248, RoundUp(kCount, 8) - strip1), 64, 1, 1, 8);
+                }
+                VectorBarrier();
+                for (int64_t strip2 = 0; strip2 < CeilDiv(kCount, 8); strip2 += 255) {
+                    AscendC::BlockReduceSum<float>(sum1[strip2 * 8], part[strip2 * 64],
+                                                   MinOf(255, CeilDiv(kCount, 8) - strip2), 64, 1, 1, 8);
+                }
+                AscendC::LocalTensor<float> mixWsOut = out0Queue_.AllocTensor<float>();
+                VectorBarrier();
+                AscendC::Muls(mixWsOut, sum1, 1.0f, RoundUp(kCount, 16));
+                out0Queue_.EnQue(mixWsOut);
+                mixWsOut = out0Queue_.DeQue<float>();
+                AscendC::DataCopyPad(
+                    mixWsGm_[R_ * n_ * t + n_ * t * 2 + kStart], mixWsOut,
+                    AscendC::DataCopyExtParams(1, kCount * 4, CeilDiv(kCount, 16) * 2 - CeilDiv(kCount * 4, 32), 0, 0));
+                out0Queue_.FreeTensor(mixWsOut);
+                in2Queue_.FreeTensor(phiIn);
             }
-            VectorBarrier();
-            for (int64_t strip = 0; strip < RoundUp(kCount, 8); strip += 248) {
-                AscendC::BlockReduceSum<float>(part[strip * 8], acc[strip * 64], MinOf(248, RoundUp(kCount, 8) - strip),
-                                               64, 1, 1, 8);
-            }
-            VectorBarrier();
-            for (int64_t strip1 = 0; strip1 < CeilDiv(kCount, 8); strip1 += 255) {
-                AscendC::BlockReduceSum<float>(sum1[strip1 * 8], part[strip1 * 64],
-                                               MinOf(255, CeilDiv(kCount, 8) - strip1), 64, 1, 1, 8);
-            }
-            AscendC::LocalTensor<float> mixWsOut = out0Queue_.AllocTensor<float>();
-            VectorBarrier();
-            AscendC::Muls(mixWsOut, sum1, 1.0f, RoundUp(kCount, 16));
-            out0Queue_.EnQue(mixWsOut);
-            mixWsOut = out0Queue_.DeQue<float>();
-            AscendC::DataCopyPad(
-                mixWsGm_[R_ * n_ * t + n_ * t * 2 + kStart], mixWsOut,
-                AscendC::DataCopyExtParams(1, kCount * 4, CeilDiv(kCount, 16) * 2 - CeilDiv(kCount * 4, 32), 0, 0));
-            out0Queue_.FreeTensor(mixWsOut);
         }
+        in0Queue_.FreeTensor(gammaIn);
     }
 
 private:
@@ -263,15 +296,13 @@ private:
     AscendC::TQue<AscendC::TPosition::VECIN, 1> in1Queue_;    // xIn
     AscendC::TQue<AscendC::TPosition::VECIN, 1> in2Queue_;    // phiIn
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // mixWsOut
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // gammaTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // xTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // phiTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // sum
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // sum
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // acc
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // part
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // xTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // tmp
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // tmp
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // sum
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // sum
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // acc
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // part
     AscendC::GlobalTensor<Element> xGm_;
     AscendC::GlobalTensor<float> phiGm_;
     AscendC::GlobalTensor<float> gammaGm_;
@@ -326,11 +357,9 @@ public:
         pipe->InitBuffer(calc1Buf_, mixDTile_ * 4);
         pipe->InitBuffer(calc2Buf_, mixDTile_ * 4);
         pipe->InitBuffer(calc3Buf_, mixDTile_ * mixKTile_ * 4);
-        pipe->InitBuffer(calc4Buf_, mixDTile_ * 4);
-        pipe->InitBuffer(calc5Buf_, mixDTile_ * mixKTile_ * 4);
-        pipe->InitBuffer(calc6Buf_, ceilMixKTileBy16_ * 64);
-        pipe->InitBuffer(calc7Buf_, ceilMixKTileBy8_ * 2048);
-        pipe->InitBuffer(calc8Buf_, ceilMixKTileBy8_ * 256);
+        pipe->InitBuffer(calc4Buf_, ceilMixKTileBy16_ * 64);
+        pipe->InitBuffer(calc5Buf_, ceilMixKTileBy8_ * 2048);
+        pipe->InitBuffer(calc6Buf_, ceilMixKTileBy8_ * 256);
     }
 
     __aicore__ inline void Process()
@@ -344,15 +373,11 @@ public:
         AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
         AscendC::Duplicate<float>(calc3Zero, 0.0f, mixDTile_ * mixKTile_);
         AscendC::LocalTensor<float> calc4Zero = calc4Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc4Zero, 0.0f, mixDTile_);
+        AscendC::Duplicate<float>(calc4Zero, 0.0f, ceilMixKTileBy16_ * 16);
         AscendC::LocalTensor<float> calc5Zero = calc5Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc5Zero, 0.0f, mixDTile_ * mixKTile_);
+        AscendC::Duplicate<float>(calc5Zero, 0.0f, ceilMixKTileBy8_ * 512);
         AscendC::LocalTensor<float> calc6Zero = calc6Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc6Zero, 0.0f, ceilMixKTileBy16_ * 16);
-        AscendC::LocalTensor<float> calc7Zero = calc7Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc7Zero, 0.0f, ceilMixKTileBy8_ * 512);
-        AscendC::LocalTensor<float> calc8Zero = calc8Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc8Zero, 0.0f, ceilMixKTileBy8_ * 64);
+        AscendC::Duplicate<float>(calc6Zero, 0.0f, ceilMixKTileBy8_ * 64);
         for (int64_t item = blockIdx_ * mixPer_; item < MinOf(mixWork_, blockIdx_ * mixPer_ + mixPer_); ++item) {
             const int64_t kStart = mixKTile_ * (item % mixKTiles_);
             const int64_t kCount = MinOf(mixKTile_, R_ * n_ + n_ * 2 - kStart);
@@ -377,41 +402,46 @@ public:
                     AscendC::LocalTensor<float> gammaIn = in1Queue_.AllocTensor<float>();
                     AscendC::DataCopyPad(gammaIn, gammaGm_[D_ * i + dStart],
                                          AscendC::DataCopyExtParams(1, dCount * 4, 0, 0, 0),
-                                         AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
+                                         AscendC::DataCopyPadExtParams<float>(true, 0, dPitch - CeilDiv(dCount, 8) * 8,
+                                                                              static_cast<float>(0)));
                     in1Queue_.EnQue(gammaIn);
                     gammaIn = in1Queue_.DeQue<float>();
-                    AscendC::LocalTensor<float> gammaTile = calc2Buf_.Get<float>();
-                    AscendC::Muls(gammaTile, gammaIn, 1.0f, RoundUp(dCount, 8));
-                    in1Queue_.FreeTensor(gammaIn);
                     AscendC::LocalTensor<float> phiIn = in2Queue_.AllocTensor<float>();
                     AscendC::DataCopyPad(phiIn, phiGm_[D_ * kStart * n_ + D_ * i + dStart],
                                          AscendC::DataCopyExtParams(kCount, dCount * 4, D_ * n_ * 4 - dCount * 4, 0, 0),
-                                         AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
+                                         AscendC::DataCopyPadExtParams<float>(true, 0, dPitch - CeilDiv(dCount, 8) * 8,
+                                                                              static_cast<float>(0)));
                     in2Queue_.EnQue(phiIn);
                     phiIn = in2Queue_.DeQue<float>();
-                    AscendC::LocalTensor<float> phiTile = calc3Buf_.Get<float>();
-                    for (int64_t k = 0; k < kCount; ++k) {
-                        AscendC::Muls(phiTile[dPitch * k], phiIn[RoundUp(dCount, 8) * k], 1.0f, RoundUp(dCount, 8));
-                    }
-                    in2Queue_.FreeTensor(phiIn);
-                    AscendC::LocalTensor<float> tmp = calc4Buf_.Get<float>();
+                    AscendC::LocalTensor<float> tmp = calc2Buf_.Get<float>();
                     VectorBarrier();
-                    AscendC::Mul(tmp, xTile, gammaTile, dPitch);
-                    AscendC::LocalTensor<float> tmp1 = calc5Buf_.Get<float>();
-                    VectorBarrier();
-                    for (int64_t k = 0; k < kCount; ++k) {
-                        AscendC::Mul(tmp1[dPitch * k], tmp, phiTile[dPitch * k], dPitch);
+                    AscendC::Mul(tmp, xTile, gammaIn, dPitch);
+                    AscendC::LocalTensor<float> tmp1 = calc3Buf_.Get<float>();
+                    if (dPitch <= kCount * 64 && dPitch <= 2040) {
+                        VectorBarrier();
+                        for (int64_t col = 0; col < dPitch; col += 64) {
+                            for (int64_t first = 0; first < kCount; first += 255) {
+                                AscendC::Mul(tmp1[dPitch * first + col], tmp[col], phiIn[dPitch * first + col],
+                                             MinOf(64, dPitch - col), MinOf(255, kCount - first),
+                                             AscendC::BinaryRepeatParams(1, 1, 1, (dPitch / 8), 0, (dPitch / 8)));
+                            }
+                        }
+                    } else {
+                        VectorBarrier();
+                        for (int64_t k = 0; k < kCount; ++k) {
+                            AscendC::Mul(tmp1[dPitch * k], tmp, phiIn[dPitch * k], dPitch);
+                        }
                     }
-                    AscendC::LocalTensor<float> sum = calc6Buf_.Get<float>();
-                    AscendC::LocalTensor<float> acc = calc7Buf_.Get<float>();
-                    AscendC::LocalTensor<float> part = calc8Buf_.Get<float>();
+                    AscendC::LocalTensor<float> sum = calc4Buf_.Get<float>();
+                    AscendC::LocalTensor<float> acc = calc5Buf_.Get<float>();
+                    AscendC::LocalTensor<float> part = calc6Buf_.Get<float>();
                     AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(kCount, 8) * 512);
                     if (dPitch <= 2040) {
-                        for (int64_t col = 0; col < dCount; col += 64) {
+                        for (int64_t col1 = 0; col1 < dCount; col1 += 64) {
                             VectorBarrier();
-                            for (int64_t first = 0; first < kCount; first += 255) {
-                                AscendC::Add(acc[first * 64], tmp1[dPitch * first + col], acc[first * 64],
-                                             MinOf(64, dCount - col), MinOf(255, kCount - first),
+                            for (int64_t first1 = 0; first1 < kCount; first1 += 255) {
+                                AscendC::Add(acc[first1 * 64], tmp1[dPitch * first1 + col1], acc[first1 * 64],
+                                             MinOf(64, dCount - col1), MinOf(255, kCount - first1),
                                              AscendC::BinaryRepeatParams(1, 1, 1, 8, (dPitch / 8), 8));
                             }
                         }
@@ -443,6 +473,8 @@ public:
                     }
                     VectorBarrier();
                     AscendC::Add(sumAcc, sumAcc, sum, RoundUp(kCount, 16));
+                    in1Queue_.FreeTensor(gammaIn);
+                    in2Queue_.FreeTensor(phiIn);
                 }
             }
             AscendC::LocalTensor<float> mixWsOut = out0Queue_.AllocTensor<float>();
@@ -464,13 +496,11 @@ private:
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // mixWsOut
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // sumAcc
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // xTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // gammaTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // phiTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // sum
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // acc
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // part
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // tmp
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // tmp
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // sum
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // acc
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // part
     AscendC::GlobalTensor<Element> xGm_;
     AscendC::GlobalTensor<float> phiGm_;
     AscendC::GlobalTensor<float> gammaGm_;
@@ -666,24 +696,22 @@ public:
         mixWsStart_ = tiling.mixWsStart;
         n_ = tiling.n;
         ceilDBy16_ = CeilDiv(D_, 16);
-        ceilDBy8_ = CeilDiv(D_, 8);
         divDBy64_ = D_ / 64;
         ceilMixKTileBy16_ = CeilDiv(mixKTile_, 16);
         ceilMixKTileBy8_ = CeilDiv(mixKTile_, 8);
         xGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(x), D_ * T_ * n_);
         phiGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(phi), D_ * R_ * n_ * n_ + D_ * n_ * n_ * 2);
         mixWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + mixWsStart_), R_ * T_ * n_ + T_ * n_ * 2);
-        pipe->InitBuffer(in0Queue_, 2, ceilDBy16_ * n_ * 32);
-        pipe->InitBuffer(in1Queue_, 2, ceilDBy8_ * mixKTile_ * n_ * 32);
+        pipe->InitBuffer(in0Queue_, 1, ceilDBy16_ * n_ * 32);
+        pipe->InitBuffer(in1Queue_, 2, ceilDBy16_ * mixKTile_ * n_ * 64);
         pipe->InitBuffer(out0Queue_, 2, ceilMixKTileBy16_ * 64);
         pipe->InitBuffer(calc0Buf_, ceilDBy16_ * n_ * 64);
-        pipe->InitBuffer(calc1Buf_, ceilDBy16_ * mixKTile_ * n_ * 64);
-        pipe->InitBuffer(calc2Buf_, ceilDBy16_ * n_ * 64);
-        pipe->InitBuffer(calc3Buf_, ceilDBy16_ * mixKTile_ * n_ * 64);
-        pipe->InitBuffer(calc4Buf_, ceilDBy16_ * mixKTile_ * 64);
-        pipe->InitBuffer(calc5Buf_, ceilMixKTileBy16_ * 64);
-        pipe->InitBuffer(calc6Buf_, ceilMixKTileBy8_ * 2048);
-        pipe->InitBuffer(calc7Buf_, ceilMixKTileBy8_ * 256);
+        pipe->InitBuffer(calc1Buf_, ceilDBy16_ * n_ * 64);
+        pipe->InitBuffer(calc2Buf_, ceilDBy16_ * mixKTile_ * n_ * 64);
+        pipe->InitBuffer(calc3Buf_, ceilDBy16_ * mixKTile_ * 64);
+        pipe->InitBuffer(calc4Buf_, ceilMixKTileBy16_ * 64);
+        pipe->InitBuffer(calc5Buf_, ceilMixKTileBy8_ * 2048);
+        pipe->InitBuffer(calc6Buf_, ceilMixKTileBy8_ * 256);
     }
 
     __aicore__ inline void Process()
@@ -691,25 +719,22 @@ public:
         AscendC::LocalTensor<float> calc0Zero = calc0Buf_.Get<float>();
         AscendC::Duplicate<float>(calc0Zero, 0.0f, ceilDBy16_ * n_ * 16);
         AscendC::LocalTensor<float> calc1Zero = calc1Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc1Zero, 0.0f, ceilDBy16_ * mixKTile_ * n_ * 16);
+        AscendC::Duplicate<float>(calc1Zero, 0.0f, ceilDBy16_ * n_ * 16);
         AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc2Zero, 0.0f, ceilDBy16_ * n_ * 16);
+        AscendC::Duplicate<float>(calc2Zero, 0.0f, ceilDBy16_ * mixKTile_ * n_ * 16);
         AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc3Zero, 0.0f, ceilDBy16_ * mixKTile_ * n_ * 16);
+        AscendC::Duplicate<float>(calc3Zero, 0.0f, ceilDBy16_ * mixKTile_ * 16);
         AscendC::LocalTensor<float> calc4Zero = calc4Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc4Zero, 0.0f, ceilDBy16_ * mixKTile_ * 16);
+        AscendC::Duplicate<float>(calc4Zero, 0.0f, ceilMixKTileBy16_ * 16);
         AscendC::LocalTensor<float> calc5Zero = calc5Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc5Zero, 0.0f, ceilMixKTileBy16_ * 16);
+        AscendC::Duplicate<float>(calc5Zero, 0.0f, ceilMixKTileBy8_ * 512);
         AscendC::LocalTensor<float> calc6Zero = calc6Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc6Zero, 0.0f, ceilMixKTileBy8_ * 512);
-        AscendC::LocalTensor<float> calc7Zero = calc7Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc7Zero, 0.0f, ceilMixKTileBy8_ * 64);
+        AscendC::Duplicate<float>(calc6Zero, 0.0f, ceilMixKTileBy8_ * 64);
+        const int64_t firstItem = blockIdx_ * mixPer_;
+        const int64_t lastItem = MinOf(mixWork_, blockIdx_ * mixPer_ + mixPer_);
         VectorBarrier();
-        for (int64_t item = blockIdx_ * mixPer_; item < MinOf(mixWork_, blockIdx_ * mixPer_ + mixPer_); ++item) {
-            const int64_t kStart = mixKTile_ * (item % mixKTiles_);
-            const int64_t kCount = MinOf(mixKTile_, R_ * n_ + n_ * 2 - kStart);
-            const int64_t t = (item / mixKTiles_);
-            // mix[t, k] = sum[i, d](x[t, i, d] * 1.0 * phi[k, D*i + d])
+        for (int64_t strip = (firstItem / mixKTiles_); strip < CeilDiv(lastItem, mixKTiles_); ++strip) {
+            const int64_t t = strip;
             AscendC::LocalTensor<Element> xIn = in0Queue_.AllocTensor<Element>();
             AscendC::DataCopyPad(xIn, xGm_[D_ * n_ * t], AscendC::DataCopyExtParams(n_, D_ * 2, 0, 0, 0),
                                  AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
@@ -718,90 +743,133 @@ public:
             AscendC::LocalTensor<float> xTile = calc0Buf_.Get<float>();
             AscendC::Cast(xTile, xIn, AscendC::RoundMode::CAST_NONE, ceilDBy16_ * n_ * 16);
             in0Queue_.FreeTensor(xIn);
-            AscendC::LocalTensor<float> phiIn = in1Queue_.AllocTensor<float>();
-            for (int64_t first = 0; first < kCount * n_; first += 4095) {
-                AscendC::DataCopyPad(phiIn[ceilDBy8_ * first * 8], phiGm_[D_ * kStart * n_ + D_ * first],
-                                     AscendC::DataCopyExtParams(MinOf(4095, kCount * n_ - first), D_ * 4, 0, 0, 0),
-                                     AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-            }
-            in1Queue_.EnQue(phiIn);
-            phiIn = in1Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> phiTile = calc1Buf_.Get<float>();
-            for (int64_t k = 0; k < kCount; ++k) {
-                for (int64_t i = 0; i < n_; ++i) {
-                    AscendC::Muls(phiTile[ceilDBy16_ * k * n_ * 16 + ceilDBy16_ * i * 16],
-                                  phiIn[ceilDBy8_ * k * n_ * 8 + ceilDBy8_ * i * 8], 1.0f, ceilDBy8_ * 8);
+            VectorBarrier();
+            for (int64_t tile = MaxOf(firstItem - mixKTiles_ * strip, 0);
+                 tile < MinOf(mixKTiles_, lastItem - mixKTiles_ * strip); ++tile) {
+                const int64_t kStart = mixKTile_ * tile;
+                const int64_t kCount = MinOf(mixKTile_, R_ * n_ + n_ * 2 - kStart);
+                // mix[t, k] = sum[i, d](x[t, i, d] * 1.0 * phi[k, D*i + d])
+                AscendC::LocalTensor<float> phiIn = in1Queue_.AllocTensor<float>();
+                for (int64_t first = 0; first < kCount * n_; first += 4095) {
+                    AscendC::DataCopyPad(phiIn[ceilDBy16_ * first * 16], phiGm_[D_ * kStart * n_ + D_ * first],
+                                         AscendC::DataCopyExtParams(MinOf(4095, kCount * n_ - first), D_ * 4, 0, 0, 0),
+                                         AscendC::DataCopyPadExtParams<float>(
+                                             true, 0, ceilDBy16_ * 16 - CeilDiv(D_, 8) * 8, static_cast<float>(0)));
                 }
-            }
-            in1Queue_.FreeTensor(phiIn);
-            AscendC::LocalTensor<float> tmp = calc2Buf_.Get<float>();
-            VectorBarrier();
-            AscendC::Muls(tmp, xTile, 1.0f, ceilDBy16_ * n_ * 16);
-            AscendC::LocalTensor<float> tmp1 = calc3Buf_.Get<float>();
-            VectorBarrier();
-            for (int64_t k = 0; k < kCount; ++k) {
-                AscendC::Mul(tmp1[ceilDBy16_ * k * n_ * 16], tmp, phiTile[ceilDBy16_ * k * n_ * 16],
-                             ceilDBy16_ * n_ * 16);
-            }
-            AscendC::LocalTensor<float> sum = calc4Buf_.Get<float>();
-            VectorBarrier();
-            for (int64_t k = 0; k < kCount; ++k) {
-                AscendC::Add(sum[ceilDBy16_ * k * 16], tmp1[ceilDBy16_ * k * n_ * 16],
-                             tmp1[ceilDBy16_ * k * n_ * 16 + ceilDBy16_ * 16], ceilDBy16_ * 16);
-            }
-            for (int64_t i = 2; i < n_; ++i) {
-                VectorBarrier();
-                for (int64_t k = 0; k < kCount; ++k) {
-                    AscendC::Add(sum[ceilDBy16_ * k * 16], sum[ceilDBy16_ * k * 16],
-                                 tmp1[ceilDBy16_ * k * n_ * 16 + ceilDBy16_ * i * 16], ceilDBy16_ * 16);
-                }
-            }
-            AscendC::LocalTensor<float> sum1 = calc5Buf_.Get<float>();
-            AscendC::LocalTensor<float> acc = calc6Buf_.Get<float>();
-            AscendC::LocalTensor<float> part = calc7Buf_.Get<float>();
-            AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(kCount, 8) * 512);
-            if (ceilDBy16_ * 16 <= 2040) {
-                for (int64_t col = 0; col < D_; col += 64) {
+                in1Queue_.EnQue(phiIn);
+                phiIn = in1Queue_.DeQue<float>();
+                AscendC::LocalTensor<float> tmp = calc1Buf_.Get<float>();
+                AscendC::Muls(tmp, xTile, 1.0f, ceilDBy16_ * n_ * 16);
+                AscendC::LocalTensor<float> tmp1 = calc2Buf_.Get<float>();
+                if (ceilDBy16_ * 16 <= kCount * 64 && ceilDBy16_ * 16 <= 2040 && ceilDBy16_ * n_ * 16 <= 2040) {
                     VectorBarrier();
-                    for (int64_t first1 = 0; first1 < kCount; first1 += 255) {
-                        AscendC::Add(acc[first1 * 64], sum[ceilDBy16_ * first1 * 16 + col], acc[first1 * 64],
-                                     MinOf(64, D_ - col), MinOf(255, kCount - first1),
-                                     AscendC::BinaryRepeatParams(1, 1, 1, 8, ceilDBy16_ * 2, 8));
+                    for (int64_t i = 0; i < n_; ++i) {
+                        for (int64_t col = 0; col < ceilDBy16_ * 16; col += 64) {
+                            for (int64_t first1 = 0; first1 < kCount; first1 += 255) {
+                                AscendC::Mul(
+                                    tmp1[ceilDBy16_ * first1 * n_ * 16 + ceilDBy16_ * i * 16 + col],
+                                    tmp[ceilDBy16_ * i * 16 + col],
+                                    phiIn[ceilDBy16_ * first1 * n_ * 16 + ceilDBy16_ * i * 16 + col],
+                                    MinOf(64, ceilDBy16_ * 16 - col), MinOf(255, kCount - first1),
+                                    AscendC::BinaryRepeatParams(1, 1, 1, ceilDBy16_ * n_ * 2, 0, ceilDBy16_ * n_ * 2));
+                            }
+                        }
+                    }
+                } else {
+                    VectorBarrier();
+                    for (int64_t k = 0; k < kCount; ++k) {
+                        AscendC::Mul(tmp1[ceilDBy16_ * k * n_ * 16], tmp, phiIn[ceilDBy16_ * k * n_ * 16],
+                                     ceilDBy16_ * n_ * 16);
                     }
                 }
-            } else {
-                for (int64_t row = 0; row < kCount; ++row) {
-                    for (int64_t start = 0; start < divDBy64_; start += 255) {
-                        VectorBarrier();
-                        AscendC::Add(acc[row * 64], sum[ceilDBy16_ * row * 16 + start * 64], acc[row * 64], 64,
-                                     MinOf(255, divDBy64_ - start), AscendC::BinaryRepeatParams(1, 1, 1, 0, 8, 0));
+                AscendC::LocalTensor<float> sum = calc3Buf_.Get<float>();
+                if (ceilDBy16_ * 16 <= kCount * 64 && ceilDBy16_ * 16 <= 2040 && ceilDBy16_ * n_ * 16 <= 2040) {
+                    VectorBarrier();
+                    for (int64_t col1 = 0; col1 < ceilDBy16_ * 16; col1 += 64) {
+                        for (int64_t first2 = 0; first2 < kCount; first2 += 255) {
+                            AscendC::Add(sum[ceilDBy16_ * first2 * 16 + col1],
+                                         tmp1[ceilDBy16_ * first2 * n_ * 16 + col1],
+                                         tmp1[ceilDBy16_ * first2 * n_ * 16 + ceilDBy16_ * 16 + col1],
+                                         MinOf(64, ceilDBy16_ * 16 - col1), MinOf(255, kCount - first2),
+                                         AscendC::BinaryRepeatParams(1, 1, 1, ceilDBy16_ * 2, ceilDBy16_ * n_ * 2,
+                                                                     ceilDBy16_ * n_ * 2));
+                        }
                     }
-                    if (D_ - divDBy64_ * 64 > 0) {
-                        VectorBarrier();
-                        AscendC::Add(acc[row * 64], sum[ceilDBy16_ * row * 16 + divDBy64_ * 64], acc[row * 64],
-                                     D_ - divDBy64_ * 64, 1, AscendC::BinaryRepeatParams(1, 1, 1, 8, 8, 8));
+                } else {
+                    VectorBarrier();
+                    for (int64_t k = 0; k < kCount; ++k) {
+                        AscendC::Add(sum[ceilDBy16_ * k * 16], tmp1[ceilDBy16_ * k * n_ * 16],
+                                     tmp1[ceilDBy16_ * k * n_ * 16 + ceilDBy16_ * 16], ceilDBy16_ * 16);
                     }
                 }
+                for (int64_t i = 2; i < n_; ++i) {
+                    if (ceilDBy16_ * 16 <= kCount * 64 && ceilDBy16_ * 16 <= 2040 && ceilDBy16_ * n_ * 16 <= 2040) {
+                        VectorBarrier();
+                        for (int64_t col2 = 0; col2 < ceilDBy16_ * 16; col2 += 64) {
+                            for (int64_t first3 = 0; first3 < kCount; first3 += 255) {
+                                AscendC::Add(sum[ceilDBy16_ * first3 * 16 + col2], sum[ceilDBy16_ * first3 * 16 + col2],
+                                             tmp1[ceilDBy16_ * first3 * n_ * 16 + ceilDBy16_ * i * 16 + col2],
+                                             MinOf(64, ceilDBy16_ * 16 - col2), MinOf(255, kCount - first3),
+                                             AscendC::BinaryRepeatParams(1, 1, 1, ceilDBy16_ * 2, ceilDBy16_ * 2,
+                                                                         ceilDBy16_ * n_ * 2));
+                            }
+                        }
+                    } else {
+                        VectorBarrier();
+                        for (int64_t k = 0; k < kCount; ++k) {
+                            AscendC::Add(sum[ceilDBy16_ * k * 16], sum[ceilDBy16_ * k * 16],
+                                         tmp1[ceilDBy16_ * k * n_ * 16 + ceilDBy16_ * i * 16], ceilDBy16_ * 16);
+                        }
+                    }
+                }
+                AscendC::LocalTensor<float> sum1 = calc4Buf_.Get<float>();
+                AscendC::LocalTensor<float> acc = calc5Buf_.Get<float>();
+                AscendC::LocalTensor<float> part = calc6Buf_.Get<float>();
+                AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(kCount, 8) * 512);
+                if (ceilDBy16_ * 16 <= 2040) {
+                    for (int64_t col3 = 0; col3 < D_; col3 += 64) {
+                        VectorBarrier();
+                        for (int64_t first4 = 0; first4 < kCount; first4 += 255) {
+                            AscendC::Add(acc[first4 * 64], sum[ceilDBy16_ * first4 * 16 + col3], acc[first4 * 64],
+                                         MinOf(64, D_ - col3), MinOf(255, kCount - first4),
+                                         AscendC::BinaryRepeatParams(1, 1, 1, 8, ceilDBy16_ * 2, 8));
+                        }
+                    }
+                } else {
+                    for (int64_t row = 0; row < kCount; ++row) {
+                        for (int64_t start = 0; start < divDBy64_; start += 255) {
+                            VectorBarrier();
+                            AscendC::Add(acc[row * 64], sum[ceilDBy16_ * row * 16 + start * 64], acc[row * 64], 64,
+                                         MinOf(255, divDBy64_ - start), AscendC::BinaryRepeatParams(1, 1, 1, 0, 8, 0));
+                        }
+                        if (D_ - divDBy64_ * 64 > 0) {
+                            VectorBarrier();
+                            AscendC::Add(acc[row * 64], sum[ceilDBy16_ * row * 16 + divDBy64_ * 64], acc[row * 64],
+                                         D_ - divDBy64_ * 64, 1, AscendC::BinaryRepeatParams(1, 1, 1, 8, 8, 8));
+                        }
+                    }
+                }
+                VectorBarrier();
+                for (int64_t strip1 = 0; strip1 < RoundUp(kCount, 8); strip1 += 248) {
+                    AscendC::BlockReduceSum<float>(part[strip1 * 8], acc[strip1 * 64],
+                                                   MinOf(248, RoundUp(kCount, 8) - strip1), 64, 1, 1, 8);
+                }
+                VectorBarrier();
+                for (int64_t strip2 = 0; strip2 < CeilDiv(kCount, 8); strip2 += 255) {
+                    AscendC::BlockReduceSum<float>(sum1[strip2 * 8], part[strip2 * 64],
+                                                   MinOf(255, CeilDiv(kCount, 8) - strip2), 64, 1, 1, 8);
+                }
+                AscendC::LocalTensor<float> mixWsOut = out0Queue_.AllocTensor<float>();
+                VectorBarrier();
+                AscendC::Muls(mixWsOut, sum1, 1.0f, RoundUp(kCount, 16));
+                out0Queue_.EnQue(mixWsOut);
+                mixWsOut = out0Queue_.DeQue<float>();
+                AscendC::DataCopyPad(
+                    mixWsGm_[R_ * n_ * t + n_ * t * 2 + kStart], mixWsOut,
+                    AscendC::DataCopyExtParams(1, kCount * 4, CeilDiv(kCount, 16) * 2 - CeilDiv(kCount * 4, 32), 0, 0));
+                out0Queue_.FreeTensor(mixWsOut);
+                in1Queue_.FreeTensor(phiIn);
             }
-            VectorBarrier();
-            for (int64_t strip = 0; strip < RoundUp(kCount, 8); strip += 248) {
-                AscendC::BlockReduceSum<float>(part[strip * 8], acc[strip * 64], MinOf(248, RoundUp(kCount, 8) - strip),
-                                               64, 1, 1, 8);
-            }
-            VectorBarrier();
-            for (int64_t strip1 = 0; strip1 < CeilDiv(kCount, 8); strip1 += 255) {
-                AscendC::BlockReduceSum<float>(sum1[strip1 * 8], part[strip1 * 64],
-                                               MinOf(255, CeilDiv(kCount, 8) - strip1), 64, 1, 1, 8);
-            }
-            AscendC::LocalTensor<float> mixWsOut = out0Queue_.AllocTensor<float>();
-            VectorBarrier();
-            AscendC::Muls(mixWsOut, sum1, 1.0f, RoundUp(kCount, 16));
-            out0Queue_.EnQue(mixWsOut);
-            mixWsOut = out0Queue_.DeQue<float>();
-            AscendC::DataCopyPad(
-                mixWsGm_[R_ * n_ * t + n_ * t * 2 + kStart], mixWsOut,
-                AscendC::DataCopyExtParams(1, kCount * 4, CeilDiv(kCount, 16) * 2 - CeilDiv(kCount * 4, 32), 0, 0));
-            out0Queue_.FreeTensor(mixWsOut);
         }
     }
 
@@ -810,13 +878,12 @@ private:
     AscendC::TQue<AscendC::TPosition::VECIN, 1> in1Queue_;    // phiIn
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // mixWsOut
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // xTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // phiTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // tmp
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // tmp
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // sum
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // sum
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // sum
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // acc
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // part
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // acc
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // part
     AscendC::GlobalTensor<Element> xGm_;
     AscendC::GlobalTensor<float> phiGm_;
     AscendC::GlobalTensor<float> mixWsGm_;
@@ -831,7 +898,6 @@ private:
     int64_t mixWsStart_;
     int64_t n_;
     int64_t ceilDBy16_;
-    int64_t ceilDBy8_;
     int64_t divDBy64_;
     int64_t ceilMixKTileBy16_;
     int64_t ceilMixKTileBy8_;
@@ -866,12 +932,11 @@ public:
         pipe->InitBuffer(out0Queue_, 2, ceilMixKTileBy16_ * 64);
         pipe->InitBuffer(calc0Buf_, ceilMixKTileBy16_ * 64);
         pipe->InitBuffer(calc1Buf_, mixDTile_ * 4);
-        pipe->InitBuffer(calc2Buf_, mixDTile_ * mixKTile_ * 4);
-        pipe->InitBuffer(calc3Buf_, mixDTile_ * 4);
-        pipe->InitBuffer(calc4Buf_, mixDTile_ * mixKTile_ * 4);
-        pipe->InitBuffer(calc5Buf_, ceilMixKTileBy16_ * 64);
-        pipe->InitBuffer(calc6Buf_, ceilMixKTileBy8_ * 2048);
-        pipe->InitBuffer(calc7Buf_, ceilMixKTileBy8_ * 256);
+        pipe->InitBuffer(calc2Buf_, mixDTile_ * 4);
+        pipe->InitBuffer(calc3Buf_, mixDTile_ * mixKTile_ * 4);
+        pipe->InitBuffer(calc4Buf_, ceilMixKTileBy16_ * 64);
+        pipe->InitBuffer(calc5Buf_, ceilMixKTileBy8_ * 2048);
+        pipe->InitBuffer(calc6Buf_, ceilMixKTileBy8_ * 256);
     }
 
     __aicore__ inline void Process()
@@ -881,17 +946,15 @@ public:
         AscendC::LocalTensor<float> calc1Zero = calc1Buf_.Get<float>();
         AscendC::Duplicate<float>(calc1Zero, 0.0f, mixDTile_);
         AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc2Zero, 0.0f, mixDTile_ * mixKTile_);
+        AscendC::Duplicate<float>(calc2Zero, 0.0f, mixDTile_);
         AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc3Zero, 0.0f, mixDTile_);
+        AscendC::Duplicate<float>(calc3Zero, 0.0f, mixDTile_ * mixKTile_);
         AscendC::LocalTensor<float> calc4Zero = calc4Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc4Zero, 0.0f, mixDTile_ * mixKTile_);
+        AscendC::Duplicate<float>(calc4Zero, 0.0f, ceilMixKTileBy16_ * 16);
         AscendC::LocalTensor<float> calc5Zero = calc5Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc5Zero, 0.0f, ceilMixKTileBy16_ * 16);
+        AscendC::Duplicate<float>(calc5Zero, 0.0f, ceilMixKTileBy8_ * 512);
         AscendC::LocalTensor<float> calc6Zero = calc6Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc6Zero, 0.0f, ceilMixKTileBy8_ * 512);
-        AscendC::LocalTensor<float> calc7Zero = calc7Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc7Zero, 0.0f, ceilMixKTileBy8_ * 64);
+        AscendC::Duplicate<float>(calc6Zero, 0.0f, ceilMixKTileBy8_ * 64);
         for (int64_t item = blockIdx_ * mixPer_; item < MinOf(mixWork_, blockIdx_ * mixPer_ + mixPer_); ++item) {
             const int64_t kStart = mixKTile_ * (item % mixKTiles_);
             const int64_t kCount = MinOf(mixKTile_, R_ * n_ + n_ * 2 - kStart);
@@ -916,32 +979,39 @@ public:
                     AscendC::LocalTensor<float> phiIn = in1Queue_.AllocTensor<float>();
                     AscendC::DataCopyPad(phiIn, phiGm_[D_ * kStart * n_ + D_ * i + dStart],
                                          AscendC::DataCopyExtParams(kCount, dCount * 4, D_ * n_ * 4 - dCount * 4, 0, 0),
-                                         AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
+                                         AscendC::DataCopyPadExtParams<float>(true, 0, dPitch - CeilDiv(dCount, 8) * 8,
+                                                                              static_cast<float>(0)));
                     in1Queue_.EnQue(phiIn);
                     phiIn = in1Queue_.DeQue<float>();
-                    AscendC::LocalTensor<float> phiTile = calc2Buf_.Get<float>();
-                    for (int64_t k = 0; k < kCount; ++k) {
-                        AscendC::Muls(phiTile[dPitch * k], phiIn[RoundUp(dCount, 8) * k], 1.0f, RoundUp(dCount, 8));
-                    }
-                    in1Queue_.FreeTensor(phiIn);
-                    AscendC::LocalTensor<float> tmp = calc3Buf_.Get<float>();
+                    AscendC::LocalTensor<float> tmp = calc2Buf_.Get<float>();
                     VectorBarrier();
                     AscendC::Muls(tmp, xTile, 1.0f, dPitch);
-                    AscendC::LocalTensor<float> tmp1 = calc4Buf_.Get<float>();
-                    VectorBarrier();
-                    for (int64_t k = 0; k < kCount; ++k) {
-                        AscendC::Mul(tmp1[dPitch * k], tmp, phiTile[dPitch * k], dPitch);
+                    AscendC::LocalTensor<float> tmp1 = calc3Buf_.Get<float>();
+                    if (dPitch <= kCount * 64 && dPitch <= 2040) {
+                        VectorBarrier();
+                        for (int64_t col = 0; col < dPitch; col += 64) {
+                            for (int64_t first = 0; first < kCount; first += 255) {
+                                AscendC::Mul(tmp1[dPitch * first + col], tmp[col], phiIn[dPitch * first + col],
+                                             MinOf(64, dPitch - col), MinOf(255, kCount - first),
+                                             AscendC::BinaryRepeatParams(1, 1, 1, (dPitch / 8), 0, (dPitch / 8)));
+                            }
+                        }
+                    } else {
+                        VectorBarrier();
+                        for (int64_t k = 0; k < kCount; ++k) {
+                            AscendC::Mul(tmp1[dPitch * k], tmp, phiIn[dPitch * k], dPitch);
+                        }
                     }
-                    AscendC::LocalTensor<float> sum = calc5Buf_.Get<float>();
-                    AscendC::LocalTensor<float> acc = calc6Buf_.Get<float>();
-                    AscendC::LocalTensor<float> part = calc7Buf_.Get<float>();
+                    AscendC::LocalTensor<float> sum = calc4Buf_.Get<float>();
+                    AscendC::LocalTensor<float> acc = calc5Buf_.Get<float>();
+                    AscendC::LocalTensor<float> part = calc6Buf_.Get<float>();
                     AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(kCount, 8) * 512);
                     if (dPitch <= 2040) {
-                        for (int64_t col = 0; col < dCount; col += 64) {
+                        for (int64_t col1 = 0; col1 < dCount; col1 += 64) {
                             VectorBarrier();
-                            for (int64_t first = 0; first < kCount; first += 255) {
-                                AscendC::Add(acc[first * 64], tmp1[dPitch * first + col], acc[first * 64],
-                                             MinOf(64, dCount - col), MinOf(255, kCount - first),
+                            for (int64_t first1 = 0; first1 < kCount; first1 += 255) {
+                                AscendC::Add(acc[first1 * 64], tmp1[dPitch * first1 + col1], acc[first1 * 64],
+                                             MinOf(64, dCount - col1), MinOf(255, kCount - first1),
                                              AscendC::BinaryRepeatParams(1, 1, 1, 8, (dPitch / 8), 8));
                             }
                         }
@@ -973,6 +1043,7 @@ public:
                     }
                     VectorBarrier();
                     AscendC::Add(sumAcc, sumAcc, sum, RoundUp(kCount, 16));
+                    in1Queue_.FreeTensor(phiIn);
                 }
             }
             AscendC::LocalTensor<float> mixWsOut = out0Queue_.AllocTensor<float>();
@@ -993,12 +1064,11 @@ private:
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // mixWsOut
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // sumAcc
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // xTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // phiTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // tmp
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // sum
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // acc
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // part
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // sum
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // acc
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // part
     AscendC::GlobalTensor<Element> xGm_;
     AscendC::GlobalTensor<float> phiGm_;
     AscendC::GlobalTensor<float> mixWsGm_;

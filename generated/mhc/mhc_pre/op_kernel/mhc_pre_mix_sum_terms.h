@@ -21,8 +21,8 @@ public:
         R_ = tiling.R;
         mixSumTermsDTile_ = tiling.mixSumTermsDTile;
         mixSumTermsDTiles_ = tiling.mixSumTermsDTiles;
-        mixSumTermsITile_ = tiling.mixSumTermsITile;
-        mixSumTermsITiles_ = tiling.mixSumTermsITiles;
+        mixSumTermsKTile_ = tiling.mixSumTermsKTile;
+        mixSumTermsKTiles_ = tiling.mixSumTermsKTiles;
         mixSumTermsPer_ = tiling.mixSumTermsPer;
         mixSumTermsWork_ = tiling.mixSumTermsWork;
         mix_sum_termsWsStart_ = tiling.mix_sum_termsWsStart;
@@ -30,109 +30,101 @@ public:
         phiGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(phi), D_ * R_ * n_ * n_ + D_ * n_ * n_ * 2);
         mix_sum_termsWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(workspace + mix_sum_termsWsStart_),
                                            D_ * R_ * n_ * n_ * 3 + D_ * n_ * n_ * 6);
-        pipe->InitBuffer(in0Queue_, 2, mixSumTermsDTile_ * mixSumTermsITile_ * 4);
-        pipe->InitBuffer(out0Queue_, 2, mixSumTermsDTile_ * mixSumTermsITile_ * 2);
-        pipe->InitBuffer(calc0Buf_, mixSumTermsDTile_ * mixSumTermsITile_ * 4);
-        pipe->InitBuffer(calc1Buf_, mixSumTermsDTile_ * mixSumTermsITile_ * 2);
-        pipe->InitBuffer(calc2Buf_, mixSumTermsDTile_ * mixSumTermsITile_ * 4);
-        pipe->InitBuffer(calc3Buf_, mixSumTermsDTile_ * mixSumTermsITile_ * 4);
+        pipe->InitBuffer(in0Queue_, 2, mixSumTermsDTile_ * mixSumTermsKTile_ * 4);
+        pipe->InitBuffer(out0Queue_, 2, mixSumTermsDTile_ * mixSumTermsKTile_ * 2);
+        pipe->InitBuffer(calc0Buf_, mixSumTermsDTile_ * mixSumTermsKTile_ * 2);
+        pipe->InitBuffer(calc1Buf_, mixSumTermsDTile_ * mixSumTermsKTile_ * 4);
+        pipe->InitBuffer(calc2Buf_, mixSumTermsDTile_ * mixSumTermsKTile_ * 4);
     }
 
     __aicore__ inline void Process()
     {
         AscendC::LocalTensor<float> calc0Zero = calc0Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc0Zero, 0.0f, mixSumTermsDTile_ * mixSumTermsITile_);
+        AscendC::Duplicate<float>(calc0Zero, 0.0f, ((mixSumTermsDTile_ * mixSumTermsKTile_ * 2) / 4));
         AscendC::LocalTensor<float> calc1Zero = calc1Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc1Zero, 0.0f, ((mixSumTermsDTile_ * mixSumTermsITile_ * 2) / 4));
+        AscendC::Duplicate<float>(calc1Zero, 0.0f, mixSumTermsDTile_ * mixSumTermsKTile_);
         AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc2Zero, 0.0f, mixSumTermsDTile_ * mixSumTermsITile_);
-        AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc3Zero, 0.0f, mixSumTermsDTile_ * mixSumTermsITile_);
+        AscendC::Duplicate<float>(calc2Zero, 0.0f, mixSumTermsDTile_ * mixSumTermsKTile_);
         VectorBarrier();
         for (int64_t item = blockIdx_ * mixSumTermsPer_;
              item < MinOf(mixSumTermsWork_, blockIdx_ * mixSumTermsPer_ + mixSumTermsPer_); ++item) {
             const int64_t dStart = mixSumTermsDTile_ * (item % mixSumTermsDTiles_);
             const int64_t dCount = MinOf(mixSumTermsDTile_, D_ - dStart);
             const int64_t dPitch = RoundUp(dCount, 16);
-            const int64_t iStart = mixSumTermsITile_ * (((item / mixSumTermsDTiles_)) % mixSumTermsITiles_);
-            const int64_t iCount = MinOf(mixSumTermsITile_, n_ - iStart);
-            const int64_t k = (((item / mixSumTermsDTiles_)) / mixSumTermsITiles_);
+            const int64_t kStart = mixSumTermsKTile_ * (((item / mixSumTermsDTiles_)) % mixSumTermsKTiles_);
+            const int64_t kCount = MinOf(mixSumTermsKTile_, R_ * n_ + n_ * 2 - kStart);
+            const int64_t i = (((item / mixSumTermsDTiles_)) / mixSumTermsKTiles_);
             // mix[t, k] = sum[i, d](x[t, i, d] * 1.0 * phi[k, D*i + d])
             AscendC::LocalTensor<float> phiIn = in0Queue_.AllocTensor<float>();
-            AscendC::DataCopyPad(phiIn, phiGm_[D_ * k * n_ + D_ * iStart + dStart],
-                                 AscendC::DataCopyExtParams(iCount, dCount * 4, D_ * 4 - dCount * 4, 0, 0),
-                                 AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
+            AscendC::DataCopyPad(
+                phiIn, phiGm_[D_ * kStart * n_ + D_ * i + dStart],
+                AscendC::DataCopyExtParams(kCount, dCount * 4, D_ * n_ * 4 - dCount * 4, 0, 0),
+                AscendC::DataCopyPadExtParams<float>(true, 0, dPitch - CeilDiv(dCount, 8) * 8, static_cast<float>(0)));
             in0Queue_.EnQue(phiIn);
             phiIn = in0Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> phiTile = calc0Buf_.Get<float>();
-            for (int64_t i = 0; i < iCount; ++i) {
-                AscendC::Muls(phiTile[dPitch * i], phiIn[RoundUp(dCount, 8) * i], 1.0f, RoundUp(dCount, 8));
-            }
-            in0Queue_.FreeTensor(phiIn);
             AscendC::LocalTensor<Element> mix_sum_termsWsOut = out0Queue_.AllocTensor<Element>();
-            VectorBarrier();
-            AscendC::Cast(mix_sum_termsWsOut, phiTile, AscendC::RoundMode::CAST_RINT, dPitch * iCount);
+            AscendC::Cast(mix_sum_termsWsOut, phiIn, AscendC::RoundMode::CAST_RINT, dPitch * kCount);
             out0Queue_.EnQue(mix_sum_termsWsOut);
             mix_sum_termsWsOut = out0Queue_.DeQue<Element>();
             AscendC::DataCopyPad(
-                mix_sum_termsWsGm_[D_ * k * n_ + D_ * iStart + dStart], mix_sum_termsWsOut,
-                AscendC::DataCopyExtParams(iCount, dCount * 2, ((dPitch * 2 - CeilDiv(dCount * 2, 32) * 32) / 32),
-                                           D_ * 2 - dCount * 2, 0));
+                mix_sum_termsWsGm_[D_ * kStart * n_ + D_ * i + dStart], mix_sum_termsWsOut,
+                AscendC::DataCopyExtParams(kCount, dCount * 2, ((dPitch * 2 - CeilDiv(dCount * 2, 32) * 32) / 32),
+                                           D_ * n_ * 2 - dCount * 2, 0));
             out0Queue_.FreeTensor(mix_sum_termsWsOut);
-            AscendC::LocalTensor<Element> rounded = calc1Buf_.Get<Element>();
-            AscendC::Cast(rounded, phiTile, AscendC::RoundMode::CAST_RINT, dPitch * iCount);
-            AscendC::LocalTensor<float> tmp = calc2Buf_.Get<float>();
+            AscendC::LocalTensor<Element> rounded = calc0Buf_.Get<Element>();
+            AscendC::Cast(rounded, phiIn, AscendC::RoundMode::CAST_RINT, dPitch * kCount);
+            AscendC::LocalTensor<float> tmp = calc1Buf_.Get<float>();
             VectorBarrier();
-            AscendC::Cast(tmp, rounded, AscendC::RoundMode::CAST_NONE, dPitch * iCount);
+            AscendC::Cast(tmp, rounded, AscendC::RoundMode::CAST_NONE, dPitch * kCount);
             VectorBarrier();
-            AscendC::Sub(tmp, phiTile, tmp, dPitch * iCount);
+            AscendC::Sub(tmp, phiIn, tmp, dPitch * kCount);
             AscendC::LocalTensor<Element> mix_sum_termsWsOut1 = out0Queue_.AllocTensor<Element>();
             VectorBarrier();
-            AscendC::Cast(mix_sum_termsWsOut1, tmp, AscendC::RoundMode::CAST_RINT, dPitch * iCount);
+            AscendC::Cast(mix_sum_termsWsOut1, tmp, AscendC::RoundMode::CAST_RINT, dPitch * kCount);
             out0Queue_.EnQue(mix_sum_termsWsOut1);
             mix_sum_termsWsOut1 = out0Queue_.DeQue<Element>();
             AscendC::DataCopyPad(
-                mix_sum_termsWsGm_[D_ * R_ * n_ * n_ + D_ * k * n_ + D_ * n_ * n_ * 2 + D_ * iStart + dStart],
+                mix_sum_termsWsGm_[D_ * R_ * n_ * n_ + D_ * kStart * n_ + D_ * n_ * n_ * 2 + D_ * i + dStart],
                 mix_sum_termsWsOut1,
-                AscendC::DataCopyExtParams(iCount, dCount * 2, ((dPitch * 2 - CeilDiv(dCount * 2, 32) * 32) / 32),
-                                           D_ * 2 - dCount * 2, 0));
+                AscendC::DataCopyExtParams(kCount, dCount * 2, ((dPitch * 2 - CeilDiv(dCount * 2, 32) * 32) / 32),
+                                           D_ * n_ * 2 - dCount * 2, 0));
             out0Queue_.FreeTensor(mix_sum_termsWsOut1);
-            AscendC::LocalTensor<Element> rounded1 = calc1Buf_.Get<Element>();
-            AscendC::Cast(rounded1, phiTile, AscendC::RoundMode::CAST_RINT, dPitch * iCount);
-            AscendC::LocalTensor<float> tmp1 = calc2Buf_.Get<float>();
+            AscendC::LocalTensor<Element> rounded1 = calc0Buf_.Get<Element>();
+            AscendC::Cast(rounded1, phiIn, AscendC::RoundMode::CAST_RINT, dPitch * kCount);
+            AscendC::LocalTensor<float> tmp1 = calc1Buf_.Get<float>();
             VectorBarrier();
-            AscendC::Cast(tmp1, rounded1, AscendC::RoundMode::CAST_NONE, dPitch * iCount);
+            AscendC::Cast(tmp1, rounded1, AscendC::RoundMode::CAST_NONE, dPitch * kCount);
             VectorBarrier();
-            AscendC::Sub(tmp1, phiTile, tmp1, dPitch * iCount);
-            AscendC::LocalTensor<Element> rounded2 = calc1Buf_.Get<Element>();
+            AscendC::Sub(tmp1, phiIn, tmp1, dPitch * kCount);
+            AscendC::LocalTensor<Element> rounded2 = calc0Buf_.Get<Element>();
             VectorBarrier();
-            AscendC::Cast(rounded2, tmp1, AscendC::RoundMode::CAST_RINT, dPitch * iCount);
-            AscendC::LocalTensor<float> tmp2 = calc3Buf_.Get<float>();
+            AscendC::Cast(rounded2, tmp1, AscendC::RoundMode::CAST_RINT, dPitch * kCount);
+            AscendC::LocalTensor<float> tmp2 = calc2Buf_.Get<float>();
             VectorBarrier();
-            AscendC::Cast(tmp2, rounded2, AscendC::RoundMode::CAST_NONE, dPitch * iCount);
+            AscendC::Cast(tmp2, rounded2, AscendC::RoundMode::CAST_NONE, dPitch * kCount);
             VectorBarrier();
-            AscendC::Sub(tmp2, tmp1, tmp2, dPitch * iCount);
+            AscendC::Sub(tmp2, tmp1, tmp2, dPitch * kCount);
             AscendC::LocalTensor<Element> mix_sum_termsWsOut2 = out0Queue_.AllocTensor<Element>();
             VectorBarrier();
-            AscendC::Cast(mix_sum_termsWsOut2, tmp2, AscendC::RoundMode::CAST_RINT, dPitch * iCount);
+            AscendC::Cast(mix_sum_termsWsOut2, tmp2, AscendC::RoundMode::CAST_RINT, dPitch * kCount);
             out0Queue_.EnQue(mix_sum_termsWsOut2);
             mix_sum_termsWsOut2 = out0Queue_.DeQue<Element>();
             AscendC::DataCopyPad(
-                mix_sum_termsWsGm_[D_ * R_ * n_ * n_ * 2 + D_ * k * n_ + D_ * n_ * n_ * 4 + D_ * iStart + dStart],
+                mix_sum_termsWsGm_[D_ * R_ * n_ * n_ * 2 + D_ * kStart * n_ + D_ * n_ * n_ * 4 + D_ * i + dStart],
                 mix_sum_termsWsOut2,
-                AscendC::DataCopyExtParams(iCount, dCount * 2, ((dPitch * 2 - CeilDiv(dCount * 2, 32) * 32) / 32),
-                                           D_ * 2 - dCount * 2, 0));
+                AscendC::DataCopyExtParams(kCount, dCount * 2, ((dPitch * 2 - CeilDiv(dCount * 2, 32) * 32) / 32),
+                                           D_ * n_ * 2 - dCount * 2, 0));
             out0Queue_.FreeTensor(mix_sum_termsWsOut2);
+            in0Queue_.FreeTensor(phiIn);
         }
     }
 
 private:
     AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // phiIn
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // mix_sum_termsWsOut
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // phiTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // rounded
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // rounded
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // tmp
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // tmp
     AscendC::GlobalTensor<float> phiGm_;
     AscendC::GlobalTensor<Element> mix_sum_termsWsGm_;
     int64_t blockIdx_;
@@ -140,8 +132,8 @@ private:
     int64_t R_;
     int64_t mixSumTermsDTile_;
     int64_t mixSumTermsDTiles_;
-    int64_t mixSumTermsITile_;
-    int64_t mixSumTermsITiles_;
+    int64_t mixSumTermsKTile_;
+    int64_t mixSumTermsKTiles_;
     int64_t mixSumTermsPer_;
     int64_t mixSumTermsWork_;
     int64_t mix_sum_termsWsStart_;

@@ -28,7 +28,6 @@ public:
         rWsStart_ = tiling.rWsStart;
         norm_eps_ = tiling.norm_eps;
         ceilDBy16_ = CeilDiv(D_, 16);
-        ceilDBy8_ = CeilDiv(D_, 8);
         divDBy64_ = D_ / 64;
         ceilRTTileBy16_ = CeilDiv(rTTile_, 16);
         ceilRTTileBy8_ = CeilDiv(rTTile_, 8);
@@ -36,55 +35,48 @@ public:
         gammaGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(gamma), D_ * n_);
         mix_factorWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + mix_factorWsStart_), D_ * T_ * n_);
         rWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + rWsStart_), T_);
-        pipe->InitBuffer(in0Queue_, 1, ceilDBy8_ * n_ * 32);
+        pipe->InitBuffer(in0Queue_, 1, ceilDBy16_ * n_ * 64);
         pipe->InitBuffer(in1Queue_, 2, ceilDBy16_ * n_ * rTTile_ * 32);
         pipe->InitBuffer(out0Queue_, 2, ceilDBy16_ * n_ * rTTile_ * 64);
         pipe->InitBuffer(out1Queue_, 2, ceilRTTileBy16_ * 64);
-        pipe->InitBuffer(calc0Buf_, ceilDBy16_ * n_ * 64);
-        pipe->InitBuffer(calc1Buf_, ceilDBy16_ * n_ * rTTile_ * 64);
-        pipe->InitBuffer(calc2Buf_, ceilRTTileBy16_ * 64);
-        pipe->InitBuffer(calc3Buf_, ceilDBy16_ * n_ * rTTile_ * 64);
-        pipe->InitBuffer(calc4Buf_, ceilDBy16_ * rTTile_ * 64);
-        pipe->InitBuffer(calc5Buf_, ceilRTTileBy8_ * 2048);
-        pipe->InitBuffer(calc6Buf_, ceilRTTileBy8_ * 256);
+        pipe->InitBuffer(calc0Buf_, ceilDBy16_ * n_ * rTTile_ * 64);
+        pipe->InitBuffer(calc1Buf_, ceilRTTileBy16_ * 64);
+        pipe->InitBuffer(calc2Buf_, ceilDBy16_ * n_ * rTTile_ * 64);
+        pipe->InitBuffer(calc3Buf_, ceilDBy16_ * rTTile_ * 64);
+        pipe->InitBuffer(calc4Buf_, ceilRTTileBy8_ * 2048);
+        pipe->InitBuffer(calc5Buf_, ceilRTTileBy8_ * 256);
+        pipe->InitBuffer(calc6Buf_, ceilRTTileBy16_ * 64);
         pipe->InitBuffer(calc7Buf_, ceilRTTileBy16_ * 64);
         pipe->InitBuffer(calc8Buf_, ceilRTTileBy16_ * 64);
-        pipe->InitBuffer(calc9Buf_, ceilRTTileBy16_ * 64);
     }
 
     __aicore__ inline void Process()
     {
         AscendC::LocalTensor<float> calc0Zero = calc0Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc0Zero, 0.0f, ceilDBy16_ * n_ * 16);
+        AscendC::Duplicate<float>(calc0Zero, 0.0f, ceilDBy16_ * n_ * rTTile_ * 16);
         AscendC::LocalTensor<float> calc1Zero = calc1Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc1Zero, 0.0f, ceilDBy16_ * n_ * rTTile_ * 16);
+        AscendC::Duplicate<float>(calc1Zero, 0.0f, ceilRTTileBy16_ * 16);
         AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc2Zero, 0.0f, ceilRTTileBy16_ * 16);
+        AscendC::Duplicate<float>(calc2Zero, 0.0f, ceilDBy16_ * n_ * rTTile_ * 16);
         AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc3Zero, 0.0f, ceilDBy16_ * n_ * rTTile_ * 16);
+        AscendC::Duplicate<float>(calc3Zero, 0.0f, ceilDBy16_ * rTTile_ * 16);
         AscendC::LocalTensor<float> calc4Zero = calc4Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc4Zero, 0.0f, ceilDBy16_ * rTTile_ * 16);
+        AscendC::Duplicate<float>(calc4Zero, 0.0f, ceilRTTileBy8_ * 512);
         AscendC::LocalTensor<float> calc5Zero = calc5Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc5Zero, 0.0f, ceilRTTileBy8_ * 512);
+        AscendC::Duplicate<float>(calc5Zero, 0.0f, ceilRTTileBy8_ * 64);
         AscendC::LocalTensor<float> calc6Zero = calc6Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc6Zero, 0.0f, ceilRTTileBy8_ * 64);
+        AscendC::Duplicate<float>(calc6Zero, 0.0f, ceilRTTileBy16_ * 16);
         AscendC::LocalTensor<float> calc7Zero = calc7Buf_.Get<float>();
         AscendC::Duplicate<float>(calc7Zero, 0.0f, ceilRTTileBy16_ * 16);
         AscendC::LocalTensor<float> calc8Zero = calc8Buf_.Get<float>();
         AscendC::Duplicate<float>(calc8Zero, 0.0f, ceilRTTileBy16_ * 16);
-        AscendC::LocalTensor<float> calc9Zero = calc9Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc9Zero, 0.0f, ceilRTTileBy16_ * 16);
         AscendC::LocalTensor<float> gammaIn = in0Queue_.AllocTensor<float>();
-        AscendC::DataCopyPad(gammaIn, gammaGm_, AscendC::DataCopyExtParams(n_, D_ * 4, 0, 0, 0),
-                             AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
+        AscendC::DataCopyPad(
+            gammaIn, gammaGm_, AscendC::DataCopyExtParams(n_, D_ * 4, 0, 0, 0),
+            AscendC::DataCopyPadExtParams<float>(true, 0, ceilDBy16_ * 16 - CeilDiv(D_, 8) * 8, static_cast<float>(0)));
         in0Queue_.EnQue(gammaIn);
         gammaIn = in0Queue_.DeQue<float>();
-        AscendC::LocalTensor<float> gammaTile = calc0Buf_.Get<float>();
         VectorBarrier();
-        for (int64_t i = 0; i < n_; ++i) {
-            AscendC::Muls(gammaTile[ceilDBy16_ * i * 16], gammaIn[ceilDBy8_ * i * 8], 1.0f, ceilDBy8_ * 8);
-        }
-        in0Queue_.FreeTensor(gammaIn);
         for (int64_t item = blockIdx_ * rPer_; item < MinOf(rWork_, blockIdx_ * rPer_ + rPer_); ++item) {
             const int64_t tStart = item * rTTile_;
             const int64_t tCount = MinOf(rTTile_, T_ - tStart);
@@ -97,50 +89,92 @@ public:
             }
             in1Queue_.EnQue(xIn);
             xIn = in1Queue_.DeQue<Element>();
-            AscendC::LocalTensor<float> xTile = calc1Buf_.Get<float>();
+            AscendC::LocalTensor<float> xTile = calc0Buf_.Get<float>();
             AscendC::Cast(xTile, xIn, AscendC::RoundMode::CAST_NONE, ceilDBy16_ * n_ * tCount * 16);
             in1Queue_.FreeTensor(xIn);
             AscendC::LocalTensor<float> mix_factorWsOut = out0Queue_.AllocTensor<float>();
-            VectorBarrier();
-            for (int64_t t = 0; t < tCount; ++t) {
-                AscendC::Mul(mix_factorWsOut[ceilDBy16_ * n_ * t * 16], xTile[ceilDBy16_ * n_ * t * 16], gammaTile,
-                             ceilDBy16_ * n_ * 16);
+            if (ceilDBy16_ * 16 <= tCount * 64 && ceilDBy16_ * 16 <= 2040 && ceilDBy16_ * n_ * 16 <= 2040) {
+                VectorBarrier();
+                for (int64_t i = 0; i < n_; ++i) {
+                    for (int64_t col = 0; col < ceilDBy16_ * 16; col += 64) {
+                        for (int64_t first1 = 0; first1 < tCount; first1 += 255) {
+                            AscendC::Mul(
+                                mix_factorWsOut[ceilDBy16_ * first1 * n_ * 16 + ceilDBy16_ * i * 16 + col],
+                                xTile[ceilDBy16_ * first1 * n_ * 16 + ceilDBy16_ * i * 16 + col],
+                                gammaIn[ceilDBy16_ * i * 16 + col], MinOf(64, ceilDBy16_ * 16 - col),
+                                MinOf(255, tCount - first1),
+                                AscendC::BinaryRepeatParams(1, 1, 1, ceilDBy16_ * n_ * 2, ceilDBy16_ * n_ * 2, 0));
+                        }
+                    }
+                }
+            } else {
+                VectorBarrier();
+                for (int64_t t = 0; t < tCount; ++t) {
+                    AscendC::Mul(mix_factorWsOut[ceilDBy16_ * n_ * t * 16], xTile[ceilDBy16_ * n_ * t * 16], gammaIn,
+                                 ceilDBy16_ * n_ * 16);
+                }
             }
             out0Queue_.EnQue(mix_factorWsOut);
             mix_factorWsOut = out0Queue_.DeQue<float>();
-            for (int64_t first1 = 0; first1 < n_ * tCount; first1 += 4095) {
-                AscendC::DataCopyPad(mix_factorWsGm_[D_ * n_ * tStart + D_ * first1],
-                                     mix_factorWsOut[ceilDBy16_ * first1 * 16],
-                                     AscendC::DataCopyExtParams(MinOf(4095, n_ * tCount - first1), D_ * 4,
+            for (int64_t first2 = 0; first2 < n_ * tCount; first2 += 4095) {
+                AscendC::DataCopyPad(mix_factorWsGm_[D_ * n_ * tStart + D_ * first2],
+                                     mix_factorWsOut[ceilDBy16_ * first2 * 16],
+                                     AscendC::DataCopyExtParams(MinOf(4095, n_ * tCount - first2), D_ * 4,
                                                                 ceilDBy16_ * 2 - CeilDiv(D_ * 4, 32), 0, 0));
             }
             out0Queue_.FreeTensor(mix_factorWsOut);
             // r[t] = rsqrt(mean[i, d](square(x[t, i, d])) + norm_eps)
-            AscendC::LocalTensor<float> sum_1Tile = calc2Buf_.Get<float>();
-            AscendC::LocalTensor<float> tmp = calc3Buf_.Get<float>();
+            AscendC::LocalTensor<float> sum_1Tile = calc1Buf_.Get<float>();
+            AscendC::LocalTensor<float> tmp = calc2Buf_.Get<float>();
             AscendC::Mul(tmp, xTile, xTile, ceilDBy16_ * n_ * tCount * 16);
-            AscendC::LocalTensor<float> sum = calc4Buf_.Get<float>();
-            VectorBarrier();
-            for (int64_t t = 0; t < tCount; ++t) {
-                AscendC::Add(sum[ceilDBy16_ * t * 16], tmp[ceilDBy16_ * n_ * t * 16],
-                             tmp[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * 16], ceilDBy16_ * 16);
-            }
-            for (int64_t i = 2; i < n_; ++i) {
+            AscendC::LocalTensor<float> sum = calc3Buf_.Get<float>();
+            if (ceilDBy16_ * 16 <= tCount * 64 && ceilDBy16_ * 16 <= 2040 && ceilDBy16_ * n_ * 16 <= 2040) {
+                VectorBarrier();
+                for (int64_t col1 = 0; col1 < ceilDBy16_ * 16; col1 += 64) {
+                    for (int64_t first3 = 0; first3 < tCount; first3 += 255) {
+                        AscendC::Add(sum[ceilDBy16_ * first3 * 16 + col1], tmp[ceilDBy16_ * first3 * n_ * 16 + col1],
+                                     tmp[ceilDBy16_ * first3 * n_ * 16 + ceilDBy16_ * 16 + col1],
+                                     MinOf(64, ceilDBy16_ * 16 - col1), MinOf(255, tCount - first3),
+                                     AscendC::BinaryRepeatParams(1, 1, 1, ceilDBy16_ * 2, ceilDBy16_ * n_ * 2,
+                                                                 ceilDBy16_ * n_ * 2));
+                    }
+                }
+            } else {
                 VectorBarrier();
                 for (int64_t t = 0; t < tCount; ++t) {
-                    AscendC::Add(sum[ceilDBy16_ * t * 16], sum[ceilDBy16_ * t * 16],
-                                 tmp[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * i * 16], ceilDBy16_ * 16);
+                    AscendC::Add(sum[ceilDBy16_ * t * 16], tmp[ceilDBy16_ * n_ * t * 16],
+                                 tmp[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * 16], ceilDBy16_ * 16);
                 }
             }
-            AscendC::LocalTensor<float> acc = calc5Buf_.Get<float>();
-            AscendC::LocalTensor<float> part = calc6Buf_.Get<float>();
+            for (int64_t i = 2; i < n_; ++i) {
+                if (ceilDBy16_ * 16 <= tCount * 64 && ceilDBy16_ * 16 <= 2040 && ceilDBy16_ * n_ * 16 <= 2040) {
+                    VectorBarrier();
+                    for (int64_t col2 = 0; col2 < ceilDBy16_ * 16; col2 += 64) {
+                        for (int64_t first4 = 0; first4 < tCount; first4 += 255) {
+                            AscendC::Add(sum[ceilDBy16_ * first4 * 16 + col2], sum[ceilDBy16_ * first4 * 16 + col2],
+                                         tmp[ceilDBy16_ * first4 * n_ * 16 + ceilDBy16_ * i * 16 + col2],
+                                         MinOf(64, ceilDBy16_ * 16 - col2), MinOf(255, tCount - first4),
+                                         AscendC::BinaryRepeatParams(1, 1, 1, ceilDBy16_ * 2, ceilDBy16_ * 2,
+                                                                     ceilDBy16_ * n_ * 2));
+                        }
+                    }
+                } else {
+                    VectorBarrier();
+                    for (int64_t t = 0; t < tCount; ++t) {
+                        AscendC::Add(sum[ceilDBy16_ * t * 16], sum[ceilDBy16_ * t * 16],
+                                     tmp[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * i * 16], ceilDBy16_ * 16);
+                    }
+                }
+            }
+            AscendC::LocalTensor<float> acc = calc4Buf_.Get<float>();
+            AscendC::LocalTensor<float> part = calc5Buf_.Get<float>();
             AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(tCount, 8) * 512);
             if (ceilDBy16_ * 16 <= 2040) {
-                for (int64_t col = 0; col < D_; col += 64) {
+                for (int64_t col3 = 0; col3 < D_; col3 += 64) {
                     VectorBarrier();
-                    for (int64_t first2 = 0; first2 < tCount; first2 += 255) {
-                        AscendC::Add(acc[first2 * 64], sum[ceilDBy16_ * first2 * 16 + col], acc[first2 * 64],
-                                     MinOf(64, D_ - col), MinOf(255, tCount - first2),
+                    for (int64_t first5 = 0; first5 < tCount; first5 += 255) {
+                        AscendC::Add(acc[first5 * 64], sum[ceilDBy16_ * first5 * 16 + col3], acc[first5 * 64],
+                                     MinOf(64, D_ - col3), MinOf(255, tCount - first5),
                                      AscendC::BinaryRepeatParams(1, 1, 1, 8, ceilDBy16_ * 2, 8));
                     }
                 }
@@ -169,15 +203,15 @@ public:
                                                MinOf(255, CeilDiv(tCount, 8) - strip1), 64, 1, 1, 8);
             }
             AscendC::LocalTensor<float> rWsOut = out1Queue_.AllocTensor<float>();
-            AscendC::LocalTensor<float> tmp1 = calc7Buf_.Get<float>();
+            AscendC::LocalTensor<float> tmp1 = calc6Buf_.Get<float>();
             VectorBarrier();
             AscendC::Muls(tmp1, sum_1Tile, (1.0f / static_cast<float>(D_ * n_)), RoundUp(tCount, 16));
             VectorBarrier();
             AscendC::Adds(tmp1, tmp1, norm_eps_, RoundUp(tCount, 16));
-            AscendC::LocalTensor<float> tmp2 = calc8Buf_.Get<float>();
+            AscendC::LocalTensor<float> tmp2 = calc7Buf_.Get<float>();
             VectorBarrier();
             AscendC::Sqrt(tmp2, tmp1, RoundUp(tCount, 16));
-            AscendC::LocalTensor<float> tmp3 = calc9Buf_.Get<float>();
+            AscendC::LocalTensor<float> tmp3 = calc8Buf_.Get<float>();
             AscendC::Duplicate<float>(tmp3, 1.0f, RoundUp(tCount, 16));
             VectorBarrier();
             AscendC::Div(tmp3, tmp3, tmp2, RoundUp(tCount, 16));
@@ -190,6 +224,7 @@ public:
                 AscendC::DataCopyExtParams(1, tCount * 4, CeilDiv(tCount, 16) * 2 - CeilDiv(tCount * 4, 32), 0, 0));
             out1Queue_.FreeTensor(rWsOut);
         }
+        in0Queue_.FreeTensor(gammaIn);
     }
 
 private:
@@ -197,16 +232,15 @@ private:
     AscendC::TQue<AscendC::TPosition::VECIN, 1> in1Queue_;    // xIn
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // mix_factorWsOut
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out1Queue_;  // rWsOut
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // gammaTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // xTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // sum_1Tile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // sum
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // acc
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // part
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // xTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // sum_1Tile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // tmp
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // sum
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // acc
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // part
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // tmp
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // tmp
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc9Buf_;     // tmp
     AscendC::GlobalTensor<Element> xGm_;
     AscendC::GlobalTensor<float> gammaGm_;
     AscendC::GlobalTensor<float> mix_factorWsGm_;
@@ -221,7 +255,6 @@ private:
     int64_t rWork_;
     int64_t rWsStart_;
     int64_t ceilDBy16_;
-    int64_t ceilDBy8_;
     int64_t divDBy64_;
     int64_t ceilRTTileBy16_;
     int64_t ceilRTTileBy8_;
@@ -259,14 +292,13 @@ public:
         pipe->InitBuffer(out1Queue_, 2, ceilRTTileBy16_ * 64);
         pipe->InitBuffer(calc0Buf_, ceilRTTileBy16_ * 64);
         pipe->InitBuffer(calc1Buf_, n_ * rDTile_ * rTTile_ * 4);
-        pipe->InitBuffer(calc2Buf_, n_ * rDTile_ * 4);
-        pipe->InitBuffer(calc3Buf_, n_ * rDTile_ * rTTile_ * 4);
-        pipe->InitBuffer(calc4Buf_, rDTile_ * rTTile_ * 4);
-        pipe->InitBuffer(calc5Buf_, ceilRTTileBy16_ * 64);
-        pipe->InitBuffer(calc6Buf_, ceilRTTileBy8_ * 2048);
-        pipe->InitBuffer(calc7Buf_, ceilRTTileBy8_ * 256);
+        pipe->InitBuffer(calc2Buf_, n_ * rDTile_ * rTTile_ * 4);
+        pipe->InitBuffer(calc3Buf_, rDTile_ * rTTile_ * 4);
+        pipe->InitBuffer(calc4Buf_, ceilRTTileBy16_ * 64);
+        pipe->InitBuffer(calc5Buf_, ceilRTTileBy8_ * 2048);
+        pipe->InitBuffer(calc6Buf_, ceilRTTileBy8_ * 256);
+        pipe->InitBuffer(calc7Buf_, ceilRTTileBy16_ * 64);
         pipe->InitBuffer(calc8Buf_, ceilRTTileBy16_ * 64);
-        pipe->InitBuffer(calc9Buf_, ceilRTTileBy16_ * 64);
     }
 
     __aicore__ inline void Process()
@@ -276,21 +308,19 @@ public:
         AscendC::LocalTensor<float> calc1Zero = calc1Buf_.Get<float>();
         AscendC::Duplicate<float>(calc1Zero, 0.0f, n_ * rDTile_ * rTTile_);
         AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc2Zero, 0.0f, n_ * rDTile_);
+        AscendC::Duplicate<float>(calc2Zero, 0.0f, n_ * rDTile_ * rTTile_);
         AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc3Zero, 0.0f, n_ * rDTile_ * rTTile_);
+        AscendC::Duplicate<float>(calc3Zero, 0.0f, rDTile_ * rTTile_);
         AscendC::LocalTensor<float> calc4Zero = calc4Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc4Zero, 0.0f, rDTile_ * rTTile_);
+        AscendC::Duplicate<float>(calc4Zero, 0.0f, ceilRTTileBy16_ * 16);
         AscendC::LocalTensor<float> calc5Zero = calc5Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc5Zero, 0.0f, ceilRTTileBy16_ * 16);
+        AscendC::Duplicate<float>(calc5Zero, 0.0f, ceilRTTileBy8_ * 512);
         AscendC::LocalTensor<float> calc6Zero = calc6Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc6Zero, 0.0f, ceilRTTileBy8_ * 512);
+        AscendC::Duplicate<float>(calc6Zero, 0.0f, ceilRTTileBy8_ * 64);
         AscendC::LocalTensor<float> calc7Zero = calc7Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc7Zero, 0.0f, ceilRTTileBy8_ * 64);
+        AscendC::Duplicate<float>(calc7Zero, 0.0f, ceilRTTileBy16_ * 16);
         AscendC::LocalTensor<float> calc8Zero = calc8Buf_.Get<float>();
         AscendC::Duplicate<float>(calc8Zero, 0.0f, ceilRTTileBy16_ * 16);
-        AscendC::LocalTensor<float> calc9Zero = calc9Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc9Zero, 0.0f, ceilRTTileBy16_ * 16);
         VectorBarrier();
         for (int64_t item = blockIdx_ * rPer_; item < MinOf(rWork_, blockIdx_ * rPer_ + rPer_); ++item) {
             const int64_t tStart = item * rTTile_;
@@ -316,53 +346,91 @@ public:
                 AscendC::LocalTensor<float> gammaIn = in1Queue_.AllocTensor<float>();
                 AscendC::DataCopyPad(gammaIn, gammaGm_[dStart],
                                      AscendC::DataCopyExtParams(n_, dCount * 4, D_ * 4 - dCount * 4, 0, 0),
-                                     AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
+                                     AscendC::DataCopyPadExtParams<float>(true, 0, dPitch - CeilDiv(dCount, 8) * 8,
+                                                                          static_cast<float>(0)));
                 in1Queue_.EnQue(gammaIn);
                 gammaIn = in1Queue_.DeQue<float>();
-                AscendC::LocalTensor<float> gammaTile = calc2Buf_.Get<float>();
-                for (int64_t i = 0; i < n_; ++i) {
-                    AscendC::Muls(gammaTile[dPitch * i], gammaIn[RoundUp(dCount, 8) * i], 1.0f, RoundUp(dCount, 8));
-                }
-                in1Queue_.FreeTensor(gammaIn);
                 AscendC::LocalTensor<float> mix_factorWsOut = out0Queue_.AllocTensor<float>();
-                VectorBarrier();
-                for (int64_t t = 0; t < tCount; ++t) {
-                    AscendC::Mul(mix_factorWsOut[dPitch * n_ * t], xTile[dPitch * n_ * t], gammaTile, dPitch * n_);
+                if (dPitch <= tCount * 64 && dPitch <= 2040 && dPitch * n_ <= 2040) {
+                    VectorBarrier();
+                    for (int64_t i = 0; i < n_; ++i) {
+                        for (int64_t col = 0; col < dPitch; col += 64) {
+                            for (int64_t first1 = 0; first1 < tCount; first1 += 255) {
+                                AscendC::Mul(
+                                    mix_factorWsOut[dPitch * first1 * n_ + dPitch * i + col],
+                                    xTile[dPitch * first1 * n_ + dPitch * i + col], gammaIn[dPitch * i + col],
+                                    MinOf(64, dPitch - col), MinOf(255, tCount - first1),
+                                    AscendC::BinaryRepeatParams(1, 1, 1, ((dPitch * n_) / 8), ((dPitch * n_) / 8), 0));
+                            }
+                        }
+                    }
+                } else {
+                    VectorBarrier();
+                    for (int64_t t = 0; t < tCount; ++t) {
+                        AscendC::Mul(mix_factorWsOut[dPitch * n_ * t], xTile[dPitch * n_ * t], gammaIn, dPitch * n_);
+                    }
                 }
                 out0Queue_.EnQue(mix_factorWsOut);
                 mix_factorWsOut = out0Queue_.DeQue<float>();
-                for (int64_t first1 = 0; first1 < n_ * tCount; first1 += 4095) {
-                    AscendC::DataCopyPad(mix_factorWsGm_[D_ * n_ * tStart + D_ * first1 + dStart],
-                                         mix_factorWsOut[dPitch * first1],
-                                         AscendC::DataCopyExtParams(MinOf(4095, n_ * tCount - first1), dCount * 4,
+                for (int64_t first2 = 0; first2 < n_ * tCount; first2 += 4095) {
+                    AscendC::DataCopyPad(mix_factorWsGm_[D_ * n_ * tStart + D_ * first2 + dStart],
+                                         mix_factorWsOut[dPitch * first2],
+                                         AscendC::DataCopyExtParams(MinOf(4095, n_ * tCount - first2), dCount * 4,
                                                                     ((dPitch * 4 - CeilDiv(dCount * 4, 32) * 32) / 32),
                                                                     D_ * 4 - dCount * 4, 0));
                 }
                 out0Queue_.FreeTensor(mix_factorWsOut);
+                in1Queue_.FreeTensor(gammaIn);
                 // r[t] = rsqrt(mean[i, d](square(x[t, i, d])) + norm_eps)
-                AscendC::LocalTensor<float> tmp = calc3Buf_.Get<float>();
+                AscendC::LocalTensor<float> tmp = calc2Buf_.Get<float>();
                 AscendC::Mul(tmp, xTile, xTile, dPitch * n_ * tCount);
-                AscendC::LocalTensor<float> sum = calc4Buf_.Get<float>();
-                VectorBarrier();
-                for (int64_t t = 0; t < tCount; ++t) {
-                    AscendC::Add(sum[dPitch * t], tmp[dPitch * n_ * t], tmp[dPitch * n_ * t + dPitch], dPitch);
-                }
-                for (int64_t i = 2; i < n_; ++i) {
+                AscendC::LocalTensor<float> sum = calc3Buf_.Get<float>();
+                if (dPitch <= tCount * 64 && dPitch <= 2040 && dPitch * n_ <= 2040) {
+                    VectorBarrier();
+                    for (int64_t col1 = 0; col1 < dPitch; col1 += 64) {
+                        for (int64_t first3 = 0; first3 < tCount; first3 += 255) {
+                            AscendC::Add(sum[dPitch * first3 + col1], tmp[dPitch * first3 * n_ + col1],
+                                         tmp[dPitch * first3 * n_ + col1 + dPitch], MinOf(64, dPitch - col1),
+                                         MinOf(255, tCount - first3),
+                                         AscendC::BinaryRepeatParams(1, 1, 1, (dPitch / 8), ((dPitch * n_) / 8),
+                                                                     ((dPitch * n_) / 8)));
+                        }
+                    }
+                } else {
                     VectorBarrier();
                     for (int64_t t = 0; t < tCount; ++t) {
-                        AscendC::Add(sum[dPitch * t], sum[dPitch * t], tmp[dPitch * n_ * t + dPitch * i], dPitch);
+                        AscendC::Add(sum[dPitch * t], tmp[dPitch * n_ * t], tmp[dPitch * n_ * t + dPitch], dPitch);
                     }
                 }
-                AscendC::LocalTensor<float> sum1 = calc5Buf_.Get<float>();
-                AscendC::LocalTensor<float> acc = calc6Buf_.Get<float>();
-                AscendC::LocalTensor<float> part = calc7Buf_.Get<float>();
+                for (int64_t i = 2; i < n_; ++i) {
+                    if (dPitch <= tCount * 64 && dPitch <= 2040 && dPitch * n_ <= 2040) {
+                        VectorBarrier();
+                        for (int64_t col2 = 0; col2 < dPitch; col2 += 64) {
+                            for (int64_t first4 = 0; first4 < tCount; first4 += 255) {
+                                AscendC::Add(sum[dPitch * first4 + col2], sum[dPitch * first4 + col2],
+                                             tmp[dPitch * first4 * n_ + dPitch * i + col2], MinOf(64, dPitch - col2),
+                                             MinOf(255, tCount - first4),
+                                             AscendC::BinaryRepeatParams(1, 1, 1, (dPitch / 8), (dPitch / 8),
+                                                                         ((dPitch * n_) / 8)));
+                            }
+                        }
+                    } else {
+                        VectorBarrier();
+                        for (int64_t t = 0; t < tCount; ++t) {
+                            AscendC::Add(sum[dPitch * t], sum[dPitch * t], tmp[dPitch * n_ * t + dPitch * i], dPitch);
+                        }
+                    }
+                }
+                AscendC::LocalTensor<float> sum1 = calc4Buf_.Get<float>();
+                AscendC::LocalTensor<float> acc = calc5Buf_.Get<float>();
+                AscendC::LocalTensor<float> part = calc6Buf_.Get<float>();
                 AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(tCount, 8) * 512);
                 if (dPitch <= 2040) {
-                    for (int64_t col = 0; col < dCount; col += 64) {
+                    for (int64_t col3 = 0; col3 < dCount; col3 += 64) {
                         VectorBarrier();
-                        for (int64_t first2 = 0; first2 < tCount; first2 += 255) {
-                            AscendC::Add(acc[first2 * 64], sum[dPitch * first2 + col], acc[first2 * 64],
-                                         MinOf(64, dCount - col), MinOf(255, tCount - first2),
+                        for (int64_t first5 = 0; first5 < tCount; first5 += 255) {
+                            AscendC::Add(acc[first5 * 64], sum[dPitch * first5 + col3], acc[first5 * 64],
+                                         MinOf(64, dCount - col3), MinOf(255, tCount - first5),
                                          AscendC::BinaryRepeatParams(1, 1, 1, 8, (dPitch / 8), 8));
                         }
                     }
@@ -395,15 +463,15 @@ public:
                 AscendC::Add(sumAcc, sumAcc, sum1, RoundUp(tCount, 16));
             }
             AscendC::LocalTensor<float> rWsOut = out1Queue_.AllocTensor<float>();
-            AscendC::LocalTensor<float> tmp1 = calc5Buf_.Get<float>();
+            AscendC::LocalTensor<float> tmp1 = calc4Buf_.Get<float>();
             VectorBarrier();
             AscendC::Muls(tmp1, sumAcc, (1.0f / static_cast<float>(D_ * n_)), RoundUp(tCount, 16));
             VectorBarrier();
             AscendC::Adds(tmp1, tmp1, norm_eps_, RoundUp(tCount, 16));
-            AscendC::LocalTensor<float> tmp2 = calc8Buf_.Get<float>();
+            AscendC::LocalTensor<float> tmp2 = calc7Buf_.Get<float>();
             VectorBarrier();
             AscendC::Sqrt(tmp2, tmp1, RoundUp(tCount, 16));
-            AscendC::LocalTensor<float> tmp3 = calc9Buf_.Get<float>();
+            AscendC::LocalTensor<float> tmp3 = calc8Buf_.Get<float>();
             AscendC::Duplicate<float>(tmp3, 1.0f, RoundUp(tCount, 16));
             VectorBarrier();
             AscendC::Div(tmp3, tmp3, tmp2, RoundUp(tCount, 16));
@@ -425,14 +493,13 @@ private:
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out1Queue_;  // rWsOut
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // sumAcc
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // xTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // gammaTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // tmp
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // tmp
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // sum
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // sum
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // sum
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // acc
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // part
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // acc
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // part
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // tmp
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc9Buf_;     // tmp
     AscendC::GlobalTensor<Element> xGm_;
     AscendC::GlobalTensor<float> gammaGm_;
     AscendC::GlobalTensor<float> mix_factorWsGm_;
@@ -528,27 +595,53 @@ public:
             VectorBarrier();
             AscendC::Mul(tmp, xTile, xTile, ceilDBy16_ * n_ * tCount * 16);
             AscendC::LocalTensor<float> sum = calc3Buf_.Get<float>();
-            VectorBarrier();
-            for (int64_t t = 0; t < tCount; ++t) {
-                AscendC::Add(sum[ceilDBy16_ * t * 16], tmp[ceilDBy16_ * n_ * t * 16],
-                             tmp[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * 16], ceilDBy16_ * 16);
-            }
-            for (int64_t i = 2; i < n_; ++i) {
+            if (ceilDBy16_ * 16 <= tCount * 64 && ceilDBy16_ * 16 <= 2040 && ceilDBy16_ * n_ * 16 <= 2040) {
+                VectorBarrier();
+                for (int64_t col = 0; col < ceilDBy16_ * 16; col += 64) {
+                    for (int64_t first1 = 0; first1 < tCount; first1 += 255) {
+                        AscendC::Add(sum[ceilDBy16_ * first1 * 16 + col], tmp[ceilDBy16_ * first1 * n_ * 16 + col],
+                                     tmp[ceilDBy16_ * first1 * n_ * 16 + ceilDBy16_ * 16 + col],
+                                     MinOf(64, ceilDBy16_ * 16 - col), MinOf(255, tCount - first1),
+                                     AscendC::BinaryRepeatParams(1, 1, 1, ceilDBy16_ * 2, ceilDBy16_ * n_ * 2,
+                                                                 ceilDBy16_ * n_ * 2));
+                    }
+                }
+            } else {
                 VectorBarrier();
                 for (int64_t t = 0; t < tCount; ++t) {
-                    AscendC::Add(sum[ceilDBy16_ * t * 16], sum[ceilDBy16_ * t * 16],
-                                 tmp[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * i * 16], ceilDBy16_ * 16);
+                    AscendC::Add(sum[ceilDBy16_ * t * 16], tmp[ceilDBy16_ * n_ * t * 16],
+                                 tmp[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * 16], ceilDBy16_ * 16);
+                }
+            }
+            for (int64_t i = 2; i < n_; ++i) {
+                if (ceilDBy16_ * 16 <= tCount * 64 && ceilDBy16_ * 16 <= 2040 && ceilDBy16_ * n_ * 16 <= 2040) {
+                    VectorBarrier();
+                    for (int64_t col1 = 0; col1 < ceilDBy16_ * 16; col1 += 64) {
+                        for (int64_t first2 = 0; first2 < tCount; first2 += 255) {
+                            AscendC::Add(sum[ceilDBy16_ * first2 * 16 + col1], sum[ceilDBy16_ * first2 * 16 + col1],
+                                         tmp[ceilDBy16_ * first2 * n_ * 16 + ceilDBy16_ * i * 16 + col1],
+                                         MinOf(64, ceilDBy16_ * 16 - col1), MinOf(255, tCount - first2),
+                                         AscendC::BinaryRepeatParams(1, 1, 1, ceilDBy16_ * 2, ceilDBy16_ * 2,
+                                                                     ceilDBy16_ * n_ * 2));
+                        }
+                    }
+                } else {
+                    VectorBarrier();
+                    for (int64_t t = 0; t < tCount; ++t) {
+                        AscendC::Add(sum[ceilDBy16_ * t * 16], sum[ceilDBy16_ * t * 16],
+                                     tmp[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * i * 16], ceilDBy16_ * 16);
+                    }
                 }
             }
             AscendC::LocalTensor<float> acc = calc4Buf_.Get<float>();
             AscendC::LocalTensor<float> part = calc5Buf_.Get<float>();
             AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(tCount, 8) * 512);
             if (ceilDBy16_ * 16 <= 2040) {
-                for (int64_t col = 0; col < D_; col += 64) {
+                for (int64_t col2 = 0; col2 < D_; col2 += 64) {
                     VectorBarrier();
-                    for (int64_t first1 = 0; first1 < tCount; first1 += 255) {
-                        AscendC::Add(acc[first1 * 64], sum[ceilDBy16_ * first1 * 16 + col], acc[first1 * 64],
-                                     MinOf(64, D_ - col), MinOf(255, tCount - first1),
+                    for (int64_t first3 = 0; first3 < tCount; first3 += 255) {
+                        AscendC::Add(acc[first3 * 64], sum[ceilDBy16_ * first3 * 16 + col2], acc[first3 * 64],
+                                     MinOf(64, D_ - col2), MinOf(255, tCount - first3),
                                      AscendC::BinaryRepeatParams(1, 1, 1, 8, ceilDBy16_ * 2, 8));
                     }
                 }
@@ -709,14 +802,40 @@ public:
                 VectorBarrier();
                 AscendC::Mul(tmp, xTile, xTile, dPitch * n_ * tCount);
                 AscendC::LocalTensor<float> sum = calc3Buf_.Get<float>();
-                VectorBarrier();
-                for (int64_t t = 0; t < tCount; ++t) {
-                    AscendC::Add(sum[dPitch * t], tmp[dPitch * n_ * t], tmp[dPitch * n_ * t + dPitch], dPitch);
-                }
-                for (int64_t i = 2; i < n_; ++i) {
+                if (dPitch <= tCount * 64 && dPitch <= 2040 && dPitch * n_ <= 2040) {
+                    VectorBarrier();
+                    for (int64_t col = 0; col < dPitch; col += 64) {
+                        for (int64_t first1 = 0; first1 < tCount; first1 += 255) {
+                            AscendC::Add(sum[dPitch * first1 + col], tmp[dPitch * first1 * n_ + col],
+                                         tmp[dPitch * first1 * n_ + col + dPitch], MinOf(64, dPitch - col),
+                                         MinOf(255, tCount - first1),
+                                         AscendC::BinaryRepeatParams(1, 1, 1, (dPitch / 8), ((dPitch * n_) / 8),
+                                                                     ((dPitch * n_) / 8)));
+                        }
+                    }
+                } else {
                     VectorBarrier();
                     for (int64_t t = 0; t < tCount; ++t) {
-                        AscendC::Add(sum[dPitch * t], sum[dPitch * t], tmp[dPitch * n_ * t + dPitch * i], dPitch);
+                        AscendC::Add(sum[dPitch * t], tmp[dPitch * n_ * t], tmp[dPitch * n_ * t + dPitch], dPitch);
+                    }
+                }
+                for (int64_t i = 2; i < n_; ++i) {
+                    if (dPitch <= tCount * 64 && dPitch <= 2040 && dPitch * n_ <= 2040) {
+                        VectorBarrier();
+                        for (int64_t col1 = 0; col1 < dPitch; col1 += 64) {
+                            for (int64_t first2 = 0; first2 < tCount; first2 += 255) {
+                                AscendC::Add(sum[dPitch * first2 + col1], sum[dPitch * first2 + col1],
+                                             tmp[dPitch * first2 * n_ + dPitch * i + col1], MinOf(64, dPitch - col1),
+                                             MinOf(255, tCount - first2),
+                                             AscendC::BinaryRepeatParams(1, 1, 1, (dPitch / 8), (dPitch / 8),
+                                                                         ((dPitch * n_) / 8)));
+                            }
+                        }
+                    } else {
+                        VectorBarrier();
+                        for (int64_t t = 0; t < tCount; ++t) {
+                            AscendC::Add(sum[dPitch * t], sum[dPitch * t], tmp[dPitch * n_ * t + dPitch * i], dPitch);
+                        }
                     }
                 }
                 AscendC::LocalTensor<float> sum1 = calc4Buf_.Get<float>();
@@ -724,11 +843,11 @@ public:
                 AscendC::LocalTensor<float> part = calc6Buf_.Get<float>();
                 AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(tCount, 8) * 512);
                 if (dPitch <= 2040) {
-                    for (int64_t col = 0; col < dCount; col += 64) {
+                    for (int64_t col2 = 0; col2 < dCount; col2 += 64) {
                         VectorBarrier();
-                        for (int64_t first1 = 0; first1 < tCount; first1 += 255) {
-                            AscendC::Add(acc[first1 * 64], sum[dPitch * first1 + col], acc[first1 * 64],
-                                         MinOf(64, dCount - col), MinOf(255, tCount - first1),
+                        for (int64_t first3 = 0; first3 < tCount; first3 += 255) {
+                            AscendC::Add(acc[first3 * 64], sum[dPitch * first3 + col2], acc[first3 * 64],
+                                         MinOf(64, dCount - col2), MinOf(255, tCount - first3),
                                          AscendC::BinaryRepeatParams(1, 1, 1, 8, (dPitch / 8), 8));
                         }
                     }
@@ -904,27 +1023,53 @@ public:
             AscendC::LocalTensor<float> tmp = calc2Buf_.Get<float>();
             AscendC::Mul(tmp, xTile, xTile, ceilDBy16_ * n_ * tCount * 16);
             AscendC::LocalTensor<float> sum = calc3Buf_.Get<float>();
-            VectorBarrier();
-            for (int64_t t = 0; t < tCount; ++t) {
-                AscendC::Add(sum[ceilDBy16_ * t * 16], tmp[ceilDBy16_ * n_ * t * 16],
-                             tmp[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * 16], ceilDBy16_ * 16);
-            }
-            for (int64_t i = 2; i < n_; ++i) {
+            if (ceilDBy16_ * 16 <= tCount * 64 && ceilDBy16_ * 16 <= 2040 && ceilDBy16_ * n_ * 16 <= 2040) {
+                VectorBarrier();
+                for (int64_t col = 0; col < ceilDBy16_ * 16; col += 64) {
+                    for (int64_t first2 = 0; first2 < tCount; first2 += 255) {
+                        AscendC::Add(sum[ceilDBy16_ * first2 * 16 + col], tmp[ceilDBy16_ * first2 * n_ * 16 + col],
+                                     tmp[ceilDBy16_ * first2 * n_ * 16 + ceilDBy16_ * 16 + col],
+                                     MinOf(64, ceilDBy16_ * 16 - col), MinOf(255, tCount - first2),
+                                     AscendC::BinaryRepeatParams(1, 1, 1, ceilDBy16_ * 2, ceilDBy16_ * n_ * 2,
+                                                                 ceilDBy16_ * n_ * 2));
+                    }
+                }
+            } else {
                 VectorBarrier();
                 for (int64_t t = 0; t < tCount; ++t) {
-                    AscendC::Add(sum[ceilDBy16_ * t * 16], sum[ceilDBy16_ * t * 16],
-                                 tmp[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * i * 16], ceilDBy16_ * 16);
+                    AscendC::Add(sum[ceilDBy16_ * t * 16], tmp[ceilDBy16_ * n_ * t * 16],
+                                 tmp[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * 16], ceilDBy16_ * 16);
+                }
+            }
+            for (int64_t i = 2; i < n_; ++i) {
+                if (ceilDBy16_ * 16 <= tCount * 64 && ceilDBy16_ * 16 <= 2040 && ceilDBy16_ * n_ * 16 <= 2040) {
+                    VectorBarrier();
+                    for (int64_t col1 = 0; col1 < ceilDBy16_ * 16; col1 += 64) {
+                        for (int64_t first3 = 0; first3 < tCount; first3 += 255) {
+                            AscendC::Add(sum[ceilDBy16_ * first3 * 16 + col1], sum[ceilDBy16_ * first3 * 16 + col1],
+                                         tmp[ceilDBy16_ * first3 * n_ * 16 + ceilDBy16_ * i * 16 + col1],
+                                         MinOf(64, ceilDBy16_ * 16 - col1), MinOf(255, tCount - first3),
+                                         AscendC::BinaryRepeatParams(1, 1, 1, ceilDBy16_ * 2, ceilDBy16_ * 2,
+                                                                     ceilDBy16_ * n_ * 2));
+                        }
+                    }
+                } else {
+                    VectorBarrier();
+                    for (int64_t t = 0; t < tCount; ++t) {
+                        AscendC::Add(sum[ceilDBy16_ * t * 16], sum[ceilDBy16_ * t * 16],
+                                     tmp[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * i * 16], ceilDBy16_ * 16);
+                    }
                 }
             }
             AscendC::LocalTensor<float> acc = calc4Buf_.Get<float>();
             AscendC::LocalTensor<float> part = calc5Buf_.Get<float>();
             AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(tCount, 8) * 512);
             if (ceilDBy16_ * 16 <= 2040) {
-                for (int64_t col = 0; col < D_; col += 64) {
+                for (int64_t col2 = 0; col2 < D_; col2 += 64) {
                     VectorBarrier();
-                    for (int64_t first2 = 0; first2 < tCount; first2 += 255) {
-                        AscendC::Add(acc[first2 * 64], sum[ceilDBy16_ * first2 * 16 + col], acc[first2 * 64],
-                                     MinOf(64, D_ - col), MinOf(255, tCount - first2),
+                    for (int64_t first4 = 0; first4 < tCount; first4 += 255) {
+                        AscendC::Add(acc[first4 * 64], sum[ceilDBy16_ * first4 * 16 + col2], acc[first4 * 64],
+                                     MinOf(64, D_ - col2), MinOf(255, tCount - first4),
                                      AscendC::BinaryRepeatParams(1, 1, 1, 8, ceilDBy16_ * 2, 8));
                     }
                 }
@@ -1105,14 +1250,40 @@ public:
                 AscendC::LocalTensor<float> tmp = calc2Buf_.Get<float>();
                 AscendC::Mul(tmp, xTile, xTile, dPitch * n_ * tCount);
                 AscendC::LocalTensor<float> sum = calc3Buf_.Get<float>();
-                VectorBarrier();
-                for (int64_t t = 0; t < tCount; ++t) {
-                    AscendC::Add(sum[dPitch * t], tmp[dPitch * n_ * t], tmp[dPitch * n_ * t + dPitch], dPitch);
-                }
-                for (int64_t i = 2; i < n_; ++i) {
+                if (dPitch <= tCount * 64 && dPitch <= 2040 && dPitch * n_ <= 2040) {
+                    VectorBarrier();
+                    for (int64_t col = 0; col < dPitch; col += 64) {
+                        for (int64_t first2 = 0; first2 < tCount; first2 += 255) {
+                            AscendC::Add(sum[dPitch * first2 + col], tmp[dPitch * first2 * n_ + col],
+                                         tmp[dPitch * first2 * n_ + col + dPitch], MinOf(64, dPitch - col),
+                                         MinOf(255, tCount - first2),
+                                         AscendC::BinaryRepeatParams(1, 1, 1, (dPitch / 8), ((dPitch * n_) / 8),
+                                                                     ((dPitch * n_) / 8)));
+                        }
+                    }
+                } else {
                     VectorBarrier();
                     for (int64_t t = 0; t < tCount; ++t) {
-                        AscendC::Add(sum[dPitch * t], sum[dPitch * t], tmp[dPitch * n_ * t + dPitch * i], dPitch);
+                        AscendC::Add(sum[dPitch * t], tmp[dPitch * n_ * t], tmp[dPitch * n_ * t + dPitch], dPitch);
+                    }
+                }
+                for (int64_t i = 2; i < n_; ++i) {
+                    if (dPitch <= tCount * 64 && dPitch <= 2040 && dPitch * n_ <= 2040) {
+                        VectorBarrier();
+                        for (int64_t col1 = 0; col1 < dPitch; col1 += 64) {
+                            for (int64_t first3 = 0; first3 < tCount; first3 += 255) {
+                                AscendC::Add(sum[dPitch * first3 + col1], sum[dPitch * first3 + col1],
+                                             tmp[dPitch * first3 * n_ + dPitch * i + col1], MinOf(64, dPitch - col1),
+                                             MinOf(255, tCount - first3),
+                                             AscendC::BinaryRepeatParams(1, 1, 1, (dPitch / 8), (dPitch / 8),
+                                                                         ((dPitch * n_) / 8)));
+                            }
+                        }
+                    } else {
+                        VectorBarrier();
+                        for (int64_t t = 0; t < tCount; ++t) {
+                            AscendC::Add(sum[dPitch * t], sum[dPitch * t], tmp[dPitch * n_ * t + dPitch * i], dPitch);
+                        }
                     }
                 }
                 AscendC::LocalTensor<float> sum1 = calc4Buf_.Get<float>();
@@ -1120,11 +1291,11 @@ public:
                 AscendC::LocalTensor<float> part = calc6Buf_.Get<float>();
                 AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(tCount, 8) * 512);
                 if (dPitch <= 2040) {
-                    for (int64_t col = 0; col < dCount; col += 64) {
+                    for (int64_t col2 = 0; col2 < dCount; col2 += 64) {
                         VectorBarrier();
-                        for (int64_t first2 = 0; first2 < tCount; first2 += 255) {
-                            AscendC::Add(acc[first2 * 64], sum[dPitch * first2 + col], acc[first2 * 64],
-                                         MinOf(64, dCount - col), MinOf(255, tCount - first2),
+                        for (int64_t first4 = 0; first4 < tCount; first4 += 255) {
+                            AscendC::Add(acc[first4 * 64], sum[dPitch * first4 + col2], acc[first4 * 64],
+                                         MinOf(64, dCount - col2), MinOf(255, tCount - first4),
                                          AscendC::BinaryRepeatParams(1, 1, 1, 8, (dPitch / 8), 8));
                         }
                     }

@@ -8,13 +8,12 @@
 #include "mhc_pre_mix.h"
 #include "mhc_pre_h_post.h"
 #include "mhc_pre_h_res.h"
+#include "mhc_pre_h_in.h"
 #include "mhc_pre_inv_rms.h"
 #include "mhc_pre_h_mix.h"
 #include "mhc_pre_h_pre.h"
-#include "mhc_pre_pre_gate.h"
 #include "mhc_pre_mix_sum_terms.h"
 #include "mhc_pre_mix_sum_product.h"
-#include "mhc_pre_h_in.h"
 #include "mhc_pre_mix_sum.h"
 #include "mhc_pre_tiling_data.h"
 
@@ -71,10 +70,17 @@ __aicore__ inline void RunMhcPreCubeFullWithGammaHMixHPreHResInvRms(GM_ADDR x, G
         }
         AscendC::SyncAll();
         {
-            // sum_2, h_in, inv_rms
+            // sum_2, h_in
             AscendC::TPipe pipe;
-            MhcPreInvRms<Element> stage;
-            stage.Init(x, h_in, inv_rms, workspace, tiling, &pipe);
+            MhcPreHIn<Element> stage;
+            stage.Init(x, h_in, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        {
+            // inv_rms
+            AscendC::TPipe pipe;
+            MhcPreInvRms stage;
+            stage.Init(inv_rms, workspace, tiling, &pipe);
             stage.Process();
         }
         {
@@ -100,7 +106,7 @@ __aicore__ inline void RunMhcPreCubeFullWithGammaHMixHPreHResInvRms(GM_ADDR x, G
 /// over the cores sum_2_terms: a float32 factor of sum_2 as three bfloat16 terms, so that the other one is read as it
 /// is sum_2: on the vector unit: about 1310720 vector cycles against 13903463 for cube and transfers at typical sizes,
 /// summed over the cores mix_factor, sum_1, r: d walked step by step or in chunks, in 2 passes, each reading again what
-/// it needs sum_2, h_in, inv_rms: d walked step by step or in chunks, in one pass
+/// it needs
 template <typename Element>
 __aicore__ inline void RunMhcPreCubeWalkedWithGammaHMixHPreHResInvRms(GM_ADDR x, GM_ADDR phi, GM_ADDR alpha,
                                                                       GM_ADDR bias, GM_ADDR gamma, GM_ADDR h_in,
@@ -145,10 +151,17 @@ __aicore__ inline void RunMhcPreCubeWalkedWithGammaHMixHPreHResInvRms(GM_ADDR x,
         }
         AscendC::SyncAll();
         {
-            // sum_2, h_in, inv_rms
+            // sum_2, h_in
             AscendC::TPipe pipe;
-            MhcPreInvRmsVariant2<Element> stage;
-            stage.Init(x, h_in, inv_rms, workspace, tiling, &pipe);
+            MhcPreHIn<Element> stage;
+            stage.Init(x, h_in, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        {
+            // inv_rms
+            AscendC::TPipe pipe;
+            MhcPreInvRms stage;
+            stage.Init(inv_rms, workspace, tiling, &pipe);
             stage.Process();
         }
         {
@@ -208,10 +221,17 @@ __aicore__ inline void RunMhcPreFullWithGammaHMixHPreHResInvRms(GM_ADDR x, GM_AD
         }
         AscendC::SyncAll();
         {
-            // sum_2, h_in, inv_rms
+            // sum_2, h_in
             AscendC::TPipe pipe;
-            MhcPreInvRms<Element> stage;
-            stage.Init(x, h_in, inv_rms, workspace, tiling, &pipe);
+            MhcPreHIn<Element> stage;
+            stage.Init(x, h_in, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        {
+            // inv_rms
+            AscendC::TPipe pipe;
+            MhcPreInvRms stage;
+            stage.Init(inv_rms, workspace, tiling, &pipe);
             stage.Process();
         }
         {
@@ -234,7 +254,6 @@ __aicore__ inline void RunMhcPreFullWithGammaHMixHPreHResInvRms(GM_ADDR x, GM_AD
 /// Runs the stages in order on this core.
 /// sum_1, r: d walked step by step or in chunks, in 2 passes, each reading again what it needs
 /// mix: i and d walked step by step or in chunks, in one pass
-/// sum_2, h_in, inv_rms: d walked step by step or in chunks, in one pass
 template <typename Element>
 __aicore__ inline void RunMhcPreWalkedWithGammaHMixHPreHResInvRms(GM_ADDR x, GM_ADDR phi, GM_ADDR alpha, GM_ADDR bias,
                                                                   GM_ADDR gamma, GM_ADDR h_in, GM_ADDR h_post,
@@ -274,10 +293,17 @@ __aicore__ inline void RunMhcPreWalkedWithGammaHMixHPreHResInvRms(GM_ADDR x, GM_
         }
         AscendC::SyncAll();
         {
-            // sum_2, h_in, inv_rms
+            // sum_2, h_in
             AscendC::TPipe pipe;
-            MhcPreInvRmsVariant2<Element> stage;
-            stage.Init(x, h_in, inv_rms, workspace, tiling, &pipe);
+            MhcPreHIn<Element> stage;
+            stage.Init(x, h_in, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        {
+            // inv_rms
+            AscendC::TPipe pipe;
+            MhcPreInvRms stage;
+            stage.Init(inv_rms, workspace, tiling, &pipe);
             stage.Process();
         }
         {
@@ -331,10 +357,25 @@ __aicore__ inline void RunMhcPreCubeFullWithGammaHMixHPreInvRms(GM_ADDR x, GM_AD
         AscendC::SyncAll<false>();
         AscendC::SyncAll<false>();
         {
-            // pre_gate, h_post, sum_2, h_in, inv_rms
+            // pre_gate, h_post
             AscendC::TPipe pipe;
-            MhcPrePreGate<Element> stage;
-            stage.Init(x, alpha, bias, h_in, h_post, inv_rms, workspace, tiling, &pipe);
+            MhcPreHPost stage;
+            stage.Init(alpha, bias, h_post, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // sum_2, h_in
+            AscendC::TPipe pipe;
+            MhcPreHIn<Element> stage;
+            stage.Init(x, h_in, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        {
+            // inv_rms
+            AscendC::TPipe pipe;
+            MhcPreInvRms stage;
+            stage.Init(inv_rms, workspace, tiling, &pipe);
             stage.Process();
         }
         {
@@ -344,7 +385,6 @@ __aicore__ inline void RunMhcPreCubeFullWithGammaHMixHPreInvRms(GM_ADDR x, GM_AD
             stage.Init(h_mix, workspace, tiling, &pipe);
             stage.Process();
         }
-        AscendC::SyncAll();
         {
             // h_pre
             AscendC::TPipe pipe;
@@ -361,7 +401,7 @@ __aicore__ inline void RunMhcPreCubeFullWithGammaHMixHPreInvRms(GM_ADDR x, GM_AD
 /// over the cores sum_2_terms: a float32 factor of sum_2 as three bfloat16 terms, so that the other one is read as it
 /// is sum_2: on the vector unit: about 1310720 vector cycles against 13903463 for cube and transfers at typical sizes,
 /// summed over the cores mix_factor, sum_1, r: d walked step by step or in chunks, in 2 passes, each reading again what
-/// it needs pre_gate, h_post, sum_2, h_in, inv_rms: d walked step by step or in chunks, in one pass
+/// it needs
 template <typename Element>
 __aicore__ inline void RunMhcPreCubeWalkedWithGammaHMixHPreInvRms(GM_ADDR x, GM_ADDR phi, GM_ADDR alpha, GM_ADDR bias,
                                                                   GM_ADDR gamma, GM_ADDR h_in, GM_ADDR h_post,
@@ -390,10 +430,25 @@ __aicore__ inline void RunMhcPreCubeWalkedWithGammaHMixHPreInvRms(GM_ADDR x, GM_
         AscendC::SyncAll<false>();
         AscendC::SyncAll<false>();
         {
-            // pre_gate, h_post, sum_2, h_in, inv_rms
+            // pre_gate, h_post
             AscendC::TPipe pipe;
-            MhcPrePreGateVariant2<Element> stage;
-            stage.Init(x, alpha, bias, h_in, h_post, inv_rms, workspace, tiling, &pipe);
+            MhcPreHPost stage;
+            stage.Init(alpha, bias, h_post, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // sum_2, h_in
+            AscendC::TPipe pipe;
+            MhcPreHIn<Element> stage;
+            stage.Init(x, h_in, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        {
+            // inv_rms
+            AscendC::TPipe pipe;
+            MhcPreInvRms stage;
+            stage.Init(inv_rms, workspace, tiling, &pipe);
             stage.Process();
         }
         {
@@ -403,7 +458,6 @@ __aicore__ inline void RunMhcPreCubeWalkedWithGammaHMixHPreInvRms(GM_ADDR x, GM_
             stage.Init(h_mix, workspace, tiling, &pipe);
             stage.Process();
         }
-        AscendC::SyncAll();
         {
             // h_pre
             AscendC::TPipe pipe;
@@ -438,10 +492,25 @@ __aicore__ inline void RunMhcPreFullWithGammaHMixHPreInvRms(GM_ADDR x, GM_ADDR p
         }
         AscendC::SyncAll();
         {
-            // pre_gate, h_post, sum_2, h_in, inv_rms
+            // pre_gate, h_post
             AscendC::TPipe pipe;
-            MhcPrePreGate<Element> stage;
-            stage.Init(x, alpha, bias, h_in, h_post, inv_rms, workspace, tiling, &pipe);
+            MhcPreHPost stage;
+            stage.Init(alpha, bias, h_post, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // sum_2, h_in
+            AscendC::TPipe pipe;
+            MhcPreHIn<Element> stage;
+            stage.Init(x, h_in, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        {
+            // inv_rms
+            AscendC::TPipe pipe;
+            MhcPreInvRms stage;
+            stage.Init(inv_rms, workspace, tiling, &pipe);
             stage.Process();
         }
         {
@@ -451,7 +520,6 @@ __aicore__ inline void RunMhcPreFullWithGammaHMixHPreInvRms(GM_ADDR x, GM_ADDR p
             stage.Init(h_mix, workspace, tiling, &pipe);
             stage.Process();
         }
-        AscendC::SyncAll();
         {
             // h_pre
             AscendC::TPipe pipe;
@@ -465,7 +533,6 @@ __aicore__ inline void RunMhcPreFullWithGammaHMixHPreInvRms(GM_ADDR x, GM_ADDR p
 /// Runs the stages in order on this core.
 /// sum_1, r: d walked step by step or in chunks, in 2 passes, each reading again what it needs
 /// mix: i and d walked step by step or in chunks, in one pass
-/// pre_gate, h_post, sum_2, h_in, inv_rms: d walked step by step or in chunks, in one pass
 template <typename Element>
 __aicore__ inline void RunMhcPreWalkedWithGammaHMixHPreInvRms(GM_ADDR x, GM_ADDR phi, GM_ADDR alpha, GM_ADDR bias,
                                                               GM_ADDR gamma, GM_ADDR h_in, GM_ADDR h_post,
@@ -489,10 +556,25 @@ __aicore__ inline void RunMhcPreWalkedWithGammaHMixHPreInvRms(GM_ADDR x, GM_ADDR
         }
         AscendC::SyncAll();
         {
-            // pre_gate, h_post, sum_2, h_in, inv_rms
+            // pre_gate, h_post
             AscendC::TPipe pipe;
-            MhcPrePreGateVariant2<Element> stage;
-            stage.Init(x, alpha, bias, h_in, h_post, inv_rms, workspace, tiling, &pipe);
+            MhcPreHPost stage;
+            stage.Init(alpha, bias, h_post, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // sum_2, h_in
+            AscendC::TPipe pipe;
+            MhcPreHIn<Element> stage;
+            stage.Init(x, h_in, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        {
+            // inv_rms
+            AscendC::TPipe pipe;
+            MhcPreInvRms stage;
+            stage.Init(inv_rms, workspace, tiling, &pipe);
             stage.Process();
         }
         {
@@ -502,7 +584,6 @@ __aicore__ inline void RunMhcPreWalkedWithGammaHMixHPreInvRms(GM_ADDR x, GM_ADDR
             stage.Init(h_mix, workspace, tiling, &pipe);
             stage.Process();
         }
-        AscendC::SyncAll();
         {
             // h_pre
             AscendC::TPipe pipe;
@@ -578,10 +659,17 @@ __aicore__ inline void RunMhcPreCubeFullWithHMixHPreHResInvRmsNarrow(GM_ADDR x, 
         }
         AscendC::SyncAll();
         {
-            // sum_2, h_in, inv_rms
+            // sum_2, h_in
             AscendC::TPipe pipe;
-            MhcPreInvRms<Element> stage;
-            stage.Init(x, h_in, inv_rms, workspace, tiling, &pipe);
+            MhcPreHIn<Element> stage;
+            stage.Init(x, h_in, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        {
+            // inv_rms
+            AscendC::TPipe pipe;
+            MhcPreInvRms stage;
+            stage.Init(inv_rms, workspace, tiling, &pipe);
             stage.Process();
         }
         {
@@ -607,7 +695,7 @@ __aicore__ inline void RunMhcPreCubeFullWithHMixHPreHResInvRmsNarrow(GM_ADDR x, 
 /// summed over the cores sum_2_terms: a float32 factor of sum_2 as three bfloat16 terms, so that the other one is read
 /// as it is sum_2: on the vector unit: about 1310720 vector cycles against 13903463 for cube and transfers at typical
 /// sizes, summed over the cores sum_1, r: d walked step by step or in chunks, in 2 passes, each reading again what it
-/// needs sum_2, h_in, inv_rms: d walked step by step or in chunks, in one pass
+/// needs
 template <typename Element>
 __aicore__ inline void RunMhcPreCubeWalkedWithHMixHPreHResInvRmsNarrow(GM_ADDR x, GM_ADDR phi, GM_ADDR alpha,
                                                                        GM_ADDR bias, GM_ADDR h_in, GM_ADDR h_post,
@@ -667,10 +755,17 @@ __aicore__ inline void RunMhcPreCubeWalkedWithHMixHPreHResInvRmsNarrow(GM_ADDR x
         }
         AscendC::SyncAll();
         {
-            // sum_2, h_in, inv_rms
+            // sum_2, h_in
             AscendC::TPipe pipe;
-            MhcPreInvRmsVariant2<Element> stage;
-            stage.Init(x, h_in, inv_rms, workspace, tiling, &pipe);
+            MhcPreHIn<Element> stage;
+            stage.Init(x, h_in, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        {
+            // inv_rms
+            AscendC::TPipe pipe;
+            MhcPreInvRms stage;
+            stage.Init(inv_rms, workspace, tiling, &pipe);
             stage.Process();
         }
         {
@@ -729,10 +824,17 @@ __aicore__ inline void RunMhcPreFullWithHMixHPreHResInvRms(GM_ADDR x, GM_ADDR ph
         }
         AscendC::SyncAll();
         {
-            // sum_2, h_in, inv_rms
+            // sum_2, h_in
             AscendC::TPipe pipe;
-            MhcPreInvRms<Element> stage;
-            stage.Init(x, h_in, inv_rms, workspace, tiling, &pipe);
+            MhcPreHIn<Element> stage;
+            stage.Init(x, h_in, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        {
+            // inv_rms
+            AscendC::TPipe pipe;
+            MhcPreInvRms stage;
+            stage.Init(inv_rms, workspace, tiling, &pipe);
             stage.Process();
         }
         {
@@ -755,7 +857,6 @@ __aicore__ inline void RunMhcPreFullWithHMixHPreHResInvRms(GM_ADDR x, GM_ADDR ph
 /// Runs the stages in order on this core.
 /// sum_1, r: d walked step by step or in chunks, in 2 passes, each reading again what it needs
 /// mix: i and d walked step by step or in chunks, in one pass
-/// sum_2, h_in, inv_rms: d walked step by step or in chunks, in one pass
 template <typename Element>
 __aicore__ inline void RunMhcPreWalkedWithHMixHPreHResInvRms(GM_ADDR x, GM_ADDR phi, GM_ADDR alpha, GM_ADDR bias,
                                                              GM_ADDR h_in, GM_ADDR h_post, GM_ADDR h_res,
@@ -794,10 +895,17 @@ __aicore__ inline void RunMhcPreWalkedWithHMixHPreHResInvRms(GM_ADDR x, GM_ADDR 
         }
         AscendC::SyncAll();
         {
-            // sum_2, h_in, inv_rms
+            // sum_2, h_in
             AscendC::TPipe pipe;
-            MhcPreInvRmsVariant2<Element> stage;
-            stage.Init(x, h_in, inv_rms, workspace, tiling, &pipe);
+            MhcPreHIn<Element> stage;
+            stage.Init(x, h_in, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        {
+            // inv_rms
+            AscendC::TPipe pipe;
+            MhcPreInvRms stage;
+            stage.Init(inv_rms, workspace, tiling, &pipe);
             stage.Process();
         }
         {
@@ -1077,10 +1185,25 @@ __aicore__ inline void RunMhcPreCubeFullWithHMixHPreInvRmsNarrow(GM_ADDR x, GM_A
         }
         AscendC::SyncAll();
         {
-            // pre_gate, h_post, sum_2, h_in, inv_rms
+            // pre_gate, h_post
             AscendC::TPipe pipe;
-            MhcPrePreGate<Element> stage;
-            stage.Init(x, alpha, bias, h_in, h_post, inv_rms, workspace, tiling, &pipe);
+            MhcPreHPost stage;
+            stage.Init(alpha, bias, h_post, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // sum_2, h_in
+            AscendC::TPipe pipe;
+            MhcPreHIn<Element> stage;
+            stage.Init(x, h_in, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        {
+            // inv_rms
+            AscendC::TPipe pipe;
+            MhcPreInvRms stage;
+            stage.Init(inv_rms, workspace, tiling, &pipe);
             stage.Process();
         }
         {
@@ -1090,7 +1213,6 @@ __aicore__ inline void RunMhcPreCubeFullWithHMixHPreInvRmsNarrow(GM_ADDR x, GM_A
             stage.Init(h_mix, workspace, tiling, &pipe);
             stage.Process();
         }
-        AscendC::SyncAll();
         {
             // h_pre
             AscendC::TPipe pipe;
@@ -1107,7 +1229,7 @@ __aicore__ inline void RunMhcPreCubeFullWithHMixHPreInvRmsNarrow(GM_ADDR x, GM_A
 /// summed over the cores sum_2_terms: a float32 factor of sum_2 as three bfloat16 terms, so that the other one is read
 /// as it is sum_2: on the vector unit: about 1310720 vector cycles against 13903463 for cube and transfers at typical
 /// sizes, summed over the cores sum_1, r: d walked step by step or in chunks, in 2 passes, each reading again what it
-/// needs pre_gate, h_post, sum_2, h_in, inv_rms: d walked step by step or in chunks, in one pass
+/// needs
 template <typename Element>
 __aicore__ inline void RunMhcPreCubeWalkedWithHMixHPreInvRmsNarrow(GM_ADDR x, GM_ADDR phi, GM_ADDR alpha, GM_ADDR bias,
                                                                    GM_ADDR h_in, GM_ADDR h_post, GM_ADDR inv_rms,
@@ -1151,10 +1273,25 @@ __aicore__ inline void RunMhcPreCubeWalkedWithHMixHPreInvRmsNarrow(GM_ADDR x, GM
         }
         AscendC::SyncAll();
         {
-            // pre_gate, h_post, sum_2, h_in, inv_rms
+            // pre_gate, h_post
             AscendC::TPipe pipe;
-            MhcPrePreGateVariant2<Element> stage;
-            stage.Init(x, alpha, bias, h_in, h_post, inv_rms, workspace, tiling, &pipe);
+            MhcPreHPost stage;
+            stage.Init(alpha, bias, h_post, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // sum_2, h_in
+            AscendC::TPipe pipe;
+            MhcPreHIn<Element> stage;
+            stage.Init(x, h_in, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        {
+            // inv_rms
+            AscendC::TPipe pipe;
+            MhcPreInvRms stage;
+            stage.Init(inv_rms, workspace, tiling, &pipe);
             stage.Process();
         }
         {
@@ -1164,7 +1301,6 @@ __aicore__ inline void RunMhcPreCubeWalkedWithHMixHPreInvRmsNarrow(GM_ADDR x, GM
             stage.Init(h_mix, workspace, tiling, &pipe);
             stage.Process();
         }
-        AscendC::SyncAll();
         {
             // h_pre
             AscendC::TPipe pipe;
@@ -1198,10 +1334,25 @@ __aicore__ inline void RunMhcPreFullWithHMixHPreInvRms(GM_ADDR x, GM_ADDR phi, G
         }
         AscendC::SyncAll();
         {
-            // pre_gate, h_post, sum_2, h_in, inv_rms
+            // pre_gate, h_post
             AscendC::TPipe pipe;
-            MhcPrePreGate<Element> stage;
-            stage.Init(x, alpha, bias, h_in, h_post, inv_rms, workspace, tiling, &pipe);
+            MhcPreHPost stage;
+            stage.Init(alpha, bias, h_post, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // sum_2, h_in
+            AscendC::TPipe pipe;
+            MhcPreHIn<Element> stage;
+            stage.Init(x, h_in, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        {
+            // inv_rms
+            AscendC::TPipe pipe;
+            MhcPreInvRms stage;
+            stage.Init(inv_rms, workspace, tiling, &pipe);
             stage.Process();
         }
         {
@@ -1211,7 +1362,6 @@ __aicore__ inline void RunMhcPreFullWithHMixHPreInvRms(GM_ADDR x, GM_ADDR phi, G
             stage.Init(h_mix, workspace, tiling, &pipe);
             stage.Process();
         }
-        AscendC::SyncAll();
         {
             // h_pre
             AscendC::TPipe pipe;
@@ -1225,7 +1375,6 @@ __aicore__ inline void RunMhcPreFullWithHMixHPreInvRms(GM_ADDR x, GM_ADDR phi, G
 /// Runs the stages in order on this core.
 /// sum_1, r: d walked step by step or in chunks, in 2 passes, each reading again what it needs
 /// mix: i and d walked step by step or in chunks, in one pass
-/// pre_gate, h_post, sum_2, h_in, inv_rms: d walked step by step or in chunks, in one pass
 template <typename Element>
 __aicore__ inline void RunMhcPreWalkedWithHMixHPreInvRms(GM_ADDR x, GM_ADDR phi, GM_ADDR alpha, GM_ADDR bias,
                                                          GM_ADDR h_in, GM_ADDR h_post, GM_ADDR inv_rms, GM_ADDR h_mix,
@@ -1249,10 +1398,25 @@ __aicore__ inline void RunMhcPreWalkedWithHMixHPreInvRms(GM_ADDR x, GM_ADDR phi,
         }
         AscendC::SyncAll();
         {
-            // pre_gate, h_post, sum_2, h_in, inv_rms
+            // pre_gate, h_post
             AscendC::TPipe pipe;
-            MhcPrePreGateVariant2<Element> stage;
-            stage.Init(x, alpha, bias, h_in, h_post, inv_rms, workspace, tiling, &pipe);
+            MhcPreHPost stage;
+            stage.Init(alpha, bias, h_post, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // sum_2, h_in
+            AscendC::TPipe pipe;
+            MhcPreHIn<Element> stage;
+            stage.Init(x, h_in, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        {
+            // inv_rms
+            AscendC::TPipe pipe;
+            MhcPreInvRms stage;
+            stage.Init(inv_rms, workspace, tiling, &pipe);
             stage.Process();
         }
         {
@@ -1262,7 +1426,6 @@ __aicore__ inline void RunMhcPreWalkedWithHMixHPreInvRms(GM_ADDR x, GM_ADDR phi,
             stage.Init(h_mix, workspace, tiling, &pipe);
             stage.Process();
         }
-        AscendC::SyncAll();
         {
             // h_pre
             AscendC::TPipe pipe;
@@ -1306,10 +1469,18 @@ __aicore__ inline void RunMhcPreCubeFullWithGamma(GM_ADDR x, GM_ADDR phi, GM_ADD
         AscendC::SyncAll<false>();
         AscendC::SyncAll<false>();
         {
-            // pre_gate, h_post, sum_2, h_in
+            // pre_gate, h_post
             AscendC::TPipe pipe;
-            MhcPreHInVariant2<Element> stage;
-            stage.Init(x, alpha, bias, h_in, h_post, workspace, tiling, &pipe);
+            MhcPreHPost stage;
+            stage.Init(alpha, bias, h_post, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // sum_2, h_in
+            AscendC::TPipe pipe;
+            MhcPreHIn<Element> stage;
+            stage.Init(x, h_in, workspace, tiling, &pipe);
             stage.Process();
         }
     }
@@ -1321,7 +1492,7 @@ __aicore__ inline void RunMhcPreCubeFullWithGamma(GM_ADDR x, GM_ADDR phi, GM_ADD
 /// over the cores sum_2_terms: a float32 factor of sum_2 as three bfloat16 terms, so that the other one is read as it
 /// is sum_2: on the vector unit: about 1310720 vector cycles against 13903463 for cube and transfers at typical sizes,
 /// summed over the cores mix_factor, sum_1, r: d walked step by step or in chunks, in 2 passes, each reading again what
-/// it needs pre_gate, h_post, sum_2, h_in: d walked step by step or in chunks, in one pass
+/// it needs
 template <typename Element>
 __aicore__ inline void RunMhcPreCubeWalkedWithGamma(GM_ADDR x, GM_ADDR phi, GM_ADDR alpha, GM_ADDR bias, GM_ADDR gamma,
                                                     GM_ADDR h_in, GM_ADDR h_post, GM_ADDR workspace,
@@ -1349,10 +1520,18 @@ __aicore__ inline void RunMhcPreCubeWalkedWithGamma(GM_ADDR x, GM_ADDR phi, GM_A
         AscendC::SyncAll<false>();
         AscendC::SyncAll<false>();
         {
-            // pre_gate, h_post, sum_2, h_in
+            // pre_gate, h_post
             AscendC::TPipe pipe;
-            MhcPreHInVariant3<Element> stage;
-            stage.Init(x, alpha, bias, h_in, h_post, workspace, tiling, &pipe);
+            MhcPreHPost stage;
+            stage.Init(alpha, bias, h_post, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // sum_2, h_in
+            AscendC::TPipe pipe;
+            MhcPreHIn<Element> stage;
+            stage.Init(x, h_in, workspace, tiling, &pipe);
             stage.Process();
         }
     }
@@ -1381,10 +1560,18 @@ __aicore__ inline void RunMhcPreFullWithGamma(GM_ADDR x, GM_ADDR phi, GM_ADDR al
         }
         AscendC::SyncAll();
         {
-            // pre_gate, h_post, sum_2, h_in
+            // pre_gate, h_post
             AscendC::TPipe pipe;
-            MhcPreHInVariant2<Element> stage;
-            stage.Init(x, alpha, bias, h_in, h_post, workspace, tiling, &pipe);
+            MhcPreHPost stage;
+            stage.Init(alpha, bias, h_post, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // sum_2, h_in
+            AscendC::TPipe pipe;
+            MhcPreHIn<Element> stage;
+            stage.Init(x, h_in, workspace, tiling, &pipe);
             stage.Process();
         }
     }
@@ -1393,7 +1580,6 @@ __aicore__ inline void RunMhcPreFullWithGamma(GM_ADDR x, GM_ADDR phi, GM_ADDR al
 /// Runs the stages in order on this core.
 /// sum_1, r: d walked step by step or in chunks, in 2 passes, each reading again what it needs
 /// mix: i and d walked step by step or in chunks, in one pass
-/// pre_gate, h_post, sum_2, h_in: d walked step by step or in chunks, in one pass
 template <typename Element>
 __aicore__ inline void RunMhcPreWalkedWithGamma(GM_ADDR x, GM_ADDR phi, GM_ADDR alpha, GM_ADDR bias, GM_ADDR gamma,
                                                 GM_ADDR h_in, GM_ADDR h_post, GM_ADDR workspace,
@@ -1416,10 +1602,18 @@ __aicore__ inline void RunMhcPreWalkedWithGamma(GM_ADDR x, GM_ADDR phi, GM_ADDR 
         }
         AscendC::SyncAll();
         {
-            // pre_gate, h_post, sum_2, h_in
+            // pre_gate, h_post
             AscendC::TPipe pipe;
-            MhcPreHInVariant3<Element> stage;
-            stage.Init(x, alpha, bias, h_in, h_post, workspace, tiling, &pipe);
+            MhcPreHPost stage;
+            stage.Init(alpha, bias, h_post, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // sum_2, h_in
+            AscendC::TPipe pipe;
+            MhcPreHIn<Element> stage;
+            stage.Init(x, h_in, workspace, tiling, &pipe);
             stage.Process();
         }
     }
@@ -1713,10 +1907,18 @@ __aicore__ inline void RunMhcPreCubeFullNarrow(GM_ADDR x, GM_ADDR phi, GM_ADDR a
         }
         AscendC::SyncAll();
         {
-            // pre_gate, h_post, sum_2, h_in
+            // pre_gate, h_post
             AscendC::TPipe pipe;
-            MhcPreHInVariant2<Element> stage;
-            stage.Init(x, alpha, bias, h_in, h_post, workspace, tiling, &pipe);
+            MhcPreHPost stage;
+            stage.Init(alpha, bias, h_post, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // sum_2, h_in
+            AscendC::TPipe pipe;
+            MhcPreHIn<Element> stage;
+            stage.Init(x, h_in, workspace, tiling, &pipe);
             stage.Process();
         }
     }
@@ -1728,7 +1930,7 @@ __aicore__ inline void RunMhcPreCubeFullNarrow(GM_ADDR x, GM_ADDR phi, GM_ADDR a
 /// summed over the cores sum_2_terms: a float32 factor of sum_2 as three bfloat16 terms, so that the other one is read
 /// as it is sum_2: on the vector unit: about 1310720 vector cycles against 13903463 for cube and transfers at typical
 /// sizes, summed over the cores sum_1, r: d walked step by step or in chunks, in 2 passes, each reading again what it
-/// needs pre_gate, h_post, sum_2, h_in: d walked step by step or in chunks, in one pass
+/// needs
 template <typename Element>
 __aicore__ inline void RunMhcPreCubeWalkedNarrow(GM_ADDR x, GM_ADDR phi, GM_ADDR alpha, GM_ADDR bias, GM_ADDR h_in,
                                                  GM_ADDR h_post, GM_ADDR workspace, const MhcPreTilingData &tiling)
@@ -1770,10 +1972,18 @@ __aicore__ inline void RunMhcPreCubeWalkedNarrow(GM_ADDR x, GM_ADDR phi, GM_ADDR
         }
         AscendC::SyncAll();
         {
-            // pre_gate, h_post, sum_2, h_in
+            // pre_gate, h_post
             AscendC::TPipe pipe;
-            MhcPreHInVariant3<Element> stage;
-            stage.Init(x, alpha, bias, h_in, h_post, workspace, tiling, &pipe);
+            MhcPreHPost stage;
+            stage.Init(alpha, bias, h_post, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // sum_2, h_in
+            AscendC::TPipe pipe;
+            MhcPreHIn<Element> stage;
+            stage.Init(x, h_in, workspace, tiling, &pipe);
             stage.Process();
         }
     }
@@ -1801,10 +2011,18 @@ __aicore__ inline void RunMhcPreFull(GM_ADDR x, GM_ADDR phi, GM_ADDR alpha, GM_A
         }
         AscendC::SyncAll();
         {
-            // pre_gate, h_post, sum_2, h_in
+            // pre_gate, h_post
             AscendC::TPipe pipe;
-            MhcPreHInVariant2<Element> stage;
-            stage.Init(x, alpha, bias, h_in, h_post, workspace, tiling, &pipe);
+            MhcPreHPost stage;
+            stage.Init(alpha, bias, h_post, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // sum_2, h_in
+            AscendC::TPipe pipe;
+            MhcPreHIn<Element> stage;
+            stage.Init(x, h_in, workspace, tiling, &pipe);
             stage.Process();
         }
     }
@@ -1813,7 +2031,6 @@ __aicore__ inline void RunMhcPreFull(GM_ADDR x, GM_ADDR phi, GM_ADDR alpha, GM_A
 /// Runs the stages in order on this core.
 /// sum_1, r: d walked step by step or in chunks, in 2 passes, each reading again what it needs
 /// mix: i and d walked step by step or in chunks, in one pass
-/// pre_gate, h_post, sum_2, h_in: d walked step by step or in chunks, in one pass
 template <typename Element>
 __aicore__ inline void RunMhcPreWalked(GM_ADDR x, GM_ADDR phi, GM_ADDR alpha, GM_ADDR bias, GM_ADDR h_in,
                                        GM_ADDR h_post, GM_ADDR workspace, const MhcPreTilingData &tiling)
@@ -1835,10 +2052,18 @@ __aicore__ inline void RunMhcPreWalked(GM_ADDR x, GM_ADDR phi, GM_ADDR alpha, GM
         }
         AscendC::SyncAll();
         {
-            // pre_gate, h_post, sum_2, h_in
+            // pre_gate, h_post
             AscendC::TPipe pipe;
-            MhcPreHInVariant3<Element> stage;
-            stage.Init(x, alpha, bias, h_in, h_post, workspace, tiling, &pipe);
+            MhcPreHPost stage;
+            stage.Init(alpha, bias, h_post, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // sum_2, h_in
+            AscendC::TPipe pipe;
+            MhcPreHIn<Element> stage;
+            stage.Init(x, h_in, workspace, tiling, &pipe);
             stage.Process();
         }
     }
@@ -1901,10 +2126,17 @@ __aicore__ inline void RunMhcPreCubeFullWithHMixHPreHResInvRmsNarrow2(GM_ADDR x,
         }
         AscendC::SyncAll();
         {
-            // sum_2, h_in, inv_rms
+            // sum_2, h_in
             AscendC::TPipe pipe;
-            MhcPreInvRms<Element> stage;
-            stage.Init(x, h_in, inv_rms, workspace, tiling, &pipe);
+            MhcPreHIn<Element> stage;
+            stage.Init(x, h_in, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        {
+            // inv_rms
+            AscendC::TPipe pipe;
+            MhcPreInvRms stage;
+            stage.Init(inv_rms, workspace, tiling, &pipe);
             stage.Process();
         }
         {
@@ -1930,7 +2162,6 @@ __aicore__ inline void RunMhcPreCubeFullWithHMixHPreHResInvRmsNarrow2(GM_ADDR x,
 /// summed over the cores sum_2_factor: a factor of sum_2, made in float32 in workspace sum_2: on the vector unit: about
 /// 1310720 vector cycles against 26214400 for cube and transfers at typical sizes, summed over the cores
 /// mix_sum_factor, sum_1, r: d walked step by step or in chunks, in 2 passes, each reading again what it needs
-/// sum_2, h_in, inv_rms: d walked step by step or in chunks, in one pass
 template <typename Element>
 __aicore__ inline void RunMhcPreCubeWalkedWithHMixHPreHResInvRmsNarrow2(GM_ADDR x, GM_ADDR phi, GM_ADDR alpha,
                                                                         GM_ADDR bias, GM_ADDR h_in, GM_ADDR h_post,
@@ -1983,10 +2214,17 @@ __aicore__ inline void RunMhcPreCubeWalkedWithHMixHPreHResInvRmsNarrow2(GM_ADDR 
         }
         AscendC::SyncAll();
         {
-            // sum_2, h_in, inv_rms
+            // sum_2, h_in
             AscendC::TPipe pipe;
-            MhcPreInvRmsVariant2<Element> stage;
-            stage.Init(x, h_in, inv_rms, workspace, tiling, &pipe);
+            MhcPreHIn<Element> stage;
+            stage.Init(x, h_in, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        {
+            // inv_rms
+            AscendC::TPipe pipe;
+            MhcPreInvRms stage;
+            stage.Init(inv_rms, workspace, tiling, &pipe);
             stage.Process();
         }
         {
@@ -2047,10 +2285,25 @@ __aicore__ inline void RunMhcPreCubeFullWithHMixHPreInvRmsNarrow2(GM_ADDR x, GM_
         }
         AscendC::SyncAll();
         {
-            // pre_gate, h_post, sum_2, h_in, inv_rms
+            // pre_gate, h_post
             AscendC::TPipe pipe;
-            MhcPrePreGate<Element> stage;
-            stage.Init(x, alpha, bias, h_in, h_post, inv_rms, workspace, tiling, &pipe);
+            MhcPreHPost stage;
+            stage.Init(alpha, bias, h_post, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // sum_2, h_in
+            AscendC::TPipe pipe;
+            MhcPreHIn<Element> stage;
+            stage.Init(x, h_in, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        {
+            // inv_rms
+            AscendC::TPipe pipe;
+            MhcPreInvRms stage;
+            stage.Init(inv_rms, workspace, tiling, &pipe);
             stage.Process();
         }
         {
@@ -2060,7 +2313,6 @@ __aicore__ inline void RunMhcPreCubeFullWithHMixHPreInvRmsNarrow2(GM_ADDR x, GM_
             stage.Init(h_mix, workspace, tiling, &pipe);
             stage.Process();
         }
-        AscendC::SyncAll();
         {
             // h_pre
             AscendC::TPipe pipe;
@@ -2077,7 +2329,6 @@ __aicore__ inline void RunMhcPreCubeFullWithHMixHPreInvRmsNarrow2(GM_ADDR x, GM_
 /// summed over the cores sum_2_factor: a factor of sum_2, made in float32 in workspace sum_2: on the vector unit: about
 /// 1310720 vector cycles against 26214400 for cube and transfers at typical sizes, summed over the cores
 /// mix_sum_factor, sum_1, r: d walked step by step or in chunks, in 2 passes, each reading again what it needs
-/// pre_gate, h_post, sum_2, h_in, inv_rms: d walked step by step or in chunks, in one pass
 template <typename Element>
 __aicore__ inline void RunMhcPreCubeWalkedWithHMixHPreInvRmsNarrow2(GM_ADDR x, GM_ADDR phi, GM_ADDR alpha, GM_ADDR bias,
                                                                     GM_ADDR h_in, GM_ADDR h_post, GM_ADDR inv_rms,
@@ -2114,10 +2365,25 @@ __aicore__ inline void RunMhcPreCubeWalkedWithHMixHPreInvRmsNarrow2(GM_ADDR x, G
         }
         AscendC::SyncAll();
         {
-            // pre_gate, h_post, sum_2, h_in, inv_rms
+            // pre_gate, h_post
             AscendC::TPipe pipe;
-            MhcPrePreGateVariant2<Element> stage;
-            stage.Init(x, alpha, bias, h_in, h_post, inv_rms, workspace, tiling, &pipe);
+            MhcPreHPost stage;
+            stage.Init(alpha, bias, h_post, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // sum_2, h_in
+            AscendC::TPipe pipe;
+            MhcPreHIn<Element> stage;
+            stage.Init(x, h_in, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        {
+            // inv_rms
+            AscendC::TPipe pipe;
+            MhcPreInvRms stage;
+            stage.Init(inv_rms, workspace, tiling, &pipe);
             stage.Process();
         }
         {
@@ -2127,7 +2393,6 @@ __aicore__ inline void RunMhcPreCubeWalkedWithHMixHPreInvRmsNarrow2(GM_ADDR x, G
             stage.Init(h_mix, workspace, tiling, &pipe);
             stage.Process();
         }
-        AscendC::SyncAll();
         {
             // h_pre
             AscendC::TPipe pipe;
@@ -2306,10 +2571,18 @@ __aicore__ inline void RunMhcPreCubeFullNarrow2(GM_ADDR x, GM_ADDR phi, GM_ADDR 
         }
         AscendC::SyncAll();
         {
-            // pre_gate, h_post, sum_2, h_in
+            // pre_gate, h_post
             AscendC::TPipe pipe;
-            MhcPreHInVariant2<Element> stage;
-            stage.Init(x, alpha, bias, h_in, h_post, workspace, tiling, &pipe);
+            MhcPreHPost stage;
+            stage.Init(alpha, bias, h_post, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // sum_2, h_in
+            AscendC::TPipe pipe;
+            MhcPreHIn<Element> stage;
+            stage.Init(x, h_in, workspace, tiling, &pipe);
             stage.Process();
         }
     }
@@ -2321,7 +2594,6 @@ __aicore__ inline void RunMhcPreCubeFullNarrow2(GM_ADDR x, GM_ADDR phi, GM_ADDR 
 /// summed over the cores sum_2_factor: a factor of sum_2, made in float32 in workspace sum_2: on the vector unit: about
 /// 1310720 vector cycles against 26214400 for cube and transfers at typical sizes, summed over the cores
 /// mix_sum_factor, sum_1, r: d walked step by step or in chunks, in 2 passes, each reading again what it needs
-/// pre_gate, h_post, sum_2, h_in: d walked step by step or in chunks, in one pass
 template <typename Element>
 __aicore__ inline void RunMhcPreCubeWalkedNarrow2(GM_ADDR x, GM_ADDR phi, GM_ADDR alpha, GM_ADDR bias, GM_ADDR h_in,
                                                   GM_ADDR h_post, GM_ADDR workspace, const MhcPreTilingData &tiling)
@@ -2356,10 +2628,18 @@ __aicore__ inline void RunMhcPreCubeWalkedNarrow2(GM_ADDR x, GM_ADDR phi, GM_ADD
         }
         AscendC::SyncAll();
         {
-            // pre_gate, h_post, sum_2, h_in
+            // pre_gate, h_post
             AscendC::TPipe pipe;
-            MhcPreHInVariant3<Element> stage;
-            stage.Init(x, alpha, bias, h_in, h_post, workspace, tiling, &pipe);
+            MhcPreHPost stage;
+            stage.Init(alpha, bias, h_post, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // sum_2, h_in
+            AscendC::TPipe pipe;
+            MhcPreHIn<Element> stage;
+            stage.Init(x, h_in, workspace, tiling, &pipe);
             stage.Process();
         }
     }

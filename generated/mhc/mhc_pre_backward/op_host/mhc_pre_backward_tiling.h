@@ -26,31 +26,22 @@ struct Sizes {
     Checked dzAgainITile;
     Checked dzAgainTTile;
     Checked dzAgain3JTile;
-    Checked dzAgain3ITile;
+    Checked dzAgain3TTile;
     Checked scaledITile;
     Checked scaledTTile;
     Checked scaledAgainITile;
     Checked scaledAgainTTile;
     Checked scaledAgain3JTile;
-    Checked scaledAgain3ITile;
+    Checked scaledAgain3TTile;
     Checked dmixTTile;
     Checked gradXDTile;
-    Checked gradXITile;
+    Checked gradXTTile;
     Checked sum1DTile;
-    Checked sum1ITile;
+    Checked sum1KTile;
     Checked gradBiasKTile;
     Checked gradGammaDTile;
     Checked gradGammaITile;
     Checked dzDTile;
-    Checked dmixKTile;
-    Checked sum1TermsKTile;
-    Checked sum1TermsTTile;
-    Checked sum1TermsAgainKTile;
-    Checked sum1TermsAgainTTile;
-    Checked sum1TermsAgain3KTile;
-    Checked sum1TermsAgain3TTile;
-    Checked drmsKTile;
-    Checked drmsTTile;
     Checked sum2PartITile;
     Checked sum2Sum2PartAxisTile;
     Checked sum3PartITile;
@@ -59,20 +50,21 @@ struct Sizes {
     Checked sum4Sum4PartAxisTile;
     Checked sum5PartKTile;
     Checked sum5KTile;
-    Checked dxgTTile;
-    Checked gradPhiDTile;
-    Checked gradPhiITile;
+    Checked drmsTTile;
     Checked dxgDTile;
     Checked dxgITile;
+    Checked dxgTTile;
     Checked sum1PartDTile;
-    Checked sum1PartITile;
+    Checked sum1PartKTile;
+    Checked gradPhiDTile;
+    Checked gradPhiKTile;
     Checked sum6PartDTile;
     Checked sum6PartITile;
     Checked sum6DTile;
     Checked sum6ITile;
+    Checked gradPhiITile;
     Checked dmixWsStart;
     Checked drmsWsStart;
-    Checked dxgWsStart;
     Checked dzWsStart;
     Checked scaledWsStart;
     Checked sum_1WsStart;
@@ -85,7 +77,7 @@ struct Sizes {
     Checked dzAgainWork;
     Checked dzAgainPer;
     Checked dzAgain3JTiles;
-    Checked dzAgain3ITiles;
+    Checked dzAgain3TTiles;
     Checked dzAgain3Work;
     Checked dzAgain3Per;
     Checked scaledITiles;
@@ -95,27 +87,16 @@ struct Sizes {
     Checked scaledAgainWork;
     Checked scaledAgainPer;
     Checked scaledAgain3JTiles;
-    Checked scaledAgain3ITiles;
     Checked scaledAgain3Work;
     Checked scaledAgain3Per;
     Checked dmixWork;
     Checked dmixPer;
-    Checked dxgPanels;
-    Checked dxgBaseN;
-    Checked dxgBaseM;
-    Checked dxgM;
-    Checked dxgN;
-    Checked dxgKa;
-    Checked dxgKb;
-    Checked dxgRowTiles;
-    Checked dxgWork;
-    Checked dxgPer;
     Checked gradXDTiles;
-    Checked gradXITiles;
+    Checked gradXTTiles;
     Checked gradXWork;
     Checked gradXPer;
-    Checked sum1ProductPanels;
     Checked sum1ProductBaseN;
+    Checked sum1ProductPanels;
     Checked sum1ProductBaseM;
     Checked sum1ProductM;
     Checked sum1ProductN;
@@ -125,7 +106,7 @@ struct Sizes {
     Checked sum1ProductWork;
     Checked sum1ProductPer;
     Checked sum1DTiles;
-    Checked sum1ITiles;
+    Checked sum1KTiles;
     Checked sum1Work;
     Checked sum1Per;
     Checked gradAlphaWork;
@@ -151,18 +132,6 @@ struct Sizes {
     Checked sum_5_part_count;
     Checked sum_5_part_length;
     Checked sum_5_partWsStart;
-    Checked dmixKTiles;
-    Checked sum1TermsKTiles;
-    Checked sum1TermsWork;
-    Checked sum1TermsPer;
-    Checked sum1TermsAgainKTiles;
-    Checked sum1TermsAgainWork;
-    Checked sum1TermsAgainPer;
-    Checked sum1TermsAgain3KTiles;
-    Checked sum1TermsAgain3Work;
-    Checked sum1TermsAgain3Per;
-    Checked drmsWork;
-    Checked drmsPer;
     Checked sum2PartWork;
     Checked sum2PartPer;
     Checked sum2Work;
@@ -184,10 +153,20 @@ struct Sizes {
     Checked sum5PartPer;
     Checked sum5Work;
     Checked sum5Per;
-    Checked gradPhiDTiles;
-    Checked gradPhiITiles;
-    Checked gradPhiWork;
-    Checked gradPhiPer;
+    Checked dxgWsStart;
+    Checked dxgBaseN;
+    Checked dxgPanels;
+    Checked dxgBaseM;
+    Checked dxgM;
+    Checked dxgN;
+    Checked dxgKa;
+    Checked dxgKb;
+    Checked dxgRowTiles;
+    Checked dxgWork;
+    Checked dxgPer;
+    Checked drmsWork;
+    Checked drmsPer;
+    Checked dxgITiles;
     Checked sum_6WsStart;
     Checked sum_1_part_count;
     Checked sum_1_part_length;
@@ -195,12 +174,15 @@ struct Sizes {
     Checked sum_6_part_count;
     Checked sum_6_part_length;
     Checked sum_6_partWsStart;
-    Checked dxgDTiles;
-    Checked dxgITiles;
+    Checked dxgTTiles;
     Checked sum1PartDTiles;
-    Checked sum1PartITiles;
+    Checked sum1PartKTiles;
     Checked sum1PartWork;
     Checked sum1PartPer;
+    Checked gradPhiDTiles;
+    Checked gradPhiKTiles;
+    Checked gradPhiWork;
+    Checked gradPhiPer;
     Checked sum6PartDTiles;
     Checked sum6PartITiles;
     Checked sum6PartWork;
@@ -208,9 +190,10 @@ struct Sizes {
     Checked sum6DTiles;
     Checked sum6Work;
     Checked sum6Per;
+    Checked gradPhiITiles;
     Checked sum_1_factorWsStart;
-    Checked sum1Panels;
     Checked sum1BaseN;
+    Checked sum1Panels;
     Checked sum1BaseM;
     Checked sum1M;
     Checked sum1N;
@@ -219,7 +202,6 @@ struct Sizes {
     Checked sum1RowTiles;
     Checked dmixWsEnd;
     Checked drmsWsEnd;
-    Checked dxgWsEnd;
     Checked dzWsEnd;
     Checked scaledWsEnd;
     Checked sum_1WsEnd;
@@ -228,12 +210,13 @@ struct Sizes {
     Checked dzAgainTTiles;
     Checked scaledTTiles;
     Checked scaledAgainTTiles;
+    Checked scaledAgain3TTiles;
     Checked dmixTTiles;
-    Checked dxgBaseK;
-    Checked dxgStepK;
-    Checked dxgL1;
-    Checked dxgSingleK;
-    Checked dxgCores;
+    Checked sum1ProductBaseK;
+    Checked sum1ProductStepK;
+    Checked sum1ProductL1;
+    Checked sum1ProductSingleK;
+    Checked sum1ProductCores;
     Checked mm0Cores;
     Checked mm0M;
     Checked mm0N;
@@ -245,11 +228,23 @@ struct Sizes {
     Checked mm0BaseK;
     Checked mm0StepK;
     Checked mm0L1;
-    Checked sum1ProductBaseK;
-    Checked sum1ProductStepK;
-    Checked sum1ProductL1;
-    Checked sum1ProductSingleK;
-    Checked sum1ProductCores;
+    Checked gradBiasKTiles;
+    Checked gradGammaITiles;
+    Checked sum_2WsEnd;
+    Checked sum_3WsEnd;
+    Checked sum_4WsEnd;
+    Checked sum_5WsEnd;
+    Checked sum_2_partWsEnd;
+    Checked sum_3_partWsEnd;
+    Checked sum_4_partWsEnd;
+    Checked sum_5_partWsEnd;
+    Checked sum5KTiles;
+    Checked dxgWsEnd;
+    Checked dxgBaseK;
+    Checked dxgStepK;
+    Checked dxgL1;
+    Checked dxgSingleK;
+    Checked dxgCores;
     Checked mm1Cores;
     Checked mm1M;
     Checked mm1N;
@@ -261,22 +256,8 @@ struct Sizes {
     Checked mm1BaseK;
     Checked mm1StepK;
     Checked mm1L1;
-    Checked gradBiasKTiles;
-    Checked gradGammaITiles;
-    Checked sum_2WsEnd;
-    Checked sum_3WsEnd;
-    Checked sum_4WsEnd;
-    Checked sum_5WsEnd;
-    Checked sum_2_partWsEnd;
-    Checked sum_3_partWsEnd;
-    Checked sum_4_partWsEnd;
-    Checked sum_5_partWsEnd;
-    Checked sum1TermsTTiles;
-    Checked sum1TermsAgainTTiles;
-    Checked sum1TermsAgain3TTiles;
     Checked drmsTTiles;
-    Checked sum5KTiles;
-    Checked dxgTTiles;
+    Checked dxgDTiles;
     Checked sum_6WsEnd;
     Checked sum_1_partWsEnd;
     Checked sum_6_partWsEnd;
@@ -310,12 +291,13 @@ struct Choice {
     bool together;      // all cores must start together: they synchronise
 };
 
+constexpr int64_t UB_220 = 196608;  // bytes of unified buffer on architecture 220; 3510 has more
+
 /// Bytes a kernel may fill with buffers. Architecture 220 (192 KiB) keeps 256 bytes, and 8 KiB for Select and its like;
 /// architecture 3510 reports what is left of its 256 KiB.
 inline int64_t UsableUb(const Chip &chip, bool select)
 {
-    const int64_t ub220 = 196608;
-    if (chip.ubBytes > ub220) {
+    if (chip.ubBytes > UB_220) {
         return chip.ubBytes;
     }
     return chip.ubBytes - 256 - (select ? 8192 : 0);
@@ -324,8 +306,8 @@ inline int64_t UsableUb(const Chip &chip, bool select)
 typedef Checked (*Ledger)(const Sizes &, const Checked &);
 
 /// The largest tile whose ledger fits, a multiple of `align`: up to the first one that covers `upper`, and no more than
-/// covers `balance` when that is positive. False when not even `align` fits, or when `required` and `upper` is not
-/// covered.
+/// covers `balance` when that is positive; then as many tiles of like length. False when not even `align` fits, or when
+/// `required` and `upper` is not covered.
 inline bool Maximise(Sizes &s, Checked Sizes::*tile, const Checked &upper, int64_t align, const Checked &balance,
                      bool required, Ledger ledger, const Checked &coreNum, int64_t ub)
 {
@@ -351,7 +333,8 @@ inline bool Maximise(Sizes &s, Checked Sizes::*tile, const Checked &upper, int64
             high = middle - 1;
         }
     }
-    s.*tile = Checked(low * align);
+    const int64_t tiles = (top - 1) / low + 1;
+    s.*tile = Checked(((top - 1) / tiles + 1) * align);
     return !(required && low < top);
 }
 
@@ -361,9 +344,9 @@ inline Checked DzLedger(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.D, 16) * 64;              // in0: grad_h_inIn, 2 copies
+    bytes = bytes + CeilDiv(s.D, 16) * 32;              // in0: grad_h_inIn
     bytes = bytes + s.dzITile * CeilDiv(s.D, 16) * 64;  // in1: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.dzITile, 8) * 64;         // in2: h_preIn, 2 copies
+    bytes = bytes + CeilDiv(s.dzITile, 16) * 128;       // in2: h_preIn, 2 copies
     bytes = bytes + CeilDiv(s.dzITile, 16) * 128;       // out0: dzWsOut, 2 copies
     bytes = bytes + CeilDiv(s.D, 16) * 64;              // calc0: grad_h_inTile
     bytes = bytes + s.dzITile * CeilDiv(s.D, 16) * 64;  // calc1: xTile
@@ -371,8 +354,8 @@ inline Checked DzLedger(const Sizes &s, const Checked &coreNum)
     bytes = bytes + s.dzITile * CeilDiv(s.D, 16) * 64;  // calc3: tmp
     bytes = bytes + CeilDiv(s.dzITile, 8) * 2048;       // calc4: acc
     bytes = bytes + CeilDiv(s.dzITile, 8) * 256;        // calc5: part
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;        // calc6: h_preTile
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;        // calc7: sTile
+    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;        // calc6: sTile
+    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;        // calc7: tmp
     bytes = bytes + CeilDiv(s.dzITile, 16) * 64;        // calc8: tmp
     return bytes;
 }
@@ -396,8 +379,8 @@ inline Checked DzAgain3Ledger(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.dzAgain3ITile * s.dzAgain3JTile * 4, 32) * 64;  // in0: grad_h_resIn, 2 copies
-    bytes = bytes + CeilDiv(s.dzAgain3ITile * s.dzAgain3JTile * 4, 32) * 64;  // out0: dzWsOut, 2 copies
+    bytes = bytes + CeilDiv(s.dzAgain3JTile * s.dzAgain3TTile * 4, 32) * 64;  // in0: grad_h_resIn, 2 copies
+    bytes = bytes + CeilDiv(s.dzAgain3JTile * s.dzAgain3TTile * 4, 32) * 64;  // out0: dzWsOut, 2 copies
     return bytes;
 }
 
@@ -434,8 +417,8 @@ inline Checked ScaledAgain3Ledger(const Sizes &s, const Checked &coreNum)
     (void)coreNum;
     Checked bytes(0);
     bytes = bytes + 32;                                                               // in0: alphaIn
-    bytes = bytes + CeilDiv(s.scaledAgain3ITile * s.scaledAgain3JTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.scaledAgain3ITile * s.scaledAgain3JTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
+    bytes = bytes + CeilDiv(s.scaledAgain3JTile * s.scaledAgain3TTile * 4, 32) * 64;  // in1: dzWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.scaledAgain3JTile * s.scaledAgain3TTile * 4, 32) * 64;  // out0: scaledWsOut, 2 copies
     bytes = bytes + 256;                                                              // calc0: spread
     return bytes;
 }
@@ -446,57 +429,54 @@ inline Checked DmixLedger(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + s.dmixTTile * CeilDiv(s.n * s.n + s.n * 2, 8) * 64;    // in0: scaledWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.dmixTTile, 8) * 64;                          // in1: inv_rmsIn, 2 copies
+    bytes = bytes + s.dmixTTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 192;  // in0: scaledWsIn, 3 copies
+    bytes = bytes + CeilDiv(s.dmixTTile, 16) * 128;                        // in1: inv_rmsIn, 2 copies
     bytes = bytes + s.dmixTTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 64;   // out0: sum_1_termsWsOut, 2 copies
     bytes = bytes + CeilDiv(s.dmixTTile, 16) * 128;                        // out1: drmsWsOut, 2 copies
     bytes = bytes + s.dmixTTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 128;  // out2: dmixWsOut, 2 copies
-    bytes = bytes + s.dmixTTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 64;   // calc0: scaledWsTile
-    bytes = bytes + CeilDiv(s.dmixTTile, 16) * 64;                         // calc1: inv_rmsTile
-    bytes = bytes + s.dmixTTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 64;   // calc2: dmixTile
-    bytes = bytes + CeilDiv(s.dmixTTile, 16) * 512;                        // calc3: spread
-    bytes = bytes + s.dmixTTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 32;   // calc4: rounded
-    bytes = bytes + s.dmixTTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 64;   // calc5: tmp
-    bytes = bytes + s.dmixTTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 64;   // calc6: tmp
-    bytes = bytes + CeilDiv(s.dmixTTile, 8) * 2048;                        // calc7: acc
-    bytes = bytes + CeilDiv(s.dmixTTile, 8) * 256;                         // calc8: part
+    bytes = bytes + s.dmixTTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 64;   // calc0: dmixTile
+    bytes = bytes + CeilDiv(s.dmixTTile, 16) * 512;                        // calc1: spread
+    bytes = bytes + s.dmixTTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 32;   // calc2: rounded
+    bytes = bytes + s.dmixTTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 64;   // calc3: tmp
+    bytes = bytes + s.dmixTTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 64;   // calc4: tmp
+    bytes = bytes + CeilDiv(s.dmixTTile, 16) * 64;                         // calc5: sum
+    bytes = bytes + CeilDiv(s.dmixTTile, 8) * 2048;                        // calc6: acc
+    bytes = bytes + CeilDiv(s.dmixTTile, 8) * 256;                         // calc7: part
     return bytes;
 }
 
-/// UB bytes: dxg (cube)
-inline Checked DxgLedger(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    return bytes;
-}
-
-/// UB bytes: grad_x
+/// UB bytes: dxg, grad_x
 inline Checked GradXLedger(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.gradXDTile * 2, 32) * 64;                 // in0: grad_h_inIn, 2 copies
-    bytes = bytes + CeilDiv(s.gradXITile, 8) * 64;                      // in1: h_preIn, 2 copies
-    bytes = bytes + CeilDiv(s.gradXDTile * s.gradXITile * 4, 32) * 64;  // in2: dxgWsIn, 2 copies
-    bytes = bytes + 32;                                                 // in3: drmsWsIn
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 2, 32);       // in4: xIn
-    bytes = bytes + CeilDiv(s.gradXDTile * s.gradXITile * 2, 32) * 64;  // out0: grad_xOut, 2 copies
-    bytes = bytes + RoundUp(s.gradXDTile * 4, 32);                      // calc0: grad_h_inTile
-    bytes = bytes + CeilDiv(s.gradXITile, 16) * 64;                     // calc1: h_preTile
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 4, 32);       // calc2: dxgWsTile
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 4, 32);       // calc3: gammaTile
-    bytes = bytes + 64;                                                 // calc4: drmsWsTile
-    bytes = bytes + 64;                                                 // calc5: inv_rmsTile
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 4, 32);       // calc6: xTile
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 4, 32);       // calc7: grad_x_postTile
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 4, 32);       // calc8: tmp
-    bytes = bytes + CeilDiv(s.gradXITile, 16) * 512;                    // calc9: spread
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 4, 32);       // calc10: tmp
-    bytes = bytes + 64;                                                 // calc11: tmp
-    bytes = bytes + 512;                                                // calc12: spread
+    bytes = bytes + RoundUp(s.gradXDTile * s.n * s.n * s.n * 4 + s.gradXDTile * s.n * s.n * 8, 32);  // in0: phiIn
+    bytes = bytes + RoundUp(s.gradXDTile * s.n * 4, 32);                                             // in1: gammaIn
+    bytes = bytes + s.gradXTTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 128;  // in2: dmixWsIn, 2 copies
+    bytes = bytes + RoundUp(s.gradXDTile * s.gradXTTile * 2, 32);           // in3: grad_h_inIn
+    bytes = bytes + s.gradXTTile * CeilDiv(s.n, 16) * 64;                   // in4: h_preIn
+    bytes = bytes + CeilDiv(s.gradXTTile, 16) * 128;                        // in5: drmsWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.gradXDTile * s.gradXTTile * 2, 32) * 64;      // out0: grad_xOut, 2 copies
+    bytes = bytes + RoundUp(s.gradXDTile * s.gradXTTile * 4, 32);           // calc0: grad_h_inTile
+    bytes = bytes + RoundUp(s.gradXDTile * s.gradXTTile * 4, 32);           // calc1: dxgTile
+    bytes = bytes + s.gradXTTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 512;  // calc2: spread
+    bytes = bytes + RoundUp(s.gradXDTile * s.gradXTTile * 4, 32);           // calc3: xTile
+    bytes = bytes + RoundUp(s.gradXDTile * s.gradXTTile * 4, 32);           // calc4: grad_x_postTile
+    bytes = bytes + RoundUp(s.gradXDTile * s.gradXTTile * 4, 32);           // calc5: tmp
+    bytes = bytes + s.gradXTTile * CeilDiv(s.n, 16) * 512;                  // calc6: spread
+    bytes = bytes + RoundUp(s.gradXDTile * s.gradXTTile * 4, 32);           // calc7: tmp
+    bytes = bytes + CeilDiv(s.gradXTTile, 16) * 64;                         // calc8: tmp
+    bytes = bytes + CeilDiv(s.gradXTTile, 16) * 512;                        // calc9: spread
+    return bytes;
+}
+
+/// UB bytes: sum_1_product (cube)
+inline Checked Sum1ProductLedger(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
     return bytes;
 }
 
@@ -506,15 +486,17 @@ inline Checked Sum1Ledger(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum1DTile * s.sum1ITile * 4, 32) * 64;  // in0: sum_1_productWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.sum1DTile * s.sum1ITile * 4, 32) * 64;  // out0: grad_phiOut, 2 copies
-    bytes = bytes + RoundUp(s.sum1DTile * s.sum1ITile * 4, 32);       // calc0: sum_1_productWsTile
-    bytes = bytes + RoundUp(s.sum1DTile * s.sum1ITile * 4, 32);       // calc1: sum_1_productWsTile
-    bytes = bytes + RoundUp(s.sum1DTile * s.sum1ITile * 4, 32);       // calc2: sum_1_productWsTile
-    bytes = bytes + RoundUp(s.sum1DTile * s.sum1ITile * 4, 32);       // calc3: sum_1Tile
-    bytes = bytes + RoundUp(s.sum1DTile * s.sum1ITile * 4, 32);       // calc4: tmp
-    bytes = bytes + RoundUp(s.sum1DTile * s.sum1ITile * 4, 32);       // calc5: tmp
-    bytes = bytes + RoundUp(s.sum1DTile, 256) * s.sum1ITile;          // calc6: mask
+    bytes = bytes + RoundUp(s.sum1DTile * 4, 32);                     // in0: gammaIn
+    bytes = bytes + CeilDiv(s.sum1DTile * s.sum1KTile * 4, 32) * 64;  // in1: sum_1_productWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.sum1DTile * s.sum1KTile * 4, 32) * 64;  // out0: grad_phiOut, 2 copies
+    bytes = bytes + RoundUp(s.sum1DTile * 4, 32);                     // calc0: gammaTile
+    bytes = bytes + RoundUp(s.sum1DTile * s.sum1KTile * 4, 32);       // calc1: sum_1_productWsTile
+    bytes = bytes + RoundUp(s.sum1DTile * s.sum1KTile * 4, 32);       // calc2: sum_1_productWsTile
+    bytes = bytes + RoundUp(s.sum1DTile * s.sum1KTile * 4, 32);       // calc3: sum_1_productWsTile
+    bytes = bytes + RoundUp(s.sum1DTile * s.sum1KTile * 4, 32);       // calc4: sum_1Tile
+    bytes = bytes + RoundUp(s.sum1DTile * s.sum1KTile * 4, 32);       // calc5: tmp
+    bytes = bytes + RoundUp(s.sum1DTile * s.sum1KTile * 4, 32);       // calc6: tmp
+    bytes = bytes + RoundUp(s.sum1DTile, 256) * s.sum1KTile;          // calc7: mask
     return bytes;
 }
 
@@ -563,9 +545,6 @@ inline Checked GradGammaLedger(const Sizes &s, const Checked &coreNum)
                 96;                                                             // in0: sum_1WsIn, 3 copies
     bytes = bytes + CeilDiv(s.gradGammaDTile * s.gradGammaITile * 4, 32) * 64;  // out0: grad_gammaOut, 2 copies
     bytes = bytes + RoundUp(s.gradGammaDTile * s.gradGammaITile * 4, 32);       // calc0: sum_6Tile
-    bytes = bytes +
-            RoundUp(s.gradGammaDTile * s.gradGammaITile * s.n * s.n * 4 + s.gradGammaDTile * s.gradGammaITile * s.n * 8,
-                    32);  // calc1: tmp
     return bytes;
 }
 
@@ -575,12 +554,12 @@ inline Checked DzLedger2(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.dzITile, 8) * 64;                   // in0: h_preIn, 2 copies
+    bytes = bytes + CeilDiv(s.dzITile, 16) * 128;                 // in0: h_preIn, 2 copies
     bytes = bytes + CeilDiv(s.dzDTile * 2, 32) * 64;              // in1: grad_h_inIn, 2 copies
     bytes = bytes + CeilDiv(s.dzDTile * s.dzITile * 2, 32) * 64;  // in2: xIn, 2 copies
     bytes = bytes + CeilDiv(s.dzITile, 16) * 128;                 // out0: dzWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;                  // calc0: h_preTile
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;                  // calc1: sTile
+    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;                  // calc0: sTile
+    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;                  // calc1: sumAcc
     bytes = bytes + RoundUp(s.dzDTile * 4, 32);                   // calc2: grad_h_inTile
     bytes = bytes + RoundUp(s.dzDTile * s.dzITile * 4, 32);       // calc3: xTile
     bytes = bytes + RoundUp(s.dzDTile * s.dzITile * 4, 32);       // calc4: tmp
@@ -588,78 +567,6 @@ inline Checked DzLedger2(const Sizes &s, const Checked &coreNum)
     bytes = bytes + CeilDiv(s.dzITile, 8) * 2048;                 // calc6: acc
     bytes = bytes + CeilDiv(s.dzITile, 8) * 256;                  // calc7: part
     bytes = bytes + CeilDiv(s.dzITile, 16) * 64;                  // calc8: tmp
-    return bytes;
-}
-
-/// UB bytes: dmix
-inline Checked DmixLedger2(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.dmixKTile * s.dmixTTile * 4, 32) * 64;  // in0: scaledWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.dmixTTile, 8) * 64;                     // in1: inv_rmsIn, 2 copies
-    bytes = bytes + CeilDiv(s.dmixKTile * s.dmixTTile * 4, 32) * 64;  // out0: dmixWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.dmixTTile, 8) * 256;                    // calc0: spread
-    return bytes;
-}
-
-/// UB bytes: sum_1_terms
-inline Checked Sum1TermsLedger(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum1TermsKTile * s.sum1TermsTTile * 4, 32) * 64;  // in0: dmixWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.sum1TermsKTile * s.sum1TermsTTile * 2, 32) * 64;  // out0: sum_1_termsWsOut, 2 copies
-    bytes = bytes + RoundUp(s.sum1TermsKTile * s.sum1TermsTTile * 4, 32);       // calc0: dmixWsTile
-    return bytes;
-}
-
-/// UB bytes: sum_1_terms
-inline Checked Sum1TermsAgainLedger(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum1TermsAgainKTile * s.sum1TermsAgainTTile * 4, 32) * 64;  // in0: dmixWsIn, 2 copies
-    bytes = bytes +
-            CeilDiv(s.sum1TermsAgainKTile * s.sum1TermsAgainTTile * 2, 32) * 64;     // out0: sum_1_termsWsOut, 2 copies
-    bytes = bytes + RoundUp(s.sum1TermsAgainKTile * s.sum1TermsAgainTTile * 4, 32);  // calc0: dmixWsTile
-    bytes = bytes + RoundUp(s.sum1TermsAgainKTile * s.sum1TermsAgainTTile * 2, 32);  // calc1: rounded
-    bytes = bytes + RoundUp(s.sum1TermsAgainKTile * s.sum1TermsAgainTTile * 4, 32);  // calc2: tmp
-    return bytes;
-}
-
-/// UB bytes: sum_1_terms
-inline Checked Sum1TermsAgain3Ledger(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum1TermsAgain3KTile * s.sum1TermsAgain3TTile * 4, 32) * 64;  // in0: dmixWsIn, 2 copies
-    bytes = bytes +
-            CeilDiv(s.sum1TermsAgain3KTile * s.sum1TermsAgain3TTile * 2, 32) * 64;  // out0: sum_1_termsWsOut, 2 copies
-    bytes = bytes + RoundUp(s.sum1TermsAgain3KTile * s.sum1TermsAgain3TTile * 4, 32);  // calc0: dmixWsTile
-    bytes = bytes + RoundUp(s.sum1TermsAgain3KTile * s.sum1TermsAgain3TTile * 2, 32);  // calc1: rounded
-    bytes = bytes + RoundUp(s.sum1TermsAgain3KTile * s.sum1TermsAgain3TTile * 4, 32);  // calc2: tmp
-    bytes = bytes + RoundUp(s.sum1TermsAgain3KTile * s.sum1TermsAgain3TTile * 4, 32);  // calc3: tmp
-    return bytes;
-}
-
-/// UB bytes: drms
-inline Checked DrmsLedger(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.drmsKTile * s.drmsTTile * 4, 32) * 96;  // in0: scaledWsIn, 3 copies
-    bytes = bytes + CeilDiv(s.drmsTTile, 8) * 64;                     // out0: drmsWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.drmsTTile, 8) * 32;                     // calc0: sumAcc
-    bytes = bytes + RoundUp(s.drmsKTile * s.drmsTTile * 4, 32);       // calc1: tmp
-    bytes = bytes + CeilDiv(s.drmsTTile, 8) * 32;                     // calc2: sum
-    bytes = bytes + CeilDiv(s.drmsTTile, 8) * 2048;                   // calc3: acc
-    bytes = bytes + CeilDiv(s.drmsTTile, 8) * 256;                    // calc4: part
     return bytes;
 }
 
@@ -829,83 +736,83 @@ inline Checked GradBiasLedger2(const Sizes &s, const Checked &coreNum)
     return bytes;
 }
 
+/// UB bytes: grad_x
+inline Checked GradXLedger2(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + RoundUp(s.gradXDTile * s.n * 4, 32);                // in0: gammaIn
+    bytes = bytes + CeilDiv(s.gradXDTile * s.gradXTTile * 2, 32) * 64;  // in1: grad_h_inIn, 2 copies
+    bytes = bytes + s.gradXTTile * CeilDiv(s.n, 16) * 128;              // in2: h_preIn, 2 copies
+    bytes = bytes + CeilDiv(s.gradXTTile, 16) * 128;                    // in3: drmsWsIn, 2 copies
+    bytes = bytes + RoundUp(s.gradXDTile * s.gradXTTile * 4, 32);       // in4: dxgWsIn
+    bytes = bytes + CeilDiv(s.gradXDTile * s.gradXTTile * 2, 32) * 64;  // out0: grad_xOut, 2 copies
+    bytes = bytes + RoundUp(s.gradXDTile * s.gradXTTile * 4, 32);       // calc0: grad_h_inTile
+    bytes = bytes + RoundUp(s.gradXDTile * s.gradXTTile * 4, 32);       // calc1: xTile
+    bytes = bytes + RoundUp(s.gradXDTile * s.gradXTTile * 4, 32);       // calc2: grad_x_postTile
+    bytes = bytes + RoundUp(s.gradXDTile * s.gradXTTile * 4, 32);       // calc3: tmp
+    bytes = bytes + s.gradXTTile * CeilDiv(s.n, 16) * 512;              // calc4: spread
+    bytes = bytes + RoundUp(s.gradXDTile * s.gradXTTile * 4, 32);       // calc5: tmp
+    bytes = bytes + CeilDiv(s.gradXTTile, 16) * 64;                     // calc6: tmp
+    bytes = bytes + CeilDiv(s.gradXTTile, 16) * 512;                    // calc7: spread
+    return bytes;
+}
+
+/// UB bytes: dmix, drms
+inline Checked DrmsLedger(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + s.drmsTTile * CeilDiv(s.n * s.n + s.n * 2, 8) * 96;  // in0: scaledWsIn, 3 copies
+    bytes = bytes + CeilDiv(s.drmsTTile, 8) * 64;                        // in1: inv_rmsIn, 2 copies
+    bytes = bytes + s.drmsTTile * CeilDiv(s.n * s.n + s.n * 2, 8) * 64;  // out0: dmixWsOut, 2 copies
+    bytes = bytes + CeilDiv(s.drmsTTile, 8) * 64;                        // out1: drmsWsOut, 2 copies
+    bytes = bytes + CeilDiv(s.drmsTTile, 8) * 256;                       // calc0: spread
+    bytes = bytes + s.drmsTTile * CeilDiv(s.n * s.n + s.n * 2, 8) * 32;  // calc1: tmp
+    bytes = bytes + CeilDiv(s.drmsTTile, 8) * 32;                        // calc2: sum
+    bytes = bytes + CeilDiv(s.drmsTTile, 8) * 2048;                      // calc3: acc
+    return bytes;
+}
+
+/// UB bytes: dxg, grad_x, sum_1, grad_phi
+inline Checked DxgLedger(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + s.T * CeilDiv(s.n * s.n + s.n * 2, 16) * 64;  // in0: dmixWsIn
+    bytes = bytes + CeilDiv(s.T, 16) * 128;                       // in1: drmsWsIn, 2 copies
+    bytes = bytes + RoundUp(s.T * s.dxgDTile * 2, 32);            // in2: grad_h_inIn
+    bytes =
+        bytes + RoundUp(s.dxgDTile * s.dxgITile * s.n * s.n * 4 + s.dxgDTile * s.dxgITile * s.n * 8, 32);  // in3: phiIn
+    bytes = bytes + s.T * CeilDiv(s.dxgITile, 8) * 32;                    // in4: h_preIn
+    bytes = bytes + RoundUp(s.dxgDTile * s.dxgITile * 4, 32);             // in5: gammaIn
+    bytes = bytes + RoundUp(s.T * s.dxgDTile * s.dxgITile * 2, 32);       // in6: xIn
+    bytes = bytes + CeilDiv(s.T * s.dxgDTile * s.dxgITile * 2, 32) * 64;  // out0: grad_xOut, 2 copies
+    bytes = bytes + CeilDiv(s.dxgDTile * s.dxgITile * s.n * s.n * 4 + s.dxgDTile * s.dxgITile * s.n * 8, 32) *
+                        64;                                               // out1: grad_phiOut, 2 copies
+    bytes = bytes + CeilDiv(s.T * s.dxgDTile * s.dxgITile * 4, 32) * 64;  // out2: dxgWsOut, 2 copies
+    bytes = bytes + RoundUp(s.T * s.dxgDTile * 4, 32);                    // calc0: grad_h_inTile
+    bytes = bytes + RoundUp(s.T * s.dxgDTile * s.dxgITile * 4, 32);       // calc1: dxgTile
+    bytes = bytes + s.T * CeilDiv(s.n * s.n + s.n * 2, 16) * 512;         // calc2: spread
+    bytes = bytes + s.dxgITile * CeilDiv(s.T, 16) * 64;                   // calc3: h_preTile
+    bytes = bytes + CeilDiv(s.T, 16) * 64;                                // calc4: offsets
+    bytes = bytes + RoundUp(s.T * s.dxgDTile * s.dxgITile * 4, 32);       // calc5: xTile
+    bytes = bytes + RoundUp(s.T * s.dxgDTile * s.dxgITile * 4, 32);       // calc6: grad_x_postTile
+    bytes = bytes + RoundUp(s.T * s.dxgDTile * s.dxgITile * 4, 32);       // calc7: tmp
+    bytes = bytes + s.dxgITile * CeilDiv(s.T, 16) * 512;                  // calc8: spread
+    bytes = bytes + RoundUp(s.T * s.dxgDTile * s.dxgITile * 4, 32);       // calc9: tmp
+    bytes = bytes + CeilDiv(s.T, 16) * 64;                                // calc10: tmp
+    bytes = bytes + CeilDiv(s.T, 16) * 512;                               // calc11: spread
+    bytes = bytes + RoundUp(s.dxgDTile * s.dxgITile * s.n * s.n * 4 + s.dxgDTile * s.dxgITile * s.n * 8,
+                            32);  // calc12: sum_1Tile
+    return bytes;
+}
+
 /// UB bytes: sum_6, grad_gamma
 inline Checked GradGammaLedger2(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.gradGammaDTile * s.gradGammaITile * 4, 32) * 96;  // in0: sum_1WsIn, 3 copies
-    bytes = bytes + CeilDiv(s.gradGammaDTile * s.gradGammaITile * 4, 32) * 64;  // out0: grad_gammaOut, 2 copies
-    bytes = bytes + RoundUp(s.gradGammaDTile * s.gradGammaITile * 4, 32);       // calc0: sumAcc
-    bytes = bytes + RoundUp(s.gradGammaDTile * s.gradGammaITile * 4, 32);       // calc1: tmp
-    return bytes;
-}
-
-/// UB bytes: dmix, drms, dxg, grad_x
-inline Checked DxgLedger2(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + s.n * s.n * s.n * CeilDiv(s.D, 8) * 32 + s.n * s.n * CeilDiv(s.D, 8) * 64;  // in0: phiIn
-    bytes = bytes + s.n * CeilDiv(s.D, 8) * 32;                                                 // in1: gammaIn
-    bytes = bytes + s.dxgTTile * CeilDiv(s.n * s.n + s.n * 2, 8) * 64;    // in2: scaledWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.dxgTTile, 8) * 32;                          // in3: inv_rmsIn
-    bytes = bytes + s.dxgTTile * CeilDiv(s.D, 16) * 32;                   // in4: grad_h_inIn
-    bytes = bytes + s.dxgTTile * CeilDiv(s.n, 8) * 32;                    // in5: h_preIn
-    bytes = bytes + s.dxgTTile * s.n * CeilDiv(s.D, 16) * 32;             // in6: xIn
-    bytes = bytes + s.dxgTTile * s.n * CeilDiv(s.D, 16) * 64;             // out0: grad_xOut, 2 copies
-    bytes = bytes + s.dxgTTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 128;  // out1: dmixWsOut, 2 copies
-    bytes = bytes + s.dxgTTile * s.n * CeilDiv(s.D, 16) * 128;            // out2: dxgWsOut, 2 copies
-    bytes = bytes + s.n * s.n * s.n * CeilDiv(s.D, 16) * 64 + s.n * s.n * CeilDiv(s.D, 16) * 128;  // calc0: phiTile
-    bytes = bytes + s.n * CeilDiv(s.D, 16) * 64;                                                   // calc1: gammaTile
-    bytes = bytes + s.dxgTTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 64;  // calc2: scaledWsTile
-    bytes = bytes + CeilDiv(s.dxgTTile, 16) * 64;                        // calc3: inv_rmsTile
-    bytes = bytes + s.dxgTTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 64;  // calc4: dmixTile
-    bytes = bytes + CeilDiv(s.dxgTTile, 16) * 512;                       // calc5: spread
-    bytes = bytes + s.dxgTTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 64;  // calc6: h_mixTile
-    bytes = bytes + CeilDiv(s.dxgTTile, 16) * 64;                        // calc7: drmsTile
-    bytes = bytes + s.dxgTTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 64;  // calc8: tmp
-    bytes = bytes + CeilDiv(s.dxgTTile, 8) * 2048;                       // calc9: acc
-    bytes = bytes + CeilDiv(s.dxgTTile, 8) * 256;                        // calc10: part
-    bytes = bytes + s.dxgTTile * s.n * CeilDiv(s.D, 16) * 64;            // calc11: dxgTile
-    bytes = bytes + s.dxgTTile * s.n * s.n * s.n * CeilDiv(s.D, 16) * 64 +
-            s.dxgTTile * s.n * s.n * CeilDiv(s.D, 16) * 128;              // calc12: tmp
-    bytes = bytes + s.dxgTTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 512;  // calc13: spread
-    bytes = bytes + s.dxgTTile * CeilDiv(s.D, 16) * 64;                   // calc14: grad_h_inTile
-    bytes = bytes + s.dxgTTile * CeilDiv(s.n, 16) * 64;                   // calc15: h_preTile
-    bytes = bytes + s.dxgTTile * s.n * CeilDiv(s.D, 16) * 64;             // calc16: xTile
-    bytes = bytes + s.dxgTTile * s.n * CeilDiv(s.D, 16) * 64;             // calc17: grad_x_postTile
-    bytes = bytes + s.dxgTTile * s.n * CeilDiv(s.D, 16) * 64;             // calc18: tmp
-    bytes = bytes + s.dxgTTile * CeilDiv(s.n, 16) * 512;                  // calc19: spread
-    bytes = bytes + s.dxgTTile * s.n * CeilDiv(s.D, 16) * 64;             // calc20: tmp
-    bytes = bytes + CeilDiv(s.dxgTTile, 16) * 64;                         // calc21: tmp
-    return bytes;
-}
-
-/// UB bytes: sum_1, grad_phi
-inline Checked GradPhiLedger(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + s.T * 64;                                                     // in0: dmixWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.T * s.gradPhiDTile * s.gradPhiITile * 2, 32) * 64;  // in1: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.gradPhiDTile * s.gradPhiITile * 4, 32) * 64;        // in2: gammaIn, 2 copies
-    bytes = bytes + CeilDiv(s.gradPhiDTile * s.gradPhiITile * 4, 32) * 64;        // out0: grad_phiOut, 2 copies
-    bytes = bytes + CeilDiv(s.T, 16) * 64;                                        // calc0: dmixWsTile
-    bytes = bytes + CeilDiv(s.T, 16) * 64;                                        // calc1: offsets
-    bytes = bytes + RoundUp(s.T * s.gradPhiDTile * s.gradPhiITile * 4, 32);       // calc2: xTile
-    bytes = bytes + RoundUp(s.gradPhiDTile * s.gradPhiITile * 4, 32);             // calc3: sum_1Tile
-    bytes = bytes + RoundUp(s.T * s.gradPhiDTile * s.gradPhiITile * 4, 32);       // calc4: tmp
-    bytes = bytes + CeilDiv(s.T, 16) * 512;                                       // calc5: spread
-    bytes = bytes + RoundUp(s.gradPhiDTile * s.gradPhiITile * 4, 32);             // calc6: gammaTile
-    return bytes;
-}
-
-/// UB bytes: sum_6, grad_gamma
-inline Checked GradGammaLedger3(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -913,25 +820,22 @@ inline Checked GradGammaLedger3(const Sizes &s, const Checked &coreNum)
     bytes = bytes + CeilDiv(s.T * s.gradGammaDTile * s.gradGammaITile * 4, 32) * 64;  // in0: dxgWsIn, 2 copies
     bytes = bytes + CeilDiv(s.T * s.gradGammaDTile * s.gradGammaITile * 2, 32) * 64;  // in1: xIn, 2 copies
     bytes = bytes + CeilDiv(s.gradGammaDTile * s.gradGammaITile * 4, 32) * 64;        // out0: grad_gammaOut, 2 copies
-    bytes = bytes + RoundUp(s.T * s.gradGammaDTile * s.gradGammaITile * 4, 32);       // calc0: dxgWsTile
-    bytes = bytes + RoundUp(s.T * s.gradGammaDTile * s.gradGammaITile * 4, 32);       // calc1: xTile
-    bytes = bytes + RoundUp(s.gradGammaDTile * s.gradGammaITile * 4, 32);             // calc2: sum_6Tile
-    bytes = bytes + RoundUp(s.T * s.gradGammaDTile * s.gradGammaITile * 4, 32);       // calc3: tmp
+    bytes = bytes + RoundUp(s.T * s.gradGammaDTile * s.gradGammaITile * 4, 32);       // calc0: xTile
+    bytes = bytes + RoundUp(s.gradGammaDTile * s.gradGammaITile * 4, 32);             // calc1: sum_6Tile
     return bytes;
 }
 
 /// UB bytes: dxg
-inline Checked DxgLedger3(const Sizes &s, const Checked &coreNum)
+inline Checked DxgLedger2(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + 64;                                             // in0: dmixWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.dxgDTile * s.dxgITile * 4, 32) * 64;  // in1: phiIn, 2 copies
-    bytes = bytes + CeilDiv(s.dxgDTile * s.dxgITile * 4, 32) * 64;  // out0: dxgWsOut, 2 copies
-    bytes = bytes + RoundUp(s.dxgDTile * s.dxgITile * 4, 32);       // calc0: sumAcc
-    bytes = bytes + RoundUp(s.dxgDTile * s.dxgITile * 4, 32);       // calc1: tmp
-    bytes = bytes + 256;                                            // calc2: spread
+    bytes = bytes + RoundUp(s.dxgDTile * s.n * s.n * s.n * 4 + s.dxgDTile * s.n * s.n * 8, 32);  // in0: phiIn
+    bytes = bytes + s.dxgTTile * CeilDiv(s.n * s.n + s.n * 2, 8) * 64;   // in1: dmixWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.dxgDTile * s.dxgTTile * 4, 32) * 64;       // out0: dxgWsOut, 2 copies
+    bytes = bytes + RoundUp(s.dxgDTile * s.dxgTTile * 4, 32);            // calc0: sum
+    bytes = bytes + s.dxgTTile * CeilDiv(s.n * s.n + s.n * 2, 8) * 256;  // calc1: spread
     return bytes;
 }
 
@@ -941,14 +845,13 @@ inline Checked Sum1PartLedger(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + 64;                                                       // in0: dmixWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.sum1PartDTile * s.sum1PartITile * 2, 32) * 64;  // in1: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.sum1PartDTile * s.sum1PartITile * 4, 32) * 64;  // out0: sum_1_partWsOut, 2 copies
-    bytes = bytes + RoundUp(s.sum1PartDTile * s.sum1PartITile * 4, 32);       // calc0: sumAcc
-    bytes = bytes + 64;                                                       // calc1: dmixWsTile
-    bytes = bytes + RoundUp(s.sum1PartDTile * s.sum1PartITile * 4, 32);       // calc2: xTile
-    bytes = bytes + RoundUp(s.sum1PartDTile * s.sum1PartITile * 4, 32);       // calc3: tmp
-    bytes = bytes + 512;                                                      // calc4: spread
+    bytes = bytes + CeilDiv(s.sum1PartKTile, 16) * 128;                       // in0: dmixWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.sum1PartDTile * 2, 32) * 64;                    // in1: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.sum1PartDTile * s.sum1PartKTile * 4, 32) * 64;  // out0: sum_1_partWsOut, 2 copies
+    bytes = bytes + RoundUp(s.sum1PartDTile * s.sum1PartKTile * 4, 32);       // calc0: sumAcc
+    bytes = bytes + RoundUp(s.sum1PartDTile * 4, 32);                         // calc1: xTile
+    bytes = bytes + RoundUp(s.sum1PartDTile * s.sum1PartKTile * 4, 32);       // calc2: tmp
+    bytes = bytes + CeilDiv(s.sum1PartKTile, 16) * 512;                       // calc3: spread
     return bytes;
 }
 
@@ -958,21 +861,22 @@ inline Checked Sum1Ledger2(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum1DTile * s.sum1ITile * 4, 32) * 64;  // in0: sum_1_partWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.sum1DTile * s.sum1ITile * 4, 32) * 64;  // out0: sum_1WsOut, 2 copies
-    bytes = bytes + RoundUp(s.sum1DTile * s.sum1ITile * 4, 32);       // calc0: sumAcc
-    bytes = bytes + RoundUp(s.sum1DTile * s.sum1ITile * 4, 32);       // calc1: copied
+    bytes = bytes + CeilDiv(s.sum1DTile * s.sum1KTile * 4, 32) * 64;  // in0: sum_1_partWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.sum1DTile * s.sum1KTile * 4, 32) * 64;  // out0: sum_1WsOut, 2 copies
+    bytes = bytes + RoundUp(s.sum1DTile * s.sum1KTile * 4, 32);       // calc0: sumAcc
+    bytes = bytes + RoundUp(s.sum1DTile * s.sum1KTile * 4, 32);       // calc1: copied
     return bytes;
 }
 
 /// UB bytes: grad_phi
-inline Checked GradPhiLedger2(const Sizes &s, const Checked &coreNum)
+inline Checked GradPhiLedger(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.gradPhiDTile * s.gradPhiITile * 4, 32) * 96;  // in0: sum_1WsIn, 3 copies
-    bytes = bytes + CeilDiv(s.gradPhiDTile * s.gradPhiITile * 4, 32) * 64;  // out0: grad_phiOut, 2 copies
+    bytes = bytes + RoundUp(s.gradPhiDTile * 4, 32);                        // in0: gammaIn
+    bytes = bytes + CeilDiv(s.gradPhiDTile * s.gradPhiKTile * 4, 32) * 64;  // in1: sum_1WsIn, 2 copies
+    bytes = bytes + CeilDiv(s.gradPhiDTile * s.gradPhiKTile * 4, 32) * 64;  // out0: grad_phiOut, 2 copies
     return bytes;
 }
 
@@ -986,9 +890,8 @@ inline Checked Sum6PartLedger(const Sizes &s, const Checked &coreNum)
     bytes = bytes + CeilDiv(s.sum6PartDTile * s.sum6PartITile * 2, 32) * 64;  // in1: xIn, 2 copies
     bytes = bytes + CeilDiv(s.sum6PartDTile * s.sum6PartITile * 4, 32) * 64;  // out0: sum_6_partWsOut, 2 copies
     bytes = bytes + RoundUp(s.sum6PartDTile * s.sum6PartITile * 4, 32);       // calc0: sumAcc
-    bytes = bytes + RoundUp(s.sum6PartDTile * s.sum6PartITile * 4, 32);       // calc1: dxgWsTile
-    bytes = bytes + RoundUp(s.sum6PartDTile * s.sum6PartITile * 4, 32);       // calc2: xTile
-    bytes = bytes + RoundUp(s.sum6PartDTile * s.sum6PartITile * 4, 32);       // calc3: tmp
+    bytes = bytes + RoundUp(s.sum6PartDTile * s.sum6PartITile * 4, 32);       // calc1: xTile
+    bytes = bytes + RoundUp(s.sum6PartDTile * s.sum6PartITile * 4, 32);       // calc2: tmp
     return bytes;
 }
 
@@ -1006,7 +909,7 @@ inline Checked Sum6Ledger(const Sizes &s, const Checked &coreNum)
 }
 
 /// UB bytes: grad_gamma
-inline Checked GradGammaLedger4(const Sizes &s, const Checked &coreNum)
+inline Checked GradGammaLedger3(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
@@ -1016,184 +919,28 @@ inline Checked GradGammaLedger4(const Sizes &s, const Checked &coreNum)
     return bytes;
 }
 
-/// UB bytes: grad_x
-inline Checked GradXLedger2(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.gradXDTile * 2, 32) * 64;                 // in0: grad_h_inIn, 2 copies
-    bytes = bytes + CeilDiv(s.gradXITile, 8) * 64;                      // in1: h_preIn, 2 copies
-    bytes = bytes + CeilDiv(s.gradXDTile * s.gradXITile * 4, 32) * 64;  // in2: dxgWsIn, 2 copies
-    bytes = bytes + 32;                                                 // in3: drmsWsIn
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 2, 32);       // in4: xIn
-    bytes = bytes + CeilDiv(s.gradXDTile * s.gradXITile * 2, 32) * 64;  // out0: grad_xOut, 2 copies
-    bytes = bytes + RoundUp(s.gradXDTile * 4, 32);                      // calc0: grad_h_inTile
-    bytes = bytes + CeilDiv(s.gradXITile, 16) * 64;                     // calc1: h_preTile
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 4, 32);       // calc2: dxgWsTile
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 4, 32);       // calc3: gammaTile
-    bytes = bytes + 64;                                                 // calc4: drmsWsTile
-    bytes = bytes + 64;                                                 // calc5: inv_rmsTile
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 4, 32);       // calc6: xTile
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 4, 32);       // calc7: tmp
-    bytes = bytes + CeilDiv(s.gradXITile, 16) * 512;                    // calc8: spread
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 4, 32);       // calc9: tmp
-    bytes = bytes + 64;                                                 // calc10: tmp
-    bytes = bytes + 512;                                                // calc11: spread
-    return bytes;
-}
-
-/// UB bytes: dmix, drms, dxg, grad_x
-inline Checked DxgLedger4(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + s.n * s.n * s.n * CeilDiv(s.D, 8) * 32 + s.n * s.n * CeilDiv(s.D, 8) * 64;  // in0: phiIn
-    bytes = bytes + s.n * CeilDiv(s.D, 8) * 32;                                                 // in1: gammaIn
-    bytes = bytes + s.dxgTTile * CeilDiv(s.n * s.n + s.n * 2, 8) * 64;    // in2: scaledWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.dxgTTile, 8) * 32;                          // in3: inv_rmsIn
-    bytes = bytes + s.dxgTTile * CeilDiv(s.D, 16) * 32;                   // in4: grad_h_inIn
-    bytes = bytes + s.dxgTTile * CeilDiv(s.n, 8) * 32;                    // in5: h_preIn
-    bytes = bytes + s.dxgTTile * s.n * CeilDiv(s.D, 16) * 32;             // in6: xIn
-    bytes = bytes + s.dxgTTile * s.n * CeilDiv(s.D, 16) * 64;             // out0: grad_xOut, 2 copies
-    bytes = bytes + s.dxgTTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 128;  // out1: dmixWsOut, 2 copies
-    bytes = bytes + s.dxgTTile * s.n * CeilDiv(s.D, 16) * 128;            // out2: dxgWsOut, 2 copies
-    bytes = bytes + s.n * s.n * s.n * CeilDiv(s.D, 16) * 64 + s.n * s.n * CeilDiv(s.D, 16) * 128;  // calc0: phiTile
-    bytes = bytes + s.n * CeilDiv(s.D, 16) * 64;                                                   // calc1: gammaTile
-    bytes = bytes + s.dxgTTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 64;  // calc2: scaledWsTile
-    bytes = bytes + CeilDiv(s.dxgTTile, 16) * 64;                        // calc3: inv_rmsTile
-    bytes = bytes + s.dxgTTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 64;  // calc4: dmixTile
-    bytes = bytes + CeilDiv(s.dxgTTile, 16) * 512;                       // calc5: spread
-    bytes = bytes + s.dxgTTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 64;  // calc6: h_mixTile
-    bytes = bytes + CeilDiv(s.dxgTTile, 16) * 64;                        // calc7: drmsTile
-    bytes = bytes + s.dxgTTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 64;  // calc8: tmp
-    bytes = bytes + CeilDiv(s.dxgTTile, 8) * 2048;                       // calc9: acc
-    bytes = bytes + CeilDiv(s.dxgTTile, 8) * 256;                        // calc10: part
-    bytes = bytes + s.dxgTTile * s.n * CeilDiv(s.D, 16) * 64;            // calc11: dxgTile
-    bytes = bytes + s.dxgTTile * s.n * s.n * s.n * CeilDiv(s.D, 16) * 64 +
-            s.dxgTTile * s.n * s.n * CeilDiv(s.D, 16) * 128;              // calc12: tmp
-    bytes = bytes + s.dxgTTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 512;  // calc13: spread
-    bytes = bytes + s.dxgTTile * CeilDiv(s.D, 16) * 64;                   // calc14: grad_h_inTile
-    bytes = bytes + s.dxgTTile * CeilDiv(s.n, 16) * 64;                   // calc15: h_preTile
-    bytes = bytes + s.dxgTTile * s.n * CeilDiv(s.D, 16) * 64;             // calc16: xTile
-    bytes = bytes + s.dxgTTile * s.n * CeilDiv(s.D, 16) * 64;             // calc17: tmp
-    bytes = bytes + s.dxgTTile * CeilDiv(s.n, 16) * 512;                  // calc18: spread
-    bytes = bytes + s.dxgTTile * s.n * CeilDiv(s.D, 16) * 64;             // calc19: tmp
-    bytes = bytes + CeilDiv(s.dxgTTile, 16) * 64;                         // calc20: tmp
-    return bytes;
-}
-
-/// UB bytes: grad_x
+/// UB bytes: dxg, grad_x
 inline Checked GradXLedger3(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.gradXDTile * 2, 32) * 64;                 // in0: grad_h_inIn, 2 copies
-    bytes = bytes + CeilDiv(s.gradXITile, 8) * 64;                      // in1: h_preIn, 2 copies
-    bytes = bytes + CeilDiv(s.gradXDTile * s.gradXITile * 4, 32) * 64;  // in2: dxgWsIn, 2 copies
-    bytes = bytes + 32;                                                 // in3: drmsWsIn
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 2, 32);       // in4: xIn
-    bytes = bytes + CeilDiv(s.gradXDTile * s.gradXITile * 2, 32) * 64;  // out0: grad_xOut, 2 copies
-    bytes = bytes + RoundUp(s.gradXDTile * 4, 32);                      // calc0: grad_h_inTile
-    bytes = bytes + CeilDiv(s.gradXITile, 16) * 64;                     // calc1: h_preTile
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 4, 32);       // calc2: dxgWsTile
-    bytes = bytes + 64;                                                 // calc3: drmsWsTile
-    bytes = bytes + 64;                                                 // calc4: inv_rmsTile
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 4, 32);       // calc5: xTile
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 4, 32);       // calc6: grad_x_postTile
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 4, 32);       // calc7: tmp
-    bytes = bytes + CeilDiv(s.gradXITile, 16) * 512;                    // calc8: spread
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 4, 32);       // calc9: tmp
-    bytes = bytes + 64;                                                 // calc10: tmp
-    bytes = bytes + 512;                                                // calc11: spread
-    return bytes;
-}
-
-/// UB bytes: sum_1, grad_phi
-inline Checked GradPhiLedger3(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.gradPhiDTile * s.gradPhiITile * 4, 32) * 64;  // in0: sum_1_productWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.gradPhiDTile * s.gradPhiITile * 4, 32) * 64;  // out0: grad_phiOut, 2 copies
-    bytes = bytes + RoundUp(s.gradPhiDTile * s.gradPhiITile * 4, 32);       // calc0: sum_1_productWsTile
-    bytes = bytes + RoundUp(s.gradPhiDTile * s.gradPhiITile * 4, 32);       // calc1: sum_1_productWsTile
-    bytes = bytes + RoundUp(s.gradPhiDTile * s.gradPhiITile * 4, 32);       // calc2: sum_1_productWsTile
-    bytes = bytes + RoundUp(s.gradPhiDTile * s.gradPhiITile * 4, 32);       // calc3: sum_1Tile
-    bytes = bytes + RoundUp(s.gradPhiDTile * s.gradPhiITile * 4, 32);       // calc4: tmp
-    bytes = bytes + RoundUp(s.gradPhiDTile * s.gradPhiITile * 4, 32);       // calc5: tmp
-    bytes = bytes + RoundUp(s.gradPhiDTile, 256) * s.gradPhiITile;          // calc6: mask
-    return bytes;
-}
-
-/// UB bytes: dmix, drms, dxg, grad_x
-inline Checked DmixLedger3(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + s.n * s.n * s.n * CeilDiv(s.D, 8) * 32 + s.n * s.n * CeilDiv(s.D, 8) * 64;  // in0: phiIn
-    bytes = bytes + s.dmixTTile * CeilDiv(s.n * s.n + s.n * 2, 8) * 64;    // in1: scaledWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.dmixTTile, 8) * 64;                          // in2: inv_rmsIn, 2 copies
-    bytes = bytes + s.dmixTTile * CeilDiv(s.D, 16) * 32;                   // in3: grad_h_inIn
-    bytes = bytes + s.dmixTTile * CeilDiv(s.n, 8) * 32;                    // in4: h_preIn
-    bytes = bytes + s.dmixTTile * s.n * CeilDiv(s.D, 16) * 32;             // in5: xIn
-    bytes = bytes + s.dmixTTile * s.n * CeilDiv(s.D, 16) * 64;             // out0: grad_xOut, 2 copies
-    bytes = bytes + s.dmixTTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 128;  // out1: dmixWsOut, 2 copies
-    bytes = bytes + s.n * s.n * s.n * CeilDiv(s.D, 16) * 64 + s.n * s.n * CeilDiv(s.D, 16) * 128;  // calc0: phiTile
-    bytes = bytes + s.dmixTTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 64;  // calc1: scaledWsTile
-    bytes = bytes + CeilDiv(s.dmixTTile, 16) * 64;                        // calc2: inv_rmsTile
-    bytes = bytes + s.dmixTTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 64;  // calc3: dmixTile
-    bytes = bytes + CeilDiv(s.dmixTTile, 16) * 512;                       // calc4: spread
-    bytes = bytes + s.dmixTTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 64;  // calc5: h_mixTile
-    bytes = bytes + CeilDiv(s.dmixTTile, 16) * 64;                        // calc6: drmsTile
-    bytes = bytes + s.dmixTTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 64;  // calc7: tmp
-    bytes = bytes + CeilDiv(s.dmixTTile, 8) * 2048;                       // calc8: acc
-    bytes = bytes + CeilDiv(s.dmixTTile, 8) * 256;                        // calc9: part
-    bytes = bytes + s.dmixTTile * s.n * CeilDiv(s.D, 16) * 64;            // calc10: dxgTile
-    bytes = bytes + s.dmixTTile * s.n * s.n * s.n * CeilDiv(s.D, 16) * 64 +
-            s.dmixTTile * s.n * s.n * CeilDiv(s.D, 16) * 128;              // calc11: tmp
-    bytes = bytes + s.dmixTTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 512;  // calc12: spread
-    bytes = bytes + s.dmixTTile * CeilDiv(s.D, 16) * 64;                   // calc13: grad_h_inTile
-    bytes = bytes + s.dmixTTile * CeilDiv(s.n, 16) * 64;                   // calc14: h_preTile
-    bytes = bytes + s.dmixTTile * s.n * CeilDiv(s.D, 16) * 64;             // calc15: xTile
-    bytes = bytes + s.dmixTTile * s.n * CeilDiv(s.D, 16) * 64;             // calc16: grad_x_postTile
-    bytes = bytes + s.dmixTTile * s.n * CeilDiv(s.D, 16) * 64;             // calc17: tmp
-    bytes = bytes + s.dmixTTile * CeilDiv(s.n, 16) * 512;                  // calc18: spread
-    bytes = bytes + s.dmixTTile * s.n * CeilDiv(s.D, 16) * 64;             // calc19: tmp
-    bytes = bytes + CeilDiv(s.dmixTTile, 16) * 64;                         // calc20: tmp
-    return bytes;
-}
-
-/// UB bytes: sum_1, grad_phi
-inline Checked GradPhiLedger4(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + s.T * 64;                                                     // in0: dmixWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.T * s.gradPhiDTile * s.gradPhiITile * 2, 32) * 64;  // in1: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.gradPhiDTile * s.gradPhiITile * 4, 32) * 64;        // out0: grad_phiOut, 2 copies
-    bytes = bytes + CeilDiv(s.T, 16) * 64;                                        // calc0: dmixWsTile
-    bytes = bytes + CeilDiv(s.T, 16) * 64;                                        // calc1: offsets
-    bytes = bytes + RoundUp(s.T * s.gradPhiDTile * s.gradPhiITile * 4, 32);       // calc2: xTile
-    bytes = bytes + RoundUp(s.gradPhiDTile * s.gradPhiITile * 4, 32);             // calc3: sum_1Tile
-    bytes = bytes + RoundUp(s.T * s.gradPhiDTile * s.gradPhiITile * 4, 32);       // calc4: tmp
-    bytes = bytes + CeilDiv(s.T, 16) * 512;                                       // calc5: spread
-    return bytes;
-}
-
-/// UB bytes: grad_phi
-inline Checked GradPhiLedger5(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.gradPhiDTile * s.gradPhiITile * 4, 32) * 64;  // in0: sum_1WsIn, 2 copies
-    bytes = bytes + CeilDiv(s.gradPhiDTile * s.gradPhiITile * 4, 32) * 64;  // out0: grad_phiOut, 2 copies
+    bytes = bytes + RoundUp(s.gradXDTile * s.n * s.n * s.n * 4 + s.gradXDTile * s.n * s.n * 8, 32);  // in0: phiIn
+    bytes = bytes + RoundUp(s.gradXDTile * s.n * 4, 32);                                             // in1: gammaIn
+    bytes = bytes + s.gradXTTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 128;  // in2: dmixWsIn, 2 copies
+    bytes = bytes + RoundUp(s.gradXDTile * s.gradXTTile * 2, 32);           // in3: grad_h_inIn
+    bytes = bytes + s.gradXTTile * CeilDiv(s.n, 16) * 64;                   // in4: h_preIn
+    bytes = bytes + CeilDiv(s.gradXTTile, 16) * 128;                        // in5: drmsWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.gradXDTile * s.gradXTTile * 2, 32) * 64;      // out0: grad_xOut, 2 copies
+    bytes = bytes + RoundUp(s.gradXDTile * s.gradXTTile * 4, 32);           // calc0: grad_h_inTile
+    bytes = bytes + RoundUp(s.gradXDTile * s.gradXTTile * 4, 32);           // calc1: dxgTile
+    bytes = bytes + s.gradXTTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 512;  // calc2: spread
+    bytes = bytes + RoundUp(s.gradXDTile * s.gradXTTile * 4, 32);           // calc3: xTile
+    bytes = bytes + RoundUp(s.gradXDTile * s.gradXTTile * 4, 32);           // calc4: tmp
+    bytes = bytes + s.gradXTTile * CeilDiv(s.n, 16) * 512;                  // calc5: spread
+    bytes = bytes + RoundUp(s.gradXDTile * s.gradXTTile * 4, 32);           // calc6: tmp
+    bytes = bytes + CeilDiv(s.gradXTTile, 16) * 64;                         // calc7: tmp
+    bytes = bytes + CeilDiv(s.gradXTTile, 16) * 512;                        // calc8: spread
     return bytes;
 }
 
@@ -1203,61 +950,243 @@ inline Checked GradXLedger4(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.gradXDTile * 2, 32) * 64;                 // in0: grad_h_inIn, 2 copies
-    bytes = bytes + CeilDiv(s.gradXITile, 8) * 64;                      // in1: h_preIn, 2 copies
-    bytes = bytes + CeilDiv(s.gradXDTile * s.gradXITile * 4, 32) * 64;  // in2: dxgWsIn, 2 copies
-    bytes = bytes + 32;                                                 // in3: drmsWsIn
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 2, 32);       // in4: xIn
-    bytes = bytes + CeilDiv(s.gradXDTile * s.gradXITile * 2, 32) * 64;  // out0: grad_xOut, 2 copies
-    bytes = bytes + RoundUp(s.gradXDTile * 4, 32);                      // calc0: grad_h_inTile
-    bytes = bytes + CeilDiv(s.gradXITile, 16) * 64;                     // calc1: h_preTile
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 4, 32);       // calc2: dxgWsTile
-    bytes = bytes + 64;                                                 // calc3: drmsWsTile
-    bytes = bytes + 64;                                                 // calc4: inv_rmsTile
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 4, 32);       // calc5: xTile
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 4, 32);       // calc6: tmp
-    bytes = bytes + CeilDiv(s.gradXITile, 16) * 512;                    // calc7: spread
-    bytes = bytes + RoundUp(s.gradXDTile * s.gradXITile * 4, 32);       // calc8: tmp
-    bytes = bytes + 64;                                                 // calc9: tmp
-    bytes = bytes + 512;                                                // calc10: spread
+    bytes = bytes + RoundUp(s.gradXDTile * s.n * 4, 32);                // in0: gammaIn
+    bytes = bytes + CeilDiv(s.gradXDTile * s.gradXTTile * 2, 32) * 64;  // in1: grad_h_inIn, 2 copies
+    bytes = bytes + s.gradXTTile * CeilDiv(s.n, 16) * 128;              // in2: h_preIn, 2 copies
+    bytes = bytes + CeilDiv(s.gradXTTile, 16) * 128;                    // in3: drmsWsIn, 2 copies
+    bytes = bytes + RoundUp(s.gradXDTile * s.gradXTTile * 4, 32);       // in4: dxgWsIn
+    bytes = bytes + CeilDiv(s.gradXDTile * s.gradXTTile * 2, 32) * 64;  // out0: grad_xOut, 2 copies
+    bytes = bytes + RoundUp(s.gradXDTile * s.gradXTTile * 4, 32);       // calc0: grad_h_inTile
+    bytes = bytes + RoundUp(s.gradXDTile * s.gradXTTile * 4, 32);       // calc1: xTile
+    bytes = bytes + RoundUp(s.gradXDTile * s.gradXTTile * 4, 32);       // calc2: tmp
+    bytes = bytes + s.gradXTTile * CeilDiv(s.n, 16) * 512;              // calc3: spread
+    bytes = bytes + RoundUp(s.gradXDTile * s.gradXTTile * 4, 32);       // calc4: tmp
+    bytes = bytes + CeilDiv(s.gradXTTile, 16) * 64;                     // calc5: tmp
+    bytes = bytes + CeilDiv(s.gradXTTile, 16) * 512;                    // calc6: spread
     return bytes;
 }
 
-/// UB bytes: dmix, drms, dxg, grad_x
-inline Checked DmixLedger4(const Sizes &s, const Checked &coreNum)
+/// UB bytes: dxg, grad_x, sum_1, grad_phi
+inline Checked DxgLedger3(const Sizes &s, const Checked &coreNum)
 {
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + s.n * s.n * s.n * CeilDiv(s.D, 8) * 32 + s.n * s.n * CeilDiv(s.D, 8) * 64;  // in0: phiIn
-    bytes = bytes + s.dmixTTile * CeilDiv(s.n * s.n + s.n * 2, 8) * 64;    // in1: scaledWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.dmixTTile, 8) * 64;                          // in2: inv_rmsIn, 2 copies
-    bytes = bytes + s.dmixTTile * CeilDiv(s.D, 16) * 32;                   // in3: grad_h_inIn
-    bytes = bytes + s.dmixTTile * CeilDiv(s.n, 8) * 32;                    // in4: h_preIn
-    bytes = bytes + s.dmixTTile * s.n * CeilDiv(s.D, 16) * 32;             // in5: xIn
-    bytes = bytes + s.dmixTTile * s.n * CeilDiv(s.D, 16) * 64;             // out0: grad_xOut, 2 copies
-    bytes = bytes + s.dmixTTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 128;  // out1: dmixWsOut, 2 copies
-    bytes = bytes + s.n * s.n * s.n * CeilDiv(s.D, 16) * 64 + s.n * s.n * CeilDiv(s.D, 16) * 128;  // calc0: phiTile
-    bytes = bytes + s.dmixTTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 64;  // calc1: scaledWsTile
-    bytes = bytes + CeilDiv(s.dmixTTile, 16) * 64;                        // calc2: inv_rmsTile
-    bytes = bytes + s.dmixTTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 64;  // calc3: dmixTile
-    bytes = bytes + CeilDiv(s.dmixTTile, 16) * 512;                       // calc4: spread
-    bytes = bytes + s.dmixTTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 64;  // calc5: h_mixTile
-    bytes = bytes + CeilDiv(s.dmixTTile, 16) * 64;                        // calc6: drmsTile
-    bytes = bytes + s.dmixTTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 64;  // calc7: tmp
-    bytes = bytes + CeilDiv(s.dmixTTile, 8) * 2048;                       // calc8: acc
-    bytes = bytes + CeilDiv(s.dmixTTile, 8) * 256;                        // calc9: part
-    bytes = bytes + s.dmixTTile * s.n * CeilDiv(s.D, 16) * 64;            // calc10: dxgTile
-    bytes = bytes + s.dmixTTile * s.n * s.n * s.n * CeilDiv(s.D, 16) * 64 +
-            s.dmixTTile * s.n * s.n * CeilDiv(s.D, 16) * 128;              // calc11: tmp
-    bytes = bytes + s.dmixTTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 512;  // calc12: spread
-    bytes = bytes + s.dmixTTile * CeilDiv(s.D, 16) * 64;                   // calc13: grad_h_inTile
-    bytes = bytes + s.dmixTTile * CeilDiv(s.n, 16) * 64;                   // calc14: h_preTile
-    bytes = bytes + s.dmixTTile * s.n * CeilDiv(s.D, 16) * 64;             // calc15: xTile
-    bytes = bytes + s.dmixTTile * s.n * CeilDiv(s.D, 16) * 64;             // calc16: tmp
-    bytes = bytes + s.dmixTTile * CeilDiv(s.n, 16) * 512;                  // calc17: spread
-    bytes = bytes + s.dmixTTile * s.n * CeilDiv(s.D, 16) * 64;             // calc18: tmp
-    bytes = bytes + CeilDiv(s.dmixTTile, 16) * 64;                         // calc19: tmp
+    bytes = bytes + s.T * CeilDiv(s.n * s.n + s.n * 2, 16) * 64;  // in0: dmixWsIn
+    bytes = bytes + CeilDiv(s.T, 16) * 128;                       // in1: drmsWsIn, 2 copies
+    bytes = bytes + RoundUp(s.T * s.dxgDTile * 2, 32);            // in2: grad_h_inIn
+    bytes =
+        bytes + RoundUp(s.dxgDTile * s.dxgITile * s.n * s.n * 4 + s.dxgDTile * s.dxgITile * s.n * 8, 32);  // in3: phiIn
+    bytes = bytes + s.T * CeilDiv(s.dxgITile, 8) * 32;                    // in4: h_preIn
+    bytes = bytes + RoundUp(s.dxgDTile * s.dxgITile * 4, 32);             // in5: gammaIn
+    bytes = bytes + RoundUp(s.T * s.dxgDTile * s.dxgITile * 2, 32);       // in6: xIn
+    bytes = bytes + CeilDiv(s.T * s.dxgDTile * s.dxgITile * 2, 32) * 64;  // out0: grad_xOut, 2 copies
+    bytes = bytes + CeilDiv(s.dxgDTile * s.dxgITile * s.n * s.n * 4 + s.dxgDTile * s.dxgITile * s.n * 8, 32) *
+                        64;                                               // out1: grad_phiOut, 2 copies
+    bytes = bytes + CeilDiv(s.T * s.dxgDTile * s.dxgITile * 4, 32) * 64;  // out2: dxgWsOut, 2 copies
+    bytes = bytes + RoundUp(s.T * s.dxgDTile * 4, 32);                    // calc0: grad_h_inTile
+    bytes = bytes + RoundUp(s.T * s.dxgDTile * s.dxgITile * 4, 32);       // calc1: dxgTile
+    bytes = bytes + s.T * CeilDiv(s.n * s.n + s.n * 2, 16) * 512;         // calc2: spread
+    bytes = bytes + s.dxgITile * CeilDiv(s.T, 16) * 64;                   // calc3: h_preTile
+    bytes = bytes + CeilDiv(s.T, 16) * 64;                                // calc4: offsets
+    bytes = bytes + RoundUp(s.T * s.dxgDTile * s.dxgITile * 4, 32);       // calc5: xTile
+    bytes = bytes + RoundUp(s.T * s.dxgDTile * s.dxgITile * 4, 32);       // calc6: tmp
+    bytes = bytes + s.dxgITile * CeilDiv(s.T, 16) * 512;                  // calc7: spread
+    bytes = bytes + RoundUp(s.T * s.dxgDTile * s.dxgITile * 4, 32);       // calc8: tmp
+    bytes = bytes + CeilDiv(s.T, 16) * 64;                                // calc9: tmp
+    bytes = bytes + CeilDiv(s.T, 16) * 512;                               // calc10: spread
+    bytes = bytes + RoundUp(s.dxgDTile * s.dxgITile * s.n * s.n * 4 + s.dxgDTile * s.dxgITile * s.n * 8,
+                            32);  // calc11: sum_1Tile
+    return bytes;
+}
+
+/// UB bytes: dxg, grad_x
+inline Checked GradXLedger5(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + RoundUp(s.gradXDTile * s.n * s.n * s.n * 4 + s.gradXDTile * s.n * s.n * 8, 32);  // in0: phiIn
+    bytes = bytes + s.gradXTTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 128;  // in1: dmixWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.gradXDTile * s.gradXTTile * 2, 32) * 64;      // in2: grad_h_inIn, 2 copies
+    bytes = bytes + s.gradXTTile * CeilDiv(s.n, 16) * 64;                   // in3: h_preIn
+    bytes = bytes + CeilDiv(s.gradXTTile, 16) * 128;                        // in4: drmsWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.gradXDTile * s.gradXTTile * 2, 32) * 64;      // out0: grad_xOut, 2 copies
+    bytes = bytes + RoundUp(s.gradXDTile * s.gradXTTile * 4, 32);           // calc0: grad_h_inTile
+    bytes = bytes + RoundUp(s.gradXDTile * s.gradXTTile * 4, 32);           // calc1: dxgTile
+    bytes = bytes + s.gradXTTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 512;  // calc2: spread
+    bytes = bytes + RoundUp(s.gradXDTile * s.gradXTTile * 4, 32);           // calc3: xTile
+    bytes = bytes + RoundUp(s.gradXDTile * s.gradXTTile * 4, 32);           // calc4: grad_x_postTile
+    bytes = bytes + RoundUp(s.gradXDTile * s.gradXTTile * 4, 32);           // calc5: tmp
+    bytes = bytes + s.gradXTTile * CeilDiv(s.n, 16) * 512;                  // calc6: spread
+    bytes = bytes + RoundUp(s.gradXDTile * s.gradXTTile * 4, 32);           // calc7: tmp
+    bytes = bytes + CeilDiv(s.gradXTTile, 16) * 64;                         // calc8: tmp
+    bytes = bytes + CeilDiv(s.gradXTTile, 16) * 512;                        // calc9: spread
+    return bytes;
+}
+
+/// UB bytes: sum_1, grad_phi
+inline Checked GradPhiLedger2(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.gradPhiDTile * s.gradPhiKTile * 4, 32) * 64;  // in0: sum_1_productWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.gradPhiDTile * s.gradPhiKTile * 4, 32) * 64;  // out0: grad_phiOut, 2 copies
+    bytes = bytes + RoundUp(s.gradPhiDTile * s.gradPhiKTile * 4, 32);       // calc0: sum_1_productWsTile
+    bytes = bytes + RoundUp(s.gradPhiDTile * s.gradPhiKTile * 4, 32);       // calc1: sum_1_productWsTile
+    bytes = bytes + RoundUp(s.gradPhiDTile * s.gradPhiKTile * 4, 32);       // calc2: sum_1_productWsTile
+    bytes = bytes + RoundUp(s.gradPhiDTile * s.gradPhiKTile * 4, 32);       // calc3: sum_1Tile
+    bytes = bytes + RoundUp(s.gradPhiDTile * s.gradPhiKTile * 4, 32);       // calc4: tmp
+    bytes = bytes + RoundUp(s.gradPhiDTile * s.gradPhiKTile * 4, 32);       // calc5: tmp
+    bytes = bytes + RoundUp(s.gradPhiDTile, 256) * s.gradPhiKTile;          // calc6: mask
+    return bytes;
+}
+
+/// UB bytes: grad_x
+inline Checked GradXLedger6(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.gradXDTile * s.gradXTTile * 2, 32) * 64;  // in0: grad_h_inIn, 2 copies
+    bytes = bytes + s.gradXTTile * CeilDiv(s.n, 16) * 128;              // in1: h_preIn, 2 copies
+    bytes = bytes + CeilDiv(s.gradXTTile, 16) * 192;                    // in2: drmsWsIn, 3 copies
+    bytes = bytes + RoundUp(s.gradXDTile * s.gradXTTile * 4, 32);       // in3: dxgWsIn
+    bytes = bytes + CeilDiv(s.gradXDTile * s.gradXTTile * 2, 32) * 64;  // out0: grad_xOut, 2 copies
+    bytes = bytes + RoundUp(s.gradXDTile * s.gradXTTile * 4, 32);       // calc0: grad_h_inTile
+    bytes = bytes + RoundUp(s.gradXDTile * s.gradXTTile * 4, 32);       // calc1: xTile
+    bytes = bytes + RoundUp(s.gradXDTile * s.gradXTTile * 4, 32);       // calc2: grad_x_postTile
+    bytes = bytes + RoundUp(s.gradXDTile * s.gradXTTile * 4, 32);       // calc3: tmp
+    bytes = bytes + s.gradXTTile * CeilDiv(s.n, 16) * 512;              // calc4: spread
+    bytes = bytes + RoundUp(s.gradXDTile * s.gradXTTile * 4, 32);       // calc5: tmp
+    bytes = bytes + CeilDiv(s.gradXTTile, 16) * 64;                     // calc6: tmp
+    bytes = bytes + CeilDiv(s.gradXTTile, 16) * 512;                    // calc7: spread
+    return bytes;
+}
+
+/// UB bytes: dxg, grad_x, sum_1, grad_phi
+inline Checked GradPhiLedger3(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + s.T * CeilDiv(s.n * s.n + s.n * 2, 16) * 64;  // in0: dmixWsIn
+    bytes = bytes + CeilDiv(s.T, 16) * 128;                       // in1: drmsWsIn, 2 copies
+    bytes = bytes + RoundUp(s.T * s.gradPhiDTile * 2, 32);        // in2: grad_h_inIn
+    bytes = bytes +
+            CeilDiv(s.gradPhiDTile * s.gradPhiITile * s.n * s.n * 4 + s.gradPhiDTile * s.gradPhiITile * s.n * 8, 32) *
+                64;                                                               // in3: phiIn, 2 copies
+    bytes = bytes + s.T * CeilDiv(s.gradPhiITile, 8) * 32;                        // in4: h_preIn
+    bytes = bytes + RoundUp(s.T * s.gradPhiDTile * s.gradPhiITile * 2, 32);       // in5: xIn
+    bytes = bytes + CeilDiv(s.T * s.gradPhiDTile * s.gradPhiITile * 2, 32) * 64;  // out0: grad_xOut, 2 copies
+    bytes = bytes +
+            CeilDiv(s.gradPhiDTile * s.gradPhiITile * s.n * s.n * 4 + s.gradPhiDTile * s.gradPhiITile * s.n * 8, 32) *
+                64;                                                          // out1: grad_phiOut, 2 copies
+    bytes = bytes + RoundUp(s.T * s.gradPhiDTile * 4, 32);                   // calc0: grad_h_inTile
+    bytes = bytes + RoundUp(s.T * s.gradPhiDTile * s.gradPhiITile * 4, 32);  // calc1: dxgTile
+    bytes = bytes + s.T * CeilDiv(s.n * s.n + s.n * 2, 16) * 512;            // calc2: spread
+    bytes = bytes + s.gradPhiITile * CeilDiv(s.T, 16) * 64;                  // calc3: h_preTile
+    bytes = bytes + CeilDiv(s.T, 16) * 64;                                   // calc4: offsets
+    bytes = bytes + RoundUp(s.T * s.gradPhiDTile * s.gradPhiITile * 4, 32);  // calc5: xTile
+    bytes = bytes + RoundUp(s.T * s.gradPhiDTile * s.gradPhiITile * 4, 32);  // calc6: grad_x_postTile
+    bytes = bytes + RoundUp(s.T * s.gradPhiDTile * s.gradPhiITile * 4, 32);  // calc7: tmp
+    bytes = bytes + s.gradPhiITile * CeilDiv(s.T, 16) * 512;                 // calc8: spread
+    bytes = bytes + RoundUp(s.T * s.gradPhiDTile * s.gradPhiITile * 4, 32);  // calc9: tmp
+    bytes = bytes + CeilDiv(s.T, 16) * 64;                                   // calc10: tmp
+    bytes = bytes + CeilDiv(s.T, 16) * 512;                                  // calc11: spread
+    bytes = bytes + RoundUp(s.gradPhiDTile * s.gradPhiITile * s.n * s.n * 4 + s.gradPhiDTile * s.gradPhiITile * s.n * 8,
+                            32);  // calc12: sum_1Tile
+    return bytes;
+}
+
+/// UB bytes: grad_phi
+inline Checked GradPhiLedger4(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.gradPhiDTile * s.gradPhiKTile * 4, 32) * 64;  // in0: sum_1WsIn, 2 copies
+    bytes = bytes + CeilDiv(s.gradPhiDTile * s.gradPhiKTile * 4, 32) * 64;  // out0: grad_phiOut, 2 copies
+    return bytes;
+}
+
+/// UB bytes: dxg, grad_x
+inline Checked GradXLedger7(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + RoundUp(s.gradXDTile * s.n * s.n * s.n * 4 + s.gradXDTile * s.n * s.n * 8, 32);  // in0: phiIn
+    bytes = bytes + s.gradXTTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 128;  // in1: dmixWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.gradXDTile * s.gradXTTile * 2, 32) * 64;      // in2: grad_h_inIn, 2 copies
+    bytes = bytes + s.gradXTTile * CeilDiv(s.n, 16) * 64;                   // in3: h_preIn
+    bytes = bytes + CeilDiv(s.gradXTTile, 16) * 128;                        // in4: drmsWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.gradXDTile * s.gradXTTile * 2, 32) * 64;      // out0: grad_xOut, 2 copies
+    bytes = bytes + RoundUp(s.gradXDTile * s.gradXTTile * 4, 32);           // calc0: grad_h_inTile
+    bytes = bytes + RoundUp(s.gradXDTile * s.gradXTTile * 4, 32);           // calc1: dxgTile
+    bytes = bytes + s.gradXTTile * CeilDiv(s.n * s.n + s.n * 2, 16) * 512;  // calc2: spread
+    bytes = bytes + RoundUp(s.gradXDTile * s.gradXTTile * 4, 32);           // calc3: xTile
+    bytes = bytes + RoundUp(s.gradXDTile * s.gradXTTile * 4, 32);           // calc4: tmp
+    bytes = bytes + s.gradXTTile * CeilDiv(s.n, 16) * 512;                  // calc5: spread
+    bytes = bytes + RoundUp(s.gradXDTile * s.gradXTTile * 4, 32);           // calc6: tmp
+    bytes = bytes + CeilDiv(s.gradXTTile, 16) * 64;                         // calc7: tmp
+    bytes = bytes + CeilDiv(s.gradXTTile, 16) * 512;                        // calc8: spread
+    return bytes;
+}
+
+/// UB bytes: grad_x
+inline Checked GradXLedger8(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + CeilDiv(s.gradXDTile * s.gradXTTile * 2, 32) * 64;  // in0: grad_h_inIn, 2 copies
+    bytes = bytes + s.gradXTTile * CeilDiv(s.n, 16) * 128;              // in1: h_preIn, 2 copies
+    bytes = bytes + CeilDiv(s.gradXTTile, 16) * 192;                    // in2: drmsWsIn, 3 copies
+    bytes = bytes + RoundUp(s.gradXDTile * s.gradXTTile * 4, 32);       // in3: dxgWsIn
+    bytes = bytes + CeilDiv(s.gradXDTile * s.gradXTTile * 2, 32) * 64;  // out0: grad_xOut, 2 copies
+    bytes = bytes + RoundUp(s.gradXDTile * s.gradXTTile * 4, 32);       // calc0: grad_h_inTile
+    bytes = bytes + RoundUp(s.gradXDTile * s.gradXTTile * 4, 32);       // calc1: xTile
+    bytes = bytes + RoundUp(s.gradXDTile * s.gradXTTile * 4, 32);       // calc2: tmp
+    bytes = bytes + s.gradXTTile * CeilDiv(s.n, 16) * 512;              // calc3: spread
+    bytes = bytes + RoundUp(s.gradXDTile * s.gradXTTile * 4, 32);       // calc4: tmp
+    bytes = bytes + CeilDiv(s.gradXTTile, 16) * 64;                     // calc5: tmp
+    bytes = bytes + CeilDiv(s.gradXTTile, 16) * 512;                    // calc6: spread
+    return bytes;
+}
+
+/// UB bytes: dxg, grad_x, sum_1, grad_phi
+inline Checked GradPhiLedger5(const Sizes &s, const Checked &coreNum)
+{
+    (void)s;
+    (void)coreNum;
+    Checked bytes(0);
+    bytes = bytes + s.T * CeilDiv(s.n * s.n + s.n * 2, 16) * 64;  // in0: dmixWsIn
+    bytes = bytes + CeilDiv(s.T, 16) * 128;                       // in1: drmsWsIn, 2 copies
+    bytes = bytes + RoundUp(s.T * s.gradPhiDTile * 2, 32);        // in2: grad_h_inIn
+    bytes = bytes +
+            CeilDiv(s.gradPhiDTile * s.gradPhiITile * s.n * s.n * 4 + s.gradPhiDTile * s.gradPhiITile * s.n * 8, 32) *
+                64;                                                               // in3: phiIn, 2 copies
+    bytes = bytes + s.T * CeilDiv(s.gradPhiITile, 8) * 32;                        // in4: h_preIn
+    bytes = bytes + RoundUp(s.T * s.gradPhiDTile * s.gradPhiITile * 2, 32);       // in5: xIn
+    bytes = bytes + CeilDiv(s.T * s.gradPhiDTile * s.gradPhiITile * 2, 32) * 64;  // out0: grad_xOut, 2 copies
+    bytes = bytes +
+            CeilDiv(s.gradPhiDTile * s.gradPhiITile * s.n * s.n * 4 + s.gradPhiDTile * s.gradPhiITile * s.n * 8, 32) *
+                64;                                                          // out1: grad_phiOut, 2 copies
+    bytes = bytes + RoundUp(s.T * s.gradPhiDTile * 4, 32);                   // calc0: grad_h_inTile
+    bytes = bytes + RoundUp(s.T * s.gradPhiDTile * s.gradPhiITile * 4, 32);  // calc1: dxgTile
+    bytes = bytes + s.T * CeilDiv(s.n * s.n + s.n * 2, 16) * 512;            // calc2: spread
+    bytes = bytes + s.gradPhiITile * CeilDiv(s.T, 16) * 64;                  // calc3: h_preTile
+    bytes = bytes + CeilDiv(s.T, 16) * 64;                                   // calc4: offsets
+    bytes = bytes + RoundUp(s.T * s.gradPhiDTile * s.gradPhiITile * 4, 32);  // calc5: xTile
+    bytes = bytes + RoundUp(s.T * s.gradPhiDTile * s.gradPhiITile * 4, 32);  // calc6: tmp
+    bytes = bytes + s.gradPhiITile * CeilDiv(s.T, 16) * 512;                 // calc7: spread
+    bytes = bytes + RoundUp(s.T * s.gradPhiDTile * s.gradPhiITile * 4, 32);  // calc8: tmp
+    bytes = bytes + CeilDiv(s.T, 16) * 64;                                   // calc9: tmp
+    bytes = bytes + CeilDiv(s.T, 16) * 512;                                  // calc10: spread
+    bytes = bytes + RoundUp(s.gradPhiDTile * s.gradPhiITile * s.n * s.n * 4 + s.gradPhiDTile * s.gradPhiITile * s.n * 8,
+                            32);  // calc11: sum_1Tile
     return bytes;
 }
 
@@ -1267,37 +1196,20 @@ inline Checked DzLedger3(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + s.dzITile * CeilDiv(s.D, 16) * 64;   // in0: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.D, 16) * 64;               // in1: grad_h_inIn, 2 copies
-    bytes = bytes + CeilDiv(s.dzITile, 8) * 64;          // in2: h_preIn, 2 copies
+    bytes = bytes + CeilDiv(s.D, 16) * 32;               // in0: grad_h_inIn
+    bytes = bytes + s.dzITile * CeilDiv(s.D, 16) * 64;   // in1: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.dzITile, 16) * 128;        // in2: h_preIn, 2 copies
     bytes = bytes + s.dzITile * CeilDiv(s.D, 16) * 128;  // out0: sum_1_factorWsOut, 2 copies
     bytes = bytes + CeilDiv(s.dzITile, 16) * 128;        // out1: dzWsOut, 2 copies
-    bytes = bytes + s.dzITile * CeilDiv(s.D, 16) * 64;   // calc0: xTile
-    bytes = bytes + CeilDiv(s.D, 16) * 64;               // calc1: grad_h_inTile
+    bytes = bytes + CeilDiv(s.D, 16) * 64;               // calc0: grad_h_inTile
+    bytes = bytes + s.dzITile * CeilDiv(s.D, 16) * 64;   // calc1: xTile
     bytes = bytes + CeilDiv(s.dzITile, 16) * 64;         // calc2: dotTile
     bytes = bytes + s.dzITile * CeilDiv(s.D, 16) * 64;   // calc3: tmp
     bytes = bytes + CeilDiv(s.dzITile, 8) * 2048;        // calc4: acc
     bytes = bytes + CeilDiv(s.dzITile, 8) * 256;         // calc5: part
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;         // calc6: h_preTile
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;         // calc7: sTile
+    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;         // calc6: sTile
+    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;         // calc7: tmp
     bytes = bytes + CeilDiv(s.dzITile, 16) * 64;         // calc8: tmp
-    return bytes;
-}
-
-/// UB bytes: dmix, drms
-inline Checked DrmsLedger2(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + s.drmsTTile * CeilDiv(s.n * s.n + s.n * 2, 8) * 96;  // in0: scaledWsIn, 3 copies
-    bytes = bytes + CeilDiv(s.drmsTTile, 8) * 64;                        // in1: inv_rmsIn, 2 copies
-    bytes = bytes + s.drmsTTile * CeilDiv(s.n * s.n + s.n * 2, 8) * 64;  // out0: dmixWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.drmsTTile, 8) * 64;                        // out1: drmsWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.drmsTTile, 8) * 256;                       // calc0: spread
-    bytes = bytes + s.drmsTTile * CeilDiv(s.n * s.n + s.n * 2, 8) * 32;  // calc1: tmp
-    bytes = bytes + CeilDiv(s.drmsTTile, 8) * 32;                        // calc2: sum
-    bytes = bytes + CeilDiv(s.drmsTTile, 8) * 2048;                      // calc3: acc
     return bytes;
 }
 
@@ -1307,13 +1219,13 @@ inline Checked DzLedger4(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.dzITile, 8) * 64;                   // in0: h_preIn, 2 copies
+    bytes = bytes + CeilDiv(s.dzITile, 16) * 128;                 // in0: h_preIn, 2 copies
     bytes = bytes + CeilDiv(s.dzDTile * s.dzITile * 2, 32) * 64;  // in1: xIn, 2 copies
     bytes = bytes + CeilDiv(s.dzDTile * 2, 32) * 64;              // in2: grad_h_inIn, 2 copies
     bytes = bytes + CeilDiv(s.dzDTile * s.dzITile * 4, 32) * 64;  // out0: sum_1_factorWsOut, 2 copies
     bytes = bytes + CeilDiv(s.dzITile, 16) * 128;                 // out1: dzWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;                  // calc0: h_preTile
-    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;                  // calc1: sTile
+    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;                  // calc0: sTile
+    bytes = bytes + CeilDiv(s.dzITile, 16) * 64;                  // calc1: sumAcc
     bytes = bytes + RoundUp(s.dzDTile * s.dzITile * 4, 32);       // calc2: xTile
     bytes = bytes + RoundUp(s.dzDTile * 4, 32);                   // calc3: grad_h_inTile
     bytes = bytes + RoundUp(s.dzDTile * s.dzITile * 4, 32);       // calc4: tmp
@@ -1321,24 +1233,6 @@ inline Checked DzLedger4(const Sizes &s, const Checked &coreNum)
     bytes = bytes + CeilDiv(s.dzITile, 8) * 2048;                 // calc6: acc
     bytes = bytes + CeilDiv(s.dzITile, 8) * 256;                  // calc7: part
     bytes = bytes + CeilDiv(s.dzITile, 16) * 64;                  // calc8: tmp
-    return bytes;
-}
-
-/// UB bytes: dmix, drms
-inline Checked DrmsLedger3(const Sizes &s, const Checked &coreNum)
-{
-    (void)s;
-    (void)coreNum;
-    Checked bytes(0);
-    bytes = bytes + CeilDiv(s.drmsTTile, 8) * 64;                     // in0: inv_rmsIn, 2 copies
-    bytes = bytes + CeilDiv(s.drmsKTile * s.drmsTTile * 4, 32) * 96;  // in1: scaledWsIn, 3 copies
-    bytes = bytes + CeilDiv(s.drmsKTile * s.drmsTTile * 4, 32) * 64;  // out0: dmixWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.drmsTTile, 8) * 64;                     // out1: drmsWsOut, 2 copies
-    bytes = bytes + CeilDiv(s.drmsTTile, 8) * 32;                     // calc0: sumAcc
-    bytes = bytes + CeilDiv(s.drmsTTile, 8) * 256;                    // calc1: spread
-    bytes = bytes + RoundUp(s.drmsKTile * s.drmsTTile * 4, 32);       // calc2: tmp
-    bytes = bytes + CeilDiv(s.drmsTTile, 8) * 32;                     // calc3: sum
-    bytes = bytes + CeilDiv(s.drmsTTile, 8) * 2048;                   // calc4: acc
     return bytes;
 }
 
@@ -1359,8 +1253,8 @@ inline bool FitDzAgain(Sizes &s, const Chip &chip)
     s.dzAgainITile = Checked(8);
     s.dzAgainTTile = Checked(1);
     const int64_t ub = UsableUb(chip, true);
-    return Maximise(s, &Sizes::dzAgainITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &DzAgainLedger,
-                    coreNum, ub) &&
+    return Maximise(s, &Sizes::dzAgainITile, s.n, 8, MinOf(MaxOf(CeilDiv(s.T * s.n, coreNum), 64), s.n), false,
+                    &DzAgainLedger, coreNum, ub) &&
            Maximise(s, &Sizes::dzAgainTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.dzAgainITile), coreNum),
                     false, &DzAgainLedger, coreNum, ub);
 }
@@ -1370,11 +1264,11 @@ inline bool FitDzAgain3(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
     s.dzAgain3JTile = Checked(8);
-    s.dzAgain3ITile = Checked(1);
+    s.dzAgain3TTile = Checked(1);
     const int64_t ub = UsableUb(chip, true);
-    return Maximise(s, &Sizes::dzAgain3JTile, s.n, 8, MaxOf(CeilDiv(s.T * s.n * s.n, coreNum), 64), false,
+    return Maximise(s, &Sizes::dzAgain3JTile, s.n, 8, MinOf(MaxOf(CeilDiv(s.T * s.n * s.n, coreNum), 64), s.n), false,
                     &DzAgain3Ledger, coreNum, ub) &&
-           Maximise(s, &Sizes::dzAgain3ITile, MinOf(s.n, 4095), 1,
+           Maximise(s, &Sizes::dzAgain3TTile, MinOf(s.T, 4095), 1,
                     CeilDiv(s.T * s.n * CeilDiv(s.n, s.dzAgain3JTile), coreNum), false, &DzAgain3Ledger, coreNum, ub);
 }
 
@@ -1385,8 +1279,8 @@ inline bool FitScaled(Sizes &s, const Chip &chip)
     s.scaledITile = Checked(8);
     s.scaledTTile = Checked(1);
     const int64_t ub = UsableUb(chip, true);
-    return Maximise(s, &Sizes::scaledITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &ScaledLedger,
-                    coreNum, ub) &&
+    return Maximise(s, &Sizes::scaledITile, s.n, 8, MinOf(MaxOf(CeilDiv(s.T * s.n, coreNum), 64), s.n), false,
+                    &ScaledLedger, coreNum, ub) &&
            Maximise(s, &Sizes::scaledTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.scaledITile), coreNum),
                     false, &ScaledLedger, coreNum, ub);
 }
@@ -1398,7 +1292,7 @@ inline bool FitScaledAgain(Sizes &s, const Chip &chip)
     s.scaledAgainITile = Checked(8);
     s.scaledAgainTTile = Checked(1);
     const int64_t ub = UsableUb(chip, true);
-    return Maximise(s, &Sizes::scaledAgainITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false,
+    return Maximise(s, &Sizes::scaledAgainITile, s.n, 8, MinOf(MaxOf(CeilDiv(s.T * s.n, coreNum), 64), s.n), false,
                     &ScaledAgainLedger, coreNum, ub) &&
            Maximise(s, &Sizes::scaledAgainTTile, MinOf(s.T, 4095), 1,
                     CeilDiv(s.T * CeilDiv(s.n, s.scaledAgainITile), coreNum), false, &ScaledAgainLedger, coreNum, ub);
@@ -1409,13 +1303,12 @@ inline bool FitScaledAgain3(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
     s.scaledAgain3JTile = Checked(8);
-    s.scaledAgain3ITile = Checked(1);
+    s.scaledAgain3TTile = Checked(1);
     const int64_t ub = UsableUb(chip, true);
-    return Maximise(s, &Sizes::scaledAgain3JTile, s.n, 8, MaxOf(CeilDiv(s.T * s.n * s.n, coreNum), 64), false,
+    return Maximise(s, &Sizes::scaledAgain3JTile, s.n, 8, MinOf(MaxOf(CeilDiv(s.T * s.n, coreNum), 64), s.n), false,
                     &ScaledAgain3Ledger, coreNum, ub) &&
-           Maximise(s, &Sizes::scaledAgain3ITile, MinOf(s.n, 4095), 1,
-                    CeilDiv(s.T * s.n * CeilDiv(s.n, s.scaledAgain3JTile), coreNum), false, &ScaledAgain3Ledger,
-                    coreNum, ub);
+           Maximise(s, &Sizes::scaledAgain3TTile, MinOf(s.T, 4095), 1,
+                    CeilDiv(s.T * CeilDiv(s.n, s.scaledAgain3JTile), coreNum), false, &ScaledAgain3Ledger, coreNum, ub);
 }
 
 /// The tiles of a stage: dmix, sum_1_terms, drms
@@ -1427,25 +1320,25 @@ inline bool FitDmix(Sizes &s, const Chip &chip)
     return Maximise(s, &Sizes::dmixTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &DmixLedger, coreNum, ub);
 }
 
-/// The tiles of a stage: dxg (cube)
-inline bool FitDxg(Sizes &s, const Chip &chip)
-{
-    const Checked coreNum(chip.coreNum);
-    const int64_t ub = UsableUb(chip, true);
-    return DxgLedger(s, coreNum) <= ub;
-}
-
-/// The tiles of a stage: grad_x
+/// The tiles of a stage: dxg, grad_x
 inline bool FitGradX(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
     s.gradXDTile = Checked(16);
-    s.gradXITile = Checked(1);
+    s.gradXTTile = Checked(1);
     const int64_t ub = UsableUb(chip, true);
-    return Maximise(s, &Sizes::gradXDTile, s.D, 16, MaxOf(CeilDiv(s.D * s.T * s.n, coreNum), 64), false, &GradXLedger,
-                    coreNum, ub) &&
-           Maximise(s, &Sizes::gradXITile, MinOf(s.n, 4095), 1,
-                    CeilDiv(s.T * s.n * CeilDiv(s.D, s.gradXDTile), coreNum), false, &GradXLedger, coreNum, ub);
+    return Maximise(s, &Sizes::gradXDTile, s.D, 16, MinOf(MaxOf(CeilDiv(s.D * s.T, coreNum), 64), 64), false,
+                    &GradXLedger, coreNum, ub) &&
+           Maximise(s, &Sizes::gradXTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.gradXDTile), coreNum),
+                    false, &GradXLedger, coreNum, ub);
+}
+
+/// The tiles of a stage: sum_1_product (cube)
+inline bool FitSum1Product(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    const int64_t ub = UsableUb(chip, true);
+    return Sum1ProductLedger(s, coreNum) <= ub;
 }
 
 /// The tiles of a stage: sum_1, grad_phi
@@ -1453,12 +1346,12 @@ inline bool FitSum1(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
     s.sum1DTile = Checked(64);
-    s.sum1ITile = Checked(1);
+    s.sum1KTile = Checked(1);
     const int64_t ub = UsableUb(chip, true);
     return Maximise(s, &Sizes::sum1DTile, s.D, 64,
-                    MaxOf(CeilDiv(s.D * s.n * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64), false, &Sum1Ledger,
-                    coreNum, ub) &&
-           Maximise(s, &Sizes::sum1ITile, MinOf(s.n, 4095), 1,
+                    MinOf(MaxOf(CeilDiv(s.D * s.n * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64), s.D), false,
+                    &Sum1Ledger, coreNum, ub) &&
+           Maximise(s, &Sizes::sum1KTile, MinOf(s.n * s.n + s.n * 2, 4095), 1,
                     CeilDiv(s.n * s.n * s.n * CeilDiv(s.D, s.sum1DTile) + s.n * s.n * CeilDiv(s.D, s.sum1DTile) * 2,
                             coreNum),
                     false, &Sum1Ledger, coreNum, ub);
@@ -1478,8 +1371,9 @@ inline bool FitGradBias(Sizes &s, const Chip &chip)
     const Checked coreNum(chip.coreNum);
     s.gradBiasKTile = Checked(8);
     const int64_t ub = UsableUb(chip, true);
-    return Maximise(s, &Sizes::gradBiasKTile, s.n * s.n + s.n * 2, 8, MaxOf(CeilDiv(s.n * s.n + s.n * 2, coreNum), 64),
-                    false, &GradBiasLedger, coreNum, ub);
+    return Maximise(s, &Sizes::gradBiasKTile, s.n * s.n + s.n * 2, 8,
+                    MinOf(MaxOf(CeilDiv(s.n * s.n + s.n * 2, coreNum), 64), s.n * s.n + s.n * 2), false,
+                    &GradBiasLedger, coreNum, ub);
 }
 
 /// The tiles of a stage: sum_6, grad_gamma
@@ -1489,8 +1383,8 @@ inline bool FitGradGamma(Sizes &s, const Chip &chip)
     s.gradGammaDTile = Checked(8);
     s.gradGammaITile = Checked(1);
     const int64_t ub = UsableUb(chip, true);
-    return Maximise(s, &Sizes::gradGammaDTile, s.D, 8, MaxOf(CeilDiv(s.D * s.n, coreNum), 64), false, &GradGammaLedger,
-                    coreNum, ub) &&
+    return Maximise(s, &Sizes::gradGammaDTile, s.D, 8, MinOf(MaxOf(CeilDiv(s.D * s.n, coreNum), 64), 64), false,
+                    &GradGammaLedger, coreNum, ub) &&
            Maximise(s, &Sizes::gradGammaITile, MinOf(s.n, 4095), 1,
                     CeilDiv(s.n * CeilDiv(s.D, s.gradGammaDTile), coreNum), false, &GradGammaLedger, coreNum, ub);
 }
@@ -1505,76 +1399,6 @@ inline bool FitDz2(Sizes &s, const Chip &chip)
     return Maximise(s, &Sizes::dzDTile, s.D, 16, 0, false, &DzLedger2, coreNum, ub) &&
            Maximise(s, &Sizes::dzITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n, coreNum), false, &DzLedger2, coreNum,
                     ub);
-}
-
-/// The tiles of a stage: dmix
-inline bool FitDmix2(Sizes &s, const Chip &chip)
-{
-    const Checked coreNum(chip.coreNum);
-    s.dmixKTile = Checked(8);
-    s.dmixTTile = Checked(1);
-    const int64_t ub = UsableUb(chip, true);
-    return Maximise(s, &Sizes::dmixKTile, s.n * s.n + s.n * 2, 8,
-                    MaxOf(CeilDiv(s.T * s.n * s.n + s.T * s.n * 2, coreNum), 64), false, &DmixLedger2, coreNum, ub) &&
-           Maximise(s, &Sizes::dmixTTile, MinOf(s.T, 4095), 1,
-                    CeilDiv(s.T * CeilDiv(s.n * s.n + s.n * 2, s.dmixKTile), coreNum), false, &DmixLedger2, coreNum,
-                    ub);
-}
-
-/// The tiles of a stage: sum_1_terms
-inline bool FitSum1Terms(Sizes &s, const Chip &chip)
-{
-    const Checked coreNum(chip.coreNum);
-    s.sum1TermsKTile = Checked(16);
-    s.sum1TermsTTile = Checked(1);
-    const int64_t ub = UsableUb(chip, true);
-    return Maximise(s, &Sizes::sum1TermsKTile, s.n * s.n + s.n * 2, 16,
-                    MaxOf(CeilDiv(s.T * s.n * s.n + s.T * s.n * 2, coreNum), 64), false, &Sum1TermsLedger, coreNum,
-                    ub) &&
-           Maximise(s, &Sizes::sum1TermsTTile, MinOf(s.T, 4095), 1,
-                    CeilDiv(s.T * CeilDiv(s.n * s.n + s.n * 2, s.sum1TermsKTile), coreNum), false, &Sum1TermsLedger,
-                    coreNum, ub);
-}
-
-/// The tiles of a stage: sum_1_terms
-inline bool FitSum1TermsAgain(Sizes &s, const Chip &chip)
-{
-    const Checked coreNum(chip.coreNum);
-    s.sum1TermsAgainKTile = Checked(16);
-    s.sum1TermsAgainTTile = Checked(1);
-    const int64_t ub = UsableUb(chip, true);
-    return Maximise(s, &Sizes::sum1TermsAgainKTile, s.n * s.n + s.n * 2, 16,
-                    MaxOf(CeilDiv(s.T * s.n * s.n + s.T * s.n * 2, coreNum), 64), false, &Sum1TermsAgainLedger, coreNum,
-                    ub) &&
-           Maximise(s, &Sizes::sum1TermsAgainTTile, MinOf(s.T, 4095), 1,
-                    CeilDiv(s.T * CeilDiv(s.n * s.n + s.n * 2, s.sum1TermsAgainKTile), coreNum), false,
-                    &Sum1TermsAgainLedger, coreNum, ub);
-}
-
-/// The tiles of a stage: sum_1_terms
-inline bool FitSum1TermsAgain3(Sizes &s, const Chip &chip)
-{
-    const Checked coreNum(chip.coreNum);
-    s.sum1TermsAgain3KTile = Checked(16);
-    s.sum1TermsAgain3TTile = Checked(1);
-    const int64_t ub = UsableUb(chip, true);
-    return Maximise(s, &Sizes::sum1TermsAgain3KTile, s.n * s.n + s.n * 2, 16,
-                    MaxOf(CeilDiv(s.T * s.n * s.n + s.T * s.n * 2, coreNum), 64), false, &Sum1TermsAgain3Ledger,
-                    coreNum, ub) &&
-           Maximise(s, &Sizes::sum1TermsAgain3TTile, MinOf(s.T, 4095), 1,
-                    CeilDiv(s.T * CeilDiv(s.n * s.n + s.n * 2, s.sum1TermsAgain3KTile), coreNum), false,
-                    &Sum1TermsAgain3Ledger, coreNum, ub);
-}
-
-/// The tiles of a stage: drms
-inline bool FitDrms(Sizes &s, const Chip &chip)
-{
-    const Checked coreNum(chip.coreNum);
-    s.drmsKTile = Checked(8);
-    s.drmsTTile = Checked(1);
-    const int64_t ub = UsableUb(chip, true);
-    return Maximise(s, &Sizes::drmsKTile, s.n * s.n + s.n * 2, 8, 0, false, &DrmsLedger, coreNum, ub) &&
-           Maximise(s, &Sizes::drmsTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &DrmsLedger, coreNum, ub);
 }
 
 /// The tiles of a stage: sum_2_part
@@ -1666,8 +1490,10 @@ inline bool FitSum5Part(Sizes &s, const Chip &chip)
     const int64_t ub = UsableUb(chip, true);
     return Maximise(
         s, &Sizes::sum5PartKTile, s.n * s.n + s.n * 2, 8,
-        MaxOf(CeilDiv(s.n * s.n * MaxOf(MinOf(coreNum, s.T), 1) + s.n * MaxOf(MinOf(coreNum, s.T), 1) * 2, coreNum),
-              64),
+        MinOf(
+            MaxOf(CeilDiv(s.n * s.n * MaxOf(MinOf(coreNum, s.T), 1) + s.n * MaxOf(MinOf(coreNum, s.T), 1) * 2, coreNum),
+                  64),
+            s.n * s.n + s.n * 2),
         false, &Sum5PartLedger, coreNum, ub);
 }
 
@@ -1677,8 +1503,9 @@ inline bool FitSum5(Sizes &s, const Chip &chip)
     const Checked coreNum(chip.coreNum);
     s.sum5KTile = Checked(8);
     const int64_t ub = UsableUb(chip, true);
-    return Maximise(s, &Sizes::sum5KTile, s.n * s.n + s.n * 2, 8, MaxOf(CeilDiv(s.n * s.n + s.n * 2, coreNum), 64),
-                    false, &Sum5Ledger, coreNum, ub);
+    return Maximise(s, &Sizes::sum5KTile, s.n * s.n + s.n * 2, 8,
+                    MinOf(MaxOf(CeilDiv(s.n * s.n + s.n * 2, coreNum), 64), s.n * s.n + s.n * 2), false, &Sum5Ledger,
+                    coreNum, ub);
 }
 
 /// The tiles of a stage: grad_bias
@@ -1687,21 +1514,22 @@ inline bool FitGradBias2(Sizes &s, const Chip &chip)
     const Checked coreNum(chip.coreNum);
     s.gradBiasKTile = Checked(8);
     const int64_t ub = UsableUb(chip, true);
-    return Maximise(s, &Sizes::gradBiasKTile, s.n * s.n + s.n * 2, 8, MaxOf(CeilDiv(s.n * s.n + s.n * 2, coreNum), 64),
-                    false, &GradBiasLedger2, coreNum, ub);
+    return Maximise(s, &Sizes::gradBiasKTile, s.n * s.n + s.n * 2, 8,
+                    MinOf(MaxOf(CeilDiv(s.n * s.n + s.n * 2, coreNum), 64), s.n * s.n + s.n * 2), false,
+                    &GradBiasLedger2, coreNum, ub);
 }
 
-/// The tiles of a stage: sum_6, grad_gamma
-inline bool FitGradGamma2(Sizes &s, const Chip &chip)
+/// The tiles of a stage: grad_x
+inline bool FitGradX2(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
-    s.gradGammaDTile = Checked(8);
-    s.gradGammaITile = Checked(1);
+    s.gradXDTile = Checked(16);
+    s.gradXTTile = Checked(1);
     const int64_t ub = UsableUb(chip, true);
-    return Maximise(s, &Sizes::gradGammaDTile, s.D, 8, MaxOf(CeilDiv(s.D * s.n, coreNum), 64), false, &GradGammaLedger2,
-                    coreNum, ub) &&
-           Maximise(s, &Sizes::gradGammaITile, MinOf(s.n, 4095), 1,
-                    CeilDiv(s.n * CeilDiv(s.D, s.gradGammaDTile), coreNum), false, &GradGammaLedger2, coreNum, ub);
+    return Maximise(s, &Sizes::gradXDTile, s.D, 16, MinOf(MaxOf(CeilDiv(s.D * s.T, coreNum), 64), 128), false,
+                    &GradXLedger2, coreNum, ub) &&
+           Maximise(s, &Sizes::gradXTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.gradXDTile), coreNum),
+                    false, &GradXLedger2, coreNum, ub);
 }
 
 /// The tiles of a stage: dot, s, dz
@@ -1721,8 +1549,8 @@ inline bool FitDzAgain2(Sizes &s, const Chip &chip)
     s.dzAgainITile = Checked(8);
     s.dzAgainTTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::dzAgainITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &DzAgainLedger,
-                    coreNum, ub) &&
+    return Maximise(s, &Sizes::dzAgainITile, s.n, 8, MinOf(MaxOf(CeilDiv(s.T * s.n, coreNum), 64), s.n), false,
+                    &DzAgainLedger, coreNum, ub) &&
            Maximise(s, &Sizes::dzAgainTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.dzAgainITile), coreNum),
                     false, &DzAgainLedger, coreNum, ub);
 }
@@ -1732,11 +1560,11 @@ inline bool FitDzAgain32(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
     s.dzAgain3JTile = Checked(8);
-    s.dzAgain3ITile = Checked(1);
+    s.dzAgain3TTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::dzAgain3JTile, s.n, 8, MaxOf(CeilDiv(s.T * s.n * s.n, coreNum), 64), false,
+    return Maximise(s, &Sizes::dzAgain3JTile, s.n, 8, MinOf(MaxOf(CeilDiv(s.T * s.n * s.n, coreNum), 64), s.n), false,
                     &DzAgain3Ledger, coreNum, ub) &&
-           Maximise(s, &Sizes::dzAgain3ITile, MinOf(s.n, 4095), 1,
+           Maximise(s, &Sizes::dzAgain3TTile, MinOf(s.T, 4095), 1,
                     CeilDiv(s.T * s.n * CeilDiv(s.n, s.dzAgain3JTile), coreNum), false, &DzAgain3Ledger, coreNum, ub);
 }
 
@@ -1747,8 +1575,8 @@ inline bool FitScaled2(Sizes &s, const Chip &chip)
     s.scaledITile = Checked(8);
     s.scaledTTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::scaledITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false, &ScaledLedger,
-                    coreNum, ub) &&
+    return Maximise(s, &Sizes::scaledITile, s.n, 8, MinOf(MaxOf(CeilDiv(s.T * s.n, coreNum), 64), s.n), false,
+                    &ScaledLedger, coreNum, ub) &&
            Maximise(s, &Sizes::scaledTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.n, s.scaledITile), coreNum),
                     false, &ScaledLedger, coreNum, ub);
 }
@@ -1760,7 +1588,7 @@ inline bool FitScaledAgain2(Sizes &s, const Chip &chip)
     s.scaledAgainITile = Checked(8);
     s.scaledAgainTTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::scaledAgainITile, s.n, 8, MaxOf(CeilDiv(s.T * s.n, coreNum), 64), false,
+    return Maximise(s, &Sizes::scaledAgainITile, s.n, 8, MinOf(MaxOf(CeilDiv(s.T * s.n, coreNum), 64), s.n), false,
                     &ScaledAgainLedger, coreNum, ub) &&
            Maximise(s, &Sizes::scaledAgainTTile, MinOf(s.T, 4095), 1,
                     CeilDiv(s.T * CeilDiv(s.n, s.scaledAgainITile), coreNum), false, &ScaledAgainLedger, coreNum, ub);
@@ -1771,39 +1599,34 @@ inline bool FitScaledAgain32(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
     s.scaledAgain3JTile = Checked(8);
-    s.scaledAgain3ITile = Checked(1);
+    s.scaledAgain3TTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::scaledAgain3JTile, s.n, 8, MaxOf(CeilDiv(s.T * s.n * s.n, coreNum), 64), false,
+    return Maximise(s, &Sizes::scaledAgain3JTile, s.n, 8, MinOf(MaxOf(CeilDiv(s.T * s.n, coreNum), 64), s.n), false,
                     &ScaledAgain3Ledger, coreNum, ub) &&
-           Maximise(s, &Sizes::scaledAgain3ITile, MinOf(s.n, 4095), 1,
-                    CeilDiv(s.T * s.n * CeilDiv(s.n, s.scaledAgain3JTile), coreNum), false, &ScaledAgain3Ledger,
-                    coreNum, ub);
+           Maximise(s, &Sizes::scaledAgain3TTile, MinOf(s.T, 4095), 1,
+                    CeilDiv(s.T * CeilDiv(s.n, s.scaledAgain3JTile), coreNum), false, &ScaledAgain3Ledger, coreNum, ub);
 }
 
-/// The tiles of a stage: dmix, drms, dxg, grad_x
-inline bool FitDxg2(Sizes &s, const Chip &chip)
+/// The tiles of a stage: dmix, drms
+inline bool FitDrms(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
-    s.dxgTTile = Checked(1);
+    s.drmsTTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::dxgTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &DxgLedger2, coreNum, ub);
+    return Maximise(s, &Sizes::drmsTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &DrmsLedger, coreNum, ub);
 }
 
-/// The tiles of a stage: sum_1, grad_phi
-inline bool FitGradPhi(Sizes &s, const Chip &chip)
+/// The tiles of a stage: dxg, grad_x, sum_1, grad_phi
+inline bool FitDxg(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
-    s.gradPhiDTile = Checked(16);
-    s.gradPhiITile = Checked(1);
+    s.dxgDTile = Checked(16);
+    s.dxgITile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::gradPhiDTile, s.D, 16,
-                    MaxOf(CeilDiv(s.D * s.n * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64), false, &GradPhiLedger,
+    return Maximise(s, &Sizes::dxgDTile, s.D, 16, MinOf(MaxOf(CeilDiv(s.D * s.n, coreNum), 64), 64), false, &DxgLedger,
                     coreNum, ub) &&
-           Maximise(
-               s, &Sizes::gradPhiITile, MinOf(s.n, 4095), 1,
-               CeilDiv(s.n * s.n * s.n * CeilDiv(s.D, s.gradPhiDTile) + s.n * s.n * CeilDiv(s.D, s.gradPhiDTile) * 2,
-                       coreNum),
-               false, &GradPhiLedger, coreNum, ub);
+           Maximise(s, &Sizes::dxgITile, MinOf(s.n, 4095), 1, CeilDiv(s.n * CeilDiv(s.D, s.dxgDTile), coreNum), false,
+                    &DxgLedger, coreNum, ub);
 }
 
 /// The tiles of a stage: sum_2, grad_alpha, sum_3, sum_4
@@ -1820,21 +1643,22 @@ inline bool FitGradBias3(Sizes &s, const Chip &chip)
     const Checked coreNum(chip.coreNum);
     s.gradBiasKTile = Checked(8);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::gradBiasKTile, s.n * s.n + s.n * 2, 8, MaxOf(CeilDiv(s.n * s.n + s.n * 2, coreNum), 64),
-                    false, &GradBiasLedger, coreNum, ub);
+    return Maximise(s, &Sizes::gradBiasKTile, s.n * s.n + s.n * 2, 8,
+                    MinOf(MaxOf(CeilDiv(s.n * s.n + s.n * 2, coreNum), 64), s.n * s.n + s.n * 2), false,
+                    &GradBiasLedger, coreNum, ub);
 }
 
 /// The tiles of a stage: sum_6, grad_gamma
-inline bool FitGradGamma3(Sizes &s, const Chip &chip)
+inline bool FitGradGamma2(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
     s.gradGammaDTile = Checked(16);
     s.gradGammaITile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::gradGammaDTile, s.D, 16, MaxOf(CeilDiv(s.D * s.n, coreNum), 64), false,
-                    &GradGammaLedger3, coreNum, ub) &&
+    return Maximise(s, &Sizes::gradGammaDTile, s.D, 16, MinOf(MaxOf(CeilDiv(s.D * s.n, coreNum), 64), 64), false,
+                    &GradGammaLedger2, coreNum, ub) &&
            Maximise(s, &Sizes::gradGammaITile, MinOf(s.n, 4095), 1,
-                    CeilDiv(s.n * CeilDiv(s.D, s.gradGammaDTile), coreNum), false, &GradGammaLedger3, coreNum, ub);
+                    CeilDiv(s.n * CeilDiv(s.D, s.gradGammaDTile), coreNum), false, &GradGammaLedger2, coreNum, ub);
 }
 
 /// The tiles of a stage: dot, s, dz
@@ -1849,55 +1673,30 @@ inline bool FitDz4(Sizes &s, const Chip &chip)
                     ub);
 }
 
-/// The tiles of a stage: dmix
-inline bool FitDmix3(Sizes &s, const Chip &chip)
-{
-    const Checked coreNum(chip.coreNum);
-    s.dmixKTile = Checked(8);
-    s.dmixTTile = Checked(1);
-    const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::dmixKTile, s.n * s.n + s.n * 2, 8,
-                    MaxOf(CeilDiv(s.T * s.n * s.n + s.T * s.n * 2, coreNum), 64), false, &DmixLedger2, coreNum, ub) &&
-           Maximise(s, &Sizes::dmixTTile, MinOf(s.T, 4095), 1,
-                    CeilDiv(s.T * CeilDiv(s.n * s.n + s.n * 2, s.dmixKTile), coreNum), false, &DmixLedger2, coreNum,
-                    ub);
-}
-
-/// The tiles of a stage: drms
-inline bool FitDrms2(Sizes &s, const Chip &chip)
-{
-    const Checked coreNum(chip.coreNum);
-    s.drmsKTile = Checked(8);
-    s.drmsTTile = Checked(1);
-    const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::drmsKTile, s.n * s.n + s.n * 2, 8, 0, false, &DrmsLedger, coreNum, ub) &&
-           Maximise(s, &Sizes::drmsTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &DrmsLedger, coreNum, ub);
-}
-
 /// The tiles of a stage: dxg
-inline bool FitDxg3(Sizes &s, const Chip &chip)
+inline bool FitDxg2(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
     s.dxgDTile = Checked(8);
-    s.dxgITile = Checked(1);
+    s.dxgTTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::dxgDTile, s.D, 8, MaxOf(CeilDiv(s.D * s.T * s.n, coreNum), 64), false, &DxgLedger3,
+    return Maximise(s, &Sizes::dxgDTile, s.D, 8, MinOf(MaxOf(CeilDiv(s.D * s.T, coreNum), 64), 64), false, &DxgLedger2,
                     coreNum, ub) &&
-           Maximise(s, &Sizes::dxgITile, MinOf(s.n, 4095), 1, CeilDiv(s.T * s.n * CeilDiv(s.D, s.dxgDTile), coreNum),
-                    false, &DxgLedger3, coreNum, ub);
+           Maximise(s, &Sizes::dxgTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.dxgDTile), coreNum), false,
+                    &DxgLedger2, coreNum, ub);
 }
 
 /// The tiles of a stage: grad_x
-inline bool FitGradX2(Sizes &s, const Chip &chip)
+inline bool FitGradX3(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
     s.gradXDTile = Checked(16);
-    s.gradXITile = Checked(1);
+    s.gradXTTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::gradXDTile, s.D, 16, MaxOf(CeilDiv(s.D * s.T * s.n, coreNum), 64), false, &GradXLedger,
-                    coreNum, ub) &&
-           Maximise(s, &Sizes::gradXITile, MinOf(s.n, 4095), 1,
-                    CeilDiv(s.T * s.n * CeilDiv(s.D, s.gradXDTile), coreNum), false, &GradXLedger, coreNum, ub);
+    return Maximise(s, &Sizes::gradXDTile, s.D, 16, MinOf(MaxOf(CeilDiv(s.D * s.T, coreNum), 64), 128), false,
+                    &GradXLedger2, coreNum, ub) &&
+           Maximise(s, &Sizes::gradXTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.gradXDTile), coreNum),
+                    false, &GradXLedger2, coreNum, ub);
 }
 
 /// The tiles of a stage: sum_1_part
@@ -1905,15 +1704,16 @@ inline bool FitSum1Part(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
     s.sum1PartDTile = Checked(16);
-    s.sum1PartITile = Checked(1);
+    s.sum1PartKTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
     return Maximise(s, &Sizes::sum1PartDTile, s.D, 16,
-                    MaxOf(CeilDiv(s.D * s.n * s.n * s.n * MaxOf(MinOf(coreNum, s.T), 1) +
-                                      s.D * s.n * s.n * MaxOf(MinOf(coreNum, s.T), 1) * 2,
-                                  coreNum),
-                          64),
+                    MinOf(MaxOf(CeilDiv(s.D * s.n * s.n * s.n * MaxOf(MinOf(coreNum, s.T), 1) +
+                                            s.D * s.n * s.n * MaxOf(MinOf(coreNum, s.T), 1) * 2,
+                                        coreNum),
+                                64),
+                          128),
                     false, &Sum1PartLedger, coreNum, ub) &&
-           Maximise(s, &Sizes::sum1PartITile, MinOf(s.n, 4095), 1,
+           Maximise(s, &Sizes::sum1PartKTile, MinOf(s.n * s.n + s.n * 2, 4095), 1,
                     CeilDiv(s.n * s.n * s.n * CeilDiv(s.D, s.sum1PartDTile) * MaxOf(MinOf(coreNum, s.T), 1) +
                                 s.n * s.n * CeilDiv(s.D, s.sum1PartDTile) * MaxOf(MinOf(coreNum, s.T), 1) * 2,
                             coreNum),
@@ -1925,32 +1725,32 @@ inline bool FitSum12(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
     s.sum1DTile = Checked(8);
-    s.sum1ITile = Checked(1);
+    s.sum1KTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
     return Maximise(s, &Sizes::sum1DTile, s.D, 8,
-                    MaxOf(CeilDiv(s.D * s.n * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64), false, &Sum1Ledger2,
-                    coreNum, ub) &&
-           Maximise(s, &Sizes::sum1ITile, MinOf(s.n, 4095), 1,
+                    MinOf(MaxOf(CeilDiv(s.D * s.n * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64), s.D), false,
+                    &Sum1Ledger2, coreNum, ub) &&
+           Maximise(s, &Sizes::sum1KTile, MinOf(s.n * s.n + s.n * 2, 4095), 1,
                     CeilDiv(s.n * s.n * s.n * CeilDiv(s.D, s.sum1DTile) + s.n * s.n * CeilDiv(s.D, s.sum1DTile) * 2,
                             coreNum),
                     false, &Sum1Ledger2, coreNum, ub);
 }
 
 /// The tiles of a stage: grad_phi
-inline bool FitGradPhi2(Sizes &s, const Chip &chip)
+inline bool FitGradPhi(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
     s.gradPhiDTile = Checked(8);
-    s.gradPhiITile = Checked(1);
+    s.gradPhiKTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
     return Maximise(s, &Sizes::gradPhiDTile, s.D, 8,
-                    MaxOf(CeilDiv(s.D * s.n * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64), false, &GradPhiLedger2,
-                    coreNum, ub) &&
+                    MinOf(MaxOf(CeilDiv(s.D * s.n * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64), s.D), false,
+                    &GradPhiLedger, coreNum, ub) &&
            Maximise(
-               s, &Sizes::gradPhiITile, MinOf(s.n, 4095), 1,
+               s, &Sizes::gradPhiKTile, MinOf(s.n * s.n + s.n * 2, 4095), 1,
                CeilDiv(s.n * s.n * s.n * CeilDiv(s.D, s.gradPhiDTile) + s.n * s.n * CeilDiv(s.D, s.gradPhiDTile) * 2,
                        coreNum),
-               false, &GradPhiLedger2, coreNum, ub);
+               false, &GradPhiLedger, coreNum, ub);
 }
 
 /// The tiles of a stage: sum_2_part
@@ -2042,8 +1842,10 @@ inline bool FitSum5Part2(Sizes &s, const Chip &chip)
     const int64_t ub = UsableUb(chip, false);
     return Maximise(
         s, &Sizes::sum5PartKTile, s.n * s.n + s.n * 2, 8,
-        MaxOf(CeilDiv(s.n * s.n * MaxOf(MinOf(coreNum, s.T), 1) + s.n * MaxOf(MinOf(coreNum, s.T), 1) * 2, coreNum),
-              64),
+        MinOf(
+            MaxOf(CeilDiv(s.n * s.n * MaxOf(MinOf(coreNum, s.T), 1) + s.n * MaxOf(MinOf(coreNum, s.T), 1) * 2, coreNum),
+                  64),
+            s.n * s.n + s.n * 2),
         false, &Sum5PartLedger, coreNum, ub);
 }
 
@@ -2053,8 +1855,9 @@ inline bool FitSum52(Sizes &s, const Chip &chip)
     const Checked coreNum(chip.coreNum);
     s.sum5KTile = Checked(8);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::sum5KTile, s.n * s.n + s.n * 2, 8, MaxOf(CeilDiv(s.n * s.n + s.n * 2, coreNum), 64),
-                    false, &Sum5Ledger, coreNum, ub);
+    return Maximise(s, &Sizes::sum5KTile, s.n * s.n + s.n * 2, 8,
+                    MinOf(MaxOf(CeilDiv(s.n * s.n + s.n * 2, coreNum), 64), s.n * s.n + s.n * 2), false, &Sum5Ledger,
+                    coreNum, ub);
 }
 
 /// The tiles of a stage: grad_bias
@@ -2063,8 +1866,9 @@ inline bool FitGradBias4(Sizes &s, const Chip &chip)
     const Checked coreNum(chip.coreNum);
     s.gradBiasKTile = Checked(8);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::gradBiasKTile, s.n * s.n + s.n * 2, 8, MaxOf(CeilDiv(s.n * s.n + s.n * 2, coreNum), 64),
-                    false, &GradBiasLedger2, coreNum, ub);
+    return Maximise(s, &Sizes::gradBiasKTile, s.n * s.n + s.n * 2, 8,
+                    MinOf(MaxOf(CeilDiv(s.n * s.n + s.n * 2, coreNum), 64), s.n * s.n + s.n * 2), false,
+                    &GradBiasLedger2, coreNum, ub);
 }
 
 /// The tiles of a stage: sum_6_part
@@ -2075,8 +1879,8 @@ inline bool FitSum6Part(Sizes &s, const Chip &chip)
     s.sum6PartITile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
     return Maximise(s, &Sizes::sum6PartDTile, s.D, 16,
-                    MaxOf(CeilDiv(s.D * s.n * MaxOf(MinOf(coreNum, s.T), 1), coreNum), 64), false, &Sum6PartLedger,
-                    coreNum, ub) &&
+                    MinOf(MaxOf(CeilDiv(s.D * s.n * MaxOf(MinOf(coreNum, s.T), 1), coreNum), 64), s.D), false,
+                    &Sum6PartLedger, coreNum, ub) &&
            Maximise(s, &Sizes::sum6PartITile, MinOf(s.n, 4095), 1,
                     CeilDiv(s.n * CeilDiv(s.D, s.sum6PartDTile) * MaxOf(MinOf(coreNum, s.T), 1), coreNum), false,
                     &Sum6PartLedger, coreNum, ub);
@@ -2089,58 +1893,36 @@ inline bool FitSum6(Sizes &s, const Chip &chip)
     s.sum6DTile = Checked(8);
     s.sum6ITile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::sum6DTile, s.D, 8, MaxOf(CeilDiv(s.D * s.n, coreNum), 64), false, &Sum6Ledger, coreNum,
-                    ub) &&
+    return Maximise(s, &Sizes::sum6DTile, s.D, 8, MinOf(MaxOf(CeilDiv(s.D * s.n, coreNum), 64), s.D), false,
+                    &Sum6Ledger, coreNum, ub) &&
            Maximise(s, &Sizes::sum6ITile, MinOf(s.n, 4095), 1, CeilDiv(s.n * CeilDiv(s.D, s.sum6DTile), coreNum), false,
                     &Sum6Ledger, coreNum, ub);
 }
 
 /// The tiles of a stage: grad_gamma
-inline bool FitGradGamma4(Sizes &s, const Chip &chip)
+inline bool FitGradGamma3(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
     s.gradGammaDTile = Checked(8);
     s.gradGammaITile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::gradGammaDTile, s.D, 8, MaxOf(CeilDiv(s.D * s.n, coreNum), 64), false, &GradGammaLedger4,
-                    coreNum, ub) &&
+    return Maximise(s, &Sizes::gradGammaDTile, s.D, 8, MinOf(MaxOf(CeilDiv(s.D * s.n, coreNum), 64), s.D), false,
+                    &GradGammaLedger3, coreNum, ub) &&
            Maximise(s, &Sizes::gradGammaITile, MinOf(s.n, 4095), 1,
-                    CeilDiv(s.n * CeilDiv(s.D, s.gradGammaDTile), coreNum), false, &GradGammaLedger4, coreNum, ub);
+                    CeilDiv(s.n * CeilDiv(s.D, s.gradGammaDTile), coreNum), false, &GradGammaLedger3, coreNum, ub);
 }
 
-/// The tiles of a stage: grad_x
-inline bool FitGradX3(Sizes &s, const Chip &chip)
-{
-    const Checked coreNum(chip.coreNum);
-    s.gradXDTile = Checked(16);
-    s.gradXITile = Checked(1);
-    const int64_t ub = UsableUb(chip, true);
-    return Maximise(s, &Sizes::gradXDTile, s.D, 16, MaxOf(CeilDiv(s.D * s.T * s.n, coreNum), 64), false, &GradXLedger2,
-                    coreNum, ub) &&
-           Maximise(s, &Sizes::gradXITile, MinOf(s.n, 4095), 1,
-                    CeilDiv(s.T * s.n * CeilDiv(s.D, s.gradXDTile), coreNum), false, &GradXLedger2, coreNum, ub);
-}
-
-/// The tiles of a stage: dmix, drms, dxg, grad_x
-inline bool FitDxg4(Sizes &s, const Chip &chip)
-{
-    const Checked coreNum(chip.coreNum);
-    s.dxgTTile = Checked(1);
-    const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::dxgTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &DxgLedger4, coreNum, ub);
-}
-
-/// The tiles of a stage: grad_x
+/// The tiles of a stage: dxg, grad_x
 inline bool FitGradX4(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
     s.gradXDTile = Checked(16);
-    s.gradXITile = Checked(1);
-    const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::gradXDTile, s.D, 16, MaxOf(CeilDiv(s.D * s.T * s.n, coreNum), 64), false, &GradXLedger2,
-                    coreNum, ub) &&
-           Maximise(s, &Sizes::gradXITile, MinOf(s.n, 4095), 1,
-                    CeilDiv(s.T * s.n * CeilDiv(s.D, s.gradXDTile), coreNum), false, &GradXLedger2, coreNum, ub);
+    s.gradXTTile = Checked(1);
+    const int64_t ub = UsableUb(chip, true);
+    return Maximise(s, &Sizes::gradXDTile, s.D, 16, MinOf(MaxOf(CeilDiv(s.D * s.T, coreNum), 64), 64), false,
+                    &GradXLedger3, coreNum, ub) &&
+           Maximise(s, &Sizes::gradXTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.gradXDTile), coreNum),
+                    false, &GradXLedger3, coreNum, ub);
 }
 
 /// The tiles of a stage: grad_x
@@ -2148,55 +1930,25 @@ inline bool FitGradX5(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
     s.gradXDTile = Checked(16);
-    s.gradXITile = Checked(1);
+    s.gradXTTile = Checked(1);
     const int64_t ub = UsableUb(chip, true);
-    return Maximise(s, &Sizes::gradXDTile, s.D, 16, MaxOf(CeilDiv(s.D * s.T * s.n, coreNum), 64), false, &GradXLedger3,
-                    coreNum, ub) &&
-           Maximise(s, &Sizes::gradXITile, MinOf(s.n, 4095), 1,
-                    CeilDiv(s.T * s.n * CeilDiv(s.D, s.gradXDTile), coreNum), false, &GradXLedger3, coreNum, ub);
+    return Maximise(s, &Sizes::gradXDTile, s.D, 16, MinOf(MaxOf(CeilDiv(s.D * s.T, coreNum), 64), 128), false,
+                    &GradXLedger4, coreNum, ub) &&
+           Maximise(s, &Sizes::gradXTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.gradXDTile), coreNum),
+                    false, &GradXLedger4, coreNum, ub);
 }
 
-/// The tiles of a stage: sum_1, grad_phi
-inline bool FitGradPhi3(Sizes &s, const Chip &chip)
+/// The tiles of a stage: dxg, grad_x, sum_1, grad_phi
+inline bool FitDxg3(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
-    s.gradPhiDTile = Checked(64);
-    s.gradPhiITile = Checked(1);
-    const int64_t ub = UsableUb(chip, true);
-    return Maximise(s, &Sizes::gradPhiDTile, s.D, 64,
-                    MaxOf(CeilDiv(s.D * s.n * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64), false, &GradPhiLedger3,
-                    coreNum, ub) &&
-           Maximise(
-               s, &Sizes::gradPhiITile, MinOf(s.n, 4095), 1,
-               CeilDiv(s.n * s.n * s.n * CeilDiv(s.D, s.gradPhiDTile) + s.n * s.n * CeilDiv(s.D, s.gradPhiDTile) * 2,
-                       coreNum),
-               false, &GradPhiLedger3, coreNum, ub);
-}
-
-/// The tiles of a stage: dmix, drms, dxg, grad_x
-inline bool FitDmix4(Sizes &s, const Chip &chip)
-{
-    const Checked coreNum(chip.coreNum);
-    s.dmixTTile = Checked(1);
+    s.dxgDTile = Checked(16);
+    s.dxgITile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::dmixTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &DmixLedger3, coreNum, ub);
-}
-
-/// The tiles of a stage: sum_1, grad_phi
-inline bool FitGradPhi4(Sizes &s, const Chip &chip)
-{
-    const Checked coreNum(chip.coreNum);
-    s.gradPhiDTile = Checked(16);
-    s.gradPhiITile = Checked(1);
-    const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::gradPhiDTile, s.D, 16,
-                    MaxOf(CeilDiv(s.D * s.n * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64), false, &GradPhiLedger4,
+    return Maximise(s, &Sizes::dxgDTile, s.D, 16, MinOf(MaxOf(CeilDiv(s.D * s.n, coreNum), 64), 64), false, &DxgLedger3,
                     coreNum, ub) &&
-           Maximise(
-               s, &Sizes::gradPhiITile, MinOf(s.n, 4095), 1,
-               CeilDiv(s.n * s.n * s.n * CeilDiv(s.D, s.gradPhiDTile) + s.n * s.n * CeilDiv(s.D, s.gradPhiDTile) * 2,
-                       coreNum),
-               false, &GradPhiLedger4, coreNum, ub);
+           Maximise(s, &Sizes::dxgITile, MinOf(s.n, 4095), 1, CeilDiv(s.n * CeilDiv(s.D, s.dxgDTile), coreNum), false,
+                    &DxgLedger3, coreNum, ub);
 }
 
 /// The tiles of a stage: grad_x
@@ -2204,51 +1956,42 @@ inline bool FitGradX6(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
     s.gradXDTile = Checked(16);
-    s.gradXITile = Checked(1);
+    s.gradXTTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::gradXDTile, s.D, 16, MaxOf(CeilDiv(s.D * s.T * s.n, coreNum), 64), false, &GradXLedger3,
-                    coreNum, ub) &&
-           Maximise(s, &Sizes::gradXITile, MinOf(s.n, 4095), 1,
-                    CeilDiv(s.T * s.n * CeilDiv(s.D, s.gradXDTile), coreNum), false, &GradXLedger3, coreNum, ub);
+    return Maximise(s, &Sizes::gradXDTile, s.D, 16, MinOf(MaxOf(CeilDiv(s.D * s.T, coreNum), 64), 128), false,
+                    &GradXLedger4, coreNum, ub) &&
+           Maximise(s, &Sizes::gradXTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.gradXDTile), coreNum),
+                    false, &GradXLedger4, coreNum, ub);
 }
 
-/// The tiles of a stage: grad_phi
-inline bool FitGradPhi5(Sizes &s, const Chip &chip)
-{
-    const Checked coreNum(chip.coreNum);
-    s.gradPhiDTile = Checked(8);
-    s.gradPhiITile = Checked(1);
-    const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::gradPhiDTile, s.D, 8,
-                    MaxOf(CeilDiv(s.D * s.n * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64), false, &GradPhiLedger5,
-                    coreNum, ub) &&
-           Maximise(
-               s, &Sizes::gradPhiITile, MinOf(s.n, 4095), 1,
-               CeilDiv(s.n * s.n * s.n * CeilDiv(s.D, s.gradPhiDTile) + s.n * s.n * CeilDiv(s.D, s.gradPhiDTile) * 2,
-                       coreNum),
-               false, &GradPhiLedger5, coreNum, ub);
-}
-
-/// The tiles of a stage: grad_x
+/// The tiles of a stage: dxg, grad_x
 inline bool FitGradX7(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
     s.gradXDTile = Checked(16);
-    s.gradXITile = Checked(1);
+    s.gradXTTile = Checked(1);
     const int64_t ub = UsableUb(chip, true);
-    return Maximise(s, &Sizes::gradXDTile, s.D, 16, MaxOf(CeilDiv(s.D * s.T * s.n, coreNum), 64), false, &GradXLedger4,
-                    coreNum, ub) &&
-           Maximise(s, &Sizes::gradXITile, MinOf(s.n, 4095), 1,
-                    CeilDiv(s.T * s.n * CeilDiv(s.D, s.gradXDTile), coreNum), false, &GradXLedger4, coreNum, ub);
+    return Maximise(s, &Sizes::gradXDTile, s.D, 16, MinOf(MaxOf(CeilDiv(s.D * s.T, coreNum), 64), 64), false,
+                    &GradXLedger5, coreNum, ub) &&
+           Maximise(s, &Sizes::gradXTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.gradXDTile), coreNum),
+                    false, &GradXLedger5, coreNum, ub);
 }
 
-/// The tiles of a stage: dmix, drms, dxg, grad_x
-inline bool FitDmix5(Sizes &s, const Chip &chip)
+/// The tiles of a stage: sum_1, grad_phi
+inline bool FitGradPhi2(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
-    s.dmixTTile = Checked(1);
-    const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::dmixTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &DmixLedger4, coreNum, ub);
+    s.gradPhiDTile = Checked(64);
+    s.gradPhiKTile = Checked(1);
+    const int64_t ub = UsableUb(chip, true);
+    return Maximise(s, &Sizes::gradPhiDTile, s.D, 64,
+                    MinOf(MaxOf(CeilDiv(s.D * s.n * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64), s.D), false,
+                    &GradPhiLedger2, coreNum, ub) &&
+           Maximise(
+               s, &Sizes::gradPhiKTile, MinOf(s.n * s.n + s.n * 2, 4095), 1,
+               CeilDiv(s.n * s.n * s.n * CeilDiv(s.D, s.gradPhiDTile) + s.n * s.n * CeilDiv(s.D, s.gradPhiDTile) * 2,
+                       coreNum),
+               false, &GradPhiLedger2, coreNum, ub);
 }
 
 /// The tiles of a stage: grad_x
@@ -2256,12 +1999,107 @@ inline bool FitGradX8(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
     s.gradXDTile = Checked(16);
-    s.gradXITile = Checked(1);
+    s.gradXTTile = Checked(1);
+    const int64_t ub = UsableUb(chip, true);
+    return Maximise(s, &Sizes::gradXDTile, s.D, 16, MinOf(MaxOf(CeilDiv(s.D * s.T, coreNum), 64), 128), false,
+                    &GradXLedger6, coreNum, ub) &&
+           Maximise(s, &Sizes::gradXTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.gradXDTile), coreNum),
+                    false, &GradXLedger6, coreNum, ub);
+}
+
+/// The tiles of a stage: dxg, grad_x, sum_1, grad_phi
+inline bool FitGradPhi3(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.gradPhiDTile = Checked(16);
+    s.gradPhiITile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::gradXDTile, s.D, 16, MaxOf(CeilDiv(s.D * s.T * s.n, coreNum), 64), false, &GradXLedger4,
-                    coreNum, ub) &&
-           Maximise(s, &Sizes::gradXITile, MinOf(s.n, 4095), 1,
-                    CeilDiv(s.T * s.n * CeilDiv(s.D, s.gradXDTile), coreNum), false, &GradXLedger4, coreNum, ub);
+    return Maximise(s, &Sizes::gradPhiDTile, s.D, 16, MinOf(MaxOf(CeilDiv(s.D * s.n, coreNum), 64), 64), false,
+                    &GradPhiLedger3, coreNum, ub) &&
+           Maximise(s, &Sizes::gradPhiITile, MinOf(s.n, 4095), 1, CeilDiv(s.n * CeilDiv(s.D, s.gradPhiDTile), coreNum),
+                    false, &GradPhiLedger3, coreNum, ub);
+}
+
+/// The tiles of a stage: grad_x
+inline bool FitGradX9(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.gradXDTile = Checked(16);
+    s.gradXTTile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::gradXDTile, s.D, 16, MinOf(MaxOf(CeilDiv(s.D * s.T, coreNum), 64), 128), false,
+                    &GradXLedger6, coreNum, ub) &&
+           Maximise(s, &Sizes::gradXTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.gradXDTile), coreNum),
+                    false, &GradXLedger6, coreNum, ub);
+}
+
+/// The tiles of a stage: grad_phi
+inline bool FitGradPhi4(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.gradPhiDTile = Checked(8);
+    s.gradPhiKTile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::gradPhiDTile, s.D, 8,
+                    MinOf(MaxOf(CeilDiv(s.D * s.n * s.n * s.n + s.D * s.n * s.n * 2, coreNum), 64), s.D), false,
+                    &GradPhiLedger4, coreNum, ub) &&
+           Maximise(
+               s, &Sizes::gradPhiKTile, MinOf(s.n * s.n + s.n * 2, 4095), 1,
+               CeilDiv(s.n * s.n * s.n * CeilDiv(s.D, s.gradPhiDTile) + s.n * s.n * CeilDiv(s.D, s.gradPhiDTile) * 2,
+                       coreNum),
+               false, &GradPhiLedger4, coreNum, ub);
+}
+
+/// The tiles of a stage: dxg, grad_x
+inline bool FitGradX10(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.gradXDTile = Checked(16);
+    s.gradXTTile = Checked(1);
+    const int64_t ub = UsableUb(chip, true);
+    return Maximise(s, &Sizes::gradXDTile, s.D, 16, MinOf(MaxOf(CeilDiv(s.D * s.T, coreNum), 64), 64), false,
+                    &GradXLedger7, coreNum, ub) &&
+           Maximise(s, &Sizes::gradXTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.gradXDTile), coreNum),
+                    false, &GradXLedger7, coreNum, ub);
+}
+
+/// The tiles of a stage: grad_x
+inline bool FitGradX11(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.gradXDTile = Checked(16);
+    s.gradXTTile = Checked(1);
+    const int64_t ub = UsableUb(chip, true);
+    return Maximise(s, &Sizes::gradXDTile, s.D, 16, MinOf(MaxOf(CeilDiv(s.D * s.T, coreNum), 64), 128), false,
+                    &GradXLedger8, coreNum, ub) &&
+           Maximise(s, &Sizes::gradXTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.gradXDTile), coreNum),
+                    false, &GradXLedger8, coreNum, ub);
+}
+
+/// The tiles of a stage: dxg, grad_x, sum_1, grad_phi
+inline bool FitGradPhi5(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.gradPhiDTile = Checked(16);
+    s.gradPhiITile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::gradPhiDTile, s.D, 16, MinOf(MaxOf(CeilDiv(s.D * s.n, coreNum), 64), 64), false,
+                    &GradPhiLedger5, coreNum, ub) &&
+           Maximise(s, &Sizes::gradPhiITile, MinOf(s.n, 4095), 1, CeilDiv(s.n * CeilDiv(s.D, s.gradPhiDTile), coreNum),
+                    false, &GradPhiLedger5, coreNum, ub);
+}
+
+/// The tiles of a stage: grad_x
+inline bool FitGradX12(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.gradXDTile = Checked(16);
+    s.gradXTTile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::gradXDTile, s.D, 16, MinOf(MaxOf(CeilDiv(s.D * s.T, coreNum), 64), 128), false,
+                    &GradXLedger8, coreNum, ub) &&
+           Maximise(s, &Sizes::gradXTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.gradXDTile), coreNum),
+                    false, &GradXLedger8, coreNum, ub);
 }
 
 /// The tiles of a stage: sum_1_factor, dot, s, dz
@@ -2274,32 +2112,36 @@ inline bool FitDz5(Sizes &s, const Chip &chip)
                     ub);
 }
 
-/// The tiles of a stage: dmix, drms
-inline bool FitDrms3(Sizes &s, const Chip &chip)
+/// The tiles of a stage: dxg, grad_x
+inline bool FitGradX13(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
-    s.drmsTTile = Checked(1);
+    s.gradXDTile = Checked(16);
+    s.gradXTTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::drmsTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &DrmsLedger2, coreNum, ub);
+    return Maximise(s, &Sizes::gradXDTile, s.D, 16, MinOf(MaxOf(CeilDiv(s.D * s.T, coreNum), 64), 64), false,
+                    &GradXLedger, coreNum, ub) &&
+           Maximise(s, &Sizes::gradXTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.gradXDTile), coreNum),
+                    false, &GradXLedger, coreNum, ub);
 }
 
-/// The tiles of a stage: dxg (cube)
-inline bool FitDxg5(Sizes &s, const Chip &chip)
+/// The tiles of a stage: sum_1 (cube)
+inline bool FitSum13(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
     const int64_t ub = UsableUb(chip, false);
-    return DxgLedger(s, coreNum) <= ub;
+    return Sum1ProductLedger(s, coreNum) <= ub;
 }
 
 /// The tiles of a stage: sum_6, grad_gamma
-inline bool FitGradGamma5(Sizes &s, const Chip &chip)
+inline bool FitGradGamma4(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
     s.gradGammaDTile = Checked(8);
     s.gradGammaITile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::gradGammaDTile, s.D, 8, MaxOf(CeilDiv(s.D * s.n, coreNum), 64), false, &GradGammaLedger,
-                    coreNum, ub) &&
+    return Maximise(s, &Sizes::gradGammaDTile, s.D, 8, MinOf(MaxOf(CeilDiv(s.D * s.n, coreNum), 64), 64), false,
+                    &GradGammaLedger, coreNum, ub) &&
            Maximise(s, &Sizes::gradGammaITile, MinOf(s.n, 4095), 1,
                     CeilDiv(s.n * CeilDiv(s.D, s.gradGammaDTile), coreNum), false, &GradGammaLedger, coreNum, ub);
 }
@@ -2316,56 +2158,62 @@ inline bool FitDz6(Sizes &s, const Chip &chip)
                     ub);
 }
 
-/// The tiles of a stage: dmix, drms
-inline bool FitDrms4(Sizes &s, const Chip &chip)
+/// The tiles of a stage: dxg, grad_x
+inline bool FitGradX14(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
-    s.drmsKTile = Checked(8);
-    s.drmsTTile = Checked(1);
+    s.gradXDTile = Checked(16);
+    s.gradXTTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::drmsKTile, s.n * s.n + s.n * 2, 8, 0, false, &DrmsLedger3, coreNum, ub) &&
-           Maximise(s, &Sizes::drmsTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T, coreNum), false, &DrmsLedger3, coreNum, ub);
+    return Maximise(s, &Sizes::gradXDTile, s.D, 16, MinOf(MaxOf(CeilDiv(s.D * s.T, coreNum), 64), 64), false,
+                    &GradXLedger3, coreNum, ub) &&
+           Maximise(s, &Sizes::gradXTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.gradXDTile), coreNum),
+                    false, &GradXLedger3, coreNum, ub);
 }
 
-/// The tiles of a stage: sum_6, grad_gamma
-inline bool FitGradGamma6(Sizes &s, const Chip &chip)
+/// The tiles of a stage: dxg, grad_x
+inline bool FitGradX15(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
-    s.gradGammaDTile = Checked(8);
-    s.gradGammaITile = Checked(1);
+    s.gradXDTile = Checked(16);
+    s.gradXTTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::gradGammaDTile, s.D, 8, MaxOf(CeilDiv(s.D * s.n, coreNum), 64), false, &GradGammaLedger2,
-                    coreNum, ub) &&
-           Maximise(s, &Sizes::gradGammaITile, MinOf(s.n, 4095), 1,
-                    CeilDiv(s.n * CeilDiv(s.D, s.gradGammaDTile), coreNum), false, &GradGammaLedger2, coreNum, ub);
+    return Maximise(s, &Sizes::gradXDTile, s.D, 16, MinOf(MaxOf(CeilDiv(s.D * s.T, coreNum), 64), 64), false,
+                    &GradXLedger5, coreNum, ub) &&
+           Maximise(s, &Sizes::gradXTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.gradXDTile), coreNum),
+                    false, &GradXLedger5, coreNum, ub);
 }
 
-/// Fields dmixWsStart to dmixWsEnd; false when one is out of range.
+/// The tiles of a stage: dxg, grad_x
+inline bool FitGradX16(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.gradXDTile = Checked(16);
+    s.gradXTTile = Checked(1);
+    const int64_t ub = UsableUb(chip, false);
+    return Maximise(s, &Sizes::gradXDTile, s.D, 16, MinOf(MaxOf(CeilDiv(s.D * s.T, coreNum), 64), 64), false,
+                    &GradXLedger7, coreNum, ub) &&
+           Maximise(s, &Sizes::gradXTTile, MinOf(s.T, 4095), 1, CeilDiv(s.T * CeilDiv(s.D, s.gradXDTile), coreNum),
+                    false, &GradXLedger7, coreNum, ub);
+}
+
+/// Fields dmixWsStart to drmsWsEnd; false when one is out of range.
 inline bool FindDmixWsStart(Sizes &s, const Chip &chip)
 {
     (void)chip;
     s.dmixWsStart = 0;
     s.dmixWsEnd = s.dmixWsStart + RoundUp(MaxOf(s.T * s.n * s.n + s.T * s.n * 2, 1) * 4, 512);
-    return s.dmixWsStart.valid && s.dmixWsEnd.valid;
-}
-
-/// Fields drmsWsStart to dxgWsStart; false when one is out of range.
-inline bool FindDrmsWsStart(Sizes &s, const Chip &chip)
-{
-    (void)chip;
     s.drmsWsStart = s.dmixWsEnd;
     s.drmsWsEnd = s.drmsWsStart + RoundUp(MaxOf(s.T, 1) * 4, 512);
-    s.dxgWsStart = s.drmsWsEnd;
-    return s.drmsWsStart.valid && s.drmsWsEnd.valid && s.dxgWsStart.valid;
+    return s.dmixWsStart.valid && s.dmixWsEnd.valid && s.drmsWsStart.valid && s.drmsWsEnd.valid;
 }
 
-/// Fields dxgWsEnd to dzWsStart; false when one is out of range.
-inline bool FindDxgWsEnd(Sizes &s, const Chip &chip)
+/// Fields dzWsStart; false when one is out of range.
+inline bool FindDzWsStart(Sizes &s, const Chip &chip)
 {
     (void)chip;
-    s.dxgWsEnd = s.dxgWsStart + RoundUp(MaxOf(s.D * s.T * s.n, 1) * 4, 512);
-    s.dzWsStart = s.dxgWsEnd;
-    return s.dxgWsEnd.valid && s.dzWsStart.valid;
+    s.dzWsStart = s.drmsWsEnd;
+    return s.dzWsStart.valid;
 }
 
 /// Fields dzWsEnd to scaledWsEnd; false when one is out of range.
@@ -2418,8 +2266,8 @@ inline bool FindDzITiles(Sizes &s, const Chip &chip)
     s.dzAgainWork = s.dzAgainITiles * s.dzAgainTTiles;
     s.dzAgainPer = MaxOf(CeilDiv(s.dzAgainWork, coreNum), 1);
     s.dzAgain3JTiles = CeilDiv(s.n, s.dzAgain3JTile);
-    s.dzAgain3ITiles = CeilDiv(s.n, s.dzAgain3ITile);
-    s.dzAgain3Work = s.T * s.dzAgain3ITiles * s.dzAgain3JTiles;
+    s.dzAgain3TTiles = CeilDiv(s.T, s.dzAgain3TTile);
+    s.dzAgain3Work = s.dzAgain3JTiles * s.dzAgain3TTiles * s.n;
     s.dzAgain3Per = MaxOf(CeilDiv(s.dzAgain3Work, coreNum), 1);
     s.scaledITiles = CeilDiv(s.n, s.scaledITile);
     s.scaledTTiles = CeilDiv(s.T, s.scaledTTile);
@@ -2430,77 +2278,25 @@ inline bool FindDzITiles(Sizes &s, const Chip &chip)
     s.scaledAgainWork = s.scaledAgainITiles * s.scaledAgainTTiles;
     s.scaledAgainPer = MaxOf(CeilDiv(s.scaledAgainWork, coreNum), 1);
     s.scaledAgain3JTiles = CeilDiv(s.n, s.scaledAgain3JTile);
-    s.scaledAgain3ITiles = CeilDiv(s.n, s.scaledAgain3ITile);
-    s.scaledAgain3Work = s.T * s.scaledAgain3ITiles * s.scaledAgain3JTiles;
+    s.scaledAgain3TTiles = CeilDiv(s.T, s.scaledAgain3TTile);
+    s.scaledAgain3Work = s.scaledAgain3JTiles * s.scaledAgain3TTiles;
     s.scaledAgain3Per = MaxOf(CeilDiv(s.scaledAgain3Work, coreNum), 1);
     return s.dzITiles.valid && s.dzWork.valid && s.dzPer.valid && s.dzAgainITiles.valid && s.dzAgainTTiles.valid &&
-           s.dzAgainWork.valid && s.dzAgainPer.valid && s.dzAgain3JTiles.valid && s.dzAgain3ITiles.valid &&
+           s.dzAgainWork.valid && s.dzAgainPer.valid && s.dzAgain3JTiles.valid && s.dzAgain3TTiles.valid &&
            s.dzAgain3Work.valid && s.dzAgain3Per.valid && s.scaledITiles.valid && s.scaledTTiles.valid &&
            s.scaledWork.valid && s.scaledPer.valid && s.scaledAgainITiles.valid && s.scaledAgainTTiles.valid &&
            s.scaledAgainWork.valid && s.scaledAgainPer.valid && s.scaledAgain3JTiles.valid &&
-           s.scaledAgain3ITiles.valid && s.scaledAgain3Work.valid && s.scaledAgain3Per.valid;
+           s.scaledAgain3TTiles.valid && s.scaledAgain3Work.valid && s.scaledAgain3Per.valid;
 }
 
-/// Fields dmixTTiles; false when one is out of range.
+/// Fields dmixTTiles to dmixPer; false when one is out of range.
 inline bool FindDmixTTiles(Sizes &s, const Chip &chip)
 {
-    (void)chip;
-    s.dmixTTiles = CeilDiv(s.T, s.dmixTTile);
-    return s.dmixTTiles.valid;
-}
-
-/// Fields dmixWork; false when one is out of range.
-inline bool FindDmixWork(Sizes &s, const Chip &chip)
-{
-    (void)chip;
-    s.dmixWork = s.dmixTTiles;
-    return s.dmixWork.valid;
-}
-
-/// Fields dmixPer; false when one is out of range.
-inline bool FindDmixPer(Sizes &s, const Chip &chip)
-{
     const Checked coreNum(chip.coreNum);
+    s.dmixTTiles = CeilDiv(s.T, s.dmixTTile);
+    s.dmixWork = s.dmixTTiles;
     s.dmixPer = MaxOf(CeilDiv(s.dmixWork, coreNum), 1);
-    return s.dmixPer.valid;
-}
-
-/// Fields dxgPanels to mm0L1; false when one is out of range.
-inline bool FindDxgPanels(Sizes &s, const Chip &chip)
-{
-    const Checked cubeNum(chip.cubeNum);
-    s.dxgPanels = CeilDiv(s.D * s.n, 256);
-    s.dxgBaseN = RoundUp(CeilDiv(s.D * s.n, s.dxgPanels), 16);
-    s.dxgBaseM = MinOf(MinOf((((32768 / s.dxgBaseN)) / 16) * 16, 256),
-                       RoundUp(MinOf(MaxOf(CeilDiv(s.T * s.dxgPanels, cubeNum), 1), s.T), 16));
-    s.dxgBaseK = MinOf(32, RoundUp(s.n * s.n + s.n * 2, 16));
-    s.dxgStepK = MinOf(4, CeilDiv(s.n * s.n + s.n * 2, s.dxgBaseK));
-    s.dxgL1 = s.dxgBaseK * s.dxgBaseM * s.dxgStepK * 8 + s.dxgBaseK * s.dxgBaseN * s.dxgStepK * 8;
-    s.dxgM = s.T;
-    s.dxgN = s.D * s.n;
-    s.dxgKa = s.n * s.n + s.n * 2;
-    s.dxgKb = s.n * s.n + s.n * 2;
-    s.dxgSingleK = s.n * s.n + s.n * 2;
-    s.dxgRowTiles = CeilDiv(s.T, s.dxgBaseM);
-    s.dxgWork = s.dxgPanels * s.dxgRowTiles;
-    s.dxgPer = CeilDiv(s.dxgWork, cubeNum);
-    s.dxgCores = CeilDiv(s.dxgWork, s.dxgPer);
-    s.mm0Cores = s.dxgCores;
-    s.mm0M = s.dxgM;
-    s.mm0N = s.dxgN;
-    s.mm0Ka = s.dxgKa;
-    s.mm0Kb = s.dxgKb;
-    s.mm0SingleK = s.dxgSingleK;
-    s.mm0BaseM = s.dxgBaseM;
-    s.mm0BaseN = s.dxgBaseN;
-    s.mm0BaseK = s.dxgBaseK;
-    s.mm0StepK = s.dxgStepK;
-    s.mm0L1 = s.dxgL1;
-    return s.dxgPanels.valid && s.dxgBaseN.valid && s.dxgBaseM.valid && s.dxgBaseK.valid && s.dxgStepK.valid &&
-           s.dxgL1.valid && s.dxgM.valid && s.dxgN.valid && s.dxgKa.valid && s.dxgKb.valid && s.dxgSingleK.valid &&
-           s.dxgRowTiles.valid && s.dxgWork.valid && s.dxgPer.valid && s.dxgCores.valid && s.mm0Cores.valid &&
-           s.mm0M.valid && s.mm0N.valid && s.mm0Ka.valid && s.mm0Kb.valid && s.mm0SingleK.valid && s.mm0BaseM.valid &&
-           s.mm0BaseN.valid && s.mm0BaseK.valid && s.mm0StepK.valid && s.mm0L1.valid;
+    return s.dmixTTiles.valid && s.dmixWork.valid && s.dmixPer.valid;
 }
 
 /// Fields gradXDTiles to gradXPer; false when one is out of range.
@@ -2508,24 +2304,49 @@ inline bool FindGradXDTiles(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
     s.gradXDTiles = CeilDiv(s.D, s.gradXDTile);
-    s.gradXITiles = CeilDiv(s.n, s.gradXITile);
-    s.gradXWork = s.T * s.gradXDTiles * s.gradXITiles;
+    s.gradXTTiles = CeilDiv(s.T, s.gradXTTile);
+    s.gradXWork = s.gradXDTiles * s.gradXTTiles;
     s.gradXPer = MaxOf(CeilDiv(s.gradXWork, coreNum), 1);
-    return s.gradXDTiles.valid && s.gradXITiles.valid && s.gradXWork.valid && s.gradXPer.valid;
+    return s.gradXDTiles.valid && s.gradXTTiles.valid && s.gradXWork.valid && s.gradXPer.valid;
 }
 
-/// Fields sum1ProductPanels to mm1L1; false when one is out of range.
-inline bool FindSum1ProductPanels(Sizes &s, const Chip &chip)
+/// Fields sum1ProductBaseN to sum1ProductCores; false when one is out of range.
+inline bool FindSum1ProductBaseN(Sizes &s, const Chip &chip)
 {
     const Checked cubeNum(chip.cubeNum);
-    s.sum1ProductPanels = CeilDiv(s.D * s.n, 256);
-    s.sum1ProductBaseN = RoundUp(CeilDiv(s.D * s.n, s.sum1ProductPanels), 16);
-    s.sum1ProductBaseM = MinOf(
-        MinOf((((32768 / s.sum1ProductBaseN)) / 16) * 16, 256),
-        RoundUp(MinOf(MaxOf(CeilDiv(s.n * s.n * s.sum1ProductPanels * 3 + s.n * s.sum1ProductPanels * 6, cubeNum), 1),
-                      s.n * s.n * 3 + s.n * 6),
-                16));
-    s.sum1ProductBaseK = MinOf(64, RoundUp(s.T, 16));
+    const Checked l0cFloats(chip.ubBytes > UB_220 ? 65536 : 32768);  // results that L0C holds
+    s.sum1ProductBaseN = RoundUp(
+        CeilDiv(
+            s.D * s.n,
+            MaxOf(
+                CeilDiv(s.D * s.n,
+                        MinOf((((l0cFloats / (RoundUp(MinOf(s.n * s.n * 3 + s.n * 6, 128), 16)))) / 16) * 16, 512)),
+                MinOf(
+                    ((s.D * s.n * CeilDiv(s.n * s.n * 3 + s.n * 6, 128)) /
+                     (s.n * s.n *
+                          CeilDiv(
+                              s.D * s.n,
+                              MinOf((((l0cFloats / (RoundUp(MinOf(s.n * s.n * 3 + s.n * 6, 128), 16)))) / 16) * 16,
+                                    512)) *
+                          3 +
+                      s.n *
+                          CeilDiv(s.D * s.n,
+                                  MinOf((((l0cFloats / (RoundUp(MinOf(s.n * s.n * 3 + s.n * 6, 128), 16)))) / 16) * 16,
+                                        512)) *
+                          6)),
+                    1) *
+                    MinOf(CeilDiv(CeilDiv(cubeNum * 3, 4), CeilDiv(s.n * s.n * 3 + s.n * 6, 128)),
+                          CeilDiv(s.D * s.n, 16)))),
+        16);
+    s.sum1ProductPanels = CeilDiv(s.D * s.n, s.sum1ProductBaseN);
+    s.sum1ProductBaseM =
+        MinOf(MinOf((((l0cFloats / s.sum1ProductBaseN)) / 16) * 16, 256),
+              RoundUp(MinOf(MaxOf(CeilDiv(s.n * s.n * s.sum1ProductPanels * 3 + s.n * s.sum1ProductPanels * 6,
+                                          CeilDiv(cubeNum * 3, 4)),
+                                  1),
+                            s.n * s.n * 3 + s.n * 6),
+                      16));
+    s.sum1ProductBaseK = MinOf(MinOf(64, (((16384 / s.sum1ProductBaseN)) / 16) * 16), RoundUp(s.T, 16));
     s.sum1ProductStepK = MinOf(4, CeilDiv(s.T, s.sum1ProductBaseK));
     s.sum1ProductL1 = s.sum1ProductBaseK * s.sum1ProductBaseM * s.sum1ProductStepK * 4 +
                       s.sum1ProductBaseK * s.sum1ProductBaseN * s.sum1ProductStepK * 4;
@@ -2538,24 +2359,29 @@ inline bool FindSum1ProductPanels(Sizes &s, const Chip &chip)
     s.sum1ProductWork = s.sum1ProductPanels * s.sum1ProductRowTiles;
     s.sum1ProductPer = CeilDiv(s.sum1ProductWork, cubeNum);
     s.sum1ProductCores = CeilDiv(s.sum1ProductWork, s.sum1ProductPer);
-    s.mm1Cores = s.sum1ProductCores;
-    s.mm1M = s.sum1ProductM;
-    s.mm1N = s.sum1ProductN;
-    s.mm1Ka = s.sum1ProductKa;
-    s.mm1Kb = s.sum1ProductKb;
-    s.mm1SingleK = s.sum1ProductSingleK;
-    s.mm1BaseM = s.sum1ProductBaseM;
-    s.mm1BaseN = s.sum1ProductBaseN;
-    s.mm1BaseK = s.sum1ProductBaseK;
-    s.mm1StepK = s.sum1ProductStepK;
-    s.mm1L1 = s.sum1ProductL1;
-    return s.sum1ProductPanels.valid && s.sum1ProductBaseN.valid && s.sum1ProductBaseM.valid &&
+    return s.sum1ProductBaseN.valid && s.sum1ProductPanels.valid && s.sum1ProductBaseM.valid &&
            s.sum1ProductBaseK.valid && s.sum1ProductStepK.valid && s.sum1ProductL1.valid && s.sum1ProductM.valid &&
            s.sum1ProductN.valid && s.sum1ProductKa.valid && s.sum1ProductKb.valid && s.sum1ProductSingleK.valid &&
-           s.sum1ProductRowTiles.valid && s.sum1ProductWork.valid && s.sum1ProductPer.valid &&
-           s.sum1ProductCores.valid && s.mm1Cores.valid && s.mm1M.valid && s.mm1N.valid && s.mm1Ka.valid &&
-           s.mm1Kb.valid && s.mm1SingleK.valid && s.mm1BaseM.valid && s.mm1BaseN.valid && s.mm1BaseK.valid &&
-           s.mm1StepK.valid && s.mm1L1.valid;
+           s.sum1ProductRowTiles.valid && s.sum1ProductWork.valid && s.sum1ProductPer.valid && s.sum1ProductCores.valid;
+}
+
+/// Fields mm0Cores to mm0L1; false when one is out of range.
+inline bool FindMm0Cores(Sizes &s, const Chip &chip)
+{
+    (void)chip;
+    s.mm0Cores = s.sum1ProductCores;
+    s.mm0M = s.sum1ProductM;
+    s.mm0N = s.sum1ProductN;
+    s.mm0Ka = s.sum1ProductKa;
+    s.mm0Kb = s.sum1ProductKb;
+    s.mm0SingleK = s.sum1ProductSingleK;
+    s.mm0BaseM = s.sum1ProductBaseM;
+    s.mm0BaseN = s.sum1ProductBaseN;
+    s.mm0BaseK = s.sum1ProductBaseK;
+    s.mm0StepK = s.sum1ProductStepK;
+    s.mm0L1 = s.sum1ProductL1;
+    return s.mm0Cores.valid && s.mm0M.valid && s.mm0N.valid && s.mm0Ka.valid && s.mm0Kb.valid && s.mm0SingleK.valid &&
+           s.mm0BaseM.valid && s.mm0BaseN.valid && s.mm0BaseK.valid && s.mm0StepK.valid && s.mm0L1.valid;
 }
 
 /// Fields sum1DTiles to sum1Per; false when one is out of range.
@@ -2563,10 +2389,10 @@ inline bool FindSum1DTiles(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
     s.sum1DTiles = CeilDiv(s.D, s.sum1DTile);
-    s.sum1ITiles = CeilDiv(s.n, s.sum1ITile);
-    s.sum1Work = s.n * s.n * s.sum1DTiles * s.sum1ITiles + s.n * s.sum1DTiles * s.sum1ITiles * 2;
+    s.sum1KTiles = CeilDiv(s.n * s.n + s.n * 2, s.sum1KTile);
+    s.sum1Work = s.n * s.sum1DTiles * s.sum1KTiles;
     s.sum1Per = MaxOf(CeilDiv(s.sum1Work, coreNum), 1);
-    return s.sum1DTiles.valid && s.sum1ITiles.valid && s.sum1Work.valid && s.sum1Per.valid;
+    return s.sum1DTiles.valid && s.sum1KTiles.valid && s.sum1Work.valid && s.sum1Per.valid;
 }
 
 /// Fields gradAlphaWork to gradAlphaPer; false when one is out of range.
@@ -2664,54 +2490,6 @@ inline bool FindSum2PartWsEnd(Sizes &s, const Chip &chip)
            s.sum_5_partWsEnd.valid;
 }
 
-/// Fields dmixKTiles; false when one is out of range.
-inline bool FindDmixKTiles(Sizes &s, const Chip &chip)
-{
-    (void)chip;
-    s.dmixKTiles = CeilDiv(s.n * s.n + s.n * 2, s.dmixKTile);
-    return s.dmixKTiles.valid;
-}
-
-/// Fields dmixWork; false when one is out of range.
-inline bool FindDmixWork2(Sizes &s, const Chip &chip)
-{
-    (void)chip;
-    s.dmixWork = s.dmixKTiles * s.dmixTTiles;
-    return s.dmixWork.valid;
-}
-
-/// Fields sum1TermsKTiles to sum1TermsAgain3Per; false when one is out of range.
-inline bool FindSum1TermsKTiles(Sizes &s, const Chip &chip)
-{
-    const Checked coreNum(chip.coreNum);
-    s.sum1TermsKTiles = CeilDiv(s.n * s.n + s.n * 2, s.sum1TermsKTile);
-    s.sum1TermsTTiles = CeilDiv(s.T, s.sum1TermsTTile);
-    s.sum1TermsWork = s.sum1TermsKTiles * s.sum1TermsTTiles;
-    s.sum1TermsPer = MaxOf(CeilDiv(s.sum1TermsWork, coreNum), 1);
-    s.sum1TermsAgainKTiles = CeilDiv(s.n * s.n + s.n * 2, s.sum1TermsAgainKTile);
-    s.sum1TermsAgainTTiles = CeilDiv(s.T, s.sum1TermsAgainTTile);
-    s.sum1TermsAgainWork = s.sum1TermsAgainKTiles * s.sum1TermsAgainTTiles;
-    s.sum1TermsAgainPer = MaxOf(CeilDiv(s.sum1TermsAgainWork, coreNum), 1);
-    s.sum1TermsAgain3KTiles = CeilDiv(s.n * s.n + s.n * 2, s.sum1TermsAgain3KTile);
-    s.sum1TermsAgain3TTiles = CeilDiv(s.T, s.sum1TermsAgain3TTile);
-    s.sum1TermsAgain3Work = s.sum1TermsAgain3KTiles * s.sum1TermsAgain3TTiles;
-    s.sum1TermsAgain3Per = MaxOf(CeilDiv(s.sum1TermsAgain3Work, coreNum), 1);
-    return s.sum1TermsKTiles.valid && s.sum1TermsTTiles.valid && s.sum1TermsWork.valid && s.sum1TermsPer.valid &&
-           s.sum1TermsAgainKTiles.valid && s.sum1TermsAgainTTiles.valid && s.sum1TermsAgainWork.valid &&
-           s.sum1TermsAgainPer.valid && s.sum1TermsAgain3KTiles.valid && s.sum1TermsAgain3TTiles.valid &&
-           s.sum1TermsAgain3Work.valid && s.sum1TermsAgain3Per.valid;
-}
-
-/// Fields drmsTTiles to drmsPer; false when one is out of range.
-inline bool FindDrmsTTiles(Sizes &s, const Chip &chip)
-{
-    const Checked coreNum(chip.coreNum);
-    s.drmsTTiles = CeilDiv(s.T, s.drmsTTile);
-    s.drmsWork = s.drmsTTiles;
-    s.drmsPer = MaxOf(CeilDiv(s.drmsWork, coreNum), 1);
-    return s.drmsTTiles.valid && s.drmsWork.valid && s.drmsPer.valid;
-}
-
 /// Fields sum2PartWork to sum2Per; false when one is out of range.
 inline bool FindSum2PartWork(Sizes &s, const Chip &chip)
 {
@@ -2752,21 +2530,107 @@ inline bool FindSum3PartWork(Sizes &s, const Chip &chip)
            s.sum5Work.valid && s.sum5Per.valid;
 }
 
-/// Fields dxgWsStart; false when one is out of range.
+/// Fields dxgWsStart to dzWsStart; false when one is out of range.
 inline bool FindDxgWsStart(Sizes &s, const Chip &chip)
 {
     (void)chip;
-    s.dxgWsStart = s.dmixWsEnd;
-    return s.dxgWsStart.valid;
+    s.dxgWsStart = s.drmsWsEnd;
+    s.dxgWsEnd = s.dxgWsStart + RoundUp(MaxOf(s.D * s.T * s.n, 1) * 4, 512);
+    s.dzWsStart = s.dxgWsEnd;
+    return s.dxgWsStart.valid && s.dxgWsEnd.valid && s.dzWsStart.valid;
 }
 
-/// Fields dxgTTiles to dxgWork; false when one is out of range.
-inline bool FindDxgTTiles(Sizes &s, const Chip &chip)
+/// Fields dxgBaseN to mm0L1; false when one is out of range.
+inline bool FindDxgBaseN(Sizes &s, const Chip &chip)
+{
+    const Checked cubeNum(chip.cubeNum);
+    const Checked l0cFloats(chip.ubBytes > UB_220 ? 65536 : 32768);  // results that L0C holds
+    s.dxgBaseN = RoundUp(
+        CeilDiv(s.D * s.n,
+                MaxOf(CeilDiv(s.D * s.n, MinOf((((l0cFloats / (RoundUp(MinOf(s.T, 128), 16)))) / 16) * 16, 512)),
+                      MinOf(((s.D * s.n * CeilDiv(s.T, 128)) /
+                             (s.T * CeilDiv(s.D * s.n,
+                                            MinOf((((l0cFloats / (RoundUp(MinOf(s.T, 128), 16)))) / 16) * 16, 512)))),
+                            1) *
+                          MinOf(CeilDiv(CeilDiv(cubeNum * 3, 4), CeilDiv(s.T, 128)), CeilDiv(s.D * s.n, 16)))),
+        16);
+    s.dxgPanels = CeilDiv(s.D * s.n, s.dxgBaseN);
+    s.dxgBaseM = MinOf(MinOf((((l0cFloats / s.dxgBaseN)) / 16) * 16, 256),
+                       RoundUp(MinOf(MaxOf(CeilDiv(s.T * s.dxgPanels, CeilDiv(cubeNum * 3, 4)), 1), s.T), 16));
+    s.dxgBaseK = MinOf(MinOf(32, (((8192 / s.dxgBaseN)) / 16) * 16), RoundUp(s.n * s.n + s.n * 2, 16));
+    s.dxgStepK = MinOf(4, CeilDiv(s.n * s.n + s.n * 2, s.dxgBaseK));
+    s.dxgL1 = s.dxgBaseK * s.dxgBaseM * s.dxgStepK * 8 + s.dxgBaseK * s.dxgBaseN * s.dxgStepK * 8;
+    s.dxgM = s.T;
+    s.dxgN = s.D * s.n;
+    s.dxgKa = s.n * s.n + s.n * 2;
+    s.dxgKb = s.n * s.n + s.n * 2;
+    s.dxgSingleK = s.n * s.n + s.n * 2;
+    s.dxgRowTiles = CeilDiv(s.T, s.dxgBaseM);
+    s.dxgWork = s.dxgPanels * s.dxgRowTiles;
+    s.dxgPer = CeilDiv(s.dxgWork, cubeNum);
+    s.dxgCores = CeilDiv(s.dxgWork, s.dxgPer);
+    s.mm0Cores = s.dxgCores;
+    s.mm0M = s.dxgM;
+    s.mm0N = s.dxgN;
+    s.mm0Ka = s.dxgKa;
+    s.mm0Kb = s.dxgKb;
+    s.mm0SingleK = s.dxgSingleK;
+    s.mm0BaseM = s.dxgBaseM;
+    s.mm0BaseN = s.dxgBaseN;
+    s.mm0BaseK = s.dxgBaseK;
+    s.mm0StepK = s.dxgStepK;
+    s.mm0L1 = s.dxgL1;
+    return s.dxgBaseN.valid && s.dxgPanels.valid && s.dxgBaseM.valid && s.dxgBaseK.valid && s.dxgStepK.valid &&
+           s.dxgL1.valid && s.dxgM.valid && s.dxgN.valid && s.dxgKa.valid && s.dxgKb.valid && s.dxgSingleK.valid &&
+           s.dxgRowTiles.valid && s.dxgWork.valid && s.dxgPer.valid && s.dxgCores.valid && s.mm0Cores.valid &&
+           s.mm0M.valid && s.mm0N.valid && s.mm0Ka.valid && s.mm0Kb.valid && s.mm0SingleK.valid && s.mm0BaseM.valid &&
+           s.mm0BaseN.valid && s.mm0BaseK.valid && s.mm0StepK.valid && s.mm0L1.valid;
+}
+
+/// Fields mm1Cores to mm1L1; false when one is out of range.
+inline bool FindMm1Cores(Sizes &s, const Chip &chip)
 {
     (void)chip;
-    s.dxgTTiles = CeilDiv(s.T, s.dxgTTile);
-    s.dxgWork = s.dxgTTiles;
-    return s.dxgTTiles.valid && s.dxgWork.valid;
+    s.mm1Cores = s.sum1ProductCores;
+    s.mm1M = s.sum1ProductM;
+    s.mm1N = s.sum1ProductN;
+    s.mm1Ka = s.sum1ProductKa;
+    s.mm1Kb = s.sum1ProductKb;
+    s.mm1SingleK = s.sum1ProductSingleK;
+    s.mm1BaseM = s.sum1ProductBaseM;
+    s.mm1BaseN = s.sum1ProductBaseN;
+    s.mm1BaseK = s.sum1ProductBaseK;
+    s.mm1StepK = s.sum1ProductStepK;
+    s.mm1L1 = s.sum1ProductL1;
+    return s.mm1Cores.valid && s.mm1M.valid && s.mm1N.valid && s.mm1Ka.valid && s.mm1Kb.valid && s.mm1SingleK.valid &&
+           s.mm1BaseM.valid && s.mm1BaseN.valid && s.mm1BaseK.valid && s.mm1StepK.valid && s.mm1L1.valid;
+}
+
+/// Fields drmsTTiles to drmsPer; false when one is out of range.
+inline bool FindDrmsTTiles(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.drmsTTiles = CeilDiv(s.T, s.drmsTTile);
+    s.drmsWork = s.drmsTTiles;
+    s.drmsPer = MaxOf(CeilDiv(s.drmsWork, coreNum), 1);
+    return s.drmsTTiles.valid && s.drmsWork.valid && s.drmsPer.valid;
+}
+
+/// Fields dxgDTiles; false when one is out of range.
+inline bool FindDxgDTiles(Sizes &s, const Chip &chip)
+{
+    (void)chip;
+    s.dxgDTiles = CeilDiv(s.D, s.dxgDTile);
+    return s.dxgDTiles.valid;
+}
+
+/// Fields dxgITiles to dxgWork; false when one is out of range.
+inline bool FindDxgITiles(Sizes &s, const Chip &chip)
+{
+    (void)chip;
+    s.dxgITiles = CeilDiv(s.n, s.dxgITile);
+    s.dxgWork = s.dxgDTiles * s.dxgITiles;
+    return s.dxgITiles.valid && s.dxgWork.valid;
 }
 
 /// Fields dxgPer; false when one is out of range.
@@ -2775,17 +2639,6 @@ inline bool FindDxgPer(Sizes &s, const Chip &chip)
     const Checked coreNum(chip.coreNum);
     s.dxgPer = MaxOf(CeilDiv(s.dxgWork, coreNum), 1);
     return s.dxgPer.valid;
-}
-
-/// Fields gradPhiDTiles to gradPhiPer; false when one is out of range.
-inline bool FindGradPhiDTiles(Sizes &s, const Chip &chip)
-{
-    const Checked coreNum(chip.coreNum);
-    s.gradPhiDTiles = CeilDiv(s.D, s.gradPhiDTile);
-    s.gradPhiITiles = CeilDiv(s.n, s.gradPhiITile);
-    s.gradPhiWork = s.gradPhiDTiles * s.gradPhiITiles * s.n * s.n + s.gradPhiDTiles * s.gradPhiITiles * s.n * 2;
-    s.gradPhiPer = MaxOf(CeilDiv(s.gradPhiWork, coreNum), 1);
-    return s.gradPhiDTiles.valid && s.gradPhiITiles.valid && s.gradPhiWork.valid && s.gradPhiPer.valid;
 }
 
 /// Fields sum_2WsStart; false when one is out of range.
@@ -2853,14 +2706,13 @@ inline bool FindSum6PartCount(Sizes &s, const Chip &chip)
            s.sum_6_partWsEnd.valid;
 }
 
-/// Fields dxgDTiles to dxgWork; false when one is out of range.
-inline bool FindDxgDTiles(Sizes &s, const Chip &chip)
+/// Fields dxgTTiles to dxgWork; false when one is out of range.
+inline bool FindDxgTTiles(Sizes &s, const Chip &chip)
 {
     (void)chip;
-    s.dxgDTiles = CeilDiv(s.D, s.dxgDTile);
-    s.dxgITiles = CeilDiv(s.n, s.dxgITile);
-    s.dxgWork = s.T * s.dxgDTiles * s.dxgITiles;
-    return s.dxgDTiles.valid && s.dxgITiles.valid && s.dxgWork.valid;
+    s.dxgTTiles = CeilDiv(s.T, s.dxgTTile);
+    s.dxgWork = s.dxgDTiles * s.dxgTTiles;
+    return s.dxgTTiles.valid && s.dxgWork.valid;
 }
 
 /// Fields sum1PartDTiles to sum1PartPer; false when one is out of range.
@@ -2868,11 +2720,35 @@ inline bool FindSum1PartDTiles(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
     s.sum1PartDTiles = CeilDiv(s.D, s.sum1PartDTile);
-    s.sum1PartITiles = CeilDiv(s.n, s.sum1PartITile);
-    s.sum1PartWork = s.n * s.n * s.sum1PartDTiles * s.sum1PartITiles * s.sum_1_part_count +
-                     s.n * s.sum1PartDTiles * s.sum1PartITiles * s.sum_1_part_count * 2;
+    s.sum1PartKTiles = CeilDiv(s.n * s.n + s.n * 2, s.sum1PartKTile);
+    s.sum1PartWork = s.n * s.sum1PartDTiles * s.sum1PartKTiles * s.sum_1_part_count;
     s.sum1PartPer = MaxOf(CeilDiv(s.sum1PartWork, coreNum), 1);
-    return s.sum1PartDTiles.valid && s.sum1PartITiles.valid && s.sum1PartWork.valid && s.sum1PartPer.valid;
+    return s.sum1PartDTiles.valid && s.sum1PartKTiles.valid && s.sum1PartWork.valid && s.sum1PartPer.valid;
+}
+
+/// Fields gradPhiDTiles; false when one is out of range.
+inline bool FindGradPhiDTiles(Sizes &s, const Chip &chip)
+{
+    (void)chip;
+    s.gradPhiDTiles = CeilDiv(s.D, s.gradPhiDTile);
+    return s.gradPhiDTiles.valid;
+}
+
+/// Fields gradPhiKTiles to gradPhiWork; false when one is out of range.
+inline bool FindGradPhiKTiles(Sizes &s, const Chip &chip)
+{
+    (void)chip;
+    s.gradPhiKTiles = CeilDiv(s.n * s.n + s.n * 2, s.gradPhiKTile);
+    s.gradPhiWork = s.gradPhiDTiles * s.gradPhiKTiles * s.n;
+    return s.gradPhiKTiles.valid && s.gradPhiWork.valid;
+}
+
+/// Fields gradPhiPer; false when one is out of range.
+inline bool FindGradPhiPer(Sizes &s, const Chip &chip)
+{
+    const Checked coreNum(chip.coreNum);
+    s.gradPhiPer = MaxOf(CeilDiv(s.gradPhiWork, coreNum), 1);
+    return s.gradPhiPer.valid;
 }
 
 /// Fields sum6PartDTiles to sum6Per; false when one is out of range.
@@ -2899,12 +2775,13 @@ inline bool FindSum1ProductWsStart2(Sizes &s, const Chip &chip)
     return s.sum_1_productWsStart.valid;
 }
 
-/// Fields dzWsStart; false when one is out of range.
-inline bool FindDzWsStart(Sizes &s, const Chip &chip)
+/// Fields gradPhiITiles to gradPhiWork; false when one is out of range.
+inline bool FindGradPhiITiles(Sizes &s, const Chip &chip)
 {
     (void)chip;
-    s.dzWsStart = s.dmixWsEnd;
-    return s.dzWsStart.valid;
+    s.gradPhiITiles = CeilDiv(s.n, s.gradPhiITile);
+    s.gradPhiWork = s.gradPhiDTiles * s.gradPhiITiles;
+    return s.gradPhiITiles.valid && s.gradPhiWork.valid;
 }
 
 /// Fields sum_1_partWsStart; false when one is out of range.
@@ -2924,17 +2801,39 @@ inline bool FindSum1FactorWsStart(Sizes &s, const Chip &chip)
     return s.sum_1_factorWsStart.valid && s.sum_1_factorWsEnd.valid;
 }
 
-/// Fields sum1Panels to mm1L1; false when one is out of range.
-inline bool FindSum1Panels(Sizes &s, const Chip &chip)
+/// Fields sum1BaseN to sum1Cores; false when one is out of range.
+inline bool FindSum1BaseN(Sizes &s, const Chip &chip)
 {
     const Checked cubeNum(chip.cubeNum);
-    s.sum1Panels = CeilDiv(s.D * s.n, 256);
-    s.sum1BaseN = RoundUp(CeilDiv(s.D * s.n, s.sum1Panels), 16);
-    s.sum1BaseM = MinOf(MinOf((((32768 / s.sum1BaseN)) / 16) * 16, 256),
-                        RoundUp(MinOf(MaxOf(CeilDiv(s.n * s.n * s.sum1Panels + s.n * s.sum1Panels * 2, cubeNum), 1),
-                                      s.n * s.n + s.n * 2),
-                                16));
-    s.sum1BaseK = MinOf(32, RoundUp(s.T, 16));
+    const Checked l0cFloats(chip.ubBytes > UB_220 ? 65536 : 32768);  // results that L0C holds
+    s.sum1BaseN = RoundUp(
+        CeilDiv(
+            s.D * s.n,
+            MaxOf(
+                CeilDiv(s.D * s.n,
+                        MinOf((((l0cFloats / (RoundUp(MinOf(s.n * s.n + s.n * 2, 128), 16)))) / 16) * 16, 512)),
+                MinOf(
+                    ((s.D * s.n * CeilDiv(s.n * s.n + s.n * 2, 128)) /
+                     (s.n * s.n *
+                          CeilDiv(
+                              s.D * s.n,
+                              MinOf((((l0cFloats / (RoundUp(MinOf(s.n * s.n + s.n * 2, 128), 16)))) / 16) * 16, 512)) +
+                      s.n *
+                          CeilDiv(
+                              s.D * s.n,
+                              MinOf((((l0cFloats / (RoundUp(MinOf(s.n * s.n + s.n * 2, 128), 16)))) / 16) * 16, 512)) *
+                          2)),
+                    1) *
+                    MinOf(CeilDiv(CeilDiv(cubeNum * 3, 4), CeilDiv(s.n * s.n + s.n * 2, 128)),
+                          CeilDiv(s.D * s.n, 16)))),
+        16);
+    s.sum1Panels = CeilDiv(s.D * s.n, s.sum1BaseN);
+    s.sum1BaseM = MinOf(
+        MinOf((((l0cFloats / s.sum1BaseN)) / 16) * 16, 256),
+        RoundUp(MinOf(MaxOf(CeilDiv(s.n * s.n * s.sum1Panels + s.n * s.sum1Panels * 2, CeilDiv(cubeNum * 3, 4)), 1),
+                      s.n * s.n + s.n * 2),
+                16));
+    s.sum1BaseK = MinOf(MinOf(32, (((8192 / s.sum1BaseN)) / 16) * 16), RoundUp(s.T, 16));
     s.sum1StepK = MinOf(4, CeilDiv(s.T, s.sum1BaseK));
     s.sum1L1 = s.sum1BaseK * s.sum1BaseM * s.sum1StepK * 8 + s.sum1BaseK * s.sum1BaseN * s.sum1StepK * 8;
     s.sum1M = s.n * s.n + s.n * 2;
@@ -2946,6 +2845,42 @@ inline bool FindSum1Panels(Sizes &s, const Chip &chip)
     s.sum1Work = s.sum1Panels * s.sum1RowTiles;
     s.sum1Per = CeilDiv(s.sum1Work, cubeNum);
     s.sum1Cores = CeilDiv(s.sum1Work, s.sum1Per);
+    return s.sum1BaseN.valid && s.sum1Panels.valid && s.sum1BaseM.valid && s.sum1BaseK.valid && s.sum1StepK.valid &&
+           s.sum1L1.valid && s.sum1M.valid && s.sum1N.valid && s.sum1Ka.valid && s.sum1Kb.valid &&
+           s.sum1SingleK.valid && s.sum1RowTiles.valid && s.sum1Work.valid && s.sum1Per.valid && s.sum1Cores.valid;
+}
+
+/// Fields mm0Cores to mm0L1; false when one is out of range.
+inline bool FindMm0Cores2(Sizes &s, const Chip &chip)
+{
+    (void)chip;
+    s.mm0Cores = s.sum1Cores;
+    s.mm0M = s.sum1M;
+    s.mm0N = s.sum1N;
+    s.mm0Ka = s.sum1Ka;
+    s.mm0Kb = s.sum1Kb;
+    s.mm0SingleK = s.sum1SingleK;
+    s.mm0BaseM = s.sum1BaseM;
+    s.mm0BaseN = s.sum1BaseN;
+    s.mm0BaseK = s.sum1BaseK;
+    s.mm0StepK = s.sum1StepK;
+    s.mm0L1 = s.sum1L1;
+    return s.mm0Cores.valid && s.mm0M.valid && s.mm0N.valid && s.mm0Ka.valid && s.mm0Kb.valid && s.mm0SingleK.valid &&
+           s.mm0BaseM.valid && s.mm0BaseN.valid && s.mm0BaseK.valid && s.mm0StepK.valid && s.mm0L1.valid;
+}
+
+/// Fields sum_2WsStart; false when one is out of range.
+inline bool FindSum2WsStart3(Sizes &s, const Chip &chip)
+{
+    (void)chip;
+    s.sum_2WsStart = s.sum_1_factorWsEnd;
+    return s.sum_2WsStart.valid;
+}
+
+/// Fields mm1Cores to mm1L1; false when one is out of range.
+inline bool FindMm1Cores2(Sizes &s, const Chip &chip)
+{
+    (void)chip;
     s.mm1Cores = s.sum1Cores;
     s.mm1M = s.sum1M;
     s.mm1N = s.sum1N;
@@ -2957,19 +2892,159 @@ inline bool FindSum1Panels(Sizes &s, const Chip &chip)
     s.mm1BaseK = s.sum1BaseK;
     s.mm1StepK = s.sum1StepK;
     s.mm1L1 = s.sum1L1;
-    return s.sum1Panels.valid && s.sum1BaseN.valid && s.sum1BaseM.valid && s.sum1BaseK.valid && s.sum1StepK.valid &&
-           s.sum1L1.valid && s.sum1M.valid && s.sum1N.valid && s.sum1Ka.valid && s.sum1Kb.valid &&
-           s.sum1SingleK.valid && s.sum1RowTiles.valid && s.sum1Work.valid && s.sum1Per.valid && s.sum1Cores.valid &&
-           s.mm1Cores.valid && s.mm1M.valid && s.mm1N.valid && s.mm1Ka.valid && s.mm1Kb.valid && s.mm1SingleK.valid &&
+    return s.mm1Cores.valid && s.mm1M.valid && s.mm1N.valid && s.mm1Ka.valid && s.mm1Kb.valid && s.mm1SingleK.valid &&
            s.mm1BaseM.valid && s.mm1BaseN.valid && s.mm1BaseK.valid && s.mm1StepK.valid && s.mm1L1.valid;
 }
 
-/// Fields sum_2WsStart; false when one is out of range.
-inline bool FindSum2WsStart3(Sizes &s, const Chip &chip)
+/// Tries the alternative "cube_near_full"; false when it does not fit.
+inline bool TryCubeNearFull(Sizes &s, const Chip &chip, Choice &choice)
 {
-    (void)chip;
-    s.sum_2WsStart = s.sum_1_factorWsEnd;
-    return s.sum_2WsStart.valid;
+    const Checked coreNum(chip.coreNum);
+    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
+    const Checked macCycles(chip.ubBytes > UB_220 ? 1 : 2);  // of one repeat of MulAddDst
+    if (!(s.D >= 1)) {
+        return false;
+    }
+    if (!(s.T >= 1)) {
+        return false;
+    }
+    if (!(s.n >= 1)) {
+        return false;
+    }
+    if (!(s.n * s.n + s.n * 2 >= 1)) {
+        return false;
+    }
+    if (!(CeilDiv(s.D * s.T * s.n * 8, 20) >=
+          CeilDiv(s.D * s.T * macCycles * s.n * s.n * s.n + s.D * s.T * macCycles * s.n * s.n * 2, 64))) {
+        return false;
+    }
+    if (!(CeilDiv(s.D * s.T * s.n * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) >=
+          coreNum * cubeStart +
+              CeilDiv(s.D * s.n * s.n * s.n * 24 + s.D * s.n * s.n * 48 + s.T * s.n * s.n * 12 + s.T * s.n * 24, 20) +
+              CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.T, 16) * CeilDiv(s.n * s.n * 3 + s.n * 6, 16) * 4096, 2048))) {
+        return false;
+    }
+    if (!(s.n * s.n * 3 + s.n * 6 <= 2147483647)) {
+        return false;
+    }
+    if (!(s.D * s.n <= 2147483647)) {
+        return false;
+    }
+    if (!(s.T <= 2147483647)) {
+        return false;
+    }
+    if (!(FitDz(s, chip) && FitDzAgain(s, chip) && FitDzAgain3(s, chip) && FitScaled(s, chip) &&
+          FitScaledAgain(s, chip) && FitScaledAgain3(s, chip) && FitDmix(s, chip) && FitGradX(s, chip) &&
+          FitSum1Product(s, chip) && FitSum1(s, chip) && FitGradAlpha(s, chip) && FitGradBias(s, chip) &&
+          FitGradGamma(s, chip) && FindDmixWsStart(s, chip) && FindDzWsStart(s, chip) && FindDzWsEnd(s, chip) &&
+          FindSum1WsStart(s, chip) && FindSum1ProductWsStart(s, chip) && FindSum1ProductWsEnd(s, chip) &&
+          FindDzITiles(s, chip) && FindDmixTTiles(s, chip) && FindGradXDTiles(s, chip) &&
+          FindSum1ProductBaseN(s, chip) && FindMm0Cores(s, chip) && FindSum1DTiles(s, chip) &&
+          FindGradAlphaWork(s, chip) && FindGradBiasKTiles(s, chip) && FindGradGammaDTiles(s, chip))) {
+        return false;
+    }
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzWork, s.dzPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgainWork, s.dzAgainPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgain3Work, s.dzAgain3Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledWork, s.scaledPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgainWork, s.scaledAgainPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgain3Work, s.scaledAgain3Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dmixWork, s.dmixPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradXWork, s.gradXPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(s.sum1ProductWork, s.sum1ProductPer));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum1Work, s.sum1Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaWork, s.gradAlphaPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradBiasWork, s.gradBiasPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradGammaWork, s.gradGammaPer), 2));
+    const Checked bytes = s.sum_1_termsWsEnd;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = true;
+    return blocks.valid && bytes.valid;
+}
+
+/// Tries the alternative "cube_near_walked"; false when it does not fit.
+inline bool TryCubeNearWalked(Sizes &s, const Chip &chip, Choice &choice)
+{
+    const Checked coreNum(chip.coreNum);
+    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
+    const Checked macCycles(chip.ubBytes > UB_220 ? 1 : 2);  // of one repeat of MulAddDst
+    if (!(s.D >= 1)) {
+        return false;
+    }
+    if (!(s.T >= 1)) {
+        return false;
+    }
+    if (!(s.n >= 1)) {
+        return false;
+    }
+    if (!(s.n * s.n + s.n * 2 >= 1)) {
+        return false;
+    }
+    if (!(CeilDiv(s.D * s.T * s.n * 8, 20) >=
+          CeilDiv(s.D * s.T * macCycles * s.n * s.n * s.n + s.D * s.T * macCycles * s.n * s.n * 2, 64))) {
+        return false;
+    }
+    if (!(CeilDiv(s.D * s.T * s.n * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) >=
+          coreNum * cubeStart +
+              CeilDiv(s.D * s.n * s.n * s.n * 24 + s.D * s.n * s.n * 48 + s.T * s.n * s.n * 12 + s.T * s.n * 24, 20) +
+              CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.T, 16) * CeilDiv(s.n * s.n * 3 + s.n * 6, 16) * 4096, 2048))) {
+        return false;
+    }
+    if (!(s.n * s.n * 3 + s.n * 6 <= 2147483647)) {
+        return false;
+    }
+    if (!(s.D * s.n <= 2147483647)) {
+        return false;
+    }
+    if (!(s.T <= 2147483647)) {
+        return false;
+    }
+    if (!(FitDz2(s, chip) && FitDzAgain(s, chip) && FitDzAgain3(s, chip) && FitScaled(s, chip) &&
+          FitScaledAgain(s, chip) && FitScaledAgain3(s, chip) && FitDmix(s, chip) && FitGradX(s, chip) &&
+          FitSum1Product(s, chip) && FitSum1(s, chip) && FitSum2Part(s, chip) && FitSum2(s, chip) &&
+          FitGradAlpha2(s, chip) && FitSum3Part(s, chip) && FitSum3(s, chip) && FitGradAlphaAgain(s, chip) &&
+          FitSum4Part(s, chip) && FitSum4(s, chip) && FitGradAlphaAgain3(s, chip) && FitSum5Part(s, chip) &&
+          FitSum5(s, chip) && FitGradBias2(s, chip) && FitGradGamma(s, chip) && FindDmixWsStart(s, chip) &&
+          FindDzWsStart(s, chip) && FindDzWsEnd(s, chip) && FindSum1WsStart(s, chip) &&
+          FindSum1ProductWsStart(s, chip) && FindSum1ProductWsEnd(s, chip) && FindSum2WsStart(s, chip) &&
+          FindSum2WsEnd(s, chip) && FindSum2PartCount(s, chip) && FindSum2PartWsStart(s, chip) &&
+          FindSum2PartWsEnd(s, chip) && FindDzITiles(s, chip) && FindDmixTTiles(s, chip) && FindGradXDTiles(s, chip) &&
+          FindSum1ProductBaseN(s, chip) && FindMm0Cores(s, chip) && FindSum1DTiles(s, chip) &&
+          FindSum2PartWork(s, chip) && FindGradAlphaWork(s, chip) && FindSum3PartWork(s, chip) &&
+          FindGradBiasKTiles(s, chip) && FindGradGammaDTiles(s, chip))) {
+        return false;
+    }
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzWork, s.dzPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgainWork, s.dzAgainPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgain3Work, s.dzAgain3Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledWork, s.scaledPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgainWork, s.scaledAgainPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgain3Work, s.scaledAgain3Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dmixWork, s.dmixPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradXWork, s.gradXPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(s.sum1ProductWork, s.sum1ProductPer));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum1Work, s.sum1Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum2PartWork, s.sum2PartPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum2Work, s.sum2Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaWork, s.gradAlphaPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum3PartWork, s.sum3PartPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum3Work, s.sum3Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaAgainWork, s.gradAlphaAgainPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum4PartWork, s.sum4PartPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum4Work, s.sum4Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaAgain3Work, s.gradAlphaAgain3Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum5PartWork, s.sum5PartPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum5Work, s.sum5Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradBiasWork, s.gradBiasPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradGammaWork, s.gradGammaPer), 2));
+    const Checked bytes = s.sum_5_partWsEnd;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = true;
+    return blocks.valid && bytes.valid;
 }
 
 /// Tries the alternative "cube_full"; false when it does not fit.
@@ -3010,14 +3085,14 @@ inline bool TryCubeFull(Sizes &s, const Chip &chip, Choice &choice)
         return false;
     }
     if (!(FitDz(s, chip) && FitDzAgain(s, chip) && FitDzAgain3(s, chip) && FitScaled(s, chip) &&
-          FitScaledAgain(s, chip) && FitScaledAgain3(s, chip) && FitDmix(s, chip) && FitDxg(s, chip) &&
-          FitGradX(s, chip) && FitDxg(s, chip) && FitSum1(s, chip) && FitGradAlpha(s, chip) && FitGradBias(s, chip) &&
-          FitGradGamma(s, chip) && FindDmixWsStart(s, chip) && FindDrmsWsStart(s, chip) && FindDxgWsEnd(s, chip) &&
+          FitScaledAgain(s, chip) && FitScaledAgain3(s, chip) && FitDmix(s, chip) && FitSum1Product(s, chip) &&
+          FitGradX2(s, chip) && FitSum1Product(s, chip) && FitSum1(s, chip) && FitGradAlpha(s, chip) &&
+          FitGradBias(s, chip) && FitGradGamma(s, chip) && FindDmixWsStart(s, chip) && FindDxgWsStart(s, chip) &&
           FindDzWsEnd(s, chip) && FindSum1WsStart(s, chip) && FindSum1ProductWsStart(s, chip) &&
-          FindSum1ProductWsEnd(s, chip) && FindDzITiles(s, chip) && FindDmixTTiles(s, chip) && FindDmixWork(s, chip) &&
-          FindDmixPer(s, chip) && FindDxgPanels(s, chip) && FindGradXDTiles(s, chip) &&
-          FindSum1ProductPanels(s, chip) && FindSum1DTiles(s, chip) && FindGradAlphaWork(s, chip) &&
-          FindGradBiasKTiles(s, chip) && FindGradGammaDTiles(s, chip))) {
+          FindSum1ProductWsEnd(s, chip) && FindDzITiles(s, chip) && FindDmixTTiles(s, chip) && FindDxgBaseN(s, chip) &&
+          FindGradXDTiles(s, chip) && FindSum1ProductBaseN(s, chip) && FindMm1Cores(s, chip) &&
+          FindSum1DTiles(s, chip) && FindGradAlphaWork(s, chip) && FindGradBiasKTiles(s, chip) &&
+          FindGradGammaDTiles(s, chip))) {
         return false;
     }
     Checked blocks(1);
@@ -3080,18 +3155,16 @@ inline bool TryCubeWalked(Sizes &s, const Chip &chip, Choice &choice)
         return false;
     }
     if (!(FitDz2(s, chip) && FitDzAgain(s, chip) && FitDzAgain3(s, chip) && FitScaled(s, chip) &&
-          FitScaledAgain(s, chip) && FitScaledAgain3(s, chip) && FitDmix2(s, chip) && FitSum1Terms(s, chip) &&
-          FitSum1TermsAgain(s, chip) && FitSum1TermsAgain3(s, chip) && FitDrms(s, chip) && FitDxg(s, chip) &&
-          FitGradX(s, chip) && FitDxg(s, chip) && FitSum1(s, chip) && FitSum2Part(s, chip) && FitSum2(s, chip) &&
-          FitGradAlpha2(s, chip) && FitSum3Part(s, chip) && FitSum3(s, chip) && FitGradAlphaAgain(s, chip) &&
-          FitSum4Part(s, chip) && FitSum4(s, chip) && FitGradAlphaAgain3(s, chip) && FitSum5Part(s, chip) &&
-          FitSum5(s, chip) && FitGradBias2(s, chip) && FitGradGamma2(s, chip) && FindDmixWsStart(s, chip) &&
-          FindDrmsWsStart(s, chip) && FindDxgWsEnd(s, chip) && FindDzWsEnd(s, chip) && FindSum1WsStart(s, chip) &&
+          FitScaledAgain(s, chip) && FitScaledAgain3(s, chip) && FitDmix(s, chip) && FitSum1Product(s, chip) &&
+          FitGradX2(s, chip) && FitSum1Product(s, chip) && FitSum1(s, chip) && FitSum2Part(s, chip) &&
+          FitSum2(s, chip) && FitGradAlpha2(s, chip) && FitSum3Part(s, chip) && FitSum3(s, chip) &&
+          FitGradAlphaAgain(s, chip) && FitSum4Part(s, chip) && FitSum4(s, chip) && FitGradAlphaAgain3(s, chip) &&
+          FitSum5Part(s, chip) && FitSum5(s, chip) && FitGradBias2(s, chip) && FitGradGamma(s, chip) &&
+          FindDmixWsStart(s, chip) && FindDxgWsStart(s, chip) && FindDzWsEnd(s, chip) && FindSum1WsStart(s, chip) &&
           FindSum1ProductWsStart(s, chip) && FindSum1ProductWsEnd(s, chip) && FindSum2WsStart(s, chip) &&
           FindSum2WsEnd(s, chip) && FindSum2PartCount(s, chip) && FindSum2PartWsStart(s, chip) &&
-          FindSum2PartWsEnd(s, chip) && FindDzITiles(s, chip) && FindDmixKTiles(s, chip) && FindDmixTTiles(s, chip) &&
-          FindDmixWork2(s, chip) && FindDmixPer(s, chip) && FindSum1TermsKTiles(s, chip) && FindDrmsTTiles(s, chip) &&
-          FindDxgPanels(s, chip) && FindGradXDTiles(s, chip) && FindSum1ProductPanels(s, chip) &&
+          FindSum2PartWsEnd(s, chip) && FindDzITiles(s, chip) && FindDmixTTiles(s, chip) && FindDxgBaseN(s, chip) &&
+          FindGradXDTiles(s, chip) && FindSum1ProductBaseN(s, chip) && FindMm1Cores(s, chip) &&
           FindSum1DTiles(s, chip) && FindSum2PartWork(s, chip) && FindGradAlphaWork(s, chip) &&
           FindSum3PartWork(s, chip) && FindGradBiasKTiles(s, chip) && FindGradGammaDTiles(s, chip))) {
         return false;
@@ -3104,10 +3177,6 @@ inline bool TryCubeWalked(Sizes &s, const Chip &chip, Choice &choice)
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgainWork, s.scaledAgainPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgain3Work, s.scaledAgain3Per), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dmixWork, s.dmixPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum1TermsWork, s.sum1TermsPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum1TermsAgainWork, s.sum1TermsAgainPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum1TermsAgain3Work, s.sum1TermsAgain3Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.drmsWork, s.drmsPer), 2));
     blocks = MaxOf(blocks, CeilDiv(s.dxgWork, s.dxgPer));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradXWork, s.gradXPer), 2));
     blocks = MaxOf(blocks, CeilDiv(s.sum1ProductWork, s.sum1ProductPer));
@@ -3149,10 +3218,10 @@ inline bool TryFull(Sizes &s, const Chip &chip, Choice &choice)
         return false;
     }
     if (!(FitDz3(s, chip) && FitDzAgain2(s, chip) && FitDzAgain32(s, chip) && FitScaled2(s, chip) &&
-          FitScaledAgain2(s, chip) && FitScaledAgain32(s, chip) && FitDxg2(s, chip) && FitGradPhi(s, chip) &&
-          FitGradAlpha3(s, chip) && FitGradBias3(s, chip) && FitGradGamma3(s, chip) && FindDmixWsStart(s, chip) &&
-          FindDxgWsStart(s, chip) && FindDxgWsEnd(s, chip) && FindDzWsEnd(s, chip) && FindDzITiles(s, chip) &&
-          FindDxgTTiles(s, chip) && FindDxgPer(s, chip) && FindGradPhiDTiles(s, chip) && FindGradAlphaWork(s, chip) &&
+          FitScaledAgain2(s, chip) && FitScaledAgain32(s, chip) && FitDrms(s, chip) && FitDxg(s, chip) &&
+          FitGradAlpha3(s, chip) && FitGradBias3(s, chip) && FitGradGamma2(s, chip) && FindDmixWsStart(s, chip) &&
+          FindDxgWsStart(s, chip) && FindDzWsEnd(s, chip) && FindDzITiles(s, chip) && FindDrmsTTiles(s, chip) &&
+          FindDxgDTiles(s, chip) && FindDxgITiles(s, chip) && FindDxgPer(s, chip) && FindGradAlphaWork(s, chip) &&
           FindGradBiasKTiles(s, chip) && FindGradGammaDTiles(s, chip))) {
         return false;
     }
@@ -3165,8 +3234,8 @@ inline bool TryFull(Sizes &s, const Chip &chip, Choice &choice)
                                                                       CeilDiv(s.scaledWork, s.scaledPer)),
                                                                 CeilDiv(s.scaledAgainWork, s.scaledAgainPer)),
                                                           CeilDiv(s.scaledAgain3Work, s.scaledAgain3Per)),
-                                                    CeilDiv(s.dxgWork, s.dxgPer)),
-                                              CeilDiv(s.gradPhiWork, s.gradPhiPer)),
+                                                    CeilDiv(s.drmsWork, s.drmsPer)),
+                                              CeilDiv(s.dxgWork, s.dxgPer)),
                                         CeilDiv(s.gradAlphaWork, s.gradAlphaPer)),
                                   CeilDiv(s.gradBiasWork, s.gradBiasPer)),
                             CeilDiv(s.gradGammaWork, s.gradGammaPer)),
@@ -3195,22 +3264,21 @@ inline bool TryWalked(Sizes &s, const Chip &chip, Choice &choice)
         return false;
     }
     if (!(FitDz4(s, chip) && FitDzAgain2(s, chip) && FitDzAgain32(s, chip) && FitScaled2(s, chip) &&
-          FitScaledAgain2(s, chip) && FitScaledAgain32(s, chip) && FitDmix3(s, chip) && FitDrms2(s, chip) &&
-          FitDxg3(s, chip) && FitGradX2(s, chip) && FitSum1Part(s, chip) && FitSum12(s, chip) && FitGradPhi2(s, chip) &&
+          FitScaledAgain2(s, chip) && FitScaledAgain32(s, chip) && FitDrms(s, chip) && FitDxg2(s, chip) &&
+          FitGradX3(s, chip) && FitSum1Part(s, chip) && FitSum12(s, chip) && FitGradPhi(s, chip) &&
           FitSum2Part2(s, chip) && FitSum22(s, chip) && FitGradAlpha4(s, chip) && FitSum3Part2(s, chip) &&
           FitSum32(s, chip) && FitGradAlphaAgain2(s, chip) && FitSum4Part2(s, chip) && FitSum42(s, chip) &&
           FitGradAlphaAgain32(s, chip) && FitSum5Part2(s, chip) && FitSum52(s, chip) && FitGradBias4(s, chip) &&
-          FitSum6Part(s, chip) && FitSum6(s, chip) && FitGradGamma4(s, chip) && FindDmixWsStart(s, chip) &&
-          FindDrmsWsStart(s, chip) && FindDxgWsEnd(s, chip) && FindDzWsEnd(s, chip) && FindSum1WsStart(s, chip) &&
-          FindSum2WsStart2(s, chip) && FindSum2WsEnd(s, chip) && FindSum6WsStart(s, chip) &&
-          FindSum1PartCount(s, chip) && FindSum1PartWsStart(s, chip) && FindSum1PartWsEnd(s, chip) &&
-          FindSum2PartCount(s, chip) && FindSum2PartWsStart2(s, chip) && FindSum2PartWsEnd(s, chip) &&
-          FindSum6PartCount(s, chip) && FindDzITiles(s, chip) && FindDmixKTiles(s, chip) && FindDmixTTiles(s, chip) &&
-          FindDmixWork2(s, chip) && FindDmixPer(s, chip) && FindDrmsTTiles(s, chip) && FindDxgDTiles(s, chip) &&
+          FitSum6Part(s, chip) && FitSum6(s, chip) && FitGradGamma3(s, chip) && FindDmixWsStart(s, chip) &&
+          FindDxgWsStart(s, chip) && FindDzWsEnd(s, chip) && FindSum1WsStart(s, chip) && FindSum2WsStart2(s, chip) &&
+          FindSum2WsEnd(s, chip) && FindSum6WsStart(s, chip) && FindSum1PartCount(s, chip) &&
+          FindSum1PartWsStart(s, chip) && FindSum1PartWsEnd(s, chip) && FindSum2PartCount(s, chip) &&
+          FindSum2PartWsStart2(s, chip) && FindSum2PartWsEnd(s, chip) && FindSum6PartCount(s, chip) &&
+          FindDzITiles(s, chip) && FindDrmsTTiles(s, chip) && FindDxgDTiles(s, chip) && FindDxgTTiles(s, chip) &&
           FindDxgPer(s, chip) && FindGradXDTiles(s, chip) && FindSum1PartDTiles(s, chip) && FindSum1DTiles(s, chip) &&
-          FindGradPhiDTiles(s, chip) && FindSum2PartWork(s, chip) && FindGradAlphaWork(s, chip) &&
-          FindSum3PartWork(s, chip) && FindGradBiasKTiles(s, chip) && FindSum6PartDTiles(s, chip) &&
-          FindGradGammaDTiles(s, chip))) {
+          FindGradPhiDTiles(s, chip) && FindGradPhiKTiles(s, chip) && FindGradPhiPer(s, chip) &&
+          FindSum2PartWork(s, chip) && FindGradAlphaWork(s, chip) && FindSum3PartWork(s, chip) &&
+          FindGradBiasKTiles(s, chip) && FindSum6PartDTiles(s, chip) && FindGradGammaDTiles(s, chip))) {
         return false;
     }
     Checked blocks(1);
@@ -3243,27 +3311,24 @@ inline bool TryWalked(Sizes &s, const Chip &chip, Choice &choice)
                                                                                                         MaxOf(
                                                                                                             MaxOf(
                                                                                                                 MaxOf(
-                                                                                                                    MaxOf(
-                                                                                                                        CeilDiv(
-                                                                                                                            s.dzWork,
-                                                                                                                            s.dzPer),
-                                                                                                                        CeilDiv(
-                                                                                                                            s.dzAgainWork,
-                                                                                                                            s.dzAgainPer)),
                                                                                                                     CeilDiv(
-                                                                                                                        s.dzAgain3Work,
-                                                                                                                        s.dzAgain3Per)),
+                                                                                                                        s.dzWork,
+                                                                                                                        s.dzPer),
+                                                                                                                    CeilDiv(
+                                                                                                                        s.dzAgainWork,
+                                                                                                                        s.dzAgainPer)),
                                                                                                                 CeilDiv(
-                                                                                                                    s.scaledWork,
-                                                                                                                    s.scaledPer)),
+                                                                                                                    s.dzAgain3Work,
+                                                                                                                    s.dzAgain3Per)),
                                                                                                             CeilDiv(
-                                                                                                                s.scaledAgainWork,
-                                                                                                                s.scaledAgainPer)),
+                                                                                                                s.scaledWork,
+                                                                                                                s.scaledPer)),
                                                                                                         CeilDiv(
-                                                                                                            s.scaledAgain3Work,
-                                                                                                            s.scaledAgain3Per)),
-                                                                                                    CeilDiv(s.dmixWork,
-                                                                                                            s.dmixPer)),
+                                                                                                            s.scaledAgainWork,
+                                                                                                            s.scaledAgainPer)),
+                                                                                                    CeilDiv(
+                                                                                                        s.scaledAgain3Work,
+                                                                                                        s.scaledAgain3Per)),
                                                                                                 CeilDiv(s.drmsWork,
                                                                                                         s.drmsPer)),
                                                                                             CeilDiv(s.dxgWork,
@@ -3291,6 +3356,157 @@ inline bool TryWalked(Sizes &s, const Chip &chip, Choice &choice)
                 CeilDiv(s.gradGammaWork, s.gradGammaPer)),
             2));
     const Checked bytes = s.sum_6_partWsEnd;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = true;
+    return blocks.valid && bytes.valid;
+}
+
+/// Tries the alternative "cube_near_full"; false when it does not fit.
+inline bool TryCubeNearFull2(Sizes &s, const Chip &chip, Choice &choice)
+{
+    const Checked coreNum(chip.coreNum);
+    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
+    const Checked macCycles(chip.ubBytes > UB_220 ? 1 : 2);  // of one repeat of MulAddDst
+    if (!(s.D >= 1)) {
+        return false;
+    }
+    if (!(s.T >= 1)) {
+        return false;
+    }
+    if (!(s.n >= 1)) {
+        return false;
+    }
+    if (!(s.n * s.n + s.n * 2 >= 1)) {
+        return false;
+    }
+    if (!(CeilDiv(s.D * s.T * s.n * 8, 20) >=
+          CeilDiv(s.D * s.T * macCycles * s.n * s.n * s.n + s.D * s.T * macCycles * s.n * s.n * 2, 64))) {
+        return false;
+    }
+    if (!(CeilDiv(s.D * s.T * s.n * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) >=
+          coreNum * cubeStart +
+              CeilDiv(s.D * s.n * s.n * s.n * 24 + s.D * s.n * s.n * 48 + s.T * s.n * s.n * 12 + s.T * s.n * 24, 20) +
+              CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.T, 16) * CeilDiv(s.n * s.n * 3 + s.n * 6, 16) * 4096, 2048))) {
+        return false;
+    }
+    if (!(s.n * s.n * 3 + s.n * 6 <= 2147483647)) {
+        return false;
+    }
+    if (!(s.D * s.n <= 2147483647)) {
+        return false;
+    }
+    if (!(s.T <= 2147483647)) {
+        return false;
+    }
+    if (!(FitDz(s, chip) && FitDzAgain(s, chip) && FitDzAgain3(s, chip) && FitScaled(s, chip) &&
+          FitScaledAgain(s, chip) && FitScaledAgain3(s, chip) && FitDmix(s, chip) && FitGradX4(s, chip) &&
+          FitSum1Product(s, chip) && FitSum1(s, chip) && FitGradAlpha(s, chip) && FitGradBias(s, chip) &&
+          FitGradGamma(s, chip) && FindDmixWsStart(s, chip) && FindDzWsStart(s, chip) && FindDzWsEnd(s, chip) &&
+          FindSum1WsStart(s, chip) && FindSum1ProductWsStart(s, chip) && FindSum1ProductWsEnd(s, chip) &&
+          FindDzITiles(s, chip) && FindDmixTTiles(s, chip) && FindGradXDTiles(s, chip) &&
+          FindSum1ProductBaseN(s, chip) && FindMm0Cores(s, chip) && FindSum1DTiles(s, chip) &&
+          FindGradAlphaWork(s, chip) && FindGradBiasKTiles(s, chip) && FindGradGammaDTiles(s, chip))) {
+        return false;
+    }
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzWork, s.dzPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgainWork, s.dzAgainPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgain3Work, s.dzAgain3Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledWork, s.scaledPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgainWork, s.scaledAgainPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgain3Work, s.scaledAgain3Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dmixWork, s.dmixPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradXWork, s.gradXPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(s.sum1ProductWork, s.sum1ProductPer));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum1Work, s.sum1Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaWork, s.gradAlphaPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradBiasWork, s.gradBiasPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradGammaWork, s.gradGammaPer), 2));
+    const Checked bytes = s.sum_1_termsWsEnd;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = true;
+    return blocks.valid && bytes.valid;
+}
+
+/// Tries the alternative "cube_near_walked"; false when it does not fit.
+inline bool TryCubeNearWalked2(Sizes &s, const Chip &chip, Choice &choice)
+{
+    const Checked coreNum(chip.coreNum);
+    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
+    const Checked macCycles(chip.ubBytes > UB_220 ? 1 : 2);  // of one repeat of MulAddDst
+    if (!(s.D >= 1)) {
+        return false;
+    }
+    if (!(s.T >= 1)) {
+        return false;
+    }
+    if (!(s.n >= 1)) {
+        return false;
+    }
+    if (!(s.n * s.n + s.n * 2 >= 1)) {
+        return false;
+    }
+    if (!(CeilDiv(s.D * s.T * s.n * 8, 20) >=
+          CeilDiv(s.D * s.T * macCycles * s.n * s.n * s.n + s.D * s.T * macCycles * s.n * s.n * 2, 64))) {
+        return false;
+    }
+    if (!(CeilDiv(s.D * s.T * s.n * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) >=
+          coreNum * cubeStart +
+              CeilDiv(s.D * s.n * s.n * s.n * 24 + s.D * s.n * s.n * 48 + s.T * s.n * s.n * 12 + s.T * s.n * 24, 20) +
+              CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.T, 16) * CeilDiv(s.n * s.n * 3 + s.n * 6, 16) * 4096, 2048))) {
+        return false;
+    }
+    if (!(s.n * s.n * 3 + s.n * 6 <= 2147483647)) {
+        return false;
+    }
+    if (!(s.D * s.n <= 2147483647)) {
+        return false;
+    }
+    if (!(s.T <= 2147483647)) {
+        return false;
+    }
+    if (!(FitDz2(s, chip) && FitDzAgain(s, chip) && FitDzAgain3(s, chip) && FitScaled(s, chip) &&
+          FitScaledAgain(s, chip) && FitScaledAgain3(s, chip) && FitDmix(s, chip) && FitGradX4(s, chip) &&
+          FitSum1Product(s, chip) && FitSum1(s, chip) && FitSum2Part(s, chip) && FitSum2(s, chip) &&
+          FitGradAlpha2(s, chip) && FitSum3Part(s, chip) && FitSum3(s, chip) && FitGradAlphaAgain(s, chip) &&
+          FitSum4Part(s, chip) && FitSum4(s, chip) && FitGradAlphaAgain3(s, chip) && FitSum5Part(s, chip) &&
+          FitSum5(s, chip) && FitGradBias2(s, chip) && FitGradGamma(s, chip) && FindDmixWsStart(s, chip) &&
+          FindDzWsStart(s, chip) && FindDzWsEnd(s, chip) && FindSum1WsStart(s, chip) &&
+          FindSum1ProductWsStart(s, chip) && FindSum1ProductWsEnd(s, chip) && FindSum2WsStart(s, chip) &&
+          FindSum2WsEnd(s, chip) && FindSum2PartCount(s, chip) && FindSum2PartWsStart(s, chip) &&
+          FindSum2PartWsEnd(s, chip) && FindDzITiles(s, chip) && FindDmixTTiles(s, chip) && FindGradXDTiles(s, chip) &&
+          FindSum1ProductBaseN(s, chip) && FindMm0Cores(s, chip) && FindSum1DTiles(s, chip) &&
+          FindSum2PartWork(s, chip) && FindGradAlphaWork(s, chip) && FindSum3PartWork(s, chip) &&
+          FindGradBiasKTiles(s, chip) && FindGradGammaDTiles(s, chip))) {
+        return false;
+    }
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzWork, s.dzPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgainWork, s.dzAgainPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgain3Work, s.dzAgain3Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledWork, s.scaledPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgainWork, s.scaledAgainPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgain3Work, s.scaledAgain3Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dmixWork, s.dmixPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradXWork, s.gradXPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(s.sum1ProductWork, s.sum1ProductPer));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum1Work, s.sum1Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum2PartWork, s.sum2PartPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum2Work, s.sum2Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaWork, s.gradAlphaPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum3PartWork, s.sum3PartPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum3Work, s.sum3Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaAgainWork, s.gradAlphaAgainPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum4PartWork, s.sum4PartPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum4Work, s.sum4Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaAgain3Work, s.gradAlphaAgain3Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum5PartWork, s.sum5PartPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum5Work, s.sum5Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradBiasWork, s.gradBiasPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradGammaWork, s.gradGammaPer), 2));
+    const Checked bytes = s.sum_5_partWsEnd;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = true;
@@ -3335,14 +3551,14 @@ inline bool TryCubeFull2(Sizes &s, const Chip &chip, Choice &choice)
         return false;
     }
     if (!(FitDz(s, chip) && FitDzAgain(s, chip) && FitDzAgain3(s, chip) && FitScaled(s, chip) &&
-          FitScaledAgain(s, chip) && FitScaledAgain3(s, chip) && FitDmix(s, chip) && FitDxg(s, chip) &&
-          FitGradX3(s, chip) && FitDxg(s, chip) && FitSum1(s, chip) && FitGradAlpha(s, chip) && FitGradBias(s, chip) &&
-          FitGradGamma(s, chip) && FindDmixWsStart(s, chip) && FindDrmsWsStart(s, chip) && FindDxgWsEnd(s, chip) &&
+          FitScaledAgain(s, chip) && FitScaledAgain3(s, chip) && FitDmix(s, chip) && FitSum1Product(s, chip) &&
+          FitGradX5(s, chip) && FitSum1Product(s, chip) && FitSum1(s, chip) && FitGradAlpha(s, chip) &&
+          FitGradBias(s, chip) && FitGradGamma(s, chip) && FindDmixWsStart(s, chip) && FindDxgWsStart(s, chip) &&
           FindDzWsEnd(s, chip) && FindSum1WsStart(s, chip) && FindSum1ProductWsStart(s, chip) &&
-          FindSum1ProductWsEnd(s, chip) && FindDzITiles(s, chip) && FindDmixTTiles(s, chip) && FindDmixWork(s, chip) &&
-          FindDmixPer(s, chip) && FindDxgPanels(s, chip) && FindGradXDTiles(s, chip) &&
-          FindSum1ProductPanels(s, chip) && FindSum1DTiles(s, chip) && FindGradAlphaWork(s, chip) &&
-          FindGradBiasKTiles(s, chip) && FindGradGammaDTiles(s, chip))) {
+          FindSum1ProductWsEnd(s, chip) && FindDzITiles(s, chip) && FindDmixTTiles(s, chip) && FindDxgBaseN(s, chip) &&
+          FindGradXDTiles(s, chip) && FindSum1ProductBaseN(s, chip) && FindMm1Cores(s, chip) &&
+          FindSum1DTiles(s, chip) && FindGradAlphaWork(s, chip) && FindGradBiasKTiles(s, chip) &&
+          FindGradGammaDTiles(s, chip))) {
         return false;
     }
     Checked blocks(1);
@@ -3405,18 +3621,16 @@ inline bool TryCubeWalked2(Sizes &s, const Chip &chip, Choice &choice)
         return false;
     }
     if (!(FitDz2(s, chip) && FitDzAgain(s, chip) && FitDzAgain3(s, chip) && FitScaled(s, chip) &&
-          FitScaledAgain(s, chip) && FitScaledAgain3(s, chip) && FitDmix2(s, chip) && FitSum1Terms(s, chip) &&
-          FitSum1TermsAgain(s, chip) && FitSum1TermsAgain3(s, chip) && FitDrms(s, chip) && FitDxg(s, chip) &&
-          FitGradX3(s, chip) && FitDxg(s, chip) && FitSum1(s, chip) && FitSum2Part(s, chip) && FitSum2(s, chip) &&
-          FitGradAlpha2(s, chip) && FitSum3Part(s, chip) && FitSum3(s, chip) && FitGradAlphaAgain(s, chip) &&
-          FitSum4Part(s, chip) && FitSum4(s, chip) && FitGradAlphaAgain3(s, chip) && FitSum5Part(s, chip) &&
-          FitSum5(s, chip) && FitGradBias2(s, chip) && FitGradGamma2(s, chip) && FindDmixWsStart(s, chip) &&
-          FindDrmsWsStart(s, chip) && FindDxgWsEnd(s, chip) && FindDzWsEnd(s, chip) && FindSum1WsStart(s, chip) &&
+          FitScaledAgain(s, chip) && FitScaledAgain3(s, chip) && FitDmix(s, chip) && FitSum1Product(s, chip) &&
+          FitGradX5(s, chip) && FitSum1Product(s, chip) && FitSum1(s, chip) && FitSum2Part(s, chip) &&
+          FitSum2(s, chip) && FitGradAlpha2(s, chip) && FitSum3Part(s, chip) && FitSum3(s, chip) &&
+          FitGradAlphaAgain(s, chip) && FitSum4Part(s, chip) && FitSum4(s, chip) && FitGradAlphaAgain3(s, chip) &&
+          FitSum5Part(s, chip) && FitSum5(s, chip) && FitGradBias2(s, chip) && FitGradGamma(s, chip) &&
+          FindDmixWsStart(s, chip) && FindDxgWsStart(s, chip) && FindDzWsEnd(s, chip) && FindSum1WsStart(s, chip) &&
           FindSum1ProductWsStart(s, chip) && FindSum1ProductWsEnd(s, chip) && FindSum2WsStart(s, chip) &&
           FindSum2WsEnd(s, chip) && FindSum2PartCount(s, chip) && FindSum2PartWsStart(s, chip) &&
-          FindSum2PartWsEnd(s, chip) && FindDzITiles(s, chip) && FindDmixKTiles(s, chip) && FindDmixTTiles(s, chip) &&
-          FindDmixWork2(s, chip) && FindDmixPer(s, chip) && FindSum1TermsKTiles(s, chip) && FindDrmsTTiles(s, chip) &&
-          FindDxgPanels(s, chip) && FindGradXDTiles(s, chip) && FindSum1ProductPanels(s, chip) &&
+          FindSum2PartWsEnd(s, chip) && FindDzITiles(s, chip) && FindDmixTTiles(s, chip) && FindDxgBaseN(s, chip) &&
+          FindGradXDTiles(s, chip) && FindSum1ProductBaseN(s, chip) && FindMm1Cores(s, chip) &&
           FindSum1DTiles(s, chip) && FindSum2PartWork(s, chip) && FindGradAlphaWork(s, chip) &&
           FindSum3PartWork(s, chip) && FindGradBiasKTiles(s, chip) && FindGradGammaDTiles(s, chip))) {
         return false;
@@ -3429,10 +3643,6 @@ inline bool TryCubeWalked2(Sizes &s, const Chip &chip, Choice &choice)
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgainWork, s.scaledAgainPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgain3Work, s.scaledAgain3Per), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dmixWork, s.dmixPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum1TermsWork, s.sum1TermsPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum1TermsAgainWork, s.sum1TermsAgainPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum1TermsAgain3Work, s.sum1TermsAgain3Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.drmsWork, s.drmsPer), 2));
     blocks = MaxOf(blocks, CeilDiv(s.dxgWork, s.dxgPer));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradXWork, s.gradXPer), 2));
     blocks = MaxOf(blocks, CeilDiv(s.sum1ProductWork, s.sum1ProductPer));
@@ -3474,10 +3684,10 @@ inline bool TryFull2(Sizes &s, const Chip &chip, Choice &choice)
         return false;
     }
     if (!(FitDz3(s, chip) && FitDzAgain2(s, chip) && FitDzAgain32(s, chip) && FitScaled2(s, chip) &&
-          FitScaledAgain2(s, chip) && FitScaledAgain32(s, chip) && FitDxg4(s, chip) && FitGradPhi(s, chip) &&
-          FitGradAlpha3(s, chip) && FitGradBias3(s, chip) && FitGradGamma3(s, chip) && FindDmixWsStart(s, chip) &&
-          FindDxgWsStart(s, chip) && FindDxgWsEnd(s, chip) && FindDzWsEnd(s, chip) && FindDzITiles(s, chip) &&
-          FindDxgTTiles(s, chip) && FindDxgPer(s, chip) && FindGradPhiDTiles(s, chip) && FindGradAlphaWork(s, chip) &&
+          FitScaledAgain2(s, chip) && FitScaledAgain32(s, chip) && FitDrms(s, chip) && FitDxg3(s, chip) &&
+          FitGradAlpha3(s, chip) && FitGradBias3(s, chip) && FitGradGamma2(s, chip) && FindDmixWsStart(s, chip) &&
+          FindDxgWsStart(s, chip) && FindDzWsEnd(s, chip) && FindDzITiles(s, chip) && FindDrmsTTiles(s, chip) &&
+          FindDxgDTiles(s, chip) && FindDxgITiles(s, chip) && FindDxgPer(s, chip) && FindGradAlphaWork(s, chip) &&
           FindGradBiasKTiles(s, chip) && FindGradGammaDTiles(s, chip))) {
         return false;
     }
@@ -3490,8 +3700,8 @@ inline bool TryFull2(Sizes &s, const Chip &chip, Choice &choice)
                                                                       CeilDiv(s.scaledWork, s.scaledPer)),
                                                                 CeilDiv(s.scaledAgainWork, s.scaledAgainPer)),
                                                           CeilDiv(s.scaledAgain3Work, s.scaledAgain3Per)),
-                                                    CeilDiv(s.dxgWork, s.dxgPer)),
-                                              CeilDiv(s.gradPhiWork, s.gradPhiPer)),
+                                                    CeilDiv(s.drmsWork, s.drmsPer)),
+                                              CeilDiv(s.dxgWork, s.dxgPer)),
                                         CeilDiv(s.gradAlphaWork, s.gradAlphaPer)),
                                   CeilDiv(s.gradBiasWork, s.gradBiasPer)),
                             CeilDiv(s.gradGammaWork, s.gradGammaPer)),
@@ -3520,22 +3730,21 @@ inline bool TryWalked2(Sizes &s, const Chip &chip, Choice &choice)
         return false;
     }
     if (!(FitDz4(s, chip) && FitDzAgain2(s, chip) && FitDzAgain32(s, chip) && FitScaled2(s, chip) &&
-          FitScaledAgain2(s, chip) && FitScaledAgain32(s, chip) && FitDmix3(s, chip) && FitDrms2(s, chip) &&
-          FitDxg3(s, chip) && FitGradX4(s, chip) && FitSum1Part(s, chip) && FitSum12(s, chip) && FitGradPhi2(s, chip) &&
+          FitScaledAgain2(s, chip) && FitScaledAgain32(s, chip) && FitDrms(s, chip) && FitDxg2(s, chip) &&
+          FitGradX6(s, chip) && FitSum1Part(s, chip) && FitSum12(s, chip) && FitGradPhi(s, chip) &&
           FitSum2Part2(s, chip) && FitSum22(s, chip) && FitGradAlpha4(s, chip) && FitSum3Part2(s, chip) &&
           FitSum32(s, chip) && FitGradAlphaAgain2(s, chip) && FitSum4Part2(s, chip) && FitSum42(s, chip) &&
           FitGradAlphaAgain32(s, chip) && FitSum5Part2(s, chip) && FitSum52(s, chip) && FitGradBias4(s, chip) &&
-          FitSum6Part(s, chip) && FitSum6(s, chip) && FitGradGamma4(s, chip) && FindDmixWsStart(s, chip) &&
-          FindDrmsWsStart(s, chip) && FindDxgWsEnd(s, chip) && FindDzWsEnd(s, chip) && FindSum1WsStart(s, chip) &&
-          FindSum2WsStart2(s, chip) && FindSum2WsEnd(s, chip) && FindSum6WsStart(s, chip) &&
-          FindSum1PartCount(s, chip) && FindSum1PartWsStart(s, chip) && FindSum1PartWsEnd(s, chip) &&
-          FindSum2PartCount(s, chip) && FindSum2PartWsStart2(s, chip) && FindSum2PartWsEnd(s, chip) &&
-          FindSum6PartCount(s, chip) && FindDzITiles(s, chip) && FindDmixKTiles(s, chip) && FindDmixTTiles(s, chip) &&
-          FindDmixWork2(s, chip) && FindDmixPer(s, chip) && FindDrmsTTiles(s, chip) && FindDxgDTiles(s, chip) &&
+          FitSum6Part(s, chip) && FitSum6(s, chip) && FitGradGamma3(s, chip) && FindDmixWsStart(s, chip) &&
+          FindDxgWsStart(s, chip) && FindDzWsEnd(s, chip) && FindSum1WsStart(s, chip) && FindSum2WsStart2(s, chip) &&
+          FindSum2WsEnd(s, chip) && FindSum6WsStart(s, chip) && FindSum1PartCount(s, chip) &&
+          FindSum1PartWsStart(s, chip) && FindSum1PartWsEnd(s, chip) && FindSum2PartCount(s, chip) &&
+          FindSum2PartWsStart2(s, chip) && FindSum2PartWsEnd(s, chip) && FindSum6PartCount(s, chip) &&
+          FindDzITiles(s, chip) && FindDrmsTTiles(s, chip) && FindDxgDTiles(s, chip) && FindDxgTTiles(s, chip) &&
           FindDxgPer(s, chip) && FindGradXDTiles(s, chip) && FindSum1PartDTiles(s, chip) && FindSum1DTiles(s, chip) &&
-          FindGradPhiDTiles(s, chip) && FindSum2PartWork(s, chip) && FindGradAlphaWork(s, chip) &&
-          FindSum3PartWork(s, chip) && FindGradBiasKTiles(s, chip) && FindSum6PartDTiles(s, chip) &&
-          FindGradGammaDTiles(s, chip))) {
+          FindGradPhiDTiles(s, chip) && FindGradPhiKTiles(s, chip) && FindGradPhiPer(s, chip) &&
+          FindSum2PartWork(s, chip) && FindGradAlphaWork(s, chip) && FindSum3PartWork(s, chip) &&
+          FindGradBiasKTiles(s, chip) && FindSum6PartDTiles(s, chip) && FindGradGammaDTiles(s, chip))) {
         return false;
     }
     Checked blocks(1);
@@ -3568,27 +3777,24 @@ inline bool TryWalked2(Sizes &s, const Chip &chip, Choice &choice)
                                                                                                         MaxOf(
                                                                                                             MaxOf(
                                                                                                                 MaxOf(
-                                                                                                                    MaxOf(
-                                                                                                                        CeilDiv(
-                                                                                                                            s.dzWork,
-                                                                                                                            s.dzPer),
-                                                                                                                        CeilDiv(
-                                                                                                                            s.dzAgainWork,
-                                                                                                                            s.dzAgainPer)),
                                                                                                                     CeilDiv(
-                                                                                                                        s.dzAgain3Work,
-                                                                                                                        s.dzAgain3Per)),
+                                                                                                                        s.dzWork,
+                                                                                                                        s.dzPer),
+                                                                                                                    CeilDiv(
+                                                                                                                        s.dzAgainWork,
+                                                                                                                        s.dzAgainPer)),
                                                                                                                 CeilDiv(
-                                                                                                                    s.scaledWork,
-                                                                                                                    s.scaledPer)),
+                                                                                                                    s.dzAgain3Work,
+                                                                                                                    s.dzAgain3Per)),
                                                                                                             CeilDiv(
-                                                                                                                s.scaledAgainWork,
-                                                                                                                s.scaledAgainPer)),
+                                                                                                                s.scaledWork,
+                                                                                                                s.scaledPer)),
                                                                                                         CeilDiv(
-                                                                                                            s.scaledAgain3Work,
-                                                                                                            s.scaledAgain3Per)),
-                                                                                                    CeilDiv(s.dmixWork,
-                                                                                                            s.dmixPer)),
+                                                                                                            s.scaledAgainWork,
+                                                                                                            s.scaledAgainPer)),
+                                                                                                    CeilDiv(
+                                                                                                        s.scaledAgain3Work,
+                                                                                                        s.scaledAgain3Per)),
                                                                                                 CeilDiv(s.drmsWork,
                                                                                                         s.drmsPer)),
                                                                                             CeilDiv(s.dxgWork,
@@ -3616,6 +3822,155 @@ inline bool TryWalked2(Sizes &s, const Chip &chip, Choice &choice)
                 CeilDiv(s.gradGammaWork, s.gradGammaPer)),
             2));
     const Checked bytes = s.sum_6_partWsEnd;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = true;
+    return blocks.valid && bytes.valid;
+}
+
+/// Tries the alternative "cube_near_full"; false when it does not fit.
+inline bool TryCubeNearFull3(Sizes &s, const Chip &chip, Choice &choice)
+{
+    const Checked coreNum(chip.coreNum);
+    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
+    const Checked macCycles(chip.ubBytes > UB_220 ? 1 : 2);  // of one repeat of MulAddDst
+    if (!(s.D >= 1)) {
+        return false;
+    }
+    if (!(s.T >= 1)) {
+        return false;
+    }
+    if (!(s.n >= 1)) {
+        return false;
+    }
+    if (!(s.n * s.n + s.n * 2 >= 1)) {
+        return false;
+    }
+    if (!(CeilDiv(s.D * s.T * s.n * 8, 20) >=
+          CeilDiv(s.D * s.T * macCycles * s.n * s.n * s.n + s.D * s.T * macCycles * s.n * s.n * 2, 64))) {
+        return false;
+    }
+    if (!(CeilDiv(s.D * s.T * s.n * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) >=
+          coreNum * cubeStart +
+              CeilDiv(s.D * s.n * s.n * s.n * 24 + s.D * s.n * s.n * 48 + s.T * s.n * s.n * 12 + s.T * s.n * 24, 20) +
+              CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.T, 16) * CeilDiv(s.n * s.n * 3 + s.n * 6, 16) * 4096, 2048))) {
+        return false;
+    }
+    if (!(s.n * s.n * 3 + s.n * 6 <= 2147483647)) {
+        return false;
+    }
+    if (!(s.D * s.n <= 2147483647)) {
+        return false;
+    }
+    if (!(s.T <= 2147483647)) {
+        return false;
+    }
+    if (!(FitDz(s, chip) && FitDzAgain(s, chip) && FitDzAgain3(s, chip) && FitScaled(s, chip) &&
+          FitScaledAgain(s, chip) && FitScaledAgain3(s, chip) && FitDmix(s, chip) && FitGradX7(s, chip) &&
+          FitSum1Product(s, chip) && FitGradPhi2(s, chip) && FitGradAlpha(s, chip) && FitGradBias(s, chip) &&
+          FindDmixWsStart(s, chip) && FindDzWsStart(s, chip) && FindDzWsEnd(s, chip) &&
+          FindSum1ProductWsStart2(s, chip) && FindSum1ProductWsEnd(s, chip) && FindDzITiles(s, chip) &&
+          FindDmixTTiles(s, chip) && FindGradXDTiles(s, chip) && FindSum1ProductBaseN(s, chip) &&
+          FindMm0Cores(s, chip) && FindGradPhiDTiles(s, chip) && FindGradPhiKTiles(s, chip) &&
+          FindGradPhiPer(s, chip) && FindGradAlphaWork(s, chip) && FindGradBiasKTiles(s, chip))) {
+        return false;
+    }
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzWork, s.dzPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgainWork, s.dzAgainPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgain3Work, s.dzAgain3Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledWork, s.scaledPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgainWork, s.scaledAgainPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgain3Work, s.scaledAgain3Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dmixWork, s.dmixPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradXWork, s.gradXPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(s.sum1ProductWork, s.sum1ProductPer));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradPhiWork, s.gradPhiPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaWork, s.gradAlphaPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradBiasWork, s.gradBiasPer), 2));
+    const Checked bytes = s.sum_1_termsWsEnd;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = true;
+    return blocks.valid && bytes.valid;
+}
+
+/// Tries the alternative "cube_near_walked"; false when it does not fit.
+inline bool TryCubeNearWalked3(Sizes &s, const Chip &chip, Choice &choice)
+{
+    const Checked coreNum(chip.coreNum);
+    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
+    const Checked macCycles(chip.ubBytes > UB_220 ? 1 : 2);  // of one repeat of MulAddDst
+    if (!(s.D >= 1)) {
+        return false;
+    }
+    if (!(s.T >= 1)) {
+        return false;
+    }
+    if (!(s.n >= 1)) {
+        return false;
+    }
+    if (!(s.n * s.n + s.n * 2 >= 1)) {
+        return false;
+    }
+    if (!(CeilDiv(s.D * s.T * s.n * 8, 20) >=
+          CeilDiv(s.D * s.T * macCycles * s.n * s.n * s.n + s.D * s.T * macCycles * s.n * s.n * 2, 64))) {
+        return false;
+    }
+    if (!(CeilDiv(s.D * s.T * s.n * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) >=
+          coreNum * cubeStart +
+              CeilDiv(s.D * s.n * s.n * s.n * 24 + s.D * s.n * s.n * 48 + s.T * s.n * s.n * 12 + s.T * s.n * 24, 20) +
+              CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.T, 16) * CeilDiv(s.n * s.n * 3 + s.n * 6, 16) * 4096, 2048))) {
+        return false;
+    }
+    if (!(s.n * s.n * 3 + s.n * 6 <= 2147483647)) {
+        return false;
+    }
+    if (!(s.D * s.n <= 2147483647)) {
+        return false;
+    }
+    if (!(s.T <= 2147483647)) {
+        return false;
+    }
+    if (!(FitDz2(s, chip) && FitDzAgain(s, chip) && FitDzAgain3(s, chip) && FitScaled(s, chip) &&
+          FitScaledAgain(s, chip) && FitScaledAgain3(s, chip) && FitDmix(s, chip) && FitGradX7(s, chip) &&
+          FitSum1Product(s, chip) && FitGradPhi2(s, chip) && FitSum2Part(s, chip) && FitSum2(s, chip) &&
+          FitGradAlpha2(s, chip) && FitSum3Part(s, chip) && FitSum3(s, chip) && FitGradAlphaAgain(s, chip) &&
+          FitSum4Part(s, chip) && FitSum4(s, chip) && FitGradAlphaAgain3(s, chip) && FitSum5Part(s, chip) &&
+          FitSum5(s, chip) && FitGradBias2(s, chip) && FindDmixWsStart(s, chip) && FindDzWsStart(s, chip) &&
+          FindDzWsEnd(s, chip) && FindSum1ProductWsStart2(s, chip) && FindSum1ProductWsEnd(s, chip) &&
+          FindSum2WsStart(s, chip) && FindSum2WsEnd(s, chip) && FindSum2PartCount(s, chip) &&
+          FindSum2PartWsStart(s, chip) && FindSum2PartWsEnd(s, chip) && FindDzITiles(s, chip) &&
+          FindDmixTTiles(s, chip) && FindGradXDTiles(s, chip) && FindSum1ProductBaseN(s, chip) &&
+          FindMm0Cores(s, chip) && FindGradPhiDTiles(s, chip) && FindGradPhiKTiles(s, chip) &&
+          FindGradPhiPer(s, chip) && FindSum2PartWork(s, chip) && FindGradAlphaWork(s, chip) &&
+          FindSum3PartWork(s, chip) && FindGradBiasKTiles(s, chip))) {
+        return false;
+    }
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzWork, s.dzPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgainWork, s.dzAgainPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgain3Work, s.dzAgain3Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledWork, s.scaledPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgainWork, s.scaledAgainPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgain3Work, s.scaledAgain3Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dmixWork, s.dmixPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradXWork, s.gradXPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(s.sum1ProductWork, s.sum1ProductPer));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradPhiWork, s.gradPhiPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum2PartWork, s.sum2PartPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum2Work, s.sum2Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaWork, s.gradAlphaPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum3PartWork, s.sum3PartPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum3Work, s.sum3Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaAgainWork, s.gradAlphaAgainPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum4PartWork, s.sum4PartPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum4Work, s.sum4Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaAgain3Work, s.gradAlphaAgain3Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum5PartWork, s.sum5PartPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum5Work, s.sum5Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradBiasWork, s.gradBiasPer), 2));
+    const Checked bytes = s.sum_5_partWsEnd;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
     choice.together = true;
@@ -3660,13 +4015,14 @@ inline bool TryCubeFull3(Sizes &s, const Chip &chip, Choice &choice)
         return false;
     }
     if (!(FitDz(s, chip) && FitDzAgain(s, chip) && FitDzAgain3(s, chip) && FitScaled(s, chip) &&
-          FitScaledAgain(s, chip) && FitScaledAgain3(s, chip) && FitDmix(s, chip) && FitDxg(s, chip) &&
-          FitGradX5(s, chip) && FitDxg(s, chip) && FitGradPhi3(s, chip) && FitGradAlpha(s, chip) &&
-          FitGradBias(s, chip) && FindDmixWsStart(s, chip) && FindDrmsWsStart(s, chip) && FindDxgWsEnd(s, chip) &&
-          FindDzWsEnd(s, chip) && FindSum1ProductWsStart2(s, chip) && FindSum1ProductWsEnd(s, chip) &&
-          FindDzITiles(s, chip) && FindDmixTTiles(s, chip) && FindDmixWork(s, chip) && FindDmixPer(s, chip) &&
-          FindDxgPanels(s, chip) && FindGradXDTiles(s, chip) && FindSum1ProductPanels(s, chip) &&
-          FindGradPhiDTiles(s, chip) && FindGradAlphaWork(s, chip) && FindGradBiasKTiles(s, chip))) {
+          FitScaledAgain(s, chip) && FitScaledAgain3(s, chip) && FitDmix(s, chip) && FitSum1Product(s, chip) &&
+          FitGradX8(s, chip) && FitSum1Product(s, chip) && FitGradPhi2(s, chip) && FitGradAlpha(s, chip) &&
+          FitGradBias(s, chip) && FindDmixWsStart(s, chip) && FindDxgWsStart(s, chip) && FindDzWsEnd(s, chip) &&
+          FindSum1ProductWsStart2(s, chip) && FindSum1ProductWsEnd(s, chip) && FindDzITiles(s, chip) &&
+          FindDmixTTiles(s, chip) && FindDxgBaseN(s, chip) && FindGradXDTiles(s, chip) &&
+          FindSum1ProductBaseN(s, chip) && FindMm1Cores(s, chip) && FindGradPhiDTiles(s, chip) &&
+          FindGradPhiKTiles(s, chip) && FindGradPhiPer(s, chip) && FindGradAlphaWork(s, chip) &&
+          FindGradBiasKTiles(s, chip))) {
         return false;
     }
     Checked blocks(1);
@@ -3728,20 +4084,18 @@ inline bool TryCubeWalked3(Sizes &s, const Chip &chip, Choice &choice)
         return false;
     }
     if (!(FitDz2(s, chip) && FitDzAgain(s, chip) && FitDzAgain3(s, chip) && FitScaled(s, chip) &&
-          FitScaledAgain(s, chip) && FitScaledAgain3(s, chip) && FitDmix2(s, chip) && FitSum1Terms(s, chip) &&
-          FitSum1TermsAgain(s, chip) && FitSum1TermsAgain3(s, chip) && FitDrms(s, chip) && FitDxg(s, chip) &&
-          FitGradX5(s, chip) && FitDxg(s, chip) && FitGradPhi3(s, chip) && FitSum2Part(s, chip) && FitSum2(s, chip) &&
-          FitGradAlpha2(s, chip) && FitSum3Part(s, chip) && FitSum3(s, chip) && FitGradAlphaAgain(s, chip) &&
-          FitSum4Part(s, chip) && FitSum4(s, chip) && FitGradAlphaAgain3(s, chip) && FitSum5Part(s, chip) &&
-          FitSum5(s, chip) && FitGradBias2(s, chip) && FindDmixWsStart(s, chip) && FindDrmsWsStart(s, chip) &&
-          FindDxgWsEnd(s, chip) && FindDzWsEnd(s, chip) && FindSum1ProductWsStart2(s, chip) &&
+          FitScaledAgain(s, chip) && FitScaledAgain3(s, chip) && FitDmix(s, chip) && FitSum1Product(s, chip) &&
+          FitGradX8(s, chip) && FitSum1Product(s, chip) && FitGradPhi2(s, chip) && FitSum2Part(s, chip) &&
+          FitSum2(s, chip) && FitGradAlpha2(s, chip) && FitSum3Part(s, chip) && FitSum3(s, chip) &&
+          FitGradAlphaAgain(s, chip) && FitSum4Part(s, chip) && FitSum4(s, chip) && FitGradAlphaAgain3(s, chip) &&
+          FitSum5Part(s, chip) && FitSum5(s, chip) && FitGradBias2(s, chip) && FindDmixWsStart(s, chip) &&
+          FindDxgWsStart(s, chip) && FindDzWsEnd(s, chip) && FindSum1ProductWsStart2(s, chip) &&
           FindSum1ProductWsEnd(s, chip) && FindSum2WsStart(s, chip) && FindSum2WsEnd(s, chip) &&
           FindSum2PartCount(s, chip) && FindSum2PartWsStart(s, chip) && FindSum2PartWsEnd(s, chip) &&
-          FindDzITiles(s, chip) && FindDmixKTiles(s, chip) && FindDmixTTiles(s, chip) && FindDmixWork2(s, chip) &&
-          FindDmixPer(s, chip) && FindSum1TermsKTiles(s, chip) && FindDrmsTTiles(s, chip) && FindDxgPanels(s, chip) &&
-          FindGradXDTiles(s, chip) && FindSum1ProductPanels(s, chip) && FindGradPhiDTiles(s, chip) &&
-          FindSum2PartWork(s, chip) && FindGradAlphaWork(s, chip) && FindSum3PartWork(s, chip) &&
-          FindGradBiasKTiles(s, chip))) {
+          FindDzITiles(s, chip) && FindDmixTTiles(s, chip) && FindDxgBaseN(s, chip) && FindGradXDTiles(s, chip) &&
+          FindSum1ProductBaseN(s, chip) && FindMm1Cores(s, chip) && FindGradPhiDTiles(s, chip) &&
+          FindGradPhiKTiles(s, chip) && FindGradPhiPer(s, chip) && FindSum2PartWork(s, chip) &&
+          FindGradAlphaWork(s, chip) && FindSum3PartWork(s, chip) && FindGradBiasKTiles(s, chip))) {
         return false;
     }
     Checked blocks(1);
@@ -3752,10 +4106,6 @@ inline bool TryCubeWalked3(Sizes &s, const Chip &chip, Choice &choice)
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgainWork, s.scaledAgainPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgain3Work, s.scaledAgain3Per), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dmixWork, s.dmixPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum1TermsWork, s.sum1TermsPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum1TermsAgainWork, s.sum1TermsAgainPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum1TermsAgain3Work, s.sum1TermsAgain3Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.drmsWork, s.drmsPer), 2));
     blocks = MaxOf(blocks, CeilDiv(s.dxgWork, s.dxgPer));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradXWork, s.gradXPer), 2));
     blocks = MaxOf(blocks, CeilDiv(s.sum1ProductWork, s.sum1ProductPer));
@@ -3796,10 +4146,10 @@ inline bool TryFull3(Sizes &s, const Chip &chip, Choice &choice)
         return false;
     }
     if (!(FitDz3(s, chip) && FitDzAgain2(s, chip) && FitDzAgain32(s, chip) && FitScaled2(s, chip) &&
-          FitScaledAgain2(s, chip) && FitScaledAgain32(s, chip) && FitDmix4(s, chip) && FitGradPhi4(s, chip) &&
+          FitScaledAgain2(s, chip) && FitScaledAgain32(s, chip) && FitDrms(s, chip) && FitGradPhi3(s, chip) &&
           FitGradAlpha3(s, chip) && FitGradBias3(s, chip) && FindDmixWsStart(s, chip) && FindDzWsStart(s, chip) &&
-          FindDzWsEnd(s, chip) && FindDzITiles(s, chip) && FindDmixTTiles(s, chip) && FindDmixWork(s, chip) &&
-          FindDmixPer(s, chip) && FindGradPhiDTiles(s, chip) && FindGradAlphaWork(s, chip) &&
+          FindDzWsEnd(s, chip) && FindDzITiles(s, chip) && FindDrmsTTiles(s, chip) && FindGradPhiDTiles(s, chip) &&
+          FindGradPhiITiles(s, chip) && FindGradPhiPer(s, chip) && FindGradAlphaWork(s, chip) &&
           FindGradBiasKTiles(s, chip))) {
         return false;
     }
@@ -3811,7 +4161,7 @@ inline bool TryFull3(Sizes &s, const Chip &chip, Choice &choice)
                                                                      CeilDiv(s.scaledWork, s.scaledPer)),
                                                                CeilDiv(s.scaledAgainWork, s.scaledAgainPer)),
                                                          CeilDiv(s.scaledAgain3Work, s.scaledAgain3Per)),
-                                                   CeilDiv(s.dmixWork, s.dmixPer)),
+                                                   CeilDiv(s.drmsWork, s.drmsPer)),
                                              CeilDiv(s.gradPhiWork, s.gradPhiPer)),
                                        CeilDiv(s.gradAlphaWork, s.gradAlphaPer)),
                                  CeilDiv(s.gradBiasWork, s.gradBiasPer)),
@@ -3840,20 +4190,20 @@ inline bool TryWalked3(Sizes &s, const Chip &chip, Choice &choice)
         return false;
     }
     if (!(FitDz4(s, chip) && FitDzAgain2(s, chip) && FitDzAgain32(s, chip) && FitScaled2(s, chip) &&
-          FitScaledAgain2(s, chip) && FitScaledAgain32(s, chip) && FitDmix3(s, chip) && FitDrms2(s, chip) &&
-          FitDxg3(s, chip) && FitGradX6(s, chip) && FitSum1Part(s, chip) && FitSum12(s, chip) && FitGradPhi5(s, chip) &&
+          FitScaledAgain2(s, chip) && FitScaledAgain32(s, chip) && FitDrms(s, chip) && FitDxg2(s, chip) &&
+          FitGradX9(s, chip) && FitSum1Part(s, chip) && FitSum12(s, chip) && FitGradPhi4(s, chip) &&
           FitSum2Part2(s, chip) && FitSum22(s, chip) && FitGradAlpha4(s, chip) && FitSum3Part2(s, chip) &&
           FitSum32(s, chip) && FitGradAlphaAgain2(s, chip) && FitSum4Part2(s, chip) && FitSum42(s, chip) &&
           FitGradAlphaAgain32(s, chip) && FitSum5Part2(s, chip) && FitSum52(s, chip) && FitGradBias4(s, chip) &&
-          FindDmixWsStart(s, chip) && FindDrmsWsStart(s, chip) && FindDxgWsEnd(s, chip) && FindDzWsEnd(s, chip) &&
-          FindSum1WsStart(s, chip) && FindSum2WsStart2(s, chip) && FindSum2WsEnd(s, chip) &&
-          FindSum1PartCount(s, chip) && FindSum1PartWsStart2(s, chip) && FindSum1PartWsEnd(s, chip) &&
-          FindSum2PartCount(s, chip) && FindSum2PartWsStart2(s, chip) && FindSum2PartWsEnd(s, chip) &&
-          FindDzITiles(s, chip) && FindDmixKTiles(s, chip) && FindDmixTTiles(s, chip) && FindDmixWork2(s, chip) &&
-          FindDmixPer(s, chip) && FindDrmsTTiles(s, chip) && FindDxgDTiles(s, chip) && FindDxgPer(s, chip) &&
+          FindDmixWsStart(s, chip) && FindDxgWsStart(s, chip) && FindDzWsEnd(s, chip) && FindSum1WsStart(s, chip) &&
+          FindSum2WsStart2(s, chip) && FindSum2WsEnd(s, chip) && FindSum1PartCount(s, chip) &&
+          FindSum1PartWsStart2(s, chip) && FindSum1PartWsEnd(s, chip) && FindSum2PartCount(s, chip) &&
+          FindSum2PartWsStart2(s, chip) && FindSum2PartWsEnd(s, chip) && FindDzITiles(s, chip) &&
+          FindDrmsTTiles(s, chip) && FindDxgDTiles(s, chip) && FindDxgTTiles(s, chip) && FindDxgPer(s, chip) &&
           FindGradXDTiles(s, chip) && FindSum1PartDTiles(s, chip) && FindSum1DTiles(s, chip) &&
-          FindGradPhiDTiles(s, chip) && FindSum2PartWork(s, chip) && FindGradAlphaWork(s, chip) &&
-          FindSum3PartWork(s, chip) && FindGradBiasKTiles(s, chip))) {
+          FindGradPhiDTiles(s, chip) && FindGradPhiKTiles(s, chip) && FindGradPhiPer(s, chip) &&
+          FindSum2PartWork(s, chip) && FindGradAlphaWork(s, chip) && FindSum3PartWork(s, chip) &&
+          FindGradBiasKTiles(s, chip))) {
         return false;
     }
     Checked blocks(1);
@@ -3883,25 +4233,21 @@ inline bool TryWalked3(Sizes &s, const Chip &chip, Choice &choice)
                                                                                             MaxOf(
                                                                                                 MaxOf(
                                                                                                     MaxOf(
-                                                                                                        MaxOf(
-                                                                                                            CeilDiv(
-                                                                                                                s.dzWork,
-                                                                                                                s.dzPer),
-                                                                                                            CeilDiv(
-                                                                                                                s.dzAgainWork,
-                                                                                                                s.dzAgainPer)),
                                                                                                         CeilDiv(
-                                                                                                            s.dzAgain3Work,
-                                                                                                            s.dzAgain3Per)),
+                                                                                                            s.dzWork,
+                                                                                                            s.dzPer),
+                                                                                                        CeilDiv(
+                                                                                                            s.dzAgainWork,
+                                                                                                            s.dzAgainPer)),
                                                                                                     CeilDiv(
-                                                                                                        s.scaledWork,
+                                                                                                        s.dzAgain3Work,
+                                                                                                        s.dzAgain3Per)),
+                                                                                                CeilDiv(s.scaledWork,
                                                                                                         s.scaledPer)),
-                                                                                                CeilDiv(
-                                                                                                    s.scaledAgainWork,
+                                                                                            CeilDiv(s.scaledAgainWork,
                                                                                                     s.scaledAgainPer)),
-                                                                                            CeilDiv(s.scaledAgain3Work,
-                                                                                                    s.scaledAgain3Per)),
-                                                                                        CeilDiv(s.dmixWork, s.dmixPer)),
+                                                                                        CeilDiv(s.scaledAgain3Work,
+                                                                                                s.scaledAgain3Per)),
                                                                                     CeilDiv(s.drmsWork, s.drmsPer)),
                                                                                 CeilDiv(s.dxgWork, s.dxgPer)),
                                                                             CeilDiv(s.gradXWork, s.gradXPer)),
@@ -3921,6 +4267,155 @@ inline bool TryWalked3(Sizes &s, const Chip &chip, Choice &choice)
                     CeilDiv(s.sum5Work, s.sum5Per)),
                 CeilDiv(s.gradBiasWork, s.gradBiasPer)),
             2));
+    const Checked bytes = s.sum_5_partWsEnd;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = true;
+    return blocks.valid && bytes.valid;
+}
+
+/// Tries the alternative "cube_near_full"; false when it does not fit.
+inline bool TryCubeNearFull4(Sizes &s, const Chip &chip, Choice &choice)
+{
+    const Checked coreNum(chip.coreNum);
+    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
+    const Checked macCycles(chip.ubBytes > UB_220 ? 1 : 2);  // of one repeat of MulAddDst
+    if (!(s.D >= 1)) {
+        return false;
+    }
+    if (!(s.T >= 1)) {
+        return false;
+    }
+    if (!(s.n >= 1)) {
+        return false;
+    }
+    if (!(s.n * s.n + s.n * 2 >= 1)) {
+        return false;
+    }
+    if (!(CeilDiv(s.D * s.T * s.n * 8, 20) >=
+          CeilDiv(s.D * s.T * macCycles * s.n * s.n * s.n + s.D * s.T * macCycles * s.n * s.n * 2, 64))) {
+        return false;
+    }
+    if (!(CeilDiv(s.D * s.T * s.n * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) >=
+          coreNum * cubeStart +
+              CeilDiv(s.D * s.n * s.n * s.n * 24 + s.D * s.n * s.n * 48 + s.T * s.n * s.n * 12 + s.T * s.n * 24, 20) +
+              CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.T, 16) * CeilDiv(s.n * s.n * 3 + s.n * 6, 16) * 4096, 2048))) {
+        return false;
+    }
+    if (!(s.n * s.n * 3 + s.n * 6 <= 2147483647)) {
+        return false;
+    }
+    if (!(s.D * s.n <= 2147483647)) {
+        return false;
+    }
+    if (!(s.T <= 2147483647)) {
+        return false;
+    }
+    if (!(FitDz(s, chip) && FitDzAgain(s, chip) && FitDzAgain3(s, chip) && FitScaled(s, chip) &&
+          FitScaledAgain(s, chip) && FitScaledAgain3(s, chip) && FitDmix(s, chip) && FitGradX10(s, chip) &&
+          FitSum1Product(s, chip) && FitGradPhi2(s, chip) && FitGradAlpha(s, chip) && FitGradBias(s, chip) &&
+          FindDmixWsStart(s, chip) && FindDzWsStart(s, chip) && FindDzWsEnd(s, chip) &&
+          FindSum1ProductWsStart2(s, chip) && FindSum1ProductWsEnd(s, chip) && FindDzITiles(s, chip) &&
+          FindDmixTTiles(s, chip) && FindGradXDTiles(s, chip) && FindSum1ProductBaseN(s, chip) &&
+          FindMm0Cores(s, chip) && FindGradPhiDTiles(s, chip) && FindGradPhiKTiles(s, chip) &&
+          FindGradPhiPer(s, chip) && FindGradAlphaWork(s, chip) && FindGradBiasKTiles(s, chip))) {
+        return false;
+    }
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzWork, s.dzPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgainWork, s.dzAgainPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgain3Work, s.dzAgain3Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledWork, s.scaledPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgainWork, s.scaledAgainPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgain3Work, s.scaledAgain3Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dmixWork, s.dmixPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradXWork, s.gradXPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(s.sum1ProductWork, s.sum1ProductPer));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradPhiWork, s.gradPhiPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaWork, s.gradAlphaPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradBiasWork, s.gradBiasPer), 2));
+    const Checked bytes = s.sum_1_termsWsEnd;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = true;
+    return blocks.valid && bytes.valid;
+}
+
+/// Tries the alternative "cube_near_walked"; false when it does not fit.
+inline bool TryCubeNearWalked4(Sizes &s, const Chip &chip, Choice &choice)
+{
+    const Checked coreNum(chip.coreNum);
+    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
+    const Checked macCycles(chip.ubBytes > UB_220 ? 1 : 2);  // of one repeat of MulAddDst
+    if (!(s.D >= 1)) {
+        return false;
+    }
+    if (!(s.T >= 1)) {
+        return false;
+    }
+    if (!(s.n >= 1)) {
+        return false;
+    }
+    if (!(s.n * s.n + s.n * 2 >= 1)) {
+        return false;
+    }
+    if (!(CeilDiv(s.D * s.T * s.n * 8, 20) >=
+          CeilDiv(s.D * s.T * macCycles * s.n * s.n * s.n + s.D * s.T * macCycles * s.n * s.n * 2, 64))) {
+        return false;
+    }
+    if (!(CeilDiv(s.D * s.T * s.n * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) >=
+          coreNum * cubeStart +
+              CeilDiv(s.D * s.n * s.n * s.n * 24 + s.D * s.n * s.n * 48 + s.T * s.n * s.n * 12 + s.T * s.n * 24, 20) +
+              CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.T, 16) * CeilDiv(s.n * s.n * 3 + s.n * 6, 16) * 4096, 2048))) {
+        return false;
+    }
+    if (!(s.n * s.n * 3 + s.n * 6 <= 2147483647)) {
+        return false;
+    }
+    if (!(s.D * s.n <= 2147483647)) {
+        return false;
+    }
+    if (!(s.T <= 2147483647)) {
+        return false;
+    }
+    if (!(FitDz2(s, chip) && FitDzAgain(s, chip) && FitDzAgain3(s, chip) && FitScaled(s, chip) &&
+          FitScaledAgain(s, chip) && FitScaledAgain3(s, chip) && FitDmix(s, chip) && FitGradX10(s, chip) &&
+          FitSum1Product(s, chip) && FitGradPhi2(s, chip) && FitSum2Part(s, chip) && FitSum2(s, chip) &&
+          FitGradAlpha2(s, chip) && FitSum3Part(s, chip) && FitSum3(s, chip) && FitGradAlphaAgain(s, chip) &&
+          FitSum4Part(s, chip) && FitSum4(s, chip) && FitGradAlphaAgain3(s, chip) && FitSum5Part(s, chip) &&
+          FitSum5(s, chip) && FitGradBias2(s, chip) && FindDmixWsStart(s, chip) && FindDzWsStart(s, chip) &&
+          FindDzWsEnd(s, chip) && FindSum1ProductWsStart2(s, chip) && FindSum1ProductWsEnd(s, chip) &&
+          FindSum2WsStart(s, chip) && FindSum2WsEnd(s, chip) && FindSum2PartCount(s, chip) &&
+          FindSum2PartWsStart(s, chip) && FindSum2PartWsEnd(s, chip) && FindDzITiles(s, chip) &&
+          FindDmixTTiles(s, chip) && FindGradXDTiles(s, chip) && FindSum1ProductBaseN(s, chip) &&
+          FindMm0Cores(s, chip) && FindGradPhiDTiles(s, chip) && FindGradPhiKTiles(s, chip) &&
+          FindGradPhiPer(s, chip) && FindSum2PartWork(s, chip) && FindGradAlphaWork(s, chip) &&
+          FindSum3PartWork(s, chip) && FindGradBiasKTiles(s, chip))) {
+        return false;
+    }
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzWork, s.dzPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgainWork, s.dzAgainPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgain3Work, s.dzAgain3Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledWork, s.scaledPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgainWork, s.scaledAgainPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgain3Work, s.scaledAgain3Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dmixWork, s.dmixPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradXWork, s.gradXPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(s.sum1ProductWork, s.sum1ProductPer));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradPhiWork, s.gradPhiPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum2PartWork, s.sum2PartPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum2Work, s.sum2Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaWork, s.gradAlphaPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum3PartWork, s.sum3PartPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum3Work, s.sum3Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaAgainWork, s.gradAlphaAgainPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum4PartWork, s.sum4PartPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum4Work, s.sum4Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaAgain3Work, s.gradAlphaAgain3Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum5PartWork, s.sum5PartPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum5Work, s.sum5Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradBiasWork, s.gradBiasPer), 2));
     const Checked bytes = s.sum_5_partWsEnd;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
@@ -3966,13 +4461,14 @@ inline bool TryCubeFull4(Sizes &s, const Chip &chip, Choice &choice)
         return false;
     }
     if (!(FitDz(s, chip) && FitDzAgain(s, chip) && FitDzAgain3(s, chip) && FitScaled(s, chip) &&
-          FitScaledAgain(s, chip) && FitScaledAgain3(s, chip) && FitDmix(s, chip) && FitDxg(s, chip) &&
-          FitGradX7(s, chip) && FitDxg(s, chip) && FitGradPhi3(s, chip) && FitGradAlpha(s, chip) &&
-          FitGradBias(s, chip) && FindDmixWsStart(s, chip) && FindDrmsWsStart(s, chip) && FindDxgWsEnd(s, chip) &&
-          FindDzWsEnd(s, chip) && FindSum1ProductWsStart2(s, chip) && FindSum1ProductWsEnd(s, chip) &&
-          FindDzITiles(s, chip) && FindDmixTTiles(s, chip) && FindDmixWork(s, chip) && FindDmixPer(s, chip) &&
-          FindDxgPanels(s, chip) && FindGradXDTiles(s, chip) && FindSum1ProductPanels(s, chip) &&
-          FindGradPhiDTiles(s, chip) && FindGradAlphaWork(s, chip) && FindGradBiasKTiles(s, chip))) {
+          FitScaledAgain(s, chip) && FitScaledAgain3(s, chip) && FitDmix(s, chip) && FitSum1Product(s, chip) &&
+          FitGradX11(s, chip) && FitSum1Product(s, chip) && FitGradPhi2(s, chip) && FitGradAlpha(s, chip) &&
+          FitGradBias(s, chip) && FindDmixWsStart(s, chip) && FindDxgWsStart(s, chip) && FindDzWsEnd(s, chip) &&
+          FindSum1ProductWsStart2(s, chip) && FindSum1ProductWsEnd(s, chip) && FindDzITiles(s, chip) &&
+          FindDmixTTiles(s, chip) && FindDxgBaseN(s, chip) && FindGradXDTiles(s, chip) &&
+          FindSum1ProductBaseN(s, chip) && FindMm1Cores(s, chip) && FindGradPhiDTiles(s, chip) &&
+          FindGradPhiKTiles(s, chip) && FindGradPhiPer(s, chip) && FindGradAlphaWork(s, chip) &&
+          FindGradBiasKTiles(s, chip))) {
         return false;
     }
     Checked blocks(1);
@@ -4034,20 +4530,18 @@ inline bool TryCubeWalked4(Sizes &s, const Chip &chip, Choice &choice)
         return false;
     }
     if (!(FitDz2(s, chip) && FitDzAgain(s, chip) && FitDzAgain3(s, chip) && FitScaled(s, chip) &&
-          FitScaledAgain(s, chip) && FitScaledAgain3(s, chip) && FitDmix2(s, chip) && FitSum1Terms(s, chip) &&
-          FitSum1TermsAgain(s, chip) && FitSum1TermsAgain3(s, chip) && FitDrms(s, chip) && FitDxg(s, chip) &&
-          FitGradX7(s, chip) && FitDxg(s, chip) && FitGradPhi3(s, chip) && FitSum2Part(s, chip) && FitSum2(s, chip) &&
-          FitGradAlpha2(s, chip) && FitSum3Part(s, chip) && FitSum3(s, chip) && FitGradAlphaAgain(s, chip) &&
-          FitSum4Part(s, chip) && FitSum4(s, chip) && FitGradAlphaAgain3(s, chip) && FitSum5Part(s, chip) &&
-          FitSum5(s, chip) && FitGradBias2(s, chip) && FindDmixWsStart(s, chip) && FindDrmsWsStart(s, chip) &&
-          FindDxgWsEnd(s, chip) && FindDzWsEnd(s, chip) && FindSum1ProductWsStart2(s, chip) &&
+          FitScaledAgain(s, chip) && FitScaledAgain3(s, chip) && FitDmix(s, chip) && FitSum1Product(s, chip) &&
+          FitGradX11(s, chip) && FitSum1Product(s, chip) && FitGradPhi2(s, chip) && FitSum2Part(s, chip) &&
+          FitSum2(s, chip) && FitGradAlpha2(s, chip) && FitSum3Part(s, chip) && FitSum3(s, chip) &&
+          FitGradAlphaAgain(s, chip) && FitSum4Part(s, chip) && FitSum4(s, chip) && FitGradAlphaAgain3(s, chip) &&
+          FitSum5Part(s, chip) && FitSum5(s, chip) && FitGradBias2(s, chip) && FindDmixWsStart(s, chip) &&
+          FindDxgWsStart(s, chip) && FindDzWsEnd(s, chip) && FindSum1ProductWsStart2(s, chip) &&
           FindSum1ProductWsEnd(s, chip) && FindSum2WsStart(s, chip) && FindSum2WsEnd(s, chip) &&
           FindSum2PartCount(s, chip) && FindSum2PartWsStart(s, chip) && FindSum2PartWsEnd(s, chip) &&
-          FindDzITiles(s, chip) && FindDmixKTiles(s, chip) && FindDmixTTiles(s, chip) && FindDmixWork2(s, chip) &&
-          FindDmixPer(s, chip) && FindSum1TermsKTiles(s, chip) && FindDrmsTTiles(s, chip) && FindDxgPanels(s, chip) &&
-          FindGradXDTiles(s, chip) && FindSum1ProductPanels(s, chip) && FindGradPhiDTiles(s, chip) &&
-          FindSum2PartWork(s, chip) && FindGradAlphaWork(s, chip) && FindSum3PartWork(s, chip) &&
-          FindGradBiasKTiles(s, chip))) {
+          FindDzITiles(s, chip) && FindDmixTTiles(s, chip) && FindDxgBaseN(s, chip) && FindGradXDTiles(s, chip) &&
+          FindSum1ProductBaseN(s, chip) && FindMm1Cores(s, chip) && FindGradPhiDTiles(s, chip) &&
+          FindGradPhiKTiles(s, chip) && FindGradPhiPer(s, chip) && FindSum2PartWork(s, chip) &&
+          FindGradAlphaWork(s, chip) && FindSum3PartWork(s, chip) && FindGradBiasKTiles(s, chip))) {
         return false;
     }
     Checked blocks(1);
@@ -4058,10 +4552,6 @@ inline bool TryCubeWalked4(Sizes &s, const Chip &chip, Choice &choice)
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgainWork, s.scaledAgainPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgain3Work, s.scaledAgain3Per), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dmixWork, s.dmixPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum1TermsWork, s.sum1TermsPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum1TermsAgainWork, s.sum1TermsAgainPer), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum1TermsAgain3Work, s.sum1TermsAgain3Per), 2));
-    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.drmsWork, s.drmsPer), 2));
     blocks = MaxOf(blocks, CeilDiv(s.dxgWork, s.dxgPer));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradXWork, s.gradXPer), 2));
     blocks = MaxOf(blocks, CeilDiv(s.sum1ProductWork, s.sum1ProductPer));
@@ -4102,10 +4592,10 @@ inline bool TryFull4(Sizes &s, const Chip &chip, Choice &choice)
         return false;
     }
     if (!(FitDz3(s, chip) && FitDzAgain2(s, chip) && FitDzAgain32(s, chip) && FitScaled2(s, chip) &&
-          FitScaledAgain2(s, chip) && FitScaledAgain32(s, chip) && FitDmix5(s, chip) && FitGradPhi4(s, chip) &&
+          FitScaledAgain2(s, chip) && FitScaledAgain32(s, chip) && FitDrms(s, chip) && FitGradPhi5(s, chip) &&
           FitGradAlpha3(s, chip) && FitGradBias3(s, chip) && FindDmixWsStart(s, chip) && FindDzWsStart(s, chip) &&
-          FindDzWsEnd(s, chip) && FindDzITiles(s, chip) && FindDmixTTiles(s, chip) && FindDmixWork(s, chip) &&
-          FindDmixPer(s, chip) && FindGradPhiDTiles(s, chip) && FindGradAlphaWork(s, chip) &&
+          FindDzWsEnd(s, chip) && FindDzITiles(s, chip) && FindDrmsTTiles(s, chip) && FindGradPhiDTiles(s, chip) &&
+          FindGradPhiITiles(s, chip) && FindGradPhiPer(s, chip) && FindGradAlphaWork(s, chip) &&
           FindGradBiasKTiles(s, chip))) {
         return false;
     }
@@ -4117,7 +4607,7 @@ inline bool TryFull4(Sizes &s, const Chip &chip, Choice &choice)
                                                                      CeilDiv(s.scaledWork, s.scaledPer)),
                                                                CeilDiv(s.scaledAgainWork, s.scaledAgainPer)),
                                                          CeilDiv(s.scaledAgain3Work, s.scaledAgain3Per)),
-                                                   CeilDiv(s.dmixWork, s.dmixPer)),
+                                                   CeilDiv(s.drmsWork, s.drmsPer)),
                                              CeilDiv(s.gradPhiWork, s.gradPhiPer)),
                                        CeilDiv(s.gradAlphaWork, s.gradAlphaPer)),
                                  CeilDiv(s.gradBiasWork, s.gradBiasPer)),
@@ -4146,20 +4636,20 @@ inline bool TryWalked4(Sizes &s, const Chip &chip, Choice &choice)
         return false;
     }
     if (!(FitDz4(s, chip) && FitDzAgain2(s, chip) && FitDzAgain32(s, chip) && FitScaled2(s, chip) &&
-          FitScaledAgain2(s, chip) && FitScaledAgain32(s, chip) && FitDmix3(s, chip) && FitDrms2(s, chip) &&
-          FitDxg3(s, chip) && FitGradX8(s, chip) && FitSum1Part(s, chip) && FitSum12(s, chip) && FitGradPhi5(s, chip) &&
+          FitScaledAgain2(s, chip) && FitScaledAgain32(s, chip) && FitDrms(s, chip) && FitDxg2(s, chip) &&
+          FitGradX12(s, chip) && FitSum1Part(s, chip) && FitSum12(s, chip) && FitGradPhi4(s, chip) &&
           FitSum2Part2(s, chip) && FitSum22(s, chip) && FitGradAlpha4(s, chip) && FitSum3Part2(s, chip) &&
           FitSum32(s, chip) && FitGradAlphaAgain2(s, chip) && FitSum4Part2(s, chip) && FitSum42(s, chip) &&
           FitGradAlphaAgain32(s, chip) && FitSum5Part2(s, chip) && FitSum52(s, chip) && FitGradBias4(s, chip) &&
-          FindDmixWsStart(s, chip) && FindDrmsWsStart(s, chip) && FindDxgWsEnd(s, chip) && FindDzWsEnd(s, chip) &&
-          FindSum1WsStart(s, chip) && FindSum2WsStart2(s, chip) && FindSum2WsEnd(s, chip) &&
-          FindSum1PartCount(s, chip) && FindSum1PartWsStart2(s, chip) && FindSum1PartWsEnd(s, chip) &&
-          FindSum2PartCount(s, chip) && FindSum2PartWsStart2(s, chip) && FindSum2PartWsEnd(s, chip) &&
-          FindDzITiles(s, chip) && FindDmixKTiles(s, chip) && FindDmixTTiles(s, chip) && FindDmixWork2(s, chip) &&
-          FindDmixPer(s, chip) && FindDrmsTTiles(s, chip) && FindDxgDTiles(s, chip) && FindDxgPer(s, chip) &&
+          FindDmixWsStart(s, chip) && FindDxgWsStart(s, chip) && FindDzWsEnd(s, chip) && FindSum1WsStart(s, chip) &&
+          FindSum2WsStart2(s, chip) && FindSum2WsEnd(s, chip) && FindSum1PartCount(s, chip) &&
+          FindSum1PartWsStart2(s, chip) && FindSum1PartWsEnd(s, chip) && FindSum2PartCount(s, chip) &&
+          FindSum2PartWsStart2(s, chip) && FindSum2PartWsEnd(s, chip) && FindDzITiles(s, chip) &&
+          FindDrmsTTiles(s, chip) && FindDxgDTiles(s, chip) && FindDxgTTiles(s, chip) && FindDxgPer(s, chip) &&
           FindGradXDTiles(s, chip) && FindSum1PartDTiles(s, chip) && FindSum1DTiles(s, chip) &&
-          FindGradPhiDTiles(s, chip) && FindSum2PartWork(s, chip) && FindGradAlphaWork(s, chip) &&
-          FindSum3PartWork(s, chip) && FindGradBiasKTiles(s, chip))) {
+          FindGradPhiDTiles(s, chip) && FindGradPhiKTiles(s, chip) && FindGradPhiPer(s, chip) &&
+          FindSum2PartWork(s, chip) && FindGradAlphaWork(s, chip) && FindSum3PartWork(s, chip) &&
+          FindGradBiasKTiles(s, chip))) {
         return false;
     }
     Checked blocks(1);
@@ -4189,25 +4679,21 @@ inline bool TryWalked4(Sizes &s, const Chip &chip, Choice &choice)
                                                                                             MaxOf(
                                                                                                 MaxOf(
                                                                                                     MaxOf(
-                                                                                                        MaxOf(
-                                                                                                            CeilDiv(
-                                                                                                                s.dzWork,
-                                                                                                                s.dzPer),
-                                                                                                            CeilDiv(
-                                                                                                                s.dzAgainWork,
-                                                                                                                s.dzAgainPer)),
                                                                                                         CeilDiv(
-                                                                                                            s.dzAgain3Work,
-                                                                                                            s.dzAgain3Per)),
+                                                                                                            s.dzWork,
+                                                                                                            s.dzPer),
+                                                                                                        CeilDiv(
+                                                                                                            s.dzAgainWork,
+                                                                                                            s.dzAgainPer)),
                                                                                                     CeilDiv(
-                                                                                                        s.scaledWork,
+                                                                                                        s.dzAgain3Work,
+                                                                                                        s.dzAgain3Per)),
+                                                                                                CeilDiv(s.scaledWork,
                                                                                                         s.scaledPer)),
-                                                                                                CeilDiv(
-                                                                                                    s.scaledAgainWork,
+                                                                                            CeilDiv(s.scaledAgainWork,
                                                                                                     s.scaledAgainPer)),
-                                                                                            CeilDiv(s.scaledAgain3Work,
-                                                                                                    s.scaledAgain3Per)),
-                                                                                        CeilDiv(s.dmixWork, s.dmixPer)),
+                                                                                        CeilDiv(s.scaledAgain3Work,
+                                                                                                s.scaledAgain3Per)),
                                                                                     CeilDiv(s.drmsWork, s.drmsPer)),
                                                                                 CeilDiv(s.dxgWork, s.dxgPer)),
                                                                             CeilDiv(s.gradXWork, s.gradXPer)),
@@ -4227,6 +4713,157 @@ inline bool TryWalked4(Sizes &s, const Chip &chip, Choice &choice)
                     CeilDiv(s.sum5Work, s.sum5Per)),
                 CeilDiv(s.gradBiasWork, s.gradBiasPer)),
             2));
+    const Checked bytes = s.sum_5_partWsEnd;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = true;
+    return blocks.valid && bytes.valid;
+}
+
+/// Tries the alternative "cube_near_full"; false when it does not fit.
+inline bool TryCubeNearFull5(Sizes &s, const Chip &chip, Choice &choice)
+{
+    const Checked coreNum(chip.coreNum);
+    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
+    const Checked macCycles(chip.ubBytes > UB_220 ? 1 : 2);  // of one repeat of MulAddDst
+    if (!(s.D >= 1)) {
+        return false;
+    }
+    if (!(s.T >= 1)) {
+        return false;
+    }
+    if (!(s.n >= 1)) {
+        return false;
+    }
+    if (!(s.n * s.n + s.n * 2 >= 1)) {
+        return false;
+    }
+    if (!(CeilDiv(s.D * s.T * s.n * 8, 20) >=
+          CeilDiv(s.D * s.T * macCycles * s.n * s.n * s.n + s.D * s.T * macCycles * s.n * s.n * 2, 64))) {
+        return false;
+    }
+    if (!(CeilDiv(s.D * s.T * s.n * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) >=
+          coreNum * cubeStart +
+              CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.T, 16) * CeilDiv(s.n * s.n + s.n * 2, 16) * 4096, 512) +
+              CeilDiv(s.D * s.n * s.n * s.n * 8 + s.D * s.T * s.n * 8 + s.D * s.n * s.n * 16, 20))) {
+        return false;
+    }
+    if (!(s.n * s.n + s.n * 2 <= 2147483647)) {
+        return false;
+    }
+    if (!(s.D * s.n <= 2147483647)) {
+        return false;
+    }
+    if (!(s.T <= 2147483647)) {
+        return false;
+    }
+    if (!(FitDz5(s, chip) && FitDzAgain2(s, chip) && FitDzAgain32(s, chip) && FitScaled2(s, chip) &&
+          FitScaledAgain2(s, chip) && FitScaledAgain32(s, chip) && FitDrms(s, chip) && FitGradX13(s, chip) &&
+          FitSum13(s, chip) && FitGradPhi(s, chip) && FitGradAlpha3(s, chip) && FitGradBias3(s, chip) &&
+          FitGradGamma4(s, chip) && FindDmixWsStart(s, chip) && FindDzWsStart(s, chip) && FindDzWsEnd(s, chip) &&
+          FindSum1WsStart(s, chip) && FindSum1FactorWsStart(s, chip) && FindDzITiles(s, chip) &&
+          FindDrmsTTiles(s, chip) && FindGradXDTiles(s, chip) && FindSum1BaseN(s, chip) && FindMm0Cores2(s, chip) &&
+          FindGradPhiDTiles(s, chip) && FindGradPhiKTiles(s, chip) && FindGradPhiPer(s, chip) &&
+          FindGradAlphaWork(s, chip) && FindGradBiasKTiles(s, chip) && FindGradGammaDTiles(s, chip))) {
+        return false;
+    }
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzWork, s.dzPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgainWork, s.dzAgainPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgain3Work, s.dzAgain3Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledWork, s.scaledPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgainWork, s.scaledAgainPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgain3Work, s.scaledAgain3Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.drmsWork, s.drmsPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradXWork, s.gradXPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(s.sum1Work, s.sum1Per));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradPhiWork, s.gradPhiPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaWork, s.gradAlphaPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradBiasWork, s.gradBiasPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradGammaWork, s.gradGammaPer), 2));
+    const Checked bytes = s.sum_1_factorWsEnd;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = true;
+    return blocks.valid && bytes.valid;
+}
+
+/// Tries the alternative "cube_near_walked"; false when it does not fit.
+inline bool TryCubeNearWalked5(Sizes &s, const Chip &chip, Choice &choice)
+{
+    const Checked coreNum(chip.coreNum);
+    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
+    const Checked macCycles(chip.ubBytes > UB_220 ? 1 : 2);  // of one repeat of MulAddDst
+    if (!(s.D >= 1)) {
+        return false;
+    }
+    if (!(s.T >= 1)) {
+        return false;
+    }
+    if (!(s.n >= 1)) {
+        return false;
+    }
+    if (!(s.n * s.n + s.n * 2 >= 1)) {
+        return false;
+    }
+    if (!(CeilDiv(s.D * s.T * s.n * 8, 20) >=
+          CeilDiv(s.D * s.T * macCycles * s.n * s.n * s.n + s.D * s.T * macCycles * s.n * s.n * 2, 64))) {
+        return false;
+    }
+    if (!(CeilDiv(s.D * s.T * s.n * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) >=
+          coreNum * cubeStart +
+              CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.T, 16) * CeilDiv(s.n * s.n + s.n * 2, 16) * 4096, 512) +
+              CeilDiv(s.D * s.n * s.n * s.n * 8 + s.D * s.T * s.n * 8 + s.D * s.n * s.n * 16, 20))) {
+        return false;
+    }
+    if (!(s.n * s.n + s.n * 2 <= 2147483647)) {
+        return false;
+    }
+    if (!(s.D * s.n <= 2147483647)) {
+        return false;
+    }
+    if (!(s.T <= 2147483647)) {
+        return false;
+    }
+    if (!(FitDz6(s, chip) && FitDzAgain2(s, chip) && FitDzAgain32(s, chip) && FitScaled2(s, chip) &&
+          FitScaledAgain2(s, chip) && FitScaledAgain32(s, chip) && FitDrms(s, chip) && FitGradX13(s, chip) &&
+          FitSum13(s, chip) && FitGradPhi(s, chip) && FitSum2Part2(s, chip) && FitSum22(s, chip) &&
+          FitGradAlpha4(s, chip) && FitSum3Part2(s, chip) && FitSum32(s, chip) && FitGradAlphaAgain2(s, chip) &&
+          FitSum4Part2(s, chip) && FitSum42(s, chip) && FitGradAlphaAgain32(s, chip) && FitSum5Part2(s, chip) &&
+          FitSum52(s, chip) && FitGradBias4(s, chip) && FitGradGamma4(s, chip) && FindDmixWsStart(s, chip) &&
+          FindDzWsStart(s, chip) && FindDzWsEnd(s, chip) && FindSum1WsStart(s, chip) &&
+          FindSum1FactorWsStart(s, chip) && FindSum2WsStart3(s, chip) && FindSum2WsEnd(s, chip) &&
+          FindSum2PartCount(s, chip) && FindSum2PartWsStart(s, chip) && FindSum2PartWsEnd(s, chip) &&
+          FindDzITiles(s, chip) && FindDrmsTTiles(s, chip) && FindGradXDTiles(s, chip) && FindSum1BaseN(s, chip) &&
+          FindMm0Cores2(s, chip) && FindGradPhiDTiles(s, chip) && FindGradPhiKTiles(s, chip) &&
+          FindGradPhiPer(s, chip) && FindSum2PartWork(s, chip) && FindGradAlphaWork(s, chip) &&
+          FindSum3PartWork(s, chip) && FindGradBiasKTiles(s, chip) && FindGradGammaDTiles(s, chip))) {
+        return false;
+    }
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzWork, s.dzPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgainWork, s.dzAgainPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgain3Work, s.dzAgain3Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledWork, s.scaledPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgainWork, s.scaledAgainPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgain3Work, s.scaledAgain3Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.drmsWork, s.drmsPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradXWork, s.gradXPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(s.sum1Work, s.sum1Per));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradPhiWork, s.gradPhiPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum2PartWork, s.sum2PartPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum2Work, s.sum2Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaWork, s.gradAlphaPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum3PartWork, s.sum3PartPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum3Work, s.sum3Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaAgainWork, s.gradAlphaAgainPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum4PartWork, s.sum4PartPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum4Work, s.sum4Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaAgain3Work, s.gradAlphaAgain3Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum5PartWork, s.sum5PartPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum5Work, s.sum5Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradBiasWork, s.gradBiasPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradGammaWork, s.gradGammaPer), 2));
     const Checked bytes = s.sum_5_partWsEnd;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
@@ -4268,13 +4905,14 @@ inline bool TryCubeFull5(Sizes &s, const Chip &chip, Choice &choice)
         return false;
     }
     if (!(FitDz5(s, chip) && FitDzAgain2(s, chip) && FitDzAgain32(s, chip) && FitScaled2(s, chip) &&
-          FitScaledAgain2(s, chip) && FitScaledAgain32(s, chip) && FitDrms3(s, chip) && FitDxg5(s, chip) &&
-          FitGradX2(s, chip) && FitDxg5(s, chip) && FitGradPhi2(s, chip) && FitGradAlpha3(s, chip) &&
-          FitGradBias3(s, chip) && FitGradGamma5(s, chip) && FindDmixWsStart(s, chip) && FindDrmsWsStart(s, chip) &&
-          FindDxgWsEnd(s, chip) && FindDzWsEnd(s, chip) && FindSum1WsStart(s, chip) && FindSum1FactorWsStart(s, chip) &&
-          FindDzITiles(s, chip) && FindDrmsTTiles(s, chip) && FindDxgPanels(s, chip) && FindGradXDTiles(s, chip) &&
-          FindSum1Panels(s, chip) && FindGradPhiDTiles(s, chip) && FindGradAlphaWork(s, chip) &&
-          FindGradBiasKTiles(s, chip) && FindGradGammaDTiles(s, chip))) {
+          FitScaledAgain2(s, chip) && FitScaledAgain32(s, chip) && FitDrms(s, chip) && FitSum13(s, chip) &&
+          FitGradX3(s, chip) && FitSum13(s, chip) && FitGradPhi(s, chip) && FitGradAlpha3(s, chip) &&
+          FitGradBias3(s, chip) && FitGradGamma4(s, chip) && FindDmixWsStart(s, chip) && FindDxgWsStart(s, chip) &&
+          FindDzWsEnd(s, chip) && FindSum1WsStart(s, chip) && FindSum1FactorWsStart(s, chip) && FindDzITiles(s, chip) &&
+          FindDrmsTTiles(s, chip) && FindDxgBaseN(s, chip) && FindGradXDTiles(s, chip) && FindSum1BaseN(s, chip) &&
+          FindMm1Cores2(s, chip) && FindGradPhiDTiles(s, chip) && FindGradPhiKTiles(s, chip) &&
+          FindGradPhiPer(s, chip) && FindGradAlphaWork(s, chip) && FindGradBiasKTiles(s, chip) &&
+          FindGradGammaDTiles(s, chip))) {
         return false;
     }
     Checked blocks(1);
@@ -4333,18 +4971,19 @@ inline bool TryCubeWalked5(Sizes &s, const Chip &chip, Choice &choice)
         return false;
     }
     if (!(FitDz6(s, chip) && FitDzAgain2(s, chip) && FitDzAgain32(s, chip) && FitScaled2(s, chip) &&
-          FitScaledAgain2(s, chip) && FitScaledAgain32(s, chip) && FitDrms4(s, chip) && FitDxg5(s, chip) &&
-          FitGradX2(s, chip) && FitDxg5(s, chip) && FitGradPhi2(s, chip) && FitSum2Part2(s, chip) &&
+          FitScaledAgain2(s, chip) && FitScaledAgain32(s, chip) && FitDrms(s, chip) && FitSum13(s, chip) &&
+          FitGradX3(s, chip) && FitSum13(s, chip) && FitGradPhi(s, chip) && FitSum2Part2(s, chip) &&
           FitSum22(s, chip) && FitGradAlpha4(s, chip) && FitSum3Part2(s, chip) && FitSum32(s, chip) &&
           FitGradAlphaAgain2(s, chip) && FitSum4Part2(s, chip) && FitSum42(s, chip) && FitGradAlphaAgain32(s, chip) &&
-          FitSum5Part2(s, chip) && FitSum52(s, chip) && FitGradBias4(s, chip) && FitGradGamma6(s, chip) &&
-          FindDmixWsStart(s, chip) && FindDrmsWsStart(s, chip) && FindDxgWsEnd(s, chip) && FindDzWsEnd(s, chip) &&
-          FindSum1WsStart(s, chip) && FindSum1FactorWsStart(s, chip) && FindSum2WsStart3(s, chip) &&
-          FindSum2WsEnd(s, chip) && FindSum2PartCount(s, chip) && FindSum2PartWsStart(s, chip) &&
-          FindSum2PartWsEnd(s, chip) && FindDzITiles(s, chip) && FindDrmsTTiles(s, chip) && FindDxgPanels(s, chip) &&
-          FindGradXDTiles(s, chip) && FindSum1Panels(s, chip) && FindGradPhiDTiles(s, chip) &&
-          FindSum2PartWork(s, chip) && FindGradAlphaWork(s, chip) && FindSum3PartWork(s, chip) &&
-          FindGradBiasKTiles(s, chip) && FindGradGammaDTiles(s, chip))) {
+          FitSum5Part2(s, chip) && FitSum52(s, chip) && FitGradBias4(s, chip) && FitGradGamma4(s, chip) &&
+          FindDmixWsStart(s, chip) && FindDxgWsStart(s, chip) && FindDzWsEnd(s, chip) && FindSum1WsStart(s, chip) &&
+          FindSum1FactorWsStart(s, chip) && FindSum2WsStart3(s, chip) && FindSum2WsEnd(s, chip) &&
+          FindSum2PartCount(s, chip) && FindSum2PartWsStart(s, chip) && FindSum2PartWsEnd(s, chip) &&
+          FindDzITiles(s, chip) && FindDrmsTTiles(s, chip) && FindDxgBaseN(s, chip) && FindGradXDTiles(s, chip) &&
+          FindSum1BaseN(s, chip) && FindMm1Cores2(s, chip) && FindGradPhiDTiles(s, chip) &&
+          FindGradPhiKTiles(s, chip) && FindGradPhiPer(s, chip) && FindSum2PartWork(s, chip) &&
+          FindGradAlphaWork(s, chip) && FindSum3PartWork(s, chip) && FindGradBiasKTiles(s, chip) &&
+          FindGradGammaDTiles(s, chip))) {
         return false;
     }
     Checked blocks(1);
@@ -4356,6 +4995,157 @@ inline bool TryCubeWalked5(Sizes &s, const Chip &chip, Choice &choice)
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgain3Work, s.scaledAgain3Per), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.drmsWork, s.drmsPer), 2));
     blocks = MaxOf(blocks, CeilDiv(s.dxgWork, s.dxgPer));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradXWork, s.gradXPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(s.sum1Work, s.sum1Per));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradPhiWork, s.gradPhiPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum2PartWork, s.sum2PartPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum2Work, s.sum2Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaWork, s.gradAlphaPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum3PartWork, s.sum3PartPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum3Work, s.sum3Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaAgainWork, s.gradAlphaAgainPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum4PartWork, s.sum4PartPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum4Work, s.sum4Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaAgain3Work, s.gradAlphaAgain3Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum5PartWork, s.sum5PartPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum5Work, s.sum5Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradBiasWork, s.gradBiasPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradGammaWork, s.gradGammaPer), 2));
+    const Checked bytes = s.sum_5_partWsEnd;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = true;
+    return blocks.valid && bytes.valid;
+}
+
+/// Tries the alternative "cube_near_full"; false when it does not fit.
+inline bool TryCubeNearFull6(Sizes &s, const Chip &chip, Choice &choice)
+{
+    const Checked coreNum(chip.coreNum);
+    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
+    const Checked macCycles(chip.ubBytes > UB_220 ? 1 : 2);  // of one repeat of MulAddDst
+    if (!(s.D >= 1)) {
+        return false;
+    }
+    if (!(s.T >= 1)) {
+        return false;
+    }
+    if (!(s.n >= 1)) {
+        return false;
+    }
+    if (!(s.n * s.n + s.n * 2 >= 1)) {
+        return false;
+    }
+    if (!(CeilDiv(s.D * s.T * s.n * 8, 20) >=
+          CeilDiv(s.D * s.T * macCycles * s.n * s.n * s.n + s.D * s.T * macCycles * s.n * s.n * 2, 64))) {
+        return false;
+    }
+    if (!(CeilDiv(s.D * s.T * s.n * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) >=
+          coreNum * cubeStart +
+              CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.T, 16) * CeilDiv(s.n * s.n + s.n * 2, 16) * 4096, 512) +
+              CeilDiv(s.D * s.n * s.n * s.n * 8 + s.D * s.T * s.n * 8 + s.D * s.n * s.n * 16, 20))) {
+        return false;
+    }
+    if (!(s.n * s.n + s.n * 2 <= 2147483647)) {
+        return false;
+    }
+    if (!(s.D * s.n <= 2147483647)) {
+        return false;
+    }
+    if (!(s.T <= 2147483647)) {
+        return false;
+    }
+    if (!(FitDz5(s, chip) && FitDzAgain2(s, chip) && FitDzAgain32(s, chip) && FitScaled2(s, chip) &&
+          FitScaledAgain2(s, chip) && FitScaledAgain32(s, chip) && FitDrms(s, chip) && FitGradX14(s, chip) &&
+          FitSum13(s, chip) && FitGradPhi(s, chip) && FitGradAlpha3(s, chip) && FitGradBias3(s, chip) &&
+          FitGradGamma4(s, chip) && FindDmixWsStart(s, chip) && FindDzWsStart(s, chip) && FindDzWsEnd(s, chip) &&
+          FindSum1WsStart(s, chip) && FindSum1FactorWsStart(s, chip) && FindDzITiles(s, chip) &&
+          FindDrmsTTiles(s, chip) && FindGradXDTiles(s, chip) && FindSum1BaseN(s, chip) && FindMm0Cores2(s, chip) &&
+          FindGradPhiDTiles(s, chip) && FindGradPhiKTiles(s, chip) && FindGradPhiPer(s, chip) &&
+          FindGradAlphaWork(s, chip) && FindGradBiasKTiles(s, chip) && FindGradGammaDTiles(s, chip))) {
+        return false;
+    }
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzWork, s.dzPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgainWork, s.dzAgainPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgain3Work, s.dzAgain3Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledWork, s.scaledPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgainWork, s.scaledAgainPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgain3Work, s.scaledAgain3Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.drmsWork, s.drmsPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradXWork, s.gradXPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(s.sum1Work, s.sum1Per));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradPhiWork, s.gradPhiPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaWork, s.gradAlphaPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradBiasWork, s.gradBiasPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradGammaWork, s.gradGammaPer), 2));
+    const Checked bytes = s.sum_1_factorWsEnd;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = true;
+    return blocks.valid && bytes.valid;
+}
+
+/// Tries the alternative "cube_near_walked"; false when it does not fit.
+inline bool TryCubeNearWalked6(Sizes &s, const Chip &chip, Choice &choice)
+{
+    const Checked coreNum(chip.coreNum);
+    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
+    const Checked macCycles(chip.ubBytes > UB_220 ? 1 : 2);  // of one repeat of MulAddDst
+    if (!(s.D >= 1)) {
+        return false;
+    }
+    if (!(s.T >= 1)) {
+        return false;
+    }
+    if (!(s.n >= 1)) {
+        return false;
+    }
+    if (!(s.n * s.n + s.n * 2 >= 1)) {
+        return false;
+    }
+    if (!(CeilDiv(s.D * s.T * s.n * 8, 20) >=
+          CeilDiv(s.D * s.T * macCycles * s.n * s.n * s.n + s.D * s.T * macCycles * s.n * s.n * 2, 64))) {
+        return false;
+    }
+    if (!(CeilDiv(s.D * s.T * s.n * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) >=
+          coreNum * cubeStart +
+              CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.T, 16) * CeilDiv(s.n * s.n + s.n * 2, 16) * 4096, 512) +
+              CeilDiv(s.D * s.n * s.n * s.n * 8 + s.D * s.T * s.n * 8 + s.D * s.n * s.n * 16, 20))) {
+        return false;
+    }
+    if (!(s.n * s.n + s.n * 2 <= 2147483647)) {
+        return false;
+    }
+    if (!(s.D * s.n <= 2147483647)) {
+        return false;
+    }
+    if (!(s.T <= 2147483647)) {
+        return false;
+    }
+    if (!(FitDz6(s, chip) && FitDzAgain2(s, chip) && FitDzAgain32(s, chip) && FitScaled2(s, chip) &&
+          FitScaledAgain2(s, chip) && FitScaledAgain32(s, chip) && FitDrms(s, chip) && FitGradX14(s, chip) &&
+          FitSum13(s, chip) && FitGradPhi(s, chip) && FitSum2Part2(s, chip) && FitSum22(s, chip) &&
+          FitGradAlpha4(s, chip) && FitSum3Part2(s, chip) && FitSum32(s, chip) && FitGradAlphaAgain2(s, chip) &&
+          FitSum4Part2(s, chip) && FitSum42(s, chip) && FitGradAlphaAgain32(s, chip) && FitSum5Part2(s, chip) &&
+          FitSum52(s, chip) && FitGradBias4(s, chip) && FitGradGamma4(s, chip) && FindDmixWsStart(s, chip) &&
+          FindDzWsStart(s, chip) && FindDzWsEnd(s, chip) && FindSum1WsStart(s, chip) &&
+          FindSum1FactorWsStart(s, chip) && FindSum2WsStart3(s, chip) && FindSum2WsEnd(s, chip) &&
+          FindSum2PartCount(s, chip) && FindSum2PartWsStart(s, chip) && FindSum2PartWsEnd(s, chip) &&
+          FindDzITiles(s, chip) && FindDrmsTTiles(s, chip) && FindGradXDTiles(s, chip) && FindSum1BaseN(s, chip) &&
+          FindMm0Cores2(s, chip) && FindGradPhiDTiles(s, chip) && FindGradPhiKTiles(s, chip) &&
+          FindGradPhiPer(s, chip) && FindSum2PartWork(s, chip) && FindGradAlphaWork(s, chip) &&
+          FindSum3PartWork(s, chip) && FindGradBiasKTiles(s, chip) && FindGradGammaDTiles(s, chip))) {
+        return false;
+    }
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzWork, s.dzPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgainWork, s.dzAgainPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgain3Work, s.dzAgain3Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledWork, s.scaledPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgainWork, s.scaledAgainPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgain3Work, s.scaledAgain3Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.drmsWork, s.drmsPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradXWork, s.gradXPer), 2));
     blocks = MaxOf(blocks, CeilDiv(s.sum1Work, s.sum1Per));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradPhiWork, s.gradPhiPer), 2));
@@ -4413,13 +5203,14 @@ inline bool TryCubeFull6(Sizes &s, const Chip &chip, Choice &choice)
         return false;
     }
     if (!(FitDz5(s, chip) && FitDzAgain2(s, chip) && FitDzAgain32(s, chip) && FitScaled2(s, chip) &&
-          FitScaledAgain2(s, chip) && FitScaledAgain32(s, chip) && FitDrms3(s, chip) && FitDxg5(s, chip) &&
-          FitGradX4(s, chip) && FitDxg5(s, chip) && FitGradPhi2(s, chip) && FitGradAlpha3(s, chip) &&
-          FitGradBias3(s, chip) && FitGradGamma5(s, chip) && FindDmixWsStart(s, chip) && FindDrmsWsStart(s, chip) &&
-          FindDxgWsEnd(s, chip) && FindDzWsEnd(s, chip) && FindSum1WsStart(s, chip) && FindSum1FactorWsStart(s, chip) &&
-          FindDzITiles(s, chip) && FindDrmsTTiles(s, chip) && FindDxgPanels(s, chip) && FindGradXDTiles(s, chip) &&
-          FindSum1Panels(s, chip) && FindGradPhiDTiles(s, chip) && FindGradAlphaWork(s, chip) &&
-          FindGradBiasKTiles(s, chip) && FindGradGammaDTiles(s, chip))) {
+          FitScaledAgain2(s, chip) && FitScaledAgain32(s, chip) && FitDrms(s, chip) && FitSum13(s, chip) &&
+          FitGradX6(s, chip) && FitSum13(s, chip) && FitGradPhi(s, chip) && FitGradAlpha3(s, chip) &&
+          FitGradBias3(s, chip) && FitGradGamma4(s, chip) && FindDmixWsStart(s, chip) && FindDxgWsStart(s, chip) &&
+          FindDzWsEnd(s, chip) && FindSum1WsStart(s, chip) && FindSum1FactorWsStart(s, chip) && FindDzITiles(s, chip) &&
+          FindDrmsTTiles(s, chip) && FindDxgBaseN(s, chip) && FindGradXDTiles(s, chip) && FindSum1BaseN(s, chip) &&
+          FindMm1Cores2(s, chip) && FindGradPhiDTiles(s, chip) && FindGradPhiKTiles(s, chip) &&
+          FindGradPhiPer(s, chip) && FindGradAlphaWork(s, chip) && FindGradBiasKTiles(s, chip) &&
+          FindGradGammaDTiles(s, chip))) {
         return false;
     }
     Checked blocks(1);
@@ -4478,18 +5269,19 @@ inline bool TryCubeWalked6(Sizes &s, const Chip &chip, Choice &choice)
         return false;
     }
     if (!(FitDz6(s, chip) && FitDzAgain2(s, chip) && FitDzAgain32(s, chip) && FitScaled2(s, chip) &&
-          FitScaledAgain2(s, chip) && FitScaledAgain32(s, chip) && FitDrms4(s, chip) && FitDxg5(s, chip) &&
-          FitGradX4(s, chip) && FitDxg5(s, chip) && FitGradPhi2(s, chip) && FitSum2Part2(s, chip) &&
+          FitScaledAgain2(s, chip) && FitScaledAgain32(s, chip) && FitDrms(s, chip) && FitSum13(s, chip) &&
+          FitGradX6(s, chip) && FitSum13(s, chip) && FitGradPhi(s, chip) && FitSum2Part2(s, chip) &&
           FitSum22(s, chip) && FitGradAlpha4(s, chip) && FitSum3Part2(s, chip) && FitSum32(s, chip) &&
           FitGradAlphaAgain2(s, chip) && FitSum4Part2(s, chip) && FitSum42(s, chip) && FitGradAlphaAgain32(s, chip) &&
-          FitSum5Part2(s, chip) && FitSum52(s, chip) && FitGradBias4(s, chip) && FitGradGamma6(s, chip) &&
-          FindDmixWsStart(s, chip) && FindDrmsWsStart(s, chip) && FindDxgWsEnd(s, chip) && FindDzWsEnd(s, chip) &&
-          FindSum1WsStart(s, chip) && FindSum1FactorWsStart(s, chip) && FindSum2WsStart3(s, chip) &&
-          FindSum2WsEnd(s, chip) && FindSum2PartCount(s, chip) && FindSum2PartWsStart(s, chip) &&
-          FindSum2PartWsEnd(s, chip) && FindDzITiles(s, chip) && FindDrmsTTiles(s, chip) && FindDxgPanels(s, chip) &&
-          FindGradXDTiles(s, chip) && FindSum1Panels(s, chip) && FindGradPhiDTiles(s, chip) &&
-          FindSum2PartWork(s, chip) && FindGradAlphaWork(s, chip) && FindSum3PartWork(s, chip) &&
-          FindGradBiasKTiles(s, chip) && FindGradGammaDTiles(s, chip))) {
+          FitSum5Part2(s, chip) && FitSum52(s, chip) && FitGradBias4(s, chip) && FitGradGamma4(s, chip) &&
+          FindDmixWsStart(s, chip) && FindDxgWsStart(s, chip) && FindDzWsEnd(s, chip) && FindSum1WsStart(s, chip) &&
+          FindSum1FactorWsStart(s, chip) && FindSum2WsStart3(s, chip) && FindSum2WsEnd(s, chip) &&
+          FindSum2PartCount(s, chip) && FindSum2PartWsStart(s, chip) && FindSum2PartWsEnd(s, chip) &&
+          FindDzITiles(s, chip) && FindDrmsTTiles(s, chip) && FindDxgBaseN(s, chip) && FindGradXDTiles(s, chip) &&
+          FindSum1BaseN(s, chip) && FindMm1Cores2(s, chip) && FindGradPhiDTiles(s, chip) &&
+          FindGradPhiKTiles(s, chip) && FindGradPhiPer(s, chip) && FindSum2PartWork(s, chip) &&
+          FindGradAlphaWork(s, chip) && FindSum3PartWork(s, chip) && FindGradBiasKTiles(s, chip) &&
+          FindGradGammaDTiles(s, chip))) {
         return false;
     }
     Checked blocks(1);
@@ -4517,6 +5309,155 @@ inline bool TryCubeWalked6(Sizes &s, const Chip &chip, Choice &choice)
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum5Work, s.sum5Per), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradBiasWork, s.gradBiasPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradGammaWork, s.gradGammaPer), 2));
+    const Checked bytes = s.sum_5_partWsEnd;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = true;
+    return blocks.valid && bytes.valid;
+}
+
+/// Tries the alternative "cube_near_full"; false when it does not fit.
+inline bool TryCubeNearFull7(Sizes &s, const Chip &chip, Choice &choice)
+{
+    const Checked coreNum(chip.coreNum);
+    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
+    const Checked macCycles(chip.ubBytes > UB_220 ? 1 : 2);  // of one repeat of MulAddDst
+    if (!(s.D >= 1)) {
+        return false;
+    }
+    if (!(s.T >= 1)) {
+        return false;
+    }
+    if (!(s.n >= 1)) {
+        return false;
+    }
+    if (!(s.n * s.n + s.n * 2 >= 1)) {
+        return false;
+    }
+    if (!(CeilDiv(s.D * s.T * s.n * 8, 20) >=
+          CeilDiv(s.D * s.T * macCycles * s.n * s.n * s.n + s.D * s.T * macCycles * s.n * s.n * 2, 64))) {
+        return false;
+    }
+    if (!(CeilDiv(s.D * s.T * s.n * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) >=
+          coreNum * cubeStart +
+              CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.T, 16) * CeilDiv(s.n * s.n + s.n * 2, 16) * 4096, 512) +
+              CeilDiv(s.D * s.n * s.n * s.n * 8 + s.D * s.T * s.n * 8 + s.D * s.n * s.n * 16, 20))) {
+        return false;
+    }
+    if (!(s.n * s.n + s.n * 2 <= 2147483647)) {
+        return false;
+    }
+    if (!(s.D * s.n <= 2147483647)) {
+        return false;
+    }
+    if (!(s.T <= 2147483647)) {
+        return false;
+    }
+    if (!(FitDz5(s, chip) && FitDzAgain2(s, chip) && FitDzAgain32(s, chip) && FitScaled2(s, chip) &&
+          FitScaledAgain2(s, chip) && FitScaledAgain32(s, chip) && FitDrms(s, chip) && FitGradX15(s, chip) &&
+          FitSum13(s, chip) && FitGradPhi4(s, chip) && FitGradAlpha3(s, chip) && FitGradBias3(s, chip) &&
+          FindDmixWsStart(s, chip) && FindDzWsStart(s, chip) && FindDzWsEnd(s, chip) && FindSum1WsStart(s, chip) &&
+          FindSum1FactorWsStart(s, chip) && FindDzITiles(s, chip) && FindDrmsTTiles(s, chip) &&
+          FindGradXDTiles(s, chip) && FindSum1BaseN(s, chip) && FindMm0Cores2(s, chip) && FindGradPhiDTiles(s, chip) &&
+          FindGradPhiKTiles(s, chip) && FindGradPhiPer(s, chip) && FindGradAlphaWork(s, chip) &&
+          FindGradBiasKTiles(s, chip))) {
+        return false;
+    }
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzWork, s.dzPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgainWork, s.dzAgainPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgain3Work, s.dzAgain3Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledWork, s.scaledPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgainWork, s.scaledAgainPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgain3Work, s.scaledAgain3Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.drmsWork, s.drmsPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradXWork, s.gradXPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(s.sum1Work, s.sum1Per));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradPhiWork, s.gradPhiPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaWork, s.gradAlphaPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradBiasWork, s.gradBiasPer), 2));
+    const Checked bytes = s.sum_1_factorWsEnd;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = true;
+    return blocks.valid && bytes.valid;
+}
+
+/// Tries the alternative "cube_near_walked"; false when it does not fit.
+inline bool TryCubeNearWalked7(Sizes &s, const Chip &chip, Choice &choice)
+{
+    const Checked coreNum(chip.coreNum);
+    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
+    const Checked macCycles(chip.ubBytes > UB_220 ? 1 : 2);  // of one repeat of MulAddDst
+    if (!(s.D >= 1)) {
+        return false;
+    }
+    if (!(s.T >= 1)) {
+        return false;
+    }
+    if (!(s.n >= 1)) {
+        return false;
+    }
+    if (!(s.n * s.n + s.n * 2 >= 1)) {
+        return false;
+    }
+    if (!(CeilDiv(s.D * s.T * s.n * 8, 20) >=
+          CeilDiv(s.D * s.T * macCycles * s.n * s.n * s.n + s.D * s.T * macCycles * s.n * s.n * 2, 64))) {
+        return false;
+    }
+    if (!(CeilDiv(s.D * s.T * s.n * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) >=
+          coreNum * cubeStart +
+              CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.T, 16) * CeilDiv(s.n * s.n + s.n * 2, 16) * 4096, 512) +
+              CeilDiv(s.D * s.n * s.n * s.n * 8 + s.D * s.T * s.n * 8 + s.D * s.n * s.n * 16, 20))) {
+        return false;
+    }
+    if (!(s.n * s.n + s.n * 2 <= 2147483647)) {
+        return false;
+    }
+    if (!(s.D * s.n <= 2147483647)) {
+        return false;
+    }
+    if (!(s.T <= 2147483647)) {
+        return false;
+    }
+    if (!(FitDz6(s, chip) && FitDzAgain2(s, chip) && FitDzAgain32(s, chip) && FitScaled2(s, chip) &&
+          FitScaledAgain2(s, chip) && FitScaledAgain32(s, chip) && FitDrms(s, chip) && FitGradX15(s, chip) &&
+          FitSum13(s, chip) && FitGradPhi4(s, chip) && FitSum2Part2(s, chip) && FitSum22(s, chip) &&
+          FitGradAlpha4(s, chip) && FitSum3Part2(s, chip) && FitSum32(s, chip) && FitGradAlphaAgain2(s, chip) &&
+          FitSum4Part2(s, chip) && FitSum42(s, chip) && FitGradAlphaAgain32(s, chip) && FitSum5Part2(s, chip) &&
+          FitSum52(s, chip) && FitGradBias4(s, chip) && FindDmixWsStart(s, chip) && FindDzWsStart(s, chip) &&
+          FindDzWsEnd(s, chip) && FindSum1WsStart(s, chip) && FindSum1FactorWsStart(s, chip) &&
+          FindSum2WsStart3(s, chip) && FindSum2WsEnd(s, chip) && FindSum2PartCount(s, chip) &&
+          FindSum2PartWsStart(s, chip) && FindSum2PartWsEnd(s, chip) && FindDzITiles(s, chip) &&
+          FindDrmsTTiles(s, chip) && FindGradXDTiles(s, chip) && FindSum1BaseN(s, chip) && FindMm0Cores2(s, chip) &&
+          FindGradPhiDTiles(s, chip) && FindGradPhiKTiles(s, chip) && FindGradPhiPer(s, chip) &&
+          FindSum2PartWork(s, chip) && FindGradAlphaWork(s, chip) && FindSum3PartWork(s, chip) &&
+          FindGradBiasKTiles(s, chip))) {
+        return false;
+    }
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzWork, s.dzPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgainWork, s.dzAgainPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgain3Work, s.dzAgain3Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledWork, s.scaledPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgainWork, s.scaledAgainPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgain3Work, s.scaledAgain3Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.drmsWork, s.drmsPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradXWork, s.gradXPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(s.sum1Work, s.sum1Per));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradPhiWork, s.gradPhiPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum2PartWork, s.sum2PartPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum2Work, s.sum2Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaWork, s.gradAlphaPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum3PartWork, s.sum3PartPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum3Work, s.sum3Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaAgainWork, s.gradAlphaAgainPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum4PartWork, s.sum4PartPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum4Work, s.sum4Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaAgain3Work, s.gradAlphaAgain3Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum5PartWork, s.sum5PartPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum5Work, s.sum5Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradBiasWork, s.gradBiasPer), 2));
     const Checked bytes = s.sum_5_partWsEnd;
     choice.blockDim = blocks.value;
     choice.workspace = bytes.value;
@@ -4558,12 +5499,13 @@ inline bool TryCubeFull7(Sizes &s, const Chip &chip, Choice &choice)
         return false;
     }
     if (!(FitDz5(s, chip) && FitDzAgain2(s, chip) && FitDzAgain32(s, chip) && FitScaled2(s, chip) &&
-          FitScaledAgain2(s, chip) && FitScaledAgain32(s, chip) && FitDrms3(s, chip) && FitDxg5(s, chip) &&
-          FitGradX6(s, chip) && FitDxg5(s, chip) && FitGradPhi5(s, chip) && FitGradAlpha3(s, chip) &&
-          FitGradBias3(s, chip) && FindDmixWsStart(s, chip) && FindDrmsWsStart(s, chip) && FindDxgWsEnd(s, chip) &&
-          FindDzWsEnd(s, chip) && FindSum1WsStart(s, chip) && FindSum1FactorWsStart(s, chip) && FindDzITiles(s, chip) &&
-          FindDrmsTTiles(s, chip) && FindDxgPanels(s, chip) && FindGradXDTiles(s, chip) && FindSum1Panels(s, chip) &&
-          FindGradPhiDTiles(s, chip) && FindGradAlphaWork(s, chip) && FindGradBiasKTiles(s, chip))) {
+          FitScaledAgain2(s, chip) && FitScaledAgain32(s, chip) && FitDrms(s, chip) && FitSum13(s, chip) &&
+          FitGradX9(s, chip) && FitSum13(s, chip) && FitGradPhi4(s, chip) && FitGradAlpha3(s, chip) &&
+          FitGradBias3(s, chip) && FindDmixWsStart(s, chip) && FindDxgWsStart(s, chip) && FindDzWsEnd(s, chip) &&
+          FindSum1WsStart(s, chip) && FindSum1FactorWsStart(s, chip) && FindDzITiles(s, chip) &&
+          FindDrmsTTiles(s, chip) && FindDxgBaseN(s, chip) && FindGradXDTiles(s, chip) && FindSum1BaseN(s, chip) &&
+          FindMm1Cores2(s, chip) && FindGradPhiDTiles(s, chip) && FindGradPhiKTiles(s, chip) &&
+          FindGradPhiPer(s, chip) && FindGradAlphaWork(s, chip) && FindGradBiasKTiles(s, chip))) {
         return false;
     }
     Checked blocks(1);
@@ -4621,16 +5563,17 @@ inline bool TryCubeWalked7(Sizes &s, const Chip &chip, Choice &choice)
         return false;
     }
     if (!(FitDz6(s, chip) && FitDzAgain2(s, chip) && FitDzAgain32(s, chip) && FitScaled2(s, chip) &&
-          FitScaledAgain2(s, chip) && FitScaledAgain32(s, chip) && FitDrms4(s, chip) && FitDxg5(s, chip) &&
-          FitGradX6(s, chip) && FitDxg5(s, chip) && FitGradPhi5(s, chip) && FitSum2Part2(s, chip) &&
+          FitScaledAgain2(s, chip) && FitScaledAgain32(s, chip) && FitDrms(s, chip) && FitSum13(s, chip) &&
+          FitGradX9(s, chip) && FitSum13(s, chip) && FitGradPhi4(s, chip) && FitSum2Part2(s, chip) &&
           FitSum22(s, chip) && FitGradAlpha4(s, chip) && FitSum3Part2(s, chip) && FitSum32(s, chip) &&
           FitGradAlphaAgain2(s, chip) && FitSum4Part2(s, chip) && FitSum42(s, chip) && FitGradAlphaAgain32(s, chip) &&
           FitSum5Part2(s, chip) && FitSum52(s, chip) && FitGradBias4(s, chip) && FindDmixWsStart(s, chip) &&
-          FindDrmsWsStart(s, chip) && FindDxgWsEnd(s, chip) && FindDzWsEnd(s, chip) && FindSum1WsStart(s, chip) &&
+          FindDxgWsStart(s, chip) && FindDzWsEnd(s, chip) && FindSum1WsStart(s, chip) &&
           FindSum1FactorWsStart(s, chip) && FindSum2WsStart3(s, chip) && FindSum2WsEnd(s, chip) &&
           FindSum2PartCount(s, chip) && FindSum2PartWsStart(s, chip) && FindSum2PartWsEnd(s, chip) &&
-          FindDzITiles(s, chip) && FindDrmsTTiles(s, chip) && FindDxgPanels(s, chip) && FindGradXDTiles(s, chip) &&
-          FindSum1Panels(s, chip) && FindGradPhiDTiles(s, chip) && FindSum2PartWork(s, chip) &&
+          FindDzITiles(s, chip) && FindDrmsTTiles(s, chip) && FindDxgBaseN(s, chip) && FindGradXDTiles(s, chip) &&
+          FindSum1BaseN(s, chip) && FindMm1Cores2(s, chip) && FindGradPhiDTiles(s, chip) &&
+          FindGradPhiKTiles(s, chip) && FindGradPhiPer(s, chip) && FindSum2PartWork(s, chip) &&
           FindGradAlphaWork(s, chip) && FindSum3PartWork(s, chip) && FindGradBiasKTiles(s, chip))) {
         return false;
     }
@@ -4643,6 +5586,155 @@ inline bool TryCubeWalked7(Sizes &s, const Chip &chip, Choice &choice)
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgain3Work, s.scaledAgain3Per), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.drmsWork, s.drmsPer), 2));
     blocks = MaxOf(blocks, CeilDiv(s.dxgWork, s.dxgPer));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradXWork, s.gradXPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(s.sum1Work, s.sum1Per));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradPhiWork, s.gradPhiPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum2PartWork, s.sum2PartPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum2Work, s.sum2Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaWork, s.gradAlphaPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum3PartWork, s.sum3PartPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum3Work, s.sum3Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaAgainWork, s.gradAlphaAgainPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum4PartWork, s.sum4PartPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum4Work, s.sum4Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaAgain3Work, s.gradAlphaAgain3Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum5PartWork, s.sum5PartPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.sum5Work, s.sum5Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradBiasWork, s.gradBiasPer), 2));
+    const Checked bytes = s.sum_5_partWsEnd;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = true;
+    return blocks.valid && bytes.valid;
+}
+
+/// Tries the alternative "cube_near_full"; false when it does not fit.
+inline bool TryCubeNearFull8(Sizes &s, const Chip &chip, Choice &choice)
+{
+    const Checked coreNum(chip.coreNum);
+    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
+    const Checked macCycles(chip.ubBytes > UB_220 ? 1 : 2);  // of one repeat of MulAddDst
+    if (!(s.D >= 1)) {
+        return false;
+    }
+    if (!(s.T >= 1)) {
+        return false;
+    }
+    if (!(s.n >= 1)) {
+        return false;
+    }
+    if (!(s.n * s.n + s.n * 2 >= 1)) {
+        return false;
+    }
+    if (!(CeilDiv(s.D * s.T * s.n * 8, 20) >=
+          CeilDiv(s.D * s.T * macCycles * s.n * s.n * s.n + s.D * s.T * macCycles * s.n * s.n * 2, 64))) {
+        return false;
+    }
+    if (!(CeilDiv(s.D * s.T * s.n * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) >=
+          coreNum * cubeStart +
+              CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.T, 16) * CeilDiv(s.n * s.n + s.n * 2, 16) * 4096, 512) +
+              CeilDiv(s.D * s.n * s.n * s.n * 8 + s.D * s.T * s.n * 8 + s.D * s.n * s.n * 16, 20))) {
+        return false;
+    }
+    if (!(s.n * s.n + s.n * 2 <= 2147483647)) {
+        return false;
+    }
+    if (!(s.D * s.n <= 2147483647)) {
+        return false;
+    }
+    if (!(s.T <= 2147483647)) {
+        return false;
+    }
+    if (!(FitDz5(s, chip) && FitDzAgain2(s, chip) && FitDzAgain32(s, chip) && FitScaled2(s, chip) &&
+          FitScaledAgain2(s, chip) && FitScaledAgain32(s, chip) && FitDrms(s, chip) && FitGradX16(s, chip) &&
+          FitSum13(s, chip) && FitGradPhi4(s, chip) && FitGradAlpha3(s, chip) && FitGradBias3(s, chip) &&
+          FindDmixWsStart(s, chip) && FindDzWsStart(s, chip) && FindDzWsEnd(s, chip) && FindSum1WsStart(s, chip) &&
+          FindSum1FactorWsStart(s, chip) && FindDzITiles(s, chip) && FindDrmsTTiles(s, chip) &&
+          FindGradXDTiles(s, chip) && FindSum1BaseN(s, chip) && FindMm0Cores2(s, chip) && FindGradPhiDTiles(s, chip) &&
+          FindGradPhiKTiles(s, chip) && FindGradPhiPer(s, chip) && FindGradAlphaWork(s, chip) &&
+          FindGradBiasKTiles(s, chip))) {
+        return false;
+    }
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzWork, s.dzPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgainWork, s.dzAgainPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgain3Work, s.dzAgain3Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledWork, s.scaledPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgainWork, s.scaledAgainPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgain3Work, s.scaledAgain3Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.drmsWork, s.drmsPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradXWork, s.gradXPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(s.sum1Work, s.sum1Per));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradPhiWork, s.gradPhiPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradAlphaWork, s.gradAlphaPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradBiasWork, s.gradBiasPer), 2));
+    const Checked bytes = s.sum_1_factorWsEnd;
+    choice.blockDim = blocks.value;
+    choice.workspace = bytes.value;
+    choice.together = true;
+    return blocks.valid && bytes.valid;
+}
+
+/// Tries the alternative "cube_near_walked"; false when it does not fit.
+inline bool TryCubeNearWalked8(Sizes &s, const Chip &chip, Choice &choice)
+{
+    const Checked coreNum(chip.coreNum);
+    const Checked cubeStart(static_cast<int64_t>(OPWRIGHT_CUBE_START));
+    const Checked macCycles(chip.ubBytes > UB_220 ? 1 : 2);  // of one repeat of MulAddDst
+    if (!(s.D >= 1)) {
+        return false;
+    }
+    if (!(s.T >= 1)) {
+        return false;
+    }
+    if (!(s.n >= 1)) {
+        return false;
+    }
+    if (!(s.n * s.n + s.n * 2 >= 1)) {
+        return false;
+    }
+    if (!(CeilDiv(s.D * s.T * s.n * 8, 20) >=
+          CeilDiv(s.D * s.T * macCycles * s.n * s.n * s.n + s.D * s.T * macCycles * s.n * s.n * 2, 64))) {
+        return false;
+    }
+    if (!(CeilDiv(s.D * s.T * s.n * s.n * s.n * 2 + s.D * s.T * s.n * s.n * 4, 64) >=
+          coreNum * cubeStart +
+              CeilDiv(CeilDiv(s.D * s.n, 16) * CeilDiv(s.T, 16) * CeilDiv(s.n * s.n + s.n * 2, 16) * 4096, 512) +
+              CeilDiv(s.D * s.n * s.n * s.n * 8 + s.D * s.T * s.n * 8 + s.D * s.n * s.n * 16, 20))) {
+        return false;
+    }
+    if (!(s.n * s.n + s.n * 2 <= 2147483647)) {
+        return false;
+    }
+    if (!(s.D * s.n <= 2147483647)) {
+        return false;
+    }
+    if (!(s.T <= 2147483647)) {
+        return false;
+    }
+    if (!(FitDz6(s, chip) && FitDzAgain2(s, chip) && FitDzAgain32(s, chip) && FitScaled2(s, chip) &&
+          FitScaledAgain2(s, chip) && FitScaledAgain32(s, chip) && FitDrms(s, chip) && FitGradX16(s, chip) &&
+          FitSum13(s, chip) && FitGradPhi4(s, chip) && FitSum2Part2(s, chip) && FitSum22(s, chip) &&
+          FitGradAlpha4(s, chip) && FitSum3Part2(s, chip) && FitSum32(s, chip) && FitGradAlphaAgain2(s, chip) &&
+          FitSum4Part2(s, chip) && FitSum42(s, chip) && FitGradAlphaAgain32(s, chip) && FitSum5Part2(s, chip) &&
+          FitSum52(s, chip) && FitGradBias4(s, chip) && FindDmixWsStart(s, chip) && FindDzWsStart(s, chip) &&
+          FindDzWsEnd(s, chip) && FindSum1WsStart(s, chip) && FindSum1FactorWsStart(s, chip) &&
+          FindSum2WsStart3(s, chip) && FindSum2WsEnd(s, chip) && FindSum2PartCount(s, chip) &&
+          FindSum2PartWsStart(s, chip) && FindSum2PartWsEnd(s, chip) && FindDzITiles(s, chip) &&
+          FindDrmsTTiles(s, chip) && FindGradXDTiles(s, chip) && FindSum1BaseN(s, chip) && FindMm0Cores2(s, chip) &&
+          FindGradPhiDTiles(s, chip) && FindGradPhiKTiles(s, chip) && FindGradPhiPer(s, chip) &&
+          FindSum2PartWork(s, chip) && FindGradAlphaWork(s, chip) && FindSum3PartWork(s, chip) &&
+          FindGradBiasKTiles(s, chip))) {
+        return false;
+    }
+    Checked blocks(1);
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzWork, s.dzPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgainWork, s.dzAgainPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.dzAgain3Work, s.dzAgain3Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledWork, s.scaledPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgainWork, s.scaledAgainPer), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.scaledAgain3Work, s.scaledAgain3Per), 2));
+    blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.drmsWork, s.drmsPer), 2));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradXWork, s.gradXPer), 2));
     blocks = MaxOf(blocks, CeilDiv(s.sum1Work, s.sum1Per));
     blocks = MaxOf(blocks, CeilDiv(CeilDiv(s.gradPhiWork, s.gradPhiPer), 2));
@@ -4699,12 +5791,13 @@ inline bool TryCubeFull8(Sizes &s, const Chip &chip, Choice &choice)
         return false;
     }
     if (!(FitDz5(s, chip) && FitDzAgain2(s, chip) && FitDzAgain32(s, chip) && FitScaled2(s, chip) &&
-          FitScaledAgain2(s, chip) && FitScaledAgain32(s, chip) && FitDrms3(s, chip) && FitDxg5(s, chip) &&
-          FitGradX8(s, chip) && FitDxg5(s, chip) && FitGradPhi5(s, chip) && FitGradAlpha3(s, chip) &&
-          FitGradBias3(s, chip) && FindDmixWsStart(s, chip) && FindDrmsWsStart(s, chip) && FindDxgWsEnd(s, chip) &&
-          FindDzWsEnd(s, chip) && FindSum1WsStart(s, chip) && FindSum1FactorWsStart(s, chip) && FindDzITiles(s, chip) &&
-          FindDrmsTTiles(s, chip) && FindDxgPanels(s, chip) && FindGradXDTiles(s, chip) && FindSum1Panels(s, chip) &&
-          FindGradPhiDTiles(s, chip) && FindGradAlphaWork(s, chip) && FindGradBiasKTiles(s, chip))) {
+          FitScaledAgain2(s, chip) && FitScaledAgain32(s, chip) && FitDrms(s, chip) && FitSum13(s, chip) &&
+          FitGradX12(s, chip) && FitSum13(s, chip) && FitGradPhi4(s, chip) && FitGradAlpha3(s, chip) &&
+          FitGradBias3(s, chip) && FindDmixWsStart(s, chip) && FindDxgWsStart(s, chip) && FindDzWsEnd(s, chip) &&
+          FindSum1WsStart(s, chip) && FindSum1FactorWsStart(s, chip) && FindDzITiles(s, chip) &&
+          FindDrmsTTiles(s, chip) && FindDxgBaseN(s, chip) && FindGradXDTiles(s, chip) && FindSum1BaseN(s, chip) &&
+          FindMm1Cores2(s, chip) && FindGradPhiDTiles(s, chip) && FindGradPhiKTiles(s, chip) &&
+          FindGradPhiPer(s, chip) && FindGradAlphaWork(s, chip) && FindGradBiasKTiles(s, chip))) {
         return false;
     }
     Checked blocks(1);
@@ -4762,16 +5855,17 @@ inline bool TryCubeWalked8(Sizes &s, const Chip &chip, Choice &choice)
         return false;
     }
     if (!(FitDz6(s, chip) && FitDzAgain2(s, chip) && FitDzAgain32(s, chip) && FitScaled2(s, chip) &&
-          FitScaledAgain2(s, chip) && FitScaledAgain32(s, chip) && FitDrms4(s, chip) && FitDxg5(s, chip) &&
-          FitGradX8(s, chip) && FitDxg5(s, chip) && FitGradPhi5(s, chip) && FitSum2Part2(s, chip) &&
+          FitScaledAgain2(s, chip) && FitScaledAgain32(s, chip) && FitDrms(s, chip) && FitSum13(s, chip) &&
+          FitGradX12(s, chip) && FitSum13(s, chip) && FitGradPhi4(s, chip) && FitSum2Part2(s, chip) &&
           FitSum22(s, chip) && FitGradAlpha4(s, chip) && FitSum3Part2(s, chip) && FitSum32(s, chip) &&
           FitGradAlphaAgain2(s, chip) && FitSum4Part2(s, chip) && FitSum42(s, chip) && FitGradAlphaAgain32(s, chip) &&
           FitSum5Part2(s, chip) && FitSum52(s, chip) && FitGradBias4(s, chip) && FindDmixWsStart(s, chip) &&
-          FindDrmsWsStart(s, chip) && FindDxgWsEnd(s, chip) && FindDzWsEnd(s, chip) && FindSum1WsStart(s, chip) &&
+          FindDxgWsStart(s, chip) && FindDzWsEnd(s, chip) && FindSum1WsStart(s, chip) &&
           FindSum1FactorWsStart(s, chip) && FindSum2WsStart3(s, chip) && FindSum2WsEnd(s, chip) &&
           FindSum2PartCount(s, chip) && FindSum2PartWsStart(s, chip) && FindSum2PartWsEnd(s, chip) &&
-          FindDzITiles(s, chip) && FindDrmsTTiles(s, chip) && FindDxgPanels(s, chip) && FindGradXDTiles(s, chip) &&
-          FindSum1Panels(s, chip) && FindGradPhiDTiles(s, chip) && FindSum2PartWork(s, chip) &&
+          FindDzITiles(s, chip) && FindDrmsTTiles(s, chip) && FindDxgBaseN(s, chip) && FindGradXDTiles(s, chip) &&
+          FindSum1BaseN(s, chip) && FindMm1Cores2(s, chip) && FindGradPhiDTiles(s, chip) &&
+          FindGradPhiKTiles(s, chip) && FindGradPhiPer(s, chip) && FindSum2PartWork(s, chip) &&
           FindGradAlphaWork(s, chip) && FindSum3PartWork(s, chip) && FindGradBiasKTiles(s, chip))) {
         return false;
     }
@@ -4811,6 +5905,14 @@ inline bool TryCubeWalked8(Sizes &s, const Chip &chip, Choice &choice)
 inline bool Choose(Sizes &s, const Chip &chip, int32_t combination, uint32_t present, Choice &choice)
 {
     if (combination == 0 && present == 7U) {
+        if (TryCubeNearFull(s, chip, choice)) {
+            choice.key = MHC_PRE_BACKWARD_KEY_CUBE_NEAR_FULL_GAMMA_GRAD_GAMMA_GRAD_X_POST_BFLOAT16_FLOAT32;
+            return true;
+        }
+        if (TryCubeNearWalked(s, chip, choice)) {
+            choice.key = MHC_PRE_BACKWARD_KEY_CUBE_NEAR_WALKED_GAMMA_GRAD_GAMMA_GRAD_X_POST_BFLOAT16_FLOAT32;
+            return true;
+        }
         if (TryCubeFull(s, chip, choice)) {
             choice.key = MHC_PRE_BACKWARD_KEY_CUBE_FULL_GAMMA_GRAD_GAMMA_GRAD_X_POST_BFLOAT16_FLOAT32;
             return true;
@@ -4830,6 +5932,14 @@ inline bool Choose(Sizes &s, const Chip &chip, int32_t combination, uint32_t pre
         return false;
     }
     if (combination == 0 && present == 5U) {
+        if (TryCubeNearFull2(s, chip, choice)) {
+            choice.key = MHC_PRE_BACKWARD_KEY_CUBE_NEAR_FULL_GAMMA_GRAD_GAMMA_BFLOAT16_FLOAT32;
+            return true;
+        }
+        if (TryCubeNearWalked2(s, chip, choice)) {
+            choice.key = MHC_PRE_BACKWARD_KEY_CUBE_NEAR_WALKED_GAMMA_GRAD_GAMMA_BFLOAT16_FLOAT32;
+            return true;
+        }
         if (TryCubeFull2(s, chip, choice)) {
             choice.key = MHC_PRE_BACKWARD_KEY_CUBE_FULL_GAMMA_GRAD_GAMMA_BFLOAT16_FLOAT32;
             return true;
@@ -4849,6 +5959,14 @@ inline bool Choose(Sizes &s, const Chip &chip, int32_t combination, uint32_t pre
         return false;
     }
     if (combination == 0 && present == 2U) {
+        if (TryCubeNearFull3(s, chip, choice)) {
+            choice.key = MHC_PRE_BACKWARD_KEY_CUBE_NEAR_FULL_GRAD_X_POST_BFLOAT16_FLOAT32;
+            return true;
+        }
+        if (TryCubeNearWalked3(s, chip, choice)) {
+            choice.key = MHC_PRE_BACKWARD_KEY_CUBE_NEAR_WALKED_GRAD_X_POST_BFLOAT16_FLOAT32;
+            return true;
+        }
         if (TryCubeFull3(s, chip, choice)) {
             choice.key = MHC_PRE_BACKWARD_KEY_CUBE_FULL_GRAD_X_POST_BFLOAT16_FLOAT32;
             return true;
@@ -4868,6 +5986,14 @@ inline bool Choose(Sizes &s, const Chip &chip, int32_t combination, uint32_t pre
         return false;
     }
     if (combination == 0 && present == 0U) {
+        if (TryCubeNearFull4(s, chip, choice)) {
+            choice.key = MHC_PRE_BACKWARD_KEY_CUBE_NEAR_FULL_BFLOAT16_FLOAT32;
+            return true;
+        }
+        if (TryCubeNearWalked4(s, chip, choice)) {
+            choice.key = MHC_PRE_BACKWARD_KEY_CUBE_NEAR_WALKED_BFLOAT16_FLOAT32;
+            return true;
+        }
         if (TryCubeFull4(s, chip, choice)) {
             choice.key = MHC_PRE_BACKWARD_KEY_CUBE_FULL_BFLOAT16_FLOAT32;
             return true;
@@ -4887,6 +6013,14 @@ inline bool Choose(Sizes &s, const Chip &chip, int32_t combination, uint32_t pre
         return false;
     }
     if (combination == 1 && present == 7U) {
+        if (TryCubeNearFull5(s, chip, choice)) {
+            choice.key = MHC_PRE_BACKWARD_KEY_CUBE_NEAR_FULL_GAMMA_GRAD_GAMMA_GRAD_X_POST_FLOAT16_FLOAT32;
+            return true;
+        }
+        if (TryCubeNearWalked5(s, chip, choice)) {
+            choice.key = MHC_PRE_BACKWARD_KEY_CUBE_NEAR_WALKED_GAMMA_GRAD_GAMMA_GRAD_X_POST_FLOAT16_FLOAT32;
+            return true;
+        }
         if (TryCubeFull5(s, chip, choice)) {
             choice.key = MHC_PRE_BACKWARD_KEY_CUBE_FULL_GAMMA_GRAD_GAMMA_GRAD_X_POST_FLOAT16_FLOAT32;
             return true;
@@ -4906,6 +6040,14 @@ inline bool Choose(Sizes &s, const Chip &chip, int32_t combination, uint32_t pre
         return false;
     }
     if (combination == 1 && present == 5U) {
+        if (TryCubeNearFull6(s, chip, choice)) {
+            choice.key = MHC_PRE_BACKWARD_KEY_CUBE_NEAR_FULL_GAMMA_GRAD_GAMMA_FLOAT16_FLOAT32;
+            return true;
+        }
+        if (TryCubeNearWalked6(s, chip, choice)) {
+            choice.key = MHC_PRE_BACKWARD_KEY_CUBE_NEAR_WALKED_GAMMA_GRAD_GAMMA_FLOAT16_FLOAT32;
+            return true;
+        }
         if (TryCubeFull6(s, chip, choice)) {
             choice.key = MHC_PRE_BACKWARD_KEY_CUBE_FULL_GAMMA_GRAD_GAMMA_FLOAT16_FLOAT32;
             return true;
@@ -4925,6 +6067,14 @@ inline bool Choose(Sizes &s, const Chip &chip, int32_t combination, uint32_t pre
         return false;
     }
     if (combination == 1 && present == 2U) {
+        if (TryCubeNearFull7(s, chip, choice)) {
+            choice.key = MHC_PRE_BACKWARD_KEY_CUBE_NEAR_FULL_GRAD_X_POST_FLOAT16_FLOAT32;
+            return true;
+        }
+        if (TryCubeNearWalked7(s, chip, choice)) {
+            choice.key = MHC_PRE_BACKWARD_KEY_CUBE_NEAR_WALKED_GRAD_X_POST_FLOAT16_FLOAT32;
+            return true;
+        }
         if (TryCubeFull7(s, chip, choice)) {
             choice.key = MHC_PRE_BACKWARD_KEY_CUBE_FULL_GRAD_X_POST_FLOAT16_FLOAT32;
             return true;
@@ -4944,6 +6094,14 @@ inline bool Choose(Sizes &s, const Chip &chip, int32_t combination, uint32_t pre
         return false;
     }
     if (combination == 1 && present == 0U) {
+        if (TryCubeNearFull8(s, chip, choice)) {
+            choice.key = MHC_PRE_BACKWARD_KEY_CUBE_NEAR_FULL_FLOAT16_FLOAT32;
+            return true;
+        }
+        if (TryCubeNearWalked8(s, chip, choice)) {
+            choice.key = MHC_PRE_BACKWARD_KEY_CUBE_NEAR_WALKED_FLOAT16_FLOAT32;
+            return true;
+        }
         if (TryCubeFull8(s, chip, choice)) {
             choice.key = MHC_PRE_BACKWARD_KEY_CUBE_FULL_FLOAT16_FLOAT32;
             return true;
@@ -5011,31 +6169,22 @@ inline void Fill(const Sizes &s, MhcPreBackwardTilingData &data)
     data.dzAgainITile = s.dzAgainITile.value;
     data.dzAgainTTile = s.dzAgainTTile.value;
     data.dzAgain3JTile = s.dzAgain3JTile.value;
-    data.dzAgain3ITile = s.dzAgain3ITile.value;
+    data.dzAgain3TTile = s.dzAgain3TTile.value;
     data.scaledITile = s.scaledITile.value;
     data.scaledTTile = s.scaledTTile.value;
     data.scaledAgainITile = s.scaledAgainITile.value;
     data.scaledAgainTTile = s.scaledAgainTTile.value;
     data.scaledAgain3JTile = s.scaledAgain3JTile.value;
-    data.scaledAgain3ITile = s.scaledAgain3ITile.value;
+    data.scaledAgain3TTile = s.scaledAgain3TTile.value;
     data.dmixTTile = s.dmixTTile.value;
     data.gradXDTile = s.gradXDTile.value;
-    data.gradXITile = s.gradXITile.value;
+    data.gradXTTile = s.gradXTTile.value;
     data.sum1DTile = s.sum1DTile.value;
-    data.sum1ITile = s.sum1ITile.value;
+    data.sum1KTile = s.sum1KTile.value;
     data.gradBiasKTile = s.gradBiasKTile.value;
     data.gradGammaDTile = s.gradGammaDTile.value;
     data.gradGammaITile = s.gradGammaITile.value;
     data.dzDTile = s.dzDTile.value;
-    data.dmixKTile = s.dmixKTile.value;
-    data.sum1TermsKTile = s.sum1TermsKTile.value;
-    data.sum1TermsTTile = s.sum1TermsTTile.value;
-    data.sum1TermsAgainKTile = s.sum1TermsAgainKTile.value;
-    data.sum1TermsAgainTTile = s.sum1TermsAgainTTile.value;
-    data.sum1TermsAgain3KTile = s.sum1TermsAgain3KTile.value;
-    data.sum1TermsAgain3TTile = s.sum1TermsAgain3TTile.value;
-    data.drmsKTile = s.drmsKTile.value;
-    data.drmsTTile = s.drmsTTile.value;
     data.sum2PartITile = s.sum2PartITile.value;
     data.sum2Sum2PartAxisTile = s.sum2Sum2PartAxisTile.value;
     data.sum3PartITile = s.sum3PartITile.value;
@@ -5044,20 +6193,21 @@ inline void Fill(const Sizes &s, MhcPreBackwardTilingData &data)
     data.sum4Sum4PartAxisTile = s.sum4Sum4PartAxisTile.value;
     data.sum5PartKTile = s.sum5PartKTile.value;
     data.sum5KTile = s.sum5KTile.value;
-    data.dxgTTile = s.dxgTTile.value;
-    data.gradPhiDTile = s.gradPhiDTile.value;
-    data.gradPhiITile = s.gradPhiITile.value;
+    data.drmsTTile = s.drmsTTile.value;
     data.dxgDTile = s.dxgDTile.value;
     data.dxgITile = s.dxgITile.value;
+    data.dxgTTile = s.dxgTTile.value;
     data.sum1PartDTile = s.sum1PartDTile.value;
-    data.sum1PartITile = s.sum1PartITile.value;
+    data.sum1PartKTile = s.sum1PartKTile.value;
+    data.gradPhiDTile = s.gradPhiDTile.value;
+    data.gradPhiKTile = s.gradPhiKTile.value;
     data.sum6PartDTile = s.sum6PartDTile.value;
     data.sum6PartITile = s.sum6PartITile.value;
     data.sum6DTile = s.sum6DTile.value;
     data.sum6ITile = s.sum6ITile.value;
+    data.gradPhiITile = s.gradPhiITile.value;
     data.dmixWsStart = s.dmixWsStart.value;
     data.drmsWsStart = s.drmsWsStart.value;
-    data.dxgWsStart = s.dxgWsStart.value;
     data.dzWsStart = s.dzWsStart.value;
     data.scaledWsStart = s.scaledWsStart.value;
     data.sum_1WsStart = s.sum_1WsStart.value;
@@ -5070,7 +6220,7 @@ inline void Fill(const Sizes &s, MhcPreBackwardTilingData &data)
     data.dzAgainWork = s.dzAgainWork.value;
     data.dzAgainPer = s.dzAgainPer.value;
     data.dzAgain3JTiles = s.dzAgain3JTiles.value;
-    data.dzAgain3ITiles = s.dzAgain3ITiles.value;
+    data.dzAgain3TTiles = s.dzAgain3TTiles.value;
     data.dzAgain3Work = s.dzAgain3Work.value;
     data.dzAgain3Per = s.dzAgain3Per.value;
     data.scaledITiles = s.scaledITiles.value;
@@ -5080,27 +6230,16 @@ inline void Fill(const Sizes &s, MhcPreBackwardTilingData &data)
     data.scaledAgainWork = s.scaledAgainWork.value;
     data.scaledAgainPer = s.scaledAgainPer.value;
     data.scaledAgain3JTiles = s.scaledAgain3JTiles.value;
-    data.scaledAgain3ITiles = s.scaledAgain3ITiles.value;
     data.scaledAgain3Work = s.scaledAgain3Work.value;
     data.scaledAgain3Per = s.scaledAgain3Per.value;
     data.dmixWork = s.dmixWork.value;
     data.dmixPer = s.dmixPer.value;
-    data.dxgPanels = s.dxgPanels.value;
-    data.dxgBaseN = s.dxgBaseN.value;
-    data.dxgBaseM = s.dxgBaseM.value;
-    data.dxgM = s.dxgM.value;
-    data.dxgN = s.dxgN.value;
-    data.dxgKa = s.dxgKa.value;
-    data.dxgKb = s.dxgKb.value;
-    data.dxgRowTiles = s.dxgRowTiles.value;
-    data.dxgWork = s.dxgWork.value;
-    data.dxgPer = s.dxgPer.value;
     data.gradXDTiles = s.gradXDTiles.value;
-    data.gradXITiles = s.gradXITiles.value;
+    data.gradXTTiles = s.gradXTTiles.value;
     data.gradXWork = s.gradXWork.value;
     data.gradXPer = s.gradXPer.value;
-    data.sum1ProductPanels = s.sum1ProductPanels.value;
     data.sum1ProductBaseN = s.sum1ProductBaseN.value;
+    data.sum1ProductPanels = s.sum1ProductPanels.value;
     data.sum1ProductBaseM = s.sum1ProductBaseM.value;
     data.sum1ProductM = s.sum1ProductM.value;
     data.sum1ProductN = s.sum1ProductN.value;
@@ -5110,7 +6249,7 @@ inline void Fill(const Sizes &s, MhcPreBackwardTilingData &data)
     data.sum1ProductWork = s.sum1ProductWork.value;
     data.sum1ProductPer = s.sum1ProductPer.value;
     data.sum1DTiles = s.sum1DTiles.value;
-    data.sum1ITiles = s.sum1ITiles.value;
+    data.sum1KTiles = s.sum1KTiles.value;
     data.sum1Work = s.sum1Work.value;
     data.sum1Per = s.sum1Per.value;
     data.gradAlphaWork = s.gradAlphaWork.value;
@@ -5136,18 +6275,6 @@ inline void Fill(const Sizes &s, MhcPreBackwardTilingData &data)
     data.sum_5_part_count = s.sum_5_part_count.value;
     data.sum_5_part_length = s.sum_5_part_length.value;
     data.sum_5_partWsStart = s.sum_5_partWsStart.value;
-    data.dmixKTiles = s.dmixKTiles.value;
-    data.sum1TermsKTiles = s.sum1TermsKTiles.value;
-    data.sum1TermsWork = s.sum1TermsWork.value;
-    data.sum1TermsPer = s.sum1TermsPer.value;
-    data.sum1TermsAgainKTiles = s.sum1TermsAgainKTiles.value;
-    data.sum1TermsAgainWork = s.sum1TermsAgainWork.value;
-    data.sum1TermsAgainPer = s.sum1TermsAgainPer.value;
-    data.sum1TermsAgain3KTiles = s.sum1TermsAgain3KTiles.value;
-    data.sum1TermsAgain3Work = s.sum1TermsAgain3Work.value;
-    data.sum1TermsAgain3Per = s.sum1TermsAgain3Per.value;
-    data.drmsWork = s.drmsWork.value;
-    data.drmsPer = s.drmsPer.value;
     data.sum2PartWork = s.sum2PartWork.value;
     data.sum2PartPer = s.sum2PartPer.value;
     data.sum2Work = s.sum2Work.value;
@@ -5169,10 +6296,20 @@ inline void Fill(const Sizes &s, MhcPreBackwardTilingData &data)
     data.sum5PartPer = s.sum5PartPer.value;
     data.sum5Work = s.sum5Work.value;
     data.sum5Per = s.sum5Per.value;
-    data.gradPhiDTiles = s.gradPhiDTiles.value;
-    data.gradPhiITiles = s.gradPhiITiles.value;
-    data.gradPhiWork = s.gradPhiWork.value;
-    data.gradPhiPer = s.gradPhiPer.value;
+    data.dxgWsStart = s.dxgWsStart.value;
+    data.dxgBaseN = s.dxgBaseN.value;
+    data.dxgPanels = s.dxgPanels.value;
+    data.dxgBaseM = s.dxgBaseM.value;
+    data.dxgM = s.dxgM.value;
+    data.dxgN = s.dxgN.value;
+    data.dxgKa = s.dxgKa.value;
+    data.dxgKb = s.dxgKb.value;
+    data.dxgRowTiles = s.dxgRowTiles.value;
+    data.dxgWork = s.dxgWork.value;
+    data.dxgPer = s.dxgPer.value;
+    data.drmsWork = s.drmsWork.value;
+    data.drmsPer = s.drmsPer.value;
+    data.dxgITiles = s.dxgITiles.value;
     data.sum_6WsStart = s.sum_6WsStart.value;
     data.sum_1_part_count = s.sum_1_part_count.value;
     data.sum_1_part_length = s.sum_1_part_length.value;
@@ -5180,12 +6317,15 @@ inline void Fill(const Sizes &s, MhcPreBackwardTilingData &data)
     data.sum_6_part_count = s.sum_6_part_count.value;
     data.sum_6_part_length = s.sum_6_part_length.value;
     data.sum_6_partWsStart = s.sum_6_partWsStart.value;
-    data.dxgDTiles = s.dxgDTiles.value;
-    data.dxgITiles = s.dxgITiles.value;
+    data.dxgTTiles = s.dxgTTiles.value;
     data.sum1PartDTiles = s.sum1PartDTiles.value;
-    data.sum1PartITiles = s.sum1PartITiles.value;
+    data.sum1PartKTiles = s.sum1PartKTiles.value;
     data.sum1PartWork = s.sum1PartWork.value;
     data.sum1PartPer = s.sum1PartPer.value;
+    data.gradPhiDTiles = s.gradPhiDTiles.value;
+    data.gradPhiKTiles = s.gradPhiKTiles.value;
+    data.gradPhiWork = s.gradPhiWork.value;
+    data.gradPhiPer = s.gradPhiPer.value;
     data.sum6PartDTiles = s.sum6PartDTiles.value;
     data.sum6PartITiles = s.sum6PartITiles.value;
     data.sum6PartWork = s.sum6PartWork.value;
@@ -5193,9 +6333,10 @@ inline void Fill(const Sizes &s, MhcPreBackwardTilingData &data)
     data.sum6DTiles = s.sum6DTiles.value;
     data.sum6Work = s.sum6Work.value;
     data.sum6Per = s.sum6Per.value;
+    data.gradPhiITiles = s.gradPhiITiles.value;
     data.sum_1_factorWsStart = s.sum_1_factorWsStart.value;
-    data.sum1Panels = s.sum1Panels.value;
     data.sum1BaseN = s.sum1BaseN.value;
+    data.sum1Panels = s.sum1Panels.value;
     data.sum1BaseM = s.sum1BaseM.value;
     data.sum1M = s.sum1M.value;
     data.sum1N = s.sum1N.value;

@@ -16,7 +16,15 @@ extern "C" __global__ __aicore__ void mhc_pre_backward(GM_ADDR x, GM_ADDR phi, G
     KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_MIX_AIC_1_2);
     REGISTER_TILING_DEFAULT(MhcPreBackwardTilingData);
     GET_TILING_DATA_WITH_STRUCT(MhcPreBackwardTilingData, tilingData, tiling);
-    if (TILING_KEY_IS(MHC_PRE_BACKWARD_KEY_CUBE_FULL_GAMMA_GRAD_GAMMA_GRAD_X_POST_BFLOAT16_FLOAT32)) {
+    if (TILING_KEY_IS(MHC_PRE_BACKWARD_KEY_CUBE_NEAR_FULL_GAMMA_GRAD_GAMMA_GRAD_X_POST_BFLOAT16_FLOAT32)) {
+        MhcPreBackwardKernel::RunMhcPreBackwardCubeNearFullWithGammaGradGammaGradXPostNarrow<bfloat16_t>(
+            x, phi, alpha, grad_h_in, grad_h_post, grad_h_res, inv_rms, h_mix, h_pre, h_post, gamma, grad_x_post,
+            grad_x, grad_phi, grad_alpha, grad_bias, grad_gamma, workspace, tilingData);
+    } else if (TILING_KEY_IS(MHC_PRE_BACKWARD_KEY_CUBE_NEAR_WALKED_GAMMA_GRAD_GAMMA_GRAD_X_POST_BFLOAT16_FLOAT32)) {
+        MhcPreBackwardKernel::RunMhcPreBackwardCubeNearWalkedWithGammaGradGammaGradXPostNarrow<bfloat16_t>(
+            x, phi, alpha, grad_h_in, grad_h_post, grad_h_res, inv_rms, h_mix, h_pre, h_post, gamma, grad_x_post,
+            grad_x, grad_phi, grad_alpha, grad_bias, grad_gamma, workspace, tilingData);
+    } else if (TILING_KEY_IS(MHC_PRE_BACKWARD_KEY_CUBE_FULL_GAMMA_GRAD_GAMMA_GRAD_X_POST_BFLOAT16_FLOAT32)) {
         MhcPreBackwardKernel::RunMhcPreBackwardCubeFullWithGammaGradGammaGradXPostNarrow<bfloat16_t>(
             x, phi, alpha, grad_h_in, grad_h_post, grad_h_res, inv_rms, h_mix, h_pre, h_post, gamma, grad_x_post,
             grad_x, grad_phi, grad_alpha, grad_bias, grad_gamma, workspace, tilingData);
@@ -32,6 +40,14 @@ extern "C" __global__ __aicore__ void mhc_pre_backward(GM_ADDR x, GM_ADDR phi, G
         MhcPreBackwardKernel::RunMhcPreBackwardWalkedWithGammaGradGammaGradXPost<bfloat16_t>(
             x, phi, alpha, grad_h_in, grad_h_post, grad_h_res, inv_rms, h_mix, h_pre, h_post, gamma, grad_x_post,
             grad_x, grad_phi, grad_alpha, grad_bias, grad_gamma, workspace, tilingData);
+    } else if (TILING_KEY_IS(MHC_PRE_BACKWARD_KEY_CUBE_NEAR_FULL_GAMMA_GRAD_GAMMA_BFLOAT16_FLOAT32)) {
+        MhcPreBackwardKernel::RunMhcPreBackwardCubeNearFullWithGammaGradGammaNarrow<bfloat16_t>(
+            x, phi, alpha, grad_h_in, grad_h_post, grad_h_res, inv_rms, h_mix, h_pre, h_post, gamma, grad_x, grad_phi,
+            grad_alpha, grad_bias, grad_gamma, workspace, tilingData);
+    } else if (TILING_KEY_IS(MHC_PRE_BACKWARD_KEY_CUBE_NEAR_WALKED_GAMMA_GRAD_GAMMA_BFLOAT16_FLOAT32)) {
+        MhcPreBackwardKernel::RunMhcPreBackwardCubeNearWalkedWithGammaGradGammaNarrow<bfloat16_t>(
+            x, phi, alpha, grad_h_in, grad_h_post, grad_h_res, inv_rms, h_mix, h_pre, h_post, gamma, grad_x, grad_phi,
+            grad_alpha, grad_bias, grad_gamma, workspace, tilingData);
     } else if (TILING_KEY_IS(MHC_PRE_BACKWARD_KEY_CUBE_FULL_GAMMA_GRAD_GAMMA_BFLOAT16_FLOAT32)) {
         MhcPreBackwardKernel::RunMhcPreBackwardCubeFullWithGammaGradGammaNarrow<bfloat16_t>(
             x, phi, alpha, grad_h_in, grad_h_post, grad_h_res, inv_rms, h_mix, h_pre, h_post, gamma, grad_x, grad_phi,
@@ -48,6 +64,14 @@ extern "C" __global__ __aicore__ void mhc_pre_backward(GM_ADDR x, GM_ADDR phi, G
         MhcPreBackwardKernel::RunMhcPreBackwardWalkedWithGammaGradGamma<bfloat16_t>(
             x, phi, alpha, grad_h_in, grad_h_post, grad_h_res, inv_rms, h_mix, h_pre, h_post, gamma, grad_x, grad_phi,
             grad_alpha, grad_bias, grad_gamma, workspace, tilingData);
+    } else if (TILING_KEY_IS(MHC_PRE_BACKWARD_KEY_CUBE_NEAR_FULL_GRAD_X_POST_BFLOAT16_FLOAT32)) {
+        MhcPreBackwardKernel::RunMhcPreBackwardCubeNearFullWithGradXPostNarrow<bfloat16_t>(
+            x, phi, alpha, grad_h_in, grad_h_post, grad_h_res, inv_rms, h_mix, h_pre, h_post, grad_x_post, grad_x,
+            grad_phi, grad_alpha, grad_bias, workspace, tilingData);
+    } else if (TILING_KEY_IS(MHC_PRE_BACKWARD_KEY_CUBE_NEAR_WALKED_GRAD_X_POST_BFLOAT16_FLOAT32)) {
+        MhcPreBackwardKernel::RunMhcPreBackwardCubeNearWalkedWithGradXPostNarrow<bfloat16_t>(
+            x, phi, alpha, grad_h_in, grad_h_post, grad_h_res, inv_rms, h_mix, h_pre, h_post, grad_x_post, grad_x,
+            grad_phi, grad_alpha, grad_bias, workspace, tilingData);
     } else if (TILING_KEY_IS(MHC_PRE_BACKWARD_KEY_CUBE_FULL_GRAD_X_POST_BFLOAT16_FLOAT32)) {
         MhcPreBackwardKernel::RunMhcPreBackwardCubeFullWithGradXPostNarrow<bfloat16_t>(
             x, phi, alpha, grad_h_in, grad_h_post, grad_h_res, inv_rms, h_mix, h_pre, h_post, grad_x_post, grad_x,
@@ -64,6 +88,14 @@ extern "C" __global__ __aicore__ void mhc_pre_backward(GM_ADDR x, GM_ADDR phi, G
         MhcPreBackwardKernel::RunMhcPreBackwardWalkedWithGradXPost<bfloat16_t>(
             x, phi, alpha, grad_h_in, grad_h_post, grad_h_res, inv_rms, h_mix, h_pre, h_post, grad_x_post, grad_x,
             grad_phi, grad_alpha, grad_bias, workspace, tilingData);
+    } else if (TILING_KEY_IS(MHC_PRE_BACKWARD_KEY_CUBE_NEAR_FULL_BFLOAT16_FLOAT32)) {
+        MhcPreBackwardKernel::RunMhcPreBackwardCubeNearFullNarrow<bfloat16_t>(
+            x, phi, alpha, grad_h_in, grad_h_post, grad_h_res, inv_rms, h_mix, h_pre, h_post, grad_x, grad_phi,
+            grad_alpha, grad_bias, workspace, tilingData);
+    } else if (TILING_KEY_IS(MHC_PRE_BACKWARD_KEY_CUBE_NEAR_WALKED_BFLOAT16_FLOAT32)) {
+        MhcPreBackwardKernel::RunMhcPreBackwardCubeNearWalkedNarrow<bfloat16_t>(
+            x, phi, alpha, grad_h_in, grad_h_post, grad_h_res, inv_rms, h_mix, h_pre, h_post, grad_x, grad_phi,
+            grad_alpha, grad_bias, workspace, tilingData);
     } else if (TILING_KEY_IS(MHC_PRE_BACKWARD_KEY_CUBE_FULL_BFLOAT16_FLOAT32)) {
         MhcPreBackwardKernel::RunMhcPreBackwardCubeFullNarrow<bfloat16_t>(
             x, phi, alpha, grad_h_in, grad_h_post, grad_h_res, inv_rms, h_mix, h_pre, h_post, grad_x, grad_phi,
@@ -80,6 +112,14 @@ extern "C" __global__ __aicore__ void mhc_pre_backward(GM_ADDR x, GM_ADDR phi, G
         MhcPreBackwardKernel::RunMhcPreBackwardWalked<bfloat16_t>(x, phi, alpha, grad_h_in, grad_h_post, grad_h_res,
                                                                   inv_rms, h_mix, h_pre, h_post, grad_x, grad_phi,
                                                                   grad_alpha, grad_bias, workspace, tilingData);
+    } else if (TILING_KEY_IS(MHC_PRE_BACKWARD_KEY_CUBE_NEAR_FULL_GAMMA_GRAD_GAMMA_GRAD_X_POST_FLOAT16_FLOAT32)) {
+        MhcPreBackwardKernel::RunMhcPreBackwardCubeNearFullWithGammaGradGammaGradXPostNarrow2<half>(
+            x, phi, alpha, grad_h_in, grad_h_post, grad_h_res, inv_rms, h_mix, h_pre, h_post, gamma, grad_x_post,
+            grad_x, grad_phi, grad_alpha, grad_bias, grad_gamma, workspace, tilingData);
+    } else if (TILING_KEY_IS(MHC_PRE_BACKWARD_KEY_CUBE_NEAR_WALKED_GAMMA_GRAD_GAMMA_GRAD_X_POST_FLOAT16_FLOAT32)) {
+        MhcPreBackwardKernel::RunMhcPreBackwardCubeNearWalkedWithGammaGradGammaGradXPostNarrow2<half>(
+            x, phi, alpha, grad_h_in, grad_h_post, grad_h_res, inv_rms, h_mix, h_pre, h_post, gamma, grad_x_post,
+            grad_x, grad_phi, grad_alpha, grad_bias, grad_gamma, workspace, tilingData);
     } else if (TILING_KEY_IS(MHC_PRE_BACKWARD_KEY_CUBE_FULL_GAMMA_GRAD_GAMMA_GRAD_X_POST_FLOAT16_FLOAT32)) {
         MhcPreBackwardKernel::RunMhcPreBackwardCubeFullWithGammaGradGammaGradXPostNarrow2<half>(
             x, phi, alpha, grad_h_in, grad_h_post, grad_h_res, inv_rms, h_mix, h_pre, h_post, gamma, grad_x_post,
@@ -96,6 +136,14 @@ extern "C" __global__ __aicore__ void mhc_pre_backward(GM_ADDR x, GM_ADDR phi, G
         MhcPreBackwardKernel::RunMhcPreBackwardWalkedWithGammaGradGammaGradXPost<half>(
             x, phi, alpha, grad_h_in, grad_h_post, grad_h_res, inv_rms, h_mix, h_pre, h_post, gamma, grad_x_post,
             grad_x, grad_phi, grad_alpha, grad_bias, grad_gamma, workspace, tilingData);
+    } else if (TILING_KEY_IS(MHC_PRE_BACKWARD_KEY_CUBE_NEAR_FULL_GAMMA_GRAD_GAMMA_FLOAT16_FLOAT32)) {
+        MhcPreBackwardKernel::RunMhcPreBackwardCubeNearFullWithGammaGradGammaNarrow2<half>(
+            x, phi, alpha, grad_h_in, grad_h_post, grad_h_res, inv_rms, h_mix, h_pre, h_post, gamma, grad_x, grad_phi,
+            grad_alpha, grad_bias, grad_gamma, workspace, tilingData);
+    } else if (TILING_KEY_IS(MHC_PRE_BACKWARD_KEY_CUBE_NEAR_WALKED_GAMMA_GRAD_GAMMA_FLOAT16_FLOAT32)) {
+        MhcPreBackwardKernel::RunMhcPreBackwardCubeNearWalkedWithGammaGradGammaNarrow2<half>(
+            x, phi, alpha, grad_h_in, grad_h_post, grad_h_res, inv_rms, h_mix, h_pre, h_post, gamma, grad_x, grad_phi,
+            grad_alpha, grad_bias, grad_gamma, workspace, tilingData);
     } else if (TILING_KEY_IS(MHC_PRE_BACKWARD_KEY_CUBE_FULL_GAMMA_GRAD_GAMMA_FLOAT16_FLOAT32)) {
         MhcPreBackwardKernel::RunMhcPreBackwardCubeFullWithGammaGradGammaNarrow2<half>(
             x, phi, alpha, grad_h_in, grad_h_post, grad_h_res, inv_rms, h_mix, h_pre, h_post, gamma, grad_x, grad_phi,
@@ -112,6 +160,14 @@ extern "C" __global__ __aicore__ void mhc_pre_backward(GM_ADDR x, GM_ADDR phi, G
         MhcPreBackwardKernel::RunMhcPreBackwardWalkedWithGammaGradGamma<half>(
             x, phi, alpha, grad_h_in, grad_h_post, grad_h_res, inv_rms, h_mix, h_pre, h_post, gamma, grad_x, grad_phi,
             grad_alpha, grad_bias, grad_gamma, workspace, tilingData);
+    } else if (TILING_KEY_IS(MHC_PRE_BACKWARD_KEY_CUBE_NEAR_FULL_GRAD_X_POST_FLOAT16_FLOAT32)) {
+        MhcPreBackwardKernel::RunMhcPreBackwardCubeNearFullWithGradXPostNarrow2<half>(
+            x, phi, alpha, grad_h_in, grad_h_post, grad_h_res, inv_rms, h_mix, h_pre, h_post, grad_x_post, grad_x,
+            grad_phi, grad_alpha, grad_bias, workspace, tilingData);
+    } else if (TILING_KEY_IS(MHC_PRE_BACKWARD_KEY_CUBE_NEAR_WALKED_GRAD_X_POST_FLOAT16_FLOAT32)) {
+        MhcPreBackwardKernel::RunMhcPreBackwardCubeNearWalkedWithGradXPostNarrow2<half>(
+            x, phi, alpha, grad_h_in, grad_h_post, grad_h_res, inv_rms, h_mix, h_pre, h_post, grad_x_post, grad_x,
+            grad_phi, grad_alpha, grad_bias, workspace, tilingData);
     } else if (TILING_KEY_IS(MHC_PRE_BACKWARD_KEY_CUBE_FULL_GRAD_X_POST_FLOAT16_FLOAT32)) {
         MhcPreBackwardKernel::RunMhcPreBackwardCubeFullWithGradXPostNarrow2<half>(
             x, phi, alpha, grad_h_in, grad_h_post, grad_h_res, inv_rms, h_mix, h_pre, h_post, grad_x_post, grad_x,
@@ -128,6 +184,14 @@ extern "C" __global__ __aicore__ void mhc_pre_backward(GM_ADDR x, GM_ADDR phi, G
         MhcPreBackwardKernel::RunMhcPreBackwardWalkedWithGradXPost<half>(
             x, phi, alpha, grad_h_in, grad_h_post, grad_h_res, inv_rms, h_mix, h_pre, h_post, grad_x_post, grad_x,
             grad_phi, grad_alpha, grad_bias, workspace, tilingData);
+    } else if (TILING_KEY_IS(MHC_PRE_BACKWARD_KEY_CUBE_NEAR_FULL_FLOAT16_FLOAT32)) {
+        MhcPreBackwardKernel::RunMhcPreBackwardCubeNearFullNarrow2<half>(
+            x, phi, alpha, grad_h_in, grad_h_post, grad_h_res, inv_rms, h_mix, h_pre, h_post, grad_x, grad_phi,
+            grad_alpha, grad_bias, workspace, tilingData);
+    } else if (TILING_KEY_IS(MHC_PRE_BACKWARD_KEY_CUBE_NEAR_WALKED_FLOAT16_FLOAT32)) {
+        MhcPreBackwardKernel::RunMhcPreBackwardCubeNearWalkedNarrow2<half>(
+            x, phi, alpha, grad_h_in, grad_h_post, grad_h_res, inv_rms, h_mix, h_pre, h_post, grad_x, grad_phi,
+            grad_alpha, grad_bias, workspace, tilingData);
     } else if (TILING_KEY_IS(MHC_PRE_BACKWARD_KEY_CUBE_FULL_FLOAT16_FLOAT32)) {
         MhcPreBackwardKernel::RunMhcPreBackwardCubeFullNarrow2<half>(x, phi, alpha, grad_h_in, grad_h_post, grad_h_res,
                                                                      inv_rms, h_mix, h_pre, h_post, grad_x, grad_phi,

@@ -41,20 +41,19 @@ public:
                                     T_ * n_ * n_ + T_ * n_ * 2);
         sum_1_termsWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(workspace + sum_1_termsWsStart_),
                                          T_ * n_ * n_ * 3 + T_ * n_ * 6);
-        pipe->InitBuffer(in0Queue_, 2, ceilNN2NBy8_ * dmixTTile_ * 32);
-        pipe->InitBuffer(in1Queue_, 2, ceilDmixTTileBy8_ * 32);
+        pipe->InitBuffer(in0Queue_, 3, ceilNN2NBy16_ * dmixTTile_ * 64);
+        pipe->InitBuffer(in1Queue_, 2, ceilDmixTTileBy16_ * 64);
         pipe->InitBuffer(out0Queue_, 2, ceilNN2NBy16_ * dmixTTile_ * 32);
         pipe->InitBuffer(out1Queue_, 2, ceilDmixTTileBy16_ * 64);
         pipe->InitBuffer(out2Queue_, 2, ceilNN2NBy16_ * dmixTTile_ * 64);
         pipe->InitBuffer(calc0Buf_, ceilNN2NBy16_ * dmixTTile_ * 64);
-        pipe->InitBuffer(calc1Buf_, ceilDmixTTileBy16_ * 64);
-        pipe->InitBuffer(calc2Buf_, ceilNN2NBy16_ * dmixTTile_ * 64);
-        pipe->InitBuffer(calc3Buf_, ceilDmixTTileBy16_ * 512);
-        pipe->InitBuffer(calc4Buf_, ceilNN2NBy16_ * dmixTTile_ * 32);
-        pipe->InitBuffer(calc5Buf_, ceilNN2NBy16_ * dmixTTile_ * 64);
-        pipe->InitBuffer(calc6Buf_, ceilNN2NBy16_ * dmixTTile_ * 64);
-        pipe->InitBuffer(calc7Buf_, ceilDmixTTileBy8_ * 2048);
-        pipe->InitBuffer(calc8Buf_, ceilDmixTTileBy8_ * 256);
+        pipe->InitBuffer(calc1Buf_, ceilDmixTTileBy16_ * 512);
+        pipe->InitBuffer(calc2Buf_, ceilNN2NBy16_ * dmixTTile_ * 32);
+        pipe->InitBuffer(calc3Buf_, ceilNN2NBy16_ * dmixTTile_ * 64);
+        pipe->InitBuffer(calc4Buf_, ceilNN2NBy16_ * dmixTTile_ * 64);
+        pipe->InitBuffer(calc5Buf_, ceilDmixTTileBy16_ * 64);
+        pipe->InitBuffer(calc6Buf_, ceilDmixTTileBy8_ * 2048);
+        pipe->InitBuffer(calc7Buf_, ceilDmixTTileBy8_ * 256);
     }
 
     __aicore__ inline void Process()
@@ -62,21 +61,19 @@ public:
         AscendC::LocalTensor<float> calc0Zero = calc0Buf_.Get<float>();
         AscendC::Duplicate<float>(calc0Zero, 0.0f, ceilNN2NBy16_ * dmixTTile_ * 16);
         AscendC::LocalTensor<float> calc1Zero = calc1Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc1Zero, 0.0f, ceilDmixTTileBy16_ * 16);
+        AscendC::Duplicate<float>(calc1Zero, 0.0f, ceilDmixTTileBy16_ * 128);
         AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc2Zero, 0.0f, ceilNN2NBy16_ * dmixTTile_ * 16);
+        AscendC::Duplicate<float>(calc2Zero, 0.0f, ceilNN2NBy16_ * dmixTTile_ * 8);
         AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc3Zero, 0.0f, ceilDmixTTileBy16_ * 128);
+        AscendC::Duplicate<float>(calc3Zero, 0.0f, ceilNN2NBy16_ * dmixTTile_ * 16);
         AscendC::LocalTensor<float> calc4Zero = calc4Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc4Zero, 0.0f, ceilNN2NBy16_ * dmixTTile_ * 8);
+        AscendC::Duplicate<float>(calc4Zero, 0.0f, ceilNN2NBy16_ * dmixTTile_ * 16);
         AscendC::LocalTensor<float> calc5Zero = calc5Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc5Zero, 0.0f, ceilNN2NBy16_ * dmixTTile_ * 16);
+        AscendC::Duplicate<float>(calc5Zero, 0.0f, ceilDmixTTileBy16_ * 16);
         AscendC::LocalTensor<float> calc6Zero = calc6Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc6Zero, 0.0f, ceilNN2NBy16_ * dmixTTile_ * 16);
+        AscendC::Duplicate<float>(calc6Zero, 0.0f, ceilDmixTTileBy8_ * 512);
         AscendC::LocalTensor<float> calc7Zero = calc7Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc7Zero, 0.0f, ceilDmixTTileBy8_ * 512);
-        AscendC::LocalTensor<float> calc8Zero = calc8Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc8Zero, 0.0f, ceilDmixTTileBy8_ * 64);
+        AscendC::Duplicate<float>(calc7Zero, 0.0f, ceilDmixTTileBy8_ * 64);
         VectorBarrier();
         for (int64_t item = blockIdx_ * dmixPer_; item < MinOf(dmixWork_, blockIdx_ * dmixPer_ + dmixPer_); ++item) {
             const int64_t tStart = dmixTTile_ * item;
@@ -85,40 +82,32 @@ public:
             AscendC::LocalTensor<float> scaledWsIn = in0Queue_.AllocTensor<float>();
             AscendC::DataCopyPad(scaledWsIn, scaledWsGm_[n_ * n_ * tStart + n_ * tStart * 2],
                                  AscendC::DataCopyExtParams(tCount, n_ * n_ * 4 + n_ * 8, 0, 0, 0),
-                                 AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
+                                 AscendC::DataCopyPadExtParams<float>(true, 0, ceilNN2NBy16_ * 16 - ceilNN2NBy8_ * 8,
+                                                                      static_cast<float>(0)));
             in0Queue_.EnQue(scaledWsIn);
             scaledWsIn = in0Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> scaledWsTile = calc0Buf_.Get<float>();
-            for (int64_t t = 0; t < tCount; ++t) {
-                AscendC::Muls(scaledWsTile[ceilNN2NBy16_ * t * 16], scaledWsIn[ceilNN2NBy8_ * t * 8], 1.0f,
-                              ceilNN2NBy8_ * 8);
-            }
-            in0Queue_.FreeTensor(scaledWsIn);
             AscendC::LocalTensor<float> inv_rmsIn = in1Queue_.AllocTensor<float>();
             AscendC::DataCopyPad(inv_rmsIn, inv_rmsGm_[tStart], AscendC::DataCopyExtParams(1, tCount * 4, 0, 0, 0),
-                                 AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
+                                 AscendC::DataCopyPadExtParams<float>(
+                                     true, 0, RoundUp(tCount, 16) - CeilDiv(tCount, 8) * 8, static_cast<float>(0)));
             in1Queue_.EnQue(inv_rmsIn);
             inv_rmsIn = in1Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> inv_rmsTile = calc1Buf_.Get<float>();
-            VectorBarrier();
-            AscendC::Muls(inv_rmsTile, inv_rmsIn, 1.0f, RoundUp(tCount, 8));
-            in1Queue_.FreeTensor(inv_rmsIn);
-            AscendC::LocalTensor<float> dmixTile = calc2Buf_.Get<float>();
-            AscendC::LocalTensor<float> spread = calc3Buf_.Get<float>();
-            VectorBarrier();
+            AscendC::LocalTensor<float> dmixTile = calc0Buf_.Get<float>();
+            AscendC::LocalTensor<float> spread = calc1Buf_.Get<float>();
             for (int64_t block = 0; block < CeilDiv(tCount, 16) * 2; block += 255) {
-                AscendC::Brcb(spread[block * 64], inv_rmsTile[block * 8], MinOf(255, CeilDiv(tCount, 16) * 2 - block),
+                AscendC::Brcb(spread[block * 64], inv_rmsIn[block * 8], MinOf(255, CeilDiv(tCount, 16) * 2 - block),
                               AscendC::BrcbRepeatParams(1, 8));
             }
             VectorBarrier();
             for (int64_t col = 0; col < ceilNN2NBy16_ * 16; col += 64) {
                 for (int64_t first = 0; first < tCount; first += 255) {
                     AscendC::Mul(dmixTile[ceilNN2NBy16_ * first * 16 + col],
-                                 scaledWsTile[ceilNN2NBy16_ * first * 16 + col], spread[first * 8],
+                                 scaledWsIn[ceilNN2NBy16_ * first * 16 + col], spread[first * 8],
                                  MinOf(64, ceilNN2NBy16_ * 16 - col), MinOf(255, tCount - first),
                                  AscendC::BinaryRepeatParams(1, 1, 0, ceilNN2NBy16_ * 2, ceilNN2NBy16_ * 2, 1));
                 }
             }
+            in1Queue_.FreeTensor(inv_rmsIn);
             // grad_phi[k, D*i + d] = sum[t](dmix[t, k] * x[t, i, d]) * gamma[i, d]
             AscendC::LocalTensor<Element> sum_1_termsWsOut = out0Queue_.AllocTensor<Element>();
             VectorBarrier();
@@ -132,9 +121,9 @@ public:
                     AscendC::DataCopyExtParams(1, n_ * n_ * 2 + n_ * 4, ceilNN2NBy16_ - ceil2NN4NBy32_, 0, 0));
             }
             out0Queue_.FreeTensor(sum_1_termsWsOut);
-            AscendC::LocalTensor<Element> rounded = calc4Buf_.Get<Element>();
+            AscendC::LocalTensor<Element> rounded = calc2Buf_.Get<Element>();
             AscendC::Cast(rounded, dmixTile, AscendC::RoundMode::CAST_RINT, ceilNN2NBy16_ * tCount * 16);
-            AscendC::LocalTensor<float> tmp = calc5Buf_.Get<float>();
+            AscendC::LocalTensor<float> tmp = calc3Buf_.Get<float>();
             VectorBarrier();
             AscendC::Cast(tmp, rounded, AscendC::RoundMode::CAST_NONE, ceilNN2NBy16_ * tCount * 16);
             VectorBarrier();
@@ -152,17 +141,17 @@ public:
                     AscendC::DataCopyExtParams(1, n_ * n_ * 2 + n_ * 4, ceilNN2NBy16_ - ceil2NN4NBy32_, 0, 0));
             }
             out0Queue_.FreeTensor(sum_1_termsWsOut1);
-            AscendC::LocalTensor<Element> rounded1 = calc4Buf_.Get<Element>();
+            AscendC::LocalTensor<Element> rounded1 = calc2Buf_.Get<Element>();
             AscendC::Cast(rounded1, dmixTile, AscendC::RoundMode::CAST_RINT, ceilNN2NBy16_ * tCount * 16);
-            AscendC::LocalTensor<float> tmp1 = calc5Buf_.Get<float>();
+            AscendC::LocalTensor<float> tmp1 = calc3Buf_.Get<float>();
             VectorBarrier();
             AscendC::Cast(tmp1, rounded1, AscendC::RoundMode::CAST_NONE, ceilNN2NBy16_ * tCount * 16);
             VectorBarrier();
             AscendC::Sub(tmp1, dmixTile, tmp1, ceilNN2NBy16_ * tCount * 16);
-            AscendC::LocalTensor<Element> rounded2 = calc4Buf_.Get<Element>();
+            AscendC::LocalTensor<Element> rounded2 = calc2Buf_.Get<Element>();
             VectorBarrier();
             AscendC::Cast(rounded2, tmp1, AscendC::RoundMode::CAST_RINT, ceilNN2NBy16_ * tCount * 16);
-            AscendC::LocalTensor<float> tmp2 = calc6Buf_.Get<float>();
+            AscendC::LocalTensor<float> tmp2 = calc4Buf_.Get<float>();
             VectorBarrier();
             AscendC::Cast(tmp2, rounded2, AscendC::RoundMode::CAST_NONE, ceilNN2NBy16_ * tCount * 16);
             VectorBarrier();
@@ -184,21 +173,16 @@ public:
             AscendC::LocalTensor<float> h_mixIn = in0Queue_.AllocTensor<float>();
             AscendC::DataCopyPad(h_mixIn, h_mixGm_[n_ * n_ * tStart + n_ * tStart * 2],
                                  AscendC::DataCopyExtParams(tCount, n_ * n_ * 4 + n_ * 8, 0, 0, 0),
-                                 AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
+                                 AscendC::DataCopyPadExtParams<float>(true, 0, ceilNN2NBy16_ * 16 - ceilNN2NBy8_ * 8,
+                                                                      static_cast<float>(0)));
             in0Queue_.EnQue(h_mixIn);
             h_mixIn = in0Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> h_mixTile = calc6Buf_.Get<float>();
+            AscendC::LocalTensor<float> tmp3 = calc4Buf_.Get<float>();
             VectorBarrier();
-            for (int64_t t = 0; t < tCount; ++t) {
-                AscendC::Muls(h_mixTile[ceilNN2NBy16_ * t * 16], h_mixIn[ceilNN2NBy8_ * t * 8], 1.0f, ceilNN2NBy8_ * 8);
-            }
-            in0Queue_.FreeTensor(h_mixIn);
-            AscendC::LocalTensor<float> tmp3 = calc5Buf_.Get<float>();
-            VectorBarrier();
-            AscendC::Mul(tmp3, scaledWsTile, h_mixTile, ceilNN2NBy16_ * tCount * 16);
-            AscendC::LocalTensor<float> sum = calc1Buf_.Get<float>();
-            AscendC::LocalTensor<float> acc = calc7Buf_.Get<float>();
-            AscendC::LocalTensor<float> part = calc8Buf_.Get<float>();
+            AscendC::Mul(tmp3, scaledWsIn, h_mixIn, ceilNN2NBy16_ * tCount * 16);
+            AscendC::LocalTensor<float> sum = calc5Buf_.Get<float>();
+            AscendC::LocalTensor<float> acc = calc6Buf_.Get<float>();
+            AscendC::LocalTensor<float> part = calc7Buf_.Get<float>();
             AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(tCount, 8) * 512);
             for (int64_t col1 = 0; col1 < n_ * n_ + n_ * 2; col1 += 64) {
                 VectorBarrier();
@@ -227,6 +211,8 @@ public:
                 drmsWsGm_[tStart], drmsWsOut,
                 AscendC::DataCopyExtParams(1, tCount * 4, CeilDiv(tCount, 16) * 2 - CeilDiv(tCount * 4, 32), 0, 0));
             out1Queue_.FreeTensor(drmsWsOut);
+            in0Queue_.FreeTensor(scaledWsIn);
+            in0Queue_.FreeTensor(h_mixIn);
             AscendC::LocalTensor<float> dmixWsOut = out2Queue_.AllocTensor<float>();
             AscendC::Muls(dmixWsOut, dmixTile, 1.0f, ceilNN2NBy16_ * tCount * 16);
             out2Queue_.EnQue(dmixWsOut);
@@ -245,15 +231,14 @@ private:
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // sum_1_termsWsOut
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out1Queue_;  // drmsWsOut
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out2Queue_;  // dmixWsOut
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // scaledWsTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // inv_rmsTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // dmixTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // spread
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // rounded
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // acc
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // part
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // dmixTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // spread
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // rounded
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // tmp
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // tmp
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // sum
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // acc
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // part
     AscendC::GlobalTensor<float> inv_rmsGm_;
     AscendC::GlobalTensor<float> h_mixGm_;
     AscendC::GlobalTensor<float> dmixWsGm_;
@@ -277,123 +262,9 @@ private:
     int64_t ceil2NN4NBy32_;
 };
 
-/// dmix
-class MhcPreBackwardDmixVariant2
-{
-public:
-    __aicore__ inline void Init(GM_ADDR inv_rms, GM_ADDR workspace, const MhcPreBackwardTilingData &tiling,
-                                AscendC::TPipe *pipe)
-    {
-        blockIdx_ = AscendC::GetBlockIdx();
-        T_ = tiling.T;
-        dmixKTile_ = tiling.dmixKTile;
-        dmixKTiles_ = tiling.dmixKTiles;
-        dmixPer_ = tiling.dmixPer;
-        dmixTTile_ = tiling.dmixTTile;
-        dmixWork_ = tiling.dmixWork;
-        dmixWsStart_ = tiling.dmixWsStart;
-        n_ = tiling.n;
-        scaledWsStart_ = tiling.scaledWsStart;
-        ceilDmixTTileBy8_ = CeilDiv(dmixTTile_, 8);
-        inv_rmsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(inv_rms), T_);
-        dmixWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + dmixWsStart_),
-                                  T_ * n_ * n_ + T_ * n_ * 2);
-        scaledWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + scaledWsStart_),
-                                    T_ * n_ * n_ + T_ * n_ * 2);
-        pipe->InitBuffer(in0Queue_, 2, dmixKTile_ * dmixTTile_ * 4);
-        pipe->InitBuffer(in1Queue_, 2, ceilDmixTTileBy8_ * 32);
-        pipe->InitBuffer(out0Queue_, 2, dmixKTile_ * dmixTTile_ * 4);
-        pipe->InitBuffer(calc0Buf_, ceilDmixTTileBy8_ * 256);
-    }
-
-    __aicore__ inline void Process()
-    {
-        for (int64_t item = blockIdx_ * dmixPer_; item < MinOf(dmixWork_, blockIdx_ * dmixPer_ + dmixPer_); ++item) {
-            const int64_t kStart = dmixKTile_ * (item % dmixKTiles_);
-            const int64_t kCount = MinOf(dmixKTile_, n_ * n_ + n_ * 2 - kStart);
-            const int64_t kPitch = RoundUp(kCount, 8);
-            const int64_t tStart = dmixTTile_ * (item / dmixKTiles_);
-            const int64_t tCount = MinOf(dmixTTile_, T_ - tStart);
-            // dmix[t, k] = scaled[t, k] * inv_rms[t]
-            AscendC::LocalTensor<float> scaledWsIn = in0Queue_.AllocTensor<float>();
-            AscendC::DataCopyPad(
-                scaledWsIn, scaledWsGm_[n_ * n_ * tStart + n_ * tStart * 2 + kStart],
-                AscendC::DataCopyExtParams(tCount, kCount * 4, n_ * n_ * 4 + n_ * 8 - kCount * 4, 0, 0),
-                AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-            in0Queue_.EnQue(scaledWsIn);
-            scaledWsIn = in0Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> inv_rmsIn = in1Queue_.AllocTensor<float>();
-            AscendC::DataCopyPad(inv_rmsIn, inv_rmsGm_[tStart], AscendC::DataCopyExtParams(1, tCount * 4, 0, 0, 0),
-                                 AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-            in1Queue_.EnQue(inv_rmsIn);
-            inv_rmsIn = in1Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> dmixWsOut = out0Queue_.AllocTensor<float>();
-            AscendC::LocalTensor<float> spread = calc0Buf_.Get<float>();
-            VectorBarrier();
-            for (int64_t block = 0; block < CeilDiv(tCount, 8); block += 255) {
-                AscendC::Brcb(spread[block * 64], inv_rmsIn[block * 8], MinOf(255, CeilDiv(tCount, 8) - block),
-                              AscendC::BrcbRepeatParams(1, 8));
-            }
-            if (kPitch <= 2040) {
-                VectorBarrier();
-                for (int64_t col = 0; col < kPitch; col += 64) {
-                    for (int64_t first = 0; first < tCount; first += 255) {
-                        AscendC::Mul(dmixWsOut[first * kPitch + col], scaledWsIn[first * kPitch + col],
-                                     spread[first * 8], MinOf(64, kPitch - col), MinOf(255, tCount - first),
-                                     AscendC::BinaryRepeatParams(1, 1, 0, (kPitch / 8), (kPitch / 8), 1));
-                    }
-                }
-            } else {
-                VectorBarrier();
-                for (int64_t t = 0; t < tCount; ++t) {
-                    for (int64_t start = 0; start < (kPitch / 64); start += 255) {
-                        AscendC::Mul(dmixWsOut[kPitch * t + start * 64], scaledWsIn[kPitch * t + start * 64],
-                                     spread[t * 8], 64, MinOf(255, (kPitch / 64) - start),
-                                     AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
-                    }
-                    if (kPitch - (kPitch / 64) * 64 > 0) {
-                        AscendC::Mul(dmixWsOut[kPitch * t + (kPitch / 64) * 64],
-                                     scaledWsIn[kPitch * t + (kPitch / 64) * 64], spread[t * 8],
-                                     kPitch - (kPitch / 64) * 64, 1, AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
-                    }
-                }
-            }
-            out0Queue_.EnQue(dmixWsOut);
-            dmixWsOut = out0Queue_.DeQue<float>();
-            AscendC::DataCopyPad(
-                dmixWsGm_[n_ * n_ * tStart + n_ * tStart * 2 + kStart], dmixWsOut,
-                AscendC::DataCopyExtParams(tCount, kCount * 4, ((kPitch * 4 - CeilDiv(kCount * 4, 32) * 32) / 32),
-                                           n_ * n_ * 4 + n_ * 8 - kCount * 4, 0));
-            out0Queue_.FreeTensor(dmixWsOut);
-            in0Queue_.FreeTensor(scaledWsIn);
-            in1Queue_.FreeTensor(inv_rmsIn);
-        }
-    }
-
-private:
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // scaledWsIn
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in1Queue_;    // inv_rmsIn
-    AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // dmixWsOut
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // spread
-    AscendC::GlobalTensor<float> inv_rmsGm_;
-    AscendC::GlobalTensor<float> dmixWsGm_;
-    AscendC::GlobalTensor<float> scaledWsGm_;
-    int64_t blockIdx_;
-    int64_t T_;
-    int64_t dmixKTile_;
-    int64_t dmixKTiles_;
-    int64_t dmixPer_;
-    int64_t dmixTTile_;
-    int64_t dmixWork_;
-    int64_t dmixWsStart_;
-    int64_t n_;
-    int64_t scaledWsStart_;
-    int64_t ceilDmixTTileBy8_;
-};
-
 /// dmix, sum_1_terms, drms
 template <typename Element>
-class MhcPreBackwardDmixVariant3
+class MhcPreBackwardDmixVariant2
 {
 public:
     __aicore__ inline void Init(GM_ADDR inv_rms, GM_ADDR h_mix, GM_ADDR workspace,
@@ -423,20 +294,19 @@ public:
                                     T_ * n_ * n_ + T_ * n_ * 2);
         sum_1_termsWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(workspace + sum_1_termsWsStart_),
                                          T_ * n_ * n_ * 3 + T_ * n_ * 6);
-        pipe->InitBuffer(in0Queue_, 2, ceilNN2NBy8_ * dmixTTile_ * 32);
-        pipe->InitBuffer(in1Queue_, 2, ceilDmixTTileBy8_ * 32);
+        pipe->InitBuffer(in0Queue_, 3, ceilNN2NBy16_ * dmixTTile_ * 64);
+        pipe->InitBuffer(in1Queue_, 2, ceilDmixTTileBy16_ * 64);
         pipe->InitBuffer(out0Queue_, 2, ceilNN2NBy16_ * dmixTTile_ * 32);
         pipe->InitBuffer(out1Queue_, 2, ceilDmixTTileBy16_ * 64);
         pipe->InitBuffer(out2Queue_, 2, ceilNN2NBy16_ * dmixTTile_ * 64);
         pipe->InitBuffer(calc0Buf_, ceilNN2NBy16_ * dmixTTile_ * 64);
-        pipe->InitBuffer(calc1Buf_, ceilDmixTTileBy16_ * 64);
-        pipe->InitBuffer(calc2Buf_, ceilNN2NBy16_ * dmixTTile_ * 64);
-        pipe->InitBuffer(calc3Buf_, ceilDmixTTileBy16_ * 512);
-        pipe->InitBuffer(calc4Buf_, ceilNN2NBy16_ * dmixTTile_ * 32);
-        pipe->InitBuffer(calc5Buf_, ceilNN2NBy16_ * dmixTTile_ * 64);
-        pipe->InitBuffer(calc6Buf_, ceilNN2NBy16_ * dmixTTile_ * 64);
-        pipe->InitBuffer(calc7Buf_, ceilDmixTTileBy8_ * 2048);
-        pipe->InitBuffer(calc8Buf_, ceilDmixTTileBy8_ * 256);
+        pipe->InitBuffer(calc1Buf_, ceilDmixTTileBy16_ * 512);
+        pipe->InitBuffer(calc2Buf_, ceilNN2NBy16_ * dmixTTile_ * 32);
+        pipe->InitBuffer(calc3Buf_, ceilNN2NBy16_ * dmixTTile_ * 64);
+        pipe->InitBuffer(calc4Buf_, ceilNN2NBy16_ * dmixTTile_ * 64);
+        pipe->InitBuffer(calc5Buf_, ceilDmixTTileBy16_ * 64);
+        pipe->InitBuffer(calc6Buf_, ceilDmixTTileBy8_ * 2048);
+        pipe->InitBuffer(calc7Buf_, ceilDmixTTileBy8_ * 256);
     }
 
     __aicore__ inline void Process()
@@ -444,21 +314,19 @@ public:
         AscendC::LocalTensor<float> calc0Zero = calc0Buf_.Get<float>();
         AscendC::Duplicate<float>(calc0Zero, 0.0f, ceilNN2NBy16_ * dmixTTile_ * 16);
         AscendC::LocalTensor<float> calc1Zero = calc1Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc1Zero, 0.0f, ceilDmixTTileBy16_ * 16);
+        AscendC::Duplicate<float>(calc1Zero, 0.0f, ceilDmixTTileBy16_ * 128);
         AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc2Zero, 0.0f, ceilNN2NBy16_ * dmixTTile_ * 16);
+        AscendC::Duplicate<float>(calc2Zero, 0.0f, ceilNN2NBy16_ * dmixTTile_ * 8);
         AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc3Zero, 0.0f, ceilDmixTTileBy16_ * 128);
+        AscendC::Duplicate<float>(calc3Zero, 0.0f, ceilNN2NBy16_ * dmixTTile_ * 16);
         AscendC::LocalTensor<float> calc4Zero = calc4Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc4Zero, 0.0f, ceilNN2NBy16_ * dmixTTile_ * 8);
+        AscendC::Duplicate<float>(calc4Zero, 0.0f, ceilNN2NBy16_ * dmixTTile_ * 16);
         AscendC::LocalTensor<float> calc5Zero = calc5Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc5Zero, 0.0f, ceilNN2NBy16_ * dmixTTile_ * 16);
+        AscendC::Duplicate<float>(calc5Zero, 0.0f, ceilDmixTTileBy16_ * 16);
         AscendC::LocalTensor<float> calc6Zero = calc6Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc6Zero, 0.0f, ceilNN2NBy16_ * dmixTTile_ * 16);
+        AscendC::Duplicate<float>(calc6Zero, 0.0f, ceilDmixTTileBy8_ * 512);
         AscendC::LocalTensor<float> calc7Zero = calc7Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc7Zero, 0.0f, ceilDmixTTileBy8_ * 512);
-        AscendC::LocalTensor<float> calc8Zero = calc8Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc8Zero, 0.0f, ceilDmixTTileBy8_ * 64);
+        AscendC::Duplicate<float>(calc7Zero, 0.0f, ceilDmixTTileBy8_ * 64);
         VectorBarrier();
         for (int64_t item = blockIdx_ * dmixPer_; item < MinOf(dmixWork_, blockIdx_ * dmixPer_ + dmixPer_); ++item) {
             const int64_t tStart = dmixTTile_ * item;
@@ -467,40 +335,32 @@ public:
             AscendC::LocalTensor<float> scaledWsIn = in0Queue_.AllocTensor<float>();
             AscendC::DataCopyPad(scaledWsIn, scaledWsGm_[n_ * n_ * tStart + n_ * tStart * 2],
                                  AscendC::DataCopyExtParams(tCount, n_ * n_ * 4 + n_ * 8, 0, 0, 0),
-                                 AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
+                                 AscendC::DataCopyPadExtParams<float>(true, 0, ceilNN2NBy16_ * 16 - ceilNN2NBy8_ * 8,
+                                                                      static_cast<float>(0)));
             in0Queue_.EnQue(scaledWsIn);
             scaledWsIn = in0Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> scaledWsTile = calc0Buf_.Get<float>();
-            for (int64_t t = 0; t < tCount; ++t) {
-                AscendC::Muls(scaledWsTile[ceilNN2NBy16_ * t * 16], scaledWsIn[ceilNN2NBy8_ * t * 8], 1.0f,
-                              ceilNN2NBy8_ * 8);
-            }
-            in0Queue_.FreeTensor(scaledWsIn);
             AscendC::LocalTensor<float> inv_rmsIn = in1Queue_.AllocTensor<float>();
             AscendC::DataCopyPad(inv_rmsIn, inv_rmsGm_[tStart], AscendC::DataCopyExtParams(1, tCount * 4, 0, 0, 0),
-                                 AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
+                                 AscendC::DataCopyPadExtParams<float>(
+                                     true, 0, RoundUp(tCount, 16) - CeilDiv(tCount, 8) * 8, static_cast<float>(0)));
             in1Queue_.EnQue(inv_rmsIn);
             inv_rmsIn = in1Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> inv_rmsTile = calc1Buf_.Get<float>();
-            VectorBarrier();
-            AscendC::Muls(inv_rmsTile, inv_rmsIn, 1.0f, RoundUp(tCount, 8));
-            in1Queue_.FreeTensor(inv_rmsIn);
-            AscendC::LocalTensor<float> dmixTile = calc2Buf_.Get<float>();
-            AscendC::LocalTensor<float> spread = calc3Buf_.Get<float>();
-            VectorBarrier();
+            AscendC::LocalTensor<float> dmixTile = calc0Buf_.Get<float>();
+            AscendC::LocalTensor<float> spread = calc1Buf_.Get<float>();
             for (int64_t block = 0; block < CeilDiv(tCount, 16) * 2; block += 255) {
-                AscendC::Brcb(spread[block * 64], inv_rmsTile[block * 8], MinOf(255, CeilDiv(tCount, 16) * 2 - block),
+                AscendC::Brcb(spread[block * 64], inv_rmsIn[block * 8], MinOf(255, CeilDiv(tCount, 16) * 2 - block),
                               AscendC::BrcbRepeatParams(1, 8));
             }
             VectorBarrier();
             for (int64_t col = 0; col < ceilNN2NBy16_ * 16; col += 64) {
                 for (int64_t first = 0; first < tCount; first += 255) {
                     AscendC::Mul(dmixTile[ceilNN2NBy16_ * first * 16 + col],
-                                 scaledWsTile[ceilNN2NBy16_ * first * 16 + col], spread[first * 8],
+                                 scaledWsIn[ceilNN2NBy16_ * first * 16 + col], spread[first * 8],
                                  MinOf(64, ceilNN2NBy16_ * 16 - col), MinOf(255, tCount - first),
                                  AscendC::BinaryRepeatParams(1, 1, 0, ceilNN2NBy16_ * 2, ceilNN2NBy16_ * 2, 1));
                 }
             }
+            in1Queue_.FreeTensor(inv_rmsIn);
             // grad_phi[k, D*i + d] = sum[t](dmix[t, k] * x[t, i, d]) * 1.0
             AscendC::LocalTensor<Element> sum_1_termsWsOut = out0Queue_.AllocTensor<Element>();
             VectorBarrier();
@@ -514,9 +374,9 @@ public:
                     AscendC::DataCopyExtParams(1, n_ * n_ * 2 + n_ * 4, ceilNN2NBy16_ - ceil2NN4NBy32_, 0, 0));
             }
             out0Queue_.FreeTensor(sum_1_termsWsOut);
-            AscendC::LocalTensor<Element> rounded = calc4Buf_.Get<Element>();
+            AscendC::LocalTensor<Element> rounded = calc2Buf_.Get<Element>();
             AscendC::Cast(rounded, dmixTile, AscendC::RoundMode::CAST_RINT, ceilNN2NBy16_ * tCount * 16);
-            AscendC::LocalTensor<float> tmp = calc5Buf_.Get<float>();
+            AscendC::LocalTensor<float> tmp = calc3Buf_.Get<float>();
             VectorBarrier();
             AscendC::Cast(tmp, rounded, AscendC::RoundMode::CAST_NONE, ceilNN2NBy16_ * tCount * 16);
             VectorBarrier();
@@ -534,17 +394,17 @@ public:
                     AscendC::DataCopyExtParams(1, n_ * n_ * 2 + n_ * 4, ceilNN2NBy16_ - ceil2NN4NBy32_, 0, 0));
             }
             out0Queue_.FreeTensor(sum_1_termsWsOut1);
-            AscendC::LocalTensor<Element> rounded1 = calc4Buf_.Get<Element>();
+            AscendC::LocalTensor<Element> rounded1 = calc2Buf_.Get<Element>();
             AscendC::Cast(rounded1, dmixTile, AscendC::RoundMode::CAST_RINT, ceilNN2NBy16_ * tCount * 16);
-            AscendC::LocalTensor<float> tmp1 = calc5Buf_.Get<float>();
+            AscendC::LocalTensor<float> tmp1 = calc3Buf_.Get<float>();
             VectorBarrier();
             AscendC::Cast(tmp1, rounded1, AscendC::RoundMode::CAST_NONE, ceilNN2NBy16_ * tCount * 16);
             VectorBarrier();
             AscendC::Sub(tmp1, dmixTile, tmp1, ceilNN2NBy16_ * tCount * 16);
-            AscendC::LocalTensor<Element> rounded2 = calc4Buf_.Get<Element>();
+            AscendC::LocalTensor<Element> rounded2 = calc2Buf_.Get<Element>();
             VectorBarrier();
             AscendC::Cast(rounded2, tmp1, AscendC::RoundMode::CAST_RINT, ceilNN2NBy16_ * tCount * 16);
-            AscendC::LocalTensor<float> tmp2 = calc6Buf_.Get<float>();
+            AscendC::LocalTensor<float> tmp2 = calc4Buf_.Get<float>();
             VectorBarrier();
             AscendC::Cast(tmp2, rounded2, AscendC::RoundMode::CAST_NONE, ceilNN2NBy16_ * tCount * 16);
             VectorBarrier();
@@ -566,21 +426,16 @@ public:
             AscendC::LocalTensor<float> h_mixIn = in0Queue_.AllocTensor<float>();
             AscendC::DataCopyPad(h_mixIn, h_mixGm_[n_ * n_ * tStart + n_ * tStart * 2],
                                  AscendC::DataCopyExtParams(tCount, n_ * n_ * 4 + n_ * 8, 0, 0, 0),
-                                 AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
+                                 AscendC::DataCopyPadExtParams<float>(true, 0, ceilNN2NBy16_ * 16 - ceilNN2NBy8_ * 8,
+                                                                      static_cast<float>(0)));
             in0Queue_.EnQue(h_mixIn);
             h_mixIn = in0Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> h_mixTile = calc6Buf_.Get<float>();
+            AscendC::LocalTensor<float> tmp3 = calc4Buf_.Get<float>();
             VectorBarrier();
-            for (int64_t t = 0; t < tCount; ++t) {
-                AscendC::Muls(h_mixTile[ceilNN2NBy16_ * t * 16], h_mixIn[ceilNN2NBy8_ * t * 8], 1.0f, ceilNN2NBy8_ * 8);
-            }
-            in0Queue_.FreeTensor(h_mixIn);
-            AscendC::LocalTensor<float> tmp3 = calc5Buf_.Get<float>();
-            VectorBarrier();
-            AscendC::Mul(tmp3, scaledWsTile, h_mixTile, ceilNN2NBy16_ * tCount * 16);
-            AscendC::LocalTensor<float> sum = calc1Buf_.Get<float>();
-            AscendC::LocalTensor<float> acc = calc7Buf_.Get<float>();
-            AscendC::LocalTensor<float> part = calc8Buf_.Get<float>();
+            AscendC::Mul(tmp3, scaledWsIn, h_mixIn, ceilNN2NBy16_ * tCount * 16);
+            AscendC::LocalTensor<float> sum = calc5Buf_.Get<float>();
+            AscendC::LocalTensor<float> acc = calc6Buf_.Get<float>();
+            AscendC::LocalTensor<float> part = calc7Buf_.Get<float>();
             AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(tCount, 8) * 512);
             for (int64_t col1 = 0; col1 < n_ * n_ + n_ * 2; col1 += 64) {
                 VectorBarrier();
@@ -609,6 +464,8 @@ public:
                 drmsWsGm_[tStart], drmsWsOut,
                 AscendC::DataCopyExtParams(1, tCount * 4, CeilDiv(tCount, 16) * 2 - CeilDiv(tCount * 4, 32), 0, 0));
             out1Queue_.FreeTensor(drmsWsOut);
+            in0Queue_.FreeTensor(scaledWsIn);
+            in0Queue_.FreeTensor(h_mixIn);
             AscendC::LocalTensor<float> dmixWsOut = out2Queue_.AllocTensor<float>();
             AscendC::Muls(dmixWsOut, dmixTile, 1.0f, ceilNN2NBy16_ * tCount * 16);
             out2Queue_.EnQue(dmixWsOut);
@@ -627,15 +484,14 @@ private:
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // sum_1_termsWsOut
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out1Queue_;  // drmsWsOut
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out2Queue_;  // dmixWsOut
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // scaledWsTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // inv_rmsTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // dmixTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // spread
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // rounded
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // acc
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // part
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // dmixTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // spread
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // rounded
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // tmp
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // tmp
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // sum
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // acc
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // part
     AscendC::GlobalTensor<float> inv_rmsGm_;
     AscendC::GlobalTensor<float> h_mixGm_;
     AscendC::GlobalTensor<float> dmixWsGm_;
@@ -657,932 +513,6 @@ private:
     int64_t ceilNN2NBy16_;
     int64_t ceilNN2NBy8_;
     int64_t ceil2NN4NBy32_;
-};
-
-/// dmix, drms, dxg, grad_x
-template <typename Element>
-class MhcPreBackwardDmixVariant4
-{
-public:
-    __aicore__ inline void Init(GM_ADDR x, GM_ADDR phi, GM_ADDR grad_h_in, GM_ADDR inv_rms, GM_ADDR h_mix,
-                                GM_ADDR h_pre, GM_ADDR grad_x_post, GM_ADDR grad_x, GM_ADDR workspace,
-                                const MhcPreBackwardTilingData &tiling, AscendC::TPipe *pipe)
-    {
-        blockIdx_ = AscendC::GetBlockIdx();
-        D_ = tiling.D;
-        T_ = tiling.T;
-        dmixPer_ = tiling.dmixPer;
-        dmixTTile_ = tiling.dmixTTile;
-        dmixWork_ = tiling.dmixWork;
-        dmixWsStart_ = tiling.dmixWsStart;
-        n_ = tiling.n;
-        scaledWsStart_ = tiling.scaledWsStart;
-        ceilDBy16_ = CeilDiv(D_, 16);
-        ceilDBy8_ = CeilDiv(D_, 8);
-        ceilDmixTTileBy16_ = CeilDiv(dmixTTile_, 16);
-        ceilDmixTTileBy8_ = CeilDiv(dmixTTile_, 8);
-        ceilNBy16_ = CeilDiv(n_, 16);
-        ceilNN2NBy16_ = CeilDiv(n_ * n_ + n_ * 2, 16);
-        ceilNN2NBy8_ = CeilDiv(n_ * n_ + n_ * 2, 8);
-        divUpDTo16By64_ = (ceilDBy16_ * 16) / 64;
-        xGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(x), D_ * T_ * n_);
-        phiGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(phi), D_ * n_ * n_ * n_ + D_ * n_ * n_ * 2);
-        grad_h_inGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(grad_h_in), D_ * T_);
-        inv_rmsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(inv_rms), T_);
-        h_mixGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(h_mix), T_ * n_ * n_ + T_ * n_ * 2);
-        h_preGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(h_pre), T_ * n_);
-        grad_x_postGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(grad_x_post), D_ * T_ * n_);
-        grad_xGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(grad_x), D_ * T_ * n_);
-        dmixWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + dmixWsStart_),
-                                  T_ * n_ * n_ + T_ * n_ * 2);
-        scaledWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + scaledWsStart_),
-                                    T_ * n_ * n_ + T_ * n_ * 2);
-        pipe->InitBuffer(in0Queue_, 1, ceilDBy8_ * n_ * n_ * n_ * 32 + ceilDBy8_ * n_ * n_ * 64);
-        pipe->InitBuffer(in1Queue_, 2, ceilNN2NBy8_ * dmixTTile_ * 32);
-        pipe->InitBuffer(in2Queue_, 2, ceilDmixTTileBy8_ * 32);
-        pipe->InitBuffer(in3Queue_, 1, ceilDBy16_ * dmixTTile_ * 32);
-        pipe->InitBuffer(in4Queue_, 1, dmixTTile_ * CeilDiv(n_, 8) * 32);
-        pipe->InitBuffer(in5Queue_, 1, ceilDBy16_ * dmixTTile_ * n_ * 32);
-        pipe->InitBuffer(out0Queue_, 2, ceilDBy16_ * dmixTTile_ * n_ * 32);
-        pipe->InitBuffer(out1Queue_, 2, ceilNN2NBy16_ * dmixTTile_ * 64);
-        pipe->InitBuffer(calc0Buf_, ceilDBy16_ * n_ * n_ * n_ * 64 + ceilDBy16_ * n_ * n_ * 128);
-        pipe->InitBuffer(calc1Buf_, ceilNN2NBy16_ * dmixTTile_ * 64);
-        pipe->InitBuffer(calc2Buf_, ceilDmixTTileBy16_ * 64);
-        pipe->InitBuffer(calc3Buf_, ceilNN2NBy16_ * dmixTTile_ * 64);
-        pipe->InitBuffer(calc4Buf_, ceilDmixTTileBy16_ * 512);
-        pipe->InitBuffer(calc5Buf_, ceilNN2NBy16_ * dmixTTile_ * 64);
-        pipe->InitBuffer(calc6Buf_, ceilDmixTTileBy16_ * 64);
-        pipe->InitBuffer(calc7Buf_, ceilNN2NBy16_ * dmixTTile_ * 64);
-        pipe->InitBuffer(calc8Buf_, ceilDmixTTileBy8_ * 2048);
-        pipe->InitBuffer(calc9Buf_, ceilDmixTTileBy8_ * 256);
-        pipe->InitBuffer(calc10Buf_, ceilDBy16_ * dmixTTile_ * n_ * 64);
-        pipe->InitBuffer(calc11Buf_,
-                         ceilDBy16_ * dmixTTile_ * n_ * n_ * n_ * 64 + ceilDBy16_ * dmixTTile_ * n_ * n_ * 128);
-        pipe->InitBuffer(calc12Buf_, ceilNN2NBy16_ * dmixTTile_ * 512);
-        pipe->InitBuffer(calc13Buf_, ceilDBy16_ * dmixTTile_ * 64);
-        pipe->InitBuffer(calc14Buf_, ceilNBy16_ * dmixTTile_ * 64);
-        pipe->InitBuffer(calc15Buf_, ceilDBy16_ * dmixTTile_ * n_ * 64);
-        pipe->InitBuffer(calc16Buf_, ceilDBy16_ * dmixTTile_ * n_ * 64);
-        pipe->InitBuffer(calc17Buf_, ceilDBy16_ * dmixTTile_ * n_ * 64);
-        pipe->InitBuffer(calc18Buf_, ceilNBy16_ * dmixTTile_ * 512);
-        pipe->InitBuffer(calc19Buf_, ceilDBy16_ * dmixTTile_ * n_ * 64);
-        pipe->InitBuffer(calc20Buf_, ceilDmixTTileBy16_ * 64);
-    }
-
-    __aicore__ inline void Process()
-    {
-        AscendC::LocalTensor<float> calc0Zero = calc0Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc0Zero, 0.0f, ceilDBy16_ * n_ * n_ * n_ * 16 + ceilDBy16_ * n_ * n_ * 32);
-        AscendC::LocalTensor<float> calc1Zero = calc1Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc1Zero, 0.0f, ceilNN2NBy16_ * dmixTTile_ * 16);
-        AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc2Zero, 0.0f, ceilDmixTTileBy16_ * 16);
-        AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc3Zero, 0.0f, ceilNN2NBy16_ * dmixTTile_ * 16);
-        AscendC::LocalTensor<float> calc4Zero = calc4Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc4Zero, 0.0f, ceilDmixTTileBy16_ * 128);
-        AscendC::LocalTensor<float> calc5Zero = calc5Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc5Zero, 0.0f, ceilNN2NBy16_ * dmixTTile_ * 16);
-        AscendC::LocalTensor<float> calc6Zero = calc6Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc6Zero, 0.0f, ceilDmixTTileBy16_ * 16);
-        AscendC::LocalTensor<float> calc7Zero = calc7Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc7Zero, 0.0f, ceilNN2NBy16_ * dmixTTile_ * 16);
-        AscendC::LocalTensor<float> calc8Zero = calc8Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc8Zero, 0.0f, ceilDmixTTileBy8_ * 512);
-        AscendC::LocalTensor<float> calc9Zero = calc9Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc9Zero, 0.0f, ceilDmixTTileBy8_ * 64);
-        AscendC::LocalTensor<float> calc10Zero = calc10Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc10Zero, 0.0f, ceilDBy16_ * dmixTTile_ * n_ * 16);
-        AscendC::LocalTensor<float> calc11Zero = calc11Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc11Zero, 0.0f,
-                                  ceilDBy16_ * dmixTTile_ * n_ * n_ * n_ * 16 + ceilDBy16_ * dmixTTile_ * n_ * n_ * 32);
-        AscendC::LocalTensor<float> calc12Zero = calc12Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc12Zero, 0.0f, ceilNN2NBy16_ * dmixTTile_ * 128);
-        AscendC::LocalTensor<float> calc13Zero = calc13Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc13Zero, 0.0f, ceilDBy16_ * dmixTTile_ * 16);
-        AscendC::LocalTensor<float> calc14Zero = calc14Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc14Zero, 0.0f, dmixTTile_ * 16);
-        AscendC::LocalTensor<float> calc15Zero = calc15Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc15Zero, 0.0f, ceilDBy16_ * dmixTTile_ * n_ * 16);
-        AscendC::LocalTensor<float> calc16Zero = calc16Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc16Zero, 0.0f, ceilDBy16_ * dmixTTile_ * n_ * 16);
-        AscendC::LocalTensor<float> calc17Zero = calc17Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc17Zero, 0.0f, ceilDBy16_ * dmixTTile_ * n_ * 16);
-        AscendC::LocalTensor<float> calc18Zero = calc18Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc18Zero, 0.0f, dmixTTile_ * 128);
-        AscendC::LocalTensor<float> calc19Zero = calc19Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc19Zero, 0.0f, ceilDBy16_ * dmixTTile_ * n_ * 16);
-        AscendC::LocalTensor<float> calc20Zero = calc20Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc20Zero, 0.0f, ceilDmixTTileBy16_ * 16);
-        AscendC::LocalTensor<float> phiIn = in0Queue_.AllocTensor<float>();
-        AscendC::DataCopyPad(phiIn, phiGm_, AscendC::DataCopyExtParams(n_ * n_ * n_ + n_ * n_ * 2, D_ * 4, 0, 0, 0),
-                             AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-        in0Queue_.EnQue(phiIn);
-        phiIn = in0Queue_.DeQue<float>();
-        AscendC::LocalTensor<float> phiTile = calc0Buf_.Get<float>();
-        VectorBarrier();
-        for (int64_t k = 0; k < n_ * n_ + n_ * 2; ++k) {
-            for (int64_t i = 0; i < n_; ++i) {
-                AscendC::Muls(phiTile[ceilDBy16_ * k * n_ * 16 + ceilDBy16_ * i * 16],
-                              phiIn[ceilDBy8_ * k * n_ * 8 + ceilDBy8_ * i * 8], 1.0f, ceilDBy8_ * 8);
-            }
-        }
-        in0Queue_.FreeTensor(phiIn);
-        for (int64_t item = blockIdx_ * dmixPer_; item < MinOf(dmixWork_, blockIdx_ * dmixPer_ + dmixPer_); ++item) {
-            const int64_t tStart = dmixTTile_ * item;
-            const int64_t tCount = MinOf(dmixTTile_, T_ - tStart);
-            // dmix[t, k] = scaled[t, k] * inv_rms[t]
-            AscendC::LocalTensor<float> scaledWsIn = in1Queue_.AllocTensor<float>();
-            AscendC::DataCopyPad(scaledWsIn, scaledWsGm_[n_ * n_ * tStart + n_ * tStart * 2],
-                                 AscendC::DataCopyExtParams(tCount, n_ * n_ * 4 + n_ * 8, 0, 0, 0),
-                                 AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-            in1Queue_.EnQue(scaledWsIn);
-            scaledWsIn = in1Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> scaledWsTile = calc1Buf_.Get<float>();
-            for (int64_t t = 0; t < tCount; ++t) {
-                AscendC::Muls(scaledWsTile[ceilNN2NBy16_ * t * 16], scaledWsIn[ceilNN2NBy8_ * t * 8], 1.0f,
-                              ceilNN2NBy8_ * 8);
-            }
-            in1Queue_.FreeTensor(scaledWsIn);
-            AscendC::LocalTensor<float> inv_rmsIn = in2Queue_.AllocTensor<float>();
-            AscendC::DataCopyPad(inv_rmsIn, inv_rmsGm_[tStart], AscendC::DataCopyExtParams(1, tCount * 4, 0, 0, 0),
-                                 AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-            in2Queue_.EnQue(inv_rmsIn);
-            inv_rmsIn = in2Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> inv_rmsTile = calc2Buf_.Get<float>();
-            AscendC::Muls(inv_rmsTile, inv_rmsIn, 1.0f, RoundUp(tCount, 8));
-            in2Queue_.FreeTensor(inv_rmsIn);
-            AscendC::LocalTensor<float> dmixTile = calc3Buf_.Get<float>();
-            AscendC::LocalTensor<float> spread = calc4Buf_.Get<float>();
-            VectorBarrier();
-            for (int64_t block = 0; block < CeilDiv(tCount, 16) * 2; block += 255) {
-                AscendC::Brcb(spread[block * 64], inv_rmsTile[block * 8], MinOf(255, CeilDiv(tCount, 16) * 2 - block),
-                              AscendC::BrcbRepeatParams(1, 8));
-            }
-            VectorBarrier();
-            for (int64_t col = 0; col < ceilNN2NBy16_ * 16; col += 64) {
-                for (int64_t first = 0; first < tCount; first += 255) {
-                    AscendC::Mul(dmixTile[ceilNN2NBy16_ * first * 16 + col],
-                                 scaledWsTile[ceilNN2NBy16_ * first * 16 + col], spread[first * 8],
-                                 MinOf(64, ceilNN2NBy16_ * 16 - col), MinOf(255, tCount - first),
-                                 AscendC::BinaryRepeatParams(1, 1, 0, ceilNN2NBy16_ * 2, ceilNN2NBy16_ * 2, 1));
-                }
-            }
-            // drms[t] = sum[k](scaled[t, k] * h_mix[t, k])
-            AscendC::LocalTensor<float> h_mixIn = in1Queue_.AllocTensor<float>();
-            AscendC::DataCopyPad(h_mixIn, h_mixGm_[n_ * n_ * tStart + n_ * tStart * 2],
-                                 AscendC::DataCopyExtParams(tCount, n_ * n_ * 4 + n_ * 8, 0, 0, 0),
-                                 AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-            in1Queue_.EnQue(h_mixIn);
-            h_mixIn = in1Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> h_mixTile = calc5Buf_.Get<float>();
-            for (int64_t t = 0; t < tCount; ++t) {
-                AscendC::Muls(h_mixTile[ceilNN2NBy16_ * t * 16], h_mixIn[ceilNN2NBy8_ * t * 8], 1.0f, ceilNN2NBy8_ * 8);
-            }
-            in1Queue_.FreeTensor(h_mixIn);
-            AscendC::LocalTensor<float> drmsTile = calc6Buf_.Get<float>();
-            AscendC::LocalTensor<float> tmp = calc7Buf_.Get<float>();
-            VectorBarrier();
-            AscendC::Mul(tmp, scaledWsTile, h_mixTile, ceilNN2NBy16_ * tCount * 16);
-            AscendC::LocalTensor<float> acc = calc8Buf_.Get<float>();
-            AscendC::LocalTensor<float> part = calc9Buf_.Get<float>();
-            AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(tCount, 8) * 512);
-            for (int64_t col1 = 0; col1 < n_ * n_ + n_ * 2; col1 += 64) {
-                VectorBarrier();
-                for (int64_t first1 = 0; first1 < tCount; first1 += 255) {
-                    AscendC::Add(acc[first1 * 64], tmp[ceilNN2NBy16_ * first1 * 16 + col1], acc[first1 * 64],
-                                 MinOf(64, n_ * n_ + n_ * 2 - col1), MinOf(255, tCount - first1),
-                                 AscendC::BinaryRepeatParams(1, 1, 1, 8, ceilNN2NBy16_ * 2, 8));
-                }
-            }
-            VectorBarrier();
-            for (int64_t strip = 0; strip < RoundUp(tCount, 8); strip += 248) {
-                AscendC::BlockReduceSum<float>(part[strip * 8], acc[strip * 64], MinOf(248, RoundUp(tCount, 8) - strip),
-                                               64, 1, 1, 8);
-            }
-            VectorBarrier();
-            for (int64_t strip1 = 0; strip1 < CeilDiv(tCount, 8); strip1 += 255) {
-                AscendC::BlockReduceSum<float>(drmsTile[strip1 * 8], part[strip1 * 64],
-                                               MinOf(255, CeilDiv(tCount, 8) - strip1), 64, 1, 1, 8);
-            }
-            // dxg[t, i, d] = sum[k](dmix[t, k] * phi[k, D*i + d])
-            AscendC::LocalTensor<float> dxgTile = calc10Buf_.Get<float>();
-            AscendC::LocalTensor<float> tmp1 = calc11Buf_.Get<float>();
-            AscendC::LocalTensor<float> spread1 = calc12Buf_.Get<float>();
-            for (int64_t block1 = 0; block1 < ceilNN2NBy16_ * tCount * 2; block1 += 255) {
-                AscendC::Brcb(spread1[block1 * 64], dmixTile[block1 * 8],
-                              MinOf(255, ceilNN2NBy16_ * tCount * 2 - block1), AscendC::BrcbRepeatParams(1, 8));
-            }
-            VectorBarrier();
-            for (int64_t t = 0; t < tCount; ++t) {
-                for (int64_t k = 0; k < n_ * n_ + n_ * 2; ++k) {
-                    if (ceilDBy16_ * 16 <= 2040) {
-                        for (int64_t col2 = 0; col2 < ceilDBy16_ * 16; col2 += 64) {
-                            AscendC::Mul(tmp1[ceilDBy16_ * n_ * n_ * n_ * t * 16 + ceilDBy16_ * n_ * n_ * t * 32 +
-                                              ceilDBy16_ * k * n_ * 16 + col2],
-                                         spread1[ceilNN2NBy16_ * t * 128 + k * 8],
-                                         phiTile[ceilDBy16_ * k * n_ * 16 + col2], MinOf(64, ceilDBy16_ * 16 - col2),
-                                         n_, AscendC::BinaryRepeatParams(1, 0, 1, ceilDBy16_ * 2, 0, ceilDBy16_ * 2));
-                        }
-                    } else {
-                        for (int64_t i = 0; i < n_; ++i) {
-                            for (int64_t start2 = 0; start2 < divUpDTo16By64_; start2 += 255) {
-                                AscendC::Mul(tmp1[ceilDBy16_ * n_ * n_ * n_ * t * 16 + ceilDBy16_ * n_ * n_ * t * 32 +
-                                                  ceilDBy16_ * k * n_ * 16 + ceilDBy16_ * i * 16 + start2 * 64],
-                                             spread1[ceilNN2NBy16_ * t * 128 + k * 8],
-                                             phiTile[ceilDBy16_ * k * n_ * 16 + ceilDBy16_ * i * 16 + start2 * 64], 64,
-                                             MinOf(255, divUpDTo16By64_ - start2),
-                                             AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
-                            }
-                            if (ceilDBy16_ * 16 - divUpDTo16By64_ * 64 > 0) {
-                                AscendC::Mul(
-                                    tmp1[ceilDBy16_ * n_ * n_ * n_ * t * 16 + ceilDBy16_ * n_ * n_ * t * 32 +
-                                         ceilDBy16_ * k * n_ * 16 + ceilDBy16_ * i * 16 + divUpDTo16By64_ * 64],
-                                    spread1[ceilNN2NBy16_ * t * 128 + k * 8],
-                                    phiTile[ceilDBy16_ * k * n_ * 16 + ceilDBy16_ * i * 16 + divUpDTo16By64_ * 64],
-                                    ceilDBy16_ * 16 - divUpDTo16By64_ * 64, 1,
-                                    AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
-                            }
-                        }
-                    }
-                }
-            }
-            VectorBarrier();
-            for (int64_t t = 0; t < tCount; ++t) {
-                AscendC::Add(
-                    dxgTile[ceilDBy16_ * n_ * t * 16],
-                    tmp1[ceilDBy16_ * n_ * n_ * n_ * t * 16 + ceilDBy16_ * n_ * n_ * t * 32],
-                    tmp1[ceilDBy16_ * n_ * n_ * n_ * t * 16 + ceilDBy16_ * n_ * n_ * t * 32 + ceilDBy16_ * n_ * 16],
-                    ceilDBy16_ * n_ * 16);
-            }
-            for (int64_t k = 2; k < n_ * n_ + n_ * 2; ++k) {
-                VectorBarrier();
-                for (int64_t t = 0; t < tCount; ++t) {
-                    AscendC::Add(dxgTile[ceilDBy16_ * n_ * t * 16], dxgTile[ceilDBy16_ * n_ * t * 16],
-                                 tmp1[ceilDBy16_ * n_ * n_ * n_ * t * 16 + ceilDBy16_ * n_ * n_ * t * 32 +
-                                      ceilDBy16_ * k * n_ * 16],
-                                 ceilDBy16_ * n_ * 16);
-                }
-            }
-            // grad_x[t, i, d] = grad_h_in[t, d] * h_pre[t, i] + dxg[t, i, d] * 1.0 - drms[t] * inv_rms[t] ** 3 / (D*n)
-            // * x[t, i, d] + grad_x_post[t, i, d]
-            AscendC::LocalTensor<Element> grad_h_inIn = in3Queue_.AllocTensor<Element>();
-            AscendC::DataCopyPad(grad_h_inIn, grad_h_inGm_[D_ * tStart],
-                                 AscendC::DataCopyExtParams(tCount, D_ * 2, 0, 0, 0),
-                                 AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
-            in3Queue_.EnQue(grad_h_inIn);
-            grad_h_inIn = in3Queue_.DeQue<Element>();
-            AscendC::LocalTensor<float> grad_h_inTile = calc13Buf_.Get<float>();
-            AscendC::Cast(grad_h_inTile, grad_h_inIn, AscendC::RoundMode::CAST_NONE, ceilDBy16_ * tCount * 16);
-            in3Queue_.FreeTensor(grad_h_inIn);
-            AscendC::LocalTensor<float> h_preIn = in4Queue_.AllocTensor<float>();
-            AscendC::DataCopyPad(h_preIn, h_preGm_[n_ * tStart], AscendC::DataCopyExtParams(tCount, n_ * 4, 0, 0, 0),
-                                 AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-            in4Queue_.EnQue(h_preIn);
-            h_preIn = in4Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> h_preTile = calc14Buf_.Get<float>();
-            for (int64_t t = 0; t < tCount; ++t) {
-                AscendC::Muls(h_preTile[t * 16], h_preIn[t * 8], 1.0f, 8);
-            }
-            in4Queue_.FreeTensor(h_preIn);
-            AscendC::LocalTensor<Element> xIn = in5Queue_.AllocTensor<Element>();
-            for (int64_t first3 = 0; first3 < n_ * tCount; first3 += 4095) {
-                AscendC::DataCopyPad(xIn[ceilDBy16_ * first3 * 16], xGm_[D_ * n_ * tStart + D_ * first3],
-                                     AscendC::DataCopyExtParams(MinOf(4095, n_ * tCount - first3), D_ * 2, 0, 0, 0),
-                                     AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
-            }
-            in5Queue_.EnQue(xIn);
-            xIn = in5Queue_.DeQue<Element>();
-            AscendC::LocalTensor<float> xTile = calc15Buf_.Get<float>();
-            AscendC::Cast(xTile, xIn, AscendC::RoundMode::CAST_NONE, ceilDBy16_ * n_ * tCount * 16);
-            in5Queue_.FreeTensor(xIn);
-            AscendC::LocalTensor<Element> grad_x_postIn = in5Queue_.AllocTensor<Element>();
-            for (int64_t first4 = 0; first4 < n_ * tCount; first4 += 4095) {
-                AscendC::DataCopyPad(grad_x_postIn[ceilDBy16_ * first4 * 16],
-                                     grad_x_postGm_[D_ * n_ * tStart + D_ * first4],
-                                     AscendC::DataCopyExtParams(MinOf(4095, n_ * tCount - first4), D_ * 2, 0, 0, 0),
-                                     AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
-            }
-            in5Queue_.EnQue(grad_x_postIn);
-            grad_x_postIn = in5Queue_.DeQue<Element>();
-            AscendC::LocalTensor<float> grad_x_postTile = calc16Buf_.Get<float>();
-            AscendC::Cast(grad_x_postTile, grad_x_postIn, AscendC::RoundMode::CAST_NONE, ceilDBy16_ * n_ * tCount * 16);
-            in5Queue_.FreeTensor(grad_x_postIn);
-            AscendC::LocalTensor<float> tmp2 = calc17Buf_.Get<float>();
-            AscendC::LocalTensor<float> spread2 = calc18Buf_.Get<float>();
-            VectorBarrier();
-            for (int64_t block2 = 0; block2 < tCount * 2; block2 += 255) {
-                AscendC::Brcb(spread2[block2 * 64], h_preTile[block2 * 8], MinOf(255, tCount * 2 - block2),
-                              AscendC::BrcbRepeatParams(1, 8));
-            }
-            VectorBarrier();
-            for (int64_t t = 0; t < tCount; ++t) {
-                if (ceilDBy16_ * 16 <= 2040) {
-                    for (int64_t col3 = 0; col3 < ceilDBy16_ * 16; col3 += 64) {
-                        AscendC::Mul(tmp2[ceilDBy16_ * n_ * t * 16 + col3], grad_h_inTile[ceilDBy16_ * t * 16 + col3],
-                                     spread2[t * 128], MinOf(64, ceilDBy16_ * 16 - col3), n_,
-                                     AscendC::BinaryRepeatParams(1, 1, 0, ceilDBy16_ * 2, 0, 1));
-                    }
-                } else {
-                    for (int64_t i = 0; i < n_; ++i) {
-                        for (int64_t start3 = 0; start3 < divUpDTo16By64_; start3 += 255) {
-                            AscendC::Mul(tmp2[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * i * 16 + start3 * 64],
-                                         grad_h_inTile[ceilDBy16_ * t * 16 + start3 * 64], spread2[i * 8 + t * 128], 64,
-                                         MinOf(255, divUpDTo16By64_ - start3),
-                                         AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
-                        }
-                        if (ceilDBy16_ * 16 - divUpDTo16By64_ * 64 > 0) {
-                            AscendC::Mul(tmp2[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * i * 16 + divUpDTo16By64_ * 64],
-                                         grad_h_inTile[ceilDBy16_ * t * 16 + divUpDTo16By64_ * 64],
-                                         spread2[i * 8 + t * 128], ceilDBy16_ * 16 - divUpDTo16By64_ * 64, 1,
-                                         AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
-                        }
-                    }
-                }
-            }
-            AscendC::LocalTensor<float> tmp3 = calc19Buf_.Get<float>();
-            AscendC::Muls(tmp3, dxgTile, 1.0f, ceilDBy16_ * n_ * tCount * 16);
-            VectorBarrier();
-            AscendC::Add(tmp2, tmp2, tmp3, ceilDBy16_ * n_ * tCount * 16);
-            AscendC::LocalTensor<float> tmp4 = calc20Buf_.Get<float>();
-            AscendC::Mul(tmp4, inv_rmsTile, inv_rmsTile, RoundUp(tCount, 16));
-            VectorBarrier();
-            AscendC::Mul(tmp4, inv_rmsTile, tmp4, RoundUp(tCount, 16));
-            VectorBarrier();
-            AscendC::Mul(tmp4, drmsTile, tmp4, RoundUp(tCount, 16));
-            VectorBarrier();
-            AscendC::Muls(tmp4, tmp4, (1.0f / static_cast<float>(D_ * n_)), RoundUp(tCount, 16));
-            AscendC::LocalTensor<float> tmp5 = calc19Buf_.Get<float>();
-            AscendC::LocalTensor<float> spread3 = calc4Buf_.Get<float>();
-            VectorBarrier();
-            for (int64_t block3 = 0; block3 < CeilDiv(tCount, 16) * 2; block3 += 255) {
-                AscendC::Brcb(spread3[block3 * 64], tmp4[block3 * 8], MinOf(255, CeilDiv(tCount, 16) * 2 - block3),
-                              AscendC::BrcbRepeatParams(1, 8));
-            }
-            VectorBarrier();
-            for (int64_t t = 0; t < tCount; ++t) {
-                if (ceilDBy16_ * 16 <= 2040) {
-                    for (int64_t col4 = 0; col4 < ceilDBy16_ * 16; col4 += 64) {
-                        AscendC::Mul(tmp5[ceilDBy16_ * n_ * t * 16 + col4], spread3[t * 8],
-                                     xTile[ceilDBy16_ * n_ * t * 16 + col4], MinOf(64, ceilDBy16_ * 16 - col4), n_,
-                                     AscendC::BinaryRepeatParams(1, 0, 1, ceilDBy16_ * 2, 0, ceilDBy16_ * 2));
-                    }
-                } else {
-                    for (int64_t i = 0; i < n_; ++i) {
-                        for (int64_t start4 = 0; start4 < divUpDTo16By64_; start4 += 255) {
-                            AscendC::Mul(
-                                tmp5[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * i * 16 + start4 * 64], spread3[t * 8],
-                                xTile[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * i * 16 + start4 * 64], 64,
-                                MinOf(255, divUpDTo16By64_ - start4), AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
-                        }
-                        if (ceilDBy16_ * 16 - divUpDTo16By64_ * 64 > 0) {
-                            AscendC::Mul(tmp5[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * i * 16 + divUpDTo16By64_ * 64],
-                                         spread3[t * 8],
-                                         xTile[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * i * 16 + divUpDTo16By64_ * 64],
-                                         ceilDBy16_ * 16 - divUpDTo16By64_ * 64, 1,
-                                         AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
-                        }
-                    }
-                }
-            }
-            VectorBarrier();
-            AscendC::Sub(tmp2, tmp2, tmp5, ceilDBy16_ * n_ * tCount * 16);
-            VectorBarrier();
-            AscendC::Add(tmp2, tmp2, grad_x_postTile, ceilDBy16_ * n_ * tCount * 16);
-            AscendC::LocalTensor<Element> grad_xOut = out0Queue_.AllocTensor<Element>();
-            VectorBarrier();
-            AscendC::Cast(grad_xOut, tmp2, AscendC::RoundMode::CAST_RINT, ceilDBy16_ * n_ * tCount * 16);
-            out0Queue_.EnQue(grad_xOut);
-            grad_xOut = out0Queue_.DeQue<Element>();
-            for (int64_t first7 = 0; first7 < n_ * tCount; first7 += 4095) {
-                AscendC::DataCopyPad(grad_xGm_[D_ * n_ * tStart + D_ * first7], grad_xOut[ceilDBy16_ * first7 * 16],
-                                     AscendC::DataCopyExtParams(MinOf(4095, n_ * tCount - first7), D_ * 2,
-                                                                ceilDBy16_ - CeilDiv(D_ * 2, 32), 0, 0));
-            }
-            out0Queue_.FreeTensor(grad_xOut);
-            AscendC::LocalTensor<float> dmixWsOut = out1Queue_.AllocTensor<float>();
-            AscendC::Muls(dmixWsOut, dmixTile, 1.0f, ceilNN2NBy16_ * tCount * 16);
-            out1Queue_.EnQue(dmixWsOut);
-            dmixWsOut = out1Queue_.DeQue<float>();
-            AscendC::DataCopyPad(
-                dmixWsGm_[n_ * n_ * tStart + n_ * tStart * 2], dmixWsOut,
-                AscendC::DataCopyExtParams(tCount, n_ * n_ * 4 + n_ * 8,
-                                           ceilNN2NBy16_ * 2 - CeilDiv(n_ * n_ * 4 + n_ * 8, 32), 0, 0));
-            out1Queue_.FreeTensor(dmixWsOut);
-        }
-    }
-
-private:
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // phiIn
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in1Queue_;    // scaledWsIn
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in2Queue_;    // inv_rmsIn
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in3Queue_;    // grad_h_inIn
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in4Queue_;    // h_preIn
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in5Queue_;    // xIn
-    AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // grad_xOut
-    AscendC::TQue<AscendC::TPosition::VECOUT, 1> out1Queue_;  // dmixWsOut
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // phiTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // scaledWsTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // inv_rmsTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // dmixTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // spread
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // h_mixTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // drmsTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // acc
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc9Buf_;     // part
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc10Buf_;    // dxgTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc11Buf_;    // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc12Buf_;    // spread
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc13Buf_;    // grad_h_inTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc14Buf_;    // h_preTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc15Buf_;    // xTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc16Buf_;    // grad_x_postTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc17Buf_;    // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc18Buf_;    // spread
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc19Buf_;    // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc20Buf_;    // tmp
-    AscendC::GlobalTensor<Element> xGm_;
-    AscendC::GlobalTensor<float> phiGm_;
-    AscendC::GlobalTensor<Element> grad_h_inGm_;
-    AscendC::GlobalTensor<float> inv_rmsGm_;
-    AscendC::GlobalTensor<float> h_mixGm_;
-    AscendC::GlobalTensor<float> h_preGm_;
-    AscendC::GlobalTensor<Element> grad_x_postGm_;
-    AscendC::GlobalTensor<Element> grad_xGm_;
-    AscendC::GlobalTensor<float> dmixWsGm_;
-    AscendC::GlobalTensor<float> scaledWsGm_;
-    int64_t blockIdx_;
-    int64_t D_;
-    int64_t T_;
-    int64_t dmixPer_;
-    int64_t dmixTTile_;
-    int64_t dmixWork_;
-    int64_t dmixWsStart_;
-    int64_t n_;
-    int64_t scaledWsStart_;
-    int64_t ceilDBy16_;
-    int64_t ceilDBy8_;
-    int64_t ceilDmixTTileBy16_;
-    int64_t ceilDmixTTileBy8_;
-    int64_t ceilNBy16_;
-    int64_t ceilNN2NBy16_;
-    int64_t ceilNN2NBy8_;
-    int64_t divUpDTo16By64_;
-};
-
-/// dmix, drms, dxg, grad_x
-template <typename Element>
-class MhcPreBackwardDmixVariant5
-{
-public:
-    __aicore__ inline void Init(GM_ADDR x, GM_ADDR phi, GM_ADDR grad_h_in, GM_ADDR inv_rms, GM_ADDR h_mix,
-                                GM_ADDR h_pre, GM_ADDR grad_x, GM_ADDR workspace,
-                                const MhcPreBackwardTilingData &tiling, AscendC::TPipe *pipe)
-    {
-        blockIdx_ = AscendC::GetBlockIdx();
-        D_ = tiling.D;
-        T_ = tiling.T;
-        dmixPer_ = tiling.dmixPer;
-        dmixTTile_ = tiling.dmixTTile;
-        dmixWork_ = tiling.dmixWork;
-        dmixWsStart_ = tiling.dmixWsStart;
-        n_ = tiling.n;
-        scaledWsStart_ = tiling.scaledWsStart;
-        ceilDBy16_ = CeilDiv(D_, 16);
-        ceilDBy8_ = CeilDiv(D_, 8);
-        ceilDmixTTileBy16_ = CeilDiv(dmixTTile_, 16);
-        ceilDmixTTileBy8_ = CeilDiv(dmixTTile_, 8);
-        ceilNBy16_ = CeilDiv(n_, 16);
-        ceilNN2NBy16_ = CeilDiv(n_ * n_ + n_ * 2, 16);
-        ceilNN2NBy8_ = CeilDiv(n_ * n_ + n_ * 2, 8);
-        divUpDTo16By64_ = (ceilDBy16_ * 16) / 64;
-        xGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(x), D_ * T_ * n_);
-        phiGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(phi), D_ * n_ * n_ * n_ + D_ * n_ * n_ * 2);
-        grad_h_inGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(grad_h_in), D_ * T_);
-        inv_rmsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(inv_rms), T_);
-        h_mixGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(h_mix), T_ * n_ * n_ + T_ * n_ * 2);
-        h_preGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(h_pre), T_ * n_);
-        grad_xGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(grad_x), D_ * T_ * n_);
-        dmixWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + dmixWsStart_),
-                                  T_ * n_ * n_ + T_ * n_ * 2);
-        scaledWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + scaledWsStart_),
-                                    T_ * n_ * n_ + T_ * n_ * 2);
-        pipe->InitBuffer(in0Queue_, 1, ceilDBy8_ * n_ * n_ * n_ * 32 + ceilDBy8_ * n_ * n_ * 64);
-        pipe->InitBuffer(in1Queue_, 2, ceilNN2NBy8_ * dmixTTile_ * 32);
-        pipe->InitBuffer(in2Queue_, 2, ceilDmixTTileBy8_ * 32);
-        pipe->InitBuffer(in3Queue_, 1, ceilDBy16_ * dmixTTile_ * 32);
-        pipe->InitBuffer(in4Queue_, 1, dmixTTile_ * CeilDiv(n_, 8) * 32);
-        pipe->InitBuffer(in5Queue_, 1, ceilDBy16_ * dmixTTile_ * n_ * 32);
-        pipe->InitBuffer(out0Queue_, 2, ceilDBy16_ * dmixTTile_ * n_ * 32);
-        pipe->InitBuffer(out1Queue_, 2, ceilNN2NBy16_ * dmixTTile_ * 64);
-        pipe->InitBuffer(calc0Buf_, ceilDBy16_ * n_ * n_ * n_ * 64 + ceilDBy16_ * n_ * n_ * 128);
-        pipe->InitBuffer(calc1Buf_, ceilNN2NBy16_ * dmixTTile_ * 64);
-        pipe->InitBuffer(calc2Buf_, ceilDmixTTileBy16_ * 64);
-        pipe->InitBuffer(calc3Buf_, ceilNN2NBy16_ * dmixTTile_ * 64);
-        pipe->InitBuffer(calc4Buf_, ceilDmixTTileBy16_ * 512);
-        pipe->InitBuffer(calc5Buf_, ceilNN2NBy16_ * dmixTTile_ * 64);
-        pipe->InitBuffer(calc6Buf_, ceilDmixTTileBy16_ * 64);
-        pipe->InitBuffer(calc7Buf_, ceilNN2NBy16_ * dmixTTile_ * 64);
-        pipe->InitBuffer(calc8Buf_, ceilDmixTTileBy8_ * 2048);
-        pipe->InitBuffer(calc9Buf_, ceilDmixTTileBy8_ * 256);
-        pipe->InitBuffer(calc10Buf_, ceilDBy16_ * dmixTTile_ * n_ * 64);
-        pipe->InitBuffer(calc11Buf_,
-                         ceilDBy16_ * dmixTTile_ * n_ * n_ * n_ * 64 + ceilDBy16_ * dmixTTile_ * n_ * n_ * 128);
-        pipe->InitBuffer(calc12Buf_, ceilNN2NBy16_ * dmixTTile_ * 512);
-        pipe->InitBuffer(calc13Buf_, ceilDBy16_ * dmixTTile_ * 64);
-        pipe->InitBuffer(calc14Buf_, ceilNBy16_ * dmixTTile_ * 64);
-        pipe->InitBuffer(calc15Buf_, ceilDBy16_ * dmixTTile_ * n_ * 64);
-        pipe->InitBuffer(calc16Buf_, ceilDBy16_ * dmixTTile_ * n_ * 64);
-        pipe->InitBuffer(calc17Buf_, ceilNBy16_ * dmixTTile_ * 512);
-        pipe->InitBuffer(calc18Buf_, ceilDBy16_ * dmixTTile_ * n_ * 64);
-        pipe->InitBuffer(calc19Buf_, ceilDmixTTileBy16_ * 64);
-    }
-
-    __aicore__ inline void Process()
-    {
-        AscendC::LocalTensor<float> calc0Zero = calc0Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc0Zero, 0.0f, ceilDBy16_ * n_ * n_ * n_ * 16 + ceilDBy16_ * n_ * n_ * 32);
-        AscendC::LocalTensor<float> calc1Zero = calc1Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc1Zero, 0.0f, ceilNN2NBy16_ * dmixTTile_ * 16);
-        AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc2Zero, 0.0f, ceilDmixTTileBy16_ * 16);
-        AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc3Zero, 0.0f, ceilNN2NBy16_ * dmixTTile_ * 16);
-        AscendC::LocalTensor<float> calc4Zero = calc4Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc4Zero, 0.0f, ceilDmixTTileBy16_ * 128);
-        AscendC::LocalTensor<float> calc5Zero = calc5Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc5Zero, 0.0f, ceilNN2NBy16_ * dmixTTile_ * 16);
-        AscendC::LocalTensor<float> calc6Zero = calc6Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc6Zero, 0.0f, ceilDmixTTileBy16_ * 16);
-        AscendC::LocalTensor<float> calc7Zero = calc7Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc7Zero, 0.0f, ceilNN2NBy16_ * dmixTTile_ * 16);
-        AscendC::LocalTensor<float> calc8Zero = calc8Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc8Zero, 0.0f, ceilDmixTTileBy8_ * 512);
-        AscendC::LocalTensor<float> calc9Zero = calc9Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc9Zero, 0.0f, ceilDmixTTileBy8_ * 64);
-        AscendC::LocalTensor<float> calc10Zero = calc10Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc10Zero, 0.0f, ceilDBy16_ * dmixTTile_ * n_ * 16);
-        AscendC::LocalTensor<float> calc11Zero = calc11Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc11Zero, 0.0f,
-                                  ceilDBy16_ * dmixTTile_ * n_ * n_ * n_ * 16 + ceilDBy16_ * dmixTTile_ * n_ * n_ * 32);
-        AscendC::LocalTensor<float> calc12Zero = calc12Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc12Zero, 0.0f, ceilNN2NBy16_ * dmixTTile_ * 128);
-        AscendC::LocalTensor<float> calc13Zero = calc13Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc13Zero, 0.0f, ceilDBy16_ * dmixTTile_ * 16);
-        AscendC::LocalTensor<float> calc14Zero = calc14Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc14Zero, 0.0f, dmixTTile_ * 16);
-        AscendC::LocalTensor<float> calc15Zero = calc15Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc15Zero, 0.0f, ceilDBy16_ * dmixTTile_ * n_ * 16);
-        AscendC::LocalTensor<float> calc16Zero = calc16Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc16Zero, 0.0f, ceilDBy16_ * dmixTTile_ * n_ * 16);
-        AscendC::LocalTensor<float> calc17Zero = calc17Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc17Zero, 0.0f, dmixTTile_ * 128);
-        AscendC::LocalTensor<float> calc18Zero = calc18Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc18Zero, 0.0f, ceilDBy16_ * dmixTTile_ * n_ * 16);
-        AscendC::LocalTensor<float> calc19Zero = calc19Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc19Zero, 0.0f, ceilDmixTTileBy16_ * 16);
-        AscendC::LocalTensor<float> phiIn = in0Queue_.AllocTensor<float>();
-        AscendC::DataCopyPad(phiIn, phiGm_, AscendC::DataCopyExtParams(n_ * n_ * n_ + n_ * n_ * 2, D_ * 4, 0, 0, 0),
-                             AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-        in0Queue_.EnQue(phiIn);
-        phiIn = in0Queue_.DeQue<float>();
-        AscendC::LocalTensor<float> phiTile = calc0Buf_.Get<float>();
-        VectorBarrier();
-        for (int64_t k = 0; k < n_ * n_ + n_ * 2; ++k) {
-            for (int64_t i = 0; i < n_; ++i) {
-                AscendC::Muls(phiTile[ceilDBy16_ * k * n_ * 16 + ceilDBy16_ * i * 16],
-                              phiIn[ceilDBy8_ * k * n_ * 8 + ceilDBy8_ * i * 8], 1.0f, ceilDBy8_ * 8);
-            }
-        }
-        in0Queue_.FreeTensor(phiIn);
-        for (int64_t item = blockIdx_ * dmixPer_; item < MinOf(dmixWork_, blockIdx_ * dmixPer_ + dmixPer_); ++item) {
-            const int64_t tStart = dmixTTile_ * item;
-            const int64_t tCount = MinOf(dmixTTile_, T_ - tStart);
-            // dmix[t, k] = scaled[t, k] * inv_rms[t]
-            AscendC::LocalTensor<float> scaledWsIn = in1Queue_.AllocTensor<float>();
-            AscendC::DataCopyPad(scaledWsIn, scaledWsGm_[n_ * n_ * tStart + n_ * tStart * 2],
-                                 AscendC::DataCopyExtParams(tCount, n_ * n_ * 4 + n_ * 8, 0, 0, 0),
-                                 AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-            in1Queue_.EnQue(scaledWsIn);
-            scaledWsIn = in1Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> scaledWsTile = calc1Buf_.Get<float>();
-            for (int64_t t = 0; t < tCount; ++t) {
-                AscendC::Muls(scaledWsTile[ceilNN2NBy16_ * t * 16], scaledWsIn[ceilNN2NBy8_ * t * 8], 1.0f,
-                              ceilNN2NBy8_ * 8);
-            }
-            in1Queue_.FreeTensor(scaledWsIn);
-            AscendC::LocalTensor<float> inv_rmsIn = in2Queue_.AllocTensor<float>();
-            AscendC::DataCopyPad(inv_rmsIn, inv_rmsGm_[tStart], AscendC::DataCopyExtParams(1, tCount * 4, 0, 0, 0),
-                                 AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-            in2Queue_.EnQue(inv_rmsIn);
-            inv_rmsIn = in2Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> inv_rmsTile = calc2Buf_.Get<float>();
-            AscendC::Muls(inv_rmsTile, inv_rmsIn, 1.0f, RoundUp(tCount, 8));
-            in2Queue_.FreeTensor(inv_rmsIn);
-            AscendC::LocalTensor<float> dmixTile = calc3Buf_.Get<float>();
-            AscendC::LocalTensor<float> spread = calc4Buf_.Get<float>();
-            VectorBarrier();
-            for (int64_t block = 0; block < CeilDiv(tCount, 16) * 2; block += 255) {
-                AscendC::Brcb(spread[block * 64], inv_rmsTile[block * 8], MinOf(255, CeilDiv(tCount, 16) * 2 - block),
-                              AscendC::BrcbRepeatParams(1, 8));
-            }
-            VectorBarrier();
-            for (int64_t col = 0; col < ceilNN2NBy16_ * 16; col += 64) {
-                for (int64_t first = 0; first < tCount; first += 255) {
-                    AscendC::Mul(dmixTile[ceilNN2NBy16_ * first * 16 + col],
-                                 scaledWsTile[ceilNN2NBy16_ * first * 16 + col], spread[first * 8],
-                                 MinOf(64, ceilNN2NBy16_ * 16 - col), MinOf(255, tCount - first),
-                                 AscendC::BinaryRepeatParams(1, 1, 0, ceilNN2NBy16_ * 2, ceilNN2NBy16_ * 2, 1));
-                }
-            }
-            // drms[t] = sum[k](scaled[t, k] * h_mix[t, k])
-            AscendC::LocalTensor<float> h_mixIn = in1Queue_.AllocTensor<float>();
-            AscendC::DataCopyPad(h_mixIn, h_mixGm_[n_ * n_ * tStart + n_ * tStart * 2],
-                                 AscendC::DataCopyExtParams(tCount, n_ * n_ * 4 + n_ * 8, 0, 0, 0),
-                                 AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-            in1Queue_.EnQue(h_mixIn);
-            h_mixIn = in1Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> h_mixTile = calc5Buf_.Get<float>();
-            for (int64_t t = 0; t < tCount; ++t) {
-                AscendC::Muls(h_mixTile[ceilNN2NBy16_ * t * 16], h_mixIn[ceilNN2NBy8_ * t * 8], 1.0f, ceilNN2NBy8_ * 8);
-            }
-            in1Queue_.FreeTensor(h_mixIn);
-            AscendC::LocalTensor<float> drmsTile = calc6Buf_.Get<float>();
-            AscendC::LocalTensor<float> tmp = calc7Buf_.Get<float>();
-            VectorBarrier();
-            AscendC::Mul(tmp, scaledWsTile, h_mixTile, ceilNN2NBy16_ * tCount * 16);
-            AscendC::LocalTensor<float> acc = calc8Buf_.Get<float>();
-            AscendC::LocalTensor<float> part = calc9Buf_.Get<float>();
-            AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(tCount, 8) * 512);
-            for (int64_t col1 = 0; col1 < n_ * n_ + n_ * 2; col1 += 64) {
-                VectorBarrier();
-                for (int64_t first1 = 0; first1 < tCount; first1 += 255) {
-                    AscendC::Add(acc[first1 * 64], tmp[ceilNN2NBy16_ * first1 * 16 + col1], acc[first1 * 64],
-                                 MinOf(64, n_ * n_ + n_ * 2 - col1), MinOf(255, tCount - first1),
-                                 AscendC::BinaryRepeatParams(1, 1, 1, 8, ceilNN2NBy16_ * 2, 8));
-                }
-            }
-            VectorBarrier();
-            for (int64_t strip = 0; strip < RoundUp(tCount, 8); strip += 248) {
-                AscendC::BlockReduceSum<float>(part[strip * 8], acc[strip * 64], MinOf(248, RoundUp(tCount, 8) - strip),
-                                               64, 1, 1, 8);
-            }
-            VectorBarrier();
-            for (int64_t strip1 = 0; strip1 < CeilDiv(tCount, 8); strip1 += 255) {
-                AscendC::BlockReduceSum<float>(drmsTile[strip1 * 8], part[strip1 * 64],
-                                               MinOf(255, CeilDiv(tCount, 8) - strip1), 64, 1, 1, 8);
-            }
-            // dxg[t, i, d] = sum[k](dmix[t, k] * phi[k, D*i + d])
-            AscendC::LocalTensor<float> dxgTile = calc10Buf_.Get<float>();
-            AscendC::LocalTensor<float> tmp1 = calc11Buf_.Get<float>();
-            AscendC::LocalTensor<float> spread1 = calc12Buf_.Get<float>();
-            for (int64_t block1 = 0; block1 < ceilNN2NBy16_ * tCount * 2; block1 += 255) {
-                AscendC::Brcb(spread1[block1 * 64], dmixTile[block1 * 8],
-                              MinOf(255, ceilNN2NBy16_ * tCount * 2 - block1), AscendC::BrcbRepeatParams(1, 8));
-            }
-            VectorBarrier();
-            for (int64_t t = 0; t < tCount; ++t) {
-                for (int64_t k = 0; k < n_ * n_ + n_ * 2; ++k) {
-                    if (ceilDBy16_ * 16 <= 2040) {
-                        for (int64_t col2 = 0; col2 < ceilDBy16_ * 16; col2 += 64) {
-                            AscendC::Mul(tmp1[ceilDBy16_ * n_ * n_ * n_ * t * 16 + ceilDBy16_ * n_ * n_ * t * 32 +
-                                              ceilDBy16_ * k * n_ * 16 + col2],
-                                         spread1[ceilNN2NBy16_ * t * 128 + k * 8],
-                                         phiTile[ceilDBy16_ * k * n_ * 16 + col2], MinOf(64, ceilDBy16_ * 16 - col2),
-                                         n_, AscendC::BinaryRepeatParams(1, 0, 1, ceilDBy16_ * 2, 0, ceilDBy16_ * 2));
-                        }
-                    } else {
-                        for (int64_t i = 0; i < n_; ++i) {
-                            for (int64_t start2 = 0; start2 < divUpDTo16By64_; start2 += 255) {
-                                AscendC::Mul(tmp1[ceilDBy16_ * n_ * n_ * n_ * t * 16 + ceilDBy16_ * n_ * n_ * t * 32 +
-                                                  ceilDBy16_ * k * n_ * 16 + ceilDBy16_ * i * 16 + start2 * 64],
-                                             spread1[ceilNN2NBy16_ * t * 128 + k * 8],
-                                             phiTile[ceilDBy16_ * k * n_ * 16 + ceilDBy16_ * i * 16 + start2 * 64], 64,
-                                             MinOf(255, divUpDTo16By64_ - start2),
-                                             AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
-                            }
-                            if (ceilDBy16_ * 16 - divUpDTo16By64_ * 64 > 0) {
-                                AscendC::Mul(
-                                    tmp1[ceilDBy16_ * n_ * n_ * n_ * t * 16 + ceilDBy16_ * n_ * n_ * t * 32 +
-                                         ceilDBy16_ * k * n_ * 16 + ceilDBy16_ * i * 16 + divUpDTo16By64_ * 64],
-                                    spread1[ceilNN2NBy16_ * t * 128 + k * 8],
-                                    phiTile[ceilDBy16_ * k * n_ * 16 + ceilDBy16_ * i * 16 + divUpDTo16By64_ * 64],
-                                    ceilDBy16_ * 16 - divUpDTo16By64_ * 64, 1,
-                                    AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
-                            }
-                        }
-                    }
-                }
-            }
-            VectorBarrier();
-            for (int64_t t = 0; t < tCount; ++t) {
-                AscendC::Add(
-                    dxgTile[ceilDBy16_ * n_ * t * 16],
-                    tmp1[ceilDBy16_ * n_ * n_ * n_ * t * 16 + ceilDBy16_ * n_ * n_ * t * 32],
-                    tmp1[ceilDBy16_ * n_ * n_ * n_ * t * 16 + ceilDBy16_ * n_ * n_ * t * 32 + ceilDBy16_ * n_ * 16],
-                    ceilDBy16_ * n_ * 16);
-            }
-            for (int64_t k = 2; k < n_ * n_ + n_ * 2; ++k) {
-                VectorBarrier();
-                for (int64_t t = 0; t < tCount; ++t) {
-                    AscendC::Add(dxgTile[ceilDBy16_ * n_ * t * 16], dxgTile[ceilDBy16_ * n_ * t * 16],
-                                 tmp1[ceilDBy16_ * n_ * n_ * n_ * t * 16 + ceilDBy16_ * n_ * n_ * t * 32 +
-                                      ceilDBy16_ * k * n_ * 16],
-                                 ceilDBy16_ * n_ * 16);
-                }
-            }
-            // grad_x[t, i, d] = grad_h_in[t, d] * h_pre[t, i] + dxg[t, i, d] * 1.0 - drms[t] * inv_rms[t] ** 3 / (D*n)
-            // * x[t, i, d] + 0.0
-            AscendC::LocalTensor<Element> grad_h_inIn = in3Queue_.AllocTensor<Element>();
-            AscendC::DataCopyPad(grad_h_inIn, grad_h_inGm_[D_ * tStart],
-                                 AscendC::DataCopyExtParams(tCount, D_ * 2, 0, 0, 0),
-                                 AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
-            in3Queue_.EnQue(grad_h_inIn);
-            grad_h_inIn = in3Queue_.DeQue<Element>();
-            AscendC::LocalTensor<float> grad_h_inTile = calc13Buf_.Get<float>();
-            AscendC::Cast(grad_h_inTile, grad_h_inIn, AscendC::RoundMode::CAST_NONE, ceilDBy16_ * tCount * 16);
-            in3Queue_.FreeTensor(grad_h_inIn);
-            AscendC::LocalTensor<float> h_preIn = in4Queue_.AllocTensor<float>();
-            AscendC::DataCopyPad(h_preIn, h_preGm_[n_ * tStart], AscendC::DataCopyExtParams(tCount, n_ * 4, 0, 0, 0),
-                                 AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-            in4Queue_.EnQue(h_preIn);
-            h_preIn = in4Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> h_preTile = calc14Buf_.Get<float>();
-            for (int64_t t = 0; t < tCount; ++t) {
-                AscendC::Muls(h_preTile[t * 16], h_preIn[t * 8], 1.0f, 8);
-            }
-            in4Queue_.FreeTensor(h_preIn);
-            AscendC::LocalTensor<Element> xIn = in5Queue_.AllocTensor<Element>();
-            for (int64_t first3 = 0; first3 < n_ * tCount; first3 += 4095) {
-                AscendC::DataCopyPad(xIn[ceilDBy16_ * first3 * 16], xGm_[D_ * n_ * tStart + D_ * first3],
-                                     AscendC::DataCopyExtParams(MinOf(4095, n_ * tCount - first3), D_ * 2, 0, 0, 0),
-                                     AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
-            }
-            in5Queue_.EnQue(xIn);
-            xIn = in5Queue_.DeQue<Element>();
-            AscendC::LocalTensor<float> xTile = calc15Buf_.Get<float>();
-            AscendC::Cast(xTile, xIn, AscendC::RoundMode::CAST_NONE, ceilDBy16_ * n_ * tCount * 16);
-            in5Queue_.FreeTensor(xIn);
-            AscendC::LocalTensor<float> tmp2 = calc16Buf_.Get<float>();
-            AscendC::LocalTensor<float> spread2 = calc17Buf_.Get<float>();
-            VectorBarrier();
-            for (int64_t block2 = 0; block2 < tCount * 2; block2 += 255) {
-                AscendC::Brcb(spread2[block2 * 64], h_preTile[block2 * 8], MinOf(255, tCount * 2 - block2),
-                              AscendC::BrcbRepeatParams(1, 8));
-            }
-            VectorBarrier();
-            for (int64_t t = 0; t < tCount; ++t) {
-                if (ceilDBy16_ * 16 <= 2040) {
-                    for (int64_t col3 = 0; col3 < ceilDBy16_ * 16; col3 += 64) {
-                        AscendC::Mul(tmp2[ceilDBy16_ * n_ * t * 16 + col3], grad_h_inTile[ceilDBy16_ * t * 16 + col3],
-                                     spread2[t * 128], MinOf(64, ceilDBy16_ * 16 - col3), n_,
-                                     AscendC::BinaryRepeatParams(1, 1, 0, ceilDBy16_ * 2, 0, 1));
-                    }
-                } else {
-                    for (int64_t i = 0; i < n_; ++i) {
-                        for (int64_t start3 = 0; start3 < divUpDTo16By64_; start3 += 255) {
-                            AscendC::Mul(tmp2[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * i * 16 + start3 * 64],
-                                         grad_h_inTile[ceilDBy16_ * t * 16 + start3 * 64], spread2[i * 8 + t * 128], 64,
-                                         MinOf(255, divUpDTo16By64_ - start3),
-                                         AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
-                        }
-                        if (ceilDBy16_ * 16 - divUpDTo16By64_ * 64 > 0) {
-                            AscendC::Mul(tmp2[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * i * 16 + divUpDTo16By64_ * 64],
-                                         grad_h_inTile[ceilDBy16_ * t * 16 + divUpDTo16By64_ * 64],
-                                         spread2[i * 8 + t * 128], ceilDBy16_ * 16 - divUpDTo16By64_ * 64, 1,
-                                         AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
-                        }
-                    }
-                }
-            }
-            AscendC::LocalTensor<float> tmp3 = calc18Buf_.Get<float>();
-            AscendC::Muls(tmp3, dxgTile, 1.0f, ceilDBy16_ * n_ * tCount * 16);
-            VectorBarrier();
-            AscendC::Add(tmp2, tmp2, tmp3, ceilDBy16_ * n_ * tCount * 16);
-            AscendC::LocalTensor<float> tmp4 = calc19Buf_.Get<float>();
-            AscendC::Mul(tmp4, inv_rmsTile, inv_rmsTile, RoundUp(tCount, 16));
-            VectorBarrier();
-            AscendC::Mul(tmp4, inv_rmsTile, tmp4, RoundUp(tCount, 16));
-            VectorBarrier();
-            AscendC::Mul(tmp4, drmsTile, tmp4, RoundUp(tCount, 16));
-            VectorBarrier();
-            AscendC::Muls(tmp4, tmp4, (1.0f / static_cast<float>(D_ * n_)), RoundUp(tCount, 16));
-            AscendC::LocalTensor<float> tmp5 = calc18Buf_.Get<float>();
-            AscendC::LocalTensor<float> spread3 = calc4Buf_.Get<float>();
-            VectorBarrier();
-            for (int64_t block3 = 0; block3 < CeilDiv(tCount, 16) * 2; block3 += 255) {
-                AscendC::Brcb(spread3[block3 * 64], tmp4[block3 * 8], MinOf(255, CeilDiv(tCount, 16) * 2 - block3),
-                              AscendC::BrcbRepeatParams(1, 8));
-            }
-            VectorBarrier();
-            for (int64_t t = 0; t < tCount; ++t) {
-                if (ceilDBy16_ * 16 <= 2040) {
-                    for (int64_t col4 = 0; col4 < ceilDBy16_ * 16; col4 += 64) {
-                        AscendC::Mul(tmp5[ceilDBy16_ * n_ * t * 16 + col4], spread3[t * 8],
-                                     xTile[ceilDBy16_ * n_ * t * 16 + col4], MinOf(64, ceilDBy16_ * 16 - col4), n_,
-                                     AscendC::BinaryRepeatParams(1, 0, 1, ceilDBy16_ * 2, 0, ceilDBy16_ * 2));
-                    }
-                } else {
-                    for (int64_t i = 0; i < n_; ++i) {
-                        for (int64_t start4 = 0; start4 < divUpDTo16By64_; start4 += 255) {
-                            AscendC::Mul(
-                                tmp5[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * i * 16 + start4 * 64], spread3[t * 8],
-                                xTile[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * i * 16 + start4 * 64], 64,
-                                MinOf(255, divUpDTo16By64_ - start4), AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
-                        }
-                        if (ceilDBy16_ * 16 - divUpDTo16By64_ * 64 > 0) {
-                            AscendC::Mul(tmp5[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * i * 16 + divUpDTo16By64_ * 64],
-                                         spread3[t * 8],
-                                         xTile[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * i * 16 + divUpDTo16By64_ * 64],
-                                         ceilDBy16_ * 16 - divUpDTo16By64_ * 64, 1,
-                                         AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
-                        }
-                    }
-                }
-            }
-            VectorBarrier();
-            AscendC::Sub(tmp2, tmp2, tmp5, ceilDBy16_ * n_ * tCount * 16);
-            VectorBarrier();
-            AscendC::Adds(tmp2, tmp2, 0.0f, ceilDBy16_ * n_ * tCount * 16);
-            AscendC::LocalTensor<Element> grad_xOut = out0Queue_.AllocTensor<Element>();
-            VectorBarrier();
-            AscendC::Cast(grad_xOut, tmp2, AscendC::RoundMode::CAST_RINT, ceilDBy16_ * n_ * tCount * 16);
-            out0Queue_.EnQue(grad_xOut);
-            grad_xOut = out0Queue_.DeQue<Element>();
-            for (int64_t first6 = 0; first6 < n_ * tCount; first6 += 4095) {
-                AscendC::DataCopyPad(grad_xGm_[D_ * n_ * tStart + D_ * first6], grad_xOut[ceilDBy16_ * first6 * 16],
-                                     AscendC::DataCopyExtParams(MinOf(4095, n_ * tCount - first6), D_ * 2,
-                                                                ceilDBy16_ - CeilDiv(D_ * 2, 32), 0, 0));
-            }
-            out0Queue_.FreeTensor(grad_xOut);
-            AscendC::LocalTensor<float> dmixWsOut = out1Queue_.AllocTensor<float>();
-            AscendC::Muls(dmixWsOut, dmixTile, 1.0f, ceilNN2NBy16_ * tCount * 16);
-            out1Queue_.EnQue(dmixWsOut);
-            dmixWsOut = out1Queue_.DeQue<float>();
-            AscendC::DataCopyPad(
-                dmixWsGm_[n_ * n_ * tStart + n_ * tStart * 2], dmixWsOut,
-                AscendC::DataCopyExtParams(tCount, n_ * n_ * 4 + n_ * 8,
-                                           ceilNN2NBy16_ * 2 - CeilDiv(n_ * n_ * 4 + n_ * 8, 32), 0, 0));
-            out1Queue_.FreeTensor(dmixWsOut);
-        }
-    }
-
-private:
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // phiIn
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in1Queue_;    // scaledWsIn
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in2Queue_;    // inv_rmsIn
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in3Queue_;    // grad_h_inIn
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in4Queue_;    // h_preIn
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in5Queue_;    // xIn
-    AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // grad_xOut
-    AscendC::TQue<AscendC::TPosition::VECOUT, 1> out1Queue_;  // dmixWsOut
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // phiTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // scaledWsTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // inv_rmsTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // dmixTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // spread
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // h_mixTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // drmsTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // acc
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc9Buf_;     // part
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc10Buf_;    // dxgTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc11Buf_;    // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc12Buf_;    // spread
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc13Buf_;    // grad_h_inTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc14Buf_;    // h_preTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc15Buf_;    // xTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc16Buf_;    // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc17Buf_;    // spread
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc18Buf_;    // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc19Buf_;    // tmp
-    AscendC::GlobalTensor<Element> xGm_;
-    AscendC::GlobalTensor<float> phiGm_;
-    AscendC::GlobalTensor<Element> grad_h_inGm_;
-    AscendC::GlobalTensor<float> inv_rmsGm_;
-    AscendC::GlobalTensor<float> h_mixGm_;
-    AscendC::GlobalTensor<float> h_preGm_;
-    AscendC::GlobalTensor<Element> grad_xGm_;
-    AscendC::GlobalTensor<float> dmixWsGm_;
-    AscendC::GlobalTensor<float> scaledWsGm_;
-    int64_t blockIdx_;
-    int64_t D_;
-    int64_t T_;
-    int64_t dmixPer_;
-    int64_t dmixTTile_;
-    int64_t dmixWork_;
-    int64_t dmixWsStart_;
-    int64_t n_;
-    int64_t scaledWsStart_;
-    int64_t ceilDBy16_;
-    int64_t ceilDBy8_;
-    int64_t ceilDmixTTileBy16_;
-    int64_t ceilDmixTTileBy8_;
-    int64_t ceilNBy16_;
-    int64_t ceilNN2NBy16_;
-    int64_t ceilNN2NBy8_;
-    int64_t divUpDTo16By64_;
 };
 
 }  // namespace MhcPreBackwardKernel

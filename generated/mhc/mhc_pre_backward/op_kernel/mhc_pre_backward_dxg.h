@@ -84,513 +84,524 @@ private:
     int64_t n_;
 };
 
-/// dmix, drms, dxg, grad_x
+/// dxg, grad_x, sum_1, grad_phi
 template <typename Element>
 class MhcPreBackwardDxgVariant2
 {
 public:
-    __aicore__ inline void Init(GM_ADDR x, GM_ADDR phi, GM_ADDR grad_h_in, GM_ADDR inv_rms, GM_ADDR h_mix,
-                                GM_ADDR h_pre, GM_ADDR gamma, GM_ADDR grad_x_post, GM_ADDR grad_x, GM_ADDR workspace,
+    __aicore__ inline void Init(GM_ADDR x, GM_ADDR phi, GM_ADDR grad_h_in, GM_ADDR inv_rms, GM_ADDR h_pre,
+                                GM_ADDR gamma, GM_ADDR grad_x_post, GM_ADDR grad_x, GM_ADDR grad_phi, GM_ADDR workspace,
                                 const MhcPreBackwardTilingData &tiling, AscendC::TPipe *pipe)
     {
         blockIdx_ = AscendC::GetBlockIdx();
         D_ = tiling.D;
         T_ = tiling.T;
         dmixWsStart_ = tiling.dmixWsStart;
+        drmsWsStart_ = tiling.drmsWsStart;
+        dxgDTile_ = tiling.dxgDTile;
+        dxgITile_ = tiling.dxgITile;
+        dxgITiles_ = tiling.dxgITiles;
         dxgPer_ = tiling.dxgPer;
-        dxgTTile_ = tiling.dxgTTile;
         dxgWork_ = tiling.dxgWork;
         dxgWsStart_ = tiling.dxgWsStart;
         n_ = tiling.n;
-        scaledWsStart_ = tiling.scaledWsStart;
-        ceilDBy16_ = CeilDiv(D_, 16);
-        ceilDBy8_ = CeilDiv(D_, 8);
-        ceilDxgTTileBy16_ = CeilDiv(dxgTTile_, 16);
-        ceilDxgTTileBy8_ = CeilDiv(dxgTTile_, 8);
-        ceilNBy16_ = CeilDiv(n_, 16);
+        ceilTBy16_ = CeilDiv(T_, 16);
+        ceilTBy8_ = CeilDiv(T_, 8);
         ceilNN2NBy16_ = CeilDiv(n_ * n_ + n_ * 2, 16);
-        ceilNN2NBy8_ = CeilDiv(n_ * n_ + n_ * 2, 8);
-        divUpDTo16By64_ = (ceilDBy16_ * 16) / 64;
         xGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(x), D_ * T_ * n_);
         phiGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(phi), D_ * n_ * n_ * n_ + D_ * n_ * n_ * 2);
         grad_h_inGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(grad_h_in), D_ * T_);
         inv_rmsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(inv_rms), T_);
-        h_mixGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(h_mix), T_ * n_ * n_ + T_ * n_ * 2);
         h_preGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(h_pre), T_ * n_);
         gammaGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(gamma), D_ * n_);
         grad_x_postGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(grad_x_post), D_ * T_ * n_);
         grad_xGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(grad_x), D_ * T_ * n_);
+        grad_phiGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(grad_phi), D_ * n_ * n_ * n_ + D_ * n_ * n_ * 2);
         dmixWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + dmixWsStart_),
                                   T_ * n_ * n_ + T_ * n_ * 2);
+        drmsWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + drmsWsStart_), T_);
         dxgWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + dxgWsStart_), D_ * T_ * n_);
-        scaledWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + scaledWsStart_),
-                                    T_ * n_ * n_ + T_ * n_ * 2);
-        pipe->InitBuffer(in0Queue_, 1, ceilDBy8_ * n_ * n_ * n_ * 32 + ceilDBy8_ * n_ * n_ * 64);
-        pipe->InitBuffer(in1Queue_, 1, ceilDBy8_ * n_ * 32);
-        pipe->InitBuffer(in2Queue_, 2, ceilNN2NBy8_ * dxgTTile_ * 32);
-        pipe->InitBuffer(in3Queue_, 1, ceilDxgTTileBy8_ * 32);
-        pipe->InitBuffer(in4Queue_, 1, ceilDBy16_ * dxgTTile_ * 32);
-        pipe->InitBuffer(in5Queue_, 1, dxgTTile_ * CeilDiv(n_, 8) * 32);
-        pipe->InitBuffer(in6Queue_, 1, ceilDBy16_ * dxgTTile_ * n_ * 32);
-        pipe->InitBuffer(out0Queue_, 2, ceilDBy16_ * dxgTTile_ * n_ * 32);
-        pipe->InitBuffer(out1Queue_, 2, ceilNN2NBy16_ * dxgTTile_ * 64);
-        pipe->InitBuffer(out2Queue_, 2, ceilDBy16_ * dxgTTile_ * n_ * 64);
-        pipe->InitBuffer(calc0Buf_, ceilDBy16_ * n_ * n_ * n_ * 64 + ceilDBy16_ * n_ * n_ * 128);
-        pipe->InitBuffer(calc1Buf_, ceilDBy16_ * n_ * 64);
-        pipe->InitBuffer(calc2Buf_, ceilNN2NBy16_ * dxgTTile_ * 64);
-        pipe->InitBuffer(calc3Buf_, ceilDxgTTileBy16_ * 64);
-        pipe->InitBuffer(calc4Buf_, ceilNN2NBy16_ * dxgTTile_ * 64);
-        pipe->InitBuffer(calc5Buf_, ceilDxgTTileBy16_ * 512);
-        pipe->InitBuffer(calc6Buf_, ceilNN2NBy16_ * dxgTTile_ * 64);
-        pipe->InitBuffer(calc7Buf_, ceilDxgTTileBy16_ * 64);
-        pipe->InitBuffer(calc8Buf_, ceilNN2NBy16_ * dxgTTile_ * 64);
-        pipe->InitBuffer(calc9Buf_, ceilDxgTTileBy8_ * 2048);
-        pipe->InitBuffer(calc10Buf_, ceilDxgTTileBy8_ * 256);
-        pipe->InitBuffer(calc11Buf_, ceilDBy16_ * dxgTTile_ * n_ * 64);
-        pipe->InitBuffer(calc12Buf_,
-                         ceilDBy16_ * dxgTTile_ * n_ * n_ * n_ * 64 + ceilDBy16_ * dxgTTile_ * n_ * n_ * 128);
-        pipe->InitBuffer(calc13Buf_, ceilNN2NBy16_ * dxgTTile_ * 512);
-        pipe->InitBuffer(calc14Buf_, ceilDBy16_ * dxgTTile_ * 64);
-        pipe->InitBuffer(calc15Buf_, ceilNBy16_ * dxgTTile_ * 64);
-        pipe->InitBuffer(calc16Buf_, ceilDBy16_ * dxgTTile_ * n_ * 64);
-        pipe->InitBuffer(calc17Buf_, ceilDBy16_ * dxgTTile_ * n_ * 64);
-        pipe->InitBuffer(calc18Buf_, ceilDBy16_ * dxgTTile_ * n_ * 64);
-        pipe->InitBuffer(calc19Buf_, ceilNBy16_ * dxgTTile_ * 512);
-        pipe->InitBuffer(calc20Buf_, ceilDBy16_ * dxgTTile_ * n_ * 64);
-        pipe->InitBuffer(calc21Buf_, ceilDxgTTileBy16_ * 64);
+        pipe->InitBuffer(in0Queue_, 1, T_ * ceilNN2NBy16_ * 64);
+        pipe->InitBuffer(in1Queue_, 2, ceilTBy16_ * 64);
+        pipe->InitBuffer(in2Queue_, 1, T_ * dxgDTile_ * 2);
+        pipe->InitBuffer(in3Queue_, 1, dxgDTile_ * dxgITile_ * n_ * n_ * 4 + dxgDTile_ * dxgITile_ * n_ * 8);
+        pipe->InitBuffer(in4Queue_, 1, T_ * CeilDiv(dxgITile_, 8) * 32);
+        pipe->InitBuffer(in5Queue_, 1, dxgDTile_ * dxgITile_ * 4);
+        pipe->InitBuffer(in6Queue_, 1, T_ * dxgDTile_ * dxgITile_ * 2);
+        pipe->InitBuffer(out0Queue_, 2, T_ * dxgDTile_ * dxgITile_ * 2);
+        pipe->InitBuffer(out1Queue_, 2, dxgDTile_ * dxgITile_ * n_ * n_ * 4 + dxgDTile_ * dxgITile_ * n_ * 8);
+        pipe->InitBuffer(out2Queue_, 2, T_ * dxgDTile_ * dxgITile_ * 4);
+        pipe->InitBuffer(calc0Buf_, T_ * dxgDTile_ * 4);
+        pipe->InitBuffer(calc1Buf_, T_ * dxgDTile_ * dxgITile_ * 4);
+        pipe->InitBuffer(calc2Buf_, T_ * ceilNN2NBy16_ * 512);
+        pipe->InitBuffer(calc3Buf_, ceilTBy16_ * dxgITile_ * 64);
+        pipe->InitBuffer(calc4Buf_, ceilTBy16_ * 64);
+        pipe->InitBuffer(calc5Buf_, T_ * dxgDTile_ * dxgITile_ * 4);
+        pipe->InitBuffer(calc6Buf_, T_ * dxgDTile_ * dxgITile_ * 4);
+        pipe->InitBuffer(calc7Buf_, T_ * dxgDTile_ * dxgITile_ * 4);
+        pipe->InitBuffer(calc8Buf_, ceilTBy16_ * dxgITile_ * 512);
+        pipe->InitBuffer(calc9Buf_, T_ * dxgDTile_ * dxgITile_ * 4);
+        pipe->InitBuffer(calc10Buf_, ceilTBy16_ * 64);
+        pipe->InitBuffer(calc11Buf_, ceilTBy16_ * 512);
+        pipe->InitBuffer(calc12Buf_, dxgDTile_ * dxgITile_ * n_ * n_ * 4 + dxgDTile_ * dxgITile_ * n_ * 8);
     }
 
     __aicore__ inline void Process()
     {
         AscendC::LocalTensor<float> calc0Zero = calc0Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc0Zero, 0.0f, ceilDBy16_ * n_ * n_ * n_ * 16 + ceilDBy16_ * n_ * n_ * 32);
+        AscendC::Duplicate<float>(calc0Zero, 0.0f, T_ * dxgDTile_);
         AscendC::LocalTensor<float> calc1Zero = calc1Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc1Zero, 0.0f, ceilDBy16_ * n_ * 16);
+        AscendC::Duplicate<float>(calc1Zero, 0.0f, T_ * dxgDTile_ * dxgITile_);
         AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc2Zero, 0.0f, ceilNN2NBy16_ * dxgTTile_ * 16);
+        AscendC::Duplicate<float>(calc2Zero, 0.0f, T_ * ceilNN2NBy16_ * 128);
         AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc3Zero, 0.0f, ceilDxgTTileBy16_ * 16);
+        AscendC::Duplicate<float>(calc3Zero, 0.0f, ceilTBy16_ * dxgITile_ * 16);
         AscendC::LocalTensor<float> calc4Zero = calc4Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc4Zero, 0.0f, ceilNN2NBy16_ * dxgTTile_ * 16);
+        AscendC::Duplicate<float>(calc4Zero, 0.0f, ceilTBy16_ * 16);
         AscendC::LocalTensor<float> calc5Zero = calc5Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc5Zero, 0.0f, ceilDxgTTileBy16_ * 128);
+        AscendC::Duplicate<float>(calc5Zero, 0.0f, T_ * dxgDTile_ * dxgITile_);
         AscendC::LocalTensor<float> calc6Zero = calc6Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc6Zero, 0.0f, ceilNN2NBy16_ * dxgTTile_ * 16);
+        AscendC::Duplicate<float>(calc6Zero, 0.0f, T_ * dxgDTile_ * dxgITile_);
         AscendC::LocalTensor<float> calc7Zero = calc7Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc7Zero, 0.0f, ceilDxgTTileBy16_ * 16);
+        AscendC::Duplicate<float>(calc7Zero, 0.0f, T_ * dxgDTile_ * dxgITile_);
         AscendC::LocalTensor<float> calc8Zero = calc8Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc8Zero, 0.0f, ceilNN2NBy16_ * dxgTTile_ * 16);
+        AscendC::Duplicate<float>(calc8Zero, 0.0f, ceilTBy16_ * dxgITile_ * 128);
         AscendC::LocalTensor<float> calc9Zero = calc9Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc9Zero, 0.0f, ceilDxgTTileBy8_ * 512);
+        AscendC::Duplicate<float>(calc9Zero, 0.0f, T_ * dxgDTile_ * dxgITile_);
         AscendC::LocalTensor<float> calc10Zero = calc10Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc10Zero, 0.0f, ceilDxgTTileBy8_ * 64);
+        AscendC::Duplicate<float>(calc10Zero, 0.0f, ceilTBy16_ * 16);
         AscendC::LocalTensor<float> calc11Zero = calc11Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc11Zero, 0.0f, ceilDBy16_ * dxgTTile_ * n_ * 16);
+        AscendC::Duplicate<float>(calc11Zero, 0.0f, ceilTBy16_ * 128);
         AscendC::LocalTensor<float> calc12Zero = calc12Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc12Zero, 0.0f,
-                                  ceilDBy16_ * dxgTTile_ * n_ * n_ * n_ * 16 + ceilDBy16_ * dxgTTile_ * n_ * n_ * 32);
-        AscendC::LocalTensor<float> calc13Zero = calc13Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc13Zero, 0.0f, ceilNN2NBy16_ * dxgTTile_ * 128);
-        AscendC::LocalTensor<float> calc14Zero = calc14Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc14Zero, 0.0f, ceilDBy16_ * dxgTTile_ * 16);
-        AscendC::LocalTensor<float> calc15Zero = calc15Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc15Zero, 0.0f, dxgTTile_ * 16);
-        AscendC::LocalTensor<float> calc16Zero = calc16Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc16Zero, 0.0f, ceilDBy16_ * dxgTTile_ * n_ * 16);
-        AscendC::LocalTensor<float> calc17Zero = calc17Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc17Zero, 0.0f, ceilDBy16_ * dxgTTile_ * n_ * 16);
-        AscendC::LocalTensor<float> calc18Zero = calc18Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc18Zero, 0.0f, ceilDBy16_ * dxgTTile_ * n_ * 16);
-        AscendC::LocalTensor<float> calc19Zero = calc19Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc19Zero, 0.0f, dxgTTile_ * 128);
-        AscendC::LocalTensor<float> calc20Zero = calc20Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc20Zero, 0.0f, ceilDBy16_ * dxgTTile_ * n_ * 16);
-        AscendC::LocalTensor<float> calc21Zero = calc21Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc21Zero, 0.0f, ceilDxgTTileBy16_ * 16);
-        AscendC::LocalTensor<float> phiIn = in0Queue_.AllocTensor<float>();
-        AscendC::DataCopyPad(phiIn, phiGm_, AscendC::DataCopyExtParams(n_ * n_ * n_ + n_ * n_ * 2, D_ * 4, 0, 0, 0),
-                             AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-        in0Queue_.EnQue(phiIn);
-        phiIn = in0Queue_.DeQue<float>();
-        AscendC::LocalTensor<float> phiTile = calc0Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc12Zero, 0.0f, dxgDTile_ * dxgITile_ * n_ * n_ + dxgDTile_ * dxgITile_ * n_ * 2);
+        AscendC::LocalTensor<float> dmixWsIn = in0Queue_.AllocTensor<float>();
+        for (int64_t first = 0; first < T_; first += 4095) {
+            AscendC::DataCopyPad(
+                dmixWsIn[ceilNN2NBy16_ * first * 16], dmixWsGm_[first * n_ * n_ + first * n_ * 2],
+                AscendC::DataCopyExtParams(MinOf(4095, T_ - first), n_ * n_ * 4 + n_ * 8, 0, 0, 0),
+                AscendC::DataCopyPadExtParams<float>(true, 0, ceilNN2NBy16_ * 16 - CeilDiv(n_ * n_ + n_ * 2, 8) * 8,
+                                                     static_cast<float>(0)));
+        }
+        in0Queue_.EnQue(dmixWsIn);
+        dmixWsIn = in0Queue_.DeQue<float>();
+        AscendC::LocalTensor<float> drmsWsIn = in1Queue_.AllocTensor<float>();
+        AscendC::DataCopyPad(
+            drmsWsIn, drmsWsGm_, AscendC::DataCopyExtParams(1, T_ * 4, 0, 0, 0),
+            AscendC::DataCopyPadExtParams<float>(true, 0, ceilTBy16_ * 16 - ceilTBy8_ * 8, static_cast<float>(0)));
+        in1Queue_.EnQue(drmsWsIn);
+        drmsWsIn = in1Queue_.DeQue<float>();
+        AscendC::LocalTensor<float> inv_rmsIn = in1Queue_.AllocTensor<float>();
+        AscendC::DataCopyPad(
+            inv_rmsIn, inv_rmsGm_, AscendC::DataCopyExtParams(1, T_ * 4, 0, 0, 0),
+            AscendC::DataCopyPadExtParams<float>(true, 0, ceilTBy16_ * 16 - ceilTBy8_ * 8, static_cast<float>(0)));
+        in1Queue_.EnQue(inv_rmsIn);
+        inv_rmsIn = in1Queue_.DeQue<float>();
+        const int64_t firstItem = blockIdx_ * dxgPer_;
+        const int64_t lastItem = MinOf(dxgWork_, blockIdx_ * dxgPer_ + dxgPer_);
+        AscendC::LocalTensor<float> spread = calc2Buf_.Get<float>();
         VectorBarrier();
-        for (int64_t k = 0; k < n_ * n_ + n_ * 2; ++k) {
-            for (int64_t i = 0; i < n_; ++i) {
-                AscendC::Muls(phiTile[ceilDBy16_ * k * n_ * 16 + ceilDBy16_ * i * 16],
-                              phiIn[ceilDBy8_ * k * n_ * 8 + ceilDBy8_ * i * 8], 1.0f, ceilDBy8_ * 8);
-            }
+        for (int64_t block = 0; block < T_ * ceilNN2NBy16_ * 2; block += 255) {
+            AscendC::Brcb(spread[block * 64], dmixWsIn[block * 8], MinOf(255, T_ * ceilNN2NBy16_ * 2 - block),
+                          AscendC::BrcbRepeatParams(1, 8));
         }
-        in0Queue_.FreeTensor(phiIn);
-        AscendC::LocalTensor<float> gammaIn = in1Queue_.AllocTensor<float>();
-        AscendC::DataCopyPad(gammaIn, gammaGm_, AscendC::DataCopyExtParams(n_, D_ * 4, 0, 0, 0),
-                             AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-        in1Queue_.EnQue(gammaIn);
-        gammaIn = in1Queue_.DeQue<float>();
-        AscendC::LocalTensor<float> gammaTile = calc1Buf_.Get<float>();
-        for (int64_t i = 0; i < n_; ++i) {
-            AscendC::Muls(gammaTile[ceilDBy16_ * i * 16], gammaIn[ceilDBy8_ * i * 8], 1.0f, ceilDBy8_ * 8);
-        }
-        in1Queue_.FreeTensor(gammaIn);
-        for (int64_t item = blockIdx_ * dxgPer_; item < MinOf(dxgWork_, blockIdx_ * dxgPer_ + dxgPer_); ++item) {
-            const int64_t tStart = dxgTTile_ * item;
-            const int64_t tCount = MinOf(dxgTTile_, T_ - tStart);
-            // dmix[t, k] = scaled[t, k] * inv_rms[t]
-            AscendC::LocalTensor<float> scaledWsIn = in2Queue_.AllocTensor<float>();
-            AscendC::DataCopyPad(scaledWsIn, scaledWsGm_[n_ * n_ * tStart + n_ * tStart * 2],
-                                 AscendC::DataCopyExtParams(tCount, n_ * n_ * 4 + n_ * 8, 0, 0, 0),
-                                 AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-            in2Queue_.EnQue(scaledWsIn);
-            scaledWsIn = in2Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> scaledWsTile = calc2Buf_.Get<float>();
-            for (int64_t t = 0; t < tCount; ++t) {
-                AscendC::Muls(scaledWsTile[ceilNN2NBy16_ * t * 16], scaledWsIn[ceilNN2NBy8_ * t * 8], 1.0f,
-                              ceilNN2NBy8_ * 8);
+        for (int64_t strip = (firstItem / dxgITiles_); strip < CeilDiv(lastItem, dxgITiles_); ++strip) {
+            const int64_t dStart = dxgDTile_ * strip;
+            const int64_t dCount = MinOf(dxgDTile_, D_ - dStart);
+            const int64_t dPitch = RoundUp(dCount, 16);
+            AscendC::LocalTensor<Element> grad_h_inIn = in2Queue_.AllocTensor<Element>();
+            for (int64_t first1 = 0; first1 < T_; first1 += 4095) {
+                AscendC::DataCopyPad(
+                    grad_h_inIn[dPitch * first1], grad_h_inGm_[D_ * first1 + dStart],
+                    AscendC::DataCopyExtParams(MinOf(4095, T_ - first1), dCount * 2, D_ * 2 - dCount * 2, 0, 0),
+                    AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
             }
-            in2Queue_.FreeTensor(scaledWsIn);
-            AscendC::LocalTensor<float> inv_rmsIn = in3Queue_.AllocTensor<float>();
-            AscendC::DataCopyPad(inv_rmsIn, inv_rmsGm_[tStart], AscendC::DataCopyExtParams(1, tCount * 4, 0, 0, 0),
-                                 AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-            in3Queue_.EnQue(inv_rmsIn);
-            inv_rmsIn = in3Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> inv_rmsTile = calc3Buf_.Get<float>();
-            AscendC::Muls(inv_rmsTile, inv_rmsIn, 1.0f, RoundUp(tCount, 8));
-            in3Queue_.FreeTensor(inv_rmsIn);
-            AscendC::LocalTensor<float> dmixTile = calc4Buf_.Get<float>();
-            AscendC::LocalTensor<float> spread = calc5Buf_.Get<float>();
+            in2Queue_.EnQue(grad_h_inIn);
+            grad_h_inIn = in2Queue_.DeQue<Element>();
+            AscendC::LocalTensor<float> grad_h_inTile = calc0Buf_.Get<float>();
             VectorBarrier();
-            for (int64_t block = 0; block < CeilDiv(tCount, 16) * 2; block += 255) {
-                AscendC::Brcb(spread[block * 64], inv_rmsTile[block * 8], MinOf(255, CeilDiv(tCount, 16) * 2 - block),
-                              AscendC::BrcbRepeatParams(1, 8));
-            }
-            VectorBarrier();
-            for (int64_t col = 0; col < ceilNN2NBy16_ * 16; col += 64) {
-                for (int64_t first = 0; first < tCount; first += 255) {
-                    AscendC::Mul(dmixTile[ceilNN2NBy16_ * first * 16 + col],
-                                 scaledWsTile[ceilNN2NBy16_ * first * 16 + col], spread[first * 8],
-                                 MinOf(64, ceilNN2NBy16_ * 16 - col), MinOf(255, tCount - first),
-                                 AscendC::BinaryRepeatParams(1, 1, 0, ceilNN2NBy16_ * 2, ceilNN2NBy16_ * 2, 1));
+            AscendC::Cast(grad_h_inTile, grad_h_inIn, AscendC::RoundMode::CAST_NONE, T_ * dPitch);
+            in2Queue_.FreeTensor(grad_h_inIn);
+            for (int64_t tile = MaxOf(firstItem - dxgITiles_ * strip, 0);
+                 tile < MinOf(dxgITiles_, lastItem - dxgITiles_ * strip); ++tile) {
+                const int64_t iStart = dxgITile_ * tile;
+                const int64_t iCount = MinOf(dxgITile_, n_ - iStart);
+                // dxg[t, i, d] = sum[k](dmix[t, k] * phi[k, D*i + d])
+                AscendC::LocalTensor<float> phiIn = in3Queue_.AllocTensor<float>();
+                for (int64_t i = 0; i < iCount; ++i) {
+                    AscendC::DataCopyPad(
+                        phiIn[dPitch * i * n_ * n_ + dPitch * i * n_ * 2], phiGm_[D_ * iStart + D_ * i + dStart],
+                        AscendC::DataCopyExtParams(n_ * n_ + n_ * 2, dCount * 4, D_ * n_ * 4 - dCount * 4, 0, 0),
+                        AscendC::DataCopyPadExtParams<float>(true, 0, dPitch - CeilDiv(dCount, 8) * 8,
+                                                             static_cast<float>(0)));
                 }
-            }
-            // drms[t] = sum[k](scaled[t, k] * h_mix[t, k])
-            AscendC::LocalTensor<float> h_mixIn = in2Queue_.AllocTensor<float>();
-            AscendC::DataCopyPad(h_mixIn, h_mixGm_[n_ * n_ * tStart + n_ * tStart * 2],
-                                 AscendC::DataCopyExtParams(tCount, n_ * n_ * 4 + n_ * 8, 0, 0, 0),
-                                 AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-            in2Queue_.EnQue(h_mixIn);
-            h_mixIn = in2Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> h_mixTile = calc6Buf_.Get<float>();
-            for (int64_t t = 0; t < tCount; ++t) {
-                AscendC::Muls(h_mixTile[ceilNN2NBy16_ * t * 16], h_mixIn[ceilNN2NBy8_ * t * 8], 1.0f, ceilNN2NBy8_ * 8);
-            }
-            in2Queue_.FreeTensor(h_mixIn);
-            AscendC::LocalTensor<float> drmsTile = calc7Buf_.Get<float>();
-            AscendC::LocalTensor<float> tmp = calc8Buf_.Get<float>();
-            VectorBarrier();
-            AscendC::Mul(tmp, scaledWsTile, h_mixTile, ceilNN2NBy16_ * tCount * 16);
-            AscendC::LocalTensor<float> acc = calc9Buf_.Get<float>();
-            AscendC::LocalTensor<float> part = calc10Buf_.Get<float>();
-            AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(tCount, 8) * 512);
-            for (int64_t col1 = 0; col1 < n_ * n_ + n_ * 2; col1 += 64) {
+                in3Queue_.EnQue(phiIn);
+                phiIn = in3Queue_.DeQue<float>();
+                AscendC::LocalTensor<float> dxgTile = calc1Buf_.Get<float>();
                 VectorBarrier();
-                for (int64_t first1 = 0; first1 < tCount; first1 += 255) {
-                    AscendC::Add(acc[first1 * 64], tmp[ceilNN2NBy16_ * first1 * 16 + col1], acc[first1 * 64],
-                                 MinOf(64, n_ * n_ + n_ * 2 - col1), MinOf(255, tCount - first1),
-                                 AscendC::BinaryRepeatParams(1, 1, 1, 8, ceilNN2NBy16_ * 2, 8));
-                }
-            }
-            VectorBarrier();
-            for (int64_t strip = 0; strip < RoundUp(tCount, 8); strip += 248) {
-                AscendC::BlockReduceSum<float>(part[strip * 8], acc[strip * 64], MinOf(248, RoundUp(tCount, 8) - strip),
-                                               64, 1, 1, 8);
-            }
-            VectorBarrier();
-            for (int64_t strip1 = 0; strip1 < CeilDiv(tCount, 8); strip1 += 255) {
-                AscendC::BlockReduceSum<float>(drmsTile[strip1 * 8], part[strip1 * 64],
-                                               MinOf(255, CeilDiv(tCount, 8) - strip1), 64, 1, 1, 8);
-            }
-            // dxg[t, i, d] = sum[k](dmix[t, k] * phi[k, D*i + d])
-            AscendC::LocalTensor<float> dxgTile = calc11Buf_.Get<float>();
-            AscendC::LocalTensor<float> tmp1 = calc12Buf_.Get<float>();
-            AscendC::LocalTensor<float> spread1 = calc13Buf_.Get<float>();
-            for (int64_t block1 = 0; block1 < ceilNN2NBy16_ * tCount * 2; block1 += 255) {
-                AscendC::Brcb(spread1[block1 * 64], dmixTile[block1 * 8],
-                              MinOf(255, ceilNN2NBy16_ * tCount * 2 - block1), AscendC::BrcbRepeatParams(1, 8));
-            }
-            VectorBarrier();
-            for (int64_t t = 0; t < tCount; ++t) {
+                AscendC::Duplicate<float>(dxgTile, 0.0f, T_ * dPitch * iCount);
                 for (int64_t k = 0; k < n_ * n_ + n_ * 2; ++k) {
-                    if (ceilDBy16_ * 16 <= 2040) {
-                        for (int64_t col2 = 0; col2 < ceilDBy16_ * 16; col2 += 64) {
-                            AscendC::Mul(tmp1[ceilDBy16_ * n_ * n_ * n_ * t * 16 + ceilDBy16_ * n_ * n_ * t * 32 +
-                                              ceilDBy16_ * k * n_ * 16 + col2],
-                                         spread1[ceilNN2NBy16_ * t * 128 + k * 8],
-                                         phiTile[ceilDBy16_ * k * n_ * 16 + col2], MinOf(64, ceilDBy16_ * 16 - col2),
-                                         n_, AscendC::BinaryRepeatParams(1, 0, 1, ceilDBy16_ * 2, 0, ceilDBy16_ * 2));
+                    VectorBarrier();
+                    for (int64_t i = 0; i < iCount; ++i) {
+                        if (dPitch <= 2040) {
+                            for (int64_t col = 0; col < dPitch; col += 64) {
+                                for (int64_t first2 = 0; first2 < T_; first2 += 255) {
+                                    AscendC::MulAddDst(
+                                        dxgTile[T_ * dPitch * i + dPitch * first2 + col],
+                                        spread[ceilNN2NBy16_ * first2 * 128 + k * 8],
+                                        phiIn[dPitch * i * n_ * n_ + dPitch * i * n_ * 2 + dPitch * k + col],
+                                        MinOf(64, dPitch - col), MinOf(255, T_ - first2),
+                                        AscendC::BinaryRepeatParams(1, 0, 1, (dPitch / 8), ceilNN2NBy16_ * 16, 0));
+                                }
+                            }
+                        } else {
+                            for (int64_t t = 0; t < T_; ++t) {
+                                for (int64_t start = 0; start < (dPitch / 64); start += 255) {
+                                    AscendC::MulAddDst(
+                                        dxgTile[T_ * dPitch * i + dPitch * t + start * 64],
+                                        spread[ceilNN2NBy16_ * t * 128 + k * 8],
+                                        phiIn[dPitch * i * n_ * n_ + dPitch * i * n_ * 2 + dPitch * k + start * 64], 64,
+                                        MinOf(255, (dPitch / 64) - start),
+                                        AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
+                                }
+                                if (dPitch - (dPitch / 64) * 64 > 0) {
+                                    AscendC::MulAddDst(dxgTile[T_ * dPitch * i + dPitch * t + (dPitch / 64) * 64],
+                                                       spread[ceilNN2NBy16_ * t * 128 + k * 8],
+                                                       phiIn[dPitch * i * n_ * n_ + dPitch * i * n_ * 2 + dPitch * k +
+                                                             (dPitch / 64) * 64],
+                                                       dPitch - (dPitch / 64) * 64, 1,
+                                                       AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
+                                }
+                            }
+                        }
+                    }
+                }
+                in3Queue_.FreeTensor(phiIn);
+                // grad_x[t, i, d] = grad_h_in[t, d] * h_pre[t, i] + dxg[t, i, d] * gamma[i, d] - drms[t] * inv_rms[t]
+                // ** 3 / (D*n) * x[t, i, d] + grad_x_post[t, i, d]
+                AscendC::LocalTensor<float> h_preIn = in4Queue_.AllocTensor<float>();
+                for (int64_t first3 = 0; first3 < T_; first3 += 4095) {
+                    AscendC::DataCopyPad(
+                        h_preIn[RoundUp(iCount, 8) * first3], h_preGm_[first3 * n_ + iStart],
+                        AscendC::DataCopyExtParams(MinOf(4095, T_ - first3), iCount * 4, n_ * 4 - iCount * 4, 0, 0),
+                        AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
+                }
+                in4Queue_.EnQue(h_preIn);
+                h_preIn = in4Queue_.DeQue<float>();
+                AscendC::LocalTensor<float> h_preTile = calc3Buf_.Get<float>();
+                AscendC::LocalTensor<int32_t> offsets = calc4Buf_.Get<int32_t>();
+                AscendC::CreateVecIndex<int32_t>(offsets, static_cast<int32_t>(0), ceilTBy16_ * 16);
+                VectorBarrier();
+                AscendC::Mins(offsets, offsets, static_cast<int32_t>(T_ - 1), ceilTBy16_ * 16);
+                VectorBarrier();
+                AscendC::Muls(offsets, offsets, static_cast<int32_t>(CeilDiv(iCount, 8) * 32), ceilTBy16_ * 16);
+                VectorBarrier();
+                for (int64_t i = 0; i < iCount; ++i) {
+                    AscendC::Gather(h_preTile[ceilTBy16_ * i * 16], h_preIn, offsets.ReinterpretCast<uint32_t>(), i * 4,
+                                    ceilTBy16_ * 16);
+                }
+                in4Queue_.FreeTensor(h_preIn);
+                AscendC::LocalTensor<float> gammaIn = in5Queue_.AllocTensor<float>();
+                AscendC::DataCopyPad(gammaIn, gammaGm_[D_ * iStart + dStart],
+                                     AscendC::DataCopyExtParams(iCount, dCount * 4, D_ * 4 - dCount * 4, 0, 0),
+                                     AscendC::DataCopyPadExtParams<float>(true, 0, dPitch - CeilDiv(dCount, 8) * 8,
+                                                                          static_cast<float>(0)));
+                in5Queue_.EnQue(gammaIn);
+                gammaIn = in5Queue_.DeQue<float>();
+                AscendC::LocalTensor<Element> xIn = in6Queue_.AllocTensor<Element>();
+                for (int64_t i = 0; i < iCount; ++i) {
+                    for (int64_t first4 = 0; first4 < T_; first4 += 4095) {
+                        AscendC::DataCopyPad(
+                            xIn[T_ * dPitch * i + dPitch * first4],
+                            xGm_[D_ * first4 * n_ + D_ * iStart + D_ * i + dStart],
+                            AscendC::DataCopyExtParams(MinOf(4095, T_ - first4), dCount * 2, D_ * n_ * 2 - dCount * 2,
+                                                       0, 0),
+                            AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
+                    }
+                }
+                in6Queue_.EnQue(xIn);
+                xIn = in6Queue_.DeQue<Element>();
+                AscendC::LocalTensor<float> xTile = calc5Buf_.Get<float>();
+                AscendC::Cast(xTile, xIn, AscendC::RoundMode::CAST_NONE, T_ * dPitch * iCount);
+                in6Queue_.FreeTensor(xIn);
+                AscendC::LocalTensor<Element> grad_x_postIn = in6Queue_.AllocTensor<Element>();
+                for (int64_t i = 0; i < iCount; ++i) {
+                    for (int64_t first5 = 0; first5 < T_; first5 += 4095) {
+                        AscendC::DataCopyPad(
+                            grad_x_postIn[T_ * dPitch * i + dPitch * first5],
+                            grad_x_postGm_[D_ * first5 * n_ + D_ * iStart + D_ * i + dStart],
+                            AscendC::DataCopyExtParams(MinOf(4095, T_ - first5), dCount * 2, D_ * n_ * 2 - dCount * 2,
+                                                       0, 0),
+                            AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
+                    }
+                }
+                in6Queue_.EnQue(grad_x_postIn);
+                grad_x_postIn = in6Queue_.DeQue<Element>();
+                AscendC::LocalTensor<float> grad_x_postTile = calc6Buf_.Get<float>();
+                AscendC::Cast(grad_x_postTile, grad_x_postIn, AscendC::RoundMode::CAST_NONE, T_ * dPitch * iCount);
+                in6Queue_.FreeTensor(grad_x_postIn);
+                AscendC::LocalTensor<float> tmp = calc7Buf_.Get<float>();
+                AscendC::LocalTensor<float> spread1 = calc8Buf_.Get<float>();
+                VectorBarrier();
+                for (int64_t block1 = 0; block1 < ceilTBy16_ * iCount * 2; block1 += 255) {
+                    AscendC::Brcb(spread1[block1 * 64], h_preTile[block1 * 8],
+                                  MinOf(255, ceilTBy16_ * iCount * 2 - block1), AscendC::BrcbRepeatParams(1, 8));
+                }
+                VectorBarrier();
+                for (int64_t i = 0; i < iCount; ++i) {
+                    if (dPitch <= 2040) {
+                        for (int64_t col1 = 0; col1 < dPitch; col1 += 64) {
+                            for (int64_t first6 = 0; first6 < T_; first6 += 255) {
+                                AscendC::Mul(tmp[T_ * dPitch * i + dPitch * first6 + col1],
+                                             grad_h_inTile[dPitch * first6 + col1],
+                                             spread1[ceilTBy16_ * i * 128 + first6 * 8], MinOf(64, dPitch - col1),
+                                             MinOf(255, T_ - first6),
+                                             AscendC::BinaryRepeatParams(1, 1, 0, (dPitch / 8), (dPitch / 8), 1));
+                            }
                         }
                     } else {
-                        for (int64_t i = 0; i < n_; ++i) {
-                            for (int64_t start2 = 0; start2 < divUpDTo16By64_; start2 += 255) {
-                                AscendC::Mul(tmp1[ceilDBy16_ * n_ * n_ * n_ * t * 16 + ceilDBy16_ * n_ * n_ * t * 32 +
-                                                  ceilDBy16_ * k * n_ * 16 + ceilDBy16_ * i * 16 + start2 * 64],
-                                             spread1[ceilNN2NBy16_ * t * 128 + k * 8],
-                                             phiTile[ceilDBy16_ * k * n_ * 16 + ceilDBy16_ * i * 16 + start2 * 64], 64,
-                                             MinOf(255, divUpDTo16By64_ - start2),
+                        for (int64_t t = 0; t < T_; ++t) {
+                            for (int64_t start1 = 0; start1 < (dPitch / 64); start1 += 255) {
+                                AscendC::Mul(
+                                    tmp[T_ * dPitch * i + dPitch * t + start1 * 64],
+                                    grad_h_inTile[dPitch * t + start1 * 64], spread1[ceilTBy16_ * i * 128 + t * 8], 64,
+                                    MinOf(255, (dPitch / 64) - start1), AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
+                            }
+                            if (dPitch - (dPitch / 64) * 64 > 0) {
+                                AscendC::Mul(tmp[T_ * dPitch * i + dPitch * t + (dPitch / 64) * 64],
+                                             grad_h_inTile[dPitch * t + (dPitch / 64) * 64],
+                                             spread1[ceilTBy16_ * i * 128 + t * 8], dPitch - (dPitch / 64) * 64, 1,
+                                             AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
+                            }
+                        }
+                    }
+                }
+                AscendC::LocalTensor<float> tmp1 = calc9Buf_.Get<float>();
+                if (dPitch <= T_ * 64 && dPitch <= 2040) {
+                    for (int64_t i = 0; i < iCount; ++i) {
+                        for (int64_t col2 = 0; col2 < dPitch; col2 += 64) {
+                            for (int64_t first7 = 0; first7 < T_; first7 += 255) {
+                                AscendC::Mul(tmp1[T_ * dPitch * i + dPitch * first7 + col2],
+                                             dxgTile[T_ * dPitch * i + dPitch * first7 + col2],
+                                             gammaIn[dPitch * i + col2], MinOf(64, dPitch - col2),
+                                             MinOf(255, T_ - first7),
+                                             AscendC::BinaryRepeatParams(1, 1, 1, (dPitch / 8), (dPitch / 8), 0));
+                            }
+                        }
+                    }
+                } else {
+                    for (int64_t i = 0; i < iCount; ++i) {
+                        for (int64_t t = 0; t < T_; ++t) {
+                            AscendC::Mul(tmp1[T_ * dPitch * i + dPitch * t], dxgTile[T_ * dPitch * i + dPitch * t],
+                                         gammaIn[dPitch * i], dPitch);
+                        }
+                    }
+                }
+                VectorBarrier();
+                AscendC::Add(tmp, tmp, tmp1, T_ * dPitch * iCount);
+                AscendC::LocalTensor<float> tmp2 = calc10Buf_.Get<float>();
+                AscendC::Mul(tmp2, inv_rmsIn, inv_rmsIn, ceilTBy16_ * 16);
+                VectorBarrier();
+                AscendC::Mul(tmp2, inv_rmsIn, tmp2, ceilTBy16_ * 16);
+                VectorBarrier();
+                AscendC::Mul(tmp2, drmsWsIn, tmp2, ceilTBy16_ * 16);
+                VectorBarrier();
+                AscendC::Muls(tmp2, tmp2, (1.0f / static_cast<float>(D_ * n_)), ceilTBy16_ * 16);
+                AscendC::LocalTensor<float> tmp3 = calc9Buf_.Get<float>();
+                AscendC::LocalTensor<float> spread2 = calc11Buf_.Get<float>();
+                VectorBarrier();
+                for (int64_t block2 = 0; block2 < ceilTBy16_ * 2; block2 += 255) {
+                    AscendC::Brcb(spread2[block2 * 64], tmp2[block2 * 8], MinOf(255, ceilTBy16_ * 2 - block2),
+                                  AscendC::BrcbRepeatParams(1, 8));
+                }
+                VectorBarrier();
+                for (int64_t i = 0; i < iCount; ++i) {
+                    if (dPitch <= 2040) {
+                        for (int64_t col3 = 0; col3 < dPitch; col3 += 64) {
+                            for (int64_t first8 = 0; first8 < T_; first8 += 255) {
+                                AscendC::Mul(tmp3[T_ * dPitch * i + dPitch * first8 + col3], spread2[first8 * 8],
+                                             xTile[T_ * dPitch * i + dPitch * first8 + col3], MinOf(64, dPitch - col3),
+                                             MinOf(255, T_ - first8),
+                                             AscendC::BinaryRepeatParams(1, 0, 1, (dPitch / 8), 1, (dPitch / 8)));
+                            }
+                        }
+                    } else {
+                        for (int64_t t = 0; t < T_; ++t) {
+                            for (int64_t start2 = 0; start2 < (dPitch / 64); start2 += 255) {
+                                AscendC::Mul(tmp3[T_ * dPitch * i + dPitch * t + start2 * 64], spread2[t * 8],
+                                             xTile[T_ * dPitch * i + dPitch * t + start2 * 64], 64,
+                                             MinOf(255, (dPitch / 64) - start2),
                                              AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
                             }
-                            if (ceilDBy16_ * 16 - divUpDTo16By64_ * 64 > 0) {
-                                AscendC::Mul(
-                                    tmp1[ceilDBy16_ * n_ * n_ * n_ * t * 16 + ceilDBy16_ * n_ * n_ * t * 32 +
-                                         ceilDBy16_ * k * n_ * 16 + ceilDBy16_ * i * 16 + divUpDTo16By64_ * 64],
-                                    spread1[ceilNN2NBy16_ * t * 128 + k * 8],
-                                    phiTile[ceilDBy16_ * k * n_ * 16 + ceilDBy16_ * i * 16 + divUpDTo16By64_ * 64],
-                                    ceilDBy16_ * 16 - divUpDTo16By64_ * 64, 1,
-                                    AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
+                            if (dPitch - (dPitch / 64) * 64 > 0) {
+                                AscendC::Mul(tmp3[T_ * dPitch * i + dPitch * t + (dPitch / 64) * 64], spread2[t * 8],
+                                             xTile[T_ * dPitch * i + dPitch * t + (dPitch / 64) * 64],
+                                             dPitch - (dPitch / 64) * 64, 1,
+                                             AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
                             }
                         }
                     }
                 }
-            }
-            VectorBarrier();
-            for (int64_t t = 0; t < tCount; ++t) {
-                AscendC::Add(
-                    dxgTile[ceilDBy16_ * n_ * t * 16],
-                    tmp1[ceilDBy16_ * n_ * n_ * n_ * t * 16 + ceilDBy16_ * n_ * n_ * t * 32],
-                    tmp1[ceilDBy16_ * n_ * n_ * n_ * t * 16 + ceilDBy16_ * n_ * n_ * t * 32 + ceilDBy16_ * n_ * 16],
-                    ceilDBy16_ * n_ * 16);
-            }
-            for (int64_t k = 2; k < n_ * n_ + n_ * 2; ++k) {
                 VectorBarrier();
-                for (int64_t t = 0; t < tCount; ++t) {
-                    AscendC::Add(dxgTile[ceilDBy16_ * n_ * t * 16], dxgTile[ceilDBy16_ * n_ * t * 16],
-                                 tmp1[ceilDBy16_ * n_ * n_ * n_ * t * 16 + ceilDBy16_ * n_ * n_ * t * 32 +
-                                      ceilDBy16_ * k * n_ * 16],
-                                 ceilDBy16_ * n_ * 16);
+                AscendC::Sub(tmp, tmp, tmp3, T_ * dPitch * iCount);
+                VectorBarrier();
+                AscendC::Add(tmp, tmp, grad_x_postTile, T_ * dPitch * iCount);
+                AscendC::LocalTensor<Element> grad_xOut = out0Queue_.AllocTensor<Element>();
+                VectorBarrier();
+                AscendC::Cast(grad_xOut, tmp, AscendC::RoundMode::CAST_RINT, T_ * dPitch * iCount);
+                out0Queue_.EnQue(grad_xOut);
+                grad_xOut = out0Queue_.DeQue<Element>();
+                for (int64_t i = 0; i < iCount; ++i) {
+                    for (int64_t first9 = 0; first9 < T_; first9 += 4095) {
+                        AscendC::DataCopyPad(
+                            grad_xGm_[D_ * first9 * n_ + D_ * iStart + D_ * i + dStart],
+                            grad_xOut[T_ * dPitch * i + dPitch * first9],
+                            AscendC::DataCopyExtParams(MinOf(4095, T_ - first9), dCount * 2,
+                                                       ((dPitch * 2 - CeilDiv(dCount * 2, 32) * 32) / 32),
+                                                       D_ * n_ * 2 - dCount * 2, 0));
+                    }
                 }
-            }
-            // grad_x[t, i, d] = grad_h_in[t, d] * h_pre[t, i] + dxg[t, i, d] * gamma[i, d] - drms[t] * inv_rms[t] ** 3
-            // / (D*n) * x[t, i, d] + grad_x_post[t, i, d]
-            AscendC::LocalTensor<Element> grad_h_inIn = in4Queue_.AllocTensor<Element>();
-            AscendC::DataCopyPad(grad_h_inIn, grad_h_inGm_[D_ * tStart],
-                                 AscendC::DataCopyExtParams(tCount, D_ * 2, 0, 0, 0),
-                                 AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
-            in4Queue_.EnQue(grad_h_inIn);
-            grad_h_inIn = in4Queue_.DeQue<Element>();
-            AscendC::LocalTensor<float> grad_h_inTile = calc14Buf_.Get<float>();
-            AscendC::Cast(grad_h_inTile, grad_h_inIn, AscendC::RoundMode::CAST_NONE, ceilDBy16_ * tCount * 16);
-            in4Queue_.FreeTensor(grad_h_inIn);
-            AscendC::LocalTensor<float> h_preIn = in5Queue_.AllocTensor<float>();
-            AscendC::DataCopyPad(h_preIn, h_preGm_[n_ * tStart], AscendC::DataCopyExtParams(tCount, n_ * 4, 0, 0, 0),
-                                 AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-            in5Queue_.EnQue(h_preIn);
-            h_preIn = in5Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> h_preTile = calc15Buf_.Get<float>();
-            for (int64_t t = 0; t < tCount; ++t) {
-                AscendC::Muls(h_preTile[t * 16], h_preIn[t * 8], 1.0f, 8);
-            }
-            in5Queue_.FreeTensor(h_preIn);
-            AscendC::LocalTensor<Element> xIn = in6Queue_.AllocTensor<Element>();
-            for (int64_t first3 = 0; first3 < n_ * tCount; first3 += 4095) {
-                AscendC::DataCopyPad(xIn[ceilDBy16_ * first3 * 16], xGm_[D_ * n_ * tStart + D_ * first3],
-                                     AscendC::DataCopyExtParams(MinOf(4095, n_ * tCount - first3), D_ * 2, 0, 0, 0),
-                                     AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
-            }
-            in6Queue_.EnQue(xIn);
-            xIn = in6Queue_.DeQue<Element>();
-            AscendC::LocalTensor<float> xTile = calc16Buf_.Get<float>();
-            AscendC::Cast(xTile, xIn, AscendC::RoundMode::CAST_NONE, ceilDBy16_ * n_ * tCount * 16);
-            in6Queue_.FreeTensor(xIn);
-            AscendC::LocalTensor<Element> grad_x_postIn = in6Queue_.AllocTensor<Element>();
-            for (int64_t first4 = 0; first4 < n_ * tCount; first4 += 4095) {
-                AscendC::DataCopyPad(grad_x_postIn[ceilDBy16_ * first4 * 16],
-                                     grad_x_postGm_[D_ * n_ * tStart + D_ * first4],
-                                     AscendC::DataCopyExtParams(MinOf(4095, n_ * tCount - first4), D_ * 2, 0, 0, 0),
-                                     AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
-            }
-            in6Queue_.EnQue(grad_x_postIn);
-            grad_x_postIn = in6Queue_.DeQue<Element>();
-            AscendC::LocalTensor<float> grad_x_postTile = calc17Buf_.Get<float>();
-            AscendC::Cast(grad_x_postTile, grad_x_postIn, AscendC::RoundMode::CAST_NONE, ceilDBy16_ * n_ * tCount * 16);
-            in6Queue_.FreeTensor(grad_x_postIn);
-            AscendC::LocalTensor<float> tmp2 = calc18Buf_.Get<float>();
-            AscendC::LocalTensor<float> spread2 = calc19Buf_.Get<float>();
-            VectorBarrier();
-            for (int64_t block2 = 0; block2 < tCount * 2; block2 += 255) {
-                AscendC::Brcb(spread2[block2 * 64], h_preTile[block2 * 8], MinOf(255, tCount * 2 - block2),
-                              AscendC::BrcbRepeatParams(1, 8));
-            }
-            VectorBarrier();
-            for (int64_t t = 0; t < tCount; ++t) {
-                if (ceilDBy16_ * 16 <= 2040) {
-                    for (int64_t col3 = 0; col3 < ceilDBy16_ * 16; col3 += 64) {
-                        AscendC::Mul(tmp2[ceilDBy16_ * n_ * t * 16 + col3], grad_h_inTile[ceilDBy16_ * t * 16 + col3],
-                                     spread2[t * 128], MinOf(64, ceilDBy16_ * 16 - col3), n_,
-                                     AscendC::BinaryRepeatParams(1, 1, 0, ceilDBy16_ * 2, 0, 1));
+                out0Queue_.FreeTensor(grad_xOut);
+                // grad_phi[k, D*i + d] = sum[t](dmix[t, k] * x[t, i, d]) * gamma[i, d]
+                AscendC::LocalTensor<float> sum_1Tile = calc12Buf_.Get<float>();
+                AscendC::Duplicate<float>(sum_1Tile, 0.0f, dPitch * iCount * n_ * n_ + dPitch * iCount * n_ * 2);
+                for (int64_t t = 0; t < T_; ++t) {
+                    VectorBarrier();
+                    for (int64_t i = 0; i < iCount; ++i) {
+                        if (dPitch <= 2040) {
+                            for (int64_t col4 = 0; col4 < dPitch; col4 += 64) {
+                                AscendC::MulAddDst(sum_1Tile[dPitch * i * n_ * n_ + dPitch * i * n_ * 2 + col4],
+                                                   spread[ceilNN2NBy16_ * t * 128],
+                                                   xTile[T_ * dPitch * i + dPitch * t + col4], MinOf(64, dPitch - col4),
+                                                   n_ * n_ + n_ * 2,
+                                                   AscendC::BinaryRepeatParams(1, 0, 1, (dPitch / 8), 1, 0));
+                            }
+                        } else {
+                            for (int64_t k = 0; k < n_ * n_ + n_ * 2; ++k) {
+                                for (int64_t start3 = 0; start3 < (dPitch / 64); start3 += 255) {
+                                    AscendC::MulAddDst(sum_1Tile[dPitch * i * n_ * n_ + dPitch * i * n_ * 2 +
+                                                                 dPitch * k + start3 * 64],
+                                                       spread[ceilNN2NBy16_ * t * 128 + k * 8],
+                                                       xTile[T_ * dPitch * i + dPitch * t + start3 * 64], 64,
+                                                       MinOf(255, (dPitch / 64) - start3),
+                                                       AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
+                                }
+                                if (dPitch - (dPitch / 64) * 64 > 0) {
+                                    AscendC::MulAddDst(sum_1Tile[dPitch * i * n_ * n_ + dPitch * i * n_ * 2 +
+                                                                 dPitch * k + (dPitch / 64) * 64],
+                                                       spread[ceilNN2NBy16_ * t * 128 + k * 8],
+                                                       xTile[T_ * dPitch * i + dPitch * t + (dPitch / 64) * 64],
+                                                       dPitch - (dPitch / 64) * 64, 1,
+                                                       AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
+                                }
+                            }
+                        }
+                    }
+                }
+                AscendC::LocalTensor<float> grad_phiOut = out1Queue_.AllocTensor<float>();
+                if (dPitch <= n_ * n_ * 64 + n_ * 128 && dPitch <= 2040) {
+                    VectorBarrier();
+                    for (int64_t i = 0; i < iCount; ++i) {
+                        for (int64_t col5 = 0; col5 < dPitch; col5 += 64) {
+                            AscendC::Mul(grad_phiOut[dPitch * i * n_ * n_ + dPitch * i * n_ * 2 + col5],
+                                         sum_1Tile[dPitch * i * n_ * n_ + dPitch * i * n_ * 2 + col5],
+                                         gammaIn[dPitch * i + col5], MinOf(64, dPitch - col5), n_ * n_ + n_ * 2,
+                                         AscendC::BinaryRepeatParams(1, 1, 1, (dPitch / 8), (dPitch / 8), 0));
+                        }
                     }
                 } else {
-                    for (int64_t i = 0; i < n_; ++i) {
-                        for (int64_t start3 = 0; start3 < divUpDTo16By64_; start3 += 255) {
-                            AscendC::Mul(tmp2[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * i * 16 + start3 * 64],
-                                         grad_h_inTile[ceilDBy16_ * t * 16 + start3 * 64], spread2[i * 8 + t * 128], 64,
-                                         MinOf(255, divUpDTo16By64_ - start3),
-                                         AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
-                        }
-                        if (ceilDBy16_ * 16 - divUpDTo16By64_ * 64 > 0) {
-                            AscendC::Mul(tmp2[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * i * 16 + divUpDTo16By64_ * 64],
-                                         grad_h_inTile[ceilDBy16_ * t * 16 + divUpDTo16By64_ * 64],
-                                         spread2[i * 8 + t * 128], ceilDBy16_ * 16 - divUpDTo16By64_ * 64, 1,
-                                         AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
+                    VectorBarrier();
+                    for (int64_t i = 0; i < iCount; ++i) {
+                        for (int64_t k = 0; k < n_ * n_ + n_ * 2; ++k) {
+                            AscendC::Mul(grad_phiOut[dPitch * i * n_ * n_ + dPitch * i * n_ * 2 + dPitch * k],
+                                         sum_1Tile[dPitch * i * n_ * n_ + dPitch * i * n_ * 2 + dPitch * k],
+                                         gammaIn[dPitch * i], dPitch);
                         }
                     }
                 }
-            }
-            AscendC::LocalTensor<float> tmp3 = calc20Buf_.Get<float>();
-            for (int64_t t = 0; t < tCount; ++t) {
-                AscendC::Mul(tmp3[ceilDBy16_ * n_ * t * 16], dxgTile[ceilDBy16_ * n_ * t * 16], gammaTile,
-                             ceilDBy16_ * n_ * 16);
-            }
-            VectorBarrier();
-            AscendC::Add(tmp2, tmp2, tmp3, ceilDBy16_ * n_ * tCount * 16);
-            AscendC::LocalTensor<float> tmp4 = calc21Buf_.Get<float>();
-            AscendC::Mul(tmp4, inv_rmsTile, inv_rmsTile, RoundUp(tCount, 16));
-            VectorBarrier();
-            AscendC::Mul(tmp4, inv_rmsTile, tmp4, RoundUp(tCount, 16));
-            VectorBarrier();
-            AscendC::Mul(tmp4, drmsTile, tmp4, RoundUp(tCount, 16));
-            VectorBarrier();
-            AscendC::Muls(tmp4, tmp4, (1.0f / static_cast<float>(D_ * n_)), RoundUp(tCount, 16));
-            AscendC::LocalTensor<float> tmp5 = calc20Buf_.Get<float>();
-            AscendC::LocalTensor<float> spread3 = calc5Buf_.Get<float>();
-            VectorBarrier();
-            for (int64_t block3 = 0; block3 < CeilDiv(tCount, 16) * 2; block3 += 255) {
-                AscendC::Brcb(spread3[block3 * 64], tmp4[block3 * 8], MinOf(255, CeilDiv(tCount, 16) * 2 - block3),
-                              AscendC::BrcbRepeatParams(1, 8));
-            }
-            VectorBarrier();
-            for (int64_t t = 0; t < tCount; ++t) {
-                if (ceilDBy16_ * 16 <= 2040) {
-                    for (int64_t col4 = 0; col4 < ceilDBy16_ * 16; col4 += 64) {
-                        AscendC::Mul(tmp5[ceilDBy16_ * n_ * t * 16 + col4], spread3[t * 8],
-                                     xTile[ceilDBy16_ * n_ * t * 16 + col4], MinOf(64, ceilDBy16_ * 16 - col4), n_,
-                                     AscendC::BinaryRepeatParams(1, 0, 1, ceilDBy16_ * 2, 0, ceilDBy16_ * 2));
-                    }
-                } else {
-                    for (int64_t i = 0; i < n_; ++i) {
-                        for (int64_t start4 = 0; start4 < divUpDTo16By64_; start4 += 255) {
-                            AscendC::Mul(
-                                tmp5[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * i * 16 + start4 * 64], spread3[t * 8],
-                                xTile[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * i * 16 + start4 * 64], 64,
-                                MinOf(255, divUpDTo16By64_ - start4), AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
-                        }
-                        if (ceilDBy16_ * 16 - divUpDTo16By64_ * 64 > 0) {
-                            AscendC::Mul(tmp5[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * i * 16 + divUpDTo16By64_ * 64],
-                                         spread3[t * 8],
-                                         xTile[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * i * 16 + divUpDTo16By64_ * 64],
-                                         ceilDBy16_ * 16 - divUpDTo16By64_ * 64, 1,
-                                         AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
-                        }
+                out1Queue_.EnQue(grad_phiOut);
+                grad_phiOut = out1Queue_.DeQue<float>();
+                for (int64_t i = 0; i < iCount; ++i) {
+                    AscendC::DataCopyPad(grad_phiGm_[D_ * iStart + D_ * i + dStart],
+                                         grad_phiOut[dPitch * i * n_ * n_ + dPitch * i * n_ * 2],
+                                         AscendC::DataCopyExtParams(n_ * n_ + n_ * 2, dCount * 4,
+                                                                    ((dPitch * 4 - CeilDiv(dCount * 4, 32) * 32) / 32),
+                                                                    D_ * n_ * 4 - dCount * 4, 0));
+                }
+                out1Queue_.FreeTensor(grad_phiOut);
+                in5Queue_.FreeTensor(gammaIn);
+                AscendC::LocalTensor<float> dxgWsOut = out2Queue_.AllocTensor<float>();
+                AscendC::Muls(dxgWsOut, dxgTile, 1.0f, T_ * dPitch * iCount);
+                out2Queue_.EnQue(dxgWsOut);
+                dxgWsOut = out2Queue_.DeQue<float>();
+                for (int64_t i = 0; i < iCount; ++i) {
+                    for (int64_t first12 = 0; first12 < T_; first12 += 4095) {
+                        AscendC::DataCopyPad(
+                            dxgWsGm_[D_ * first12 * n_ + D_ * iStart + D_ * i + dStart],
+                            dxgWsOut[T_ * dPitch * i + dPitch * first12],
+                            AscendC::DataCopyExtParams(MinOf(4095, T_ - first12), dCount * 4,
+                                                       ((dPitch * 4 - CeilDiv(dCount * 4, 32) * 32) / 32),
+                                                       D_ * n_ * 4 - dCount * 4, 0));
                     }
                 }
+                out2Queue_.FreeTensor(dxgWsOut);
             }
-            VectorBarrier();
-            AscendC::Sub(tmp2, tmp2, tmp5, ceilDBy16_ * n_ * tCount * 16);
-            VectorBarrier();
-            AscendC::Add(tmp2, tmp2, grad_x_postTile, ceilDBy16_ * n_ * tCount * 16);
-            AscendC::LocalTensor<Element> grad_xOut = out0Queue_.AllocTensor<Element>();
-            VectorBarrier();
-            AscendC::Cast(grad_xOut, tmp2, AscendC::RoundMode::CAST_RINT, ceilDBy16_ * n_ * tCount * 16);
-            out0Queue_.EnQue(grad_xOut);
-            grad_xOut = out0Queue_.DeQue<Element>();
-            for (int64_t first7 = 0; first7 < n_ * tCount; first7 += 4095) {
-                AscendC::DataCopyPad(grad_xGm_[D_ * n_ * tStart + D_ * first7], grad_xOut[ceilDBy16_ * first7 * 16],
-                                     AscendC::DataCopyExtParams(MinOf(4095, n_ * tCount - first7), D_ * 2,
-                                                                ceilDBy16_ - CeilDiv(D_ * 2, 32), 0, 0));
-            }
-            out0Queue_.FreeTensor(grad_xOut);
-            AscendC::LocalTensor<float> dmixWsOut = out1Queue_.AllocTensor<float>();
-            AscendC::Muls(dmixWsOut, dmixTile, 1.0f, ceilNN2NBy16_ * tCount * 16);
-            out1Queue_.EnQue(dmixWsOut);
-            dmixWsOut = out1Queue_.DeQue<float>();
-            AscendC::DataCopyPad(
-                dmixWsGm_[n_ * n_ * tStart + n_ * tStart * 2], dmixWsOut,
-                AscendC::DataCopyExtParams(tCount, n_ * n_ * 4 + n_ * 8,
-                                           ceilNN2NBy16_ * 2 - CeilDiv(n_ * n_ * 4 + n_ * 8, 32), 0, 0));
-            out1Queue_.FreeTensor(dmixWsOut);
-            AscendC::LocalTensor<float> dxgWsOut = out2Queue_.AllocTensor<float>();
-            AscendC::Muls(dxgWsOut, dxgTile, 1.0f, ceilDBy16_ * n_ * tCount * 16);
-            out2Queue_.EnQue(dxgWsOut);
-            dxgWsOut = out2Queue_.DeQue<float>();
-            for (int64_t first8 = 0; first8 < n_ * tCount; first8 += 4095) {
-                AscendC::DataCopyPad(dxgWsGm_[D_ * n_ * tStart + D_ * first8], dxgWsOut[ceilDBy16_ * first8 * 16],
-                                     AscendC::DataCopyExtParams(MinOf(4095, n_ * tCount - first8), D_ * 4,
-                                                                ceilDBy16_ * 2 - CeilDiv(D_ * 4, 32), 0, 0));
-            }
-            out2Queue_.FreeTensor(dxgWsOut);
         }
+        in0Queue_.FreeTensor(dmixWsIn);
+        in1Queue_.FreeTensor(drmsWsIn);
+        in1Queue_.FreeTensor(inv_rmsIn);
     }
 
 private:
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // phiIn
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in1Queue_;    // gammaIn
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in2Queue_;    // scaledWsIn
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in3Queue_;    // inv_rmsIn
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in4Queue_;    // grad_h_inIn
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in5Queue_;    // h_preIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // dmixWsIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in1Queue_;    // drmsWsIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in2Queue_;    // grad_h_inIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in3Queue_;    // phiIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in4Queue_;    // h_preIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in5Queue_;    // gammaIn
     AscendC::TQue<AscendC::TPosition::VECIN, 1> in6Queue_;    // xIn
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // grad_xOut
-    AscendC::TQue<AscendC::TPosition::VECOUT, 1> out1Queue_;  // dmixWsOut
+    AscendC::TQue<AscendC::TPosition::VECOUT, 1> out1Queue_;  // grad_phiOut
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out2Queue_;  // dxgWsOut
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // phiTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // gammaTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // scaledWsTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // inv_rmsTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // dmixTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // spread
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // h_mixTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // drmsTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc9Buf_;     // acc
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc10Buf_;    // part
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc11Buf_;    // dxgTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc12Buf_;    // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc13Buf_;    // spread
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc14Buf_;    // grad_h_inTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc15Buf_;    // h_preTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc16Buf_;    // xTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc17Buf_;    // grad_x_postTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc18Buf_;    // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc19Buf_;    // spread
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc20Buf_;    // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc21Buf_;    // tmp
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // grad_h_inTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // dxgTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // spread
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // h_preTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // offsets
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // xTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // grad_x_postTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // tmp
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // spread
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc9Buf_;     // tmp
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc10Buf_;    // tmp
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc11Buf_;    // spread
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc12Buf_;    // sum_1Tile
     AscendC::GlobalTensor<Element> xGm_;
     AscendC::GlobalTensor<float> phiGm_;
     AscendC::GlobalTensor<Element> grad_h_inGm_;
     AscendC::GlobalTensor<float> inv_rmsGm_;
-    AscendC::GlobalTensor<float> h_mixGm_;
     AscendC::GlobalTensor<float> h_preGm_;
     AscendC::GlobalTensor<float> gammaGm_;
     AscendC::GlobalTensor<Element> grad_x_postGm_;
     AscendC::GlobalTensor<Element> grad_xGm_;
+    AscendC::GlobalTensor<float> grad_phiGm_;
     AscendC::GlobalTensor<float> dmixWsGm_;
+    AscendC::GlobalTensor<float> drmsWsGm_;
     AscendC::GlobalTensor<float> dxgWsGm_;
-    AscendC::GlobalTensor<float> scaledWsGm_;
     int64_t blockIdx_;
     int64_t D_;
     int64_t T_;
     int64_t dmixWsStart_;
+    int64_t drmsWsStart_;
+    int64_t dxgDTile_;
+    int64_t dxgITile_;
+    int64_t dxgITiles_;
     int64_t dxgPer_;
-    int64_t dxgTTile_;
     int64_t dxgWork_;
     int64_t dxgWsStart_;
     int64_t n_;
-    int64_t scaledWsStart_;
-    int64_t ceilDBy16_;
-    int64_t ceilDBy8_;
-    int64_t ceilDxgTTileBy16_;
-    int64_t ceilDxgTTileBy8_;
-    int64_t ceilNBy16_;
+    int64_t ceilTBy16_;
+    int64_t ceilTBy8_;
     int64_t ceilNN2NBy16_;
-    int64_t ceilNN2NBy8_;
-    int64_t divUpDTo16By64_;
 };
 
 /// dxg
@@ -605,103 +616,114 @@ public:
         T_ = tiling.T;
         dmixWsStart_ = tiling.dmixWsStart;
         dxgDTile_ = tiling.dxgDTile;
-        dxgDTiles_ = tiling.dxgDTiles;
-        dxgITile_ = tiling.dxgITile;
-        dxgITiles_ = tiling.dxgITiles;
         dxgPer_ = tiling.dxgPer;
+        dxgTTile_ = tiling.dxgTTile;
+        dxgTTiles_ = tiling.dxgTTiles;
         dxgWork_ = tiling.dxgWork;
         dxgWsStart_ = tiling.dxgWsStart;
         n_ = tiling.n;
+        ceilNN2NBy8_ = CeilDiv(n_ * n_ + n_ * 2, 8);
         phiGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(phi), D_ * n_ * n_ * n_ + D_ * n_ * n_ * 2);
         dmixWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + dmixWsStart_),
                                   T_ * n_ * n_ + T_ * n_ * 2);
         dxgWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + dxgWsStart_), D_ * T_ * n_);
-        pipe->InitBuffer(in0Queue_, 2, 32);
-        pipe->InitBuffer(in1Queue_, 2, dxgDTile_ * dxgITile_ * 4);
-        pipe->InitBuffer(out0Queue_, 2, dxgDTile_ * dxgITile_ * 4);
-        pipe->InitBuffer(calc0Buf_, dxgDTile_ * dxgITile_ * 4);
-        pipe->InitBuffer(calc1Buf_, dxgDTile_ * dxgITile_ * 4);
-        pipe->InitBuffer(calc2Buf_, 256);
+        pipe->InitBuffer(in0Queue_, 1, dxgDTile_ * n_ * n_ * n_ * 4 + dxgDTile_ * n_ * n_ * 8);
+        pipe->InitBuffer(in1Queue_, 2, ceilNN2NBy8_ * dxgTTile_ * 32);
+        pipe->InitBuffer(out0Queue_, 2, dxgDTile_ * dxgTTile_ * 4);
+        pipe->InitBuffer(calc0Buf_, dxgDTile_ * dxgTTile_ * 4);
+        pipe->InitBuffer(calc1Buf_, ceilNN2NBy8_ * dxgTTile_ * 256);
     }
 
     __aicore__ inline void Process()
     {
-        for (int64_t item = blockIdx_ * dxgPer_; item < MinOf(dxgWork_, blockIdx_ * dxgPer_ + dxgPer_); ++item) {
-            const int64_t dStart = dxgDTile_ * (item % dxgDTiles_);
+        const int64_t firstItem = blockIdx_ * dxgPer_;
+        const int64_t lastItem = MinOf(dxgWork_, blockIdx_ * dxgPer_ + dxgPer_);
+        for (int64_t strip = (firstItem / dxgTTiles_); strip < CeilDiv(lastItem, dxgTTiles_); ++strip) {
+            const int64_t dStart = dxgDTile_ * strip;
             const int64_t dCount = MinOf(dxgDTile_, D_ - dStart);
             const int64_t dPitch = RoundUp(dCount, 8);
-            const int64_t iStart = dxgITile_ * (((item / dxgDTiles_)) % dxgITiles_);
-            const int64_t iCount = MinOf(dxgITile_, n_ - iStart);
-            const int64_t t = (((item / dxgDTiles_)) / dxgITiles_);
-            AscendC::LocalTensor<float> sumAcc = calc0Buf_.Get<float>();
-            VectorBarrier();
-            AscendC::Duplicate<float>(sumAcc, 0.0f, dPitch * iCount);
-            for (int64_t k = 0; k < n_ * n_ + n_ * 2; ++k) {
-                // dxg[t, i, d] = sum[k](dmix[t, k] * phi[k, D*i + d])
-                AscendC::LocalTensor<float> dmixWsIn = in0Queue_.AllocTensor<float>();
-                AscendC::DataCopyPad(dmixWsIn, dmixWsGm_[n_ * n_ * t + n_ * t * 2 + k],
-                                     AscendC::DataCopyExtParams(1, 4, 0, 0, 0),
-                                     AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-                in0Queue_.EnQue(dmixWsIn);
-                dmixWsIn = in0Queue_.DeQue<float>();
-                AscendC::LocalTensor<float> phiIn = in1Queue_.AllocTensor<float>();
-                AscendC::DataCopyPad(phiIn, phiGm_[D_ * k * n_ + D_ * iStart + dStart],
-                                     AscendC::DataCopyExtParams(iCount, dCount * 4, D_ * 4 - dCount * 4, 0, 0),
-                                     AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-                in1Queue_.EnQue(phiIn);
-                phiIn = in1Queue_.DeQue<float>();
-                AscendC::LocalTensor<float> tmp = calc1Buf_.Get<float>();
-                AscendC::LocalTensor<float> spread = calc2Buf_.Get<float>();
-                AscendC::Brcb(spread, dmixWsIn, 1, AscendC::BrcbRepeatParams(1, 8));
-                if (dPitch <= 2040) {
-                    VectorBarrier();
-                    for (int64_t col = 0; col < dPitch; col += 64) {
-                        for (int64_t first = 0; first < iCount; first += 255) {
-                            AscendC::Mul(tmp[dPitch * first + col], spread, phiIn[dPitch * first + col],
-                                         MinOf(64, dPitch - col), MinOf(255, iCount - first),
-                                         AscendC::BinaryRepeatParams(1, 0, 1, (dPitch / 8), 0, (dPitch / 8)));
-                        }
-                    }
-                } else {
-                    VectorBarrier();
-                    for (int64_t i = 0; i < iCount; ++i) {
-                        for (int64_t start = 0; start < (dPitch / 64); start += 255) {
-                            AscendC::Mul(tmp[dPitch * i + start * 64], spread, phiIn[dPitch * i + start * 64], 64,
-                                         MinOf(255, (dPitch / 64) - start),
-                                         AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
-                        }
-                        if (dPitch - (dPitch / 64) * 64 > 0) {
-                            AscendC::Mul(tmp[dPitch * i + (dPitch / 64) * 64], spread,
-                                         phiIn[dPitch * i + (dPitch / 64) * 64], dPitch - (dPitch / 64) * 64, 1,
-                                         AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
-                        }
-                    }
-                }
-                VectorBarrier();
-                AscendC::Add(sumAcc, sumAcc, tmp, dPitch * iCount);
-                in0Queue_.FreeTensor(dmixWsIn);
-                in1Queue_.FreeTensor(phiIn);
-            }
-            AscendC::LocalTensor<float> dxgWsOut = out0Queue_.AllocTensor<float>();
-            VectorBarrier();
-            AscendC::Muls(dxgWsOut, sumAcc, 1.0f, dPitch * iCount);
-            out0Queue_.EnQue(dxgWsOut);
-            dxgWsOut = out0Queue_.DeQue<float>();
+            AscendC::LocalTensor<float> phiIn = in0Queue_.AllocTensor<float>();
             AscendC::DataCopyPad(
-                dxgWsGm_[D_ * n_ * t + D_ * iStart + dStart], dxgWsOut,
-                AscendC::DataCopyExtParams(iCount, dCount * 4, ((dPitch * 4 - CeilDiv(dCount * 4, 32) * 32) / 32),
-                                           D_ * 4 - dCount * 4, 0));
-            out0Queue_.FreeTensor(dxgWsOut);
+                phiIn, phiGm_[dStart],
+                AscendC::DataCopyExtParams(n_ * n_ * n_ + n_ * n_ * 2, dCount * 4, D_ * 4 - dCount * 4, 0, 0),
+                AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
+            in0Queue_.EnQue(phiIn);
+            phiIn = in0Queue_.DeQue<float>();
+            for (int64_t tile = MaxOf(firstItem - dxgTTiles_ * strip, 0);
+                 tile < MinOf(dxgTTiles_, lastItem - dxgTTiles_ * strip); ++tile) {
+                const int64_t tStart = dxgTTile_ * tile;
+                const int64_t tCount = MinOf(dxgTTile_, T_ - tStart);
+                AscendC::LocalTensor<float> dmixWsIn = in1Queue_.AllocTensor<float>();
+                AscendC::DataCopyPad(dmixWsIn, dmixWsGm_[n_ * n_ * tStart + n_ * tStart * 2],
+                                     AscendC::DataCopyExtParams(tCount, n_ * n_ * 4 + n_ * 8, 0, 0, 0),
+                                     AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
+                in1Queue_.EnQue(dmixWsIn);
+                dmixWsIn = in1Queue_.DeQue<float>();
+                AscendC::LocalTensor<float> spread = calc1Buf_.Get<float>();
+                VectorBarrier();
+                for (int64_t block = 0; block < ceilNN2NBy8_ * tCount; block += 255) {
+                    AscendC::Brcb(spread[block * 64], dmixWsIn[block * 8], MinOf(255, ceilNN2NBy8_ * tCount - block),
+                                  AscendC::BrcbRepeatParams(1, 8));
+                }
+                for (int64_t i = 0; i < n_; ++i) {
+                    // dxg[t, i, d] = sum[k](dmix[t, k] * phi[k, D*i + d])
+                    AscendC::LocalTensor<float> sum = calc0Buf_.Get<float>();
+                    VectorBarrier();
+                    AscendC::Duplicate<float>(sum, 0.0f, dPitch * tCount);
+                    for (int64_t k = 0; k < n_ * n_ + n_ * 2; ++k) {
+                        if (dPitch <= 2040) {
+                            VectorBarrier();
+                            for (int64_t col = 0; col < dPitch; col += 64) {
+                                for (int64_t first = 0; first < tCount; first += 255) {
+                                    AscendC::MulAddDst(
+                                        sum[dPitch * first + col], spread[ceilNN2NBy8_ * first * 64 + k * 8],
+                                        phiIn[dPitch * k * n_ + dPitch * i + col], MinOf(64, dPitch - col),
+                                        MinOf(255, tCount - first),
+                                        AscendC::BinaryRepeatParams(1, 0, 1, (dPitch / 8), ceilNN2NBy8_ * 8, 0));
+                                }
+                            }
+                        } else {
+                            VectorBarrier();
+                            for (int64_t t = 0; t < tCount; ++t) {
+                                for (int64_t start = 0; start < (dPitch / 64); start += 255) {
+                                    AscendC::MulAddDst(sum[dPitch * t + start * 64],
+                                                       spread[ceilNN2NBy8_ * t * 64 + k * 8],
+                                                       phiIn[dPitch * k * n_ + dPitch * i + start * 64], 64,
+                                                       MinOf(255, (dPitch / 64) - start),
+                                                       AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
+                                }
+                                if (dPitch - (dPitch / 64) * 64 > 0) {
+                                    AscendC::MulAddDst(
+                                        sum[dPitch * t + (dPitch / 64) * 64], spread[ceilNN2NBy8_ * t * 64 + k * 8],
+                                        phiIn[dPitch * k * n_ + dPitch * i + (dPitch / 64) * 64],
+                                        dPitch - (dPitch / 64) * 64, 1, AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
+                                }
+                            }
+                        }
+                    }
+                    AscendC::LocalTensor<float> dxgWsOut = out0Queue_.AllocTensor<float>();
+                    VectorBarrier();
+                    AscendC::Muls(dxgWsOut, sum, 1.0f, dPitch * tCount);
+                    out0Queue_.EnQue(dxgWsOut);
+                    dxgWsOut = out0Queue_.DeQue<float>();
+                    AscendC::DataCopyPad(dxgWsGm_[D_ * n_ * tStart + D_ * i + dStart], dxgWsOut,
+                                         AscendC::DataCopyExtParams(tCount, dCount * 4,
+                                                                    ((dPitch * 4 - CeilDiv(dCount * 4, 32) * 32) / 32),
+                                                                    D_ * n_ * 4 - dCount * 4, 0));
+                    out0Queue_.FreeTensor(dxgWsOut);
+                }
+                in1Queue_.FreeTensor(dmixWsIn);
+            }
+            in0Queue_.FreeTensor(phiIn);
         }
     }
 
 private:
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // dmixWsIn
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in1Queue_;    // phiIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // phiIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in1Queue_;    // dmixWsIn
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // dxgWsOut
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // sumAcc
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // spread
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // sum
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // spread
     AscendC::GlobalTensor<float> phiGm_;
     AscendC::GlobalTensor<float> dmixWsGm_;
     AscendC::GlobalTensor<float> dxgWsGm_;
@@ -710,504 +732,511 @@ private:
     int64_t T_;
     int64_t dmixWsStart_;
     int64_t dxgDTile_;
-    int64_t dxgDTiles_;
-    int64_t dxgITile_;
-    int64_t dxgITiles_;
     int64_t dxgPer_;
+    int64_t dxgTTile_;
+    int64_t dxgTTiles_;
     int64_t dxgWork_;
     int64_t dxgWsStart_;
     int64_t n_;
+    int64_t ceilNN2NBy8_;
 };
 
-/// dmix, drms, dxg, grad_x
+/// dxg, grad_x, sum_1, grad_phi
 template <typename Element>
 class MhcPreBackwardDxgVariant4
 {
 public:
-    __aicore__ inline void Init(GM_ADDR x, GM_ADDR phi, GM_ADDR grad_h_in, GM_ADDR inv_rms, GM_ADDR h_mix,
-                                GM_ADDR h_pre, GM_ADDR gamma, GM_ADDR grad_x, GM_ADDR workspace,
+    __aicore__ inline void Init(GM_ADDR x, GM_ADDR phi, GM_ADDR grad_h_in, GM_ADDR inv_rms, GM_ADDR h_pre,
+                                GM_ADDR gamma, GM_ADDR grad_x, GM_ADDR grad_phi, GM_ADDR workspace,
                                 const MhcPreBackwardTilingData &tiling, AscendC::TPipe *pipe)
     {
         blockIdx_ = AscendC::GetBlockIdx();
         D_ = tiling.D;
         T_ = tiling.T;
         dmixWsStart_ = tiling.dmixWsStart;
+        drmsWsStart_ = tiling.drmsWsStart;
+        dxgDTile_ = tiling.dxgDTile;
+        dxgITile_ = tiling.dxgITile;
+        dxgITiles_ = tiling.dxgITiles;
         dxgPer_ = tiling.dxgPer;
-        dxgTTile_ = tiling.dxgTTile;
         dxgWork_ = tiling.dxgWork;
         dxgWsStart_ = tiling.dxgWsStart;
         n_ = tiling.n;
-        scaledWsStart_ = tiling.scaledWsStart;
-        ceilDBy16_ = CeilDiv(D_, 16);
-        ceilDBy8_ = CeilDiv(D_, 8);
-        ceilDxgTTileBy16_ = CeilDiv(dxgTTile_, 16);
-        ceilDxgTTileBy8_ = CeilDiv(dxgTTile_, 8);
-        ceilNBy16_ = CeilDiv(n_, 16);
+        ceilTBy16_ = CeilDiv(T_, 16);
+        ceilTBy8_ = CeilDiv(T_, 8);
         ceilNN2NBy16_ = CeilDiv(n_ * n_ + n_ * 2, 16);
-        ceilNN2NBy8_ = CeilDiv(n_ * n_ + n_ * 2, 8);
-        divUpDTo16By64_ = (ceilDBy16_ * 16) / 64;
         xGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(x), D_ * T_ * n_);
         phiGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(phi), D_ * n_ * n_ * n_ + D_ * n_ * n_ * 2);
         grad_h_inGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(grad_h_in), D_ * T_);
         inv_rmsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(inv_rms), T_);
-        h_mixGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(h_mix), T_ * n_ * n_ + T_ * n_ * 2);
         h_preGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(h_pre), T_ * n_);
         gammaGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(gamma), D_ * n_);
         grad_xGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(grad_x), D_ * T_ * n_);
+        grad_phiGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(grad_phi), D_ * n_ * n_ * n_ + D_ * n_ * n_ * 2);
         dmixWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + dmixWsStart_),
                                   T_ * n_ * n_ + T_ * n_ * 2);
+        drmsWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + drmsWsStart_), T_);
         dxgWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + dxgWsStart_), D_ * T_ * n_);
-        scaledWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + scaledWsStart_),
-                                    T_ * n_ * n_ + T_ * n_ * 2);
-        pipe->InitBuffer(in0Queue_, 1, ceilDBy8_ * n_ * n_ * n_ * 32 + ceilDBy8_ * n_ * n_ * 64);
-        pipe->InitBuffer(in1Queue_, 1, ceilDBy8_ * n_ * 32);
-        pipe->InitBuffer(in2Queue_, 2, ceilNN2NBy8_ * dxgTTile_ * 32);
-        pipe->InitBuffer(in3Queue_, 1, ceilDxgTTileBy8_ * 32);
-        pipe->InitBuffer(in4Queue_, 1, ceilDBy16_ * dxgTTile_ * 32);
-        pipe->InitBuffer(in5Queue_, 1, dxgTTile_ * CeilDiv(n_, 8) * 32);
-        pipe->InitBuffer(in6Queue_, 1, ceilDBy16_ * dxgTTile_ * n_ * 32);
-        pipe->InitBuffer(out0Queue_, 2, ceilDBy16_ * dxgTTile_ * n_ * 32);
-        pipe->InitBuffer(out1Queue_, 2, ceilNN2NBy16_ * dxgTTile_ * 64);
-        pipe->InitBuffer(out2Queue_, 2, ceilDBy16_ * dxgTTile_ * n_ * 64);
-        pipe->InitBuffer(calc0Buf_, ceilDBy16_ * n_ * n_ * n_ * 64 + ceilDBy16_ * n_ * n_ * 128);
-        pipe->InitBuffer(calc1Buf_, ceilDBy16_ * n_ * 64);
-        pipe->InitBuffer(calc2Buf_, ceilNN2NBy16_ * dxgTTile_ * 64);
-        pipe->InitBuffer(calc3Buf_, ceilDxgTTileBy16_ * 64);
-        pipe->InitBuffer(calc4Buf_, ceilNN2NBy16_ * dxgTTile_ * 64);
-        pipe->InitBuffer(calc5Buf_, ceilDxgTTileBy16_ * 512);
-        pipe->InitBuffer(calc6Buf_, ceilNN2NBy16_ * dxgTTile_ * 64);
-        pipe->InitBuffer(calc7Buf_, ceilDxgTTileBy16_ * 64);
-        pipe->InitBuffer(calc8Buf_, ceilNN2NBy16_ * dxgTTile_ * 64);
-        pipe->InitBuffer(calc9Buf_, ceilDxgTTileBy8_ * 2048);
-        pipe->InitBuffer(calc10Buf_, ceilDxgTTileBy8_ * 256);
-        pipe->InitBuffer(calc11Buf_, ceilDBy16_ * dxgTTile_ * n_ * 64);
-        pipe->InitBuffer(calc12Buf_,
-                         ceilDBy16_ * dxgTTile_ * n_ * n_ * n_ * 64 + ceilDBy16_ * dxgTTile_ * n_ * n_ * 128);
-        pipe->InitBuffer(calc13Buf_, ceilNN2NBy16_ * dxgTTile_ * 512);
-        pipe->InitBuffer(calc14Buf_, ceilDBy16_ * dxgTTile_ * 64);
-        pipe->InitBuffer(calc15Buf_, ceilNBy16_ * dxgTTile_ * 64);
-        pipe->InitBuffer(calc16Buf_, ceilDBy16_ * dxgTTile_ * n_ * 64);
-        pipe->InitBuffer(calc17Buf_, ceilDBy16_ * dxgTTile_ * n_ * 64);
-        pipe->InitBuffer(calc18Buf_, ceilNBy16_ * dxgTTile_ * 512);
-        pipe->InitBuffer(calc19Buf_, ceilDBy16_ * dxgTTile_ * n_ * 64);
-        pipe->InitBuffer(calc20Buf_, ceilDxgTTileBy16_ * 64);
+        pipe->InitBuffer(in0Queue_, 1, T_ * ceilNN2NBy16_ * 64);
+        pipe->InitBuffer(in1Queue_, 2, ceilTBy16_ * 64);
+        pipe->InitBuffer(in2Queue_, 1, T_ * dxgDTile_ * 2);
+        pipe->InitBuffer(in3Queue_, 1, dxgDTile_ * dxgITile_ * n_ * n_ * 4 + dxgDTile_ * dxgITile_ * n_ * 8);
+        pipe->InitBuffer(in4Queue_, 1, T_ * CeilDiv(dxgITile_, 8) * 32);
+        pipe->InitBuffer(in5Queue_, 1, dxgDTile_ * dxgITile_ * 4);
+        pipe->InitBuffer(in6Queue_, 1, T_ * dxgDTile_ * dxgITile_ * 2);
+        pipe->InitBuffer(out0Queue_, 2, T_ * dxgDTile_ * dxgITile_ * 2);
+        pipe->InitBuffer(out1Queue_, 2, dxgDTile_ * dxgITile_ * n_ * n_ * 4 + dxgDTile_ * dxgITile_ * n_ * 8);
+        pipe->InitBuffer(out2Queue_, 2, T_ * dxgDTile_ * dxgITile_ * 4);
+        pipe->InitBuffer(calc0Buf_, T_ * dxgDTile_ * 4);
+        pipe->InitBuffer(calc1Buf_, T_ * dxgDTile_ * dxgITile_ * 4);
+        pipe->InitBuffer(calc2Buf_, T_ * ceilNN2NBy16_ * 512);
+        pipe->InitBuffer(calc3Buf_, ceilTBy16_ * dxgITile_ * 64);
+        pipe->InitBuffer(calc4Buf_, ceilTBy16_ * 64);
+        pipe->InitBuffer(calc5Buf_, T_ * dxgDTile_ * dxgITile_ * 4);
+        pipe->InitBuffer(calc6Buf_, T_ * dxgDTile_ * dxgITile_ * 4);
+        pipe->InitBuffer(calc7Buf_, ceilTBy16_ * dxgITile_ * 512);
+        pipe->InitBuffer(calc8Buf_, T_ * dxgDTile_ * dxgITile_ * 4);
+        pipe->InitBuffer(calc9Buf_, ceilTBy16_ * 64);
+        pipe->InitBuffer(calc10Buf_, ceilTBy16_ * 512);
+        pipe->InitBuffer(calc11Buf_, dxgDTile_ * dxgITile_ * n_ * n_ * 4 + dxgDTile_ * dxgITile_ * n_ * 8);
     }
 
     __aicore__ inline void Process()
     {
         AscendC::LocalTensor<float> calc0Zero = calc0Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc0Zero, 0.0f, ceilDBy16_ * n_ * n_ * n_ * 16 + ceilDBy16_ * n_ * n_ * 32);
+        AscendC::Duplicate<float>(calc0Zero, 0.0f, T_ * dxgDTile_);
         AscendC::LocalTensor<float> calc1Zero = calc1Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc1Zero, 0.0f, ceilDBy16_ * n_ * 16);
+        AscendC::Duplicate<float>(calc1Zero, 0.0f, T_ * dxgDTile_ * dxgITile_);
         AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc2Zero, 0.0f, ceilNN2NBy16_ * dxgTTile_ * 16);
+        AscendC::Duplicate<float>(calc2Zero, 0.0f, T_ * ceilNN2NBy16_ * 128);
         AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc3Zero, 0.0f, ceilDxgTTileBy16_ * 16);
+        AscendC::Duplicate<float>(calc3Zero, 0.0f, ceilTBy16_ * dxgITile_ * 16);
         AscendC::LocalTensor<float> calc4Zero = calc4Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc4Zero, 0.0f, ceilNN2NBy16_ * dxgTTile_ * 16);
+        AscendC::Duplicate<float>(calc4Zero, 0.0f, ceilTBy16_ * 16);
         AscendC::LocalTensor<float> calc5Zero = calc5Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc5Zero, 0.0f, ceilDxgTTileBy16_ * 128);
+        AscendC::Duplicate<float>(calc5Zero, 0.0f, T_ * dxgDTile_ * dxgITile_);
         AscendC::LocalTensor<float> calc6Zero = calc6Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc6Zero, 0.0f, ceilNN2NBy16_ * dxgTTile_ * 16);
+        AscendC::Duplicate<float>(calc6Zero, 0.0f, T_ * dxgDTile_ * dxgITile_);
         AscendC::LocalTensor<float> calc7Zero = calc7Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc7Zero, 0.0f, ceilDxgTTileBy16_ * 16);
+        AscendC::Duplicate<float>(calc7Zero, 0.0f, ceilTBy16_ * dxgITile_ * 128);
         AscendC::LocalTensor<float> calc8Zero = calc8Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc8Zero, 0.0f, ceilNN2NBy16_ * dxgTTile_ * 16);
+        AscendC::Duplicate<float>(calc8Zero, 0.0f, T_ * dxgDTile_ * dxgITile_);
         AscendC::LocalTensor<float> calc9Zero = calc9Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc9Zero, 0.0f, ceilDxgTTileBy8_ * 512);
+        AscendC::Duplicate<float>(calc9Zero, 0.0f, ceilTBy16_ * 16);
         AscendC::LocalTensor<float> calc10Zero = calc10Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc10Zero, 0.0f, ceilDxgTTileBy8_ * 64);
+        AscendC::Duplicate<float>(calc10Zero, 0.0f, ceilTBy16_ * 128);
         AscendC::LocalTensor<float> calc11Zero = calc11Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc11Zero, 0.0f, ceilDBy16_ * dxgTTile_ * n_ * 16);
-        AscendC::LocalTensor<float> calc12Zero = calc12Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc12Zero, 0.0f,
-                                  ceilDBy16_ * dxgTTile_ * n_ * n_ * n_ * 16 + ceilDBy16_ * dxgTTile_ * n_ * n_ * 32);
-        AscendC::LocalTensor<float> calc13Zero = calc13Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc13Zero, 0.0f, ceilNN2NBy16_ * dxgTTile_ * 128);
-        AscendC::LocalTensor<float> calc14Zero = calc14Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc14Zero, 0.0f, ceilDBy16_ * dxgTTile_ * 16);
-        AscendC::LocalTensor<float> calc15Zero = calc15Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc15Zero, 0.0f, dxgTTile_ * 16);
-        AscendC::LocalTensor<float> calc16Zero = calc16Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc16Zero, 0.0f, ceilDBy16_ * dxgTTile_ * n_ * 16);
-        AscendC::LocalTensor<float> calc17Zero = calc17Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc17Zero, 0.0f, ceilDBy16_ * dxgTTile_ * n_ * 16);
-        AscendC::LocalTensor<float> calc18Zero = calc18Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc18Zero, 0.0f, dxgTTile_ * 128);
-        AscendC::LocalTensor<float> calc19Zero = calc19Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc19Zero, 0.0f, ceilDBy16_ * dxgTTile_ * n_ * 16);
-        AscendC::LocalTensor<float> calc20Zero = calc20Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc20Zero, 0.0f, ceilDxgTTileBy16_ * 16);
-        AscendC::LocalTensor<float> phiIn = in0Queue_.AllocTensor<float>();
-        AscendC::DataCopyPad(phiIn, phiGm_, AscendC::DataCopyExtParams(n_ * n_ * n_ + n_ * n_ * 2, D_ * 4, 0, 0, 0),
-                             AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-        in0Queue_.EnQue(phiIn);
-        phiIn = in0Queue_.DeQue<float>();
-        AscendC::LocalTensor<float> phiTile = calc0Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc11Zero, 0.0f, dxgDTile_ * dxgITile_ * n_ * n_ + dxgDTile_ * dxgITile_ * n_ * 2);
+        AscendC::LocalTensor<float> dmixWsIn = in0Queue_.AllocTensor<float>();
+        for (int64_t first = 0; first < T_; first += 4095) {
+            AscendC::DataCopyPad(
+                dmixWsIn[ceilNN2NBy16_ * first * 16], dmixWsGm_[first * n_ * n_ + first * n_ * 2],
+                AscendC::DataCopyExtParams(MinOf(4095, T_ - first), n_ * n_ * 4 + n_ * 8, 0, 0, 0),
+                AscendC::DataCopyPadExtParams<float>(true, 0, ceilNN2NBy16_ * 16 - CeilDiv(n_ * n_ + n_ * 2, 8) * 8,
+                                                     static_cast<float>(0)));
+        }
+        in0Queue_.EnQue(dmixWsIn);
+        dmixWsIn = in0Queue_.DeQue<float>();
+        AscendC::LocalTensor<float> drmsWsIn = in1Queue_.AllocTensor<float>();
+        AscendC::DataCopyPad(
+            drmsWsIn, drmsWsGm_, AscendC::DataCopyExtParams(1, T_ * 4, 0, 0, 0),
+            AscendC::DataCopyPadExtParams<float>(true, 0, ceilTBy16_ * 16 - ceilTBy8_ * 8, static_cast<float>(0)));
+        in1Queue_.EnQue(drmsWsIn);
+        drmsWsIn = in1Queue_.DeQue<float>();
+        AscendC::LocalTensor<float> inv_rmsIn = in1Queue_.AllocTensor<float>();
+        AscendC::DataCopyPad(
+            inv_rmsIn, inv_rmsGm_, AscendC::DataCopyExtParams(1, T_ * 4, 0, 0, 0),
+            AscendC::DataCopyPadExtParams<float>(true, 0, ceilTBy16_ * 16 - ceilTBy8_ * 8, static_cast<float>(0)));
+        in1Queue_.EnQue(inv_rmsIn);
+        inv_rmsIn = in1Queue_.DeQue<float>();
+        const int64_t firstItem = blockIdx_ * dxgPer_;
+        const int64_t lastItem = MinOf(dxgWork_, blockIdx_ * dxgPer_ + dxgPer_);
+        AscendC::LocalTensor<float> spread = calc2Buf_.Get<float>();
         VectorBarrier();
-        for (int64_t k = 0; k < n_ * n_ + n_ * 2; ++k) {
-            for (int64_t i = 0; i < n_; ++i) {
-                AscendC::Muls(phiTile[ceilDBy16_ * k * n_ * 16 + ceilDBy16_ * i * 16],
-                              phiIn[ceilDBy8_ * k * n_ * 8 + ceilDBy8_ * i * 8], 1.0f, ceilDBy8_ * 8);
-            }
+        for (int64_t block = 0; block < T_ * ceilNN2NBy16_ * 2; block += 255) {
+            AscendC::Brcb(spread[block * 64], dmixWsIn[block * 8], MinOf(255, T_ * ceilNN2NBy16_ * 2 - block),
+                          AscendC::BrcbRepeatParams(1, 8));
         }
-        in0Queue_.FreeTensor(phiIn);
-        AscendC::LocalTensor<float> gammaIn = in1Queue_.AllocTensor<float>();
-        AscendC::DataCopyPad(gammaIn, gammaGm_, AscendC::DataCopyExtParams(n_, D_ * 4, 0, 0, 0),
-                             AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-        in1Queue_.EnQue(gammaIn);
-        gammaIn = in1Queue_.DeQue<float>();
-        AscendC::LocalTensor<float> gammaTile = calc1Buf_.Get<float>();
-        for (int64_t i = 0; i < n_; ++i) {
-            AscendC::Muls(gammaTile[ceilDBy16_ * i * 16], gammaIn[ceilDBy8_ * i * 8], 1.0f, ceilDBy8_ * 8);
-        }
-        in1Queue_.FreeTensor(gammaIn);
-        for (int64_t item = blockIdx_ * dxgPer_; item < MinOf(dxgWork_, blockIdx_ * dxgPer_ + dxgPer_); ++item) {
-            const int64_t tStart = dxgTTile_ * item;
-            const int64_t tCount = MinOf(dxgTTile_, T_ - tStart);
-            // dmix[t, k] = scaled[t, k] * inv_rms[t]
-            AscendC::LocalTensor<float> scaledWsIn = in2Queue_.AllocTensor<float>();
-            AscendC::DataCopyPad(scaledWsIn, scaledWsGm_[n_ * n_ * tStart + n_ * tStart * 2],
-                                 AscendC::DataCopyExtParams(tCount, n_ * n_ * 4 + n_ * 8, 0, 0, 0),
-                                 AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-            in2Queue_.EnQue(scaledWsIn);
-            scaledWsIn = in2Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> scaledWsTile = calc2Buf_.Get<float>();
-            for (int64_t t = 0; t < tCount; ++t) {
-                AscendC::Muls(scaledWsTile[ceilNN2NBy16_ * t * 16], scaledWsIn[ceilNN2NBy8_ * t * 8], 1.0f,
-                              ceilNN2NBy8_ * 8);
+        for (int64_t strip = (firstItem / dxgITiles_); strip < CeilDiv(lastItem, dxgITiles_); ++strip) {
+            const int64_t dStart = dxgDTile_ * strip;
+            const int64_t dCount = MinOf(dxgDTile_, D_ - dStart);
+            const int64_t dPitch = RoundUp(dCount, 16);
+            AscendC::LocalTensor<Element> grad_h_inIn = in2Queue_.AllocTensor<Element>();
+            for (int64_t first1 = 0; first1 < T_; first1 += 4095) {
+                AscendC::DataCopyPad(
+                    grad_h_inIn[dPitch * first1], grad_h_inGm_[D_ * first1 + dStart],
+                    AscendC::DataCopyExtParams(MinOf(4095, T_ - first1), dCount * 2, D_ * 2 - dCount * 2, 0, 0),
+                    AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
             }
-            in2Queue_.FreeTensor(scaledWsIn);
-            AscendC::LocalTensor<float> inv_rmsIn = in3Queue_.AllocTensor<float>();
-            AscendC::DataCopyPad(inv_rmsIn, inv_rmsGm_[tStart], AscendC::DataCopyExtParams(1, tCount * 4, 0, 0, 0),
-                                 AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-            in3Queue_.EnQue(inv_rmsIn);
-            inv_rmsIn = in3Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> inv_rmsTile = calc3Buf_.Get<float>();
-            AscendC::Muls(inv_rmsTile, inv_rmsIn, 1.0f, RoundUp(tCount, 8));
-            in3Queue_.FreeTensor(inv_rmsIn);
-            AscendC::LocalTensor<float> dmixTile = calc4Buf_.Get<float>();
-            AscendC::LocalTensor<float> spread = calc5Buf_.Get<float>();
+            in2Queue_.EnQue(grad_h_inIn);
+            grad_h_inIn = in2Queue_.DeQue<Element>();
+            AscendC::LocalTensor<float> grad_h_inTile = calc0Buf_.Get<float>();
             VectorBarrier();
-            for (int64_t block = 0; block < CeilDiv(tCount, 16) * 2; block += 255) {
-                AscendC::Brcb(spread[block * 64], inv_rmsTile[block * 8], MinOf(255, CeilDiv(tCount, 16) * 2 - block),
-                              AscendC::BrcbRepeatParams(1, 8));
-            }
-            VectorBarrier();
-            for (int64_t col = 0; col < ceilNN2NBy16_ * 16; col += 64) {
-                for (int64_t first = 0; first < tCount; first += 255) {
-                    AscendC::Mul(dmixTile[ceilNN2NBy16_ * first * 16 + col],
-                                 scaledWsTile[ceilNN2NBy16_ * first * 16 + col], spread[first * 8],
-                                 MinOf(64, ceilNN2NBy16_ * 16 - col), MinOf(255, tCount - first),
-                                 AscendC::BinaryRepeatParams(1, 1, 0, ceilNN2NBy16_ * 2, ceilNN2NBy16_ * 2, 1));
+            AscendC::Cast(grad_h_inTile, grad_h_inIn, AscendC::RoundMode::CAST_NONE, T_ * dPitch);
+            in2Queue_.FreeTensor(grad_h_inIn);
+            for (int64_t tile = MaxOf(firstItem - dxgITiles_ * strip, 0);
+                 tile < MinOf(dxgITiles_, lastItem - dxgITiles_ * strip); ++tile) {
+                const int64_t iStart = dxgITile_ * tile;
+                const int64_t iCount = MinOf(dxgITile_, n_ - iStart);
+                // dxg[t, i, d] = sum[k](dmix[t, k] * phi[k, D*i + d])
+                AscendC::LocalTensor<float> phiIn = in3Queue_.AllocTensor<float>();
+                for (int64_t i = 0; i < iCount; ++i) {
+                    AscendC::DataCopyPad(
+                        phiIn[dPitch * i * n_ * n_ + dPitch * i * n_ * 2], phiGm_[D_ * iStart + D_ * i + dStart],
+                        AscendC::DataCopyExtParams(n_ * n_ + n_ * 2, dCount * 4, D_ * n_ * 4 - dCount * 4, 0, 0),
+                        AscendC::DataCopyPadExtParams<float>(true, 0, dPitch - CeilDiv(dCount, 8) * 8,
+                                                             static_cast<float>(0)));
                 }
-            }
-            // drms[t] = sum[k](scaled[t, k] * h_mix[t, k])
-            AscendC::LocalTensor<float> h_mixIn = in2Queue_.AllocTensor<float>();
-            AscendC::DataCopyPad(h_mixIn, h_mixGm_[n_ * n_ * tStart + n_ * tStart * 2],
-                                 AscendC::DataCopyExtParams(tCount, n_ * n_ * 4 + n_ * 8, 0, 0, 0),
-                                 AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-            in2Queue_.EnQue(h_mixIn);
-            h_mixIn = in2Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> h_mixTile = calc6Buf_.Get<float>();
-            for (int64_t t = 0; t < tCount; ++t) {
-                AscendC::Muls(h_mixTile[ceilNN2NBy16_ * t * 16], h_mixIn[ceilNN2NBy8_ * t * 8], 1.0f, ceilNN2NBy8_ * 8);
-            }
-            in2Queue_.FreeTensor(h_mixIn);
-            AscendC::LocalTensor<float> drmsTile = calc7Buf_.Get<float>();
-            AscendC::LocalTensor<float> tmp = calc8Buf_.Get<float>();
-            VectorBarrier();
-            AscendC::Mul(tmp, scaledWsTile, h_mixTile, ceilNN2NBy16_ * tCount * 16);
-            AscendC::LocalTensor<float> acc = calc9Buf_.Get<float>();
-            AscendC::LocalTensor<float> part = calc10Buf_.Get<float>();
-            AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(tCount, 8) * 512);
-            for (int64_t col1 = 0; col1 < n_ * n_ + n_ * 2; col1 += 64) {
+                in3Queue_.EnQue(phiIn);
+                phiIn = in3Queue_.DeQue<float>();
+                AscendC::LocalTensor<float> dxgTile = calc1Buf_.Get<float>();
                 VectorBarrier();
-                for (int64_t first1 = 0; first1 < tCount; first1 += 255) {
-                    AscendC::Add(acc[first1 * 64], tmp[ceilNN2NBy16_ * first1 * 16 + col1], acc[first1 * 64],
-                                 MinOf(64, n_ * n_ + n_ * 2 - col1), MinOf(255, tCount - first1),
-                                 AscendC::BinaryRepeatParams(1, 1, 1, 8, ceilNN2NBy16_ * 2, 8));
-                }
-            }
-            VectorBarrier();
-            for (int64_t strip = 0; strip < RoundUp(tCount, 8); strip += 248) {
-                AscendC::BlockReduceSum<float>(part[strip * 8], acc[strip * 64], MinOf(248, RoundUp(tCount, 8) - strip),
-                                               64, 1, 1, 8);
-            }
-            VectorBarrier();
-            for (int64_t strip1 = 0; strip1 < CeilDiv(tCount, 8); strip1 += 255) {
-                AscendC::BlockReduceSum<float>(drmsTile[strip1 * 8], part[strip1 * 64],
-                                               MinOf(255, CeilDiv(tCount, 8) - strip1), 64, 1, 1, 8);
-            }
-            // dxg[t, i, d] = sum[k](dmix[t, k] * phi[k, D*i + d])
-            AscendC::LocalTensor<float> dxgTile = calc11Buf_.Get<float>();
-            AscendC::LocalTensor<float> tmp1 = calc12Buf_.Get<float>();
-            AscendC::LocalTensor<float> spread1 = calc13Buf_.Get<float>();
-            for (int64_t block1 = 0; block1 < ceilNN2NBy16_ * tCount * 2; block1 += 255) {
-                AscendC::Brcb(spread1[block1 * 64], dmixTile[block1 * 8],
-                              MinOf(255, ceilNN2NBy16_ * tCount * 2 - block1), AscendC::BrcbRepeatParams(1, 8));
-            }
-            VectorBarrier();
-            for (int64_t t = 0; t < tCount; ++t) {
+                AscendC::Duplicate<float>(dxgTile, 0.0f, T_ * dPitch * iCount);
                 for (int64_t k = 0; k < n_ * n_ + n_ * 2; ++k) {
-                    if (ceilDBy16_ * 16 <= 2040) {
-                        for (int64_t col2 = 0; col2 < ceilDBy16_ * 16; col2 += 64) {
-                            AscendC::Mul(tmp1[ceilDBy16_ * n_ * n_ * n_ * t * 16 + ceilDBy16_ * n_ * n_ * t * 32 +
-                                              ceilDBy16_ * k * n_ * 16 + col2],
-                                         spread1[ceilNN2NBy16_ * t * 128 + k * 8],
-                                         phiTile[ceilDBy16_ * k * n_ * 16 + col2], MinOf(64, ceilDBy16_ * 16 - col2),
-                                         n_, AscendC::BinaryRepeatParams(1, 0, 1, ceilDBy16_ * 2, 0, ceilDBy16_ * 2));
+                    VectorBarrier();
+                    for (int64_t i = 0; i < iCount; ++i) {
+                        if (dPitch <= 2040) {
+                            for (int64_t col = 0; col < dPitch; col += 64) {
+                                for (int64_t first2 = 0; first2 < T_; first2 += 255) {
+                                    AscendC::MulAddDst(
+                                        dxgTile[T_ * dPitch * i + dPitch * first2 + col],
+                                        spread[ceilNN2NBy16_ * first2 * 128 + k * 8],
+                                        phiIn[dPitch * i * n_ * n_ + dPitch * i * n_ * 2 + dPitch * k + col],
+                                        MinOf(64, dPitch - col), MinOf(255, T_ - first2),
+                                        AscendC::BinaryRepeatParams(1, 0, 1, (dPitch / 8), ceilNN2NBy16_ * 16, 0));
+                                }
+                            }
+                        } else {
+                            for (int64_t t = 0; t < T_; ++t) {
+                                for (int64_t start = 0; start < (dPitch / 64); start += 255) {
+                                    AscendC::MulAddDst(
+                                        dxgTile[T_ * dPitch * i + dPitch * t + start * 64],
+                                        spread[ceilNN2NBy16_ * t * 128 + k * 8],
+                                        phiIn[dPitch * i * n_ * n_ + dPitch * i * n_ * 2 + dPitch * k + start * 64], 64,
+                                        MinOf(255, (dPitch / 64) - start),
+                                        AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
+                                }
+                                if (dPitch - (dPitch / 64) * 64 > 0) {
+                                    AscendC::MulAddDst(dxgTile[T_ * dPitch * i + dPitch * t + (dPitch / 64) * 64],
+                                                       spread[ceilNN2NBy16_ * t * 128 + k * 8],
+                                                       phiIn[dPitch * i * n_ * n_ + dPitch * i * n_ * 2 + dPitch * k +
+                                                             (dPitch / 64) * 64],
+                                                       dPitch - (dPitch / 64) * 64, 1,
+                                                       AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
+                                }
+                            }
+                        }
+                    }
+                }
+                in3Queue_.FreeTensor(phiIn);
+                // grad_x[t, i, d] = grad_h_in[t, d] * h_pre[t, i] + dxg[t, i, d] * gamma[i, d] - drms[t] * inv_rms[t]
+                // ** 3 / (D*n) * x[t, i, d] + 0.0
+                AscendC::LocalTensor<float> h_preIn = in4Queue_.AllocTensor<float>();
+                for (int64_t first3 = 0; first3 < T_; first3 += 4095) {
+                    AscendC::DataCopyPad(
+                        h_preIn[RoundUp(iCount, 8) * first3], h_preGm_[first3 * n_ + iStart],
+                        AscendC::DataCopyExtParams(MinOf(4095, T_ - first3), iCount * 4, n_ * 4 - iCount * 4, 0, 0),
+                        AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
+                }
+                in4Queue_.EnQue(h_preIn);
+                h_preIn = in4Queue_.DeQue<float>();
+                AscendC::LocalTensor<float> h_preTile = calc3Buf_.Get<float>();
+                AscendC::LocalTensor<int32_t> offsets = calc4Buf_.Get<int32_t>();
+                AscendC::CreateVecIndex<int32_t>(offsets, static_cast<int32_t>(0), ceilTBy16_ * 16);
+                VectorBarrier();
+                AscendC::Mins(offsets, offsets, static_cast<int32_t>(T_ - 1), ceilTBy16_ * 16);
+                VectorBarrier();
+                AscendC::Muls(offsets, offsets, static_cast<int32_t>(CeilDiv(iCount, 8) * 32), ceilTBy16_ * 16);
+                VectorBarrier();
+                for (int64_t i = 0; i < iCount; ++i) {
+                    AscendC::Gather(h_preTile[ceilTBy16_ * i * 16], h_preIn, offsets.ReinterpretCast<uint32_t>(), i * 4,
+                                    ceilTBy16_ * 16);
+                }
+                in4Queue_.FreeTensor(h_preIn);
+                AscendC::LocalTensor<float> gammaIn = in5Queue_.AllocTensor<float>();
+                AscendC::DataCopyPad(gammaIn, gammaGm_[D_ * iStart + dStart],
+                                     AscendC::DataCopyExtParams(iCount, dCount * 4, D_ * 4 - dCount * 4, 0, 0),
+                                     AscendC::DataCopyPadExtParams<float>(true, 0, dPitch - CeilDiv(dCount, 8) * 8,
+                                                                          static_cast<float>(0)));
+                in5Queue_.EnQue(gammaIn);
+                gammaIn = in5Queue_.DeQue<float>();
+                AscendC::LocalTensor<Element> xIn = in6Queue_.AllocTensor<Element>();
+                for (int64_t i = 0; i < iCount; ++i) {
+                    for (int64_t first4 = 0; first4 < T_; first4 += 4095) {
+                        AscendC::DataCopyPad(
+                            xIn[T_ * dPitch * i + dPitch * first4],
+                            xGm_[D_ * first4 * n_ + D_ * iStart + D_ * i + dStart],
+                            AscendC::DataCopyExtParams(MinOf(4095, T_ - first4), dCount * 2, D_ * n_ * 2 - dCount * 2,
+                                                       0, 0),
+                            AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
+                    }
+                }
+                in6Queue_.EnQue(xIn);
+                xIn = in6Queue_.DeQue<Element>();
+                AscendC::LocalTensor<float> xTile = calc5Buf_.Get<float>();
+                AscendC::Cast(xTile, xIn, AscendC::RoundMode::CAST_NONE, T_ * dPitch * iCount);
+                in6Queue_.FreeTensor(xIn);
+                AscendC::LocalTensor<float> tmp = calc6Buf_.Get<float>();
+                AscendC::LocalTensor<float> spread1 = calc7Buf_.Get<float>();
+                VectorBarrier();
+                for (int64_t block1 = 0; block1 < ceilTBy16_ * iCount * 2; block1 += 255) {
+                    AscendC::Brcb(spread1[block1 * 64], h_preTile[block1 * 8],
+                                  MinOf(255, ceilTBy16_ * iCount * 2 - block1), AscendC::BrcbRepeatParams(1, 8));
+                }
+                VectorBarrier();
+                for (int64_t i = 0; i < iCount; ++i) {
+                    if (dPitch <= 2040) {
+                        for (int64_t col1 = 0; col1 < dPitch; col1 += 64) {
+                            for (int64_t first5 = 0; first5 < T_; first5 += 255) {
+                                AscendC::Mul(tmp[T_ * dPitch * i + dPitch * first5 + col1],
+                                             grad_h_inTile[dPitch * first5 + col1],
+                                             spread1[ceilTBy16_ * i * 128 + first5 * 8], MinOf(64, dPitch - col1),
+                                             MinOf(255, T_ - first5),
+                                             AscendC::BinaryRepeatParams(1, 1, 0, (dPitch / 8), (dPitch / 8), 1));
+                            }
                         }
                     } else {
-                        for (int64_t i = 0; i < n_; ++i) {
-                            for (int64_t start2 = 0; start2 < divUpDTo16By64_; start2 += 255) {
-                                AscendC::Mul(tmp1[ceilDBy16_ * n_ * n_ * n_ * t * 16 + ceilDBy16_ * n_ * n_ * t * 32 +
-                                                  ceilDBy16_ * k * n_ * 16 + ceilDBy16_ * i * 16 + start2 * 64],
-                                             spread1[ceilNN2NBy16_ * t * 128 + k * 8],
-                                             phiTile[ceilDBy16_ * k * n_ * 16 + ceilDBy16_ * i * 16 + start2 * 64], 64,
-                                             MinOf(255, divUpDTo16By64_ - start2),
+                        for (int64_t t = 0; t < T_; ++t) {
+                            for (int64_t start1 = 0; start1 < (dPitch / 64); start1 += 255) {
+                                AscendC::Mul(
+                                    tmp[T_ * dPitch * i + dPitch * t + start1 * 64],
+                                    grad_h_inTile[dPitch * t + start1 * 64], spread1[ceilTBy16_ * i * 128 + t * 8], 64,
+                                    MinOf(255, (dPitch / 64) - start1), AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
+                            }
+                            if (dPitch - (dPitch / 64) * 64 > 0) {
+                                AscendC::Mul(tmp[T_ * dPitch * i + dPitch * t + (dPitch / 64) * 64],
+                                             grad_h_inTile[dPitch * t + (dPitch / 64) * 64],
+                                             spread1[ceilTBy16_ * i * 128 + t * 8], dPitch - (dPitch / 64) * 64, 1,
+                                             AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
+                            }
+                        }
+                    }
+                }
+                AscendC::LocalTensor<float> tmp1 = calc8Buf_.Get<float>();
+                if (dPitch <= T_ * 64 && dPitch <= 2040) {
+                    for (int64_t i = 0; i < iCount; ++i) {
+                        for (int64_t col2 = 0; col2 < dPitch; col2 += 64) {
+                            for (int64_t first6 = 0; first6 < T_; first6 += 255) {
+                                AscendC::Mul(tmp1[T_ * dPitch * i + dPitch * first6 + col2],
+                                             dxgTile[T_ * dPitch * i + dPitch * first6 + col2],
+                                             gammaIn[dPitch * i + col2], MinOf(64, dPitch - col2),
+                                             MinOf(255, T_ - first6),
+                                             AscendC::BinaryRepeatParams(1, 1, 1, (dPitch / 8), (dPitch / 8), 0));
+                            }
+                        }
+                    }
+                } else {
+                    for (int64_t i = 0; i < iCount; ++i) {
+                        for (int64_t t = 0; t < T_; ++t) {
+                            AscendC::Mul(tmp1[T_ * dPitch * i + dPitch * t], dxgTile[T_ * dPitch * i + dPitch * t],
+                                         gammaIn[dPitch * i], dPitch);
+                        }
+                    }
+                }
+                VectorBarrier();
+                AscendC::Add(tmp, tmp, tmp1, T_ * dPitch * iCount);
+                AscendC::LocalTensor<float> tmp2 = calc9Buf_.Get<float>();
+                AscendC::Mul(tmp2, inv_rmsIn, inv_rmsIn, ceilTBy16_ * 16);
+                VectorBarrier();
+                AscendC::Mul(tmp2, inv_rmsIn, tmp2, ceilTBy16_ * 16);
+                VectorBarrier();
+                AscendC::Mul(tmp2, drmsWsIn, tmp2, ceilTBy16_ * 16);
+                VectorBarrier();
+                AscendC::Muls(tmp2, tmp2, (1.0f / static_cast<float>(D_ * n_)), ceilTBy16_ * 16);
+                AscendC::LocalTensor<float> tmp3 = calc8Buf_.Get<float>();
+                AscendC::LocalTensor<float> spread2 = calc10Buf_.Get<float>();
+                VectorBarrier();
+                for (int64_t block2 = 0; block2 < ceilTBy16_ * 2; block2 += 255) {
+                    AscendC::Brcb(spread2[block2 * 64], tmp2[block2 * 8], MinOf(255, ceilTBy16_ * 2 - block2),
+                                  AscendC::BrcbRepeatParams(1, 8));
+                }
+                VectorBarrier();
+                for (int64_t i = 0; i < iCount; ++i) {
+                    if (dPitch <= 2040) {
+                        for (int64_t col3 = 0; col3 < dPitch; col3 += 64) {
+                            for (int64_t first7 = 0; first7 < T_; first7 += 255) {
+                                AscendC::Mul(tmp3[T_ * dPitch * i + dPitch * first7 + col3], spread2[first7 * 8],
+                                             xTile[T_ * dPitch * i + dPitch * first7 + col3], MinOf(64, dPitch - col3),
+                                             MinOf(255, T_ - first7),
+                                             AscendC::BinaryRepeatParams(1, 0, 1, (dPitch / 8), 1, (dPitch / 8)));
+                            }
+                        }
+                    } else {
+                        for (int64_t t = 0; t < T_; ++t) {
+                            for (int64_t start2 = 0; start2 < (dPitch / 64); start2 += 255) {
+                                AscendC::Mul(tmp3[T_ * dPitch * i + dPitch * t + start2 * 64], spread2[t * 8],
+                                             xTile[T_ * dPitch * i + dPitch * t + start2 * 64], 64,
+                                             MinOf(255, (dPitch / 64) - start2),
                                              AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
                             }
-                            if (ceilDBy16_ * 16 - divUpDTo16By64_ * 64 > 0) {
-                                AscendC::Mul(
-                                    tmp1[ceilDBy16_ * n_ * n_ * n_ * t * 16 + ceilDBy16_ * n_ * n_ * t * 32 +
-                                         ceilDBy16_ * k * n_ * 16 + ceilDBy16_ * i * 16 + divUpDTo16By64_ * 64],
-                                    spread1[ceilNN2NBy16_ * t * 128 + k * 8],
-                                    phiTile[ceilDBy16_ * k * n_ * 16 + ceilDBy16_ * i * 16 + divUpDTo16By64_ * 64],
-                                    ceilDBy16_ * 16 - divUpDTo16By64_ * 64, 1,
-                                    AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
+                            if (dPitch - (dPitch / 64) * 64 > 0) {
+                                AscendC::Mul(tmp3[T_ * dPitch * i + dPitch * t + (dPitch / 64) * 64], spread2[t * 8],
+                                             xTile[T_ * dPitch * i + dPitch * t + (dPitch / 64) * 64],
+                                             dPitch - (dPitch / 64) * 64, 1,
+                                             AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
                             }
                         }
                     }
                 }
-            }
-            VectorBarrier();
-            for (int64_t t = 0; t < tCount; ++t) {
-                AscendC::Add(
-                    dxgTile[ceilDBy16_ * n_ * t * 16],
-                    tmp1[ceilDBy16_ * n_ * n_ * n_ * t * 16 + ceilDBy16_ * n_ * n_ * t * 32],
-                    tmp1[ceilDBy16_ * n_ * n_ * n_ * t * 16 + ceilDBy16_ * n_ * n_ * t * 32 + ceilDBy16_ * n_ * 16],
-                    ceilDBy16_ * n_ * 16);
-            }
-            for (int64_t k = 2; k < n_ * n_ + n_ * 2; ++k) {
                 VectorBarrier();
-                for (int64_t t = 0; t < tCount; ++t) {
-                    AscendC::Add(dxgTile[ceilDBy16_ * n_ * t * 16], dxgTile[ceilDBy16_ * n_ * t * 16],
-                                 tmp1[ceilDBy16_ * n_ * n_ * n_ * t * 16 + ceilDBy16_ * n_ * n_ * t * 32 +
-                                      ceilDBy16_ * k * n_ * 16],
-                                 ceilDBy16_ * n_ * 16);
+                AscendC::Sub(tmp, tmp, tmp3, T_ * dPitch * iCount);
+                VectorBarrier();
+                AscendC::Adds(tmp, tmp, 0.0f, T_ * dPitch * iCount);
+                AscendC::LocalTensor<Element> grad_xOut = out0Queue_.AllocTensor<Element>();
+                VectorBarrier();
+                AscendC::Cast(grad_xOut, tmp, AscendC::RoundMode::CAST_RINT, T_ * dPitch * iCount);
+                out0Queue_.EnQue(grad_xOut);
+                grad_xOut = out0Queue_.DeQue<Element>();
+                for (int64_t i = 0; i < iCount; ++i) {
+                    for (int64_t first8 = 0; first8 < T_; first8 += 4095) {
+                        AscendC::DataCopyPad(
+                            grad_xGm_[D_ * first8 * n_ + D_ * iStart + D_ * i + dStart],
+                            grad_xOut[T_ * dPitch * i + dPitch * first8],
+                            AscendC::DataCopyExtParams(MinOf(4095, T_ - first8), dCount * 2,
+                                                       ((dPitch * 2 - CeilDiv(dCount * 2, 32) * 32) / 32),
+                                                       D_ * n_ * 2 - dCount * 2, 0));
+                    }
                 }
-            }
-            // grad_x[t, i, d] = grad_h_in[t, d] * h_pre[t, i] + dxg[t, i, d] * gamma[i, d] - drms[t] * inv_rms[t] ** 3
-            // / (D*n) * x[t, i, d] + 0.0
-            AscendC::LocalTensor<Element> grad_h_inIn = in4Queue_.AllocTensor<Element>();
-            AscendC::DataCopyPad(grad_h_inIn, grad_h_inGm_[D_ * tStart],
-                                 AscendC::DataCopyExtParams(tCount, D_ * 2, 0, 0, 0),
-                                 AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
-            in4Queue_.EnQue(grad_h_inIn);
-            grad_h_inIn = in4Queue_.DeQue<Element>();
-            AscendC::LocalTensor<float> grad_h_inTile = calc14Buf_.Get<float>();
-            AscendC::Cast(grad_h_inTile, grad_h_inIn, AscendC::RoundMode::CAST_NONE, ceilDBy16_ * tCount * 16);
-            in4Queue_.FreeTensor(grad_h_inIn);
-            AscendC::LocalTensor<float> h_preIn = in5Queue_.AllocTensor<float>();
-            AscendC::DataCopyPad(h_preIn, h_preGm_[n_ * tStart], AscendC::DataCopyExtParams(tCount, n_ * 4, 0, 0, 0),
-                                 AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-            in5Queue_.EnQue(h_preIn);
-            h_preIn = in5Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> h_preTile = calc15Buf_.Get<float>();
-            for (int64_t t = 0; t < tCount; ++t) {
-                AscendC::Muls(h_preTile[t * 16], h_preIn[t * 8], 1.0f, 8);
-            }
-            in5Queue_.FreeTensor(h_preIn);
-            AscendC::LocalTensor<Element> xIn = in6Queue_.AllocTensor<Element>();
-            for (int64_t first3 = 0; first3 < n_ * tCount; first3 += 4095) {
-                AscendC::DataCopyPad(xIn[ceilDBy16_ * first3 * 16], xGm_[D_ * n_ * tStart + D_ * first3],
-                                     AscendC::DataCopyExtParams(MinOf(4095, n_ * tCount - first3), D_ * 2, 0, 0, 0),
-                                     AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
-            }
-            in6Queue_.EnQue(xIn);
-            xIn = in6Queue_.DeQue<Element>();
-            AscendC::LocalTensor<float> xTile = calc16Buf_.Get<float>();
-            AscendC::Cast(xTile, xIn, AscendC::RoundMode::CAST_NONE, ceilDBy16_ * n_ * tCount * 16);
-            in6Queue_.FreeTensor(xIn);
-            AscendC::LocalTensor<float> tmp2 = calc17Buf_.Get<float>();
-            AscendC::LocalTensor<float> spread2 = calc18Buf_.Get<float>();
-            VectorBarrier();
-            for (int64_t block2 = 0; block2 < tCount * 2; block2 += 255) {
-                AscendC::Brcb(spread2[block2 * 64], h_preTile[block2 * 8], MinOf(255, tCount * 2 - block2),
-                              AscendC::BrcbRepeatParams(1, 8));
-            }
-            VectorBarrier();
-            for (int64_t t = 0; t < tCount; ++t) {
-                if (ceilDBy16_ * 16 <= 2040) {
-                    for (int64_t col3 = 0; col3 < ceilDBy16_ * 16; col3 += 64) {
-                        AscendC::Mul(tmp2[ceilDBy16_ * n_ * t * 16 + col3], grad_h_inTile[ceilDBy16_ * t * 16 + col3],
-                                     spread2[t * 128], MinOf(64, ceilDBy16_ * 16 - col3), n_,
-                                     AscendC::BinaryRepeatParams(1, 1, 0, ceilDBy16_ * 2, 0, 1));
+                out0Queue_.FreeTensor(grad_xOut);
+                // grad_phi[k, D*i + d] = sum[t](dmix[t, k] * x[t, i, d]) * gamma[i, d]
+                AscendC::LocalTensor<float> sum_1Tile = calc11Buf_.Get<float>();
+                AscendC::Duplicate<float>(sum_1Tile, 0.0f, dPitch * iCount * n_ * n_ + dPitch * iCount * n_ * 2);
+                for (int64_t t = 0; t < T_; ++t) {
+                    VectorBarrier();
+                    for (int64_t i = 0; i < iCount; ++i) {
+                        if (dPitch <= 2040) {
+                            for (int64_t col4 = 0; col4 < dPitch; col4 += 64) {
+                                AscendC::MulAddDst(sum_1Tile[dPitch * i * n_ * n_ + dPitch * i * n_ * 2 + col4],
+                                                   spread[ceilNN2NBy16_ * t * 128],
+                                                   xTile[T_ * dPitch * i + dPitch * t + col4], MinOf(64, dPitch - col4),
+                                                   n_ * n_ + n_ * 2,
+                                                   AscendC::BinaryRepeatParams(1, 0, 1, (dPitch / 8), 1, 0));
+                            }
+                        } else {
+                            for (int64_t k = 0; k < n_ * n_ + n_ * 2; ++k) {
+                                for (int64_t start3 = 0; start3 < (dPitch / 64); start3 += 255) {
+                                    AscendC::MulAddDst(sum_1Tile[dPitch * i * n_ * n_ + dPitch * i * n_ * 2 +
+                                                                 dPitch * k + start3 * 64],
+                                                       spread[ceilNN2NBy16_ * t * 128 + k * 8],
+                                                       xTile[T_ * dPitch * i + dPitch * t + start3 * 64], 64,
+                                                       MinOf(255, (dPitch / 64) - start3),
+                                                       AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
+                                }
+                                if (dPitch - (dPitch / 64) * 64 > 0) {
+                                    AscendC::MulAddDst(sum_1Tile[dPitch * i * n_ * n_ + dPitch * i * n_ * 2 +
+                                                                 dPitch * k + (dPitch / 64) * 64],
+                                                       spread[ceilNN2NBy16_ * t * 128 + k * 8],
+                                                       xTile[T_ * dPitch * i + dPitch * t + (dPitch / 64) * 64],
+                                                       dPitch - (dPitch / 64) * 64, 1,
+                                                       AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
+                                }
+                            }
+                        }
+                    }
+                }
+                AscendC::LocalTensor<float> grad_phiOut = out1Queue_.AllocTensor<float>();
+                if (dPitch <= n_ * n_ * 64 + n_ * 128 && dPitch <= 2040) {
+                    VectorBarrier();
+                    for (int64_t i = 0; i < iCount; ++i) {
+                        for (int64_t col5 = 0; col5 < dPitch; col5 += 64) {
+                            AscendC::Mul(grad_phiOut[dPitch * i * n_ * n_ + dPitch * i * n_ * 2 + col5],
+                                         sum_1Tile[dPitch * i * n_ * n_ + dPitch * i * n_ * 2 + col5],
+                                         gammaIn[dPitch * i + col5], MinOf(64, dPitch - col5), n_ * n_ + n_ * 2,
+                                         AscendC::BinaryRepeatParams(1, 1, 1, (dPitch / 8), (dPitch / 8), 0));
+                        }
                     }
                 } else {
-                    for (int64_t i = 0; i < n_; ++i) {
-                        for (int64_t start3 = 0; start3 < divUpDTo16By64_; start3 += 255) {
-                            AscendC::Mul(tmp2[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * i * 16 + start3 * 64],
-                                         grad_h_inTile[ceilDBy16_ * t * 16 + start3 * 64], spread2[i * 8 + t * 128], 64,
-                                         MinOf(255, divUpDTo16By64_ - start3),
-                                         AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
-                        }
-                        if (ceilDBy16_ * 16 - divUpDTo16By64_ * 64 > 0) {
-                            AscendC::Mul(tmp2[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * i * 16 + divUpDTo16By64_ * 64],
-                                         grad_h_inTile[ceilDBy16_ * t * 16 + divUpDTo16By64_ * 64],
-                                         spread2[i * 8 + t * 128], ceilDBy16_ * 16 - divUpDTo16By64_ * 64, 1,
-                                         AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
+                    VectorBarrier();
+                    for (int64_t i = 0; i < iCount; ++i) {
+                        for (int64_t k = 0; k < n_ * n_ + n_ * 2; ++k) {
+                            AscendC::Mul(grad_phiOut[dPitch * i * n_ * n_ + dPitch * i * n_ * 2 + dPitch * k],
+                                         sum_1Tile[dPitch * i * n_ * n_ + dPitch * i * n_ * 2 + dPitch * k],
+                                         gammaIn[dPitch * i], dPitch);
                         }
                     }
                 }
-            }
-            AscendC::LocalTensor<float> tmp3 = calc19Buf_.Get<float>();
-            for (int64_t t = 0; t < tCount; ++t) {
-                AscendC::Mul(tmp3[ceilDBy16_ * n_ * t * 16], dxgTile[ceilDBy16_ * n_ * t * 16], gammaTile,
-                             ceilDBy16_ * n_ * 16);
-            }
-            VectorBarrier();
-            AscendC::Add(tmp2, tmp2, tmp3, ceilDBy16_ * n_ * tCount * 16);
-            AscendC::LocalTensor<float> tmp4 = calc20Buf_.Get<float>();
-            AscendC::Mul(tmp4, inv_rmsTile, inv_rmsTile, RoundUp(tCount, 16));
-            VectorBarrier();
-            AscendC::Mul(tmp4, inv_rmsTile, tmp4, RoundUp(tCount, 16));
-            VectorBarrier();
-            AscendC::Mul(tmp4, drmsTile, tmp4, RoundUp(tCount, 16));
-            VectorBarrier();
-            AscendC::Muls(tmp4, tmp4, (1.0f / static_cast<float>(D_ * n_)), RoundUp(tCount, 16));
-            AscendC::LocalTensor<float> tmp5 = calc19Buf_.Get<float>();
-            AscendC::LocalTensor<float> spread3 = calc5Buf_.Get<float>();
-            VectorBarrier();
-            for (int64_t block3 = 0; block3 < CeilDiv(tCount, 16) * 2; block3 += 255) {
-                AscendC::Brcb(spread3[block3 * 64], tmp4[block3 * 8], MinOf(255, CeilDiv(tCount, 16) * 2 - block3),
-                              AscendC::BrcbRepeatParams(1, 8));
-            }
-            VectorBarrier();
-            for (int64_t t = 0; t < tCount; ++t) {
-                if (ceilDBy16_ * 16 <= 2040) {
-                    for (int64_t col4 = 0; col4 < ceilDBy16_ * 16; col4 += 64) {
-                        AscendC::Mul(tmp5[ceilDBy16_ * n_ * t * 16 + col4], spread3[t * 8],
-                                     xTile[ceilDBy16_ * n_ * t * 16 + col4], MinOf(64, ceilDBy16_ * 16 - col4), n_,
-                                     AscendC::BinaryRepeatParams(1, 0, 1, ceilDBy16_ * 2, 0, ceilDBy16_ * 2));
-                    }
-                } else {
-                    for (int64_t i = 0; i < n_; ++i) {
-                        for (int64_t start4 = 0; start4 < divUpDTo16By64_; start4 += 255) {
-                            AscendC::Mul(
-                                tmp5[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * i * 16 + start4 * 64], spread3[t * 8],
-                                xTile[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * i * 16 + start4 * 64], 64,
-                                MinOf(255, divUpDTo16By64_ - start4), AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
-                        }
-                        if (ceilDBy16_ * 16 - divUpDTo16By64_ * 64 > 0) {
-                            AscendC::Mul(tmp5[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * i * 16 + divUpDTo16By64_ * 64],
-                                         spread3[t * 8],
-                                         xTile[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * i * 16 + divUpDTo16By64_ * 64],
-                                         ceilDBy16_ * 16 - divUpDTo16By64_ * 64, 1,
-                                         AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
-                        }
+                out1Queue_.EnQue(grad_phiOut);
+                grad_phiOut = out1Queue_.DeQue<float>();
+                for (int64_t i = 0; i < iCount; ++i) {
+                    AscendC::DataCopyPad(grad_phiGm_[D_ * iStart + D_ * i + dStart],
+                                         grad_phiOut[dPitch * i * n_ * n_ + dPitch * i * n_ * 2],
+                                         AscendC::DataCopyExtParams(n_ * n_ + n_ * 2, dCount * 4,
+                                                                    ((dPitch * 4 - CeilDiv(dCount * 4, 32) * 32) / 32),
+                                                                    D_ * n_ * 4 - dCount * 4, 0));
+                }
+                out1Queue_.FreeTensor(grad_phiOut);
+                in5Queue_.FreeTensor(gammaIn);
+                AscendC::LocalTensor<float> dxgWsOut = out2Queue_.AllocTensor<float>();
+                AscendC::Muls(dxgWsOut, dxgTile, 1.0f, T_ * dPitch * iCount);
+                out2Queue_.EnQue(dxgWsOut);
+                dxgWsOut = out2Queue_.DeQue<float>();
+                for (int64_t i = 0; i < iCount; ++i) {
+                    for (int64_t first11 = 0; first11 < T_; first11 += 4095) {
+                        AscendC::DataCopyPad(
+                            dxgWsGm_[D_ * first11 * n_ + D_ * iStart + D_ * i + dStart],
+                            dxgWsOut[T_ * dPitch * i + dPitch * first11],
+                            AscendC::DataCopyExtParams(MinOf(4095, T_ - first11), dCount * 4,
+                                                       ((dPitch * 4 - CeilDiv(dCount * 4, 32) * 32) / 32),
+                                                       D_ * n_ * 4 - dCount * 4, 0));
                     }
                 }
+                out2Queue_.FreeTensor(dxgWsOut);
             }
-            VectorBarrier();
-            AscendC::Sub(tmp2, tmp2, tmp5, ceilDBy16_ * n_ * tCount * 16);
-            VectorBarrier();
-            AscendC::Adds(tmp2, tmp2, 0.0f, ceilDBy16_ * n_ * tCount * 16);
-            AscendC::LocalTensor<Element> grad_xOut = out0Queue_.AllocTensor<Element>();
-            VectorBarrier();
-            AscendC::Cast(grad_xOut, tmp2, AscendC::RoundMode::CAST_RINT, ceilDBy16_ * n_ * tCount * 16);
-            out0Queue_.EnQue(grad_xOut);
-            grad_xOut = out0Queue_.DeQue<Element>();
-            for (int64_t first6 = 0; first6 < n_ * tCount; first6 += 4095) {
-                AscendC::DataCopyPad(grad_xGm_[D_ * n_ * tStart + D_ * first6], grad_xOut[ceilDBy16_ * first6 * 16],
-                                     AscendC::DataCopyExtParams(MinOf(4095, n_ * tCount - first6), D_ * 2,
-                                                                ceilDBy16_ - CeilDiv(D_ * 2, 32), 0, 0));
-            }
-            out0Queue_.FreeTensor(grad_xOut);
-            AscendC::LocalTensor<float> dmixWsOut = out1Queue_.AllocTensor<float>();
-            AscendC::Muls(dmixWsOut, dmixTile, 1.0f, ceilNN2NBy16_ * tCount * 16);
-            out1Queue_.EnQue(dmixWsOut);
-            dmixWsOut = out1Queue_.DeQue<float>();
-            AscendC::DataCopyPad(
-                dmixWsGm_[n_ * n_ * tStart + n_ * tStart * 2], dmixWsOut,
-                AscendC::DataCopyExtParams(tCount, n_ * n_ * 4 + n_ * 8,
-                                           ceilNN2NBy16_ * 2 - CeilDiv(n_ * n_ * 4 + n_ * 8, 32), 0, 0));
-            out1Queue_.FreeTensor(dmixWsOut);
-            AscendC::LocalTensor<float> dxgWsOut = out2Queue_.AllocTensor<float>();
-            AscendC::Muls(dxgWsOut, dxgTile, 1.0f, ceilDBy16_ * n_ * tCount * 16);
-            out2Queue_.EnQue(dxgWsOut);
-            dxgWsOut = out2Queue_.DeQue<float>();
-            for (int64_t first7 = 0; first7 < n_ * tCount; first7 += 4095) {
-                AscendC::DataCopyPad(dxgWsGm_[D_ * n_ * tStart + D_ * first7], dxgWsOut[ceilDBy16_ * first7 * 16],
-                                     AscendC::DataCopyExtParams(MinOf(4095, n_ * tCount - first7), D_ * 4,
-                                                                ceilDBy16_ * 2 - CeilDiv(D_ * 4, 32), 0, 0));
-            }
-            out2Queue_.FreeTensor(dxgWsOut);
         }
+        in0Queue_.FreeTensor(dmixWsIn);
+        in1Queue_.FreeTensor(drmsWsIn);
+        in1Queue_.FreeTensor(inv_rmsIn);
     }
 
 private:
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // phiIn
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in1Queue_;    // gammaIn
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in2Queue_;    // scaledWsIn
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in3Queue_;    // inv_rmsIn
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in4Queue_;    // grad_h_inIn
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in5Queue_;    // h_preIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // dmixWsIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in1Queue_;    // drmsWsIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in2Queue_;    // grad_h_inIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in3Queue_;    // phiIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in4Queue_;    // h_preIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in5Queue_;    // gammaIn
     AscendC::TQue<AscendC::TPosition::VECIN, 1> in6Queue_;    // xIn
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // grad_xOut
-    AscendC::TQue<AscendC::TPosition::VECOUT, 1> out1Queue_;  // dmixWsOut
+    AscendC::TQue<AscendC::TPosition::VECOUT, 1> out1Queue_;  // grad_phiOut
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out2Queue_;  // dxgWsOut
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // phiTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // gammaTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // scaledWsTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // inv_rmsTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // dmixTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // spread
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // h_mixTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // drmsTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // grad_h_inTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // dxgTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // spread
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // h_preTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // offsets
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // xTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // tmp
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // spread
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc9Buf_;     // acc
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc10Buf_;    // part
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc11Buf_;    // dxgTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc12Buf_;    // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc13Buf_;    // spread
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc14Buf_;    // grad_h_inTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc15Buf_;    // h_preTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc16Buf_;    // xTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc17Buf_;    // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc18Buf_;    // spread
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc19Buf_;    // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc20Buf_;    // tmp
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc9Buf_;     // tmp
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc10Buf_;    // spread
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc11Buf_;    // sum_1Tile
     AscendC::GlobalTensor<Element> xGm_;
     AscendC::GlobalTensor<float> phiGm_;
     AscendC::GlobalTensor<Element> grad_h_inGm_;
     AscendC::GlobalTensor<float> inv_rmsGm_;
-    AscendC::GlobalTensor<float> h_mixGm_;
     AscendC::GlobalTensor<float> h_preGm_;
     AscendC::GlobalTensor<float> gammaGm_;
     AscendC::GlobalTensor<Element> grad_xGm_;
+    AscendC::GlobalTensor<float> grad_phiGm_;
     AscendC::GlobalTensor<float> dmixWsGm_;
+    AscendC::GlobalTensor<float> drmsWsGm_;
     AscendC::GlobalTensor<float> dxgWsGm_;
-    AscendC::GlobalTensor<float> scaledWsGm_;
     int64_t blockIdx_;
     int64_t D_;
     int64_t T_;
     int64_t dmixWsStart_;
+    int64_t drmsWsStart_;
+    int64_t dxgDTile_;
+    int64_t dxgITile_;
+    int64_t dxgITiles_;
     int64_t dxgPer_;
-    int64_t dxgTTile_;
     int64_t dxgWork_;
     int64_t dxgWsStart_;
     int64_t n_;
-    int64_t scaledWsStart_;
-    int64_t ceilDBy16_;
-    int64_t ceilDBy8_;
-    int64_t ceilDxgTTileBy16_;
-    int64_t ceilDxgTTileBy8_;
-    int64_t ceilNBy16_;
+    int64_t ceilTBy16_;
+    int64_t ceilTBy8_;
     int64_t ceilNN2NBy16_;
-    int64_t ceilNN2NBy8_;
-    int64_t divUpDTo16By64_;
 };
 
 }  // namespace MhcPreBackwardKernel

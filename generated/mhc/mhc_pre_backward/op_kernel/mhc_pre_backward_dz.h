@@ -35,9 +35,9 @@ public:
         grad_h_inGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(grad_h_in), D_ * T_);
         h_preGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(h_pre), T_ * n_);
         dzWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + dzWsStart_), T_ * n_ * n_ + T_ * n_ * 2);
-        pipe->InitBuffer(in0Queue_, 2, ceilDBy16_ * 32);
+        pipe->InitBuffer(in0Queue_, 1, ceilDBy16_ * 32);
         pipe->InitBuffer(in1Queue_, 2, ceilDBy16_ * dzITile_ * 32);
-        pipe->InitBuffer(in2Queue_, 2, ceilDzITileBy8_ * 32);
+        pipe->InitBuffer(in2Queue_, 2, ceilDzITileBy16_ * 64);
         pipe->InitBuffer(out0Queue_, 2, ceilDzITileBy16_ * 64);
         pipe->InitBuffer(calc0Buf_, ceilDBy16_ * 64);
         pipe->InitBuffer(calc1Buf_, ceilDBy16_ * dzITile_ * 64);
@@ -70,100 +70,117 @@ public:
         AscendC::Duplicate<float>(calc7Zero, 0.0f, ceilDzITileBy16_ * 16);
         AscendC::LocalTensor<float> calc8Zero = calc8Buf_.Get<float>();
         AscendC::Duplicate<float>(calc8Zero, 0.0f, ceilDzITileBy16_ * 16);
-        VectorBarrier();
-        for (int64_t item = blockIdx_ * dzPer_; item < MinOf(dzWork_, blockIdx_ * dzPer_ + dzPer_); ++item) {
-            const int64_t iStart = dzITile_ * (item % dzITiles_);
-            const int64_t iCount = MinOf(dzITile_, n_ - iStart);
-            const int64_t t = (item / dzITiles_);
-            // dot[t, i] = sum[d](grad_h_in[t, d] * x[t, i, d])
+        const int64_t firstItem = blockIdx_ * dzPer_;
+        const int64_t lastItem = MinOf(dzWork_, blockIdx_ * dzPer_ + dzPer_);
+        for (int64_t strip = (firstItem / dzITiles_); strip < CeilDiv(lastItem, dzITiles_); ++strip) {
+            const int64_t t = strip;
             AscendC::LocalTensor<Element> grad_h_inIn = in0Queue_.AllocTensor<Element>();
             AscendC::DataCopyPad(grad_h_inIn, grad_h_inGm_[D_ * t], AscendC::DataCopyExtParams(1, D_ * 2, 0, 0, 0),
                                  AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
             in0Queue_.EnQue(grad_h_inIn);
             grad_h_inIn = in0Queue_.DeQue<Element>();
             AscendC::LocalTensor<float> grad_h_inTile = calc0Buf_.Get<float>();
+            VectorBarrier();
             AscendC::Cast(grad_h_inTile, grad_h_inIn, AscendC::RoundMode::CAST_NONE, ceilDBy16_ * 16);
             in0Queue_.FreeTensor(grad_h_inIn);
-            AscendC::LocalTensor<Element> xIn = in1Queue_.AllocTensor<Element>();
-            AscendC::DataCopyPad(xIn, xGm_[D_ * n_ * t + D_ * iStart],
-                                 AscendC::DataCopyExtParams(iCount, D_ * 2, 0, 0, 0),
-                                 AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
-            in1Queue_.EnQue(xIn);
-            xIn = in1Queue_.DeQue<Element>();
-            AscendC::LocalTensor<float> xTile = calc1Buf_.Get<float>();
-            AscendC::Cast(xTile, xIn, AscendC::RoundMode::CAST_NONE, ceilDBy16_ * iCount * 16);
-            in1Queue_.FreeTensor(xIn);
-            AscendC::LocalTensor<float> dotTile = calc2Buf_.Get<float>();
-            AscendC::LocalTensor<float> tmp = calc3Buf_.Get<float>();
-            VectorBarrier();
-            for (int64_t i = 0; i < iCount; ++i) {
-                AscendC::Mul(tmp[ceilDBy16_ * i * 16], grad_h_inTile, xTile[ceilDBy16_ * i * 16], ceilDBy16_ * 16);
-            }
-            AscendC::LocalTensor<float> acc = calc4Buf_.Get<float>();
-            AscendC::LocalTensor<float> part = calc5Buf_.Get<float>();
-            AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(iCount, 8) * 512);
-            if (ceilDBy16_ * 16 <= 2040) {
-                for (int64_t col = 0; col < D_; col += 64) {
+            for (int64_t tile = MaxOf(firstItem - dzITiles_ * strip, 0);
+                 tile < MinOf(dzITiles_, lastItem - dzITiles_ * strip); ++tile) {
+                const int64_t iStart = dzITile_ * tile;
+                const int64_t iCount = MinOf(dzITile_, n_ - iStart);
+                // dot[t, i] = sum[d](grad_h_in[t, d] * x[t, i, d])
+                AscendC::LocalTensor<Element> xIn = in1Queue_.AllocTensor<Element>();
+                AscendC::DataCopyPad(xIn, xGm_[D_ * n_ * t + D_ * iStart],
+                                     AscendC::DataCopyExtParams(iCount, D_ * 2, 0, 0, 0),
+                                     AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
+                in1Queue_.EnQue(xIn);
+                xIn = in1Queue_.DeQue<Element>();
+                AscendC::LocalTensor<float> xTile = calc1Buf_.Get<float>();
+                AscendC::Cast(xTile, xIn, AscendC::RoundMode::CAST_NONE, ceilDBy16_ * iCount * 16);
+                in1Queue_.FreeTensor(xIn);
+                AscendC::LocalTensor<float> dotTile = calc2Buf_.Get<float>();
+                AscendC::LocalTensor<float> tmp = calc3Buf_.Get<float>();
+                if (ceilDBy16_ * 16 <= iCount * 64 && ceilDBy16_ * 16 <= 2040) {
                     VectorBarrier();
-                    for (int64_t first = 0; first < iCount; first += 255) {
-                        AscendC::Add(acc[first * 64], tmp[ceilDBy16_ * first * 16 + col], acc[first * 64],
-                                     MinOf(64, D_ - col), MinOf(255, iCount - first),
-                                     AscendC::BinaryRepeatParams(1, 1, 1, 8, ceilDBy16_ * 2, 8));
+                    for (int64_t col = 0; col < ceilDBy16_ * 16; col += 64) {
+                        for (int64_t first = 0; first < iCount; first += 255) {
+                            AscendC::Mul(tmp[ceilDBy16_ * first * 16 + col], grad_h_inTile[col],
+                                         xTile[ceilDBy16_ * first * 16 + col], MinOf(64, ceilDBy16_ * 16 - col),
+                                         MinOf(255, iCount - first),
+                                         AscendC::BinaryRepeatParams(1, 1, 1, ceilDBy16_ * 2, 0, ceilDBy16_ * 2));
+                        }
+                    }
+                } else {
+                    VectorBarrier();
+                    for (int64_t i = 0; i < iCount; ++i) {
+                        AscendC::Mul(tmp[ceilDBy16_ * i * 16], grad_h_inTile, xTile[ceilDBy16_ * i * 16],
+                                     ceilDBy16_ * 16);
                     }
                 }
-            } else {
-                for (int64_t row = 0; row < iCount; ++row) {
-                    for (int64_t start = 0; start < divDBy64_; start += 255) {
+                AscendC::LocalTensor<float> acc = calc4Buf_.Get<float>();
+                AscendC::LocalTensor<float> part = calc5Buf_.Get<float>();
+                AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(iCount, 8) * 512);
+                if (ceilDBy16_ * 16 <= 2040) {
+                    for (int64_t col1 = 0; col1 < D_; col1 += 64) {
                         VectorBarrier();
-                        AscendC::Add(acc[row * 64], tmp[ceilDBy16_ * row * 16 + start * 64], acc[row * 64], 64,
-                                     MinOf(255, divDBy64_ - start), AscendC::BinaryRepeatParams(1, 1, 1, 0, 8, 0));
+                        for (int64_t first1 = 0; first1 < iCount; first1 += 255) {
+                            AscendC::Add(acc[first1 * 64], tmp[ceilDBy16_ * first1 * 16 + col1], acc[first1 * 64],
+                                         MinOf(64, D_ - col1), MinOf(255, iCount - first1),
+                                         AscendC::BinaryRepeatParams(1, 1, 1, 8, ceilDBy16_ * 2, 8));
+                        }
                     }
-                    if (D_ - divDBy64_ * 64 > 0) {
-                        VectorBarrier();
-                        AscendC::Add(acc[row * 64], tmp[ceilDBy16_ * row * 16 + divDBy64_ * 64], acc[row * 64],
-                                     D_ - divDBy64_ * 64, 1, AscendC::BinaryRepeatParams(1, 1, 1, 8, 8, 8));
+                } else {
+                    for (int64_t row = 0; row < iCount; ++row) {
+                        for (int64_t start = 0; start < divDBy64_; start += 255) {
+                            VectorBarrier();
+                            AscendC::Add(acc[row * 64], tmp[ceilDBy16_ * row * 16 + start * 64], acc[row * 64], 64,
+                                         MinOf(255, divDBy64_ - start), AscendC::BinaryRepeatParams(1, 1, 1, 0, 8, 0));
+                        }
+                        if (D_ - divDBy64_ * 64 > 0) {
+                            VectorBarrier();
+                            AscendC::Add(acc[row * 64], tmp[ceilDBy16_ * row * 16 + divDBy64_ * 64], acc[row * 64],
+                                         D_ - divDBy64_ * 64, 1, AscendC::BinaryRepeatParams(1, 1, 1, 8, 8, 8));
+                        }
                     }
                 }
+                VectorBarrier();
+                for (int64_t strip1 = 0; strip1 < RoundUp(iCount, 8); strip1 += 248) {
+                    AscendC::BlockReduceSum<float>(part[strip1 * 8], acc[strip1 * 64],
+                                                   MinOf(248, RoundUp(iCount, 8) - strip1), 64, 1, 1, 8);
+                }
+                VectorBarrier();
+                for (int64_t strip2 = 0; strip2 < CeilDiv(iCount, 8); strip2 += 255) {
+                    AscendC::BlockReduceSum<float>(dotTile[strip2 * 8], part[strip2 * 64],
+                                                   MinOf(255, CeilDiv(iCount, 8) - strip2), 64, 1, 1, 8);
+                }
+                // s[t, i] = h_pre[t, i] - hc_eps
+                AscendC::LocalTensor<float> h_preIn = in2Queue_.AllocTensor<float>();
+                AscendC::DataCopyPad(h_preIn, h_preGm_[n_ * t + iStart],
+                                     AscendC::DataCopyExtParams(1, iCount * 4, 0, 0, 0),
+                                     AscendC::DataCopyPadExtParams<float>(
+                                         true, 0, RoundUp(iCount, 16) - CeilDiv(iCount, 8) * 8, static_cast<float>(0)));
+                in2Queue_.EnQue(h_preIn);
+                h_preIn = in2Queue_.DeQue<float>();
+                AscendC::LocalTensor<float> sTile = calc6Buf_.Get<float>();
+                AscendC::Adds(sTile, h_preIn, (hc_eps_ * -1.0f), RoundUp(iCount, 16));
+                in2Queue_.FreeTensor(h_preIn);
+                // dz[t, i] = dot[t, i] * s[t, i] * (1 - s[t, i])
+                AscendC::LocalTensor<float> dzWsOut = out0Queue_.AllocTensor<float>();
+                AscendC::LocalTensor<float> tmp1 = calc7Buf_.Get<float>();
+                VectorBarrier();
+                AscendC::Mul(tmp1, dotTile, sTile, RoundUp(iCount, 16));
+                AscendC::LocalTensor<float> tmp2 = calc8Buf_.Get<float>();
+                AscendC::Muls(tmp2, sTile, -1.0f, RoundUp(iCount, 16));
+                VectorBarrier();
+                AscendC::Adds(tmp2, tmp2, 1.0f, RoundUp(iCount, 16));
+                VectorBarrier();
+                AscendC::Mul(dzWsOut, tmp1, tmp2, RoundUp(iCount, 16));
+                out0Queue_.EnQue(dzWsOut);
+                dzWsOut = out0Queue_.DeQue<float>();
+                AscendC::DataCopyPad(
+                    dzWsGm_[n_ * n_ * t + n_ * t * 2 + iStart], dzWsOut,
+                    AscendC::DataCopyExtParams(1, iCount * 4, CeilDiv(iCount, 16) * 2 - CeilDiv(iCount * 4, 32), 0, 0));
+                out0Queue_.FreeTensor(dzWsOut);
             }
-            VectorBarrier();
-            for (int64_t strip = 0; strip < RoundUp(iCount, 8); strip += 248) {
-                AscendC::BlockReduceSum<float>(part[strip * 8], acc[strip * 64], MinOf(248, RoundUp(iCount, 8) - strip),
-                                               64, 1, 1, 8);
-            }
-            VectorBarrier();
-            for (int64_t strip1 = 0; strip1 < CeilDiv(iCount, 8); strip1 += 255) {
-                AscendC::BlockReduceSum<float>(dotTile[strip1 * 8], part[strip1 * 64],
-                                               MinOf(255, CeilDiv(iCount, 8) - strip1), 64, 1, 1, 8);
-            }
-            // s[t, i] = h_pre[t, i] - hc_eps
-            AscendC::LocalTensor<float> h_preIn = in2Queue_.AllocTensor<float>();
-            AscendC::DataCopyPad(h_preIn, h_preGm_[n_ * t + iStart], AscendC::DataCopyExtParams(1, iCount * 4, 0, 0, 0),
-                                 AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-            in2Queue_.EnQue(h_preIn);
-            h_preIn = in2Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> h_preTile = calc6Buf_.Get<float>();
-            AscendC::Muls(h_preTile, h_preIn, 1.0f, RoundUp(iCount, 8));
-            in2Queue_.FreeTensor(h_preIn);
-            AscendC::LocalTensor<float> sTile = calc7Buf_.Get<float>();
-            VectorBarrier();
-            AscendC::Adds(sTile, h_preTile, (hc_eps_ * -1.0f), RoundUp(iCount, 16));
-            // dz[t, i] = dot[t, i] * s[t, i] * (1 - s[t, i])
-            AscendC::LocalTensor<float> dzWsOut = out0Queue_.AllocTensor<float>();
-            AscendC::LocalTensor<float> tmp1 = calc6Buf_.Get<float>();
-            VectorBarrier();
-            AscendC::Mul(tmp1, dotTile, sTile, RoundUp(iCount, 16));
-            AscendC::LocalTensor<float> tmp2 = calc8Buf_.Get<float>();
-            AscendC::Muls(tmp2, sTile, -1.0f, RoundUp(iCount, 16));
-            VectorBarrier();
-            AscendC::Adds(tmp2, tmp2, 1.0f, RoundUp(iCount, 16));
-            VectorBarrier();
-            AscendC::Mul(dzWsOut, tmp1, tmp2, RoundUp(iCount, 16));
-            out0Queue_.EnQue(dzWsOut);
-            dzWsOut = out0Queue_.DeQue<float>();
-            AscendC::DataCopyPad(
-                dzWsGm_[n_ * n_ * t + n_ * t * 2 + iStart], dzWsOut,
-                AscendC::DataCopyExtParams(1, iCount * 4, CeilDiv(iCount, 16) * 2 - CeilDiv(iCount * 4, 32), 0, 0));
-            out0Queue_.FreeTensor(dzWsOut);
         }
     }
 
@@ -178,8 +195,8 @@ private:
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // tmp
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // acc
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // part
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // h_preTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // sTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // sTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // tmp
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // tmp
     AscendC::GlobalTensor<Element> xGm_;
     AscendC::GlobalTensor<Element> grad_h_inGm_;
@@ -226,7 +243,7 @@ public:
         grad_h_inGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(grad_h_in), D_ * T_);
         h_preGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(h_pre), T_ * n_);
         dzWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + dzWsStart_), T_ * n_ * n_ + T_ * n_ * 2);
-        pipe->InitBuffer(in0Queue_, 2, ceilDzITileBy8_ * 32);
+        pipe->InitBuffer(in0Queue_, 2, ceilDzITileBy16_ * 64);
         pipe->InitBuffer(in1Queue_, 2, dzDTile_ * 2);
         pipe->InitBuffer(in2Queue_, 2, dzDTile_ * dzITile_ * 2);
         pipe->InitBuffer(out0Queue_, 2, ceilDzITileBy16_ * 64);
@@ -269,17 +286,14 @@ public:
             // s[t, i] = h_pre[t, i] - hc_eps
             AscendC::LocalTensor<float> h_preIn = in0Queue_.AllocTensor<float>();
             AscendC::DataCopyPad(h_preIn, h_preGm_[n_ * t + iStart], AscendC::DataCopyExtParams(1, iCount * 4, 0, 0, 0),
-                                 AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
+                                 AscendC::DataCopyPadExtParams<float>(
+                                     true, 0, RoundUp(iCount, 16) - CeilDiv(iCount, 8) * 8, static_cast<float>(0)));
             in0Queue_.EnQue(h_preIn);
             h_preIn = in0Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> h_preTile = calc0Buf_.Get<float>();
-            AscendC::Muls(h_preTile, h_preIn, 1.0f, RoundUp(iCount, 8));
+            AscendC::LocalTensor<float> sTile = calc0Buf_.Get<float>();
+            AscendC::Adds(sTile, h_preIn, (hc_eps_ * -1.0f), RoundUp(iCount, 16));
             in0Queue_.FreeTensor(h_preIn);
-            AscendC::LocalTensor<float> sTile = calc1Buf_.Get<float>();
-            VectorBarrier();
-            AscendC::Adds(sTile, h_preTile, (hc_eps_ * -1.0f), RoundUp(iCount, 16));
-            AscendC::LocalTensor<float> sumAcc = calc0Buf_.Get<float>();
-            VectorBarrier();
+            AscendC::LocalTensor<float> sumAcc = calc1Buf_.Get<float>();
             AscendC::Duplicate<float>(sumAcc, 0.0f, RoundUp(iCount, 16));
             for (int64_t dStart = 0; dStart < D_; dStart += dzDTile_) {
                 const int64_t dCount = MinOf(dzDTile_, D_ - dStart);
@@ -304,20 +318,31 @@ public:
                 AscendC::Cast(xTile, xIn, AscendC::RoundMode::CAST_NONE, dPitch * iCount);
                 in2Queue_.FreeTensor(xIn);
                 AscendC::LocalTensor<float> tmp = calc4Buf_.Get<float>();
-                VectorBarrier();
-                for (int64_t i = 0; i < iCount; ++i) {
-                    AscendC::Mul(tmp[dPitch * i], grad_h_inTile, xTile[dPitch * i], dPitch);
+                if (dPitch <= iCount * 64 && dPitch <= 2040) {
+                    VectorBarrier();
+                    for (int64_t col = 0; col < dPitch; col += 64) {
+                        for (int64_t first = 0; first < iCount; first += 255) {
+                            AscendC::Mul(tmp[dPitch * first + col], grad_h_inTile[col], xTile[dPitch * first + col],
+                                         MinOf(64, dPitch - col), MinOf(255, iCount - first),
+                                         AscendC::BinaryRepeatParams(1, 1, 1, (dPitch / 8), 0, (dPitch / 8)));
+                        }
+                    }
+                } else {
+                    VectorBarrier();
+                    for (int64_t i = 0; i < iCount; ++i) {
+                        AscendC::Mul(tmp[dPitch * i], grad_h_inTile, xTile[dPitch * i], dPitch);
+                    }
                 }
                 AscendC::LocalTensor<float> sum = calc5Buf_.Get<float>();
                 AscendC::LocalTensor<float> acc = calc6Buf_.Get<float>();
                 AscendC::LocalTensor<float> part = calc7Buf_.Get<float>();
                 AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(iCount, 8) * 512);
                 if (dPitch <= 2040) {
-                    for (int64_t col = 0; col < dCount; col += 64) {
+                    for (int64_t col1 = 0; col1 < dCount; col1 += 64) {
                         VectorBarrier();
-                        for (int64_t first = 0; first < iCount; first += 255) {
-                            AscendC::Add(acc[first * 64], tmp[dPitch * first + col], acc[first * 64],
-                                         MinOf(64, dCount - col), MinOf(255, iCount - first),
+                        for (int64_t first1 = 0; first1 < iCount; first1 += 255) {
+                            AscendC::Add(acc[first1 * 64], tmp[dPitch * first1 + col1], acc[first1 * 64],
+                                         MinOf(64, dCount - col1), MinOf(255, iCount - first1),
                                          AscendC::BinaryRepeatParams(1, 1, 1, 8, (dPitch / 8), 8));
                         }
                     }
@@ -374,8 +399,8 @@ private:
     AscendC::TQue<AscendC::TPosition::VECIN, 1> in1Queue_;    // grad_h_inIn
     AscendC::TQue<AscendC::TPosition::VECIN, 1> in2Queue_;    // xIn
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // dzWsOut
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // h_preTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // sTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // sTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // sumAcc
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // grad_h_inTile
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // xTile
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // tmp
@@ -431,13 +456,13 @@ public:
         dzWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + dzWsStart_), T_ * n_ * n_ + T_ * n_ * 2);
         sum_1_factorWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + sum_1_factorWsStart_),
                                           D_ * T_ * n_);
-        pipe->InitBuffer(in0Queue_, 2, ceilDBy16_ * dzITile_ * 32);
-        pipe->InitBuffer(in1Queue_, 2, ceilDBy16_ * 32);
-        pipe->InitBuffer(in2Queue_, 2, ceilDzITileBy8_ * 32);
+        pipe->InitBuffer(in0Queue_, 1, ceilDBy16_ * 32);
+        pipe->InitBuffer(in1Queue_, 2, ceilDBy16_ * dzITile_ * 32);
+        pipe->InitBuffer(in2Queue_, 2, ceilDzITileBy16_ * 64);
         pipe->InitBuffer(out0Queue_, 2, ceilDBy16_ * dzITile_ * 64);
         pipe->InitBuffer(out1Queue_, 2, ceilDzITileBy16_ * 64);
-        pipe->InitBuffer(calc0Buf_, ceilDBy16_ * dzITile_ * 64);
-        pipe->InitBuffer(calc1Buf_, ceilDBy16_ * 64);
+        pipe->InitBuffer(calc0Buf_, ceilDBy16_ * 64);
+        pipe->InitBuffer(calc1Buf_, ceilDBy16_ * dzITile_ * 64);
         pipe->InitBuffer(calc2Buf_, ceilDzITileBy16_ * 64);
         pipe->InitBuffer(calc3Buf_, ceilDBy16_ * dzITile_ * 64);
         pipe->InitBuffer(calc4Buf_, ceilDzITileBy8_ * 2048);
@@ -450,9 +475,9 @@ public:
     __aicore__ inline void Process()
     {
         AscendC::LocalTensor<float> calc0Zero = calc0Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc0Zero, 0.0f, ceilDBy16_ * dzITile_ * 16);
+        AscendC::Duplicate<float>(calc0Zero, 0.0f, ceilDBy16_ * 16);
         AscendC::LocalTensor<float> calc1Zero = calc1Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc1Zero, 0.0f, ceilDBy16_ * 16);
+        AscendC::Duplicate<float>(calc1Zero, 0.0f, ceilDBy16_ * dzITile_ * 16);
         AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
         AscendC::Duplicate<float>(calc2Zero, 0.0f, ceilDzITileBy16_ * 16);
         AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
@@ -467,127 +492,142 @@ public:
         AscendC::Duplicate<float>(calc7Zero, 0.0f, ceilDzITileBy16_ * 16);
         AscendC::LocalTensor<float> calc8Zero = calc8Buf_.Get<float>();
         AscendC::Duplicate<float>(calc8Zero, 0.0f, ceilDzITileBy16_ * 16);
-        VectorBarrier();
-        for (int64_t item = blockIdx_ * dzPer_; item < MinOf(dzWork_, blockIdx_ * dzPer_ + dzPer_); ++item) {
-            const int64_t iStart = dzITile_ * (item % dzITiles_);
-            const int64_t iCount = MinOf(dzITile_, n_ - iStart);
-            const int64_t t = (item / dzITiles_);
-            // grad_phi[k, D*i + d] = sum[t](dmix[t, k] * x[t, i, d]) * gamma[i, d]
-            AscendC::LocalTensor<Element> xIn = in0Queue_.AllocTensor<Element>();
-            AscendC::DataCopyPad(xIn, xGm_[D_ * n_ * t + D_ * iStart],
-                                 AscendC::DataCopyExtParams(iCount, D_ * 2, 0, 0, 0),
-                                 AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
-            in0Queue_.EnQue(xIn);
-            xIn = in0Queue_.DeQue<Element>();
-            AscendC::LocalTensor<float> xTile = calc0Buf_.Get<float>();
-            AscendC::Cast(xTile, xIn, AscendC::RoundMode::CAST_NONE, ceilDBy16_ * iCount * 16);
-            in0Queue_.FreeTensor(xIn);
-            AscendC::LocalTensor<float> sum_1_factorWsOut = out0Queue_.AllocTensor<float>();
-            VectorBarrier();
-            AscendC::Muls(sum_1_factorWsOut, xTile, 1.0f, ceilDBy16_ * iCount * 16);
-            out0Queue_.EnQue(sum_1_factorWsOut);
-            sum_1_factorWsOut = out0Queue_.DeQue<float>();
-            AscendC::DataCopyPad(
-                sum_1_factorWsGm_[D_ * n_ * t + D_ * iStart], sum_1_factorWsOut,
-                AscendC::DataCopyExtParams(iCount, D_ * 4, ceilDBy16_ * 2 - CeilDiv(D_ * 4, 32), 0, 0));
-            out0Queue_.FreeTensor(sum_1_factorWsOut);
-            // dot[t, i] = sum[d](grad_h_in[t, d] * x[t, i, d])
-            AscendC::LocalTensor<Element> grad_h_inIn = in1Queue_.AllocTensor<Element>();
+        const int64_t firstItem = blockIdx_ * dzPer_;
+        const int64_t lastItem = MinOf(dzWork_, blockIdx_ * dzPer_ + dzPer_);
+        for (int64_t strip = (firstItem / dzITiles_); strip < CeilDiv(lastItem, dzITiles_); ++strip) {
+            const int64_t t = strip;
+            AscendC::LocalTensor<Element> grad_h_inIn = in0Queue_.AllocTensor<Element>();
             AscendC::DataCopyPad(grad_h_inIn, grad_h_inGm_[D_ * t], AscendC::DataCopyExtParams(1, D_ * 2, 0, 0, 0),
                                  AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
-            in1Queue_.EnQue(grad_h_inIn);
-            grad_h_inIn = in1Queue_.DeQue<Element>();
-            AscendC::LocalTensor<float> grad_h_inTile = calc1Buf_.Get<float>();
+            in0Queue_.EnQue(grad_h_inIn);
+            grad_h_inIn = in0Queue_.DeQue<Element>();
+            AscendC::LocalTensor<float> grad_h_inTile = calc0Buf_.Get<float>();
+            VectorBarrier();
             AscendC::Cast(grad_h_inTile, grad_h_inIn, AscendC::RoundMode::CAST_NONE, ceilDBy16_ * 16);
-            in1Queue_.FreeTensor(grad_h_inIn);
-            AscendC::LocalTensor<float> dotTile = calc2Buf_.Get<float>();
-            AscendC::LocalTensor<float> tmp = calc3Buf_.Get<float>();
-            VectorBarrier();
-            for (int64_t i = 0; i < iCount; ++i) {
-                AscendC::Mul(tmp[ceilDBy16_ * i * 16], grad_h_inTile, xTile[ceilDBy16_ * i * 16], ceilDBy16_ * 16);
-            }
-            AscendC::LocalTensor<float> acc = calc4Buf_.Get<float>();
-            AscendC::LocalTensor<float> part = calc5Buf_.Get<float>();
-            AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(iCount, 8) * 512);
-            if (ceilDBy16_ * 16 <= 2040) {
-                for (int64_t col = 0; col < D_; col += 64) {
-                    VectorBarrier();
-                    for (int64_t first = 0; first < iCount; first += 255) {
-                        AscendC::Add(acc[first * 64], tmp[ceilDBy16_ * first * 16 + col], acc[first * 64],
-                                     MinOf(64, D_ - col), MinOf(255, iCount - first),
-                                     AscendC::BinaryRepeatParams(1, 1, 1, 8, ceilDBy16_ * 2, 8));
+            in0Queue_.FreeTensor(grad_h_inIn);
+            for (int64_t tile = MaxOf(firstItem - dzITiles_ * strip, 0);
+                 tile < MinOf(dzITiles_, lastItem - dzITiles_ * strip); ++tile) {
+                const int64_t iStart = dzITile_ * tile;
+                const int64_t iCount = MinOf(dzITile_, n_ - iStart);
+                // grad_phi[k, D*i + d] = sum[t](dmix[t, k] * x[t, i, d]) * gamma[i, d]
+                AscendC::LocalTensor<Element> xIn = in1Queue_.AllocTensor<Element>();
+                AscendC::DataCopyPad(xIn, xGm_[D_ * n_ * t + D_ * iStart],
+                                     AscendC::DataCopyExtParams(iCount, D_ * 2, 0, 0, 0),
+                                     AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
+                in1Queue_.EnQue(xIn);
+                xIn = in1Queue_.DeQue<Element>();
+                AscendC::LocalTensor<float> xTile = calc1Buf_.Get<float>();
+                AscendC::Cast(xTile, xIn, AscendC::RoundMode::CAST_NONE, ceilDBy16_ * iCount * 16);
+                in1Queue_.FreeTensor(xIn);
+                AscendC::LocalTensor<float> sum_1_factorWsOut = out0Queue_.AllocTensor<float>();
+                VectorBarrier();
+                AscendC::Muls(sum_1_factorWsOut, xTile, 1.0f, ceilDBy16_ * iCount * 16);
+                out0Queue_.EnQue(sum_1_factorWsOut);
+                sum_1_factorWsOut = out0Queue_.DeQue<float>();
+                AscendC::DataCopyPad(
+                    sum_1_factorWsGm_[D_ * n_ * t + D_ * iStart], sum_1_factorWsOut,
+                    AscendC::DataCopyExtParams(iCount, D_ * 4, ceilDBy16_ * 2 - CeilDiv(D_ * 4, 32), 0, 0));
+                out0Queue_.FreeTensor(sum_1_factorWsOut);
+                // dot[t, i] = sum[d](grad_h_in[t, d] * x[t, i, d])
+                AscendC::LocalTensor<float> dotTile = calc2Buf_.Get<float>();
+                AscendC::LocalTensor<float> tmp = calc3Buf_.Get<float>();
+                if (ceilDBy16_ * 16 <= iCount * 64 && ceilDBy16_ * 16 <= 2040) {
+                    for (int64_t col = 0; col < ceilDBy16_ * 16; col += 64) {
+                        for (int64_t first = 0; first < iCount; first += 255) {
+                            AscendC::Mul(tmp[ceilDBy16_ * first * 16 + col], grad_h_inTile[col],
+                                         xTile[ceilDBy16_ * first * 16 + col], MinOf(64, ceilDBy16_ * 16 - col),
+                                         MinOf(255, iCount - first),
+                                         AscendC::BinaryRepeatParams(1, 1, 1, ceilDBy16_ * 2, 0, ceilDBy16_ * 2));
+                        }
+                    }
+                } else {
+                    for (int64_t i = 0; i < iCount; ++i) {
+                        AscendC::Mul(tmp[ceilDBy16_ * i * 16], grad_h_inTile, xTile[ceilDBy16_ * i * 16],
+                                     ceilDBy16_ * 16);
                     }
                 }
-            } else {
-                for (int64_t row = 0; row < iCount; ++row) {
-                    for (int64_t start = 0; start < divDBy64_; start += 255) {
+                AscendC::LocalTensor<float> acc = calc4Buf_.Get<float>();
+                AscendC::LocalTensor<float> part = calc5Buf_.Get<float>();
+                AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(iCount, 8) * 512);
+                if (ceilDBy16_ * 16 <= 2040) {
+                    for (int64_t col1 = 0; col1 < D_; col1 += 64) {
                         VectorBarrier();
-                        AscendC::Add(acc[row * 64], tmp[ceilDBy16_ * row * 16 + start * 64], acc[row * 64], 64,
-                                     MinOf(255, divDBy64_ - start), AscendC::BinaryRepeatParams(1, 1, 1, 0, 8, 0));
+                        for (int64_t first1 = 0; first1 < iCount; first1 += 255) {
+                            AscendC::Add(acc[first1 * 64], tmp[ceilDBy16_ * first1 * 16 + col1], acc[first1 * 64],
+                                         MinOf(64, D_ - col1), MinOf(255, iCount - first1),
+                                         AscendC::BinaryRepeatParams(1, 1, 1, 8, ceilDBy16_ * 2, 8));
+                        }
                     }
-                    if (D_ - divDBy64_ * 64 > 0) {
-                        VectorBarrier();
-                        AscendC::Add(acc[row * 64], tmp[ceilDBy16_ * row * 16 + divDBy64_ * 64], acc[row * 64],
-                                     D_ - divDBy64_ * 64, 1, AscendC::BinaryRepeatParams(1, 1, 1, 8, 8, 8));
+                } else {
+                    for (int64_t row = 0; row < iCount; ++row) {
+                        for (int64_t start = 0; start < divDBy64_; start += 255) {
+                            VectorBarrier();
+                            AscendC::Add(acc[row * 64], tmp[ceilDBy16_ * row * 16 + start * 64], acc[row * 64], 64,
+                                         MinOf(255, divDBy64_ - start), AscendC::BinaryRepeatParams(1, 1, 1, 0, 8, 0));
+                        }
+                        if (D_ - divDBy64_ * 64 > 0) {
+                            VectorBarrier();
+                            AscendC::Add(acc[row * 64], tmp[ceilDBy16_ * row * 16 + divDBy64_ * 64], acc[row * 64],
+                                         D_ - divDBy64_ * 64, 1, AscendC::BinaryRepeatParams(1, 1, 1, 8, 8, 8));
+                        }
                     }
                 }
+                VectorBarrier();
+                for (int64_t strip1 = 0; strip1 < RoundUp(iCount, 8); strip1 += 248) {
+                    AscendC::BlockReduceSum<float>(part[strip1 * 8], acc[strip1 * 64],
+                                                   MinOf(248, RoundUp(iCount, 8) - strip1), 64, 1, 1, 8);
+                }
+                VectorBarrier();
+                for (int64_t strip2 = 0; strip2 < CeilDiv(iCount, 8); strip2 += 255) {
+                    AscendC::BlockReduceSum<float>(dotTile[strip2 * 8], part[strip2 * 64],
+                                                   MinOf(255, CeilDiv(iCount, 8) - strip2), 64, 1, 1, 8);
+                }
+                // s[t, i] = h_pre[t, i] - hc_eps
+                AscendC::LocalTensor<float> h_preIn = in2Queue_.AllocTensor<float>();
+                AscendC::DataCopyPad(h_preIn, h_preGm_[n_ * t + iStart],
+                                     AscendC::DataCopyExtParams(1, iCount * 4, 0, 0, 0),
+                                     AscendC::DataCopyPadExtParams<float>(
+                                         true, 0, RoundUp(iCount, 16) - CeilDiv(iCount, 8) * 8, static_cast<float>(0)));
+                in2Queue_.EnQue(h_preIn);
+                h_preIn = in2Queue_.DeQue<float>();
+                AscendC::LocalTensor<float> sTile = calc6Buf_.Get<float>();
+                AscendC::Adds(sTile, h_preIn, (hc_eps_ * -1.0f), RoundUp(iCount, 16));
+                in2Queue_.FreeTensor(h_preIn);
+                // dz[t, i] = dot[t, i] * s[t, i] * (1 - s[t, i])
+                AscendC::LocalTensor<float> dzWsOut = out1Queue_.AllocTensor<float>();
+                AscendC::LocalTensor<float> tmp1 = calc7Buf_.Get<float>();
+                VectorBarrier();
+                AscendC::Mul(tmp1, dotTile, sTile, RoundUp(iCount, 16));
+                AscendC::LocalTensor<float> tmp2 = calc8Buf_.Get<float>();
+                AscendC::Muls(tmp2, sTile, -1.0f, RoundUp(iCount, 16));
+                VectorBarrier();
+                AscendC::Adds(tmp2, tmp2, 1.0f, RoundUp(iCount, 16));
+                VectorBarrier();
+                AscendC::Mul(dzWsOut, tmp1, tmp2, RoundUp(iCount, 16));
+                out1Queue_.EnQue(dzWsOut);
+                dzWsOut = out1Queue_.DeQue<float>();
+                AscendC::DataCopyPad(
+                    dzWsGm_[n_ * n_ * t + n_ * t * 2 + iStart], dzWsOut,
+                    AscendC::DataCopyExtParams(1, iCount * 4, CeilDiv(iCount, 16) * 2 - CeilDiv(iCount * 4, 32), 0, 0));
+                out1Queue_.FreeTensor(dzWsOut);
             }
-            VectorBarrier();
-            for (int64_t strip = 0; strip < RoundUp(iCount, 8); strip += 248) {
-                AscendC::BlockReduceSum<float>(part[strip * 8], acc[strip * 64], MinOf(248, RoundUp(iCount, 8) - strip),
-                                               64, 1, 1, 8);
-            }
-            VectorBarrier();
-            for (int64_t strip1 = 0; strip1 < CeilDiv(iCount, 8); strip1 += 255) {
-                AscendC::BlockReduceSum<float>(dotTile[strip1 * 8], part[strip1 * 64],
-                                               MinOf(255, CeilDiv(iCount, 8) - strip1), 64, 1, 1, 8);
-            }
-            // s[t, i] = h_pre[t, i] - hc_eps
-            AscendC::LocalTensor<float> h_preIn = in2Queue_.AllocTensor<float>();
-            AscendC::DataCopyPad(h_preIn, h_preGm_[n_ * t + iStart], AscendC::DataCopyExtParams(1, iCount * 4, 0, 0, 0),
-                                 AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-            in2Queue_.EnQue(h_preIn);
-            h_preIn = in2Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> h_preTile = calc6Buf_.Get<float>();
-            AscendC::Muls(h_preTile, h_preIn, 1.0f, RoundUp(iCount, 8));
-            in2Queue_.FreeTensor(h_preIn);
-            AscendC::LocalTensor<float> sTile = calc7Buf_.Get<float>();
-            VectorBarrier();
-            AscendC::Adds(sTile, h_preTile, (hc_eps_ * -1.0f), RoundUp(iCount, 16));
-            // dz[t, i] = dot[t, i] * s[t, i] * (1 - s[t, i])
-            AscendC::LocalTensor<float> dzWsOut = out1Queue_.AllocTensor<float>();
-            AscendC::LocalTensor<float> tmp1 = calc6Buf_.Get<float>();
-            VectorBarrier();
-            AscendC::Mul(tmp1, dotTile, sTile, RoundUp(iCount, 16));
-            AscendC::LocalTensor<float> tmp2 = calc8Buf_.Get<float>();
-            AscendC::Muls(tmp2, sTile, -1.0f, RoundUp(iCount, 16));
-            VectorBarrier();
-            AscendC::Adds(tmp2, tmp2, 1.0f, RoundUp(iCount, 16));
-            VectorBarrier();
-            AscendC::Mul(dzWsOut, tmp1, tmp2, RoundUp(iCount, 16));
-            out1Queue_.EnQue(dzWsOut);
-            dzWsOut = out1Queue_.DeQue<float>();
-            AscendC::DataCopyPad(
-                dzWsGm_[n_ * n_ * t + n_ * t * 2 + iStart], dzWsOut,
-                AscendC::DataCopyExtParams(1, iCount * 4, CeilDiv(iCount, 16) * 2 - CeilDiv(iCount * 4, 32), 0, 0));
-            out1Queue_.FreeTensor(dzWsOut);
         }
     }
 
 private:
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // xIn
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in1Queue_;    // grad_h_inIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // grad_h_inIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in1Queue_;    // xIn
     AscendC::TQue<AscendC::TPosition::VECIN, 1> in2Queue_;    // h_preIn
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // sum_1_factorWsOut
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out1Queue_;  // dzWsOut
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // xTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // grad_h_inTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // grad_h_inTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // xTile
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // dotTile
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // tmp
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // acc
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // part
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // h_preTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // sTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // sTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // tmp
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // tmp
     AscendC::GlobalTensor<Element> xGm_;
     AscendC::GlobalTensor<Element> grad_h_inGm_;
@@ -639,7 +679,7 @@ public:
         dzWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + dzWsStart_), T_ * n_ * n_ + T_ * n_ * 2);
         sum_1_factorWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + sum_1_factorWsStart_),
                                           D_ * T_ * n_);
-        pipe->InitBuffer(in0Queue_, 2, ceilDzITileBy8_ * 32);
+        pipe->InitBuffer(in0Queue_, 2, ceilDzITileBy16_ * 64);
         pipe->InitBuffer(in1Queue_, 2, dzDTile_ * dzITile_ * 2);
         pipe->InitBuffer(in2Queue_, 2, dzDTile_ * 2);
         pipe->InitBuffer(out0Queue_, 2, dzDTile_ * dzITile_ * 4);
@@ -683,17 +723,14 @@ public:
             // s[t, i] = h_pre[t, i] - hc_eps
             AscendC::LocalTensor<float> h_preIn = in0Queue_.AllocTensor<float>();
             AscendC::DataCopyPad(h_preIn, h_preGm_[n_ * t + iStart], AscendC::DataCopyExtParams(1, iCount * 4, 0, 0, 0),
-                                 AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
+                                 AscendC::DataCopyPadExtParams<float>(
+                                     true, 0, RoundUp(iCount, 16) - CeilDiv(iCount, 8) * 8, static_cast<float>(0)));
             in0Queue_.EnQue(h_preIn);
             h_preIn = in0Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> h_preTile = calc0Buf_.Get<float>();
-            AscendC::Muls(h_preTile, h_preIn, 1.0f, RoundUp(iCount, 8));
+            AscendC::LocalTensor<float> sTile = calc0Buf_.Get<float>();
+            AscendC::Adds(sTile, h_preIn, (hc_eps_ * -1.0f), RoundUp(iCount, 16));
             in0Queue_.FreeTensor(h_preIn);
-            AscendC::LocalTensor<float> sTile = calc1Buf_.Get<float>();
-            VectorBarrier();
-            AscendC::Adds(sTile, h_preTile, (hc_eps_ * -1.0f), RoundUp(iCount, 16));
-            AscendC::LocalTensor<float> sumAcc = calc0Buf_.Get<float>();
-            VectorBarrier();
+            AscendC::LocalTensor<float> sumAcc = calc1Buf_.Get<float>();
             AscendC::Duplicate<float>(sumAcc, 0.0f, RoundUp(iCount, 16));
             for (int64_t dStart = 0; dStart < D_; dStart += dzDTile_) {
                 const int64_t dCount = MinOf(dzDTile_, D_ - dStart);
@@ -729,20 +766,31 @@ public:
                 AscendC::Cast(grad_h_inTile, grad_h_inIn, AscendC::RoundMode::CAST_NONE, dPitch);
                 in2Queue_.FreeTensor(grad_h_inIn);
                 AscendC::LocalTensor<float> tmp = calc4Buf_.Get<float>();
-                VectorBarrier();
-                for (int64_t i = 0; i < iCount; ++i) {
-                    AscendC::Mul(tmp[dPitch * i], grad_h_inTile, xTile[dPitch * i], dPitch);
+                if (dPitch <= iCount * 64 && dPitch <= 2040) {
+                    VectorBarrier();
+                    for (int64_t col = 0; col < dPitch; col += 64) {
+                        for (int64_t first = 0; first < iCount; first += 255) {
+                            AscendC::Mul(tmp[dPitch * first + col], grad_h_inTile[col], xTile[dPitch * first + col],
+                                         MinOf(64, dPitch - col), MinOf(255, iCount - first),
+                                         AscendC::BinaryRepeatParams(1, 1, 1, (dPitch / 8), 0, (dPitch / 8)));
+                        }
+                    }
+                } else {
+                    VectorBarrier();
+                    for (int64_t i = 0; i < iCount; ++i) {
+                        AscendC::Mul(tmp[dPitch * i], grad_h_inTile, xTile[dPitch * i], dPitch);
+                    }
                 }
                 AscendC::LocalTensor<float> sum = calc5Buf_.Get<float>();
                 AscendC::LocalTensor<float> acc = calc6Buf_.Get<float>();
                 AscendC::LocalTensor<float> part = calc7Buf_.Get<float>();
                 AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(iCount, 8) * 512);
                 if (dPitch <= 2040) {
-                    for (int64_t col = 0; col < dCount; col += 64) {
+                    for (int64_t col1 = 0; col1 < dCount; col1 += 64) {
                         VectorBarrier();
-                        for (int64_t first = 0; first < iCount; first += 255) {
-                            AscendC::Add(acc[first * 64], tmp[dPitch * first + col], acc[first * 64],
-                                         MinOf(64, dCount - col), MinOf(255, iCount - first),
+                        for (int64_t first1 = 0; first1 < iCount; first1 += 255) {
+                            AscendC::Add(acc[first1 * 64], tmp[dPitch * first1 + col1], acc[first1 * 64],
+                                         MinOf(64, dCount - col1), MinOf(255, iCount - first1),
                                          AscendC::BinaryRepeatParams(1, 1, 1, 8, (dPitch / 8), 8));
                         }
                     }
@@ -800,8 +848,8 @@ private:
     AscendC::TQue<AscendC::TPosition::VECIN, 1> in2Queue_;    // grad_h_inIn
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // sum_1_factorWsOut
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out1Queue_;  // dzWsOut
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // h_preTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // sTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // sTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // sumAcc
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // xTile
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // grad_h_inTile
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // tmp
@@ -859,13 +907,13 @@ public:
         dzWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + dzWsStart_), T_ * n_ * n_ + T_ * n_ * 2);
         sum_1_factorWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + sum_1_factorWsStart_),
                                           D_ * T_ * n_);
-        pipe->InitBuffer(in0Queue_, 2, ceilDBy16_ * dzITile_ * 32);
-        pipe->InitBuffer(in1Queue_, 2, ceilDBy16_ * 32);
-        pipe->InitBuffer(in2Queue_, 2, ceilDzITileBy8_ * 32);
+        pipe->InitBuffer(in0Queue_, 1, ceilDBy16_ * 32);
+        pipe->InitBuffer(in1Queue_, 2, ceilDBy16_ * dzITile_ * 32);
+        pipe->InitBuffer(in2Queue_, 2, ceilDzITileBy16_ * 64);
         pipe->InitBuffer(out0Queue_, 2, ceilDBy16_ * dzITile_ * 64);
         pipe->InitBuffer(out1Queue_, 2, ceilDzITileBy16_ * 64);
-        pipe->InitBuffer(calc0Buf_, ceilDBy16_ * dzITile_ * 64);
-        pipe->InitBuffer(calc1Buf_, ceilDBy16_ * 64);
+        pipe->InitBuffer(calc0Buf_, ceilDBy16_ * 64);
+        pipe->InitBuffer(calc1Buf_, ceilDBy16_ * dzITile_ * 64);
         pipe->InitBuffer(calc2Buf_, ceilDzITileBy16_ * 64);
         pipe->InitBuffer(calc3Buf_, ceilDBy16_ * dzITile_ * 64);
         pipe->InitBuffer(calc4Buf_, ceilDzITileBy8_ * 2048);
@@ -878,9 +926,9 @@ public:
     __aicore__ inline void Process()
     {
         AscendC::LocalTensor<float> calc0Zero = calc0Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc0Zero, 0.0f, ceilDBy16_ * dzITile_ * 16);
+        AscendC::Duplicate<float>(calc0Zero, 0.0f, ceilDBy16_ * 16);
         AscendC::LocalTensor<float> calc1Zero = calc1Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc1Zero, 0.0f, ceilDBy16_ * 16);
+        AscendC::Duplicate<float>(calc1Zero, 0.0f, ceilDBy16_ * dzITile_ * 16);
         AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
         AscendC::Duplicate<float>(calc2Zero, 0.0f, ceilDzITileBy16_ * 16);
         AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
@@ -895,127 +943,142 @@ public:
         AscendC::Duplicate<float>(calc7Zero, 0.0f, ceilDzITileBy16_ * 16);
         AscendC::LocalTensor<float> calc8Zero = calc8Buf_.Get<float>();
         AscendC::Duplicate<float>(calc8Zero, 0.0f, ceilDzITileBy16_ * 16);
-        VectorBarrier();
-        for (int64_t item = blockIdx_ * dzPer_; item < MinOf(dzWork_, blockIdx_ * dzPer_ + dzPer_); ++item) {
-            const int64_t iStart = dzITile_ * (item % dzITiles_);
-            const int64_t iCount = MinOf(dzITile_, n_ - iStart);
-            const int64_t t = (item / dzITiles_);
-            // grad_phi[k, D*i + d] = sum[t](dmix[t, k] * x[t, i, d]) * 1.0
-            AscendC::LocalTensor<Element> xIn = in0Queue_.AllocTensor<Element>();
-            AscendC::DataCopyPad(xIn, xGm_[D_ * n_ * t + D_ * iStart],
-                                 AscendC::DataCopyExtParams(iCount, D_ * 2, 0, 0, 0),
-                                 AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
-            in0Queue_.EnQue(xIn);
-            xIn = in0Queue_.DeQue<Element>();
-            AscendC::LocalTensor<float> xTile = calc0Buf_.Get<float>();
-            AscendC::Cast(xTile, xIn, AscendC::RoundMode::CAST_NONE, ceilDBy16_ * iCount * 16);
-            in0Queue_.FreeTensor(xIn);
-            AscendC::LocalTensor<float> sum_1_factorWsOut = out0Queue_.AllocTensor<float>();
-            VectorBarrier();
-            AscendC::Muls(sum_1_factorWsOut, xTile, 1.0f, ceilDBy16_ * iCount * 16);
-            out0Queue_.EnQue(sum_1_factorWsOut);
-            sum_1_factorWsOut = out0Queue_.DeQue<float>();
-            AscendC::DataCopyPad(
-                sum_1_factorWsGm_[D_ * n_ * t + D_ * iStart], sum_1_factorWsOut,
-                AscendC::DataCopyExtParams(iCount, D_ * 4, ceilDBy16_ * 2 - CeilDiv(D_ * 4, 32), 0, 0));
-            out0Queue_.FreeTensor(sum_1_factorWsOut);
-            // dot[t, i] = sum[d](grad_h_in[t, d] * x[t, i, d])
-            AscendC::LocalTensor<Element> grad_h_inIn = in1Queue_.AllocTensor<Element>();
+        const int64_t firstItem = blockIdx_ * dzPer_;
+        const int64_t lastItem = MinOf(dzWork_, blockIdx_ * dzPer_ + dzPer_);
+        for (int64_t strip = (firstItem / dzITiles_); strip < CeilDiv(lastItem, dzITiles_); ++strip) {
+            const int64_t t = strip;
+            AscendC::LocalTensor<Element> grad_h_inIn = in0Queue_.AllocTensor<Element>();
             AscendC::DataCopyPad(grad_h_inIn, grad_h_inGm_[D_ * t], AscendC::DataCopyExtParams(1, D_ * 2, 0, 0, 0),
                                  AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
-            in1Queue_.EnQue(grad_h_inIn);
-            grad_h_inIn = in1Queue_.DeQue<Element>();
-            AscendC::LocalTensor<float> grad_h_inTile = calc1Buf_.Get<float>();
+            in0Queue_.EnQue(grad_h_inIn);
+            grad_h_inIn = in0Queue_.DeQue<Element>();
+            AscendC::LocalTensor<float> grad_h_inTile = calc0Buf_.Get<float>();
+            VectorBarrier();
             AscendC::Cast(grad_h_inTile, grad_h_inIn, AscendC::RoundMode::CAST_NONE, ceilDBy16_ * 16);
-            in1Queue_.FreeTensor(grad_h_inIn);
-            AscendC::LocalTensor<float> dotTile = calc2Buf_.Get<float>();
-            AscendC::LocalTensor<float> tmp = calc3Buf_.Get<float>();
-            VectorBarrier();
-            for (int64_t i = 0; i < iCount; ++i) {
-                AscendC::Mul(tmp[ceilDBy16_ * i * 16], grad_h_inTile, xTile[ceilDBy16_ * i * 16], ceilDBy16_ * 16);
-            }
-            AscendC::LocalTensor<float> acc = calc4Buf_.Get<float>();
-            AscendC::LocalTensor<float> part = calc5Buf_.Get<float>();
-            AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(iCount, 8) * 512);
-            if (ceilDBy16_ * 16 <= 2040) {
-                for (int64_t col = 0; col < D_; col += 64) {
-                    VectorBarrier();
-                    for (int64_t first = 0; first < iCount; first += 255) {
-                        AscendC::Add(acc[first * 64], tmp[ceilDBy16_ * first * 16 + col], acc[first * 64],
-                                     MinOf(64, D_ - col), MinOf(255, iCount - first),
-                                     AscendC::BinaryRepeatParams(1, 1, 1, 8, ceilDBy16_ * 2, 8));
+            in0Queue_.FreeTensor(grad_h_inIn);
+            for (int64_t tile = MaxOf(firstItem - dzITiles_ * strip, 0);
+                 tile < MinOf(dzITiles_, lastItem - dzITiles_ * strip); ++tile) {
+                const int64_t iStart = dzITile_ * tile;
+                const int64_t iCount = MinOf(dzITile_, n_ - iStart);
+                // grad_phi[k, D*i + d] = sum[t](dmix[t, k] * x[t, i, d]) * 1.0
+                AscendC::LocalTensor<Element> xIn = in1Queue_.AllocTensor<Element>();
+                AscendC::DataCopyPad(xIn, xGm_[D_ * n_ * t + D_ * iStart],
+                                     AscendC::DataCopyExtParams(iCount, D_ * 2, 0, 0, 0),
+                                     AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
+                in1Queue_.EnQue(xIn);
+                xIn = in1Queue_.DeQue<Element>();
+                AscendC::LocalTensor<float> xTile = calc1Buf_.Get<float>();
+                AscendC::Cast(xTile, xIn, AscendC::RoundMode::CAST_NONE, ceilDBy16_ * iCount * 16);
+                in1Queue_.FreeTensor(xIn);
+                AscendC::LocalTensor<float> sum_1_factorWsOut = out0Queue_.AllocTensor<float>();
+                VectorBarrier();
+                AscendC::Muls(sum_1_factorWsOut, xTile, 1.0f, ceilDBy16_ * iCount * 16);
+                out0Queue_.EnQue(sum_1_factorWsOut);
+                sum_1_factorWsOut = out0Queue_.DeQue<float>();
+                AscendC::DataCopyPad(
+                    sum_1_factorWsGm_[D_ * n_ * t + D_ * iStart], sum_1_factorWsOut,
+                    AscendC::DataCopyExtParams(iCount, D_ * 4, ceilDBy16_ * 2 - CeilDiv(D_ * 4, 32), 0, 0));
+                out0Queue_.FreeTensor(sum_1_factorWsOut);
+                // dot[t, i] = sum[d](grad_h_in[t, d] * x[t, i, d])
+                AscendC::LocalTensor<float> dotTile = calc2Buf_.Get<float>();
+                AscendC::LocalTensor<float> tmp = calc3Buf_.Get<float>();
+                if (ceilDBy16_ * 16 <= iCount * 64 && ceilDBy16_ * 16 <= 2040) {
+                    for (int64_t col = 0; col < ceilDBy16_ * 16; col += 64) {
+                        for (int64_t first = 0; first < iCount; first += 255) {
+                            AscendC::Mul(tmp[ceilDBy16_ * first * 16 + col], grad_h_inTile[col],
+                                         xTile[ceilDBy16_ * first * 16 + col], MinOf(64, ceilDBy16_ * 16 - col),
+                                         MinOf(255, iCount - first),
+                                         AscendC::BinaryRepeatParams(1, 1, 1, ceilDBy16_ * 2, 0, ceilDBy16_ * 2));
+                        }
+                    }
+                } else {
+                    for (int64_t i = 0; i < iCount; ++i) {
+                        AscendC::Mul(tmp[ceilDBy16_ * i * 16], grad_h_inTile, xTile[ceilDBy16_ * i * 16],
+                                     ceilDBy16_ * 16);
                     }
                 }
-            } else {
-                for (int64_t row = 0; row < iCount; ++row) {
-                    for (int64_t start = 0; start < divDBy64_; start += 255) {
+                AscendC::LocalTensor<float> acc = calc4Buf_.Get<float>();
+                AscendC::LocalTensor<float> part = calc5Buf_.Get<float>();
+                AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(iCount, 8) * 512);
+                if (ceilDBy16_ * 16 <= 2040) {
+                    for (int64_t col1 = 0; col1 < D_; col1 += 64) {
                         VectorBarrier();
-                        AscendC::Add(acc[row * 64], tmp[ceilDBy16_ * row * 16 + start * 64], acc[row * 64], 64,
-                                     MinOf(255, divDBy64_ - start), AscendC::BinaryRepeatParams(1, 1, 1, 0, 8, 0));
+                        for (int64_t first1 = 0; first1 < iCount; first1 += 255) {
+                            AscendC::Add(acc[first1 * 64], tmp[ceilDBy16_ * first1 * 16 + col1], acc[first1 * 64],
+                                         MinOf(64, D_ - col1), MinOf(255, iCount - first1),
+                                         AscendC::BinaryRepeatParams(1, 1, 1, 8, ceilDBy16_ * 2, 8));
+                        }
                     }
-                    if (D_ - divDBy64_ * 64 > 0) {
-                        VectorBarrier();
-                        AscendC::Add(acc[row * 64], tmp[ceilDBy16_ * row * 16 + divDBy64_ * 64], acc[row * 64],
-                                     D_ - divDBy64_ * 64, 1, AscendC::BinaryRepeatParams(1, 1, 1, 8, 8, 8));
+                } else {
+                    for (int64_t row = 0; row < iCount; ++row) {
+                        for (int64_t start = 0; start < divDBy64_; start += 255) {
+                            VectorBarrier();
+                            AscendC::Add(acc[row * 64], tmp[ceilDBy16_ * row * 16 + start * 64], acc[row * 64], 64,
+                                         MinOf(255, divDBy64_ - start), AscendC::BinaryRepeatParams(1, 1, 1, 0, 8, 0));
+                        }
+                        if (D_ - divDBy64_ * 64 > 0) {
+                            VectorBarrier();
+                            AscendC::Add(acc[row * 64], tmp[ceilDBy16_ * row * 16 + divDBy64_ * 64], acc[row * 64],
+                                         D_ - divDBy64_ * 64, 1, AscendC::BinaryRepeatParams(1, 1, 1, 8, 8, 8));
+                        }
                     }
                 }
+                VectorBarrier();
+                for (int64_t strip1 = 0; strip1 < RoundUp(iCount, 8); strip1 += 248) {
+                    AscendC::BlockReduceSum<float>(part[strip1 * 8], acc[strip1 * 64],
+                                                   MinOf(248, RoundUp(iCount, 8) - strip1), 64, 1, 1, 8);
+                }
+                VectorBarrier();
+                for (int64_t strip2 = 0; strip2 < CeilDiv(iCount, 8); strip2 += 255) {
+                    AscendC::BlockReduceSum<float>(dotTile[strip2 * 8], part[strip2 * 64],
+                                                   MinOf(255, CeilDiv(iCount, 8) - strip2), 64, 1, 1, 8);
+                }
+                // s[t, i] = h_pre[t, i] - hc_eps
+                AscendC::LocalTensor<float> h_preIn = in2Queue_.AllocTensor<float>();
+                AscendC::DataCopyPad(h_preIn, h_preGm_[n_ * t + iStart],
+                                     AscendC::DataCopyExtParams(1, iCount * 4, 0, 0, 0),
+                                     AscendC::DataCopyPadExtParams<float>(
+                                         true, 0, RoundUp(iCount, 16) - CeilDiv(iCount, 8) * 8, static_cast<float>(0)));
+                in2Queue_.EnQue(h_preIn);
+                h_preIn = in2Queue_.DeQue<float>();
+                AscendC::LocalTensor<float> sTile = calc6Buf_.Get<float>();
+                AscendC::Adds(sTile, h_preIn, (hc_eps_ * -1.0f), RoundUp(iCount, 16));
+                in2Queue_.FreeTensor(h_preIn);
+                // dz[t, i] = dot[t, i] * s[t, i] * (1 - s[t, i])
+                AscendC::LocalTensor<float> dzWsOut = out1Queue_.AllocTensor<float>();
+                AscendC::LocalTensor<float> tmp1 = calc7Buf_.Get<float>();
+                VectorBarrier();
+                AscendC::Mul(tmp1, dotTile, sTile, RoundUp(iCount, 16));
+                AscendC::LocalTensor<float> tmp2 = calc8Buf_.Get<float>();
+                AscendC::Muls(tmp2, sTile, -1.0f, RoundUp(iCount, 16));
+                VectorBarrier();
+                AscendC::Adds(tmp2, tmp2, 1.0f, RoundUp(iCount, 16));
+                VectorBarrier();
+                AscendC::Mul(dzWsOut, tmp1, tmp2, RoundUp(iCount, 16));
+                out1Queue_.EnQue(dzWsOut);
+                dzWsOut = out1Queue_.DeQue<float>();
+                AscendC::DataCopyPad(
+                    dzWsGm_[n_ * n_ * t + n_ * t * 2 + iStart], dzWsOut,
+                    AscendC::DataCopyExtParams(1, iCount * 4, CeilDiv(iCount, 16) * 2 - CeilDiv(iCount * 4, 32), 0, 0));
+                out1Queue_.FreeTensor(dzWsOut);
             }
-            VectorBarrier();
-            for (int64_t strip = 0; strip < RoundUp(iCount, 8); strip += 248) {
-                AscendC::BlockReduceSum<float>(part[strip * 8], acc[strip * 64], MinOf(248, RoundUp(iCount, 8) - strip),
-                                               64, 1, 1, 8);
-            }
-            VectorBarrier();
-            for (int64_t strip1 = 0; strip1 < CeilDiv(iCount, 8); strip1 += 255) {
-                AscendC::BlockReduceSum<float>(dotTile[strip1 * 8], part[strip1 * 64],
-                                               MinOf(255, CeilDiv(iCount, 8) - strip1), 64, 1, 1, 8);
-            }
-            // s[t, i] = h_pre[t, i] - hc_eps
-            AscendC::LocalTensor<float> h_preIn = in2Queue_.AllocTensor<float>();
-            AscendC::DataCopyPad(h_preIn, h_preGm_[n_ * t + iStart], AscendC::DataCopyExtParams(1, iCount * 4, 0, 0, 0),
-                                 AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-            in2Queue_.EnQue(h_preIn);
-            h_preIn = in2Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> h_preTile = calc6Buf_.Get<float>();
-            AscendC::Muls(h_preTile, h_preIn, 1.0f, RoundUp(iCount, 8));
-            in2Queue_.FreeTensor(h_preIn);
-            AscendC::LocalTensor<float> sTile = calc7Buf_.Get<float>();
-            VectorBarrier();
-            AscendC::Adds(sTile, h_preTile, (hc_eps_ * -1.0f), RoundUp(iCount, 16));
-            // dz[t, i] = dot[t, i] * s[t, i] * (1 - s[t, i])
-            AscendC::LocalTensor<float> dzWsOut = out1Queue_.AllocTensor<float>();
-            AscendC::LocalTensor<float> tmp1 = calc6Buf_.Get<float>();
-            VectorBarrier();
-            AscendC::Mul(tmp1, dotTile, sTile, RoundUp(iCount, 16));
-            AscendC::LocalTensor<float> tmp2 = calc8Buf_.Get<float>();
-            AscendC::Muls(tmp2, sTile, -1.0f, RoundUp(iCount, 16));
-            VectorBarrier();
-            AscendC::Adds(tmp2, tmp2, 1.0f, RoundUp(iCount, 16));
-            VectorBarrier();
-            AscendC::Mul(dzWsOut, tmp1, tmp2, RoundUp(iCount, 16));
-            out1Queue_.EnQue(dzWsOut);
-            dzWsOut = out1Queue_.DeQue<float>();
-            AscendC::DataCopyPad(
-                dzWsGm_[n_ * n_ * t + n_ * t * 2 + iStart], dzWsOut,
-                AscendC::DataCopyExtParams(1, iCount * 4, CeilDiv(iCount, 16) * 2 - CeilDiv(iCount * 4, 32), 0, 0));
-            out1Queue_.FreeTensor(dzWsOut);
         }
     }
 
 private:
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // xIn
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in1Queue_;    // grad_h_inIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // grad_h_inIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in1Queue_;    // xIn
     AscendC::TQue<AscendC::TPosition::VECIN, 1> in2Queue_;    // h_preIn
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // sum_1_factorWsOut
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out1Queue_;  // dzWsOut
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // xTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // grad_h_inTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // grad_h_inTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // xTile
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // dotTile
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // tmp
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // acc
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // part
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // h_preTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // sTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // sTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // tmp
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // tmp
     AscendC::GlobalTensor<Element> xGm_;
     AscendC::GlobalTensor<Element> grad_h_inGm_;
@@ -1067,7 +1130,7 @@ public:
         dzWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + dzWsStart_), T_ * n_ * n_ + T_ * n_ * 2);
         sum_1_factorWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + sum_1_factorWsStart_),
                                           D_ * T_ * n_);
-        pipe->InitBuffer(in0Queue_, 2, ceilDzITileBy8_ * 32);
+        pipe->InitBuffer(in0Queue_, 2, ceilDzITileBy16_ * 64);
         pipe->InitBuffer(in1Queue_, 2, dzDTile_ * dzITile_ * 2);
         pipe->InitBuffer(in2Queue_, 2, dzDTile_ * 2);
         pipe->InitBuffer(out0Queue_, 2, dzDTile_ * dzITile_ * 4);
@@ -1111,17 +1174,14 @@ public:
             // s[t, i] = h_pre[t, i] - hc_eps
             AscendC::LocalTensor<float> h_preIn = in0Queue_.AllocTensor<float>();
             AscendC::DataCopyPad(h_preIn, h_preGm_[n_ * t + iStart], AscendC::DataCopyExtParams(1, iCount * 4, 0, 0, 0),
-                                 AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
+                                 AscendC::DataCopyPadExtParams<float>(
+                                     true, 0, RoundUp(iCount, 16) - CeilDiv(iCount, 8) * 8, static_cast<float>(0)));
             in0Queue_.EnQue(h_preIn);
             h_preIn = in0Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> h_preTile = calc0Buf_.Get<float>();
-            AscendC::Muls(h_preTile, h_preIn, 1.0f, RoundUp(iCount, 8));
+            AscendC::LocalTensor<float> sTile = calc0Buf_.Get<float>();
+            AscendC::Adds(sTile, h_preIn, (hc_eps_ * -1.0f), RoundUp(iCount, 16));
             in0Queue_.FreeTensor(h_preIn);
-            AscendC::LocalTensor<float> sTile = calc1Buf_.Get<float>();
-            VectorBarrier();
-            AscendC::Adds(sTile, h_preTile, (hc_eps_ * -1.0f), RoundUp(iCount, 16));
-            AscendC::LocalTensor<float> sumAcc = calc0Buf_.Get<float>();
-            VectorBarrier();
+            AscendC::LocalTensor<float> sumAcc = calc1Buf_.Get<float>();
             AscendC::Duplicate<float>(sumAcc, 0.0f, RoundUp(iCount, 16));
             for (int64_t dStart = 0; dStart < D_; dStart += dzDTile_) {
                 const int64_t dCount = MinOf(dzDTile_, D_ - dStart);
@@ -1157,20 +1217,31 @@ public:
                 AscendC::Cast(grad_h_inTile, grad_h_inIn, AscendC::RoundMode::CAST_NONE, dPitch);
                 in2Queue_.FreeTensor(grad_h_inIn);
                 AscendC::LocalTensor<float> tmp = calc4Buf_.Get<float>();
-                VectorBarrier();
-                for (int64_t i = 0; i < iCount; ++i) {
-                    AscendC::Mul(tmp[dPitch * i], grad_h_inTile, xTile[dPitch * i], dPitch);
+                if (dPitch <= iCount * 64 && dPitch <= 2040) {
+                    VectorBarrier();
+                    for (int64_t col = 0; col < dPitch; col += 64) {
+                        for (int64_t first = 0; first < iCount; first += 255) {
+                            AscendC::Mul(tmp[dPitch * first + col], grad_h_inTile[col], xTile[dPitch * first + col],
+                                         MinOf(64, dPitch - col), MinOf(255, iCount - first),
+                                         AscendC::BinaryRepeatParams(1, 1, 1, (dPitch / 8), 0, (dPitch / 8)));
+                        }
+                    }
+                } else {
+                    VectorBarrier();
+                    for (int64_t i = 0; i < iCount; ++i) {
+                        AscendC::Mul(tmp[dPitch * i], grad_h_inTile, xTile[dPitch * i], dPitch);
+                    }
                 }
                 AscendC::LocalTensor<float> sum = calc5Buf_.Get<float>();
                 AscendC::LocalTensor<float> acc = calc6Buf_.Get<float>();
                 AscendC::LocalTensor<float> part = calc7Buf_.Get<float>();
                 AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(iCount, 8) * 512);
                 if (dPitch <= 2040) {
-                    for (int64_t col = 0; col < dCount; col += 64) {
+                    for (int64_t col1 = 0; col1 < dCount; col1 += 64) {
                         VectorBarrier();
-                        for (int64_t first = 0; first < iCount; first += 255) {
-                            AscendC::Add(acc[first * 64], tmp[dPitch * first + col], acc[first * 64],
-                                         MinOf(64, dCount - col), MinOf(255, iCount - first),
+                        for (int64_t first1 = 0; first1 < iCount; first1 += 255) {
+                            AscendC::Add(acc[first1 * 64], tmp[dPitch * first1 + col1], acc[first1 * 64],
+                                         MinOf(64, dCount - col1), MinOf(255, iCount - first1),
                                          AscendC::BinaryRepeatParams(1, 1, 1, 8, (dPitch / 8), 8));
                         }
                     }
@@ -1228,8 +1299,8 @@ private:
     AscendC::TQue<AscendC::TPosition::VECIN, 1> in2Queue_;    // grad_h_inIn
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // sum_1_factorWsOut
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out1Queue_;  // dzWsOut
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // h_preTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // sTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // sTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // sumAcc
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // xTile
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // grad_h_inTile
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // tmp

@@ -101,17 +101,17 @@ public:
         }
         in2Queue_.EnQue(h_mixIn2);
         h_mixIn2 = in2Queue_.DeQue<float>();
+        AscendC::LocalTensor<float> spread = calc2Buf_.Get<float>();
+        for (int64_t block = 0; block < ceilTBy8_; block += 255) {
+            AscendC::Brcb(spread[block * 64], inv_rmsIn[block * 8], MinOf(255, ceilTBy8_ - block),
+                          AscendC::BrcbRepeatParams(1, 8));
+        }
         for (int64_t item = blockIdx_ * gradAlphaPer_;
              item < MinOf(gradAlphaWork_, blockIdx_ * gradAlphaPer_ + gradAlphaPer_); ++item) {
             // grad_alpha[0] = sum[t, i](dz[t, i] * h_mix[t, i] * inv_rms[t])
             AscendC::LocalTensor<float> sum_2Tile = calc0Buf_.Get<float>();
             AscendC::LocalTensor<float> tmp = calc1Buf_.Get<float>();
             AscendC::Mul(tmp, dzWsIn, h_mixIn, T_ * 8);
-            AscendC::LocalTensor<float> spread = calc2Buf_.Get<float>();
-            for (int64_t block = 0; block < ceilTBy8_; block += 255) {
-                AscendC::Brcb(spread[block * 64], inv_rmsIn[block * 8], MinOf(255, ceilTBy8_ - block),
-                              AscendC::BrcbRepeatParams(1, 8));
-            }
             VectorBarrier();
             for (int64_t first4 = 0; first4 < T_; first4 += 255) {
                 AscendC::Mul(tmp[first4 * 8], tmp[first4 * 8], spread[first4 * 8], 8, MinOf(255, T_ - first4),
@@ -144,14 +144,9 @@ public:
             AscendC::LocalTensor<float> sum_3Tile = calc0Buf_.Get<float>();
             AscendC::LocalTensor<float> tmp1 = calc1Buf_.Get<float>();
             AscendC::Mul(tmp1, dzWsIn1, h_mixIn1, T_ * 8);
-            AscendC::LocalTensor<float> spread1 = calc2Buf_.Get<float>();
-            for (int64_t block1 = 0; block1 < ceilTBy8_; block1 += 255) {
-                AscendC::Brcb(spread1[block1 * 64], inv_rmsIn[block1 * 8], MinOf(255, ceilTBy8_ - block1),
-                              AscendC::BrcbRepeatParams(1, 8));
-            }
             VectorBarrier();
             for (int64_t first6 = 0; first6 < T_; first6 += 255) {
-                AscendC::Mul(tmp1[first6 * 8], tmp1[first6 * 8], spread1[first6 * 8], 8, MinOf(255, T_ - first6),
+                AscendC::Mul(tmp1[first6 * 8], tmp1[first6 * 8], spread[first6 * 8], 8, MinOf(255, T_ - first6),
                              AscendC::BinaryRepeatParams(1, 1, 0, 1, 1, 1));
             }
             AscendC::LocalTensor<float> sum1 = calc3Buf_.Get<float>();
@@ -181,15 +176,12 @@ public:
             AscendC::LocalTensor<float> sum_4Tile = calc0Buf_.Get<float>();
             AscendC::LocalTensor<float> tmp2 = calc6Buf_.Get<float>();
             AscendC::Mul(tmp2, dzWsIn2, h_mixIn2, T_ * n_ * 8);
-            AscendC::LocalTensor<float> spread2 = calc2Buf_.Get<float>();
-            for (int64_t block2 = 0; block2 < ceilTBy8_; block2 += 255) {
-                AscendC::Brcb(spread2[block2 * 64], inv_rmsIn[block2 * 8], MinOf(255, ceilTBy8_ - block2),
-                              AscendC::BrcbRepeatParams(1, 8));
-            }
             VectorBarrier();
-            for (int64_t t = 0; t < T_; ++t) {
-                AscendC::Mul(tmp2[n_ * t * 8], tmp2[n_ * t * 8], spread2[t * 8], 8, n_,
-                             AscendC::BinaryRepeatParams(1, 1, 0, 1, 1, 0));
+            for (int64_t i = 0; i < n_; ++i) {
+                for (int64_t first8 = 0; first8 < T_; first8 += 255) {
+                    AscendC::Mul(tmp2[first8 * n_ * 8 + i * 8], tmp2[first8 * n_ * 8 + i * 8], spread[first8 * 8], 8,
+                                 MinOf(255, T_ - first8), AscendC::BinaryRepeatParams(1, 1, 0, n_, n_, 1));
+                }
             }
             AscendC::LocalTensor<float> sum2 = calc7Buf_.Get<float>();
             VectorBarrier();

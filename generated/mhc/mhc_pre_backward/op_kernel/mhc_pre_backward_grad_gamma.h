@@ -33,8 +33,6 @@ public:
                          gradGammaDTile_ * gradGammaITile_ * n_ * n_ * 4 + gradGammaDTile_ * gradGammaITile_ * n_ * 8);
         pipe->InitBuffer(out0Queue_, 2, gradGammaDTile_ * gradGammaITile_ * 4);
         pipe->InitBuffer(calc0Buf_, gradGammaDTile_ * gradGammaITile_ * 4);
-        pipe->InitBuffer(calc1Buf_,
-                         gradGammaDTile_ * gradGammaITile_ * n_ * n_ * 4 + gradGammaDTile_ * gradGammaITile_ * n_ * 8);
     }
 
     __aicore__ inline void Process()
@@ -66,18 +64,30 @@ public:
             in0Queue_.EnQue(phiIn);
             phiIn = in0Queue_.DeQue<float>();
             AscendC::LocalTensor<float> sum_6Tile = calc0Buf_.Get<float>();
-            AscendC::LocalTensor<float> tmp = calc1Buf_.Get<float>();
-            AscendC::Mul(tmp, sum_1WsIn, phiIn, dPitch * iCount * n_ * n_ + dPitch * iCount * n_ * 2);
             VectorBarrier();
-            for (int64_t i = 0; i < iCount; ++i) {
-                AscendC::Add(sum_6Tile[dPitch * i], tmp[dPitch * i * n_ * n_ + dPitch * i * n_ * 2],
-                             tmp[dPitch * i * n_ * n_ + dPitch * i * n_ * 2 + dPitch], dPitch);
-            }
-            for (int64_t k = 2; k < n_ * n_ + n_ * 2; ++k) {
-                VectorBarrier();
-                for (int64_t i = 0; i < iCount; ++i) {
-                    AscendC::Add(sum_6Tile[dPitch * i], sum_6Tile[dPitch * i],
-                                 tmp[dPitch * i * n_ * n_ + dPitch * i * n_ * 2 + dPitch * k], dPitch);
+            AscendC::Duplicate<float>(sum_6Tile, 0.0f, dPitch * iCount);
+            for (int64_t k = 0; k < n_ * n_ + n_ * 2; ++k) {
+                if (dPitch <= iCount * 64 && dPitch <= 2040 && dPitch * n_ * n_ + dPitch * n_ * 2 <= 2040) {
+                    VectorBarrier();
+                    for (int64_t col = 0; col < dPitch; col += 64) {
+                        for (int64_t first = 0; first < iCount; first += 255) {
+                            AscendC::MulAddDst(
+                                sum_6Tile[dPitch * first + col],
+                                sum_1WsIn[dPitch * first * n_ * n_ + dPitch * first * n_ * 2 + dPitch * k + col],
+                                phiIn[dPitch * first * n_ * n_ + dPitch * first * n_ * 2 + dPitch * k + col],
+                                MinOf(64, dPitch - col), MinOf(255, iCount - first),
+                                AscendC::BinaryRepeatParams(1, 1, 1, (dPitch / 8),
+                                                            ((dPitch * n_ * n_ + dPitch * n_ * 2) / 8),
+                                                            ((dPitch * n_ * n_ + dPitch * n_ * 2) / 8)));
+                        }
+                    }
+                } else {
+                    VectorBarrier();
+                    for (int64_t i = 0; i < iCount; ++i) {
+                        AscendC::MulAddDst(sum_6Tile[dPitch * i],
+                                           sum_1WsIn[dPitch * i * n_ * n_ + dPitch * i * n_ * 2 + dPitch * k],
+                                           phiIn[dPitch * i * n_ * n_ + dPitch * i * n_ * 2 + dPitch * k], dPitch);
+                    }
                 }
             }
             in0Queue_.FreeTensor(sum_1WsIn);
@@ -99,99 +109,6 @@ private:
     AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // sum_1WsIn
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // grad_gammaOut
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // sum_6Tile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // tmp
-    AscendC::GlobalTensor<float> phiGm_;
-    AscendC::GlobalTensor<float> grad_gammaGm_;
-    AscendC::GlobalTensor<float> sum_1WsGm_;
-    int64_t blockIdx_;
-    int64_t D_;
-    int64_t gradGammaDTile_;
-    int64_t gradGammaDTiles_;
-    int64_t gradGammaITile_;
-    int64_t gradGammaPer_;
-    int64_t gradGammaWork_;
-    int64_t n_;
-    int64_t sum_1WsStart_;
-};
-
-/// sum_6, grad_gamma
-class MhcPreBackwardGradGammaVariant2
-{
-public:
-    __aicore__ inline void Init(GM_ADDR phi, GM_ADDR grad_gamma, GM_ADDR workspace,
-                                const MhcPreBackwardTilingData &tiling, AscendC::TPipe *pipe)
-    {
-        blockIdx_ = AscendC::GetBlockIdx();
-        D_ = tiling.D;
-        gradGammaDTile_ = tiling.gradGammaDTile;
-        gradGammaDTiles_ = tiling.gradGammaDTiles;
-        gradGammaITile_ = tiling.gradGammaITile;
-        gradGammaPer_ = tiling.gradGammaPer;
-        gradGammaWork_ = tiling.gradGammaWork;
-        n_ = tiling.n;
-        sum_1WsStart_ = tiling.sum_1WsStart;
-        phiGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(phi), D_ * n_ * n_ * n_ + D_ * n_ * n_ * 2);
-        grad_gammaGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(grad_gamma), D_ * n_);
-        sum_1WsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + sum_1WsStart_),
-                                   D_ * n_ * n_ * n_ + D_ * n_ * n_ * 2);
-        pipe->InitBuffer(in0Queue_, 3, gradGammaDTile_ * gradGammaITile_ * 4);
-        pipe->InitBuffer(out0Queue_, 2, gradGammaDTile_ * gradGammaITile_ * 4);
-        pipe->InitBuffer(calc0Buf_, gradGammaDTile_ * gradGammaITile_ * 4);
-        pipe->InitBuffer(calc1Buf_, gradGammaDTile_ * gradGammaITile_ * 4);
-    }
-
-    __aicore__ inline void Process()
-    {
-        for (int64_t item = blockIdx_ * gradGammaPer_;
-             item < MinOf(gradGammaWork_, blockIdx_ * gradGammaPer_ + gradGammaPer_); ++item) {
-            const int64_t dStart = gradGammaDTile_ * (item % gradGammaDTiles_);
-            const int64_t dCount = MinOf(gradGammaDTile_, D_ - dStart);
-            const int64_t dPitch = RoundUp(dCount, 8);
-            const int64_t iStart = gradGammaITile_ * (item / gradGammaDTiles_);
-            const int64_t iCount = MinOf(gradGammaITile_, n_ - iStart);
-            AscendC::LocalTensor<float> sumAcc = calc0Buf_.Get<float>();
-            VectorBarrier();
-            AscendC::Duplicate<float>(sumAcc, 0.0f, dPitch * iCount);
-            for (int64_t k = 0; k < n_ * n_ + n_ * 2; ++k) {
-                // grad_gamma[i, d] = sum[t](dxg[t, i, d] * x[t, i, d])
-                AscendC::LocalTensor<float> sum_1WsIn = in0Queue_.AllocTensor<float>();
-                AscendC::DataCopyPad(sum_1WsIn, sum_1WsGm_[D_ * k * n_ + D_ * iStart + dStart],
-                                     AscendC::DataCopyExtParams(iCount, dCount * 4, D_ * 4 - dCount * 4, 0, 0),
-                                     AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-                in0Queue_.EnQue(sum_1WsIn);
-                sum_1WsIn = in0Queue_.DeQue<float>();
-                AscendC::LocalTensor<float> phiIn = in0Queue_.AllocTensor<float>();
-                AscendC::DataCopyPad(phiIn, phiGm_[D_ * k * n_ + D_ * iStart + dStart],
-                                     AscendC::DataCopyExtParams(iCount, dCount * 4, D_ * 4 - dCount * 4, 0, 0),
-                                     AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-                in0Queue_.EnQue(phiIn);
-                phiIn = in0Queue_.DeQue<float>();
-                AscendC::LocalTensor<float> tmp = calc1Buf_.Get<float>();
-                VectorBarrier();
-                AscendC::Mul(tmp, sum_1WsIn, phiIn, dPitch * iCount);
-                VectorBarrier();
-                AscendC::Add(sumAcc, sumAcc, tmp, dPitch * iCount);
-                in0Queue_.FreeTensor(sum_1WsIn);
-                in0Queue_.FreeTensor(phiIn);
-            }
-            AscendC::LocalTensor<float> grad_gammaOut = out0Queue_.AllocTensor<float>();
-            VectorBarrier();
-            AscendC::Muls(grad_gammaOut, sumAcc, 1.0f, dPitch * iCount);
-            out0Queue_.EnQue(grad_gammaOut);
-            grad_gammaOut = out0Queue_.DeQue<float>();
-            AscendC::DataCopyPad(
-                grad_gammaGm_[D_ * iStart + dStart], grad_gammaOut,
-                AscendC::DataCopyExtParams(iCount, dCount * 4, ((dPitch * 4 - CeilDiv(dCount * 4, 32) * 32) / 32),
-                                           D_ * 4 - dCount * 4, 0));
-            out0Queue_.FreeTensor(grad_gammaOut);
-        }
-    }
-
-private:
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // sum_1WsIn
-    AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // grad_gammaOut
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // sumAcc
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // tmp
     AscendC::GlobalTensor<float> phiGm_;
     AscendC::GlobalTensor<float> grad_gammaGm_;
     AscendC::GlobalTensor<float> sum_1WsGm_;
@@ -208,7 +125,7 @@ private:
 
 /// sum_6, grad_gamma
 template <typename Element>
-class MhcPreBackwardGradGammaVariant3
+class MhcPreBackwardGradGammaVariant2
 {
 public:
     __aicore__ inline void Init(GM_ADDR x, GM_ADDR grad_gamma, GM_ADDR workspace,
@@ -231,9 +148,7 @@ public:
         pipe->InitBuffer(in1Queue_, 2, T_ * gradGammaDTile_ * gradGammaITile_ * 2);
         pipe->InitBuffer(out0Queue_, 2, gradGammaDTile_ * gradGammaITile_ * 4);
         pipe->InitBuffer(calc0Buf_, T_ * gradGammaDTile_ * gradGammaITile_ * 4);
-        pipe->InitBuffer(calc1Buf_, T_ * gradGammaDTile_ * gradGammaITile_ * 4);
-        pipe->InitBuffer(calc2Buf_, gradGammaDTile_ * gradGammaITile_ * 4);
-        pipe->InitBuffer(calc3Buf_, T_ * gradGammaDTile_ * gradGammaITile_ * 4);
+        pipe->InitBuffer(calc1Buf_, gradGammaDTile_ * gradGammaITile_ * 4);
     }
 
     __aicore__ inline void Process()
@@ -241,11 +156,7 @@ public:
         AscendC::LocalTensor<float> calc0Zero = calc0Buf_.Get<float>();
         AscendC::Duplicate<float>(calc0Zero, 0.0f, T_ * gradGammaDTile_ * gradGammaITile_);
         AscendC::LocalTensor<float> calc1Zero = calc1Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc1Zero, 0.0f, T_ * gradGammaDTile_ * gradGammaITile_);
-        AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc2Zero, 0.0f, gradGammaDTile_ * gradGammaITile_);
-        AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc3Zero, 0.0f, T_ * gradGammaDTile_ * gradGammaITile_);
+        AscendC::Duplicate<float>(calc1Zero, 0.0f, gradGammaDTile_ * gradGammaITile_);
         VectorBarrier();
         for (int64_t item = blockIdx_ * gradGammaPer_;
              item < MinOf(gradGammaWork_, blockIdx_ * gradGammaPer_ + gradGammaPer_); ++item) {
@@ -259,23 +170,15 @@ public:
             for (int64_t i = 0; i < iCount; ++i) {
                 for (int64_t first = 0; first < T_; first += 4095) {
                     AscendC::DataCopyPad(
-                        dxgWsIn[RoundUp(dCount, 8) * T_ * i + RoundUp(dCount, 8) * first],
+                        dxgWsIn[T_ * dPitch * i + dPitch * first],
                         dxgWsGm_[D_ * first * n_ + D_ * iStart + D_ * i + dStart],
                         AscendC::DataCopyExtParams(MinOf(4095, T_ - first), dCount * 4, D_ * n_ * 4 - dCount * 4, 0, 0),
-                        AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
+                        AscendC::DataCopyPadExtParams<float>(true, 0, dPitch - CeilDiv(dCount, 8) * 8,
+                                                             static_cast<float>(0)));
                 }
             }
             in0Queue_.EnQue(dxgWsIn);
             dxgWsIn = in0Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> dxgWsTile = calc0Buf_.Get<float>();
-            for (int64_t i = 0; i < iCount; ++i) {
-                for (int64_t t = 0; t < T_; ++t) {
-                    AscendC::Muls(dxgWsTile[T_ * dPitch * i + dPitch * t],
-                                  dxgWsIn[RoundUp(dCount, 8) * T_ * i + RoundUp(dCount, 8) * t], 1.0f,
-                                  RoundUp(dCount, 8));
-                }
-            }
-            in0Queue_.FreeTensor(dxgWsIn);
             AscendC::LocalTensor<Element> xIn = in1Queue_.AllocTensor<Element>();
             for (int64_t i = 0; i < iCount; ++i) {
                 for (int64_t first1 = 0; first1 < T_; first1 += 4095) {
@@ -288,24 +191,34 @@ public:
             }
             in1Queue_.EnQue(xIn);
             xIn = in1Queue_.DeQue<Element>();
-            AscendC::LocalTensor<float> xTile = calc1Buf_.Get<float>();
+            AscendC::LocalTensor<float> xTile = calc0Buf_.Get<float>();
             AscendC::Cast(xTile, xIn, AscendC::RoundMode::CAST_NONE, T_ * dPitch * iCount);
             in1Queue_.FreeTensor(xIn);
-            AscendC::LocalTensor<float> sum_6Tile = calc2Buf_.Get<float>();
-            AscendC::LocalTensor<float> tmp = calc3Buf_.Get<float>();
+            AscendC::LocalTensor<float> sum_6Tile = calc1Buf_.Get<float>();
             VectorBarrier();
-            AscendC::Mul(tmp, dxgWsTile, xTile, T_ * dPitch * iCount);
-            VectorBarrier();
-            for (int64_t i = 0; i < iCount; ++i) {
-                AscendC::Muls(sum_6Tile[dPitch * i], tmp[T_ * dPitch * i], 1.0f, dPitch);
-            }
-            for (int64_t t = 1; t < T_; ++t) {
-                VectorBarrier();
-                for (int64_t i = 0; i < iCount; ++i) {
-                    AscendC::Add(sum_6Tile[dPitch * i], sum_6Tile[dPitch * i], tmp[T_ * dPitch * i + dPitch * t],
-                                 dPitch);
+            AscendC::Duplicate<float>(sum_6Tile, 0.0f, dPitch * iCount);
+            for (int64_t t = 0; t < T_; ++t) {
+                if (dPitch <= iCount * 64 && dPitch <= 2040 && T_ * dPitch <= 2040) {
+                    VectorBarrier();
+                    for (int64_t col = 0; col < dPitch; col += 64) {
+                        for (int64_t first2 = 0; first2 < iCount; first2 += 255) {
+                            AscendC::MulAddDst(sum_6Tile[dPitch * first2 + col],
+                                               dxgWsIn[T_ * dPitch * first2 + dPitch * t + col],
+                                               xTile[T_ * dPitch * first2 + dPitch * t + col], MinOf(64, dPitch - col),
+                                               MinOf(255, iCount - first2),
+                                               AscendC::BinaryRepeatParams(1, 1, 1, (dPitch / 8), ((T_ * dPitch) / 8),
+                                                                           ((T_ * dPitch) / 8)));
+                        }
+                    }
+                } else {
+                    VectorBarrier();
+                    for (int64_t i = 0; i < iCount; ++i) {
+                        AscendC::MulAddDst(sum_6Tile[dPitch * i], dxgWsIn[T_ * dPitch * i + dPitch * t],
+                                           xTile[T_ * dPitch * i + dPitch * t], dPitch);
+                    }
                 }
             }
+            in0Queue_.FreeTensor(dxgWsIn);
             AscendC::LocalTensor<float> grad_gammaOut = out0Queue_.AllocTensor<float>();
             VectorBarrier();
             AscendC::Muls(grad_gammaOut, sum_6Tile, 1.0f, dPitch * iCount);
@@ -323,10 +236,8 @@ private:
     AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // dxgWsIn
     AscendC::TQue<AscendC::TPosition::VECIN, 1> in1Queue_;    // xIn
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // grad_gammaOut
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // dxgWsTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // xTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // sum_6Tile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // tmp
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // xTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // sum_6Tile
     AscendC::GlobalTensor<Element> xGm_;
     AscendC::GlobalTensor<float> grad_gammaGm_;
     AscendC::GlobalTensor<float> dxgWsGm_;
@@ -343,7 +254,7 @@ private:
 };
 
 /// grad_gamma
-class MhcPreBackwardGradGammaVariant4
+class MhcPreBackwardGradGammaVariant3
 {
 public:
     __aicore__ inline void Init(GM_ADDR grad_gamma, GM_ADDR workspace, const MhcPreBackwardTilingData &tiling,

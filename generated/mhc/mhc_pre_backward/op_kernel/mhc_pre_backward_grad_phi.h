@@ -9,204 +9,8 @@
 namespace MhcPreBackwardKernel
 {
 
-/// sum_1, grad_phi
-template <typename Element>
-class MhcPreBackwardGradPhi
-{
-public:
-    __aicore__ inline void Init(GM_ADDR x, GM_ADDR gamma, GM_ADDR grad_phi, GM_ADDR workspace,
-                                const MhcPreBackwardTilingData &tiling, AscendC::TPipe *pipe)
-    {
-        blockIdx_ = AscendC::GetBlockIdx();
-        D_ = tiling.D;
-        T_ = tiling.T;
-        dmixWsStart_ = tiling.dmixWsStart;
-        gradPhiDTile_ = tiling.gradPhiDTile;
-        gradPhiDTiles_ = tiling.gradPhiDTiles;
-        gradPhiITile_ = tiling.gradPhiITile;
-        gradPhiITiles_ = tiling.gradPhiITiles;
-        gradPhiPer_ = tiling.gradPhiPer;
-        gradPhiWork_ = tiling.gradPhiWork;
-        n_ = tiling.n;
-        ceilTBy16_ = CeilDiv(T_, 16);
-        xGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(x), D_ * T_ * n_);
-        gammaGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(gamma), D_ * n_);
-        grad_phiGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(grad_phi), D_ * n_ * n_ * n_ + D_ * n_ * n_ * 2);
-        dmixWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + dmixWsStart_),
-                                  T_ * n_ * n_ + T_ * n_ * 2);
-        pipe->InitBuffer(in0Queue_, 2, T_ * 32);
-        pipe->InitBuffer(in1Queue_, 2, T_ * gradPhiDTile_ * gradPhiITile_ * 2);
-        pipe->InitBuffer(in2Queue_, 2, gradPhiDTile_ * gradPhiITile_ * 4);
-        pipe->InitBuffer(out0Queue_, 2, gradPhiDTile_ * gradPhiITile_ * 4);
-        pipe->InitBuffer(calc0Buf_, ceilTBy16_ * 64);
-        pipe->InitBuffer(calc1Buf_, ceilTBy16_ * 64);
-        pipe->InitBuffer(calc2Buf_, T_ * gradPhiDTile_ * gradPhiITile_ * 4);
-        pipe->InitBuffer(calc3Buf_, gradPhiDTile_ * gradPhiITile_ * 4);
-        pipe->InitBuffer(calc4Buf_, T_ * gradPhiDTile_ * gradPhiITile_ * 4);
-        pipe->InitBuffer(calc5Buf_, ceilTBy16_ * 512);
-        pipe->InitBuffer(calc6Buf_, gradPhiDTile_ * gradPhiITile_ * 4);
-    }
-
-    __aicore__ inline void Process()
-    {
-        AscendC::LocalTensor<float> calc0Zero = calc0Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc0Zero, 0.0f, ceilTBy16_ * 16);
-        AscendC::LocalTensor<float> calc1Zero = calc1Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc1Zero, 0.0f, ceilTBy16_ * 16);
-        AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc2Zero, 0.0f, T_ * gradPhiDTile_ * gradPhiITile_);
-        AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc3Zero, 0.0f, gradPhiDTile_ * gradPhiITile_);
-        AscendC::LocalTensor<float> calc4Zero = calc4Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc4Zero, 0.0f, T_ * gradPhiDTile_ * gradPhiITile_);
-        AscendC::LocalTensor<float> calc5Zero = calc5Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc5Zero, 0.0f, ceilTBy16_ * 128);
-        AscendC::LocalTensor<float> calc6Zero = calc6Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc6Zero, 0.0f, gradPhiDTile_ * gradPhiITile_);
-        AscendC::LocalTensor<int32_t> offsets = calc1Buf_.Get<int32_t>();
-        VectorBarrier();
-        AscendC::CreateVecIndex<int32_t>(offsets, static_cast<int32_t>(0), ceilTBy16_ * 16);
-        VectorBarrier();
-        AscendC::Mins(offsets, offsets, static_cast<int32_t>(T_ - 1), ceilTBy16_ * 16);
-        VectorBarrier();
-        AscendC::Muls(offsets, offsets, static_cast<int32_t>(32), ceilTBy16_ * 16);
-        VectorBarrier();
-        for (int64_t item = blockIdx_ * gradPhiPer_; item < MinOf(gradPhiWork_, blockIdx_ * gradPhiPer_ + gradPhiPer_);
-             ++item) {
-            const int64_t dStart = gradPhiDTile_ * (item % gradPhiDTiles_);
-            const int64_t dCount = MinOf(gradPhiDTile_, D_ - dStart);
-            const int64_t dPitch = RoundUp(dCount, 16);
-            const int64_t iStart = gradPhiITile_ * (((item / gradPhiDTiles_)) % gradPhiITiles_);
-            const int64_t iCount = MinOf(gradPhiITile_, n_ - iStart);
-            const int64_t k = (((item / gradPhiDTiles_)) / gradPhiITiles_);
-            // grad_phi[k, D*i + d] = sum[t](dmix[t, k] * x[t, i, d]) * gamma[i, d]
-            AscendC::LocalTensor<float> dmixWsIn = in0Queue_.AllocTensor<float>();
-            for (int64_t t = 0; t < T_; ++t) {
-                AscendC::DataCopyPad(dmixWsIn[t * 8], dmixWsGm_[n_ * n_ * t + n_ * t * 2 + k],
-                                     AscendC::DataCopyExtParams(1, 4, 0, 0, 0),
-                                     AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-            }
-            in0Queue_.EnQue(dmixWsIn);
-            dmixWsIn = in0Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> dmixWsTile = calc0Buf_.Get<float>();
-            AscendC::Gather(dmixWsTile, dmixWsIn, offsets.ReinterpretCast<uint32_t>(), 0, ceilTBy16_ * 16);
-            in0Queue_.FreeTensor(dmixWsIn);
-            AscendC::LocalTensor<Element> xIn = in1Queue_.AllocTensor<Element>();
-            for (int64_t i = 0; i < iCount; ++i) {
-                for (int64_t first = 0; first < T_; first += 4095) {
-                    AscendC::DataCopyPad(
-                        xIn[T_ * dPitch * i + dPitch * first], xGm_[D_ * first * n_ + D_ * iStart + D_ * i + dStart],
-                        AscendC::DataCopyExtParams(MinOf(4095, T_ - first), dCount * 2, D_ * n_ * 2 - dCount * 2, 0, 0),
-                        AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
-                }
-            }
-            in1Queue_.EnQue(xIn);
-            xIn = in1Queue_.DeQue<Element>();
-            AscendC::LocalTensor<float> xTile = calc2Buf_.Get<float>();
-            AscendC::Cast(xTile, xIn, AscendC::RoundMode::CAST_NONE, T_ * dPitch * iCount);
-            in1Queue_.FreeTensor(xIn);
-            AscendC::LocalTensor<float> sum_1Tile = calc3Buf_.Get<float>();
-            AscendC::LocalTensor<float> tmp = calc4Buf_.Get<float>();
-            AscendC::LocalTensor<float> spread = calc5Buf_.Get<float>();
-            VectorBarrier();
-            for (int64_t block = 0; block < ceilTBy16_ * 2; block += 255) {
-                AscendC::Brcb(spread[block * 64], dmixWsTile[block * 8], MinOf(255, ceilTBy16_ * 2 - block),
-                              AscendC::BrcbRepeatParams(1, 8));
-            }
-            VectorBarrier();
-            for (int64_t i = 0; i < iCount; ++i) {
-                if (dPitch <= 2040) {
-                    for (int64_t col = 0; col < dPitch; col += 64) {
-                        for (int64_t first1 = 0; first1 < T_; first1 += 255) {
-                            AscendC::Mul(tmp[T_ * dPitch * i + dPitch * first1 + col], spread[first1 * 8],
-                                         xTile[T_ * dPitch * i + dPitch * first1 + col], MinOf(64, dPitch - col),
-                                         MinOf(255, T_ - first1),
-                                         AscendC::BinaryRepeatParams(1, 0, 1, (dPitch / 8), 1, (dPitch / 8)));
-                        }
-                    }
-                } else {
-                    for (int64_t t = 0; t < T_; ++t) {
-                        for (int64_t start = 0; start < (dPitch / 64); start += 255) {
-                            AscendC::Mul(tmp[T_ * dPitch * i + dPitch * t + start * 64], spread[t * 8],
-                                         xTile[T_ * dPitch * i + dPitch * t + start * 64], 64,
-                                         MinOf(255, (dPitch / 64) - start),
-                                         AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
-                        }
-                        if (dPitch - (dPitch / 64) * 64 > 0) {
-                            AscendC::Mul(tmp[T_ * dPitch * i + dPitch * t + (dPitch / 64) * 64], spread[t * 8],
-                                         xTile[T_ * dPitch * i + dPitch * t + (dPitch / 64) * 64],
-                                         dPitch - (dPitch / 64) * 64, 1, AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
-                        }
-                    }
-                }
-            }
-            VectorBarrier();
-            for (int64_t i = 0; i < iCount; ++i) {
-                AscendC::Muls(sum_1Tile[dPitch * i], tmp[T_ * dPitch * i], 1.0f, dPitch);
-            }
-            for (int64_t t = 1; t < T_; ++t) {
-                VectorBarrier();
-                for (int64_t i = 0; i < iCount; ++i) {
-                    AscendC::Add(sum_1Tile[dPitch * i], sum_1Tile[dPitch * i], tmp[T_ * dPitch * i + dPitch * t],
-                                 dPitch);
-                }
-            }
-            AscendC::LocalTensor<float> gammaIn = in2Queue_.AllocTensor<float>();
-            AscendC::DataCopyPad(gammaIn, gammaGm_[D_ * iStart + dStart],
-                                 AscendC::DataCopyExtParams(iCount, dCount * 4, D_ * 4 - dCount * 4, 0, 0),
-                                 AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-            in2Queue_.EnQue(gammaIn);
-            gammaIn = in2Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> gammaTile = calc6Buf_.Get<float>();
-            for (int64_t i = 0; i < iCount; ++i) {
-                AscendC::Muls(gammaTile[dPitch * i], gammaIn[RoundUp(dCount, 8) * i], 1.0f, RoundUp(dCount, 8));
-            }
-            in2Queue_.FreeTensor(gammaIn);
-            AscendC::LocalTensor<float> grad_phiOut = out0Queue_.AllocTensor<float>();
-            VectorBarrier();
-            AscendC::Mul(grad_phiOut, sum_1Tile, gammaTile, dPitch * iCount);
-            out0Queue_.EnQue(grad_phiOut);
-            grad_phiOut = out0Queue_.DeQue<float>();
-            AscendC::DataCopyPad(
-                grad_phiGm_[D_ * k * n_ + D_ * iStart + dStart], grad_phiOut,
-                AscendC::DataCopyExtParams(iCount, dCount * 4, ((dPitch * 4 - CeilDiv(dCount * 4, 32) * 32) / 32),
-                                           D_ * 4 - dCount * 4, 0));
-            out0Queue_.FreeTensor(grad_phiOut);
-        }
-    }
-
-private:
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // dmixWsIn
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in1Queue_;    // xIn
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in2Queue_;    // gammaIn
-    AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // grad_phiOut
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // dmixWsTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // offsets
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // xTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // sum_1Tile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // spread
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // gammaTile
-    AscendC::GlobalTensor<Element> xGm_;
-    AscendC::GlobalTensor<float> gammaGm_;
-    AscendC::GlobalTensor<float> grad_phiGm_;
-    AscendC::GlobalTensor<float> dmixWsGm_;
-    int64_t blockIdx_;
-    int64_t D_;
-    int64_t T_;
-    int64_t dmixWsStart_;
-    int64_t gradPhiDTile_;
-    int64_t gradPhiDTiles_;
-    int64_t gradPhiITile_;
-    int64_t gradPhiITiles_;
-    int64_t gradPhiPer_;
-    int64_t gradPhiWork_;
-    int64_t n_;
-    int64_t ceilTBy16_;
-};
-
 /// grad_phi
-class MhcPreBackwardGradPhiVariant2
+class MhcPreBackwardGradPhi
 {
 public:
     __aicore__ inline void Init(GM_ADDR gamma, GM_ADDR grad_phi, GM_ADDR workspace,
@@ -216,8 +20,8 @@ public:
         D_ = tiling.D;
         gradPhiDTile_ = tiling.gradPhiDTile;
         gradPhiDTiles_ = tiling.gradPhiDTiles;
-        gradPhiITile_ = tiling.gradPhiITile;
-        gradPhiITiles_ = tiling.gradPhiITiles;
+        gradPhiKTile_ = tiling.gradPhiKTile;
+        gradPhiKTiles_ = tiling.gradPhiKTiles;
         gradPhiPer_ = tiling.gradPhiPer;
         gradPhiWork_ = tiling.gradPhiWork;
         n_ = tiling.n;
@@ -226,49 +30,66 @@ public:
         grad_phiGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(grad_phi), D_ * n_ * n_ * n_ + D_ * n_ * n_ * 2);
         sum_1WsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + sum_1WsStart_),
                                    D_ * n_ * n_ * n_ + D_ * n_ * n_ * 2);
-        pipe->InitBuffer(in0Queue_, 3, gradPhiDTile_ * gradPhiITile_ * 4);
-        pipe->InitBuffer(out0Queue_, 2, gradPhiDTile_ * gradPhiITile_ * 4);
+        pipe->InitBuffer(in0Queue_, 1, gradPhiDTile_ * 4);
+        pipe->InitBuffer(in1Queue_, 2, gradPhiDTile_ * gradPhiKTile_ * 4);
+        pipe->InitBuffer(out0Queue_, 2, gradPhiDTile_ * gradPhiKTile_ * 4);
     }
 
     __aicore__ inline void Process()
     {
-        for (int64_t item = blockIdx_ * gradPhiPer_; item < MinOf(gradPhiWork_, blockIdx_ * gradPhiPer_ + gradPhiPer_);
-             ++item) {
-            const int64_t dStart = gradPhiDTile_ * (item % gradPhiDTiles_);
+        const int64_t firstItem = blockIdx_ * gradPhiPer_;
+        const int64_t lastItem = MinOf(gradPhiWork_, blockIdx_ * gradPhiPer_ + gradPhiPer_);
+        for (int64_t strip = (firstItem / gradPhiKTiles_); strip < CeilDiv(lastItem, gradPhiKTiles_); ++strip) {
+            const int64_t dStart = gradPhiDTile_ * (strip % gradPhiDTiles_);
             const int64_t dCount = MinOf(gradPhiDTile_, D_ - dStart);
             const int64_t dPitch = RoundUp(dCount, 8);
-            const int64_t iStart = gradPhiITile_ * (((item / gradPhiDTiles_)) % gradPhiITiles_);
-            const int64_t iCount = MinOf(gradPhiITile_, n_ - iStart);
-            const int64_t k = (((item / gradPhiDTiles_)) / gradPhiITiles_);
-            // grad_phi[k, D*i + d] = sum[t](dmix[t, k] * x[t, i, d]) * gamma[i, d]
-            AscendC::LocalTensor<float> sum_1WsIn = in0Queue_.AllocTensor<float>();
-            AscendC::DataCopyPad(sum_1WsIn, sum_1WsGm_[D_ * k * n_ + D_ * iStart + dStart],
-                                 AscendC::DataCopyExtParams(iCount, dCount * 4, D_ * 4 - dCount * 4, 0, 0),
-                                 AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-            in0Queue_.EnQue(sum_1WsIn);
-            sum_1WsIn = in0Queue_.DeQue<float>();
+            const int64_t i = (strip / gradPhiDTiles_);
             AscendC::LocalTensor<float> gammaIn = in0Queue_.AllocTensor<float>();
-            AscendC::DataCopyPad(gammaIn, gammaGm_[D_ * iStart + dStart],
-                                 AscendC::DataCopyExtParams(iCount, dCount * 4, D_ * 4 - dCount * 4, 0, 0),
+            AscendC::DataCopyPad(gammaIn, gammaGm_[D_ * i + dStart], AscendC::DataCopyExtParams(1, dCount * 4, 0, 0, 0),
                                  AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
             in0Queue_.EnQue(gammaIn);
             gammaIn = in0Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> grad_phiOut = out0Queue_.AllocTensor<float>();
-            AscendC::Mul(grad_phiOut, sum_1WsIn, gammaIn, dPitch * iCount);
-            out0Queue_.EnQue(grad_phiOut);
-            grad_phiOut = out0Queue_.DeQue<float>();
-            AscendC::DataCopyPad(
-                grad_phiGm_[D_ * k * n_ + D_ * iStart + dStart], grad_phiOut,
-                AscendC::DataCopyExtParams(iCount, dCount * 4, ((dPitch * 4 - CeilDiv(dCount * 4, 32) * 32) / 32),
-                                           D_ * 4 - dCount * 4, 0));
-            out0Queue_.FreeTensor(grad_phiOut);
-            in0Queue_.FreeTensor(sum_1WsIn);
+            for (int64_t tile = MaxOf(firstItem - gradPhiKTiles_ * strip, 0);
+                 tile < MinOf(gradPhiKTiles_, lastItem - gradPhiKTiles_ * strip); ++tile) {
+                const int64_t kStart = gradPhiKTile_ * tile;
+                const int64_t kCount = MinOf(gradPhiKTile_, n_ * n_ + n_ * 2 - kStart);
+                // grad_phi[k, D*i + d] = sum[t](dmix[t, k] * x[t, i, d]) * gamma[i, d]
+                AscendC::LocalTensor<float> sum_1WsIn = in1Queue_.AllocTensor<float>();
+                AscendC::DataCopyPad(sum_1WsIn, sum_1WsGm_[D_ * kStart * n_ + D_ * i + dStart],
+                                     AscendC::DataCopyExtParams(kCount, dCount * 4, D_ * n_ * 4 - dCount * 4, 0, 0),
+                                     AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
+                in1Queue_.EnQue(sum_1WsIn);
+                sum_1WsIn = in1Queue_.DeQue<float>();
+                AscendC::LocalTensor<float> grad_phiOut = out0Queue_.AllocTensor<float>();
+                if (dPitch <= kCount * 64 && dPitch <= 2040) {
+                    for (int64_t col = 0; col < dPitch; col += 64) {
+                        for (int64_t first = 0; first < kCount; first += 255) {
+                            AscendC::Mul(grad_phiOut[dPitch * first + col], sum_1WsIn[dPitch * first + col],
+                                         gammaIn[col], MinOf(64, dPitch - col), MinOf(255, kCount - first),
+                                         AscendC::BinaryRepeatParams(1, 1, 1, (dPitch / 8), (dPitch / 8), 0));
+                        }
+                    }
+                } else {
+                    for (int64_t k = 0; k < kCount; ++k) {
+                        AscendC::Mul(grad_phiOut[dPitch * k], sum_1WsIn[dPitch * k], gammaIn, dPitch);
+                    }
+                }
+                out0Queue_.EnQue(grad_phiOut);
+                grad_phiOut = out0Queue_.DeQue<float>();
+                AscendC::DataCopyPad(
+                    grad_phiGm_[D_ * kStart * n_ + D_ * i + dStart], grad_phiOut,
+                    AscendC::DataCopyExtParams(kCount, dCount * 4, ((dPitch * 4 - CeilDiv(dCount * 4, 32) * 32) / 32),
+                                               D_ * n_ * 4 - dCount * 4, 0));
+                out0Queue_.FreeTensor(grad_phiOut);
+                in1Queue_.FreeTensor(sum_1WsIn);
+            }
             in0Queue_.FreeTensor(gammaIn);
         }
     }
 
 private:
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // sum_1WsIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // gammaIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in1Queue_;    // sum_1WsIn
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // grad_phiOut
     AscendC::GlobalTensor<float> gammaGm_;
     AscendC::GlobalTensor<float> grad_phiGm_;
@@ -277,8 +98,8 @@ private:
     int64_t D_;
     int64_t gradPhiDTile_;
     int64_t gradPhiDTiles_;
-    int64_t gradPhiITile_;
-    int64_t gradPhiITiles_;
+    int64_t gradPhiKTile_;
+    int64_t gradPhiKTiles_;
     int64_t gradPhiPer_;
     int64_t gradPhiWork_;
     int64_t n_;
@@ -286,7 +107,7 @@ private:
 };
 
 /// sum_1, grad_phi
-class MhcPreBackwardGradPhiVariant3
+class MhcPreBackwardGradPhiVariant2
 {
 public:
     __aicore__ inline void Init(GM_ADDR grad_phi, GM_ADDR workspace, const MhcPreBackwardTilingData &tiling,
@@ -296,8 +117,8 @@ public:
         D_ = tiling.D;
         gradPhiDTile_ = tiling.gradPhiDTile;
         gradPhiDTiles_ = tiling.gradPhiDTiles;
-        gradPhiITile_ = tiling.gradPhiITile;
-        gradPhiITiles_ = tiling.gradPhiITiles;
+        gradPhiKTile_ = tiling.gradPhiKTile;
+        gradPhiKTiles_ = tiling.gradPhiKTiles;
         gradPhiPer_ = tiling.gradPhiPer;
         gradPhiWork_ = tiling.gradPhiWork;
         n_ = tiling.n;
@@ -306,106 +127,106 @@ public:
         grad_phiGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(grad_phi), D_ * n_ * n_ * n_ + D_ * n_ * n_ * 2);
         sum_1_productWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + sum_1_productWsStart_),
                                            D_ * n_ * n_ * n_ * 3 + D_ * n_ * n_ * 6);
-        pipe->InitBuffer(in0Queue_, 2, gradPhiDTile_ * gradPhiITile_ * 4);
-        pipe->InitBuffer(out0Queue_, 2, gradPhiDTile_ * gradPhiITile_ * 4);
-        pipe->InitBuffer(calc0Buf_, gradPhiDTile_ * gradPhiITile_ * 4);
-        pipe->InitBuffer(calc1Buf_, gradPhiDTile_ * gradPhiITile_ * 4);
-        pipe->InitBuffer(calc2Buf_, gradPhiDTile_ * gradPhiITile_ * 4);
-        pipe->InitBuffer(calc3Buf_, gradPhiDTile_ * gradPhiITile_ * 4);
-        pipe->InitBuffer(calc4Buf_, gradPhiDTile_ * gradPhiITile_ * 4);
-        pipe->InitBuffer(calc5Buf_, gradPhiDTile_ * gradPhiITile_ * 4);
-        pipe->InitBuffer(calc6Buf_, ceilGradPhiDTileBy256_ * gradPhiITile_ * 256);
+        pipe->InitBuffer(in0Queue_, 2, gradPhiDTile_ * gradPhiKTile_ * 4);
+        pipe->InitBuffer(out0Queue_, 2, gradPhiDTile_ * gradPhiKTile_ * 4);
+        pipe->InitBuffer(calc0Buf_, gradPhiDTile_ * gradPhiKTile_ * 4);
+        pipe->InitBuffer(calc1Buf_, gradPhiDTile_ * gradPhiKTile_ * 4);
+        pipe->InitBuffer(calc2Buf_, gradPhiDTile_ * gradPhiKTile_ * 4);
+        pipe->InitBuffer(calc3Buf_, gradPhiDTile_ * gradPhiKTile_ * 4);
+        pipe->InitBuffer(calc4Buf_, gradPhiDTile_ * gradPhiKTile_ * 4);
+        pipe->InitBuffer(calc5Buf_, gradPhiDTile_ * gradPhiKTile_ * 4);
+        pipe->InitBuffer(calc6Buf_, ceilGradPhiDTileBy256_ * gradPhiKTile_ * 256);
     }
 
     __aicore__ inline void Process()
     {
         AscendC::LocalTensor<float> calc0Zero = calc0Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc0Zero, 0.0f, gradPhiDTile_ * gradPhiITile_);
+        AscendC::Duplicate<float>(calc0Zero, 0.0f, gradPhiDTile_ * gradPhiKTile_);
         AscendC::LocalTensor<float> calc1Zero = calc1Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc1Zero, 0.0f, gradPhiDTile_ * gradPhiITile_);
+        AscendC::Duplicate<float>(calc1Zero, 0.0f, gradPhiDTile_ * gradPhiKTile_);
         AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc2Zero, 0.0f, gradPhiDTile_ * gradPhiITile_);
+        AscendC::Duplicate<float>(calc2Zero, 0.0f, gradPhiDTile_ * gradPhiKTile_);
         AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc3Zero, 0.0f, gradPhiDTile_ * gradPhiITile_);
+        AscendC::Duplicate<float>(calc3Zero, 0.0f, gradPhiDTile_ * gradPhiKTile_);
         AscendC::LocalTensor<float> calc4Zero = calc4Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc4Zero, 0.0f, gradPhiDTile_ * gradPhiITile_);
+        AscendC::Duplicate<float>(calc4Zero, 0.0f, gradPhiDTile_ * gradPhiKTile_);
         AscendC::LocalTensor<float> calc5Zero = calc5Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc5Zero, 0.0f, gradPhiDTile_ * gradPhiITile_);
+        AscendC::Duplicate<float>(calc5Zero, 0.0f, gradPhiDTile_ * gradPhiKTile_);
         AscendC::LocalTensor<float> calc6Zero = calc6Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc6Zero, 0.0f, ceilGradPhiDTileBy256_ * gradPhiITile_ * 64);
+        AscendC::Duplicate<float>(calc6Zero, 0.0f, ceilGradPhiDTileBy256_ * gradPhiKTile_ * 64);
         VectorBarrier();
         for (int64_t item = blockIdx_ * gradPhiPer_; item < MinOf(gradPhiWork_, blockIdx_ * gradPhiPer_ + gradPhiPer_);
              ++item) {
             const int64_t dStart = gradPhiDTile_ * (item % gradPhiDTiles_);
             const int64_t dCount = MinOf(gradPhiDTile_, D_ - dStart);
             const int64_t dPitch = RoundUp(dCount, 64);
-            const int64_t iStart = gradPhiITile_ * (((item / gradPhiDTiles_)) % gradPhiITiles_);
-            const int64_t iCount = MinOf(gradPhiITile_, n_ - iStart);
-            const int64_t k = (((item / gradPhiDTiles_)) / gradPhiITiles_);
+            const int64_t kStart = gradPhiKTile_ * (((item / gradPhiDTiles_)) % gradPhiKTiles_);
+            const int64_t kCount = MinOf(gradPhiKTile_, n_ * n_ + n_ * 2 - kStart);
+            const int64_t i = (((item / gradPhiDTiles_)) / gradPhiKTiles_);
             // grad_phi[k, D*i + d] = sum[t](dmix[t, k] * x[t, i, d]) * 1.0
             AscendC::LocalTensor<float> sum_1_productWsIn = in0Queue_.AllocTensor<float>();
-            AscendC::DataCopyPad(sum_1_productWsIn, sum_1_productWsGm_[D_ * k * n_ + D_ * iStart + dStart],
-                                 AscendC::DataCopyExtParams(iCount, dCount * 4, D_ * 4 - dCount * 4, 0, 0),
+            AscendC::DataCopyPad(sum_1_productWsIn, sum_1_productWsGm_[D_ * kStart * n_ + D_ * i + dStart],
+                                 AscendC::DataCopyExtParams(kCount, dCount * 4, D_ * n_ * 4 - dCount * 4, 0, 0),
                                  AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
             in0Queue_.EnQue(sum_1_productWsIn);
             sum_1_productWsIn = in0Queue_.DeQue<float>();
             AscendC::LocalTensor<float> sum_1_productWsTile = calc0Buf_.Get<float>();
-            for (int64_t i = 0; i < iCount; ++i) {
-                AscendC::Muls(sum_1_productWsTile[dPitch * i], sum_1_productWsIn[RoundUp(dCount, 8) * i], 1.0f,
+            for (int64_t k = 0; k < kCount; ++k) {
+                AscendC::Muls(sum_1_productWsTile[dPitch * k], sum_1_productWsIn[RoundUp(dCount, 8) * k], 1.0f,
                               RoundUp(dCount, 8));
             }
             in0Queue_.FreeTensor(sum_1_productWsIn);
             AscendC::LocalTensor<float> sum_1_productWsIn1 = in0Queue_.AllocTensor<float>();
             AscendC::DataCopyPad(
                 sum_1_productWsIn1,
-                sum_1_productWsGm_[D_ * n_ * n_ * n_ + D_ * k * n_ + D_ * n_ * n_ * 2 + D_ * iStart + dStart],
-                AscendC::DataCopyExtParams(iCount, dCount * 4, D_ * 4 - dCount * 4, 0, 0),
+                sum_1_productWsGm_[D_ * n_ * n_ * n_ + D_ * kStart * n_ + D_ * n_ * n_ * 2 + D_ * i + dStart],
+                AscendC::DataCopyExtParams(kCount, dCount * 4, D_ * n_ * 4 - dCount * 4, 0, 0),
                 AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
             in0Queue_.EnQue(sum_1_productWsIn1);
             sum_1_productWsIn1 = in0Queue_.DeQue<float>();
             AscendC::LocalTensor<float> sum_1_productWsTile1 = calc1Buf_.Get<float>();
-            for (int64_t i = 0; i < iCount; ++i) {
-                AscendC::Muls(sum_1_productWsTile1[dPitch * i], sum_1_productWsIn1[RoundUp(dCount, 8) * i], 1.0f,
+            for (int64_t k = 0; k < kCount; ++k) {
+                AscendC::Muls(sum_1_productWsTile1[dPitch * k], sum_1_productWsIn1[RoundUp(dCount, 8) * k], 1.0f,
                               RoundUp(dCount, 8));
             }
             in0Queue_.FreeTensor(sum_1_productWsIn1);
             AscendC::LocalTensor<float> sum_1_productWsIn2 = in0Queue_.AllocTensor<float>();
             AscendC::DataCopyPad(
                 sum_1_productWsIn2,
-                sum_1_productWsGm_[D_ * n_ * n_ * n_ * 2 + D_ * k * n_ + D_ * n_ * n_ * 4 + D_ * iStart + dStart],
-                AscendC::DataCopyExtParams(iCount, dCount * 4, D_ * 4 - dCount * 4, 0, 0),
+                sum_1_productWsGm_[D_ * n_ * n_ * n_ * 2 + D_ * kStart * n_ + D_ * n_ * n_ * 4 + D_ * i + dStart],
+                AscendC::DataCopyExtParams(kCount, dCount * 4, D_ * n_ * 4 - dCount * 4, 0, 0),
                 AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
             in0Queue_.EnQue(sum_1_productWsIn2);
             sum_1_productWsIn2 = in0Queue_.DeQue<float>();
             AscendC::LocalTensor<float> sum_1_productWsTile2 = calc2Buf_.Get<float>();
-            for (int64_t i = 0; i < iCount; ++i) {
-                AscendC::Muls(sum_1_productWsTile2[dPitch * i], sum_1_productWsIn2[RoundUp(dCount, 8) * i], 1.0f,
+            for (int64_t k = 0; k < kCount; ++k) {
+                AscendC::Muls(sum_1_productWsTile2[dPitch * k], sum_1_productWsIn2[RoundUp(dCount, 8) * k], 1.0f,
                               RoundUp(dCount, 8));
             }
             in0Queue_.FreeTensor(sum_1_productWsIn2);
             AscendC::LocalTensor<float> sum_1Tile = calc3Buf_.Get<float>();
             AscendC::LocalTensor<float> tmp = calc4Buf_.Get<float>();
             VectorBarrier();
-            AscendC::Add(tmp, sum_1_productWsTile, sum_1_productWsTile1, dPitch * iCount);
+            AscendC::Add(tmp, sum_1_productWsTile, sum_1_productWsTile1, dPitch * kCount);
             VectorBarrier();
-            AscendC::Add(tmp, tmp, sum_1_productWsTile2, dPitch * iCount);
+            AscendC::Add(tmp, tmp, sum_1_productWsTile2, dPitch * kCount);
             AscendC::LocalTensor<float> tmp1 = calc5Buf_.Get<float>();
-            AscendC::Sub(tmp1, sum_1_productWsTile, sum_1_productWsTile, dPitch * iCount);
+            AscendC::Sub(tmp1, sum_1_productWsTile, sum_1_productWsTile, dPitch * kCount);
             AscendC::LocalTensor<uint8_t> mask = calc6Buf_.Get<uint8_t>();
             VectorBarrier();
-            AscendC::CompareScalar(mask, tmp1, 0.0f, AscendC::CMPMODE::EQ, dPitch * iCount);
+            AscendC::CompareScalar(mask, tmp1, 0.0f, AscendC::CMPMODE::EQ, dPitch * kCount);
             VectorBarrier();
             AscendC::Select(sum_1Tile, mask, tmp, sum_1_productWsTile, AscendC::SELMODE::VSEL_TENSOR_TENSOR_MODE,
-                            dPitch * iCount);
+                            dPitch * kCount);
             AscendC::LocalTensor<float> grad_phiOut = out0Queue_.AllocTensor<float>();
             VectorBarrier();
-            AscendC::Muls(grad_phiOut, sum_1Tile, 1.0f, dPitch * iCount);
+            AscendC::Muls(grad_phiOut, sum_1Tile, 1.0f, dPitch * kCount);
             out0Queue_.EnQue(grad_phiOut);
             grad_phiOut = out0Queue_.DeQue<float>();
             AscendC::DataCopyPad(
-                grad_phiGm_[D_ * k * n_ + D_ * iStart + dStart], grad_phiOut,
-                AscendC::DataCopyExtParams(iCount, dCount * 4, ((dPitch * 4 - CeilDiv(dCount * 4, 32) * 32) / 32),
-                                           D_ * 4 - dCount * 4, 0));
+                grad_phiGm_[D_ * kStart * n_ + D_ * i + dStart], grad_phiOut,
+                AscendC::DataCopyExtParams(kCount, dCount * 4, ((dPitch * 4 - CeilDiv(dCount * 4, 32) * 32) / 32),
+                                           D_ * n_ * 4 - dCount * 4, 0));
             out0Queue_.FreeTensor(grad_phiOut);
         }
     }
@@ -426,8 +247,8 @@ private:
     int64_t D_;
     int64_t gradPhiDTile_;
     int64_t gradPhiDTiles_;
-    int64_t gradPhiITile_;
-    int64_t gradPhiITiles_;
+    int64_t gradPhiKTile_;
+    int64_t gradPhiKTiles_;
     int64_t gradPhiPer_;
     int64_t gradPhiWork_;
     int64_t n_;
@@ -435,185 +256,461 @@ private:
     int64_t ceilGradPhiDTileBy256_;
 };
 
-/// sum_1, grad_phi
+/// dxg, grad_x, sum_1, grad_phi
 template <typename Element>
-class MhcPreBackwardGradPhiVariant4
+class MhcPreBackwardGradPhiVariant3
 {
 public:
-    __aicore__ inline void Init(GM_ADDR x, GM_ADDR grad_phi, GM_ADDR workspace, const MhcPreBackwardTilingData &tiling,
-                                AscendC::TPipe *pipe)
+    __aicore__ inline void Init(GM_ADDR x, GM_ADDR phi, GM_ADDR grad_h_in, GM_ADDR inv_rms, GM_ADDR h_pre,
+                                GM_ADDR grad_x_post, GM_ADDR grad_x, GM_ADDR grad_phi, GM_ADDR workspace,
+                                const MhcPreBackwardTilingData &tiling, AscendC::TPipe *pipe)
     {
         blockIdx_ = AscendC::GetBlockIdx();
         D_ = tiling.D;
         T_ = tiling.T;
         dmixWsStart_ = tiling.dmixWsStart;
+        drmsWsStart_ = tiling.drmsWsStart;
         gradPhiDTile_ = tiling.gradPhiDTile;
-        gradPhiDTiles_ = tiling.gradPhiDTiles;
         gradPhiITile_ = tiling.gradPhiITile;
         gradPhiITiles_ = tiling.gradPhiITiles;
         gradPhiPer_ = tiling.gradPhiPer;
         gradPhiWork_ = tiling.gradPhiWork;
         n_ = tiling.n;
         ceilTBy16_ = CeilDiv(T_, 16);
+        ceilTBy8_ = CeilDiv(T_, 8);
+        ceilNN2NBy16_ = CeilDiv(n_ * n_ + n_ * 2, 16);
         xGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(x), D_ * T_ * n_);
+        phiGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(phi), D_ * n_ * n_ * n_ + D_ * n_ * n_ * 2);
+        grad_h_inGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(grad_h_in), D_ * T_);
+        inv_rmsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(inv_rms), T_);
+        h_preGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(h_pre), T_ * n_);
+        grad_x_postGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(grad_x_post), D_ * T_ * n_);
+        grad_xGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(grad_x), D_ * T_ * n_);
         grad_phiGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(grad_phi), D_ * n_ * n_ * n_ + D_ * n_ * n_ * 2);
         dmixWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + dmixWsStart_),
                                   T_ * n_ * n_ + T_ * n_ * 2);
-        pipe->InitBuffer(in0Queue_, 2, T_ * 32);
-        pipe->InitBuffer(in1Queue_, 2, T_ * gradPhiDTile_ * gradPhiITile_ * 2);
-        pipe->InitBuffer(out0Queue_, 2, gradPhiDTile_ * gradPhiITile_ * 4);
-        pipe->InitBuffer(calc0Buf_, ceilTBy16_ * 64);
-        pipe->InitBuffer(calc1Buf_, ceilTBy16_ * 64);
-        pipe->InitBuffer(calc2Buf_, T_ * gradPhiDTile_ * gradPhiITile_ * 4);
-        pipe->InitBuffer(calc3Buf_, gradPhiDTile_ * gradPhiITile_ * 4);
-        pipe->InitBuffer(calc4Buf_, T_ * gradPhiDTile_ * gradPhiITile_ * 4);
-        pipe->InitBuffer(calc5Buf_, ceilTBy16_ * 512);
+        drmsWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + drmsWsStart_), T_);
+        pipe->InitBuffer(in0Queue_, 1, T_ * ceilNN2NBy16_ * 64);
+        pipe->InitBuffer(in1Queue_, 2, ceilTBy16_ * 64);
+        pipe->InitBuffer(in2Queue_, 1, T_ * gradPhiDTile_ * 2);
+        pipe->InitBuffer(in3Queue_, 2,
+                         gradPhiDTile_ * gradPhiITile_ * n_ * n_ * 4 + gradPhiDTile_ * gradPhiITile_ * n_ * 8);
+        pipe->InitBuffer(in4Queue_, 1, T_ * CeilDiv(gradPhiITile_, 8) * 32);
+        pipe->InitBuffer(in5Queue_, 1, T_ * gradPhiDTile_ * gradPhiITile_ * 2);
+        pipe->InitBuffer(out0Queue_, 2, T_ * gradPhiDTile_ * gradPhiITile_ * 2);
+        pipe->InitBuffer(out1Queue_, 2,
+                         gradPhiDTile_ * gradPhiITile_ * n_ * n_ * 4 + gradPhiDTile_ * gradPhiITile_ * n_ * 8);
+        pipe->InitBuffer(calc0Buf_, T_ * gradPhiDTile_ * 4);
+        pipe->InitBuffer(calc1Buf_, T_ * gradPhiDTile_ * gradPhiITile_ * 4);
+        pipe->InitBuffer(calc2Buf_, T_ * ceilNN2NBy16_ * 512);
+        pipe->InitBuffer(calc3Buf_, ceilTBy16_ * gradPhiITile_ * 64);
+        pipe->InitBuffer(calc4Buf_, ceilTBy16_ * 64);
+        pipe->InitBuffer(calc5Buf_, T_ * gradPhiDTile_ * gradPhiITile_ * 4);
+        pipe->InitBuffer(calc6Buf_, T_ * gradPhiDTile_ * gradPhiITile_ * 4);
+        pipe->InitBuffer(calc7Buf_, T_ * gradPhiDTile_ * gradPhiITile_ * 4);
+        pipe->InitBuffer(calc8Buf_, ceilTBy16_ * gradPhiITile_ * 512);
+        pipe->InitBuffer(calc9Buf_, T_ * gradPhiDTile_ * gradPhiITile_ * 4);
+        pipe->InitBuffer(calc10Buf_, ceilTBy16_ * 64);
+        pipe->InitBuffer(calc11Buf_, ceilTBy16_ * 512);
+        pipe->InitBuffer(calc12Buf_,
+                         gradPhiDTile_ * gradPhiITile_ * n_ * n_ * 4 + gradPhiDTile_ * gradPhiITile_ * n_ * 8);
     }
 
     __aicore__ inline void Process()
     {
         AscendC::LocalTensor<float> calc0Zero = calc0Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc0Zero, 0.0f, ceilTBy16_ * 16);
+        AscendC::Duplicate<float>(calc0Zero, 0.0f, T_ * gradPhiDTile_);
         AscendC::LocalTensor<float> calc1Zero = calc1Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc1Zero, 0.0f, ceilTBy16_ * 16);
+        AscendC::Duplicate<float>(calc1Zero, 0.0f, T_ * gradPhiDTile_ * gradPhiITile_);
         AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc2Zero, 0.0f, T_ * gradPhiDTile_ * gradPhiITile_);
+        AscendC::Duplicate<float>(calc2Zero, 0.0f, T_ * ceilNN2NBy16_ * 128);
         AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc3Zero, 0.0f, gradPhiDTile_ * gradPhiITile_);
+        AscendC::Duplicate<float>(calc3Zero, 0.0f, ceilTBy16_ * gradPhiITile_ * 16);
         AscendC::LocalTensor<float> calc4Zero = calc4Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc4Zero, 0.0f, T_ * gradPhiDTile_ * gradPhiITile_);
+        AscendC::Duplicate<float>(calc4Zero, 0.0f, ceilTBy16_ * 16);
         AscendC::LocalTensor<float> calc5Zero = calc5Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc5Zero, 0.0f, ceilTBy16_ * 128);
-        AscendC::LocalTensor<int32_t> offsets = calc1Buf_.Get<int32_t>();
+        AscendC::Duplicate<float>(calc5Zero, 0.0f, T_ * gradPhiDTile_ * gradPhiITile_);
+        AscendC::LocalTensor<float> calc6Zero = calc6Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc6Zero, 0.0f, T_ * gradPhiDTile_ * gradPhiITile_);
+        AscendC::LocalTensor<float> calc7Zero = calc7Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc7Zero, 0.0f, T_ * gradPhiDTile_ * gradPhiITile_);
+        AscendC::LocalTensor<float> calc8Zero = calc8Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc8Zero, 0.0f, ceilTBy16_ * gradPhiITile_ * 128);
+        AscendC::LocalTensor<float> calc9Zero = calc9Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc9Zero, 0.0f, T_ * gradPhiDTile_ * gradPhiITile_);
+        AscendC::LocalTensor<float> calc10Zero = calc10Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc10Zero, 0.0f, ceilTBy16_ * 16);
+        AscendC::LocalTensor<float> calc11Zero = calc11Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc11Zero, 0.0f, ceilTBy16_ * 128);
+        AscendC::LocalTensor<float> calc12Zero = calc12Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc12Zero, 0.0f,
+                                  gradPhiDTile_ * gradPhiITile_ * n_ * n_ + gradPhiDTile_ * gradPhiITile_ * n_ * 2);
+        AscendC::LocalTensor<float> dmixWsIn = in0Queue_.AllocTensor<float>();
+        for (int64_t first = 0; first < T_; first += 4095) {
+            AscendC::DataCopyPad(
+                dmixWsIn[ceilNN2NBy16_ * first * 16], dmixWsGm_[first * n_ * n_ + first * n_ * 2],
+                AscendC::DataCopyExtParams(MinOf(4095, T_ - first), n_ * n_ * 4 + n_ * 8, 0, 0, 0),
+                AscendC::DataCopyPadExtParams<float>(true, 0, ceilNN2NBy16_ * 16 - CeilDiv(n_ * n_ + n_ * 2, 8) * 8,
+                                                     static_cast<float>(0)));
+        }
+        in0Queue_.EnQue(dmixWsIn);
+        dmixWsIn = in0Queue_.DeQue<float>();
+        AscendC::LocalTensor<float> drmsWsIn = in1Queue_.AllocTensor<float>();
+        AscendC::DataCopyPad(
+            drmsWsIn, drmsWsGm_, AscendC::DataCopyExtParams(1, T_ * 4, 0, 0, 0),
+            AscendC::DataCopyPadExtParams<float>(true, 0, ceilTBy16_ * 16 - ceilTBy8_ * 8, static_cast<float>(0)));
+        in1Queue_.EnQue(drmsWsIn);
+        drmsWsIn = in1Queue_.DeQue<float>();
+        AscendC::LocalTensor<float> inv_rmsIn = in1Queue_.AllocTensor<float>();
+        AscendC::DataCopyPad(
+            inv_rmsIn, inv_rmsGm_, AscendC::DataCopyExtParams(1, T_ * 4, 0, 0, 0),
+            AscendC::DataCopyPadExtParams<float>(true, 0, ceilTBy16_ * 16 - ceilTBy8_ * 8, static_cast<float>(0)));
+        in1Queue_.EnQue(inv_rmsIn);
+        inv_rmsIn = in1Queue_.DeQue<float>();
+        const int64_t firstItem = blockIdx_ * gradPhiPer_;
+        const int64_t lastItem = MinOf(gradPhiWork_, blockIdx_ * gradPhiPer_ + gradPhiPer_);
+        AscendC::LocalTensor<float> spread = calc2Buf_.Get<float>();
         VectorBarrier();
-        AscendC::CreateVecIndex<int32_t>(offsets, static_cast<int32_t>(0), ceilTBy16_ * 16);
-        VectorBarrier();
-        AscendC::Mins(offsets, offsets, static_cast<int32_t>(T_ - 1), ceilTBy16_ * 16);
-        VectorBarrier();
-        AscendC::Muls(offsets, offsets, static_cast<int32_t>(32), ceilTBy16_ * 16);
-        VectorBarrier();
-        for (int64_t item = blockIdx_ * gradPhiPer_; item < MinOf(gradPhiWork_, blockIdx_ * gradPhiPer_ + gradPhiPer_);
-             ++item) {
-            const int64_t dStart = gradPhiDTile_ * (item % gradPhiDTiles_);
+        for (int64_t block = 0; block < T_ * ceilNN2NBy16_ * 2; block += 255) {
+            AscendC::Brcb(spread[block * 64], dmixWsIn[block * 8], MinOf(255, T_ * ceilNN2NBy16_ * 2 - block),
+                          AscendC::BrcbRepeatParams(1, 8));
+        }
+        for (int64_t strip = (firstItem / gradPhiITiles_); strip < CeilDiv(lastItem, gradPhiITiles_); ++strip) {
+            const int64_t dStart = gradPhiDTile_ * strip;
             const int64_t dCount = MinOf(gradPhiDTile_, D_ - dStart);
             const int64_t dPitch = RoundUp(dCount, 16);
-            const int64_t iStart = gradPhiITile_ * (((item / gradPhiDTiles_)) % gradPhiITiles_);
-            const int64_t iCount = MinOf(gradPhiITile_, n_ - iStart);
-            const int64_t k = (((item / gradPhiDTiles_)) / gradPhiITiles_);
-            // grad_phi[k, D*i + d] = sum[t](dmix[t, k] * x[t, i, d]) * 1.0
-            AscendC::LocalTensor<float> dmixWsIn = in0Queue_.AllocTensor<float>();
-            for (int64_t t = 0; t < T_; ++t) {
-                AscendC::DataCopyPad(dmixWsIn[t * 8], dmixWsGm_[n_ * n_ * t + n_ * t * 2 + k],
-                                     AscendC::DataCopyExtParams(1, 4, 0, 0, 0),
-                                     AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
+            AscendC::LocalTensor<Element> grad_h_inIn = in2Queue_.AllocTensor<Element>();
+            for (int64_t first1 = 0; first1 < T_; first1 += 4095) {
+                AscendC::DataCopyPad(
+                    grad_h_inIn[dPitch * first1], grad_h_inGm_[D_ * first1 + dStart],
+                    AscendC::DataCopyExtParams(MinOf(4095, T_ - first1), dCount * 2, D_ * 2 - dCount * 2, 0, 0),
+                    AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
             }
-            in0Queue_.EnQue(dmixWsIn);
-            dmixWsIn = in0Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> dmixWsTile = calc0Buf_.Get<float>();
-            AscendC::Gather(dmixWsTile, dmixWsIn, offsets.ReinterpretCast<uint32_t>(), 0, ceilTBy16_ * 16);
-            in0Queue_.FreeTensor(dmixWsIn);
-            AscendC::LocalTensor<Element> xIn = in1Queue_.AllocTensor<Element>();
-            for (int64_t i = 0; i < iCount; ++i) {
-                for (int64_t first = 0; first < T_; first += 4095) {
+            in2Queue_.EnQue(grad_h_inIn);
+            grad_h_inIn = in2Queue_.DeQue<Element>();
+            AscendC::LocalTensor<float> grad_h_inTile = calc0Buf_.Get<float>();
+            VectorBarrier();
+            AscendC::Cast(grad_h_inTile, grad_h_inIn, AscendC::RoundMode::CAST_NONE, T_ * dPitch);
+            in2Queue_.FreeTensor(grad_h_inIn);
+            for (int64_t tile = MaxOf(firstItem - gradPhiITiles_ * strip, 0);
+                 tile < MinOf(gradPhiITiles_, lastItem - gradPhiITiles_ * strip); ++tile) {
+                const int64_t iStart = gradPhiITile_ * tile;
+                const int64_t iCount = MinOf(gradPhiITile_, n_ - iStart);
+                // dxg[t, i, d] = sum[k](dmix[t, k] * phi[k, D*i + d])
+                AscendC::LocalTensor<float> phiIn = in3Queue_.AllocTensor<float>();
+                for (int64_t i = 0; i < iCount; ++i) {
                     AscendC::DataCopyPad(
-                        xIn[T_ * dPitch * i + dPitch * first], xGm_[D_ * first * n_ + D_ * iStart + D_ * i + dStart],
-                        AscendC::DataCopyExtParams(MinOf(4095, T_ - first), dCount * 2, D_ * n_ * 2 - dCount * 2, 0, 0),
-                        AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
+                        phiIn[dPitch * i * n_ * n_ + dPitch * i * n_ * 2], phiGm_[D_ * iStart + D_ * i + dStart],
+                        AscendC::DataCopyExtParams(n_ * n_ + n_ * 2, dCount * 4, D_ * n_ * 4 - dCount * 4, 0, 0),
+                        AscendC::DataCopyPadExtParams<float>(true, 0, dPitch - CeilDiv(dCount, 8) * 8,
+                                                             static_cast<float>(0)));
                 }
-            }
-            in1Queue_.EnQue(xIn);
-            xIn = in1Queue_.DeQue<Element>();
-            AscendC::LocalTensor<float> xTile = calc2Buf_.Get<float>();
-            AscendC::Cast(xTile, xIn, AscendC::RoundMode::CAST_NONE, T_ * dPitch * iCount);
-            in1Queue_.FreeTensor(xIn);
-            AscendC::LocalTensor<float> sum_1Tile = calc3Buf_.Get<float>();
-            AscendC::LocalTensor<float> tmp = calc4Buf_.Get<float>();
-            AscendC::LocalTensor<float> spread = calc5Buf_.Get<float>();
-            VectorBarrier();
-            for (int64_t block = 0; block < ceilTBy16_ * 2; block += 255) {
-                AscendC::Brcb(spread[block * 64], dmixWsTile[block * 8], MinOf(255, ceilTBy16_ * 2 - block),
-                              AscendC::BrcbRepeatParams(1, 8));
-            }
-            VectorBarrier();
-            for (int64_t i = 0; i < iCount; ++i) {
-                if (dPitch <= 2040) {
-                    for (int64_t col = 0; col < dPitch; col += 64) {
-                        for (int64_t first1 = 0; first1 < T_; first1 += 255) {
-                            AscendC::Mul(tmp[T_ * dPitch * i + dPitch * first1 + col], spread[first1 * 8],
-                                         xTile[T_ * dPitch * i + dPitch * first1 + col], MinOf(64, dPitch - col),
-                                         MinOf(255, T_ - first1),
-                                         AscendC::BinaryRepeatParams(1, 0, 1, (dPitch / 8), 1, (dPitch / 8)));
+                in3Queue_.EnQue(phiIn);
+                phiIn = in3Queue_.DeQue<float>();
+                AscendC::LocalTensor<float> dxgTile = calc1Buf_.Get<float>();
+                AscendC::Duplicate<float>(dxgTile, 0.0f, T_ * dPitch * iCount);
+                for (int64_t k = 0; k < n_ * n_ + n_ * 2; ++k) {
+                    VectorBarrier();
+                    for (int64_t i = 0; i < iCount; ++i) {
+                        if (dPitch <= 2040) {
+                            for (int64_t col = 0; col < dPitch; col += 64) {
+                                for (int64_t first2 = 0; first2 < T_; first2 += 255) {
+                                    AscendC::MulAddDst(
+                                        dxgTile[T_ * dPitch * i + dPitch * first2 + col],
+                                        spread[ceilNN2NBy16_ * first2 * 128 + k * 8],
+                                        phiIn[dPitch * i * n_ * n_ + dPitch * i * n_ * 2 + dPitch * k + col],
+                                        MinOf(64, dPitch - col), MinOf(255, T_ - first2),
+                                        AscendC::BinaryRepeatParams(1, 0, 1, (dPitch / 8), ceilNN2NBy16_ * 16, 0));
+                                }
+                            }
+                        } else {
+                            for (int64_t t = 0; t < T_; ++t) {
+                                for (int64_t start = 0; start < (dPitch / 64); start += 255) {
+                                    AscendC::MulAddDst(
+                                        dxgTile[T_ * dPitch * i + dPitch * t + start * 64],
+                                        spread[ceilNN2NBy16_ * t * 128 + k * 8],
+                                        phiIn[dPitch * i * n_ * n_ + dPitch * i * n_ * 2 + dPitch * k + start * 64], 64,
+                                        MinOf(255, (dPitch / 64) - start),
+                                        AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
+                                }
+                                if (dPitch - (dPitch / 64) * 64 > 0) {
+                                    AscendC::MulAddDst(dxgTile[T_ * dPitch * i + dPitch * t + (dPitch / 64) * 64],
+                                                       spread[ceilNN2NBy16_ * t * 128 + k * 8],
+                                                       phiIn[dPitch * i * n_ * n_ + dPitch * i * n_ * 2 + dPitch * k +
+                                                             (dPitch / 64) * 64],
+                                                       dPitch - (dPitch / 64) * 64, 1,
+                                                       AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
+                                }
+                            }
                         }
                     }
-                } else {
-                    for (int64_t t = 0; t < T_; ++t) {
-                        for (int64_t start = 0; start < (dPitch / 64); start += 255) {
-                            AscendC::Mul(tmp[T_ * dPitch * i + dPitch * t + start * 64], spread[t * 8],
-                                         xTile[T_ * dPitch * i + dPitch * t + start * 64], 64,
-                                         MinOf(255, (dPitch / 64) - start),
-                                         AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
-                        }
-                        if (dPitch - (dPitch / 64) * 64 > 0) {
-                            AscendC::Mul(tmp[T_ * dPitch * i + dPitch * t + (dPitch / 64) * 64], spread[t * 8],
-                                         xTile[T_ * dPitch * i + dPitch * t + (dPitch / 64) * 64],
-                                         dPitch - (dPitch / 64) * 64, 1, AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
-                        }
-                    }
                 }
-            }
-            VectorBarrier();
-            for (int64_t i = 0; i < iCount; ++i) {
-                AscendC::Muls(sum_1Tile[dPitch * i], tmp[T_ * dPitch * i], 1.0f, dPitch);
-            }
-            for (int64_t t = 1; t < T_; ++t) {
+                in3Queue_.FreeTensor(phiIn);
+                // grad_x[t, i, d] = grad_h_in[t, d] * h_pre[t, i] + dxg[t, i, d] * 1.0 - drms[t] * inv_rms[t] ** 3 /
+                // (D*n) * x[t, i, d] + grad_x_post[t, i, d]
+                AscendC::LocalTensor<float> h_preIn = in4Queue_.AllocTensor<float>();
+                for (int64_t first3 = 0; first3 < T_; first3 += 4095) {
+                    AscendC::DataCopyPad(
+                        h_preIn[RoundUp(iCount, 8) * first3], h_preGm_[first3 * n_ + iStart],
+                        AscendC::DataCopyExtParams(MinOf(4095, T_ - first3), iCount * 4, n_ * 4 - iCount * 4, 0, 0),
+                        AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
+                }
+                in4Queue_.EnQue(h_preIn);
+                h_preIn = in4Queue_.DeQue<float>();
+                AscendC::LocalTensor<float> h_preTile = calc3Buf_.Get<float>();
+                AscendC::LocalTensor<int32_t> offsets = calc4Buf_.Get<int32_t>();
+                AscendC::CreateVecIndex<int32_t>(offsets, static_cast<int32_t>(0), ceilTBy16_ * 16);
+                VectorBarrier();
+                AscendC::Mins(offsets, offsets, static_cast<int32_t>(T_ - 1), ceilTBy16_ * 16);
+                VectorBarrier();
+                AscendC::Muls(offsets, offsets, static_cast<int32_t>(CeilDiv(iCount, 8) * 32), ceilTBy16_ * 16);
                 VectorBarrier();
                 for (int64_t i = 0; i < iCount; ++i) {
-                    AscendC::Add(sum_1Tile[dPitch * i], sum_1Tile[dPitch * i], tmp[T_ * dPitch * i + dPitch * t],
-                                 dPitch);
+                    AscendC::Gather(h_preTile[ceilTBy16_ * i * 16], h_preIn, offsets.ReinterpretCast<uint32_t>(), i * 4,
+                                    ceilTBy16_ * 16);
                 }
+                in4Queue_.FreeTensor(h_preIn);
+                AscendC::LocalTensor<Element> xIn = in5Queue_.AllocTensor<Element>();
+                for (int64_t i = 0; i < iCount; ++i) {
+                    for (int64_t first4 = 0; first4 < T_; first4 += 4095) {
+                        AscendC::DataCopyPad(
+                            xIn[T_ * dPitch * i + dPitch * first4],
+                            xGm_[D_ * first4 * n_ + D_ * iStart + D_ * i + dStart],
+                            AscendC::DataCopyExtParams(MinOf(4095, T_ - first4), dCount * 2, D_ * n_ * 2 - dCount * 2,
+                                                       0, 0),
+                            AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
+                    }
+                }
+                in5Queue_.EnQue(xIn);
+                xIn = in5Queue_.DeQue<Element>();
+                AscendC::LocalTensor<float> xTile = calc5Buf_.Get<float>();
+                AscendC::Cast(xTile, xIn, AscendC::RoundMode::CAST_NONE, T_ * dPitch * iCount);
+                in5Queue_.FreeTensor(xIn);
+                AscendC::LocalTensor<Element> grad_x_postIn = in5Queue_.AllocTensor<Element>();
+                for (int64_t i = 0; i < iCount; ++i) {
+                    for (int64_t first5 = 0; first5 < T_; first5 += 4095) {
+                        AscendC::DataCopyPad(
+                            grad_x_postIn[T_ * dPitch * i + dPitch * first5],
+                            grad_x_postGm_[D_ * first5 * n_ + D_ * iStart + D_ * i + dStart],
+                            AscendC::DataCopyExtParams(MinOf(4095, T_ - first5), dCount * 2, D_ * n_ * 2 - dCount * 2,
+                                                       0, 0),
+                            AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
+                    }
+                }
+                in5Queue_.EnQue(grad_x_postIn);
+                grad_x_postIn = in5Queue_.DeQue<Element>();
+                AscendC::LocalTensor<float> grad_x_postTile = calc6Buf_.Get<float>();
+                AscendC::Cast(grad_x_postTile, grad_x_postIn, AscendC::RoundMode::CAST_NONE, T_ * dPitch * iCount);
+                in5Queue_.FreeTensor(grad_x_postIn);
+                AscendC::LocalTensor<float> tmp = calc7Buf_.Get<float>();
+                AscendC::LocalTensor<float> spread1 = calc8Buf_.Get<float>();
+                VectorBarrier();
+                for (int64_t block1 = 0; block1 < ceilTBy16_ * iCount * 2; block1 += 255) {
+                    AscendC::Brcb(spread1[block1 * 64], h_preTile[block1 * 8],
+                                  MinOf(255, ceilTBy16_ * iCount * 2 - block1), AscendC::BrcbRepeatParams(1, 8));
+                }
+                VectorBarrier();
+                for (int64_t i = 0; i < iCount; ++i) {
+                    if (dPitch <= 2040) {
+                        for (int64_t col1 = 0; col1 < dPitch; col1 += 64) {
+                            for (int64_t first6 = 0; first6 < T_; first6 += 255) {
+                                AscendC::Mul(tmp[T_ * dPitch * i + dPitch * first6 + col1],
+                                             grad_h_inTile[dPitch * first6 + col1],
+                                             spread1[ceilTBy16_ * i * 128 + first6 * 8], MinOf(64, dPitch - col1),
+                                             MinOf(255, T_ - first6),
+                                             AscendC::BinaryRepeatParams(1, 1, 0, (dPitch / 8), (dPitch / 8), 1));
+                            }
+                        }
+                    } else {
+                        for (int64_t t = 0; t < T_; ++t) {
+                            for (int64_t start1 = 0; start1 < (dPitch / 64); start1 += 255) {
+                                AscendC::Mul(
+                                    tmp[T_ * dPitch * i + dPitch * t + start1 * 64],
+                                    grad_h_inTile[dPitch * t + start1 * 64], spread1[ceilTBy16_ * i * 128 + t * 8], 64,
+                                    MinOf(255, (dPitch / 64) - start1), AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
+                            }
+                            if (dPitch - (dPitch / 64) * 64 > 0) {
+                                AscendC::Mul(tmp[T_ * dPitch * i + dPitch * t + (dPitch / 64) * 64],
+                                             grad_h_inTile[dPitch * t + (dPitch / 64) * 64],
+                                             spread1[ceilTBy16_ * i * 128 + t * 8], dPitch - (dPitch / 64) * 64, 1,
+                                             AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
+                            }
+                        }
+                    }
+                }
+                AscendC::LocalTensor<float> tmp1 = calc9Buf_.Get<float>();
+                AscendC::Muls(tmp1, dxgTile, 1.0f, T_ * dPitch * iCount);
+                VectorBarrier();
+                AscendC::Add(tmp, tmp, tmp1, T_ * dPitch * iCount);
+                AscendC::LocalTensor<float> tmp2 = calc10Buf_.Get<float>();
+                AscendC::Mul(tmp2, inv_rmsIn, inv_rmsIn, ceilTBy16_ * 16);
+                VectorBarrier();
+                AscendC::Mul(tmp2, inv_rmsIn, tmp2, ceilTBy16_ * 16);
+                VectorBarrier();
+                AscendC::Mul(tmp2, drmsWsIn, tmp2, ceilTBy16_ * 16);
+                VectorBarrier();
+                AscendC::Muls(tmp2, tmp2, (1.0f / static_cast<float>(D_ * n_)), ceilTBy16_ * 16);
+                AscendC::LocalTensor<float> tmp3 = calc9Buf_.Get<float>();
+                AscendC::LocalTensor<float> spread2 = calc11Buf_.Get<float>();
+                VectorBarrier();
+                for (int64_t block2 = 0; block2 < ceilTBy16_ * 2; block2 += 255) {
+                    AscendC::Brcb(spread2[block2 * 64], tmp2[block2 * 8], MinOf(255, ceilTBy16_ * 2 - block2),
+                                  AscendC::BrcbRepeatParams(1, 8));
+                }
+                VectorBarrier();
+                for (int64_t i = 0; i < iCount; ++i) {
+                    if (dPitch <= 2040) {
+                        for (int64_t col2 = 0; col2 < dPitch; col2 += 64) {
+                            for (int64_t first7 = 0; first7 < T_; first7 += 255) {
+                                AscendC::Mul(tmp3[T_ * dPitch * i + dPitch * first7 + col2], spread2[first7 * 8],
+                                             xTile[T_ * dPitch * i + dPitch * first7 + col2], MinOf(64, dPitch - col2),
+                                             MinOf(255, T_ - first7),
+                                             AscendC::BinaryRepeatParams(1, 0, 1, (dPitch / 8), 1, (dPitch / 8)));
+                            }
+                        }
+                    } else {
+                        for (int64_t t = 0; t < T_; ++t) {
+                            for (int64_t start2 = 0; start2 < (dPitch / 64); start2 += 255) {
+                                AscendC::Mul(tmp3[T_ * dPitch * i + dPitch * t + start2 * 64], spread2[t * 8],
+                                             xTile[T_ * dPitch * i + dPitch * t + start2 * 64], 64,
+                                             MinOf(255, (dPitch / 64) - start2),
+                                             AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
+                            }
+                            if (dPitch - (dPitch / 64) * 64 > 0) {
+                                AscendC::Mul(tmp3[T_ * dPitch * i + dPitch * t + (dPitch / 64) * 64], spread2[t * 8],
+                                             xTile[T_ * dPitch * i + dPitch * t + (dPitch / 64) * 64],
+                                             dPitch - (dPitch / 64) * 64, 1,
+                                             AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
+                            }
+                        }
+                    }
+                }
+                VectorBarrier();
+                AscendC::Sub(tmp, tmp, tmp3, T_ * dPitch * iCount);
+                VectorBarrier();
+                AscendC::Add(tmp, tmp, grad_x_postTile, T_ * dPitch * iCount);
+                AscendC::LocalTensor<Element> grad_xOut = out0Queue_.AllocTensor<Element>();
+                VectorBarrier();
+                AscendC::Cast(grad_xOut, tmp, AscendC::RoundMode::CAST_RINT, T_ * dPitch * iCount);
+                out0Queue_.EnQue(grad_xOut);
+                grad_xOut = out0Queue_.DeQue<Element>();
+                for (int64_t i = 0; i < iCount; ++i) {
+                    for (int64_t first8 = 0; first8 < T_; first8 += 4095) {
+                        AscendC::DataCopyPad(
+                            grad_xGm_[D_ * first8 * n_ + D_ * iStart + D_ * i + dStart],
+                            grad_xOut[T_ * dPitch * i + dPitch * first8],
+                            AscendC::DataCopyExtParams(MinOf(4095, T_ - first8), dCount * 2,
+                                                       ((dPitch * 2 - CeilDiv(dCount * 2, 32) * 32) / 32),
+                                                       D_ * n_ * 2 - dCount * 2, 0));
+                    }
+                }
+                out0Queue_.FreeTensor(grad_xOut);
+                // grad_phi[k, D*i + d] = sum[t](dmix[t, k] * x[t, i, d]) * 1.0
+                AscendC::LocalTensor<float> sum_1Tile = calc12Buf_.Get<float>();
+                AscendC::Duplicate<float>(sum_1Tile, 0.0f, dPitch * iCount * n_ * n_ + dPitch * iCount * n_ * 2);
+                for (int64_t t = 0; t < T_; ++t) {
+                    VectorBarrier();
+                    for (int64_t i = 0; i < iCount; ++i) {
+                        if (dPitch <= 2040) {
+                            for (int64_t col3 = 0; col3 < dPitch; col3 += 64) {
+                                AscendC::MulAddDst(sum_1Tile[dPitch * i * n_ * n_ + dPitch * i * n_ * 2 + col3],
+                                                   spread[ceilNN2NBy16_ * t * 128],
+                                                   xTile[T_ * dPitch * i + dPitch * t + col3], MinOf(64, dPitch - col3),
+                                                   n_ * n_ + n_ * 2,
+                                                   AscendC::BinaryRepeatParams(1, 0, 1, (dPitch / 8), 1, 0));
+                            }
+                        } else {
+                            for (int64_t k = 0; k < n_ * n_ + n_ * 2; ++k) {
+                                for (int64_t start3 = 0; start3 < (dPitch / 64); start3 += 255) {
+                                    AscendC::MulAddDst(sum_1Tile[dPitch * i * n_ * n_ + dPitch * i * n_ * 2 +
+                                                                 dPitch * k + start3 * 64],
+                                                       spread[ceilNN2NBy16_ * t * 128 + k * 8],
+                                                       xTile[T_ * dPitch * i + dPitch * t + start3 * 64], 64,
+                                                       MinOf(255, (dPitch / 64) - start3),
+                                                       AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
+                                }
+                                if (dPitch - (dPitch / 64) * 64 > 0) {
+                                    AscendC::MulAddDst(sum_1Tile[dPitch * i * n_ * n_ + dPitch * i * n_ * 2 +
+                                                                 dPitch * k + (dPitch / 64) * 64],
+                                                       spread[ceilNN2NBy16_ * t * 128 + k * 8],
+                                                       xTile[T_ * dPitch * i + dPitch * t + (dPitch / 64) * 64],
+                                                       dPitch - (dPitch / 64) * 64, 1,
+                                                       AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
+                                }
+                            }
+                        }
+                    }
+                }
+                AscendC::LocalTensor<float> grad_phiOut = out1Queue_.AllocTensor<float>();
+                VectorBarrier();
+                AscendC::Muls(grad_phiOut, sum_1Tile, 1.0f, dPitch * iCount * n_ * n_ + dPitch * iCount * n_ * 2);
+                out1Queue_.EnQue(grad_phiOut);
+                grad_phiOut = out1Queue_.DeQue<float>();
+                for (int64_t i = 0; i < iCount; ++i) {
+                    AscendC::DataCopyPad(grad_phiGm_[D_ * iStart + D_ * i + dStart],
+                                         grad_phiOut[dPitch * i * n_ * n_ + dPitch * i * n_ * 2],
+                                         AscendC::DataCopyExtParams(n_ * n_ + n_ * 2, dCount * 4,
+                                                                    ((dPitch * 4 - CeilDiv(dCount * 4, 32) * 32) / 32),
+                                                                    D_ * n_ * 4 - dCount * 4, 0));
+                }
+                out1Queue_.FreeTensor(grad_phiOut);
             }
-            AscendC::LocalTensor<float> grad_phiOut = out0Queue_.AllocTensor<float>();
-            VectorBarrier();
-            AscendC::Muls(grad_phiOut, sum_1Tile, 1.0f, dPitch * iCount);
-            out0Queue_.EnQue(grad_phiOut);
-            grad_phiOut = out0Queue_.DeQue<float>();
-            AscendC::DataCopyPad(
-                grad_phiGm_[D_ * k * n_ + D_ * iStart + dStart], grad_phiOut,
-                AscendC::DataCopyExtParams(iCount, dCount * 4, ((dPitch * 4 - CeilDiv(dCount * 4, 32) * 32) / 32),
-                                           D_ * 4 - dCount * 4, 0));
-            out0Queue_.FreeTensor(grad_phiOut);
         }
+        in0Queue_.FreeTensor(dmixWsIn);
+        in1Queue_.FreeTensor(drmsWsIn);
+        in1Queue_.FreeTensor(inv_rmsIn);
     }
 
 private:
     AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // dmixWsIn
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in1Queue_;    // xIn
-    AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // grad_phiOut
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // dmixWsTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // offsets
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // xTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // sum_1Tile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // spread
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in1Queue_;    // drmsWsIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in2Queue_;    // grad_h_inIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in3Queue_;    // phiIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in4Queue_;    // h_preIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in5Queue_;    // xIn
+    AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // grad_xOut
+    AscendC::TQue<AscendC::TPosition::VECOUT, 1> out1Queue_;  // grad_phiOut
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // grad_h_inTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // dxgTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // spread
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // h_preTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // offsets
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // xTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // grad_x_postTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // tmp
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // spread
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc9Buf_;     // tmp
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc10Buf_;    // tmp
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc11Buf_;    // spread
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc12Buf_;    // sum_1Tile
     AscendC::GlobalTensor<Element> xGm_;
+    AscendC::GlobalTensor<float> phiGm_;
+    AscendC::GlobalTensor<Element> grad_h_inGm_;
+    AscendC::GlobalTensor<float> inv_rmsGm_;
+    AscendC::GlobalTensor<float> h_preGm_;
+    AscendC::GlobalTensor<Element> grad_x_postGm_;
+    AscendC::GlobalTensor<Element> grad_xGm_;
     AscendC::GlobalTensor<float> grad_phiGm_;
     AscendC::GlobalTensor<float> dmixWsGm_;
+    AscendC::GlobalTensor<float> drmsWsGm_;
     int64_t blockIdx_;
     int64_t D_;
     int64_t T_;
     int64_t dmixWsStart_;
+    int64_t drmsWsStart_;
     int64_t gradPhiDTile_;
-    int64_t gradPhiDTiles_;
     int64_t gradPhiITile_;
     int64_t gradPhiITiles_;
     int64_t gradPhiPer_;
     int64_t gradPhiWork_;
     int64_t n_;
     int64_t ceilTBy16_;
+    int64_t ceilTBy8_;
+    int64_t ceilNN2NBy16_;
 };
 
 /// grad_phi
-class MhcPreBackwardGradPhiVariant5
+class MhcPreBackwardGradPhiVariant4
 {
 public:
     __aicore__ inline void Init(GM_ADDR grad_phi, GM_ADDR workspace, const MhcPreBackwardTilingData &tiling,
@@ -623,8 +720,8 @@ public:
         D_ = tiling.D;
         gradPhiDTile_ = tiling.gradPhiDTile;
         gradPhiDTiles_ = tiling.gradPhiDTiles;
-        gradPhiITile_ = tiling.gradPhiITile;
-        gradPhiITiles_ = tiling.gradPhiITiles;
+        gradPhiKTile_ = tiling.gradPhiKTile;
+        gradPhiKTiles_ = tiling.gradPhiKTiles;
         gradPhiPer_ = tiling.gradPhiPer;
         gradPhiWork_ = tiling.gradPhiWork;
         n_ = tiling.n;
@@ -632,8 +729,8 @@ public:
         grad_phiGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(grad_phi), D_ * n_ * n_ * n_ + D_ * n_ * n_ * 2);
         sum_1WsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + sum_1WsStart_),
                                    D_ * n_ * n_ * n_ + D_ * n_ * n_ * 2);
-        pipe->InitBuffer(in0Queue_, 2, gradPhiDTile_ * gradPhiITile_ * 4);
-        pipe->InitBuffer(out0Queue_, 2, gradPhiDTile_ * gradPhiITile_ * 4);
+        pipe->InitBuffer(in0Queue_, 2, gradPhiDTile_ * gradPhiKTile_ * 4);
+        pipe->InitBuffer(out0Queue_, 2, gradPhiDTile_ * gradPhiKTile_ * 4);
     }
 
     __aicore__ inline void Process()
@@ -643,24 +740,24 @@ public:
             const int64_t dStart = gradPhiDTile_ * (item % gradPhiDTiles_);
             const int64_t dCount = MinOf(gradPhiDTile_, D_ - dStart);
             const int64_t dPitch = RoundUp(dCount, 8);
-            const int64_t iStart = gradPhiITile_ * (((item / gradPhiDTiles_)) % gradPhiITiles_);
-            const int64_t iCount = MinOf(gradPhiITile_, n_ - iStart);
-            const int64_t k = (((item / gradPhiDTiles_)) / gradPhiITiles_);
+            const int64_t kStart = gradPhiKTile_ * (((item / gradPhiDTiles_)) % gradPhiKTiles_);
+            const int64_t kCount = MinOf(gradPhiKTile_, n_ * n_ + n_ * 2 - kStart);
+            const int64_t i = (((item / gradPhiDTiles_)) / gradPhiKTiles_);
             // grad_phi[k, D*i + d] = sum[t](dmix[t, k] * x[t, i, d]) * 1.0
             AscendC::LocalTensor<float> sum_1WsIn = in0Queue_.AllocTensor<float>();
-            AscendC::DataCopyPad(sum_1WsIn, sum_1WsGm_[D_ * k * n_ + D_ * iStart + dStart],
-                                 AscendC::DataCopyExtParams(iCount, dCount * 4, D_ * 4 - dCount * 4, 0, 0),
+            AscendC::DataCopyPad(sum_1WsIn, sum_1WsGm_[D_ * kStart * n_ + D_ * i + dStart],
+                                 AscendC::DataCopyExtParams(kCount, dCount * 4, D_ * n_ * 4 - dCount * 4, 0, 0),
                                  AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
             in0Queue_.EnQue(sum_1WsIn);
             sum_1WsIn = in0Queue_.DeQue<float>();
             AscendC::LocalTensor<float> grad_phiOut = out0Queue_.AllocTensor<float>();
-            AscendC::Muls(grad_phiOut, sum_1WsIn, 1.0f, dPitch * iCount);
+            AscendC::Muls(grad_phiOut, sum_1WsIn, 1.0f, dPitch * kCount);
             out0Queue_.EnQue(grad_phiOut);
             grad_phiOut = out0Queue_.DeQue<float>();
             AscendC::DataCopyPad(
-                grad_phiGm_[D_ * k * n_ + D_ * iStart + dStart], grad_phiOut,
-                AscendC::DataCopyExtParams(iCount, dCount * 4, ((dPitch * 4 - CeilDiv(dCount * 4, 32) * 32) / 32),
-                                           D_ * 4 - dCount * 4, 0));
+                grad_phiGm_[D_ * kStart * n_ + D_ * i + dStart], grad_phiOut,
+                AscendC::DataCopyExtParams(kCount, dCount * 4, ((dPitch * 4 - CeilDiv(dCount * 4, 32) * 32) / 32),
+                                           D_ * n_ * 4 - dCount * 4, 0));
             out0Queue_.FreeTensor(grad_phiOut);
             in0Queue_.FreeTensor(sum_1WsIn);
         }
@@ -675,12 +772,443 @@ private:
     int64_t D_;
     int64_t gradPhiDTile_;
     int64_t gradPhiDTiles_;
+    int64_t gradPhiKTile_;
+    int64_t gradPhiKTiles_;
+    int64_t gradPhiPer_;
+    int64_t gradPhiWork_;
+    int64_t n_;
+    int64_t sum_1WsStart_;
+};
+
+/// dxg, grad_x, sum_1, grad_phi
+template <typename Element>
+class MhcPreBackwardGradPhiVariant5
+{
+public:
+    __aicore__ inline void Init(GM_ADDR x, GM_ADDR phi, GM_ADDR grad_h_in, GM_ADDR inv_rms, GM_ADDR h_pre,
+                                GM_ADDR grad_x, GM_ADDR grad_phi, GM_ADDR workspace,
+                                const MhcPreBackwardTilingData &tiling, AscendC::TPipe *pipe)
+    {
+        blockIdx_ = AscendC::GetBlockIdx();
+        D_ = tiling.D;
+        T_ = tiling.T;
+        dmixWsStart_ = tiling.dmixWsStart;
+        drmsWsStart_ = tiling.drmsWsStart;
+        gradPhiDTile_ = tiling.gradPhiDTile;
+        gradPhiITile_ = tiling.gradPhiITile;
+        gradPhiITiles_ = tiling.gradPhiITiles;
+        gradPhiPer_ = tiling.gradPhiPer;
+        gradPhiWork_ = tiling.gradPhiWork;
+        n_ = tiling.n;
+        ceilTBy16_ = CeilDiv(T_, 16);
+        ceilTBy8_ = CeilDiv(T_, 8);
+        ceilNN2NBy16_ = CeilDiv(n_ * n_ + n_ * 2, 16);
+        xGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(x), D_ * T_ * n_);
+        phiGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(phi), D_ * n_ * n_ * n_ + D_ * n_ * n_ * 2);
+        grad_h_inGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(grad_h_in), D_ * T_);
+        inv_rmsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(inv_rms), T_);
+        h_preGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(h_pre), T_ * n_);
+        grad_xGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(grad_x), D_ * T_ * n_);
+        grad_phiGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(grad_phi), D_ * n_ * n_ * n_ + D_ * n_ * n_ * 2);
+        dmixWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + dmixWsStart_),
+                                  T_ * n_ * n_ + T_ * n_ * 2);
+        drmsWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + drmsWsStart_), T_);
+        pipe->InitBuffer(in0Queue_, 1, T_ * ceilNN2NBy16_ * 64);
+        pipe->InitBuffer(in1Queue_, 2, ceilTBy16_ * 64);
+        pipe->InitBuffer(in2Queue_, 1, T_ * gradPhiDTile_ * 2);
+        pipe->InitBuffer(in3Queue_, 2,
+                         gradPhiDTile_ * gradPhiITile_ * n_ * n_ * 4 + gradPhiDTile_ * gradPhiITile_ * n_ * 8);
+        pipe->InitBuffer(in4Queue_, 1, T_ * CeilDiv(gradPhiITile_, 8) * 32);
+        pipe->InitBuffer(in5Queue_, 1, T_ * gradPhiDTile_ * gradPhiITile_ * 2);
+        pipe->InitBuffer(out0Queue_, 2, T_ * gradPhiDTile_ * gradPhiITile_ * 2);
+        pipe->InitBuffer(out1Queue_, 2,
+                         gradPhiDTile_ * gradPhiITile_ * n_ * n_ * 4 + gradPhiDTile_ * gradPhiITile_ * n_ * 8);
+        pipe->InitBuffer(calc0Buf_, T_ * gradPhiDTile_ * 4);
+        pipe->InitBuffer(calc1Buf_, T_ * gradPhiDTile_ * gradPhiITile_ * 4);
+        pipe->InitBuffer(calc2Buf_, T_ * ceilNN2NBy16_ * 512);
+        pipe->InitBuffer(calc3Buf_, ceilTBy16_ * gradPhiITile_ * 64);
+        pipe->InitBuffer(calc4Buf_, ceilTBy16_ * 64);
+        pipe->InitBuffer(calc5Buf_, T_ * gradPhiDTile_ * gradPhiITile_ * 4);
+        pipe->InitBuffer(calc6Buf_, T_ * gradPhiDTile_ * gradPhiITile_ * 4);
+        pipe->InitBuffer(calc7Buf_, ceilTBy16_ * gradPhiITile_ * 512);
+        pipe->InitBuffer(calc8Buf_, T_ * gradPhiDTile_ * gradPhiITile_ * 4);
+        pipe->InitBuffer(calc9Buf_, ceilTBy16_ * 64);
+        pipe->InitBuffer(calc10Buf_, ceilTBy16_ * 512);
+        pipe->InitBuffer(calc11Buf_,
+                         gradPhiDTile_ * gradPhiITile_ * n_ * n_ * 4 + gradPhiDTile_ * gradPhiITile_ * n_ * 8);
+    }
+
+    __aicore__ inline void Process()
+    {
+        AscendC::LocalTensor<float> calc0Zero = calc0Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc0Zero, 0.0f, T_ * gradPhiDTile_);
+        AscendC::LocalTensor<float> calc1Zero = calc1Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc1Zero, 0.0f, T_ * gradPhiDTile_ * gradPhiITile_);
+        AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc2Zero, 0.0f, T_ * ceilNN2NBy16_ * 128);
+        AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc3Zero, 0.0f, ceilTBy16_ * gradPhiITile_ * 16);
+        AscendC::LocalTensor<float> calc4Zero = calc4Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc4Zero, 0.0f, ceilTBy16_ * 16);
+        AscendC::LocalTensor<float> calc5Zero = calc5Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc5Zero, 0.0f, T_ * gradPhiDTile_ * gradPhiITile_);
+        AscendC::LocalTensor<float> calc6Zero = calc6Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc6Zero, 0.0f, T_ * gradPhiDTile_ * gradPhiITile_);
+        AscendC::LocalTensor<float> calc7Zero = calc7Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc7Zero, 0.0f, ceilTBy16_ * gradPhiITile_ * 128);
+        AscendC::LocalTensor<float> calc8Zero = calc8Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc8Zero, 0.0f, T_ * gradPhiDTile_ * gradPhiITile_);
+        AscendC::LocalTensor<float> calc9Zero = calc9Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc9Zero, 0.0f, ceilTBy16_ * 16);
+        AscendC::LocalTensor<float> calc10Zero = calc10Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc10Zero, 0.0f, ceilTBy16_ * 128);
+        AscendC::LocalTensor<float> calc11Zero = calc11Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc11Zero, 0.0f,
+                                  gradPhiDTile_ * gradPhiITile_ * n_ * n_ + gradPhiDTile_ * gradPhiITile_ * n_ * 2);
+        AscendC::LocalTensor<float> dmixWsIn = in0Queue_.AllocTensor<float>();
+        for (int64_t first = 0; first < T_; first += 4095) {
+            AscendC::DataCopyPad(
+                dmixWsIn[ceilNN2NBy16_ * first * 16], dmixWsGm_[first * n_ * n_ + first * n_ * 2],
+                AscendC::DataCopyExtParams(MinOf(4095, T_ - first), n_ * n_ * 4 + n_ * 8, 0, 0, 0),
+                AscendC::DataCopyPadExtParams<float>(true, 0, ceilNN2NBy16_ * 16 - CeilDiv(n_ * n_ + n_ * 2, 8) * 8,
+                                                     static_cast<float>(0)));
+        }
+        in0Queue_.EnQue(dmixWsIn);
+        dmixWsIn = in0Queue_.DeQue<float>();
+        AscendC::LocalTensor<float> drmsWsIn = in1Queue_.AllocTensor<float>();
+        AscendC::DataCopyPad(
+            drmsWsIn, drmsWsGm_, AscendC::DataCopyExtParams(1, T_ * 4, 0, 0, 0),
+            AscendC::DataCopyPadExtParams<float>(true, 0, ceilTBy16_ * 16 - ceilTBy8_ * 8, static_cast<float>(0)));
+        in1Queue_.EnQue(drmsWsIn);
+        drmsWsIn = in1Queue_.DeQue<float>();
+        AscendC::LocalTensor<float> inv_rmsIn = in1Queue_.AllocTensor<float>();
+        AscendC::DataCopyPad(
+            inv_rmsIn, inv_rmsGm_, AscendC::DataCopyExtParams(1, T_ * 4, 0, 0, 0),
+            AscendC::DataCopyPadExtParams<float>(true, 0, ceilTBy16_ * 16 - ceilTBy8_ * 8, static_cast<float>(0)));
+        in1Queue_.EnQue(inv_rmsIn);
+        inv_rmsIn = in1Queue_.DeQue<float>();
+        const int64_t firstItem = blockIdx_ * gradPhiPer_;
+        const int64_t lastItem = MinOf(gradPhiWork_, blockIdx_ * gradPhiPer_ + gradPhiPer_);
+        AscendC::LocalTensor<float> spread = calc2Buf_.Get<float>();
+        VectorBarrier();
+        for (int64_t block = 0; block < T_ * ceilNN2NBy16_ * 2; block += 255) {
+            AscendC::Brcb(spread[block * 64], dmixWsIn[block * 8], MinOf(255, T_ * ceilNN2NBy16_ * 2 - block),
+                          AscendC::BrcbRepeatParams(1, 8));
+        }
+        for (int64_t strip = (firstItem / gradPhiITiles_); strip < CeilDiv(lastItem, gradPhiITiles_); ++strip) {
+            const int64_t dStart = gradPhiDTile_ * strip;
+            const int64_t dCount = MinOf(gradPhiDTile_, D_ - dStart);
+            const int64_t dPitch = RoundUp(dCount, 16);
+            AscendC::LocalTensor<Element> grad_h_inIn = in2Queue_.AllocTensor<Element>();
+            for (int64_t first1 = 0; first1 < T_; first1 += 4095) {
+                AscendC::DataCopyPad(
+                    grad_h_inIn[dPitch * first1], grad_h_inGm_[D_ * first1 + dStart],
+                    AscendC::DataCopyExtParams(MinOf(4095, T_ - first1), dCount * 2, D_ * 2 - dCount * 2, 0, 0),
+                    AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
+            }
+            in2Queue_.EnQue(grad_h_inIn);
+            grad_h_inIn = in2Queue_.DeQue<Element>();
+            AscendC::LocalTensor<float> grad_h_inTile = calc0Buf_.Get<float>();
+            VectorBarrier();
+            AscendC::Cast(grad_h_inTile, grad_h_inIn, AscendC::RoundMode::CAST_NONE, T_ * dPitch);
+            in2Queue_.FreeTensor(grad_h_inIn);
+            for (int64_t tile = MaxOf(firstItem - gradPhiITiles_ * strip, 0);
+                 tile < MinOf(gradPhiITiles_, lastItem - gradPhiITiles_ * strip); ++tile) {
+                const int64_t iStart = gradPhiITile_ * tile;
+                const int64_t iCount = MinOf(gradPhiITile_, n_ - iStart);
+                // dxg[t, i, d] = sum[k](dmix[t, k] * phi[k, D*i + d])
+                AscendC::LocalTensor<float> phiIn = in3Queue_.AllocTensor<float>();
+                for (int64_t i = 0; i < iCount; ++i) {
+                    AscendC::DataCopyPad(
+                        phiIn[dPitch * i * n_ * n_ + dPitch * i * n_ * 2], phiGm_[D_ * iStart + D_ * i + dStart],
+                        AscendC::DataCopyExtParams(n_ * n_ + n_ * 2, dCount * 4, D_ * n_ * 4 - dCount * 4, 0, 0),
+                        AscendC::DataCopyPadExtParams<float>(true, 0, dPitch - CeilDiv(dCount, 8) * 8,
+                                                             static_cast<float>(0)));
+                }
+                in3Queue_.EnQue(phiIn);
+                phiIn = in3Queue_.DeQue<float>();
+                AscendC::LocalTensor<float> dxgTile = calc1Buf_.Get<float>();
+                AscendC::Duplicate<float>(dxgTile, 0.0f, T_ * dPitch * iCount);
+                for (int64_t k = 0; k < n_ * n_ + n_ * 2; ++k) {
+                    VectorBarrier();
+                    for (int64_t i = 0; i < iCount; ++i) {
+                        if (dPitch <= 2040) {
+                            for (int64_t col = 0; col < dPitch; col += 64) {
+                                for (int64_t first2 = 0; first2 < T_; first2 += 255) {
+                                    AscendC::MulAddDst(
+                                        dxgTile[T_ * dPitch * i + dPitch * first2 + col],
+                                        spread[ceilNN2NBy16_ * first2 * 128 + k * 8],
+                                        phiIn[dPitch * i * n_ * n_ + dPitch * i * n_ * 2 + dPitch * k + col],
+                                        MinOf(64, dPitch - col), MinOf(255, T_ - first2),
+                                        AscendC::BinaryRepeatParams(1, 0, 1, (dPitch / 8), ceilNN2NBy16_ * 16, 0));
+                                }
+                            }
+                        } else {
+                            for (int64_t t = 0; t < T_; ++t) {
+                                for (int64_t start = 0; start < (dPitch / 64); start += 255) {
+                                    AscendC::MulAddDst(
+                                        dxgTile[T_ * dPitch * i + dPitch * t + start * 64],
+                                        spread[ceilNN2NBy16_ * t * 128 + k * 8],
+                                        phiIn[dPitch * i * n_ * n_ + dPitch * i * n_ * 2 + dPitch * k + start * 64], 64,
+                                        MinOf(255, (dPitch / 64) - start),
+                                        AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
+                                }
+                                if (dPitch - (dPitch / 64) * 64 > 0) {
+                                    AscendC::MulAddDst(dxgTile[T_ * dPitch * i + dPitch * t + (dPitch / 64) * 64],
+                                                       spread[ceilNN2NBy16_ * t * 128 + k * 8],
+                                                       phiIn[dPitch * i * n_ * n_ + dPitch * i * n_ * 2 + dPitch * k +
+                                                             (dPitch / 64) * 64],
+                                                       dPitch - (dPitch / 64) * 64, 1,
+                                                       AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
+                                }
+                            }
+                        }
+                    }
+                }
+                in3Queue_.FreeTensor(phiIn);
+                // grad_x[t, i, d] = grad_h_in[t, d] * h_pre[t, i] + dxg[t, i, d] * 1.0 - drms[t] * inv_rms[t] ** 3 /
+                // (D*n) * x[t, i, d] + 0.0
+                AscendC::LocalTensor<float> h_preIn = in4Queue_.AllocTensor<float>();
+                for (int64_t first3 = 0; first3 < T_; first3 += 4095) {
+                    AscendC::DataCopyPad(
+                        h_preIn[RoundUp(iCount, 8) * first3], h_preGm_[first3 * n_ + iStart],
+                        AscendC::DataCopyExtParams(MinOf(4095, T_ - first3), iCount * 4, n_ * 4 - iCount * 4, 0, 0),
+                        AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
+                }
+                in4Queue_.EnQue(h_preIn);
+                h_preIn = in4Queue_.DeQue<float>();
+                AscendC::LocalTensor<float> h_preTile = calc3Buf_.Get<float>();
+                AscendC::LocalTensor<int32_t> offsets = calc4Buf_.Get<int32_t>();
+                AscendC::CreateVecIndex<int32_t>(offsets, static_cast<int32_t>(0), ceilTBy16_ * 16);
+                VectorBarrier();
+                AscendC::Mins(offsets, offsets, static_cast<int32_t>(T_ - 1), ceilTBy16_ * 16);
+                VectorBarrier();
+                AscendC::Muls(offsets, offsets, static_cast<int32_t>(CeilDiv(iCount, 8) * 32), ceilTBy16_ * 16);
+                VectorBarrier();
+                for (int64_t i = 0; i < iCount; ++i) {
+                    AscendC::Gather(h_preTile[ceilTBy16_ * i * 16], h_preIn, offsets.ReinterpretCast<uint32_t>(), i * 4,
+                                    ceilTBy16_ * 16);
+                }
+                in4Queue_.FreeTensor(h_preIn);
+                AscendC::LocalTensor<Element> xIn = in5Queue_.AllocTensor<Element>();
+                for (int64_t i = 0; i < iCount; ++i) {
+                    for (int64_t first4 = 0; first4 < T_; first4 += 4095) {
+                        AscendC::DataCopyPad(
+                            xIn[T_ * dPitch * i + dPitch * first4],
+                            xGm_[D_ * first4 * n_ + D_ * iStart + D_ * i + dStart],
+                            AscendC::DataCopyExtParams(MinOf(4095, T_ - first4), dCount * 2, D_ * n_ * 2 - dCount * 2,
+                                                       0, 0),
+                            AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
+                    }
+                }
+                in5Queue_.EnQue(xIn);
+                xIn = in5Queue_.DeQue<Element>();
+                AscendC::LocalTensor<float> xTile = calc5Buf_.Get<float>();
+                AscendC::Cast(xTile, xIn, AscendC::RoundMode::CAST_NONE, T_ * dPitch * iCount);
+                in5Queue_.FreeTensor(xIn);
+                AscendC::LocalTensor<float> tmp = calc6Buf_.Get<float>();
+                AscendC::LocalTensor<float> spread1 = calc7Buf_.Get<float>();
+                VectorBarrier();
+                for (int64_t block1 = 0; block1 < ceilTBy16_ * iCount * 2; block1 += 255) {
+                    AscendC::Brcb(spread1[block1 * 64], h_preTile[block1 * 8],
+                                  MinOf(255, ceilTBy16_ * iCount * 2 - block1), AscendC::BrcbRepeatParams(1, 8));
+                }
+                VectorBarrier();
+                for (int64_t i = 0; i < iCount; ++i) {
+                    if (dPitch <= 2040) {
+                        for (int64_t col1 = 0; col1 < dPitch; col1 += 64) {
+                            for (int64_t first5 = 0; first5 < T_; first5 += 255) {
+                                AscendC::Mul(tmp[T_ * dPitch * i + dPitch * first5 + col1],
+                                             grad_h_inTile[dPitch * first5 + col1],
+                                             spread1[ceilTBy16_ * i * 128 + first5 * 8], MinOf(64, dPitch - col1),
+                                             MinOf(255, T_ - first5),
+                                             AscendC::BinaryRepeatParams(1, 1, 0, (dPitch / 8), (dPitch / 8), 1));
+                            }
+                        }
+                    } else {
+                        for (int64_t t = 0; t < T_; ++t) {
+                            for (int64_t start1 = 0; start1 < (dPitch / 64); start1 += 255) {
+                                AscendC::Mul(
+                                    tmp[T_ * dPitch * i + dPitch * t + start1 * 64],
+                                    grad_h_inTile[dPitch * t + start1 * 64], spread1[ceilTBy16_ * i * 128 + t * 8], 64,
+                                    MinOf(255, (dPitch / 64) - start1), AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
+                            }
+                            if (dPitch - (dPitch / 64) * 64 > 0) {
+                                AscendC::Mul(tmp[T_ * dPitch * i + dPitch * t + (dPitch / 64) * 64],
+                                             grad_h_inTile[dPitch * t + (dPitch / 64) * 64],
+                                             spread1[ceilTBy16_ * i * 128 + t * 8], dPitch - (dPitch / 64) * 64, 1,
+                                             AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
+                            }
+                        }
+                    }
+                }
+                AscendC::LocalTensor<float> tmp1 = calc8Buf_.Get<float>();
+                AscendC::Muls(tmp1, dxgTile, 1.0f, T_ * dPitch * iCount);
+                VectorBarrier();
+                AscendC::Add(tmp, tmp, tmp1, T_ * dPitch * iCount);
+                AscendC::LocalTensor<float> tmp2 = calc9Buf_.Get<float>();
+                AscendC::Mul(tmp2, inv_rmsIn, inv_rmsIn, ceilTBy16_ * 16);
+                VectorBarrier();
+                AscendC::Mul(tmp2, inv_rmsIn, tmp2, ceilTBy16_ * 16);
+                VectorBarrier();
+                AscendC::Mul(tmp2, drmsWsIn, tmp2, ceilTBy16_ * 16);
+                VectorBarrier();
+                AscendC::Muls(tmp2, tmp2, (1.0f / static_cast<float>(D_ * n_)), ceilTBy16_ * 16);
+                AscendC::LocalTensor<float> tmp3 = calc8Buf_.Get<float>();
+                AscendC::LocalTensor<float> spread2 = calc10Buf_.Get<float>();
+                VectorBarrier();
+                for (int64_t block2 = 0; block2 < ceilTBy16_ * 2; block2 += 255) {
+                    AscendC::Brcb(spread2[block2 * 64], tmp2[block2 * 8], MinOf(255, ceilTBy16_ * 2 - block2),
+                                  AscendC::BrcbRepeatParams(1, 8));
+                }
+                VectorBarrier();
+                for (int64_t i = 0; i < iCount; ++i) {
+                    if (dPitch <= 2040) {
+                        for (int64_t col2 = 0; col2 < dPitch; col2 += 64) {
+                            for (int64_t first6 = 0; first6 < T_; first6 += 255) {
+                                AscendC::Mul(tmp3[T_ * dPitch * i + dPitch * first6 + col2], spread2[first6 * 8],
+                                             xTile[T_ * dPitch * i + dPitch * first6 + col2], MinOf(64, dPitch - col2),
+                                             MinOf(255, T_ - first6),
+                                             AscendC::BinaryRepeatParams(1, 0, 1, (dPitch / 8), 1, (dPitch / 8)));
+                            }
+                        }
+                    } else {
+                        for (int64_t t = 0; t < T_; ++t) {
+                            for (int64_t start2 = 0; start2 < (dPitch / 64); start2 += 255) {
+                                AscendC::Mul(tmp3[T_ * dPitch * i + dPitch * t + start2 * 64], spread2[t * 8],
+                                             xTile[T_ * dPitch * i + dPitch * t + start2 * 64], 64,
+                                             MinOf(255, (dPitch / 64) - start2),
+                                             AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
+                            }
+                            if (dPitch - (dPitch / 64) * 64 > 0) {
+                                AscendC::Mul(tmp3[T_ * dPitch * i + dPitch * t + (dPitch / 64) * 64], spread2[t * 8],
+                                             xTile[T_ * dPitch * i + dPitch * t + (dPitch / 64) * 64],
+                                             dPitch - (dPitch / 64) * 64, 1,
+                                             AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
+                            }
+                        }
+                    }
+                }
+                VectorBarrier();
+                AscendC::Sub(tmp, tmp, tmp3, T_ * dPitch * iCount);
+                VectorBarrier();
+                AscendC::Adds(tmp, tmp, 0.0f, T_ * dPitch * iCount);
+                AscendC::LocalTensor<Element> grad_xOut = out0Queue_.AllocTensor<Element>();
+                VectorBarrier();
+                AscendC::Cast(grad_xOut, tmp, AscendC::RoundMode::CAST_RINT, T_ * dPitch * iCount);
+                out0Queue_.EnQue(grad_xOut);
+                grad_xOut = out0Queue_.DeQue<Element>();
+                for (int64_t i = 0; i < iCount; ++i) {
+                    for (int64_t first7 = 0; first7 < T_; first7 += 4095) {
+                        AscendC::DataCopyPad(
+                            grad_xGm_[D_ * first7 * n_ + D_ * iStart + D_ * i + dStart],
+                            grad_xOut[T_ * dPitch * i + dPitch * first7],
+                            AscendC::DataCopyExtParams(MinOf(4095, T_ - first7), dCount * 2,
+                                                       ((dPitch * 2 - CeilDiv(dCount * 2, 32) * 32) / 32),
+                                                       D_ * n_ * 2 - dCount * 2, 0));
+                    }
+                }
+                out0Queue_.FreeTensor(grad_xOut);
+                // grad_phi[k, D*i + d] = sum[t](dmix[t, k] * x[t, i, d]) * 1.0
+                AscendC::LocalTensor<float> sum_1Tile = calc11Buf_.Get<float>();
+                AscendC::Duplicate<float>(sum_1Tile, 0.0f, dPitch * iCount * n_ * n_ + dPitch * iCount * n_ * 2);
+                for (int64_t t = 0; t < T_; ++t) {
+                    VectorBarrier();
+                    for (int64_t i = 0; i < iCount; ++i) {
+                        if (dPitch <= 2040) {
+                            for (int64_t col3 = 0; col3 < dPitch; col3 += 64) {
+                                AscendC::MulAddDst(sum_1Tile[dPitch * i * n_ * n_ + dPitch * i * n_ * 2 + col3],
+                                                   spread[ceilNN2NBy16_ * t * 128],
+                                                   xTile[T_ * dPitch * i + dPitch * t + col3], MinOf(64, dPitch - col3),
+                                                   n_ * n_ + n_ * 2,
+                                                   AscendC::BinaryRepeatParams(1, 0, 1, (dPitch / 8), 1, 0));
+                            }
+                        } else {
+                            for (int64_t k = 0; k < n_ * n_ + n_ * 2; ++k) {
+                                for (int64_t start3 = 0; start3 < (dPitch / 64); start3 += 255) {
+                                    AscendC::MulAddDst(sum_1Tile[dPitch * i * n_ * n_ + dPitch * i * n_ * 2 +
+                                                                 dPitch * k + start3 * 64],
+                                                       spread[ceilNN2NBy16_ * t * 128 + k * 8],
+                                                       xTile[T_ * dPitch * i + dPitch * t + start3 * 64], 64,
+                                                       MinOf(255, (dPitch / 64) - start3),
+                                                       AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
+                                }
+                                if (dPitch - (dPitch / 64) * 64 > 0) {
+                                    AscendC::MulAddDst(sum_1Tile[dPitch * i * n_ * n_ + dPitch * i * n_ * 2 +
+                                                                 dPitch * k + (dPitch / 64) * 64],
+                                                       spread[ceilNN2NBy16_ * t * 128 + k * 8],
+                                                       xTile[T_ * dPitch * i + dPitch * t + (dPitch / 64) * 64],
+                                                       dPitch - (dPitch / 64) * 64, 1,
+                                                       AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
+                                }
+                            }
+                        }
+                    }
+                }
+                AscendC::LocalTensor<float> grad_phiOut = out1Queue_.AllocTensor<float>();
+                VectorBarrier();
+                AscendC::Muls(grad_phiOut, sum_1Tile, 1.0f, dPitch * iCount * n_ * n_ + dPitch * iCount * n_ * 2);
+                out1Queue_.EnQue(grad_phiOut);
+                grad_phiOut = out1Queue_.DeQue<float>();
+                for (int64_t i = 0; i < iCount; ++i) {
+                    AscendC::DataCopyPad(grad_phiGm_[D_ * iStart + D_ * i + dStart],
+                                         grad_phiOut[dPitch * i * n_ * n_ + dPitch * i * n_ * 2],
+                                         AscendC::DataCopyExtParams(n_ * n_ + n_ * 2, dCount * 4,
+                                                                    ((dPitch * 4 - CeilDiv(dCount * 4, 32) * 32) / 32),
+                                                                    D_ * n_ * 4 - dCount * 4, 0));
+                }
+                out1Queue_.FreeTensor(grad_phiOut);
+            }
+        }
+        in0Queue_.FreeTensor(dmixWsIn);
+        in1Queue_.FreeTensor(drmsWsIn);
+        in1Queue_.FreeTensor(inv_rmsIn);
+    }
+
+private:
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // dmixWsIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in1Queue_;    // drmsWsIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in2Queue_;    // grad_h_inIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in3Queue_;    // phiIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in4Queue_;    // h_preIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in5Queue_;    // xIn
+    AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // grad_xOut
+    AscendC::TQue<AscendC::TPosition::VECOUT, 1> out1Queue_;  // grad_phiOut
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // grad_h_inTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // dxgTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // spread
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // h_preTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // offsets
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // xTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // tmp
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // spread
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // tmp
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc9Buf_;     // tmp
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc10Buf_;    // spread
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc11Buf_;    // sum_1Tile
+    AscendC::GlobalTensor<Element> xGm_;
+    AscendC::GlobalTensor<float> phiGm_;
+    AscendC::GlobalTensor<Element> grad_h_inGm_;
+    AscendC::GlobalTensor<float> inv_rmsGm_;
+    AscendC::GlobalTensor<float> h_preGm_;
+    AscendC::GlobalTensor<Element> grad_xGm_;
+    AscendC::GlobalTensor<float> grad_phiGm_;
+    AscendC::GlobalTensor<float> dmixWsGm_;
+    AscendC::GlobalTensor<float> drmsWsGm_;
+    int64_t blockIdx_;
+    int64_t D_;
+    int64_t T_;
+    int64_t dmixWsStart_;
+    int64_t drmsWsStart_;
+    int64_t gradPhiDTile_;
     int64_t gradPhiITile_;
     int64_t gradPhiITiles_;
     int64_t gradPhiPer_;
     int64_t gradPhiWork_;
     int64_t n_;
-    int64_t sum_1WsStart_;
+    int64_t ceilTBy16_;
+    int64_t ceilTBy8_;
+    int64_t ceilNN2NBy16_;
 };
 
 }  // namespace MhcPreBackwardKernel

@@ -9,9 +9,362 @@
 namespace MhcPreBackwardKernel
 {
 
-/// grad_x
+/// dxg, grad_x
 template <typename Element>
 class MhcPreBackwardGradX
+{
+public:
+    __aicore__ inline void Init(GM_ADDR x, GM_ADDR phi, GM_ADDR grad_h_in, GM_ADDR inv_rms, GM_ADDR h_pre,
+                                GM_ADDR gamma, GM_ADDR grad_x_post, GM_ADDR grad_x, GM_ADDR workspace,
+                                const MhcPreBackwardTilingData &tiling, AscendC::TPipe *pipe)
+    {
+        blockIdx_ = AscendC::GetBlockIdx();
+        D_ = tiling.D;
+        T_ = tiling.T;
+        dmixWsStart_ = tiling.dmixWsStart;
+        drmsWsStart_ = tiling.drmsWsStart;
+        gradXDTile_ = tiling.gradXDTile;
+        gradXPer_ = tiling.gradXPer;
+        gradXTTile_ = tiling.gradXTTile;
+        gradXTTiles_ = tiling.gradXTTiles;
+        gradXWork_ = tiling.gradXWork;
+        n_ = tiling.n;
+        ceilGradXTTileBy16_ = CeilDiv(gradXTTile_, 16);
+        ceilNBy16_ = CeilDiv(n_, 16);
+        ceilNN2NBy16_ = CeilDiv(n_ * n_ + n_ * 2, 16);
+        xGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(x), D_ * T_ * n_);
+        phiGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(phi), D_ * n_ * n_ * n_ + D_ * n_ * n_ * 2);
+        grad_h_inGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(grad_h_in), D_ * T_);
+        inv_rmsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(inv_rms), T_);
+        h_preGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(h_pre), T_ * n_);
+        gammaGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(gamma), D_ * n_);
+        grad_x_postGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(grad_x_post), D_ * T_ * n_);
+        grad_xGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(grad_x), D_ * T_ * n_);
+        dmixWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + dmixWsStart_),
+                                  T_ * n_ * n_ + T_ * n_ * 2);
+        drmsWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + drmsWsStart_), T_);
+        pipe->InitBuffer(in0Queue_, 1, gradXDTile_ * n_ * n_ * n_ * 4 + gradXDTile_ * n_ * n_ * 8);
+        pipe->InitBuffer(in1Queue_, 1, gradXDTile_ * n_ * 4);
+        pipe->InitBuffer(in2Queue_, 2, ceilNN2NBy16_ * gradXTTile_ * 64);
+        pipe->InitBuffer(in3Queue_, 1, gradXDTile_ * gradXTTile_ * 2);
+        pipe->InitBuffer(in4Queue_, 1, ceilNBy16_ * gradXTTile_ * 64);
+        pipe->InitBuffer(in5Queue_, 2, ceilGradXTTileBy16_ * 64);
+        pipe->InitBuffer(out0Queue_, 2, gradXDTile_ * gradXTTile_ * 2);
+        pipe->InitBuffer(calc0Buf_, gradXDTile_ * gradXTTile_ * 4);
+        pipe->InitBuffer(calc1Buf_, gradXDTile_ * gradXTTile_ * 4);
+        pipe->InitBuffer(calc2Buf_, ceilNN2NBy16_ * gradXTTile_ * 512);
+        pipe->InitBuffer(calc3Buf_, gradXDTile_ * gradXTTile_ * 4);
+        pipe->InitBuffer(calc4Buf_, gradXDTile_ * gradXTTile_ * 4);
+        pipe->InitBuffer(calc5Buf_, gradXDTile_ * gradXTTile_ * 4);
+        pipe->InitBuffer(calc6Buf_, ceilNBy16_ * gradXTTile_ * 512);
+        pipe->InitBuffer(calc7Buf_, gradXDTile_ * gradXTTile_ * 4);
+        pipe->InitBuffer(calc8Buf_, ceilGradXTTileBy16_ * 64);
+        pipe->InitBuffer(calc9Buf_, ceilGradXTTileBy16_ * 512);
+    }
+
+    __aicore__ inline void Process()
+    {
+        AscendC::LocalTensor<float> calc0Zero = calc0Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc0Zero, 0.0f, gradXDTile_ * gradXTTile_);
+        AscendC::LocalTensor<float> calc1Zero = calc1Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc1Zero, 0.0f, gradXDTile_ * gradXTTile_);
+        AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc2Zero, 0.0f, ceilNN2NBy16_ * gradXTTile_ * 128);
+        AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc3Zero, 0.0f, gradXDTile_ * gradXTTile_);
+        AscendC::LocalTensor<float> calc4Zero = calc4Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc4Zero, 0.0f, gradXDTile_ * gradXTTile_);
+        AscendC::LocalTensor<float> calc5Zero = calc5Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc5Zero, 0.0f, gradXDTile_ * gradXTTile_);
+        AscendC::LocalTensor<float> calc6Zero = calc6Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc6Zero, 0.0f, gradXTTile_ * 128);
+        AscendC::LocalTensor<float> calc7Zero = calc7Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc7Zero, 0.0f, gradXDTile_ * gradXTTile_);
+        AscendC::LocalTensor<float> calc8Zero = calc8Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc8Zero, 0.0f, ceilGradXTTileBy16_ * 16);
+        AscendC::LocalTensor<float> calc9Zero = calc9Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc9Zero, 0.0f, ceilGradXTTileBy16_ * 128);
+        const int64_t firstItem = blockIdx_ * gradXPer_;
+        const int64_t lastItem = MinOf(gradXWork_, blockIdx_ * gradXPer_ + gradXPer_);
+        for (int64_t strip = (firstItem / gradXTTiles_); strip < CeilDiv(lastItem, gradXTTiles_); ++strip) {
+            const int64_t dStart = gradXDTile_ * strip;
+            const int64_t dCount = MinOf(gradXDTile_, D_ - dStart);
+            const int64_t dPitch = RoundUp(dCount, 16);
+            AscendC::LocalTensor<float> phiIn = in0Queue_.AllocTensor<float>();
+            AscendC::DataCopyPad(
+                phiIn, phiGm_[dStart],
+                AscendC::DataCopyExtParams(n_ * n_ * n_ + n_ * n_ * 2, dCount * 4, D_ * 4 - dCount * 4, 0, 0),
+                AscendC::DataCopyPadExtParams<float>(true, 0, dPitch - CeilDiv(dCount, 8) * 8, static_cast<float>(0)));
+            in0Queue_.EnQue(phiIn);
+            phiIn = in0Queue_.DeQue<float>();
+            AscendC::LocalTensor<float> gammaIn = in1Queue_.AllocTensor<float>();
+            AscendC::DataCopyPad(
+                gammaIn, gammaGm_[dStart], AscendC::DataCopyExtParams(n_, dCount * 4, D_ * 4 - dCount * 4, 0, 0),
+                AscendC::DataCopyPadExtParams<float>(true, 0, dPitch - CeilDiv(dCount, 8) * 8, static_cast<float>(0)));
+            in1Queue_.EnQue(gammaIn);
+            gammaIn = in1Queue_.DeQue<float>();
+            for (int64_t tile = MaxOf(firstItem - gradXTTiles_ * strip, 0);
+                 tile < MinOf(gradXTTiles_, lastItem - gradXTTiles_ * strip); ++tile) {
+                const int64_t tStart = gradXTTile_ * tile;
+                const int64_t tCount = MinOf(gradXTTile_, T_ - tStart);
+                AscendC::LocalTensor<float> dmixWsIn = in2Queue_.AllocTensor<float>();
+                AscendC::DataCopyPad(
+                    dmixWsIn, dmixWsGm_[n_ * n_ * tStart + n_ * tStart * 2],
+                    AscendC::DataCopyExtParams(tCount, n_ * n_ * 4 + n_ * 8, 0, 0, 0),
+                    AscendC::DataCopyPadExtParams<float>(true, 0, ceilNN2NBy16_ * 16 - CeilDiv(n_ * n_ + n_ * 2, 8) * 8,
+                                                         static_cast<float>(0)));
+                in2Queue_.EnQue(dmixWsIn);
+                dmixWsIn = in2Queue_.DeQue<float>();
+                AscendC::LocalTensor<Element> grad_h_inIn = in3Queue_.AllocTensor<Element>();
+                AscendC::DataCopyPad(grad_h_inIn, grad_h_inGm_[D_ * tStart + dStart],
+                                     AscendC::DataCopyExtParams(tCount, dCount * 2, D_ * 2 - dCount * 2, 0, 0),
+                                     AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
+                in3Queue_.EnQue(grad_h_inIn);
+                grad_h_inIn = in3Queue_.DeQue<Element>();
+                AscendC::LocalTensor<float> grad_h_inTile = calc0Buf_.Get<float>();
+                VectorBarrier();
+                AscendC::Cast(grad_h_inTile, grad_h_inIn, AscendC::RoundMode::CAST_NONE, dPitch * tCount);
+                in3Queue_.FreeTensor(grad_h_inIn);
+                AscendC::LocalTensor<float> h_preIn = in4Queue_.AllocTensor<float>();
+                AscendC::DataCopyPad(h_preIn, h_preGm_[n_ * tStart],
+                                     AscendC::DataCopyExtParams(tCount, n_ * 4, 0, 0, 0),
+                                     AscendC::DataCopyPadExtParams<float>(true, 0, 8, static_cast<float>(0)));
+                in4Queue_.EnQue(h_preIn);
+                h_preIn = in4Queue_.DeQue<float>();
+                AscendC::LocalTensor<float> drmsWsIn = in5Queue_.AllocTensor<float>();
+                AscendC::DataCopyPad(drmsWsIn, drmsWsGm_[tStart], AscendC::DataCopyExtParams(1, tCount * 4, 0, 0, 0),
+                                     AscendC::DataCopyPadExtParams<float>(
+                                         true, 0, RoundUp(tCount, 16) - CeilDiv(tCount, 8) * 8, static_cast<float>(0)));
+                in5Queue_.EnQue(drmsWsIn);
+                drmsWsIn = in5Queue_.DeQue<float>();
+                AscendC::LocalTensor<float> inv_rmsIn = in5Queue_.AllocTensor<float>();
+                AscendC::DataCopyPad(inv_rmsIn, inv_rmsGm_[tStart], AscendC::DataCopyExtParams(1, tCount * 4, 0, 0, 0),
+                                     AscendC::DataCopyPadExtParams<float>(
+                                         true, 0, RoundUp(tCount, 16) - CeilDiv(tCount, 8) * 8, static_cast<float>(0)));
+                in5Queue_.EnQue(inv_rmsIn);
+                inv_rmsIn = in5Queue_.DeQue<float>();
+                AscendC::LocalTensor<float> spread = calc2Buf_.Get<float>();
+                for (int64_t block = 0; block < ceilNN2NBy16_ * tCount * 2; block += 255) {
+                    AscendC::Brcb(spread[block * 64], dmixWsIn[block * 8],
+                                  MinOf(255, ceilNN2NBy16_ * tCount * 2 - block), AscendC::BrcbRepeatParams(1, 8));
+                }
+                AscendC::LocalTensor<float> spread1 = calc6Buf_.Get<float>();
+                for (int64_t block1 = 0; block1 < tCount * 2; block1 += 255) {
+                    AscendC::Brcb(spread1[block1 * 64], h_preIn[block1 * 8], MinOf(255, tCount * 2 - block1),
+                                  AscendC::BrcbRepeatParams(1, 8));
+                }
+                for (int64_t i = 0; i < n_; ++i) {
+                    // dxg[t, i, d] = sum[k](dmix[t, k] * phi[k, D*i + d])
+                    AscendC::LocalTensor<float> dxgTile = calc1Buf_.Get<float>();
+                    AscendC::Duplicate<float>(dxgTile, 0.0f, dPitch * tCount);
+                    for (int64_t k = 0; k < n_ * n_ + n_ * 2; ++k) {
+                        if (dPitch <= 2040) {
+                            VectorBarrier();
+                            for (int64_t col = 0; col < dPitch; col += 64) {
+                                for (int64_t first = 0; first < tCount; first += 255) {
+                                    AscendC::MulAddDst(
+                                        dxgTile[dPitch * first + col], spread[ceilNN2NBy16_ * first * 128 + k * 8],
+                                        phiIn[dPitch * k * n_ + dPitch * i + col], MinOf(64, dPitch - col),
+                                        MinOf(255, tCount - first),
+                                        AscendC::BinaryRepeatParams(1, 0, 1, (dPitch / 8), ceilNN2NBy16_ * 16, 0));
+                                }
+                            }
+                        } else {
+                            VectorBarrier();
+                            for (int64_t t = 0; t < tCount; ++t) {
+                                for (int64_t start = 0; start < (dPitch / 64); start += 255) {
+                                    AscendC::MulAddDst(dxgTile[dPitch * t + start * 64],
+                                                       spread[ceilNN2NBy16_ * t * 128 + k * 8],
+                                                       phiIn[dPitch * k * n_ + dPitch * i + start * 64], 64,
+                                                       MinOf(255, (dPitch / 64) - start),
+                                                       AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
+                                }
+                                if (dPitch - (dPitch / 64) * 64 > 0) {
+                                    AscendC::MulAddDst(dxgTile[dPitch * t + (dPitch / 64) * 64],
+                                                       spread[ceilNN2NBy16_ * t * 128 + k * 8],
+                                                       phiIn[dPitch * k * n_ + dPitch * i + (dPitch / 64) * 64],
+                                                       dPitch - (dPitch / 64) * 64, 1,
+                                                       AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
+                                }
+                            }
+                        }
+                    }
+                    // grad_x[t, i, d] = grad_h_in[t, d] * h_pre[t, i] + dxg[t, i, d] * gamma[i, d] - drms[t] *
+                    // inv_rms[t] ** 3 / (D*n) * x[t, i, d] + grad_x_post[t, i, d]
+                    AscendC::LocalTensor<Element> xIn = in3Queue_.AllocTensor<Element>();
+                    AscendC::DataCopyPad(xIn, xGm_[D_ * n_ * tStart + D_ * i + dStart],
+                                         AscendC::DataCopyExtParams(tCount, dCount * 2, D_ * n_ * 2 - dCount * 2, 0, 0),
+                                         AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
+                    in3Queue_.EnQue(xIn);
+                    xIn = in3Queue_.DeQue<Element>();
+                    AscendC::LocalTensor<float> xTile = calc3Buf_.Get<float>();
+                    AscendC::Cast(xTile, xIn, AscendC::RoundMode::CAST_NONE, dPitch * tCount);
+                    in3Queue_.FreeTensor(xIn);
+                    AscendC::LocalTensor<Element> grad_x_postIn = in3Queue_.AllocTensor<Element>();
+                    AscendC::DataCopyPad(grad_x_postIn, grad_x_postGm_[D_ * n_ * tStart + D_ * i + dStart],
+                                         AscendC::DataCopyExtParams(tCount, dCount * 2, D_ * n_ * 2 - dCount * 2, 0, 0),
+                                         AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
+                    in3Queue_.EnQue(grad_x_postIn);
+                    grad_x_postIn = in3Queue_.DeQue<Element>();
+                    AscendC::LocalTensor<float> grad_x_postTile = calc4Buf_.Get<float>();
+                    AscendC::Cast(grad_x_postTile, grad_x_postIn, AscendC::RoundMode::CAST_NONE, dPitch * tCount);
+                    in3Queue_.FreeTensor(grad_x_postIn);
+                    AscendC::LocalTensor<float> tmp = calc5Buf_.Get<float>();
+                    if (dPitch <= 2040) {
+                        VectorBarrier();
+                        for (int64_t col1 = 0; col1 < dPitch; col1 += 64) {
+                            for (int64_t first1 = 0; first1 < tCount; first1 += 255) {
+                                AscendC::Mul(tmp[dPitch * first1 + col1], grad_h_inTile[dPitch * first1 + col1],
+                                             spread1[first1 * 128 + i * 8], MinOf(64, dPitch - col1),
+                                             MinOf(255, tCount - first1),
+                                             AscendC::BinaryRepeatParams(1, 1, 0, (dPitch / 8), (dPitch / 8), 16));
+                            }
+                        }
+                    } else {
+                        VectorBarrier();
+                        for (int64_t t = 0; t < tCount; ++t) {
+                            for (int64_t start1 = 0; start1 < (dPitch / 64); start1 += 255) {
+                                AscendC::Mul(tmp[dPitch * t + start1 * 64], grad_h_inTile[dPitch * t + start1 * 64],
+                                             spread1[i * 8 + t * 128], 64, MinOf(255, (dPitch / 64) - start1),
+                                             AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
+                            }
+                            if (dPitch - (dPitch / 64) * 64 > 0) {
+                                AscendC::Mul(tmp[dPitch * t + (dPitch / 64) * 64],
+                                             grad_h_inTile[dPitch * t + (dPitch / 64) * 64], spread1[i * 8 + t * 128],
+                                             dPitch - (dPitch / 64) * 64, 1,
+                                             AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
+                            }
+                        }
+                    }
+                    AscendC::LocalTensor<float> tmp1 = calc7Buf_.Get<float>();
+                    if (dPitch <= tCount * 64 && dPitch <= 2040) {
+                        for (int64_t col2 = 0; col2 < dPitch; col2 += 64) {
+                            for (int64_t first2 = 0; first2 < tCount; first2 += 255) {
+                                AscendC::Mul(tmp1[dPitch * first2 + col2], dxgTile[dPitch * first2 + col2],
+                                             gammaIn[dPitch * i + col2], MinOf(64, dPitch - col2),
+                                             MinOf(255, tCount - first2),
+                                             AscendC::BinaryRepeatParams(1, 1, 1, (dPitch / 8), (dPitch / 8), 0));
+                            }
+                        }
+                    } else {
+                        for (int64_t t = 0; t < tCount; ++t) {
+                            AscendC::Mul(tmp1[dPitch * t], dxgTile[dPitch * t], gammaIn[dPitch * i], dPitch);
+                        }
+                    }
+                    VectorBarrier();
+                    AscendC::Add(tmp, tmp, tmp1, dPitch * tCount);
+                    AscendC::LocalTensor<float> tmp2 = calc8Buf_.Get<float>();
+                    AscendC::Mul(tmp2, inv_rmsIn, inv_rmsIn, RoundUp(tCount, 16));
+                    VectorBarrier();
+                    AscendC::Mul(tmp2, inv_rmsIn, tmp2, RoundUp(tCount, 16));
+                    VectorBarrier();
+                    AscendC::Mul(tmp2, drmsWsIn, tmp2, RoundUp(tCount, 16));
+                    VectorBarrier();
+                    AscendC::Muls(tmp2, tmp2, (1.0f / static_cast<float>(D_ * n_)), RoundUp(tCount, 16));
+                    AscendC::LocalTensor<float> tmp3 = calc7Buf_.Get<float>();
+                    AscendC::LocalTensor<float> spread2 = calc9Buf_.Get<float>();
+                    VectorBarrier();
+                    for (int64_t block2 = 0; block2 < CeilDiv(tCount, 16) * 2; block2 += 255) {
+                        AscendC::Brcb(spread2[block2 * 64], tmp2[block2 * 8],
+                                      MinOf(255, CeilDiv(tCount, 16) * 2 - block2), AscendC::BrcbRepeatParams(1, 8));
+                    }
+                    if (dPitch <= 2040) {
+                        VectorBarrier();
+                        for (int64_t col3 = 0; col3 < dPitch; col3 += 64) {
+                            for (int64_t first3 = 0; first3 < tCount; first3 += 255) {
+                                AscendC::Mul(tmp3[dPitch * first3 + col3], spread2[first3 * 8],
+                                             xTile[dPitch * first3 + col3], MinOf(64, dPitch - col3),
+                                             MinOf(255, tCount - first3),
+                                             AscendC::BinaryRepeatParams(1, 0, 1, (dPitch / 8), 1, (dPitch / 8)));
+                            }
+                        }
+                    } else {
+                        VectorBarrier();
+                        for (int64_t t = 0; t < tCount; ++t) {
+                            for (int64_t start2 = 0; start2 < (dPitch / 64); start2 += 255) {
+                                AscendC::Mul(tmp3[dPitch * t + start2 * 64], spread2[t * 8],
+                                             xTile[dPitch * t + start2 * 64], 64, MinOf(255, (dPitch / 64) - start2),
+                                             AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
+                            }
+                            if (dPitch - (dPitch / 64) * 64 > 0) {
+                                AscendC::Mul(tmp3[dPitch * t + (dPitch / 64) * 64], spread2[t * 8],
+                                             xTile[dPitch * t + (dPitch / 64) * 64], dPitch - (dPitch / 64) * 64, 1,
+                                             AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
+                            }
+                        }
+                    }
+                    VectorBarrier();
+                    AscendC::Sub(tmp, tmp, tmp3, dPitch * tCount);
+                    VectorBarrier();
+                    AscendC::Add(tmp, tmp, grad_x_postTile, dPitch * tCount);
+                    AscendC::LocalTensor<Element> grad_xOut = out0Queue_.AllocTensor<Element>();
+                    VectorBarrier();
+                    AscendC::Cast(grad_xOut, tmp, AscendC::RoundMode::CAST_RINT, dPitch * tCount);
+                    out0Queue_.EnQue(grad_xOut);
+                    grad_xOut = out0Queue_.DeQue<Element>();
+                    AscendC::DataCopyPad(grad_xGm_[D_ * n_ * tStart + D_ * i + dStart], grad_xOut,
+                                         AscendC::DataCopyExtParams(tCount, dCount * 2,
+                                                                    ((dPitch * 2 - CeilDiv(dCount * 2, 32) * 32) / 32),
+                                                                    D_ * n_ * 2 - dCount * 2, 0));
+                    out0Queue_.FreeTensor(grad_xOut);
+                }
+                in2Queue_.FreeTensor(dmixWsIn);
+                in4Queue_.FreeTensor(h_preIn);
+                in5Queue_.FreeTensor(drmsWsIn);
+                in5Queue_.FreeTensor(inv_rmsIn);
+            }
+            in0Queue_.FreeTensor(phiIn);
+            in1Queue_.FreeTensor(gammaIn);
+        }
+    }
+
+private:
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // phiIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in1Queue_;    // gammaIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in2Queue_;    // dmixWsIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in3Queue_;    // grad_h_inIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in4Queue_;    // h_preIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in5Queue_;    // drmsWsIn
+    AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // grad_xOut
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // grad_h_inTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // dxgTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // spread
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // xTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // grad_x_postTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // tmp
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // spread
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // tmp
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // tmp
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc9Buf_;     // spread
+    AscendC::GlobalTensor<Element> xGm_;
+    AscendC::GlobalTensor<float> phiGm_;
+    AscendC::GlobalTensor<Element> grad_h_inGm_;
+    AscendC::GlobalTensor<float> inv_rmsGm_;
+    AscendC::GlobalTensor<float> h_preGm_;
+    AscendC::GlobalTensor<float> gammaGm_;
+    AscendC::GlobalTensor<Element> grad_x_postGm_;
+    AscendC::GlobalTensor<Element> grad_xGm_;
+    AscendC::GlobalTensor<float> dmixWsGm_;
+    AscendC::GlobalTensor<float> drmsWsGm_;
+    int64_t blockIdx_;
+    int64_t D_;
+    int64_t T_;
+    int64_t dmixWsStart_;
+    int64_t drmsWsStart_;
+    int64_t gradXDTile_;
+    int64_t gradXPer_;
+    int64_t gradXTTile_;
+    int64_t gradXTTiles_;
+    int64_t gradXWork_;
+    int64_t n_;
+    int64_t ceilGradXTTileBy16_;
+    int64_t ceilNBy16_;
+    int64_t ceilNN2NBy16_;
+};
+
+/// grad_x
+template <typename Element>
+class MhcPreBackwardGradXVariant2
 {
 public:
     __aicore__ inline void Init(GM_ADDR x, GM_ADDR grad_h_in, GM_ADDR inv_rms, GM_ADDR h_pre, GM_ADDR gamma,
@@ -24,13 +377,13 @@ public:
         drmsWsStart_ = tiling.drmsWsStart;
         dxgWsStart_ = tiling.dxgWsStart;
         gradXDTile_ = tiling.gradXDTile;
-        gradXDTiles_ = tiling.gradXDTiles;
-        gradXITile_ = tiling.gradXITile;
-        gradXITiles_ = tiling.gradXITiles;
         gradXPer_ = tiling.gradXPer;
+        gradXTTile_ = tiling.gradXTTile;
+        gradXTTiles_ = tiling.gradXTTiles;
         gradXWork_ = tiling.gradXWork;
         n_ = tiling.n;
-        ceilGradXITileBy16_ = CeilDiv(gradXITile_, 16);
+        ceilGradXTTileBy16_ = CeilDiv(gradXTTile_, 16);
+        ceilNBy16_ = CeilDiv(n_, 16);
         xGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(x), D_ * T_ * n_);
         grad_h_inGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(grad_h_in), D_ * T_);
         inv_rmsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(inv_rms), T_);
@@ -40,245 +393,240 @@ public:
         grad_xGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(grad_x), D_ * T_ * n_);
         drmsWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + drmsWsStart_), T_);
         dxgWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + dxgWsStart_), D_ * T_ * n_);
-        pipe->InitBuffer(in0Queue_, 2, gradXDTile_ * 2);
-        pipe->InitBuffer(in1Queue_, 2, CeilDiv(gradXITile_, 8) * 32);
-        pipe->InitBuffer(in2Queue_, 2, gradXDTile_ * gradXITile_ * 4);
-        pipe->InitBuffer(in3Queue_, 1, 32);
-        pipe->InitBuffer(in4Queue_, 1, gradXDTile_ * gradXITile_ * 2);
-        pipe->InitBuffer(out0Queue_, 2, gradXDTile_ * gradXITile_ * 2);
-        pipe->InitBuffer(calc0Buf_, gradXDTile_ * 4);
-        pipe->InitBuffer(calc1Buf_, ceilGradXITileBy16_ * 64);
-        pipe->InitBuffer(calc2Buf_, gradXDTile_ * gradXITile_ * 4);
-        pipe->InitBuffer(calc3Buf_, gradXDTile_ * gradXITile_ * 4);
-        pipe->InitBuffer(calc4Buf_, 64);
-        pipe->InitBuffer(calc5Buf_, 64);
-        pipe->InitBuffer(calc6Buf_, gradXDTile_ * gradXITile_ * 4);
-        pipe->InitBuffer(calc7Buf_, gradXDTile_ * gradXITile_ * 4);
-        pipe->InitBuffer(calc8Buf_, gradXDTile_ * gradXITile_ * 4);
-        pipe->InitBuffer(calc9Buf_, ceilGradXITileBy16_ * 512);
-        pipe->InitBuffer(calc10Buf_, gradXDTile_ * gradXITile_ * 4);
-        pipe->InitBuffer(calc11Buf_, 64);
-        pipe->InitBuffer(calc12Buf_, 512);
+        pipe->InitBuffer(in0Queue_, 1, gradXDTile_ * n_ * 4);
+        pipe->InitBuffer(in1Queue_, 2, gradXDTile_ * gradXTTile_ * 2);
+        pipe->InitBuffer(in2Queue_, 2, ceilNBy16_ * gradXTTile_ * 64);
+        pipe->InitBuffer(in3Queue_, 2, ceilGradXTTileBy16_ * 64);
+        pipe->InitBuffer(in4Queue_, 1, gradXDTile_ * gradXTTile_ * 4);
+        pipe->InitBuffer(out0Queue_, 2, gradXDTile_ * gradXTTile_ * 2);
+        pipe->InitBuffer(calc0Buf_, gradXDTile_ * gradXTTile_ * 4);
+        pipe->InitBuffer(calc1Buf_, gradXDTile_ * gradXTTile_ * 4);
+        pipe->InitBuffer(calc2Buf_, gradXDTile_ * gradXTTile_ * 4);
+        pipe->InitBuffer(calc3Buf_, gradXDTile_ * gradXTTile_ * 4);
+        pipe->InitBuffer(calc4Buf_, ceilNBy16_ * gradXTTile_ * 512);
+        pipe->InitBuffer(calc5Buf_, gradXDTile_ * gradXTTile_ * 4);
+        pipe->InitBuffer(calc6Buf_, ceilGradXTTileBy16_ * 64);
+        pipe->InitBuffer(calc7Buf_, ceilGradXTTileBy16_ * 512);
     }
 
     __aicore__ inline void Process()
     {
         AscendC::LocalTensor<float> calc0Zero = calc0Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc0Zero, 0.0f, gradXDTile_);
+        AscendC::Duplicate<float>(calc0Zero, 0.0f, gradXDTile_ * gradXTTile_);
         AscendC::LocalTensor<float> calc1Zero = calc1Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc1Zero, 0.0f, ceilGradXITileBy16_ * 16);
+        AscendC::Duplicate<float>(calc1Zero, 0.0f, gradXDTile_ * gradXTTile_);
         AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc2Zero, 0.0f, gradXDTile_ * gradXITile_);
+        AscendC::Duplicate<float>(calc2Zero, 0.0f, gradXDTile_ * gradXTTile_);
         AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc3Zero, 0.0f, gradXDTile_ * gradXITile_);
+        AscendC::Duplicate<float>(calc3Zero, 0.0f, gradXDTile_ * gradXTTile_);
         AscendC::LocalTensor<float> calc4Zero = calc4Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc4Zero, 0.0f, 16);
+        AscendC::Duplicate<float>(calc4Zero, 0.0f, gradXTTile_ * 128);
         AscendC::LocalTensor<float> calc5Zero = calc5Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc5Zero, 0.0f, 16);
+        AscendC::Duplicate<float>(calc5Zero, 0.0f, gradXDTile_ * gradXTTile_);
         AscendC::LocalTensor<float> calc6Zero = calc6Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc6Zero, 0.0f, gradXDTile_ * gradXITile_);
+        AscendC::Duplicate<float>(calc6Zero, 0.0f, ceilGradXTTileBy16_ * 16);
         AscendC::LocalTensor<float> calc7Zero = calc7Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc7Zero, 0.0f, gradXDTile_ * gradXITile_);
-        AscendC::LocalTensor<float> calc8Zero = calc8Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc8Zero, 0.0f, gradXDTile_ * gradXITile_);
-        AscendC::LocalTensor<float> calc9Zero = calc9Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc9Zero, 0.0f, ceilGradXITileBy16_ * 128);
-        AscendC::LocalTensor<float> calc10Zero = calc10Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc10Zero, 0.0f, gradXDTile_ * gradXITile_);
-        AscendC::LocalTensor<float> calc11Zero = calc11Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc11Zero, 0.0f, 16);
-        AscendC::LocalTensor<float> calc12Zero = calc12Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc12Zero, 0.0f, 128);
-        VectorBarrier();
-        for (int64_t item = blockIdx_ * gradXPer_; item < MinOf(gradXWork_, blockIdx_ * gradXPer_ + gradXPer_);
-             ++item) {
-            const int64_t dStart = gradXDTile_ * (item % gradXDTiles_);
+        AscendC::Duplicate<float>(calc7Zero, 0.0f, ceilGradXTTileBy16_ * 128);
+        const int64_t firstItem = blockIdx_ * gradXPer_;
+        const int64_t lastItem = MinOf(gradXWork_, blockIdx_ * gradXPer_ + gradXPer_);
+        for (int64_t strip = (firstItem / gradXTTiles_); strip < CeilDiv(lastItem, gradXTTiles_); ++strip) {
+            const int64_t dStart = gradXDTile_ * strip;
             const int64_t dCount = MinOf(gradXDTile_, D_ - dStart);
             const int64_t dPitch = RoundUp(dCount, 16);
-            const int64_t iStart = gradXITile_ * (((item / gradXDTiles_)) % gradXITiles_);
-            const int64_t iCount = MinOf(gradXITile_, n_ - iStart);
-            const int64_t t = (((item / gradXDTiles_)) / gradXITiles_);
-            // grad_x[t, i, d] = grad_h_in[t, d] * h_pre[t, i] + dxg[t, i, d] * gamma[i, d] - drms[t] * inv_rms[t] ** 3
-            // / (D*n) * x[t, i, d] + grad_x_post[t, i, d]
-            AscendC::LocalTensor<Element> grad_h_inIn = in0Queue_.AllocTensor<Element>();
-            AscendC::DataCopyPad(grad_h_inIn, grad_h_inGm_[D_ * t + dStart],
-                                 AscendC::DataCopyExtParams(1, dCount * 2, 0, 0, 0),
-                                 AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
-            in0Queue_.EnQue(grad_h_inIn);
-            grad_h_inIn = in0Queue_.DeQue<Element>();
-            AscendC::LocalTensor<float> grad_h_inTile = calc0Buf_.Get<float>();
-            AscendC::Cast(grad_h_inTile, grad_h_inIn, AscendC::RoundMode::CAST_NONE, dPitch);
-            in0Queue_.FreeTensor(grad_h_inIn);
-            AscendC::LocalTensor<float> h_preIn = in1Queue_.AllocTensor<float>();
-            AscendC::DataCopyPad(h_preIn, h_preGm_[n_ * t + iStart], AscendC::DataCopyExtParams(1, iCount * 4, 0, 0, 0),
-                                 AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-            in1Queue_.EnQue(h_preIn);
-            h_preIn = in1Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> h_preTile = calc1Buf_.Get<float>();
-            AscendC::Muls(h_preTile, h_preIn, 1.0f, RoundUp(iCount, 8));
-            in1Queue_.FreeTensor(h_preIn);
-            AscendC::LocalTensor<float> dxgWsIn = in2Queue_.AllocTensor<float>();
-            AscendC::DataCopyPad(dxgWsIn, dxgWsGm_[D_ * n_ * t + D_ * iStart + dStart],
-                                 AscendC::DataCopyExtParams(iCount, dCount * 4, D_ * 4 - dCount * 4, 0, 0),
-                                 AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-            in2Queue_.EnQue(dxgWsIn);
-            dxgWsIn = in2Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> dxgWsTile = calc2Buf_.Get<float>();
-            for (int64_t i = 0; i < iCount; ++i) {
-                AscendC::Muls(dxgWsTile[dPitch * i], dxgWsIn[RoundUp(dCount, 8) * i], 1.0f, RoundUp(dCount, 8));
-            }
-            in2Queue_.FreeTensor(dxgWsIn);
-            AscendC::LocalTensor<float> gammaIn = in2Queue_.AllocTensor<float>();
-            AscendC::DataCopyPad(gammaIn, gammaGm_[D_ * iStart + dStart],
-                                 AscendC::DataCopyExtParams(iCount, dCount * 4, D_ * 4 - dCount * 4, 0, 0),
-                                 AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-            in2Queue_.EnQue(gammaIn);
-            gammaIn = in2Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> gammaTile = calc3Buf_.Get<float>();
-            for (int64_t i = 0; i < iCount; ++i) {
-                AscendC::Muls(gammaTile[dPitch * i], gammaIn[RoundUp(dCount, 8) * i], 1.0f, RoundUp(dCount, 8));
-            }
-            in2Queue_.FreeTensor(gammaIn);
-            AscendC::LocalTensor<float> drmsWsIn = in3Queue_.AllocTensor<float>();
-            AscendC::DataCopyPad(drmsWsIn, drmsWsGm_[t], AscendC::DataCopyExtParams(1, 4, 0, 0, 0),
-                                 AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-            in3Queue_.EnQue(drmsWsIn);
-            drmsWsIn = in3Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> drmsWsTile = calc4Buf_.Get<float>();
-            AscendC::Muls(drmsWsTile, drmsWsIn, 1.0f, 8);
-            in3Queue_.FreeTensor(drmsWsIn);
-            AscendC::LocalTensor<float> inv_rmsIn = in3Queue_.AllocTensor<float>();
-            AscendC::DataCopyPad(inv_rmsIn, inv_rmsGm_[t], AscendC::DataCopyExtParams(1, 4, 0, 0, 0),
-                                 AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-            in3Queue_.EnQue(inv_rmsIn);
-            inv_rmsIn = in3Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> inv_rmsTile = calc5Buf_.Get<float>();
-            AscendC::Muls(inv_rmsTile, inv_rmsIn, 1.0f, 8);
-            in3Queue_.FreeTensor(inv_rmsIn);
-            AscendC::LocalTensor<Element> xIn = in4Queue_.AllocTensor<Element>();
-            AscendC::DataCopyPad(xIn, xGm_[D_ * n_ * t + D_ * iStart + dStart],
-                                 AscendC::DataCopyExtParams(iCount, dCount * 2, D_ * 2 - dCount * 2, 0, 0),
-                                 AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
-            in4Queue_.EnQue(xIn);
-            xIn = in4Queue_.DeQue<Element>();
-            AscendC::LocalTensor<float> xTile = calc6Buf_.Get<float>();
-            AscendC::Cast(xTile, xIn, AscendC::RoundMode::CAST_NONE, dPitch * iCount);
-            in4Queue_.FreeTensor(xIn);
-            AscendC::LocalTensor<Element> grad_x_postIn = in4Queue_.AllocTensor<Element>();
-            AscendC::DataCopyPad(grad_x_postIn, grad_x_postGm_[D_ * n_ * t + D_ * iStart + dStart],
-                                 AscendC::DataCopyExtParams(iCount, dCount * 2, D_ * 2 - dCount * 2, 0, 0),
-                                 AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
-            in4Queue_.EnQue(grad_x_postIn);
-            grad_x_postIn = in4Queue_.DeQue<Element>();
-            AscendC::LocalTensor<float> grad_x_postTile = calc7Buf_.Get<float>();
-            AscendC::Cast(grad_x_postTile, grad_x_postIn, AscendC::RoundMode::CAST_NONE, dPitch * iCount);
-            in4Queue_.FreeTensor(grad_x_postIn);
-            AscendC::LocalTensor<float> tmp = calc8Buf_.Get<float>();
-            AscendC::LocalTensor<float> spread = calc9Buf_.Get<float>();
-            VectorBarrier();
-            for (int64_t block = 0; block < CeilDiv(iCount, 16) * 2; block += 255) {
-                AscendC::Brcb(spread[block * 64], h_preTile[block * 8], MinOf(255, CeilDiv(iCount, 16) * 2 - block),
-                              AscendC::BrcbRepeatParams(1, 8));
-            }
-            if (dPitch <= 2040) {
-                VectorBarrier();
-                for (int64_t col = 0; col < dPitch; col += 64) {
-                    for (int64_t first = 0; first < iCount; first += 255) {
-                        AscendC::Mul(tmp[dPitch * first + col], grad_h_inTile[col], spread[first * 8],
-                                     MinOf(64, dPitch - col), MinOf(255, iCount - first),
-                                     AscendC::BinaryRepeatParams(1, 1, 0, (dPitch / 8), 0, 1));
-                    }
-                }
-            } else {
-                VectorBarrier();
-                for (int64_t i = 0; i < iCount; ++i) {
-                    for (int64_t start = 0; start < (dPitch / 64); start += 255) {
-                        AscendC::Mul(tmp[dPitch * i + start * 64], grad_h_inTile[start * 64], spread[i * 8], 64,
-                                     MinOf(255, (dPitch / 64) - start), AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
-                    }
-                    if (dPitch - (dPitch / 64) * 64 > 0) {
-                        AscendC::Mul(tmp[dPitch * i + (dPitch / 64) * 64], grad_h_inTile[(dPitch / 64) * 64],
-                                     spread[i * 8], dPitch - (dPitch / 64) * 64, 1,
-                                     AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
-                    }
-                }
-            }
-            AscendC::LocalTensor<float> tmp1 = calc10Buf_.Get<float>();
-            AscendC::Mul(tmp1, dxgWsTile, gammaTile, dPitch * iCount);
-            VectorBarrier();
-            AscendC::Add(tmp, tmp, tmp1, dPitch * iCount);
-            AscendC::LocalTensor<float> tmp2 = calc11Buf_.Get<float>();
-            AscendC::Mul(tmp2, inv_rmsTile, inv_rmsTile, 16);
-            VectorBarrier();
-            AscendC::Mul(tmp2, inv_rmsTile, tmp2, 16);
-            VectorBarrier();
-            AscendC::Mul(tmp2, drmsWsTile, tmp2, 16);
-            VectorBarrier();
-            AscendC::Muls(tmp2, tmp2, (1.0f / static_cast<float>(D_ * n_)), 16);
-            AscendC::LocalTensor<float> tmp3 = calc10Buf_.Get<float>();
-            AscendC::LocalTensor<float> spread1 = calc12Buf_.Get<float>();
-            VectorBarrier();
-            AscendC::Brcb(spread1, tmp2, 1, AscendC::BrcbRepeatParams(1, 8));
-            if (dPitch <= 2040) {
-                VectorBarrier();
-                for (int64_t col1 = 0; col1 < dPitch; col1 += 64) {
-                    for (int64_t first1 = 0; first1 < iCount; first1 += 255) {
-                        AscendC::Mul(tmp3[dPitch * first1 + col1], spread1, xTile[dPitch * first1 + col1],
-                                     MinOf(64, dPitch - col1), MinOf(255, iCount - first1),
-                                     AscendC::BinaryRepeatParams(1, 0, 1, (dPitch / 8), 0, (dPitch / 8)));
-                    }
-                }
-            } else {
-                VectorBarrier();
-                for (int64_t i = 0; i < iCount; ++i) {
-                    for (int64_t start1 = 0; start1 < (dPitch / 64); start1 += 255) {
-                        AscendC::Mul(tmp3[dPitch * i + start1 * 64], spread1, xTile[dPitch * i + start1 * 64], 64,
-                                     MinOf(255, (dPitch / 64) - start1), AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
-                    }
-                    if (dPitch - (dPitch / 64) * 64 > 0) {
-                        AscendC::Mul(tmp3[dPitch * i + (dPitch / 64) * 64], spread1,
-                                     xTile[dPitch * i + (dPitch / 64) * 64], dPitch - (dPitch / 64) * 64, 1,
-                                     AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
-                    }
-                }
-            }
-            VectorBarrier();
-            AscendC::Sub(tmp, tmp, tmp3, dPitch * iCount);
-            VectorBarrier();
-            AscendC::Add(tmp, tmp, grad_x_postTile, dPitch * iCount);
-            AscendC::LocalTensor<Element> grad_xOut = out0Queue_.AllocTensor<Element>();
-            VectorBarrier();
-            AscendC::Cast(grad_xOut, tmp, AscendC::RoundMode::CAST_RINT, dPitch * iCount);
-            out0Queue_.EnQue(grad_xOut);
-            grad_xOut = out0Queue_.DeQue<Element>();
+            AscendC::LocalTensor<float> gammaIn = in0Queue_.AllocTensor<float>();
             AscendC::DataCopyPad(
-                grad_xGm_[D_ * n_ * t + D_ * iStart + dStart], grad_xOut,
-                AscendC::DataCopyExtParams(iCount, dCount * 2, ((dPitch * 2 - CeilDiv(dCount * 2, 32) * 32) / 32),
-                                           D_ * 2 - dCount * 2, 0));
-            out0Queue_.FreeTensor(grad_xOut);
+                gammaIn, gammaGm_[dStart], AscendC::DataCopyExtParams(n_, dCount * 4, D_ * 4 - dCount * 4, 0, 0),
+                AscendC::DataCopyPadExtParams<float>(true, 0, dPitch - CeilDiv(dCount, 8) * 8, static_cast<float>(0)));
+            in0Queue_.EnQue(gammaIn);
+            gammaIn = in0Queue_.DeQue<float>();
+            for (int64_t tile = MaxOf(firstItem - gradXTTiles_ * strip, 0);
+                 tile < MinOf(gradXTTiles_, lastItem - gradXTTiles_ * strip); ++tile) {
+                const int64_t tStart = gradXTTile_ * tile;
+                const int64_t tCount = MinOf(gradXTTile_, T_ - tStart);
+                AscendC::LocalTensor<Element> grad_h_inIn = in1Queue_.AllocTensor<Element>();
+                AscendC::DataCopyPad(grad_h_inIn, grad_h_inGm_[D_ * tStart + dStart],
+                                     AscendC::DataCopyExtParams(tCount, dCount * 2, D_ * 2 - dCount * 2, 0, 0),
+                                     AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
+                in1Queue_.EnQue(grad_h_inIn);
+                grad_h_inIn = in1Queue_.DeQue<Element>();
+                AscendC::LocalTensor<float> grad_h_inTile = calc0Buf_.Get<float>();
+                VectorBarrier();
+                AscendC::Cast(grad_h_inTile, grad_h_inIn, AscendC::RoundMode::CAST_NONE, dPitch * tCount);
+                in1Queue_.FreeTensor(grad_h_inIn);
+                AscendC::LocalTensor<float> h_preIn = in2Queue_.AllocTensor<float>();
+                AscendC::DataCopyPad(h_preIn, h_preGm_[n_ * tStart],
+                                     AscendC::DataCopyExtParams(tCount, n_ * 4, 0, 0, 0),
+                                     AscendC::DataCopyPadExtParams<float>(true, 0, 8, static_cast<float>(0)));
+                in2Queue_.EnQue(h_preIn);
+                h_preIn = in2Queue_.DeQue<float>();
+                AscendC::LocalTensor<float> drmsWsIn = in3Queue_.AllocTensor<float>();
+                AscendC::DataCopyPad(drmsWsIn, drmsWsGm_[tStart], AscendC::DataCopyExtParams(1, tCount * 4, 0, 0, 0),
+                                     AscendC::DataCopyPadExtParams<float>(
+                                         true, 0, RoundUp(tCount, 16) - CeilDiv(tCount, 8) * 8, static_cast<float>(0)));
+                in3Queue_.EnQue(drmsWsIn);
+                drmsWsIn = in3Queue_.DeQue<float>();
+                AscendC::LocalTensor<float> inv_rmsIn = in3Queue_.AllocTensor<float>();
+                AscendC::DataCopyPad(inv_rmsIn, inv_rmsGm_[tStart], AscendC::DataCopyExtParams(1, tCount * 4, 0, 0, 0),
+                                     AscendC::DataCopyPadExtParams<float>(
+                                         true, 0, RoundUp(tCount, 16) - CeilDiv(tCount, 8) * 8, static_cast<float>(0)));
+                in3Queue_.EnQue(inv_rmsIn);
+                inv_rmsIn = in3Queue_.DeQue<float>();
+                AscendC::LocalTensor<float> spread = calc4Buf_.Get<float>();
+                for (int64_t block = 0; block < tCount * 2; block += 255) {
+                    AscendC::Brcb(spread[block * 64], h_preIn[block * 8], MinOf(255, tCount * 2 - block),
+                                  AscendC::BrcbRepeatParams(1, 8));
+                }
+                for (int64_t i = 0; i < n_; ++i) {
+                    // grad_x[t, i, d] = grad_h_in[t, d] * h_pre[t, i] + dxg[t, i, d] * gamma[i, d] - drms[t] *
+                    // inv_rms[t] ** 3 / (D*n) * x[t, i, d] + grad_x_post[t, i, d]
+                    AscendC::LocalTensor<float> dxgWsIn = in4Queue_.AllocTensor<float>();
+                    AscendC::DataCopyPad(dxgWsIn, dxgWsGm_[D_ * n_ * tStart + D_ * i + dStart],
+                                         AscendC::DataCopyExtParams(tCount, dCount * 4, D_ * n_ * 4 - dCount * 4, 0, 0),
+                                         AscendC::DataCopyPadExtParams<float>(true, 0, dPitch - CeilDiv(dCount, 8) * 8,
+                                                                              static_cast<float>(0)));
+                    in4Queue_.EnQue(dxgWsIn);
+                    dxgWsIn = in4Queue_.DeQue<float>();
+                    AscendC::LocalTensor<Element> xIn = in1Queue_.AllocTensor<Element>();
+                    AscendC::DataCopyPad(xIn, xGm_[D_ * n_ * tStart + D_ * i + dStart],
+                                         AscendC::DataCopyExtParams(tCount, dCount * 2, D_ * n_ * 2 - dCount * 2, 0, 0),
+                                         AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
+                    in1Queue_.EnQue(xIn);
+                    xIn = in1Queue_.DeQue<Element>();
+                    AscendC::LocalTensor<float> xTile = calc1Buf_.Get<float>();
+                    AscendC::Cast(xTile, xIn, AscendC::RoundMode::CAST_NONE, dPitch * tCount);
+                    in1Queue_.FreeTensor(xIn);
+                    AscendC::LocalTensor<Element> grad_x_postIn = in1Queue_.AllocTensor<Element>();
+                    AscendC::DataCopyPad(grad_x_postIn, grad_x_postGm_[D_ * n_ * tStart + D_ * i + dStart],
+                                         AscendC::DataCopyExtParams(tCount, dCount * 2, D_ * n_ * 2 - dCount * 2, 0, 0),
+                                         AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
+                    in1Queue_.EnQue(grad_x_postIn);
+                    grad_x_postIn = in1Queue_.DeQue<Element>();
+                    AscendC::LocalTensor<float> grad_x_postTile = calc2Buf_.Get<float>();
+                    AscendC::Cast(grad_x_postTile, grad_x_postIn, AscendC::RoundMode::CAST_NONE, dPitch * tCount);
+                    in1Queue_.FreeTensor(grad_x_postIn);
+                    AscendC::LocalTensor<float> tmp = calc3Buf_.Get<float>();
+                    if (dPitch <= 2040) {
+                        VectorBarrier();
+                        for (int64_t col = 0; col < dPitch; col += 64) {
+                            for (int64_t first = 0; first < tCount; first += 255) {
+                                AscendC::Mul(tmp[dPitch * first + col], grad_h_inTile[dPitch * first + col],
+                                             spread[first * 128 + i * 8], MinOf(64, dPitch - col),
+                                             MinOf(255, tCount - first),
+                                             AscendC::BinaryRepeatParams(1, 1, 0, (dPitch / 8), (dPitch / 8), 16));
+                            }
+                        }
+                    } else {
+                        VectorBarrier();
+                        for (int64_t t = 0; t < tCount; ++t) {
+                            for (int64_t start = 0; start < (dPitch / 64); start += 255) {
+                                AscendC::Mul(tmp[dPitch * t + start * 64], grad_h_inTile[dPitch * t + start * 64],
+                                             spread[i * 8 + t * 128], 64, MinOf(255, (dPitch / 64) - start),
+                                             AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
+                            }
+                            if (dPitch - (dPitch / 64) * 64 > 0) {
+                                AscendC::Mul(tmp[dPitch * t + (dPitch / 64) * 64],
+                                             grad_h_inTile[dPitch * t + (dPitch / 64) * 64], spread[i * 8 + t * 128],
+                                             dPitch - (dPitch / 64) * 64, 1,
+                                             AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
+                            }
+                        }
+                    }
+                    AscendC::LocalTensor<float> tmp1 = calc5Buf_.Get<float>();
+                    if (dPitch <= tCount * 64 && dPitch <= 2040) {
+                        for (int64_t col1 = 0; col1 < dPitch; col1 += 64) {
+                            for (int64_t first1 = 0; first1 < tCount; first1 += 255) {
+                                AscendC::Mul(tmp1[dPitch * first1 + col1], dxgWsIn[dPitch * first1 + col1],
+                                             gammaIn[dPitch * i + col1], MinOf(64, dPitch - col1),
+                                             MinOf(255, tCount - first1),
+                                             AscendC::BinaryRepeatParams(1, 1, 1, (dPitch / 8), (dPitch / 8), 0));
+                            }
+                        }
+                    } else {
+                        for (int64_t t = 0; t < tCount; ++t) {
+                            AscendC::Mul(tmp1[dPitch * t], dxgWsIn[dPitch * t], gammaIn[dPitch * i], dPitch);
+                        }
+                    }
+                    VectorBarrier();
+                    AscendC::Add(tmp, tmp, tmp1, dPitch * tCount);
+                    AscendC::LocalTensor<float> tmp2 = calc6Buf_.Get<float>();
+                    AscendC::Mul(tmp2, inv_rmsIn, inv_rmsIn, RoundUp(tCount, 16));
+                    VectorBarrier();
+                    AscendC::Mul(tmp2, inv_rmsIn, tmp2, RoundUp(tCount, 16));
+                    VectorBarrier();
+                    AscendC::Mul(tmp2, drmsWsIn, tmp2, RoundUp(tCount, 16));
+                    VectorBarrier();
+                    AscendC::Muls(tmp2, tmp2, (1.0f / static_cast<float>(D_ * n_)), RoundUp(tCount, 16));
+                    AscendC::LocalTensor<float> tmp3 = calc5Buf_.Get<float>();
+                    AscendC::LocalTensor<float> spread1 = calc7Buf_.Get<float>();
+                    VectorBarrier();
+                    for (int64_t block1 = 0; block1 < CeilDiv(tCount, 16) * 2; block1 += 255) {
+                        AscendC::Brcb(spread1[block1 * 64], tmp2[block1 * 8],
+                                      MinOf(255, CeilDiv(tCount, 16) * 2 - block1), AscendC::BrcbRepeatParams(1, 8));
+                    }
+                    if (dPitch <= 2040) {
+                        VectorBarrier();
+                        for (int64_t col2 = 0; col2 < dPitch; col2 += 64) {
+                            for (int64_t first2 = 0; first2 < tCount; first2 += 255) {
+                                AscendC::Mul(tmp3[dPitch * first2 + col2], spread1[first2 * 8],
+                                             xTile[dPitch * first2 + col2], MinOf(64, dPitch - col2),
+                                             MinOf(255, tCount - first2),
+                                             AscendC::BinaryRepeatParams(1, 0, 1, (dPitch / 8), 1, (dPitch / 8)));
+                            }
+                        }
+                    } else {
+                        VectorBarrier();
+                        for (int64_t t = 0; t < tCount; ++t) {
+                            for (int64_t start1 = 0; start1 < (dPitch / 64); start1 += 255) {
+                                AscendC::Mul(tmp3[dPitch * t + start1 * 64], spread1[t * 8],
+                                             xTile[dPitch * t + start1 * 64], 64, MinOf(255, (dPitch / 64) - start1),
+                                             AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
+                            }
+                            if (dPitch - (dPitch / 64) * 64 > 0) {
+                                AscendC::Mul(tmp3[dPitch * t + (dPitch / 64) * 64], spread1[t * 8],
+                                             xTile[dPitch * t + (dPitch / 64) * 64], dPitch - (dPitch / 64) * 64, 1,
+                                             AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
+                            }
+                        }
+                    }
+                    VectorBarrier();
+                    AscendC::Sub(tmp, tmp, tmp3, dPitch * tCount);
+                    VectorBarrier();
+                    AscendC::Add(tmp, tmp, grad_x_postTile, dPitch * tCount);
+                    AscendC::LocalTensor<Element> grad_xOut = out0Queue_.AllocTensor<Element>();
+                    VectorBarrier();
+                    AscendC::Cast(grad_xOut, tmp, AscendC::RoundMode::CAST_RINT, dPitch * tCount);
+                    out0Queue_.EnQue(grad_xOut);
+                    grad_xOut = out0Queue_.DeQue<Element>();
+                    AscendC::DataCopyPad(grad_xGm_[D_ * n_ * tStart + D_ * i + dStart], grad_xOut,
+                                         AscendC::DataCopyExtParams(tCount, dCount * 2,
+                                                                    ((dPitch * 2 - CeilDiv(dCount * 2, 32) * 32) / 32),
+                                                                    D_ * n_ * 2 - dCount * 2, 0));
+                    out0Queue_.FreeTensor(grad_xOut);
+                    in4Queue_.FreeTensor(dxgWsIn);
+                }
+                in2Queue_.FreeTensor(h_preIn);
+                in3Queue_.FreeTensor(drmsWsIn);
+                in3Queue_.FreeTensor(inv_rmsIn);
+            }
+            in0Queue_.FreeTensor(gammaIn);
         }
     }
 
 private:
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // grad_h_inIn
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in1Queue_;    // h_preIn
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in2Queue_;    // dxgWsIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // gammaIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in1Queue_;    // grad_h_inIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in2Queue_;    // h_preIn
     AscendC::TQue<AscendC::TPosition::VECIN, 1> in3Queue_;    // drmsWsIn
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in4Queue_;    // xIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in4Queue_;    // dxgWsIn
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // grad_xOut
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // grad_h_inTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // h_preTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // dxgWsTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // gammaTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // drmsWsTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // inv_rmsTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // xTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // grad_x_postTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc9Buf_;     // spread
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc10Buf_;    // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc11Buf_;    // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc12Buf_;    // spread
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // xTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // grad_x_postTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // tmp
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // spread
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // tmp
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // tmp
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // spread
     AscendC::GlobalTensor<Element> xGm_;
     AscendC::GlobalTensor<Element> grad_h_inGm_;
     AscendC::GlobalTensor<float> inv_rmsGm_;
@@ -294,18 +642,356 @@ private:
     int64_t drmsWsStart_;
     int64_t dxgWsStart_;
     int64_t gradXDTile_;
-    int64_t gradXDTiles_;
-    int64_t gradXITile_;
-    int64_t gradXITiles_;
     int64_t gradXPer_;
+    int64_t gradXTTile_;
+    int64_t gradXTTiles_;
     int64_t gradXWork_;
     int64_t n_;
-    int64_t ceilGradXITileBy16_;
+    int64_t ceilGradXTTileBy16_;
+    int64_t ceilNBy16_;
+};
+
+/// dxg, grad_x
+template <typename Element>
+class MhcPreBackwardGradXVariant3
+{
+public:
+    __aicore__ inline void Init(GM_ADDR x, GM_ADDR phi, GM_ADDR grad_h_in, GM_ADDR inv_rms, GM_ADDR h_pre,
+                                GM_ADDR gamma, GM_ADDR grad_x, GM_ADDR workspace,
+                                const MhcPreBackwardTilingData &tiling, AscendC::TPipe *pipe)
+    {
+        blockIdx_ = AscendC::GetBlockIdx();
+        D_ = tiling.D;
+        T_ = tiling.T;
+        dmixWsStart_ = tiling.dmixWsStart;
+        drmsWsStart_ = tiling.drmsWsStart;
+        gradXDTile_ = tiling.gradXDTile;
+        gradXPer_ = tiling.gradXPer;
+        gradXTTile_ = tiling.gradXTTile;
+        gradXTTiles_ = tiling.gradXTTiles;
+        gradXWork_ = tiling.gradXWork;
+        n_ = tiling.n;
+        ceilGradXTTileBy16_ = CeilDiv(gradXTTile_, 16);
+        ceilNBy16_ = CeilDiv(n_, 16);
+        ceilNN2NBy16_ = CeilDiv(n_ * n_ + n_ * 2, 16);
+        xGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(x), D_ * T_ * n_);
+        phiGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(phi), D_ * n_ * n_ * n_ + D_ * n_ * n_ * 2);
+        grad_h_inGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(grad_h_in), D_ * T_);
+        inv_rmsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(inv_rms), T_);
+        h_preGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(h_pre), T_ * n_);
+        gammaGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(gamma), D_ * n_);
+        grad_xGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(grad_x), D_ * T_ * n_);
+        dmixWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + dmixWsStart_),
+                                  T_ * n_ * n_ + T_ * n_ * 2);
+        drmsWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + drmsWsStart_), T_);
+        pipe->InitBuffer(in0Queue_, 1, gradXDTile_ * n_ * n_ * n_ * 4 + gradXDTile_ * n_ * n_ * 8);
+        pipe->InitBuffer(in1Queue_, 1, gradXDTile_ * n_ * 4);
+        pipe->InitBuffer(in2Queue_, 2, ceilNN2NBy16_ * gradXTTile_ * 64);
+        pipe->InitBuffer(in3Queue_, 1, gradXDTile_ * gradXTTile_ * 2);
+        pipe->InitBuffer(in4Queue_, 1, ceilNBy16_ * gradXTTile_ * 64);
+        pipe->InitBuffer(in5Queue_, 2, ceilGradXTTileBy16_ * 64);
+        pipe->InitBuffer(out0Queue_, 2, gradXDTile_ * gradXTTile_ * 2);
+        pipe->InitBuffer(calc0Buf_, gradXDTile_ * gradXTTile_ * 4);
+        pipe->InitBuffer(calc1Buf_, gradXDTile_ * gradXTTile_ * 4);
+        pipe->InitBuffer(calc2Buf_, ceilNN2NBy16_ * gradXTTile_ * 512);
+        pipe->InitBuffer(calc3Buf_, gradXDTile_ * gradXTTile_ * 4);
+        pipe->InitBuffer(calc4Buf_, gradXDTile_ * gradXTTile_ * 4);
+        pipe->InitBuffer(calc5Buf_, ceilNBy16_ * gradXTTile_ * 512);
+        pipe->InitBuffer(calc6Buf_, gradXDTile_ * gradXTTile_ * 4);
+        pipe->InitBuffer(calc7Buf_, ceilGradXTTileBy16_ * 64);
+        pipe->InitBuffer(calc8Buf_, ceilGradXTTileBy16_ * 512);
+    }
+
+    __aicore__ inline void Process()
+    {
+        AscendC::LocalTensor<float> calc0Zero = calc0Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc0Zero, 0.0f, gradXDTile_ * gradXTTile_);
+        AscendC::LocalTensor<float> calc1Zero = calc1Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc1Zero, 0.0f, gradXDTile_ * gradXTTile_);
+        AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc2Zero, 0.0f, ceilNN2NBy16_ * gradXTTile_ * 128);
+        AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc3Zero, 0.0f, gradXDTile_ * gradXTTile_);
+        AscendC::LocalTensor<float> calc4Zero = calc4Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc4Zero, 0.0f, gradXDTile_ * gradXTTile_);
+        AscendC::LocalTensor<float> calc5Zero = calc5Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc5Zero, 0.0f, gradXTTile_ * 128);
+        AscendC::LocalTensor<float> calc6Zero = calc6Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc6Zero, 0.0f, gradXDTile_ * gradXTTile_);
+        AscendC::LocalTensor<float> calc7Zero = calc7Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc7Zero, 0.0f, ceilGradXTTileBy16_ * 16);
+        AscendC::LocalTensor<float> calc8Zero = calc8Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc8Zero, 0.0f, ceilGradXTTileBy16_ * 128);
+        const int64_t firstItem = blockIdx_ * gradXPer_;
+        const int64_t lastItem = MinOf(gradXWork_, blockIdx_ * gradXPer_ + gradXPer_);
+        for (int64_t strip = (firstItem / gradXTTiles_); strip < CeilDiv(lastItem, gradXTTiles_); ++strip) {
+            const int64_t dStart = gradXDTile_ * strip;
+            const int64_t dCount = MinOf(gradXDTile_, D_ - dStart);
+            const int64_t dPitch = RoundUp(dCount, 16);
+            AscendC::LocalTensor<float> phiIn = in0Queue_.AllocTensor<float>();
+            AscendC::DataCopyPad(
+                phiIn, phiGm_[dStart],
+                AscendC::DataCopyExtParams(n_ * n_ * n_ + n_ * n_ * 2, dCount * 4, D_ * 4 - dCount * 4, 0, 0),
+                AscendC::DataCopyPadExtParams<float>(true, 0, dPitch - CeilDiv(dCount, 8) * 8, static_cast<float>(0)));
+            in0Queue_.EnQue(phiIn);
+            phiIn = in0Queue_.DeQue<float>();
+            AscendC::LocalTensor<float> gammaIn = in1Queue_.AllocTensor<float>();
+            AscendC::DataCopyPad(
+                gammaIn, gammaGm_[dStart], AscendC::DataCopyExtParams(n_, dCount * 4, D_ * 4 - dCount * 4, 0, 0),
+                AscendC::DataCopyPadExtParams<float>(true, 0, dPitch - CeilDiv(dCount, 8) * 8, static_cast<float>(0)));
+            in1Queue_.EnQue(gammaIn);
+            gammaIn = in1Queue_.DeQue<float>();
+            for (int64_t tile = MaxOf(firstItem - gradXTTiles_ * strip, 0);
+                 tile < MinOf(gradXTTiles_, lastItem - gradXTTiles_ * strip); ++tile) {
+                const int64_t tStart = gradXTTile_ * tile;
+                const int64_t tCount = MinOf(gradXTTile_, T_ - tStart);
+                AscendC::LocalTensor<float> dmixWsIn = in2Queue_.AllocTensor<float>();
+                AscendC::DataCopyPad(
+                    dmixWsIn, dmixWsGm_[n_ * n_ * tStart + n_ * tStart * 2],
+                    AscendC::DataCopyExtParams(tCount, n_ * n_ * 4 + n_ * 8, 0, 0, 0),
+                    AscendC::DataCopyPadExtParams<float>(true, 0, ceilNN2NBy16_ * 16 - CeilDiv(n_ * n_ + n_ * 2, 8) * 8,
+                                                         static_cast<float>(0)));
+                in2Queue_.EnQue(dmixWsIn);
+                dmixWsIn = in2Queue_.DeQue<float>();
+                AscendC::LocalTensor<Element> grad_h_inIn = in3Queue_.AllocTensor<Element>();
+                AscendC::DataCopyPad(grad_h_inIn, grad_h_inGm_[D_ * tStart + dStart],
+                                     AscendC::DataCopyExtParams(tCount, dCount * 2, D_ * 2 - dCount * 2, 0, 0),
+                                     AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
+                in3Queue_.EnQue(grad_h_inIn);
+                grad_h_inIn = in3Queue_.DeQue<Element>();
+                AscendC::LocalTensor<float> grad_h_inTile = calc0Buf_.Get<float>();
+                VectorBarrier();
+                AscendC::Cast(grad_h_inTile, grad_h_inIn, AscendC::RoundMode::CAST_NONE, dPitch * tCount);
+                in3Queue_.FreeTensor(grad_h_inIn);
+                AscendC::LocalTensor<float> h_preIn = in4Queue_.AllocTensor<float>();
+                AscendC::DataCopyPad(h_preIn, h_preGm_[n_ * tStart],
+                                     AscendC::DataCopyExtParams(tCount, n_ * 4, 0, 0, 0),
+                                     AscendC::DataCopyPadExtParams<float>(true, 0, 8, static_cast<float>(0)));
+                in4Queue_.EnQue(h_preIn);
+                h_preIn = in4Queue_.DeQue<float>();
+                AscendC::LocalTensor<float> drmsWsIn = in5Queue_.AllocTensor<float>();
+                AscendC::DataCopyPad(drmsWsIn, drmsWsGm_[tStart], AscendC::DataCopyExtParams(1, tCount * 4, 0, 0, 0),
+                                     AscendC::DataCopyPadExtParams<float>(
+                                         true, 0, RoundUp(tCount, 16) - CeilDiv(tCount, 8) * 8, static_cast<float>(0)));
+                in5Queue_.EnQue(drmsWsIn);
+                drmsWsIn = in5Queue_.DeQue<float>();
+                AscendC::LocalTensor<float> inv_rmsIn = in5Queue_.AllocTensor<float>();
+                AscendC::DataCopyPad(inv_rmsIn, inv_rmsGm_[tStart], AscendC::DataCopyExtParams(1, tCount * 4, 0, 0, 0),
+                                     AscendC::DataCopyPadExtParams<float>(
+                                         true, 0, RoundUp(tCount, 16) - CeilDiv(tCount, 8) * 8, static_cast<float>(0)));
+                in5Queue_.EnQue(inv_rmsIn);
+                inv_rmsIn = in5Queue_.DeQue<float>();
+                AscendC::LocalTensor<float> spread = calc2Buf_.Get<float>();
+                for (int64_t block = 0; block < ceilNN2NBy16_ * tCount * 2; block += 255) {
+                    AscendC::Brcb(spread[block * 64], dmixWsIn[block * 8],
+                                  MinOf(255, ceilNN2NBy16_ * tCount * 2 - block), AscendC::BrcbRepeatParams(1, 8));
+                }
+                AscendC::LocalTensor<float> spread1 = calc5Buf_.Get<float>();
+                for (int64_t block1 = 0; block1 < tCount * 2; block1 += 255) {
+                    AscendC::Brcb(spread1[block1 * 64], h_preIn[block1 * 8], MinOf(255, tCount * 2 - block1),
+                                  AscendC::BrcbRepeatParams(1, 8));
+                }
+                for (int64_t i = 0; i < n_; ++i) {
+                    // dxg[t, i, d] = sum[k](dmix[t, k] * phi[k, D*i + d])
+                    AscendC::LocalTensor<float> dxgTile = calc1Buf_.Get<float>();
+                    AscendC::Duplicate<float>(dxgTile, 0.0f, dPitch * tCount);
+                    for (int64_t k = 0; k < n_ * n_ + n_ * 2; ++k) {
+                        if (dPitch <= 2040) {
+                            VectorBarrier();
+                            for (int64_t col = 0; col < dPitch; col += 64) {
+                                for (int64_t first = 0; first < tCount; first += 255) {
+                                    AscendC::MulAddDst(
+                                        dxgTile[dPitch * first + col], spread[ceilNN2NBy16_ * first * 128 + k * 8],
+                                        phiIn[dPitch * k * n_ + dPitch * i + col], MinOf(64, dPitch - col),
+                                        MinOf(255, tCount - first),
+                                        AscendC::BinaryRepeatParams(1, 0, 1, (dPitch / 8), ceilNN2NBy16_ * 16, 0));
+                                }
+                            }
+                        } else {
+                            VectorBarrier();
+                            for (int64_t t = 0; t < tCount; ++t) {
+                                for (int64_t start = 0; start < (dPitch / 64); start += 255) {
+                                    AscendC::MulAddDst(dxgTile[dPitch * t + start * 64],
+                                                       spread[ceilNN2NBy16_ * t * 128 + k * 8],
+                                                       phiIn[dPitch * k * n_ + dPitch * i + start * 64], 64,
+                                                       MinOf(255, (dPitch / 64) - start),
+                                                       AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
+                                }
+                                if (dPitch - (dPitch / 64) * 64 > 0) {
+                                    AscendC::MulAddDst(dxgTile[dPitch * t + (dPitch / 64) * 64],
+                                                       spread[ceilNN2NBy16_ * t * 128 + k * 8],
+                                                       phiIn[dPitch * k * n_ + dPitch * i + (dPitch / 64) * 64],
+                                                       dPitch - (dPitch / 64) * 64, 1,
+                                                       AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
+                                }
+                            }
+                        }
+                    }
+                    // grad_x[t, i, d] = grad_h_in[t, d] * h_pre[t, i] + dxg[t, i, d] * gamma[i, d] - drms[t] *
+                    // inv_rms[t] ** 3 / (D*n) * x[t, i, d] + 0.0
+                    AscendC::LocalTensor<Element> xIn = in3Queue_.AllocTensor<Element>();
+                    AscendC::DataCopyPad(xIn, xGm_[D_ * n_ * tStart + D_ * i + dStart],
+                                         AscendC::DataCopyExtParams(tCount, dCount * 2, D_ * n_ * 2 - dCount * 2, 0, 0),
+                                         AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
+                    in3Queue_.EnQue(xIn);
+                    xIn = in3Queue_.DeQue<Element>();
+                    AscendC::LocalTensor<float> xTile = calc3Buf_.Get<float>();
+                    AscendC::Cast(xTile, xIn, AscendC::RoundMode::CAST_NONE, dPitch * tCount);
+                    in3Queue_.FreeTensor(xIn);
+                    AscendC::LocalTensor<float> tmp = calc4Buf_.Get<float>();
+                    if (dPitch <= 2040) {
+                        VectorBarrier();
+                        for (int64_t col1 = 0; col1 < dPitch; col1 += 64) {
+                            for (int64_t first1 = 0; first1 < tCount; first1 += 255) {
+                                AscendC::Mul(tmp[dPitch * first1 + col1], grad_h_inTile[dPitch * first1 + col1],
+                                             spread1[first1 * 128 + i * 8], MinOf(64, dPitch - col1),
+                                             MinOf(255, tCount - first1),
+                                             AscendC::BinaryRepeatParams(1, 1, 0, (dPitch / 8), (dPitch / 8), 16));
+                            }
+                        }
+                    } else {
+                        VectorBarrier();
+                        for (int64_t t = 0; t < tCount; ++t) {
+                            for (int64_t start1 = 0; start1 < (dPitch / 64); start1 += 255) {
+                                AscendC::Mul(tmp[dPitch * t + start1 * 64], grad_h_inTile[dPitch * t + start1 * 64],
+                                             spread1[i * 8 + t * 128], 64, MinOf(255, (dPitch / 64) - start1),
+                                             AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
+                            }
+                            if (dPitch - (dPitch / 64) * 64 > 0) {
+                                AscendC::Mul(tmp[dPitch * t + (dPitch / 64) * 64],
+                                             grad_h_inTile[dPitch * t + (dPitch / 64) * 64], spread1[i * 8 + t * 128],
+                                             dPitch - (dPitch / 64) * 64, 1,
+                                             AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
+                            }
+                        }
+                    }
+                    AscendC::LocalTensor<float> tmp1 = calc6Buf_.Get<float>();
+                    if (dPitch <= tCount * 64 && dPitch <= 2040) {
+                        for (int64_t col2 = 0; col2 < dPitch; col2 += 64) {
+                            for (int64_t first2 = 0; first2 < tCount; first2 += 255) {
+                                AscendC::Mul(tmp1[dPitch * first2 + col2], dxgTile[dPitch * first2 + col2],
+                                             gammaIn[dPitch * i + col2], MinOf(64, dPitch - col2),
+                                             MinOf(255, tCount - first2),
+                                             AscendC::BinaryRepeatParams(1, 1, 1, (dPitch / 8), (dPitch / 8), 0));
+                            }
+                        }
+                    } else {
+                        for (int64_t t = 0; t < tCount; ++t) {
+                            AscendC::Mul(tmp1[dPitch * t], dxgTile[dPitch * t], gammaIn[dPitch * i], dPitch);
+                        }
+                    }
+                    VectorBarrier();
+                    AscendC::Add(tmp, tmp, tmp1, dPitch * tCount);
+                    AscendC::LocalTensor<float> tmp2 = calc7Buf_.Get<float>();
+                    AscendC::Mul(tmp2, inv_rmsIn, inv_rmsIn, RoundUp(tCount, 16));
+                    VectorBarrier();
+                    AscendC::Mul(tmp2, inv_rmsIn, tmp2, RoundUp(tCount, 16));
+                    VectorBarrier();
+                    AscendC::Mul(tmp2, drmsWsIn, tmp2, RoundUp(tCount, 16));
+                    VectorBarrier();
+                    AscendC::Muls(tmp2, tmp2, (1.0f / static_cast<float>(D_ * n_)), RoundUp(tCount, 16));
+                    AscendC::LocalTensor<float> tmp3 = calc6Buf_.Get<float>();
+                    AscendC::LocalTensor<float> spread2 = calc8Buf_.Get<float>();
+                    VectorBarrier();
+                    for (int64_t block2 = 0; block2 < CeilDiv(tCount, 16) * 2; block2 += 255) {
+                        AscendC::Brcb(spread2[block2 * 64], tmp2[block2 * 8],
+                                      MinOf(255, CeilDiv(tCount, 16) * 2 - block2), AscendC::BrcbRepeatParams(1, 8));
+                    }
+                    if (dPitch <= 2040) {
+                        VectorBarrier();
+                        for (int64_t col3 = 0; col3 < dPitch; col3 += 64) {
+                            for (int64_t first3 = 0; first3 < tCount; first3 += 255) {
+                                AscendC::Mul(tmp3[dPitch * first3 + col3], spread2[first3 * 8],
+                                             xTile[dPitch * first3 + col3], MinOf(64, dPitch - col3),
+                                             MinOf(255, tCount - first3),
+                                             AscendC::BinaryRepeatParams(1, 0, 1, (dPitch / 8), 1, (dPitch / 8)));
+                            }
+                        }
+                    } else {
+                        VectorBarrier();
+                        for (int64_t t = 0; t < tCount; ++t) {
+                            for (int64_t start2 = 0; start2 < (dPitch / 64); start2 += 255) {
+                                AscendC::Mul(tmp3[dPitch * t + start2 * 64], spread2[t * 8],
+                                             xTile[dPitch * t + start2 * 64], 64, MinOf(255, (dPitch / 64) - start2),
+                                             AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
+                            }
+                            if (dPitch - (dPitch / 64) * 64 > 0) {
+                                AscendC::Mul(tmp3[dPitch * t + (dPitch / 64) * 64], spread2[t * 8],
+                                             xTile[dPitch * t + (dPitch / 64) * 64], dPitch - (dPitch / 64) * 64, 1,
+                                             AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
+                            }
+                        }
+                    }
+                    VectorBarrier();
+                    AscendC::Sub(tmp, tmp, tmp3, dPitch * tCount);
+                    VectorBarrier();
+                    AscendC::Adds(tmp, tmp, 0.0f, dPitch * tCount);
+                    AscendC::LocalTensor<Element> grad_xOut = out0Queue_.AllocTensor<Element>();
+                    VectorBarrier();
+                    AscendC::Cast(grad_xOut, tmp, AscendC::RoundMode::CAST_RINT, dPitch * tCount);
+                    out0Queue_.EnQue(grad_xOut);
+                    grad_xOut = out0Queue_.DeQue<Element>();
+                    AscendC::DataCopyPad(grad_xGm_[D_ * n_ * tStart + D_ * i + dStart], grad_xOut,
+                                         AscendC::DataCopyExtParams(tCount, dCount * 2,
+                                                                    ((dPitch * 2 - CeilDiv(dCount * 2, 32) * 32) / 32),
+                                                                    D_ * n_ * 2 - dCount * 2, 0));
+                    out0Queue_.FreeTensor(grad_xOut);
+                }
+                in2Queue_.FreeTensor(dmixWsIn);
+                in4Queue_.FreeTensor(h_preIn);
+                in5Queue_.FreeTensor(drmsWsIn);
+                in5Queue_.FreeTensor(inv_rmsIn);
+            }
+            in0Queue_.FreeTensor(phiIn);
+            in1Queue_.FreeTensor(gammaIn);
+        }
+    }
+
+private:
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // phiIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in1Queue_;    // gammaIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in2Queue_;    // dmixWsIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in3Queue_;    // grad_h_inIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in4Queue_;    // h_preIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in5Queue_;    // drmsWsIn
+    AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // grad_xOut
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // grad_h_inTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // dxgTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // spread
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // xTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // tmp
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // spread
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // tmp
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // tmp
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // spread
+    AscendC::GlobalTensor<Element> xGm_;
+    AscendC::GlobalTensor<float> phiGm_;
+    AscendC::GlobalTensor<Element> grad_h_inGm_;
+    AscendC::GlobalTensor<float> inv_rmsGm_;
+    AscendC::GlobalTensor<float> h_preGm_;
+    AscendC::GlobalTensor<float> gammaGm_;
+    AscendC::GlobalTensor<Element> grad_xGm_;
+    AscendC::GlobalTensor<float> dmixWsGm_;
+    AscendC::GlobalTensor<float> drmsWsGm_;
+    int64_t blockIdx_;
+    int64_t D_;
+    int64_t T_;
+    int64_t dmixWsStart_;
+    int64_t drmsWsStart_;
+    int64_t gradXDTile_;
+    int64_t gradXPer_;
+    int64_t gradXTTile_;
+    int64_t gradXTTiles_;
+    int64_t gradXWork_;
+    int64_t n_;
+    int64_t ceilGradXTTileBy16_;
+    int64_t ceilNBy16_;
+    int64_t ceilNN2NBy16_;
 };
 
 /// grad_x
 template <typename Element>
-class MhcPreBackwardGradXVariant2
+class MhcPreBackwardGradXVariant4
 {
 public:
     __aicore__ inline void Init(GM_ADDR x, GM_ADDR grad_h_in, GM_ADDR inv_rms, GM_ADDR h_pre, GM_ADDR gamma,
@@ -318,13 +1004,13 @@ public:
         drmsWsStart_ = tiling.drmsWsStart;
         dxgWsStart_ = tiling.dxgWsStart;
         gradXDTile_ = tiling.gradXDTile;
-        gradXDTiles_ = tiling.gradXDTiles;
-        gradXITile_ = tiling.gradXITile;
-        gradXITiles_ = tiling.gradXITiles;
         gradXPer_ = tiling.gradXPer;
+        gradXTTile_ = tiling.gradXTTile;
+        gradXTTiles_ = tiling.gradXTTiles;
         gradXWork_ = tiling.gradXWork;
         n_ = tiling.n;
-        ceilGradXITileBy16_ = CeilDiv(gradXITile_, 16);
+        ceilGradXTTileBy16_ = CeilDiv(gradXTTile_, 16);
+        ceilNBy16_ = CeilDiv(n_, 16);
         xGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(x), D_ * T_ * n_);
         grad_h_inGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(grad_h_in), D_ * T_);
         inv_rmsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(inv_rms), T_);
@@ -333,232 +1019,227 @@ public:
         grad_xGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(grad_x), D_ * T_ * n_);
         drmsWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + drmsWsStart_), T_);
         dxgWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + dxgWsStart_), D_ * T_ * n_);
-        pipe->InitBuffer(in0Queue_, 2, gradXDTile_ * 2);
-        pipe->InitBuffer(in1Queue_, 2, CeilDiv(gradXITile_, 8) * 32);
-        pipe->InitBuffer(in2Queue_, 2, gradXDTile_ * gradXITile_ * 4);
-        pipe->InitBuffer(in3Queue_, 1, 32);
-        pipe->InitBuffer(in4Queue_, 1, gradXDTile_ * gradXITile_ * 2);
-        pipe->InitBuffer(out0Queue_, 2, gradXDTile_ * gradXITile_ * 2);
-        pipe->InitBuffer(calc0Buf_, gradXDTile_ * 4);
-        pipe->InitBuffer(calc1Buf_, ceilGradXITileBy16_ * 64);
-        pipe->InitBuffer(calc2Buf_, gradXDTile_ * gradXITile_ * 4);
-        pipe->InitBuffer(calc3Buf_, gradXDTile_ * gradXITile_ * 4);
-        pipe->InitBuffer(calc4Buf_, 64);
-        pipe->InitBuffer(calc5Buf_, 64);
-        pipe->InitBuffer(calc6Buf_, gradXDTile_ * gradXITile_ * 4);
-        pipe->InitBuffer(calc7Buf_, gradXDTile_ * gradXITile_ * 4);
-        pipe->InitBuffer(calc8Buf_, ceilGradXITileBy16_ * 512);
-        pipe->InitBuffer(calc9Buf_, gradXDTile_ * gradXITile_ * 4);
-        pipe->InitBuffer(calc10Buf_, 64);
-        pipe->InitBuffer(calc11Buf_, 512);
+        pipe->InitBuffer(in0Queue_, 1, gradXDTile_ * n_ * 4);
+        pipe->InitBuffer(in1Queue_, 2, gradXDTile_ * gradXTTile_ * 2);
+        pipe->InitBuffer(in2Queue_, 2, ceilNBy16_ * gradXTTile_ * 64);
+        pipe->InitBuffer(in3Queue_, 2, ceilGradXTTileBy16_ * 64);
+        pipe->InitBuffer(in4Queue_, 1, gradXDTile_ * gradXTTile_ * 4);
+        pipe->InitBuffer(out0Queue_, 2, gradXDTile_ * gradXTTile_ * 2);
+        pipe->InitBuffer(calc0Buf_, gradXDTile_ * gradXTTile_ * 4);
+        pipe->InitBuffer(calc1Buf_, gradXDTile_ * gradXTTile_ * 4);
+        pipe->InitBuffer(calc2Buf_, gradXDTile_ * gradXTTile_ * 4);
+        pipe->InitBuffer(calc3Buf_, ceilNBy16_ * gradXTTile_ * 512);
+        pipe->InitBuffer(calc4Buf_, gradXDTile_ * gradXTTile_ * 4);
+        pipe->InitBuffer(calc5Buf_, ceilGradXTTileBy16_ * 64);
+        pipe->InitBuffer(calc6Buf_, ceilGradXTTileBy16_ * 512);
     }
 
     __aicore__ inline void Process()
     {
         AscendC::LocalTensor<float> calc0Zero = calc0Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc0Zero, 0.0f, gradXDTile_);
+        AscendC::Duplicate<float>(calc0Zero, 0.0f, gradXDTile_ * gradXTTile_);
         AscendC::LocalTensor<float> calc1Zero = calc1Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc1Zero, 0.0f, ceilGradXITileBy16_ * 16);
+        AscendC::Duplicate<float>(calc1Zero, 0.0f, gradXDTile_ * gradXTTile_);
         AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc2Zero, 0.0f, gradXDTile_ * gradXITile_);
+        AscendC::Duplicate<float>(calc2Zero, 0.0f, gradXDTile_ * gradXTTile_);
         AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc3Zero, 0.0f, gradXDTile_ * gradXITile_);
+        AscendC::Duplicate<float>(calc3Zero, 0.0f, gradXTTile_ * 128);
         AscendC::LocalTensor<float> calc4Zero = calc4Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc4Zero, 0.0f, 16);
+        AscendC::Duplicate<float>(calc4Zero, 0.0f, gradXDTile_ * gradXTTile_);
         AscendC::LocalTensor<float> calc5Zero = calc5Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc5Zero, 0.0f, 16);
+        AscendC::Duplicate<float>(calc5Zero, 0.0f, ceilGradXTTileBy16_ * 16);
         AscendC::LocalTensor<float> calc6Zero = calc6Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc6Zero, 0.0f, gradXDTile_ * gradXITile_);
-        AscendC::LocalTensor<float> calc7Zero = calc7Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc7Zero, 0.0f, gradXDTile_ * gradXITile_);
-        AscendC::LocalTensor<float> calc8Zero = calc8Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc8Zero, 0.0f, ceilGradXITileBy16_ * 128);
-        AscendC::LocalTensor<float> calc9Zero = calc9Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc9Zero, 0.0f, gradXDTile_ * gradXITile_);
-        AscendC::LocalTensor<float> calc10Zero = calc10Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc10Zero, 0.0f, 16);
-        AscendC::LocalTensor<float> calc11Zero = calc11Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc11Zero, 0.0f, 128);
-        VectorBarrier();
-        for (int64_t item = blockIdx_ * gradXPer_; item < MinOf(gradXWork_, blockIdx_ * gradXPer_ + gradXPer_);
-             ++item) {
-            const int64_t dStart = gradXDTile_ * (item % gradXDTiles_);
+        AscendC::Duplicate<float>(calc6Zero, 0.0f, ceilGradXTTileBy16_ * 128);
+        const int64_t firstItem = blockIdx_ * gradXPer_;
+        const int64_t lastItem = MinOf(gradXWork_, blockIdx_ * gradXPer_ + gradXPer_);
+        for (int64_t strip = (firstItem / gradXTTiles_); strip < CeilDiv(lastItem, gradXTTiles_); ++strip) {
+            const int64_t dStart = gradXDTile_ * strip;
             const int64_t dCount = MinOf(gradXDTile_, D_ - dStart);
             const int64_t dPitch = RoundUp(dCount, 16);
-            const int64_t iStart = gradXITile_ * (((item / gradXDTiles_)) % gradXITiles_);
-            const int64_t iCount = MinOf(gradXITile_, n_ - iStart);
-            const int64_t t = (((item / gradXDTiles_)) / gradXITiles_);
-            // grad_x[t, i, d] = grad_h_in[t, d] * h_pre[t, i] + dxg[t, i, d] * gamma[i, d] - drms[t] * inv_rms[t] ** 3
-            // / (D*n) * x[t, i, d] + 0.0
-            AscendC::LocalTensor<Element> grad_h_inIn = in0Queue_.AllocTensor<Element>();
-            AscendC::DataCopyPad(grad_h_inIn, grad_h_inGm_[D_ * t + dStart],
-                                 AscendC::DataCopyExtParams(1, dCount * 2, 0, 0, 0),
-                                 AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
-            in0Queue_.EnQue(grad_h_inIn);
-            grad_h_inIn = in0Queue_.DeQue<Element>();
-            AscendC::LocalTensor<float> grad_h_inTile = calc0Buf_.Get<float>();
-            AscendC::Cast(grad_h_inTile, grad_h_inIn, AscendC::RoundMode::CAST_NONE, dPitch);
-            in0Queue_.FreeTensor(grad_h_inIn);
-            AscendC::LocalTensor<float> h_preIn = in1Queue_.AllocTensor<float>();
-            AscendC::DataCopyPad(h_preIn, h_preGm_[n_ * t + iStart], AscendC::DataCopyExtParams(1, iCount * 4, 0, 0, 0),
-                                 AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-            in1Queue_.EnQue(h_preIn);
-            h_preIn = in1Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> h_preTile = calc1Buf_.Get<float>();
-            AscendC::Muls(h_preTile, h_preIn, 1.0f, RoundUp(iCount, 8));
-            in1Queue_.FreeTensor(h_preIn);
-            AscendC::LocalTensor<float> dxgWsIn = in2Queue_.AllocTensor<float>();
-            AscendC::DataCopyPad(dxgWsIn, dxgWsGm_[D_ * n_ * t + D_ * iStart + dStart],
-                                 AscendC::DataCopyExtParams(iCount, dCount * 4, D_ * 4 - dCount * 4, 0, 0),
-                                 AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-            in2Queue_.EnQue(dxgWsIn);
-            dxgWsIn = in2Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> dxgWsTile = calc2Buf_.Get<float>();
-            for (int64_t i = 0; i < iCount; ++i) {
-                AscendC::Muls(dxgWsTile[dPitch * i], dxgWsIn[RoundUp(dCount, 8) * i], 1.0f, RoundUp(dCount, 8));
-            }
-            in2Queue_.FreeTensor(dxgWsIn);
-            AscendC::LocalTensor<float> gammaIn = in2Queue_.AllocTensor<float>();
-            AscendC::DataCopyPad(gammaIn, gammaGm_[D_ * iStart + dStart],
-                                 AscendC::DataCopyExtParams(iCount, dCount * 4, D_ * 4 - dCount * 4, 0, 0),
-                                 AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-            in2Queue_.EnQue(gammaIn);
-            gammaIn = in2Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> gammaTile = calc3Buf_.Get<float>();
-            for (int64_t i = 0; i < iCount; ++i) {
-                AscendC::Muls(gammaTile[dPitch * i], gammaIn[RoundUp(dCount, 8) * i], 1.0f, RoundUp(dCount, 8));
-            }
-            in2Queue_.FreeTensor(gammaIn);
-            AscendC::LocalTensor<float> drmsWsIn = in3Queue_.AllocTensor<float>();
-            AscendC::DataCopyPad(drmsWsIn, drmsWsGm_[t], AscendC::DataCopyExtParams(1, 4, 0, 0, 0),
-                                 AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-            in3Queue_.EnQue(drmsWsIn);
-            drmsWsIn = in3Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> drmsWsTile = calc4Buf_.Get<float>();
-            AscendC::Muls(drmsWsTile, drmsWsIn, 1.0f, 8);
-            in3Queue_.FreeTensor(drmsWsIn);
-            AscendC::LocalTensor<float> inv_rmsIn = in3Queue_.AllocTensor<float>();
-            AscendC::DataCopyPad(inv_rmsIn, inv_rmsGm_[t], AscendC::DataCopyExtParams(1, 4, 0, 0, 0),
-                                 AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-            in3Queue_.EnQue(inv_rmsIn);
-            inv_rmsIn = in3Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> inv_rmsTile = calc5Buf_.Get<float>();
-            AscendC::Muls(inv_rmsTile, inv_rmsIn, 1.0f, 8);
-            in3Queue_.FreeTensor(inv_rmsIn);
-            AscendC::LocalTensor<Element> xIn = in4Queue_.AllocTensor<Element>();
-            AscendC::DataCopyPad(xIn, xGm_[D_ * n_ * t + D_ * iStart + dStart],
-                                 AscendC::DataCopyExtParams(iCount, dCount * 2, D_ * 2 - dCount * 2, 0, 0),
-                                 AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
-            in4Queue_.EnQue(xIn);
-            xIn = in4Queue_.DeQue<Element>();
-            AscendC::LocalTensor<float> xTile = calc6Buf_.Get<float>();
-            AscendC::Cast(xTile, xIn, AscendC::RoundMode::CAST_NONE, dPitch * iCount);
-            in4Queue_.FreeTensor(xIn);
-            AscendC::LocalTensor<float> tmp = calc7Buf_.Get<float>();
-            AscendC::LocalTensor<float> spread = calc8Buf_.Get<float>();
-            VectorBarrier();
-            for (int64_t block = 0; block < CeilDiv(iCount, 16) * 2; block += 255) {
-                AscendC::Brcb(spread[block * 64], h_preTile[block * 8], MinOf(255, CeilDiv(iCount, 16) * 2 - block),
-                              AscendC::BrcbRepeatParams(1, 8));
-            }
-            if (dPitch <= 2040) {
-                VectorBarrier();
-                for (int64_t col = 0; col < dPitch; col += 64) {
-                    for (int64_t first = 0; first < iCount; first += 255) {
-                        AscendC::Mul(tmp[dPitch * first + col], grad_h_inTile[col], spread[first * 8],
-                                     MinOf(64, dPitch - col), MinOf(255, iCount - first),
-                                     AscendC::BinaryRepeatParams(1, 1, 0, (dPitch / 8), 0, 1));
-                    }
-                }
-            } else {
-                VectorBarrier();
-                for (int64_t i = 0; i < iCount; ++i) {
-                    for (int64_t start = 0; start < (dPitch / 64); start += 255) {
-                        AscendC::Mul(tmp[dPitch * i + start * 64], grad_h_inTile[start * 64], spread[i * 8], 64,
-                                     MinOf(255, (dPitch / 64) - start), AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
-                    }
-                    if (dPitch - (dPitch / 64) * 64 > 0) {
-                        AscendC::Mul(tmp[dPitch * i + (dPitch / 64) * 64], grad_h_inTile[(dPitch / 64) * 64],
-                                     spread[i * 8], dPitch - (dPitch / 64) * 64, 1,
-                                     AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
-                    }
-                }
-            }
-            AscendC::LocalTensor<float> tmp1 = calc9Buf_.Get<float>();
-            AscendC::Mul(tmp1, dxgWsTile, gammaTile, dPitch * iCount);
-            VectorBarrier();
-            AscendC::Add(tmp, tmp, tmp1, dPitch * iCount);
-            AscendC::LocalTensor<float> tmp2 = calc10Buf_.Get<float>();
-            AscendC::Mul(tmp2, inv_rmsTile, inv_rmsTile, 16);
-            VectorBarrier();
-            AscendC::Mul(tmp2, inv_rmsTile, tmp2, 16);
-            VectorBarrier();
-            AscendC::Mul(tmp2, drmsWsTile, tmp2, 16);
-            VectorBarrier();
-            AscendC::Muls(tmp2, tmp2, (1.0f / static_cast<float>(D_ * n_)), 16);
-            AscendC::LocalTensor<float> tmp3 = calc9Buf_.Get<float>();
-            AscendC::LocalTensor<float> spread1 = calc11Buf_.Get<float>();
-            VectorBarrier();
-            AscendC::Brcb(spread1, tmp2, 1, AscendC::BrcbRepeatParams(1, 8));
-            if (dPitch <= 2040) {
-                VectorBarrier();
-                for (int64_t col1 = 0; col1 < dPitch; col1 += 64) {
-                    for (int64_t first1 = 0; first1 < iCount; first1 += 255) {
-                        AscendC::Mul(tmp3[dPitch * first1 + col1], spread1, xTile[dPitch * first1 + col1],
-                                     MinOf(64, dPitch - col1), MinOf(255, iCount - first1),
-                                     AscendC::BinaryRepeatParams(1, 0, 1, (dPitch / 8), 0, (dPitch / 8)));
-                    }
-                }
-            } else {
-                VectorBarrier();
-                for (int64_t i = 0; i < iCount; ++i) {
-                    for (int64_t start1 = 0; start1 < (dPitch / 64); start1 += 255) {
-                        AscendC::Mul(tmp3[dPitch * i + start1 * 64], spread1, xTile[dPitch * i + start1 * 64], 64,
-                                     MinOf(255, (dPitch / 64) - start1), AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
-                    }
-                    if (dPitch - (dPitch / 64) * 64 > 0) {
-                        AscendC::Mul(tmp3[dPitch * i + (dPitch / 64) * 64], spread1,
-                                     xTile[dPitch * i + (dPitch / 64) * 64], dPitch - (dPitch / 64) * 64, 1,
-                                     AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
-                    }
-                }
-            }
-            VectorBarrier();
-            AscendC::Sub(tmp, tmp, tmp3, dPitch * iCount);
-            VectorBarrier();
-            AscendC::Adds(tmp, tmp, 0.0f, dPitch * iCount);
-            AscendC::LocalTensor<Element> grad_xOut = out0Queue_.AllocTensor<Element>();
-            VectorBarrier();
-            AscendC::Cast(grad_xOut, tmp, AscendC::RoundMode::CAST_RINT, dPitch * iCount);
-            out0Queue_.EnQue(grad_xOut);
-            grad_xOut = out0Queue_.DeQue<Element>();
+            AscendC::LocalTensor<float> gammaIn = in0Queue_.AllocTensor<float>();
             AscendC::DataCopyPad(
-                grad_xGm_[D_ * n_ * t + D_ * iStart + dStart], grad_xOut,
-                AscendC::DataCopyExtParams(iCount, dCount * 2, ((dPitch * 2 - CeilDiv(dCount * 2, 32) * 32) / 32),
-                                           D_ * 2 - dCount * 2, 0));
-            out0Queue_.FreeTensor(grad_xOut);
+                gammaIn, gammaGm_[dStart], AscendC::DataCopyExtParams(n_, dCount * 4, D_ * 4 - dCount * 4, 0, 0),
+                AscendC::DataCopyPadExtParams<float>(true, 0, dPitch - CeilDiv(dCount, 8) * 8, static_cast<float>(0)));
+            in0Queue_.EnQue(gammaIn);
+            gammaIn = in0Queue_.DeQue<float>();
+            for (int64_t tile = MaxOf(firstItem - gradXTTiles_ * strip, 0);
+                 tile < MinOf(gradXTTiles_, lastItem - gradXTTiles_ * strip); ++tile) {
+                const int64_t tStart = gradXTTile_ * tile;
+                const int64_t tCount = MinOf(gradXTTile_, T_ - tStart);
+                AscendC::LocalTensor<Element> grad_h_inIn = in1Queue_.AllocTensor<Element>();
+                AscendC::DataCopyPad(grad_h_inIn, grad_h_inGm_[D_ * tStart + dStart],
+                                     AscendC::DataCopyExtParams(tCount, dCount * 2, D_ * 2 - dCount * 2, 0, 0),
+                                     AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
+                in1Queue_.EnQue(grad_h_inIn);
+                grad_h_inIn = in1Queue_.DeQue<Element>();
+                AscendC::LocalTensor<float> grad_h_inTile = calc0Buf_.Get<float>();
+                VectorBarrier();
+                AscendC::Cast(grad_h_inTile, grad_h_inIn, AscendC::RoundMode::CAST_NONE, dPitch * tCount);
+                in1Queue_.FreeTensor(grad_h_inIn);
+                AscendC::LocalTensor<float> h_preIn = in2Queue_.AllocTensor<float>();
+                AscendC::DataCopyPad(h_preIn, h_preGm_[n_ * tStart],
+                                     AscendC::DataCopyExtParams(tCount, n_ * 4, 0, 0, 0),
+                                     AscendC::DataCopyPadExtParams<float>(true, 0, 8, static_cast<float>(0)));
+                in2Queue_.EnQue(h_preIn);
+                h_preIn = in2Queue_.DeQue<float>();
+                AscendC::LocalTensor<float> drmsWsIn = in3Queue_.AllocTensor<float>();
+                AscendC::DataCopyPad(drmsWsIn, drmsWsGm_[tStart], AscendC::DataCopyExtParams(1, tCount * 4, 0, 0, 0),
+                                     AscendC::DataCopyPadExtParams<float>(
+                                         true, 0, RoundUp(tCount, 16) - CeilDiv(tCount, 8) * 8, static_cast<float>(0)));
+                in3Queue_.EnQue(drmsWsIn);
+                drmsWsIn = in3Queue_.DeQue<float>();
+                AscendC::LocalTensor<float> inv_rmsIn = in3Queue_.AllocTensor<float>();
+                AscendC::DataCopyPad(inv_rmsIn, inv_rmsGm_[tStart], AscendC::DataCopyExtParams(1, tCount * 4, 0, 0, 0),
+                                     AscendC::DataCopyPadExtParams<float>(
+                                         true, 0, RoundUp(tCount, 16) - CeilDiv(tCount, 8) * 8, static_cast<float>(0)));
+                in3Queue_.EnQue(inv_rmsIn);
+                inv_rmsIn = in3Queue_.DeQue<float>();
+                AscendC::LocalTensor<float> spread = calc3Buf_.Get<float>();
+                for (int64_t block = 0; block < tCount * 2; block += 255) {
+                    AscendC::Brcb(spread[block * 64], h_preIn[block * 8], MinOf(255, tCount * 2 - block),
+                                  AscendC::BrcbRepeatParams(1, 8));
+                }
+                for (int64_t i = 0; i < n_; ++i) {
+                    // grad_x[t, i, d] = grad_h_in[t, d] * h_pre[t, i] + dxg[t, i, d] * gamma[i, d] - drms[t] *
+                    // inv_rms[t] ** 3 / (D*n) * x[t, i, d] + 0.0
+                    AscendC::LocalTensor<float> dxgWsIn = in4Queue_.AllocTensor<float>();
+                    AscendC::DataCopyPad(dxgWsIn, dxgWsGm_[D_ * n_ * tStart + D_ * i + dStart],
+                                         AscendC::DataCopyExtParams(tCount, dCount * 4, D_ * n_ * 4 - dCount * 4, 0, 0),
+                                         AscendC::DataCopyPadExtParams<float>(true, 0, dPitch - CeilDiv(dCount, 8) * 8,
+                                                                              static_cast<float>(0)));
+                    in4Queue_.EnQue(dxgWsIn);
+                    dxgWsIn = in4Queue_.DeQue<float>();
+                    AscendC::LocalTensor<Element> xIn = in1Queue_.AllocTensor<Element>();
+                    AscendC::DataCopyPad(xIn, xGm_[D_ * n_ * tStart + D_ * i + dStart],
+                                         AscendC::DataCopyExtParams(tCount, dCount * 2, D_ * n_ * 2 - dCount * 2, 0, 0),
+                                         AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
+                    in1Queue_.EnQue(xIn);
+                    xIn = in1Queue_.DeQue<Element>();
+                    AscendC::LocalTensor<float> xTile = calc1Buf_.Get<float>();
+                    AscendC::Cast(xTile, xIn, AscendC::RoundMode::CAST_NONE, dPitch * tCount);
+                    in1Queue_.FreeTensor(xIn);
+                    AscendC::LocalTensor<float> tmp = calc2Buf_.Get<float>();
+                    if (dPitch <= 2040) {
+                        VectorBarrier();
+                        for (int64_t col = 0; col < dPitch; col += 64) {
+                            for (int64_t first = 0; first < tCount; first += 255) {
+                                AscendC::Mul(tmp[dPitch * first + col], grad_h_inTile[dPitch * first + col],
+                                             spread[first * 128 + i * 8], MinOf(64, dPitch - col),
+                                             MinOf(255, tCount - first),
+                                             AscendC::BinaryRepeatParams(1, 1, 0, (dPitch / 8), (dPitch / 8), 16));
+                            }
+                        }
+                    } else {
+                        VectorBarrier();
+                        for (int64_t t = 0; t < tCount; ++t) {
+                            for (int64_t start = 0; start < (dPitch / 64); start += 255) {
+                                AscendC::Mul(tmp[dPitch * t + start * 64], grad_h_inTile[dPitch * t + start * 64],
+                                             spread[i * 8 + t * 128], 64, MinOf(255, (dPitch / 64) - start),
+                                             AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
+                            }
+                            if (dPitch - (dPitch / 64) * 64 > 0) {
+                                AscendC::Mul(tmp[dPitch * t + (dPitch / 64) * 64],
+                                             grad_h_inTile[dPitch * t + (dPitch / 64) * 64], spread[i * 8 + t * 128],
+                                             dPitch - (dPitch / 64) * 64, 1,
+                                             AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
+                            }
+                        }
+                    }
+                    AscendC::LocalTensor<float> tmp1 = calc4Buf_.Get<float>();
+                    if (dPitch <= tCount * 64 && dPitch <= 2040) {
+                        for (int64_t col1 = 0; col1 < dPitch; col1 += 64) {
+                            for (int64_t first1 = 0; first1 < tCount; first1 += 255) {
+                                AscendC::Mul(tmp1[dPitch * first1 + col1], dxgWsIn[dPitch * first1 + col1],
+                                             gammaIn[dPitch * i + col1], MinOf(64, dPitch - col1),
+                                             MinOf(255, tCount - first1),
+                                             AscendC::BinaryRepeatParams(1, 1, 1, (dPitch / 8), (dPitch / 8), 0));
+                            }
+                        }
+                    } else {
+                        for (int64_t t = 0; t < tCount; ++t) {
+                            AscendC::Mul(tmp1[dPitch * t], dxgWsIn[dPitch * t], gammaIn[dPitch * i], dPitch);
+                        }
+                    }
+                    VectorBarrier();
+                    AscendC::Add(tmp, tmp, tmp1, dPitch * tCount);
+                    AscendC::LocalTensor<float> tmp2 = calc5Buf_.Get<float>();
+                    AscendC::Mul(tmp2, inv_rmsIn, inv_rmsIn, RoundUp(tCount, 16));
+                    VectorBarrier();
+                    AscendC::Mul(tmp2, inv_rmsIn, tmp2, RoundUp(tCount, 16));
+                    VectorBarrier();
+                    AscendC::Mul(tmp2, drmsWsIn, tmp2, RoundUp(tCount, 16));
+                    VectorBarrier();
+                    AscendC::Muls(tmp2, tmp2, (1.0f / static_cast<float>(D_ * n_)), RoundUp(tCount, 16));
+                    AscendC::LocalTensor<float> tmp3 = calc4Buf_.Get<float>();
+                    AscendC::LocalTensor<float> spread1 = calc6Buf_.Get<float>();
+                    VectorBarrier();
+                    for (int64_t block1 = 0; block1 < CeilDiv(tCount, 16) * 2; block1 += 255) {
+                        AscendC::Brcb(spread1[block1 * 64], tmp2[block1 * 8],
+                                      MinOf(255, CeilDiv(tCount, 16) * 2 - block1), AscendC::BrcbRepeatParams(1, 8));
+                    }
+                    if (dPitch <= 2040) {
+                        VectorBarrier();
+                        for (int64_t col2 = 0; col2 < dPitch; col2 += 64) {
+                            for (int64_t first2 = 0; first2 < tCount; first2 += 255) {
+                                AscendC::Mul(tmp3[dPitch * first2 + col2], spread1[first2 * 8],
+                                             xTile[dPitch * first2 + col2], MinOf(64, dPitch - col2),
+                                             MinOf(255, tCount - first2),
+                                             AscendC::BinaryRepeatParams(1, 0, 1, (dPitch / 8), 1, (dPitch / 8)));
+                            }
+                        }
+                    } else {
+                        VectorBarrier();
+                        for (int64_t t = 0; t < tCount; ++t) {
+                            for (int64_t start1 = 0; start1 < (dPitch / 64); start1 += 255) {
+                                AscendC::Mul(tmp3[dPitch * t + start1 * 64], spread1[t * 8],
+                                             xTile[dPitch * t + start1 * 64], 64, MinOf(255, (dPitch / 64) - start1),
+                                             AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
+                            }
+                            if (dPitch - (dPitch / 64) * 64 > 0) {
+                                AscendC::Mul(tmp3[dPitch * t + (dPitch / 64) * 64], spread1[t * 8],
+                                             xTile[dPitch * t + (dPitch / 64) * 64], dPitch - (dPitch / 64) * 64, 1,
+                                             AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
+                            }
+                        }
+                    }
+                    VectorBarrier();
+                    AscendC::Sub(tmp, tmp, tmp3, dPitch * tCount);
+                    VectorBarrier();
+                    AscendC::Adds(tmp, tmp, 0.0f, dPitch * tCount);
+                    AscendC::LocalTensor<Element> grad_xOut = out0Queue_.AllocTensor<Element>();
+                    VectorBarrier();
+                    AscendC::Cast(grad_xOut, tmp, AscendC::RoundMode::CAST_RINT, dPitch * tCount);
+                    out0Queue_.EnQue(grad_xOut);
+                    grad_xOut = out0Queue_.DeQue<Element>();
+                    AscendC::DataCopyPad(grad_xGm_[D_ * n_ * tStart + D_ * i + dStart], grad_xOut,
+                                         AscendC::DataCopyExtParams(tCount, dCount * 2,
+                                                                    ((dPitch * 2 - CeilDiv(dCount * 2, 32) * 32) / 32),
+                                                                    D_ * n_ * 2 - dCount * 2, 0));
+                    out0Queue_.FreeTensor(grad_xOut);
+                    in4Queue_.FreeTensor(dxgWsIn);
+                }
+                in2Queue_.FreeTensor(h_preIn);
+                in3Queue_.FreeTensor(drmsWsIn);
+                in3Queue_.FreeTensor(inv_rmsIn);
+            }
+            in0Queue_.FreeTensor(gammaIn);
         }
     }
 
 private:
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // grad_h_inIn
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in1Queue_;    // h_preIn
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in2Queue_;    // dxgWsIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // gammaIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in1Queue_;    // grad_h_inIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in2Queue_;    // h_preIn
     AscendC::TQue<AscendC::TPosition::VECIN, 1> in3Queue_;    // drmsWsIn
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in4Queue_;    // xIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in4Queue_;    // dxgWsIn
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // grad_xOut
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // grad_h_inTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // h_preTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // dxgWsTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // gammaTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // drmsWsTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // inv_rmsTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // xTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // spread
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc9Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc10Buf_;    // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc11Buf_;    // spread
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // xTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // tmp
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // spread
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // tmp
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // tmp
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // spread
     AscendC::GlobalTensor<Element> xGm_;
     AscendC::GlobalTensor<Element> grad_h_inGm_;
     AscendC::GlobalTensor<float> inv_rmsGm_;
@@ -573,18 +1254,347 @@ private:
     int64_t drmsWsStart_;
     int64_t dxgWsStart_;
     int64_t gradXDTile_;
-    int64_t gradXDTiles_;
-    int64_t gradXITile_;
-    int64_t gradXITiles_;
     int64_t gradXPer_;
+    int64_t gradXTTile_;
+    int64_t gradXTTiles_;
     int64_t gradXWork_;
     int64_t n_;
-    int64_t ceilGradXITileBy16_;
+    int64_t ceilGradXTTileBy16_;
+    int64_t ceilNBy16_;
+};
+
+/// dxg, grad_x
+template <typename Element>
+class MhcPreBackwardGradXVariant5
+{
+public:
+    __aicore__ inline void Init(GM_ADDR x, GM_ADDR phi, GM_ADDR grad_h_in, GM_ADDR inv_rms, GM_ADDR h_pre,
+                                GM_ADDR grad_x_post, GM_ADDR grad_x, GM_ADDR workspace,
+                                const MhcPreBackwardTilingData &tiling, AscendC::TPipe *pipe)
+    {
+        blockIdx_ = AscendC::GetBlockIdx();
+        D_ = tiling.D;
+        T_ = tiling.T;
+        dmixWsStart_ = tiling.dmixWsStart;
+        drmsWsStart_ = tiling.drmsWsStart;
+        gradXDTile_ = tiling.gradXDTile;
+        gradXPer_ = tiling.gradXPer;
+        gradXTTile_ = tiling.gradXTTile;
+        gradXTTiles_ = tiling.gradXTTiles;
+        gradXWork_ = tiling.gradXWork;
+        n_ = tiling.n;
+        ceilGradXTTileBy16_ = CeilDiv(gradXTTile_, 16);
+        ceilNBy16_ = CeilDiv(n_, 16);
+        ceilNN2NBy16_ = CeilDiv(n_ * n_ + n_ * 2, 16);
+        xGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(x), D_ * T_ * n_);
+        phiGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(phi), D_ * n_ * n_ * n_ + D_ * n_ * n_ * 2);
+        grad_h_inGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(grad_h_in), D_ * T_);
+        inv_rmsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(inv_rms), T_);
+        h_preGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(h_pre), T_ * n_);
+        grad_x_postGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(grad_x_post), D_ * T_ * n_);
+        grad_xGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(grad_x), D_ * T_ * n_);
+        dmixWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + dmixWsStart_),
+                                  T_ * n_ * n_ + T_ * n_ * 2);
+        drmsWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + drmsWsStart_), T_);
+        pipe->InitBuffer(in0Queue_, 1, gradXDTile_ * n_ * n_ * n_ * 4 + gradXDTile_ * n_ * n_ * 8);
+        pipe->InitBuffer(in1Queue_, 2, ceilNN2NBy16_ * gradXTTile_ * 64);
+        pipe->InitBuffer(in2Queue_, 2, gradXDTile_ * gradXTTile_ * 2);
+        pipe->InitBuffer(in3Queue_, 1, ceilNBy16_ * gradXTTile_ * 64);
+        pipe->InitBuffer(in4Queue_, 2, ceilGradXTTileBy16_ * 64);
+        pipe->InitBuffer(out0Queue_, 2, gradXDTile_ * gradXTTile_ * 2);
+        pipe->InitBuffer(calc0Buf_, gradXDTile_ * gradXTTile_ * 4);
+        pipe->InitBuffer(calc1Buf_, gradXDTile_ * gradXTTile_ * 4);
+        pipe->InitBuffer(calc2Buf_, ceilNN2NBy16_ * gradXTTile_ * 512);
+        pipe->InitBuffer(calc3Buf_, gradXDTile_ * gradXTTile_ * 4);
+        pipe->InitBuffer(calc4Buf_, gradXDTile_ * gradXTTile_ * 4);
+        pipe->InitBuffer(calc5Buf_, gradXDTile_ * gradXTTile_ * 4);
+        pipe->InitBuffer(calc6Buf_, ceilNBy16_ * gradXTTile_ * 512);
+        pipe->InitBuffer(calc7Buf_, gradXDTile_ * gradXTTile_ * 4);
+        pipe->InitBuffer(calc8Buf_, ceilGradXTTileBy16_ * 64);
+        pipe->InitBuffer(calc9Buf_, ceilGradXTTileBy16_ * 512);
+    }
+
+    __aicore__ inline void Process()
+    {
+        AscendC::LocalTensor<float> calc0Zero = calc0Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc0Zero, 0.0f, gradXDTile_ * gradXTTile_);
+        AscendC::LocalTensor<float> calc1Zero = calc1Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc1Zero, 0.0f, gradXDTile_ * gradXTTile_);
+        AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc2Zero, 0.0f, ceilNN2NBy16_ * gradXTTile_ * 128);
+        AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc3Zero, 0.0f, gradXDTile_ * gradXTTile_);
+        AscendC::LocalTensor<float> calc4Zero = calc4Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc4Zero, 0.0f, gradXDTile_ * gradXTTile_);
+        AscendC::LocalTensor<float> calc5Zero = calc5Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc5Zero, 0.0f, gradXDTile_ * gradXTTile_);
+        AscendC::LocalTensor<float> calc6Zero = calc6Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc6Zero, 0.0f, gradXTTile_ * 128);
+        AscendC::LocalTensor<float> calc7Zero = calc7Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc7Zero, 0.0f, gradXDTile_ * gradXTTile_);
+        AscendC::LocalTensor<float> calc8Zero = calc8Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc8Zero, 0.0f, ceilGradXTTileBy16_ * 16);
+        AscendC::LocalTensor<float> calc9Zero = calc9Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc9Zero, 0.0f, ceilGradXTTileBy16_ * 128);
+        const int64_t firstItem = blockIdx_ * gradXPer_;
+        const int64_t lastItem = MinOf(gradXWork_, blockIdx_ * gradXPer_ + gradXPer_);
+        for (int64_t strip = (firstItem / gradXTTiles_); strip < CeilDiv(lastItem, gradXTTiles_); ++strip) {
+            const int64_t dStart = gradXDTile_ * strip;
+            const int64_t dCount = MinOf(gradXDTile_, D_ - dStart);
+            const int64_t dPitch = RoundUp(dCount, 16);
+            AscendC::LocalTensor<float> phiIn = in0Queue_.AllocTensor<float>();
+            AscendC::DataCopyPad(
+                phiIn, phiGm_[dStart],
+                AscendC::DataCopyExtParams(n_ * n_ * n_ + n_ * n_ * 2, dCount * 4, D_ * 4 - dCount * 4, 0, 0),
+                AscendC::DataCopyPadExtParams<float>(true, 0, dPitch - CeilDiv(dCount, 8) * 8, static_cast<float>(0)));
+            in0Queue_.EnQue(phiIn);
+            phiIn = in0Queue_.DeQue<float>();
+            for (int64_t tile = MaxOf(firstItem - gradXTTiles_ * strip, 0);
+                 tile < MinOf(gradXTTiles_, lastItem - gradXTTiles_ * strip); ++tile) {
+                const int64_t tStart = gradXTTile_ * tile;
+                const int64_t tCount = MinOf(gradXTTile_, T_ - tStart);
+                AscendC::LocalTensor<float> dmixWsIn = in1Queue_.AllocTensor<float>();
+                AscendC::DataCopyPad(
+                    dmixWsIn, dmixWsGm_[n_ * n_ * tStart + n_ * tStart * 2],
+                    AscendC::DataCopyExtParams(tCount, n_ * n_ * 4 + n_ * 8, 0, 0, 0),
+                    AscendC::DataCopyPadExtParams<float>(true, 0, ceilNN2NBy16_ * 16 - CeilDiv(n_ * n_ + n_ * 2, 8) * 8,
+                                                         static_cast<float>(0)));
+                in1Queue_.EnQue(dmixWsIn);
+                dmixWsIn = in1Queue_.DeQue<float>();
+                AscendC::LocalTensor<Element> grad_h_inIn = in2Queue_.AllocTensor<Element>();
+                AscendC::DataCopyPad(grad_h_inIn, grad_h_inGm_[D_ * tStart + dStart],
+                                     AscendC::DataCopyExtParams(tCount, dCount * 2, D_ * 2 - dCount * 2, 0, 0),
+                                     AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
+                in2Queue_.EnQue(grad_h_inIn);
+                grad_h_inIn = in2Queue_.DeQue<Element>();
+                AscendC::LocalTensor<float> grad_h_inTile = calc0Buf_.Get<float>();
+                VectorBarrier();
+                AscendC::Cast(grad_h_inTile, grad_h_inIn, AscendC::RoundMode::CAST_NONE, dPitch * tCount);
+                in2Queue_.FreeTensor(grad_h_inIn);
+                AscendC::LocalTensor<float> h_preIn = in3Queue_.AllocTensor<float>();
+                AscendC::DataCopyPad(h_preIn, h_preGm_[n_ * tStart],
+                                     AscendC::DataCopyExtParams(tCount, n_ * 4, 0, 0, 0),
+                                     AscendC::DataCopyPadExtParams<float>(true, 0, 8, static_cast<float>(0)));
+                in3Queue_.EnQue(h_preIn);
+                h_preIn = in3Queue_.DeQue<float>();
+                AscendC::LocalTensor<float> drmsWsIn = in4Queue_.AllocTensor<float>();
+                AscendC::DataCopyPad(drmsWsIn, drmsWsGm_[tStart], AscendC::DataCopyExtParams(1, tCount * 4, 0, 0, 0),
+                                     AscendC::DataCopyPadExtParams<float>(
+                                         true, 0, RoundUp(tCount, 16) - CeilDiv(tCount, 8) * 8, static_cast<float>(0)));
+                in4Queue_.EnQue(drmsWsIn);
+                drmsWsIn = in4Queue_.DeQue<float>();
+                AscendC::LocalTensor<float> inv_rmsIn = in4Queue_.AllocTensor<float>();
+                AscendC::DataCopyPad(inv_rmsIn, inv_rmsGm_[tStart], AscendC::DataCopyExtParams(1, tCount * 4, 0, 0, 0),
+                                     AscendC::DataCopyPadExtParams<float>(
+                                         true, 0, RoundUp(tCount, 16) - CeilDiv(tCount, 8) * 8, static_cast<float>(0)));
+                in4Queue_.EnQue(inv_rmsIn);
+                inv_rmsIn = in4Queue_.DeQue<float>();
+                AscendC::LocalTensor<float> spread = calc2Buf_.Get<float>();
+                for (int64_t block = 0; block < ceilNN2NBy16_ * tCount * 2; block += 255) {
+                    AscendC::Brcb(spread[block * 64], dmixWsIn[block * 8],
+                                  MinOf(255, ceilNN2NBy16_ * tCount * 2 - block), AscendC::BrcbRepeatParams(1, 8));
+                }
+                AscendC::LocalTensor<float> spread1 = calc6Buf_.Get<float>();
+                for (int64_t block1 = 0; block1 < tCount * 2; block1 += 255) {
+                    AscendC::Brcb(spread1[block1 * 64], h_preIn[block1 * 8], MinOf(255, tCount * 2 - block1),
+                                  AscendC::BrcbRepeatParams(1, 8));
+                }
+                for (int64_t i = 0; i < n_; ++i) {
+                    // dxg[t, i, d] = sum[k](dmix[t, k] * phi[k, D*i + d])
+                    AscendC::LocalTensor<float> dxgTile = calc1Buf_.Get<float>();
+                    AscendC::Duplicate<float>(dxgTile, 0.0f, dPitch * tCount);
+                    for (int64_t k = 0; k < n_ * n_ + n_ * 2; ++k) {
+                        if (dPitch <= 2040) {
+                            VectorBarrier();
+                            for (int64_t col = 0; col < dPitch; col += 64) {
+                                for (int64_t first = 0; first < tCount; first += 255) {
+                                    AscendC::MulAddDst(
+                                        dxgTile[dPitch * first + col], spread[ceilNN2NBy16_ * first * 128 + k * 8],
+                                        phiIn[dPitch * k * n_ + dPitch * i + col], MinOf(64, dPitch - col),
+                                        MinOf(255, tCount - first),
+                                        AscendC::BinaryRepeatParams(1, 0, 1, (dPitch / 8), ceilNN2NBy16_ * 16, 0));
+                                }
+                            }
+                        } else {
+                            VectorBarrier();
+                            for (int64_t t = 0; t < tCount; ++t) {
+                                for (int64_t start = 0; start < (dPitch / 64); start += 255) {
+                                    AscendC::MulAddDst(dxgTile[dPitch * t + start * 64],
+                                                       spread[ceilNN2NBy16_ * t * 128 + k * 8],
+                                                       phiIn[dPitch * k * n_ + dPitch * i + start * 64], 64,
+                                                       MinOf(255, (dPitch / 64) - start),
+                                                       AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
+                                }
+                                if (dPitch - (dPitch / 64) * 64 > 0) {
+                                    AscendC::MulAddDst(dxgTile[dPitch * t + (dPitch / 64) * 64],
+                                                       spread[ceilNN2NBy16_ * t * 128 + k * 8],
+                                                       phiIn[dPitch * k * n_ + dPitch * i + (dPitch / 64) * 64],
+                                                       dPitch - (dPitch / 64) * 64, 1,
+                                                       AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
+                                }
+                            }
+                        }
+                    }
+                    // grad_x[t, i, d] = grad_h_in[t, d] * h_pre[t, i] + dxg[t, i, d] * 1.0 - drms[t] * inv_rms[t] ** 3
+                    // / (D*n) * x[t, i, d] + grad_x_post[t, i, d]
+                    AscendC::LocalTensor<Element> xIn = in2Queue_.AllocTensor<Element>();
+                    AscendC::DataCopyPad(xIn, xGm_[D_ * n_ * tStart + D_ * i + dStart],
+                                         AscendC::DataCopyExtParams(tCount, dCount * 2, D_ * n_ * 2 - dCount * 2, 0, 0),
+                                         AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
+                    in2Queue_.EnQue(xIn);
+                    xIn = in2Queue_.DeQue<Element>();
+                    AscendC::LocalTensor<float> xTile = calc3Buf_.Get<float>();
+                    AscendC::Cast(xTile, xIn, AscendC::RoundMode::CAST_NONE, dPitch * tCount);
+                    in2Queue_.FreeTensor(xIn);
+                    AscendC::LocalTensor<Element> grad_x_postIn = in2Queue_.AllocTensor<Element>();
+                    AscendC::DataCopyPad(grad_x_postIn, grad_x_postGm_[D_ * n_ * tStart + D_ * i + dStart],
+                                         AscendC::DataCopyExtParams(tCount, dCount * 2, D_ * n_ * 2 - dCount * 2, 0, 0),
+                                         AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
+                    in2Queue_.EnQue(grad_x_postIn);
+                    grad_x_postIn = in2Queue_.DeQue<Element>();
+                    AscendC::LocalTensor<float> grad_x_postTile = calc4Buf_.Get<float>();
+                    AscendC::Cast(grad_x_postTile, grad_x_postIn, AscendC::RoundMode::CAST_NONE, dPitch * tCount);
+                    in2Queue_.FreeTensor(grad_x_postIn);
+                    AscendC::LocalTensor<float> tmp = calc5Buf_.Get<float>();
+                    if (dPitch <= 2040) {
+                        VectorBarrier();
+                        for (int64_t col1 = 0; col1 < dPitch; col1 += 64) {
+                            for (int64_t first1 = 0; first1 < tCount; first1 += 255) {
+                                AscendC::Mul(tmp[dPitch * first1 + col1], grad_h_inTile[dPitch * first1 + col1],
+                                             spread1[first1 * 128 + i * 8], MinOf(64, dPitch - col1),
+                                             MinOf(255, tCount - first1),
+                                             AscendC::BinaryRepeatParams(1, 1, 0, (dPitch / 8), (dPitch / 8), 16));
+                            }
+                        }
+                    } else {
+                        VectorBarrier();
+                        for (int64_t t = 0; t < tCount; ++t) {
+                            for (int64_t start1 = 0; start1 < (dPitch / 64); start1 += 255) {
+                                AscendC::Mul(tmp[dPitch * t + start1 * 64], grad_h_inTile[dPitch * t + start1 * 64],
+                                             spread1[i * 8 + t * 128], 64, MinOf(255, (dPitch / 64) - start1),
+                                             AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
+                            }
+                            if (dPitch - (dPitch / 64) * 64 > 0) {
+                                AscendC::Mul(tmp[dPitch * t + (dPitch / 64) * 64],
+                                             grad_h_inTile[dPitch * t + (dPitch / 64) * 64], spread1[i * 8 + t * 128],
+                                             dPitch - (dPitch / 64) * 64, 1,
+                                             AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
+                            }
+                        }
+                    }
+                    AscendC::LocalTensor<float> tmp1 = calc7Buf_.Get<float>();
+                    AscendC::Muls(tmp1, dxgTile, 1.0f, dPitch * tCount);
+                    VectorBarrier();
+                    AscendC::Add(tmp, tmp, tmp1, dPitch * tCount);
+                    AscendC::LocalTensor<float> tmp2 = calc8Buf_.Get<float>();
+                    AscendC::Mul(tmp2, inv_rmsIn, inv_rmsIn, RoundUp(tCount, 16));
+                    VectorBarrier();
+                    AscendC::Mul(tmp2, inv_rmsIn, tmp2, RoundUp(tCount, 16));
+                    VectorBarrier();
+                    AscendC::Mul(tmp2, drmsWsIn, tmp2, RoundUp(tCount, 16));
+                    VectorBarrier();
+                    AscendC::Muls(tmp2, tmp2, (1.0f / static_cast<float>(D_ * n_)), RoundUp(tCount, 16));
+                    AscendC::LocalTensor<float> tmp3 = calc7Buf_.Get<float>();
+                    AscendC::LocalTensor<float> spread2 = calc9Buf_.Get<float>();
+                    VectorBarrier();
+                    for (int64_t block2 = 0; block2 < CeilDiv(tCount, 16) * 2; block2 += 255) {
+                        AscendC::Brcb(spread2[block2 * 64], tmp2[block2 * 8],
+                                      MinOf(255, CeilDiv(tCount, 16) * 2 - block2), AscendC::BrcbRepeatParams(1, 8));
+                    }
+                    if (dPitch <= 2040) {
+                        VectorBarrier();
+                        for (int64_t col2 = 0; col2 < dPitch; col2 += 64) {
+                            for (int64_t first2 = 0; first2 < tCount; first2 += 255) {
+                                AscendC::Mul(tmp3[dPitch * first2 + col2], spread2[first2 * 8],
+                                             xTile[dPitch * first2 + col2], MinOf(64, dPitch - col2),
+                                             MinOf(255, tCount - first2),
+                                             AscendC::BinaryRepeatParams(1, 0, 1, (dPitch / 8), 1, (dPitch / 8)));
+                            }
+                        }
+                    } else {
+                        VectorBarrier();
+                        for (int64_t t = 0; t < tCount; ++t) {
+                            for (int64_t start2 = 0; start2 < (dPitch / 64); start2 += 255) {
+                                AscendC::Mul(tmp3[dPitch * t + start2 * 64], spread2[t * 8],
+                                             xTile[dPitch * t + start2 * 64], 64, MinOf(255, (dPitch / 64) - start2),
+                                             AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
+                            }
+                            if (dPitch - (dPitch / 64) * 64 > 0) {
+                                AscendC::Mul(tmp3[dPitch * t + (dPitch / 64) * 64], spread2[t * 8],
+                                             xTile[dPitch * t + (dPitch / 64) * 64], dPitch - (dPitch / 64) * 64, 1,
+                                             AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
+                            }
+                        }
+                    }
+                    VectorBarrier();
+                    AscendC::Sub(tmp, tmp, tmp3, dPitch * tCount);
+                    VectorBarrier();
+                    AscendC::Add(tmp, tmp, grad_x_postTile, dPitch * tCount);
+                    AscendC::LocalTensor<Element> grad_xOut = out0Queue_.AllocTensor<Element>();
+                    VectorBarrier();
+                    AscendC::Cast(grad_xOut, tmp, AscendC::RoundMode::CAST_RINT, dPitch * tCount);
+                    out0Queue_.EnQue(grad_xOut);
+                    grad_xOut = out0Queue_.DeQue<Element>();
+                    AscendC::DataCopyPad(grad_xGm_[D_ * n_ * tStart + D_ * i + dStart], grad_xOut,
+                                         AscendC::DataCopyExtParams(tCount, dCount * 2,
+                                                                    ((dPitch * 2 - CeilDiv(dCount * 2, 32) * 32) / 32),
+                                                                    D_ * n_ * 2 - dCount * 2, 0));
+                    out0Queue_.FreeTensor(grad_xOut);
+                }
+                in1Queue_.FreeTensor(dmixWsIn);
+                in3Queue_.FreeTensor(h_preIn);
+                in4Queue_.FreeTensor(drmsWsIn);
+                in4Queue_.FreeTensor(inv_rmsIn);
+            }
+            in0Queue_.FreeTensor(phiIn);
+        }
+    }
+
+private:
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // phiIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in1Queue_;    // dmixWsIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in2Queue_;    // grad_h_inIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in3Queue_;    // h_preIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in4Queue_;    // drmsWsIn
+    AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // grad_xOut
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // grad_h_inTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // dxgTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // spread
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // xTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // grad_x_postTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // tmp
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // spread
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // tmp
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // tmp
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc9Buf_;     // spread
+    AscendC::GlobalTensor<Element> xGm_;
+    AscendC::GlobalTensor<float> phiGm_;
+    AscendC::GlobalTensor<Element> grad_h_inGm_;
+    AscendC::GlobalTensor<float> inv_rmsGm_;
+    AscendC::GlobalTensor<float> h_preGm_;
+    AscendC::GlobalTensor<Element> grad_x_postGm_;
+    AscendC::GlobalTensor<Element> grad_xGm_;
+    AscendC::GlobalTensor<float> dmixWsGm_;
+    AscendC::GlobalTensor<float> drmsWsGm_;
+    int64_t blockIdx_;
+    int64_t D_;
+    int64_t T_;
+    int64_t dmixWsStart_;
+    int64_t drmsWsStart_;
+    int64_t gradXDTile_;
+    int64_t gradXPer_;
+    int64_t gradXTTile_;
+    int64_t gradXTTiles_;
+    int64_t gradXWork_;
+    int64_t n_;
+    int64_t ceilGradXTTileBy16_;
+    int64_t ceilNBy16_;
+    int64_t ceilNN2NBy16_;
 };
 
 /// grad_x
 template <typename Element>
-class MhcPreBackwardGradXVariant3
+class MhcPreBackwardGradXVariant6
 {
 public:
     __aicore__ inline void Init(GM_ADDR x, GM_ADDR grad_h_in, GM_ADDR inv_rms, GM_ADDR h_pre, GM_ADDR grad_x_post,
@@ -598,12 +1608,12 @@ public:
         dxgWsStart_ = tiling.dxgWsStart;
         gradXDTile_ = tiling.gradXDTile;
         gradXDTiles_ = tiling.gradXDTiles;
-        gradXITile_ = tiling.gradXITile;
-        gradXITiles_ = tiling.gradXITiles;
         gradXPer_ = tiling.gradXPer;
+        gradXTTile_ = tiling.gradXTTile;
         gradXWork_ = tiling.gradXWork;
         n_ = tiling.n;
-        ceilGradXITileBy16_ = CeilDiv(gradXITile_, 16);
+        ceilGradXTTileBy16_ = CeilDiv(gradXTTile_, 16);
+        ceilNBy16_ = CeilDiv(n_, 16);
         xGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(x), D_ * T_ * n_);
         grad_h_inGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(grad_h_in), D_ * T_);
         inv_rmsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(inv_rms), T_);
@@ -612,230 +1622,212 @@ public:
         grad_xGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(grad_x), D_ * T_ * n_);
         drmsWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + drmsWsStart_), T_);
         dxgWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + dxgWsStart_), D_ * T_ * n_);
-        pipe->InitBuffer(in0Queue_, 2, gradXDTile_ * 2);
-        pipe->InitBuffer(in1Queue_, 2, CeilDiv(gradXITile_, 8) * 32);
-        pipe->InitBuffer(in2Queue_, 2, gradXDTile_ * gradXITile_ * 4);
-        pipe->InitBuffer(in3Queue_, 1, 32);
-        pipe->InitBuffer(in4Queue_, 1, gradXDTile_ * gradXITile_ * 2);
-        pipe->InitBuffer(out0Queue_, 2, gradXDTile_ * gradXITile_ * 2);
-        pipe->InitBuffer(calc0Buf_, gradXDTile_ * 4);
-        pipe->InitBuffer(calc1Buf_, ceilGradXITileBy16_ * 64);
-        pipe->InitBuffer(calc2Buf_, gradXDTile_ * gradXITile_ * 4);
-        pipe->InitBuffer(calc3Buf_, 64);
-        pipe->InitBuffer(calc4Buf_, 64);
-        pipe->InitBuffer(calc5Buf_, gradXDTile_ * gradXITile_ * 4);
-        pipe->InitBuffer(calc6Buf_, gradXDTile_ * gradXITile_ * 4);
-        pipe->InitBuffer(calc7Buf_, gradXDTile_ * gradXITile_ * 4);
-        pipe->InitBuffer(calc8Buf_, ceilGradXITileBy16_ * 512);
-        pipe->InitBuffer(calc9Buf_, gradXDTile_ * gradXITile_ * 4);
-        pipe->InitBuffer(calc10Buf_, 64);
-        pipe->InitBuffer(calc11Buf_, 512);
+        pipe->InitBuffer(in0Queue_, 2, gradXDTile_ * gradXTTile_ * 2);
+        pipe->InitBuffer(in1Queue_, 2, ceilNBy16_ * gradXTTile_ * 64);
+        pipe->InitBuffer(in2Queue_, 3, ceilGradXTTileBy16_ * 64);
+        pipe->InitBuffer(in3Queue_, 1, gradXDTile_ * gradXTTile_ * 4);
+        pipe->InitBuffer(out0Queue_, 2, gradXDTile_ * gradXTTile_ * 2);
+        pipe->InitBuffer(calc0Buf_, gradXDTile_ * gradXTTile_ * 4);
+        pipe->InitBuffer(calc1Buf_, gradXDTile_ * gradXTTile_ * 4);
+        pipe->InitBuffer(calc2Buf_, gradXDTile_ * gradXTTile_ * 4);
+        pipe->InitBuffer(calc3Buf_, gradXDTile_ * gradXTTile_ * 4);
+        pipe->InitBuffer(calc4Buf_, ceilNBy16_ * gradXTTile_ * 512);
+        pipe->InitBuffer(calc5Buf_, gradXDTile_ * gradXTTile_ * 4);
+        pipe->InitBuffer(calc6Buf_, ceilGradXTTileBy16_ * 64);
+        pipe->InitBuffer(calc7Buf_, ceilGradXTTileBy16_ * 512);
     }
 
     __aicore__ inline void Process()
     {
         AscendC::LocalTensor<float> calc0Zero = calc0Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc0Zero, 0.0f, gradXDTile_);
+        AscendC::Duplicate<float>(calc0Zero, 0.0f, gradXDTile_ * gradXTTile_);
         AscendC::LocalTensor<float> calc1Zero = calc1Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc1Zero, 0.0f, ceilGradXITileBy16_ * 16);
+        AscendC::Duplicate<float>(calc1Zero, 0.0f, gradXDTile_ * gradXTTile_);
         AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc2Zero, 0.0f, gradXDTile_ * gradXITile_);
+        AscendC::Duplicate<float>(calc2Zero, 0.0f, gradXDTile_ * gradXTTile_);
         AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc3Zero, 0.0f, 16);
+        AscendC::Duplicate<float>(calc3Zero, 0.0f, gradXDTile_ * gradXTTile_);
         AscendC::LocalTensor<float> calc4Zero = calc4Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc4Zero, 0.0f, 16);
+        AscendC::Duplicate<float>(calc4Zero, 0.0f, gradXTTile_ * 128);
         AscendC::LocalTensor<float> calc5Zero = calc5Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc5Zero, 0.0f, gradXDTile_ * gradXITile_);
+        AscendC::Duplicate<float>(calc5Zero, 0.0f, gradXDTile_ * gradXTTile_);
         AscendC::LocalTensor<float> calc6Zero = calc6Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc6Zero, 0.0f, gradXDTile_ * gradXITile_);
+        AscendC::Duplicate<float>(calc6Zero, 0.0f, ceilGradXTTileBy16_ * 16);
         AscendC::LocalTensor<float> calc7Zero = calc7Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc7Zero, 0.0f, gradXDTile_ * gradXITile_);
-        AscendC::LocalTensor<float> calc8Zero = calc8Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc8Zero, 0.0f, ceilGradXITileBy16_ * 128);
-        AscendC::LocalTensor<float> calc9Zero = calc9Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc9Zero, 0.0f, gradXDTile_ * gradXITile_);
-        AscendC::LocalTensor<float> calc10Zero = calc10Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc10Zero, 0.0f, 16);
-        AscendC::LocalTensor<float> calc11Zero = calc11Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc11Zero, 0.0f, 128);
-        VectorBarrier();
+        AscendC::Duplicate<float>(calc7Zero, 0.0f, ceilGradXTTileBy16_ * 128);
         for (int64_t item = blockIdx_ * gradXPer_; item < MinOf(gradXWork_, blockIdx_ * gradXPer_ + gradXPer_);
              ++item) {
             const int64_t dStart = gradXDTile_ * (item % gradXDTiles_);
             const int64_t dCount = MinOf(gradXDTile_, D_ - dStart);
             const int64_t dPitch = RoundUp(dCount, 16);
-            const int64_t iStart = gradXITile_ * (((item / gradXDTiles_)) % gradXITiles_);
-            const int64_t iCount = MinOf(gradXITile_, n_ - iStart);
-            const int64_t t = (((item / gradXDTiles_)) / gradXITiles_);
-            // grad_x[t, i, d] = grad_h_in[t, d] * h_pre[t, i] + dxg[t, i, d] * 1.0 - drms[t] * inv_rms[t] ** 3 / (D*n)
-            // * x[t, i, d] + grad_x_post[t, i, d]
+            const int64_t tStart = gradXTTile_ * (item / gradXDTiles_);
+            const int64_t tCount = MinOf(gradXTTile_, T_ - tStart);
             AscendC::LocalTensor<Element> grad_h_inIn = in0Queue_.AllocTensor<Element>();
-            AscendC::DataCopyPad(grad_h_inIn, grad_h_inGm_[D_ * t + dStart],
-                                 AscendC::DataCopyExtParams(1, dCount * 2, 0, 0, 0),
+            AscendC::DataCopyPad(grad_h_inIn, grad_h_inGm_[D_ * tStart + dStart],
+                                 AscendC::DataCopyExtParams(tCount, dCount * 2, D_ * 2 - dCount * 2, 0, 0),
                                  AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
             in0Queue_.EnQue(grad_h_inIn);
             grad_h_inIn = in0Queue_.DeQue<Element>();
             AscendC::LocalTensor<float> grad_h_inTile = calc0Buf_.Get<float>();
-            AscendC::Cast(grad_h_inTile, grad_h_inIn, AscendC::RoundMode::CAST_NONE, dPitch);
+            VectorBarrier();
+            AscendC::Cast(grad_h_inTile, grad_h_inIn, AscendC::RoundMode::CAST_NONE, dPitch * tCount);
             in0Queue_.FreeTensor(grad_h_inIn);
             AscendC::LocalTensor<float> h_preIn = in1Queue_.AllocTensor<float>();
-            AscendC::DataCopyPad(h_preIn, h_preGm_[n_ * t + iStart], AscendC::DataCopyExtParams(1, iCount * 4, 0, 0, 0),
-                                 AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
+            AscendC::DataCopyPad(h_preIn, h_preGm_[n_ * tStart], AscendC::DataCopyExtParams(tCount, n_ * 4, 0, 0, 0),
+                                 AscendC::DataCopyPadExtParams<float>(true, 0, 8, static_cast<float>(0)));
             in1Queue_.EnQue(h_preIn);
             h_preIn = in1Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> h_preTile = calc1Buf_.Get<float>();
-            AscendC::Muls(h_preTile, h_preIn, 1.0f, RoundUp(iCount, 8));
-            in1Queue_.FreeTensor(h_preIn);
-            AscendC::LocalTensor<float> dxgWsIn = in2Queue_.AllocTensor<float>();
-            AscendC::DataCopyPad(dxgWsIn, dxgWsGm_[D_ * n_ * t + D_ * iStart + dStart],
-                                 AscendC::DataCopyExtParams(iCount, dCount * 4, D_ * 4 - dCount * 4, 0, 0),
-                                 AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-            in2Queue_.EnQue(dxgWsIn);
-            dxgWsIn = in2Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> dxgWsTile = calc2Buf_.Get<float>();
-            for (int64_t i = 0; i < iCount; ++i) {
-                AscendC::Muls(dxgWsTile[dPitch * i], dxgWsIn[RoundUp(dCount, 8) * i], 1.0f, RoundUp(dCount, 8));
-            }
-            in2Queue_.FreeTensor(dxgWsIn);
-            AscendC::LocalTensor<float> drmsWsIn = in3Queue_.AllocTensor<float>();
-            AscendC::DataCopyPad(drmsWsIn, drmsWsGm_[t], AscendC::DataCopyExtParams(1, 4, 0, 0, 0),
-                                 AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-            in3Queue_.EnQue(drmsWsIn);
-            drmsWsIn = in3Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> drmsWsTile = calc3Buf_.Get<float>();
-            AscendC::Muls(drmsWsTile, drmsWsIn, 1.0f, 8);
-            in3Queue_.FreeTensor(drmsWsIn);
-            AscendC::LocalTensor<float> inv_rmsIn = in3Queue_.AllocTensor<float>();
-            AscendC::DataCopyPad(inv_rmsIn, inv_rmsGm_[t], AscendC::DataCopyExtParams(1, 4, 0, 0, 0),
-                                 AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-            in3Queue_.EnQue(inv_rmsIn);
-            inv_rmsIn = in3Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> inv_rmsTile = calc4Buf_.Get<float>();
-            AscendC::Muls(inv_rmsTile, inv_rmsIn, 1.0f, 8);
-            in3Queue_.FreeTensor(inv_rmsIn);
-            AscendC::LocalTensor<Element> xIn = in4Queue_.AllocTensor<Element>();
-            AscendC::DataCopyPad(xIn, xGm_[D_ * n_ * t + D_ * iStart + dStart],
-                                 AscendC::DataCopyExtParams(iCount, dCount * 2, D_ * 2 - dCount * 2, 0, 0),
-                                 AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
-            in4Queue_.EnQue(xIn);
-            xIn = in4Queue_.DeQue<Element>();
-            AscendC::LocalTensor<float> xTile = calc5Buf_.Get<float>();
-            AscendC::Cast(xTile, xIn, AscendC::RoundMode::CAST_NONE, dPitch * iCount);
-            in4Queue_.FreeTensor(xIn);
-            AscendC::LocalTensor<Element> grad_x_postIn = in4Queue_.AllocTensor<Element>();
-            AscendC::DataCopyPad(grad_x_postIn, grad_x_postGm_[D_ * n_ * t + D_ * iStart + dStart],
-                                 AscendC::DataCopyExtParams(iCount, dCount * 2, D_ * 2 - dCount * 2, 0, 0),
-                                 AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
-            in4Queue_.EnQue(grad_x_postIn);
-            grad_x_postIn = in4Queue_.DeQue<Element>();
-            AscendC::LocalTensor<float> grad_x_postTile = calc6Buf_.Get<float>();
-            AscendC::Cast(grad_x_postTile, grad_x_postIn, AscendC::RoundMode::CAST_NONE, dPitch * iCount);
-            in4Queue_.FreeTensor(grad_x_postIn);
-            AscendC::LocalTensor<float> tmp = calc7Buf_.Get<float>();
-            AscendC::LocalTensor<float> spread = calc8Buf_.Get<float>();
-            VectorBarrier();
-            for (int64_t block = 0; block < CeilDiv(iCount, 16) * 2; block += 255) {
-                AscendC::Brcb(spread[block * 64], h_preTile[block * 8], MinOf(255, CeilDiv(iCount, 16) * 2 - block),
+            AscendC::LocalTensor<float> drmsWsIn = in2Queue_.AllocTensor<float>();
+            AscendC::DataCopyPad(drmsWsIn, drmsWsGm_[tStart], AscendC::DataCopyExtParams(1, tCount * 4, 0, 0, 0),
+                                 AscendC::DataCopyPadExtParams<float>(
+                                     true, 0, RoundUp(tCount, 16) - CeilDiv(tCount, 8) * 8, static_cast<float>(0)));
+            in2Queue_.EnQue(drmsWsIn);
+            drmsWsIn = in2Queue_.DeQue<float>();
+            AscendC::LocalTensor<float> inv_rmsIn = in2Queue_.AllocTensor<float>();
+            AscendC::DataCopyPad(inv_rmsIn, inv_rmsGm_[tStart], AscendC::DataCopyExtParams(1, tCount * 4, 0, 0, 0),
+                                 AscendC::DataCopyPadExtParams<float>(
+                                     true, 0, RoundUp(tCount, 16) - CeilDiv(tCount, 8) * 8, static_cast<float>(0)));
+            in2Queue_.EnQue(inv_rmsIn);
+            inv_rmsIn = in2Queue_.DeQue<float>();
+            AscendC::LocalTensor<float> spread = calc4Buf_.Get<float>();
+            for (int64_t block = 0; block < tCount * 2; block += 255) {
+                AscendC::Brcb(spread[block * 64], h_preIn[block * 8], MinOf(255, tCount * 2 - block),
                               AscendC::BrcbRepeatParams(1, 8));
             }
-            if (dPitch <= 2040) {
-                VectorBarrier();
-                for (int64_t col = 0; col < dPitch; col += 64) {
-                    for (int64_t first = 0; first < iCount; first += 255) {
-                        AscendC::Mul(tmp[dPitch * first + col], grad_h_inTile[col], spread[first * 8],
-                                     MinOf(64, dPitch - col), MinOf(255, iCount - first),
-                                     AscendC::BinaryRepeatParams(1, 1, 0, (dPitch / 8), 0, 1));
+            for (int64_t i = 0; i < n_; ++i) {
+                // grad_x[t, i, d] = grad_h_in[t, d] * h_pre[t, i] + dxg[t, i, d] * 1.0 - drms[t] * inv_rms[t] ** 3 /
+                // (D*n) * x[t, i, d] + grad_x_post[t, i, d]
+                AscendC::LocalTensor<float> dxgWsIn = in3Queue_.AllocTensor<float>();
+                AscendC::DataCopyPad(dxgWsIn, dxgWsGm_[D_ * n_ * tStart + D_ * i + dStart],
+                                     AscendC::DataCopyExtParams(tCount, dCount * 4, D_ * n_ * 4 - dCount * 4, 0, 0),
+                                     AscendC::DataCopyPadExtParams<float>(true, 0, dPitch - CeilDiv(dCount, 8) * 8,
+                                                                          static_cast<float>(0)));
+                in3Queue_.EnQue(dxgWsIn);
+                dxgWsIn = in3Queue_.DeQue<float>();
+                AscendC::LocalTensor<Element> xIn = in0Queue_.AllocTensor<Element>();
+                AscendC::DataCopyPad(xIn, xGm_[D_ * n_ * tStart + D_ * i + dStart],
+                                     AscendC::DataCopyExtParams(tCount, dCount * 2, D_ * n_ * 2 - dCount * 2, 0, 0),
+                                     AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
+                in0Queue_.EnQue(xIn);
+                xIn = in0Queue_.DeQue<Element>();
+                AscendC::LocalTensor<float> xTile = calc1Buf_.Get<float>();
+                AscendC::Cast(xTile, xIn, AscendC::RoundMode::CAST_NONE, dPitch * tCount);
+                in0Queue_.FreeTensor(xIn);
+                AscendC::LocalTensor<Element> grad_x_postIn = in0Queue_.AllocTensor<Element>();
+                AscendC::DataCopyPad(grad_x_postIn, grad_x_postGm_[D_ * n_ * tStart + D_ * i + dStart],
+                                     AscendC::DataCopyExtParams(tCount, dCount * 2, D_ * n_ * 2 - dCount * 2, 0, 0),
+                                     AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
+                in0Queue_.EnQue(grad_x_postIn);
+                grad_x_postIn = in0Queue_.DeQue<Element>();
+                AscendC::LocalTensor<float> grad_x_postTile = calc2Buf_.Get<float>();
+                AscendC::Cast(grad_x_postTile, grad_x_postIn, AscendC::RoundMode::CAST_NONE, dPitch * tCount);
+                in0Queue_.FreeTensor(grad_x_postIn);
+                AscendC::LocalTensor<float> tmp = calc3Buf_.Get<float>();
+                if (dPitch <= 2040) {
+                    VectorBarrier();
+                    for (int64_t col = 0; col < dPitch; col += 64) {
+                        for (int64_t first = 0; first < tCount; first += 255) {
+                            AscendC::Mul(tmp[dPitch * first + col], grad_h_inTile[dPitch * first + col],
+                                         spread[first * 128 + i * 8], MinOf(64, dPitch - col),
+                                         MinOf(255, tCount - first),
+                                         AscendC::BinaryRepeatParams(1, 1, 0, (dPitch / 8), (dPitch / 8), 16));
+                        }
+                    }
+                } else {
+                    VectorBarrier();
+                    for (int64_t t = 0; t < tCount; ++t) {
+                        for (int64_t start = 0; start < (dPitch / 64); start += 255) {
+                            AscendC::Mul(tmp[dPitch * t + start * 64], grad_h_inTile[dPitch * t + start * 64],
+                                         spread[i * 8 + t * 128], 64, MinOf(255, (dPitch / 64) - start),
+                                         AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
+                        }
+                        if (dPitch - (dPitch / 64) * 64 > 0) {
+                            AscendC::Mul(tmp[dPitch * t + (dPitch / 64) * 64],
+                                         grad_h_inTile[dPitch * t + (dPitch / 64) * 64], spread[i * 8 + t * 128],
+                                         dPitch - (dPitch / 64) * 64, 1, AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
+                        }
                     }
                 }
-            } else {
+                AscendC::LocalTensor<float> tmp1 = calc5Buf_.Get<float>();
+                AscendC::Muls(tmp1, dxgWsIn, 1.0f, dPitch * tCount);
                 VectorBarrier();
-                for (int64_t i = 0; i < iCount; ++i) {
-                    for (int64_t start = 0; start < (dPitch / 64); start += 255) {
-                        AscendC::Mul(tmp[dPitch * i + start * 64], grad_h_inTile[start * 64], spread[i * 8], 64,
-                                     MinOf(255, (dPitch / 64) - start), AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
+                AscendC::Add(tmp, tmp, tmp1, dPitch * tCount);
+                AscendC::LocalTensor<float> tmp2 = calc6Buf_.Get<float>();
+                AscendC::Mul(tmp2, inv_rmsIn, inv_rmsIn, RoundUp(tCount, 16));
+                VectorBarrier();
+                AscendC::Mul(tmp2, inv_rmsIn, tmp2, RoundUp(tCount, 16));
+                VectorBarrier();
+                AscendC::Mul(tmp2, drmsWsIn, tmp2, RoundUp(tCount, 16));
+                VectorBarrier();
+                AscendC::Muls(tmp2, tmp2, (1.0f / static_cast<float>(D_ * n_)), RoundUp(tCount, 16));
+                AscendC::LocalTensor<float> tmp3 = calc5Buf_.Get<float>();
+                AscendC::LocalTensor<float> spread1 = calc7Buf_.Get<float>();
+                VectorBarrier();
+                for (int64_t block1 = 0; block1 < CeilDiv(tCount, 16) * 2; block1 += 255) {
+                    AscendC::Brcb(spread1[block1 * 64], tmp2[block1 * 8], MinOf(255, CeilDiv(tCount, 16) * 2 - block1),
+                                  AscendC::BrcbRepeatParams(1, 8));
+                }
+                if (dPitch <= 2040) {
+                    VectorBarrier();
+                    for (int64_t col1 = 0; col1 < dPitch; col1 += 64) {
+                        for (int64_t first1 = 0; first1 < tCount; first1 += 255) {
+                            AscendC::Mul(tmp3[dPitch * first1 + col1], spread1[first1 * 8],
+                                         xTile[dPitch * first1 + col1], MinOf(64, dPitch - col1),
+                                         MinOf(255, tCount - first1),
+                                         AscendC::BinaryRepeatParams(1, 0, 1, (dPitch / 8), 1, (dPitch / 8)));
+                        }
                     }
-                    if (dPitch - (dPitch / 64) * 64 > 0) {
-                        AscendC::Mul(tmp[dPitch * i + (dPitch / 64) * 64], grad_h_inTile[(dPitch / 64) * 64],
-                                     spread[i * 8], dPitch - (dPitch / 64) * 64, 1,
-                                     AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
+                } else {
+                    VectorBarrier();
+                    for (int64_t t = 0; t < tCount; ++t) {
+                        for (int64_t start1 = 0; start1 < (dPitch / 64); start1 += 255) {
+                            AscendC::Mul(tmp3[dPitch * t + start1 * 64], spread1[t * 8],
+                                         xTile[dPitch * t + start1 * 64], 64, MinOf(255, (dPitch / 64) - start1),
+                                         AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
+                        }
+                        if (dPitch - (dPitch / 64) * 64 > 0) {
+                            AscendC::Mul(tmp3[dPitch * t + (dPitch / 64) * 64], spread1[t * 8],
+                                         xTile[dPitch * t + (dPitch / 64) * 64], dPitch - (dPitch / 64) * 64, 1,
+                                         AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
+                        }
                     }
                 }
+                VectorBarrier();
+                AscendC::Sub(tmp, tmp, tmp3, dPitch * tCount);
+                VectorBarrier();
+                AscendC::Add(tmp, tmp, grad_x_postTile, dPitch * tCount);
+                AscendC::LocalTensor<Element> grad_xOut = out0Queue_.AllocTensor<Element>();
+                VectorBarrier();
+                AscendC::Cast(grad_xOut, tmp, AscendC::RoundMode::CAST_RINT, dPitch * tCount);
+                out0Queue_.EnQue(grad_xOut);
+                grad_xOut = out0Queue_.DeQue<Element>();
+                AscendC::DataCopyPad(
+                    grad_xGm_[D_ * n_ * tStart + D_ * i + dStart], grad_xOut,
+                    AscendC::DataCopyExtParams(tCount, dCount * 2, ((dPitch * 2 - CeilDiv(dCount * 2, 32) * 32) / 32),
+                                               D_ * n_ * 2 - dCount * 2, 0));
+                out0Queue_.FreeTensor(grad_xOut);
+                in3Queue_.FreeTensor(dxgWsIn);
             }
-            AscendC::LocalTensor<float> tmp1 = calc9Buf_.Get<float>();
-            AscendC::Muls(tmp1, dxgWsTile, 1.0f, dPitch * iCount);
-            VectorBarrier();
-            AscendC::Add(tmp, tmp, tmp1, dPitch * iCount);
-            AscendC::LocalTensor<float> tmp2 = calc10Buf_.Get<float>();
-            AscendC::Mul(tmp2, inv_rmsTile, inv_rmsTile, 16);
-            VectorBarrier();
-            AscendC::Mul(tmp2, inv_rmsTile, tmp2, 16);
-            VectorBarrier();
-            AscendC::Mul(tmp2, drmsWsTile, tmp2, 16);
-            VectorBarrier();
-            AscendC::Muls(tmp2, tmp2, (1.0f / static_cast<float>(D_ * n_)), 16);
-            AscendC::LocalTensor<float> tmp3 = calc9Buf_.Get<float>();
-            AscendC::LocalTensor<float> spread1 = calc11Buf_.Get<float>();
-            VectorBarrier();
-            AscendC::Brcb(spread1, tmp2, 1, AscendC::BrcbRepeatParams(1, 8));
-            if (dPitch <= 2040) {
-                VectorBarrier();
-                for (int64_t col1 = 0; col1 < dPitch; col1 += 64) {
-                    for (int64_t first1 = 0; first1 < iCount; first1 += 255) {
-                        AscendC::Mul(tmp3[dPitch * first1 + col1], spread1, xTile[dPitch * first1 + col1],
-                                     MinOf(64, dPitch - col1), MinOf(255, iCount - first1),
-                                     AscendC::BinaryRepeatParams(1, 0, 1, (dPitch / 8), 0, (dPitch / 8)));
-                    }
-                }
-            } else {
-                VectorBarrier();
-                for (int64_t i = 0; i < iCount; ++i) {
-                    for (int64_t start1 = 0; start1 < (dPitch / 64); start1 += 255) {
-                        AscendC::Mul(tmp3[dPitch * i + start1 * 64], spread1, xTile[dPitch * i + start1 * 64], 64,
-                                     MinOf(255, (dPitch / 64) - start1), AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
-                    }
-                    if (dPitch - (dPitch / 64) * 64 > 0) {
-                        AscendC::Mul(tmp3[dPitch * i + (dPitch / 64) * 64], spread1,
-                                     xTile[dPitch * i + (dPitch / 64) * 64], dPitch - (dPitch / 64) * 64, 1,
-                                     AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
-                    }
-                }
-            }
-            VectorBarrier();
-            AscendC::Sub(tmp, tmp, tmp3, dPitch * iCount);
-            VectorBarrier();
-            AscendC::Add(tmp, tmp, grad_x_postTile, dPitch * iCount);
-            AscendC::LocalTensor<Element> grad_xOut = out0Queue_.AllocTensor<Element>();
-            VectorBarrier();
-            AscendC::Cast(grad_xOut, tmp, AscendC::RoundMode::CAST_RINT, dPitch * iCount);
-            out0Queue_.EnQue(grad_xOut);
-            grad_xOut = out0Queue_.DeQue<Element>();
-            AscendC::DataCopyPad(
-                grad_xGm_[D_ * n_ * t + D_ * iStart + dStart], grad_xOut,
-                AscendC::DataCopyExtParams(iCount, dCount * 2, ((dPitch * 2 - CeilDiv(dCount * 2, 32) * 32) / 32),
-                                           D_ * 2 - dCount * 2, 0));
-            out0Queue_.FreeTensor(grad_xOut);
+            in1Queue_.FreeTensor(h_preIn);
+            in2Queue_.FreeTensor(drmsWsIn);
+            in2Queue_.FreeTensor(inv_rmsIn);
         }
     }
 
 private:
     AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // grad_h_inIn
     AscendC::TQue<AscendC::TPosition::VECIN, 1> in1Queue_;    // h_preIn
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in2Queue_;    // dxgWsIn
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in3Queue_;    // drmsWsIn
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in4Queue_;    // xIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in2Queue_;    // drmsWsIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in3Queue_;    // dxgWsIn
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // grad_xOut
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // grad_h_inTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // h_preTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // dxgWsTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // drmsWsTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // inv_rmsTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // xTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // grad_x_postTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // spread
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc9Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc10Buf_;    // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc11Buf_;    // spread
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // xTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // grad_x_postTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // tmp
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // spread
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // tmp
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // tmp
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // spread
     AscendC::GlobalTensor<Element> xGm_;
     AscendC::GlobalTensor<Element> grad_h_inGm_;
     AscendC::GlobalTensor<float> inv_rmsGm_;
@@ -851,17 +1843,331 @@ private:
     int64_t dxgWsStart_;
     int64_t gradXDTile_;
     int64_t gradXDTiles_;
-    int64_t gradXITile_;
-    int64_t gradXITiles_;
     int64_t gradXPer_;
+    int64_t gradXTTile_;
     int64_t gradXWork_;
     int64_t n_;
-    int64_t ceilGradXITileBy16_;
+    int64_t ceilGradXTTileBy16_;
+    int64_t ceilNBy16_;
+};
+
+/// dxg, grad_x
+template <typename Element>
+class MhcPreBackwardGradXVariant7
+{
+public:
+    __aicore__ inline void Init(GM_ADDR x, GM_ADDR phi, GM_ADDR grad_h_in, GM_ADDR inv_rms, GM_ADDR h_pre,
+                                GM_ADDR grad_x, GM_ADDR workspace, const MhcPreBackwardTilingData &tiling,
+                                AscendC::TPipe *pipe)
+    {
+        blockIdx_ = AscendC::GetBlockIdx();
+        D_ = tiling.D;
+        T_ = tiling.T;
+        dmixWsStart_ = tiling.dmixWsStart;
+        drmsWsStart_ = tiling.drmsWsStart;
+        gradXDTile_ = tiling.gradXDTile;
+        gradXPer_ = tiling.gradXPer;
+        gradXTTile_ = tiling.gradXTTile;
+        gradXTTiles_ = tiling.gradXTTiles;
+        gradXWork_ = tiling.gradXWork;
+        n_ = tiling.n;
+        ceilGradXTTileBy16_ = CeilDiv(gradXTTile_, 16);
+        ceilNBy16_ = CeilDiv(n_, 16);
+        ceilNN2NBy16_ = CeilDiv(n_ * n_ + n_ * 2, 16);
+        xGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(x), D_ * T_ * n_);
+        phiGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(phi), D_ * n_ * n_ * n_ + D_ * n_ * n_ * 2);
+        grad_h_inGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(grad_h_in), D_ * T_);
+        inv_rmsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(inv_rms), T_);
+        h_preGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(h_pre), T_ * n_);
+        grad_xGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(grad_x), D_ * T_ * n_);
+        dmixWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + dmixWsStart_),
+                                  T_ * n_ * n_ + T_ * n_ * 2);
+        drmsWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + drmsWsStart_), T_);
+        pipe->InitBuffer(in0Queue_, 1, gradXDTile_ * n_ * n_ * n_ * 4 + gradXDTile_ * n_ * n_ * 8);
+        pipe->InitBuffer(in1Queue_, 2, ceilNN2NBy16_ * gradXTTile_ * 64);
+        pipe->InitBuffer(in2Queue_, 2, gradXDTile_ * gradXTTile_ * 2);
+        pipe->InitBuffer(in3Queue_, 1, ceilNBy16_ * gradXTTile_ * 64);
+        pipe->InitBuffer(in4Queue_, 2, ceilGradXTTileBy16_ * 64);
+        pipe->InitBuffer(out0Queue_, 2, gradXDTile_ * gradXTTile_ * 2);
+        pipe->InitBuffer(calc0Buf_, gradXDTile_ * gradXTTile_ * 4);
+        pipe->InitBuffer(calc1Buf_, gradXDTile_ * gradXTTile_ * 4);
+        pipe->InitBuffer(calc2Buf_, ceilNN2NBy16_ * gradXTTile_ * 512);
+        pipe->InitBuffer(calc3Buf_, gradXDTile_ * gradXTTile_ * 4);
+        pipe->InitBuffer(calc4Buf_, gradXDTile_ * gradXTTile_ * 4);
+        pipe->InitBuffer(calc5Buf_, ceilNBy16_ * gradXTTile_ * 512);
+        pipe->InitBuffer(calc6Buf_, gradXDTile_ * gradXTTile_ * 4);
+        pipe->InitBuffer(calc7Buf_, ceilGradXTTileBy16_ * 64);
+        pipe->InitBuffer(calc8Buf_, ceilGradXTTileBy16_ * 512);
+    }
+
+    __aicore__ inline void Process()
+    {
+        AscendC::LocalTensor<float> calc0Zero = calc0Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc0Zero, 0.0f, gradXDTile_ * gradXTTile_);
+        AscendC::LocalTensor<float> calc1Zero = calc1Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc1Zero, 0.0f, gradXDTile_ * gradXTTile_);
+        AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc2Zero, 0.0f, ceilNN2NBy16_ * gradXTTile_ * 128);
+        AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc3Zero, 0.0f, gradXDTile_ * gradXTTile_);
+        AscendC::LocalTensor<float> calc4Zero = calc4Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc4Zero, 0.0f, gradXDTile_ * gradXTTile_);
+        AscendC::LocalTensor<float> calc5Zero = calc5Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc5Zero, 0.0f, gradXTTile_ * 128);
+        AscendC::LocalTensor<float> calc6Zero = calc6Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc6Zero, 0.0f, gradXDTile_ * gradXTTile_);
+        AscendC::LocalTensor<float> calc7Zero = calc7Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc7Zero, 0.0f, ceilGradXTTileBy16_ * 16);
+        AscendC::LocalTensor<float> calc8Zero = calc8Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc8Zero, 0.0f, ceilGradXTTileBy16_ * 128);
+        const int64_t firstItem = blockIdx_ * gradXPer_;
+        const int64_t lastItem = MinOf(gradXWork_, blockIdx_ * gradXPer_ + gradXPer_);
+        for (int64_t strip = (firstItem / gradXTTiles_); strip < CeilDiv(lastItem, gradXTTiles_); ++strip) {
+            const int64_t dStart = gradXDTile_ * strip;
+            const int64_t dCount = MinOf(gradXDTile_, D_ - dStart);
+            const int64_t dPitch = RoundUp(dCount, 16);
+            AscendC::LocalTensor<float> phiIn = in0Queue_.AllocTensor<float>();
+            AscendC::DataCopyPad(
+                phiIn, phiGm_[dStart],
+                AscendC::DataCopyExtParams(n_ * n_ * n_ + n_ * n_ * 2, dCount * 4, D_ * 4 - dCount * 4, 0, 0),
+                AscendC::DataCopyPadExtParams<float>(true, 0, dPitch - CeilDiv(dCount, 8) * 8, static_cast<float>(0)));
+            in0Queue_.EnQue(phiIn);
+            phiIn = in0Queue_.DeQue<float>();
+            for (int64_t tile = MaxOf(firstItem - gradXTTiles_ * strip, 0);
+                 tile < MinOf(gradXTTiles_, lastItem - gradXTTiles_ * strip); ++tile) {
+                const int64_t tStart = gradXTTile_ * tile;
+                const int64_t tCount = MinOf(gradXTTile_, T_ - tStart);
+                AscendC::LocalTensor<float> dmixWsIn = in1Queue_.AllocTensor<float>();
+                AscendC::DataCopyPad(
+                    dmixWsIn, dmixWsGm_[n_ * n_ * tStart + n_ * tStart * 2],
+                    AscendC::DataCopyExtParams(tCount, n_ * n_ * 4 + n_ * 8, 0, 0, 0),
+                    AscendC::DataCopyPadExtParams<float>(true, 0, ceilNN2NBy16_ * 16 - CeilDiv(n_ * n_ + n_ * 2, 8) * 8,
+                                                         static_cast<float>(0)));
+                in1Queue_.EnQue(dmixWsIn);
+                dmixWsIn = in1Queue_.DeQue<float>();
+                AscendC::LocalTensor<Element> grad_h_inIn = in2Queue_.AllocTensor<Element>();
+                AscendC::DataCopyPad(grad_h_inIn, grad_h_inGm_[D_ * tStart + dStart],
+                                     AscendC::DataCopyExtParams(tCount, dCount * 2, D_ * 2 - dCount * 2, 0, 0),
+                                     AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
+                in2Queue_.EnQue(grad_h_inIn);
+                grad_h_inIn = in2Queue_.DeQue<Element>();
+                AscendC::LocalTensor<float> grad_h_inTile = calc0Buf_.Get<float>();
+                VectorBarrier();
+                AscendC::Cast(grad_h_inTile, grad_h_inIn, AscendC::RoundMode::CAST_NONE, dPitch * tCount);
+                in2Queue_.FreeTensor(grad_h_inIn);
+                AscendC::LocalTensor<float> h_preIn = in3Queue_.AllocTensor<float>();
+                AscendC::DataCopyPad(h_preIn, h_preGm_[n_ * tStart],
+                                     AscendC::DataCopyExtParams(tCount, n_ * 4, 0, 0, 0),
+                                     AscendC::DataCopyPadExtParams<float>(true, 0, 8, static_cast<float>(0)));
+                in3Queue_.EnQue(h_preIn);
+                h_preIn = in3Queue_.DeQue<float>();
+                AscendC::LocalTensor<float> drmsWsIn = in4Queue_.AllocTensor<float>();
+                AscendC::DataCopyPad(drmsWsIn, drmsWsGm_[tStart], AscendC::DataCopyExtParams(1, tCount * 4, 0, 0, 0),
+                                     AscendC::DataCopyPadExtParams<float>(
+                                         true, 0, RoundUp(tCount, 16) - CeilDiv(tCount, 8) * 8, static_cast<float>(0)));
+                in4Queue_.EnQue(drmsWsIn);
+                drmsWsIn = in4Queue_.DeQue<float>();
+                AscendC::LocalTensor<float> inv_rmsIn = in4Queue_.AllocTensor<float>();
+                AscendC::DataCopyPad(inv_rmsIn, inv_rmsGm_[tStart], AscendC::DataCopyExtParams(1, tCount * 4, 0, 0, 0),
+                                     AscendC::DataCopyPadExtParams<float>(
+                                         true, 0, RoundUp(tCount, 16) - CeilDiv(tCount, 8) * 8, static_cast<float>(0)));
+                in4Queue_.EnQue(inv_rmsIn);
+                inv_rmsIn = in4Queue_.DeQue<float>();
+                AscendC::LocalTensor<float> spread = calc2Buf_.Get<float>();
+                for (int64_t block = 0; block < ceilNN2NBy16_ * tCount * 2; block += 255) {
+                    AscendC::Brcb(spread[block * 64], dmixWsIn[block * 8],
+                                  MinOf(255, ceilNN2NBy16_ * tCount * 2 - block), AscendC::BrcbRepeatParams(1, 8));
+                }
+                AscendC::LocalTensor<float> spread1 = calc5Buf_.Get<float>();
+                for (int64_t block1 = 0; block1 < tCount * 2; block1 += 255) {
+                    AscendC::Brcb(spread1[block1 * 64], h_preIn[block1 * 8], MinOf(255, tCount * 2 - block1),
+                                  AscendC::BrcbRepeatParams(1, 8));
+                }
+                for (int64_t i = 0; i < n_; ++i) {
+                    // dxg[t, i, d] = sum[k](dmix[t, k] * phi[k, D*i + d])
+                    AscendC::LocalTensor<float> dxgTile = calc1Buf_.Get<float>();
+                    AscendC::Duplicate<float>(dxgTile, 0.0f, dPitch * tCount);
+                    for (int64_t k = 0; k < n_ * n_ + n_ * 2; ++k) {
+                        if (dPitch <= 2040) {
+                            VectorBarrier();
+                            for (int64_t col = 0; col < dPitch; col += 64) {
+                                for (int64_t first = 0; first < tCount; first += 255) {
+                                    AscendC::MulAddDst(
+                                        dxgTile[dPitch * first + col], spread[ceilNN2NBy16_ * first * 128 + k * 8],
+                                        phiIn[dPitch * k * n_ + dPitch * i + col], MinOf(64, dPitch - col),
+                                        MinOf(255, tCount - first),
+                                        AscendC::BinaryRepeatParams(1, 0, 1, (dPitch / 8), ceilNN2NBy16_ * 16, 0));
+                                }
+                            }
+                        } else {
+                            VectorBarrier();
+                            for (int64_t t = 0; t < tCount; ++t) {
+                                for (int64_t start = 0; start < (dPitch / 64); start += 255) {
+                                    AscendC::MulAddDst(dxgTile[dPitch * t + start * 64],
+                                                       spread[ceilNN2NBy16_ * t * 128 + k * 8],
+                                                       phiIn[dPitch * k * n_ + dPitch * i + start * 64], 64,
+                                                       MinOf(255, (dPitch / 64) - start),
+                                                       AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
+                                }
+                                if (dPitch - (dPitch / 64) * 64 > 0) {
+                                    AscendC::MulAddDst(dxgTile[dPitch * t + (dPitch / 64) * 64],
+                                                       spread[ceilNN2NBy16_ * t * 128 + k * 8],
+                                                       phiIn[dPitch * k * n_ + dPitch * i + (dPitch / 64) * 64],
+                                                       dPitch - (dPitch / 64) * 64, 1,
+                                                       AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
+                                }
+                            }
+                        }
+                    }
+                    // grad_x[t, i, d] = grad_h_in[t, d] * h_pre[t, i] + dxg[t, i, d] * 1.0 - drms[t] * inv_rms[t] ** 3
+                    // / (D*n) * x[t, i, d] + 0.0
+                    AscendC::LocalTensor<Element> xIn = in2Queue_.AllocTensor<Element>();
+                    AscendC::DataCopyPad(xIn, xGm_[D_ * n_ * tStart + D_ * i + dStart],
+                                         AscendC::DataCopyExtParams(tCount, dCount * 2, D_ * n_ * 2 - dCount * 2, 0, 0),
+                                         AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
+                    in2Queue_.EnQue(xIn);
+                    xIn = in2Queue_.DeQue<Element>();
+                    AscendC::LocalTensor<float> xTile = calc3Buf_.Get<float>();
+                    AscendC::Cast(xTile, xIn, AscendC::RoundMode::CAST_NONE, dPitch * tCount);
+                    in2Queue_.FreeTensor(xIn);
+                    AscendC::LocalTensor<float> tmp = calc4Buf_.Get<float>();
+                    if (dPitch <= 2040) {
+                        VectorBarrier();
+                        for (int64_t col1 = 0; col1 < dPitch; col1 += 64) {
+                            for (int64_t first1 = 0; first1 < tCount; first1 += 255) {
+                                AscendC::Mul(tmp[dPitch * first1 + col1], grad_h_inTile[dPitch * first1 + col1],
+                                             spread1[first1 * 128 + i * 8], MinOf(64, dPitch - col1),
+                                             MinOf(255, tCount - first1),
+                                             AscendC::BinaryRepeatParams(1, 1, 0, (dPitch / 8), (dPitch / 8), 16));
+                            }
+                        }
+                    } else {
+                        VectorBarrier();
+                        for (int64_t t = 0; t < tCount; ++t) {
+                            for (int64_t start1 = 0; start1 < (dPitch / 64); start1 += 255) {
+                                AscendC::Mul(tmp[dPitch * t + start1 * 64], grad_h_inTile[dPitch * t + start1 * 64],
+                                             spread1[i * 8 + t * 128], 64, MinOf(255, (dPitch / 64) - start1),
+                                             AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
+                            }
+                            if (dPitch - (dPitch / 64) * 64 > 0) {
+                                AscendC::Mul(tmp[dPitch * t + (dPitch / 64) * 64],
+                                             grad_h_inTile[dPitch * t + (dPitch / 64) * 64], spread1[i * 8 + t * 128],
+                                             dPitch - (dPitch / 64) * 64, 1,
+                                             AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
+                            }
+                        }
+                    }
+                    AscendC::LocalTensor<float> tmp1 = calc6Buf_.Get<float>();
+                    AscendC::Muls(tmp1, dxgTile, 1.0f, dPitch * tCount);
+                    VectorBarrier();
+                    AscendC::Add(tmp, tmp, tmp1, dPitch * tCount);
+                    AscendC::LocalTensor<float> tmp2 = calc7Buf_.Get<float>();
+                    AscendC::Mul(tmp2, inv_rmsIn, inv_rmsIn, RoundUp(tCount, 16));
+                    VectorBarrier();
+                    AscendC::Mul(tmp2, inv_rmsIn, tmp2, RoundUp(tCount, 16));
+                    VectorBarrier();
+                    AscendC::Mul(tmp2, drmsWsIn, tmp2, RoundUp(tCount, 16));
+                    VectorBarrier();
+                    AscendC::Muls(tmp2, tmp2, (1.0f / static_cast<float>(D_ * n_)), RoundUp(tCount, 16));
+                    AscendC::LocalTensor<float> tmp3 = calc6Buf_.Get<float>();
+                    AscendC::LocalTensor<float> spread2 = calc8Buf_.Get<float>();
+                    VectorBarrier();
+                    for (int64_t block2 = 0; block2 < CeilDiv(tCount, 16) * 2; block2 += 255) {
+                        AscendC::Brcb(spread2[block2 * 64], tmp2[block2 * 8],
+                                      MinOf(255, CeilDiv(tCount, 16) * 2 - block2), AscendC::BrcbRepeatParams(1, 8));
+                    }
+                    if (dPitch <= 2040) {
+                        VectorBarrier();
+                        for (int64_t col2 = 0; col2 < dPitch; col2 += 64) {
+                            for (int64_t first2 = 0; first2 < tCount; first2 += 255) {
+                                AscendC::Mul(tmp3[dPitch * first2 + col2], spread2[first2 * 8],
+                                             xTile[dPitch * first2 + col2], MinOf(64, dPitch - col2),
+                                             MinOf(255, tCount - first2),
+                                             AscendC::BinaryRepeatParams(1, 0, 1, (dPitch / 8), 1, (dPitch / 8)));
+                            }
+                        }
+                    } else {
+                        VectorBarrier();
+                        for (int64_t t = 0; t < tCount; ++t) {
+                            for (int64_t start2 = 0; start2 < (dPitch / 64); start2 += 255) {
+                                AscendC::Mul(tmp3[dPitch * t + start2 * 64], spread2[t * 8],
+                                             xTile[dPitch * t + start2 * 64], 64, MinOf(255, (dPitch / 64) - start2),
+                                             AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
+                            }
+                            if (dPitch - (dPitch / 64) * 64 > 0) {
+                                AscendC::Mul(tmp3[dPitch * t + (dPitch / 64) * 64], spread2[t * 8],
+                                             xTile[dPitch * t + (dPitch / 64) * 64], dPitch - (dPitch / 64) * 64, 1,
+                                             AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
+                            }
+                        }
+                    }
+                    VectorBarrier();
+                    AscendC::Sub(tmp, tmp, tmp3, dPitch * tCount);
+                    VectorBarrier();
+                    AscendC::Adds(tmp, tmp, 0.0f, dPitch * tCount);
+                    AscendC::LocalTensor<Element> grad_xOut = out0Queue_.AllocTensor<Element>();
+                    VectorBarrier();
+                    AscendC::Cast(grad_xOut, tmp, AscendC::RoundMode::CAST_RINT, dPitch * tCount);
+                    out0Queue_.EnQue(grad_xOut);
+                    grad_xOut = out0Queue_.DeQue<Element>();
+                    AscendC::DataCopyPad(grad_xGm_[D_ * n_ * tStart + D_ * i + dStart], grad_xOut,
+                                         AscendC::DataCopyExtParams(tCount, dCount * 2,
+                                                                    ((dPitch * 2 - CeilDiv(dCount * 2, 32) * 32) / 32),
+                                                                    D_ * n_ * 2 - dCount * 2, 0));
+                    out0Queue_.FreeTensor(grad_xOut);
+                }
+                in1Queue_.FreeTensor(dmixWsIn);
+                in3Queue_.FreeTensor(h_preIn);
+                in4Queue_.FreeTensor(drmsWsIn);
+                in4Queue_.FreeTensor(inv_rmsIn);
+            }
+            in0Queue_.FreeTensor(phiIn);
+        }
+    }
+
+private:
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // phiIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in1Queue_;    // dmixWsIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in2Queue_;    // grad_h_inIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in3Queue_;    // h_preIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in4Queue_;    // drmsWsIn
+    AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // grad_xOut
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // grad_h_inTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // dxgTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // spread
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // xTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // tmp
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // spread
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // tmp
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // tmp
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // spread
+    AscendC::GlobalTensor<Element> xGm_;
+    AscendC::GlobalTensor<float> phiGm_;
+    AscendC::GlobalTensor<Element> grad_h_inGm_;
+    AscendC::GlobalTensor<float> inv_rmsGm_;
+    AscendC::GlobalTensor<float> h_preGm_;
+    AscendC::GlobalTensor<Element> grad_xGm_;
+    AscendC::GlobalTensor<float> dmixWsGm_;
+    AscendC::GlobalTensor<float> drmsWsGm_;
+    int64_t blockIdx_;
+    int64_t D_;
+    int64_t T_;
+    int64_t dmixWsStart_;
+    int64_t drmsWsStart_;
+    int64_t gradXDTile_;
+    int64_t gradXPer_;
+    int64_t gradXTTile_;
+    int64_t gradXTTiles_;
+    int64_t gradXWork_;
+    int64_t n_;
+    int64_t ceilGradXTTileBy16_;
+    int64_t ceilNBy16_;
+    int64_t ceilNN2NBy16_;
 };
 
 /// grad_x
 template <typename Element>
-class MhcPreBackwardGradXVariant4
+class MhcPreBackwardGradXVariant8
 {
 public:
     __aicore__ inline void Init(GM_ADDR x, GM_ADDR grad_h_in, GM_ADDR inv_rms, GM_ADDR h_pre, GM_ADDR grad_x,
@@ -874,12 +2180,12 @@ public:
         dxgWsStart_ = tiling.dxgWsStart;
         gradXDTile_ = tiling.gradXDTile;
         gradXDTiles_ = tiling.gradXDTiles;
-        gradXITile_ = tiling.gradXITile;
-        gradXITiles_ = tiling.gradXITiles;
         gradXPer_ = tiling.gradXPer;
+        gradXTTile_ = tiling.gradXTTile;
         gradXWork_ = tiling.gradXWork;
         n_ = tiling.n;
-        ceilGradXITileBy16_ = CeilDiv(gradXITile_, 16);
+        ceilGradXTTileBy16_ = CeilDiv(gradXTTile_, 16);
+        ceilNBy16_ = CeilDiv(n_, 16);
         xGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(x), D_ * T_ * n_);
         grad_h_inGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(grad_h_in), D_ * T_);
         inv_rmsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(inv_rms), T_);
@@ -887,217 +2193,199 @@ public:
         grad_xGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(grad_x), D_ * T_ * n_);
         drmsWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + drmsWsStart_), T_);
         dxgWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + dxgWsStart_), D_ * T_ * n_);
-        pipe->InitBuffer(in0Queue_, 2, gradXDTile_ * 2);
-        pipe->InitBuffer(in1Queue_, 2, CeilDiv(gradXITile_, 8) * 32);
-        pipe->InitBuffer(in2Queue_, 2, gradXDTile_ * gradXITile_ * 4);
-        pipe->InitBuffer(in3Queue_, 1, 32);
-        pipe->InitBuffer(in4Queue_, 1, gradXDTile_ * gradXITile_ * 2);
-        pipe->InitBuffer(out0Queue_, 2, gradXDTile_ * gradXITile_ * 2);
-        pipe->InitBuffer(calc0Buf_, gradXDTile_ * 4);
-        pipe->InitBuffer(calc1Buf_, ceilGradXITileBy16_ * 64);
-        pipe->InitBuffer(calc2Buf_, gradXDTile_ * gradXITile_ * 4);
-        pipe->InitBuffer(calc3Buf_, 64);
-        pipe->InitBuffer(calc4Buf_, 64);
-        pipe->InitBuffer(calc5Buf_, gradXDTile_ * gradXITile_ * 4);
-        pipe->InitBuffer(calc6Buf_, gradXDTile_ * gradXITile_ * 4);
-        pipe->InitBuffer(calc7Buf_, ceilGradXITileBy16_ * 512);
-        pipe->InitBuffer(calc8Buf_, gradXDTile_ * gradXITile_ * 4);
-        pipe->InitBuffer(calc9Buf_, 64);
-        pipe->InitBuffer(calc10Buf_, 512);
+        pipe->InitBuffer(in0Queue_, 2, gradXDTile_ * gradXTTile_ * 2);
+        pipe->InitBuffer(in1Queue_, 2, ceilNBy16_ * gradXTTile_ * 64);
+        pipe->InitBuffer(in2Queue_, 3, ceilGradXTTileBy16_ * 64);
+        pipe->InitBuffer(in3Queue_, 1, gradXDTile_ * gradXTTile_ * 4);
+        pipe->InitBuffer(out0Queue_, 2, gradXDTile_ * gradXTTile_ * 2);
+        pipe->InitBuffer(calc0Buf_, gradXDTile_ * gradXTTile_ * 4);
+        pipe->InitBuffer(calc1Buf_, gradXDTile_ * gradXTTile_ * 4);
+        pipe->InitBuffer(calc2Buf_, gradXDTile_ * gradXTTile_ * 4);
+        pipe->InitBuffer(calc3Buf_, ceilNBy16_ * gradXTTile_ * 512);
+        pipe->InitBuffer(calc4Buf_, gradXDTile_ * gradXTTile_ * 4);
+        pipe->InitBuffer(calc5Buf_, ceilGradXTTileBy16_ * 64);
+        pipe->InitBuffer(calc6Buf_, ceilGradXTTileBy16_ * 512);
     }
 
     __aicore__ inline void Process()
     {
         AscendC::LocalTensor<float> calc0Zero = calc0Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc0Zero, 0.0f, gradXDTile_);
+        AscendC::Duplicate<float>(calc0Zero, 0.0f, gradXDTile_ * gradXTTile_);
         AscendC::LocalTensor<float> calc1Zero = calc1Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc1Zero, 0.0f, ceilGradXITileBy16_ * 16);
+        AscendC::Duplicate<float>(calc1Zero, 0.0f, gradXDTile_ * gradXTTile_);
         AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc2Zero, 0.0f, gradXDTile_ * gradXITile_);
+        AscendC::Duplicate<float>(calc2Zero, 0.0f, gradXDTile_ * gradXTTile_);
         AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc3Zero, 0.0f, 16);
+        AscendC::Duplicate<float>(calc3Zero, 0.0f, gradXTTile_ * 128);
         AscendC::LocalTensor<float> calc4Zero = calc4Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc4Zero, 0.0f, 16);
+        AscendC::Duplicate<float>(calc4Zero, 0.0f, gradXDTile_ * gradXTTile_);
         AscendC::LocalTensor<float> calc5Zero = calc5Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc5Zero, 0.0f, gradXDTile_ * gradXITile_);
+        AscendC::Duplicate<float>(calc5Zero, 0.0f, ceilGradXTTileBy16_ * 16);
         AscendC::LocalTensor<float> calc6Zero = calc6Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc6Zero, 0.0f, gradXDTile_ * gradXITile_);
-        AscendC::LocalTensor<float> calc7Zero = calc7Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc7Zero, 0.0f, ceilGradXITileBy16_ * 128);
-        AscendC::LocalTensor<float> calc8Zero = calc8Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc8Zero, 0.0f, gradXDTile_ * gradXITile_);
-        AscendC::LocalTensor<float> calc9Zero = calc9Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc9Zero, 0.0f, 16);
-        AscendC::LocalTensor<float> calc10Zero = calc10Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc10Zero, 0.0f, 128);
-        VectorBarrier();
+        AscendC::Duplicate<float>(calc6Zero, 0.0f, ceilGradXTTileBy16_ * 128);
         for (int64_t item = blockIdx_ * gradXPer_; item < MinOf(gradXWork_, blockIdx_ * gradXPer_ + gradXPer_);
              ++item) {
             const int64_t dStart = gradXDTile_ * (item % gradXDTiles_);
             const int64_t dCount = MinOf(gradXDTile_, D_ - dStart);
             const int64_t dPitch = RoundUp(dCount, 16);
-            const int64_t iStart = gradXITile_ * (((item / gradXDTiles_)) % gradXITiles_);
-            const int64_t iCount = MinOf(gradXITile_, n_ - iStart);
-            const int64_t t = (((item / gradXDTiles_)) / gradXITiles_);
-            // grad_x[t, i, d] = grad_h_in[t, d] * h_pre[t, i] + dxg[t, i, d] * 1.0 - drms[t] * inv_rms[t] ** 3 / (D*n)
-            // * x[t, i, d] + 0.0
+            const int64_t tStart = gradXTTile_ * (item / gradXDTiles_);
+            const int64_t tCount = MinOf(gradXTTile_, T_ - tStart);
             AscendC::LocalTensor<Element> grad_h_inIn = in0Queue_.AllocTensor<Element>();
-            AscendC::DataCopyPad(grad_h_inIn, grad_h_inGm_[D_ * t + dStart],
-                                 AscendC::DataCopyExtParams(1, dCount * 2, 0, 0, 0),
+            AscendC::DataCopyPad(grad_h_inIn, grad_h_inGm_[D_ * tStart + dStart],
+                                 AscendC::DataCopyExtParams(tCount, dCount * 2, D_ * 2 - dCount * 2, 0, 0),
                                  AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
             in0Queue_.EnQue(grad_h_inIn);
             grad_h_inIn = in0Queue_.DeQue<Element>();
             AscendC::LocalTensor<float> grad_h_inTile = calc0Buf_.Get<float>();
-            AscendC::Cast(grad_h_inTile, grad_h_inIn, AscendC::RoundMode::CAST_NONE, dPitch);
+            VectorBarrier();
+            AscendC::Cast(grad_h_inTile, grad_h_inIn, AscendC::RoundMode::CAST_NONE, dPitch * tCount);
             in0Queue_.FreeTensor(grad_h_inIn);
             AscendC::LocalTensor<float> h_preIn = in1Queue_.AllocTensor<float>();
-            AscendC::DataCopyPad(h_preIn, h_preGm_[n_ * t + iStart], AscendC::DataCopyExtParams(1, iCount * 4, 0, 0, 0),
-                                 AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
+            AscendC::DataCopyPad(h_preIn, h_preGm_[n_ * tStart], AscendC::DataCopyExtParams(tCount, n_ * 4, 0, 0, 0),
+                                 AscendC::DataCopyPadExtParams<float>(true, 0, 8, static_cast<float>(0)));
             in1Queue_.EnQue(h_preIn);
             h_preIn = in1Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> h_preTile = calc1Buf_.Get<float>();
-            AscendC::Muls(h_preTile, h_preIn, 1.0f, RoundUp(iCount, 8));
-            in1Queue_.FreeTensor(h_preIn);
-            AscendC::LocalTensor<float> dxgWsIn = in2Queue_.AllocTensor<float>();
-            AscendC::DataCopyPad(dxgWsIn, dxgWsGm_[D_ * n_ * t + D_ * iStart + dStart],
-                                 AscendC::DataCopyExtParams(iCount, dCount * 4, D_ * 4 - dCount * 4, 0, 0),
-                                 AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-            in2Queue_.EnQue(dxgWsIn);
-            dxgWsIn = in2Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> dxgWsTile = calc2Buf_.Get<float>();
-            for (int64_t i = 0; i < iCount; ++i) {
-                AscendC::Muls(dxgWsTile[dPitch * i], dxgWsIn[RoundUp(dCount, 8) * i], 1.0f, RoundUp(dCount, 8));
-            }
-            in2Queue_.FreeTensor(dxgWsIn);
-            AscendC::LocalTensor<float> drmsWsIn = in3Queue_.AllocTensor<float>();
-            AscendC::DataCopyPad(drmsWsIn, drmsWsGm_[t], AscendC::DataCopyExtParams(1, 4, 0, 0, 0),
-                                 AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-            in3Queue_.EnQue(drmsWsIn);
-            drmsWsIn = in3Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> drmsWsTile = calc3Buf_.Get<float>();
-            AscendC::Muls(drmsWsTile, drmsWsIn, 1.0f, 8);
-            in3Queue_.FreeTensor(drmsWsIn);
-            AscendC::LocalTensor<float> inv_rmsIn = in3Queue_.AllocTensor<float>();
-            AscendC::DataCopyPad(inv_rmsIn, inv_rmsGm_[t], AscendC::DataCopyExtParams(1, 4, 0, 0, 0),
-                                 AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-            in3Queue_.EnQue(inv_rmsIn);
-            inv_rmsIn = in3Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> inv_rmsTile = calc4Buf_.Get<float>();
-            AscendC::Muls(inv_rmsTile, inv_rmsIn, 1.0f, 8);
-            in3Queue_.FreeTensor(inv_rmsIn);
-            AscendC::LocalTensor<Element> xIn = in4Queue_.AllocTensor<Element>();
-            AscendC::DataCopyPad(xIn, xGm_[D_ * n_ * t + D_ * iStart + dStart],
-                                 AscendC::DataCopyExtParams(iCount, dCount * 2, D_ * 2 - dCount * 2, 0, 0),
-                                 AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
-            in4Queue_.EnQue(xIn);
-            xIn = in4Queue_.DeQue<Element>();
-            AscendC::LocalTensor<float> xTile = calc5Buf_.Get<float>();
-            AscendC::Cast(xTile, xIn, AscendC::RoundMode::CAST_NONE, dPitch * iCount);
-            in4Queue_.FreeTensor(xIn);
-            AscendC::LocalTensor<float> tmp = calc6Buf_.Get<float>();
-            AscendC::LocalTensor<float> spread = calc7Buf_.Get<float>();
-            VectorBarrier();
-            for (int64_t block = 0; block < CeilDiv(iCount, 16) * 2; block += 255) {
-                AscendC::Brcb(spread[block * 64], h_preTile[block * 8], MinOf(255, CeilDiv(iCount, 16) * 2 - block),
+            AscendC::LocalTensor<float> drmsWsIn = in2Queue_.AllocTensor<float>();
+            AscendC::DataCopyPad(drmsWsIn, drmsWsGm_[tStart], AscendC::DataCopyExtParams(1, tCount * 4, 0, 0, 0),
+                                 AscendC::DataCopyPadExtParams<float>(
+                                     true, 0, RoundUp(tCount, 16) - CeilDiv(tCount, 8) * 8, static_cast<float>(0)));
+            in2Queue_.EnQue(drmsWsIn);
+            drmsWsIn = in2Queue_.DeQue<float>();
+            AscendC::LocalTensor<float> inv_rmsIn = in2Queue_.AllocTensor<float>();
+            AscendC::DataCopyPad(inv_rmsIn, inv_rmsGm_[tStart], AscendC::DataCopyExtParams(1, tCount * 4, 0, 0, 0),
+                                 AscendC::DataCopyPadExtParams<float>(
+                                     true, 0, RoundUp(tCount, 16) - CeilDiv(tCount, 8) * 8, static_cast<float>(0)));
+            in2Queue_.EnQue(inv_rmsIn);
+            inv_rmsIn = in2Queue_.DeQue<float>();
+            AscendC::LocalTensor<float> spread = calc3Buf_.Get<float>();
+            for (int64_t block = 0; block < tCount * 2; block += 255) {
+                AscendC::Brcb(spread[block * 64], h_preIn[block * 8], MinOf(255, tCount * 2 - block),
                               AscendC::BrcbRepeatParams(1, 8));
             }
-            if (dPitch <= 2040) {
-                VectorBarrier();
-                for (int64_t col = 0; col < dPitch; col += 64) {
-                    for (int64_t first = 0; first < iCount; first += 255) {
-                        AscendC::Mul(tmp[dPitch * first + col], grad_h_inTile[col], spread[first * 8],
-                                     MinOf(64, dPitch - col), MinOf(255, iCount - first),
-                                     AscendC::BinaryRepeatParams(1, 1, 0, (dPitch / 8), 0, 1));
+            for (int64_t i = 0; i < n_; ++i) {
+                // grad_x[t, i, d] = grad_h_in[t, d] * h_pre[t, i] + dxg[t, i, d] * 1.0 - drms[t] * inv_rms[t] ** 3 /
+                // (D*n) * x[t, i, d] + 0.0
+                AscendC::LocalTensor<float> dxgWsIn = in3Queue_.AllocTensor<float>();
+                AscendC::DataCopyPad(dxgWsIn, dxgWsGm_[D_ * n_ * tStart + D_ * i + dStart],
+                                     AscendC::DataCopyExtParams(tCount, dCount * 4, D_ * n_ * 4 - dCount * 4, 0, 0),
+                                     AscendC::DataCopyPadExtParams<float>(true, 0, dPitch - CeilDiv(dCount, 8) * 8,
+                                                                          static_cast<float>(0)));
+                in3Queue_.EnQue(dxgWsIn);
+                dxgWsIn = in3Queue_.DeQue<float>();
+                AscendC::LocalTensor<Element> xIn = in0Queue_.AllocTensor<Element>();
+                AscendC::DataCopyPad(xIn, xGm_[D_ * n_ * tStart + D_ * i + dStart],
+                                     AscendC::DataCopyExtParams(tCount, dCount * 2, D_ * n_ * 2 - dCount * 2, 0, 0),
+                                     AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
+                in0Queue_.EnQue(xIn);
+                xIn = in0Queue_.DeQue<Element>();
+                AscendC::LocalTensor<float> xTile = calc1Buf_.Get<float>();
+                AscendC::Cast(xTile, xIn, AscendC::RoundMode::CAST_NONE, dPitch * tCount);
+                in0Queue_.FreeTensor(xIn);
+                AscendC::LocalTensor<float> tmp = calc2Buf_.Get<float>();
+                if (dPitch <= 2040) {
+                    VectorBarrier();
+                    for (int64_t col = 0; col < dPitch; col += 64) {
+                        for (int64_t first = 0; first < tCount; first += 255) {
+                            AscendC::Mul(tmp[dPitch * first + col], grad_h_inTile[dPitch * first + col],
+                                         spread[first * 128 + i * 8], MinOf(64, dPitch - col),
+                                         MinOf(255, tCount - first),
+                                         AscendC::BinaryRepeatParams(1, 1, 0, (dPitch / 8), (dPitch / 8), 16));
+                        }
+                    }
+                } else {
+                    VectorBarrier();
+                    for (int64_t t = 0; t < tCount; ++t) {
+                        for (int64_t start = 0; start < (dPitch / 64); start += 255) {
+                            AscendC::Mul(tmp[dPitch * t + start * 64], grad_h_inTile[dPitch * t + start * 64],
+                                         spread[i * 8 + t * 128], 64, MinOf(255, (dPitch / 64) - start),
+                                         AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
+                        }
+                        if (dPitch - (dPitch / 64) * 64 > 0) {
+                            AscendC::Mul(tmp[dPitch * t + (dPitch / 64) * 64],
+                                         grad_h_inTile[dPitch * t + (dPitch / 64) * 64], spread[i * 8 + t * 128],
+                                         dPitch - (dPitch / 64) * 64, 1, AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
+                        }
                     }
                 }
-            } else {
+                AscendC::LocalTensor<float> tmp1 = calc4Buf_.Get<float>();
+                AscendC::Muls(tmp1, dxgWsIn, 1.0f, dPitch * tCount);
                 VectorBarrier();
-                for (int64_t i = 0; i < iCount; ++i) {
-                    for (int64_t start = 0; start < (dPitch / 64); start += 255) {
-                        AscendC::Mul(tmp[dPitch * i + start * 64], grad_h_inTile[start * 64], spread[i * 8], 64,
-                                     MinOf(255, (dPitch / 64) - start), AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
+                AscendC::Add(tmp, tmp, tmp1, dPitch * tCount);
+                AscendC::LocalTensor<float> tmp2 = calc5Buf_.Get<float>();
+                AscendC::Mul(tmp2, inv_rmsIn, inv_rmsIn, RoundUp(tCount, 16));
+                VectorBarrier();
+                AscendC::Mul(tmp2, inv_rmsIn, tmp2, RoundUp(tCount, 16));
+                VectorBarrier();
+                AscendC::Mul(tmp2, drmsWsIn, tmp2, RoundUp(tCount, 16));
+                VectorBarrier();
+                AscendC::Muls(tmp2, tmp2, (1.0f / static_cast<float>(D_ * n_)), RoundUp(tCount, 16));
+                AscendC::LocalTensor<float> tmp3 = calc4Buf_.Get<float>();
+                AscendC::LocalTensor<float> spread1 = calc6Buf_.Get<float>();
+                VectorBarrier();
+                for (int64_t block1 = 0; block1 < CeilDiv(tCount, 16) * 2; block1 += 255) {
+                    AscendC::Brcb(spread1[block1 * 64], tmp2[block1 * 8], MinOf(255, CeilDiv(tCount, 16) * 2 - block1),
+                                  AscendC::BrcbRepeatParams(1, 8));
+                }
+                if (dPitch <= 2040) {
+                    VectorBarrier();
+                    for (int64_t col1 = 0; col1 < dPitch; col1 += 64) {
+                        for (int64_t first1 = 0; first1 < tCount; first1 += 255) {
+                            AscendC::Mul(tmp3[dPitch * first1 + col1], spread1[first1 * 8],
+                                         xTile[dPitch * first1 + col1], MinOf(64, dPitch - col1),
+                                         MinOf(255, tCount - first1),
+                                         AscendC::BinaryRepeatParams(1, 0, 1, (dPitch / 8), 1, (dPitch / 8)));
+                        }
                     }
-                    if (dPitch - (dPitch / 64) * 64 > 0) {
-                        AscendC::Mul(tmp[dPitch * i + (dPitch / 64) * 64], grad_h_inTile[(dPitch / 64) * 64],
-                                     spread[i * 8], dPitch - (dPitch / 64) * 64, 1,
-                                     AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
+                } else {
+                    VectorBarrier();
+                    for (int64_t t = 0; t < tCount; ++t) {
+                        for (int64_t start1 = 0; start1 < (dPitch / 64); start1 += 255) {
+                            AscendC::Mul(tmp3[dPitch * t + start1 * 64], spread1[t * 8],
+                                         xTile[dPitch * t + start1 * 64], 64, MinOf(255, (dPitch / 64) - start1),
+                                         AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
+                        }
+                        if (dPitch - (dPitch / 64) * 64 > 0) {
+                            AscendC::Mul(tmp3[dPitch * t + (dPitch / 64) * 64], spread1[t * 8],
+                                         xTile[dPitch * t + (dPitch / 64) * 64], dPitch - (dPitch / 64) * 64, 1,
+                                         AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
+                        }
                     }
                 }
+                VectorBarrier();
+                AscendC::Sub(tmp, tmp, tmp3, dPitch * tCount);
+                VectorBarrier();
+                AscendC::Adds(tmp, tmp, 0.0f, dPitch * tCount);
+                AscendC::LocalTensor<Element> grad_xOut = out0Queue_.AllocTensor<Element>();
+                VectorBarrier();
+                AscendC::Cast(grad_xOut, tmp, AscendC::RoundMode::CAST_RINT, dPitch * tCount);
+                out0Queue_.EnQue(grad_xOut);
+                grad_xOut = out0Queue_.DeQue<Element>();
+                AscendC::DataCopyPad(
+                    grad_xGm_[D_ * n_ * tStart + D_ * i + dStart], grad_xOut,
+                    AscendC::DataCopyExtParams(tCount, dCount * 2, ((dPitch * 2 - CeilDiv(dCount * 2, 32) * 32) / 32),
+                                               D_ * n_ * 2 - dCount * 2, 0));
+                out0Queue_.FreeTensor(grad_xOut);
+                in3Queue_.FreeTensor(dxgWsIn);
             }
-            AscendC::LocalTensor<float> tmp1 = calc8Buf_.Get<float>();
-            AscendC::Muls(tmp1, dxgWsTile, 1.0f, dPitch * iCount);
-            VectorBarrier();
-            AscendC::Add(tmp, tmp, tmp1, dPitch * iCount);
-            AscendC::LocalTensor<float> tmp2 = calc9Buf_.Get<float>();
-            AscendC::Mul(tmp2, inv_rmsTile, inv_rmsTile, 16);
-            VectorBarrier();
-            AscendC::Mul(tmp2, inv_rmsTile, tmp2, 16);
-            VectorBarrier();
-            AscendC::Mul(tmp2, drmsWsTile, tmp2, 16);
-            VectorBarrier();
-            AscendC::Muls(tmp2, tmp2, (1.0f / static_cast<float>(D_ * n_)), 16);
-            AscendC::LocalTensor<float> tmp3 = calc8Buf_.Get<float>();
-            AscendC::LocalTensor<float> spread1 = calc10Buf_.Get<float>();
-            VectorBarrier();
-            AscendC::Brcb(spread1, tmp2, 1, AscendC::BrcbRepeatParams(1, 8));
-            if (dPitch <= 2040) {
-                VectorBarrier();
-                for (int64_t col1 = 0; col1 < dPitch; col1 += 64) {
-                    for (int64_t first1 = 0; first1 < iCount; first1 += 255) {
-                        AscendC::Mul(tmp3[dPitch * first1 + col1], spread1, xTile[dPitch * first1 + col1],
-                                     MinOf(64, dPitch - col1), MinOf(255, iCount - first1),
-                                     AscendC::BinaryRepeatParams(1, 0, 1, (dPitch / 8), 0, (dPitch / 8)));
-                    }
-                }
-            } else {
-                VectorBarrier();
-                for (int64_t i = 0; i < iCount; ++i) {
-                    for (int64_t start1 = 0; start1 < (dPitch / 64); start1 += 255) {
-                        AscendC::Mul(tmp3[dPitch * i + start1 * 64], spread1, xTile[dPitch * i + start1 * 64], 64,
-                                     MinOf(255, (dPitch / 64) - start1), AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
-                    }
-                    if (dPitch - (dPitch / 64) * 64 > 0) {
-                        AscendC::Mul(tmp3[dPitch * i + (dPitch / 64) * 64], spread1,
-                                     xTile[dPitch * i + (dPitch / 64) * 64], dPitch - (dPitch / 64) * 64, 1,
-                                     AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
-                    }
-                }
-            }
-            VectorBarrier();
-            AscendC::Sub(tmp, tmp, tmp3, dPitch * iCount);
-            VectorBarrier();
-            AscendC::Adds(tmp, tmp, 0.0f, dPitch * iCount);
-            AscendC::LocalTensor<Element> grad_xOut = out0Queue_.AllocTensor<Element>();
-            VectorBarrier();
-            AscendC::Cast(grad_xOut, tmp, AscendC::RoundMode::CAST_RINT, dPitch * iCount);
-            out0Queue_.EnQue(grad_xOut);
-            grad_xOut = out0Queue_.DeQue<Element>();
-            AscendC::DataCopyPad(
-                grad_xGm_[D_ * n_ * t + D_ * iStart + dStart], grad_xOut,
-                AscendC::DataCopyExtParams(iCount, dCount * 2, ((dPitch * 2 - CeilDiv(dCount * 2, 32) * 32) / 32),
-                                           D_ * 2 - dCount * 2, 0));
-            out0Queue_.FreeTensor(grad_xOut);
+            in1Queue_.FreeTensor(h_preIn);
+            in2Queue_.FreeTensor(drmsWsIn);
+            in2Queue_.FreeTensor(inv_rmsIn);
         }
     }
 
 private:
     AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // grad_h_inIn
     AscendC::TQue<AscendC::TPosition::VECIN, 1> in1Queue_;    // h_preIn
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in2Queue_;    // dxgWsIn
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in3Queue_;    // drmsWsIn
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in4Queue_;    // xIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in2Queue_;    // drmsWsIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in3Queue_;    // dxgWsIn
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // grad_xOut
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // grad_h_inTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // h_preTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // dxgWsTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // drmsWsTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // inv_rmsTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // xTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // spread
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc9Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc10Buf_;    // spread
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // xTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // tmp
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // spread
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // tmp
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // tmp
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // spread
     AscendC::GlobalTensor<Element> xGm_;
     AscendC::GlobalTensor<Element> grad_h_inGm_;
     AscendC::GlobalTensor<float> inv_rmsGm_;
@@ -1112,12 +2400,12 @@ private:
     int64_t dxgWsStart_;
     int64_t gradXDTile_;
     int64_t gradXDTiles_;
-    int64_t gradXITile_;
-    int64_t gradXITiles_;
     int64_t gradXPer_;
+    int64_t gradXTTile_;
     int64_t gradXWork_;
     int64_t n_;
-    int64_t ceilGradXITileBy16_;
+    int64_t ceilGradXTTileBy16_;
+    int64_t ceilNBy16_;
 };
 
 }  // namespace MhcPreBackwardKernel

@@ -11,17 +11,12 @@
 #include "mhc_pre_backward_scaled_again.h"
 #include "mhc_pre_backward_scaled_again3.h"
 #include "mhc_pre_backward_dmix.h"
-#include "mhc_pre_backward_dxg.h"
 #include "mhc_pre_backward_grad_x.h"
 #include "mhc_pre_backward_sum1_product.h"
 #include "mhc_pre_backward_sum1.h"
 #include "mhc_pre_backward_grad_alpha.h"
 #include "mhc_pre_backward_grad_bias.h"
 #include "mhc_pre_backward_grad_gamma.h"
-#include "mhc_pre_backward_sum1_terms.h"
-#include "mhc_pre_backward_sum1_terms_again.h"
-#include "mhc_pre_backward_sum1_terms_again3.h"
-#include "mhc_pre_backward_drms.h"
 #include "mhc_pre_backward_sum2_part.h"
 #include "mhc_pre_backward_sum2.h"
 #include "mhc_pre_backward_sum3_part.h"
@@ -32,14 +27,358 @@
 #include "mhc_pre_backward_grad_alpha_again3.h"
 #include "mhc_pre_backward_sum5_part.h"
 #include "mhc_pre_backward_sum5.h"
-#include "mhc_pre_backward_grad_phi.h"
+#include "mhc_pre_backward_dxg.h"
+#include "mhc_pre_backward_drms.h"
 #include "mhc_pre_backward_sum1_part.h"
+#include "mhc_pre_backward_grad_phi.h"
 #include "mhc_pre_backward_sum6_part.h"
 #include "mhc_pre_backward_sum6.h"
 #include "mhc_pre_backward_tiling_data.h"
 
 namespace MhcPreBackwardKernel
 {
+
+/// Runs the stages in order on this core.
+/// dot: on the vector unit: about 1310720 vector cycles against 1317274 for cube and transfers at typical sizes, summed
+/// over the cores drms: on the vector unit: about 3072 vector cycles against 67175 for cube and transfers at typical
+/// sizes, summed over the cores dxg: on the vector unit, in the stage that uses it sum_1_terms: a float32 factor of
+/// sum_1 as three bfloat16 terms, so that the other one is read as it is sum_1: on the cube: about 31457280 vector
+/// cycles against 1992295 for cube and transfers at typical sizes, summed over the cores sum_2_factor: a factor of
+/// sum_2, made in float32 in workspace sum_2: on the vector unit: about 512 vector cycles against 14746 for cube and
+/// transfers at typical sizes, summed over the cores sum_3_factor: a factor of sum_3, made in float32 in workspace
+/// sum_3: on the vector unit: about 512 vector cycles against 14746 for cube and transfers at typical sizes, summed
+/// over the cores sum_4_factor: a factor of sum_4, made in float32 in workspace sum_4: on the vector unit: about 2048
+/// vector cycles against 58983 for cube and transfers at typical sizes, summed over the cores sum_6: on the vector
+/// unit: about 7680 vector cycles against 167936 for cube and transfers at typical sizes, summed over the cores
+template <typename Element>
+__aicore__ inline void RunMhcPreBackwardCubeNearFullWithGammaGradGammaGradXPostNarrow(
+    GM_ADDR x, GM_ADDR phi, GM_ADDR alpha, GM_ADDR grad_h_in, GM_ADDR grad_h_post, GM_ADDR grad_h_res, GM_ADDR inv_rms,
+    GM_ADDR h_mix, GM_ADDR h_pre, GM_ADDR h_post, GM_ADDR gamma, GM_ADDR grad_x_post, GM_ADDR grad_x, GM_ADDR grad_phi,
+    GM_ADDR grad_alpha, GM_ADDR grad_bias, GM_ADDR grad_gamma, GM_ADDR workspace,
+    const MhcPreBackwardTilingData &tiling)
+{
+    if ASCEND_IS_AIC {
+        AscendC::TPipe pipe;
+        MhcPreBackwardSum1Product<Element> sum1ProductStage;
+        TCubeTiling sum1ProductStageTiling = tiling.mm0;
+        REGIST_MATMUL_OBJ(&pipe, AscendC::GetSysWorkSpacePtr(), sum1ProductStage.mm, &sum1ProductStageTiling);
+        AscendC::SyncAll<false>();
+        // sum_1_product (cube)
+        sum1ProductStage.Init(x, workspace, tiling);
+        sum1ProductStage.Process();
+        AscendC::SyncAll<false>();
+    }
+    if ASCEND_IS_AIV {
+        {
+            // dot, s, dz
+            AscendC::TPipe pipe;
+            MhcPreBackwardDz<Element> stage;
+            stage.Init(x, grad_h_in, h_pre, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // dz
+            AscendC::TPipe pipe;
+            MhcPreBackwardDzAgain stage;
+            stage.Init(grad_h_post, h_post, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // dz
+            AscendC::TPipe pipe;
+            MhcPreBackwardDzAgain3 stage;
+            stage.Init(grad_h_res, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // scaled
+            AscendC::TPipe pipe;
+            MhcPreBackwardScaled stage;
+            stage.Init(alpha, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // scaled
+            AscendC::TPipe pipe;
+            MhcPreBackwardScaledAgain stage;
+            stage.Init(alpha, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // scaled
+            AscendC::TPipe pipe;
+            MhcPreBackwardScaledAgain3 stage;
+            stage.Init(alpha, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // dmix, sum_1_terms, drms
+            AscendC::TPipe pipe;
+            MhcPreBackwardDmix<Element> stage;
+            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // dxg, grad_x
+            AscendC::TPipe pipe;
+            MhcPreBackwardGradX<Element> stage;
+            stage.Init(x, phi, grad_h_in, inv_rms, h_pre, gamma, grad_x_post, grad_x, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll<false>();
+        AscendC::SyncAll<false>();
+        {
+            // sum_1, grad_phi
+            AscendC::TPipe pipe;
+            MhcPreBackwardSum1 stage;
+            stage.Init(gamma, grad_phi, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        {
+            // sum_2, grad_alpha, sum_3, sum_4
+            AscendC::TPipe pipe;
+            MhcPreBackwardGradAlpha stage;
+            stage.Init(inv_rms, h_mix, grad_alpha, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        {
+            // sum_5, grad_bias
+            AscendC::TPipe pipe;
+            MhcPreBackwardGradBias stage;
+            stage.Init(grad_bias, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // sum_6, grad_gamma
+            AscendC::TPipe pipe;
+            MhcPreBackwardGradGamma stage;
+            stage.Init(phi, grad_gamma, workspace, tiling, &pipe);
+            stage.Process();
+        }
+    }
+}
+
+/// Runs the stages in order on this core.
+/// dot: on the vector unit: about 1310720 vector cycles against 1317274 for cube and transfers at typical sizes, summed
+/// over the cores drms: on the vector unit: about 3072 vector cycles against 67175 for cube and transfers at typical
+/// sizes, summed over the cores dxg: on the vector unit, in the stage that uses it sum_1_terms: a float32 factor of
+/// sum_1 as three bfloat16 terms, so that the other one is read as it is sum_1: on the cube: about 31457280 vector
+/// cycles against 1992295 for cube and transfers at typical sizes, summed over the cores sum_2_factor: a factor of
+/// sum_2, made in float32 in workspace sum_2: on the vector unit: about 512 vector cycles against 14746 for cube and
+/// transfers at typical sizes, summed over the cores sum_3_factor: a factor of sum_3, made in float32 in workspace
+/// sum_3: on the vector unit: about 512 vector cycles against 14746 for cube and transfers at typical sizes, summed
+/// over the cores sum_4_factor: a factor of sum_4, made in float32 in workspace sum_4: on the vector unit: about 2048
+/// vector cycles against 58983 for cube and transfers at typical sizes, summed over the cores sum_6: on the vector
+/// unit: about 7680 vector cycles against 167936 for cube and transfers at typical sizes, summed over the cores dot, s,
+/// dz: d walked step by step or in chunks, in 2 passes, each reading again what it needs sum_2: reduced in equal ranges
+/// of t over the cores, partial results added in fixed order sum_2_part: t and i walked step by step or in chunks, in
+/// one pass sum_2: sum_2_part_axis walked step by step or in chunks, in one pass sum_3: reduced in equal ranges of t
+/// over the cores, partial results added in fixed order sum_3_part: t and i walked step by step or in chunks, in one
+/// pass sum_3: sum_3_part_axis walked step by step or in chunks, in one pass sum_4: reduced in equal ranges of t over
+/// the cores, partial results added in fixed order sum_4_part: t and i and j walked step by step or in chunks, in one
+/// pass sum_4: sum_4_part_axis walked step by step or in chunks, in one pass sum_5: reduced in equal ranges of t over
+/// the cores, partial results added in fixed order sum_5_part: t walked step by step or in chunks, in one pass sum_5:
+/// sum_5_part_axis walked step by step or in chunks, in one pass
+template <typename Element>
+__aicore__ inline void RunMhcPreBackwardCubeNearWalkedWithGammaGradGammaGradXPostNarrow(
+    GM_ADDR x, GM_ADDR phi, GM_ADDR alpha, GM_ADDR grad_h_in, GM_ADDR grad_h_post, GM_ADDR grad_h_res, GM_ADDR inv_rms,
+    GM_ADDR h_mix, GM_ADDR h_pre, GM_ADDR h_post, GM_ADDR gamma, GM_ADDR grad_x_post, GM_ADDR grad_x, GM_ADDR grad_phi,
+    GM_ADDR grad_alpha, GM_ADDR grad_bias, GM_ADDR grad_gamma, GM_ADDR workspace,
+    const MhcPreBackwardTilingData &tiling)
+{
+    if ASCEND_IS_AIC {
+        AscendC::TPipe pipe;
+        MhcPreBackwardSum1Product<Element> sum1ProductStage;
+        TCubeTiling sum1ProductStageTiling = tiling.mm0;
+        REGIST_MATMUL_OBJ(&pipe, AscendC::GetSysWorkSpacePtr(), sum1ProductStage.mm, &sum1ProductStageTiling);
+        AscendC::SyncAll<false>();
+        // sum_1_product (cube)
+        sum1ProductStage.Init(x, workspace, tiling);
+        sum1ProductStage.Process();
+        AscendC::SyncAll<false>();
+    }
+    if ASCEND_IS_AIV {
+        {
+            // dot, s, dz
+            AscendC::TPipe pipe;
+            MhcPreBackwardDzVariant2<Element> stage;
+            stage.Init(x, grad_h_in, h_pre, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // dz
+            AscendC::TPipe pipe;
+            MhcPreBackwardDzAgain stage;
+            stage.Init(grad_h_post, h_post, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // dz
+            AscendC::TPipe pipe;
+            MhcPreBackwardDzAgain3 stage;
+            stage.Init(grad_h_res, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // scaled
+            AscendC::TPipe pipe;
+            MhcPreBackwardScaled stage;
+            stage.Init(alpha, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // scaled
+            AscendC::TPipe pipe;
+            MhcPreBackwardScaledAgain stage;
+            stage.Init(alpha, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // scaled
+            AscendC::TPipe pipe;
+            MhcPreBackwardScaledAgain3 stage;
+            stage.Init(alpha, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // dmix, sum_1_terms, drms
+            AscendC::TPipe pipe;
+            MhcPreBackwardDmix<Element> stage;
+            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // dxg, grad_x
+            AscendC::TPipe pipe;
+            MhcPreBackwardGradX<Element> stage;
+            stage.Init(x, phi, grad_h_in, inv_rms, h_pre, gamma, grad_x_post, grad_x, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll<false>();
+        AscendC::SyncAll<false>();
+        {
+            // sum_1, grad_phi
+            AscendC::TPipe pipe;
+            MhcPreBackwardSum1 stage;
+            stage.Init(gamma, grad_phi, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        {
+            // sum_2_part
+            AscendC::TPipe pipe;
+            MhcPreBackwardSum2Part stage;
+            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // sum_2
+            AscendC::TPipe pipe;
+            MhcPreBackwardSum2 stage;
+            stage.Init(workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // grad_alpha
+            AscendC::TPipe pipe;
+            MhcPreBackwardGradAlphaVariant2 stage;
+            stage.Init(grad_alpha, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        {
+            // sum_3_part
+            AscendC::TPipe pipe;
+            MhcPreBackwardSum3Part stage;
+            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // sum_3
+            AscendC::TPipe pipe;
+            MhcPreBackwardSum3 stage;
+            stage.Init(workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // grad_alpha
+            AscendC::TPipe pipe;
+            MhcPreBackwardGradAlphaAgain stage;
+            stage.Init(grad_alpha, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        {
+            // sum_4_part
+            AscendC::TPipe pipe;
+            MhcPreBackwardSum4Part stage;
+            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // sum_4
+            AscendC::TPipe pipe;
+            MhcPreBackwardSum4 stage;
+            stage.Init(workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // grad_alpha
+            AscendC::TPipe pipe;
+            MhcPreBackwardGradAlphaAgain3 stage;
+            stage.Init(grad_alpha, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        {
+            // sum_5_part
+            AscendC::TPipe pipe;
+            MhcPreBackwardSum5Part stage;
+            stage.Init(workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // sum_5
+            AscendC::TPipe pipe;
+            MhcPreBackwardSum5 stage;
+            stage.Init(workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // grad_bias
+            AscendC::TPipe pipe;
+            MhcPreBackwardGradBiasVariant2 stage;
+            stage.Init(grad_bias, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        {
+            // sum_6, grad_gamma
+            AscendC::TPipe pipe;
+            MhcPreBackwardGradGamma stage;
+            stage.Init(phi, grad_gamma, workspace, tiling, &pipe);
+            stage.Process();
+        }
+    }
+}
 
 /// Runs the stages in order on this core.
 /// dot: on the vector unit: about 1310720 vector cycles against 1317274 for cube and transfers at typical sizes, summed
@@ -140,7 +479,7 @@ __aicore__ inline void RunMhcPreBackwardCubeFullWithGammaGradGammaGradXPostNarro
         {
             // grad_x
             AscendC::TPipe pipe;
-            MhcPreBackwardGradX<Element> stage;
+            MhcPreBackwardGradXVariant2<Element> stage;
             stage.Init(x, grad_h_in, inv_rms, h_pre, gamma, grad_x_post, grad_x, workspace, tiling, &pipe);
             stage.Process();
         }
@@ -190,20 +529,15 @@ __aicore__ inline void RunMhcPreBackwardCubeFullWithGammaGradGammaGradXPostNarro
 /// over the cores sum_4_factor: a factor of sum_4, made in float32 in workspace sum_4: on the vector unit: about 2048
 /// vector cycles against 58983 for cube and transfers at typical sizes, summed over the cores sum_6: on the vector
 /// unit: about 7680 vector cycles against 167936 for cube and transfers at typical sizes, summed over the cores dot, s,
-/// dz: d walked step by step or in chunks, in 2 passes, each reading again what it needs drms: k walked step by step or
-/// in chunks, in one pass sum_2: reduced in equal ranges of t over the cores, partial results added in fixed order
-/// sum_2_part: t and i walked step by step or in chunks, in one pass
-/// sum_2: sum_2_part_axis walked step by step or in chunks, in one pass
-/// sum_3: reduced in equal ranges of t over the cores, partial results added in fixed order
-/// sum_3_part: t and i walked step by step or in chunks, in one pass
-/// sum_3: sum_3_part_axis walked step by step or in chunks, in one pass
-/// sum_4: reduced in equal ranges of t over the cores, partial results added in fixed order
-/// sum_4_part: t and i and j walked step by step or in chunks, in one pass
-/// sum_4: sum_4_part_axis walked step by step or in chunks, in one pass
-/// sum_5: reduced in equal ranges of t over the cores, partial results added in fixed order
-/// sum_5_part: t walked step by step or in chunks, in one pass
-/// sum_5: sum_5_part_axis walked step by step or in chunks, in one pass
-/// sum_6, grad_gamma: k walked step by step or in chunks, in 2 passes, each reading again what it needs
+/// dz: d walked step by step or in chunks, in 2 passes, each reading again what it needs sum_2: reduced in equal ranges
+/// of t over the cores, partial results added in fixed order sum_2_part: t and i walked step by step or in chunks, in
+/// one pass sum_2: sum_2_part_axis walked step by step or in chunks, in one pass sum_3: reduced in equal ranges of t
+/// over the cores, partial results added in fixed order sum_3_part: t and i walked step by step or in chunks, in one
+/// pass sum_3: sum_3_part_axis walked step by step or in chunks, in one pass sum_4: reduced in equal ranges of t over
+/// the cores, partial results added in fixed order sum_4_part: t and i and j walked step by step or in chunks, in one
+/// pass sum_4: sum_4_part_axis walked step by step or in chunks, in one pass sum_5: reduced in equal ranges of t over
+/// the cores, partial results added in fixed order sum_5_part: t walked step by step or in chunks, in one pass sum_5:
+/// sum_5_part_axis walked step by step or in chunks, in one pass
 template <typename Element>
 __aicore__ inline void RunMhcPreBackwardCubeWalkedWithGammaGradGammaGradXPostNarrow(
     GM_ADDR x, GM_ADDR phi, GM_ADDR alpha, GM_ADDR grad_h_in, GM_ADDR grad_h_post, GM_ADDR grad_h_res, GM_ADDR inv_rms,
@@ -279,41 +613,10 @@ __aicore__ inline void RunMhcPreBackwardCubeWalkedWithGammaGradGammaGradXPostNar
         }
         AscendC::SyncAll();
         {
-            // dmix
+            // dmix, sum_1_terms, drms
             AscendC::TPipe pipe;
-            MhcPreBackwardDmixVariant2 stage;
-            stage.Init(inv_rms, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // sum_1_terms
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum1Terms<Element> stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // sum_1_terms
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum1TermsAgain<Element> stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // sum_1_terms
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum1TermsAgain3<Element> stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // drms
-            AscendC::TPipe pipe;
-            MhcPreBackwardDrms stage;
-            stage.Init(h_mix, workspace, tiling, &pipe);
+            MhcPreBackwardDmix<Element> stage;
+            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
             stage.Process();
         }
         AscendC::SyncAll<false>();
@@ -321,7 +624,7 @@ __aicore__ inline void RunMhcPreBackwardCubeWalkedWithGammaGradGammaGradXPostNar
         {
             // grad_x
             AscendC::TPipe pipe;
-            MhcPreBackwardGradX<Element> stage;
+            MhcPreBackwardGradXVariant2<Element> stage;
             stage.Init(x, grad_h_in, inv_rms, h_pre, gamma, grad_x_post, grad_x, workspace, tiling, &pipe);
             stage.Process();
         }
@@ -428,7 +731,7 @@ __aicore__ inline void RunMhcPreBackwardCubeWalkedWithGammaGradGammaGradXPostNar
         {
             // sum_6, grad_gamma
             AscendC::TPipe pipe;
-            MhcPreBackwardGradGammaVariant2 stage;
+            MhcPreBackwardGradGamma stage;
             stage.Init(phi, grad_gamma, workspace, tiling, &pipe);
             stage.Process();
         }
@@ -493,18 +796,19 @@ __aicore__ inline void RunMhcPreBackwardFullWithGammaGradGammaGradXPost(
         }
         AscendC::SyncAll();
         {
-            // dmix, drms, dxg, grad_x
+            // dmix, drms
             AscendC::TPipe pipe;
-            MhcPreBackwardDxgVariant2<Element> stage;
-            stage.Init(x, phi, grad_h_in, inv_rms, h_mix, h_pre, gamma, grad_x_post, grad_x, workspace, tiling, &pipe);
+            MhcPreBackwardDrms stage;
+            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
             stage.Process();
         }
         AscendC::SyncAll();
         {
-            // sum_1, grad_phi
+            // dxg, grad_x, sum_1, grad_phi
             AscendC::TPipe pipe;
-            MhcPreBackwardGradPhi<Element> stage;
-            stage.Init(x, gamma, grad_phi, workspace, tiling, &pipe);
+            MhcPreBackwardDxgVariant2<Element> stage;
+            stage.Init(x, phi, grad_h_in, inv_rms, h_pre, gamma, grad_x_post, grad_x, grad_phi, workspace, tiling,
+                       &pipe);
             stage.Process();
         }
         {
@@ -521,10 +825,11 @@ __aicore__ inline void RunMhcPreBackwardFullWithGammaGradGammaGradXPost(
             stage.Init(grad_bias, workspace, tiling, &pipe);
             stage.Process();
         }
+        AscendC::SyncAll();
         {
             // sum_6, grad_gamma
             AscendC::TPipe pipe;
-            MhcPreBackwardGradGammaVariant3<Element> stage;
+            MhcPreBackwardGradGammaVariant2<Element> stage;
             stage.Init(x, grad_gamma, workspace, tiling, &pipe);
             stage.Process();
         }
@@ -533,8 +838,6 @@ __aicore__ inline void RunMhcPreBackwardFullWithGammaGradGammaGradXPost(
 
 /// Runs the stages in order on this core.
 /// dot, s, dz: d walked step by step or in chunks, in 2 passes, each reading again what it needs
-/// drms: k walked step by step or in chunks, in one pass
-/// dxg: k walked step by step or in chunks, in one pass
 /// sum_1: reduced in equal ranges of t over the cores, partial results added in fixed order
 /// sum_1_part: t walked step by step or in chunks, in one pass
 /// sum_1: sum_1_part_axis walked step by step or in chunks, in one pass
@@ -610,17 +913,10 @@ __aicore__ inline void RunMhcPreBackwardWalkedWithGammaGradGammaGradXPost(
         }
         AscendC::SyncAll();
         {
-            // dmix
-            AscendC::TPipe pipe;
-            MhcPreBackwardDmixVariant2 stage;
-            stage.Init(inv_rms, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // drms
+            // dmix, drms
             AscendC::TPipe pipe;
             MhcPreBackwardDrms stage;
-            stage.Init(h_mix, workspace, tiling, &pipe);
+            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
             stage.Process();
         }
         AscendC::SyncAll();
@@ -635,7 +931,7 @@ __aicore__ inline void RunMhcPreBackwardWalkedWithGammaGradGammaGradXPost(
         {
             // grad_x
             AscendC::TPipe pipe;
-            MhcPreBackwardGradX<Element> stage;
+            MhcPreBackwardGradXVariant2<Element> stage;
             stage.Init(x, grad_h_in, inv_rms, h_pre, gamma, grad_x_post, grad_x, workspace, tiling, &pipe);
             stage.Process();
         }
@@ -658,7 +954,7 @@ __aicore__ inline void RunMhcPreBackwardWalkedWithGammaGradGammaGradXPost(
         {
             // grad_phi
             AscendC::TPipe pipe;
-            MhcPreBackwardGradPhiVariant2 stage;
+            MhcPreBackwardGradPhi stage;
             stage.Init(gamma, grad_phi, workspace, tiling, &pipe);
             stage.Process();
         }
@@ -773,8 +1069,348 @@ __aicore__ inline void RunMhcPreBackwardWalkedWithGammaGradGammaGradXPost(
         {
             // grad_gamma
             AscendC::TPipe pipe;
-            MhcPreBackwardGradGammaVariant4 stage;
+            MhcPreBackwardGradGammaVariant3 stage;
             stage.Init(grad_gamma, workspace, tiling, &pipe);
+            stage.Process();
+        }
+    }
+}
+
+/// Runs the stages in order on this core.
+/// dot: on the vector unit: about 1310720 vector cycles against 1317274 for cube and transfers at typical sizes, summed
+/// over the cores drms: on the vector unit: about 3072 vector cycles against 67175 for cube and transfers at typical
+/// sizes, summed over the cores dxg: on the vector unit, in the stage that uses it sum_1_terms: a float32 factor of
+/// sum_1 as three bfloat16 terms, so that the other one is read as it is sum_1: on the cube: about 31457280 vector
+/// cycles against 1992295 for cube and transfers at typical sizes, summed over the cores sum_2_factor: a factor of
+/// sum_2, made in float32 in workspace sum_2: on the vector unit: about 512 vector cycles against 14746 for cube and
+/// transfers at typical sizes, summed over the cores sum_3_factor: a factor of sum_3, made in float32 in workspace
+/// sum_3: on the vector unit: about 512 vector cycles against 14746 for cube and transfers at typical sizes, summed
+/// over the cores sum_4_factor: a factor of sum_4, made in float32 in workspace sum_4: on the vector unit: about 2048
+/// vector cycles against 58983 for cube and transfers at typical sizes, summed over the cores sum_6: on the vector
+/// unit: about 7680 vector cycles against 167936 for cube and transfers at typical sizes, summed over the cores
+template <typename Element>
+__aicore__ inline void RunMhcPreBackwardCubeNearFullWithGammaGradGammaNarrow(
+    GM_ADDR x, GM_ADDR phi, GM_ADDR alpha, GM_ADDR grad_h_in, GM_ADDR grad_h_post, GM_ADDR grad_h_res, GM_ADDR inv_rms,
+    GM_ADDR h_mix, GM_ADDR h_pre, GM_ADDR h_post, GM_ADDR gamma, GM_ADDR grad_x, GM_ADDR grad_phi, GM_ADDR grad_alpha,
+    GM_ADDR grad_bias, GM_ADDR grad_gamma, GM_ADDR workspace, const MhcPreBackwardTilingData &tiling)
+{
+    if ASCEND_IS_AIC {
+        AscendC::TPipe pipe;
+        MhcPreBackwardSum1Product<Element> sum1ProductStage;
+        TCubeTiling sum1ProductStageTiling = tiling.mm0;
+        REGIST_MATMUL_OBJ(&pipe, AscendC::GetSysWorkSpacePtr(), sum1ProductStage.mm, &sum1ProductStageTiling);
+        AscendC::SyncAll<false>();
+        // sum_1_product (cube)
+        sum1ProductStage.Init(x, workspace, tiling);
+        sum1ProductStage.Process();
+        AscendC::SyncAll<false>();
+    }
+    if ASCEND_IS_AIV {
+        {
+            // dot, s, dz
+            AscendC::TPipe pipe;
+            MhcPreBackwardDz<Element> stage;
+            stage.Init(x, grad_h_in, h_pre, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // dz
+            AscendC::TPipe pipe;
+            MhcPreBackwardDzAgain stage;
+            stage.Init(grad_h_post, h_post, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // dz
+            AscendC::TPipe pipe;
+            MhcPreBackwardDzAgain3 stage;
+            stage.Init(grad_h_res, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // scaled
+            AscendC::TPipe pipe;
+            MhcPreBackwardScaled stage;
+            stage.Init(alpha, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // scaled
+            AscendC::TPipe pipe;
+            MhcPreBackwardScaledAgain stage;
+            stage.Init(alpha, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // scaled
+            AscendC::TPipe pipe;
+            MhcPreBackwardScaledAgain3 stage;
+            stage.Init(alpha, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // dmix, sum_1_terms, drms
+            AscendC::TPipe pipe;
+            MhcPreBackwardDmix<Element> stage;
+            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // dxg, grad_x
+            AscendC::TPipe pipe;
+            MhcPreBackwardGradXVariant3<Element> stage;
+            stage.Init(x, phi, grad_h_in, inv_rms, h_pre, gamma, grad_x, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll<false>();
+        AscendC::SyncAll<false>();
+        {
+            // sum_1, grad_phi
+            AscendC::TPipe pipe;
+            MhcPreBackwardSum1 stage;
+            stage.Init(gamma, grad_phi, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        {
+            // sum_2, grad_alpha, sum_3, sum_4
+            AscendC::TPipe pipe;
+            MhcPreBackwardGradAlpha stage;
+            stage.Init(inv_rms, h_mix, grad_alpha, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        {
+            // sum_5, grad_bias
+            AscendC::TPipe pipe;
+            MhcPreBackwardGradBias stage;
+            stage.Init(grad_bias, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // sum_6, grad_gamma
+            AscendC::TPipe pipe;
+            MhcPreBackwardGradGamma stage;
+            stage.Init(phi, grad_gamma, workspace, tiling, &pipe);
+            stage.Process();
+        }
+    }
+}
+
+/// Runs the stages in order on this core.
+/// dot: on the vector unit: about 1310720 vector cycles against 1317274 for cube and transfers at typical sizes, summed
+/// over the cores drms: on the vector unit: about 3072 vector cycles against 67175 for cube and transfers at typical
+/// sizes, summed over the cores dxg: on the vector unit, in the stage that uses it sum_1_terms: a float32 factor of
+/// sum_1 as three bfloat16 terms, so that the other one is read as it is sum_1: on the cube: about 31457280 vector
+/// cycles against 1992295 for cube and transfers at typical sizes, summed over the cores sum_2_factor: a factor of
+/// sum_2, made in float32 in workspace sum_2: on the vector unit: about 512 vector cycles against 14746 for cube and
+/// transfers at typical sizes, summed over the cores sum_3_factor: a factor of sum_3, made in float32 in workspace
+/// sum_3: on the vector unit: about 512 vector cycles against 14746 for cube and transfers at typical sizes, summed
+/// over the cores sum_4_factor: a factor of sum_4, made in float32 in workspace sum_4: on the vector unit: about 2048
+/// vector cycles against 58983 for cube and transfers at typical sizes, summed over the cores sum_6: on the vector
+/// unit: about 7680 vector cycles against 167936 for cube and transfers at typical sizes, summed over the cores dot, s,
+/// dz: d walked step by step or in chunks, in 2 passes, each reading again what it needs sum_2: reduced in equal ranges
+/// of t over the cores, partial results added in fixed order sum_2_part: t and i walked step by step or in chunks, in
+/// one pass sum_2: sum_2_part_axis walked step by step or in chunks, in one pass sum_3: reduced in equal ranges of t
+/// over the cores, partial results added in fixed order sum_3_part: t and i walked step by step or in chunks, in one
+/// pass sum_3: sum_3_part_axis walked step by step or in chunks, in one pass sum_4: reduced in equal ranges of t over
+/// the cores, partial results added in fixed order sum_4_part: t and i and j walked step by step or in chunks, in one
+/// pass sum_4: sum_4_part_axis walked step by step or in chunks, in one pass sum_5: reduced in equal ranges of t over
+/// the cores, partial results added in fixed order sum_5_part: t walked step by step or in chunks, in one pass sum_5:
+/// sum_5_part_axis walked step by step or in chunks, in one pass
+template <typename Element>
+__aicore__ inline void RunMhcPreBackwardCubeNearWalkedWithGammaGradGammaNarrow(
+    GM_ADDR x, GM_ADDR phi, GM_ADDR alpha, GM_ADDR grad_h_in, GM_ADDR grad_h_post, GM_ADDR grad_h_res, GM_ADDR inv_rms,
+    GM_ADDR h_mix, GM_ADDR h_pre, GM_ADDR h_post, GM_ADDR gamma, GM_ADDR grad_x, GM_ADDR grad_phi, GM_ADDR grad_alpha,
+    GM_ADDR grad_bias, GM_ADDR grad_gamma, GM_ADDR workspace, const MhcPreBackwardTilingData &tiling)
+{
+    if ASCEND_IS_AIC {
+        AscendC::TPipe pipe;
+        MhcPreBackwardSum1Product<Element> sum1ProductStage;
+        TCubeTiling sum1ProductStageTiling = tiling.mm0;
+        REGIST_MATMUL_OBJ(&pipe, AscendC::GetSysWorkSpacePtr(), sum1ProductStage.mm, &sum1ProductStageTiling);
+        AscendC::SyncAll<false>();
+        // sum_1_product (cube)
+        sum1ProductStage.Init(x, workspace, tiling);
+        sum1ProductStage.Process();
+        AscendC::SyncAll<false>();
+    }
+    if ASCEND_IS_AIV {
+        {
+            // dot, s, dz
+            AscendC::TPipe pipe;
+            MhcPreBackwardDzVariant2<Element> stage;
+            stage.Init(x, grad_h_in, h_pre, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // dz
+            AscendC::TPipe pipe;
+            MhcPreBackwardDzAgain stage;
+            stage.Init(grad_h_post, h_post, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // dz
+            AscendC::TPipe pipe;
+            MhcPreBackwardDzAgain3 stage;
+            stage.Init(grad_h_res, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // scaled
+            AscendC::TPipe pipe;
+            MhcPreBackwardScaled stage;
+            stage.Init(alpha, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // scaled
+            AscendC::TPipe pipe;
+            MhcPreBackwardScaledAgain stage;
+            stage.Init(alpha, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // scaled
+            AscendC::TPipe pipe;
+            MhcPreBackwardScaledAgain3 stage;
+            stage.Init(alpha, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // dmix, sum_1_terms, drms
+            AscendC::TPipe pipe;
+            MhcPreBackwardDmix<Element> stage;
+            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // dxg, grad_x
+            AscendC::TPipe pipe;
+            MhcPreBackwardGradXVariant3<Element> stage;
+            stage.Init(x, phi, grad_h_in, inv_rms, h_pre, gamma, grad_x, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll<false>();
+        AscendC::SyncAll<false>();
+        {
+            // sum_1, grad_phi
+            AscendC::TPipe pipe;
+            MhcPreBackwardSum1 stage;
+            stage.Init(gamma, grad_phi, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        {
+            // sum_2_part
+            AscendC::TPipe pipe;
+            MhcPreBackwardSum2Part stage;
+            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // sum_2
+            AscendC::TPipe pipe;
+            MhcPreBackwardSum2 stage;
+            stage.Init(workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // grad_alpha
+            AscendC::TPipe pipe;
+            MhcPreBackwardGradAlphaVariant2 stage;
+            stage.Init(grad_alpha, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        {
+            // sum_3_part
+            AscendC::TPipe pipe;
+            MhcPreBackwardSum3Part stage;
+            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // sum_3
+            AscendC::TPipe pipe;
+            MhcPreBackwardSum3 stage;
+            stage.Init(workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // grad_alpha
+            AscendC::TPipe pipe;
+            MhcPreBackwardGradAlphaAgain stage;
+            stage.Init(grad_alpha, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        {
+            // sum_4_part
+            AscendC::TPipe pipe;
+            MhcPreBackwardSum4Part stage;
+            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // sum_4
+            AscendC::TPipe pipe;
+            MhcPreBackwardSum4 stage;
+            stage.Init(workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // grad_alpha
+            AscendC::TPipe pipe;
+            MhcPreBackwardGradAlphaAgain3 stage;
+            stage.Init(grad_alpha, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        {
+            // sum_5_part
+            AscendC::TPipe pipe;
+            MhcPreBackwardSum5Part stage;
+            stage.Init(workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // sum_5
+            AscendC::TPipe pipe;
+            MhcPreBackwardSum5 stage;
+            stage.Init(workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // grad_bias
+            AscendC::TPipe pipe;
+            MhcPreBackwardGradBiasVariant2 stage;
+            stage.Init(grad_bias, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        {
+            // sum_6, grad_gamma
+            AscendC::TPipe pipe;
+            MhcPreBackwardGradGamma stage;
+            stage.Init(phi, grad_gamma, workspace, tiling, &pipe);
             stage.Process();
         }
     }
@@ -878,7 +1514,7 @@ __aicore__ inline void RunMhcPreBackwardCubeFullWithGammaGradGammaNarrow(
         {
             // grad_x
             AscendC::TPipe pipe;
-            MhcPreBackwardGradXVariant2<Element> stage;
+            MhcPreBackwardGradXVariant4<Element> stage;
             stage.Init(x, grad_h_in, inv_rms, h_pre, gamma, grad_x, workspace, tiling, &pipe);
             stage.Process();
         }
@@ -928,20 +1564,15 @@ __aicore__ inline void RunMhcPreBackwardCubeFullWithGammaGradGammaNarrow(
 /// over the cores sum_4_factor: a factor of sum_4, made in float32 in workspace sum_4: on the vector unit: about 2048
 /// vector cycles against 58983 for cube and transfers at typical sizes, summed over the cores sum_6: on the vector
 /// unit: about 7680 vector cycles against 167936 for cube and transfers at typical sizes, summed over the cores dot, s,
-/// dz: d walked step by step or in chunks, in 2 passes, each reading again what it needs drms: k walked step by step or
-/// in chunks, in one pass sum_2: reduced in equal ranges of t over the cores, partial results added in fixed order
-/// sum_2_part: t and i walked step by step or in chunks, in one pass
-/// sum_2: sum_2_part_axis walked step by step or in chunks, in one pass
-/// sum_3: reduced in equal ranges of t over the cores, partial results added in fixed order
-/// sum_3_part: t and i walked step by step or in chunks, in one pass
-/// sum_3: sum_3_part_axis walked step by step or in chunks, in one pass
-/// sum_4: reduced in equal ranges of t over the cores, partial results added in fixed order
-/// sum_4_part: t and i and j walked step by step or in chunks, in one pass
-/// sum_4: sum_4_part_axis walked step by step or in chunks, in one pass
-/// sum_5: reduced in equal ranges of t over the cores, partial results added in fixed order
-/// sum_5_part: t walked step by step or in chunks, in one pass
-/// sum_5: sum_5_part_axis walked step by step or in chunks, in one pass
-/// sum_6, grad_gamma: k walked step by step or in chunks, in 2 passes, each reading again what it needs
+/// dz: d walked step by step or in chunks, in 2 passes, each reading again what it needs sum_2: reduced in equal ranges
+/// of t over the cores, partial results added in fixed order sum_2_part: t and i walked step by step or in chunks, in
+/// one pass sum_2: sum_2_part_axis walked step by step or in chunks, in one pass sum_3: reduced in equal ranges of t
+/// over the cores, partial results added in fixed order sum_3_part: t and i walked step by step or in chunks, in one
+/// pass sum_3: sum_3_part_axis walked step by step or in chunks, in one pass sum_4: reduced in equal ranges of t over
+/// the cores, partial results added in fixed order sum_4_part: t and i and j walked step by step or in chunks, in one
+/// pass sum_4: sum_4_part_axis walked step by step or in chunks, in one pass sum_5: reduced in equal ranges of t over
+/// the cores, partial results added in fixed order sum_5_part: t walked step by step or in chunks, in one pass sum_5:
+/// sum_5_part_axis walked step by step or in chunks, in one pass
 template <typename Element>
 __aicore__ inline void RunMhcPreBackwardCubeWalkedWithGammaGradGammaNarrow(
     GM_ADDR x, GM_ADDR phi, GM_ADDR alpha, GM_ADDR grad_h_in, GM_ADDR grad_h_post, GM_ADDR grad_h_res, GM_ADDR inv_rms,
@@ -1016,41 +1647,10 @@ __aicore__ inline void RunMhcPreBackwardCubeWalkedWithGammaGradGammaNarrow(
         }
         AscendC::SyncAll();
         {
-            // dmix
+            // dmix, sum_1_terms, drms
             AscendC::TPipe pipe;
-            MhcPreBackwardDmixVariant2 stage;
-            stage.Init(inv_rms, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // sum_1_terms
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum1Terms<Element> stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // sum_1_terms
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum1TermsAgain<Element> stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // sum_1_terms
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum1TermsAgain3<Element> stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // drms
-            AscendC::TPipe pipe;
-            MhcPreBackwardDrms stage;
-            stage.Init(h_mix, workspace, tiling, &pipe);
+            MhcPreBackwardDmix<Element> stage;
+            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
             stage.Process();
         }
         AscendC::SyncAll<false>();
@@ -1058,7 +1658,7 @@ __aicore__ inline void RunMhcPreBackwardCubeWalkedWithGammaGradGammaNarrow(
         {
             // grad_x
             AscendC::TPipe pipe;
-            MhcPreBackwardGradXVariant2<Element> stage;
+            MhcPreBackwardGradXVariant4<Element> stage;
             stage.Init(x, grad_h_in, inv_rms, h_pre, gamma, grad_x, workspace, tiling, &pipe);
             stage.Process();
         }
@@ -1165,7 +1765,7 @@ __aicore__ inline void RunMhcPreBackwardCubeWalkedWithGammaGradGammaNarrow(
         {
             // sum_6, grad_gamma
             AscendC::TPipe pipe;
-            MhcPreBackwardGradGammaVariant2 stage;
+            MhcPreBackwardGradGamma stage;
             stage.Init(phi, grad_gamma, workspace, tiling, &pipe);
             stage.Process();
         }
@@ -1229,18 +1829,18 @@ __aicore__ inline void RunMhcPreBackwardFullWithGammaGradGamma(
         }
         AscendC::SyncAll();
         {
-            // dmix, drms, dxg, grad_x
+            // dmix, drms
             AscendC::TPipe pipe;
-            MhcPreBackwardDxgVariant4<Element> stage;
-            stage.Init(x, phi, grad_h_in, inv_rms, h_mix, h_pre, gamma, grad_x, workspace, tiling, &pipe);
+            MhcPreBackwardDrms stage;
+            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
             stage.Process();
         }
         AscendC::SyncAll();
         {
-            // sum_1, grad_phi
+            // dxg, grad_x, sum_1, grad_phi
             AscendC::TPipe pipe;
-            MhcPreBackwardGradPhi<Element> stage;
-            stage.Init(x, gamma, grad_phi, workspace, tiling, &pipe);
+            MhcPreBackwardDxgVariant4<Element> stage;
+            stage.Init(x, phi, grad_h_in, inv_rms, h_pre, gamma, grad_x, grad_phi, workspace, tiling, &pipe);
             stage.Process();
         }
         {
@@ -1257,10 +1857,11 @@ __aicore__ inline void RunMhcPreBackwardFullWithGammaGradGamma(
             stage.Init(grad_bias, workspace, tiling, &pipe);
             stage.Process();
         }
+        AscendC::SyncAll();
         {
             // sum_6, grad_gamma
             AscendC::TPipe pipe;
-            MhcPreBackwardGradGammaVariant3<Element> stage;
+            MhcPreBackwardGradGammaVariant2<Element> stage;
             stage.Init(x, grad_gamma, workspace, tiling, &pipe);
             stage.Process();
         }
@@ -1269,8 +1870,6 @@ __aicore__ inline void RunMhcPreBackwardFullWithGammaGradGamma(
 
 /// Runs the stages in order on this core.
 /// dot, s, dz: d walked step by step or in chunks, in 2 passes, each reading again what it needs
-/// drms: k walked step by step or in chunks, in one pass
-/// dxg: k walked step by step or in chunks, in one pass
 /// sum_1: reduced in equal ranges of t over the cores, partial results added in fixed order
 /// sum_1_part: t walked step by step or in chunks, in one pass
 /// sum_1: sum_1_part_axis walked step by step or in chunks, in one pass
@@ -1345,17 +1944,10 @@ __aicore__ inline void RunMhcPreBackwardWalkedWithGammaGradGamma(
         }
         AscendC::SyncAll();
         {
-            // dmix
-            AscendC::TPipe pipe;
-            MhcPreBackwardDmixVariant2 stage;
-            stage.Init(inv_rms, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // drms
+            // dmix, drms
             AscendC::TPipe pipe;
             MhcPreBackwardDrms stage;
-            stage.Init(h_mix, workspace, tiling, &pipe);
+            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
             stage.Process();
         }
         AscendC::SyncAll();
@@ -1370,7 +1962,7 @@ __aicore__ inline void RunMhcPreBackwardWalkedWithGammaGradGamma(
         {
             // grad_x
             AscendC::TPipe pipe;
-            MhcPreBackwardGradXVariant2<Element> stage;
+            MhcPreBackwardGradXVariant4<Element> stage;
             stage.Init(x, grad_h_in, inv_rms, h_pre, gamma, grad_x, workspace, tiling, &pipe);
             stage.Process();
         }
@@ -1393,7 +1985,7 @@ __aicore__ inline void RunMhcPreBackwardWalkedWithGammaGradGamma(
         {
             // grad_phi
             AscendC::TPipe pipe;
-            MhcPreBackwardGradPhiVariant2 stage;
+            MhcPreBackwardGradPhi stage;
             stage.Init(gamma, grad_phi, workspace, tiling, &pipe);
             stage.Process();
         }
@@ -1508,8 +2100,331 @@ __aicore__ inline void RunMhcPreBackwardWalkedWithGammaGradGamma(
         {
             // grad_gamma
             AscendC::TPipe pipe;
-            MhcPreBackwardGradGammaVariant4 stage;
+            MhcPreBackwardGradGammaVariant3 stage;
             stage.Init(grad_gamma, workspace, tiling, &pipe);
+            stage.Process();
+        }
+    }
+}
+
+/// Runs the stages in order on this core.
+/// dot: on the vector unit: about 1310720 vector cycles against 1317274 for cube and transfers at typical sizes, summed
+/// over the cores drms: on the vector unit: about 3072 vector cycles against 67175 for cube and transfers at typical
+/// sizes, summed over the cores dxg: on the vector unit, in the stage that uses it sum_1_terms: a float32 factor of
+/// sum_1 as three bfloat16 terms, so that the other one is read as it is sum_1: on the cube: about 31457280 vector
+/// cycles against 1992295 for cube and transfers at typical sizes, summed over the cores sum_2_factor: a factor of
+/// sum_2, made in float32 in workspace sum_2: on the vector unit: about 512 vector cycles against 14746 for cube and
+/// transfers at typical sizes, summed over the cores sum_3_factor: a factor of sum_3, made in float32 in workspace
+/// sum_3: on the vector unit: about 512 vector cycles against 14746 for cube and transfers at typical sizes, summed
+/// over the cores sum_4_factor: a factor of sum_4, made in float32 in workspace sum_4: on the vector unit: about 2048
+/// vector cycles against 58983 for cube and transfers at typical sizes, summed over the cores
+template <typename Element>
+__aicore__ inline void RunMhcPreBackwardCubeNearFullWithGradXPostNarrow(
+    GM_ADDR x, GM_ADDR phi, GM_ADDR alpha, GM_ADDR grad_h_in, GM_ADDR grad_h_post, GM_ADDR grad_h_res, GM_ADDR inv_rms,
+    GM_ADDR h_mix, GM_ADDR h_pre, GM_ADDR h_post, GM_ADDR grad_x_post, GM_ADDR grad_x, GM_ADDR grad_phi,
+    GM_ADDR grad_alpha, GM_ADDR grad_bias, GM_ADDR workspace, const MhcPreBackwardTilingData &tiling)
+{
+    if ASCEND_IS_AIC {
+        AscendC::TPipe pipe;
+        MhcPreBackwardSum1Product<Element> sum1ProductStage;
+        TCubeTiling sum1ProductStageTiling = tiling.mm0;
+        REGIST_MATMUL_OBJ(&pipe, AscendC::GetSysWorkSpacePtr(), sum1ProductStage.mm, &sum1ProductStageTiling);
+        AscendC::SyncAll<false>();
+        // sum_1_product (cube)
+        sum1ProductStage.Init(x, workspace, tiling);
+        sum1ProductStage.Process();
+        AscendC::SyncAll<false>();
+    }
+    if ASCEND_IS_AIV {
+        {
+            // dot, s, dz
+            AscendC::TPipe pipe;
+            MhcPreBackwardDz<Element> stage;
+            stage.Init(x, grad_h_in, h_pre, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // dz
+            AscendC::TPipe pipe;
+            MhcPreBackwardDzAgain stage;
+            stage.Init(grad_h_post, h_post, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // dz
+            AscendC::TPipe pipe;
+            MhcPreBackwardDzAgain3 stage;
+            stage.Init(grad_h_res, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // scaled
+            AscendC::TPipe pipe;
+            MhcPreBackwardScaled stage;
+            stage.Init(alpha, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // scaled
+            AscendC::TPipe pipe;
+            MhcPreBackwardScaledAgain stage;
+            stage.Init(alpha, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // scaled
+            AscendC::TPipe pipe;
+            MhcPreBackwardScaledAgain3 stage;
+            stage.Init(alpha, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // dmix, sum_1_terms, drms
+            AscendC::TPipe pipe;
+            MhcPreBackwardDmixVariant2<Element> stage;
+            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // dxg, grad_x
+            AscendC::TPipe pipe;
+            MhcPreBackwardGradXVariant5<Element> stage;
+            stage.Init(x, phi, grad_h_in, inv_rms, h_pre, grad_x_post, grad_x, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll<false>();
+        AscendC::SyncAll<false>();
+        {
+            // sum_1, grad_phi
+            AscendC::TPipe pipe;
+            MhcPreBackwardGradPhiVariant2 stage;
+            stage.Init(grad_phi, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        {
+            // sum_2, grad_alpha, sum_3, sum_4
+            AscendC::TPipe pipe;
+            MhcPreBackwardGradAlpha stage;
+            stage.Init(inv_rms, h_mix, grad_alpha, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        {
+            // sum_5, grad_bias
+            AscendC::TPipe pipe;
+            MhcPreBackwardGradBias stage;
+            stage.Init(grad_bias, workspace, tiling, &pipe);
+            stage.Process();
+        }
+    }
+}
+
+/// Runs the stages in order on this core.
+/// dot: on the vector unit: about 1310720 vector cycles against 1317274 for cube and transfers at typical sizes, summed
+/// over the cores drms: on the vector unit: about 3072 vector cycles against 67175 for cube and transfers at typical
+/// sizes, summed over the cores dxg: on the vector unit, in the stage that uses it sum_1_terms: a float32 factor of
+/// sum_1 as three bfloat16 terms, so that the other one is read as it is sum_1: on the cube: about 31457280 vector
+/// cycles against 1992295 for cube and transfers at typical sizes, summed over the cores sum_2_factor: a factor of
+/// sum_2, made in float32 in workspace sum_2: on the vector unit: about 512 vector cycles against 14746 for cube and
+/// transfers at typical sizes, summed over the cores sum_3_factor: a factor of sum_3, made in float32 in workspace
+/// sum_3: on the vector unit: about 512 vector cycles against 14746 for cube and transfers at typical sizes, summed
+/// over the cores sum_4_factor: a factor of sum_4, made in float32 in workspace sum_4: on the vector unit: about 2048
+/// vector cycles against 58983 for cube and transfers at typical sizes, summed over the cores dot, s, dz: d walked step
+/// by step or in chunks, in 2 passes, each reading again what it needs sum_2: reduced in equal ranges of t over the
+/// cores, partial results added in fixed order sum_2_part: t and i walked step by step or in chunks, in one pass sum_2:
+/// sum_2_part_axis walked step by step or in chunks, in one pass sum_3: reduced in equal ranges of t over the cores,
+/// partial results added in fixed order sum_3_part: t and i walked step by step or in chunks, in one pass sum_3:
+/// sum_3_part_axis walked step by step or in chunks, in one pass sum_4: reduced in equal ranges of t over the cores,
+/// partial results added in fixed order sum_4_part: t and i and j walked step by step or in chunks, in one pass sum_4:
+/// sum_4_part_axis walked step by step or in chunks, in one pass sum_5: reduced in equal ranges of t over the cores,
+/// partial results added in fixed order sum_5_part: t walked step by step or in chunks, in one pass sum_5:
+/// sum_5_part_axis walked step by step or in chunks, in one pass
+template <typename Element>
+__aicore__ inline void RunMhcPreBackwardCubeNearWalkedWithGradXPostNarrow(
+    GM_ADDR x, GM_ADDR phi, GM_ADDR alpha, GM_ADDR grad_h_in, GM_ADDR grad_h_post, GM_ADDR grad_h_res, GM_ADDR inv_rms,
+    GM_ADDR h_mix, GM_ADDR h_pre, GM_ADDR h_post, GM_ADDR grad_x_post, GM_ADDR grad_x, GM_ADDR grad_phi,
+    GM_ADDR grad_alpha, GM_ADDR grad_bias, GM_ADDR workspace, const MhcPreBackwardTilingData &tiling)
+{
+    if ASCEND_IS_AIC {
+        AscendC::TPipe pipe;
+        MhcPreBackwardSum1Product<Element> sum1ProductStage;
+        TCubeTiling sum1ProductStageTiling = tiling.mm0;
+        REGIST_MATMUL_OBJ(&pipe, AscendC::GetSysWorkSpacePtr(), sum1ProductStage.mm, &sum1ProductStageTiling);
+        AscendC::SyncAll<false>();
+        // sum_1_product (cube)
+        sum1ProductStage.Init(x, workspace, tiling);
+        sum1ProductStage.Process();
+        AscendC::SyncAll<false>();
+    }
+    if ASCEND_IS_AIV {
+        {
+            // dot, s, dz
+            AscendC::TPipe pipe;
+            MhcPreBackwardDzVariant2<Element> stage;
+            stage.Init(x, grad_h_in, h_pre, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // dz
+            AscendC::TPipe pipe;
+            MhcPreBackwardDzAgain stage;
+            stage.Init(grad_h_post, h_post, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // dz
+            AscendC::TPipe pipe;
+            MhcPreBackwardDzAgain3 stage;
+            stage.Init(grad_h_res, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // scaled
+            AscendC::TPipe pipe;
+            MhcPreBackwardScaled stage;
+            stage.Init(alpha, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // scaled
+            AscendC::TPipe pipe;
+            MhcPreBackwardScaledAgain stage;
+            stage.Init(alpha, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // scaled
+            AscendC::TPipe pipe;
+            MhcPreBackwardScaledAgain3 stage;
+            stage.Init(alpha, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // dmix, sum_1_terms, drms
+            AscendC::TPipe pipe;
+            MhcPreBackwardDmixVariant2<Element> stage;
+            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // dxg, grad_x
+            AscendC::TPipe pipe;
+            MhcPreBackwardGradXVariant5<Element> stage;
+            stage.Init(x, phi, grad_h_in, inv_rms, h_pre, grad_x_post, grad_x, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll<false>();
+        AscendC::SyncAll<false>();
+        {
+            // sum_1, grad_phi
+            AscendC::TPipe pipe;
+            MhcPreBackwardGradPhiVariant2 stage;
+            stage.Init(grad_phi, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        {
+            // sum_2_part
+            AscendC::TPipe pipe;
+            MhcPreBackwardSum2Part stage;
+            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // sum_2
+            AscendC::TPipe pipe;
+            MhcPreBackwardSum2 stage;
+            stage.Init(workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // grad_alpha
+            AscendC::TPipe pipe;
+            MhcPreBackwardGradAlphaVariant2 stage;
+            stage.Init(grad_alpha, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        {
+            // sum_3_part
+            AscendC::TPipe pipe;
+            MhcPreBackwardSum3Part stage;
+            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // sum_3
+            AscendC::TPipe pipe;
+            MhcPreBackwardSum3 stage;
+            stage.Init(workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // grad_alpha
+            AscendC::TPipe pipe;
+            MhcPreBackwardGradAlphaAgain stage;
+            stage.Init(grad_alpha, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        {
+            // sum_4_part
+            AscendC::TPipe pipe;
+            MhcPreBackwardSum4Part stage;
+            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // sum_4
+            AscendC::TPipe pipe;
+            MhcPreBackwardSum4 stage;
+            stage.Init(workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // grad_alpha
+            AscendC::TPipe pipe;
+            MhcPreBackwardGradAlphaAgain3 stage;
+            stage.Init(grad_alpha, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        {
+            // sum_5_part
+            AscendC::TPipe pipe;
+            MhcPreBackwardSum5Part stage;
+            stage.Init(workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // sum_5
+            AscendC::TPipe pipe;
+            MhcPreBackwardSum5 stage;
+            stage.Init(workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // grad_bias
+            AscendC::TPipe pipe;
+            MhcPreBackwardGradBiasVariant2 stage;
+            stage.Init(grad_bias, workspace, tiling, &pipe);
             stage.Process();
         }
     }
@@ -1603,7 +2518,7 @@ __aicore__ inline void RunMhcPreBackwardCubeFullWithGradXPostNarrow(
         {
             // dmix, sum_1_terms, drms
             AscendC::TPipe pipe;
-            MhcPreBackwardDmixVariant3<Element> stage;
+            MhcPreBackwardDmixVariant2<Element> stage;
             stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
             stage.Process();
         }
@@ -1612,7 +2527,7 @@ __aicore__ inline void RunMhcPreBackwardCubeFullWithGradXPostNarrow(
         {
             // grad_x
             AscendC::TPipe pipe;
-            MhcPreBackwardGradXVariant3<Element> stage;
+            MhcPreBackwardGradXVariant6<Element> stage;
             stage.Init(x, grad_h_in, inv_rms, h_pre, grad_x_post, grad_x, workspace, tiling, &pipe);
             stage.Process();
         }
@@ -1620,7 +2535,7 @@ __aicore__ inline void RunMhcPreBackwardCubeFullWithGradXPostNarrow(
         {
             // sum_1, grad_phi
             AscendC::TPipe pipe;
-            MhcPreBackwardGradPhiVariant3 stage;
+            MhcPreBackwardGradPhiVariant2 stage;
             stage.Init(grad_phi, workspace, tiling, &pipe);
             stage.Process();
         }
@@ -1653,18 +2568,15 @@ __aicore__ inline void RunMhcPreBackwardCubeFullWithGradXPostNarrow(
 /// sum_3: on the vector unit: about 512 vector cycles against 14746 for cube and transfers at typical sizes, summed
 /// over the cores sum_4_factor: a factor of sum_4, made in float32 in workspace sum_4: on the vector unit: about 2048
 /// vector cycles against 58983 for cube and transfers at typical sizes, summed over the cores dot, s, dz: d walked step
-/// by step or in chunks, in 2 passes, each reading again what it needs drms: k walked step by step or in chunks, in one
-/// pass sum_2: reduced in equal ranges of t over the cores, partial results added in fixed order sum_2_part: t and i
-/// walked step by step or in chunks, in one pass sum_2: sum_2_part_axis walked step by step or in chunks, in one pass
-/// sum_3: reduced in equal ranges of t over the cores, partial results added in fixed order
-/// sum_3_part: t and i walked step by step or in chunks, in one pass
-/// sum_3: sum_3_part_axis walked step by step or in chunks, in one pass
-/// sum_4: reduced in equal ranges of t over the cores, partial results added in fixed order
-/// sum_4_part: t and i and j walked step by step or in chunks, in one pass
-/// sum_4: sum_4_part_axis walked step by step or in chunks, in one pass
-/// sum_5: reduced in equal ranges of t over the cores, partial results added in fixed order
-/// sum_5_part: t walked step by step or in chunks, in one pass
-/// sum_5: sum_5_part_axis walked step by step or in chunks, in one pass
+/// by step or in chunks, in 2 passes, each reading again what it needs sum_2: reduced in equal ranges of t over the
+/// cores, partial results added in fixed order sum_2_part: t and i walked step by step or in chunks, in one pass sum_2:
+/// sum_2_part_axis walked step by step or in chunks, in one pass sum_3: reduced in equal ranges of t over the cores,
+/// partial results added in fixed order sum_3_part: t and i walked step by step or in chunks, in one pass sum_3:
+/// sum_3_part_axis walked step by step or in chunks, in one pass sum_4: reduced in equal ranges of t over the cores,
+/// partial results added in fixed order sum_4_part: t and i and j walked step by step or in chunks, in one pass sum_4:
+/// sum_4_part_axis walked step by step or in chunks, in one pass sum_5: reduced in equal ranges of t over the cores,
+/// partial results added in fixed order sum_5_part: t walked step by step or in chunks, in one pass sum_5:
+/// sum_5_part_axis walked step by step or in chunks, in one pass
 template <typename Element>
 __aicore__ inline void RunMhcPreBackwardCubeWalkedWithGradXPostNarrow(
     GM_ADDR x, GM_ADDR phi, GM_ADDR alpha, GM_ADDR grad_h_in, GM_ADDR grad_h_post, GM_ADDR grad_h_res, GM_ADDR inv_rms,
@@ -1739,41 +2651,10 @@ __aicore__ inline void RunMhcPreBackwardCubeWalkedWithGradXPostNarrow(
         }
         AscendC::SyncAll();
         {
-            // dmix
+            // dmix, sum_1_terms, drms
             AscendC::TPipe pipe;
-            MhcPreBackwardDmixVariant2 stage;
-            stage.Init(inv_rms, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // sum_1_terms
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum1TermsVariant2<Element> stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // sum_1_terms
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum1TermsAgainVariant2<Element> stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // sum_1_terms
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum1TermsAgain3Variant2<Element> stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // drms
-            AscendC::TPipe pipe;
-            MhcPreBackwardDrms stage;
-            stage.Init(h_mix, workspace, tiling, &pipe);
+            MhcPreBackwardDmixVariant2<Element> stage;
+            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
             stage.Process();
         }
         AscendC::SyncAll<false>();
@@ -1781,7 +2662,7 @@ __aicore__ inline void RunMhcPreBackwardCubeWalkedWithGradXPostNarrow(
         {
             // grad_x
             AscendC::TPipe pipe;
-            MhcPreBackwardGradXVariant3<Element> stage;
+            MhcPreBackwardGradXVariant6<Element> stage;
             stage.Init(x, grad_h_in, inv_rms, h_pre, grad_x_post, grad_x, workspace, tiling, &pipe);
             stage.Process();
         }
@@ -1789,7 +2670,7 @@ __aicore__ inline void RunMhcPreBackwardCubeWalkedWithGradXPostNarrow(
         {
             // sum_1, grad_phi
             AscendC::TPipe pipe;
-            MhcPreBackwardGradPhiVariant3 stage;
+            MhcPreBackwardGradPhiVariant2 stage;
             stage.Init(grad_phi, workspace, tiling, &pipe);
             stage.Process();
         }
@@ -1947,18 +2828,18 @@ __aicore__ inline void RunMhcPreBackwardFullWithGradXPost(GM_ADDR x, GM_ADDR phi
         }
         AscendC::SyncAll();
         {
-            // dmix, drms, dxg, grad_x
+            // dmix, drms
             AscendC::TPipe pipe;
-            MhcPreBackwardDmixVariant4<Element> stage;
-            stage.Init(x, phi, grad_h_in, inv_rms, h_mix, h_pre, grad_x_post, grad_x, workspace, tiling, &pipe);
+            MhcPreBackwardDrms stage;
+            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
             stage.Process();
         }
         AscendC::SyncAll();
         {
-            // sum_1, grad_phi
+            // dxg, grad_x, sum_1, grad_phi
             AscendC::TPipe pipe;
-            MhcPreBackwardGradPhiVariant4<Element> stage;
-            stage.Init(x, grad_phi, workspace, tiling, &pipe);
+            MhcPreBackwardGradPhiVariant3<Element> stage;
+            stage.Init(x, phi, grad_h_in, inv_rms, h_pre, grad_x_post, grad_x, grad_phi, workspace, tiling, &pipe);
             stage.Process();
         }
         {
@@ -1980,8 +2861,6 @@ __aicore__ inline void RunMhcPreBackwardFullWithGradXPost(GM_ADDR x, GM_ADDR phi
 
 /// Runs the stages in order on this core.
 /// dot, s, dz: d walked step by step or in chunks, in 2 passes, each reading again what it needs
-/// drms: k walked step by step or in chunks, in one pass
-/// dxg: k walked step by step or in chunks, in one pass
 /// sum_1: reduced in equal ranges of t over the cores, partial results added in fixed order
 /// sum_1_part: t walked step by step or in chunks, in one pass
 /// sum_1: sum_1_part_axis walked step by step or in chunks, in one pass
@@ -2055,17 +2934,10 @@ __aicore__ inline void RunMhcPreBackwardWalkedWithGradXPost(GM_ADDR x, GM_ADDR p
         }
         AscendC::SyncAll();
         {
-            // dmix
-            AscendC::TPipe pipe;
-            MhcPreBackwardDmixVariant2 stage;
-            stage.Init(inv_rms, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // drms
+            // dmix, drms
             AscendC::TPipe pipe;
             MhcPreBackwardDrms stage;
-            stage.Init(h_mix, workspace, tiling, &pipe);
+            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
             stage.Process();
         }
         AscendC::SyncAll();
@@ -2080,7 +2952,7 @@ __aicore__ inline void RunMhcPreBackwardWalkedWithGradXPost(GM_ADDR x, GM_ADDR p
         {
             // grad_x
             AscendC::TPipe pipe;
-            MhcPreBackwardGradXVariant3<Element> stage;
+            MhcPreBackwardGradXVariant6<Element> stage;
             stage.Init(x, grad_h_in, inv_rms, h_pre, grad_x_post, grad_x, workspace, tiling, &pipe);
             stage.Process();
         }
@@ -2103,7 +2975,333 @@ __aicore__ inline void RunMhcPreBackwardWalkedWithGradXPost(GM_ADDR x, GM_ADDR p
         {
             // grad_phi
             AscendC::TPipe pipe;
-            MhcPreBackwardGradPhiVariant5 stage;
+            MhcPreBackwardGradPhiVariant4 stage;
+            stage.Init(grad_phi, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        {
+            // sum_2_part
+            AscendC::TPipe pipe;
+            MhcPreBackwardSum2Part stage;
+            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // sum_2
+            AscendC::TPipe pipe;
+            MhcPreBackwardSum2 stage;
+            stage.Init(workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // grad_alpha
+            AscendC::TPipe pipe;
+            MhcPreBackwardGradAlphaVariant2 stage;
+            stage.Init(grad_alpha, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        {
+            // sum_3_part
+            AscendC::TPipe pipe;
+            MhcPreBackwardSum3Part stage;
+            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // sum_3
+            AscendC::TPipe pipe;
+            MhcPreBackwardSum3 stage;
+            stage.Init(workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // grad_alpha
+            AscendC::TPipe pipe;
+            MhcPreBackwardGradAlphaAgain stage;
+            stage.Init(grad_alpha, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        {
+            // sum_4_part
+            AscendC::TPipe pipe;
+            MhcPreBackwardSum4Part stage;
+            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // sum_4
+            AscendC::TPipe pipe;
+            MhcPreBackwardSum4 stage;
+            stage.Init(workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // grad_alpha
+            AscendC::TPipe pipe;
+            MhcPreBackwardGradAlphaAgain3 stage;
+            stage.Init(grad_alpha, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        {
+            // sum_5_part
+            AscendC::TPipe pipe;
+            MhcPreBackwardSum5Part stage;
+            stage.Init(workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // sum_5
+            AscendC::TPipe pipe;
+            MhcPreBackwardSum5 stage;
+            stage.Init(workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // grad_bias
+            AscendC::TPipe pipe;
+            MhcPreBackwardGradBiasVariant2 stage;
+            stage.Init(grad_bias, workspace, tiling, &pipe);
+            stage.Process();
+        }
+    }
+}
+
+/// Runs the stages in order on this core.
+/// dot: on the vector unit: about 1310720 vector cycles against 1317274 for cube and transfers at typical sizes, summed
+/// over the cores drms: on the vector unit: about 3072 vector cycles against 67175 for cube and transfers at typical
+/// sizes, summed over the cores dxg: on the vector unit, in the stage that uses it sum_1_terms: a float32 factor of
+/// sum_1 as three bfloat16 terms, so that the other one is read as it is sum_1: on the cube: about 31457280 vector
+/// cycles against 1992295 for cube and transfers at typical sizes, summed over the cores sum_2_factor: a factor of
+/// sum_2, made in float32 in workspace sum_2: on the vector unit: about 512 vector cycles against 14746 for cube and
+/// transfers at typical sizes, summed over the cores sum_3_factor: a factor of sum_3, made in float32 in workspace
+/// sum_3: on the vector unit: about 512 vector cycles against 14746 for cube and transfers at typical sizes, summed
+/// over the cores sum_4_factor: a factor of sum_4, made in float32 in workspace sum_4: on the vector unit: about 2048
+/// vector cycles against 58983 for cube and transfers at typical sizes, summed over the cores
+template <typename Element>
+__aicore__ inline void RunMhcPreBackwardCubeNearFullNarrow(GM_ADDR x, GM_ADDR phi, GM_ADDR alpha, GM_ADDR grad_h_in,
+                                                           GM_ADDR grad_h_post, GM_ADDR grad_h_res, GM_ADDR inv_rms,
+                                                           GM_ADDR h_mix, GM_ADDR h_pre, GM_ADDR h_post, GM_ADDR grad_x,
+                                                           GM_ADDR grad_phi, GM_ADDR grad_alpha, GM_ADDR grad_bias,
+                                                           GM_ADDR workspace, const MhcPreBackwardTilingData &tiling)
+{
+    if ASCEND_IS_AIC {
+        AscendC::TPipe pipe;
+        MhcPreBackwardSum1Product<Element> sum1ProductStage;
+        TCubeTiling sum1ProductStageTiling = tiling.mm0;
+        REGIST_MATMUL_OBJ(&pipe, AscendC::GetSysWorkSpacePtr(), sum1ProductStage.mm, &sum1ProductStageTiling);
+        AscendC::SyncAll<false>();
+        // sum_1_product (cube)
+        sum1ProductStage.Init(x, workspace, tiling);
+        sum1ProductStage.Process();
+        AscendC::SyncAll<false>();
+    }
+    if ASCEND_IS_AIV {
+        {
+            // dot, s, dz
+            AscendC::TPipe pipe;
+            MhcPreBackwardDz<Element> stage;
+            stage.Init(x, grad_h_in, h_pre, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // dz
+            AscendC::TPipe pipe;
+            MhcPreBackwardDzAgain stage;
+            stage.Init(grad_h_post, h_post, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // dz
+            AscendC::TPipe pipe;
+            MhcPreBackwardDzAgain3 stage;
+            stage.Init(grad_h_res, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // scaled
+            AscendC::TPipe pipe;
+            MhcPreBackwardScaled stage;
+            stage.Init(alpha, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // scaled
+            AscendC::TPipe pipe;
+            MhcPreBackwardScaledAgain stage;
+            stage.Init(alpha, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // scaled
+            AscendC::TPipe pipe;
+            MhcPreBackwardScaledAgain3 stage;
+            stage.Init(alpha, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // dmix, sum_1_terms, drms
+            AscendC::TPipe pipe;
+            MhcPreBackwardDmixVariant2<Element> stage;
+            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // dxg, grad_x
+            AscendC::TPipe pipe;
+            MhcPreBackwardGradXVariant7<Element> stage;
+            stage.Init(x, phi, grad_h_in, inv_rms, h_pre, grad_x, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll<false>();
+        AscendC::SyncAll<false>();
+        {
+            // sum_1, grad_phi
+            AscendC::TPipe pipe;
+            MhcPreBackwardGradPhiVariant2 stage;
+            stage.Init(grad_phi, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        {
+            // sum_2, grad_alpha, sum_3, sum_4
+            AscendC::TPipe pipe;
+            MhcPreBackwardGradAlpha stage;
+            stage.Init(inv_rms, h_mix, grad_alpha, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        {
+            // sum_5, grad_bias
+            AscendC::TPipe pipe;
+            MhcPreBackwardGradBias stage;
+            stage.Init(grad_bias, workspace, tiling, &pipe);
+            stage.Process();
+        }
+    }
+}
+
+/// Runs the stages in order on this core.
+/// dot: on the vector unit: about 1310720 vector cycles against 1317274 for cube and transfers at typical sizes, summed
+/// over the cores drms: on the vector unit: about 3072 vector cycles against 67175 for cube and transfers at typical
+/// sizes, summed over the cores dxg: on the vector unit, in the stage that uses it sum_1_terms: a float32 factor of
+/// sum_1 as three bfloat16 terms, so that the other one is read as it is sum_1: on the cube: about 31457280 vector
+/// cycles against 1992295 for cube and transfers at typical sizes, summed over the cores sum_2_factor: a factor of
+/// sum_2, made in float32 in workspace sum_2: on the vector unit: about 512 vector cycles against 14746 for cube and
+/// transfers at typical sizes, summed over the cores sum_3_factor: a factor of sum_3, made in float32 in workspace
+/// sum_3: on the vector unit: about 512 vector cycles against 14746 for cube and transfers at typical sizes, summed
+/// over the cores sum_4_factor: a factor of sum_4, made in float32 in workspace sum_4: on the vector unit: about 2048
+/// vector cycles against 58983 for cube and transfers at typical sizes, summed over the cores dot, s, dz: d walked step
+/// by step or in chunks, in 2 passes, each reading again what it needs sum_2: reduced in equal ranges of t over the
+/// cores, partial results added in fixed order sum_2_part: t and i walked step by step or in chunks, in one pass sum_2:
+/// sum_2_part_axis walked step by step or in chunks, in one pass sum_3: reduced in equal ranges of t over the cores,
+/// partial results added in fixed order sum_3_part: t and i walked step by step or in chunks, in one pass sum_3:
+/// sum_3_part_axis walked step by step or in chunks, in one pass sum_4: reduced in equal ranges of t over the cores,
+/// partial results added in fixed order sum_4_part: t and i and j walked step by step or in chunks, in one pass sum_4:
+/// sum_4_part_axis walked step by step or in chunks, in one pass sum_5: reduced in equal ranges of t over the cores,
+/// partial results added in fixed order sum_5_part: t walked step by step or in chunks, in one pass sum_5:
+/// sum_5_part_axis walked step by step or in chunks, in one pass
+template <typename Element>
+__aicore__ inline void RunMhcPreBackwardCubeNearWalkedNarrow(GM_ADDR x, GM_ADDR phi, GM_ADDR alpha, GM_ADDR grad_h_in,
+                                                             GM_ADDR grad_h_post, GM_ADDR grad_h_res, GM_ADDR inv_rms,
+                                                             GM_ADDR h_mix, GM_ADDR h_pre, GM_ADDR h_post,
+                                                             GM_ADDR grad_x, GM_ADDR grad_phi, GM_ADDR grad_alpha,
+                                                             GM_ADDR grad_bias, GM_ADDR workspace,
+                                                             const MhcPreBackwardTilingData &tiling)
+{
+    if ASCEND_IS_AIC {
+        AscendC::TPipe pipe;
+        MhcPreBackwardSum1Product<Element> sum1ProductStage;
+        TCubeTiling sum1ProductStageTiling = tiling.mm0;
+        REGIST_MATMUL_OBJ(&pipe, AscendC::GetSysWorkSpacePtr(), sum1ProductStage.mm, &sum1ProductStageTiling);
+        AscendC::SyncAll<false>();
+        // sum_1_product (cube)
+        sum1ProductStage.Init(x, workspace, tiling);
+        sum1ProductStage.Process();
+        AscendC::SyncAll<false>();
+    }
+    if ASCEND_IS_AIV {
+        {
+            // dot, s, dz
+            AscendC::TPipe pipe;
+            MhcPreBackwardDzVariant2<Element> stage;
+            stage.Init(x, grad_h_in, h_pre, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // dz
+            AscendC::TPipe pipe;
+            MhcPreBackwardDzAgain stage;
+            stage.Init(grad_h_post, h_post, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // dz
+            AscendC::TPipe pipe;
+            MhcPreBackwardDzAgain3 stage;
+            stage.Init(grad_h_res, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // scaled
+            AscendC::TPipe pipe;
+            MhcPreBackwardScaled stage;
+            stage.Init(alpha, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // scaled
+            AscendC::TPipe pipe;
+            MhcPreBackwardScaledAgain stage;
+            stage.Init(alpha, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // scaled
+            AscendC::TPipe pipe;
+            MhcPreBackwardScaledAgain3 stage;
+            stage.Init(alpha, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // dmix, sum_1_terms, drms
+            AscendC::TPipe pipe;
+            MhcPreBackwardDmixVariant2<Element> stage;
+            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // dxg, grad_x
+            AscendC::TPipe pipe;
+            MhcPreBackwardGradXVariant7<Element> stage;
+            stage.Init(x, phi, grad_h_in, inv_rms, h_pre, grad_x, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll<false>();
+        AscendC::SyncAll<false>();
+        {
+            // sum_1, grad_phi
+            AscendC::TPipe pipe;
+            MhcPreBackwardGradPhiVariant2 stage;
             stage.Init(grad_phi, workspace, tiling, &pipe);
             stage.Process();
         }
@@ -2291,7 +3489,7 @@ __aicore__ inline void RunMhcPreBackwardCubeFullNarrow(GM_ADDR x, GM_ADDR phi, G
         {
             // dmix, sum_1_terms, drms
             AscendC::TPipe pipe;
-            MhcPreBackwardDmixVariant3<Element> stage;
+            MhcPreBackwardDmixVariant2<Element> stage;
             stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
             stage.Process();
         }
@@ -2300,7 +3498,7 @@ __aicore__ inline void RunMhcPreBackwardCubeFullNarrow(GM_ADDR x, GM_ADDR phi, G
         {
             // grad_x
             AscendC::TPipe pipe;
-            MhcPreBackwardGradXVariant4<Element> stage;
+            MhcPreBackwardGradXVariant8<Element> stage;
             stage.Init(x, grad_h_in, inv_rms, h_pre, grad_x, workspace, tiling, &pipe);
             stage.Process();
         }
@@ -2308,7 +3506,7 @@ __aicore__ inline void RunMhcPreBackwardCubeFullNarrow(GM_ADDR x, GM_ADDR phi, G
         {
             // sum_1, grad_phi
             AscendC::TPipe pipe;
-            MhcPreBackwardGradPhiVariant3 stage;
+            MhcPreBackwardGradPhiVariant2 stage;
             stage.Init(grad_phi, workspace, tiling, &pipe);
             stage.Process();
         }
@@ -2341,18 +3539,15 @@ __aicore__ inline void RunMhcPreBackwardCubeFullNarrow(GM_ADDR x, GM_ADDR phi, G
 /// sum_3: on the vector unit: about 512 vector cycles against 14746 for cube and transfers at typical sizes, summed
 /// over the cores sum_4_factor: a factor of sum_4, made in float32 in workspace sum_4: on the vector unit: about 2048
 /// vector cycles against 58983 for cube and transfers at typical sizes, summed over the cores dot, s, dz: d walked step
-/// by step or in chunks, in 2 passes, each reading again what it needs drms: k walked step by step or in chunks, in one
-/// pass sum_2: reduced in equal ranges of t over the cores, partial results added in fixed order sum_2_part: t and i
-/// walked step by step or in chunks, in one pass sum_2: sum_2_part_axis walked step by step or in chunks, in one pass
-/// sum_3: reduced in equal ranges of t over the cores, partial results added in fixed order
-/// sum_3_part: t and i walked step by step or in chunks, in one pass
-/// sum_3: sum_3_part_axis walked step by step or in chunks, in one pass
-/// sum_4: reduced in equal ranges of t over the cores, partial results added in fixed order
-/// sum_4_part: t and i and j walked step by step or in chunks, in one pass
-/// sum_4: sum_4_part_axis walked step by step or in chunks, in one pass
-/// sum_5: reduced in equal ranges of t over the cores, partial results added in fixed order
-/// sum_5_part: t walked step by step or in chunks, in one pass
-/// sum_5: sum_5_part_axis walked step by step or in chunks, in one pass
+/// by step or in chunks, in 2 passes, each reading again what it needs sum_2: reduced in equal ranges of t over the
+/// cores, partial results added in fixed order sum_2_part: t and i walked step by step or in chunks, in one pass sum_2:
+/// sum_2_part_axis walked step by step or in chunks, in one pass sum_3: reduced in equal ranges of t over the cores,
+/// partial results added in fixed order sum_3_part: t and i walked step by step or in chunks, in one pass sum_3:
+/// sum_3_part_axis walked step by step or in chunks, in one pass sum_4: reduced in equal ranges of t over the cores,
+/// partial results added in fixed order sum_4_part: t and i and j walked step by step or in chunks, in one pass sum_4:
+/// sum_4_part_axis walked step by step or in chunks, in one pass sum_5: reduced in equal ranges of t over the cores,
+/// partial results added in fixed order sum_5_part: t walked step by step or in chunks, in one pass sum_5:
+/// sum_5_part_axis walked step by step or in chunks, in one pass
 template <typename Element>
 __aicore__ inline void RunMhcPreBackwardCubeWalkedNarrow(GM_ADDR x, GM_ADDR phi, GM_ADDR alpha, GM_ADDR grad_h_in,
                                                          GM_ADDR grad_h_post, GM_ADDR grad_h_res, GM_ADDR inv_rms,
@@ -2428,41 +3623,10 @@ __aicore__ inline void RunMhcPreBackwardCubeWalkedNarrow(GM_ADDR x, GM_ADDR phi,
         }
         AscendC::SyncAll();
         {
-            // dmix
+            // dmix, sum_1_terms, drms
             AscendC::TPipe pipe;
-            MhcPreBackwardDmixVariant2 stage;
-            stage.Init(inv_rms, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // sum_1_terms
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum1TermsVariant2<Element> stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // sum_1_terms
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum1TermsAgainVariant2<Element> stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // sum_1_terms
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum1TermsAgain3Variant2<Element> stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // drms
-            AscendC::TPipe pipe;
-            MhcPreBackwardDrms stage;
-            stage.Init(h_mix, workspace, tiling, &pipe);
+            MhcPreBackwardDmixVariant2<Element> stage;
+            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
             stage.Process();
         }
         AscendC::SyncAll<false>();
@@ -2470,7 +3634,7 @@ __aicore__ inline void RunMhcPreBackwardCubeWalkedNarrow(GM_ADDR x, GM_ADDR phi,
         {
             // grad_x
             AscendC::TPipe pipe;
-            MhcPreBackwardGradXVariant4<Element> stage;
+            MhcPreBackwardGradXVariant8<Element> stage;
             stage.Init(x, grad_h_in, inv_rms, h_pre, grad_x, workspace, tiling, &pipe);
             stage.Process();
         }
@@ -2478,7 +3642,7 @@ __aicore__ inline void RunMhcPreBackwardCubeWalkedNarrow(GM_ADDR x, GM_ADDR phi,
         {
             // sum_1, grad_phi
             AscendC::TPipe pipe;
-            MhcPreBackwardGradPhiVariant3 stage;
+            MhcPreBackwardGradPhiVariant2 stage;
             stage.Init(grad_phi, workspace, tiling, &pipe);
             stage.Process();
         }
@@ -2635,18 +3799,18 @@ __aicore__ inline void RunMhcPreBackwardFull(GM_ADDR x, GM_ADDR phi, GM_ADDR alp
         }
         AscendC::SyncAll();
         {
-            // dmix, drms, dxg, grad_x
+            // dmix, drms
             AscendC::TPipe pipe;
-            MhcPreBackwardDmixVariant5<Element> stage;
-            stage.Init(x, phi, grad_h_in, inv_rms, h_mix, h_pre, grad_x, workspace, tiling, &pipe);
+            MhcPreBackwardDrms stage;
+            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
             stage.Process();
         }
         AscendC::SyncAll();
         {
-            // sum_1, grad_phi
+            // dxg, grad_x, sum_1, grad_phi
             AscendC::TPipe pipe;
-            MhcPreBackwardGradPhiVariant4<Element> stage;
-            stage.Init(x, grad_phi, workspace, tiling, &pipe);
+            MhcPreBackwardGradPhiVariant5<Element> stage;
+            stage.Init(x, phi, grad_h_in, inv_rms, h_pre, grad_x, grad_phi, workspace, tiling, &pipe);
             stage.Process();
         }
         {
@@ -2668,8 +3832,6 @@ __aicore__ inline void RunMhcPreBackwardFull(GM_ADDR x, GM_ADDR phi, GM_ADDR alp
 
 /// Runs the stages in order on this core.
 /// dot, s, dz: d walked step by step or in chunks, in 2 passes, each reading again what it needs
-/// drms: k walked step by step or in chunks, in one pass
-/// dxg: k walked step by step or in chunks, in one pass
 /// sum_1: reduced in equal ranges of t over the cores, partial results added in fixed order
 /// sum_1_part: t walked step by step or in chunks, in one pass
 /// sum_1: sum_1_part_axis walked step by step or in chunks, in one pass
@@ -2742,17 +3904,10 @@ __aicore__ inline void RunMhcPreBackwardWalked(GM_ADDR x, GM_ADDR phi, GM_ADDR a
         }
         AscendC::SyncAll();
         {
-            // dmix
-            AscendC::TPipe pipe;
-            MhcPreBackwardDmixVariant2 stage;
-            stage.Init(inv_rms, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // drms
+            // dmix, drms
             AscendC::TPipe pipe;
             MhcPreBackwardDrms stage;
-            stage.Init(h_mix, workspace, tiling, &pipe);
+            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
             stage.Process();
         }
         AscendC::SyncAll();
@@ -2767,7 +3922,7 @@ __aicore__ inline void RunMhcPreBackwardWalked(GM_ADDR x, GM_ADDR phi, GM_ADDR a
         {
             // grad_x
             AscendC::TPipe pipe;
-            MhcPreBackwardGradXVariant4<Element> stage;
+            MhcPreBackwardGradXVariant8<Element> stage;
             stage.Init(x, grad_h_in, inv_rms, h_pre, grad_x, workspace, tiling, &pipe);
             stage.Process();
         }
@@ -2790,7 +3945,7 @@ __aicore__ inline void RunMhcPreBackwardWalked(GM_ADDR x, GM_ADDR phi, GM_ADDR a
         {
             // grad_phi
             AscendC::TPipe pipe;
-            MhcPreBackwardGradPhiVariant5 stage;
+            MhcPreBackwardGradPhiVariant4 stage;
             stage.Init(grad_phi, workspace, tiling, &pipe);
             stage.Process();
         }
@@ -2884,6 +4039,347 @@ __aicore__ inline void RunMhcPreBackwardWalked(GM_ADDR x, GM_ADDR phi, GM_ADDR a
             AscendC::TPipe pipe;
             MhcPreBackwardGradBiasVariant2 stage;
             stage.Init(grad_bias, workspace, tiling, &pipe);
+            stage.Process();
+        }
+    }
+}
+
+/// Runs the stages in order on this core.
+/// dot: on the vector unit: about 1310720 vector cycles against 1317274 for cube and transfers at typical sizes, summed
+/// over the cores drms: on the vector unit: about 3072 vector cycles against 67175 for cube and transfers at typical
+/// sizes, summed over the cores dxg: on the vector unit, in the stage that uses it sum_1_factor: a factor of sum_1,
+/// made in float32 in workspace sum_1: on the cube: about 31457280 vector cycles against 19496960 for cube and
+/// transfers at typical sizes, summed over the cores sum_2_factor: a factor of sum_2, made in float32 in workspace
+/// sum_2: on the vector unit: about 512 vector cycles against 14746 for cube and transfers at typical sizes, summed
+/// over the cores sum_3_factor: a factor of sum_3, made in float32 in workspace sum_3: on the vector unit: about 512
+/// vector cycles against 14746 for cube and transfers at typical sizes, summed over the cores sum_4_factor: a factor of
+/// sum_4, made in float32 in workspace sum_4: on the vector unit: about 2048 vector cycles against 58983 for cube and
+/// transfers at typical sizes, summed over the cores sum_6: on the vector unit: about 7680 vector cycles against 167936
+/// for cube and transfers at typical sizes, summed over the cores
+template <typename Element>
+__aicore__ inline void RunMhcPreBackwardCubeNearFullWithGammaGradGammaGradXPostNarrow2(
+    GM_ADDR x, GM_ADDR phi, GM_ADDR alpha, GM_ADDR grad_h_in, GM_ADDR grad_h_post, GM_ADDR grad_h_res, GM_ADDR inv_rms,
+    GM_ADDR h_mix, GM_ADDR h_pre, GM_ADDR h_post, GM_ADDR gamma, GM_ADDR grad_x_post, GM_ADDR grad_x, GM_ADDR grad_phi,
+    GM_ADDR grad_alpha, GM_ADDR grad_bias, GM_ADDR grad_gamma, GM_ADDR workspace,
+    const MhcPreBackwardTilingData &tiling)
+{
+    if ASCEND_IS_AIC {
+        AscendC::TPipe pipe;
+        MhcPreBackwardSum1Variant3 sum1Stage;
+        TCubeTiling sum1StageTiling = tiling.mm0;
+        REGIST_MATMUL_OBJ(&pipe, AscendC::GetSysWorkSpacePtr(), sum1Stage.mm, &sum1StageTiling);
+        AscendC::SyncAll<false>();
+        // sum_1 (cube)
+        sum1Stage.Init(workspace, tiling);
+        sum1Stage.Process();
+        AscendC::SyncAll<false>();
+    }
+    if ASCEND_IS_AIV {
+        {
+            // sum_1_factor, dot, s, dz
+            AscendC::TPipe pipe;
+            MhcPreBackwardDzVariant3<Element> stage;
+            stage.Init(x, grad_h_in, h_pre, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // dz
+            AscendC::TPipe pipe;
+            MhcPreBackwardDzAgain stage;
+            stage.Init(grad_h_post, h_post, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // dz
+            AscendC::TPipe pipe;
+            MhcPreBackwardDzAgain3 stage;
+            stage.Init(grad_h_res, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // scaled
+            AscendC::TPipe pipe;
+            MhcPreBackwardScaled stage;
+            stage.Init(alpha, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // scaled
+            AscendC::TPipe pipe;
+            MhcPreBackwardScaledAgain stage;
+            stage.Init(alpha, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // scaled
+            AscendC::TPipe pipe;
+            MhcPreBackwardScaledAgain3 stage;
+            stage.Init(alpha, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // dmix, drms
+            AscendC::TPipe pipe;
+            MhcPreBackwardDrms stage;
+            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // dxg, grad_x
+            AscendC::TPipe pipe;
+            MhcPreBackwardGradX<Element> stage;
+            stage.Init(x, phi, grad_h_in, inv_rms, h_pre, gamma, grad_x_post, grad_x, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll<false>();
+        AscendC::SyncAll<false>();
+        {
+            // grad_phi
+            AscendC::TPipe pipe;
+            MhcPreBackwardGradPhi stage;
+            stage.Init(gamma, grad_phi, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        {
+            // sum_2, grad_alpha, sum_3, sum_4
+            AscendC::TPipe pipe;
+            MhcPreBackwardGradAlpha stage;
+            stage.Init(inv_rms, h_mix, grad_alpha, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        {
+            // sum_5, grad_bias
+            AscendC::TPipe pipe;
+            MhcPreBackwardGradBias stage;
+            stage.Init(grad_bias, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        {
+            // sum_6, grad_gamma
+            AscendC::TPipe pipe;
+            MhcPreBackwardGradGamma stage;
+            stage.Init(phi, grad_gamma, workspace, tiling, &pipe);
+            stage.Process();
+        }
+    }
+}
+
+/// Runs the stages in order on this core.
+/// dot: on the vector unit: about 1310720 vector cycles against 1317274 for cube and transfers at typical sizes, summed
+/// over the cores drms: on the vector unit: about 3072 vector cycles against 67175 for cube and transfers at typical
+/// sizes, summed over the cores dxg: on the vector unit, in the stage that uses it sum_1_factor: a factor of sum_1,
+/// made in float32 in workspace sum_1: on the cube: about 31457280 vector cycles against 19496960 for cube and
+/// transfers at typical sizes, summed over the cores sum_2_factor: a factor of sum_2, made in float32 in workspace
+/// sum_2: on the vector unit: about 512 vector cycles against 14746 for cube and transfers at typical sizes, summed
+/// over the cores sum_3_factor: a factor of sum_3, made in float32 in workspace sum_3: on the vector unit: about 512
+/// vector cycles against 14746 for cube and transfers at typical sizes, summed over the cores sum_4_factor: a factor of
+/// sum_4, made in float32 in workspace sum_4: on the vector unit: about 2048 vector cycles against 58983 for cube and
+/// transfers at typical sizes, summed over the cores sum_6: on the vector unit: about 7680 vector cycles against 167936
+/// for cube and transfers at typical sizes, summed over the cores sum_1_factor, dot, s, dz: d walked step by step or in
+/// chunks, in 2 passes, each reading again what it needs sum_2: reduced in equal ranges of t over the cores, partial
+/// results added in fixed order sum_2_part: t and i walked step by step or in chunks, in one pass sum_2:
+/// sum_2_part_axis walked step by step or in chunks, in one pass sum_3: reduced in equal ranges of t over the cores,
+/// partial results added in fixed order sum_3_part: t and i walked step by step or in chunks, in one pass sum_3:
+/// sum_3_part_axis walked step by step or in chunks, in one pass sum_4: reduced in equal ranges of t over the cores,
+/// partial results added in fixed order sum_4_part: t and i and j walked step by step or in chunks, in one pass sum_4:
+/// sum_4_part_axis walked step by step or in chunks, in one pass sum_5: reduced in equal ranges of t over the cores,
+/// partial results added in fixed order sum_5_part: t walked step by step or in chunks, in one pass sum_5:
+/// sum_5_part_axis walked step by step or in chunks, in one pass
+template <typename Element>
+__aicore__ inline void RunMhcPreBackwardCubeNearWalkedWithGammaGradGammaGradXPostNarrow2(
+    GM_ADDR x, GM_ADDR phi, GM_ADDR alpha, GM_ADDR grad_h_in, GM_ADDR grad_h_post, GM_ADDR grad_h_res, GM_ADDR inv_rms,
+    GM_ADDR h_mix, GM_ADDR h_pre, GM_ADDR h_post, GM_ADDR gamma, GM_ADDR grad_x_post, GM_ADDR grad_x, GM_ADDR grad_phi,
+    GM_ADDR grad_alpha, GM_ADDR grad_bias, GM_ADDR grad_gamma, GM_ADDR workspace,
+    const MhcPreBackwardTilingData &tiling)
+{
+    if ASCEND_IS_AIC {
+        AscendC::TPipe pipe;
+        MhcPreBackwardSum1Variant3 sum1Stage;
+        TCubeTiling sum1StageTiling = tiling.mm0;
+        REGIST_MATMUL_OBJ(&pipe, AscendC::GetSysWorkSpacePtr(), sum1Stage.mm, &sum1StageTiling);
+        AscendC::SyncAll<false>();
+        // sum_1 (cube)
+        sum1Stage.Init(workspace, tiling);
+        sum1Stage.Process();
+        AscendC::SyncAll<false>();
+    }
+    if ASCEND_IS_AIV {
+        {
+            // sum_1_factor, dot, s, dz
+            AscendC::TPipe pipe;
+            MhcPreBackwardDzVariant4<Element> stage;
+            stage.Init(x, grad_h_in, h_pre, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // dz
+            AscendC::TPipe pipe;
+            MhcPreBackwardDzAgain stage;
+            stage.Init(grad_h_post, h_post, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // dz
+            AscendC::TPipe pipe;
+            MhcPreBackwardDzAgain3 stage;
+            stage.Init(grad_h_res, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // scaled
+            AscendC::TPipe pipe;
+            MhcPreBackwardScaled stage;
+            stage.Init(alpha, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // scaled
+            AscendC::TPipe pipe;
+            MhcPreBackwardScaledAgain stage;
+            stage.Init(alpha, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // scaled
+            AscendC::TPipe pipe;
+            MhcPreBackwardScaledAgain3 stage;
+            stage.Init(alpha, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // dmix, drms
+            AscendC::TPipe pipe;
+            MhcPreBackwardDrms stage;
+            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // dxg, grad_x
+            AscendC::TPipe pipe;
+            MhcPreBackwardGradX<Element> stage;
+            stage.Init(x, phi, grad_h_in, inv_rms, h_pre, gamma, grad_x_post, grad_x, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll<false>();
+        AscendC::SyncAll<false>();
+        {
+            // grad_phi
+            AscendC::TPipe pipe;
+            MhcPreBackwardGradPhi stage;
+            stage.Init(gamma, grad_phi, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        {
+            // sum_2_part
+            AscendC::TPipe pipe;
+            MhcPreBackwardSum2Part stage;
+            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // sum_2
+            AscendC::TPipe pipe;
+            MhcPreBackwardSum2 stage;
+            stage.Init(workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // grad_alpha
+            AscendC::TPipe pipe;
+            MhcPreBackwardGradAlphaVariant2 stage;
+            stage.Init(grad_alpha, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        {
+            // sum_3_part
+            AscendC::TPipe pipe;
+            MhcPreBackwardSum3Part stage;
+            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // sum_3
+            AscendC::TPipe pipe;
+            MhcPreBackwardSum3 stage;
+            stage.Init(workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // grad_alpha
+            AscendC::TPipe pipe;
+            MhcPreBackwardGradAlphaAgain stage;
+            stage.Init(grad_alpha, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        {
+            // sum_4_part
+            AscendC::TPipe pipe;
+            MhcPreBackwardSum4Part stage;
+            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // sum_4
+            AscendC::TPipe pipe;
+            MhcPreBackwardSum4 stage;
+            stage.Init(workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // grad_alpha
+            AscendC::TPipe pipe;
+            MhcPreBackwardGradAlphaAgain3 stage;
+            stage.Init(grad_alpha, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        {
+            // sum_5_part
+            AscendC::TPipe pipe;
+            MhcPreBackwardSum5Part stage;
+            stage.Init(workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // sum_5
+            AscendC::TPipe pipe;
+            MhcPreBackwardSum5 stage;
+            stage.Init(workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // grad_bias
+            AscendC::TPipe pipe;
+            MhcPreBackwardGradBiasVariant2 stage;
+            stage.Init(grad_bias, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        {
+            // sum_6, grad_gamma
+            AscendC::TPipe pipe;
+            MhcPreBackwardGradGamma stage;
+            stage.Init(phi, grad_gamma, workspace, tiling, &pipe);
             stage.Process();
         }
     }
@@ -2979,7 +4475,7 @@ __aicore__ inline void RunMhcPreBackwardCubeFullWithGammaGradGammaGradXPostNarro
         {
             // dmix, drms
             AscendC::TPipe pipe;
-            MhcPreBackwardDrmsVariant2 stage;
+            MhcPreBackwardDrms stage;
             stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
             stage.Process();
         }
@@ -2988,7 +4484,7 @@ __aicore__ inline void RunMhcPreBackwardCubeFullWithGammaGradGammaGradXPostNarro
         {
             // grad_x
             AscendC::TPipe pipe;
-            MhcPreBackwardGradX<Element> stage;
+            MhcPreBackwardGradXVariant2<Element> stage;
             stage.Init(x, grad_h_in, inv_rms, h_pre, gamma, grad_x_post, grad_x, workspace, tiling, &pipe);
             stage.Process();
         }
@@ -2996,7 +4492,7 @@ __aicore__ inline void RunMhcPreBackwardCubeFullWithGammaGradGammaGradXPostNarro
         {
             // grad_phi
             AscendC::TPipe pipe;
-            MhcPreBackwardGradPhiVariant2 stage;
+            MhcPreBackwardGradPhi stage;
             stage.Init(gamma, grad_phi, workspace, tiling, &pipe);
             stage.Process();
         }
@@ -3037,20 +4533,15 @@ __aicore__ inline void RunMhcPreBackwardCubeFullWithGammaGradGammaGradXPostNarro
 /// sum_4, made in float32 in workspace sum_4: on the vector unit: about 2048 vector cycles against 58983 for cube and
 /// transfers at typical sizes, summed over the cores sum_6: on the vector unit: about 7680 vector cycles against 167936
 /// for cube and transfers at typical sizes, summed over the cores sum_1_factor, dot, s, dz: d walked step by step or in
-/// chunks, in 2 passes, each reading again what it needs dmix, drms: k walked step by step or in chunks, in one pass
-/// sum_2: reduced in equal ranges of t over the cores, partial results added in fixed order
-/// sum_2_part: t and i walked step by step or in chunks, in one pass
-/// sum_2: sum_2_part_axis walked step by step or in chunks, in one pass
-/// sum_3: reduced in equal ranges of t over the cores, partial results added in fixed order
-/// sum_3_part: t and i walked step by step or in chunks, in one pass
-/// sum_3: sum_3_part_axis walked step by step or in chunks, in one pass
-/// sum_4: reduced in equal ranges of t over the cores, partial results added in fixed order
-/// sum_4_part: t and i and j walked step by step or in chunks, in one pass
-/// sum_4: sum_4_part_axis walked step by step or in chunks, in one pass
-/// sum_5: reduced in equal ranges of t over the cores, partial results added in fixed order
-/// sum_5_part: t walked step by step or in chunks, in one pass
-/// sum_5: sum_5_part_axis walked step by step or in chunks, in one pass
-/// sum_6, grad_gamma: k walked step by step or in chunks, in 2 passes, each reading again what it needs
+/// chunks, in 2 passes, each reading again what it needs sum_2: reduced in equal ranges of t over the cores, partial
+/// results added in fixed order sum_2_part: t and i walked step by step or in chunks, in one pass sum_2:
+/// sum_2_part_axis walked step by step or in chunks, in one pass sum_3: reduced in equal ranges of t over the cores,
+/// partial results added in fixed order sum_3_part: t and i walked step by step or in chunks, in one pass sum_3:
+/// sum_3_part_axis walked step by step or in chunks, in one pass sum_4: reduced in equal ranges of t over the cores,
+/// partial results added in fixed order sum_4_part: t and i and j walked step by step or in chunks, in one pass sum_4:
+/// sum_4_part_axis walked step by step or in chunks, in one pass sum_5: reduced in equal ranges of t over the cores,
+/// partial results added in fixed order sum_5_part: t walked step by step or in chunks, in one pass sum_5:
+/// sum_5_part_axis walked step by step or in chunks, in one pass
 template <typename Element>
 __aicore__ inline void RunMhcPreBackwardCubeWalkedWithGammaGradGammaGradXPostNarrow2(
     GM_ADDR x, GM_ADDR phi, GM_ADDR alpha, GM_ADDR grad_h_in, GM_ADDR grad_h_post, GM_ADDR grad_h_res, GM_ADDR inv_rms,
@@ -3128,7 +4619,7 @@ __aicore__ inline void RunMhcPreBackwardCubeWalkedWithGammaGradGammaGradXPostNar
         {
             // dmix, drms
             AscendC::TPipe pipe;
-            MhcPreBackwardDrmsVariant3 stage;
+            MhcPreBackwardDrms stage;
             stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
             stage.Process();
         }
@@ -3137,7 +4628,7 @@ __aicore__ inline void RunMhcPreBackwardCubeWalkedWithGammaGradGammaGradXPostNar
         {
             // grad_x
             AscendC::TPipe pipe;
-            MhcPreBackwardGradX<Element> stage;
+            MhcPreBackwardGradXVariant2<Element> stage;
             stage.Init(x, grad_h_in, inv_rms, h_pre, gamma, grad_x_post, grad_x, workspace, tiling, &pipe);
             stage.Process();
         }
@@ -3145,7 +4636,7 @@ __aicore__ inline void RunMhcPreBackwardCubeWalkedWithGammaGradGammaGradXPostNar
         {
             // grad_phi
             AscendC::TPipe pipe;
-            MhcPreBackwardGradPhiVariant2 stage;
+            MhcPreBackwardGradPhi stage;
             stage.Init(gamma, grad_phi, workspace, tiling, &pipe);
             stage.Process();
         }
@@ -3244,7 +4735,346 @@ __aicore__ inline void RunMhcPreBackwardCubeWalkedWithGammaGradGammaGradXPostNar
         {
             // sum_6, grad_gamma
             AscendC::TPipe pipe;
-            MhcPreBackwardGradGammaVariant2 stage;
+            MhcPreBackwardGradGamma stage;
+            stage.Init(phi, grad_gamma, workspace, tiling, &pipe);
+            stage.Process();
+        }
+    }
+}
+
+/// Runs the stages in order on this core.
+/// dot: on the vector unit: about 1310720 vector cycles against 1317274 for cube and transfers at typical sizes, summed
+/// over the cores drms: on the vector unit: about 3072 vector cycles against 67175 for cube and transfers at typical
+/// sizes, summed over the cores dxg: on the vector unit, in the stage that uses it sum_1_factor: a factor of sum_1,
+/// made in float32 in workspace sum_1: on the cube: about 31457280 vector cycles against 19496960 for cube and
+/// transfers at typical sizes, summed over the cores sum_2_factor: a factor of sum_2, made in float32 in workspace
+/// sum_2: on the vector unit: about 512 vector cycles against 14746 for cube and transfers at typical sizes, summed
+/// over the cores sum_3_factor: a factor of sum_3, made in float32 in workspace sum_3: on the vector unit: about 512
+/// vector cycles against 14746 for cube and transfers at typical sizes, summed over the cores sum_4_factor: a factor of
+/// sum_4, made in float32 in workspace sum_4: on the vector unit: about 2048 vector cycles against 58983 for cube and
+/// transfers at typical sizes, summed over the cores sum_6: on the vector unit: about 7680 vector cycles against 167936
+/// for cube and transfers at typical sizes, summed over the cores
+template <typename Element>
+__aicore__ inline void RunMhcPreBackwardCubeNearFullWithGammaGradGammaNarrow2(
+    GM_ADDR x, GM_ADDR phi, GM_ADDR alpha, GM_ADDR grad_h_in, GM_ADDR grad_h_post, GM_ADDR grad_h_res, GM_ADDR inv_rms,
+    GM_ADDR h_mix, GM_ADDR h_pre, GM_ADDR h_post, GM_ADDR gamma, GM_ADDR grad_x, GM_ADDR grad_phi, GM_ADDR grad_alpha,
+    GM_ADDR grad_bias, GM_ADDR grad_gamma, GM_ADDR workspace, const MhcPreBackwardTilingData &tiling)
+{
+    if ASCEND_IS_AIC {
+        AscendC::TPipe pipe;
+        MhcPreBackwardSum1Variant3 sum1Stage;
+        TCubeTiling sum1StageTiling = tiling.mm0;
+        REGIST_MATMUL_OBJ(&pipe, AscendC::GetSysWorkSpacePtr(), sum1Stage.mm, &sum1StageTiling);
+        AscendC::SyncAll<false>();
+        // sum_1 (cube)
+        sum1Stage.Init(workspace, tiling);
+        sum1Stage.Process();
+        AscendC::SyncAll<false>();
+    }
+    if ASCEND_IS_AIV {
+        {
+            // sum_1_factor, dot, s, dz
+            AscendC::TPipe pipe;
+            MhcPreBackwardDzVariant3<Element> stage;
+            stage.Init(x, grad_h_in, h_pre, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // dz
+            AscendC::TPipe pipe;
+            MhcPreBackwardDzAgain stage;
+            stage.Init(grad_h_post, h_post, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // dz
+            AscendC::TPipe pipe;
+            MhcPreBackwardDzAgain3 stage;
+            stage.Init(grad_h_res, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // scaled
+            AscendC::TPipe pipe;
+            MhcPreBackwardScaled stage;
+            stage.Init(alpha, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // scaled
+            AscendC::TPipe pipe;
+            MhcPreBackwardScaledAgain stage;
+            stage.Init(alpha, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // scaled
+            AscendC::TPipe pipe;
+            MhcPreBackwardScaledAgain3 stage;
+            stage.Init(alpha, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // dmix, drms
+            AscendC::TPipe pipe;
+            MhcPreBackwardDrms stage;
+            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // dxg, grad_x
+            AscendC::TPipe pipe;
+            MhcPreBackwardGradXVariant3<Element> stage;
+            stage.Init(x, phi, grad_h_in, inv_rms, h_pre, gamma, grad_x, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll<false>();
+        AscendC::SyncAll<false>();
+        {
+            // grad_phi
+            AscendC::TPipe pipe;
+            MhcPreBackwardGradPhi stage;
+            stage.Init(gamma, grad_phi, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        {
+            // sum_2, grad_alpha, sum_3, sum_4
+            AscendC::TPipe pipe;
+            MhcPreBackwardGradAlpha stage;
+            stage.Init(inv_rms, h_mix, grad_alpha, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        {
+            // sum_5, grad_bias
+            AscendC::TPipe pipe;
+            MhcPreBackwardGradBias stage;
+            stage.Init(grad_bias, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        {
+            // sum_6, grad_gamma
+            AscendC::TPipe pipe;
+            MhcPreBackwardGradGamma stage;
+            stage.Init(phi, grad_gamma, workspace, tiling, &pipe);
+            stage.Process();
+        }
+    }
+}
+
+/// Runs the stages in order on this core.
+/// dot: on the vector unit: about 1310720 vector cycles against 1317274 for cube and transfers at typical sizes, summed
+/// over the cores drms: on the vector unit: about 3072 vector cycles against 67175 for cube and transfers at typical
+/// sizes, summed over the cores dxg: on the vector unit, in the stage that uses it sum_1_factor: a factor of sum_1,
+/// made in float32 in workspace sum_1: on the cube: about 31457280 vector cycles against 19496960 for cube and
+/// transfers at typical sizes, summed over the cores sum_2_factor: a factor of sum_2, made in float32 in workspace
+/// sum_2: on the vector unit: about 512 vector cycles against 14746 for cube and transfers at typical sizes, summed
+/// over the cores sum_3_factor: a factor of sum_3, made in float32 in workspace sum_3: on the vector unit: about 512
+/// vector cycles against 14746 for cube and transfers at typical sizes, summed over the cores sum_4_factor: a factor of
+/// sum_4, made in float32 in workspace sum_4: on the vector unit: about 2048 vector cycles against 58983 for cube and
+/// transfers at typical sizes, summed over the cores sum_6: on the vector unit: about 7680 vector cycles against 167936
+/// for cube and transfers at typical sizes, summed over the cores sum_1_factor, dot, s, dz: d walked step by step or in
+/// chunks, in 2 passes, each reading again what it needs sum_2: reduced in equal ranges of t over the cores, partial
+/// results added in fixed order sum_2_part: t and i walked step by step or in chunks, in one pass sum_2:
+/// sum_2_part_axis walked step by step or in chunks, in one pass sum_3: reduced in equal ranges of t over the cores,
+/// partial results added in fixed order sum_3_part: t and i walked step by step or in chunks, in one pass sum_3:
+/// sum_3_part_axis walked step by step or in chunks, in one pass sum_4: reduced in equal ranges of t over the cores,
+/// partial results added in fixed order sum_4_part: t and i and j walked step by step or in chunks, in one pass sum_4:
+/// sum_4_part_axis walked step by step or in chunks, in one pass sum_5: reduced in equal ranges of t over the cores,
+/// partial results added in fixed order sum_5_part: t walked step by step or in chunks, in one pass sum_5:
+/// sum_5_part_axis walked step by step or in chunks, in one pass
+template <typename Element>
+__aicore__ inline void RunMhcPreBackwardCubeNearWalkedWithGammaGradGammaNarrow2(
+    GM_ADDR x, GM_ADDR phi, GM_ADDR alpha, GM_ADDR grad_h_in, GM_ADDR grad_h_post, GM_ADDR grad_h_res, GM_ADDR inv_rms,
+    GM_ADDR h_mix, GM_ADDR h_pre, GM_ADDR h_post, GM_ADDR gamma, GM_ADDR grad_x, GM_ADDR grad_phi, GM_ADDR grad_alpha,
+    GM_ADDR grad_bias, GM_ADDR grad_gamma, GM_ADDR workspace, const MhcPreBackwardTilingData &tiling)
+{
+    if ASCEND_IS_AIC {
+        AscendC::TPipe pipe;
+        MhcPreBackwardSum1Variant3 sum1Stage;
+        TCubeTiling sum1StageTiling = tiling.mm0;
+        REGIST_MATMUL_OBJ(&pipe, AscendC::GetSysWorkSpacePtr(), sum1Stage.mm, &sum1StageTiling);
+        AscendC::SyncAll<false>();
+        // sum_1 (cube)
+        sum1Stage.Init(workspace, tiling);
+        sum1Stage.Process();
+        AscendC::SyncAll<false>();
+    }
+    if ASCEND_IS_AIV {
+        {
+            // sum_1_factor, dot, s, dz
+            AscendC::TPipe pipe;
+            MhcPreBackwardDzVariant4<Element> stage;
+            stage.Init(x, grad_h_in, h_pre, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // dz
+            AscendC::TPipe pipe;
+            MhcPreBackwardDzAgain stage;
+            stage.Init(grad_h_post, h_post, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // dz
+            AscendC::TPipe pipe;
+            MhcPreBackwardDzAgain3 stage;
+            stage.Init(grad_h_res, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // scaled
+            AscendC::TPipe pipe;
+            MhcPreBackwardScaled stage;
+            stage.Init(alpha, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // scaled
+            AscendC::TPipe pipe;
+            MhcPreBackwardScaledAgain stage;
+            stage.Init(alpha, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // scaled
+            AscendC::TPipe pipe;
+            MhcPreBackwardScaledAgain3 stage;
+            stage.Init(alpha, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // dmix, drms
+            AscendC::TPipe pipe;
+            MhcPreBackwardDrms stage;
+            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // dxg, grad_x
+            AscendC::TPipe pipe;
+            MhcPreBackwardGradXVariant3<Element> stage;
+            stage.Init(x, phi, grad_h_in, inv_rms, h_pre, gamma, grad_x, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll<false>();
+        AscendC::SyncAll<false>();
+        {
+            // grad_phi
+            AscendC::TPipe pipe;
+            MhcPreBackwardGradPhi stage;
+            stage.Init(gamma, grad_phi, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        {
+            // sum_2_part
+            AscendC::TPipe pipe;
+            MhcPreBackwardSum2Part stage;
+            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // sum_2
+            AscendC::TPipe pipe;
+            MhcPreBackwardSum2 stage;
+            stage.Init(workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // grad_alpha
+            AscendC::TPipe pipe;
+            MhcPreBackwardGradAlphaVariant2 stage;
+            stage.Init(grad_alpha, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        {
+            // sum_3_part
+            AscendC::TPipe pipe;
+            MhcPreBackwardSum3Part stage;
+            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // sum_3
+            AscendC::TPipe pipe;
+            MhcPreBackwardSum3 stage;
+            stage.Init(workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // grad_alpha
+            AscendC::TPipe pipe;
+            MhcPreBackwardGradAlphaAgain stage;
+            stage.Init(grad_alpha, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        {
+            // sum_4_part
+            AscendC::TPipe pipe;
+            MhcPreBackwardSum4Part stage;
+            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // sum_4
+            AscendC::TPipe pipe;
+            MhcPreBackwardSum4 stage;
+            stage.Init(workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // grad_alpha
+            AscendC::TPipe pipe;
+            MhcPreBackwardGradAlphaAgain3 stage;
+            stage.Init(grad_alpha, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        {
+            // sum_5_part
+            AscendC::TPipe pipe;
+            MhcPreBackwardSum5Part stage;
+            stage.Init(workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // sum_5
+            AscendC::TPipe pipe;
+            MhcPreBackwardSum5 stage;
+            stage.Init(workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // grad_bias
+            AscendC::TPipe pipe;
+            MhcPreBackwardGradBiasVariant2 stage;
+            stage.Init(grad_bias, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        {
+            // sum_6, grad_gamma
+            AscendC::TPipe pipe;
+            MhcPreBackwardGradGamma stage;
             stage.Init(phi, grad_gamma, workspace, tiling, &pipe);
             stage.Process();
         }
@@ -3340,7 +5170,7 @@ __aicore__ inline void RunMhcPreBackwardCubeFullWithGammaGradGammaNarrow2(
         {
             // dmix, drms
             AscendC::TPipe pipe;
-            MhcPreBackwardDrmsVariant2 stage;
+            MhcPreBackwardDrms stage;
             stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
             stage.Process();
         }
@@ -3349,7 +5179,7 @@ __aicore__ inline void RunMhcPreBackwardCubeFullWithGammaGradGammaNarrow2(
         {
             // grad_x
             AscendC::TPipe pipe;
-            MhcPreBackwardGradXVariant2<Element> stage;
+            MhcPreBackwardGradXVariant4<Element> stage;
             stage.Init(x, grad_h_in, inv_rms, h_pre, gamma, grad_x, workspace, tiling, &pipe);
             stage.Process();
         }
@@ -3357,7 +5187,7 @@ __aicore__ inline void RunMhcPreBackwardCubeFullWithGammaGradGammaNarrow2(
         {
             // grad_phi
             AscendC::TPipe pipe;
-            MhcPreBackwardGradPhiVariant2 stage;
+            MhcPreBackwardGradPhi stage;
             stage.Init(gamma, grad_phi, workspace, tiling, &pipe);
             stage.Process();
         }
@@ -3398,20 +5228,15 @@ __aicore__ inline void RunMhcPreBackwardCubeFullWithGammaGradGammaNarrow2(
 /// sum_4, made in float32 in workspace sum_4: on the vector unit: about 2048 vector cycles against 58983 for cube and
 /// transfers at typical sizes, summed over the cores sum_6: on the vector unit: about 7680 vector cycles against 167936
 /// for cube and transfers at typical sizes, summed over the cores sum_1_factor, dot, s, dz: d walked step by step or in
-/// chunks, in 2 passes, each reading again what it needs dmix, drms: k walked step by step or in chunks, in one pass
-/// sum_2: reduced in equal ranges of t over the cores, partial results added in fixed order
-/// sum_2_part: t and i walked step by step or in chunks, in one pass
-/// sum_2: sum_2_part_axis walked step by step or in chunks, in one pass
-/// sum_3: reduced in equal ranges of t over the cores, partial results added in fixed order
-/// sum_3_part: t and i walked step by step or in chunks, in one pass
-/// sum_3: sum_3_part_axis walked step by step or in chunks, in one pass
-/// sum_4: reduced in equal ranges of t over the cores, partial results added in fixed order
-/// sum_4_part: t and i and j walked step by step or in chunks, in one pass
-/// sum_4: sum_4_part_axis walked step by step or in chunks, in one pass
-/// sum_5: reduced in equal ranges of t over the cores, partial results added in fixed order
-/// sum_5_part: t walked step by step or in chunks, in one pass
-/// sum_5: sum_5_part_axis walked step by step or in chunks, in one pass
-/// sum_6, grad_gamma: k walked step by step or in chunks, in 2 passes, each reading again what it needs
+/// chunks, in 2 passes, each reading again what it needs sum_2: reduced in equal ranges of t over the cores, partial
+/// results added in fixed order sum_2_part: t and i walked step by step or in chunks, in one pass sum_2:
+/// sum_2_part_axis walked step by step or in chunks, in one pass sum_3: reduced in equal ranges of t over the cores,
+/// partial results added in fixed order sum_3_part: t and i walked step by step or in chunks, in one pass sum_3:
+/// sum_3_part_axis walked step by step or in chunks, in one pass sum_4: reduced in equal ranges of t over the cores,
+/// partial results added in fixed order sum_4_part: t and i and j walked step by step or in chunks, in one pass sum_4:
+/// sum_4_part_axis walked step by step or in chunks, in one pass sum_5: reduced in equal ranges of t over the cores,
+/// partial results added in fixed order sum_5_part: t walked step by step or in chunks, in one pass sum_5:
+/// sum_5_part_axis walked step by step or in chunks, in one pass
 template <typename Element>
 __aicore__ inline void RunMhcPreBackwardCubeWalkedWithGammaGradGammaNarrow2(
     GM_ADDR x, GM_ADDR phi, GM_ADDR alpha, GM_ADDR grad_h_in, GM_ADDR grad_h_post, GM_ADDR grad_h_res, GM_ADDR inv_rms,
@@ -3488,7 +5313,7 @@ __aicore__ inline void RunMhcPreBackwardCubeWalkedWithGammaGradGammaNarrow2(
         {
             // dmix, drms
             AscendC::TPipe pipe;
-            MhcPreBackwardDrmsVariant3 stage;
+            MhcPreBackwardDrms stage;
             stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
             stage.Process();
         }
@@ -3497,7 +5322,7 @@ __aicore__ inline void RunMhcPreBackwardCubeWalkedWithGammaGradGammaNarrow2(
         {
             // grad_x
             AscendC::TPipe pipe;
-            MhcPreBackwardGradXVariant2<Element> stage;
+            MhcPreBackwardGradXVariant4<Element> stage;
             stage.Init(x, grad_h_in, inv_rms, h_pre, gamma, grad_x, workspace, tiling, &pipe);
             stage.Process();
         }
@@ -3505,7 +5330,7 @@ __aicore__ inline void RunMhcPreBackwardCubeWalkedWithGammaGradGammaNarrow2(
         {
             // grad_phi
             AscendC::TPipe pipe;
-            MhcPreBackwardGradPhiVariant2 stage;
+            MhcPreBackwardGradPhi stage;
             stage.Init(gamma, grad_phi, workspace, tiling, &pipe);
             stage.Process();
         }
@@ -3604,8 +5429,332 @@ __aicore__ inline void RunMhcPreBackwardCubeWalkedWithGammaGradGammaNarrow2(
         {
             // sum_6, grad_gamma
             AscendC::TPipe pipe;
-            MhcPreBackwardGradGammaVariant2 stage;
+            MhcPreBackwardGradGamma stage;
             stage.Init(phi, grad_gamma, workspace, tiling, &pipe);
+            stage.Process();
+        }
+    }
+}
+
+/// Runs the stages in order on this core.
+/// dot: on the vector unit: about 1310720 vector cycles against 1317274 for cube and transfers at typical sizes, summed
+/// over the cores drms: on the vector unit: about 3072 vector cycles against 67175 for cube and transfers at typical
+/// sizes, summed over the cores dxg: on the vector unit, in the stage that uses it sum_1_factor: a factor of sum_1,
+/// made in float32 in workspace sum_1: on the cube: about 31457280 vector cycles against 19496960 for cube and
+/// transfers at typical sizes, summed over the cores sum_2_factor: a factor of sum_2, made in float32 in workspace
+/// sum_2: on the vector unit: about 512 vector cycles against 14746 for cube and transfers at typical sizes, summed
+/// over the cores sum_3_factor: a factor of sum_3, made in float32 in workspace sum_3: on the vector unit: about 512
+/// vector cycles against 14746 for cube and transfers at typical sizes, summed over the cores sum_4_factor: a factor of
+/// sum_4, made in float32 in workspace sum_4: on the vector unit: about 2048 vector cycles against 58983 for cube and
+/// transfers at typical sizes, summed over the cores
+template <typename Element>
+__aicore__ inline void RunMhcPreBackwardCubeNearFullWithGradXPostNarrow2(
+    GM_ADDR x, GM_ADDR phi, GM_ADDR alpha, GM_ADDR grad_h_in, GM_ADDR grad_h_post, GM_ADDR grad_h_res, GM_ADDR inv_rms,
+    GM_ADDR h_mix, GM_ADDR h_pre, GM_ADDR h_post, GM_ADDR grad_x_post, GM_ADDR grad_x, GM_ADDR grad_phi,
+    GM_ADDR grad_alpha, GM_ADDR grad_bias, GM_ADDR workspace, const MhcPreBackwardTilingData &tiling)
+{
+    if ASCEND_IS_AIC {
+        AscendC::TPipe pipe;
+        MhcPreBackwardSum1Variant3 sum1Stage;
+        TCubeTiling sum1StageTiling = tiling.mm0;
+        REGIST_MATMUL_OBJ(&pipe, AscendC::GetSysWorkSpacePtr(), sum1Stage.mm, &sum1StageTiling);
+        AscendC::SyncAll<false>();
+        // sum_1 (cube)
+        sum1Stage.Init(workspace, tiling);
+        sum1Stage.Process();
+        AscendC::SyncAll<false>();
+    }
+    if ASCEND_IS_AIV {
+        {
+            // sum_1_factor, dot, s, dz
+            AscendC::TPipe pipe;
+            MhcPreBackwardDzVariant5<Element> stage;
+            stage.Init(x, grad_h_in, h_pre, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // dz
+            AscendC::TPipe pipe;
+            MhcPreBackwardDzAgain stage;
+            stage.Init(grad_h_post, h_post, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // dz
+            AscendC::TPipe pipe;
+            MhcPreBackwardDzAgain3 stage;
+            stage.Init(grad_h_res, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // scaled
+            AscendC::TPipe pipe;
+            MhcPreBackwardScaled stage;
+            stage.Init(alpha, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // scaled
+            AscendC::TPipe pipe;
+            MhcPreBackwardScaledAgain stage;
+            stage.Init(alpha, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // scaled
+            AscendC::TPipe pipe;
+            MhcPreBackwardScaledAgain3 stage;
+            stage.Init(alpha, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // dmix, drms
+            AscendC::TPipe pipe;
+            MhcPreBackwardDrms stage;
+            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // dxg, grad_x
+            AscendC::TPipe pipe;
+            MhcPreBackwardGradXVariant5<Element> stage;
+            stage.Init(x, phi, grad_h_in, inv_rms, h_pre, grad_x_post, grad_x, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll<false>();
+        AscendC::SyncAll<false>();
+        {
+            // grad_phi
+            AscendC::TPipe pipe;
+            MhcPreBackwardGradPhiVariant4 stage;
+            stage.Init(grad_phi, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        {
+            // sum_2, grad_alpha, sum_3, sum_4
+            AscendC::TPipe pipe;
+            MhcPreBackwardGradAlpha stage;
+            stage.Init(inv_rms, h_mix, grad_alpha, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        {
+            // sum_5, grad_bias
+            AscendC::TPipe pipe;
+            MhcPreBackwardGradBias stage;
+            stage.Init(grad_bias, workspace, tiling, &pipe);
+            stage.Process();
+        }
+    }
+}
+
+/// Runs the stages in order on this core.
+/// dot: on the vector unit: about 1310720 vector cycles against 1317274 for cube and transfers at typical sizes, summed
+/// over the cores drms: on the vector unit: about 3072 vector cycles against 67175 for cube and transfers at typical
+/// sizes, summed over the cores dxg: on the vector unit, in the stage that uses it sum_1_factor: a factor of sum_1,
+/// made in float32 in workspace sum_1: on the cube: about 31457280 vector cycles against 19496960 for cube and
+/// transfers at typical sizes, summed over the cores sum_2_factor: a factor of sum_2, made in float32 in workspace
+/// sum_2: on the vector unit: about 512 vector cycles against 14746 for cube and transfers at typical sizes, summed
+/// over the cores sum_3_factor: a factor of sum_3, made in float32 in workspace sum_3: on the vector unit: about 512
+/// vector cycles against 14746 for cube and transfers at typical sizes, summed over the cores sum_4_factor: a factor of
+/// sum_4, made in float32 in workspace sum_4: on the vector unit: about 2048 vector cycles against 58983 for cube and
+/// transfers at typical sizes, summed over the cores sum_1_factor, dot, s, dz: d walked step by step or in chunks, in 2
+/// passes, each reading again what it needs sum_2: reduced in equal ranges of t over the cores, partial results added
+/// in fixed order sum_2_part: t and i walked step by step or in chunks, in one pass sum_2: sum_2_part_axis walked step
+/// by step or in chunks, in one pass sum_3: reduced in equal ranges of t over the cores, partial results added in fixed
+/// order sum_3_part: t and i walked step by step or in chunks, in one pass sum_3: sum_3_part_axis walked step by step
+/// or in chunks, in one pass sum_4: reduced in equal ranges of t over the cores, partial results added in fixed order
+/// sum_4_part: t and i and j walked step by step or in chunks, in one pass
+/// sum_4: sum_4_part_axis walked step by step or in chunks, in one pass
+/// sum_5: reduced in equal ranges of t over the cores, partial results added in fixed order
+/// sum_5_part: t walked step by step or in chunks, in one pass
+/// sum_5: sum_5_part_axis walked step by step or in chunks, in one pass
+template <typename Element>
+__aicore__ inline void RunMhcPreBackwardCubeNearWalkedWithGradXPostNarrow2(
+    GM_ADDR x, GM_ADDR phi, GM_ADDR alpha, GM_ADDR grad_h_in, GM_ADDR grad_h_post, GM_ADDR grad_h_res, GM_ADDR inv_rms,
+    GM_ADDR h_mix, GM_ADDR h_pre, GM_ADDR h_post, GM_ADDR grad_x_post, GM_ADDR grad_x, GM_ADDR grad_phi,
+    GM_ADDR grad_alpha, GM_ADDR grad_bias, GM_ADDR workspace, const MhcPreBackwardTilingData &tiling)
+{
+    if ASCEND_IS_AIC {
+        AscendC::TPipe pipe;
+        MhcPreBackwardSum1Variant3 sum1Stage;
+        TCubeTiling sum1StageTiling = tiling.mm0;
+        REGIST_MATMUL_OBJ(&pipe, AscendC::GetSysWorkSpacePtr(), sum1Stage.mm, &sum1StageTiling);
+        AscendC::SyncAll<false>();
+        // sum_1 (cube)
+        sum1Stage.Init(workspace, tiling);
+        sum1Stage.Process();
+        AscendC::SyncAll<false>();
+    }
+    if ASCEND_IS_AIV {
+        {
+            // sum_1_factor, dot, s, dz
+            AscendC::TPipe pipe;
+            MhcPreBackwardDzVariant6<Element> stage;
+            stage.Init(x, grad_h_in, h_pre, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // dz
+            AscendC::TPipe pipe;
+            MhcPreBackwardDzAgain stage;
+            stage.Init(grad_h_post, h_post, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // dz
+            AscendC::TPipe pipe;
+            MhcPreBackwardDzAgain3 stage;
+            stage.Init(grad_h_res, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // scaled
+            AscendC::TPipe pipe;
+            MhcPreBackwardScaled stage;
+            stage.Init(alpha, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // scaled
+            AscendC::TPipe pipe;
+            MhcPreBackwardScaledAgain stage;
+            stage.Init(alpha, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // scaled
+            AscendC::TPipe pipe;
+            MhcPreBackwardScaledAgain3 stage;
+            stage.Init(alpha, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // dmix, drms
+            AscendC::TPipe pipe;
+            MhcPreBackwardDrms stage;
+            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // dxg, grad_x
+            AscendC::TPipe pipe;
+            MhcPreBackwardGradXVariant5<Element> stage;
+            stage.Init(x, phi, grad_h_in, inv_rms, h_pre, grad_x_post, grad_x, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll<false>();
+        AscendC::SyncAll<false>();
+        {
+            // grad_phi
+            AscendC::TPipe pipe;
+            MhcPreBackwardGradPhiVariant4 stage;
+            stage.Init(grad_phi, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        {
+            // sum_2_part
+            AscendC::TPipe pipe;
+            MhcPreBackwardSum2Part stage;
+            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // sum_2
+            AscendC::TPipe pipe;
+            MhcPreBackwardSum2 stage;
+            stage.Init(workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // grad_alpha
+            AscendC::TPipe pipe;
+            MhcPreBackwardGradAlphaVariant2 stage;
+            stage.Init(grad_alpha, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        {
+            // sum_3_part
+            AscendC::TPipe pipe;
+            MhcPreBackwardSum3Part stage;
+            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // sum_3
+            AscendC::TPipe pipe;
+            MhcPreBackwardSum3 stage;
+            stage.Init(workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // grad_alpha
+            AscendC::TPipe pipe;
+            MhcPreBackwardGradAlphaAgain stage;
+            stage.Init(grad_alpha, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        {
+            // sum_4_part
+            AscendC::TPipe pipe;
+            MhcPreBackwardSum4Part stage;
+            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // sum_4
+            AscendC::TPipe pipe;
+            MhcPreBackwardSum4 stage;
+            stage.Init(workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // grad_alpha
+            AscendC::TPipe pipe;
+            MhcPreBackwardGradAlphaAgain3 stage;
+            stage.Init(grad_alpha, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        {
+            // sum_5_part
+            AscendC::TPipe pipe;
+            MhcPreBackwardSum5Part stage;
+            stage.Init(workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // sum_5
+            AscendC::TPipe pipe;
+            MhcPreBackwardSum5 stage;
+            stage.Init(workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // grad_bias
+            AscendC::TPipe pipe;
+            MhcPreBackwardGradBiasVariant2 stage;
+            stage.Init(grad_bias, workspace, tiling, &pipe);
             stage.Process();
         }
     }
@@ -3699,7 +5848,7 @@ __aicore__ inline void RunMhcPreBackwardCubeFullWithGradXPostNarrow2(
         {
             // dmix, drms
             AscendC::TPipe pipe;
-            MhcPreBackwardDrmsVariant2 stage;
+            MhcPreBackwardDrms stage;
             stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
             stage.Process();
         }
@@ -3708,7 +5857,7 @@ __aicore__ inline void RunMhcPreBackwardCubeFullWithGradXPostNarrow2(
         {
             // grad_x
             AscendC::TPipe pipe;
-            MhcPreBackwardGradXVariant3<Element> stage;
+            MhcPreBackwardGradXVariant6<Element> stage;
             stage.Init(x, grad_h_in, inv_rms, h_pre, grad_x_post, grad_x, workspace, tiling, &pipe);
             stage.Process();
         }
@@ -3716,7 +5865,7 @@ __aicore__ inline void RunMhcPreBackwardCubeFullWithGradXPostNarrow2(
         {
             // grad_phi
             AscendC::TPipe pipe;
-            MhcPreBackwardGradPhiVariant5 stage;
+            MhcPreBackwardGradPhiVariant4 stage;
             stage.Init(grad_phi, workspace, tiling, &pipe);
             stage.Process();
         }
@@ -3749,15 +5898,16 @@ __aicore__ inline void RunMhcPreBackwardCubeFullWithGradXPostNarrow2(
 /// vector cycles against 14746 for cube and transfers at typical sizes, summed over the cores sum_4_factor: a factor of
 /// sum_4, made in float32 in workspace sum_4: on the vector unit: about 2048 vector cycles against 58983 for cube and
 /// transfers at typical sizes, summed over the cores sum_1_factor, dot, s, dz: d walked step by step or in chunks, in 2
-/// passes, each reading again what it needs dmix, drms: k walked step by step or in chunks, in one pass sum_2: reduced
-/// in equal ranges of t over the cores, partial results added in fixed order sum_2_part: t and i walked step by step or
-/// in chunks, in one pass sum_2: sum_2_part_axis walked step by step or in chunks, in one pass sum_3: reduced in equal
-/// ranges of t over the cores, partial results added in fixed order sum_3_part: t and i walked step by step or in
-/// chunks, in one pass sum_3: sum_3_part_axis walked step by step or in chunks, in one pass sum_4: reduced in equal
-/// ranges of t over the cores, partial results added in fixed order sum_4_part: t and i and j walked step by step or in
-/// chunks, in one pass sum_4: sum_4_part_axis walked step by step or in chunks, in one pass sum_5: reduced in equal
-/// ranges of t over the cores, partial results added in fixed order sum_5_part: t walked step by step or in chunks, in
-/// one pass sum_5: sum_5_part_axis walked step by step or in chunks, in one pass
+/// passes, each reading again what it needs sum_2: reduced in equal ranges of t over the cores, partial results added
+/// in fixed order sum_2_part: t and i walked step by step or in chunks, in one pass sum_2: sum_2_part_axis walked step
+/// by step or in chunks, in one pass sum_3: reduced in equal ranges of t over the cores, partial results added in fixed
+/// order sum_3_part: t and i walked step by step or in chunks, in one pass sum_3: sum_3_part_axis walked step by step
+/// or in chunks, in one pass sum_4: reduced in equal ranges of t over the cores, partial results added in fixed order
+/// sum_4_part: t and i and j walked step by step or in chunks, in one pass
+/// sum_4: sum_4_part_axis walked step by step or in chunks, in one pass
+/// sum_5: reduced in equal ranges of t over the cores, partial results added in fixed order
+/// sum_5_part: t walked step by step or in chunks, in one pass
+/// sum_5: sum_5_part_axis walked step by step or in chunks, in one pass
 template <typename Element>
 __aicore__ inline void RunMhcPreBackwardCubeWalkedWithGradXPostNarrow2(
     GM_ADDR x, GM_ADDR phi, GM_ADDR alpha, GM_ADDR grad_h_in, GM_ADDR grad_h_post, GM_ADDR grad_h_res, GM_ADDR inv_rms,
@@ -3834,7 +5984,7 @@ __aicore__ inline void RunMhcPreBackwardCubeWalkedWithGradXPostNarrow2(
         {
             // dmix, drms
             AscendC::TPipe pipe;
-            MhcPreBackwardDrmsVariant3 stage;
+            MhcPreBackwardDrms stage;
             stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
             stage.Process();
         }
@@ -3843,7 +5993,7 @@ __aicore__ inline void RunMhcPreBackwardCubeWalkedWithGradXPostNarrow2(
         {
             // grad_x
             AscendC::TPipe pipe;
-            MhcPreBackwardGradXVariant3<Element> stage;
+            MhcPreBackwardGradXVariant6<Element> stage;
             stage.Init(x, grad_h_in, inv_rms, h_pre, grad_x_post, grad_x, workspace, tiling, &pipe);
             stage.Process();
         }
@@ -3851,7 +6001,335 @@ __aicore__ inline void RunMhcPreBackwardCubeWalkedWithGradXPostNarrow2(
         {
             // grad_phi
             AscendC::TPipe pipe;
-            MhcPreBackwardGradPhiVariant5 stage;
+            MhcPreBackwardGradPhiVariant4 stage;
+            stage.Init(grad_phi, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        {
+            // sum_2_part
+            AscendC::TPipe pipe;
+            MhcPreBackwardSum2Part stage;
+            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // sum_2
+            AscendC::TPipe pipe;
+            MhcPreBackwardSum2 stage;
+            stage.Init(workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // grad_alpha
+            AscendC::TPipe pipe;
+            MhcPreBackwardGradAlphaVariant2 stage;
+            stage.Init(grad_alpha, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        {
+            // sum_3_part
+            AscendC::TPipe pipe;
+            MhcPreBackwardSum3Part stage;
+            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // sum_3
+            AscendC::TPipe pipe;
+            MhcPreBackwardSum3 stage;
+            stage.Init(workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // grad_alpha
+            AscendC::TPipe pipe;
+            MhcPreBackwardGradAlphaAgain stage;
+            stage.Init(grad_alpha, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        {
+            // sum_4_part
+            AscendC::TPipe pipe;
+            MhcPreBackwardSum4Part stage;
+            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // sum_4
+            AscendC::TPipe pipe;
+            MhcPreBackwardSum4 stage;
+            stage.Init(workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // grad_alpha
+            AscendC::TPipe pipe;
+            MhcPreBackwardGradAlphaAgain3 stage;
+            stage.Init(grad_alpha, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        {
+            // sum_5_part
+            AscendC::TPipe pipe;
+            MhcPreBackwardSum5Part stage;
+            stage.Init(workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // sum_5
+            AscendC::TPipe pipe;
+            MhcPreBackwardSum5 stage;
+            stage.Init(workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // grad_bias
+            AscendC::TPipe pipe;
+            MhcPreBackwardGradBiasVariant2 stage;
+            stage.Init(grad_bias, workspace, tiling, &pipe);
+            stage.Process();
+        }
+    }
+}
+
+/// Runs the stages in order on this core.
+/// dot: on the vector unit: about 1310720 vector cycles against 1317274 for cube and transfers at typical sizes, summed
+/// over the cores drms: on the vector unit: about 3072 vector cycles against 67175 for cube and transfers at typical
+/// sizes, summed over the cores dxg: on the vector unit, in the stage that uses it sum_1_factor: a factor of sum_1,
+/// made in float32 in workspace sum_1: on the cube: about 31457280 vector cycles against 19496960 for cube and
+/// transfers at typical sizes, summed over the cores sum_2_factor: a factor of sum_2, made in float32 in workspace
+/// sum_2: on the vector unit: about 512 vector cycles against 14746 for cube and transfers at typical sizes, summed
+/// over the cores sum_3_factor: a factor of sum_3, made in float32 in workspace sum_3: on the vector unit: about 512
+/// vector cycles against 14746 for cube and transfers at typical sizes, summed over the cores sum_4_factor: a factor of
+/// sum_4, made in float32 in workspace sum_4: on the vector unit: about 2048 vector cycles against 58983 for cube and
+/// transfers at typical sizes, summed over the cores
+template <typename Element>
+__aicore__ inline void RunMhcPreBackwardCubeNearFullNarrow2(GM_ADDR x, GM_ADDR phi, GM_ADDR alpha, GM_ADDR grad_h_in,
+                                                            GM_ADDR grad_h_post, GM_ADDR grad_h_res, GM_ADDR inv_rms,
+                                                            GM_ADDR h_mix, GM_ADDR h_pre, GM_ADDR h_post,
+                                                            GM_ADDR grad_x, GM_ADDR grad_phi, GM_ADDR grad_alpha,
+                                                            GM_ADDR grad_bias, GM_ADDR workspace,
+                                                            const MhcPreBackwardTilingData &tiling)
+{
+    if ASCEND_IS_AIC {
+        AscendC::TPipe pipe;
+        MhcPreBackwardSum1Variant3 sum1Stage;
+        TCubeTiling sum1StageTiling = tiling.mm0;
+        REGIST_MATMUL_OBJ(&pipe, AscendC::GetSysWorkSpacePtr(), sum1Stage.mm, &sum1StageTiling);
+        AscendC::SyncAll<false>();
+        // sum_1 (cube)
+        sum1Stage.Init(workspace, tiling);
+        sum1Stage.Process();
+        AscendC::SyncAll<false>();
+    }
+    if ASCEND_IS_AIV {
+        {
+            // sum_1_factor, dot, s, dz
+            AscendC::TPipe pipe;
+            MhcPreBackwardDzVariant5<Element> stage;
+            stage.Init(x, grad_h_in, h_pre, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // dz
+            AscendC::TPipe pipe;
+            MhcPreBackwardDzAgain stage;
+            stage.Init(grad_h_post, h_post, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // dz
+            AscendC::TPipe pipe;
+            MhcPreBackwardDzAgain3 stage;
+            stage.Init(grad_h_res, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // scaled
+            AscendC::TPipe pipe;
+            MhcPreBackwardScaled stage;
+            stage.Init(alpha, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // scaled
+            AscendC::TPipe pipe;
+            MhcPreBackwardScaledAgain stage;
+            stage.Init(alpha, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // scaled
+            AscendC::TPipe pipe;
+            MhcPreBackwardScaledAgain3 stage;
+            stage.Init(alpha, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // dmix, drms
+            AscendC::TPipe pipe;
+            MhcPreBackwardDrms stage;
+            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // dxg, grad_x
+            AscendC::TPipe pipe;
+            MhcPreBackwardGradXVariant7<Element> stage;
+            stage.Init(x, phi, grad_h_in, inv_rms, h_pre, grad_x, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll<false>();
+        AscendC::SyncAll<false>();
+        {
+            // grad_phi
+            AscendC::TPipe pipe;
+            MhcPreBackwardGradPhiVariant4 stage;
+            stage.Init(grad_phi, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        {
+            // sum_2, grad_alpha, sum_3, sum_4
+            AscendC::TPipe pipe;
+            MhcPreBackwardGradAlpha stage;
+            stage.Init(inv_rms, h_mix, grad_alpha, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        {
+            // sum_5, grad_bias
+            AscendC::TPipe pipe;
+            MhcPreBackwardGradBias stage;
+            stage.Init(grad_bias, workspace, tiling, &pipe);
+            stage.Process();
+        }
+    }
+}
+
+/// Runs the stages in order on this core.
+/// dot: on the vector unit: about 1310720 vector cycles against 1317274 for cube and transfers at typical sizes, summed
+/// over the cores drms: on the vector unit: about 3072 vector cycles against 67175 for cube and transfers at typical
+/// sizes, summed over the cores dxg: on the vector unit, in the stage that uses it sum_1_factor: a factor of sum_1,
+/// made in float32 in workspace sum_1: on the cube: about 31457280 vector cycles against 19496960 for cube and
+/// transfers at typical sizes, summed over the cores sum_2_factor: a factor of sum_2, made in float32 in workspace
+/// sum_2: on the vector unit: about 512 vector cycles against 14746 for cube and transfers at typical sizes, summed
+/// over the cores sum_3_factor: a factor of sum_3, made in float32 in workspace sum_3: on the vector unit: about 512
+/// vector cycles against 14746 for cube and transfers at typical sizes, summed over the cores sum_4_factor: a factor of
+/// sum_4, made in float32 in workspace sum_4: on the vector unit: about 2048 vector cycles against 58983 for cube and
+/// transfers at typical sizes, summed over the cores sum_1_factor, dot, s, dz: d walked step by step or in chunks, in 2
+/// passes, each reading again what it needs sum_2: reduced in equal ranges of t over the cores, partial results added
+/// in fixed order sum_2_part: t and i walked step by step or in chunks, in one pass sum_2: sum_2_part_axis walked step
+/// by step or in chunks, in one pass sum_3: reduced in equal ranges of t over the cores, partial results added in fixed
+/// order sum_3_part: t and i walked step by step or in chunks, in one pass sum_3: sum_3_part_axis walked step by step
+/// or in chunks, in one pass sum_4: reduced in equal ranges of t over the cores, partial results added in fixed order
+/// sum_4_part: t and i and j walked step by step or in chunks, in one pass
+/// sum_4: sum_4_part_axis walked step by step or in chunks, in one pass
+/// sum_5: reduced in equal ranges of t over the cores, partial results added in fixed order
+/// sum_5_part: t walked step by step or in chunks, in one pass
+/// sum_5: sum_5_part_axis walked step by step or in chunks, in one pass
+template <typename Element>
+__aicore__ inline void RunMhcPreBackwardCubeNearWalkedNarrow2(GM_ADDR x, GM_ADDR phi, GM_ADDR alpha, GM_ADDR grad_h_in,
+                                                              GM_ADDR grad_h_post, GM_ADDR grad_h_res, GM_ADDR inv_rms,
+                                                              GM_ADDR h_mix, GM_ADDR h_pre, GM_ADDR h_post,
+                                                              GM_ADDR grad_x, GM_ADDR grad_phi, GM_ADDR grad_alpha,
+                                                              GM_ADDR grad_bias, GM_ADDR workspace,
+                                                              const MhcPreBackwardTilingData &tiling)
+{
+    if ASCEND_IS_AIC {
+        AscendC::TPipe pipe;
+        MhcPreBackwardSum1Variant3 sum1Stage;
+        TCubeTiling sum1StageTiling = tiling.mm0;
+        REGIST_MATMUL_OBJ(&pipe, AscendC::GetSysWorkSpacePtr(), sum1Stage.mm, &sum1StageTiling);
+        AscendC::SyncAll<false>();
+        // sum_1 (cube)
+        sum1Stage.Init(workspace, tiling);
+        sum1Stage.Process();
+        AscendC::SyncAll<false>();
+    }
+    if ASCEND_IS_AIV {
+        {
+            // sum_1_factor, dot, s, dz
+            AscendC::TPipe pipe;
+            MhcPreBackwardDzVariant6<Element> stage;
+            stage.Init(x, grad_h_in, h_pre, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // dz
+            AscendC::TPipe pipe;
+            MhcPreBackwardDzAgain stage;
+            stage.Init(grad_h_post, h_post, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // dz
+            AscendC::TPipe pipe;
+            MhcPreBackwardDzAgain3 stage;
+            stage.Init(grad_h_res, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // scaled
+            AscendC::TPipe pipe;
+            MhcPreBackwardScaled stage;
+            stage.Init(alpha, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // scaled
+            AscendC::TPipe pipe;
+            MhcPreBackwardScaledAgain stage;
+            stage.Init(alpha, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // scaled
+            AscendC::TPipe pipe;
+            MhcPreBackwardScaledAgain3 stage;
+            stage.Init(alpha, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // dmix, drms
+            AscendC::TPipe pipe;
+            MhcPreBackwardDrms stage;
+            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll();
+        {
+            // dxg, grad_x
+            AscendC::TPipe pipe;
+            MhcPreBackwardGradXVariant7<Element> stage;
+            stage.Init(x, phi, grad_h_in, inv_rms, h_pre, grad_x, workspace, tiling, &pipe);
+            stage.Process();
+        }
+        AscendC::SyncAll<false>();
+        AscendC::SyncAll<false>();
+        {
+            // grad_phi
+            AscendC::TPipe pipe;
+            MhcPreBackwardGradPhiVariant4 stage;
             stage.Init(grad_phi, workspace, tiling, &pipe);
             stage.Process();
         }
@@ -4039,7 +6517,7 @@ __aicore__ inline void RunMhcPreBackwardCubeFullNarrow2(GM_ADDR x, GM_ADDR phi, 
         {
             // dmix, drms
             AscendC::TPipe pipe;
-            MhcPreBackwardDrmsVariant2 stage;
+            MhcPreBackwardDrms stage;
             stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
             stage.Process();
         }
@@ -4048,7 +6526,7 @@ __aicore__ inline void RunMhcPreBackwardCubeFullNarrow2(GM_ADDR x, GM_ADDR phi, 
         {
             // grad_x
             AscendC::TPipe pipe;
-            MhcPreBackwardGradXVariant4<Element> stage;
+            MhcPreBackwardGradXVariant8<Element> stage;
             stage.Init(x, grad_h_in, inv_rms, h_pre, grad_x, workspace, tiling, &pipe);
             stage.Process();
         }
@@ -4056,7 +6534,7 @@ __aicore__ inline void RunMhcPreBackwardCubeFullNarrow2(GM_ADDR x, GM_ADDR phi, 
         {
             // grad_phi
             AscendC::TPipe pipe;
-            MhcPreBackwardGradPhiVariant5 stage;
+            MhcPreBackwardGradPhiVariant4 stage;
             stage.Init(grad_phi, workspace, tiling, &pipe);
             stage.Process();
         }
@@ -4089,15 +6567,16 @@ __aicore__ inline void RunMhcPreBackwardCubeFullNarrow2(GM_ADDR x, GM_ADDR phi, 
 /// vector cycles against 14746 for cube and transfers at typical sizes, summed over the cores sum_4_factor: a factor of
 /// sum_4, made in float32 in workspace sum_4: on the vector unit: about 2048 vector cycles against 58983 for cube and
 /// transfers at typical sizes, summed over the cores sum_1_factor, dot, s, dz: d walked step by step or in chunks, in 2
-/// passes, each reading again what it needs dmix, drms: k walked step by step or in chunks, in one pass sum_2: reduced
-/// in equal ranges of t over the cores, partial results added in fixed order sum_2_part: t and i walked step by step or
-/// in chunks, in one pass sum_2: sum_2_part_axis walked step by step or in chunks, in one pass sum_3: reduced in equal
-/// ranges of t over the cores, partial results added in fixed order sum_3_part: t and i walked step by step or in
-/// chunks, in one pass sum_3: sum_3_part_axis walked step by step or in chunks, in one pass sum_4: reduced in equal
-/// ranges of t over the cores, partial results added in fixed order sum_4_part: t and i and j walked step by step or in
-/// chunks, in one pass sum_4: sum_4_part_axis walked step by step or in chunks, in one pass sum_5: reduced in equal
-/// ranges of t over the cores, partial results added in fixed order sum_5_part: t walked step by step or in chunks, in
-/// one pass sum_5: sum_5_part_axis walked step by step or in chunks, in one pass
+/// passes, each reading again what it needs sum_2: reduced in equal ranges of t over the cores, partial results added
+/// in fixed order sum_2_part: t and i walked step by step or in chunks, in one pass sum_2: sum_2_part_axis walked step
+/// by step or in chunks, in one pass sum_3: reduced in equal ranges of t over the cores, partial results added in fixed
+/// order sum_3_part: t and i walked step by step or in chunks, in one pass sum_3: sum_3_part_axis walked step by step
+/// or in chunks, in one pass sum_4: reduced in equal ranges of t over the cores, partial results added in fixed order
+/// sum_4_part: t and i and j walked step by step or in chunks, in one pass
+/// sum_4: sum_4_part_axis walked step by step or in chunks, in one pass
+/// sum_5: reduced in equal ranges of t over the cores, partial results added in fixed order
+/// sum_5_part: t walked step by step or in chunks, in one pass
+/// sum_5: sum_5_part_axis walked step by step or in chunks, in one pass
 template <typename Element>
 __aicore__ inline void RunMhcPreBackwardCubeWalkedNarrow2(GM_ADDR x, GM_ADDR phi, GM_ADDR alpha, GM_ADDR grad_h_in,
                                                           GM_ADDR grad_h_post, GM_ADDR grad_h_res, GM_ADDR inv_rms,
@@ -4175,7 +6654,7 @@ __aicore__ inline void RunMhcPreBackwardCubeWalkedNarrow2(GM_ADDR x, GM_ADDR phi
         {
             // dmix, drms
             AscendC::TPipe pipe;
-            MhcPreBackwardDrmsVariant3 stage;
+            MhcPreBackwardDrms stage;
             stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
             stage.Process();
         }
@@ -4184,7 +6663,7 @@ __aicore__ inline void RunMhcPreBackwardCubeWalkedNarrow2(GM_ADDR x, GM_ADDR phi
         {
             // grad_x
             AscendC::TPipe pipe;
-            MhcPreBackwardGradXVariant4<Element> stage;
+            MhcPreBackwardGradXVariant8<Element> stage;
             stage.Init(x, grad_h_in, inv_rms, h_pre, grad_x, workspace, tiling, &pipe);
             stage.Process();
         }
@@ -4192,7 +6671,7 @@ __aicore__ inline void RunMhcPreBackwardCubeWalkedNarrow2(GM_ADDR x, GM_ADDR phi
         {
             // grad_phi
             AscendC::TPipe pipe;
-            MhcPreBackwardGradPhiVariant5 stage;
+            MhcPreBackwardGradPhiVariant4 stage;
             stage.Init(grad_phi, workspace, tiling, &pipe);
             stage.Process();
         }

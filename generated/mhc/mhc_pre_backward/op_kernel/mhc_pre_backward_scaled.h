@@ -43,6 +43,9 @@ public:
                              AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
         in0Queue_.EnQue(alphaIn);
         alphaIn = in0Queue_.DeQue<float>();
+        AscendC::LocalTensor<float> spread = calc0Buf_.Get<float>();
+        AscendC::Brcb(spread, alphaIn, 1, AscendC::BrcbRepeatParams(1, 8));
+        VectorBarrier();
         for (int64_t item = blockIdx_ * scaledPer_; item < MinOf(scaledWork_, blockIdx_ * scaledPer_ + scaledPer_);
              ++item) {
             const int64_t iStart = scaledITile_ * (item % scaledITiles_);
@@ -59,11 +62,7 @@ public:
             in1Queue_.EnQue(dzWsIn);
             dzWsIn = in1Queue_.DeQue<float>();
             AscendC::LocalTensor<float> scaledWsOut = out0Queue_.AllocTensor<float>();
-            AscendC::LocalTensor<float> spread = calc0Buf_.Get<float>();
-            VectorBarrier();
-            AscendC::Brcb(spread, alphaIn, 1, AscendC::BrcbRepeatParams(1, 8));
             if (iPitch <= 2040) {
-                VectorBarrier();
                 for (int64_t col = 0; col < iPitch; col += 64) {
                     for (int64_t first = 0; first < tCount; first += 255) {
                         AscendC::Mul(scaledWsOut[first * iPitch + col], dzWsIn[first * iPitch + col], spread,
@@ -72,7 +71,6 @@ public:
                     }
                 }
             } else {
-                VectorBarrier();
                 for (int64_t t = 0; t < tCount; ++t) {
                     for (int64_t start = 0; start < (iPitch / 64); start += 255) {
                         AscendC::Mul(scaledWsOut[iPitch * t + start * 64], dzWsIn[iPitch * t + start * 64], spread, 64,

@@ -20,11 +20,10 @@ public:
         T_ = tiling.T;
         dzWsStart_ = tiling.dzWsStart;
         n_ = tiling.n;
-        scaledAgain3ITile_ = tiling.scaledAgain3ITile;
-        scaledAgain3ITiles_ = tiling.scaledAgain3ITiles;
         scaledAgain3JTile_ = tiling.scaledAgain3JTile;
         scaledAgain3JTiles_ = tiling.scaledAgain3JTiles;
         scaledAgain3Per_ = tiling.scaledAgain3Per;
+        scaledAgain3TTile_ = tiling.scaledAgain3TTile;
         scaledAgain3Work_ = tiling.scaledAgain3Work;
         scaledWsStart_ = tiling.scaledWsStart;
         alphaGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(alpha), 3);
@@ -32,8 +31,8 @@ public:
         scaledWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + scaledWsStart_),
                                     T_ * n_ * n_ + T_ * n_ * 2);
         pipe->InitBuffer(in0Queue_, 1, 32);
-        pipe->InitBuffer(in1Queue_, 2, scaledAgain3ITile_ * scaledAgain3JTile_ * 4);
-        pipe->InitBuffer(out0Queue_, 2, scaledAgain3ITile_ * scaledAgain3JTile_ * 4);
+        pipe->InitBuffer(in1Queue_, 2, scaledAgain3JTile_ * scaledAgain3TTile_ * 4);
+        pipe->InitBuffer(out0Queue_, 2, scaledAgain3JTile_ * scaledAgain3TTile_ * 4);
         pipe->InitBuffer(calc0Buf_, 256);
     }
 
@@ -44,56 +43,57 @@ public:
                              AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
         in0Queue_.EnQue(alphaIn);
         alphaIn = in0Queue_.DeQue<float>();
+        AscendC::LocalTensor<float> spread = calc0Buf_.Get<float>();
+        AscendC::Brcb(spread, alphaIn, 1, AscendC::BrcbRepeatParams(1, 8));
+        VectorBarrier();
         for (int64_t item = blockIdx_ * scaledAgain3Per_;
              item < MinOf(scaledAgain3Work_, blockIdx_ * scaledAgain3Per_ + scaledAgain3Per_); ++item) {
             const int64_t jStart = scaledAgain3JTile_ * (item % scaledAgain3JTiles_);
             const int64_t jCount = MinOf(scaledAgain3JTile_, n_ - jStart);
             const int64_t jPitch = RoundUp(jCount, 8);
-            const int64_t iStart = scaledAgain3ITile_ * (((item / scaledAgain3JTiles_)) % scaledAgain3ITiles_);
-            const int64_t iCount = MinOf(scaledAgain3ITile_, n_ - iStart);
-            const int64_t t = (((item / scaledAgain3JTiles_)) / scaledAgain3ITiles_);
-            // scaled[t, i*n + j + 2*n] = dz[t, i*n + j + 2*n] * alpha[2]
-            AscendC::LocalTensor<float> dzWsIn = in1Queue_.AllocTensor<float>();
-            AscendC::DataCopyPad(dzWsIn, dzWsGm_[n_ * n_ * t + iStart * n_ + n_ * t * 2 + jStart + n_ * 2],
-                                 AscendC::DataCopyExtParams(iCount, jCount * 4, n_ * 4 - jCount * 4, 0, 0),
-                                 AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-            in1Queue_.EnQue(dzWsIn);
-            dzWsIn = in1Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> scaledWsOut = out0Queue_.AllocTensor<float>();
-            AscendC::LocalTensor<float> spread = calc0Buf_.Get<float>();
-            VectorBarrier();
-            AscendC::Brcb(spread, alphaIn, 1, AscendC::BrcbRepeatParams(1, 8));
-            if (jPitch <= 2040) {
-                VectorBarrier();
-                for (int64_t col = 0; col < jPitch; col += 64) {
-                    for (int64_t first = 0; first < iCount; first += 255) {
-                        AscendC::Mul(scaledWsOut[first * jPitch + col], dzWsIn[first * jPitch + col], spread,
-                                     MinOf(64, jPitch - col), MinOf(255, iCount - first),
-                                     AscendC::BinaryRepeatParams(1, 1, 0, (jPitch / 8), (jPitch / 8), 0));
+            const int64_t tStart = scaledAgain3TTile_ * (item / scaledAgain3JTiles_);
+            const int64_t tCount = MinOf(scaledAgain3TTile_, T_ - tStart);
+            for (int64_t i = 0; i < n_; ++i) {
+                // scaled[t, i*n + j + 2*n] = dz[t, i*n + j + 2*n] * alpha[2]
+                AscendC::LocalTensor<float> dzWsIn = in1Queue_.AllocTensor<float>();
+                AscendC::DataCopyPad(
+                    dzWsIn, dzWsGm_[n_ * n_ * tStart + i * n_ + n_ * tStart * 2 + jStart + n_ * 2],
+                    AscendC::DataCopyExtParams(tCount, jCount * 4, n_ * n_ * 4 + n_ * 8 - jCount * 4, 0, 0),
+                    AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
+                in1Queue_.EnQue(dzWsIn);
+                dzWsIn = in1Queue_.DeQue<float>();
+                AscendC::LocalTensor<float> scaledWsOut = out0Queue_.AllocTensor<float>();
+                if (jPitch <= 2040) {
+                    for (int64_t col = 0; col < jPitch; col += 64) {
+                        for (int64_t first = 0; first < tCount; first += 255) {
+                            AscendC::Mul(scaledWsOut[first * jPitch + col], dzWsIn[first * jPitch + col], spread,
+                                         MinOf(64, jPitch - col), MinOf(255, tCount - first),
+                                         AscendC::BinaryRepeatParams(1, 1, 0, (jPitch / 8), (jPitch / 8), 0));
+                        }
+                    }
+                } else {
+                    for (int64_t t = 0; t < tCount; ++t) {
+                        for (int64_t start = 0; start < (jPitch / 64); start += 255) {
+                            AscendC::Mul(scaledWsOut[jPitch * t + start * 64], dzWsIn[jPitch * t + start * 64], spread,
+                                         64, MinOf(255, (jPitch / 64) - start),
+                                         AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
+                        }
+                        if (jPitch - (jPitch / 64) * 64 > 0) {
+                            AscendC::Mul(scaledWsOut[jPitch * t + (jPitch / 64) * 64],
+                                         dzWsIn[jPitch * t + (jPitch / 64) * 64], spread, jPitch - (jPitch / 64) * 64,
+                                         1, AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
+                        }
                     }
                 }
-            } else {
-                VectorBarrier();
-                for (int64_t i = 0; i < iCount; ++i) {
-                    for (int64_t start = 0; start < (jPitch / 64); start += 255) {
-                        AscendC::Mul(scaledWsOut[i * jPitch + start * 64], dzWsIn[i * jPitch + start * 64], spread, 64,
-                                     MinOf(255, (jPitch / 64) - start), AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
-                    }
-                    if (jPitch - (jPitch / 64) * 64 > 0) {
-                        AscendC::Mul(scaledWsOut[i * jPitch + (jPitch / 64) * 64],
-                                     dzWsIn[i * jPitch + (jPitch / 64) * 64], spread, jPitch - (jPitch / 64) * 64, 1,
-                                     AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
-                    }
-                }
+                out0Queue_.EnQue(scaledWsOut);
+                scaledWsOut = out0Queue_.DeQue<float>();
+                AscendC::DataCopyPad(
+                    scaledWsGm_[n_ * n_ * tStart + i * n_ + n_ * tStart * 2 + jStart + n_ * 2], scaledWsOut,
+                    AscendC::DataCopyExtParams(tCount, jCount * 4, ((jPitch * 4 - CeilDiv(jCount * 4, 32) * 32) / 32),
+                                               n_ * n_ * 4 + n_ * 8 - jCount * 4, 0));
+                out0Queue_.FreeTensor(scaledWsOut);
+                in1Queue_.FreeTensor(dzWsIn);
             }
-            out0Queue_.EnQue(scaledWsOut);
-            scaledWsOut = out0Queue_.DeQue<float>();
-            AscendC::DataCopyPad(
-                scaledWsGm_[n_ * n_ * t + iStart * n_ + n_ * t * 2 + jStart + n_ * 2], scaledWsOut,
-                AscendC::DataCopyExtParams(iCount, jCount * 4, ((jPitch * 4 - CeilDiv(jCount * 4, 32) * 32) / 32),
-                                           n_ * 4 - jCount * 4, 0));
-            out0Queue_.FreeTensor(scaledWsOut);
-            in1Queue_.FreeTensor(dzWsIn);
         }
         in0Queue_.FreeTensor(alphaIn);
     }
@@ -110,11 +110,10 @@ private:
     int64_t T_;
     int64_t dzWsStart_;
     int64_t n_;
-    int64_t scaledAgain3ITile_;
-    int64_t scaledAgain3ITiles_;
     int64_t scaledAgain3JTile_;
     int64_t scaledAgain3JTiles_;
     int64_t scaledAgain3Per_;
+    int64_t scaledAgain3TTile_;
     int64_t scaledAgain3Work_;
     int64_t scaledWsStart_;
 };

@@ -24,114 +24,112 @@ public:
         n_ = tiling.n;
         sum1PartDTile_ = tiling.sum1PartDTile;
         sum1PartDTiles_ = tiling.sum1PartDTiles;
-        sum1PartITile_ = tiling.sum1PartITile;
-        sum1PartITiles_ = tiling.sum1PartITiles;
+        sum1PartKTile_ = tiling.sum1PartKTile;
+        sum1PartKTiles_ = tiling.sum1PartKTiles;
         sum1PartPer_ = tiling.sum1PartPer;
         sum1PartWork_ = tiling.sum1PartWork;
         sum_1_partWsStart_ = tiling.sum_1_partWsStart;
         sum_1_part_count_ = tiling.sum_1_part_count;
         sum_1_part_length_ = tiling.sum_1_part_length;
+        ceilSum1PartKTileBy16_ = CeilDiv(sum1PartKTile_, 16);
         xGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(x), D_ * T_ * n_);
         dmixWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + dmixWsStart_),
                                   T_ * n_ * n_ + T_ * n_ * 2);
         sum_1_partWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + sum_1_partWsStart_),
                                         D_ * n_ * n_ * n_ * sum_1_part_count_ + D_ * n_ * n_ * sum_1_part_count_ * 2);
-        pipe->InitBuffer(in0Queue_, 2, 32);
-        pipe->InitBuffer(in1Queue_, 2, sum1PartDTile_ * sum1PartITile_ * 2);
-        pipe->InitBuffer(out0Queue_, 2, sum1PartDTile_ * sum1PartITile_ * 4);
-        pipe->InitBuffer(calc0Buf_, sum1PartDTile_ * sum1PartITile_ * 4);
-        pipe->InitBuffer(calc1Buf_, 64);
-        pipe->InitBuffer(calc2Buf_, sum1PartDTile_ * sum1PartITile_ * 4);
-        pipe->InitBuffer(calc3Buf_, sum1PartDTile_ * sum1PartITile_ * 4);
-        pipe->InitBuffer(calc4Buf_, 512);
+        pipe->InitBuffer(in0Queue_, 2, ceilSum1PartKTileBy16_ * 64);
+        pipe->InitBuffer(in1Queue_, 2, sum1PartDTile_ * 2);
+        pipe->InitBuffer(out0Queue_, 2, sum1PartDTile_ * sum1PartKTile_ * 4);
+        pipe->InitBuffer(calc0Buf_, sum1PartDTile_ * sum1PartKTile_ * 4);
+        pipe->InitBuffer(calc1Buf_, sum1PartDTile_ * 4);
+        pipe->InitBuffer(calc2Buf_, sum1PartDTile_ * sum1PartKTile_ * 4);
+        pipe->InitBuffer(calc3Buf_, ceilSum1PartKTileBy16_ * 512);
     }
 
     __aicore__ inline void Process()
     {
         AscendC::LocalTensor<float> calc0Zero = calc0Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc0Zero, 0.0f, sum1PartDTile_ * sum1PartITile_);
+        AscendC::Duplicate<float>(calc0Zero, 0.0f, sum1PartDTile_ * sum1PartKTile_);
         AscendC::LocalTensor<float> calc1Zero = calc1Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc1Zero, 0.0f, 16);
+        AscendC::Duplicate<float>(calc1Zero, 0.0f, sum1PartDTile_);
         AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc2Zero, 0.0f, sum1PartDTile_ * sum1PartITile_);
+        AscendC::Duplicate<float>(calc2Zero, 0.0f, sum1PartDTile_ * sum1PartKTile_);
         AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc3Zero, 0.0f, sum1PartDTile_ * sum1PartITile_);
-        AscendC::LocalTensor<float> calc4Zero = calc4Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc4Zero, 0.0f, 128);
+        AscendC::Duplicate<float>(calc3Zero, 0.0f, ceilSum1PartKTileBy16_ * 128);
         for (int64_t item = blockIdx_ * sum1PartPer_;
              item < MinOf(sum1PartWork_, blockIdx_ * sum1PartPer_ + sum1PartPer_); ++item) {
             const int64_t dStart = sum1PartDTile_ * (item % sum1PartDTiles_);
             const int64_t dCount = MinOf(sum1PartDTile_, D_ - dStart);
             const int64_t dPitch = RoundUp(dCount, 16);
-            const int64_t iStart = sum1PartITile_ * (((item / sum1PartDTiles_)) % sum1PartITiles_);
-            const int64_t iCount = MinOf(sum1PartITile_, n_ - iStart);
-            const int64_t k = (((((item / sum1PartDTiles_)) / sum1PartITiles_)) % (n_ * n_ + n_ * 2));
-            const int64_t sum_1_part_axis = (((((item / sum1PartDTiles_)) / sum1PartITiles_)) / (n_ * n_ + n_ * 2));
+            const int64_t kStart = sum1PartKTile_ * (((item / sum1PartDTiles_)) % sum1PartKTiles_);
+            const int64_t kCount = MinOf(sum1PartKTile_, n_ * n_ + n_ * 2 - kStart);
+            const int64_t i = (((((item / sum1PartDTiles_)) / sum1PartKTiles_)) % n_);
+            const int64_t sum_1_part_axis = (((((item / sum1PartDTiles_)) / sum1PartKTiles_)) / n_);
             AscendC::LocalTensor<float> sumAcc = calc0Buf_.Get<float>();
             VectorBarrier();
-            AscendC::Duplicate<float>(sumAcc, 0.0f, dPitch * iCount);
+            AscendC::Duplicate<float>(sumAcc, 0.0f, dPitch * kCount);
             for (int64_t t = sum_1_part_axis * sum_1_part_length_;
                  t < MinOf(T_, sum_1_part_axis * sum_1_part_length_ + sum_1_part_length_); ++t) {
                 AscendC::LocalTensor<float> dmixWsIn = in0Queue_.AllocTensor<float>();
-                AscendC::DataCopyPad(dmixWsIn, dmixWsGm_[n_ * n_ * t + n_ * t * 2 + k],
-                                     AscendC::DataCopyExtParams(1, 4, 0, 0, 0),
-                                     AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
+                AscendC::DataCopyPad(dmixWsIn, dmixWsGm_[n_ * n_ * t + n_ * t * 2 + kStart],
+                                     AscendC::DataCopyExtParams(1, kCount * 4, 0, 0, 0),
+                                     AscendC::DataCopyPadExtParams<float>(
+                                         true, 0, RoundUp(kCount, 16) - CeilDiv(kCount, 8) * 8, static_cast<float>(0)));
                 in0Queue_.EnQue(dmixWsIn);
                 dmixWsIn = in0Queue_.DeQue<float>();
-                AscendC::LocalTensor<float> dmixWsTile = calc1Buf_.Get<float>();
-                AscendC::Muls(dmixWsTile, dmixWsIn, 1.0f, 8);
-                in0Queue_.FreeTensor(dmixWsIn);
                 AscendC::LocalTensor<Element> xIn = in1Queue_.AllocTensor<Element>();
-                AscendC::DataCopyPad(xIn, xGm_[D_ * n_ * t + D_ * iStart + dStart],
-                                     AscendC::DataCopyExtParams(iCount, dCount * 2, D_ * 2 - dCount * 2, 0, 0),
+                AscendC::DataCopyPad(xIn, xGm_[D_ * n_ * t + D_ * i + dStart],
+                                     AscendC::DataCopyExtParams(1, dCount * 2, 0, 0, 0),
                                      AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
                 in1Queue_.EnQue(xIn);
                 xIn = in1Queue_.DeQue<Element>();
-                AscendC::LocalTensor<float> xTile = calc2Buf_.Get<float>();
-                AscendC::Cast(xTile, xIn, AscendC::RoundMode::CAST_NONE, dPitch * iCount);
+                AscendC::LocalTensor<float> xTile = calc1Buf_.Get<float>();
+                AscendC::Cast(xTile, xIn, AscendC::RoundMode::CAST_NONE, dPitch);
                 in1Queue_.FreeTensor(xIn);
-                AscendC::LocalTensor<float> tmp = calc3Buf_.Get<float>();
-                AscendC::LocalTensor<float> spread = calc4Buf_.Get<float>();
-                VectorBarrier();
-                AscendC::Brcb(spread, dmixWsTile, 1, AscendC::BrcbRepeatParams(1, 8));
+                AscendC::LocalTensor<float> tmp = calc2Buf_.Get<float>();
+                AscendC::LocalTensor<float> spread = calc3Buf_.Get<float>();
+                for (int64_t block = 0; block < CeilDiv(kCount, 16) * 2; block += 255) {
+                    AscendC::Brcb(spread[block * 64], dmixWsIn[block * 8], MinOf(255, CeilDiv(kCount, 16) * 2 - block),
+                                  AscendC::BrcbRepeatParams(1, 8));
+                }
                 if (dPitch <= 2040) {
                     VectorBarrier();
                     for (int64_t col = 0; col < dPitch; col += 64) {
-                        for (int64_t first = 0; first < iCount; first += 255) {
-                            AscendC::Mul(tmp[dPitch * first + col], spread, xTile[dPitch * first + col],
-                                         MinOf(64, dPitch - col), MinOf(255, iCount - first),
-                                         AscendC::BinaryRepeatParams(1, 0, 1, (dPitch / 8), 0, (dPitch / 8)));
+                        for (int64_t first = 0; first < kCount; first += 255) {
+                            AscendC::Mul(tmp[dPitch * first + col], spread[first * 8], xTile[col],
+                                         MinOf(64, dPitch - col), MinOf(255, kCount - first),
+                                         AscendC::BinaryRepeatParams(1, 0, 1, (dPitch / 8), 1, 0));
                         }
                     }
                 } else {
                     VectorBarrier();
-                    for (int64_t i = 0; i < iCount; ++i) {
+                    for (int64_t k = 0; k < kCount; ++k) {
                         for (int64_t start = 0; start < (dPitch / 64); start += 255) {
-                            AscendC::Mul(tmp[dPitch * i + start * 64], spread, xTile[dPitch * i + start * 64], 64,
+                            AscendC::Mul(tmp[dPitch * k + start * 64], spread[k * 8], xTile[start * 64], 64,
                                          MinOf(255, (dPitch / 64) - start),
                                          AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
                         }
                         if (dPitch - (dPitch / 64) * 64 > 0) {
-                            AscendC::Mul(tmp[dPitch * i + (dPitch / 64) * 64], spread,
-                                         xTile[dPitch * i + (dPitch / 64) * 64], dPitch - (dPitch / 64) * 64, 1,
-                                         AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
+                            AscendC::Mul(tmp[dPitch * k + (dPitch / 64) * 64], spread[k * 8], xTile[(dPitch / 64) * 64],
+                                         dPitch - (dPitch / 64) * 64, 1, AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
                         }
                     }
                 }
                 VectorBarrier();
-                AscendC::Add(sumAcc, sumAcc, tmp, dPitch * iCount);
+                AscendC::Add(sumAcc, sumAcc, tmp, dPitch * kCount);
+                in0Queue_.FreeTensor(dmixWsIn);
             }
             AscendC::LocalTensor<float> sum_1_partWsOut = out0Queue_.AllocTensor<float>();
             VectorBarrier();
-            AscendC::Muls(sum_1_partWsOut, sumAcc, 1.0f, dPitch * iCount);
+            AscendC::Muls(sum_1_partWsOut, sumAcc, 1.0f, dPitch * kCount);
             out0Queue_.EnQue(sum_1_partWsOut);
             sum_1_partWsOut = out0Queue_.DeQue<float>();
             AscendC::DataCopyPad(
-                sum_1_partWsGm_[D_ * n_ * n_ * n_ * sum_1_part_axis + D_ * n_ * n_ * sum_1_part_axis * 2 + D_ * k * n_ +
-                                D_ * iStart + dStart],
+                sum_1_partWsGm_[D_ * n_ * n_ * n_ * sum_1_part_axis + D_ * n_ * n_ * sum_1_part_axis * 2 +
+                                D_ * kStart * n_ + D_ * i + dStart],
                 sum_1_partWsOut,
-                AscendC::DataCopyExtParams(iCount, dCount * 4, ((dPitch * 4 - CeilDiv(dCount * 4, 32) * 32) / 32),
-                                           D_ * 4 - dCount * 4, 0));
+                AscendC::DataCopyExtParams(kCount, dCount * 4, ((dPitch * 4 - CeilDiv(dCount * 4, 32) * 32) / 32),
+                                           D_ * n_ * 4 - dCount * 4, 0));
             out0Queue_.FreeTensor(sum_1_partWsOut);
         }
     }
@@ -141,10 +139,9 @@ private:
     AscendC::TQue<AscendC::TPosition::VECIN, 1> in1Queue_;    // xIn
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // sum_1_partWsOut
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // sumAcc
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // dmixWsTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // xTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // spread
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // xTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // tmp
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // spread
     AscendC::GlobalTensor<Element> xGm_;
     AscendC::GlobalTensor<float> dmixWsGm_;
     AscendC::GlobalTensor<float> sum_1_partWsGm_;
@@ -155,13 +152,14 @@ private:
     int64_t n_;
     int64_t sum1PartDTile_;
     int64_t sum1PartDTiles_;
-    int64_t sum1PartITile_;
-    int64_t sum1PartITiles_;
+    int64_t sum1PartKTile_;
+    int64_t sum1PartKTiles_;
     int64_t sum1PartPer_;
     int64_t sum1PartWork_;
     int64_t sum_1_partWsStart_;
     int64_t sum_1_part_count_;
     int64_t sum_1_part_length_;
+    int64_t ceilSum1PartKTileBy16_;
 };
 
 }  // namespace MhcPreBackwardKernel

@@ -41,7 +41,6 @@ public:
         pipe->InitBuffer(calc0Buf_, sum6PartDTile_ * sum6PartITile_ * 4);
         pipe->InitBuffer(calc1Buf_, sum6PartDTile_ * sum6PartITile_ * 4);
         pipe->InitBuffer(calc2Buf_, sum6PartDTile_ * sum6PartITile_ * 4);
-        pipe->InitBuffer(calc3Buf_, sum6PartDTile_ * sum6PartITile_ * 4);
     }
 
     __aicore__ inline void Process()
@@ -52,8 +51,6 @@ public:
         AscendC::Duplicate<float>(calc1Zero, 0.0f, sum6PartDTile_ * sum6PartITile_);
         AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
         AscendC::Duplicate<float>(calc2Zero, 0.0f, sum6PartDTile_ * sum6PartITile_);
-        AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc3Zero, 0.0f, sum6PartDTile_ * sum6PartITile_);
         for (int64_t item = blockIdx_ * sum6PartPer_;
              item < MinOf(sum6PartWork_, blockIdx_ * sum6PartPer_ + sum6PartPer_); ++item) {
             const int64_t dStart = sum6PartDTile_ * (item % sum6PartDTiles_);
@@ -70,28 +67,25 @@ public:
                 AscendC::LocalTensor<float> dxgWsIn = in0Queue_.AllocTensor<float>();
                 AscendC::DataCopyPad(dxgWsIn, dxgWsGm_[D_ * n_ * t + D_ * iStart + dStart],
                                      AscendC::DataCopyExtParams(iCount, dCount * 4, D_ * 4 - dCount * 4, 0, 0),
-                                     AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
+                                     AscendC::DataCopyPadExtParams<float>(true, 0, dPitch - CeilDiv(dCount, 8) * 8,
+                                                                          static_cast<float>(0)));
                 in0Queue_.EnQue(dxgWsIn);
                 dxgWsIn = in0Queue_.DeQue<float>();
-                AscendC::LocalTensor<float> dxgWsTile = calc1Buf_.Get<float>();
-                for (int64_t i = 0; i < iCount; ++i) {
-                    AscendC::Muls(dxgWsTile[dPitch * i], dxgWsIn[RoundUp(dCount, 8) * i], 1.0f, RoundUp(dCount, 8));
-                }
-                in0Queue_.FreeTensor(dxgWsIn);
                 AscendC::LocalTensor<Element> xIn = in1Queue_.AllocTensor<Element>();
                 AscendC::DataCopyPad(xIn, xGm_[D_ * n_ * t + D_ * iStart + dStart],
                                      AscendC::DataCopyExtParams(iCount, dCount * 2, D_ * 2 - dCount * 2, 0, 0),
                                      AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
                 in1Queue_.EnQue(xIn);
                 xIn = in1Queue_.DeQue<Element>();
-                AscendC::LocalTensor<float> xTile = calc2Buf_.Get<float>();
+                AscendC::LocalTensor<float> xTile = calc1Buf_.Get<float>();
                 AscendC::Cast(xTile, xIn, AscendC::RoundMode::CAST_NONE, dPitch * iCount);
                 in1Queue_.FreeTensor(xIn);
-                AscendC::LocalTensor<float> tmp = calc3Buf_.Get<float>();
+                AscendC::LocalTensor<float> tmp = calc2Buf_.Get<float>();
                 VectorBarrier();
-                AscendC::Mul(tmp, dxgWsTile, xTile, dPitch * iCount);
+                AscendC::Mul(tmp, dxgWsIn, xTile, dPitch * iCount);
                 VectorBarrier();
                 AscendC::Add(sumAcc, sumAcc, tmp, dPitch * iCount);
+                in0Queue_.FreeTensor(dxgWsIn);
             }
             AscendC::LocalTensor<float> sum_6_partWsOut = out0Queue_.AllocTensor<float>();
             VectorBarrier();
@@ -111,9 +105,8 @@ private:
     AscendC::TQue<AscendC::TPosition::VECIN, 1> in1Queue_;    // xIn
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // sum_6_partWsOut
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // sumAcc
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // dxgWsTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // xTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // tmp
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // xTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // tmp
     AscendC::GlobalTensor<Element> xGm_;
     AscendC::GlobalTensor<float> dxgWsGm_;
     AscendC::GlobalTensor<float> sum_6_partWsGm_;

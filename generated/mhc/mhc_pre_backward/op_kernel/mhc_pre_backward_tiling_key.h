@@ -6,133 +6,198 @@
 
 // nothing to do: a tensor is empty
 #define MHC_PRE_BACKWARD_KEY_EMPTY 1
+// cube_near_full; x bfloat16, phi float32, alpha float32, grad_h_in bfloat16, grad_h_post float32, grad_h_res float32,
+// inv_rms float32, h_mix float32, h_pre float32, h_post float32, gamma float32, grad_x_post bfloat16, grad_x bfloat16,
+// grad_phi float32, grad_alpha float32, grad_bias float32, grad_gamma float32; given: gamma, grad_gamma, grad_x_post
+#define MHC_PRE_BACKWARD_KEY_CUBE_NEAR_FULL_GAMMA_GRAD_GAMMA_GRAD_X_POST_BFLOAT16_FLOAT32 10000
+// cube_near_walked; x bfloat16, phi float32, alpha float32, grad_h_in bfloat16, grad_h_post float32, grad_h_res
+// float32, inv_rms float32, h_mix float32, h_pre float32, h_post float32, gamma float32, grad_x_post bfloat16, grad_x
+// bfloat16, grad_phi float32, grad_alpha float32, grad_bias float32, grad_gamma float32; given: gamma, grad_gamma,
+// grad_x_post
+#define MHC_PRE_BACKWARD_KEY_CUBE_NEAR_WALKED_GAMMA_GRAD_GAMMA_GRAD_X_POST_BFLOAT16_FLOAT32 10001
 // cube_full; x bfloat16, phi float32, alpha float32, grad_h_in bfloat16, grad_h_post float32, grad_h_res float32,
 // inv_rms float32, h_mix float32, h_pre float32, h_post float32, gamma float32, grad_x_post bfloat16, grad_x bfloat16,
 // grad_phi float32, grad_alpha float32, grad_bias float32, grad_gamma float32; given: gamma, grad_gamma, grad_x_post
-#define MHC_PRE_BACKWARD_KEY_CUBE_FULL_GAMMA_GRAD_GAMMA_GRAD_X_POST_BFLOAT16_FLOAT32 10000
+#define MHC_PRE_BACKWARD_KEY_CUBE_FULL_GAMMA_GRAD_GAMMA_GRAD_X_POST_BFLOAT16_FLOAT32 10002
 // cube_walked; x bfloat16, phi float32, alpha float32, grad_h_in bfloat16, grad_h_post float32, grad_h_res float32,
 // inv_rms float32, h_mix float32, h_pre float32, h_post float32, gamma float32, grad_x_post bfloat16, grad_x bfloat16,
 // grad_phi float32, grad_alpha float32, grad_bias float32, grad_gamma float32; given: gamma, grad_gamma, grad_x_post
-#define MHC_PRE_BACKWARD_KEY_CUBE_WALKED_GAMMA_GRAD_GAMMA_GRAD_X_POST_BFLOAT16_FLOAT32 10001
+#define MHC_PRE_BACKWARD_KEY_CUBE_WALKED_GAMMA_GRAD_GAMMA_GRAD_X_POST_BFLOAT16_FLOAT32 10003
 // full; x bfloat16, phi float32, alpha float32, grad_h_in bfloat16, grad_h_post float32, grad_h_res float32, inv_rms
 // float32, h_mix float32, h_pre float32, h_post float32, gamma float32, grad_x_post bfloat16, grad_x bfloat16, grad_phi
 // float32, grad_alpha float32, grad_bias float32, grad_gamma float32; given: gamma, grad_gamma, grad_x_post
-#define MHC_PRE_BACKWARD_KEY_FULL_GAMMA_GRAD_GAMMA_GRAD_X_POST_BFLOAT16_FLOAT32 10002
+#define MHC_PRE_BACKWARD_KEY_FULL_GAMMA_GRAD_GAMMA_GRAD_X_POST_BFLOAT16_FLOAT32 10004
 // walked; x bfloat16, phi float32, alpha float32, grad_h_in bfloat16, grad_h_post float32, grad_h_res float32, inv_rms
 // float32, h_mix float32, h_pre float32, h_post float32, gamma float32, grad_x_post bfloat16, grad_x bfloat16, grad_phi
 // float32, grad_alpha float32, grad_bias float32, grad_gamma float32; given: gamma, grad_gamma, grad_x_post
-#define MHC_PRE_BACKWARD_KEY_WALKED_GAMMA_GRAD_GAMMA_GRAD_X_POST_BFLOAT16_FLOAT32 10003
+#define MHC_PRE_BACKWARD_KEY_WALKED_GAMMA_GRAD_GAMMA_GRAD_X_POST_BFLOAT16_FLOAT32 10005
+// cube_near_full; x bfloat16, phi float32, alpha float32, grad_h_in bfloat16, grad_h_post float32, grad_h_res float32,
+// inv_rms float32, h_mix float32, h_pre float32, h_post float32, gamma float32, grad_x_post bfloat16, grad_x bfloat16,
+// grad_phi float32, grad_alpha float32, grad_bias float32, grad_gamma float32; given: gamma, grad_gamma
+#define MHC_PRE_BACKWARD_KEY_CUBE_NEAR_FULL_GAMMA_GRAD_GAMMA_BFLOAT16_FLOAT32 10100
+// cube_near_walked; x bfloat16, phi float32, alpha float32, grad_h_in bfloat16, grad_h_post float32, grad_h_res
+// float32, inv_rms float32, h_mix float32, h_pre float32, h_post float32, gamma float32, grad_x_post bfloat16, grad_x
+// bfloat16, grad_phi float32, grad_alpha float32, grad_bias float32, grad_gamma float32; given: gamma, grad_gamma
+#define MHC_PRE_BACKWARD_KEY_CUBE_NEAR_WALKED_GAMMA_GRAD_GAMMA_BFLOAT16_FLOAT32 10101
 // cube_full; x bfloat16, phi float32, alpha float32, grad_h_in bfloat16, grad_h_post float32, grad_h_res float32,
 // inv_rms float32, h_mix float32, h_pre float32, h_post float32, gamma float32, grad_x_post bfloat16, grad_x bfloat16,
 // grad_phi float32, grad_alpha float32, grad_bias float32, grad_gamma float32; given: gamma, grad_gamma
-#define MHC_PRE_BACKWARD_KEY_CUBE_FULL_GAMMA_GRAD_GAMMA_BFLOAT16_FLOAT32 10100
+#define MHC_PRE_BACKWARD_KEY_CUBE_FULL_GAMMA_GRAD_GAMMA_BFLOAT16_FLOAT32 10102
 // cube_walked; x bfloat16, phi float32, alpha float32, grad_h_in bfloat16, grad_h_post float32, grad_h_res float32,
 // inv_rms float32, h_mix float32, h_pre float32, h_post float32, gamma float32, grad_x_post bfloat16, grad_x bfloat16,
 // grad_phi float32, grad_alpha float32, grad_bias float32, grad_gamma float32; given: gamma, grad_gamma
-#define MHC_PRE_BACKWARD_KEY_CUBE_WALKED_GAMMA_GRAD_GAMMA_BFLOAT16_FLOAT32 10101
+#define MHC_PRE_BACKWARD_KEY_CUBE_WALKED_GAMMA_GRAD_GAMMA_BFLOAT16_FLOAT32 10103
 // full; x bfloat16, phi float32, alpha float32, grad_h_in bfloat16, grad_h_post float32, grad_h_res float32, inv_rms
 // float32, h_mix float32, h_pre float32, h_post float32, gamma float32, grad_x_post bfloat16, grad_x bfloat16, grad_phi
 // float32, grad_alpha float32, grad_bias float32, grad_gamma float32; given: gamma, grad_gamma
-#define MHC_PRE_BACKWARD_KEY_FULL_GAMMA_GRAD_GAMMA_BFLOAT16_FLOAT32 10102
+#define MHC_PRE_BACKWARD_KEY_FULL_GAMMA_GRAD_GAMMA_BFLOAT16_FLOAT32 10104
 // walked; x bfloat16, phi float32, alpha float32, grad_h_in bfloat16, grad_h_post float32, grad_h_res float32, inv_rms
 // float32, h_mix float32, h_pre float32, h_post float32, gamma float32, grad_x_post bfloat16, grad_x bfloat16, grad_phi
 // float32, grad_alpha float32, grad_bias float32, grad_gamma float32; given: gamma, grad_gamma
-#define MHC_PRE_BACKWARD_KEY_WALKED_GAMMA_GRAD_GAMMA_BFLOAT16_FLOAT32 10103
+#define MHC_PRE_BACKWARD_KEY_WALKED_GAMMA_GRAD_GAMMA_BFLOAT16_FLOAT32 10105
+// cube_near_full; x bfloat16, phi float32, alpha float32, grad_h_in bfloat16, grad_h_post float32, grad_h_res float32,
+// inv_rms float32, h_mix float32, h_pre float32, h_post float32, gamma float32, grad_x_post bfloat16, grad_x bfloat16,
+// grad_phi float32, grad_alpha float32, grad_bias float32, grad_gamma float32; given: grad_x_post
+#define MHC_PRE_BACKWARD_KEY_CUBE_NEAR_FULL_GRAD_X_POST_BFLOAT16_FLOAT32 10200
+// cube_near_walked; x bfloat16, phi float32, alpha float32, grad_h_in bfloat16, grad_h_post float32, grad_h_res
+// float32, inv_rms float32, h_mix float32, h_pre float32, h_post float32, gamma float32, grad_x_post bfloat16, grad_x
+// bfloat16, grad_phi float32, grad_alpha float32, grad_bias float32, grad_gamma float32; given: grad_x_post
+#define MHC_PRE_BACKWARD_KEY_CUBE_NEAR_WALKED_GRAD_X_POST_BFLOAT16_FLOAT32 10201
 // cube_full; x bfloat16, phi float32, alpha float32, grad_h_in bfloat16, grad_h_post float32, grad_h_res float32,
 // inv_rms float32, h_mix float32, h_pre float32, h_post float32, gamma float32, grad_x_post bfloat16, grad_x bfloat16,
 // grad_phi float32, grad_alpha float32, grad_bias float32, grad_gamma float32; given: grad_x_post
-#define MHC_PRE_BACKWARD_KEY_CUBE_FULL_GRAD_X_POST_BFLOAT16_FLOAT32 10200
+#define MHC_PRE_BACKWARD_KEY_CUBE_FULL_GRAD_X_POST_BFLOAT16_FLOAT32 10202
 // cube_walked; x bfloat16, phi float32, alpha float32, grad_h_in bfloat16, grad_h_post float32, grad_h_res float32,
 // inv_rms float32, h_mix float32, h_pre float32, h_post float32, gamma float32, grad_x_post bfloat16, grad_x bfloat16,
 // grad_phi float32, grad_alpha float32, grad_bias float32, grad_gamma float32; given: grad_x_post
-#define MHC_PRE_BACKWARD_KEY_CUBE_WALKED_GRAD_X_POST_BFLOAT16_FLOAT32 10201
+#define MHC_PRE_BACKWARD_KEY_CUBE_WALKED_GRAD_X_POST_BFLOAT16_FLOAT32 10203
 // full; x bfloat16, phi float32, alpha float32, grad_h_in bfloat16, grad_h_post float32, grad_h_res float32, inv_rms
 // float32, h_mix float32, h_pre float32, h_post float32, gamma float32, grad_x_post bfloat16, grad_x bfloat16, grad_phi
 // float32, grad_alpha float32, grad_bias float32, grad_gamma float32; given: grad_x_post
-#define MHC_PRE_BACKWARD_KEY_FULL_GRAD_X_POST_BFLOAT16_FLOAT32 10202
+#define MHC_PRE_BACKWARD_KEY_FULL_GRAD_X_POST_BFLOAT16_FLOAT32 10204
 // walked; x bfloat16, phi float32, alpha float32, grad_h_in bfloat16, grad_h_post float32, grad_h_res float32, inv_rms
 // float32, h_mix float32, h_pre float32, h_post float32, gamma float32, grad_x_post bfloat16, grad_x bfloat16, grad_phi
 // float32, grad_alpha float32, grad_bias float32, grad_gamma float32; given: grad_x_post
-#define MHC_PRE_BACKWARD_KEY_WALKED_GRAD_X_POST_BFLOAT16_FLOAT32 10203
+#define MHC_PRE_BACKWARD_KEY_WALKED_GRAD_X_POST_BFLOAT16_FLOAT32 10205
+// cube_near_full; x bfloat16, phi float32, alpha float32, grad_h_in bfloat16, grad_h_post float32, grad_h_res float32,
+// inv_rms float32, h_mix float32, h_pre float32, h_post float32, gamma float32, grad_x_post bfloat16, grad_x bfloat16,
+// grad_phi float32, grad_alpha float32, grad_bias float32, grad_gamma float32; given: no optional parameter
+#define MHC_PRE_BACKWARD_KEY_CUBE_NEAR_FULL_BFLOAT16_FLOAT32 10300
+// cube_near_walked; x bfloat16, phi float32, alpha float32, grad_h_in bfloat16, grad_h_post float32, grad_h_res
+// float32, inv_rms float32, h_mix float32, h_pre float32, h_post float32, gamma float32, grad_x_post bfloat16, grad_x
+// bfloat16, grad_phi float32, grad_alpha float32, grad_bias float32, grad_gamma float32; given: no optional parameter
+#define MHC_PRE_BACKWARD_KEY_CUBE_NEAR_WALKED_BFLOAT16_FLOAT32 10301
 // cube_full; x bfloat16, phi float32, alpha float32, grad_h_in bfloat16, grad_h_post float32, grad_h_res float32,
 // inv_rms float32, h_mix float32, h_pre float32, h_post float32, gamma float32, grad_x_post bfloat16, grad_x bfloat16,
 // grad_phi float32, grad_alpha float32, grad_bias float32, grad_gamma float32; given: no optional parameter
-#define MHC_PRE_BACKWARD_KEY_CUBE_FULL_BFLOAT16_FLOAT32 10300
+#define MHC_PRE_BACKWARD_KEY_CUBE_FULL_BFLOAT16_FLOAT32 10302
 // cube_walked; x bfloat16, phi float32, alpha float32, grad_h_in bfloat16, grad_h_post float32, grad_h_res float32,
 // inv_rms float32, h_mix float32, h_pre float32, h_post float32, gamma float32, grad_x_post bfloat16, grad_x bfloat16,
 // grad_phi float32, grad_alpha float32, grad_bias float32, grad_gamma float32; given: no optional parameter
-#define MHC_PRE_BACKWARD_KEY_CUBE_WALKED_BFLOAT16_FLOAT32 10301
+#define MHC_PRE_BACKWARD_KEY_CUBE_WALKED_BFLOAT16_FLOAT32 10303
 // full; x bfloat16, phi float32, alpha float32, grad_h_in bfloat16, grad_h_post float32, grad_h_res float32, inv_rms
 // float32, h_mix float32, h_pre float32, h_post float32, gamma float32, grad_x_post bfloat16, grad_x bfloat16, grad_phi
 // float32, grad_alpha float32, grad_bias float32, grad_gamma float32; given: no optional parameter
-#define MHC_PRE_BACKWARD_KEY_FULL_BFLOAT16_FLOAT32 10302
+#define MHC_PRE_BACKWARD_KEY_FULL_BFLOAT16_FLOAT32 10304
 // walked; x bfloat16, phi float32, alpha float32, grad_h_in bfloat16, grad_h_post float32, grad_h_res float32, inv_rms
 // float32, h_mix float32, h_pre float32, h_post float32, gamma float32, grad_x_post bfloat16, grad_x bfloat16, grad_phi
 // float32, grad_alpha float32, grad_bias float32, grad_gamma float32; given: no optional parameter
-#define MHC_PRE_BACKWARD_KEY_WALKED_BFLOAT16_FLOAT32 10303
+#define MHC_PRE_BACKWARD_KEY_WALKED_BFLOAT16_FLOAT32 10305
+// cube_near_full; x float16, phi float32, alpha float32, grad_h_in float16, grad_h_post float32, grad_h_res float32,
+// inv_rms float32, h_mix float32, h_pre float32, h_post float32, gamma float32, grad_x_post float16, grad_x float16,
+// grad_phi float32, grad_alpha float32, grad_bias float32, grad_gamma float32; given: gamma, grad_gamma, grad_x_post
+#define MHC_PRE_BACKWARD_KEY_CUBE_NEAR_FULL_GAMMA_GRAD_GAMMA_GRAD_X_POST_FLOAT16_FLOAT32 20000
+// cube_near_walked; x float16, phi float32, alpha float32, grad_h_in float16, grad_h_post float32, grad_h_res float32,
+// inv_rms float32, h_mix float32, h_pre float32, h_post float32, gamma float32, grad_x_post float16, grad_x float16,
+// grad_phi float32, grad_alpha float32, grad_bias float32, grad_gamma float32; given: gamma, grad_gamma, grad_x_post
+#define MHC_PRE_BACKWARD_KEY_CUBE_NEAR_WALKED_GAMMA_GRAD_GAMMA_GRAD_X_POST_FLOAT16_FLOAT32 20001
 // cube_full; x float16, phi float32, alpha float32, grad_h_in float16, grad_h_post float32, grad_h_res float32, inv_rms
 // float32, h_mix float32, h_pre float32, h_post float32, gamma float32, grad_x_post float16, grad_x float16, grad_phi
 // float32, grad_alpha float32, grad_bias float32, grad_gamma float32; given: gamma, grad_gamma, grad_x_post
-#define MHC_PRE_BACKWARD_KEY_CUBE_FULL_GAMMA_GRAD_GAMMA_GRAD_X_POST_FLOAT16_FLOAT32 20000
+#define MHC_PRE_BACKWARD_KEY_CUBE_FULL_GAMMA_GRAD_GAMMA_GRAD_X_POST_FLOAT16_FLOAT32 20002
 // cube_walked; x float16, phi float32, alpha float32, grad_h_in float16, grad_h_post float32, grad_h_res float32,
 // inv_rms float32, h_mix float32, h_pre float32, h_post float32, gamma float32, grad_x_post float16, grad_x float16,
 // grad_phi float32, grad_alpha float32, grad_bias float32, grad_gamma float32; given: gamma, grad_gamma, grad_x_post
-#define MHC_PRE_BACKWARD_KEY_CUBE_WALKED_GAMMA_GRAD_GAMMA_GRAD_X_POST_FLOAT16_FLOAT32 20001
+#define MHC_PRE_BACKWARD_KEY_CUBE_WALKED_GAMMA_GRAD_GAMMA_GRAD_X_POST_FLOAT16_FLOAT32 20003
 // full; x float16, phi float32, alpha float32, grad_h_in float16, grad_h_post float32, grad_h_res float32, inv_rms
 // float32, h_mix float32, h_pre float32, h_post float32, gamma float32, grad_x_post float16, grad_x float16, grad_phi
 // float32, grad_alpha float32, grad_bias float32, grad_gamma float32; given: gamma, grad_gamma, grad_x_post
-#define MHC_PRE_BACKWARD_KEY_FULL_GAMMA_GRAD_GAMMA_GRAD_X_POST_FLOAT16_FLOAT32 20002
+#define MHC_PRE_BACKWARD_KEY_FULL_GAMMA_GRAD_GAMMA_GRAD_X_POST_FLOAT16_FLOAT32 20004
 // walked; x float16, phi float32, alpha float32, grad_h_in float16, grad_h_post float32, grad_h_res float32, inv_rms
 // float32, h_mix float32, h_pre float32, h_post float32, gamma float32, grad_x_post float16, grad_x float16, grad_phi
 // float32, grad_alpha float32, grad_bias float32, grad_gamma float32; given: gamma, grad_gamma, grad_x_post
-#define MHC_PRE_BACKWARD_KEY_WALKED_GAMMA_GRAD_GAMMA_GRAD_X_POST_FLOAT16_FLOAT32 20003
+#define MHC_PRE_BACKWARD_KEY_WALKED_GAMMA_GRAD_GAMMA_GRAD_X_POST_FLOAT16_FLOAT32 20005
+// cube_near_full; x float16, phi float32, alpha float32, grad_h_in float16, grad_h_post float32, grad_h_res float32,
+// inv_rms float32, h_mix float32, h_pre float32, h_post float32, gamma float32, grad_x_post float16, grad_x float16,
+// grad_phi float32, grad_alpha float32, grad_bias float32, grad_gamma float32; given: gamma, grad_gamma
+#define MHC_PRE_BACKWARD_KEY_CUBE_NEAR_FULL_GAMMA_GRAD_GAMMA_FLOAT16_FLOAT32 20100
+// cube_near_walked; x float16, phi float32, alpha float32, grad_h_in float16, grad_h_post float32, grad_h_res float32,
+// inv_rms float32, h_mix float32, h_pre float32, h_post float32, gamma float32, grad_x_post float16, grad_x float16,
+// grad_phi float32, grad_alpha float32, grad_bias float32, grad_gamma float32; given: gamma, grad_gamma
+#define MHC_PRE_BACKWARD_KEY_CUBE_NEAR_WALKED_GAMMA_GRAD_GAMMA_FLOAT16_FLOAT32 20101
 // cube_full; x float16, phi float32, alpha float32, grad_h_in float16, grad_h_post float32, grad_h_res float32, inv_rms
 // float32, h_mix float32, h_pre float32, h_post float32, gamma float32, grad_x_post float16, grad_x float16, grad_phi
 // float32, grad_alpha float32, grad_bias float32, grad_gamma float32; given: gamma, grad_gamma
-#define MHC_PRE_BACKWARD_KEY_CUBE_FULL_GAMMA_GRAD_GAMMA_FLOAT16_FLOAT32 20100
+#define MHC_PRE_BACKWARD_KEY_CUBE_FULL_GAMMA_GRAD_GAMMA_FLOAT16_FLOAT32 20102
 // cube_walked; x float16, phi float32, alpha float32, grad_h_in float16, grad_h_post float32, grad_h_res float32,
 // inv_rms float32, h_mix float32, h_pre float32, h_post float32, gamma float32, grad_x_post float16, grad_x float16,
 // grad_phi float32, grad_alpha float32, grad_bias float32, grad_gamma float32; given: gamma, grad_gamma
-#define MHC_PRE_BACKWARD_KEY_CUBE_WALKED_GAMMA_GRAD_GAMMA_FLOAT16_FLOAT32 20101
+#define MHC_PRE_BACKWARD_KEY_CUBE_WALKED_GAMMA_GRAD_GAMMA_FLOAT16_FLOAT32 20103
 // full; x float16, phi float32, alpha float32, grad_h_in float16, grad_h_post float32, grad_h_res float32, inv_rms
 // float32, h_mix float32, h_pre float32, h_post float32, gamma float32, grad_x_post float16, grad_x float16, grad_phi
 // float32, grad_alpha float32, grad_bias float32, grad_gamma float32; given: gamma, grad_gamma
-#define MHC_PRE_BACKWARD_KEY_FULL_GAMMA_GRAD_GAMMA_FLOAT16_FLOAT32 20102
+#define MHC_PRE_BACKWARD_KEY_FULL_GAMMA_GRAD_GAMMA_FLOAT16_FLOAT32 20104
 // walked; x float16, phi float32, alpha float32, grad_h_in float16, grad_h_post float32, grad_h_res float32, inv_rms
 // float32, h_mix float32, h_pre float32, h_post float32, gamma float32, grad_x_post float16, grad_x float16, grad_phi
 // float32, grad_alpha float32, grad_bias float32, grad_gamma float32; given: gamma, grad_gamma
-#define MHC_PRE_BACKWARD_KEY_WALKED_GAMMA_GRAD_GAMMA_FLOAT16_FLOAT32 20103
+#define MHC_PRE_BACKWARD_KEY_WALKED_GAMMA_GRAD_GAMMA_FLOAT16_FLOAT32 20105
+// cube_near_full; x float16, phi float32, alpha float32, grad_h_in float16, grad_h_post float32, grad_h_res float32,
+// inv_rms float32, h_mix float32, h_pre float32, h_post float32, gamma float32, grad_x_post float16, grad_x float16,
+// grad_phi float32, grad_alpha float32, grad_bias float32, grad_gamma float32; given: grad_x_post
+#define MHC_PRE_BACKWARD_KEY_CUBE_NEAR_FULL_GRAD_X_POST_FLOAT16_FLOAT32 20200
+// cube_near_walked; x float16, phi float32, alpha float32, grad_h_in float16, grad_h_post float32, grad_h_res float32,
+// inv_rms float32, h_mix float32, h_pre float32, h_post float32, gamma float32, grad_x_post float16, grad_x float16,
+// grad_phi float32, grad_alpha float32, grad_bias float32, grad_gamma float32; given: grad_x_post
+#define MHC_PRE_BACKWARD_KEY_CUBE_NEAR_WALKED_GRAD_X_POST_FLOAT16_FLOAT32 20201
 // cube_full; x float16, phi float32, alpha float32, grad_h_in float16, grad_h_post float32, grad_h_res float32, inv_rms
 // float32, h_mix float32, h_pre float32, h_post float32, gamma float32, grad_x_post float16, grad_x float16, grad_phi
 // float32, grad_alpha float32, grad_bias float32, grad_gamma float32; given: grad_x_post
-#define MHC_PRE_BACKWARD_KEY_CUBE_FULL_GRAD_X_POST_FLOAT16_FLOAT32 20200
+#define MHC_PRE_BACKWARD_KEY_CUBE_FULL_GRAD_X_POST_FLOAT16_FLOAT32 20202
 // cube_walked; x float16, phi float32, alpha float32, grad_h_in float16, grad_h_post float32, grad_h_res float32,
 // inv_rms float32, h_mix float32, h_pre float32, h_post float32, gamma float32, grad_x_post float16, grad_x float16,
 // grad_phi float32, grad_alpha float32, grad_bias float32, grad_gamma float32; given: grad_x_post
-#define MHC_PRE_BACKWARD_KEY_CUBE_WALKED_GRAD_X_POST_FLOAT16_FLOAT32 20201
+#define MHC_PRE_BACKWARD_KEY_CUBE_WALKED_GRAD_X_POST_FLOAT16_FLOAT32 20203
 // full; x float16, phi float32, alpha float32, grad_h_in float16, grad_h_post float32, grad_h_res float32, inv_rms
 // float32, h_mix float32, h_pre float32, h_post float32, gamma float32, grad_x_post float16, grad_x float16, grad_phi
 // float32, grad_alpha float32, grad_bias float32, grad_gamma float32; given: grad_x_post
-#define MHC_PRE_BACKWARD_KEY_FULL_GRAD_X_POST_FLOAT16_FLOAT32 20202
+#define MHC_PRE_BACKWARD_KEY_FULL_GRAD_X_POST_FLOAT16_FLOAT32 20204
 // walked; x float16, phi float32, alpha float32, grad_h_in float16, grad_h_post float32, grad_h_res float32, inv_rms
 // float32, h_mix float32, h_pre float32, h_post float32, gamma float32, grad_x_post float16, grad_x float16, grad_phi
 // float32, grad_alpha float32, grad_bias float32, grad_gamma float32; given: grad_x_post
-#define MHC_PRE_BACKWARD_KEY_WALKED_GRAD_X_POST_FLOAT16_FLOAT32 20203
+#define MHC_PRE_BACKWARD_KEY_WALKED_GRAD_X_POST_FLOAT16_FLOAT32 20205
+// cube_near_full; x float16, phi float32, alpha float32, grad_h_in float16, grad_h_post float32, grad_h_res float32,
+// inv_rms float32, h_mix float32, h_pre float32, h_post float32, gamma float32, grad_x_post float16, grad_x float16,
+// grad_phi float32, grad_alpha float32, grad_bias float32, grad_gamma float32; given: no optional parameter
+#define MHC_PRE_BACKWARD_KEY_CUBE_NEAR_FULL_FLOAT16_FLOAT32 20300
+// cube_near_walked; x float16, phi float32, alpha float32, grad_h_in float16, grad_h_post float32, grad_h_res float32,
+// inv_rms float32, h_mix float32, h_pre float32, h_post float32, gamma float32, grad_x_post float16, grad_x float16,
+// grad_phi float32, grad_alpha float32, grad_bias float32, grad_gamma float32; given: no optional parameter
+#define MHC_PRE_BACKWARD_KEY_CUBE_NEAR_WALKED_FLOAT16_FLOAT32 20301
 // cube_full; x float16, phi float32, alpha float32, grad_h_in float16, grad_h_post float32, grad_h_res float32, inv_rms
 // float32, h_mix float32, h_pre float32, h_post float32, gamma float32, grad_x_post float16, grad_x float16, grad_phi
 // float32, grad_alpha float32, grad_bias float32, grad_gamma float32; given: no optional parameter
-#define MHC_PRE_BACKWARD_KEY_CUBE_FULL_FLOAT16_FLOAT32 20300
+#define MHC_PRE_BACKWARD_KEY_CUBE_FULL_FLOAT16_FLOAT32 20302
 // cube_walked; x float16, phi float32, alpha float32, grad_h_in float16, grad_h_post float32, grad_h_res float32,
 // inv_rms float32, h_mix float32, h_pre float32, h_post float32, gamma float32, grad_x_post float16, grad_x float16,
 // grad_phi float32, grad_alpha float32, grad_bias float32, grad_gamma float32; given: no optional parameter
-#define MHC_PRE_BACKWARD_KEY_CUBE_WALKED_FLOAT16_FLOAT32 20301
+#define MHC_PRE_BACKWARD_KEY_CUBE_WALKED_FLOAT16_FLOAT32 20303
 // full; x float16, phi float32, alpha float32, grad_h_in float16, grad_h_post float32, grad_h_res float32, inv_rms
 // float32, h_mix float32, h_pre float32, h_post float32, gamma float32, grad_x_post float16, grad_x float16, grad_phi
 // float32, grad_alpha float32, grad_bias float32, grad_gamma float32; given: no optional parameter
-#define MHC_PRE_BACKWARD_KEY_FULL_FLOAT16_FLOAT32 20302
+#define MHC_PRE_BACKWARD_KEY_FULL_FLOAT16_FLOAT32 20304
 // walked; x float16, phi float32, alpha float32, grad_h_in float16, grad_h_post float32, grad_h_res float32, inv_rms
 // float32, h_mix float32, h_pre float32, h_post float32, gamma float32, grad_x_post float16, grad_x float16, grad_phi
 // float32, grad_alpha float32, grad_bias float32, grad_gamma float32; given: no optional parameter
-#define MHC_PRE_BACKWARD_KEY_WALKED_FLOAT16_FLOAT32 20303
+#define MHC_PRE_BACKWARD_KEY_WALKED_FLOAT16_FLOAT32 20305
 
 #endif  // MHC_PRE_BACKWARD_TILING_KEY_H

@@ -78,14 +78,10 @@ public:
                 in0Queue_.EnQue(normIn);
                 normIn = in0Queue_.DeQue<float>();
                 AscendC::LocalTensor<float> colTile = calc2Buf_.Get<float>();
-                AscendC::LocalTensor<float> tmp = calc3Buf_.Get<float>();
-                VectorBarrier();
-                AscendC::Mul(tmp, grad_yTile, normIn, n_ * n_ * tPitch);
-                VectorBarrier();
-                AscendC::Add(colTile, tmp, tmp[n_ * tPitch], n_ * tPitch);
-                for (int64_t i = 2; i < n_; ++i) {
+                AscendC::Duplicate<float>(colTile, 0.0f, n_ * tPitch);
+                for (int64_t i = 0; i < n_; ++i) {
                     VectorBarrier();
-                    AscendC::Add(colTile, colTile, tmp[i * n_ * tPitch], n_ * tPitch);
+                    AscendC::MulAddDst(colTile, grad_yTile[i * n_ * tPitch], normIn[i * n_ * tPitch], n_ * tPitch);
                 }
                 in0Queue_.FreeTensor(normIn);
                 // g[t, i, j] = (g[t, i, j] - col[t, j]) / sums[2*r + 1, t, j]
@@ -95,14 +91,14 @@ public:
                                      AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
                 in1Queue_.EnQue(sumsIn);
                 sumsIn = in1Queue_.DeQue<float>();
-                AscendC::LocalTensor<float> tmp1 = calc3Buf_.Get<float>();
+                AscendC::LocalTensor<float> tmp = calc3Buf_.Get<float>();
                 VectorBarrier();
                 for (int64_t i = 0; i < n_; ++i) {
-                    AscendC::Sub(tmp1[i * n_ * tPitch], grad_yTile[i * n_ * tPitch], colTile, n_ * tPitch);
+                    AscendC::Sub(tmp[i * n_ * tPitch], grad_yTile[i * n_ * tPitch], colTile, n_ * tPitch);
                 }
                 VectorBarrier();
                 for (int64_t i = 0; i < n_; ++i) {
-                    AscendC::Div(grad_yTile[i * n_ * tPitch], tmp1[i * n_ * tPitch], sumsIn, n_ * tPitch);
+                    AscendC::Div(grad_yTile[i * n_ * tPitch], tmp[i * n_ * tPitch], sumsIn, n_ * tPitch);
                 }
                 in1Queue_.FreeTensor(sumsIn);
                 // row[t, i] = sum[j](g[t, i, j] * norm[2*r, t, i, j])
@@ -113,18 +109,22 @@ public:
                 in0Queue_.EnQue(normIn1);
                 normIn1 = in0Queue_.DeQue<float>();
                 AscendC::LocalTensor<float> rowTile = calc2Buf_.Get<float>();
-                AscendC::LocalTensor<float> tmp2 = calc3Buf_.Get<float>();
-                VectorBarrier();
-                AscendC::Mul(tmp2, grad_yTile, normIn1, n_ * n_ * tPitch);
-                VectorBarrier();
-                for (int64_t i = 0; i < n_; ++i) {
-                    AscendC::Add(rowTile[i * tPitch], tmp2[i * n_ * tPitch], tmp2[i * n_ * tPitch + tPitch], tPitch);
-                }
-                for (int64_t j = 2; j < n_; ++j) {
-                    VectorBarrier();
-                    for (int64_t i = 0; i < n_; ++i) {
-                        AscendC::Add(rowTile[i * tPitch], rowTile[i * tPitch], tmp2[i * n_ * tPitch + j * tPitch],
-                                     tPitch);
+                AscendC::Duplicate<float>(rowTile, 0.0f, n_ * tPitch);
+                for (int64_t j = 0; j < n_; ++j) {
+                    if (tPitch <= n_ * 64 && tPitch <= 2040 && n_ * tPitch <= 2040) {
+                        VectorBarrier();
+                        for (int64_t col = 0; col < tPitch; col += 64) {
+                            AscendC::MulAddDst(rowTile[col], grad_yTile[j * tPitch + col], normIn1[j * tPitch + col],
+                                               MinOf(64, tPitch - col), n_,
+                                               AscendC::BinaryRepeatParams(1, 1, 1, (tPitch / 8), ((n_ * tPitch) / 8),
+                                                                           ((n_ * tPitch) / 8)));
+                        }
+                    } else {
+                        VectorBarrier();
+                        for (int64_t i = 0; i < n_; ++i) {
+                            AscendC::MulAddDst(rowTile[i * tPitch], grad_yTile[i * n_ * tPitch + j * tPitch],
+                                               normIn1[i * n_ * tPitch + j * tPitch], tPitch);
+                        }
                     }
                 }
                 in0Queue_.FreeTensor(normIn1);
@@ -135,19 +135,41 @@ public:
                                      AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
                 in1Queue_.EnQue(sumsIn1);
                 sumsIn1 = in1Queue_.DeQue<float>();
-                AscendC::LocalTensor<float> tmp3 = calc3Buf_.Get<float>();
-                VectorBarrier();
-                for (int64_t i = 0; i < n_; ++i) {
-                    for (int64_t j = 0; j < n_; ++j) {
-                        AscendC::Sub(tmp3[i * n_ * tPitch + j * tPitch], grad_yTile[i * n_ * tPitch + j * tPitch],
-                                     rowTile[i * tPitch], tPitch);
+                AscendC::LocalTensor<float> tmp1 = calc3Buf_.Get<float>();
+                if (tPitch <= n_ * 64 && tPitch <= 2040) {
+                    VectorBarrier();
+                    for (int64_t i = 0; i < n_; ++i) {
+                        for (int64_t col1 = 0; col1 < tPitch; col1 += 64) {
+                            AscendC::Sub(tmp1[i * n_ * tPitch + col1], grad_yTile[i * n_ * tPitch + col1],
+                                         rowTile[i * tPitch + col1], MinOf(64, tPitch - col1), n_,
+                                         AscendC::BinaryRepeatParams(1, 1, 1, (tPitch / 8), (tPitch / 8), 0));
+                        }
+                    }
+                } else {
+                    VectorBarrier();
+                    for (int64_t i = 0; i < n_; ++i) {
+                        for (int64_t j = 0; j < n_; ++j) {
+                            AscendC::Sub(tmp1[i * n_ * tPitch + j * tPitch], grad_yTile[i * n_ * tPitch + j * tPitch],
+                                         rowTile[i * tPitch], tPitch);
+                        }
                     }
                 }
-                VectorBarrier();
-                for (int64_t i = 0; i < n_; ++i) {
-                    for (int64_t j = 0; j < n_; ++j) {
-                        AscendC::Div(grad_yTile[i * n_ * tPitch + j * tPitch], tmp3[i * n_ * tPitch + j * tPitch],
-                                     sumsIn1[i * tPitch], tPitch);
+                if (tPitch <= n_ * 64 && tPitch <= 2040) {
+                    VectorBarrier();
+                    for (int64_t i = 0; i < n_; ++i) {
+                        for (int64_t col2 = 0; col2 < tPitch; col2 += 64) {
+                            AscendC::Div(grad_yTile[i * n_ * tPitch + col2], tmp1[i * n_ * tPitch + col2],
+                                         sumsIn1[i * tPitch + col2], MinOf(64, tPitch - col2), n_,
+                                         AscendC::BinaryRepeatParams(1, 1, 1, (tPitch / 8), (tPitch / 8), 0));
+                        }
+                    }
+                } else {
+                    VectorBarrier();
+                    for (int64_t i = 0; i < n_; ++i) {
+                        for (int64_t j = 0; j < n_; ++j) {
+                            AscendC::Div(grad_yTile[i * n_ * tPitch + j * tPitch], tmp1[i * n_ * tPitch + j * tPitch],
+                                         sumsIn1[i * tPitch], tPitch);
+                        }
                     }
                 }
                 in1Queue_.FreeTensor(sumsIn1);
@@ -160,14 +182,10 @@ public:
             in0Queue_.EnQue(normIn2);
             normIn2 = in0Queue_.DeQue<float>();
             AscendC::LocalTensor<float> lastTile = calc2Buf_.Get<float>();
-            AscendC::LocalTensor<float> tmp4 = calc3Buf_.Get<float>();
-            VectorBarrier();
-            AscendC::Mul(tmp4, grad_yTile, normIn2, n_ * n_ * tPitch);
-            VectorBarrier();
-            AscendC::Add(lastTile, tmp4, tmp4[n_ * tPitch], n_ * tPitch);
-            for (int64_t i = 2; i < n_; ++i) {
+            AscendC::Duplicate<float>(lastTile, 0.0f, n_ * tPitch);
+            for (int64_t i = 0; i < n_; ++i) {
                 VectorBarrier();
-                AscendC::Add(lastTile, lastTile, tmp4[i * n_ * tPitch], n_ * tPitch);
+                AscendC::MulAddDst(lastTile, grad_yTile[i * n_ * tPitch], normIn2[i * n_ * tPitch], n_ * tPitch);
             }
             in0Queue_.FreeTensor(normIn2);
             // g[t, i, j] = (g[t, i, j] - last[t, j]) / sums[1, t, j]
@@ -177,14 +195,14 @@ public:
                                  AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
             in1Queue_.EnQue(sumsIn2);
             sumsIn2 = in1Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> tmp5 = calc3Buf_.Get<float>();
+            AscendC::LocalTensor<float> tmp2 = calc3Buf_.Get<float>();
             VectorBarrier();
             for (int64_t i = 0; i < n_; ++i) {
-                AscendC::Sub(tmp5[i * n_ * tPitch], grad_yTile[i * n_ * tPitch], lastTile, n_ * tPitch);
+                AscendC::Sub(tmp2[i * n_ * tPitch], grad_yTile[i * n_ * tPitch], lastTile, n_ * tPitch);
             }
             VectorBarrier();
             for (int64_t i = 0; i < n_; ++i) {
-                AscendC::Div(grad_yTile[i * n_ * tPitch], tmp5[i * n_ * tPitch], sumsIn2, n_ * tPitch);
+                AscendC::Div(grad_yTile[i * n_ * tPitch], tmp2[i * n_ * tPitch], sumsIn2, n_ * tPitch);
             }
             in1Queue_.FreeTensor(sumsIn2);
             // dot[t, i] = sum[j](g[t, i, j] * norm[0, t, i, j])
@@ -195,30 +213,46 @@ public:
             in0Queue_.EnQue(normIn3);
             normIn3 = in0Queue_.DeQue<float>();
             AscendC::LocalTensor<float> dotTile = calc2Buf_.Get<float>();
-            AscendC::LocalTensor<float> tmp6 = calc3Buf_.Get<float>();
-            VectorBarrier();
-            AscendC::Mul(tmp6, grad_yTile, normIn3, n_ * n_ * tPitch);
-            VectorBarrier();
-            for (int64_t i = 0; i < n_; ++i) {
-                AscendC::Add(dotTile[i * tPitch], tmp6[i * n_ * tPitch], tmp6[i * n_ * tPitch + tPitch], tPitch);
-            }
-            for (int64_t j = 2; j < n_; ++j) {
-                VectorBarrier();
-                for (int64_t i = 0; i < n_; ++i) {
-                    AscendC::Add(dotTile[i * tPitch], dotTile[i * tPitch], tmp6[i * n_ * tPitch + j * tPitch], tPitch);
+            AscendC::Duplicate<float>(dotTile, 0.0f, n_ * tPitch);
+            for (int64_t j = 0; j < n_; ++j) {
+                if (tPitch <= n_ * 64 && tPitch <= 2040 && n_ * tPitch <= 2040) {
+                    VectorBarrier();
+                    for (int64_t col3 = 0; col3 < tPitch; col3 += 64) {
+                        AscendC::MulAddDst(dotTile[col3], grad_yTile[j * tPitch + col3], normIn3[j * tPitch + col3],
+                                           MinOf(64, tPitch - col3), n_,
+                                           AscendC::BinaryRepeatParams(1, 1, 1, (tPitch / 8), ((n_ * tPitch) / 8),
+                                                                       ((n_ * tPitch) / 8)));
+                    }
+                } else {
+                    VectorBarrier();
+                    for (int64_t i = 0; i < n_; ++i) {
+                        AscendC::MulAddDst(dotTile[i * tPitch], grad_yTile[i * n_ * tPitch + j * tPitch],
+                                           normIn3[i * n_ * tPitch + j * tPitch], tPitch);
+                    }
                 }
             }
             // grad_x[t, i, j] = norm[0, t, i, j] * (g[t, i, j] - dot[t, i])
-            AscendC::LocalTensor<float> tmp7 = calc3Buf_.Get<float>();
-            VectorBarrier();
-            for (int64_t i = 0; i < n_; ++i) {
-                for (int64_t j = 0; j < n_; ++j) {
-                    AscendC::Sub(tmp7[i * n_ * tPitch + j * tPitch], grad_yTile[i * n_ * tPitch + j * tPitch],
-                                 dotTile[i * tPitch], tPitch);
+            AscendC::LocalTensor<float> tmp3 = calc3Buf_.Get<float>();
+            if (tPitch <= n_ * 64 && tPitch <= 2040) {
+                VectorBarrier();
+                for (int64_t i = 0; i < n_; ++i) {
+                    for (int64_t col4 = 0; col4 < tPitch; col4 += 64) {
+                        AscendC::Sub(tmp3[i * n_ * tPitch + col4], grad_yTile[i * n_ * tPitch + col4],
+                                     dotTile[i * tPitch + col4], MinOf(64, tPitch - col4), n_,
+                                     AscendC::BinaryRepeatParams(1, 1, 1, (tPitch / 8), (tPitch / 8), 0));
+                    }
+                }
+            } else {
+                VectorBarrier();
+                for (int64_t i = 0; i < n_; ++i) {
+                    for (int64_t j = 0; j < n_; ++j) {
+                        AscendC::Sub(tmp3[i * n_ * tPitch + j * tPitch], grad_yTile[i * n_ * tPitch + j * tPitch],
+                                     dotTile[i * tPitch], tPitch);
+                    }
                 }
             }
             VectorBarrier();
-            AscendC::Mul(tmp7, normIn3, tmp7, n_ * n_ * tPitch);
+            AscendC::Mul(tmp3, normIn3, tmp3, n_ * n_ * tPitch);
             AscendC::LocalTensor<int32_t> order = calc4Buf_.Get<int32_t>();
             AscendC::LocalTensor<int32_t> position = calc5Buf_.Get<int32_t>();
             AscendC::LocalTensor<float> quotient = calc6Buf_.Get<float>();
@@ -239,7 +273,7 @@ public:
             AscendC::Add(order, order, part, n_ * n_ * tCount);
             AscendC::LocalTensor<float> grad_xOut = out0Queue_.AllocTensor<float>();
             VectorBarrier();
-            AscendC::Gather(grad_xOut, tmp7, order.ReinterpretCast<uint32_t>(), 0, n_ * n_ * tCount);
+            AscendC::Gather(grad_xOut, tmp3, order.ReinterpretCast<uint32_t>(), 0, n_ * n_ * tCount);
             out0Queue_.EnQue(grad_xOut);
             grad_xOut = out0Queue_.DeQue<float>();
             AscendC::DataCopyPad(

@@ -107,7 +107,7 @@ public:
         x1Gm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(x1), K_ * M_ * numel_b_);
         x2Gm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(x2), K_ * N_ * numel_b_);
         yGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(y), M_ * N_ * numel_b_);
-        pipe->InitBuffer(in0Queue_, 2, ceilKBy16_ * 32);
+        pipe->InitBuffer(in0Queue_, 1, ceilKBy16_ * 32);
         pipe->InitBuffer(in1Queue_, 2, ceilKBy16_ * yJTile_ * 32);
         pipe->InitBuffer(out0Queue_, 2, ceilYJTileBy16_ * 32);
         pipe->InitBuffer(calc0Buf_, ceilKBy16_ * 64);
@@ -132,81 +132,98 @@ public:
         AscendC::Duplicate<float>(calc4Zero, 0.0f, ceilYJTileBy8_ * 512);
         AscendC::LocalTensor<float> calc5Zero = calc5Buf_.Get<float>();
         AscendC::Duplicate<float>(calc5Zero, 0.0f, ceilYJTileBy8_ * 64);
-        VectorBarrier();
-        for (int64_t item = blockIdx_ * yPer_; item < MinOf(yWork_, blockIdx_ * yPer_ + yPer_); ++item) {
-            const int64_t jStart = yJTile_ * (item % yJTiles_);
-            const int64_t jCount = MinOf(yJTile_, N_ - jStart);
-            const int64_t i = (((item / yJTiles_)) % M_);
-            const int64_t b = (((item / yJTiles_)) / M_);
-            // y[b, i, j] = sum[k](x1[b, i, k] * x2[b, j, k])
+        const int64_t firstItem = blockIdx_ * yPer_;
+        const int64_t lastItem = MinOf(yWork_, blockIdx_ * yPer_ + yPer_);
+        for (int64_t strip = (firstItem / yJTiles_); strip < CeilDiv(lastItem, yJTiles_); ++strip) {
+            const int64_t i = (strip % M_);
+            const int64_t b = (strip / M_);
             AscendC::LocalTensor<Element> x1In = in0Queue_.AllocTensor<Element>();
             AscendC::DataCopyPad(x1In, x1Gm_[K_ * M_ * b + K_ * i], AscendC::DataCopyExtParams(1, K_ * 2, 0, 0, 0),
                                  AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
             in0Queue_.EnQue(x1In);
             x1In = in0Queue_.DeQue<Element>();
             AscendC::LocalTensor<float> x1Tile = calc0Buf_.Get<float>();
+            VectorBarrier();
             AscendC::Cast(x1Tile, x1In, AscendC::RoundMode::CAST_NONE, ceilKBy16_ * 16);
             in0Queue_.FreeTensor(x1In);
-            AscendC::LocalTensor<Element> x2In = in1Queue_.AllocTensor<Element>();
-            AscendC::DataCopyPad(x2In, x2Gm_[K_ * N_ * b + K_ * jStart],
-                                 AscendC::DataCopyExtParams(jCount, K_ * 2, 0, 0, 0),
-                                 AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
-            in1Queue_.EnQue(x2In);
-            x2In = in1Queue_.DeQue<Element>();
-            AscendC::LocalTensor<float> x2Tile = calc1Buf_.Get<float>();
-            AscendC::Cast(x2Tile, x2In, AscendC::RoundMode::CAST_NONE, ceilKBy16_ * jCount * 16);
-            in1Queue_.FreeTensor(x2In);
-            AscendC::LocalTensor<float> sum_1Tile = calc2Buf_.Get<float>();
-            AscendC::LocalTensor<float> tmp = calc3Buf_.Get<float>();
-            VectorBarrier();
-            for (int64_t j = 0; j < jCount; ++j) {
-                AscendC::Mul(tmp[ceilKBy16_ * j * 16], x1Tile, x2Tile[ceilKBy16_ * j * 16], ceilKBy16_ * 16);
-            }
-            AscendC::LocalTensor<float> acc = calc4Buf_.Get<float>();
-            AscendC::LocalTensor<float> part = calc5Buf_.Get<float>();
-            AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(jCount, 8) * 512);
-            if (ceilKBy16_ * 16 <= 2040) {
-                for (int64_t col = 0; col < K_; col += 64) {
+            for (int64_t tile = MaxOf(firstItem - strip * yJTiles_, 0);
+                 tile < MinOf(yJTiles_, lastItem - strip * yJTiles_); ++tile) {
+                const int64_t jStart = tile * yJTile_;
+                const int64_t jCount = MinOf(yJTile_, N_ - jStart);
+                // y[b, i, j] = sum[k](x1[b, i, k] * x2[b, j, k])
+                AscendC::LocalTensor<Element> x2In = in1Queue_.AllocTensor<Element>();
+                AscendC::DataCopyPad(x2In, x2Gm_[K_ * N_ * b + K_ * jStart],
+                                     AscendC::DataCopyExtParams(jCount, K_ * 2, 0, 0, 0),
+                                     AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
+                in1Queue_.EnQue(x2In);
+                x2In = in1Queue_.DeQue<Element>();
+                AscendC::LocalTensor<float> x2Tile = calc1Buf_.Get<float>();
+                AscendC::Cast(x2Tile, x2In, AscendC::RoundMode::CAST_NONE, ceilKBy16_ * jCount * 16);
+                in1Queue_.FreeTensor(x2In);
+                AscendC::LocalTensor<float> sum_1Tile = calc2Buf_.Get<float>();
+                AscendC::LocalTensor<float> tmp = calc3Buf_.Get<float>();
+                if (ceilKBy16_ * 16 <= jCount * 64 && ceilKBy16_ * 16 <= 2040) {
                     VectorBarrier();
-                    for (int64_t first = 0; first < jCount; first += 255) {
-                        AscendC::Add(acc[first * 64], tmp[ceilKBy16_ * first * 16 + col], acc[first * 64],
-                                     MinOf(64, K_ - col), MinOf(255, jCount - first),
-                                     AscendC::BinaryRepeatParams(1, 1, 1, 8, ceilKBy16_ * 2, 8));
+                    for (int64_t col = 0; col < ceilKBy16_ * 16; col += 64) {
+                        for (int64_t first = 0; first < jCount; first += 255) {
+                            AscendC::Mul(tmp[ceilKBy16_ * first * 16 + col], x1Tile[col],
+                                         x2Tile[ceilKBy16_ * first * 16 + col], MinOf(64, ceilKBy16_ * 16 - col),
+                                         MinOf(255, jCount - first),
+                                         AscendC::BinaryRepeatParams(1, 1, 1, ceilKBy16_ * 2, 0, ceilKBy16_ * 2));
+                        }
+                    }
+                } else {
+                    VectorBarrier();
+                    for (int64_t j = 0; j < jCount; ++j) {
+                        AscendC::Mul(tmp[ceilKBy16_ * j * 16], x1Tile, x2Tile[ceilKBy16_ * j * 16], ceilKBy16_ * 16);
                     }
                 }
-            } else {
-                for (int64_t row = 0; row < jCount; ++row) {
-                    for (int64_t start = 0; start < divKBy64_; start += 255) {
+                AscendC::LocalTensor<float> acc = calc4Buf_.Get<float>();
+                AscendC::LocalTensor<float> part = calc5Buf_.Get<float>();
+                AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(jCount, 8) * 512);
+                if (ceilKBy16_ * 16 <= 2040) {
+                    for (int64_t col1 = 0; col1 < K_; col1 += 64) {
                         VectorBarrier();
-                        AscendC::Add(acc[row * 64], tmp[ceilKBy16_ * row * 16 + start * 64], acc[row * 64], 64,
-                                     MinOf(255, divKBy64_ - start), AscendC::BinaryRepeatParams(1, 1, 1, 0, 8, 0));
+                        for (int64_t first1 = 0; first1 < jCount; first1 += 255) {
+                            AscendC::Add(acc[first1 * 64], tmp[ceilKBy16_ * first1 * 16 + col1], acc[first1 * 64],
+                                         MinOf(64, K_ - col1), MinOf(255, jCount - first1),
+                                         AscendC::BinaryRepeatParams(1, 1, 1, 8, ceilKBy16_ * 2, 8));
+                        }
                     }
-                    if (K_ - divKBy64_ * 64 > 0) {
-                        VectorBarrier();
-                        AscendC::Add(acc[row * 64], tmp[ceilKBy16_ * row * 16 + divKBy64_ * 64], acc[row * 64],
-                                     K_ - divKBy64_ * 64, 1, AscendC::BinaryRepeatParams(1, 1, 1, 8, 8, 8));
+                } else {
+                    for (int64_t row = 0; row < jCount; ++row) {
+                        for (int64_t start = 0; start < divKBy64_; start += 255) {
+                            VectorBarrier();
+                            AscendC::Add(acc[row * 64], tmp[ceilKBy16_ * row * 16 + start * 64], acc[row * 64], 64,
+                                         MinOf(255, divKBy64_ - start), AscendC::BinaryRepeatParams(1, 1, 1, 0, 8, 0));
+                        }
+                        if (K_ - divKBy64_ * 64 > 0) {
+                            VectorBarrier();
+                            AscendC::Add(acc[row * 64], tmp[ceilKBy16_ * row * 16 + divKBy64_ * 64], acc[row * 64],
+                                         K_ - divKBy64_ * 64, 1, AscendC::BinaryRepeatParams(1, 1, 1, 8, 8, 8));
+                        }
                     }
                 }
+                VectorBarrier();
+                for (int64_t strip1 = 0; strip1 < RoundUp(jCount, 8); strip1 += 248) {
+                    AscendC::BlockReduceSum<float>(part[strip1 * 8], acc[strip1 * 64],
+                                                   MinOf(248, RoundUp(jCount, 8) - strip1), 64, 1, 1, 8);
+                }
+                VectorBarrier();
+                for (int64_t strip2 = 0; strip2 < CeilDiv(jCount, 8); strip2 += 255) {
+                    AscendC::BlockReduceSum<float>(sum_1Tile[strip2 * 8], part[strip2 * 64],
+                                                   MinOf(255, CeilDiv(jCount, 8) - strip2), 64, 1, 1, 8);
+                }
+                AscendC::LocalTensor<Element> yOut = out0Queue_.AllocTensor<Element>();
+                VectorBarrier();
+                AscendC::Cast(yOut, sum_1Tile, AscendC::RoundMode::CAST_RINT, RoundUp(jCount, 16));
+                out0Queue_.EnQue(yOut);
+                yOut = out0Queue_.DeQue<Element>();
+                AscendC::DataCopyPad(
+                    yGm_[M_ * N_ * b + N_ * i + jStart], yOut,
+                    AscendC::DataCopyExtParams(1, jCount * 2, CeilDiv(jCount, 16) - CeilDiv(jCount * 2, 32), 0, 0));
+                out0Queue_.FreeTensor(yOut);
             }
-            VectorBarrier();
-            for (int64_t strip = 0; strip < RoundUp(jCount, 8); strip += 248) {
-                AscendC::BlockReduceSum<float>(part[strip * 8], acc[strip * 64], MinOf(248, RoundUp(jCount, 8) - strip),
-                                               64, 1, 1, 8);
-            }
-            VectorBarrier();
-            for (int64_t strip1 = 0; strip1 < CeilDiv(jCount, 8); strip1 += 255) {
-                AscendC::BlockReduceSum<float>(sum_1Tile[strip1 * 8], part[strip1 * 64],
-                                               MinOf(255, CeilDiv(jCount, 8) - strip1), 64, 1, 1, 8);
-            }
-            AscendC::LocalTensor<Element> yOut = out0Queue_.AllocTensor<Element>();
-            VectorBarrier();
-            AscendC::Cast(yOut, sum_1Tile, AscendC::RoundMode::CAST_RINT, RoundUp(jCount, 16));
-            out0Queue_.EnQue(yOut);
-            yOut = out0Queue_.DeQue<Element>();
-            AscendC::DataCopyPad(
-                yGm_[M_ * N_ * b + N_ * i + jStart], yOut,
-                AscendC::DataCopyExtParams(1, jCount * 2, CeilDiv(jCount, 16) - CeilDiv(jCount * 2, 32), 0, 0));
-            out0Queue_.FreeTensor(yOut);
         }
     }
 
@@ -320,20 +337,31 @@ public:
                 AscendC::Cast(x2Tile, x2In, AscendC::RoundMode::CAST_NONE, jCount * kPitch);
                 in1Queue_.FreeTensor(x2In);
                 AscendC::LocalTensor<float> tmp = calc3Buf_.Get<float>();
-                VectorBarrier();
-                for (int64_t j = 0; j < jCount; ++j) {
-                    AscendC::Mul(tmp[j * kPitch], x1Tile, x2Tile[j * kPitch], kPitch);
+                if (kPitch <= jCount * 64 && kPitch <= 2040) {
+                    VectorBarrier();
+                    for (int64_t col = 0; col < kPitch; col += 64) {
+                        for (int64_t first = 0; first < jCount; first += 255) {
+                            AscendC::Mul(tmp[first * kPitch + col], x1Tile[col], x2Tile[first * kPitch + col],
+                                         MinOf(64, kPitch - col), MinOf(255, jCount - first),
+                                         AscendC::BinaryRepeatParams(1, 1, 1, (kPitch / 8), 0, (kPitch / 8)));
+                        }
+                    }
+                } else {
+                    VectorBarrier();
+                    for (int64_t j = 0; j < jCount; ++j) {
+                        AscendC::Mul(tmp[j * kPitch], x1Tile, x2Tile[j * kPitch], kPitch);
+                    }
                 }
                 AscendC::LocalTensor<float> sum = calc4Buf_.Get<float>();
                 AscendC::LocalTensor<float> acc = calc5Buf_.Get<float>();
                 AscendC::LocalTensor<float> part = calc6Buf_.Get<float>();
                 AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(jCount, 8) * 512);
                 if (kPitch <= 2040) {
-                    for (int64_t col = 0; col < kCount; col += 64) {
+                    for (int64_t col1 = 0; col1 < kCount; col1 += 64) {
                         VectorBarrier();
-                        for (int64_t first = 0; first < jCount; first += 255) {
-                            AscendC::Add(acc[first * 64], tmp[first * kPitch + col], acc[first * 64],
-                                         MinOf(64, kCount - col), MinOf(255, jCount - first),
+                        for (int64_t first1 = 0; first1 < jCount; first1 += 255) {
+                            AscendC::Add(acc[first1 * 64], tmp[first1 * kPitch + col1], acc[first1 * 64],
+                                         MinOf(64, kCount - col1), MinOf(255, jCount - first1),
                                          AscendC::BinaryRepeatParams(1, 1, 1, 8, (kPitch / 8), 8));
                         }
                     }
@@ -500,7 +528,7 @@ public:
         x1Gm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(x1), K_ * M_ * numel_b_);
         x2Gm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(x2), K_ * N_ * numel_b_);
         yGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(y), M_ * N_ * numel_b_);
-        pipe->InitBuffer(in0Queue_, 2, ceilKBy8_ * 32);
+        pipe->InitBuffer(in0Queue_, 1, ceilKBy8_ * 32);
         pipe->InitBuffer(in1Queue_, 2, ceilKBy8_ * yJTile_ * 32);
         pipe->InitBuffer(out0Queue_, 2, ceilYJTileBy8_ * 32);
         pipe->InitBuffer(calc0Buf_, ceilYJTileBy8_ * 32);
@@ -511,75 +539,90 @@ public:
 
     __aicore__ inline void Process()
     {
-        for (int64_t item = blockIdx_ * yPer_; item < MinOf(yWork_, blockIdx_ * yPer_ + yPer_); ++item) {
-            const int64_t jStart = yJTile_ * (item % yJTiles_);
-            const int64_t jCount = MinOf(yJTile_, N_ - jStart);
-            const int64_t i = (((item / yJTiles_)) % M_);
-            const int64_t b = (((item / yJTiles_)) / M_);
-            // y[b, i, j] = sum[k](x1[b, i, k] * x2[b, j, k])
+        const int64_t firstItem = blockIdx_ * yPer_;
+        const int64_t lastItem = MinOf(yWork_, blockIdx_ * yPer_ + yPer_);
+        for (int64_t strip = (firstItem / yJTiles_); strip < CeilDiv(lastItem, yJTiles_); ++strip) {
+            const int64_t i = (strip % M_);
+            const int64_t b = (strip / M_);
             AscendC::LocalTensor<float> x1In = in0Queue_.AllocTensor<float>();
             AscendC::DataCopyPad(x1In, x1Gm_[K_ * M_ * b + K_ * i], AscendC::DataCopyExtParams(1, K_ * 4, 0, 0, 0),
                                  AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
             in0Queue_.EnQue(x1In);
             x1In = in0Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> x2In = in1Queue_.AllocTensor<float>();
-            AscendC::DataCopyPad(x2In, x2Gm_[K_ * N_ * b + K_ * jStart],
-                                 AscendC::DataCopyExtParams(jCount, K_ * 4, 0, 0, 0),
-                                 AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-            in1Queue_.EnQue(x2In);
-            x2In = in1Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> sum_1Tile = calc0Buf_.Get<float>();
-            AscendC::LocalTensor<float> tmp = calc1Buf_.Get<float>();
-            for (int64_t j = 0; j < jCount; ++j) {
-                AscendC::Mul(tmp[ceilKBy8_ * j * 8], x1In, x2In[ceilKBy8_ * j * 8], ceilKBy8_ * 8);
-            }
-            AscendC::LocalTensor<float> acc = calc2Buf_.Get<float>();
-            AscendC::LocalTensor<float> part = calc3Buf_.Get<float>();
-            AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(jCount, 8) * 512);
-            if (ceilKBy8_ * 8 <= 2040) {
-                for (int64_t col = 0; col < K_; col += 64) {
-                    VectorBarrier();
-                    for (int64_t first = 0; first < jCount; first += 255) {
-                        AscendC::Add(acc[first * 64], tmp[ceilKBy8_ * first * 8 + col], acc[first * 64],
-                                     MinOf(64, K_ - col), MinOf(255, jCount - first),
-                                     AscendC::BinaryRepeatParams(1, 1, 1, 8, ceilKBy8_, 8));
+            for (int64_t tile = MaxOf(firstItem - strip * yJTiles_, 0);
+                 tile < MinOf(yJTiles_, lastItem - strip * yJTiles_); ++tile) {
+                const int64_t jStart = tile * yJTile_;
+                const int64_t jCount = MinOf(yJTile_, N_ - jStart);
+                // y[b, i, j] = sum[k](x1[b, i, k] * x2[b, j, k])
+                AscendC::LocalTensor<float> x2In = in1Queue_.AllocTensor<float>();
+                AscendC::DataCopyPad(x2In, x2Gm_[K_ * N_ * b + K_ * jStart],
+                                     AscendC::DataCopyExtParams(jCount, K_ * 4, 0, 0, 0),
+                                     AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
+                in1Queue_.EnQue(x2In);
+                x2In = in1Queue_.DeQue<float>();
+                AscendC::LocalTensor<float> sum_1Tile = calc0Buf_.Get<float>();
+                AscendC::LocalTensor<float> tmp = calc1Buf_.Get<float>();
+                if (ceilKBy8_ * 8 <= jCount * 64 && ceilKBy8_ * 8 <= 2040) {
+                    for (int64_t col = 0; col < ceilKBy8_ * 8; col += 64) {
+                        for (int64_t first = 0; first < jCount; first += 255) {
+                            AscendC::Mul(tmp[ceilKBy8_ * first * 8 + col], x1In[col], x2In[ceilKBy8_ * first * 8 + col],
+                                         MinOf(64, ceilKBy8_ * 8 - col), MinOf(255, jCount - first),
+                                         AscendC::BinaryRepeatParams(1, 1, 1, ceilKBy8_, 0, ceilKBy8_));
+                        }
+                    }
+                } else {
+                    for (int64_t j = 0; j < jCount; ++j) {
+                        AscendC::Mul(tmp[ceilKBy8_ * j * 8], x1In, x2In[ceilKBy8_ * j * 8], ceilKBy8_ * 8);
                     }
                 }
-            } else {
-                for (int64_t row = 0; row < jCount; ++row) {
-                    for (int64_t start = 0; start < divKBy64_; start += 255) {
+                AscendC::LocalTensor<float> acc = calc2Buf_.Get<float>();
+                AscendC::LocalTensor<float> part = calc3Buf_.Get<float>();
+                AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(jCount, 8) * 512);
+                if (ceilKBy8_ * 8 <= 2040) {
+                    for (int64_t col1 = 0; col1 < K_; col1 += 64) {
                         VectorBarrier();
-                        AscendC::Add(acc[row * 64], tmp[ceilKBy8_ * row * 8 + start * 64], acc[row * 64], 64,
-                                     MinOf(255, divKBy64_ - start), AscendC::BinaryRepeatParams(1, 1, 1, 0, 8, 0));
+                        for (int64_t first1 = 0; first1 < jCount; first1 += 255) {
+                            AscendC::Add(acc[first1 * 64], tmp[ceilKBy8_ * first1 * 8 + col1], acc[first1 * 64],
+                                         MinOf(64, K_ - col1), MinOf(255, jCount - first1),
+                                         AscendC::BinaryRepeatParams(1, 1, 1, 8, ceilKBy8_, 8));
+                        }
                     }
-                    if (K_ - divKBy64_ * 64 > 0) {
-                        VectorBarrier();
-                        AscendC::Add(acc[row * 64], tmp[ceilKBy8_ * row * 8 + divKBy64_ * 64], acc[row * 64],
-                                     K_ - divKBy64_ * 64, 1, AscendC::BinaryRepeatParams(1, 1, 1, 8, 8, 8));
+                } else {
+                    for (int64_t row = 0; row < jCount; ++row) {
+                        for (int64_t start = 0; start < divKBy64_; start += 255) {
+                            VectorBarrier();
+                            AscendC::Add(acc[row * 64], tmp[ceilKBy8_ * row * 8 + start * 64], acc[row * 64], 64,
+                                         MinOf(255, divKBy64_ - start), AscendC::BinaryRepeatParams(1, 1, 1, 0, 8, 0));
+                        }
+                        if (K_ - divKBy64_ * 64 > 0) {
+                            VectorBarrier();
+                            AscendC::Add(acc[row * 64], tmp[ceilKBy8_ * row * 8 + divKBy64_ * 64], acc[row * 64],
+                                         K_ - divKBy64_ * 64, 1, AscendC::BinaryRepeatParams(1, 1, 1, 8, 8, 8));
+                        }
                     }
                 }
-            }
-            VectorBarrier();
-            for (int64_t strip = 0; strip < RoundUp(jCount, 8); strip += 248) {
-                AscendC::BlockReduceSum<float>(part[strip * 8], acc[strip * 64], MinOf(248, RoundUp(jCount, 8) - strip),
-                                               64, 1, 1, 8);
-            }
-            VectorBarrier();
-            for (int64_t strip1 = 0; strip1 < CeilDiv(jCount, 8); strip1 += 255) {
-                AscendC::BlockReduceSum<float>(sum_1Tile[strip1 * 8], part[strip1 * 64],
-                                               MinOf(255, CeilDiv(jCount, 8) - strip1), 64, 1, 1, 8);
+                VectorBarrier();
+                for (int64_t strip1 = 0; strip1 < RoundUp(jCount, 8); strip1 += 248) {
+                    AscendC::BlockReduceSum<float>(part[strip1 * 8], acc[strip1 * 64],
+                                                   MinOf(248, RoundUp(jCount, 8) - strip1), 64, 1, 1, 8);
+                }
+                VectorBarrier();
+                for (int64_t strip2 = 0; strip2 < CeilDiv(jCount, 8); strip2 += 255) {
+                    AscendC::BlockReduceSum<float>(sum_1Tile[strip2 * 8], part[strip2 * 64],
+                                                   MinOf(255, CeilDiv(jCount, 8) - strip2), 64, 1, 1, 8);
+                }
+                in1Queue_.FreeTensor(x2In);
+                AscendC::LocalTensor<float> yOut = out0Queue_.AllocTensor<float>();
+                VectorBarrier();
+                AscendC::Muls(yOut, sum_1Tile, 1.0f, RoundUp(jCount, 8));
+                out0Queue_.EnQue(yOut);
+                yOut = out0Queue_.DeQue<float>();
+                AscendC::DataCopyPad(
+                    yGm_[M_ * N_ * b + N_ * i + jStart], yOut,
+                    AscendC::DataCopyExtParams(1, jCount * 4, CeilDiv(jCount, 8) - CeilDiv(jCount * 4, 32), 0, 0));
+                out0Queue_.FreeTensor(yOut);
             }
             in0Queue_.FreeTensor(x1In);
-            in1Queue_.FreeTensor(x2In);
-            AscendC::LocalTensor<float> yOut = out0Queue_.AllocTensor<float>();
-            VectorBarrier();
-            AscendC::Muls(yOut, sum_1Tile, 1.0f, RoundUp(jCount, 8));
-            out0Queue_.EnQue(yOut);
-            yOut = out0Queue_.DeQue<float>();
-            AscendC::DataCopyPad(
-                yGm_[M_ * N_ * b + N_ * i + jStart], yOut,
-                AscendC::DataCopyExtParams(1, jCount * 4, CeilDiv(jCount, 8) - CeilDiv(jCount * 4, 32), 0, 0));
-            out0Queue_.FreeTensor(yOut);
         }
     }
 
@@ -666,19 +709,29 @@ public:
                 in1Queue_.EnQue(x2In);
                 x2In = in1Queue_.DeQue<float>();
                 AscendC::LocalTensor<float> tmp = calc1Buf_.Get<float>();
-                for (int64_t j = 0; j < jCount; ++j) {
-                    AscendC::Mul(tmp[j * kPitch], x1In, x2In[j * kPitch], kPitch);
+                if (kPitch <= jCount * 64 && kPitch <= 2040) {
+                    for (int64_t col = 0; col < kPitch; col += 64) {
+                        for (int64_t first = 0; first < jCount; first += 255) {
+                            AscendC::Mul(tmp[first * kPitch + col], x1In[col], x2In[first * kPitch + col],
+                                         MinOf(64, kPitch - col), MinOf(255, jCount - first),
+                                         AscendC::BinaryRepeatParams(1, 1, 1, (kPitch / 8), 0, (kPitch / 8)));
+                        }
+                    }
+                } else {
+                    for (int64_t j = 0; j < jCount; ++j) {
+                        AscendC::Mul(tmp[j * kPitch], x1In, x2In[j * kPitch], kPitch);
+                    }
                 }
                 AscendC::LocalTensor<float> sum = calc2Buf_.Get<float>();
                 AscendC::LocalTensor<float> acc = calc3Buf_.Get<float>();
                 AscendC::LocalTensor<float> part = calc4Buf_.Get<float>();
                 AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(jCount, 8) * 512);
                 if (kPitch <= 2040) {
-                    for (int64_t col = 0; col < kCount; col += 64) {
+                    for (int64_t col1 = 0; col1 < kCount; col1 += 64) {
                         VectorBarrier();
-                        for (int64_t first = 0; first < jCount; first += 255) {
-                            AscendC::Add(acc[first * 64], tmp[first * kPitch + col], acc[first * 64],
-                                         MinOf(64, kCount - col), MinOf(255, jCount - first),
+                        for (int64_t first1 = 0; first1 < jCount; first1 += 255) {
+                            AscendC::Add(acc[first1 * 64], tmp[first1 * kPitch + col1], acc[first1 * 64],
+                                         MinOf(64, kCount - col1), MinOf(255, jCount - first1),
                                          AscendC::BinaryRepeatParams(1, 1, 1, 8, (kPitch / 8), 8));
                         }
                     }

@@ -25,8 +25,8 @@ struct Sizes {
     Checked numel_b;
     Checked yJTile;
     Checked yITile;
-    Checked yPanels;
     Checked yBaseN;
+    Checked yPanels;
     Checked yBaseM;
     Checked yM;
     Checked yN;
@@ -75,12 +75,13 @@ struct Choice {
     bool together;      // all cores must start together: they synchronise
 };
 
+constexpr int64_t UB_220 = 196608;  // bytes of unified buffer on architecture 220; 3510 has more
+
 /// Bytes a kernel may fill with buffers. Architecture 220 (192 KiB) keeps 256 bytes, and 8 KiB for Select and its like;
 /// architecture 3510 reports what is left of its 256 KiB.
 inline int64_t UsableUb(const Chip &chip, bool select)
 {
-    const int64_t ub220 = 196608;
-    if (chip.ubBytes > ub220) {
+    if (chip.ubBytes > UB_220) {
         return chip.ubBytes;
     }
     return chip.ubBytes - 256 - (select ? 8192 : 0);
@@ -89,8 +90,8 @@ inline int64_t UsableUb(const Chip &chip, bool select)
 typedef Checked (*Ledger)(const Sizes &, const Checked &);
 
 /// The largest tile whose ledger fits, a multiple of `align`: up to the first one that covers `upper`, and no more than
-/// covers `balance` when that is positive. False when not even `align` fits, or when `required` and `upper` is not
-/// covered.
+/// covers `balance` when that is positive; then as many tiles of like length. False when not even `align` fits, or when
+/// `required` and `upper` is not covered.
 inline bool Maximise(Sizes &s, Checked Sizes::*tile, const Checked &upper, int64_t align, const Checked &balance,
                      bool required, Ledger ledger, const Checked &coreNum, int64_t ub)
 {
@@ -116,7 +117,8 @@ inline bool Maximise(Sizes &s, Checked Sizes::*tile, const Checked &upper, int64
             high = middle - 1;
         }
     }
-    s.*tile = Checked(low * align);
+    const int64_t tiles = (top - 1) / low + 1;
+    s.*tile = Checked(((top - 1) / tiles + 1) * align);
     return !(required && low < top);
 }
 
@@ -135,16 +137,15 @@ inline Checked YLedger2(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + s.K * CeilDiv(s.yITile, 16) * 64;            // in0: x1In, 2 copies
-    bytes = bytes + CeilDiv(s.K * s.yJTile * 2, 32) * 64;        // in1: x2In, 2 copies
-    bytes = bytes + CeilDiv(s.yITile * s.yJTile * 2, 32) * 64;   // out0: yOut, 2 copies
-    bytes = bytes + s.K * CeilDiv(s.yITile, 16) * 64;            // calc0: x1Tile
-    bytes = bytes + s.yITile * CeilDiv(s.K, 16) * 64;            // calc1: x1Tile
-    bytes = bytes + CeilDiv(s.K, 16) * 64;                       // calc2: offsets
-    bytes = bytes + RoundUp(s.K * s.yJTile * 4, 32);             // calc3: x2Tile
-    bytes = bytes + RoundUp(s.yITile * s.yJTile * 4, 32);        // calc4: sum_1Tile
-    bytes = bytes + RoundUp(s.K * s.yITile * s.yJTile * 4, 32);  // calc5: tmp
-    bytes = bytes + s.yITile * CeilDiv(s.K, 16) * 512;           // calc6: spread
+    bytes = bytes + RoundUp(s.K * s.yJTile * 2, 32);            // in0: x2In
+    bytes = bytes + s.K * CeilDiv(s.yITile, 16) * 64;           // in1: x1In, 2 copies
+    bytes = bytes + CeilDiv(s.yITile * s.yJTile * 2, 32) * 64;  // out0: yOut, 2 copies
+    bytes = bytes + RoundUp(s.K * s.yJTile * 4, 32);            // calc0: x2Tile
+    bytes = bytes + s.K * CeilDiv(s.yITile, 16) * 64;           // calc1: x1Tile
+    bytes = bytes + s.yITile * CeilDiv(s.K, 16) * 64;           // calc2: x1Tile
+    bytes = bytes + CeilDiv(s.K, 16) * 64;                      // calc3: offsets
+    bytes = bytes + RoundUp(s.yITile * s.yJTile * 4, 32);       // calc4: sum_1Tile
+    bytes = bytes + s.yITile * CeilDiv(s.K, 16) * 512;          // calc5: spread
     return bytes;
 }
 
@@ -171,14 +172,13 @@ inline Checked YLedger4(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + s.K * CeilDiv(s.yITile, 8) * 64;             // in0: x1In, 2 copies
-    bytes = bytes + CeilDiv(s.K * s.yJTile * 4, 32) * 64;        // in1: x2In, 2 copies
-    bytes = bytes + CeilDiv(s.yITile * s.yJTile * 4, 32) * 64;   // out0: yOut, 2 copies
-    bytes = bytes + s.yITile * CeilDiv(s.K, 8) * 32;             // calc0: x1Tile
-    bytes = bytes + CeilDiv(s.K, 8) * 32;                        // calc1: offsets
-    bytes = bytes + RoundUp(s.yITile * s.yJTile * 4, 32);        // calc2: sum_1Tile
-    bytes = bytes + RoundUp(s.K * s.yITile * s.yJTile * 4, 32);  // calc3: tmp
-    bytes = bytes + s.yITile * CeilDiv(s.K, 8) * 256;            // calc4: spread
+    bytes = bytes + RoundUp(s.K * s.yJTile * 4, 32);            // in0: x2In
+    bytes = bytes + s.K * CeilDiv(s.yITile, 8) * 64;            // in1: x1In, 2 copies
+    bytes = bytes + CeilDiv(s.yITile * s.yJTile * 4, 32) * 64;  // out0: yOut, 2 copies
+    bytes = bytes + s.yITile * CeilDiv(s.K, 8) * 32;            // calc0: x1Tile
+    bytes = bytes + CeilDiv(s.K, 8) * 32;                       // calc1: offsets
+    bytes = bytes + RoundUp(s.yITile * s.yJTile * 4, 32);       // calc2: sum_1Tile
+    bytes = bytes + s.yITile * CeilDiv(s.K, 8) * 256;           // calc3: spread
     return bytes;
 }
 
@@ -212,8 +212,8 @@ inline bool FitY2(Sizes &s, const Chip &chip)
     s.yJTile = Checked(16);
     s.yITile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::yJTile, s.N, 16, MaxOf(CeilDiv(s.M * s.N * s.numel_b, coreNum), 64), false, &YLedger2,
-                    coreNum, ub) &&
+    return Maximise(s, &Sizes::yJTile, s.N, 16, MinOf(MaxOf(CeilDiv(s.M * s.N * s.numel_b, coreNum), 64), 64), false,
+                    &YLedger2, coreNum, ub) &&
            Maximise(s, &Sizes::yITile, MinOf(s.M, 4095), 1, CeilDiv(s.M * s.numel_b * CeilDiv(s.N, s.yJTile), coreNum),
                     false, &YLedger2, coreNum, ub);
 }
@@ -225,8 +225,8 @@ inline bool FitY3(Sizes &s, const Chip &chip)
     s.yJTile = Checked(16);
     s.yITile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::yJTile, s.N, 16, MaxOf(CeilDiv(s.M * s.N * s.numel_b, coreNum), 64), false, &YLedger3,
-                    coreNum, ub) &&
+    return Maximise(s, &Sizes::yJTile, s.N, 16, MinOf(MaxOf(CeilDiv(s.M * s.N * s.numel_b, coreNum), 64), 128), false,
+                    &YLedger3, coreNum, ub) &&
            Maximise(s, &Sizes::yITile, MinOf(s.M, 4095), 1, CeilDiv(s.M * s.numel_b * CeilDiv(s.N, s.yJTile), coreNum),
                     false, &YLedger3, coreNum, ub);
 }
@@ -238,8 +238,8 @@ inline bool FitY4(Sizes &s, const Chip &chip)
     s.yJTile = Checked(8);
     s.yITile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::yJTile, s.N, 8, MaxOf(CeilDiv(s.M * s.N * s.numel_b, coreNum), 64), false, &YLedger4,
-                    coreNum, ub) &&
+    return Maximise(s, &Sizes::yJTile, s.N, 8, MinOf(MaxOf(CeilDiv(s.M * s.N * s.numel_b, coreNum), 64), 64), false,
+                    &YLedger4, coreNum, ub) &&
            Maximise(s, &Sizes::yITile, MinOf(s.M, 4095), 1, CeilDiv(s.M * s.numel_b * CeilDiv(s.N, s.yJTile), coreNum),
                     false, &YLedger4, coreNum, ub);
 }
@@ -251,28 +251,37 @@ inline bool FitY5(Sizes &s, const Chip &chip)
     s.yJTile = Checked(8);
     s.yITile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::yJTile, s.N, 8, MaxOf(CeilDiv(s.M * s.N * s.numel_b, coreNum), 64), false, &YLedger5,
-                    coreNum, ub) &&
+    return Maximise(s, &Sizes::yJTile, s.N, 8, MinOf(MaxOf(CeilDiv(s.M * s.N * s.numel_b, coreNum), 64), 128), false,
+                    &YLedger5, coreNum, ub) &&
            Maximise(s, &Sizes::yITile, MinOf(s.M, 4095), 1, CeilDiv(s.M * s.numel_b * CeilDiv(s.N, s.yJTile), coreNum),
                     false, &YLedger5, coreNum, ub);
 }
 
-/// Fields yPanels to yBaseM; false when one is out of range.
-inline bool FindYPanels(Sizes &s, const Chip &chip)
+/// Fields yBaseN to yBaseM; false when one is out of range.
+inline bool FindYBaseN(Sizes &s, const Chip &chip)
 {
     const Checked cubeNum(chip.cubeNum);
-    s.yPanels = CeilDiv(s.N, 256);
-    s.yBaseN = RoundUp(CeilDiv(s.N, s.yPanels), 16);
-    s.yBaseM = MinOf(MinOf((((32768 / s.yBaseN)) / 16) * 16, 256),
-                     RoundUp(MinOf(MaxOf(CeilDiv(s.M * s.numel_b * s.yPanels, cubeNum), 1), s.M), 16));
-    return s.yPanels.valid && s.yBaseN.valid && s.yBaseM.valid;
+    const Checked l0cFloats(chip.ubBytes > UB_220 ? 65536 : 32768);  // results that L0C holds
+    s.yBaseN = RoundUp(
+        CeilDiv(
+            s.N,
+            MaxOf(CeilDiv(s.N, MinOf((((l0cFloats / (RoundUp(MinOf(s.M, 128), 16)))) / 16) * 16, 512)),
+                  MinOf(((s.N * CeilDiv(s.M, 128)) /
+                         (s.M * CeilDiv(s.N, MinOf((((l0cFloats / (RoundUp(MinOf(s.M, 128), 16)))) / 16) * 16, 512)))),
+                        1) *
+                      MinOf(CeilDiv(CeilDiv(cubeNum * 3, 4), s.numel_b * CeilDiv(s.M, 128)), CeilDiv(s.N, 16)))),
+        16);
+    s.yPanels = CeilDiv(s.N, s.yBaseN);
+    s.yBaseM = MinOf(MinOf((((l0cFloats / s.yBaseN)) / 16) * 16, 256),
+                     RoundUp(MinOf(MaxOf(CeilDiv(s.M * s.numel_b * s.yPanels, CeilDiv(cubeNum * 3, 4)), 1), s.M), 16));
+    return s.yBaseN.valid && s.yPanels.valid && s.yBaseM.valid;
 }
 
 /// Fields yBaseK; false when one is out of range.
 inline bool FindYBaseK(Sizes &s, const Chip &chip)
 {
     (void)chip;
-    s.yBaseK = MinOf(64, RoundUp(s.K, 16));
+    s.yBaseK = MinOf(MinOf(64, (((16384 / s.yBaseN)) / 16) * 16), RoundUp(s.K, 16));
     return s.yBaseK.valid;
 }
 
@@ -337,7 +346,7 @@ inline bool FindYJTiles(Sizes &s, const Chip &chip)
 inline bool FindYBaseK2(Sizes &s, const Chip &chip)
 {
     (void)chip;
-    s.yBaseK = MinOf(32, RoundUp(s.K, 16));
+    s.yBaseK = MinOf(MinOf(32, (((8192 / s.yBaseN)) / 16) * 16), RoundUp(s.K, 16));
     return s.yBaseK.valid;
 }
 
@@ -381,7 +390,7 @@ inline bool TryCubeFull(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.K <= 2147483647)) {
         return false;
     }
-    if (!(FitY(s, chip) && FindYPanels(s, chip) && FindYBaseK(s, chip) && FindYStepK(s, chip) && FindYL1(s, chip) &&
+    if (!(FitY(s, chip) && FindYBaseN(s, chip) && FindYBaseK(s, chip) && FindYStepK(s, chip) && FindYL1(s, chip) &&
           FindYM(s, chip))) {
         return false;
     }
@@ -482,7 +491,7 @@ inline bool TryCubeFull2(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.K <= 2147483647)) {
         return false;
     }
-    if (!(FitY(s, chip) && FindYPanels(s, chip) && FindYBaseK2(s, chip) && FindYStepK(s, chip) && FindYL12(s, chip) &&
+    if (!(FitY(s, chip) && FindYBaseN(s, chip) && FindYBaseK2(s, chip) && FindYStepK(s, chip) && FindYL12(s, chip) &&
           FindYM(s, chip))) {
         return false;
     }
@@ -648,8 +657,8 @@ inline void Fill(const Sizes &s, BatchMatmulTNTilingData &data)
     data.numel_b = s.numel_b.value;
     data.yJTile = s.yJTile.value;
     data.yITile = s.yITile.value;
-    data.yPanels = s.yPanels.value;
     data.yBaseN = s.yBaseN.value;
+    data.yPanels = s.yPanels.value;
     data.yBaseM = s.yBaseM.value;
     data.yM = s.yM.value;
     data.yN = s.yN.value;

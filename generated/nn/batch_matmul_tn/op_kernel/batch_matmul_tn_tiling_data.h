@@ -15,8 +15,8 @@ struct BatchMatmulTNTilingData {
     int64_t numel_b;
     int64_t yJTile;
     int64_t yITile;
-    int64_t yPanels;
     int64_t yBaseN;
+    int64_t yPanels;
     int64_t yBaseM;
     int64_t yM;
     int64_t yN;

@@ -107,149 +107,141 @@ public:
         x1Gm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(x1), K_ * M_ * numel_b_);
         x2Gm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(x2), K_ * N_ * numel_b_);
         yGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(y), M_ * N_ * numel_b_);
-        pipe->InitBuffer(in0Queue_, 2, K_ * ceilYITileBy16_ * 32);
-        pipe->InitBuffer(in1Queue_, 2, K_ * yJTile_ * 2);
+        pipe->InitBuffer(in0Queue_, 1, K_ * yJTile_ * 2);
+        pipe->InitBuffer(in1Queue_, 2, K_ * ceilYITileBy16_ * 32);
         pipe->InitBuffer(out0Queue_, 2, yITile_ * yJTile_ * 2);
-        pipe->InitBuffer(calc0Buf_, K_ * ceilYITileBy16_ * 64);
-        pipe->InitBuffer(calc1Buf_, ceilKBy16_ * yITile_ * 64);
-        pipe->InitBuffer(calc2Buf_, ceilKBy16_ * 64);
-        pipe->InitBuffer(calc3Buf_, K_ * yJTile_ * 4);
+        pipe->InitBuffer(calc0Buf_, K_ * yJTile_ * 4);
+        pipe->InitBuffer(calc1Buf_, K_ * ceilYITileBy16_ * 64);
+        pipe->InitBuffer(calc2Buf_, ceilKBy16_ * yITile_ * 64);
+        pipe->InitBuffer(calc3Buf_, ceilKBy16_ * 64);
         pipe->InitBuffer(calc4Buf_, yITile_ * yJTile_ * 4);
-        pipe->InitBuffer(calc5Buf_, K_ * yITile_ * yJTile_ * 4);
-        pipe->InitBuffer(calc6Buf_, ceilKBy16_ * yITile_ * 512);
+        pipe->InitBuffer(calc5Buf_, ceilKBy16_ * yITile_ * 512);
     }
 
     __aicore__ inline void Process()
     {
         AscendC::LocalTensor<float> calc0Zero = calc0Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc0Zero, 0.0f, K_ * ceilYITileBy16_ * 16);
+        AscendC::Duplicate<float>(calc0Zero, 0.0f, K_ * yJTile_);
         AscendC::LocalTensor<float> calc1Zero = calc1Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc1Zero, 0.0f, ceilKBy16_ * yITile_ * 16);
+        AscendC::Duplicate<float>(calc1Zero, 0.0f, K_ * ceilYITileBy16_ * 16);
         AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc2Zero, 0.0f, ceilKBy16_ * 16);
+        AscendC::Duplicate<float>(calc2Zero, 0.0f, ceilKBy16_ * yITile_ * 16);
         AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc3Zero, 0.0f, K_ * yJTile_);
+        AscendC::Duplicate<float>(calc3Zero, 0.0f, ceilKBy16_ * 16);
         AscendC::LocalTensor<float> calc4Zero = calc4Buf_.Get<float>();
         AscendC::Duplicate<float>(calc4Zero, 0.0f, yITile_ * yJTile_);
         AscendC::LocalTensor<float> calc5Zero = calc5Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc5Zero, 0.0f, K_ * yITile_ * yJTile_);
-        AscendC::LocalTensor<float> calc6Zero = calc6Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc6Zero, 0.0f, ceilKBy16_ * yITile_ * 128);
-        VectorBarrier();
-        for (int64_t item = blockIdx_ * yPer_; item < MinOf(yWork_, blockIdx_ * yPer_ + yPer_); ++item) {
-            const int64_t jStart = yJTile_ * (item % yJTiles_);
+        AscendC::Duplicate<float>(calc5Zero, 0.0f, ceilKBy16_ * yITile_ * 128);
+        const int64_t firstItem = blockIdx_ * yPer_;
+        const int64_t lastItem = MinOf(yWork_, blockIdx_ * yPer_ + yPer_);
+        for (int64_t strip = (firstItem / yITiles_); strip < CeilDiv(lastItem, yITiles_); ++strip) {
+            const int64_t jStart = yJTile_ * (strip % yJTiles_);
             const int64_t jCount = MinOf(yJTile_, N_ - jStart);
             const int64_t jPitch = RoundUp(jCount, 16);
-            const int64_t iStart = yITile_ * (((item / yJTiles_)) % yITiles_);
-            const int64_t iCount = MinOf(yITile_, M_ - iStart);
-            const int64_t b = (((item / yJTiles_)) / yITiles_);
-            // y[b, i, j] = sum[k](x1[b, k, i] * x2[b, k, j])
-            AscendC::LocalTensor<Element> x1In = in0Queue_.AllocTensor<Element>();
+            const int64_t b = (strip / yJTiles_);
+            AscendC::LocalTensor<Element> x2In = in0Queue_.AllocTensor<Element>();
             for (int64_t first = 0; first < K_; first += 4095) {
                 AscendC::DataCopyPad(
-                    x1In[RoundUp(iCount, 16) * first], x1Gm_[K_ * M_ * b + M_ * first + iStart],
-                    AscendC::DataCopyExtParams(MinOf(4095, K_ - first), iCount * 2, M_ * 2 - iCount * 2, 0, 0),
+                    x2In[first * jPitch], x2Gm_[K_ * N_ * b + N_ * first + jStart],
+                    AscendC::DataCopyExtParams(MinOf(4095, K_ - first), jCount * 2, N_ * 2 - jCount * 2, 0, 0),
                     AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
             }
-            in0Queue_.EnQue(x1In);
-            x1In = in0Queue_.DeQue<Element>();
-            AscendC::LocalTensor<float> x1Tile = calc0Buf_.Get<float>();
-            AscendC::Cast(x1Tile, x1In, AscendC::RoundMode::CAST_NONE, RoundUp(iCount, 16) * K_);
-            in0Queue_.FreeTensor(x1In);
-            AscendC::LocalTensor<float> x1Tile1 = calc1Buf_.Get<float>();
-            AscendC::LocalTensor<int32_t> offsets = calc2Buf_.Get<int32_t>();
-            AscendC::CreateVecIndex<int32_t>(offsets, static_cast<int32_t>(0), ceilKBy16_ * 16);
+            in0Queue_.EnQue(x2In);
+            x2In = in0Queue_.DeQue<Element>();
+            AscendC::LocalTensor<float> x2Tile = calc0Buf_.Get<float>();
             VectorBarrier();
-            AscendC::Mins(offsets, offsets, static_cast<int32_t>(K_ - 1), ceilKBy16_ * 16);
-            VectorBarrier();
-            AscendC::Muls(offsets, offsets, static_cast<int32_t>(CeilDiv(iCount, 16) * 64), ceilKBy16_ * 16);
-            VectorBarrier();
-            for (int64_t i = 0; i < iCount; ++i) {
-                AscendC::Gather(x1Tile1[ceilKBy16_ * i * 16], x1Tile, offsets.ReinterpretCast<uint32_t>(), i * 4,
-                                ceilKBy16_ * 16);
-            }
-            AscendC::LocalTensor<Element> x2In = in1Queue_.AllocTensor<Element>();
-            for (int64_t first1 = 0; first1 < K_; first1 += 4095) {
-                AscendC::DataCopyPad(
-                    x2In[first1 * jPitch], x2Gm_[K_ * N_ * b + N_ * first1 + jStart],
-                    AscendC::DataCopyExtParams(MinOf(4095, K_ - first1), jCount * 2, N_ * 2 - jCount * 2, 0, 0),
-                    AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
-            }
-            in1Queue_.EnQue(x2In);
-            x2In = in1Queue_.DeQue<Element>();
-            AscendC::LocalTensor<float> x2Tile = calc3Buf_.Get<float>();
             AscendC::Cast(x2Tile, x2In, AscendC::RoundMode::CAST_NONE, K_ * jPitch);
-            in1Queue_.FreeTensor(x2In);
-            AscendC::LocalTensor<float> sum_1Tile = calc4Buf_.Get<float>();
-            AscendC::LocalTensor<float> tmp = calc5Buf_.Get<float>();
-            AscendC::LocalTensor<float> spread = calc6Buf_.Get<float>();
-            VectorBarrier();
-            for (int64_t block = 0; block < ceilKBy16_ * iCount * 2; block += 255) {
-                AscendC::Brcb(spread[block * 64], x1Tile1[block * 8], MinOf(255, ceilKBy16_ * iCount * 2 - block),
-                              AscendC::BrcbRepeatParams(1, 8));
-            }
-            VectorBarrier();
-            for (int64_t i = 0; i < iCount; ++i) {
-                if (jPitch <= 2040) {
-                    for (int64_t col = 0; col < jPitch; col += 64) {
-                        for (int64_t first2 = 0; first2 < K_; first2 += 255) {
-                            AscendC::Mul(tmp[K_ * i * jPitch + first2 * jPitch + col],
-                                         spread[ceilKBy16_ * i * 128 + first2 * 8], x2Tile[first2 * jPitch + col],
-                                         MinOf(64, jPitch - col), MinOf(255, K_ - first2),
-                                         AscendC::BinaryRepeatParams(1, 0, 1, (jPitch / 8), 1, (jPitch / 8)));
-                        }
-                    }
-                } else {
-                    for (int64_t k = 0; k < K_; ++k) {
-                        for (int64_t start = 0; start < (jPitch / 64); start += 255) {
-                            AscendC::Mul(tmp[K_ * i * jPitch + jPitch * k + start * 64],
-                                         spread[ceilKBy16_ * i * 128 + k * 8], x2Tile[jPitch * k + start * 64], 64,
-                                         MinOf(255, (jPitch / 64) - start),
-                                         AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
-                        }
-                        if (jPitch - (jPitch / 64) * 64 > 0) {
-                            AscendC::Mul(tmp[K_ * i * jPitch + jPitch * k + (jPitch / 64) * 64],
-                                         spread[ceilKBy16_ * i * 128 + k * 8], x2Tile[jPitch * k + (jPitch / 64) * 64],
-                                         jPitch - (jPitch / 64) * 64, 1, AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
-                        }
-                    }
+            in0Queue_.FreeTensor(x2In);
+            for (int64_t tile = MaxOf(firstItem - strip * yITiles_, 0);
+                 tile < MinOf(yITiles_, lastItem - strip * yITiles_); ++tile) {
+                const int64_t iStart = tile * yITile_;
+                const int64_t iCount = MinOf(yITile_, M_ - iStart);
+                // y[b, i, j] = sum[k](x1[b, k, i] * x2[b, k, j])
+                AscendC::LocalTensor<Element> x1In = in1Queue_.AllocTensor<Element>();
+                for (int64_t first1 = 0; first1 < K_; first1 += 4095) {
+                    AscendC::DataCopyPad(
+                        x1In[RoundUp(iCount, 16) * first1], x1Gm_[K_ * M_ * b + M_ * first1 + iStart],
+                        AscendC::DataCopyExtParams(MinOf(4095, K_ - first1), iCount * 2, M_ * 2 - iCount * 2, 0, 0),
+                        AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
                 }
-            }
-            VectorBarrier();
-            for (int64_t i = 0; i < iCount; ++i) {
-                AscendC::Muls(sum_1Tile[i * jPitch], tmp[K_ * i * jPitch], 1.0f, jPitch);
-            }
-            for (int64_t k = 1; k < K_; ++k) {
+                in1Queue_.EnQue(x1In);
+                x1In = in1Queue_.DeQue<Element>();
+                AscendC::LocalTensor<float> x1Tile = calc1Buf_.Get<float>();
+                AscendC::Cast(x1Tile, x1In, AscendC::RoundMode::CAST_NONE, RoundUp(iCount, 16) * K_);
+                in1Queue_.FreeTensor(x1In);
+                AscendC::LocalTensor<float> x1Tile1 = calc2Buf_.Get<float>();
+                AscendC::LocalTensor<int32_t> offsets = calc3Buf_.Get<int32_t>();
+                AscendC::CreateVecIndex<int32_t>(offsets, static_cast<int32_t>(0), ceilKBy16_ * 16);
+                VectorBarrier();
+                AscendC::Mins(offsets, offsets, static_cast<int32_t>(K_ - 1), ceilKBy16_ * 16);
+                VectorBarrier();
+                AscendC::Muls(offsets, offsets, static_cast<int32_t>(CeilDiv(iCount, 16) * 64), ceilKBy16_ * 16);
                 VectorBarrier();
                 for (int64_t i = 0; i < iCount; ++i) {
-                    AscendC::Add(sum_1Tile[i * jPitch], sum_1Tile[i * jPitch], tmp[K_ * i * jPitch + jPitch * k],
-                                 jPitch);
+                    AscendC::Gather(x1Tile1[ceilKBy16_ * i * 16], x1Tile, offsets.ReinterpretCast<uint32_t>(), i * 4,
+                                    ceilKBy16_ * 16);
                 }
+                AscendC::LocalTensor<float> sum_1Tile = calc4Buf_.Get<float>();
+                AscendC::Duplicate<float>(sum_1Tile, 0.0f, iCount * jPitch);
+                AscendC::LocalTensor<float> spread = calc5Buf_.Get<float>();
+                VectorBarrier();
+                for (int64_t block = 0; block < ceilKBy16_ * iCount * 2; block += 255) {
+                    AscendC::Brcb(spread[block * 64], x1Tile1[block * 8], MinOf(255, ceilKBy16_ * iCount * 2 - block),
+                                  AscendC::BrcbRepeatParams(1, 8));
+                }
+                for (int64_t k = 0; k < K_; ++k) {
+                    if (jPitch <= 2040 && ceilKBy16_ * 128 <= 2040) {
+                        VectorBarrier();
+                        for (int64_t col = 0; col < jPitch; col += 64) {
+                            for (int64_t first2 = 0; first2 < iCount; first2 += 255) {
+                                AscendC::MulAddDst(
+                                    sum_1Tile[first2 * jPitch + col], spread[ceilKBy16_ * first2 * 128 + k * 8],
+                                    x2Tile[jPitch * k + col], MinOf(64, jPitch - col), MinOf(255, iCount - first2),
+                                    AscendC::BinaryRepeatParams(1, 0, 1, (jPitch / 8), ceilKBy16_ * 16, 0));
+                            }
+                        }
+                    } else {
+                        VectorBarrier();
+                        for (int64_t i = 0; i < iCount; ++i) {
+                            for (int64_t start = 0; start < (jPitch / 64); start += 255) {
+                                AscendC::MulAddDst(
+                                    sum_1Tile[i * jPitch + start * 64], spread[ceilKBy16_ * i * 128 + k * 8],
+                                    x2Tile[jPitch * k + start * 64], 64, MinOf(255, (jPitch / 64) - start),
+                                    AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
+                            }
+                            if (jPitch - (jPitch / 64) * 64 > 0) {
+                                AscendC::MulAddDst(sum_1Tile[i * jPitch + (jPitch / 64) * 64],
+                                                   spread[ceilKBy16_ * i * 128 + k * 8],
+                                                   x2Tile[jPitch * k + (jPitch / 64) * 64], jPitch - (jPitch / 64) * 64,
+                                                   1, AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
+                            }
+                        }
+                    }
+                }
+                AscendC::LocalTensor<Element> yOut = out0Queue_.AllocTensor<Element>();
+                VectorBarrier();
+                AscendC::Cast(yOut, sum_1Tile, AscendC::RoundMode::CAST_RINT, iCount * jPitch);
+                out0Queue_.EnQue(yOut);
+                yOut = out0Queue_.DeQue<Element>();
+                AscendC::DataCopyPad(
+                    yGm_[M_ * N_ * b + N_ * iStart + jStart], yOut,
+                    AscendC::DataCopyExtParams(iCount, jCount * 2, ((jPitch * 2 - CeilDiv(jCount * 2, 32) * 32) / 32),
+                                               N_ * 2 - jCount * 2, 0));
+                out0Queue_.FreeTensor(yOut);
             }
-            AscendC::LocalTensor<Element> yOut = out0Queue_.AllocTensor<Element>();
-            VectorBarrier();
-            AscendC::Cast(yOut, sum_1Tile, AscendC::RoundMode::CAST_RINT, iCount * jPitch);
-            out0Queue_.EnQue(yOut);
-            yOut = out0Queue_.DeQue<Element>();
-            AscendC::DataCopyPad(
-                yGm_[M_ * N_ * b + N_ * iStart + jStart], yOut,
-                AscendC::DataCopyExtParams(iCount, jCount * 2, ((jPitch * 2 - CeilDiv(jCount * 2, 32) * 32) / 32),
-                                           N_ * 2 - jCount * 2, 0));
-            out0Queue_.FreeTensor(yOut);
         }
     }
 
 private:
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // x1In
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in1Queue_;    // x2In
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // x2In
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in1Queue_;    // x1In
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // yOut
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // x1Tile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // x2Tile
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // x1Tile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // offsets
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // x2Tile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // x1Tile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // offsets
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // sum_1Tile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // spread
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // spread
     AscendC::GlobalTensor<Element> x1Gm_;
     AscendC::GlobalTensor<Element> x2Gm_;
     AscendC::GlobalTensor<Element> yGm_;
@@ -511,126 +503,120 @@ public:
         x1Gm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(x1), K_ * M_ * numel_b_);
         x2Gm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(x2), K_ * N_ * numel_b_);
         yGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(y), M_ * N_ * numel_b_);
-        pipe->InitBuffer(in0Queue_, 2, K_ * CeilDiv(yITile_, 8) * 32);
-        pipe->InitBuffer(in1Queue_, 2, K_ * yJTile_ * 4);
+        pipe->InitBuffer(in0Queue_, 1, K_ * yJTile_ * 4);
+        pipe->InitBuffer(in1Queue_, 2, K_ * CeilDiv(yITile_, 8) * 32);
         pipe->InitBuffer(out0Queue_, 2, yITile_ * yJTile_ * 4);
         pipe->InitBuffer(calc0Buf_, ceilKBy8_ * yITile_ * 32);
         pipe->InitBuffer(calc1Buf_, ceilKBy8_ * 32);
         pipe->InitBuffer(calc2Buf_, yITile_ * yJTile_ * 4);
-        pipe->InitBuffer(calc3Buf_, K_ * yITile_ * yJTile_ * 4);
-        pipe->InitBuffer(calc4Buf_, ceilKBy8_ * yITile_ * 256);
+        pipe->InitBuffer(calc3Buf_, ceilKBy8_ * yITile_ * 256);
     }
 
     __aicore__ inline void Process()
     {
-        for (int64_t item = blockIdx_ * yPer_; item < MinOf(yWork_, blockIdx_ * yPer_ + yPer_); ++item) {
-            const int64_t jStart = yJTile_ * (item % yJTiles_);
+        const int64_t firstItem = blockIdx_ * yPer_;
+        const int64_t lastItem = MinOf(yWork_, blockIdx_ * yPer_ + yPer_);
+        for (int64_t strip = (firstItem / yITiles_); strip < CeilDiv(lastItem, yITiles_); ++strip) {
+            const int64_t jStart = yJTile_ * (strip % yJTiles_);
             const int64_t jCount = MinOf(yJTile_, N_ - jStart);
             const int64_t jPitch = RoundUp(jCount, 8);
-            const int64_t iStart = yITile_ * (((item / yJTiles_)) % yITiles_);
-            const int64_t iCount = MinOf(yITile_, M_ - iStart);
-            const int64_t b = (((item / yJTiles_)) / yITiles_);
-            // y[b, i, j] = sum[k](x1[b, k, i] * x2[b, k, j])
-            AscendC::LocalTensor<float> x1In = in0Queue_.AllocTensor<float>();
+            const int64_t b = (strip / yJTiles_);
+            AscendC::LocalTensor<float> x2In = in0Queue_.AllocTensor<float>();
             for (int64_t first = 0; first < K_; first += 4095) {
                 AscendC::DataCopyPad(
-                    x1In[RoundUp(iCount, 8) * first], x1Gm_[K_ * M_ * b + M_ * first + iStart],
-                    AscendC::DataCopyExtParams(MinOf(4095, K_ - first), iCount * 4, M_ * 4 - iCount * 4, 0, 0),
+                    x2In[first * jPitch], x2Gm_[K_ * N_ * b + N_ * first + jStart],
+                    AscendC::DataCopyExtParams(MinOf(4095, K_ - first), jCount * 4, N_ * 4 - jCount * 4, 0, 0),
                     AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
             }
-            in0Queue_.EnQue(x1In);
-            x1In = in0Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> x1Tile = calc0Buf_.Get<float>();
-            AscendC::LocalTensor<int32_t> offsets = calc1Buf_.Get<int32_t>();
-            AscendC::CreateVecIndex<int32_t>(offsets, static_cast<int32_t>(0), ceilKBy8_ * 8);
-            VectorBarrier();
-            AscendC::Mins(offsets, offsets, static_cast<int32_t>(K_ - 1), ceilKBy8_ * 8);
-            VectorBarrier();
-            AscendC::Muls(offsets, offsets, static_cast<int32_t>(CeilDiv(iCount, 8) * 32), ceilKBy8_ * 8);
-            VectorBarrier();
-            for (int64_t i = 0; i < iCount; ++i) {
-                AscendC::Gather(x1Tile[ceilKBy8_ * i * 8], x1In, offsets.ReinterpretCast<uint32_t>(), i * 4,
-                                ceilKBy8_ * 8);
-            }
-            in0Queue_.FreeTensor(x1In);
-            AscendC::LocalTensor<float> x2In = in1Queue_.AllocTensor<float>();
-            for (int64_t first1 = 0; first1 < K_; first1 += 4095) {
-                AscendC::DataCopyPad(
-                    x2In[first1 * jPitch], x2Gm_[K_ * N_ * b + N_ * first1 + jStart],
-                    AscendC::DataCopyExtParams(MinOf(4095, K_ - first1), jCount * 4, N_ * 4 - jCount * 4, 0, 0),
-                    AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-            }
-            in1Queue_.EnQue(x2In);
-            x2In = in1Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> sum_1Tile = calc2Buf_.Get<float>();
-            AscendC::LocalTensor<float> tmp = calc3Buf_.Get<float>();
-            AscendC::LocalTensor<float> spread = calc4Buf_.Get<float>();
-            VectorBarrier();
-            for (int64_t block = 0; block < ceilKBy8_ * iCount; block += 255) {
-                AscendC::Brcb(spread[block * 64], x1Tile[block * 8], MinOf(255, ceilKBy8_ * iCount - block),
-                              AscendC::BrcbRepeatParams(1, 8));
-            }
-            VectorBarrier();
-            for (int64_t i = 0; i < iCount; ++i) {
-                if (jPitch <= 2040) {
-                    for (int64_t col = 0; col < jPitch; col += 64) {
-                        for (int64_t first2 = 0; first2 < K_; first2 += 255) {
-                            AscendC::Mul(tmp[K_ * i * jPitch + first2 * jPitch + col],
-                                         spread[ceilKBy8_ * i * 64 + first2 * 8], x2In[first2 * jPitch + col],
-                                         MinOf(64, jPitch - col), MinOf(255, K_ - first2),
-                                         AscendC::BinaryRepeatParams(1, 0, 1, (jPitch / 8), 1, (jPitch / 8)));
-                        }
-                    }
-                } else {
-                    for (int64_t k = 0; k < K_; ++k) {
-                        for (int64_t start = 0; start < (jPitch / 64); start += 255) {
-                            AscendC::Mul(tmp[K_ * i * jPitch + jPitch * k + start * 64],
-                                         spread[ceilKBy8_ * i * 64 + k * 8], x2In[jPitch * k + start * 64], 64,
-                                         MinOf(255, (jPitch / 64) - start),
-                                         AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
-                        }
-                        if (jPitch - (jPitch / 64) * 64 > 0) {
-                            AscendC::Mul(tmp[K_ * i * jPitch + jPitch * k + (jPitch / 64) * 64],
-                                         spread[ceilKBy8_ * i * 64 + k * 8], x2In[jPitch * k + (jPitch / 64) * 64],
-                                         jPitch - (jPitch / 64) * 64, 1, AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
-                        }
-                    }
+            in0Queue_.EnQue(x2In);
+            x2In = in0Queue_.DeQue<float>();
+            for (int64_t tile = MaxOf(firstItem - strip * yITiles_, 0);
+                 tile < MinOf(yITiles_, lastItem - strip * yITiles_); ++tile) {
+                const int64_t iStart = tile * yITile_;
+                const int64_t iCount = MinOf(yITile_, M_ - iStart);
+                // y[b, i, j] = sum[k](x1[b, k, i] * x2[b, k, j])
+                AscendC::LocalTensor<float> x1In = in1Queue_.AllocTensor<float>();
+                for (int64_t first1 = 0; first1 < K_; first1 += 4095) {
+                    AscendC::DataCopyPad(
+                        x1In[RoundUp(iCount, 8) * first1], x1Gm_[K_ * M_ * b + M_ * first1 + iStart],
+                        AscendC::DataCopyExtParams(MinOf(4095, K_ - first1), iCount * 4, M_ * 4 - iCount * 4, 0, 0),
+                        AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
                 }
-            }
-            VectorBarrier();
-            for (int64_t i = 0; i < iCount; ++i) {
-                AscendC::Muls(sum_1Tile[i * jPitch], tmp[K_ * i * jPitch], 1.0f, jPitch);
-            }
-            for (int64_t k = 1; k < K_; ++k) {
+                in1Queue_.EnQue(x1In);
+                x1In = in1Queue_.DeQue<float>();
+                AscendC::LocalTensor<float> x1Tile = calc0Buf_.Get<float>();
+                AscendC::LocalTensor<int32_t> offsets = calc1Buf_.Get<int32_t>();
+                AscendC::CreateVecIndex<int32_t>(offsets, static_cast<int32_t>(0), ceilKBy8_ * 8);
+                VectorBarrier();
+                AscendC::Mins(offsets, offsets, static_cast<int32_t>(K_ - 1), ceilKBy8_ * 8);
+                VectorBarrier();
+                AscendC::Muls(offsets, offsets, static_cast<int32_t>(CeilDiv(iCount, 8) * 32), ceilKBy8_ * 8);
                 VectorBarrier();
                 for (int64_t i = 0; i < iCount; ++i) {
-                    AscendC::Add(sum_1Tile[i * jPitch], sum_1Tile[i * jPitch], tmp[K_ * i * jPitch + jPitch * k],
-                                 jPitch);
+                    AscendC::Gather(x1Tile[ceilKBy8_ * i * 8], x1In, offsets.ReinterpretCast<uint32_t>(), i * 4,
+                                    ceilKBy8_ * 8);
                 }
+                in1Queue_.FreeTensor(x1In);
+                AscendC::LocalTensor<float> sum_1Tile = calc2Buf_.Get<float>();
+                AscendC::Duplicate<float>(sum_1Tile, 0.0f, iCount * jPitch);
+                AscendC::LocalTensor<float> spread = calc3Buf_.Get<float>();
+                VectorBarrier();
+                for (int64_t block = 0; block < ceilKBy8_ * iCount; block += 255) {
+                    AscendC::Brcb(spread[block * 64], x1Tile[block * 8], MinOf(255, ceilKBy8_ * iCount - block),
+                                  AscendC::BrcbRepeatParams(1, 8));
+                }
+                for (int64_t k = 0; k < K_; ++k) {
+                    if (jPitch <= 2040 && ceilKBy8_ * 64 <= 2040) {
+                        VectorBarrier();
+                        for (int64_t col = 0; col < jPitch; col += 64) {
+                            for (int64_t first2 = 0; first2 < iCount; first2 += 255) {
+                                AscendC::MulAddDst(
+                                    sum_1Tile[first2 * jPitch + col], spread[ceilKBy8_ * first2 * 64 + k * 8],
+                                    x2In[jPitch * k + col], MinOf(64, jPitch - col), MinOf(255, iCount - first2),
+                                    AscendC::BinaryRepeatParams(1, 0, 1, (jPitch / 8), ceilKBy8_ * 8, 0));
+                            }
+                        }
+                    } else {
+                        VectorBarrier();
+                        for (int64_t i = 0; i < iCount; ++i) {
+                            for (int64_t start = 0; start < (jPitch / 64); start += 255) {
+                                AscendC::MulAddDst(sum_1Tile[i * jPitch + start * 64],
+                                                   spread[ceilKBy8_ * i * 64 + k * 8], x2In[jPitch * k + start * 64],
+                                                   64, MinOf(255, (jPitch / 64) - start),
+                                                   AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
+                            }
+                            if (jPitch - (jPitch / 64) * 64 > 0) {
+                                AscendC::MulAddDst(sum_1Tile[i * jPitch + (jPitch / 64) * 64],
+                                                   spread[ceilKBy8_ * i * 64 + k * 8],
+                                                   x2In[jPitch * k + (jPitch / 64) * 64], jPitch - (jPitch / 64) * 64,
+                                                   1, AscendC::BinaryRepeatParams(1, 0, 1, 8, 0, 8));
+                            }
+                        }
+                    }
+                }
+                AscendC::LocalTensor<float> yOut = out0Queue_.AllocTensor<float>();
+                VectorBarrier();
+                AscendC::Muls(yOut, sum_1Tile, 1.0f, iCount * jPitch);
+                out0Queue_.EnQue(yOut);
+                yOut = out0Queue_.DeQue<float>();
+                AscendC::DataCopyPad(
+                    yGm_[M_ * N_ * b + N_ * iStart + jStart], yOut,
+                    AscendC::DataCopyExtParams(iCount, jCount * 4, ((jPitch * 4 - CeilDiv(jCount * 4, 32) * 32) / 32),
+                                               N_ * 4 - jCount * 4, 0));
+                out0Queue_.FreeTensor(yOut);
             }
-            in1Queue_.FreeTensor(x2In);
-            AscendC::LocalTensor<float> yOut = out0Queue_.AllocTensor<float>();
-            VectorBarrier();
-            AscendC::Muls(yOut, sum_1Tile, 1.0f, iCount * jPitch);
-            out0Queue_.EnQue(yOut);
-            yOut = out0Queue_.DeQue<float>();
-            AscendC::DataCopyPad(
-                yGm_[M_ * N_ * b + N_ * iStart + jStart], yOut,
-                AscendC::DataCopyExtParams(iCount, jCount * 4, ((jPitch * 4 - CeilDiv(jCount * 4, 32) * 32) / 32),
-                                           N_ * 4 - jCount * 4, 0));
-            out0Queue_.FreeTensor(yOut);
+            in0Queue_.FreeTensor(x2In);
         }
     }
 
 private:
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // x1In
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in1Queue_;    // x2In
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // x2In
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in1Queue_;    // x1In
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // yOut
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // x1Tile
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // offsets
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // sum_1Tile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // spread
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // spread
     AscendC::GlobalTensor<float> x1Gm_;
     AscendC::GlobalTensor<float> x2Gm_;
     AscendC::GlobalTensor<float> yGm_;

@@ -26,8 +26,8 @@ struct Sizes {
     Checked yBTile;
     Checked yCTile;
     Checked sum_1WsStart;
-    Checked sum1Panels;
     Checked sum1BaseN;
+    Checked sum1Panels;
     Checked sum1BaseM;
     Checked sum1M;
     Checked sum1N;
@@ -37,6 +37,7 @@ struct Sizes {
     Checked sum1Work;
     Checked sum1Per;
     Checked yOTiles;
+    Checked yBTiles;
     Checked yWork;
     Checked yPer;
     Checked sum_1WsEnd;
@@ -56,7 +57,6 @@ struct Sizes {
     Checked mm0BaseK;
     Checked mm0StepK;
     Checked mm0L1;
-    Checked yBTiles;
 };
 
 /// Cycles of every vector core that starting the cube costs (estimated): the least it must save.
@@ -79,12 +79,13 @@ struct Choice {
     bool together;      // all cores must start together: they synchronise
 };
 
+constexpr int64_t UB_220 = 196608;  // bytes of unified buffer on architecture 220; 3510 has more
+
 /// Bytes a kernel may fill with buffers. Architecture 220 (192 KiB) keeps 256 bytes, and 8 KiB for Select and its like;
 /// architecture 3510 reports what is left of its 256 KiB.
 inline int64_t UsableUb(const Chip &chip, bool select)
 {
-    const int64_t ub220 = 196608;
-    if (chip.ubBytes > ub220) {
+    if (chip.ubBytes > UB_220) {
         return chip.ubBytes;
     }
     return chip.ubBytes - 256 - (select ? 8192 : 0);
@@ -93,8 +94,8 @@ inline int64_t UsableUb(const Chip &chip, bool select)
 typedef Checked (*Ledger)(const Sizes &, const Checked &);
 
 /// The largest tile whose ledger fits, a multiple of `align`: up to the first one that covers `upper`, and no more than
-/// covers `balance` when that is positive. False when not even `align` fits, or when `required` and `upper` is not
-/// covered.
+/// covers `balance` when that is positive; then as many tiles of like length. False when not even `align` fits, or when
+/// `required` and `upper` is not covered.
 inline bool Maximise(Sizes &s, Checked Sizes::*tile, const Checked &upper, int64_t align, const Checked &balance,
                      bool required, Ledger ledger, const Checked &coreNum, int64_t ub)
 {
@@ -120,7 +121,8 @@ inline bool Maximise(Sizes &s, Checked Sizes::*tile, const Checked &upper, int64
             high = middle - 1;
         }
     }
-    s.*tile = Checked(low * align);
+    const int64_t tiles = (top - 1) / low + 1;
+    s.*tile = Checked(((top - 1) / tiles + 1) * align);
     return !(required && low < top);
 }
 
@@ -139,11 +141,11 @@ inline Checked YLedger(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.yBTile * s.yOTile * 4, 32) * 64;  // in0: sum_1WsIn, 2 copies
-    bytes = bytes + CeilDiv(s.yOTile * 2, 32) * 64;             // in1: biasIn, 2 copies
+    bytes = bytes + RoundUp(s.yOTile * 2, 32);                  // in0: biasIn
+    bytes = bytes + CeilDiv(s.yBTile * s.yOTile * 4, 32) * 64;  // in1: sum_1WsIn, 2 copies
     bytes = bytes + CeilDiv(s.yBTile * s.yOTile * 2, 32) * 64;  // out0: yOut, 2 copies
-    bytes = bytes + RoundUp(s.yBTile * s.yOTile * 4, 32);       // calc0: sum_1WsTile
-    bytes = bytes + RoundUp(s.yOTile * 4, 32);                  // calc1: biasTile
+    bytes = bytes + RoundUp(s.yOTile * 4, 32);                  // calc0: biasTile
+    bytes = bytes + RoundUp(s.yBTile * s.yOTile * 4, 32);       // calc1: sum_1WsTile
     bytes = bytes + RoundUp(s.yBTile * s.yOTile * 4, 32);       // calc2: tmp
     bytes = bytes + RoundUp(s.yBTile * s.yOTile * 4, 32);       // calc3: tmp
     bytes = bytes + RoundUp(s.yBTile * s.yOTile * 4, 32);       // calc4: tmp
@@ -161,25 +163,27 @@ inline Checked YLedger2(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.K, 16) * 64;              // in0: xIn, 2 copies
-    bytes = bytes + s.yOTile * CeilDiv(s.K, 16) * 64;   // in1: weightIn, 2 copies
-    bytes = bytes + CeilDiv(s.yOTile, 16) * 64;         // in2: biasIn, 2 copies
-    bytes = bytes + CeilDiv(s.yOTile, 64) * 256;        // out0: yOut, 2 copies
-    bytes = bytes + CeilDiv(s.K, 64) * 256;             // calc0: xTile
-    bytes = bytes + s.yOTile * CeilDiv(s.K, 64) * 256;  // calc1: weightTile
-    bytes = bytes + CeilDiv(s.yOTile, 64) * 256;        // calc2: sum_1Tile
-    bytes = bytes + s.yOTile * CeilDiv(s.K, 64) * 256;  // calc3: tmp
-    bytes = bytes + CeilDiv(s.yOTile, 8) * 2048;        // calc4: acc
-    bytes = bytes + CeilDiv(s.yOTile, 8) * 256;         // calc5: part
-    bytes = bytes + CeilDiv(s.yOTile, 64) * 256;        // calc6: biasTile
-    bytes = bytes + CeilDiv(s.yOTile, 64) * 256;        // calc7: tmp
-    bytes = bytes + CeilDiv(s.yOTile, 64) * 256;        // calc8: tmp
-    bytes = bytes + CeilDiv(s.yOTile, 64) * 256;        // calc9: tmp
-    bytes = bytes + CeilDiv(s.yOTile, 64) * 256;        // calc10: tmp
-    bytes = bytes + CeilDiv(s.yOTile, 64) * 256;        // calc11: tmp
-    bytes = bytes + CeilDiv(s.yOTile, 64) * 256;        // calc12: tmp
-    bytes = bytes + CeilDiv(s.yOTile, 64) * 256;        // calc13: tmp
-    bytes = bytes + RoundUp(s.yOTile, 256);             // calc14: mask
+    bytes = bytes + CeilDiv(s.K, 16) * 32;              // in0: weightIn
+    bytes = bytes + 32;                                 // in1: biasIn
+    bytes = bytes + s.yBTile * CeilDiv(s.K, 16) * 64;   // in2: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.yBTile, 8) * 512;         // out0: yCells, 2 copies
+    bytes = bytes + CeilDiv(s.K, 64) * 256;             // calc0: weightTile
+    bytes = bytes + 256;                                // calc1: biasTile
+    bytes = bytes + s.yBTile * CeilDiv(s.K, 64) * 256;  // calc2: xTile
+    bytes = bytes + CeilDiv(s.yBTile, 64) * 256;        // calc3: sum_1Tile
+    bytes = bytes + s.yBTile * CeilDiv(s.K, 64) * 256;  // calc4: tmp
+    bytes = bytes + CeilDiv(s.yBTile, 8) * 2048;        // calc5: acc
+    bytes = bytes + CeilDiv(s.yBTile, 8) * 256;         // calc6: part
+    bytes = bytes + CeilDiv(s.yBTile, 64) * 256;        // calc7: tmp
+    bytes = bytes + 2048;                               // calc8: spread
+    bytes = bytes + CeilDiv(s.yBTile, 64) * 256;        // calc9: tmp
+    bytes = bytes + CeilDiv(s.yBTile, 64) * 256;        // calc10: tmp
+    bytes = bytes + CeilDiv(s.yBTile, 64) * 256;        // calc11: tmp
+    bytes = bytes + CeilDiv(s.yBTile, 64) * 256;        // calc12: tmp
+    bytes = bytes + CeilDiv(s.yBTile, 64) * 256;        // calc13: tmp
+    bytes = bytes + CeilDiv(s.yBTile, 64) * 256;        // calc14: tmp
+    bytes = bytes + RoundUp(s.yBTile, 256);             // calc15: mask
+    bytes = bytes + CeilDiv(s.yBTile, 64) * 128;        // calc16: narrowed
     return bytes;
 }
 
@@ -189,25 +193,27 @@ inline Checked YLedger3(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.yCTile * 2, 32) * 64;             // in0: xIn, 2 copies
-    bytes = bytes + CeilDiv(s.yCTile * s.yOTile * 2, 32) * 64;  // in1: weightIn, 2 copies
-    bytes = bytes + CeilDiv(s.yOTile, 16) * 64;                 // in2: biasIn, 2 copies
-    bytes = bytes + CeilDiv(s.yOTile, 64) * 256;                // out0: yOut, 2 copies
-    bytes = bytes + CeilDiv(s.yOTile, 64) * 256;                // calc0: sumAcc
-    bytes = bytes + RoundUp(s.yCTile * 4, 32);                  // calc1: xTile
-    bytes = bytes + RoundUp(s.yCTile * s.yOTile * 4, 32);       // calc2: weightTile
-    bytes = bytes + RoundUp(s.yCTile * s.yOTile * 4, 32);       // calc3: tmp
-    bytes = bytes + CeilDiv(s.yOTile, 64) * 256;                // calc4: sum
-    bytes = bytes + CeilDiv(s.yOTile, 8) * 2048;                // calc5: acc
-    bytes = bytes + CeilDiv(s.yOTile, 8) * 256;                 // calc6: part
-    bytes = bytes + CeilDiv(s.yOTile, 64) * 256;                // calc7: tmp
-    bytes = bytes + CeilDiv(s.yOTile, 64) * 256;                // calc8: tmp
-    bytes = bytes + CeilDiv(s.yOTile, 64) * 256;                // calc9: tmp
-    bytes = bytes + CeilDiv(s.yOTile, 64) * 256;                // calc10: tmp
-    bytes = bytes + CeilDiv(s.yOTile, 64) * 256;                // calc11: tmp
-    bytes = bytes + CeilDiv(s.yOTile, 64) * 256;                // calc12: tmp
-    bytes = bytes + CeilDiv(s.yOTile, 64) * 256;                // calc13: tmp
-    bytes = bytes + RoundUp(s.yOTile, 256);                     // calc14: mask
+    bytes = bytes + 32;                                         // in0: biasIn
+    bytes = bytes + CeilDiv(s.yBTile * s.yCTile * 2, 32) * 64;  // in1: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.yCTile * 2, 32) * 64;             // in2: weightIn, 2 copies
+    bytes = bytes + CeilDiv(s.yBTile, 8) * 512;                 // out0: yCells, 2 copies
+    bytes = bytes + 256;                                        // calc0: biasTile
+    bytes = bytes + CeilDiv(s.yBTile, 64) * 256;                // calc1: sumAcc
+    bytes = bytes + RoundUp(s.yBTile * s.yCTile * 4, 32);       // calc2: xTile
+    bytes = bytes + RoundUp(s.yCTile * 4, 32);                  // calc3: weightTile
+    bytes = bytes + RoundUp(s.yBTile * s.yCTile * 4, 32);       // calc4: tmp
+    bytes = bytes + CeilDiv(s.yBTile, 64) * 256;                // calc5: sum
+    bytes = bytes + CeilDiv(s.yBTile, 8) * 2048;                // calc6: acc
+    bytes = bytes + CeilDiv(s.yBTile, 8) * 256;                 // calc7: part
+    bytes = bytes + 2048;                                       // calc8: spread
+    bytes = bytes + CeilDiv(s.yBTile, 64) * 256;                // calc9: tmp
+    bytes = bytes + CeilDiv(s.yBTile, 64) * 256;                // calc10: tmp
+    bytes = bytes + CeilDiv(s.yBTile, 64) * 256;                // calc11: tmp
+    bytes = bytes + CeilDiv(s.yBTile, 64) * 256;                // calc12: tmp
+    bytes = bytes + CeilDiv(s.yBTile, 64) * 256;                // calc13: tmp
+    bytes = bytes + CeilDiv(s.yBTile, 64) * 256;                // calc14: tmp
+    bytes = bytes + RoundUp(s.yBTile, 256);                     // calc15: mask
+    bytes = bytes + CeilDiv(s.yBTile, 64) * 128;                // calc16: narrowed
     return bytes;
 }
 
@@ -237,7 +243,7 @@ inline Checked YLedger5(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.K, 16) * 64;              // in0: xIn, 2 copies
+    bytes = bytes + CeilDiv(s.K, 16) * 32;              // in0: xIn
     bytes = bytes + s.yOTile * CeilDiv(s.K, 16) * 64;   // in1: weightIn, 2 copies
     bytes = bytes + CeilDiv(s.yOTile, 64) * 256;        // out0: yOut, 2 copies
     bytes = bytes + CeilDiv(s.K, 64) * 256;             // calc0: xTile
@@ -298,8 +304,8 @@ inline bool FitY(Sizes &s, const Chip &chip)
     s.yOTile = Checked(64);
     s.yBTile = Checked(1);
     const int64_t ub = UsableUb(chip, true);
-    return Maximise(s, &Sizes::yOTile, s.N, 64, MaxOf(CeilDiv(s.N * s.numel_b, coreNum), 64), false, &YLedger, coreNum,
-                    ub) &&
+    return Maximise(s, &Sizes::yOTile, s.N, 64, MinOf(MaxOf(CeilDiv(s.N * s.numel_b, coreNum), 64), s.N), false,
+                    &YLedger, coreNum, ub) &&
            Maximise(s, &Sizes::yBTile, MinOf(s.numel_b, 4095), 1, CeilDiv(s.numel_b * CeilDiv(s.N, s.yOTile), coreNum),
                     false, &YLedger, coreNum, ub);
 }
@@ -308,9 +314,9 @@ inline bool FitY(Sizes &s, const Chip &chip)
 inline bool FitY2(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
-    s.yOTile = Checked(1);
+    s.yBTile = Checked(1);
     const int64_t ub = UsableUb(chip, true);
-    return Maximise(s, &Sizes::yOTile, MinOf(s.N, 4095), 1, CeilDiv(s.N * s.numel_b, coreNum), false, &YLedger2,
+    return Maximise(s, &Sizes::yBTile, MinOf(s.numel_b, 4095), 1, CeilDiv(s.N * s.numel_b, coreNum), false, &YLedger2,
                     coreNum, ub);
 }
 
@@ -319,10 +325,10 @@ inline bool FitY3(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
     s.yCTile = Checked(64);
-    s.yOTile = Checked(1);
+    s.yBTile = Checked(1);
     const int64_t ub = UsableUb(chip, true);
     return Maximise(s, &Sizes::yCTile, s.K, 64, 0, false, &YLedger3, coreNum, ub) &&
-           Maximise(s, &Sizes::yOTile, MinOf(s.N, 4095), 1, CeilDiv(s.N * s.numel_b, coreNum), false, &YLedger3,
+           Maximise(s, &Sizes::yBTile, MinOf(s.numel_b, 4095), 1, CeilDiv(s.N * s.numel_b, coreNum), false, &YLedger3,
                     coreNum, ub);
 }
 
@@ -333,8 +339,8 @@ inline bool FitY4(Sizes &s, const Chip &chip)
     s.yOTile = Checked(64);
     s.yBTile = Checked(1);
     const int64_t ub = UsableUb(chip, true);
-    return Maximise(s, &Sizes::yOTile, s.N, 64, MaxOf(CeilDiv(s.N * s.numel_b, coreNum), 64), false, &YLedger4, coreNum,
-                    ub) &&
+    return Maximise(s, &Sizes::yOTile, s.N, 64, MinOf(MaxOf(CeilDiv(s.N * s.numel_b, coreNum), 64), s.N), false,
+                    &YLedger4, coreNum, ub) &&
            Maximise(s, &Sizes::yBTile, MinOf(s.numel_b, 4095), 1, CeilDiv(s.numel_b * CeilDiv(s.N, s.yOTile), coreNum),
                     false, &YLedger4, coreNum, ub);
 }
@@ -365,13 +371,24 @@ inline bool FitY6(Sizes &s, const Chip &chip)
 inline bool FindSum1WsStart(Sizes &s, const Chip &chip)
 {
     const Checked cubeNum(chip.cubeNum);
+    const Checked l0cFloats(chip.ubBytes > UB_220 ? 65536 : 32768);  // results that L0C holds
     s.sum_1WsStart = 0;
     s.sum_1WsEnd = s.sum_1WsStart + RoundUp(MaxOf(s.N * s.numel_b, 1) * 4, 512);
-    s.sum1Panels = CeilDiv(s.N, 256);
-    s.sum1BaseN = RoundUp(CeilDiv(s.N, s.sum1Panels), 16);
-    s.sum1BaseM = MinOf(MinOf((((32768 / s.sum1BaseN)) / 16) * 16, 256),
-                        RoundUp(MinOf(MaxOf(CeilDiv(s.numel_b * s.sum1Panels, cubeNum), 1), s.numel_b), 16));
-    s.sum1BaseK = MinOf(64, RoundUp(s.K, 16));
+    s.sum1BaseN = RoundUp(
+        CeilDiv(
+            s.N,
+            MaxOf(CeilDiv(s.N, MinOf((((l0cFloats / (RoundUp(MinOf(s.numel_b, 128), 16)))) / 16) * 16, 512)),
+                  MinOf(((s.N * CeilDiv(s.numel_b, 128)) /
+                         (s.numel_b *
+                          CeilDiv(s.N, MinOf((((l0cFloats / (RoundUp(MinOf(s.numel_b, 128), 16)))) / 16) * 16, 512)))),
+                        1) *
+                      MinOf(CeilDiv(CeilDiv(cubeNum * 3, 4), CeilDiv(s.numel_b, 128)), CeilDiv(s.N, 16)))),
+        16);
+    s.sum1Panels = CeilDiv(s.N, s.sum1BaseN);
+    s.sum1BaseM =
+        MinOf(MinOf((((l0cFloats / s.sum1BaseN)) / 16) * 16, 256),
+              RoundUp(MinOf(MaxOf(CeilDiv(s.numel_b * s.sum1Panels, CeilDiv(cubeNum * 3, 4)), 1), s.numel_b), 16));
+    s.sum1BaseK = MinOf(MinOf(64, (((16384 / s.sum1BaseN)) / 16) * 16), RoundUp(s.K, 16));
     s.sum1StepK = MinOf(4, CeilDiv(s.K, s.sum1BaseK));
     s.sum1L1 = s.sum1BaseK * s.sum1BaseM * s.sum1StepK * 4 + s.sum1BaseK * s.sum1BaseN * s.sum1StepK * 4;
     s.sum1M = s.numel_b;
@@ -394,7 +411,7 @@ inline bool FindSum1WsStart(Sizes &s, const Chip &chip)
     s.mm0BaseK = s.sum1BaseK;
     s.mm0StepK = s.sum1StepK;
     s.mm0L1 = s.sum1L1;
-    return s.sum_1WsStart.valid && s.sum_1WsEnd.valid && s.sum1Panels.valid && s.sum1BaseN.valid && s.sum1BaseM.valid &&
+    return s.sum_1WsStart.valid && s.sum_1WsEnd.valid && s.sum1BaseN.valid && s.sum1Panels.valid && s.sum1BaseM.valid &&
            s.sum1BaseK.valid && s.sum1StepK.valid && s.sum1L1.valid && s.sum1M.valid && s.sum1N.valid &&
            s.sum1Ka.valid && s.sum1Kb.valid && s.sum1SingleK.valid && s.sum1RowTiles.valid && s.sum1Work.valid &&
            s.sum1Per.valid && s.sum1Cores.valid && s.mm0Cores.valid && s.mm0M.valid && s.mm0N.valid && s.mm0Ka.valid &&
@@ -410,13 +427,20 @@ inline bool FindYOTiles(Sizes &s, const Chip &chip)
     return s.yOTiles.valid;
 }
 
-/// Fields yBTiles to yWork; false when one is out of range.
+/// Fields yBTiles; false when one is out of range.
 inline bool FindYBTiles(Sizes &s, const Chip &chip)
 {
     (void)chip;
     s.yBTiles = CeilDiv(s.numel_b, s.yBTile);
+    return s.yBTiles.valid;
+}
+
+/// Fields yWork; false when one is out of range.
+inline bool FindYWork(Sizes &s, const Chip &chip)
+{
+    (void)chip;
     s.yWork = s.yBTiles * s.yOTiles;
-    return s.yBTiles.valid && s.yWork.valid;
+    return s.yWork.valid;
 }
 
 /// Fields yPer; false when one is out of range.
@@ -428,7 +452,15 @@ inline bool FindYPer(Sizes &s, const Chip &chip)
 }
 
 /// Fields yWork; false when one is out of range.
-inline bool FindYWork(Sizes &s, const Chip &chip)
+inline bool FindYWork2(Sizes &s, const Chip &chip)
+{
+    (void)chip;
+    s.yWork = s.N * s.yBTiles;
+    return s.yWork.valid;
+}
+
+/// Fields yWork; false when one is out of range.
+inline bool FindYWork3(Sizes &s, const Chip &chip)
 {
     (void)chip;
     s.yWork = s.numel_b * s.yOTiles;
@@ -464,7 +496,7 @@ inline bool TryCubeFull(Sizes &s, const Chip &chip, Choice &choice)
         return false;
     }
     if (!(FitSum1(s, chip) && FitY(s, chip) && FindSum1WsStart(s, chip) && FindYOTiles(s, chip) &&
-          FindYBTiles(s, chip) && FindYPer(s, chip))) {
+          FindYBTiles(s, chip) && FindYWork(s, chip) && FindYPer(s, chip))) {
         return false;
     }
     Checked blocks(1);
@@ -490,7 +522,7 @@ inline bool TryFull(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.numel_b >= 1)) {
         return false;
     }
-    if (!(FitY2(s, chip) && FindYOTiles(s, chip) && FindYWork(s, chip) && FindYPer(s, chip))) {
+    if (!(FitY2(s, chip) && FindYBTiles(s, chip) && FindYWork2(s, chip) && FindYPer(s, chip))) {
         return false;
     }
     Checked blocks(1);
@@ -515,7 +547,7 @@ inline bool TryWalked(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.numel_b >= 1)) {
         return false;
     }
-    if (!(FitY3(s, chip) && FindYOTiles(s, chip) && FindYWork(s, chip) && FindYPer(s, chip))) {
+    if (!(FitY3(s, chip) && FindYBTiles(s, chip) && FindYWork2(s, chip) && FindYPer(s, chip))) {
         return false;
     }
     Checked blocks(1);
@@ -556,7 +588,7 @@ inline bool TryCubeFull2(Sizes &s, const Chip &chip, Choice &choice)
         return false;
     }
     if (!(FitSum1(s, chip) && FitY4(s, chip) && FindSum1WsStart(s, chip) && FindYOTiles(s, chip) &&
-          FindYBTiles(s, chip) && FindYPer(s, chip))) {
+          FindYBTiles(s, chip) && FindYWork(s, chip) && FindYPer(s, chip))) {
         return false;
     }
     Checked blocks(1);
@@ -582,7 +614,7 @@ inline bool TryFull2(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.numel_b >= 1)) {
         return false;
     }
-    if (!(FitY5(s, chip) && FindYOTiles(s, chip) && FindYWork(s, chip) && FindYPer(s, chip))) {
+    if (!(FitY5(s, chip) && FindYOTiles(s, chip) && FindYWork3(s, chip) && FindYPer(s, chip))) {
         return false;
     }
     Checked blocks(1);
@@ -607,7 +639,7 @@ inline bool TryWalked2(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.numel_b >= 1)) {
         return false;
     }
-    if (!(FitY6(s, chip) && FindYOTiles(s, chip) && FindYWork(s, chip) && FindYPer(s, chip))) {
+    if (!(FitY6(s, chip) && FindYOTiles(s, chip) && FindYWork3(s, chip) && FindYPer(s, chip))) {
         return false;
     }
     Checked blocks(1);
@@ -732,8 +764,8 @@ inline void Fill(const Sizes &s, LinearGeluTilingData &data)
     data.yBTile = s.yBTile.value;
     data.yCTile = s.yCTile.value;
     data.sum_1WsStart = s.sum_1WsStart.value;
-    data.sum1Panels = s.sum1Panels.value;
     data.sum1BaseN = s.sum1BaseN.value;
+    data.sum1Panels = s.sum1Panels.value;
     data.sum1BaseM = s.sum1BaseM.value;
     data.sum1M = s.sum1M.value;
     data.sum1N = s.sum1N.value;
@@ -743,6 +775,7 @@ inline void Fill(const Sizes &s, LinearGeluTilingData &data)
     data.sum1Work = s.sum1Work.value;
     data.sum1Per = s.sum1Per.value;
     data.yOTiles = s.yOTiles.value;
+    data.yBTiles = s.yBTiles.value;
     data.yWork = s.yWork.value;
     data.yPer = s.yPer.value;
     FillCube(data.mm0, s.mm0Cores, s.mm0M, s.mm0N, s.mm0Ka, s.mm0Kb, s.mm0SingleK, s.mm0BaseM, s.mm0BaseN, s.mm0BaseK,

@@ -16,8 +16,8 @@ struct LinearGeluTilingData {
     int64_t yBTile;
     int64_t yCTile;
     int64_t sum_1WsStart;
-    int64_t sum1Panels;
     int64_t sum1BaseN;
+    int64_t sum1Panels;
     int64_t sum1BaseM;
     int64_t sum1M;
     int64_t sum1N;
@@ -27,6 +27,7 @@ struct LinearGeluTilingData {
     int64_t sum1Work;
     int64_t sum1Per;
     int64_t yOTiles;
+    int64_t yBTiles;
     int64_t yWork;
     int64_t yPer;
     TCubeTiling mm0;

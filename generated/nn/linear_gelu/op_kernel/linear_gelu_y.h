@@ -22,19 +22,19 @@ public:
         numel_b_ = tiling.numel_b;
         sum_1WsStart_ = tiling.sum_1WsStart;
         yBTile_ = tiling.yBTile;
+        yBTiles_ = tiling.yBTiles;
         yOTile_ = tiling.yOTile;
-        yOTiles_ = tiling.yOTiles;
         yPer_ = tiling.yPer;
         yWork_ = tiling.yWork;
         ceilYOTileBy256_ = CeilDiv(yOTile_, 256);
         biasGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(bias), N_);
         yGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(y), N_ * numel_b_);
         sum_1WsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + sum_1WsStart_), N_ * numel_b_);
-        pipe->InitBuffer(in0Queue_, 2, yBTile_ * yOTile_ * 4);
-        pipe->InitBuffer(in1Queue_, 2, yOTile_ * 2);
+        pipe->InitBuffer(in0Queue_, 1, yOTile_ * 2);
+        pipe->InitBuffer(in1Queue_, 2, yBTile_ * yOTile_ * 4);
         pipe->InitBuffer(out0Queue_, 2, yBTile_ * yOTile_ * 2);
-        pipe->InitBuffer(calc0Buf_, yBTile_ * yOTile_ * 4);
-        pipe->InitBuffer(calc1Buf_, yOTile_ * 4);
+        pipe->InitBuffer(calc0Buf_, yOTile_ * 4);
+        pipe->InitBuffer(calc1Buf_, yBTile_ * yOTile_ * 4);
         pipe->InitBuffer(calc2Buf_, yBTile_ * yOTile_ * 4);
         pipe->InitBuffer(calc3Buf_, yBTile_ * yOTile_ * 4);
         pipe->InitBuffer(calc4Buf_, yBTile_ * yOTile_ * 4);
@@ -48,9 +48,9 @@ public:
     __aicore__ inline void Process()
     {
         AscendC::LocalTensor<float> calc0Zero = calc0Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc0Zero, 0.0f, yBTile_ * yOTile_);
+        AscendC::Duplicate<float>(calc0Zero, 0.0f, yOTile_);
         AscendC::LocalTensor<float> calc1Zero = calc1Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc1Zero, 0.0f, yOTile_);
+        AscendC::Duplicate<float>(calc1Zero, 0.0f, yBTile_ * yOTile_);
         AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
         AscendC::Duplicate<float>(calc2Zero, 0.0f, yBTile_ * yOTile_);
         AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
@@ -67,130 +67,146 @@ public:
         AscendC::Duplicate<float>(calc8Zero, 0.0f, yBTile_ * yOTile_);
         AscendC::LocalTensor<float> calc9Zero = calc9Buf_.Get<float>();
         AscendC::Duplicate<float>(calc9Zero, 0.0f, ceilYOTileBy256_ * yBTile_ * 64);
-        VectorBarrier();
-        for (int64_t item = blockIdx_ * yPer_; item < MinOf(yWork_, blockIdx_ * yPer_ + yPer_); ++item) {
-            const int64_t oStart = yOTile_ * (item % yOTiles_);
+        const int64_t firstItem = blockIdx_ * yPer_;
+        const int64_t lastItem = MinOf(yWork_, blockIdx_ * yPer_ + yPer_);
+        for (int64_t strip = (firstItem / yBTiles_); strip < CeilDiv(lastItem, yBTiles_); ++strip) {
+            const int64_t oStart = strip * yOTile_;
             const int64_t oCount = MinOf(yOTile_, N_ - oStart);
             const int64_t oPitch = RoundUp(oCount, 64);
-            const int64_t bStart = yBTile_ * (item / yOTiles_);
-            const int64_t bCount = MinOf(yBTile_, numel_b_ - bStart);
-            // y[b, o] = gelu(sum[c](x[b, c] * weight[o, c]) + bias[o])
-            AscendC::LocalTensor<float> sum_1WsIn = in0Queue_.AllocTensor<float>();
-            AscendC::DataCopyPad(sum_1WsIn, sum_1WsGm_[N_ * bStart + oStart],
-                                 AscendC::DataCopyExtParams(bCount, oCount * 4, N_ * 4 - oCount * 4, 0, 0),
-                                 AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
-            in0Queue_.EnQue(sum_1WsIn);
-            sum_1WsIn = in0Queue_.DeQue<float>();
-            AscendC::LocalTensor<float> sum_1WsTile = calc0Buf_.Get<float>();
-            for (int64_t b = 0; b < bCount; ++b) {
-                AscendC::Muls(sum_1WsTile[b * oPitch], sum_1WsIn[RoundUp(oCount, 8) * b], 1.0f, RoundUp(oCount, 8));
-            }
-            in0Queue_.FreeTensor(sum_1WsIn);
-            AscendC::LocalTensor<Element> biasIn = in1Queue_.AllocTensor<Element>();
+            AscendC::LocalTensor<Element> biasIn = in0Queue_.AllocTensor<Element>();
             AscendC::DataCopyPad(biasIn, biasGm_[oStart], AscendC::DataCopyExtParams(1, oCount * 2, 0, 0, 0),
                                  AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
-            in1Queue_.EnQue(biasIn);
-            biasIn = in1Queue_.DeQue<Element>();
-            AscendC::LocalTensor<float> biasTile = calc1Buf_.Get<float>();
+            in0Queue_.EnQue(biasIn);
+            biasIn = in0Queue_.DeQue<Element>();
+            AscendC::LocalTensor<float> biasTile = calc0Buf_.Get<float>();
+            VectorBarrier();
             AscendC::Cast(biasTile, biasIn, AscendC::RoundMode::CAST_NONE, RoundUp(oCount, 16));
-            in1Queue_.FreeTensor(biasIn);
-            AscendC::LocalTensor<float> tmp = calc2Buf_.Get<float>();
-            VectorBarrier();
-            for (int64_t b = 0; b < bCount; ++b) {
-                AscendC::Add(tmp[b * oPitch], sum_1WsTile[b * oPitch], biasTile, oPitch);
+            in0Queue_.FreeTensor(biasIn);
+            for (int64_t tile = MaxOf(firstItem - strip * yBTiles_, 0);
+                 tile < MinOf(yBTiles_, lastItem - strip * yBTiles_); ++tile) {
+                const int64_t bStart = tile * yBTile_;
+                const int64_t bCount = MinOf(yBTile_, numel_b_ - bStart);
+                // y[b, o] = gelu(sum[c](x[b, c] * weight[o, c]) + bias[o])
+                AscendC::LocalTensor<float> sum_1WsIn = in1Queue_.AllocTensor<float>();
+                AscendC::DataCopyPad(sum_1WsIn, sum_1WsGm_[N_ * bStart + oStart],
+                                     AscendC::DataCopyExtParams(bCount, oCount * 4, N_ * 4 - oCount * 4, 0, 0),
+                                     AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
+                in1Queue_.EnQue(sum_1WsIn);
+                sum_1WsIn = in1Queue_.DeQue<float>();
+                AscendC::LocalTensor<float> sum_1WsTile = calc1Buf_.Get<float>();
+                for (int64_t b = 0; b < bCount; ++b) {
+                    AscendC::Muls(sum_1WsTile[b * oPitch], sum_1WsIn[RoundUp(oCount, 8) * b], 1.0f, RoundUp(oCount, 8));
+                }
+                in1Queue_.FreeTensor(sum_1WsIn);
+                AscendC::LocalTensor<float> tmp = calc2Buf_.Get<float>();
+                if (oPitch <= bCount * 64 && oPitch <= 2040) {
+                    VectorBarrier();
+                    for (int64_t col = 0; col < oPitch; col += 64) {
+                        for (int64_t first = 0; first < bCount; first += 255) {
+                            AscendC::Add(tmp[first * oPitch + col], sum_1WsTile[first * oPitch + col], biasTile[col],
+                                         MinOf(64, oPitch - col), MinOf(255, bCount - first),
+                                         AscendC::BinaryRepeatParams(1, 1, 1, (oPitch / 8), (oPitch / 8), 0));
+                        }
+                    }
+                } else {
+                    VectorBarrier();
+                    for (int64_t b = 0; b < bCount; ++b) {
+                        AscendC::Add(tmp[b * oPitch], sum_1WsTile[b * oPitch], biasTile, oPitch);
+                    }
+                }
+                AscendC::LocalTensor<float> tmp1 = calc3Buf_.Get<float>();
+                VectorBarrier();
+                AscendC::Muls(tmp1, tmp, -0.70710677f, bCount * oPitch);
+                AscendC::LocalTensor<float> tmp2 = calc4Buf_.Get<float>();
+                VectorBarrier();
+                AscendC::Abs(tmp2, tmp1, bCount * oPitch);
+                AscendC::LocalTensor<float> tmp3 = calc5Buf_.Get<float>();
+                VectorBarrier();
+                AscendC::Muls(tmp3, tmp2, 0.5f, bCount * oPitch);
+                VectorBarrier();
+                AscendC::Adds(tmp3, tmp3, 1.0f, bCount * oPitch);
+                AscendC::LocalTensor<float> tmp4 = calc6Buf_.Get<float>();
+                AscendC::Duplicate<float>(tmp4, 1.0f, bCount * oPitch);
+                VectorBarrier();
+                AscendC::Div(tmp4, tmp4, tmp3, bCount * oPitch);
+                AscendC::LocalTensor<float> tmp5 = calc5Buf_.Get<float>();
+                VectorBarrier();
+                AscendC::Muls(tmp5, tmp4, 0.17087276f, bCount * oPitch);
+                VectorBarrier();
+                AscendC::Adds(tmp5, tmp5, -0.82215226f, bCount * oPitch);
+                VectorBarrier();
+                AscendC::Mul(tmp5, tmp5, tmp4, bCount * oPitch);
+                VectorBarrier();
+                AscendC::Adds(tmp5, tmp5, 1.4885159f, bCount * oPitch);
+                VectorBarrier();
+                AscendC::Mul(tmp5, tmp5, tmp4, bCount * oPitch);
+                VectorBarrier();
+                AscendC::Adds(tmp5, tmp5, -1.135204f, bCount * oPitch);
+                VectorBarrier();
+                AscendC::Mul(tmp5, tmp5, tmp4, bCount * oPitch);
+                VectorBarrier();
+                AscendC::Adds(tmp5, tmp5, 0.27886808f, bCount * oPitch);
+                VectorBarrier();
+                AscendC::Mul(tmp5, tmp5, tmp4, bCount * oPitch);
+                VectorBarrier();
+                AscendC::Adds(tmp5, tmp5, -0.18628806f, bCount * oPitch);
+                VectorBarrier();
+                AscendC::Mul(tmp5, tmp5, tmp4, bCount * oPitch);
+                VectorBarrier();
+                AscendC::Adds(tmp5, tmp5, 0.09678418f, bCount * oPitch);
+                VectorBarrier();
+                AscendC::Mul(tmp5, tmp5, tmp4, bCount * oPitch);
+                VectorBarrier();
+                AscendC::Adds(tmp5, tmp5, 0.37409195f, bCount * oPitch);
+                VectorBarrier();
+                AscendC::Mul(tmp5, tmp5, tmp4, bCount * oPitch);
+                VectorBarrier();
+                AscendC::Adds(tmp5, tmp5, 1.0000237f, bCount * oPitch);
+                VectorBarrier();
+                AscendC::Mul(tmp5, tmp5, tmp4, bCount * oPitch);
+                VectorBarrier();
+                AscendC::Adds(tmp5, tmp5, -1.2655122f, bCount * oPitch);
+                AscendC::LocalTensor<float> tmp6 = calc7Buf_.Get<float>();
+                AscendC::Mul(tmp6, tmp2, tmp2, bCount * oPitch);
+                VectorBarrier();
+                AscendC::Sub(tmp5, tmp5, tmp6, bCount * oPitch);
+                VectorBarrier();
+                AscendC::Exp(tmp5, tmp5, bCount * oPitch);
+                VectorBarrier();
+                AscendC::Mul(tmp5, tmp4, tmp5, bCount * oPitch);
+                AscendC::LocalTensor<float> tmp7 = calc7Buf_.Get<float>();
+                AscendC::Muls(tmp7, tmp, 0.5f, bCount * oPitch);
+                AscendC::LocalTensor<float> tmp8 = calc8Buf_.Get<float>();
+                VectorBarrier();
+                AscendC::Muls(tmp8, tmp5, -1.0f, bCount * oPitch);
+                VectorBarrier();
+                AscendC::Adds(tmp8, tmp8, 2.0f, bCount * oPitch);
+                AscendC::LocalTensor<uint8_t> mask = calc9Buf_.Get<uint8_t>();
+                AscendC::CompareScalar(mask, tmp1, 0.0f, AscendC::CMPMODE::LT, bCount * oPitch);
+                VectorBarrier();
+                AscendC::Select(tmp8, mask, tmp8, tmp5, AscendC::SELMODE::VSEL_TENSOR_TENSOR_MODE, bCount * oPitch);
+                VectorBarrier();
+                AscendC::Mul(tmp7, tmp7, tmp8, bCount * oPitch);
+                AscendC::LocalTensor<Element> yOut = out0Queue_.AllocTensor<Element>();
+                VectorBarrier();
+                AscendC::Cast(yOut, tmp7, AscendC::RoundMode::CAST_RINT, bCount * oPitch);
+                out0Queue_.EnQue(yOut);
+                yOut = out0Queue_.DeQue<Element>();
+                AscendC::DataCopyPad(
+                    yGm_[N_ * bStart + oStart], yOut,
+                    AscendC::DataCopyExtParams(bCount, oCount * 2, ((oPitch * 2 - CeilDiv(oCount * 2, 32) * 32) / 32),
+                                               N_ * 2 - oCount * 2, 0));
+                out0Queue_.FreeTensor(yOut);
             }
-            AscendC::LocalTensor<float> tmp1 = calc3Buf_.Get<float>();
-            VectorBarrier();
-            AscendC::Muls(tmp1, tmp, -0.70710677f, bCount * oPitch);
-            AscendC::LocalTensor<float> tmp2 = calc4Buf_.Get<float>();
-            VectorBarrier();
-            AscendC::Abs(tmp2, tmp1, bCount * oPitch);
-            AscendC::LocalTensor<float> tmp3 = calc5Buf_.Get<float>();
-            VectorBarrier();
-            AscendC::Muls(tmp3, tmp2, 0.5f, bCount * oPitch);
-            VectorBarrier();
-            AscendC::Adds(tmp3, tmp3, 1.0f, bCount * oPitch);
-            AscendC::LocalTensor<float> tmp4 = calc6Buf_.Get<float>();
-            AscendC::Duplicate<float>(tmp4, 1.0f, bCount * oPitch);
-            VectorBarrier();
-            AscendC::Div(tmp4, tmp4, tmp3, bCount * oPitch);
-            AscendC::LocalTensor<float> tmp5 = calc5Buf_.Get<float>();
-            VectorBarrier();
-            AscendC::Muls(tmp5, tmp4, 0.17087276f, bCount * oPitch);
-            VectorBarrier();
-            AscendC::Adds(tmp5, tmp5, -0.82215226f, bCount * oPitch);
-            VectorBarrier();
-            AscendC::Mul(tmp5, tmp5, tmp4, bCount * oPitch);
-            VectorBarrier();
-            AscendC::Adds(tmp5, tmp5, 1.4885159f, bCount * oPitch);
-            VectorBarrier();
-            AscendC::Mul(tmp5, tmp5, tmp4, bCount * oPitch);
-            VectorBarrier();
-            AscendC::Adds(tmp5, tmp5, -1.135204f, bCount * oPitch);
-            VectorBarrier();
-            AscendC::Mul(tmp5, tmp5, tmp4, bCount * oPitch);
-            VectorBarrier();
-            AscendC::Adds(tmp5, tmp5, 0.27886808f, bCount * oPitch);
-            VectorBarrier();
-            AscendC::Mul(tmp5, tmp5, tmp4, bCount * oPitch);
-            VectorBarrier();
-            AscendC::Adds(tmp5, tmp5, -0.18628806f, bCount * oPitch);
-            VectorBarrier();
-            AscendC::Mul(tmp5, tmp5, tmp4, bCount * oPitch);
-            VectorBarrier();
-            AscendC::Adds(tmp5, tmp5, 0.09678418f, bCount * oPitch);
-            VectorBarrier();
-            AscendC::Mul(tmp5, tmp5, tmp4, bCount * oPitch);
-            VectorBarrier();
-            AscendC::Adds(tmp5, tmp5, 0.37409195f, bCount * oPitch);
-            VectorBarrier();
-            AscendC::Mul(tmp5, tmp5, tmp4, bCount * oPitch);
-            VectorBarrier();
-            AscendC::Adds(tmp5, tmp5, 1.0000237f, bCount * oPitch);
-            VectorBarrier();
-            AscendC::Mul(tmp5, tmp5, tmp4, bCount * oPitch);
-            VectorBarrier();
-            AscendC::Adds(tmp5, tmp5, -1.2655122f, bCount * oPitch);
-            AscendC::LocalTensor<float> tmp6 = calc7Buf_.Get<float>();
-            AscendC::Mul(tmp6, tmp2, tmp2, bCount * oPitch);
-            VectorBarrier();
-            AscendC::Sub(tmp5, tmp5, tmp6, bCount * oPitch);
-            VectorBarrier();
-            AscendC::Exp(tmp5, tmp5, bCount * oPitch);
-            VectorBarrier();
-            AscendC::Mul(tmp5, tmp4, tmp5, bCount * oPitch);
-            AscendC::LocalTensor<float> tmp7 = calc7Buf_.Get<float>();
-            AscendC::Muls(tmp7, tmp, 0.5f, bCount * oPitch);
-            AscendC::LocalTensor<float> tmp8 = calc8Buf_.Get<float>();
-            VectorBarrier();
-            AscendC::Muls(tmp8, tmp5, -1.0f, bCount * oPitch);
-            VectorBarrier();
-            AscendC::Adds(tmp8, tmp8, 2.0f, bCount * oPitch);
-            AscendC::LocalTensor<uint8_t> mask = calc9Buf_.Get<uint8_t>();
-            AscendC::CompareScalar(mask, tmp1, 0.0f, AscendC::CMPMODE::LT, bCount * oPitch);
-            VectorBarrier();
-            AscendC::Select(tmp8, mask, tmp8, tmp5, AscendC::SELMODE::VSEL_TENSOR_TENSOR_MODE, bCount * oPitch);
-            VectorBarrier();
-            AscendC::Mul(tmp7, tmp7, tmp8, bCount * oPitch);
-            AscendC::LocalTensor<Element> yOut = out0Queue_.AllocTensor<Element>();
-            VectorBarrier();
-            AscendC::Cast(yOut, tmp7, AscendC::RoundMode::CAST_RINT, bCount * oPitch);
-            out0Queue_.EnQue(yOut);
-            yOut = out0Queue_.DeQue<Element>();
-            AscendC::DataCopyPad(
-                yGm_[N_ * bStart + oStart], yOut,
-                AscendC::DataCopyExtParams(bCount, oCount * 2, ((oPitch * 2 - CeilDiv(oCount * 2, 32) * 32) / 32),
-                                           N_ * 2 - oCount * 2, 0));
-            out0Queue_.FreeTensor(yOut);
         }
     }
 
 private:
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // sum_1WsIn
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in1Queue_;    // biasIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // biasIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in1Queue_;    // sum_1WsIn
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // yOut
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // sum_1WsTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // biasTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // biasTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // sum_1WsTile
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // tmp
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // tmp
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // tmp
@@ -207,8 +223,8 @@ private:
     int64_t numel_b_;
     int64_t sum_1WsStart_;
     int64_t yBTile_;
+    int64_t yBTiles_;
     int64_t yOTile_;
-    int64_t yOTiles_;
     int64_t yPer_;
     int64_t yWork_;
     int64_t ceilYOTileBy256_;
@@ -226,39 +242,41 @@ public:
         K_ = tiling.K;
         N_ = tiling.N;
         numel_b_ = tiling.numel_b;
-        yOTile_ = tiling.yOTile;
-        yOTiles_ = tiling.yOTiles;
+        yBTile_ = tiling.yBTile;
+        yBTiles_ = tiling.yBTiles;
         yPer_ = tiling.yPer;
         yWork_ = tiling.yWork;
         ceilKBy16_ = CeilDiv(K_, 16);
         ceilKBy64_ = CeilDiv(K_, 64);
         divKBy64_ = K_ / 64;
-        ceilYOTileBy256_ = CeilDiv(yOTile_, 256);
-        ceilYOTileBy64_ = CeilDiv(yOTile_, 64);
-        ceilYOTileBy8_ = CeilDiv(yOTile_, 8);
+        ceilYBTileBy256_ = CeilDiv(yBTile_, 256);
+        ceilYBTileBy64_ = CeilDiv(yBTile_, 64);
+        ceilYBTileBy8_ = CeilDiv(yBTile_, 8);
         xGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(x), K_ * numel_b_);
         weightGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(weight), K_ * N_);
         biasGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(bias), N_);
         yGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(y), N_ * numel_b_);
-        pipe->InitBuffer(in0Queue_, 2, ceilKBy16_ * 32);
-        pipe->InitBuffer(in1Queue_, 2, ceilKBy16_ * yOTile_ * 32);
-        pipe->InitBuffer(in2Queue_, 2, CeilDiv(yOTile_, 16) * 32);
-        pipe->InitBuffer(out0Queue_, 2, ceilYOTileBy64_ * 128);
+        pipe->InitBuffer(in0Queue_, 1, ceilKBy16_ * 32);
+        pipe->InitBuffer(in1Queue_, 1, 32);
+        pipe->InitBuffer(in2Queue_, 2, ceilKBy16_ * yBTile_ * 32);
+        pipe->InitBuffer(out0Queue_, 2, ceilYBTileBy8_ * 256);
         pipe->InitBuffer(calc0Buf_, ceilKBy64_ * 256);
-        pipe->InitBuffer(calc1Buf_, ceilKBy64_ * yOTile_ * 256);
-        pipe->InitBuffer(calc2Buf_, ceilYOTileBy64_ * 256);
-        pipe->InitBuffer(calc3Buf_, ceilKBy64_ * yOTile_ * 256);
-        pipe->InitBuffer(calc4Buf_, ceilYOTileBy8_ * 2048);
-        pipe->InitBuffer(calc5Buf_, ceilYOTileBy8_ * 256);
-        pipe->InitBuffer(calc6Buf_, ceilYOTileBy64_ * 256);
-        pipe->InitBuffer(calc7Buf_, ceilYOTileBy64_ * 256);
-        pipe->InitBuffer(calc8Buf_, ceilYOTileBy64_ * 256);
-        pipe->InitBuffer(calc9Buf_, ceilYOTileBy64_ * 256);
-        pipe->InitBuffer(calc10Buf_, ceilYOTileBy64_ * 256);
-        pipe->InitBuffer(calc11Buf_, ceilYOTileBy64_ * 256);
-        pipe->InitBuffer(calc12Buf_, ceilYOTileBy64_ * 256);
-        pipe->InitBuffer(calc13Buf_, ceilYOTileBy64_ * 256);
-        pipe->InitBuffer(calc14Buf_, ceilYOTileBy256_ * 256);
+        pipe->InitBuffer(calc1Buf_, 256);
+        pipe->InitBuffer(calc2Buf_, ceilKBy64_ * yBTile_ * 256);
+        pipe->InitBuffer(calc3Buf_, ceilYBTileBy64_ * 256);
+        pipe->InitBuffer(calc4Buf_, ceilKBy64_ * yBTile_ * 256);
+        pipe->InitBuffer(calc5Buf_, ceilYBTileBy8_ * 2048);
+        pipe->InitBuffer(calc6Buf_, ceilYBTileBy8_ * 256);
+        pipe->InitBuffer(calc7Buf_, ceilYBTileBy64_ * 256);
+        pipe->InitBuffer(calc8Buf_, 2048);
+        pipe->InitBuffer(calc9Buf_, ceilYBTileBy64_ * 256);
+        pipe->InitBuffer(calc10Buf_, ceilYBTileBy64_ * 256);
+        pipe->InitBuffer(calc11Buf_, ceilYBTileBy64_ * 256);
+        pipe->InitBuffer(calc12Buf_, ceilYBTileBy64_ * 256);
+        pipe->InitBuffer(calc13Buf_, ceilYBTileBy64_ * 256);
+        pipe->InitBuffer(calc14Buf_, ceilYBTileBy64_ * 256);
+        pipe->InitBuffer(calc15Buf_, ceilYBTileBy256_ * 256);
+        pipe->InitBuffer(calc16Buf_, ceilYBTileBy64_ * 128);
     }
 
     __aicore__ inline void Process()
@@ -266,216 +284,253 @@ public:
         AscendC::LocalTensor<float> calc0Zero = calc0Buf_.Get<float>();
         AscendC::Duplicate<float>(calc0Zero, 0.0f, ceilKBy64_ * 64);
         AscendC::LocalTensor<float> calc1Zero = calc1Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc1Zero, 0.0f, ceilKBy64_ * yOTile_ * 64);
+        AscendC::Duplicate<float>(calc1Zero, 0.0f, 64);
         AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc2Zero, 0.0f, ceilYOTileBy64_ * 64);
+        AscendC::Duplicate<float>(calc2Zero, 0.0f, ceilKBy64_ * yBTile_ * 64);
         AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc3Zero, 0.0f, ceilKBy64_ * yOTile_ * 64);
+        AscendC::Duplicate<float>(calc3Zero, 0.0f, ceilYBTileBy64_ * 64);
         AscendC::LocalTensor<float> calc4Zero = calc4Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc4Zero, 0.0f, ceilYOTileBy8_ * 512);
+        AscendC::Duplicate<float>(calc4Zero, 0.0f, ceilKBy64_ * yBTile_ * 64);
         AscendC::LocalTensor<float> calc5Zero = calc5Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc5Zero, 0.0f, ceilYOTileBy8_ * 64);
+        AscendC::Duplicate<float>(calc5Zero, 0.0f, ceilYBTileBy8_ * 512);
         AscendC::LocalTensor<float> calc6Zero = calc6Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc6Zero, 0.0f, ceilYOTileBy64_ * 64);
+        AscendC::Duplicate<float>(calc6Zero, 0.0f, ceilYBTileBy8_ * 64);
         AscendC::LocalTensor<float> calc7Zero = calc7Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc7Zero, 0.0f, ceilYOTileBy64_ * 64);
+        AscendC::Duplicate<float>(calc7Zero, 0.0f, ceilYBTileBy64_ * 64);
         AscendC::LocalTensor<float> calc8Zero = calc8Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc8Zero, 0.0f, ceilYOTileBy64_ * 64);
+        AscendC::Duplicate<float>(calc8Zero, 0.0f, 512);
         AscendC::LocalTensor<float> calc9Zero = calc9Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc9Zero, 0.0f, ceilYOTileBy64_ * 64);
+        AscendC::Duplicate<float>(calc9Zero, 0.0f, ceilYBTileBy64_ * 64);
         AscendC::LocalTensor<float> calc10Zero = calc10Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc10Zero, 0.0f, ceilYOTileBy64_ * 64);
+        AscendC::Duplicate<float>(calc10Zero, 0.0f, ceilYBTileBy64_ * 64);
         AscendC::LocalTensor<float> calc11Zero = calc11Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc11Zero, 0.0f, ceilYOTileBy64_ * 64);
+        AscendC::Duplicate<float>(calc11Zero, 0.0f, ceilYBTileBy64_ * 64);
         AscendC::LocalTensor<float> calc12Zero = calc12Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc12Zero, 0.0f, ceilYOTileBy64_ * 64);
+        AscendC::Duplicate<float>(calc12Zero, 0.0f, ceilYBTileBy64_ * 64);
         AscendC::LocalTensor<float> calc13Zero = calc13Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc13Zero, 0.0f, ceilYOTileBy64_ * 64);
+        AscendC::Duplicate<float>(calc13Zero, 0.0f, ceilYBTileBy64_ * 64);
         AscendC::LocalTensor<float> calc14Zero = calc14Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc14Zero, 0.0f, ceilYOTileBy256_ * 64);
+        AscendC::Duplicate<float>(calc14Zero, 0.0f, ceilYBTileBy64_ * 64);
+        AscendC::LocalTensor<float> calc15Zero = calc15Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc15Zero, 0.0f, ceilYBTileBy256_ * 64);
+        AscendC::LocalTensor<float> calc16Zero = calc16Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc16Zero, 0.0f, ceilYBTileBy64_ * 32);
+        const int64_t firstItem = blockIdx_ * yPer_;
+        const int64_t lastItem = MinOf(yWork_, blockIdx_ * yPer_ + yPer_);
         VectorBarrier();
-        for (int64_t item = blockIdx_ * yPer_; item < MinOf(yWork_, blockIdx_ * yPer_ + yPer_); ++item) {
-            const int64_t oStart = yOTile_ * (item % yOTiles_);
-            const int64_t oCount = MinOf(yOTile_, N_ - oStart);
-            const int64_t b = (item / yOTiles_);
-            // y[b, o] = gelu(sum[c](x[b, c] * weight[o, c]) + bias[o])
-            AscendC::LocalTensor<Element> xIn = in0Queue_.AllocTensor<Element>();
-            AscendC::DataCopyPad(xIn, xGm_[K_ * b], AscendC::DataCopyExtParams(1, K_ * 2, 0, 0, 0),
+        for (int64_t strip = (firstItem / yBTiles_); strip < CeilDiv(lastItem, yBTiles_); ++strip) {
+            const int64_t o = strip;
+            AscendC::LocalTensor<Element> weightIn = in0Queue_.AllocTensor<Element>();
+            AscendC::DataCopyPad(weightIn, weightGm_[K_ * o], AscendC::DataCopyExtParams(1, K_ * 2, 0, 0, 0),
                                  AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
-            in0Queue_.EnQue(xIn);
-            xIn = in0Queue_.DeQue<Element>();
-            AscendC::LocalTensor<float> xTile = calc0Buf_.Get<float>();
-            AscendC::Cast(xTile, xIn, AscendC::RoundMode::CAST_NONE, ceilKBy16_ * 16);
-            in0Queue_.FreeTensor(xIn);
-            AscendC::LocalTensor<Element> weightIn = in1Queue_.AllocTensor<Element>();
-            AscendC::DataCopyPad(weightIn, weightGm_[K_ * oStart], AscendC::DataCopyExtParams(oCount, K_ * 2, 0, 0, 0),
+            in0Queue_.EnQue(weightIn);
+            weightIn = in0Queue_.DeQue<Element>();
+            AscendC::LocalTensor<float> weightTile = calc0Buf_.Get<float>();
+            AscendC::Cast(weightTile, weightIn, AscendC::RoundMode::CAST_NONE, ceilKBy16_ * 16);
+            in0Queue_.FreeTensor(weightIn);
+            AscendC::LocalTensor<Element> biasIn = in1Queue_.AllocTensor<Element>();
+            AscendC::DataCopyPad(biasIn, biasGm_[o], AscendC::DataCopyExtParams(1, 2, 0, 0, 0),
                                  AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
-            in1Queue_.EnQue(weightIn);
-            weightIn = in1Queue_.DeQue<Element>();
-            AscendC::LocalTensor<float> weightTile = calc1Buf_.Get<float>();
-            for (int64_t o = 0; o < oCount; ++o) {
-                AscendC::Cast(weightTile[ceilKBy64_ * o * 64], weightIn[ceilKBy16_ * o * 16],
-                              AscendC::RoundMode::CAST_NONE, ceilKBy16_ * 16);
-            }
-            in1Queue_.FreeTensor(weightIn);
-            AscendC::LocalTensor<float> sum_1Tile = calc2Buf_.Get<float>();
-            AscendC::LocalTensor<float> tmp = calc3Buf_.Get<float>();
+            in1Queue_.EnQue(biasIn);
+            biasIn = in1Queue_.DeQue<Element>();
+            AscendC::LocalTensor<float> biasTile = calc1Buf_.Get<float>();
             VectorBarrier();
-            for (int64_t o = 0; o < oCount; ++o) {
-                AscendC::Mul(tmp[ceilKBy64_ * o * 64], xTile, weightTile[ceilKBy64_ * o * 64], ceilKBy64_ * 64);
-            }
-            AscendC::LocalTensor<float> acc = calc4Buf_.Get<float>();
-            AscendC::LocalTensor<float> part = calc5Buf_.Get<float>();
-            AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(oCount, 8) * 512);
-            if (ceilKBy64_ * 64 <= 2040) {
-                for (int64_t col = 0; col < K_; col += 64) {
+            AscendC::Cast(biasTile, biasIn, AscendC::RoundMode::CAST_NONE, 16);
+            in1Queue_.FreeTensor(biasIn);
+            AscendC::LocalTensor<float> spread = calc8Buf_.Get<float>();
+            VectorBarrier();
+            AscendC::Brcb(spread, biasTile, 1, AscendC::BrcbRepeatParams(1, 8));
+            for (int64_t tile = MaxOf(firstItem - strip * yBTiles_, 0);
+                 tile < MinOf(yBTiles_, lastItem - strip * yBTiles_); ++tile) {
+                const int64_t bStart = tile * yBTile_;
+                const int64_t bCount = MinOf(yBTile_, numel_b_ - bStart);
+                // y[b, o] = gelu(sum[c](x[b, c] * weight[o, c]) + bias[o])
+                AscendC::LocalTensor<Element> xIn = in2Queue_.AllocTensor<Element>();
+                AscendC::DataCopyPad(xIn, xGm_[K_ * bStart], AscendC::DataCopyExtParams(bCount, K_ * 2, 0, 0, 0),
+                                     AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
+                in2Queue_.EnQue(xIn);
+                xIn = in2Queue_.DeQue<Element>();
+                AscendC::LocalTensor<float> xTile = calc2Buf_.Get<float>();
+                for (int64_t b = 0; b < bCount; ++b) {
+                    AscendC::Cast(xTile[b * ceilKBy64_ * 64], xIn[b * ceilKBy16_ * 16], AscendC::RoundMode::CAST_NONE,
+                                  ceilKBy16_ * 16);
+                }
+                in2Queue_.FreeTensor(xIn);
+                AscendC::LocalTensor<float> sum_1Tile = calc3Buf_.Get<float>();
+                AscendC::LocalTensor<float> tmp = calc4Buf_.Get<float>();
+                if (ceilKBy64_ * 64 <= bCount * 64 && ceilKBy64_ * 64 <= 2040) {
                     VectorBarrier();
-                    for (int64_t first = 0; first < oCount; first += 255) {
-                        AscendC::Add(acc[first * 64], tmp[ceilKBy64_ * first * 64 + col], acc[first * 64],
-                                     MinOf(64, K_ - col), MinOf(255, oCount - first),
-                                     AscendC::BinaryRepeatParams(1, 1, 1, 8, ceilKBy64_ * 8, 8));
+                    for (int64_t col = 0; col < ceilKBy64_ * 64; col += 64) {
+                        for (int64_t first = 0; first < bCount; first += 255) {
+                            AscendC::Mul(tmp[ceilKBy64_ * first * 64 + col], xTile[ceilKBy64_ * first * 64 + col],
+                                         weightTile[col], MinOf(64, ceilKBy64_ * 64 - col), MinOf(255, bCount - first),
+                                         AscendC::BinaryRepeatParams(1, 1, 1, ceilKBy64_ * 8, ceilKBy64_ * 8, 0));
+                        }
+                    }
+                } else {
+                    VectorBarrier();
+                    for (int64_t b = 0; b < bCount; ++b) {
+                        AscendC::Mul(tmp[b * ceilKBy64_ * 64], xTile[b * ceilKBy64_ * 64], weightTile, ceilKBy64_ * 64);
                     }
                 }
-            } else {
-                for (int64_t row = 0; row < oCount; ++row) {
-                    for (int64_t start = 0; start < divKBy64_; start += 255) {
+                AscendC::LocalTensor<float> acc = calc5Buf_.Get<float>();
+                AscendC::LocalTensor<float> part = calc6Buf_.Get<float>();
+                AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(bCount, 8) * 512);
+                if (ceilKBy64_ * 64 <= 2040) {
+                    for (int64_t col1 = 0; col1 < K_; col1 += 64) {
                         VectorBarrier();
-                        AscendC::Add(acc[row * 64], tmp[ceilKBy64_ * row * 64 + start * 64], acc[row * 64], 64,
-                                     MinOf(255, divKBy64_ - start), AscendC::BinaryRepeatParams(1, 1, 1, 0, 8, 0));
+                        for (int64_t first1 = 0; first1 < bCount; first1 += 255) {
+                            AscendC::Add(acc[first1 * 64], tmp[ceilKBy64_ * first1 * 64 + col1], acc[first1 * 64],
+                                         MinOf(64, K_ - col1), MinOf(255, bCount - first1),
+                                         AscendC::BinaryRepeatParams(1, 1, 1, 8, ceilKBy64_ * 8, 8));
+                        }
                     }
-                    if (K_ - divKBy64_ * 64 > 0) {
-                        VectorBarrier();
-                        AscendC::Add(acc[row * 64], tmp[ceilKBy64_ * row * 64 + divKBy64_ * 64], acc[row * 64],
-                                     K_ - divKBy64_ * 64, 1, AscendC::BinaryRepeatParams(1, 1, 1, 8, 8, 8));
+                } else {
+                    for (int64_t row = 0; row < bCount; ++row) {
+                        for (int64_t start = 0; start < divKBy64_; start += 255) {
+                            VectorBarrier();
+                            AscendC::Add(acc[row * 64], tmp[ceilKBy64_ * row * 64 + start * 64], acc[row * 64], 64,
+                                         MinOf(255, divKBy64_ - start), AscendC::BinaryRepeatParams(1, 1, 1, 0, 8, 0));
+                        }
+                        if (K_ - divKBy64_ * 64 > 0) {
+                            VectorBarrier();
+                            AscendC::Add(acc[row * 64], tmp[ceilKBy64_ * row * 64 + divKBy64_ * 64], acc[row * 64],
+                                         K_ - divKBy64_ * 64, 1, AscendC::BinaryRepeatParams(1, 1, 1, 8, 8, 8));
+                        }
                     }
                 }
+                VectorBarrier();
+                for (int64_t strip1 = 0; strip1 < RoundUp(bCount, 8); strip1 += 248) {
+                    AscendC::BlockReduceSum<float>(part[strip1 * 8], acc[strip1 * 64],
+                                                   MinOf(248, RoundUp(bCount, 8) - strip1), 64, 1, 1, 8);
+                }
+                VectorBarrier();
+                for (int64_t strip2 = 0; strip2 < CeilDiv(bCount, 8); strip2 += 255) {
+                    AscendC::BlockReduceSum<float>(sum_1Tile[strip2 * 8], part[strip2 * 64],
+                                                   MinOf(255, CeilDiv(bCount, 8) - strip2), 64, 1, 1, 8);
+                }
+                AscendC::LocalTensor<float> tmp1 = calc7Buf_.Get<float>();
+                VectorBarrier();
+                for (int64_t start1 = 0; start1 < CeilDiv(bCount, 64); start1 += 255) {
+                    AscendC::Add(tmp1[start1 * 64], sum_1Tile[start1 * 64], spread, 64,
+                                 MinOf(255, CeilDiv(bCount, 64) - start1),
+                                 AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
+                }
+                AscendC::LocalTensor<float> tmp2 = calc9Buf_.Get<float>();
+                VectorBarrier();
+                AscendC::Muls(tmp2, tmp1, -0.70710677f, RoundUp(bCount, 64));
+                AscendC::LocalTensor<float> tmp3 = calc10Buf_.Get<float>();
+                VectorBarrier();
+                AscendC::Abs(tmp3, tmp2, RoundUp(bCount, 64));
+                AscendC::LocalTensor<float> tmp4 = calc11Buf_.Get<float>();
+                VectorBarrier();
+                AscendC::Muls(tmp4, tmp3, 0.5f, RoundUp(bCount, 64));
+                VectorBarrier();
+                AscendC::Adds(tmp4, tmp4, 1.0f, RoundUp(bCount, 64));
+                AscendC::LocalTensor<float> tmp5 = calc12Buf_.Get<float>();
+                AscendC::Duplicate<float>(tmp5, 1.0f, RoundUp(bCount, 64));
+                VectorBarrier();
+                AscendC::Div(tmp5, tmp5, tmp4, RoundUp(bCount, 64));
+                AscendC::LocalTensor<float> tmp6 = calc11Buf_.Get<float>();
+                VectorBarrier();
+                AscendC::Muls(tmp6, tmp5, 0.17087276f, RoundUp(bCount, 64));
+                VectorBarrier();
+                AscendC::Adds(tmp6, tmp6, -0.82215226f, RoundUp(bCount, 64));
+                VectorBarrier();
+                AscendC::Mul(tmp6, tmp6, tmp5, RoundUp(bCount, 64));
+                VectorBarrier();
+                AscendC::Adds(tmp6, tmp6, 1.4885159f, RoundUp(bCount, 64));
+                VectorBarrier();
+                AscendC::Mul(tmp6, tmp6, tmp5, RoundUp(bCount, 64));
+                VectorBarrier();
+                AscendC::Adds(tmp6, tmp6, -1.135204f, RoundUp(bCount, 64));
+                VectorBarrier();
+                AscendC::Mul(tmp6, tmp6, tmp5, RoundUp(bCount, 64));
+                VectorBarrier();
+                AscendC::Adds(tmp6, tmp6, 0.27886808f, RoundUp(bCount, 64));
+                VectorBarrier();
+                AscendC::Mul(tmp6, tmp6, tmp5, RoundUp(bCount, 64));
+                VectorBarrier();
+                AscendC::Adds(tmp6, tmp6, -0.18628806f, RoundUp(bCount, 64));
+                VectorBarrier();
+                AscendC::Mul(tmp6, tmp6, tmp5, RoundUp(bCount, 64));
+                VectorBarrier();
+                AscendC::Adds(tmp6, tmp6, 0.09678418f, RoundUp(bCount, 64));
+                VectorBarrier();
+                AscendC::Mul(tmp6, tmp6, tmp5, RoundUp(bCount, 64));
+                VectorBarrier();
+                AscendC::Adds(tmp6, tmp6, 0.37409195f, RoundUp(bCount, 64));
+                VectorBarrier();
+                AscendC::Mul(tmp6, tmp6, tmp5, RoundUp(bCount, 64));
+                VectorBarrier();
+                AscendC::Adds(tmp6, tmp6, 1.0000237f, RoundUp(bCount, 64));
+                VectorBarrier();
+                AscendC::Mul(tmp6, tmp6, tmp5, RoundUp(bCount, 64));
+                VectorBarrier();
+                AscendC::Adds(tmp6, tmp6, -1.2655122f, RoundUp(bCount, 64));
+                AscendC::LocalTensor<float> tmp7 = calc13Buf_.Get<float>();
+                AscendC::Mul(tmp7, tmp3, tmp3, RoundUp(bCount, 64));
+                VectorBarrier();
+                AscendC::Sub(tmp6, tmp6, tmp7, RoundUp(bCount, 64));
+                VectorBarrier();
+                AscendC::Exp(tmp6, tmp6, RoundUp(bCount, 64));
+                VectorBarrier();
+                AscendC::Mul(tmp6, tmp5, tmp6, RoundUp(bCount, 64));
+                AscendC::LocalTensor<float> tmp8 = calc13Buf_.Get<float>();
+                AscendC::Muls(tmp8, tmp1, 0.5f, RoundUp(bCount, 64));
+                AscendC::LocalTensor<float> tmp9 = calc14Buf_.Get<float>();
+                VectorBarrier();
+                AscendC::Muls(tmp9, tmp6, -1.0f, RoundUp(bCount, 64));
+                VectorBarrier();
+                AscendC::Adds(tmp9, tmp9, 2.0f, RoundUp(bCount, 64));
+                AscendC::LocalTensor<uint8_t> mask = calc15Buf_.Get<uint8_t>();
+                AscendC::CompareScalar(mask, tmp2, 0.0f, AscendC::CMPMODE::LT, RoundUp(bCount, 64));
+                VectorBarrier();
+                AscendC::Select(tmp9, mask, tmp9, tmp6, AscendC::SELMODE::VSEL_TENSOR_TENSOR_MODE, RoundUp(bCount, 64));
+                VectorBarrier();
+                AscendC::Mul(tmp8, tmp8, tmp9, RoundUp(bCount, 64));
+                AscendC::LocalTensor<Element> narrowed = calc16Buf_.Get<Element>();
+                VectorBarrier();
+                AscendC::Cast(narrowed, tmp8, AscendC::RoundMode::CAST_RINT, RoundUp(bCount, 64));
+                AscendC::LocalTensor<Element> yCells = out0Queue_.AllocTensor<Element>();
+                VectorBarrier();
+                for (int64_t block1 = 0; block1 < CeilDiv(bCount, 8); block1 += 255) {
+                    AscendC::Brcb(yCells[block1 * 128], narrowed[block1 * 8], MinOf(255, CeilDiv(bCount, 8) - block1),
+                                  AscendC::BrcbRepeatParams(1, 8));
+                }
+                out0Queue_.EnQue(yCells);
+                yCells = out0Queue_.DeQue<Element>();
+                for (int64_t first2 = 0; first2 < bCount; first2 += 4095) {
+                    AscendC::DataCopyPad(yGm_[N_ * bStart + N_ * first2 + o], yCells[first2 * 16],
+                                         AscendC::DataCopyExtParams(MinOf(4095, bCount - first2), 2, 0, N_ * 2 - 2, 0));
+                }
+                out0Queue_.FreeTensor(yCells);
             }
-            VectorBarrier();
-            for (int64_t strip = 0; strip < RoundUp(oCount, 8); strip += 248) {
-                AscendC::BlockReduceSum<float>(part[strip * 8], acc[strip * 64], MinOf(248, RoundUp(oCount, 8) - strip),
-                                               64, 1, 1, 8);
-            }
-            VectorBarrier();
-            for (int64_t strip1 = 0; strip1 < CeilDiv(oCount, 8); strip1 += 255) {
-                AscendC::BlockReduceSum<float>(sum_1Tile[strip1 * 8], part[strip1 * 64],
-                                               MinOf(255, CeilDiv(oCount, 8) - strip1), 64, 1, 1, 8);
-            }
-            AscendC::LocalTensor<Element> biasIn = in2Queue_.AllocTensor<Element>();
-            AscendC::DataCopyPad(biasIn, biasGm_[oStart], AscendC::DataCopyExtParams(1, oCount * 2, 0, 0, 0),
-                                 AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
-            in2Queue_.EnQue(biasIn);
-            biasIn = in2Queue_.DeQue<Element>();
-            AscendC::LocalTensor<float> biasTile = calc6Buf_.Get<float>();
-            AscendC::Cast(biasTile, biasIn, AscendC::RoundMode::CAST_NONE, RoundUp(oCount, 16));
-            in2Queue_.FreeTensor(biasIn);
-            AscendC::LocalTensor<float> tmp1 = calc7Buf_.Get<float>();
-            VectorBarrier();
-            AscendC::Add(tmp1, sum_1Tile, biasTile, RoundUp(oCount, 64));
-            AscendC::LocalTensor<float> tmp2 = calc8Buf_.Get<float>();
-            VectorBarrier();
-            AscendC::Muls(tmp2, tmp1, -0.70710677f, RoundUp(oCount, 64));
-            AscendC::LocalTensor<float> tmp3 = calc9Buf_.Get<float>();
-            VectorBarrier();
-            AscendC::Abs(tmp3, tmp2, RoundUp(oCount, 64));
-            AscendC::LocalTensor<float> tmp4 = calc10Buf_.Get<float>();
-            VectorBarrier();
-            AscendC::Muls(tmp4, tmp3, 0.5f, RoundUp(oCount, 64));
-            VectorBarrier();
-            AscendC::Adds(tmp4, tmp4, 1.0f, RoundUp(oCount, 64));
-            AscendC::LocalTensor<float> tmp5 = calc11Buf_.Get<float>();
-            AscendC::Duplicate<float>(tmp5, 1.0f, RoundUp(oCount, 64));
-            VectorBarrier();
-            AscendC::Div(tmp5, tmp5, tmp4, RoundUp(oCount, 64));
-            AscendC::LocalTensor<float> tmp6 = calc10Buf_.Get<float>();
-            VectorBarrier();
-            AscendC::Muls(tmp6, tmp5, 0.17087276f, RoundUp(oCount, 64));
-            VectorBarrier();
-            AscendC::Adds(tmp6, tmp6, -0.82215226f, RoundUp(oCount, 64));
-            VectorBarrier();
-            AscendC::Mul(tmp6, tmp6, tmp5, RoundUp(oCount, 64));
-            VectorBarrier();
-            AscendC::Adds(tmp6, tmp6, 1.4885159f, RoundUp(oCount, 64));
-            VectorBarrier();
-            AscendC::Mul(tmp6, tmp6, tmp5, RoundUp(oCount, 64));
-            VectorBarrier();
-            AscendC::Adds(tmp6, tmp6, -1.135204f, RoundUp(oCount, 64));
-            VectorBarrier();
-            AscendC::Mul(tmp6, tmp6, tmp5, RoundUp(oCount, 64));
-            VectorBarrier();
-            AscendC::Adds(tmp6, tmp6, 0.27886808f, RoundUp(oCount, 64));
-            VectorBarrier();
-            AscendC::Mul(tmp6, tmp6, tmp5, RoundUp(oCount, 64));
-            VectorBarrier();
-            AscendC::Adds(tmp6, tmp6, -0.18628806f, RoundUp(oCount, 64));
-            VectorBarrier();
-            AscendC::Mul(tmp6, tmp6, tmp5, RoundUp(oCount, 64));
-            VectorBarrier();
-            AscendC::Adds(tmp6, tmp6, 0.09678418f, RoundUp(oCount, 64));
-            VectorBarrier();
-            AscendC::Mul(tmp6, tmp6, tmp5, RoundUp(oCount, 64));
-            VectorBarrier();
-            AscendC::Adds(tmp6, tmp6, 0.37409195f, RoundUp(oCount, 64));
-            VectorBarrier();
-            AscendC::Mul(tmp6, tmp6, tmp5, RoundUp(oCount, 64));
-            VectorBarrier();
-            AscendC::Adds(tmp6, tmp6, 1.0000237f, RoundUp(oCount, 64));
-            VectorBarrier();
-            AscendC::Mul(tmp6, tmp6, tmp5, RoundUp(oCount, 64));
-            VectorBarrier();
-            AscendC::Adds(tmp6, tmp6, -1.2655122f, RoundUp(oCount, 64));
-            AscendC::LocalTensor<float> tmp7 = calc12Buf_.Get<float>();
-            AscendC::Mul(tmp7, tmp3, tmp3, RoundUp(oCount, 64));
-            VectorBarrier();
-            AscendC::Sub(tmp6, tmp6, tmp7, RoundUp(oCount, 64));
-            VectorBarrier();
-            AscendC::Exp(tmp6, tmp6, RoundUp(oCount, 64));
-            VectorBarrier();
-            AscendC::Mul(tmp6, tmp5, tmp6, RoundUp(oCount, 64));
-            AscendC::LocalTensor<float> tmp8 = calc12Buf_.Get<float>();
-            AscendC::Muls(tmp8, tmp1, 0.5f, RoundUp(oCount, 64));
-            AscendC::LocalTensor<float> tmp9 = calc13Buf_.Get<float>();
-            VectorBarrier();
-            AscendC::Muls(tmp9, tmp6, -1.0f, RoundUp(oCount, 64));
-            VectorBarrier();
-            AscendC::Adds(tmp9, tmp9, 2.0f, RoundUp(oCount, 64));
-            AscendC::LocalTensor<uint8_t> mask = calc14Buf_.Get<uint8_t>();
-            AscendC::CompareScalar(mask, tmp2, 0.0f, AscendC::CMPMODE::LT, RoundUp(oCount, 64));
-            VectorBarrier();
-            AscendC::Select(tmp9, mask, tmp9, tmp6, AscendC::SELMODE::VSEL_TENSOR_TENSOR_MODE, RoundUp(oCount, 64));
-            VectorBarrier();
-            AscendC::Mul(tmp8, tmp8, tmp9, RoundUp(oCount, 64));
-            AscendC::LocalTensor<Element> yOut = out0Queue_.AllocTensor<Element>();
-            VectorBarrier();
-            AscendC::Cast(yOut, tmp8, AscendC::RoundMode::CAST_RINT, RoundUp(oCount, 64));
-            out0Queue_.EnQue(yOut);
-            yOut = out0Queue_.DeQue<Element>();
-            AscendC::DataCopyPad(
-                yGm_[N_ * b + oStart], yOut,
-                AscendC::DataCopyExtParams(1, oCount * 2, CeilDiv(oCount, 64) * 4 - CeilDiv(oCount * 2, 32), 0, 0));
-            out0Queue_.FreeTensor(yOut);
         }
     }
 
 private:
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // xIn
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in1Queue_;    // weightIn
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in2Queue_;    // biasIn
-    AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // yOut
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // xTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // weightTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // sum_1Tile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // acc
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // part
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // biasTile
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // weightIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in1Queue_;    // biasIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in2Queue_;    // xIn
+    AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // yCells
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // weightTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // biasTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // xTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // sum_1Tile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // tmp
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // acc
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // part
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // tmp
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // spread
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc9Buf_;     // tmp
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc10Buf_;    // tmp
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc11Buf_;    // tmp
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc12Buf_;    // tmp
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc13Buf_;    // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc14Buf_;    // mask
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc14Buf_;    // tmp
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc15Buf_;    // mask
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc16Buf_;    // narrowed
     AscendC::GlobalTensor<Element> xGm_;
     AscendC::GlobalTensor<Element> weightGm_;
     AscendC::GlobalTensor<Element> biasGm_;
@@ -484,16 +539,16 @@ private:
     int64_t K_;
     int64_t N_;
     int64_t numel_b_;
-    int64_t yOTile_;
-    int64_t yOTiles_;
+    int64_t yBTile_;
+    int64_t yBTiles_;
     int64_t yPer_;
     int64_t yWork_;
     int64_t ceilKBy16_;
     int64_t ceilKBy64_;
     int64_t divKBy64_;
-    int64_t ceilYOTileBy256_;
-    int64_t ceilYOTileBy64_;
-    int64_t ceilYOTileBy8_;
+    int64_t ceilYBTileBy256_;
+    int64_t ceilYBTileBy64_;
+    int64_t ceilYBTileBy8_;
 };
 
 /// sum_1, y
@@ -508,265 +563,304 @@ public:
         K_ = tiling.K;
         N_ = tiling.N;
         numel_b_ = tiling.numel_b;
+        yBTile_ = tiling.yBTile;
+        yBTiles_ = tiling.yBTiles;
         yCTile_ = tiling.yCTile;
-        yOTile_ = tiling.yOTile;
-        yOTiles_ = tiling.yOTiles;
         yPer_ = tiling.yPer;
         yWork_ = tiling.yWork;
-        ceilYOTileBy256_ = CeilDiv(yOTile_, 256);
-        ceilYOTileBy64_ = CeilDiv(yOTile_, 64);
-        ceilYOTileBy8_ = CeilDiv(yOTile_, 8);
+        ceilYBTileBy256_ = CeilDiv(yBTile_, 256);
+        ceilYBTileBy64_ = CeilDiv(yBTile_, 64);
+        ceilYBTileBy8_ = CeilDiv(yBTile_, 8);
         xGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(x), K_ * numel_b_);
         weightGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(weight), K_ * N_);
         biasGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(bias), N_);
         yGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(y), N_ * numel_b_);
-        pipe->InitBuffer(in0Queue_, 2, yCTile_ * 2);
-        pipe->InitBuffer(in1Queue_, 2, yCTile_ * yOTile_ * 2);
-        pipe->InitBuffer(in2Queue_, 2, CeilDiv(yOTile_, 16) * 32);
-        pipe->InitBuffer(out0Queue_, 2, ceilYOTileBy64_ * 128);
-        pipe->InitBuffer(calc0Buf_, ceilYOTileBy64_ * 256);
-        pipe->InitBuffer(calc1Buf_, yCTile_ * 4);
-        pipe->InitBuffer(calc2Buf_, yCTile_ * yOTile_ * 4);
-        pipe->InitBuffer(calc3Buf_, yCTile_ * yOTile_ * 4);
-        pipe->InitBuffer(calc4Buf_, ceilYOTileBy64_ * 256);
-        pipe->InitBuffer(calc5Buf_, ceilYOTileBy8_ * 2048);
-        pipe->InitBuffer(calc6Buf_, ceilYOTileBy8_ * 256);
-        pipe->InitBuffer(calc7Buf_, ceilYOTileBy64_ * 256);
-        pipe->InitBuffer(calc8Buf_, ceilYOTileBy64_ * 256);
-        pipe->InitBuffer(calc9Buf_, ceilYOTileBy64_ * 256);
-        pipe->InitBuffer(calc10Buf_, ceilYOTileBy64_ * 256);
-        pipe->InitBuffer(calc11Buf_, ceilYOTileBy64_ * 256);
-        pipe->InitBuffer(calc12Buf_, ceilYOTileBy64_ * 256);
-        pipe->InitBuffer(calc13Buf_, ceilYOTileBy64_ * 256);
-        pipe->InitBuffer(calc14Buf_, ceilYOTileBy256_ * 256);
+        pipe->InitBuffer(in0Queue_, 1, 32);
+        pipe->InitBuffer(in1Queue_, 2, yBTile_ * yCTile_ * 2);
+        pipe->InitBuffer(in2Queue_, 2, yCTile_ * 2);
+        pipe->InitBuffer(out0Queue_, 2, ceilYBTileBy8_ * 256);
+        pipe->InitBuffer(calc0Buf_, 256);
+        pipe->InitBuffer(calc1Buf_, ceilYBTileBy64_ * 256);
+        pipe->InitBuffer(calc2Buf_, yBTile_ * yCTile_ * 4);
+        pipe->InitBuffer(calc3Buf_, yCTile_ * 4);
+        pipe->InitBuffer(calc4Buf_, yBTile_ * yCTile_ * 4);
+        pipe->InitBuffer(calc5Buf_, ceilYBTileBy64_ * 256);
+        pipe->InitBuffer(calc6Buf_, ceilYBTileBy8_ * 2048);
+        pipe->InitBuffer(calc7Buf_, ceilYBTileBy8_ * 256);
+        pipe->InitBuffer(calc8Buf_, 2048);
+        pipe->InitBuffer(calc9Buf_, ceilYBTileBy64_ * 256);
+        pipe->InitBuffer(calc10Buf_, ceilYBTileBy64_ * 256);
+        pipe->InitBuffer(calc11Buf_, ceilYBTileBy64_ * 256);
+        pipe->InitBuffer(calc12Buf_, ceilYBTileBy64_ * 256);
+        pipe->InitBuffer(calc13Buf_, ceilYBTileBy64_ * 256);
+        pipe->InitBuffer(calc14Buf_, ceilYBTileBy64_ * 256);
+        pipe->InitBuffer(calc15Buf_, ceilYBTileBy256_ * 256);
+        pipe->InitBuffer(calc16Buf_, ceilYBTileBy64_ * 128);
     }
 
     __aicore__ inline void Process()
     {
         AscendC::LocalTensor<float> calc0Zero = calc0Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc0Zero, 0.0f, ceilYOTileBy64_ * 64);
+        AscendC::Duplicate<float>(calc0Zero, 0.0f, 64);
         AscendC::LocalTensor<float> calc1Zero = calc1Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc1Zero, 0.0f, yCTile_);
+        AscendC::Duplicate<float>(calc1Zero, 0.0f, ceilYBTileBy64_ * 64);
         AscendC::LocalTensor<float> calc2Zero = calc2Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc2Zero, 0.0f, yCTile_ * yOTile_);
+        AscendC::Duplicate<float>(calc2Zero, 0.0f, yBTile_ * yCTile_);
         AscendC::LocalTensor<float> calc3Zero = calc3Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc3Zero, 0.0f, yCTile_ * yOTile_);
+        AscendC::Duplicate<float>(calc3Zero, 0.0f, yCTile_);
         AscendC::LocalTensor<float> calc4Zero = calc4Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc4Zero, 0.0f, ceilYOTileBy64_ * 64);
+        AscendC::Duplicate<float>(calc4Zero, 0.0f, yBTile_ * yCTile_);
         AscendC::LocalTensor<float> calc5Zero = calc5Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc5Zero, 0.0f, ceilYOTileBy8_ * 512);
+        AscendC::Duplicate<float>(calc5Zero, 0.0f, ceilYBTileBy64_ * 64);
         AscendC::LocalTensor<float> calc6Zero = calc6Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc6Zero, 0.0f, ceilYOTileBy8_ * 64);
+        AscendC::Duplicate<float>(calc6Zero, 0.0f, ceilYBTileBy8_ * 512);
         AscendC::LocalTensor<float> calc7Zero = calc7Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc7Zero, 0.0f, ceilYOTileBy64_ * 64);
+        AscendC::Duplicate<float>(calc7Zero, 0.0f, ceilYBTileBy8_ * 64);
         AscendC::LocalTensor<float> calc8Zero = calc8Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc8Zero, 0.0f, ceilYOTileBy64_ * 64);
+        AscendC::Duplicate<float>(calc8Zero, 0.0f, 512);
         AscendC::LocalTensor<float> calc9Zero = calc9Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc9Zero, 0.0f, ceilYOTileBy64_ * 64);
+        AscendC::Duplicate<float>(calc9Zero, 0.0f, ceilYBTileBy64_ * 64);
         AscendC::LocalTensor<float> calc10Zero = calc10Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc10Zero, 0.0f, ceilYOTileBy64_ * 64);
+        AscendC::Duplicate<float>(calc10Zero, 0.0f, ceilYBTileBy64_ * 64);
         AscendC::LocalTensor<float> calc11Zero = calc11Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc11Zero, 0.0f, ceilYOTileBy64_ * 64);
+        AscendC::Duplicate<float>(calc11Zero, 0.0f, ceilYBTileBy64_ * 64);
         AscendC::LocalTensor<float> calc12Zero = calc12Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc12Zero, 0.0f, ceilYOTileBy64_ * 64);
+        AscendC::Duplicate<float>(calc12Zero, 0.0f, ceilYBTileBy64_ * 64);
         AscendC::LocalTensor<float> calc13Zero = calc13Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc13Zero, 0.0f, ceilYOTileBy64_ * 64);
+        AscendC::Duplicate<float>(calc13Zero, 0.0f, ceilYBTileBy64_ * 64);
         AscendC::LocalTensor<float> calc14Zero = calc14Buf_.Get<float>();
-        AscendC::Duplicate<float>(calc14Zero, 0.0f, ceilYOTileBy256_ * 64);
-        VectorBarrier();
-        for (int64_t item = blockIdx_ * yPer_; item < MinOf(yWork_, blockIdx_ * yPer_ + yPer_); ++item) {
-            const int64_t oStart = yOTile_ * (item % yOTiles_);
-            const int64_t oCount = MinOf(yOTile_, N_ - oStart);
-            const int64_t b = (item / yOTiles_);
-            AscendC::LocalTensor<float> sumAcc = calc0Buf_.Get<float>();
-            AscendC::Duplicate<float>(sumAcc, 0.0f, RoundUp(oCount, 64));
-            for (int64_t cStart = 0; cStart < K_; cStart += yCTile_) {
-                const int64_t cCount = MinOf(yCTile_, K_ - cStart);
-                const int64_t cPitch = RoundUp(cCount, 64);
-                // y[b, o] = gelu(sum[c](x[b, c] * weight[o, c]) + bias[o])
-                AscendC::LocalTensor<Element> xIn = in0Queue_.AllocTensor<Element>();
-                AscendC::DataCopyPad(xIn, xGm_[K_ * b + cStart], AscendC::DataCopyExtParams(1, cCount * 2, 0, 0, 0),
-                                     AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
-                in0Queue_.EnQue(xIn);
-                xIn = in0Queue_.DeQue<Element>();
-                AscendC::LocalTensor<float> xTile = calc1Buf_.Get<float>();
-                AscendC::Cast(xTile, xIn, AscendC::RoundMode::CAST_NONE, RoundUp(cCount, 16));
-                in0Queue_.FreeTensor(xIn);
-                AscendC::LocalTensor<Element> weightIn = in1Queue_.AllocTensor<Element>();
-                AscendC::DataCopyPad(weightIn, weightGm_[K_ * oStart + cStart],
-                                     AscendC::DataCopyExtParams(oCount, cCount * 2, K_ * 2 - cCount * 2, 0, 0),
-                                     AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
-                in1Queue_.EnQue(weightIn);
-                weightIn = in1Queue_.DeQue<Element>();
-                AscendC::LocalTensor<float> weightTile = calc2Buf_.Get<float>();
-                for (int64_t o = 0; o < oCount; ++o) {
-                    AscendC::Cast(weightTile[cPitch * o], weightIn[RoundUp(cCount, 16) * o],
-                                  AscendC::RoundMode::CAST_NONE, RoundUp(cCount, 16));
-                }
-                in1Queue_.FreeTensor(weightIn);
-                AscendC::LocalTensor<float> tmp = calc3Buf_.Get<float>();
-                VectorBarrier();
-                for (int64_t o = 0; o < oCount; ++o) {
-                    AscendC::Mul(tmp[cPitch * o], xTile, weightTile[cPitch * o], cPitch);
-                }
-                AscendC::LocalTensor<float> sum = calc4Buf_.Get<float>();
-                AscendC::LocalTensor<float> acc = calc5Buf_.Get<float>();
-                AscendC::LocalTensor<float> part = calc6Buf_.Get<float>();
-                AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(oCount, 8) * 512);
-                if (cPitch <= 2040) {
-                    for (int64_t col = 0; col < cCount; col += 64) {
-                        VectorBarrier();
-                        for (int64_t first = 0; first < oCount; first += 255) {
-                            AscendC::Add(acc[first * 64], tmp[cPitch * first + col], acc[first * 64],
-                                         MinOf(64, cCount - col), MinOf(255, oCount - first),
-                                         AscendC::BinaryRepeatParams(1, 1, 1, 8, (cPitch / 8), 8));
-                        }
-                    }
-                } else {
-                    for (int64_t row = 0; row < oCount; ++row) {
-                        for (int64_t start = 0; start < (cCount / 64); start += 255) {
-                            VectorBarrier();
-                            AscendC::Add(acc[row * 64], tmp[cPitch * row + start * 64], acc[row * 64], 64,
-                                         MinOf(255, (cCount / 64) - start),
-                                         AscendC::BinaryRepeatParams(1, 1, 1, 0, 8, 0));
-                        }
-                        if (cCount - (cCount / 64) * 64 > 0) {
-                            VectorBarrier();
-                            AscendC::Add(acc[row * 64], tmp[cPitch * row + (cCount / 64) * 64], acc[row * 64],
-                                         cCount - (cCount / 64) * 64, 1, AscendC::BinaryRepeatParams(1, 1, 1, 8, 8, 8));
-                        }
-                    }
-                }
-                VectorBarrier();
-                for (int64_t strip = 0; strip < RoundUp(oCount, 8); strip += 248) {
-                    AscendC::BlockReduceSum<float>(part[strip * 8], acc[strip * 64],
-                                                   MinOf(248, RoundUp(oCount, 8) - strip), 64, 1, 1, 8);
-                }
-                VectorBarrier();
-                for (int64_t strip1 = 0; strip1 < CeilDiv(oCount, 8); strip1 += 255) {
-                    AscendC::BlockReduceSum<float>(sum[strip1 * 8], part[strip1 * 64],
-                                                   MinOf(255, CeilDiv(oCount, 8) - strip1), 64, 1, 1, 8);
-                }
-                VectorBarrier();
-                AscendC::Add(sumAcc, sumAcc, sum, RoundUp(oCount, 64));
-            }
-            AscendC::LocalTensor<Element> biasIn = in2Queue_.AllocTensor<Element>();
-            AscendC::DataCopyPad(biasIn, biasGm_[oStart], AscendC::DataCopyExtParams(1, oCount * 2, 0, 0, 0),
+        AscendC::Duplicate<float>(calc14Zero, 0.0f, ceilYBTileBy64_ * 64);
+        AscendC::LocalTensor<float> calc15Zero = calc15Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc15Zero, 0.0f, ceilYBTileBy256_ * 64);
+        AscendC::LocalTensor<float> calc16Zero = calc16Buf_.Get<float>();
+        AscendC::Duplicate<float>(calc16Zero, 0.0f, ceilYBTileBy64_ * 32);
+        const int64_t firstItem = blockIdx_ * yPer_;
+        const int64_t lastItem = MinOf(yWork_, blockIdx_ * yPer_ + yPer_);
+        for (int64_t strip = (firstItem / yBTiles_); strip < CeilDiv(lastItem, yBTiles_); ++strip) {
+            const int64_t o = strip;
+            AscendC::LocalTensor<Element> biasIn = in0Queue_.AllocTensor<Element>();
+            AscendC::DataCopyPad(biasIn, biasGm_[o], AscendC::DataCopyExtParams(1, 2, 0, 0, 0),
                                  AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
-            in2Queue_.EnQue(biasIn);
-            biasIn = in2Queue_.DeQue<Element>();
-            AscendC::LocalTensor<float> biasTile = calc4Buf_.Get<float>();
+            in0Queue_.EnQue(biasIn);
+            biasIn = in0Queue_.DeQue<Element>();
+            AscendC::LocalTensor<float> biasTile = calc0Buf_.Get<float>();
             VectorBarrier();
-            AscendC::Cast(biasTile, biasIn, AscendC::RoundMode::CAST_NONE, RoundUp(oCount, 16));
-            in2Queue_.FreeTensor(biasIn);
-            AscendC::LocalTensor<float> tmp1 = calc7Buf_.Get<float>();
+            AscendC::Cast(biasTile, biasIn, AscendC::RoundMode::CAST_NONE, 16);
+            in0Queue_.FreeTensor(biasIn);
+            AscendC::LocalTensor<float> spread = calc8Buf_.Get<float>();
             VectorBarrier();
-            AscendC::Add(tmp1, sumAcc, biasTile, RoundUp(oCount, 64));
-            AscendC::LocalTensor<float> tmp2 = calc8Buf_.Get<float>();
-            VectorBarrier();
-            AscendC::Muls(tmp2, tmp1, -0.70710677f, RoundUp(oCount, 64));
-            AscendC::LocalTensor<float> tmp3 = calc9Buf_.Get<float>();
-            VectorBarrier();
-            AscendC::Abs(tmp3, tmp2, RoundUp(oCount, 64));
-            AscendC::LocalTensor<float> tmp4 = calc10Buf_.Get<float>();
-            VectorBarrier();
-            AscendC::Muls(tmp4, tmp3, 0.5f, RoundUp(oCount, 64));
-            VectorBarrier();
-            AscendC::Adds(tmp4, tmp4, 1.0f, RoundUp(oCount, 64));
-            AscendC::LocalTensor<float> tmp5 = calc11Buf_.Get<float>();
-            AscendC::Duplicate<float>(tmp5, 1.0f, RoundUp(oCount, 64));
-            VectorBarrier();
-            AscendC::Div(tmp5, tmp5, tmp4, RoundUp(oCount, 64));
-            AscendC::LocalTensor<float> tmp6 = calc10Buf_.Get<float>();
-            VectorBarrier();
-            AscendC::Muls(tmp6, tmp5, 0.17087276f, RoundUp(oCount, 64));
-            VectorBarrier();
-            AscendC::Adds(tmp6, tmp6, -0.82215226f, RoundUp(oCount, 64));
-            VectorBarrier();
-            AscendC::Mul(tmp6, tmp6, tmp5, RoundUp(oCount, 64));
-            VectorBarrier();
-            AscendC::Adds(tmp6, tmp6, 1.4885159f, RoundUp(oCount, 64));
-            VectorBarrier();
-            AscendC::Mul(tmp6, tmp6, tmp5, RoundUp(oCount, 64));
-            VectorBarrier();
-            AscendC::Adds(tmp6, tmp6, -1.135204f, RoundUp(oCount, 64));
-            VectorBarrier();
-            AscendC::Mul(tmp6, tmp6, tmp5, RoundUp(oCount, 64));
-            VectorBarrier();
-            AscendC::Adds(tmp6, tmp6, 0.27886808f, RoundUp(oCount, 64));
-            VectorBarrier();
-            AscendC::Mul(tmp6, tmp6, tmp5, RoundUp(oCount, 64));
-            VectorBarrier();
-            AscendC::Adds(tmp6, tmp6, -0.18628806f, RoundUp(oCount, 64));
-            VectorBarrier();
-            AscendC::Mul(tmp6, tmp6, tmp5, RoundUp(oCount, 64));
-            VectorBarrier();
-            AscendC::Adds(tmp6, tmp6, 0.09678418f, RoundUp(oCount, 64));
-            VectorBarrier();
-            AscendC::Mul(tmp6, tmp6, tmp5, RoundUp(oCount, 64));
-            VectorBarrier();
-            AscendC::Adds(tmp6, tmp6, 0.37409195f, RoundUp(oCount, 64));
-            VectorBarrier();
-            AscendC::Mul(tmp6, tmp6, tmp5, RoundUp(oCount, 64));
-            VectorBarrier();
-            AscendC::Adds(tmp6, tmp6, 1.0000237f, RoundUp(oCount, 64));
-            VectorBarrier();
-            AscendC::Mul(tmp6, tmp6, tmp5, RoundUp(oCount, 64));
-            VectorBarrier();
-            AscendC::Adds(tmp6, tmp6, -1.2655122f, RoundUp(oCount, 64));
-            AscendC::LocalTensor<float> tmp7 = calc12Buf_.Get<float>();
-            AscendC::Mul(tmp7, tmp3, tmp3, RoundUp(oCount, 64));
-            VectorBarrier();
-            AscendC::Sub(tmp6, tmp6, tmp7, RoundUp(oCount, 64));
-            VectorBarrier();
-            AscendC::Exp(tmp6, tmp6, RoundUp(oCount, 64));
-            VectorBarrier();
-            AscendC::Mul(tmp6, tmp5, tmp6, RoundUp(oCount, 64));
-            AscendC::LocalTensor<float> tmp8 = calc12Buf_.Get<float>();
-            AscendC::Muls(tmp8, tmp1, 0.5f, RoundUp(oCount, 64));
-            AscendC::LocalTensor<float> tmp9 = calc13Buf_.Get<float>();
-            VectorBarrier();
-            AscendC::Muls(tmp9, tmp6, -1.0f, RoundUp(oCount, 64));
-            VectorBarrier();
-            AscendC::Adds(tmp9, tmp9, 2.0f, RoundUp(oCount, 64));
-            AscendC::LocalTensor<uint8_t> mask = calc14Buf_.Get<uint8_t>();
-            AscendC::CompareScalar(mask, tmp2, 0.0f, AscendC::CMPMODE::LT, RoundUp(oCount, 64));
-            VectorBarrier();
-            AscendC::Select(tmp9, mask, tmp9, tmp6, AscendC::SELMODE::VSEL_TENSOR_TENSOR_MODE, RoundUp(oCount, 64));
-            VectorBarrier();
-            AscendC::Mul(tmp8, tmp8, tmp9, RoundUp(oCount, 64));
-            AscendC::LocalTensor<Element> yOut = out0Queue_.AllocTensor<Element>();
-            VectorBarrier();
-            AscendC::Cast(yOut, tmp8, AscendC::RoundMode::CAST_RINT, RoundUp(oCount, 64));
-            out0Queue_.EnQue(yOut);
-            yOut = out0Queue_.DeQue<Element>();
-            AscendC::DataCopyPad(
-                yGm_[N_ * b + oStart], yOut,
-                AscendC::DataCopyExtParams(1, oCount * 2, CeilDiv(oCount, 64) * 4 - CeilDiv(oCount * 2, 32), 0, 0));
-            out0Queue_.FreeTensor(yOut);
+            AscendC::Brcb(spread, biasTile, 1, AscendC::BrcbRepeatParams(1, 8));
+            for (int64_t tile = MaxOf(firstItem - strip * yBTiles_, 0);
+                 tile < MinOf(yBTiles_, lastItem - strip * yBTiles_); ++tile) {
+                const int64_t bStart = tile * yBTile_;
+                const int64_t bCount = MinOf(yBTile_, numel_b_ - bStart);
+                AscendC::LocalTensor<float> sumAcc = calc1Buf_.Get<float>();
+                AscendC::Duplicate<float>(sumAcc, 0.0f, RoundUp(bCount, 64));
+                for (int64_t cStart = 0; cStart < K_; cStart += yCTile_) {
+                    const int64_t cCount = MinOf(yCTile_, K_ - cStart);
+                    const int64_t cPitch = RoundUp(cCount, 64);
+                    // y[b, o] = gelu(sum[c](x[b, c] * weight[o, c]) + bias[o])
+                    AscendC::LocalTensor<Element> xIn = in1Queue_.AllocTensor<Element>();
+                    AscendC::DataCopyPad(xIn, xGm_[K_ * bStart + cStart],
+                                         AscendC::DataCopyExtParams(bCount, cCount * 2, K_ * 2 - cCount * 2, 0, 0),
+                                         AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
+                    in1Queue_.EnQue(xIn);
+                    xIn = in1Queue_.DeQue<Element>();
+                    AscendC::LocalTensor<float> xTile = calc2Buf_.Get<float>();
+                    for (int64_t b = 0; b < bCount; ++b) {
+                        AscendC::Cast(xTile[b * cPitch], xIn[RoundUp(cCount, 16) * b], AscendC::RoundMode::CAST_NONE,
+                                      RoundUp(cCount, 16));
+                    }
+                    in1Queue_.FreeTensor(xIn);
+                    AscendC::LocalTensor<Element> weightIn = in2Queue_.AllocTensor<Element>();
+                    AscendC::DataCopyPad(weightIn, weightGm_[K_ * o + cStart],
+                                         AscendC::DataCopyExtParams(1, cCount * 2, 0, 0, 0),
+                                         AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
+                    in2Queue_.EnQue(weightIn);
+                    weightIn = in2Queue_.DeQue<Element>();
+                    AscendC::LocalTensor<float> weightTile = calc3Buf_.Get<float>();
+                    AscendC::Cast(weightTile, weightIn, AscendC::RoundMode::CAST_NONE, RoundUp(cCount, 16));
+                    in2Queue_.FreeTensor(weightIn);
+                    AscendC::LocalTensor<float> tmp = calc4Buf_.Get<float>();
+                    if (cPitch <= bCount * 64 && cPitch <= 2040) {
+                        VectorBarrier();
+                        for (int64_t col = 0; col < cPitch; col += 64) {
+                            for (int64_t first = 0; first < bCount; first += 255) {
+                                AscendC::Mul(tmp[cPitch * first + col], xTile[cPitch * first + col], weightTile[col],
+                                             MinOf(64, cPitch - col), MinOf(255, bCount - first),
+                                             AscendC::BinaryRepeatParams(1, 1, 1, (cPitch / 8), (cPitch / 8), 0));
+                            }
+                        }
+                    } else {
+                        VectorBarrier();
+                        for (int64_t b = 0; b < bCount; ++b) {
+                            AscendC::Mul(tmp[b * cPitch], xTile[b * cPitch], weightTile, cPitch);
+                        }
+                    }
+                    AscendC::LocalTensor<float> sum = calc5Buf_.Get<float>();
+                    AscendC::LocalTensor<float> acc = calc6Buf_.Get<float>();
+                    AscendC::LocalTensor<float> part = calc7Buf_.Get<float>();
+                    AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(bCount, 8) * 512);
+                    if (cPitch <= 2040) {
+                        for (int64_t col1 = 0; col1 < cCount; col1 += 64) {
+                            VectorBarrier();
+                            for (int64_t first1 = 0; first1 < bCount; first1 += 255) {
+                                AscendC::Add(acc[first1 * 64], tmp[cPitch * first1 + col1], acc[first1 * 64],
+                                             MinOf(64, cCount - col1), MinOf(255, bCount - first1),
+                                             AscendC::BinaryRepeatParams(1, 1, 1, 8, (cPitch / 8), 8));
+                            }
+                        }
+                    } else {
+                        for (int64_t row = 0; row < bCount; ++row) {
+                            for (int64_t start = 0; start < (cCount / 64); start += 255) {
+                                VectorBarrier();
+                                AscendC::Add(acc[row * 64], tmp[cPitch * row + start * 64], acc[row * 64], 64,
+                                             MinOf(255, (cCount / 64) - start),
+                                             AscendC::BinaryRepeatParams(1, 1, 1, 0, 8, 0));
+                            }
+                            if (cCount - (cCount / 64) * 64 > 0) {
+                                VectorBarrier();
+                                AscendC::Add(acc[row * 64], tmp[cPitch * row + (cCount / 64) * 64], acc[row * 64],
+                                             cCount - (cCount / 64) * 64, 1,
+                                             AscendC::BinaryRepeatParams(1, 1, 1, 8, 8, 8));
+                            }
+                        }
+                    }
+                    VectorBarrier();
+                    for (int64_t strip1 = 0; strip1 < RoundUp(bCount, 8); strip1 += 248) {
+                        AscendC::BlockReduceSum<float>(part[strip1 * 8], acc[strip1 * 64],
+                                                       MinOf(248, RoundUp(bCount, 8) - strip1), 64, 1, 1, 8);
+                    }
+                    VectorBarrier();
+                    for (int64_t strip2 = 0; strip2 < CeilDiv(bCount, 8); strip2 += 255) {
+                        AscendC::BlockReduceSum<float>(sum[strip2 * 8], part[strip2 * 64],
+                                                       MinOf(255, CeilDiv(bCount, 8) - strip2), 64, 1, 1, 8);
+                    }
+                    VectorBarrier();
+                    AscendC::Add(sumAcc, sumAcc, sum, RoundUp(bCount, 64));
+                }
+                AscendC::LocalTensor<float> tmp1 = calc5Buf_.Get<float>();
+                VectorBarrier();
+                for (int64_t start1 = 0; start1 < CeilDiv(bCount, 64); start1 += 255) {
+                    AscendC::Add(tmp1[start1 * 64], sumAcc[start1 * 64], spread, 64,
+                                 MinOf(255, CeilDiv(bCount, 64) - start1),
+                                 AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
+                }
+                AscendC::LocalTensor<float> tmp2 = calc9Buf_.Get<float>();
+                VectorBarrier();
+                AscendC::Muls(tmp2, tmp1, -0.70710677f, RoundUp(bCount, 64));
+                AscendC::LocalTensor<float> tmp3 = calc10Buf_.Get<float>();
+                VectorBarrier();
+                AscendC::Abs(tmp3, tmp2, RoundUp(bCount, 64));
+                AscendC::LocalTensor<float> tmp4 = calc11Buf_.Get<float>();
+                VectorBarrier();
+                AscendC::Muls(tmp4, tmp3, 0.5f, RoundUp(bCount, 64));
+                VectorBarrier();
+                AscendC::Adds(tmp4, tmp4, 1.0f, RoundUp(bCount, 64));
+                AscendC::LocalTensor<float> tmp5 = calc12Buf_.Get<float>();
+                AscendC::Duplicate<float>(tmp5, 1.0f, RoundUp(bCount, 64));
+                VectorBarrier();
+                AscendC::Div(tmp5, tmp5, tmp4, RoundUp(bCount, 64));
+                AscendC::LocalTensor<float> tmp6 = calc11Buf_.Get<float>();
+                VectorBarrier();
+                AscendC::Muls(tmp6, tmp5, 0.17087276f, RoundUp(bCount, 64));
+                VectorBarrier();
+                AscendC::Adds(tmp6, tmp6, -0.82215226f, RoundUp(bCount, 64));
+                VectorBarrier();
+                AscendC::Mul(tmp6, tmp6, tmp5, RoundUp(bCount, 64));
+                VectorBarrier();
+                AscendC::Adds(tmp6, tmp6, 1.4885159f, RoundUp(bCount, 64));
+                VectorBarrier();
+                AscendC::Mul(tmp6, tmp6, tmp5, RoundUp(bCount, 64));
+                VectorBarrier();
+                AscendC::Adds(tmp6, tmp6, -1.135204f, RoundUp(bCount, 64));
+                VectorBarrier();
+                AscendC::Mul(tmp6, tmp6, tmp5, RoundUp(bCount, 64));
+                VectorBarrier();
+                AscendC::Adds(tmp6, tmp6, 0.27886808f, RoundUp(bCount, 64));
+                VectorBarrier();
+                AscendC::Mul(tmp6, tmp6, tmp5, RoundUp(bCount, 64));
+                VectorBarrier();
+                AscendC::Adds(tmp6, tmp6, -0.18628806f, RoundUp(bCount, 64));
+                VectorBarrier();
+                AscendC::Mul(tmp6, tmp6, tmp5, RoundUp(bCount, 64));
+                VectorBarrier();
+                AscendC::Adds(tmp6, tmp6, 0.09678418f, RoundUp(bCount, 64));
+                VectorBarrier();
+                AscendC::Mul(tmp6, tmp6, tmp5, RoundUp(bCount, 64));
+                VectorBarrier();
+                AscendC::Adds(tmp6, tmp6, 0.37409195f, RoundUp(bCount, 64));
+                VectorBarrier();
+                AscendC::Mul(tmp6, tmp6, tmp5, RoundUp(bCount, 64));
+                VectorBarrier();
+                AscendC::Adds(tmp6, tmp6, 1.0000237f, RoundUp(bCount, 64));
+                VectorBarrier();
+                AscendC::Mul(tmp6, tmp6, tmp5, RoundUp(bCount, 64));
+                VectorBarrier();
+                AscendC::Adds(tmp6, tmp6, -1.2655122f, RoundUp(bCount, 64));
+                AscendC::LocalTensor<float> tmp7 = calc13Buf_.Get<float>();
+                AscendC::Mul(tmp7, tmp3, tmp3, RoundUp(bCount, 64));
+                VectorBarrier();
+                AscendC::Sub(tmp6, tmp6, tmp7, RoundUp(bCount, 64));
+                VectorBarrier();
+                AscendC::Exp(tmp6, tmp6, RoundUp(bCount, 64));
+                VectorBarrier();
+                AscendC::Mul(tmp6, tmp5, tmp6, RoundUp(bCount, 64));
+                AscendC::LocalTensor<float> tmp8 = calc13Buf_.Get<float>();
+                AscendC::Muls(tmp8, tmp1, 0.5f, RoundUp(bCount, 64));
+                AscendC::LocalTensor<float> tmp9 = calc14Buf_.Get<float>();
+                VectorBarrier();
+                AscendC::Muls(tmp9, tmp6, -1.0f, RoundUp(bCount, 64));
+                VectorBarrier();
+                AscendC::Adds(tmp9, tmp9, 2.0f, RoundUp(bCount, 64));
+                AscendC::LocalTensor<uint8_t> mask = calc15Buf_.Get<uint8_t>();
+                AscendC::CompareScalar(mask, tmp2, 0.0f, AscendC::CMPMODE::LT, RoundUp(bCount, 64));
+                VectorBarrier();
+                AscendC::Select(tmp9, mask, tmp9, tmp6, AscendC::SELMODE::VSEL_TENSOR_TENSOR_MODE, RoundUp(bCount, 64));
+                VectorBarrier();
+                AscendC::Mul(tmp8, tmp8, tmp9, RoundUp(bCount, 64));
+                AscendC::LocalTensor<Element> narrowed = calc16Buf_.Get<Element>();
+                VectorBarrier();
+                AscendC::Cast(narrowed, tmp8, AscendC::RoundMode::CAST_RINT, RoundUp(bCount, 64));
+                AscendC::LocalTensor<Element> yCells = out0Queue_.AllocTensor<Element>();
+                VectorBarrier();
+                for (int64_t block1 = 0; block1 < CeilDiv(bCount, 8); block1 += 255) {
+                    AscendC::Brcb(yCells[block1 * 128], narrowed[block1 * 8], MinOf(255, CeilDiv(bCount, 8) - block1),
+                                  AscendC::BrcbRepeatParams(1, 8));
+                }
+                out0Queue_.EnQue(yCells);
+                yCells = out0Queue_.DeQue<Element>();
+                for (int64_t first2 = 0; first2 < bCount; first2 += 4095) {
+                    AscendC::DataCopyPad(yGm_[N_ * bStart + N_ * first2 + o], yCells[first2 * 16],
+                                         AscendC::DataCopyExtParams(MinOf(4095, bCount - first2), 2, 0, N_ * 2 - 2, 0));
+                }
+                out0Queue_.FreeTensor(yCells);
+            }
         }
     }
 
 private:
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // xIn
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in1Queue_;    // weightIn
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> in2Queue_;    // biasIn
-    AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // yOut
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // sumAcc
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // xTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // weightTile
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // sum
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // acc
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // part
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // tmp
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // biasIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in1Queue_;    // xIn
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> in2Queue_;    // weightIn
+    AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // yCells
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // biasTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // sumAcc
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // xTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // weightTile
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // tmp
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // sum
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // acc
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc7Buf_;     // part
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc8Buf_;     // spread
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc9Buf_;     // tmp
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc10Buf_;    // tmp
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc11Buf_;    // tmp
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc12Buf_;    // tmp
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc13Buf_;    // tmp
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc14Buf_;    // mask
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc14Buf_;    // tmp
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc15Buf_;    // mask
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc16Buf_;    // narrowed
     AscendC::GlobalTensor<Element> xGm_;
     AscendC::GlobalTensor<Element> weightGm_;
     AscendC::GlobalTensor<Element> biasGm_;
@@ -775,14 +869,14 @@ private:
     int64_t K_;
     int64_t N_;
     int64_t numel_b_;
+    int64_t yBTile_;
+    int64_t yBTiles_;
     int64_t yCTile_;
-    int64_t yOTile_;
-    int64_t yOTiles_;
     int64_t yPer_;
     int64_t yWork_;
-    int64_t ceilYOTileBy256_;
-    int64_t ceilYOTileBy64_;
-    int64_t ceilYOTileBy8_;
+    int64_t ceilYBTileBy256_;
+    int64_t ceilYBTileBy64_;
+    int64_t ceilYBTileBy8_;
 };
 
 /// y
@@ -996,7 +1090,7 @@ public:
         xGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(x), K_ * numel_b_);
         weightGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(weight), K_ * N_);
         yGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Element *>(y), N_ * numel_b_);
-        pipe->InitBuffer(in0Queue_, 2, ceilKBy16_ * 32);
+        pipe->InitBuffer(in0Queue_, 1, ceilKBy16_ * 32);
         pipe->InitBuffer(in1Queue_, 2, ceilKBy16_ * yOTile_ * 32);
         pipe->InitBuffer(out0Queue_, 2, ceilYOTileBy64_ * 128);
         pipe->InitBuffer(calc0Buf_, ceilKBy64_ * 256);
@@ -1045,158 +1139,176 @@ public:
         AscendC::Duplicate<float>(calc12Zero, 0.0f, ceilYOTileBy64_ * 64);
         AscendC::LocalTensor<float> calc13Zero = calc13Buf_.Get<float>();
         AscendC::Duplicate<float>(calc13Zero, 0.0f, ceilYOTileBy256_ * 64);
-        VectorBarrier();
-        for (int64_t item = blockIdx_ * yPer_; item < MinOf(yWork_, blockIdx_ * yPer_ + yPer_); ++item) {
-            const int64_t oStart = yOTile_ * (item % yOTiles_);
-            const int64_t oCount = MinOf(yOTile_, N_ - oStart);
-            const int64_t b = (item / yOTiles_);
-            // y[b, o] = gelu(sum[c](x[b, c] * weight[o, c]) + 0.0)
+        const int64_t firstItem = blockIdx_ * yPer_;
+        const int64_t lastItem = MinOf(yWork_, blockIdx_ * yPer_ + yPer_);
+        for (int64_t strip = (firstItem / yOTiles_); strip < CeilDiv(lastItem, yOTiles_); ++strip) {
+            const int64_t b = strip;
             AscendC::LocalTensor<Element> xIn = in0Queue_.AllocTensor<Element>();
             AscendC::DataCopyPad(xIn, xGm_[K_ * b], AscendC::DataCopyExtParams(1, K_ * 2, 0, 0, 0),
                                  AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
             in0Queue_.EnQue(xIn);
             xIn = in0Queue_.DeQue<Element>();
             AscendC::LocalTensor<float> xTile = calc0Buf_.Get<float>();
+            VectorBarrier();
             AscendC::Cast(xTile, xIn, AscendC::RoundMode::CAST_NONE, ceilKBy16_ * 16);
             in0Queue_.FreeTensor(xIn);
-            AscendC::LocalTensor<Element> weightIn = in1Queue_.AllocTensor<Element>();
-            AscendC::DataCopyPad(weightIn, weightGm_[K_ * oStart], AscendC::DataCopyExtParams(oCount, K_ * 2, 0, 0, 0),
-                                 AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
-            in1Queue_.EnQue(weightIn);
-            weightIn = in1Queue_.DeQue<Element>();
-            AscendC::LocalTensor<float> weightTile = calc1Buf_.Get<float>();
-            for (int64_t o = 0; o < oCount; ++o) {
-                AscendC::Cast(weightTile[ceilKBy64_ * o * 64], weightIn[ceilKBy16_ * o * 16],
-                              AscendC::RoundMode::CAST_NONE, ceilKBy16_ * 16);
-            }
-            in1Queue_.FreeTensor(weightIn);
-            AscendC::LocalTensor<float> sum_1Tile = calc2Buf_.Get<float>();
-            AscendC::LocalTensor<float> tmp = calc3Buf_.Get<float>();
-            VectorBarrier();
-            for (int64_t o = 0; o < oCount; ++o) {
-                AscendC::Mul(tmp[ceilKBy64_ * o * 64], xTile, weightTile[ceilKBy64_ * o * 64], ceilKBy64_ * 64);
-            }
-            AscendC::LocalTensor<float> acc = calc4Buf_.Get<float>();
-            AscendC::LocalTensor<float> part = calc5Buf_.Get<float>();
-            AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(oCount, 8) * 512);
-            if (ceilKBy64_ * 64 <= 2040) {
-                for (int64_t col = 0; col < K_; col += 64) {
+            for (int64_t tile = MaxOf(firstItem - strip * yOTiles_, 0);
+                 tile < MinOf(yOTiles_, lastItem - strip * yOTiles_); ++tile) {
+                const int64_t oStart = tile * yOTile_;
+                const int64_t oCount = MinOf(yOTile_, N_ - oStart);
+                // y[b, o] = gelu(sum[c](x[b, c] * weight[o, c]) + 0.0)
+                AscendC::LocalTensor<Element> weightIn = in1Queue_.AllocTensor<Element>();
+                AscendC::DataCopyPad(weightIn, weightGm_[K_ * oStart],
+                                     AscendC::DataCopyExtParams(oCount, K_ * 2, 0, 0, 0),
+                                     AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
+                in1Queue_.EnQue(weightIn);
+                weightIn = in1Queue_.DeQue<Element>();
+                AscendC::LocalTensor<float> weightTile = calc1Buf_.Get<float>();
+                for (int64_t o = 0; o < oCount; ++o) {
+                    AscendC::Cast(weightTile[ceilKBy64_ * o * 64], weightIn[ceilKBy16_ * o * 16],
+                                  AscendC::RoundMode::CAST_NONE, ceilKBy16_ * 16);
+                }
+                in1Queue_.FreeTensor(weightIn);
+                AscendC::LocalTensor<float> sum_1Tile = calc2Buf_.Get<float>();
+                AscendC::LocalTensor<float> tmp = calc3Buf_.Get<float>();
+                if (ceilKBy64_ * 64 <= oCount * 64 && ceilKBy64_ * 64 <= 2040) {
                     VectorBarrier();
-                    for (int64_t first = 0; first < oCount; first += 255) {
-                        AscendC::Add(acc[first * 64], tmp[ceilKBy64_ * first * 64 + col], acc[first * 64],
-                                     MinOf(64, K_ - col), MinOf(255, oCount - first),
-                                     AscendC::BinaryRepeatParams(1, 1, 1, 8, ceilKBy64_ * 8, 8));
+                    for (int64_t col = 0; col < ceilKBy64_ * 64; col += 64) {
+                        for (int64_t first = 0; first < oCount; first += 255) {
+                            AscendC::Mul(tmp[ceilKBy64_ * first * 64 + col], xTile[col],
+                                         weightTile[ceilKBy64_ * first * 64 + col], MinOf(64, ceilKBy64_ * 64 - col),
+                                         MinOf(255, oCount - first),
+                                         AscendC::BinaryRepeatParams(1, 1, 1, ceilKBy64_ * 8, 0, ceilKBy64_ * 8));
+                        }
+                    }
+                } else {
+                    VectorBarrier();
+                    for (int64_t o = 0; o < oCount; ++o) {
+                        AscendC::Mul(tmp[ceilKBy64_ * o * 64], xTile, weightTile[ceilKBy64_ * o * 64], ceilKBy64_ * 64);
                     }
                 }
-            } else {
-                for (int64_t row = 0; row < oCount; ++row) {
-                    for (int64_t start = 0; start < divKBy64_; start += 255) {
+                AscendC::LocalTensor<float> acc = calc4Buf_.Get<float>();
+                AscendC::LocalTensor<float> part = calc5Buf_.Get<float>();
+                AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(oCount, 8) * 512);
+                if (ceilKBy64_ * 64 <= 2040) {
+                    for (int64_t col1 = 0; col1 < K_; col1 += 64) {
                         VectorBarrier();
-                        AscendC::Add(acc[row * 64], tmp[ceilKBy64_ * row * 64 + start * 64], acc[row * 64], 64,
-                                     MinOf(255, divKBy64_ - start), AscendC::BinaryRepeatParams(1, 1, 1, 0, 8, 0));
+                        for (int64_t first1 = 0; first1 < oCount; first1 += 255) {
+                            AscendC::Add(acc[first1 * 64], tmp[ceilKBy64_ * first1 * 64 + col1], acc[first1 * 64],
+                                         MinOf(64, K_ - col1), MinOf(255, oCount - first1),
+                                         AscendC::BinaryRepeatParams(1, 1, 1, 8, ceilKBy64_ * 8, 8));
+                        }
                     }
-                    if (K_ - divKBy64_ * 64 > 0) {
-                        VectorBarrier();
-                        AscendC::Add(acc[row * 64], tmp[ceilKBy64_ * row * 64 + divKBy64_ * 64], acc[row * 64],
-                                     K_ - divKBy64_ * 64, 1, AscendC::BinaryRepeatParams(1, 1, 1, 8, 8, 8));
+                } else {
+                    for (int64_t row = 0; row < oCount; ++row) {
+                        for (int64_t start = 0; start < divKBy64_; start += 255) {
+                            VectorBarrier();
+                            AscendC::Add(acc[row * 64], tmp[ceilKBy64_ * row * 64 + start * 64], acc[row * 64], 64,
+                                         MinOf(255, divKBy64_ - start), AscendC::BinaryRepeatParams(1, 1, 1, 0, 8, 0));
+                        }
+                        if (K_ - divKBy64_ * 64 > 0) {
+                            VectorBarrier();
+                            AscendC::Add(acc[row * 64], tmp[ceilKBy64_ * row * 64 + divKBy64_ * 64], acc[row * 64],
+                                         K_ - divKBy64_ * 64, 1, AscendC::BinaryRepeatParams(1, 1, 1, 8, 8, 8));
+                        }
                     }
                 }
+                VectorBarrier();
+                for (int64_t strip1 = 0; strip1 < RoundUp(oCount, 8); strip1 += 248) {
+                    AscendC::BlockReduceSum<float>(part[strip1 * 8], acc[strip1 * 64],
+                                                   MinOf(248, RoundUp(oCount, 8) - strip1), 64, 1, 1, 8);
+                }
+                VectorBarrier();
+                for (int64_t strip2 = 0; strip2 < CeilDiv(oCount, 8); strip2 += 255) {
+                    AscendC::BlockReduceSum<float>(sum_1Tile[strip2 * 8], part[strip2 * 64],
+                                                   MinOf(255, CeilDiv(oCount, 8) - strip2), 64, 1, 1, 8);
+                }
+                AscendC::LocalTensor<float> tmp1 = calc6Buf_.Get<float>();
+                VectorBarrier();
+                AscendC::Adds(tmp1, sum_1Tile, 0.0f, RoundUp(oCount, 64));
+                AscendC::LocalTensor<float> tmp2 = calc7Buf_.Get<float>();
+                VectorBarrier();
+                AscendC::Muls(tmp2, tmp1, -0.70710677f, RoundUp(oCount, 64));
+                AscendC::LocalTensor<float> tmp3 = calc8Buf_.Get<float>();
+                VectorBarrier();
+                AscendC::Abs(tmp3, tmp2, RoundUp(oCount, 64));
+                AscendC::LocalTensor<float> tmp4 = calc9Buf_.Get<float>();
+                VectorBarrier();
+                AscendC::Muls(tmp4, tmp3, 0.5f, RoundUp(oCount, 64));
+                VectorBarrier();
+                AscendC::Adds(tmp4, tmp4, 1.0f, RoundUp(oCount, 64));
+                AscendC::LocalTensor<float> tmp5 = calc10Buf_.Get<float>();
+                AscendC::Duplicate<float>(tmp5, 1.0f, RoundUp(oCount, 64));
+                VectorBarrier();
+                AscendC::Div(tmp5, tmp5, tmp4, RoundUp(oCount, 64));
+                AscendC::LocalTensor<float> tmp6 = calc9Buf_.Get<float>();
+                VectorBarrier();
+                AscendC::Muls(tmp6, tmp5, 0.17087276f, RoundUp(oCount, 64));
+                VectorBarrier();
+                AscendC::Adds(tmp6, tmp6, -0.82215226f, RoundUp(oCount, 64));
+                VectorBarrier();
+                AscendC::Mul(tmp6, tmp6, tmp5, RoundUp(oCount, 64));
+                VectorBarrier();
+                AscendC::Adds(tmp6, tmp6, 1.4885159f, RoundUp(oCount, 64));
+                VectorBarrier();
+                AscendC::Mul(tmp6, tmp6, tmp5, RoundUp(oCount, 64));
+                VectorBarrier();
+                AscendC::Adds(tmp6, tmp6, -1.135204f, RoundUp(oCount, 64));
+                VectorBarrier();
+                AscendC::Mul(tmp6, tmp6, tmp5, RoundUp(oCount, 64));
+                VectorBarrier();
+                AscendC::Adds(tmp6, tmp6, 0.27886808f, RoundUp(oCount, 64));
+                VectorBarrier();
+                AscendC::Mul(tmp6, tmp6, tmp5, RoundUp(oCount, 64));
+                VectorBarrier();
+                AscendC::Adds(tmp6, tmp6, -0.18628806f, RoundUp(oCount, 64));
+                VectorBarrier();
+                AscendC::Mul(tmp6, tmp6, tmp5, RoundUp(oCount, 64));
+                VectorBarrier();
+                AscendC::Adds(tmp6, tmp6, 0.09678418f, RoundUp(oCount, 64));
+                VectorBarrier();
+                AscendC::Mul(tmp6, tmp6, tmp5, RoundUp(oCount, 64));
+                VectorBarrier();
+                AscendC::Adds(tmp6, tmp6, 0.37409195f, RoundUp(oCount, 64));
+                VectorBarrier();
+                AscendC::Mul(tmp6, tmp6, tmp5, RoundUp(oCount, 64));
+                VectorBarrier();
+                AscendC::Adds(tmp6, tmp6, 1.0000237f, RoundUp(oCount, 64));
+                VectorBarrier();
+                AscendC::Mul(tmp6, tmp6, tmp5, RoundUp(oCount, 64));
+                VectorBarrier();
+                AscendC::Adds(tmp6, tmp6, -1.2655122f, RoundUp(oCount, 64));
+                AscendC::LocalTensor<float> tmp7 = calc11Buf_.Get<float>();
+                AscendC::Mul(tmp7, tmp3, tmp3, RoundUp(oCount, 64));
+                VectorBarrier();
+                AscendC::Sub(tmp6, tmp6, tmp7, RoundUp(oCount, 64));
+                VectorBarrier();
+                AscendC::Exp(tmp6, tmp6, RoundUp(oCount, 64));
+                VectorBarrier();
+                AscendC::Mul(tmp6, tmp5, tmp6, RoundUp(oCount, 64));
+                AscendC::LocalTensor<float> tmp8 = calc11Buf_.Get<float>();
+                AscendC::Muls(tmp8, tmp1, 0.5f, RoundUp(oCount, 64));
+                AscendC::LocalTensor<float> tmp9 = calc12Buf_.Get<float>();
+                VectorBarrier();
+                AscendC::Muls(tmp9, tmp6, -1.0f, RoundUp(oCount, 64));
+                VectorBarrier();
+                AscendC::Adds(tmp9, tmp9, 2.0f, RoundUp(oCount, 64));
+                AscendC::LocalTensor<uint8_t> mask = calc13Buf_.Get<uint8_t>();
+                AscendC::CompareScalar(mask, tmp2, 0.0f, AscendC::CMPMODE::LT, RoundUp(oCount, 64));
+                VectorBarrier();
+                AscendC::Select(tmp9, mask, tmp9, tmp6, AscendC::SELMODE::VSEL_TENSOR_TENSOR_MODE, RoundUp(oCount, 64));
+                VectorBarrier();
+                AscendC::Mul(tmp8, tmp8, tmp9, RoundUp(oCount, 64));
+                AscendC::LocalTensor<Element> yOut = out0Queue_.AllocTensor<Element>();
+                VectorBarrier();
+                AscendC::Cast(yOut, tmp8, AscendC::RoundMode::CAST_RINT, RoundUp(oCount, 64));
+                out0Queue_.EnQue(yOut);
+                yOut = out0Queue_.DeQue<Element>();
+                AscendC::DataCopyPad(
+                    yGm_[N_ * b + oStart], yOut,
+                    AscendC::DataCopyExtParams(1, oCount * 2, CeilDiv(oCount, 64) * 4 - CeilDiv(oCount * 2, 32), 0, 0));
+                out0Queue_.FreeTensor(yOut);
             }
-            VectorBarrier();
-            for (int64_t strip = 0; strip < RoundUp(oCount, 8); strip += 248) {
-                AscendC::BlockReduceSum<float>(part[strip * 8], acc[strip * 64], MinOf(248, RoundUp(oCount, 8) - strip),
-                                               64, 1, 1, 8);
-            }
-            VectorBarrier();
-            for (int64_t strip1 = 0; strip1 < CeilDiv(oCount, 8); strip1 += 255) {
-                AscendC::BlockReduceSum<float>(sum_1Tile[strip1 * 8], part[strip1 * 64],
-                                               MinOf(255, CeilDiv(oCount, 8) - strip1), 64, 1, 1, 8);
-            }
-            AscendC::LocalTensor<float> tmp1 = calc6Buf_.Get<float>();
-            VectorBarrier();
-            AscendC::Adds(tmp1, sum_1Tile, 0.0f, RoundUp(oCount, 64));
-            AscendC::LocalTensor<float> tmp2 = calc7Buf_.Get<float>();
-            VectorBarrier();
-            AscendC::Muls(tmp2, tmp1, -0.70710677f, RoundUp(oCount, 64));
-            AscendC::LocalTensor<float> tmp3 = calc8Buf_.Get<float>();
-            VectorBarrier();
-            AscendC::Abs(tmp3, tmp2, RoundUp(oCount, 64));
-            AscendC::LocalTensor<float> tmp4 = calc9Buf_.Get<float>();
-            VectorBarrier();
-            AscendC::Muls(tmp4, tmp3, 0.5f, RoundUp(oCount, 64));
-            VectorBarrier();
-            AscendC::Adds(tmp4, tmp4, 1.0f, RoundUp(oCount, 64));
-            AscendC::LocalTensor<float> tmp5 = calc10Buf_.Get<float>();
-            AscendC::Duplicate<float>(tmp5, 1.0f, RoundUp(oCount, 64));
-            VectorBarrier();
-            AscendC::Div(tmp5, tmp5, tmp4, RoundUp(oCount, 64));
-            AscendC::LocalTensor<float> tmp6 = calc9Buf_.Get<float>();
-            VectorBarrier();
-            AscendC::Muls(tmp6, tmp5, 0.17087276f, RoundUp(oCount, 64));
-            VectorBarrier();
-            AscendC::Adds(tmp6, tmp6, -0.82215226f, RoundUp(oCount, 64));
-            VectorBarrier();
-            AscendC::Mul(tmp6, tmp6, tmp5, RoundUp(oCount, 64));
-            VectorBarrier();
-            AscendC::Adds(tmp6, tmp6, 1.4885159f, RoundUp(oCount, 64));
-            VectorBarrier();
-            AscendC::Mul(tmp6, tmp6, tmp5, RoundUp(oCount, 64));
-            VectorBarrier();
-            AscendC::Adds(tmp6, tmp6, -1.135204f, RoundUp(oCount, 64));
-            VectorBarrier();
-            AscendC::Mul(tmp6, tmp6, tmp5, RoundUp(oCount, 64));
-            VectorBarrier();
-            AscendC::Adds(tmp6, tmp6, 0.27886808f, RoundUp(oCount, 64));
-            VectorBarrier();
-            AscendC::Mul(tmp6, tmp6, tmp5, RoundUp(oCount, 64));
-            VectorBarrier();
-            AscendC::Adds(tmp6, tmp6, -0.18628806f, RoundUp(oCount, 64));
-            VectorBarrier();
-            AscendC::Mul(tmp6, tmp6, tmp5, RoundUp(oCount, 64));
-            VectorBarrier();
-            AscendC::Adds(tmp6, tmp6, 0.09678418f, RoundUp(oCount, 64));
-            VectorBarrier();
-            AscendC::Mul(tmp6, tmp6, tmp5, RoundUp(oCount, 64));
-            VectorBarrier();
-            AscendC::Adds(tmp6, tmp6, 0.37409195f, RoundUp(oCount, 64));
-            VectorBarrier();
-            AscendC::Mul(tmp6, tmp6, tmp5, RoundUp(oCount, 64));
-            VectorBarrier();
-            AscendC::Adds(tmp6, tmp6, 1.0000237f, RoundUp(oCount, 64));
-            VectorBarrier();
-            AscendC::Mul(tmp6, tmp6, tmp5, RoundUp(oCount, 64));
-            VectorBarrier();
-            AscendC::Adds(tmp6, tmp6, -1.2655122f, RoundUp(oCount, 64));
-            AscendC::LocalTensor<float> tmp7 = calc11Buf_.Get<float>();
-            AscendC::Mul(tmp7, tmp3, tmp3, RoundUp(oCount, 64));
-            VectorBarrier();
-            AscendC::Sub(tmp6, tmp6, tmp7, RoundUp(oCount, 64));
-            VectorBarrier();
-            AscendC::Exp(tmp6, tmp6, RoundUp(oCount, 64));
-            VectorBarrier();
-            AscendC::Mul(tmp6, tmp5, tmp6, RoundUp(oCount, 64));
-            AscendC::LocalTensor<float> tmp8 = calc11Buf_.Get<float>();
-            AscendC::Muls(tmp8, tmp1, 0.5f, RoundUp(oCount, 64));
-            AscendC::LocalTensor<float> tmp9 = calc12Buf_.Get<float>();
-            VectorBarrier();
-            AscendC::Muls(tmp9, tmp6, -1.0f, RoundUp(oCount, 64));
-            VectorBarrier();
-            AscendC::Adds(tmp9, tmp9, 2.0f, RoundUp(oCount, 64));
-            AscendC::LocalTensor<uint8_t> mask = calc13Buf_.Get<uint8_t>();
-            AscendC::CompareScalar(mask, tmp2, 0.0f, AscendC::CMPMODE::LT, RoundUp(oCount, 64));
-            VectorBarrier();
-            AscendC::Select(tmp9, mask, tmp9, tmp6, AscendC::SELMODE::VSEL_TENSOR_TENSOR_MODE, RoundUp(oCount, 64));
-            VectorBarrier();
-            AscendC::Mul(tmp8, tmp8, tmp9, RoundUp(oCount, 64));
-            AscendC::LocalTensor<Element> yOut = out0Queue_.AllocTensor<Element>();
-            VectorBarrier();
-            AscendC::Cast(yOut, tmp8, AscendC::RoundMode::CAST_RINT, RoundUp(oCount, 64));
-            out0Queue_.EnQue(yOut);
-            yOut = out0Queue_.DeQue<Element>();
-            AscendC::DataCopyPad(
-                yGm_[N_ * b + oStart], yOut,
-                AscendC::DataCopyExtParams(1, oCount * 2, CeilDiv(oCount, 64) * 4 - CeilDiv(oCount * 2, 32), 0, 0));
-            out0Queue_.FreeTensor(yOut);
         }
     }
 
@@ -1341,20 +1453,31 @@ public:
                 }
                 in1Queue_.FreeTensor(weightIn);
                 AscendC::LocalTensor<float> tmp = calc3Buf_.Get<float>();
-                VectorBarrier();
-                for (int64_t o = 0; o < oCount; ++o) {
-                    AscendC::Mul(tmp[cPitch * o], xTile, weightTile[cPitch * o], cPitch);
+                if (cPitch <= oCount * 64 && cPitch <= 2040) {
+                    VectorBarrier();
+                    for (int64_t col = 0; col < cPitch; col += 64) {
+                        for (int64_t first = 0; first < oCount; first += 255) {
+                            AscendC::Mul(tmp[cPitch * first + col], xTile[col], weightTile[cPitch * first + col],
+                                         MinOf(64, cPitch - col), MinOf(255, oCount - first),
+                                         AscendC::BinaryRepeatParams(1, 1, 1, (cPitch / 8), 0, (cPitch / 8)));
+                        }
+                    }
+                } else {
+                    VectorBarrier();
+                    for (int64_t o = 0; o < oCount; ++o) {
+                        AscendC::Mul(tmp[cPitch * o], xTile, weightTile[cPitch * o], cPitch);
+                    }
                 }
                 AscendC::LocalTensor<float> sum = calc4Buf_.Get<float>();
                 AscendC::LocalTensor<float> acc = calc5Buf_.Get<float>();
                 AscendC::LocalTensor<float> part = calc6Buf_.Get<float>();
                 AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(oCount, 8) * 512);
                 if (cPitch <= 2040) {
-                    for (int64_t col = 0; col < cCount; col += 64) {
+                    for (int64_t col1 = 0; col1 < cCount; col1 += 64) {
                         VectorBarrier();
-                        for (int64_t first = 0; first < oCount; first += 255) {
-                            AscendC::Add(acc[first * 64], tmp[cPitch * first + col], acc[first * 64],
-                                         MinOf(64, cCount - col), MinOf(255, oCount - first),
+                        for (int64_t first1 = 0; first1 < oCount; first1 += 255) {
+                            AscendC::Add(acc[first1 * 64], tmp[cPitch * first1 + col1], acc[first1 * 64],
+                                         MinOf(64, cCount - col1), MinOf(255, oCount - first1),
                                          AscendC::BinaryRepeatParams(1, 1, 1, 8, (cPitch / 8), 8));
                         }
                     }

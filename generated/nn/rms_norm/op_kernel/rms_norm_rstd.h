@@ -150,9 +150,20 @@ public:
                     }
                 }
             }
-            VectorBarrier();
-            for (int64_t b = 0; b < bCount; ++b) {
-                AscendC::Mul(yOut[b * ceilDBy8_ * 8], tmp4[b * ceilDBy8_ * 8], gammaIn, ceilDBy8_ * 8);
+            if (ceilDBy8_ * 8 <= bCount * 64 && ceilDBy8_ * 8 <= 2040) {
+                VectorBarrier();
+                for (int64_t col2 = 0; col2 < ceilDBy8_ * 8; col2 += 64) {
+                    for (int64_t first2 = 0; first2 < bCount; first2 += 255) {
+                        AscendC::Mul(yOut[ceilDBy8_ * first2 * 8 + col2], tmp4[ceilDBy8_ * first2 * 8 + col2],
+                                     gammaIn[col2], MinOf(64, ceilDBy8_ * 8 - col2), MinOf(255, bCount - first2),
+                                     AscendC::BinaryRepeatParams(1, 1, 1, ceilDBy8_, ceilDBy8_, 0));
+                    }
+                }
+            } else {
+                VectorBarrier();
+                for (int64_t b = 0; b < bCount; ++b) {
+                    AscendC::Mul(yOut[b * ceilDBy8_ * 8], tmp4[b * ceilDBy8_ * 8], gammaIn, ceilDBy8_ * 8);
+                }
             }
             out0Queue_.EnQue(yOut);
             yOut = out0Queue_.DeQue<float>();
@@ -371,9 +382,20 @@ public:
                         }
                     }
                 }
-                VectorBarrier();
-                for (int64_t b = 0; b < bCount; ++b) {
-                    AscendC::Mul(yOut[b * jPitch1], tmp4[b * jPitch1], gammaIn, jPitch1);
+                if (jPitch1 <= bCount * 64 && jPitch1 <= 2040) {
+                    VectorBarrier();
+                    for (int64_t col2 = 0; col2 < jPitch1; col2 += 64) {
+                        for (int64_t first2 = 0; first2 < bCount; first2 += 255) {
+                            AscendC::Mul(yOut[first2 * jPitch1 + col2], tmp4[first2 * jPitch1 + col2], gammaIn[col2],
+                                         MinOf(64, jPitch1 - col2), MinOf(255, bCount - first2),
+                                         AscendC::BinaryRepeatParams(1, 1, 1, (jPitch1 / 8), (jPitch1 / 8), 0));
+                        }
+                    }
+                } else {
+                    VectorBarrier();
+                    for (int64_t b = 0; b < bCount; ++b) {
+                        AscendC::Mul(yOut[b * jPitch1], tmp4[b * jPitch1], gammaIn, jPitch1);
+                    }
                 }
                 out1Queue_.EnQue(yOut);
                 yOut = out1Queue_.DeQue<float>();
@@ -590,9 +612,20 @@ public:
                     }
                 }
             }
-            VectorBarrier();
-            for (int64_t b = 0; b < bCount; ++b) {
-                AscendC::Mul(tmp4[b * ceilDBy16_ * 16], tmp4[b * ceilDBy16_ * 16], gammaTile, ceilDBy16_ * 16);
+            if (ceilDBy16_ * 16 <= bCount * 64 && ceilDBy16_ * 16 <= 2040) {
+                VectorBarrier();
+                for (int64_t col2 = 0; col2 < ceilDBy16_ * 16; col2 += 64) {
+                    for (int64_t first2 = 0; first2 < bCount; first2 += 255) {
+                        AscendC::Mul(tmp4[ceilDBy16_ * first2 * 16 + col2], tmp4[ceilDBy16_ * first2 * 16 + col2],
+                                     gammaTile[col2], MinOf(64, ceilDBy16_ * 16 - col2), MinOf(255, bCount - first2),
+                                     AscendC::BinaryRepeatParams(1, 1, 1, ceilDBy16_ * 2, ceilDBy16_ * 2, 0));
+                    }
+                }
+            } else {
+                VectorBarrier();
+                for (int64_t b = 0; b < bCount; ++b) {
+                    AscendC::Mul(tmp4[b * ceilDBy16_ * 16], tmp4[b * ceilDBy16_ * 16], gammaTile, ceilDBy16_ * 16);
+                }
             }
             AscendC::LocalTensor<Element> yOut = out0Queue_.AllocTensor<Element>();
             VectorBarrier();
@@ -851,9 +884,20 @@ public:
                         }
                     }
                 }
-                VectorBarrier();
-                for (int64_t b = 0; b < bCount; ++b) {
-                    AscendC::Mul(tmp4[b * jPitch1], tmp4[b * jPitch1], gammaTile, jPitch1);
+                if (jPitch1 <= bCount * 64 && jPitch1 <= 2040) {
+                    VectorBarrier();
+                    for (int64_t col2 = 0; col2 < jPitch1; col2 += 64) {
+                        for (int64_t first2 = 0; first2 < bCount; first2 += 255) {
+                            AscendC::Mul(tmp4[first2 * jPitch1 + col2], tmp4[first2 * jPitch1 + col2], gammaTile[col2],
+                                         MinOf(64, jPitch1 - col2), MinOf(255, bCount - first2),
+                                         AscendC::BinaryRepeatParams(1, 1, 1, (jPitch1 / 8), (jPitch1 / 8), 0));
+                        }
+                    }
+                } else {
+                    VectorBarrier();
+                    for (int64_t b = 0; b < bCount; ++b) {
+                        AscendC::Mul(tmp4[b * jPitch1], tmp4[b * jPitch1], gammaTile, jPitch1);
+                    }
                 }
                 AscendC::LocalTensor<Element> yOut = out1Queue_.AllocTensor<Element>();
                 VectorBarrier();

@@ -43,12 +43,13 @@ struct Choice {
     bool together;      // all cores must start together: they synchronise
 };
 
+constexpr int64_t UB_220 = 196608;  // bytes of unified buffer on architecture 220; 3510 has more
+
 /// Bytes a kernel may fill with buffers. Architecture 220 (192 KiB) keeps 256 bytes, and 8 KiB for Select and its like;
 /// architecture 3510 reports what is left of its 256 KiB.
 inline int64_t UsableUb(const Chip &chip, bool select)
 {
-    const int64_t ub220 = 196608;
-    if (chip.ubBytes > ub220) {
+    if (chip.ubBytes > UB_220) {
         return chip.ubBytes;
     }
     return chip.ubBytes - 256 - (select ? 8192 : 0);
@@ -57,8 +58,8 @@ inline int64_t UsableUb(const Chip &chip, bool select)
 typedef Checked (*Ledger)(const Sizes &, const Checked &);
 
 /// The largest tile whose ledger fits, a multiple of `align`: up to the first one that covers `upper`, and no more than
-/// covers `balance` when that is positive. False when not even `align` fits, or when `required` and `upper` is not
-/// covered.
+/// covers `balance` when that is positive; then as many tiles of like length. False when not even `align` fits, or when
+/// `required` and `upper` is not covered.
 inline bool Maximise(Sizes &s, Checked Sizes::*tile, const Checked &upper, int64_t align, const Checked &balance,
                      bool required, Ledger ledger, const Checked &coreNum, int64_t ub)
 {
@@ -84,7 +85,8 @@ inline bool Maximise(Sizes &s, Checked Sizes::*tile, const Checked &upper, int64
             high = middle - 1;
         }
     }
-    s.*tile = Checked(low * align);
+    const int64_t tiles = (top - 1) / low + 1;
+    s.*tile = Checked(((top - 1) / tiles + 1) * align);
     return !(required && low < top);
 }
 
@@ -121,8 +123,8 @@ inline bool FitY(Sizes &s, const Chip &chip)
     s.yJTile = Checked(8);
     s.yBTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::yJTile, s.H, 8, MaxOf(CeilDiv(s.H * s.numel_b, coreNum), 64), false, &YLedger, coreNum,
-                    ub) &&
+    return Maximise(s, &Sizes::yJTile, s.H, 8, MinOf(MaxOf(CeilDiv(s.H * s.numel_b, coreNum), 64), s.H), false,
+                    &YLedger, coreNum, ub) &&
            Maximise(s, &Sizes::yBTile, MinOf(s.numel_b, 4095), 1, CeilDiv(s.numel_b * CeilDiv(s.H, s.yJTile), coreNum),
                     false, &YLedger, coreNum, ub);
 }
@@ -134,8 +136,8 @@ inline bool FitY2(Sizes &s, const Chip &chip)
     s.yJTile = Checked(16);
     s.yBTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::yJTile, s.H, 16, MaxOf(CeilDiv(s.H * s.numel_b, coreNum), 64), false, &YLedger2, coreNum,
-                    ub) &&
+    return Maximise(s, &Sizes::yJTile, s.H, 16, MinOf(MaxOf(CeilDiv(s.H * s.numel_b, coreNum), 64), s.H), false,
+                    &YLedger2, coreNum, ub) &&
            Maximise(s, &Sizes::yBTile, MinOf(s.numel_b, 4095), 1, CeilDiv(s.numel_b * CeilDiv(s.H, s.yJTile), coreNum),
                     false, &YLedger2, coreNum, ub);
 }
