@@ -16,7 +16,7 @@ from generator.spec.integer import Func, IntExpr, Sym, const, round_up
 
 __all__ = ["HostChoice", "HostFiles", "HostFunction", "Search", "host_files", "ledger"]
 
-_CHIP: Final = ("coreNum", "cubeNum", "cubeStart", "l0cFloats", "macCycles")  # what the maths knows of the chip, by the names expressions have
+_CHIP: Final = ("coreNum", "cubeNum", "cubeStart", "l0cFloats", "macCycles")  # what the maths knows of the chip
 
 
 @dataclass(frozen=True)

@@ -204,13 +204,14 @@ def _judge(prepared: Prepared, outputs: Mapping[str, Array | None]) -> list[Outp
 
 
 def _settled(prepared: Prepared, name: str, dtype: str, storage: Array, expected: Array) -> Array:
-    """``expected`` with the elements that may be NaN or not as the kernel has them. Where sums are reassociated for the cube, a
-    special value that reaches an element as an infinity may reach it as infinities of both signs: NaN."""
+    """``expected`` with the elements that may be NaN or not as the kernel has them. Where sums are reassociated for the cube,
+    infinities of both signs, which make NaN, may meet in one order of the sums and not in another."""
     if not prepared.case.special or expected.dtype.kind != "f":
         return expected
     got = np.asarray(dtypes.decode(storage, dtype)).reshape(expected.shape)
     if prepared.subject.eager is not None:
-        expected = np.where(np.isnan(got) & np.isinf(expected), got, expected)
+        apart = (np.isnan(got) & np.isinf(expected)) | (np.isinf(got) & np.isnan(expected))
+        expected = np.where(apart, got, expected)
     if name in prepared.loose:
         free, value = prepared.loose[name]
         expected = np.where(free & np.isfinite(got), value, expected)
