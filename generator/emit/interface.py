@@ -81,6 +81,16 @@ class Read:
 
 
 @dataclass(frozen=True)
+class Gap:
+    """An optional output that may be missing while a later one is there: its name in the graph, the test that a later one is there
+    (over the results), and the dtype it would have in C++."""
+
+    graph: str
+    later: str
+    dtype: str
+
+
+@dataclass(frozen=True)
 class Interface:
     """Everything the op_api templates read."""
 
@@ -98,6 +108,7 @@ class Interface:
     checks: tuple[Check, ...]  # dims, constraints, agreements, presence
     products: tuple[str, ...]
     needs_950: bool
+    gaps: tuple[Gap, ...] = ()
     flags: tuple[tuple[str, str, str], ...] = ()  # graph attributes that tell of outputs: type, name and value in the level-0 call
 
     @property
@@ -152,8 +163,24 @@ def interface(checked: CheckedSpec) -> Interface:
         ),
         products=tuple(_SOCS[p] for p in spec.products),
         needs_950="Ascend950" in spec.products,
+        gaps=tuple(_gaps(spec)),
         flags=tuple(_flag(spec, f) for f in call.flags),
     )
+
+
+def _gaps(spec: OpSpec) -> Iterator[Gap]:
+    """A launch numbers outputs by those that are there, so that nothing may be missing before one that is."""
+    outputs = [p for p in spec.params if p.io in ("out", "inout")]
+    inputs = [p for p in spec.params if p.io in ("in", "inout") and not p.optional]
+    for at, p in enumerate(outputs):
+        tied = next((g.members for g in spec.groups if p.symbol in g.members), [])
+        later = [q for q in outputs[at + 1 :] if q.symbol not in tied]
+        if p.optional and later:
+            column = {c.get(p.dtype or "", p.dtype or "float32") for c in combinations(spec)}
+            like = next((q.name for q in inputs if q.dtype == p.dtype), f"like_{outputs[0].name}")
+            dtype = GE_DTYPES[column.pop()] if len(column) == 1 else f"{like}->GetDataType()"
+            test = "" if any(not q.optional for q in later) else " || ".join(f"result_{q.name} != nullptr" for q in later)
+            yield Gap(p.name, test, dtype)
 
 
 def _flag(spec: OpSpec, f: FlagRead) -> tuple[str, str, str]:

@@ -162,7 +162,7 @@ class _Builder:
         whole = [] if self.sanitize else ["-Wl,-z,defs"]
         link = ["-shared", *whole, f"-Wl,-soname,{name}", "-Wl,-rpath,$ORIGIN", *map(str, needs), "-ldl"]
         arguments = [*map(str, objects[1:]), *self.options, *link]
-        return compiling.build_file(objects[0], arguments, [], name.removesuffix(".so"), ".so", self.cache, Path(name))
+        return compiling.build_file(objects[0], arguments, objects[:1], name.removesuffix(".so"), ".so", self.cache, Path(name))
 
 
 def _put(source: Path, target: Path) -> None:

@@ -3,6 +3,9 @@ what is not wanted no elements, and tiling refuses a flag that contradicts the o
 
 from __future__ import annotations
 
+import os
+import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -11,6 +14,7 @@ from generator.emit.names import snake
 from generator.emit.pipeline import generate
 from generator.spec.model import Flag
 from generator.twin import tiling
+from generator.twin.package import package
 from generator.twin.products import product
 from generator.twin.tiling import Attr, TensorArg, Tiling
 from generator.twin.verify.case import Case
@@ -46,6 +50,7 @@ params:
 flags:
   - {name: with_z, outputs: [z], given: true, absent: false}
   - {name: mode, outputs: [p], given: -2, absent: 5, about: {en: m, zh: m}}
+policies: {noncontiguous: refuse}
 formula: |
   y[*b, d] = x[*b, d] + 1.0
   z[*b, d] = x[*b, d] * 2.0
@@ -176,8 +181,56 @@ def test_inference_of_each_output_follows_its_own_flag(toy: Path) -> None:
     assert infer_shapes("Pieces", [x], [2, True, 4], 3, built) is None
 
 
-def test_the_level_0_call_of_each_flag_reads_its_own_output(toy: Path) -> None:
-    text = (toy / "op_api" / "pieces.cpp").read_text(encoding="utf-8")
-    assert "const bool with_z = result_z != nullptr ? true : false;" in text
-    assert "const int64_t mode = result_powers != nullptr ? -2 : 5;" in text
-    assert "OP_ATTR(times, with_z, mode)" in text
+CLIENT = """
+#include "check.h"
+#include "aclnn_pieces.h"
+
+// y = x + 1, z = 2 * x, powers = 3: each optional output is given or not, and what is not given is left alone.
+TEST(each_flag_follows_from_its_outputs) {
+  Device device;
+  const std::vector<float> x = {1, 2, 3, 4, 5, 6}, blank(6, -1);
+  for (int given = 0; given < 4; ++given) {
+    float *y = device.Put(blank), *z = device.Put(blank), *powers = device.Put(blank);
+    aclTensor *in = Dense({2, 3}, device.Put(x)), *out = Dense({2, 3}, y);
+    aclTensor *zOut = (given & 1) != 0 ? Dense({2, 3}, z) : nullptr, *pOut = (given & 2) != 0 ? Dense({6}, powers) : nullptr;
+    uint64_t size = 0;
+    aclOpExecutor *executor = nullptr;
+    GOOD(aclnnPiecesGetWorkspaceSize(in, 2, out, zOut, pOut, &size, &executor));
+    GOOD(aclnnPieces(device.Room(size), size, executor, device.stream));
+    GOOD(aclrtSynchronizeStream(device.stream));
+    EQUAL(device.Get(y, 6), {2, 3, 4, 5, 6, 7});
+    EQUAL(device.Get(z, 6), zOut == nullptr ? blank : std::vector<float>{2, 4, 6, 8, 10, 12});
+    EQUAL(device.Get(powers, 6), pOut == nullptr ? blank : std::vector<float>(6, 3));
+    for (aclTensor *tensor : {in, out, zOut, pOut}) GOOD(aclDestroyTensor(tensor));
+  }
+}
+
+TEST(a_view_that_is_not_contiguous_is_refused_where_the_policy_says_so) {
+  Device device;
+  float *data = device.Put(std::vector<float>(12, 1));
+  aclTensor *dense = Dense({2, 3}, data), *wide = Strided({2, 3}, {6, 2}, 0, 12, data);
+  uint64_t size = 0;
+  aclOpExecutor *executor = nullptr;
+  EXPECT(aclnnPiecesGetWorkspaceSize(wide, 2, dense, nullptr, nullptr, &size, &executor), 161002);
+  SAYS("x is not contiguous; it must be");
+  EXPECT(aclnnPiecesGetWorkspaceSize(dense, 2, wide, nullptr, nullptr, &size, &executor), 161002);
+  SAYS("y is not contiguous; it must be");
+  EXPECT(aclnnPiecesGetWorkspaceSize(dense, 2, dense, wide, nullptr, &size, &executor), 161002);
+  SAYS("z is not contiguous; it must be");
+  for (aclTensor *tensor : {dense, wide}) GOOD(aclDestroyTensor(tensor));
+}
+"""
+
+
+def test_whole_calls_follow_each_flag_and_the_policy_on_views(toy: Path, tmp_path: Path) -> None:
+    built = package([toy], tmp_path / "built")
+    client, source = tmp_path / "client", tmp_path / "client.cpp"
+    source.write_text(CLIENT, encoding="utf-8")
+    checks = Path(__file__).parents[1] / "twin" / "acl" / "client"
+    subprocess.run(["g++", "-std=c++17", f"-I{checks}", str(source), *built.flags, "-o", str(client)], check=True)
+    names = re.findall(r"^TEST\((\w+)\)", CLIENT, re.MULTILINE)
+    assert len(names) == 2
+    env = {**os.environ, "LD_LIBRARY_PATH": str(built.libraries), "OPWRIGHT_LEAKS": "fail"}
+    for name in names:
+        done = subprocess.run([str(client), name], capture_output=True, text=True, check=False, env=env)
+        assert done.returncode == 0, done.stdout + done.stderr

@@ -45,6 +45,14 @@ def test_legal_calls_are_planned(name: str) -> None:
         assert answer.workspace >= 16 << 20, "the system's share is there"
 
 
+@pytest.mark.parametrize("name", [n for n in OPERATORS if any(p.optional for p in spec(n).spec.params)])
+def test_whatever_may_be_missing_together_may_be_missing(name: str) -> None:
+    by_absence = {c.absent: c for c in case_set(name).cases if not c.special and all(v > 0 for _, v in c.dims)}
+    assert len(by_absence) > 1
+    for case, answer in zip(by_absence.values(), make(call_of(spec(name), c) for c in by_absence.values()), strict=True):
+        assert (answer.status, answer.executor) == (0, True), f"without {case.absent}: {answer.message}"
+
+
 @pytest.mark.parametrize("name", OPERATORS)
 def test_of_two_faults_the_one_that_is_checked_first_is_told(name: str) -> None:
     """Null pointers, then dtypes, then ranks, shapes and attributes, then formats, then the product."""

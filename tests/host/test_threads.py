@@ -120,7 +120,7 @@ def program() -> Path:
         main = _MAIN.replace("@DECLARED@", declared).replace("@NAMES@", ", ".join(f"Run{n}" for n in OPERATORS))
         objects.append(builder.unit(written("threads.cpp", main)))
         link = [*map(str, objects[1:]), *builder.options, "-ldl", "-rdynamic"]
-        made = compiling.build_file(objects[0], link, [], "threads", "", default_cache(), Path("threads"))
+        made = compiling.build_file(objects[0], link, objects[:1], "threads", "", default_cache(), Path("threads"))
         here = place() / f"{made.name}-run"
         kernels = here / "kernels" / str(chip.arch)
         kernels.mkdir(parents=True, exist_ok=True)

@@ -84,6 +84,19 @@ def test_a_second_build_compiles_and_copies_nothing(built: Package, monkeypatch:
     assert {path: path.stat().st_mtime_ns for path in built.include.parent.rglob("*") if path.is_file()} == before
 
 
+def test_a_change_of_an_operators_interface_alone_gives_another_library(built: Package, tmp_path: Path) -> None:
+    folder = tmp_path / OPERATORS[1].name
+    shutil.copytree(OPERATORS[1], folder)
+    made = []
+    for text in ("\n", 'static const char kOther[] = "other";\nextern "C" const char *AddOneOther() { return kOther; }\n'):
+        source = min((folder / "op_api").glob("*.cpp"))
+        source.write_text(source.read_text(encoding="utf-8") + text, encoding="utf-8")
+        with alone():
+            package([folder], tmp_path / "out")
+        made.append((tmp_path / "out" / "lib" / "libcust_opapi.so").read_bytes())
+    assert made[0] != made[1]
+
+
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [

@@ -56,9 +56,18 @@ MhcPreResults MhcPre(const aclTensor *x, const aclTensor *phi, const aclTensor *
         OP_LOGE(ACLNN_ERR_INNER_NULLPTR, "MhcPre: no tensor for the result h_pre");
         return {};
     }
+    // outputs are numbered by those that are there: one that is missing before another is a tensor without elements
+    const aclTensor *launched_h_res = result_h_res;
+    if (result_h_res == nullptr && (result_inv_rms != nullptr || result_h_mix != nullptr || result_h_pre != nullptr)) {
+        launched_h_res = executor->AllocTensor(op::Shape({0}), ge::DT_FLOAT, op::Format::FORMAT_ND);
+        if (launched_h_res == nullptr) {
+            OP_LOGE(ACLNN_ERR_INNER_NULLPTR, "MhcPre: no tensor stands for the missing result h_res");
+            return {};
+        }
+    }
     const aclnnStatus status = ADD_TO_LAUNCHER_LIST_AICORE(
         MhcPre, OP_INPUT(x, phi, alpha, bias, gamma),
-        OP_OUTPUT(result_hin, result_h_post, result_h_res, result_inv_rms, result_h_mix, result_h_pre),
+        OP_OUTPUT(result_hin, result_h_post, launched_h_res, result_inv_rms, result_h_mix, result_h_pre),
         OP_ATTR(norm_eps, hc_eps));
     if (status != ACLNN_SUCCESS) {
         OP_LOGE(ACLNN_ERR_INNER_NULLPTR, "MhcPre: the launch was refused with status %d", static_cast<int>(status));
