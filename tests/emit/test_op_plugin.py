@@ -11,6 +11,7 @@ from ruamel.yaml import YAML
 from generator.emit.names import snake
 from generator.emit.render import render_torch
 from generator.emit.torch_binding import supported
+from generator.emit.torch_schema import arguments_of, declared
 from tests.reference.specs import BACKWARDS, NAMES, every, forward_of
 
 BOUND = [n for n in NAMES if supported(every()[n])]
@@ -57,3 +58,18 @@ def test_the_derivative_names_the_forwards_inputs_in_the_order_of_the_gradients(
     differentiable = entry.get("output_differentiability", [True])
     inside = call.partition("(")[2]
     assert len(re.findall(r"\bgrads?\b", inside)) == sum(differentiable)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_arguments_in_pytorch_have_the_graphs_names_unless_pytorch_confuses_them(name: str) -> None:
+    spec = every()[name].spec
+    found = [a.split()[1].split("=")[0] for a in declared(spec, flags=True)]
+    graph = [p.name for p in arguments_of(spec)]
+    assert not {"self", "input"} <= set(found)
+    assert len(set(found)) == len(found)
+    confused = {"self", "input"} <= set(graph)
+    assert [g for f, g in zip(found, graph, strict=False) if f != g] == (["self"] if confused else [])
+
+
+def test_some_operator_has_names_that_pytorch_confuses() -> None:
+    assert any({"self", "input"} <= {p.name for p in arguments_of(every()[n].spec)} for n in NAMES)
