@@ -9,10 +9,12 @@ import pytest
 
 from generator.formula.checked import CheckedSpec, check
 from generator.formula.ir import Cast, Program
+from generator.formula.ranges import bounds_of
 from generator.formula.walk import loads, walk
 from generator.plan import plan
 from generator.plan.assemble import presence_sets
 from generator.plan.axes import flat, unify
+from generator.plan.bounds import Bounds
 from generator.plan.cost import prefers_cube
 from generator.plan.normal import Map, Normal, Red, normalise
 from generator.plan.products import Products, simplified, with_products
@@ -207,3 +209,48 @@ def _run(s: Map | Red, env: dict[str, np.ndarray], normal: Normal, sizes: dict[s
         index = tuple(i.evaluate({**sizes, **at}) for i in s.index)
         out[index] = sum(value(s.value, {**at, **r}) for r in spread(reduced))
     return out
+
+
+SHORT = "c[t, d] = sum[i](a[t, i] * b[i, d])\n"
+
+
+def near_of(formula: str, most: str) -> tuple[Products | None, Products | None]:
+    """Products with the choice to leave short sums to their stage, and without; ``n`` has the range ``most``."""
+    text = [HEAD, "dims:\n", *(f"  {d}: {{}}\n" for d in "TD"), f'  n: {{where: "{most}"}}\n', "params:\n"]
+    for name, (shape, dtype) in {"a": ("T, n", F), "b": ("n, D", F), "x": ("T, D", F), "g": ("D, D", F), "y": ("T, D", F)}.items():
+        io = "out" if name == "y" else "in"
+        names = f"symbol: {name}, name: {name}, aclnn: {name}"
+        text.append(f"  - {{{names}, io: {io}, shape: [{shape}], dtype: {dtype}, about: {{en: t, zh: t}}}}\n")
+    checked = check("".join(text) + "formula: |\n" + "".join(f"  {line}\n" for line in formula.splitlines()), Path("probe.yaml"))
+    bounds = Bounds(bounds_of(checked))
+    dtypes = {p.symbol: p.dtype or "float32" for p in checked.spec.params}
+    typical = {"T": 4096, "D": 4096, "n": 96}
+    return with_products(normal_of(checked), dtypes, typical, bounds), with_products(normal_of(checked), dtypes, typical)
+
+
+def test_a_short_sum_may_stay_in_the_stage_that_uses_it() -> None:
+    near, cube = near_of(SHORT + "y[t, d] = c[t, d] * x[t, d] + sum[e](x[t, e] * g[e, d])", "n in {64, 96}")
+    assert near is not None
+    assert cube is not None
+    (kept,) = near.near
+    sizes = {"T": 10, "D": 100, "n": 64, "macCycles": 2}
+    assert kept.vector_cycles().evaluate(sizes) == 10 * 100 * 64 * 2 // 64
+    assert kept.transfer_cycles().evaluate(sizes) == 10 * 100 * 8 // 20
+    assert not cube.near
+    assert len(near.work) == len(cube.work) - 1
+
+
+@pytest.mark.parametrize(
+    ("formula", "most"),
+    [
+        (SHORT + "y[t, d] = c[t, d] * x[t, d]", "n >= 1"),  # not proved short
+        (SHORT + "y[t, d] = c[T - 1 - t, d] * x[t, d]", "n in {64, 96}"),  # used at another element
+        (SHORT + "m[t] = max[d](c[t, d])\ny[t, d] = c[t, d] * m[t]", "n in {64, 96}"),  # used along an axis, too
+    ],
+)
+def test_other_sums_do_not_stay(formula: str, most: str) -> None:
+    near, cube = near_of(formula, most)
+    assert near is not None
+    assert cube is not None
+    assert not near.near
+    assert near.work == cube.work

@@ -45,7 +45,8 @@ class OutputResult:
 
 @dataclass(frozen=True, slots=True)
 class ArgumentTraffic:
-    """Bytes of one kernel argument: moved (blocks rounded up to 32 bytes), and those that no kernel can do without."""
+    """Bytes of one kernel argument, or of the user workspace: moved (blocks rounded up to 32 bytes), and those that no kernel can do
+    without."""
 
     name: str
     read: int

@@ -112,7 +112,7 @@ def launch(prepared: Prepared, built: Built | None = None, laws_off: Sequence[st
     subject, case, tiling = prepared.subject, prepared.case, prepared.tiling
     checked = subject.checked
     outputs, report = _run(prepared, built or subject.built, laws_off, seconds)
-    names = [*prepared.inputs.storage, *outputs]
+    names = [*prepared.inputs.storage, *outputs, *(["workspace"] if tiling.workspace_bytes else [])]
     return CaseResult(
         case=case,
         outputs=tuple(_judge(prepared, outputs)),

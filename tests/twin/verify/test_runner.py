@@ -18,7 +18,7 @@ from generator.twin.verify.case import Case, Violation
 from generator.twin.verify.cases import case_of
 from generator.twin.verify.drawing import poison
 from generator.twin.verify.inputs import make
-from generator.twin.verify.runner import run_case, run_empty, run_violation
+from generator.twin.verify.runner import _settled, run_case, run_empty, run_violation
 from tests.twin.verify.toy_specs import CUMULATIVE, CUMULATIVE_BACKWARD, SCALE_ROWS, TARGETS, spec
 
 CUMULATIVE_CASE = case_of(spec(CUMULATIVE), {"T": 5, "steps": 3}, TARGETS[0])
@@ -166,3 +166,17 @@ def test_poison_is_not_a_number(dtype: str) -> None:
     from generator.reference.dtypes import decode
 
     assert np.isnan(decode(poison(3, dtype), dtype)).all()
+
+
+@pytest.mark.parametrize("cube", [True, False])
+def test_nan_and_infinity_stand_for_each_other_only_beside_a_special_value_and_sums_the_cube_exchanges(cube: bool) -> None:
+    expected = np.array([np.inf, np.nan, -np.inf, 1.0, np.nan, np.inf])
+    got = np.array([np.nan, -np.inf, np.nan, np.nan, 1.0, 2.0], np.float32)
+    prepared = SimpleNamespace(case=SimpleNamespace(special="x=inf"), subject=SimpleNamespace(eager=object() if cube else None), loose={})
+    settled = _settled(prepared, "y", "float32", got, expected)  # type: ignore[arg-type]
+    changed = [0, 1, 2] if cube else []
+    wanted = expected.copy()
+    wanted[changed] = got[changed]
+    np.testing.assert_array_equal(settled, wanted)
+    prepared.case.special = ""
+    np.testing.assert_array_equal(_settled(prepared, "y", "float32", got, expected), expected)  # type: ignore[arg-type]

@@ -1,0 +1,72 @@
+"""Cube tiles at any sizes: within the capacities, together the whole result, wide where rows are few."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from generator.emit.solve import Solved, solve
+from generator.plan import plan
+from generator.plan.tree import Alternative
+from tests.plan.test_products import spec
+
+UB = {"Ascend910B": 196608, "Ascend950": 253952}
+L0C = {"Ascend910B": 131072, "Ascend950": 262144}  # bytes (facts.md C.1)
+L0A = L0B = 65536
+L1 = 524288 - 1024
+WIDTH = {"float32": 4, "bfloat16": 2}
+
+
+@cache
+def product(dtype: str) -> Alternative:
+    checked = spec({"p": ("M, K", dtype), "q": ("K, N", dtype), "y": ("M, N", "float32")}, "y[m, n] = sum[k](p[m, k] * q[k, n])")
+    return next(a for a in plan(checked).kernels[0].alternatives if a.mixed)
+
+
+def tiled(dtype: str, product_name: str, cores: int, m: int, n: int, k: int) -> dict[str, int]:
+    found = solve(product(dtype), {"M": m, "N": n, "K": k}, cores, UB[product_name])
+    if isinstance(found, str):  # too small to pay: the fields are the same expressions
+        pytest.skip(found)
+    assert isinstance(found, Solved)
+    name = product(dtype).stages[0].name
+    return {f.removeprefix(name): v for f, v in found.fields.items() if f.startswith(name)}
+
+
+SIZE = st.one_of(st.integers(64, 700), st.sampled_from([1024, 4096, 10240, 9999, 65536]))
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.sampled_from(sorted(WIDTH)), st.sampled_from(sorted(UB)), st.sampled_from([2, 40, 48, 64]), SIZE, SIZE, SIZE)
+def test_tiles_fit_and_cover_the_result(dtype: str, name: str, cores: int, m: int, n: int, k: int) -> None:
+    found = solve(product(dtype), {"M": m, "N": n, "K": k}, cores, UB[name])
+    if isinstance(found, str):
+        assert "does not hold" in found  # the cube does not pay
+        return
+    stage = product(dtype).stages[0].name
+    f = {x.removeprefix(stage): v for x, v in found.fields.items() if x.startswith(stage)}
+    width = WIDTH[dtype]
+    for base in (f["BaseM"], f["BaseN"], f["BaseK"]):
+        assert base % 16 == 0
+        assert base > 0
+    assert f["BaseM"] * f["BaseN"] * 4 <= L0C[name]
+    assert f["BaseM"] * f["BaseK"] * width * 2 <= L0A
+    assert f["BaseN"] * f["BaseK"] * width * 2 <= L0B
+    assert f["L1"] <= L1
+    assert (f["Panels"] - 1) * f["BaseN"] < n <= f["Panels"] * f["BaseN"]
+    assert (f["RowTiles"] - 1) * f["BaseM"] < m <= f["RowTiles"] * f["BaseM"]
+    assert f["Work"] == f["Panels"] * f["RowTiles"]
+
+
+def test_few_rows_make_wide_tiles_and_keep_the_right_operand_read_once() -> None:
+    f = tiled("bfloat16", "Ascend910B", 48, 72, 10240, 4096)
+    assert f["RowTiles"] == 1
+    assert f["BaseN"] > 256
+
+
+@pytest.mark.parametrize(("m", "n"), [(16384, 128), (128, 16384)])
+def test_a_long_side_is_divided_among_the_cores(m: int, n: int) -> None:
+    f = tiled("bfloat16", "Ascend910B", 48, m, n, 4096)
+    assert f["Work"] >= 18  # three quarters of 24 cube cores
