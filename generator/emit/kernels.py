@@ -347,7 +347,8 @@ class _Alternative:
         return text if self.alternative.body == (tree.RunStage(k),) else f"{{\n{text}\n}}"
 
     def _stage(self, stage: tree.Stage) -> StageClass:
-        used_gm = tuple(g for g in self.alternative.gm if g.name in _globals(stage.body))
+        named_gm = _globals(stage.body)
+        used_gm = tuple(g for g in self.alternative.gm if g.name in named_gm)
         elements = [c for c in _ctypes((stage, used_gm)) if c in _NARROW]
         spelled = ["Element"] if len(elements) == 1 else [f"Element{k}" for k in range(len(elements))]
         types = dict(zip(elements, spelled, strict=True))
@@ -447,7 +448,7 @@ def _ctypes(value: object) -> list[str]:
         elif isinstance(v, tree.Call):
             visit(v.args)
             visit(v.template)
-        elif hasattr(v, "__dataclass_fields__"):
+        elif not isinstance(v, IntExpr) and hasattr(v, "__dataclass_fields__"):
             for f in v.__dataclass_fields__:
                 visit(getattr(v, f))
 
@@ -461,10 +462,20 @@ def _bare(text: str) -> str:
 
 
 def _globals(value: object) -> set[str]:
-    if isinstance(value, tree.Global):
-        return {value.name}
-    if isinstance(value, tuple):
-        return {n for v in value for n in _globals(v)}
-    if hasattr(value, "__dataclass_fields__"):
-        return {n for f in value.__dataclass_fields__ for n in _globals(getattr(value, f))}
-    return set()
+    """Names of the global tensors an instruction tree touches."""
+    found: set[str] = set()
+
+    def visit(v: object) -> None:
+        if isinstance(v, tree.Global):
+            found.add(v.name)
+        elif isinstance(v, tuple):
+            for x in v:
+                visit(x)
+        elif isinstance(v, tree.Call):
+            visit(v.args)
+        elif not isinstance(v, IntExpr) and hasattr(v, "__dataclass_fields__"):
+            for f in v.__dataclass_fields__:
+                visit(getattr(v, f))
+
+    visit(value)
+    return found

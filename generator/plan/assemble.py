@@ -8,7 +8,7 @@ Where sums of products are worth the cube, alternatives with cube stages come fi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Literal
@@ -25,11 +25,11 @@ from generator.plan.memory import CTYPES, GmRef
 from generator.plan.normal import Map, Normal, Red, normalise
 from generator.plan.passes import levels
 from generator.plan.products import Products, simplified, with_products
-from generator.plan.roles import Roles, assign_roles
+from generator.plan.roles import Roles, assign_roles, roles_key
 from generator.plan.schedule import GM, Group, Item, LoopItem, exposed, groups_of, outputs_of, partition, place
-from generator.plan.stage import BuiltStage, build_stage
+from generator.plan.stage import BuiltStage, build_stage, stage_ledger
 from generator.plan.tiles import SIZES, Refusal
-from generator.plan.tree import Alternative, Cond, GmTensor, Kernel, KernelPlan, Loop, Node, RunStage, Stage, SyncAll
+from generator.plan.tree import Alternative, Buffer, Cond, GmTensor, Kernel, KernelPlan, Loop, Node, RunStage, Stage, SyncAll, TileParam
 from generator.spec.integer import IntExpr, ceil_div, const, max_of, min_of, product, round_up, sym
 
 __all__ = ["plan", "presence_sets"]
@@ -85,6 +85,7 @@ class _Assembly:
     normal: Normal
     dtypes: Mapping[str, str]
     bounds: Bounds
+    known: dict[object, BuiltStage]  # stages already built, by all that decides their text
     mode: Literal["full", "walked"]
     fuse: bool = True  # walked: keep together the statements that one set of passes serves
     products: Products | None = None  # what the cube computes
@@ -220,10 +221,10 @@ class _Assembly:
         gms = {**self.gms, **{t: self.away(t) for t in away}}
         try:
             roles = assign_roles(g, "full", gms, self.bounds)
-            built = build_stage("trial", "", g, roles, gms, self.bounds, (), self.shapes)
+            buffers, tiles = stage_ledger(g, roles, gms, self.bounds, self.shapes)
         except Refusal:
             return False
-        return bool(g.grid) and _fits_every_size(built.stage, self.bounds) and not self.starved(g, roles)
+        return bool(g.grid) and _fits_every_size(buffers, tiles, self.bounds) and not self.starved(g, roles)
 
     def passes_serve(self, g: Group) -> bool:
         try:
@@ -315,8 +316,20 @@ class _Assembly:
             passes = 1 + max(levels(g.statements, set(roles.walked)).values())
             again = f"{passes} passes, each reading again what it needs" if passes > 1 else "one pass"
             self.notes.append(f"{title}: {' and '.join(roles.walked)} walked step by step or in chunks, in {again}")
-        self.built.append(build_stage(self.stage_name(g), title, g, roles, self.gms, self.bounds, own, self.shapes))
+        self.built.append(self.made(self.stage_name(g), title, g, roles, own))
         yield from self.run_stage(index, g, False)
+
+    def made(self, name: str, title: str, g: Group, roles: Roles, args: tuple[str, ...]) -> BuiltStage:
+        """The stage, built once for all alternatives and kernels that have it."""
+        body = list(flat(g.statements))
+        touched = {s.target for s in body} | {ld.tensor for s in body for ld in loads(s.value)}
+        gms = {t: self.gms[t] for t in sorted(touched) if t in self.gms}
+        shapes = {t: self.shapes[t] for t in sorted({s.target for s in body} - gms.keys())}
+        comments = tuple(s.origin for s in body)
+        key = (name, title, g, comments, roles_key(roles), tuple(gms.items()), tuple(shapes.items()), args)
+        if key not in self.known:
+            self.known[key] = build_stage(name, title, g, roles, gms, self.bounds, args, shapes)
+        return self.known[key]
 
     def stage_name(self, g: Group) -> str:
         """The name of what the stage makes last, told apart from earlier stages of the name: prefix of its tiling fields."""
@@ -365,7 +378,9 @@ def _free(s: Map | Red) -> set[str]:
     return {n for i in s.index for n in i.free()} | symbols(s.value)
 
 
-def _alternatives(checked: CheckedSpec, dtypes: Mapping[str, str], present: frozenset[str], bounds: Bounds) -> tuple[Alternative, ...]:
+def _alternatives(
+    checked: CheckedSpec, dtypes: Mapping[str, str], present: frozenset[str], bounds: Bounds, known: dict[object, BuiltStage]
+) -> tuple[Alternative, ...]:
     program = checked.program
     loops = _loop_variables(program.body)
     taken = [*program.dims, *program.int_attrs, *program.float_attrs, *loops, *program.tensors, "coreNum", "blockIdx"]
@@ -378,14 +393,14 @@ def _alternatives(checked: CheckedSpec, dtypes: Mapping[str, str], present: froz
     for cubes in [p for p in (near if near is not None and near.near else None, products) if p is not None]:
         for mode, fuse in modes:
             try:
-                out.append(_Assembly(checked, cubes.normal, dtypes, bounds, mode, fuse, cubes).run())
+                out.append(_Assembly(checked, cubes.normal, dtypes, bounds, known, mode, fuse, cubes).run())
             except Refusal:
                 continue
             if _serves_every_size(out[-1], bounds):
                 break
     for mode, fuse in modes:
         try:
-            out.append(_Assembly(checked, normal, dtypes, bounds, mode, fuse).run())
+            out.append(_Assembly(checked, normal, dtypes, bounds, known, mode, fuse).run())
         except Refusal as r:
             refusals.append(r)
             continue
@@ -394,7 +409,7 @@ def _alternatives(checked: CheckedSpec, dtypes: Mapping[str, str], present: froz
     if checked.spec.policies.empty == "compute":
         out = [a for a in out if a.name != "stepwise"]
         try:
-            out.append(_Assembly(checked, normal, dtypes, bounds, "walked", False, empty=True).run())
+            out.append(_Assembly(checked, normal, dtypes, bounds, known, "walked", False, empty=True).run())
         except Refusal as r:
             refusals.append(r)
     plain = [a for a in out if not a.mixed]
@@ -417,14 +432,14 @@ def _typical(checked: CheckedSpec, bounds: Bounds) -> dict[str, int]:
 
 def _serves_every_size(a: Alternative, bounds: Bounds) -> bool:
     """Whether every stage fits UB with its tiles at their smallest and every size at its largest."""
-    return all(_fits_every_size(s, bounds) for s in a.stages)
+    return all(_fits_every_size(s.buffers, s.tiles, bounds) for s in a.stages)
 
 
-def _fits_every_size(stage: Stage, bounds: Bounds) -> bool:
-    env = {name: high for name, (_, high) in bounds.known.items() if high is not None} | {t.name: t.align for t in stage.tiles}
-    if not all(b.bytes.free() <= env.keys() for b in stage.buffers):
+def _fits_every_size(buffers: Sequence[Buffer], tiles: Sequence[TileParam], bounds: Bounds) -> bool:
+    env = {name: high for name, (_, high) in bounds.known.items() if high is not None} | {t.name: t.align for t in tiles}
+    if not all(b.bytes.free() <= env.keys() for b in buffers):
         return False
-    return sum(round_up(b.bytes, 32).evaluate(env) * b.copies for b in stage.buffers) <= UB_LEAST
+    return sum(round_up(b.bytes, 32).evaluate(env) * b.copies for b in buffers) <= UB_LEAST
 
 
 def _first_use(body: Iterable[Stmt], tensor: str) -> Span | None:
@@ -471,9 +486,10 @@ def plan(checked: CheckedSpec) -> KernelPlan:
         raise Refusal(what, _first_use(program.body, tensor))
     bounds = Bounds(bounds_of(checked))
     kernels: list[Kernel] = []
+    known: dict[object, BuiltStage] = {}
     for c, dtypes in enumerate(dtype_combinations(checked)):
         for present in presence_sets(checked):
-            alternatives = _alternatives(checked, dtypes, present, bounds)
+            alternatives = _alternatives(checked, dtypes, present, bounds, known)
             kernels.append(Kernel(c, tuple(dtypes.items()), tuple(sorted(present)), alternatives))
     if any(a.mixed for k in kernels for a in k.alternatives):
         kernels = [replace(k, alternatives=tuple(map(_counting_cubes, k.alternatives))) for k in kernels]

@@ -21,7 +21,7 @@ from generator.plan.schedule import Group, scalar_axes
 from generator.plan.tiles import Refusal
 from generator.spec.integer import IntExpr, const
 
-__all__ = ["Roles", "assign_roles"]
+__all__ = ["Roles", "assign_roles", "roles_key"]
 
 UNKNOWN = 1024  # assumed extent of an unbounded axis when weighing layouts; any large number serves
 
@@ -48,6 +48,11 @@ class Roles:
         """Axes of the pass loops, lane included when it is chunked."""
         lane = (self.lane.name,) if self.lane is not None and self.lane_mode == "chunk" else ()
         return (*(b.name for b in self.seq), *lane)
+
+
+def roles_key(r: Roles) -> tuple[object, ...]:
+    """Equal for equal roles, hashable."""
+    return (r.outer, r.row, r.lane, r.lane_mode, r.full, r.inner, r.seq, r.split, tuple(r.ranges.items()))
 
 
 def _trips(loop: NFor, bounds: Bounds) -> int:

@@ -6,9 +6,9 @@ statements run on tiles, in passes where some axis is walked.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
 from generator.formula.ir import Binary, Bound, Call, Cast, Compare, Logic, Not, Num, Where
 from generator.formula.walk import loads, symbols, walk
@@ -25,15 +25,16 @@ from generator.plan.roles import Roles
 from generator.plan.rules import needs_compare
 from generator.plan.schedule import Group
 from generator.plan.tiles import SIZES, TooManyBuffers, finished
-from generator.plan.tree import Access, Cond, Float, FloatConst, Get, If, Int, Node, Stage, TileParam
+from generator.plan.tree import Access, Buffer, Cond, Float, FloatConst, Get, If, Int, Node, Stage, TileParam
 from generator.spec.integer import IntExpr, ceil_div, const, floor_div, max_of, min_of, mod, product, sym
 
-__all__ = ["BuiltStage", "build_stage"]
+__all__ = ["BuiltStage", "build_stage", "stage_ledger"]
 
 ROW_LIMIT: Final = 4095  # rows of one tile: one DataCopyPad moves at most this many blocks (facts.md B.3)
 LEAST_LANES: Final = 64  # one repeat: fewer lanes cost the same instruction time and shorter transfers (facts.md E.3, E.5)
 
 
+T = TypeVar("T")
 _Tiled = tuple[Bound, IntExpr, IntExpr]  # an axis, its tile, the number of its tiles
 
 
@@ -82,7 +83,8 @@ class _StageBuilder(Body):
         self.fields: list[tuple[str, IntExpr]] = []
 
     # the work loop ------------------------------------------------------------------------------------------------------
-    def build(self, title: str) -> BuiltStage:
+    def nodes(self) -> tuple[tuple[Node, ...], IntExpr]:
+        """Everything but barriers and what pruning removes, and the number of cores it keeps busy."""
         self.setup_axes()
         ctx, r = self.ctx, self.roles
         work, tiled = self.work_items()
@@ -104,12 +106,20 @@ class _StageBuilder(Body):
         body = tuple(ctx.frames[0].nodes)
         if updates:  # a core without work must not read what another one is about to write
             body = (If((Cond("<", first, sym(total)),), body),)
-        nodes = tuple(self.prologue()) + body
+        return tuple(self.prologue()) + body, ceil_div(sym(total), sym(per))
+
+    def build(self, title: str) -> BuiltStage:
+        nodes, cores = self.nodes()
         stage = Stage(
-            name=self.name, title=title, args=self.args, buffers=finished(ctx), tiles=tuple(self.tiles),
-            body=insert_barriers(prune(nodes, self.bounds.known)), reserve_select=ctx.selects,
+            name=self.name, title=title, args=self.args, buffers=finished(self.ctx), tiles=tuple(self.tiles),
+            body=insert_barriers(prune(nodes, self.bounds.known)), reserve_select=self.ctx.selects,
         )  # fmt: skip
-        return BuiltStage(stage, tuple(self.fields), ceil_div(sym(total), sym(per)))
+        return BuiltStage(stage, tuple(self.fields), cores)
+
+    def ledger(self) -> tuple[tuple[Buffer, ...], tuple[TileParam, ...]]:
+        """The buffers and tiles alone."""
+        self.nodes()
+        return finished(self.ctx), tuple(self.tiles)
 
     def tile_body(self) -> None:
         """The statements, for the tile whose starts are known."""
@@ -246,11 +256,23 @@ def build_stage(
     name: str, title: str, group: Group, roles: Roles, gms: Mapping[str, GmRef], bounds: Bounds,
     args: tuple[str, ...], shapes: Mapping[str, tuple[IntExpr, ...]],
 ) -> BuiltStage:  # fmt: skip
-    """Lower one group. ``gms`` has every tensor that lives in global memory, ``shapes`` those of local tensors;
+    """Lower one group. ``gms`` has the tensors it touches that live in global memory, ``shapes`` those of local tensors;
     ``args`` are the kernel-level loop variables in scope."""
+    return _tried(lambda: _StageBuilder(name, group, roles, gms, bounds, args, shapes), lambda b: b.build(title))
+
+
+def stage_ledger(
+    group: Group, roles: Roles, gms: Mapping[str, GmRef], bounds: Bounds, shapes: Mapping[str, tuple[IntExpr, ...]]
+) -> tuple[tuple[Buffer, ...], tuple[TileParam, ...]]:
+    """The buffers a stage of the group would have, and its tiles."""
+    return _tried(lambda: _StageBuilder("trial", group, roles, gms, bounds, (), shapes), _StageBuilder.ledger)
+
+
+def _tried(make: Callable[[], _StageBuilder], use: Callable[[_StageBuilder], T]) -> T:
+    """Once more with few buffers where there are too many."""
     try:
-        return _StageBuilder(name, group, roles, gms, bounds, args, shapes).build(title)
+        return use(make())
     except TooManyBuffers:
-        builder = _StageBuilder(name, group, roles, gms, bounds, args, shapes)
+        builder = make()
         builder.ctx.spill = builder.ctx.frugal = True
-        return builder.build(title)
+        return use(builder)

@@ -9,7 +9,7 @@ C++) by one printer.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, Literal
 
 __all__ = [
@@ -60,9 +60,29 @@ class Func:
     op: FuncOp
     a: IntExpr
     b: IntExpr
+    _hash: int = field(default=0, init=False, repr=False, compare=False)  # these are found once: expressions nest deeply
+    _key: str = field(default="", init=False, repr=False, compare=False)
+    _free: frozenset[str] | None = field(default=None, init=False, repr=False, compare=False)
+
+    def __hash__(self) -> int:
+        if not self._hash:
+            object.__setattr__(self, "_hash", hash((self.op, self.a, self.b)) or 1)
+        return self._hash
+
+    def __reduce__(self) -> tuple[type[Func], tuple[FuncOp, IntExpr, IntExpr]]:
+        return Func, (self.op, self.a, self.b)  # another process hashes names in another way
 
     def key(self) -> str:
-        return f"2{self.op}({self.a.key()},{self.b.key()})"
+        if not self._key:
+            object.__setattr__(self, "_key", f"2{self.op}({self.a.key()},{self.b.key()})")
+        return self._key
+
+    def free(self) -> frozenset[str]:
+        """Names of all symbols in the arguments."""
+        if self._free is None:
+            object.__setattr__(self, "_free", self.a.free() | self.b.free())
+        assert self._free is not None
+        return self._free
 
 
 Atom = Sym | Numel | Func
@@ -103,9 +123,11 @@ class IntExpr:
         return _lift(other) - self
 
     def __mul__(self, other: IntExpr | int) -> IntExpr:
+        if isinstance(other, int):
+            return IntExpr(tuple((m, c * other) for m, c in self.terms) if other else ())
         acc: dict[Monomial, int] = {}
         for m1, c1 in self.terms:
-            for m2, c2 in _lift(other).terms:
+            for m2, c2 in other.terms:
                 powers: dict[Atom, int] = dict(m1)
                 for a, p in m2:
                     powers[a] = powers.get(a, 0) + p
@@ -151,7 +173,14 @@ class IntExpr:
 
     def free(self) -> frozenset[str]:
         """Names of all symbols the expression depends on."""
-        return frozenset(a.name for a in self.atoms() if isinstance(a, Sym))
+        out: set[str] = set()
+        for m, _ in self.terms:
+            for a, _p in m:
+                if isinstance(a, Sym):
+                    out.add(a.name)
+                elif isinstance(a, Func):
+                    out |= a.free()
+        return frozenset(out)
 
     def coefficient(self, name: str) -> IntExpr:
         """The coefficient of ``name``; ValueError unless the expression is affine in it."""
@@ -160,7 +189,7 @@ class IntExpr:
         for m, c in self.terms:
             powers = dict(m)
             power = powers.pop(target, 0)
-            if any(isinstance(a, Func) and name in (a.a.free() | a.b.free()) for a in powers) or power > 1:
+            if any(isinstance(a, Func) and name in a.free() for a in powers) or power > 1:
                 raise ValueError(f"{self} is not affine in {name}")
             if power == 1:
                 acc[tuple(sorted(powers.items(), key=lambda t: t[0].key()))] = c
@@ -174,14 +203,19 @@ class IntExpr:
             for a, p in m:
                 if isinstance(a, Sym) and a.name in wanted:
                     degree += p
-                elif isinstance(a, Func) and wanted & (a.a.free() | a.b.free()):
+                elif isinstance(a, Func) and wanted & a.free():
                     return False
             if degree > 1:
                 return False
         return True
 
     def substitute(self, env: Mapping[str, IntExpr | int]) -> IntExpr:
-        return self.map_atoms(lambda a: _lift(env[a.name]) if isinstance(a, Sym) and a.name in env else None)
+        def put(a: Atom) -> IntExpr | None:
+            if isinstance(a, Func):
+                return _atom(a) if a.free().isdisjoint(env) else None
+            return _lift(env[a.name]) if isinstance(a, Sym) and a.name in env else None
+
+        return self if self.free().isdisjoint(env) else self.map_atoms(put)
 
     def map_atoms(self, f: Callable[[Atom], IntExpr | None]) -> IntExpr:
         """Replace atoms for which ``f`` returns an expression; functions are rebuilt from their arguments."""
