@@ -142,6 +142,8 @@ class _Document:
         for level, outputs in by_level.items():
             yield self.say("verdict", names=self.joined(outputs), forward=spec.forward or "", level=self.say(level))
         yield self.say("compute", dtype=spec.compute.upper().replace("FLOAT32", "FLOAT"))
+        if spec.hf32 is not None:
+            yield self.say("hf32", attr=self.names.aclnn[spec.hf32.attr], values=self.joined(map(str, spec.hf32.values), "or"))
 
     # parameters -----------------------------------------------------------------------------------------------------
     def _row(self, p: Param) -> Row:

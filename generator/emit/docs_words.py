@@ -54,6 +54,12 @@ WORDS: Final[dict[str, dict[Lang, str]]] = {
         "zh": "中间结果以{dtype}计算，每个输出只在写出时舍入一次。",
         "en": "Intermediate results are computed in {dtype}; every output is rounded once, when it is stored.",
     },
+    "hf32": {
+        "zh": "{attr}为{values}时，FLOAT乘积之和在矩阵计算单元上可以HF32计算（尾数位数接近FLOAT16），以FLOAT累加；"
+        "取其他值时均以FLOAT计算。",
+        "en": "Where {attr} is {values}, sums of FLOAT products may be computed in HF32 on the cube (about as many bits of mantissa as "
+        "FLOAT16), added in FLOAT; at other values they are computed in FLOAT.",
+    },
     "verdict": {
         "zh": "经公式审计，{names}的上述公式{level}，与正向算子{forward}的梯度一致。",
         "en": "The audit of the formulas of {names} says that they are the gradients of {forward}, {level}.",

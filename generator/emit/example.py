@@ -118,7 +118,9 @@ def _case(checked: CheckedSpec, forward: CheckedSpec | None) -> Case:
 class _Example:
     def __init__(self, checked: CheckedSpec, forward: CheckedSpec | None) -> None:
         self.checked, self.spec, self.program = checked, checked.spec, checked.program
-        unseen = {p.symbol: p.default for p in checked.spec.params if p.aclnn_only and isinstance(p.default, (int, float, bool, str))}
+        hf32 = self.spec.hf32.attr if self.spec.hf32 is not None else None  # says how to compute, not what
+        plain = [p for p in self.spec.params if p.aclnn_only or p.symbol == hf32]
+        unseen = {p.symbol: p.default for p in plain if isinstance(p.default, (int, float, bool, str))}
         self.case: Case = {**_case(checked, forward), **unseen}
         self.dtypes = combinations(self.spec)[0]
         self.relation = relation(checked, forward) if forward is not None else None

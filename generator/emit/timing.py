@@ -3,7 +3,7 @@
 The bodies are walked with the host's tiling values, long loops by their first, middle and last turn. Costs are those of
 facts.md E: 26 cycles to start a vector instruction and a repeat a cycle (two for Exp, Ln, Sqrt and Div of float32), 21 cycles
 to start a transfer and 20 bytes a cycle of one vector core, 16 x 16 x 16 multiply-adds a cycle for 16-bit operands (x 4 for
-float32). A model, not a measurement: overlap within a stage is taken to be perfect.
+float32, x 8 in HF32). A model, not a measurement: overlap within a stage is taken to be perfect.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Final
 from generator.emit.solve import Solved, chip_figures
 from generator.formula.checked import CheckedSpec
 from generator.plan import tree
-from generator.plan.cost import CUBE_MACS, GM_BYTES
+from generator.plan.cost import CUBE_MACS, GM_BYTES, HF32_BYTES, HF32_MACS
 from generator.plan.tiles import SIZES
 from generator.reference.dtypes import STORAGE
 from generator.spec.integer import IntExpr
@@ -67,6 +67,7 @@ class _Walker:
     def __init__(self, stage: tree.Stage, sizes: dict[str, int]) -> None:
         self.stage, self.env = stage, sizes
         self.shape = (0, 0, 0)
+        self.hf32 = False
 
     def body(self, nodes: tuple[tree.Node, ...]) -> _Sum:
         total = _Sum()
@@ -140,6 +141,9 @@ class _Walker:
     def matmul(self, n: tree.MatmulCall) -> _Sum:
         m = self.stage.matmul
         assert m is not None
+        if n.method == "SetHF32":
+            self.hf32 = any(self.holds(a) for a in n.args if isinstance(a, tree.Cond))
+            return _Sum()
         ints = [self.value(a.value) for a in n.args if isinstance(a, tree.Int)]
         if n.method == "SetSingleShape":
             self.shape = (ints[0], ints[1], ints[2])
@@ -149,7 +153,8 @@ class _Walker:
         if n.method == "Iterate":
             whole = [-(-x // _FRACTAL) * _FRACTAL for x in self.shape]
             moved = (rows + cols) * depth * width
-            return _Sum(cube=whole[0] * whole[1] * whole[2] / CUBE_MACS[width], transfer=moved / (2 * GM_BYTES), bytes=moved)
+            macs = HF32_MACS if self.hf32 and width == HF32_BYTES else CUBE_MACS[width]
+            return _Sum(cube=whole[0] * whole[1] * whole[2] / macs, transfer=moved / (2 * GM_BYTES), bytes=moved)
         if n.method == "GetTensorC":
             moved = rows * cols * SIZES[m.c]
             return _Sum(transfer=moved / (2 * GM_BYTES), bytes=moved)

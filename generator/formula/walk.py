@@ -1,14 +1,32 @@
-"""Walking expressions: direct subexpressions, rebuilding, every node, every load, every symbol."""
+"""Walking expressions (direct subexpressions, rebuilding, every node, load, symbol) and statements (first uses, loop variables)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
-from generator.formula.ir import Binary, Call, Cast, Compare, Expr, Gather, Index, IntVal, Load, Logic, Neg, Not, Reduce, Where
+from generator.formula.ir import (
+    Binary,
+    Call,
+    Cast,
+    Compare,
+    Expr,
+    For,
+    Gather,
+    Index,
+    IntVal,
+    Load,
+    Logic,
+    Neg,
+    Not,
+    Reduce,
+    Span,
+    Stmt,
+    Where,
+)
 from generator.spec.integer import IntExpr
 
-__all__ = ["children", "loads", "rebuild", "symbols", "walk"]
+__all__ = ["children", "first_span", "first_use", "loads", "loop_variables", "rebuild", "symbols", "walk"]
 
 
 def children(e: Expr) -> tuple[Expr, ...]:
@@ -82,3 +100,26 @@ def symbols(e: Expr) -> set[str]:
                 if isinstance(i, IntExpr):
                     out |= i.free()
     return out
+
+
+def first_use(body: Iterable[Stmt], tensor: str) -> Span | None:
+    """Where a statement first reads or writes a tensor; where the statements begin when none does."""
+    for s in body:
+        if isinstance(s, For):
+            found = first_use(s.body, tensor)
+        else:
+            read = next((ld.span for ld in loads(s.value) if ld.tensor == tensor), None)
+            found = s.span if s.tensor == tensor else read
+        if found is not None:
+            return found
+    return first_span(body)
+
+
+def first_span(body: Iterable[Stmt]) -> Span | None:
+    """Where the first statement stands."""
+    return next((s.span for s in body if s.span is not None), None)
+
+
+def loop_variables(body: Iterable[Stmt]) -> list[str]:
+    """The variables of all loops, outer ones first."""
+    return [v for s in body if isinstance(s, For) for v in (s.var, *loop_variables(s.body))]

@@ -14,12 +14,13 @@ from itertools import combinations
 from typing import Literal
 
 from generator.formula.checked import CheckedSpec
-from generator.formula.ir import Bound, For, Load, Span, Stmt, Tensor
+from generator.formula.ir import Bound, Load, Tensor
 from generator.formula.ranges import bounds_of
-from generator.formula.walk import loads, symbols
+from generator.formula.walk import first_span, first_use, loads, loop_variables, symbols
 from generator.plan.axes import extents_of, flat, unify
 from generator.plan.bounds import Bounds
 from generator.plan.contract import Contraction, contraction
+from generator.plan.cost import hf32_allowed, typical_sizes
 from generator.plan.cube import CubeStage, build_cube
 from generator.plan.memory import CTYPES, GmRef
 from generator.plan.normal import Map, Normal, Red, normalise
@@ -34,9 +35,9 @@ from generator.spec.integer import IntExpr, ceil_div, const, max_of, min_of, pro
 
 __all__ = ["plan", "presence_sets"]
 
+IN_HF32 = "inHf32"  # the tiling field that is 1 where the cube takes float32 operands in HF32
 INT32_MAX = 2**31 - 1  # the Matmul interface takes 32-bit sizes (matmul.md, section 3)
 UB_LEAST = 196608 - 256 - 8192  # the smallest unified buffer of all products, less what may be reserved (facts.md C.1, D)
-UNBOUNDED = 4096  # assumed of a size without an upper limit when vector and cube are weighed
 WORKSPACE_ALIGN = 512  # GM addresses on 512-byte lines copy at full rate (facts.md E.5)
 
 
@@ -365,8 +366,17 @@ class _Assembly:
         title = f"{s.target.removesuffix(GM)} (cube)"
         zero_ref = self.gms[zeros + GM] if zeros is not None else None
         number = sum(isinstance(b, CubeStage) for b in self.built)
-        self.built.append(build_cube(self.stage_name(g), title, s, c, self.gms, zero_ref, number, own))
+        hf32 = self.hf32_field(self.gms[c.a.tensor].ctype)
+        self.built.append(build_cube(self.stage_name(g), title, s, c, self.gms, zero_ref, number, own, hf32))
         yield from self.run_stage(index, g, True)
+
+    def hf32_field(self, operands: str) -> IntExpr | None:
+        """The tiling field that says whether operands of this C++ type are taken in HF32; None where they never are."""
+        if self.checked.spec.hf32 is None or operands != "float":
+            return None
+        field = (IN_HF32, hf32_allowed(self.checked.spec.hf32))
+        self.fields += [field] if field not in self.fields else []
+        return sym(IN_HF32)
 
 
 def g_target(g: Group) -> str:
@@ -382,11 +392,12 @@ def _alternatives(
     checked: CheckedSpec, dtypes: Mapping[str, str], present: frozenset[str], bounds: Bounds, known: dict[object, BuiltStage]
 ) -> tuple[Alternative, ...]:
     program = checked.program
-    loops = _loop_variables(program.body)
-    taken = [*program.dims, *program.int_attrs, *program.float_attrs, *loops, *program.tensors, "coreNum", "blockIdx"]
+    loops = loop_variables(program.body)
+    taken = [*program.dims, *program.int_attrs, *program.float_attrs, *loops, *program.tensors, "coreNum", "blockIdx", IN_HF32]
     normal = unify(normalise(program, present), taken)
-    simple, typical = unify(simplified(normal), taken), _typical(checked, bounds)
-    products, near = with_products(simple, dtypes, typical), with_products(simple, dtypes, typical, bounds)
+    simple, typical = unify(simplified(normal), taken), typical_sizes(checked, bounds)
+    hf32 = hf32_allowed(checked.spec.hf32)
+    products, near = (with_products(simple, dtypes, typical, b, hf32) for b in (None, bounds))
     out: list[Alternative] = []
     refusals: list[Refusal] = []
     modes: tuple[tuple[Literal["full", "walked"], bool], ...] = (("full", True), ("walked", True), ("walked", False))
@@ -414,20 +425,9 @@ def _alternatives(
             refusals.append(r)
     plain = [a for a in out if not a.mixed]
     if not plain or (len(plain) == 1 and plain[0].name == "full" and refusals):
-        where = next((r.span for r in refusals if r.span is not None), _first_span(program.body))
+        where = next((r.span for r in refusals if r.span is not None), first_span(program.body))
         raise Refusal("; ".join(dict.fromkeys(str(r) for r in refusals)), where)
     return tuple(out)
-
-
-def _typical(checked: CheckedSpec, bounds: Bounds) -> dict[str, int]:
-    """Sizes at which vector and cube are weighed: those of the first benchmark, else the largest up to 4096."""
-    sizes: dict[str, int] = {}
-    for name, (low, high) in bounds.known.items():
-        sizes[name] = max(low, min(high if high is not None else UNBOUNDED, UNBOUNDED))
-    for b in checked.spec.bench[:1]:
-        sizes |= {n: v for n, v in b.sizes.items() if isinstance(v, int)}
-        sizes |= {n: v for n, v in b.attrs.items() if isinstance(v, int)}
-    return sizes
 
 
 def _serves_every_size(a: Alternative, bounds: Bounds) -> bool:
@@ -442,32 +442,6 @@ def _fits_every_size(buffers: Sequence[Buffer], tiles: Sequence[TileParam], boun
     return sum(round_up(b.bytes, 32).evaluate(env) * b.copies for b in buffers) <= UB_LEAST
 
 
-def _first_use(body: Iterable[Stmt], tensor: str) -> Span | None:
-    """Where a statement first reads or writes a tensor."""
-    for s in body:
-        if isinstance(s, For):
-            found = _first_use(s.body, tensor)
-        else:
-            read = next((ld.span for ld in loads(s.value) if ld.tensor == tensor), None)
-            found = s.span if s.tensor == tensor else read
-        if found is not None:
-            return found
-    return _first_span(body)
-
-
-def _first_span(body: Iterable[Stmt]) -> Span | None:
-    return next((s.span for s in body if s.span is not None), None)
-
-
-def _loop_variables(body: Iterable[object]) -> list[str]:
-    out: list[str] = []
-    for s in body:
-        if hasattr(s, "var"):
-            out.append(s.var)
-            out += _loop_variables(s.body)  # type: ignore[attr-defined]
-    return out
-
-
 def _counting_cubes(a: Alternative) -> Alternative:
     """The alternative of an operator whose launches count cube cores, of two vector cores each."""
     return a if a.mixed else replace(a, block_dim=ceil_div(a.block_dim, 2))
@@ -479,11 +453,11 @@ def plan(checked: CheckedSpec) -> KernelPlan:
     for p in spec.params:
         if p.io == "inout" or p.aliases or p.list_of or p.variants:
             what = "a tensor list" if p.list_of else "of a shape with variants" if p.variants else "computed in place"
-            raise Refusal(f"the parameter '{p.symbol}' is {what}", _first_use(program.body, p.symbol))
+            raise Refusal(f"the parameter '{p.symbol}' is {what}", first_use(program.body, p.symbol))
     for b in checked.broadcasts:
         tensor = next(p.symbol for p in spec.params if p.symbol in b.own)
         what = f"'*{b.name}' is broadcast: axes with strides of 0 are not planned; without 'broadcast:' all tensors have one shape"
-        raise Refusal(what, _first_use(program.body, tensor))
+        raise Refusal(what, first_use(program.body, tensor))
     bounds = Bounds(bounds_of(checked))
     kernels: list[Kernel] = []
     known: dict[object, BuiltStage] = {}
@@ -504,5 +478,3 @@ def plan(checked: CheckedSpec) -> KernelPlan:
         float_fields=program.float_attrs,
         kernels=tuple(kernels),
     )
-
-

@@ -1,8 +1,8 @@
 """Cost figures for the choice between the vector unit and the cube, in cycles of one core.
 
 Per core and cycle: 64 float32 lanes for Mul and for Add (facts.md E.1), 16 x 16 x 16 multiply-adds of 16-bit operands
-and 16 x 16 x 4 of float32 ones on the cube (E.6), 20 bytes of global memory per vector core (E.5: 16.8 to 23). Two
-vector cores belong to a cube core.
+on the cube, 16 x 16 x 4 of float32 ones and x 8 of those taken in HF32 (E.6), 20 bytes of global memory per vector core
+(E.5: 16.8 to 23). Two vector cores belong to a cube core.
 """
 
 from __future__ import annotations
@@ -11,29 +11,36 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from generator.formula.checked import CheckedSpec
+from generator.plan.bounds import Bounds
 from generator.plan.contract import Contraction
 from generator.plan.normal import Red
-from generator.spec.integer import IntExpr, ceil_div, product, round_up, sym
+from generator.spec.integer import IntExpr, ceil_div, const, max_of, min_of, product, round_up, sym
+from generator.spec.model import Hf32
 
-__all__ = ["NEAR", "Near", "Work", "prefers_cube", "work_of"]
+__all__ = ["NEAR", "Near", "Work", "hf32_allowed", "prefers_cube", "typical_sizes", "work_of"]
 
 NEAR: Final = 128  # terms of a sum whose factors a stage may keep in UB for all its rows
 LANES: Final = 64  # float32 elements of one vector instruction a cycle (facts.md E.1)
 VECTOR_STEPS: Final = 2  # a multiplication and an addition an element
 CUBE_MACS: Final = {2: 4096, 4: 1024}  # multiply-adds a cycle by operand bytes (facts.md E.6)
+HF32_BYTES: Final = 4  # of an operand that may be taken in HF32
+HF32_MACS: Final = 2048  # multiply-adds a cycle of float32 operands taken in HF32 (facts.md E.6)
 GM_BYTES: Final = 20  # bytes a cycle of one vector core (facts.md E.5)
+UNBOUNDED: Final = 4096  # assumed of a size without an upper limit when vector and cube are weighed
 START: Final = 8000  # cycles of a barrier of all cores and of filling the pipes (estimated)
 
 
 @dataclass(frozen=True)
 class Work:
     """One product: multiply-adds on the vector unit, on the cube (whole fractals), bytes moved only because the cube
-    computes it (factors made, the result through workspace)."""
+    computes it (factors made, the result through workspace). ``hf32`` is 1 where the operands are taken in HF32, else 0."""
 
     vector: IntExpr
     cube: IntExpr
     extra_bytes: IntExpr
     width: int
+    hf32: IntExpr
 
     def vector_cycles(self) -> IntExpr:
         """Of all vector cores together, in units of one of them."""
@@ -41,7 +48,8 @@ class Work:
 
     def cube_cycles(self) -> IntExpr:
         """Cube and transfers, in the same units: a cube core's cycle counts as two of its vector cores'."""
-        return ceil_div(self.cube, CUBE_MACS[self.width] // 2) + ceil_div(self.extra_bytes, GM_BYTES)
+        times = self.hf32 * (HF32_MACS // CUBE_MACS[HF32_BYTES] - 1) + 1  # the rate, in that of operands as they are
+        return ceil_div(ceil_div(self.cube, CUBE_MACS[self.width] // 2), times) + ceil_div(self.extra_bytes, GM_BYTES)
 
     def reason(self, sizes: Mapping[str, int]) -> str:
         """The weighing in words, at ``sizes``."""
@@ -66,15 +74,42 @@ class Near:
         return ceil_div(self.elements * 8, GM_BYTES)
 
 
-def work_of(s: Red, c: Contraction, width: int, made_bytes: IntExpr) -> Work:
-    """The work of ``s`` computed as ``c`` with operands of ``width`` bytes, of which ``made_bytes`` are made for it."""
+def hf32_allowed(rule: Hf32 | None) -> IntExpr:
+    """1 at the values of the rule's attribute at which float32 operands may be taken in HF32, 0 at all others."""
+    total = const(0)
+    if rule is None:
+        return total
+    for value in rule.values:
+        near = min_of(max_of(sym(rule.attr), value - 1), value + 1)  # so that no difference overflows
+        total = total + const(1) - max_of(near - value, const(value) - near)
+    return total
+
+
+def work_of(s: Red, c: Contraction, width: int, made_bytes: IntExpr, hf32: IntExpr) -> Work:
+    """The work of ``s`` computed as ``c`` with operands of ``width`` bytes, of which ``made_bytes`` are made for it; ``hf32`` is
+    :func:`hf32_allowed`."""
     result = product(x for x in (c.batch, c.rows.extent, c.columns.extent))
     vector = product(b.extent for b in (*s.axes, *s.reduced) if b.extent is not None)
     taps = product(b.extent for b in c.taps if b.extent is not None)
     cube = c.batch * round_up(c.rows.extent, 16) * round_up(c.columns.extent, 16) * round_up(c.inner.extent, 16) * taps
-    return Work(vector, cube, made_bytes * 2 + result * 8, width)
+    return Work(vector, cube, made_bytes * 2 + result * 8, width, hf32 if width == HF32_BYTES else const(0))
 
 
 def prefers_cube(w: Work, sizes: Mapping[str, int]) -> bool:
     """At typical sizes the cube is the faster one."""
     return w.vector_cycles().evaluate(sizes) > w.cube_cycles().evaluate(sizes)
+
+
+def typical_sizes(checked: CheckedSpec, bounds: Bounds) -> dict[str, int]:
+    """Sizes at which vector and cube are weighed: those of the first benchmark, else the largest up to 4096. What allows HF32 has
+    its default, else a value that does not: a caller who allows it is not presumed."""
+    sizes: dict[str, int] = {}
+    for name, (low, high) in bounds.known.items():
+        sizes[name] = max(low, min(high if high is not None else UNBOUNDED, UNBOUNDED))
+    if (rule := checked.spec.hf32) is not None:
+        default = next(p.default for p in checked.spec.params if p.symbol == rule.attr)
+        sizes[rule.attr] = default if isinstance(default, int) else max(rule.values) + 1
+    for b in checked.spec.bench[:1]:
+        sizes |= {n: v for n, v in b.sizes.items() if isinstance(v, int)}
+        sizes |= {n: v for n, v in b.attrs.items() if isinstance(v, int)}
+    return sizes

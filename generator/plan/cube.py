@@ -30,6 +30,7 @@ WIDE: Final = 512  # most columns: where rows are few, wide tiles read the left 
 L0B_BUFFER: Final = 65536 // 2  # bytes of one of two buffers of L0B (64 KiB)
 ROWS: Final = 128  # rows beside which a tile of the usual width fills the smallest L0C
 STEPS: Final = 4  # base tiles of the inner axis per L1 load: two buffers of both operands stay below 512 KiB - 1 KiB
+HALF_EVEN: Final = 0  # SetHF32's rounding (matmul.md, section 3)
 ZEROS: Final = WIDE * FRACTAL  # elements of the zero operand: both of its matrices fit
 
 
@@ -46,11 +47,19 @@ def zeros_needed(c: Contraction) -> bool:
 
 
 def build_cube(
-    name: str, title: str, s: Red, c: Contraction, gms: Mapping[str, GmRef], zeros: GmRef | None, number: int, args: tuple[str, ...]
+    name: str,
+    title: str,
+    s: Red,
+    c: Contraction,
+    gms: Mapping[str, GmRef],
+    zeros: GmRef | None,
+    number: int,
+    args: tuple[str, ...],
+    hf32: IntExpr | None = None,
 ) -> CubeStage:
     """The stage of one contraction, the ``number``-th of its alternative; ``zeros`` is a workspace tensor of :data:`ZEROS`
-    zeros in the operands' type."""
-    return _Builder(name, s, c, gms, zeros, number, args).build(title)
+    zeros in the operands' type, ``hf32`` a tiling field that is not 0 where the operands, float32 then, are taken in HF32."""
+    return _Builder(name, s, c, gms, zeros, number, args).build(title, hf32)
 
 
 class _Builder:
@@ -146,7 +155,7 @@ class _Builder:
         return e
 
     # the stage ----------------------------------------------------------------------------------------------------------------
-    def build(self, title: str) -> CubeStage:
+    def build(self, title: str, hf32: IntExpr | None) -> CubeStage:
         self.tiling()
         rows = self.row_tiles()
         c = self.c
@@ -157,7 +166,11 @@ class _Builder:
         item = sym("item")
         first = sym("blockIdx") * per
         loop = Loop("item", first, min_of(total, first + per), const(1), tuple(self.item(item, rows)))
-        body = (MatmulCall("SetOrgShape", self.org_shape()), loop, MatmulCall("End", ()))
+        work: tuple[Node, ...] = (loop,)
+        if hf32 is not None:
+            on = MatmulCall("SetHF32", (Cond("!=", hf32, const(0)), Int(const(HALF_EVEN))))
+            work = (on, loop, MatmulCall("SetHF32", (False, Int(const(HALF_EVEN)))))
+        body = (MatmulCall("SetOrgShape", self.org_shape()), *work, MatmulCall("End", ()))
         prefix = f"mm{self.number}"
         self.fields += [(f"{prefix}{x}", sym(f"{self.name}{x}")) for x in CUBE_FIELDS]
         matmul = Matmul(self.a.ctype, self.b.ctype, self.out.ctype, c.a.transposed, c.b.transposed, prefix)

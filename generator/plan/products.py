@@ -26,6 +26,7 @@ from generator.spec.integer import IntExpr, const, product, sym
 
 __all__ = ["Products", "simplified", "with_products"]
 
+NEVER: Final = const(0)  # float32 operands are taken as they are
 PARTS: Final = 3  # bfloat16 terms that hold a float32 significand: 3 x 8 bits
 
 
@@ -190,6 +191,7 @@ class _Builder:
     normal: Normal
     dtypes: dict[str, str]  # of every tensor with one; locals are float32
     typical: Mapping[str, int]
+    hf32: IntExpr  # 1 where float32 operands are taken in HF32
     bounds: Bounds | None = None  # given: short sums stay with the stage that uses them
     near: list[Near] = field(default_factory=list)
     tensors: dict[str, Tensor] = field(default_factory=dict)
@@ -352,7 +354,7 @@ class _Builder:
         made_bytes = const(0)
         for m in flat(made):
             made_bytes = made_bytes + _elements(m) * (2 if m.target in self.added else 4)
-        work = work_of(s, c, width, made_bytes)
+        work = work_of(s, c, width, made_bytes, self.hf32)
         if not prefers_cube(work, self.typical):
             self.notes.append(f"{s.target}: on the vector unit: {work.reason(self.typical)}")
             return None
@@ -433,8 +435,9 @@ def loads_gather(e: Expr) -> bool:
 
 
 def with_products(
-    normal: Normal, dtypes: Mapping[str, str], typical: Mapping[str, int], near: Bounds | None = None
+    normal: Normal, dtypes: Mapping[str, str], typical: Mapping[str, int], near: Bounds | None = None, hf32: IntExpr = NEVER
 ) -> Products | None:
     """``normal`` with what the cube serves better as cube products; None when that is nothing. ``typical``: sizes at which
-    vector and cube are weighed. ``near``: bounds that prove sums short; those that one stage uses stay on the vector unit."""
-    return _Builder(normal, dict(dtypes), typical, near).run()
+    vector and cube are weighed. ``near``: bounds that prove sums short; those that one stage uses stay on the vector unit.
+    ``hf32``: 1 where float32 operands are taken in HF32, else 0."""
+    return _Builder(normal, dict(dtypes), typical, hf32, near).run()

@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 
 from generator.formula import ir
 from generator.reference import lower
-from generator.reference.dtypes import FLOATS, round_to, truncate_to
+from generator.reference.dtypes import FLOATS, round_to, to_hf32, truncate_to
 from generator.reference.functions import FUNCTIONS, KEEP_INTEGERS
 from generator.spec.integer import Func, IntExpr, Sym
 
 __all__ = ["Arithmetic", "Precision", "polynomial"]
 
 Array = NDArray[Any]
-Precision = Literal["float64", "float32", "float16", "bfloat16"]
+Precision = Literal["float64", "float32", "float16", "bfloat16", "hf32"]  # hf32: float32, factors of summed products in HF32
 
 _OPS: Final[Mapping[str, Callable[..., Any]]] = {
     "add": np.add,
@@ -45,10 +45,11 @@ _TRUTH: Final = ("lt", "le", "gt", "ge", "eq", "ne", "and", "or", "not")
 
 class Arithmetic:
     """What one elementwise step gives in a precision. ``dtype`` is the NumPy type values are held in, ``rounding`` what follows
-    every step where NumPy has no such type (bfloat16 is held in float32)."""
+    every step where NumPy has no such type (bfloat16 is held in float32); ``factors``: only those of summed products are rounded."""
 
     def __init__(self, precision: Precision) -> None:
-        self.dtype: np.dtype[Any] = np.dtype(np.float32 if precision == "bfloat16" else precision)
+        self.dtype: np.dtype[Any] = np.dtype(np.float32 if precision in ("bfloat16", "hf32") else precision)
+        self.factors = precision == "hf32"
         self.rounding: Callable[[Array], Array] | None = _to_bfloat16 if precision == "bfloat16" else None
 
     def storage(self, tensor: ir.Tensor) -> np.dtype[Any]:
@@ -89,6 +90,8 @@ class Arithmetic:
     def cast(self, dtype: str, value: Any) -> Any:
         """``value`` rounded to ``dtype`` (ties to even for floats, towards zero for integers), as the computation has it."""
         values = np.asarray(value)
+        if dtype == "hf32":
+            return to_hf32(values) if values.dtype.kind == "f" else values
         if dtype in FLOATS:
             return self.widen(round_to(values.astype(self.dtype, copy=False), dtype))
         return values != 0 if dtype == "bool" else truncate_to(values, dtype)

@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["FLOATS", "STORAGE", "decode", "encode", "is_float", "round_to", "truncate_to"]
+__all__ = ["FLOATS", "STORAGE", "decode", "encode", "is_float", "round_to", "to_hf32", "truncate_to"]
 
 Array = NDArray[Any]
 
@@ -30,6 +30,7 @@ STORAGE: Final[Mapping[str, np.dtype[Any]]] = {
 }
 FLOATS: Final = frozenset({"float16", "bfloat16", "float32", "float64"})
 
+_HF32_DROPPED: Final = 13  # bits of float32's mantissa that HF32 lacks: 10 stay (generator/twin/README.md, Arithmetic)
 _BLOCK: Final = 1 << 22  # elements converted at a time, so that temporaries stay small
 
 
@@ -116,3 +117,11 @@ def truncate_to(values: Array, dtype: str) -> Array:
     values = np.asarray(values)
     whole = np.trunc(values) if values.dtype.kind == "f" else values
     return decode(encode(whole, dtype), dtype)
+
+
+def to_hf32(values: Array) -> NDArray[np.float32]:
+    """float32 ``values`` rounded to HF32 (ties to even): float32 with fewer bits of mantissa. NaN and infinities stay."""
+    bits = np.asarray(values, np.float32).view(np.uint32)
+    tie = ((bits >> np.uint32(_HF32_DROPPED)) & np.uint32(1)) + np.uint32((1 << (_HF32_DROPPED - 1)) - 1)
+    rounded = (bits + tie) & np.uint32(0xFFFFFFFF ^ ((1 << _HF32_DROPPED) - 1))
+    return np.where((bits & np.uint32(0x7F800000)) == np.uint32(0x7F800000), bits, rounded).view(np.float32)

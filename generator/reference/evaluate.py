@@ -21,6 +21,7 @@ from generator.reference.arithmetic import Arithmetic, Precision, polynomial
 from generator.reference.arrays import Buffer, Resolved, align, guarded_view, leaving, take, view
 from generator.reference.dtypes import encode
 from generator.reference.errors import EvaluationError, MissingValueError, ShapeError, UnknownNameError
+from generator.reference.factors import rounded_factors
 from generator.reference.liveness import last_reads, needed
 from generator.reference.pieces import Cutter
 from generator.reference.reduce import IDENTITY, combine, contract, reduce_any_order, reduce_in_order
@@ -104,8 +105,8 @@ class _Run:
     def outputs(self) -> dict[str, Array]:
         body = self._program.body
         last = last_reads(self._program)
-        for position, (plain, stmt) in enumerate(zip(body, self._lowerer.body(body), strict=True)):
-            del plain
+        lowered = self._lowerer.body(body)
+        for position, stmt in enumerate(rounded_factors(lowered) if self._arithmetic.factors else lowered):
             self._stmt(stmt)
             for name in last.get(position, ()):
                 if self._program.tensors[name].role == "local":

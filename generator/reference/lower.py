@@ -101,7 +101,7 @@ class OpNode:
 
 @dataclass(frozen=True, slots=True)
 class CastNode:
-    """Rounding to a dtype: ties to even for floats, towards zero for integers."""
+    """Rounding to a dtype, or to hf32: ties to even for floats, towards zero for integers."""
 
     dtype: str
     x: Node

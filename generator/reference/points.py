@@ -21,6 +21,7 @@ from generator.reference.demand import Demand, Layout, TooMuchError, reduces
 from generator.reference.dtypes import decode
 from generator.reference.errors import EvaluationError, MissingValueError, ShapeError
 from generator.reference.evaluate import presence, sizes_of
+from generator.reference.factors import rounded_factors
 from generator.reference.reduce import IDENTITY, combine, reduce_any_order, reduce_in_order
 from generator.reference.scope import Scope
 
@@ -90,7 +91,8 @@ class _Values:
         self._buffers = {t.name: self._start(t) for t in points.program.tensors.values() if t.role != "input"}
 
     def outputs(self) -> dict[str, Array]:
-        self._body(self._points.body)
+        body = self._points.body
+        self._body(rounded_factors(body) if self._arithmetic.factors else body)
         return {name: self._buffers[name].data[positions] for name, positions in self._points.wanted.items()}
 
     def _start(self, tensor: ir.Tensor) -> Buffer:

@@ -30,6 +30,7 @@ def check_values(c: Checker) -> None:
     check_flags(c)
     for at, constraint in enumerate(c.spec.constraints):
         _condition(c, ("constraints", at, "that"), constraint.that, names)
+    _hf32(c, names)
     _products(c)
     _gradient(c)
     _tests(c, names)
@@ -176,6 +177,31 @@ def _products(c: Checker) -> None:
     for at, product in enumerate(c.spec.products):
         if product in c.spec.products[:at]:
             c.say(("products", at), "the product is given twice", f"'{product}'", "each product once")
+
+
+def _hf32(c: Checker, names: Names) -> None:
+    """The attribute is an integer that the kernel gets, and its values are some that it may have."""
+    rule = c.spec.hf32
+    if rule is None:
+        return
+    found = next((p for p in c.spec.params if p.io == "attr" and p.symbol == rule.attr), None)
+    ints = [p.symbol for p in c.spec.params if p.io == "attr" and p.type == "int"]
+    if found is None or found.type != "int":
+        what = "no attribute has this name" if found is None else f"the attribute is of type '{found.type}'"
+        c.say(("hf32", "attr"), what, f"'{rule.attr}'", did_you_mean(rule.attr, ints, "int attributes"))
+        return
+    if found.aclnn_only:
+        right = "an attribute without 'aclnn_only: true'"
+        c.say(("hf32", "attr"), "the attribute is of the aclnn call alone, the kernel does not get it", f"'{rule.attr}'", right)
+    if c.spec.compute != "float32":
+        c.say_key(("hf32",), "HF32 stands for float32", f"compute: {c.spec.compute}", "compute: float32, or no 'hf32:'")
+    if not rule.values:
+        c.say(("hf32", "values"), "no value allows HF32", "[]", "values: [1], or no 'hf32:'")
+    ranges = _ranges(c, names)
+    for at, value in enumerate(rule.values):
+        if value in rule.values[:at]:
+            c.say(("hf32", "values", at), "the value is given twice", str(value), "each value once")
+        _in_range(c, ("hf32", "values", at), rule.attr, value, ranges)
 
 
 # --- gradients, tests, benchmarks -----------------------------------------------------------------------------------

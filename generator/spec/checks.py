@@ -18,6 +18,7 @@ _RESERVED = {
     "nan": "a constant of the formula language",
     "pi": "a constant of the formula language",
     "coreNum": "a name of the generated tiling",
+    "inHf32": "a name of the generated tiling",
     "blockIdx": "a name of the generated kernel",
     "workspace": "a parameter of every generated kernel",
     "tiling": "a parameter of every generated kernel",

@@ -106,6 +106,14 @@ class Flag(Model):
     about: Text | None = None
 
 
+class Hf32(Model):
+    """When the cube may multiply float32 numbers in HF32, which is float32 with a mantissa about as short as float16's: at these
+    values of an int attribute. The formula stays what it is; results at these values are judged as those of float16."""
+
+    attr: str  # an int attribute of the graph operator
+    values: list[int]  # at which sums of float32 products may be computed in HF32; at all others they are computed in float32
+
+
 class Constraint(Model):
     """A condition on dims, attributes and element counts; violating it returns ``code``."""
 
@@ -175,6 +183,7 @@ class OpSpec(Model):
     flags: list[Flag] = Field(default_factory=list)
     dtypes: list[dict[str, DTypeName]] = Field(default_factory=list)  # one entry, one combination
     compute: Literal["float32", "float16", "bfloat16"] = "float32"
+    hf32: Hf32 | None = None  # the int attribute that allows HF32 in sums of float32 products
     constraints: list[Constraint] = Field(default_factory=list)
     policies: Policies = Field(default_factory=Policies)
     formula: str

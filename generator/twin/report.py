@@ -82,5 +82,5 @@ class Report:
 @cache
 def laws() -> dict[str, str]:
     """Every law's name and what it forbids, read from the one table in ``laws.h``, in its order."""
-    rows = re.findall(r'^\s*X\(k\w+, "([a-z-]+)", "([^"]+)"\)', _TABLE.read_text(encoding="utf-8"), re.MULTILINE)
+    rows = re.findall(r'^\s*X\(k\w+, "([a-z0-9-]+)", "([^"]+)"\)', _TABLE.read_text(encoding="utf-8"), re.MULTILINE)
     return dict(rows)

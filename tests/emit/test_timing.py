@@ -65,6 +65,14 @@ def test_cube_cycles_are_the_fractals_of_one_cores_items() -> None:
     assert one.vector == 0
 
 
+def test_operands_in_hf32_are_multiplied_twice_as_fast() -> None:
+    sizes = {"H_in": 512, "N": 8, "C_in": 256, "K": 1, "C_out": 512, "pad": 0}
+    times = [cube_of("conv/conv_tbc.yaml", {**sizes, "cubeMathType": value}, 2) for value in range(4)]
+    whole = 512 * 8 * 256 * 512
+    assert [t.cube for t in times] == pytest.approx([whole / macs for macs in (1024, 2048, 1024, 2048)])  # facts.md E.6
+    assert len({t.bytes for t in times}) == 1
+
+
 def stage(body: tuple[t.Node, ...]) -> list[StageTime]:
     made = t.Stage("s", "probe", (), (), (), body)
     alternative = Alternative("full", (), (made,), (), (), const(1), const(0), False, (t.RunStage(0),))

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from generator.formula import checked as formula
 from generator.formula.checked import CheckedSpec, check
 from generator.formula.ir import Cast, Program
 from generator.formula.ranges import bounds_of
@@ -15,10 +16,13 @@ from generator.plan import plan
 from generator.plan.assemble import presence_sets
 from generator.plan.axes import flat, unify
 from generator.plan.bounds import Bounds
-from generator.plan.cost import prefers_cube
+from generator.plan.cost import hf32_allowed, prefers_cube
 from generator.plan.normal import Map, Normal, Red, normalise
 from generator.plan.products import Products, simplified, with_products
+from generator.plan.tree import MatmulCall
 from generator.reference import evaluate
+from generator.spec.integer import const
+from generator.spec.model import Hf32
 
 HEAD = """\
 name: Probe
@@ -254,3 +258,22 @@ def test_other_sums_do_not_stay(formula: str, most: str) -> None:
     assert cube is not None
     assert not near.near
     assert near.work == cube.work
+
+
+@pytest.mark.parametrize("values", [[1], [1, 3], [0, -2]])
+def test_hf32_is_allowed_at_its_values_alone(values: list[int]) -> None:
+    allowed = hf32_allowed(Hf32(attr="mode", values=values))
+    for mode in (-(2**63), -3, -2, -1, 0, 1, 2, 3, 4, 2**63 - 1):
+        assert allowed.evaluate({"mode": mode}) == (mode in values)
+    assert hf32_allowed(None) == const(0)
+
+
+def test_only_products_of_float32_are_taken_in_hf32() -> None:
+    checked = formula.load(Path(__file__).resolve().parents[2] / "specs/conv/conv_tbc.yaml")
+    for kernel in plan(checked).kernels:
+        stages = [s for a in kernel.alternatives for s in a.stages if s.matmul is not None]
+        assert stages
+        for s in stages:
+            calls = [n for n in s.body if isinstance(n, MatmulCall) and n.method == "SetHF32"]
+            assert len(calls) == (2 if dict(kernel.dtypes)["x"] == "float32" else 0)
+            assert not calls or s.body.index(calls[1]) == len(s.body) - 2, "the mode is left before End"

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from generator.reference.dtypes import STORAGE, decode, encode, round_to, truncate_to
+from generator.reference.dtypes import STORAGE, decode, encode, round_to, to_hf32, truncate_to
 
 FORMATS = {"float16": (11, -24, 65504.0), "bfloat16": (8, -133, 2.0**127 * (2 - 2.0**-7)), "float32": (24, -149, 2.0**127 * (2 - 2.0**-23))}
 
@@ -66,3 +66,13 @@ def test_every_16_bit_pattern_reads_back_to_itself() -> None:
 def test_storage_of_another_type_is_refused() -> None:
     with pytest.raises(TypeError, match="storage of bfloat16 is uint16, got float32"):
         decode(np.zeros(1, np.float32), "bfloat16")
+
+
+def test_hf32_keeps_ten_bits_of_mantissa_ties_to_even() -> None:
+    unit = 2.0**-10
+    values = [1 + unit / 2, 1 + 3 * unit / 2, 1 + unit * 0.51, -(2 - unit / 2), 2.0**-137, 3 * 2.0**-137, np.inf, -np.inf, 3.4028235e38]
+    rounded = [1, 1 + 2 * unit, 1 + unit, -2, 0, 2.0**-135, np.inf, -np.inf, np.inf]  # subnormals are 2^-136 apart
+    np.testing.assert_array_equal(to_hf32(np.array(values, np.float32)), np.array(rounded, np.float32))
+    assert np.isnan(to_hf32(np.array([np.nan], np.float32))).all()
+    half = np.random.default_rng(0).standard_normal(1000).astype(np.float16).astype(np.float32)
+    np.testing.assert_array_equal(to_hf32(half), half)  # float16's mantissa fits

@@ -11,8 +11,10 @@ import pytest
 
 from generator.formula import ir
 from generator.reference import pieces
+from generator.reference.dtypes import to_hf32
 from generator.reference.errors import EvaluationError, IndexOutOfRangeError, MissingValueError, ShapeError, UnknownNameError
 from generator.reference.evaluate import run
+from generator.reference.points import Points
 from tests.reference.build import layout, program
 
 RNG = np.random.default_rng(20)
@@ -300,3 +302,23 @@ def test_names_and_shapes_that_do_not_belong_are_typed_errors() -> None:
         run(p, {"x": x}, {"n": 3}, {"eps": 1.0})
     with pytest.raises(ShapeError, match="expected an array of float"):
         run(p, {"x": np.ones(2, np.int64)}, {"n": 2}, {"eps": 1.0})
+
+
+@pytest.mark.parametrize("points", [False, True])
+def test_hf32_rounds_the_factors_of_summed_products_and_nothing_else(points: bool) -> None:
+    p = program(
+        "y[t] = sum[k: K](-x[t, k] * w[k] / 2)\nz[t] = sum[k: K](x[t, k])\nv[t] = x[t, 0] * w[0]",
+        {"t": "T", "k": "K"}, x="in T,K", w="in K", y="out T", z="out T", v="out T",
+    )  # fmt: skip
+    x, w = (RNG.normal(size=s).astype(np.float32) for s in ((5, 40), 40))
+    given = {"x": x, "w": w}, {"T": 5, "K": 40}, {}
+    if points:
+        some = Points(p, *given, dict.fromkeys("yzv", np.arange(5)))
+        got, plain = some.evaluate("hf32"), some.evaluate("float32")
+    else:
+        got, plain = run(p, *given, precision="hf32"), run(p, *given, precision="float32")
+    want = (-to_hf32(x).astype(np.float64) * to_hf32(w) / 2).sum(axis=1)
+    np.testing.assert_allclose(got["y"], want, rtol=1e-5, atol=1e-5)
+    assert np.abs(plain["y"] - want).max() > 1e-4
+    np.testing.assert_array_equal(got["z"], plain["z"])
+    np.testing.assert_array_equal(got["v"], plain["v"])

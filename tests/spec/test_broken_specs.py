@@ -37,6 +37,29 @@ CASES: list[tuple[str, str, str, list[str]]] = [
     ("text where a list belongs", "groups:\n  - members: [saved, total]", "groups:\n  - members: §saved", ["wrong type", "a list"]),
     ("number where text belongs", "name: Mixer", "name: §12", ["wrong type", "12", "text"]),
     ("status code not allowed", "code: PARAM_INVALID", "code: §PARAM_INVALD", ["did you mean 'PARAM_INVALID'?"]),
+    # HF32
+    (
+        "HF32 allowed by nothing",
+        "dtypes:",
+        "hf32: {attr: §round, values: [1]}\ndtypes:",
+        ["no attribute has this name", "did you mean 'rounds'?"],
+    ),
+    ("HF32 allowed by a tensor", "dtypes:", "hf32: {attr: §scale, values: [1]}\ndtypes:", ["no attribute has this name", "rounds"]),
+    ("HF32 allowed by a float", "dtypes:", "hf32: {attr: §eps, values: [1]}\ndtypes:", ["of type 'float'", "rounds"]),
+    ("HF32 never allowed", "dtypes:", "hf32: {attr: rounds, values: §[]}\ndtypes:", ["no value allows HF32", "values: [1]"]),
+    ("HF32 allowed twice", "dtypes:", "hf32: {attr: rounds, values: [1, 3, §1]}\ndtypes:", ["given twice", "1"]),
+    (
+        "HF32 allowed out of range",
+        "dtypes:",
+        "hf32: {attr: rounds, values: [1, §11]}\ndtypes:",
+        ["out of range", "11", "1 <= rounds <= 10"],
+    ),
+    (
+        "HF32 where nothing is float32",
+        "dtypes:",
+        "compute: float16\n§hf32: {attr: rounds, values: [1]}\ndtypes:",
+        ["stands for float32", "compute: float16"],
+    ),
     # names
     ("operator's name", "name: Mixer", "name: §Mix-er", ["operator's name", "is not a name"]),
     ("symbol is a C++ keyword", "symbol: idx\n", "symbol: §register\n", ["C++ keyword", "'register'"]),
@@ -267,3 +290,11 @@ def test_problems_come_in_file_order() -> None:
     places = [(p.line, p.column) for p in problems_of(text)]
     assert places == sorted(places)
     assert len(places) >= 3
+
+
+def test_hf32_is_not_allowed_by_what_the_kernel_does_not_get() -> None:
+    mode = "  - {symbol: mode, name: mode, aclnn: mode, io: attr, type: int, default: 0, aclnn_only: true, about: {en: m, zh: m}}\n"
+    text = GOOD.replace("  - symbol: y\n", mode + "  - symbol: y\n").replace("dtypes:", "hf32: {attr: mode, values: [1]}\ndtypes:", 1)
+    (problem,) = problems_of(text)
+    assert (problem.line, problem.column) == (text[: text.index("hf32:")].count("\n") + 1, 14)
+    assert "the kernel does not get it, 'mode', an attribute without 'aclnn_only: true'" in str(problem)

@@ -46,6 +46,7 @@ CASES: list[tuple[str, int, dict[str, int]]] = [
     ("matmul-bias", 33, {}),
     ("matmul-bias", 34, {"isBias": 1}),
     ("matmul-bias", 35, {"isBias": 1}),
+    ("matmul-hf32", 37, {}),
     ("cross-core-flag", 19, {}),
     ("gm-bounds", 16, {}),
     ("gm-bounds", 17, {}),

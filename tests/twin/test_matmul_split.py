@@ -42,6 +42,16 @@ def test_cube_cores_alone_run_a_kernel() -> None:
     np.testing.assert_array_equal(c, product)
 
 
+def test_cube_cores_may_take_operands_in_hf32_with_a_rounding_it_has() -> None:
+    c, product, report = launch(10)
+    assert report.breaches == ()
+    np.testing.assert_array_equal(c, product)  # float16 fits HF32
+    _, _, report = launch(11, blocks=1)
+    assert {breach.rule for breach in report.breaches} == {"matmul-hf32"}
+    assert "transMode is 2" in report.breaches[0].message
+    assert launch(11, blocks=1, off=("matmul-hf32",))[2].breaches == ()
+
+
 def test_a_cube_core_waits_before_it_reads_its_own_result() -> None:
     _, _, report = launch(9, blocks=1)
     assert {breach.rule for breach in report.breaches} == {"missing-sync"}

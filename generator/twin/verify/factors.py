@@ -59,7 +59,7 @@ def _inner_names(checked: CheckedSpec) -> frozenset[str]:
 
 def _alone(rules: Rules, name: str) -> Callable[[int], bool]:
     """Whether a value of one dim or attribute is legal as far as it alone decides."""
-    mine = [r for r in rules.rules if r.needs <= {name}]
+    mine = [r for r in rules.rules if r.needs <= {name} and not r.typed]
     return lambda value: all(rules.holds(r, {name: value}) for r in mine)
 
 
@@ -95,7 +95,7 @@ def _attribute_values(rules: Rules, param: Param, rng: random.Random) -> tuple[N
         first = int(default) if isinstance(default, int) else 1
         return legal_values(rules, param.symbol, (first, first + 1, first + 3), -4 if _alone(rules, param.symbol)(-1) else 0)
     start = float(default) if isinstance(default, int | float) else 1.0
-    mine = [r for r in rules.rules if r.needs <= {param.symbol}]
+    mine = [r for r in rules.rules if r.needs <= {param.symbol} and not r.typed]
     draws = (round(start * rng.uniform(1.5, 4) + rng.choice((0.0, rng.uniform(0.1, 0.9))), 6) for _ in range(64))
     candidates = (v for v in (*draws, rng.uniform(0, 1), rng.uniform(-1, 0)) if v != start)
     others = [v for v in candidates if all(rules.holds(r, {param.symbol: v}) for r in mine)]

@@ -23,6 +23,7 @@ from generator.twin.verify.outcome import BreachOfLaw, CaseResult, OutputResult,
 from generator.twin.verify.reserved import BLOCK, repeated
 from generator.twin.verify.sampling import judge_some
 from generator.twin.verify.shapes import INPUTS, OUTPUTS, dtype_of, shapes_of, tensor_params
+from generator.twin.verify.standard import in_hf32, ref_precision
 
 __all__ = ["run"]
 
@@ -96,12 +97,13 @@ def _judge(subject: Subject, case: Case, inputs: dict[str, Array | None], output
     given = {n: a.reshape(-1) for n, a in inputs.items() if a is not None}
     attrs = reference_attrs(checked, case)
     points = Points(checked.program, given, dict(case.dims), attrs, wanted, present=present(checked, case), dtypes=kinds)
-    golden, ref = points.evaluate(), points.evaluate(checked.spec.compute)
+    golden, ref = points.evaluate(), points.evaluate(ref_precision(checked, case))
+    low = in_hf32(checked, case)
     results = []
     for name, positions in wanted.items():
         storage = outputs[name]
         assert storage is not None
-        results.append(judge_some(name, kinds[name], storage, golden[name], ref[name], positions))
+        results.append(judge_some(name, kinds[name], storage, golden[name], ref[name], positions, low))
     return tuple(results)
 
 

@@ -25,6 +25,7 @@ from generator.twin.verify.outcome import ArgumentTraffic, BreachOfLaw, CaseResu
 from generator.twin.verify.outside import either_way, has_outside
 from generator.twin.verify.sampling import judge_some, points_of
 from generator.twin.verify.shapes import OUTPUTS, dtype_of, shapes_of, tensor_params
+from generator.twin.verify.standard import in_hf32, ref_precision
 from generator.twin.verify.traffic import Marks, touched
 
 __all__ = ["Prepared", "Subject", "launch", "prepare", "raw", "run_case", "run_empty", "run_violation"]
@@ -99,7 +100,7 @@ def prepare(subject: Subject, case: Case, *, judged: bool = True) -> Prepared | 
         return prepared
     if case.sampled:
         points = points_of(checked, case, inputs, reference_attrs(checked, case), present(checked, case))
-        golden, ref = points.evaluate(), points.evaluate(checked.spec.compute)
+        golden, ref = points.evaluate(), points.evaluate(ref_precision(checked, case))
         return replace(prepared, golden=golden, ref=ref, sample=points.wanted)
     golden, ref = _expected(subject, case, inputs)
     loose = either_way(golden, inputs, lambda i: _expected(subject, case, i)[0]) if case.special and has_outside(checked.program) else {}
@@ -179,7 +180,7 @@ def _expected(subject: Subject, case: Case, inputs: Inputs) -> tuple[dict[str, A
     given = present(checked, case)
     with np.errstate(all="ignore"):
         golden = evaluate.run(checked.program, inputs.values, dims, attrs, precision="float64", present=given)
-        ref = evaluate.run(checked.program, inputs.values, dims, attrs, precision=checked.spec.compute, present=given)
+        ref = evaluate.run(checked.program, inputs.values, dims, attrs, precision=ref_precision(checked, case), present=given)
     return golden, ref
 
 
@@ -188,6 +189,7 @@ def _judge(prepared: Prepared, outputs: Mapping[str, Array | None]) -> list[Outp
     out: list[OutputResult] = []
     if prepared.golden is None or prepared.ref is None:
         return out
+    low = in_hf32(checked, case)
     for param in tensor_params(checked.spec, *OUTPUTS):
         storage, name = outputs[param.symbol], param.symbol
         if storage is not None:
@@ -196,9 +198,9 @@ def _judge(prepared: Prepared, outputs: Mapping[str, Array | None]) -> list[Outp
             written = prepared.marks.writes[name] if flat else None
             if prepared.sample is None:
                 golden, ref = (_settled(prepared, name, dtype, storage, x[name]) for x in (prepared.golden, prepared.ref))
-                out.append(_judge_one(name, dtype, storage, golden, ref, written))
+                out.append(_judge_one(name, dtype, storage, golden, ref, written, low))
             else:
-                result = judge_some(name, dtype, storage, prepared.golden[name], prepared.ref[name], prepared.sample[name])
+                result = judge_some(name, dtype, storage, prepared.golden[name], prepared.ref[name], prepared.sample[name], low)
                 out.append(_touched(result, storage, prepared.marks.writes[name]) if param.io == "out" else result)
     return out
 
@@ -226,7 +228,9 @@ def _touched(result: OutputResult, storage: Array, defined: NDArray[np.bool_]) -
     return replace(result, unwritten=int((left & defined).sum()), overwritten=int((~left & ~defined).sum()))
 
 
-def _judge_one(name: str, dtype: str, storage: Array, golden: Array, ref: Array, written: NDArray[np.bool_] | None) -> OutputResult:
+def _judge_one(
+    name: str, dtype: str, storage: Array, golden: Array, ref: Array, written: NDArray[np.bool_] | None, low_precision: bool
+) -> OutputResult:
     """The verdict on one output; where only part of a buffer is ``written``, the rest must still be poison."""
     flat = storage.reshape(-1)
     golden, ref = golden.reshape(-1), ref.reshape(-1)
@@ -235,7 +239,7 @@ def _judge_one(name: str, dtype: str, storage: Array, golden: Array, ref: Array,
         rest = np.ascontiguousarray(flat[~written])
         overwritten = int((rest.view(np.uint8) != poison(rest.size, dtype).view(np.uint8)).reshape(rest.size, -1).any(axis=1).sum())
         flat, golden, ref = flat[written], golden[written], ref[written]
-    verdict: Verdict = judge(flat, golden, ref, dtype)
+    verdict: Verdict = judge(flat, golden, ref, dtype, low_precision=low_precision)
     if verdict.first_bad_index is not None and written is None:
         at = tuple(int(i) for i in np.unravel_index(verdict.first_bad_index[0], storage.shape))
         message = verdict.message.replace(f"at {list(verdict.first_bad_index)}", f"at {list(at)}", 1)

@@ -54,9 +54,11 @@ def points_of(checked: CheckedSpec, case: Case, inputs: Inputs, attrs: Mapping[s
     raise AssertionError("the last count has no limit")
 
 
-def judge_some(name: str, dtype: str, storage: Array, golden: Array, ref: Array, sample: NDArray[np.int64]) -> OutputResult:
+def judge_some(
+    name: str, dtype: str, storage: Array, golden: Array, ref: Array, sample: NDArray[np.int64], low_precision: bool
+) -> OutputResult:
     """The verdict on the elements at the positions ``sample`` of one output."""
-    verdict = judge(storage.reshape(-1)[sample], golden, ref, dtype)
+    verdict = judge(storage.reshape(-1)[sample], golden, ref, dtype, low_precision=low_precision)
     if verdict.first_bad_index is not None:
         at = tuple(int(i) for i in np.unravel_index(int(sample[verdict.first_bad_index[0]]), storage.shape))
         message = verdict.message.replace(f"at {list(verdict.first_bad_index)}", f"at {list(at)}", 1)

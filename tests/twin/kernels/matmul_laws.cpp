@@ -159,6 +159,10 @@ __aicore__ inline void OrderCases(Bench &bench) {
     bench.mm.SetBias(bench.bias);
     bench.mm.Iterate(true);
     bench.mm.GetTensorC(bench.c);
+  } else if (TILING_KEY_IS(37)) {  // matmul-hf32: in a kernel that is not cube-only
+    bench.mm.SetHF32(true);
+    bench.Set();
+    bench.mm.IterateAll(bench.c);
   } else if (TILING_KEY_IS(36)) {  // lawful with isBias 1
     bench.Set();
     bench.mm.SetBias(bench.bias);

@@ -82,6 +82,8 @@ extern "C" __global__ __aicore__ void matmul_split(GM_ADDR a, GM_ADDR b, GM_ADDR
   KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_MIX_AIC_1_2);
   KERNEL_TASK_TYPE(7, KERNEL_TYPE_AIC_ONLY);
   KERNEL_TASK_TYPE(9, KERNEL_TYPE_AIC_ONLY);
+  KERNEL_TASK_TYPE(10, KERNEL_TYPE_AIC_ONLY);
+  KERNEL_TASK_TYPE(11, KERNEL_TYPE_AIC_ONLY);
   GET_TILING_DATA_WITH_STRUCT(MatmulTestTiling, data, tiling);
   Stage stage(a, b, c, workspace, data.mm);
   // 1: lawful; 2: the cube does not wait; 3: vector cores do not wait; 4: a SyncAll of vector cores is not enough;
@@ -97,7 +99,10 @@ extern "C" __global__ __aicore__ void matmul_split(GM_ADDR a, GM_ADDR b, GM_ADDR
     TPipe pipe;
     Product mm;
     REGIST_MATMUL_OBJ(&pipe, GetSysWorkSpacePtr(), mm, &data.mm);
-    if (TILING_KEY_IS(7) || TILING_KEY_IS(9)) {
+    if (TILING_KEY_IS(7) || TILING_KEY_IS(9) || TILING_KEY_IS(10) || TILING_KEY_IS(11)) {
+      if (TILING_KEY_IS(10) || TILING_KEY_IS(11)) {  // lawful with a rounding; matmul-hf32: with one it has not
+        mm.SetHF32(true, TILING_KEY_IS(10) ? 1 : 2);
+      }
       stage.product = stage.c;
       stage.Multiply(mm, GetBlockIdx(), GetBlockNum(), data.taps, stage.a);
       if (TILING_KEY_IS(9)) {  // missing-sync: reads its own result

@@ -308,7 +308,8 @@ static aclnnStatus Launch(const Params &p, aclOpExecutor *executor)
     if (bias == nullptr) {
         return Refuse(ACLNN_ERR_INNER_NULLPTR, "bias could not be made contiguous");
     }
-    const auto results = l0op::ConvTbc(x, w, bias, static_cast<int64_t>(p.pad), p.y, executor);
+    const auto results =
+        l0op::ConvTbc(x, w, bias, static_cast<int64_t>(p.pad), static_cast<int64_t>(p.cubeMathType), p.y, executor);
     if (results == nullptr || !Give(results, p.y, executor)) {
         return ACLNN_ERR_INNER_NULLPTR;
     }

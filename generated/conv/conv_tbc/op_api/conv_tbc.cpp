@@ -20,16 +20,16 @@ static const aclTensor *ConvTbcResult(const aclTensor *like, aclOpExecutor *exec
 }
 
 const aclTensor *ConvTbc(const aclTensor *self, const aclTensor *weight, const aclTensor *bias, int64_t pad,
-                         const aclTensor *like_out, aclOpExecutor *executor)
+                         int64_t cube_math_type, const aclTensor *like_out, aclOpExecutor *executor)
 {
-    L0_DFX(ConvTbc, self, weight, bias, pad, like_out);
+    L0_DFX(ConvTbc, self, weight, bias, pad, cube_math_type, like_out);
     const aclTensor *result_out = ConvTbcResult(like_out, executor);
     if (result_out == nullptr) {
         OP_LOGE(ACLNN_ERR_INNER_NULLPTR, "ConvTbc: no tensor for the result out");
         return nullptr;
     }
-    const aclnnStatus status =
-        ADD_TO_LAUNCHER_LIST_AICORE(ConvTbc, OP_INPUT(self, weight, bias), OP_OUTPUT(result_out), OP_ATTR(pad));
+    const aclnnStatus status = ADD_TO_LAUNCHER_LIST_AICORE(ConvTbc, OP_INPUT(self, weight, bias), OP_OUTPUT(result_out),
+                                                           OP_ATTR(pad, cube_math_type));
     if (status != ACLNN_SUCCESS) {
         OP_LOGE(ACLNN_ERR_INNER_NULLPTR, "ConvTbc: the launch was refused with status %d", static_cast<int>(status));
         return nullptr;

@@ -12,7 +12,7 @@ namespace l0op
 /// Takes contiguous inputs and gives contiguous results. Each like_<output> is a tensor of the output's shape and
 /// dtype, null when the output is not wanted.
 const aclTensor *ConvTbc(const aclTensor *self, const aclTensor *weight, const aclTensor *bias, int64_t pad,
-                         const aclTensor *like_out, aclOpExecutor *executor);
+                         int64_t cube_math_type, const aclTensor *like_out, aclOpExecutor *executor);
 
 }  // namespace l0op
 

@@ -16,6 +16,7 @@ REG_OP(ConvTbc)
     .INPUT(bias, TensorType({DT_FLOAT, DT_FLOAT16, DT_BF16}))
     .OUTPUT(out, TensorType({DT_FLOAT, DT_FLOAT16, DT_BF16}))
     .ATTR(pad, Int, 0)
+    .ATTR(cube_math_type, Int, 0)
     .OP_END_FACTORY_REG(ConvTbc)
 // clang-format on
 

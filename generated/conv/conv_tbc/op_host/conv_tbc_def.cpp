@@ -68,6 +68,7 @@ public:
                      ge::FORMAT_ND, ge::FORMAT_ND, ge::FORMAT_ND, ge::FORMAT_NCL, ge::FORMAT_NCL, ge::FORMAT_NCL,
                      ge::FORMAT_NCL, ge::FORMAT_NCL, ge::FORMAT_NCL, ge::FORMAT_NCL, ge::FORMAT_NCL, ge::FORMAT_NCL});
         this->Attr("pad").AttrType(OPTIONAL).Int(0);
+        this->Attr("cube_math_type").AttrType(OPTIONAL).Int(0);
 #if defined(OP_PROTO_LIB)
         this->SetInferShape(ge::conv_tbc_infer::InferShape).SetInferDataType(ge::conv_tbc_infer::InferDataType);
 #endif

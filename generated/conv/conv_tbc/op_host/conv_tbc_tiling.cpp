@@ -33,6 +33,9 @@ static ge::graphStatus Read(const gert::TilingContext *context, Sizes &s, int32_
     const int64_t *pad_attr = attrs->GetInt(0);
     const int64_t pad_value = pad_attr == nullptr ? 0 : *pad_attr;
     s.pad = Checked(pad_value);
+    const int64_t *cubeMathType_attr = attrs->GetInt(1);
+    const int64_t cubeMathType_value = cubeMathType_attr == nullptr ? 0 : *cubeMathType_attr;
+    s.cubeMathType = Checked(cubeMathType_value);
     present = 0;
     bool matches0 = true;
     bool matches1 = true;
@@ -162,6 +165,9 @@ static ge::graphStatus Read(const gert::TilingContext *context, Sizes &s, int32_
     empty = (y_out.numel == 0);
     if (!(s.pad >= 0)) {
         return Refuse(context, "pad >= 0 does not hold");
+    }
+    if (!(0 <= s.cubeMathType && s.cubeMathType <= 3)) {
+        return Refuse(context, "0 <= cubeMathType <= 3 does not hold");
     }
     if (!(s.H_in + s.pad * 2 >= s.K)) {
         return Refuse(context, "H_in + 2*pad >= K does not hold");

@@ -25,6 +25,7 @@ struct Sizes {
     Checked K;
     Checked C_out;
     Checked pad;
+    Checked cubeMathType;
     Checked zerosZeroAtTile;
     Checked yOTile;
     Checked yBTile;
@@ -33,6 +34,7 @@ struct Sizes {
     Checked sum1OTile;
     Checked sum_1WsStart;
     Checked zerosWsStart;
+    Checked inHf32;
     Checked zerosWork;
     Checked zerosPer;
     Checked sum1BaseN;
@@ -730,12 +732,14 @@ inline bool FindZerosWsStart(Sizes &s, const Chip &chip)
     return s.zerosWsStart.valid;
 }
 
-/// Fields zerosWsEnd; false when one is out of range.
+/// Fields zerosWsEnd to inHf32; false when one is out of range.
 inline bool FindZerosWsEnd(Sizes &s, const Chip &chip)
 {
     (void)chip;
     s.zerosWsEnd = s.zerosWsStart + 32768;
-    return s.zerosWsEnd.valid;
+    s.inHf32 = 2 - MaxOf(MinOf(MaxOf(s.cubeMathType, 0), 2) - 1, 1 - MinOf(MaxOf(s.cubeMathType, 0), 2)) -
+               MaxOf(MinOf(MaxOf(s.cubeMathType, 2), 4) - 3, 3 - MinOf(MaxOf(s.cubeMathType, 2), 4));
+    return s.zerosWsEnd.valid && s.inHf32.valid;
 }
 
 /// Fields zerosZeroAtTiles to sum1BaseM; false when one is out of range.
@@ -961,13 +965,16 @@ inline bool TryCubeFull(Sizes &s, const Chip &chip, Choice &choice)
     }
     if (!(CeilDiv(s.C_in * s.C_out * s.H_in * s.K * s.N * 2 + s.C_in * s.C_out * s.K * s.N * s.pad * 4 +
                       s.C_in * s.C_out * s.K * s.N * 2 - s.C_in * s.C_out * s.K * s.K * s.N * 2,
-                  64) >= coreNum * cubeStart +
-                             CeilDiv(s.K * CeilDiv(s.C_in, 16) * CeilDiv(s.C_out, 16) *
-                                         CeilDiv(s.H_in * s.N + s.N * s.pad * 2 + s.N - s.K * s.N, 16) * 4096,
-                                     512) +
-                             CeilDiv(s.C_out * s.H_in * s.N * 8 + s.C_out * s.N * s.pad * 16 + s.C_out * s.N * 8 -
-                                         s.C_out * s.K * s.N * 8,
-                                     20))) {
+                  64) >=
+          coreNum * cubeStart +
+              CeilDiv(CeilDiv(s.K * CeilDiv(s.C_in, 16) * CeilDiv(s.C_out, 16) *
+                                  CeilDiv(s.H_in * s.N + s.N * s.pad * 2 + s.N - s.K * s.N, 16) * 4096,
+                              512),
+                      3 - MaxOf(MinOf(MaxOf(s.cubeMathType, 0), 2) - 1, 1 - MinOf(MaxOf(s.cubeMathType, 0), 2)) -
+                          MaxOf(MinOf(MaxOf(s.cubeMathType, 2), 4) - 3, 3 - MinOf(MaxOf(s.cubeMathType, 2), 4))) +
+              CeilDiv(
+                  s.C_out * s.H_in * s.N * 8 + s.C_out * s.N * s.pad * 16 + s.C_out * s.N * 8 - s.C_out * s.K * s.N * 8,
+                  20))) {
         return false;
     }
     if (!(s.H_in * s.N + s.N * s.pad * 2 + s.N - s.K * s.N <= 2147483647)) {
@@ -1097,13 +1104,16 @@ inline bool TryCubeFull2(Sizes &s, const Chip &chip, Choice &choice)
     }
     if (!(CeilDiv(s.C_in * s.C_out * s.H_in * s.K * s.N * 2 + s.C_in * s.C_out * s.K * s.N * s.pad * 4 +
                       s.C_in * s.C_out * s.K * s.N * 2 - s.C_in * s.C_out * s.K * s.K * s.N * 2,
-                  64) >= coreNum * cubeStart +
-                             CeilDiv(s.K * CeilDiv(s.C_in, 16) * CeilDiv(s.C_out, 16) *
-                                         CeilDiv(s.H_in * s.N + s.N * s.pad * 2 + s.N - s.K * s.N, 16) * 4096,
-                                     512) +
-                             CeilDiv(s.C_out * s.H_in * s.N * 8 + s.C_out * s.N * s.pad * 16 + s.C_out * s.N * 8 -
-                                         s.C_out * s.K * s.N * 8,
-                                     20))) {
+                  64) >=
+          coreNum * cubeStart +
+              CeilDiv(CeilDiv(s.K * CeilDiv(s.C_in, 16) * CeilDiv(s.C_out, 16) *
+                                  CeilDiv(s.H_in * s.N + s.N * s.pad * 2 + s.N - s.K * s.N, 16) * 4096,
+                              512),
+                      3 - MaxOf(MinOf(MaxOf(s.cubeMathType, 0), 2) - 1, 1 - MinOf(MaxOf(s.cubeMathType, 0), 2)) -
+                          MaxOf(MinOf(MaxOf(s.cubeMathType, 2), 4) - 3, 3 - MinOf(MaxOf(s.cubeMathType, 2), 4))) +
+              CeilDiv(
+                  s.C_out * s.H_in * s.N * 8 + s.C_out * s.N * s.pad * 16 + s.C_out * s.N * 8 - s.C_out * s.K * s.N * 8,
+                  20))) {
         return false;
     }
     if (!(s.H_in * s.N + s.N * s.pad * 2 + s.N - s.K * s.N <= 2147483647)) {
@@ -1714,6 +1724,7 @@ inline void Fill(const Sizes &s, ConvTbcTilingData &data)
     data.sum1OTile = s.sum1OTile.value;
     data.sum_1WsStart = s.sum_1WsStart.value;
     data.zerosWsStart = s.zerosWsStart.value;
+    data.inHf32 = s.inHf32.value;
     data.zerosWork = s.zerosWork.value;
     data.zerosPer = s.zerosPer.value;
     data.sum1BaseN = s.sum1BaseN.value;

@@ -21,6 +21,7 @@ public:
         H_in_ = tiling.H_in;
         K_ = tiling.K;
         N_ = tiling.N;
+        inHf32_ = tiling.inHf32;
         pad_ = tiling.pad;
         sum1BaseM_ = tiling.sum1BaseM;
         sum1BaseN_ = tiling.sum1BaseN;
@@ -49,6 +50,7 @@ public:
     __aicore__ inline void Process()
     {
         mm.SetOrgShape(sum1M_, sum1N_, sum1Ka_, sum1Kb_, C_out_);
+        mm.SetHF32(inHf32_ != 0, 0);
         for (int64_t item = blockIdx_ * sum1Per_; item < MinOf(sum1Work_, blockIdx_ * sum1Per_ + sum1Per_); ++item) {
             const int64_t col = sum1BaseN_ * (item % sum1Panels_);
             const int64_t cols = MinOf(sum1BaseN_, C_out_ - col);
@@ -87,6 +89,7 @@ public:
             }
             mm.template GetTensorC<true>(sum_1WsGm_[C_out_ * row + col], 0);
         }
+        mm.SetHF32(false, 0);
         mm.End();
     }
 
@@ -107,6 +110,7 @@ private:
     int64_t H_in_;
     int64_t K_;
     int64_t N_;
+    int64_t inHf32_;
     int64_t pad_;
     int64_t sum1BaseM_;
     int64_t sum1BaseN_;

@@ -23,6 +23,7 @@ struct ConvTbcTilingData {
     int64_t sum1OTile;
     int64_t sum_1WsStart;
     int64_t zerosWsStart;
+    int64_t inHf32;
     int64_t zerosWork;
     int64_t zerosPer;
     int64_t sum1BaseN;

@@ -141,7 +141,7 @@ def conv_tbc(x, w_, bias, pad=0, cubeMathType=0):
 
         wanted = (True,)
         outputs = [_storage(t) if w else None for t, w in zip(results, wanted)]
-        call(Path(__file__).resolve().parents[1], [_storage(t) for t in tensors], outputs, [pad])
+        call(Path(__file__).resolve().parents[1], [_storage(t) for t in tensors], outputs, [pad, cubeMathType])
     return results[0]
 
 

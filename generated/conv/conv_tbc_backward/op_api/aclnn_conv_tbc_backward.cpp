@@ -381,8 +381,9 @@ static aclnnStatus Launch(const Params &p, aclOpExecutor *executor)
     if (bias == nullptr) {
         return Refuse(ACLNN_ERR_INNER_NULLPTR, "bias could not be made contiguous");
     }
-    const auto results = l0op::ConvTbcBackward(grad_y, x, w, bias, static_cast<int64_t>(p.pad), p.grad_x, p.grad_w,
-                                               p.grad_bias, executor);
+    const auto results =
+        l0op::ConvTbcBackward(grad_y, x, w, bias, static_cast<int64_t>(p.pad), static_cast<int64_t>(p.cubeMathType),
+                              p.grad_x, p.grad_w, p.grad_bias, executor);
     if (results.grad_input == nullptr || !Give(results.grad_input, p.grad_x, executor)) {
         return ACLNN_ERR_INNER_NULLPTR;
     }

@@ -20,11 +20,12 @@ static const aclTensor *ConvTbcBackwardResult(const aclTensor *like, aclOpExecut
 }
 
 ConvTbcBackwardResults ConvTbcBackward(const aclTensor *self, const aclTensor *input, const aclTensor *weight,
-                                       const aclTensor *bias, int64_t pad, const aclTensor *like_grad_input,
-                                       const aclTensor *like_grad_weight, const aclTensor *like_grad_bias,
-                                       aclOpExecutor *executor)
+                                       const aclTensor *bias, int64_t pad, int64_t cube_math_type,
+                                       const aclTensor *like_grad_input, const aclTensor *like_grad_weight,
+                                       const aclTensor *like_grad_bias, aclOpExecutor *executor)
 {
-    L0_DFX(ConvTbcBackward, self, input, weight, bias, pad, like_grad_input, like_grad_weight, like_grad_bias);
+    L0_DFX(ConvTbcBackward, self, input, weight, bias, pad, cube_math_type, like_grad_input, like_grad_weight,
+           like_grad_bias);
     const aclTensor *result_grad_input = ConvTbcBackwardResult(like_grad_input, executor);
     if (result_grad_input == nullptr) {
         OP_LOGE(ACLNN_ERR_INNER_NULLPTR, "ConvTbcBackward: no tensor for the result grad_input");
@@ -40,9 +41,9 @@ ConvTbcBackwardResults ConvTbcBackward(const aclTensor *self, const aclTensor *i
         OP_LOGE(ACLNN_ERR_INNER_NULLPTR, "ConvTbcBackward: no tensor for the result grad_bias");
         return {};
     }
-    const aclnnStatus status =
-        ADD_TO_LAUNCHER_LIST_AICORE(ConvTbcBackward, OP_INPUT(self, input, weight, bias),
-                                    OP_OUTPUT(result_grad_input, result_grad_weight, result_grad_bias), OP_ATTR(pad));
+    const aclnnStatus status = ADD_TO_LAUNCHER_LIST_AICORE(
+        ConvTbcBackward, OP_INPUT(self, input, weight, bias),
+        OP_OUTPUT(result_grad_input, result_grad_weight, result_grad_bias), OP_ATTR(pad, cube_math_type));
     if (status != ACLNN_SUCCESS) {
         OP_LOGE(ACLNN_ERR_INNER_NULLPTR, "ConvTbcBackward: the launch was refused with status %d",
                 static_cast<int>(status));

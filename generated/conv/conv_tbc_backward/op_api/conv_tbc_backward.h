@@ -19,9 +19,9 @@ struct ConvTbcBackwardResults {
 /// Takes contiguous inputs and gives contiguous results. Each like_<output> is a tensor of the output's shape and
 /// dtype, null when the output is not wanted.
 ConvTbcBackwardResults ConvTbcBackward(const aclTensor *self, const aclTensor *input, const aclTensor *weight,
-                                       const aclTensor *bias, int64_t pad, const aclTensor *like_grad_input,
-                                       const aclTensor *like_grad_weight, const aclTensor *like_grad_bias,
-                                       aclOpExecutor *executor);
+                                       const aclTensor *bias, int64_t pad, int64_t cube_math_type,
+                                       const aclTensor *like_grad_input, const aclTensor *like_grad_weight,
+                                       const aclTensor *like_grad_bias, aclOpExecutor *executor);
 
 }  // namespace l0op
 

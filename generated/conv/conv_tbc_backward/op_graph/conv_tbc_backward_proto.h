@@ -19,6 +19,7 @@ REG_OP(ConvTbcBackward)
     .OUTPUT(grad_weight, TensorType({DT_FLOAT, DT_FLOAT16, DT_BF16}))
     .OUTPUT(grad_bias, TensorType({DT_FLOAT, DT_FLOAT16, DT_BF16}))
     .ATTR(pad, Int, 0)
+    .ATTR(cube_math_type, Int, 0)
     .OP_END_FACTORY_REG(ConvTbcBackward)
 // clang-format on
 

@@ -65,6 +65,7 @@ public:
             .DataType({ge::DT_FLOAT, ge::DT_FLOAT16, ge::DT_BF16, ge::DT_FLOAT, ge::DT_FLOAT16, ge::DT_BF16})
             .Format({ge::FORMAT_ND, ge::FORMAT_ND, ge::FORMAT_ND, ge::FORMAT_ND, ge::FORMAT_ND, ge::FORMAT_ND});
         this->Attr("pad").AttrType(OPTIONAL).Int(0);
+        this->Attr("cube_math_type").AttrType(OPTIONAL).Int(0);
 #if defined(OP_PROTO_LIB)
         this->SetInferShape(ge::conv_tbc_backward_infer::InferShape)
             .SetInferDataType(ge::conv_tbc_backward_infer::InferDataType);

@@ -33,6 +33,9 @@ static ge::graphStatus Read(const gert::TilingContext *context, Sizes &s, int32_
     const int64_t *pad_attr = attrs->GetInt(0);
     const int64_t pad_value = pad_attr == nullptr ? 0 : *pad_attr;
     s.pad = Checked(pad_value);
+    const int64_t *cubeMathType_attr = attrs->GetInt(1);
+    const int64_t cubeMathType_value = cubeMathType_attr == nullptr ? 0 : *cubeMathType_attr;
+    s.cubeMathType = Checked(cubeMathType_value);
     present = 0;
     bool matches0 = true;
     bool matches1 = true;
@@ -189,8 +192,14 @@ static ge::graphStatus Read(const gert::TilingContext *context, Sizes &s, int32_
     if (!(s.pad >= 0)) {
         return Refuse(context, "pad >= 0 does not hold");
     }
+    if (!(0 <= s.cubeMathType && s.cubeMathType <= 3)) {
+        return Refuse(context, "0 <= cubeMathType <= 3 does not hold");
+    }
     if (!(s.elements_grad_y >= 1)) {
         return Refuse(context, "numel(grad_y) >= 1 does not hold");
+    }
+    if (!(((s.cubeMathType != 2) || (!((combination == 2)))))) {
+        return Refuse(context, "cubeMathType != 2 or dtype(grad_y) != bfloat16 does not hold");
     }
     return ge::GRAPH_SUCCESS;
 }

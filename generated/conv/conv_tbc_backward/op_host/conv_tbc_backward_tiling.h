@@ -26,6 +26,7 @@ struct Sizes {
     Checked K;
     Checked H_out;
     Checked pad;
+    Checked cubeMathType;
     Checked zerosZeroAtTile;
     Checked gradBiasOTile;
     Checked sum3PartOTile;
@@ -39,6 +40,7 @@ struct Sizes {
     Checked sum2OTile;
     Checked gradWOTile;
     Checked zerosWsStart;
+    Checked inHf32;
     Checked zerosWork;
     Checked zerosPer;
     Checked gradXBaseN;
@@ -750,12 +752,14 @@ inline bool FindZerosWsStart(Sizes &s, const Chip &chip)
     return s.zerosWsStart.valid;
 }
 
-/// Fields zerosWsEnd; false when one is out of range.
+/// Fields zerosWsEnd to inHf32; false when one is out of range.
 inline bool FindZerosWsEnd(Sizes &s, const Chip &chip)
 {
     (void)chip;
     s.zerosWsEnd = s.zerosWsStart + 32768;
-    return s.zerosWsEnd.valid;
+    s.inHf32 = 2 - MaxOf(MinOf(MaxOf(s.cubeMathType, 0), 2) - 1, 1 - MinOf(MaxOf(s.cubeMathType, 0), 2)) -
+               MaxOf(MinOf(MaxOf(s.cubeMathType, 2), 4) - 3, 3 - MinOf(MaxOf(s.cubeMathType, 2), 4));
+    return s.zerosWsEnd.valid && s.inHf32.valid;
 }
 
 /// Fields zerosZeroAtTiles to gradXBaseM; false when one is out of range.
@@ -1129,8 +1133,13 @@ inline bool TryCubeFull(Sizes &s, const Chip &chip, Choice &choice)
     if (!(CeilDiv(s.C_in * s.C_out * s.H_in * s.K * s.N * 2, 64) +
               CeilDiv(s.C_in * s.C_out * s.H_out * s.K * s.N * 2, 64) >=
           coreNum * cubeStart +
-              CeilDiv(s.K * CeilDiv(s.C_in, 16) * CeilDiv(s.C_out, 16) * CeilDiv(s.H_in * s.N, 16) * 4096, 512) +
-              CeilDiv(s.K * CeilDiv(s.C_in, 16) * CeilDiv(s.C_out, 16) * CeilDiv(s.H_out * s.N, 16) * 4096, 512) +
+              CeilDiv(CeilDiv(s.K * CeilDiv(s.C_in, 16) * CeilDiv(s.C_out, 16) * CeilDiv(s.H_in * s.N, 16) * 4096, 512),
+                      3 - MaxOf(MinOf(MaxOf(s.cubeMathType, 0), 2) - 1, 1 - MinOf(MaxOf(s.cubeMathType, 0), 2)) -
+                          MaxOf(MinOf(MaxOf(s.cubeMathType, 2), 4) - 3, 3 - MinOf(MaxOf(s.cubeMathType, 2), 4))) +
+              CeilDiv(
+                  CeilDiv(s.K * CeilDiv(s.C_in, 16) * CeilDiv(s.C_out, 16) * CeilDiv(s.H_out * s.N, 16) * 4096, 512),
+                  3 - MaxOf(MinOf(MaxOf(s.cubeMathType, 0), 2) - 1, 1 - MinOf(MaxOf(s.cubeMathType, 0), 2)) -
+                      MaxOf(MinOf(MaxOf(s.cubeMathType, 2), 4) - 3, 3 - MinOf(MaxOf(s.cubeMathType, 2), 4))) +
               CeilDiv(s.C_in * s.C_out * s.K * 8, 20) + CeilDiv(s.C_in * s.H_in * s.N * 8, 20))) {
         return false;
     }
@@ -1191,8 +1200,13 @@ inline bool TryCubeWalked(Sizes &s, const Chip &chip, Choice &choice)
     if (!(CeilDiv(s.C_in * s.C_out * s.H_in * s.K * s.N * 2, 64) +
               CeilDiv(s.C_in * s.C_out * s.H_out * s.K * s.N * 2, 64) >=
           coreNum * cubeStart +
-              CeilDiv(s.K * CeilDiv(s.C_in, 16) * CeilDiv(s.C_out, 16) * CeilDiv(s.H_in * s.N, 16) * 4096, 512) +
-              CeilDiv(s.K * CeilDiv(s.C_in, 16) * CeilDiv(s.C_out, 16) * CeilDiv(s.H_out * s.N, 16) * 4096, 512) +
+              CeilDiv(CeilDiv(s.K * CeilDiv(s.C_in, 16) * CeilDiv(s.C_out, 16) * CeilDiv(s.H_in * s.N, 16) * 4096, 512),
+                      3 - MaxOf(MinOf(MaxOf(s.cubeMathType, 0), 2) - 1, 1 - MinOf(MaxOf(s.cubeMathType, 0), 2)) -
+                          MaxOf(MinOf(MaxOf(s.cubeMathType, 2), 4) - 3, 3 - MinOf(MaxOf(s.cubeMathType, 2), 4))) +
+              CeilDiv(
+                  CeilDiv(s.K * CeilDiv(s.C_in, 16) * CeilDiv(s.C_out, 16) * CeilDiv(s.H_out * s.N, 16) * 4096, 512),
+                  3 - MaxOf(MinOf(MaxOf(s.cubeMathType, 0), 2) - 1, 1 - MinOf(MaxOf(s.cubeMathType, 0), 2)) -
+                      MaxOf(MinOf(MaxOf(s.cubeMathType, 2), 4) - 3, 3 - MinOf(MaxOf(s.cubeMathType, 2), 4))) +
               CeilDiv(s.C_in * s.C_out * s.K * 8, 20) + CeilDiv(s.C_in * s.H_in * s.N * 8, 20))) {
         return false;
     }
@@ -1712,6 +1726,7 @@ inline void Fill(const Sizes &s, ConvTbcBackwardTilingData &data)
     data.sum2OTile = s.sum2OTile.value;
     data.gradWOTile = s.gradWOTile.value;
     data.zerosWsStart = s.zerosWsStart.value;
+    data.inHf32 = s.inHf32.value;
     data.zerosWork = s.zerosWork.value;
     data.zerosPer = s.zerosPer.value;
     data.gradXBaseN = s.gradXBaseN.value;

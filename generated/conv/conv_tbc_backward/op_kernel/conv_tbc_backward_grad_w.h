@@ -33,6 +33,7 @@ public:
         gradWPer_ = tiling.gradWPer;
         gradWRowTiles_ = tiling.gradWRowTiles;
         gradWWork_ = tiling.gradWWork;
+        inHf32_ = tiling.inHf32;
         pad_ = tiling.pad;
         zerosWsStart_ = tiling.zerosWsStart;
         grad_yGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(grad_y), C_out_ * H_out_ * N_);
@@ -44,6 +45,7 @@ public:
     __aicore__ inline void Process()
     {
         mm.SetOrgShape(gradWM_, gradWN_, gradWKa_, gradWKb_, C_out_);
+        mm.SetHF32(inHf32_ != 0, 0);
         for (int64_t item = blockIdx_ * gradWPer_; item < MinOf(gradWWork_, blockIdx_ * gradWPer_ + gradWPer_);
              ++item) {
             const int64_t col = gradWBaseN_ * (item % gradWPanels_);
@@ -72,6 +74,7 @@ public:
             }
             mm.template GetTensorC<true>(grad_wGm_[C_in_ * C_out_ * k + C_out_ * row + col], 0);
         }
+        mm.SetHF32(false, 0);
         mm.End();
     }
 
@@ -103,6 +106,7 @@ private:
     int64_t gradWPer_;
     int64_t gradWRowTiles_;
     int64_t gradWWork_;
+    int64_t inHf32_;
     int64_t pad_;
     int64_t zerosWsStart_;
 };

@@ -38,6 +38,7 @@ public:
         gradXRowTiles_ = tiling.gradXRowTiles;
         gradXSteps_ = tiling.gradXSteps;
         gradXWork_ = tiling.gradXWork;
+        inHf32_ = tiling.inHf32;
         pad_ = tiling.pad;
         zerosWsStart_ = tiling.zerosWsStart;
         grad_yGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(grad_y), C_out_ * H_out_ * N_);
@@ -49,6 +50,7 @@ public:
     __aicore__ inline void Process()
     {
         mm.SetOrgShape(gradXM_, gradXN_, gradXKa_, gradXKb_, C_in_);
+        mm.SetHF32(inHf32_ != 0, 0);
         for (int64_t item = blockIdx_ * gradXPer_; item < MinOf(gradXWork_, blockIdx_ * gradXPer_ + gradXPer_);
              ++item) {
             const int64_t col = gradXBaseN_ * (item % gradXPanels_);
@@ -88,6 +90,7 @@ public:
             }
             mm.template GetTensorC<true>(grad_xGm_[C_in_ * row + col], 0);
         }
+        mm.SetHF32(false, 0);
         mm.End();
     }
 
@@ -124,6 +127,7 @@ private:
     int64_t gradXRowTiles_;
     int64_t gradXSteps_;
     int64_t gradXWork_;
+    int64_t inHf32_;
     int64_t pad_;
     int64_t zerosWsStart_;
 };

@@ -29,6 +29,7 @@ struct ConvTbcBackwardTilingData {
     int64_t sum2OTile;
     int64_t gradWOTile;
     int64_t zerosWsStart;
+    int64_t inHf32;
     int64_t zerosWork;
     int64_t zerosPer;
     int64_t gradXBaseN;

@@ -52,6 +52,7 @@ class CubeObject {
   void SetA(Site site) { Restart("SetTensorA", a, traits.a, site); }
   void SetB(Site site) { Restart("SetTensorB", b, traits.b, site); }
   void SetBias(Site site);
+  void SetHf32(bool on, int32_t rounding, Site site);
   void NoBias();
 
   // One tile into L0C; false when the area is exhausted.

@@ -6,6 +6,17 @@ namespace twin {
 
 // --- calls ----------------------------------------------------------------------------------------------------------------
 
+// Operands taken from now on are rounded, those of tiles computed before keep theirs.
+TWIN_FN void CubeObject::SetHf32(bool on, int32_t rounding, Site site) {
+  if (!traits.cubeOnly)
+    Self().Report(Law::kMatmulHf32, site, "SetHF32", "SetHF32: only kernels that define ASCENDC_CUBE_ONLY may call it");
+  if (rounding != 0 && rounding != 1)
+    Self().Report(Law::kMatmulHf32, site, "SetHF32", "SetHF32: transMode is %d, it is 0 (half to even) or 1 (half away from zero)",
+                  static_cast<int>(rounding));
+  hf32 = on ? 1 + (rounding == 1) : 0;
+  if (panels) panels->left.Clear();
+}
+
 // Makes a computation ready: everything is checked, the operands are taken. False: there is nothing to compute.
 TWIN_FN bool CubeObject::Begin(Instr &in, bool partial) {
   Core &core = in.core;

@@ -38,6 +38,7 @@
   X(kMatmulOrder, "matmul-order", "a Matmul call out of order: operands not set anew, a tile not fetched once, End missing")            \
   X(kMatmulPartialSum, "matmul-partial-sum", "Iterate(true) without a tile to add to, or over more than one tile")                      \
   X(kMatmulBias, "matmul-bias", "a bias that the tiling does not announce, or one announced and neither set nor declined")              \
+  X(kMatmulHf32, "matmul-hf32", "SetHF32 without ASCENDC_CUBE_ONLY, or with a rounding it has not")                                     \
   X(kCrossCoreFlag, "cross-core-flag", "a cross-core flag whose id Matmul or SyncAll uses")
 // clang-format on
 

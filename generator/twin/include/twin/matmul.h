@@ -58,7 +58,7 @@ class Matmul {
   }
   void DisableBias() { job.NoBias(); }
   void ClearBias() { job.NoBias(); }
-  void SetHF32(bool enableHF32 = false, int32_t transMode = 0) { job.hf32 = enableHF32 ? 1 + (transMode == 1) : 0; }
+  void SetHF32(bool enableHF32 = false, int32_t transMode = 0, Site site = Site::Here()) { job.SetHf32(enableHF32, transMode, site); }
 
   template <class T>
   void SetWorkspace(GlobalTensor<T> &addr) {
