@@ -8,7 +8,7 @@ Where sums of products are worth the cube, alternatives with cube stages come fi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Literal
@@ -22,6 +22,7 @@ from generator.plan.bounds import Bounds
 from generator.plan.contract import Contraction, contraction
 from generator.plan.cost import hf32_allowed, typical_sizes
 from generator.plan.cube import CubeStage, build_cube
+from generator.plan.fits import fits_every_size, serves_every_size
 from generator.plan.memory import CTYPES, GmRef
 from generator.plan.normal import Map, Normal, Red, normalise
 from generator.plan.passes import levels
@@ -30,14 +31,13 @@ from generator.plan.roles import Roles, assign_roles, roles_key
 from generator.plan.schedule import GM, Group, Item, LoopItem, exposed, groups_of, outputs_of, partition, place
 from generator.plan.stage import BuiltStage, build_stage, stage_ledger
 from generator.plan.tiles import SIZES, Refusal
-from generator.plan.tree import Alternative, Buffer, Cond, GmTensor, Kernel, KernelPlan, Loop, Node, RunStage, Stage, SyncAll, TileParam
+from generator.plan.tree import Alternative, Cond, GmTensor, Kernel, KernelPlan, Loop, Node, RunStage, Stage, SyncAll
 from generator.spec.integer import IntExpr, ceil_div, const, max_of, min_of, product, round_up, sym
 
 __all__ = ["plan", "presence_sets"]
 
 IN_HF32 = "inHf32"  # the tiling field that is 1 where the cube takes float32 operands in HF32
 INT32_MAX = 2**31 - 1  # the Matmul interface takes 32-bit sizes (matmul.md, section 3)
-UB_LEAST = 196608 - 256 - 8192  # the smallest unified buffer of all products, less what may be reserved (facts.md C.1, D)
 WORKSPACE_ALIGN = 512  # GM addresses on 512-byte lines copy at full rate (facts.md E.5)
 
 
@@ -225,7 +225,7 @@ class _Assembly:
             buffers, tiles = stage_ledger(g, roles, gms, self.bounds, self.shapes)
         except Refusal:
             return False
-        return bool(g.grid) and _fits_every_size(buffers, tiles, self.bounds) and not self.starved(g, roles)
+        return bool(g.grid) and fits_every_size(buffers, tiles, self.bounds) and not self.starved(g, roles)
 
     def passes_serve(self, g: Group) -> bool:
         try:
@@ -407,7 +407,7 @@ def _alternatives(
                 out.append(_Assembly(checked, cubes.normal, dtypes, bounds, known, mode, fuse, cubes).run())
             except Refusal:
                 continue
-            if _serves_every_size(out[-1], bounds):
+            if serves_every_size(out[-1], bounds):
                 break
     for mode, fuse in modes:
         try:
@@ -415,7 +415,7 @@ def _alternatives(
         except Refusal as r:
             refusals.append(r)
             continue
-        if _serves_every_size(out[-1], bounds):
+        if serves_every_size(out[-1], bounds):
             break
     if checked.spec.policies.empty == "compute":
         out = [a for a in out if a.name != "stepwise"]
@@ -428,18 +428,6 @@ def _alternatives(
         where = next((r.span for r in refusals if r.span is not None), first_span(program.body))
         raise Refusal("; ".join(dict.fromkeys(str(r) for r in refusals)), where)
     return tuple(out)
-
-
-def _serves_every_size(a: Alternative, bounds: Bounds) -> bool:
-    """Whether every stage fits UB with its tiles at their smallest and every size at its largest."""
-    return all(_fits_every_size(s.buffers, s.tiles, bounds) for s in a.stages)
-
-
-def _fits_every_size(buffers: Sequence[Buffer], tiles: Sequence[TileParam], bounds: Bounds) -> bool:
-    env = {name: high for name, (_, high) in bounds.known.items() if high is not None} | {t.name: t.align for t in tiles}
-    if not all(b.bytes.free() <= env.keys() for b in buffers):
-        return False
-    return sum(round_up(b.bytes, 32).evaluate(env) * b.copies for b in buffers) <= UB_LEAST
 
 
 def _counting_cubes(a: Alternative) -> Alternative:
