@@ -62,6 +62,7 @@ class Body:
         self.env: dict[str, Tile] = {}
         self.scopes: list[_Scope] = []
         self.tiles: list[tree.TileParam] = []
+        self.strip_tile = ""  # the tile of the walked axis that is taken in chunks of rows
         self.expiring: set[LoadKey] = set()
         self.shown = ""
         self.variables = {b.name for b in (*roles.outer, *roles.seq, *roles.inner)} | _loop_variables(group.statements)
@@ -92,6 +93,8 @@ class Body:
                     self.ctx.axis[key] = self.dim(Bound(key, self.shapes[t][d]))
         if r.row is not None:
             order.append(r.row.name)
+        if r.strip is not None:
+            order.append(r.strip)
         order += [b.name for b in (*r.full, *r.inner)]
         if r.lane is not None:
             order.append(r.lane.name)

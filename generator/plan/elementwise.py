@@ -16,7 +16,7 @@ from generator.plan.tiles import Context, Dim, Tile, View, capacity
 from generator.plan.tree import Access, Arg, Cond, Enum, Float, FloatConst, Int, Local, Scalar, Struct
 from generator.spec.integer import IntExpr, const, floor_div, min_of, product, sym
 
-__all__ = ["add_products", "binary", "cast", "compare", "copy", "fill", "scalar_op", "select", "spread", "unary"]
+__all__ = ["add_products", "binary", "cast", "compare", "copy", "fill", "fold_rows", "scalar_op", "select", "spread", "unary"]
 
 LANES: Final = 64  # float32 elements of one repeat: 256 bytes (facts.md B.2)
 REPEATS: Final = 255  # repeatTime is uint8 (facts.md B.2)
@@ -154,6 +154,21 @@ def _by_rows_or_columns(ctx: Context, api: str, views: tuple[View, View, View], 
         _rowwise(ctx, views, emit)
     short = Cond("<=", dst.tile.pitch, inner.cur * LANES)
     ctx.branch((short, *_strides_fit(dst.tile.pitch, steps)), columns, across)
+
+
+def fold_rows(ctx: Context, api: str, dst: View, src: View, axis: str, extent: IntExpr, otherwise: Callable[[], None]) -> None:
+    """``dst = api(src, dst)`` for every row of ``src`` along ``axis``, which ``dst`` lacks: rows are repeats into the same lanes where
+    they are short (facts.md B.2: Add, Mul, Max and Min may read what the repeat before wrote); ``otherwise`` where they are not."""
+    ops = [_Wide(ctx, v, False) for v in (dst, src, dst)]
+    step = ops[1].row_step(axis)
+    if any(c < 0 for _, c in step.terms):
+        otherwise()
+        return
+    with ctx.collect() as columns:
+        _nest(ctx, [(d.key, d.cur) for d in dst.tile.rows], lambda: _by_column(ctx, api, ops, dst.tile.pitch, axis, extent))
+    with ctx.collect() as across:
+        otherwise()
+    ctx.branch((Cond("<=", dst.tile.pitch, extent * LANES), *_strides_fit(step, ())), columns, across)
 
 
 def _strides_fit(pitch: IntExpr, steps: Sequence[IntExpr]) -> list[Cond]:

@@ -8,14 +8,16 @@ outputs of level p. Softmax of a long row: maximum, then sum of exponentials, th
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from generator.formula.ir import Bound
 from generator.formula.walk import loads
 from generator.plan import elementwise as ew
 from generator.plan.axes import flat
 from generator.plan.normal import Map, NFor, NStmt, Red
 from generator.plan.stores import store
-from generator.plan.tiles import Dim, Refusal, Tile
+from generator.plan.tiles import ROW_LIMIT, Dim, Refusal, Tile
 from generator.plan.tree import FloatConst, FloatOfInt
 from generator.spec.integer import IntExpr, const, min_of, product, sym
 
@@ -110,31 +112,36 @@ def _walk_axes(b: Body, innermost: Callable[[], None]) -> None:
     def bounds(name: str, extent: IntExpr) -> tuple[IntExpr, IntExpr]:
         return r.ranges.get(name, (const(0), extent))
 
+    def chunks(axis: Bound, tile: IntExpr, held: Callable[[Dim], Dim], rest: Callable[[set[str]], None]) -> None:
+        """Loop over the axis in tiles; ``rest`` gets the names that a tile introduces."""
+        assert axis.extent is not None
+        start, stop = bounds(axis.name, axis.extent)
+        first = ctx.fresh(f"{axis.name}Start")
+        with ctx.loop(first, start, stop, tile):
+            cur = b.local(f"{axis.name}Count", min_of(tile, stop - sym(first)))
+            ctx.starts[axis.name] = sym(first)
+            dim = held(Dim(axis.name, cur, tile, None, 1, axis.extent))
+            ctx.axis[axis.name] = dim
+            rest({axis.name, first, *cur.free(), *dim.pitch(ctx.align).free()})
+            del ctx.axis[axis.name], ctx.starts[axis.name]
+
     def nest(k: int, names: set[str]) -> None:
-        if k < len(r.seq):
+        if k < len(r.seq) and r.seq[k].name == r.strip:
+            chunks(r.seq[k], sym(b.strip_tile), lambda d: replace(d, most=ROW_LIMIT), lambda more: nest(k + 1, names | more))
+        elif k < len(r.seq):
             axis = r.seq[k]
             assert axis.extent is not None
             start, stop = bounds(axis.name, axis.extent)
             with ctx.loop(axis.name, start, stop):
                 nest(k + 1, names | {axis.name})
-            return
-        if r.lane is None or r.lane_mode != "chunk":
-            with b.scope(names):
-                innermost()
-            return
-        lane = r.lane.name
-        assert r.lane.extent is not None
-        start, stop = bounds(lane, r.lane.extent)
-        tile = sym(b.tiles[0].name)
-        first = ctx.fresh(f"{lane}Start")
-        with ctx.loop(first, start, stop, tile):
-            cur = b.local(f"{lane}Count", min_of(tile, stop - sym(first)))
-            ctx.starts[lane] = sym(first)
-            held = b.lane_dim(Dim(lane, cur, tile, None, 1, r.lane.extent))
-            ctx.axis[lane] = held
-            with b.scope(names | {lane, first, *cur.free(), *held.pitch(ctx.align).free()}):
-                innermost()
-            del ctx.axis[lane], ctx.starts[lane]
+        elif r.lane is None or r.lane_mode != "chunk":
+            scoped(names)
+        else:
+            chunks(r.lane, sym(b.tiles[0].name), b.lane_dim, lambda more: scoped(names | more))
+
+    def scoped(names: set[str]) -> None:
+        with b.scope(names):
+            innermost()
 
     nest(0, set())
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from generator.plan.elementwise import BLOCK, LANES, REPEATS, binary, fill, scalar_op
+from generator.plan.elementwise import BLOCK, LANES, REPEATS, binary, fill, fold_rows, scalar_op
 from generator.plan.tiles import Context, Dim, Tile, View
 from generator.plan.tree import Access, Cond, FloatConst, Int, Struct
 from generator.spec.integer import IntExpr, const, floor_div, min_of, round_up, sym
@@ -29,14 +29,21 @@ def reduce_rows(ctx: Context, op: str, src: View, axis: str, extent: IntExpr, at
     def at(k: IntExpr | int) -> View:
         return View(src.tile, tuple(i.substitute({axis: k}) for i in src.index))
 
+    def row_by_row() -> None:
+        with ctx.loop(axis, first, extent):
+            binary(ctx, COMBINE[op], dst.view(), dst.view(), src)
+
     if at_least >= 2:
         binary(ctx, COMBINE[op], dst.view(), at(0), at(1))
         first = 2
     else:
         scalar_op(ctx, "Muls", dst.view(), at(0), FloatConst(1.0))
         first = 1
-    with ctx.loop(axis, first, extent):
-        binary(ctx, COMBINE[op], dst.view(), dst.view(), src)
+    rest = View(src.tile, tuple(i.substitute({axis: sym(axis) + first}) for i in src.index))
+    if dst.last == src.tile.last:
+        fold_rows(ctx, COMBINE[op], dst.view(), rest, axis, extent - first, row_by_row)
+    else:
+        row_by_row()
 
 
 def reduce_last(ctx: Context, op: str, src: Tile, dst: Tile) -> None:

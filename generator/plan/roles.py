@@ -23,6 +23,7 @@ from generator.spec.integer import IntExpr, const
 
 __all__ = ["Roles", "assign_roles", "roles_key"]
 
+SHORT = 128  # lanes: beside no more of them, a walked axis is taken in chunks of rows
 UNKNOWN = 1024  # assumed extent of an unbounded axis when weighing layouts; any large number serves
 
 
@@ -31,7 +32,8 @@ class Roles:
     """``outer``: one at a time, spread over cores. ``row``: a grid axis tiled as rows. ``lane``: the last dim of tiles;
     ``lane_mode`` says whether it is tiled over the grid, held whole, or walked in chunks. ``full``: other axes held
     whole. ``inner``: small grid axes looped over inside a tile, so that what does not move along them is loaded once.
-    ``seq``: axes walked one step at a time inside a tile. ``split``: a reduced axis divided over cores."""
+    ``seq``: axes walked one step at a time inside a tile, but ``strip`` of them in chunks of rows. ``split``: a reduced axis
+    divided over cores."""
 
     outer: tuple[Bound, ...]
     row: Bound | None
@@ -40,6 +42,7 @@ class Roles:
     full: tuple[Bound, ...]
     seq: tuple[Bound, ...]
     inner: tuple[Bound, ...] = ()
+    strip: str | None = None
     split: str | None = None
     ranges: Mapping[str, tuple[IntExpr, IntExpr]] = field(default_factory=dict)
 
@@ -52,7 +55,7 @@ class Roles:
 
 def roles_key(r: Roles) -> tuple[object, ...]:
     """Equal for equal roles, hashable."""
-    return (r.outer, r.row, r.lane, r.lane_mode, r.full, r.inner, r.seq, r.split, tuple(r.ranges.items()))
+    return (r.outer, r.row, r.lane, r.lane_mode, r.full, r.inner, r.seq, r.strip, r.split, tuple(r.ranges.items()))
 
 
 def _trips(loop: NFor, bounds: Bounds) -> int:
@@ -161,7 +164,9 @@ def assign_roles(group: Group, mode: Literal["full", "passes"], gms: Mapping[str
     if lane is not None and lane not in grid and not single and bounds.small(extents[lane]):
         chunked = "full"
     full = tuple(Bound(a, extents[a]) for a in held if a in small)
-    roles = Roles(outer, row, bound_lane, chunked, full, seq)
+    short = lane is None or ((high := bounds.upper(extents[lane])) is not None and high <= SHORT)
+    steady = [b.name for b in seq if bounds.long(extents[b.name]) and b.name not in barred | _ordered_reductions(group.statements)]
+    roles = Roles(outer, row, bound_lane, chunked, full, seq, strip=steady[-1] if short and steady else None)
     check_passes(group, roles)
     return roles
 

@@ -24,13 +24,12 @@ from generator.plan.prune import prune
 from generator.plan.roles import Roles
 from generator.plan.rules import needs_compare
 from generator.plan.schedule import Group
-from generator.plan.tiles import SIZES, TooManyBuffers, finished
+from generator.plan.tiles import ROW_LIMIT, SIZES, TooManyBuffers, finished
 from generator.plan.tree import Access, Buffer, Cond, Float, FloatConst, Get, If, Int, Node, Stage, TileParam
 from generator.spec.integer import IntExpr, ceil_div, const, floor_div, max_of, min_of, mod, product, sym
 
 __all__ = ["BuiltStage", "build_stage", "stage_ledger"]
 
-ROW_LIMIT: Final = 4095  # rows of one tile: one DataCopyPad moves at most this many blocks (facts.md B.3)
 LEAST_LANES: Final = 64  # one repeat: fewer lanes cost the same instruction time and shorter transfers (facts.md E.3, E.5)
 
 
@@ -207,6 +206,10 @@ class _StageBuilder(Body):
             self.fields.append((number, ceil_div(extent_of(r.row), sym(tile))))
             tiled.append((r.row, sym(tile), sym(number)))
             count = count * sym(number)
+        for b in r.seq:
+            if b.name == r.strip:
+                self.strip_tile = f"{self.name}{_camel(b.name)}Tile"
+                self.tiles.append(TileParam(self.strip_tile, min_of(extent_of(b), ROW_LIMIT), 1))
         return count, tiled
 
     def narrow(self, lane: Bound) -> IntExpr:

@@ -89,3 +89,13 @@ def test_tiles_are_of_like_length(b: int) -> None:
     tile = solved.stages[0].tiles[f"{made.stages[0].name}BTile"]
     number = -(-b // tile)
     assert tile - 8 < -(-b // number) <= tile
+
+
+def test_a_long_axis_beside_short_lanes_is_walked_many_rows_at_a_time() -> None:
+    made = list(alternatives({"x": ("in", "A, n"), "y": ("out", "n")}, "y[i] = sum[a](x[a, i])").values())
+    sizes = {"A": 65536, "n": 6}
+    solved, reasons = choose(made, sizes, 40, UB["Ascend910B"])
+    assert solved is not None, reasons
+    times = stage_times(made[solved.index], solved, sizes, 40, UB["Ascend910B"])
+    one_by_one = -(-65536 // 40) * 26  # an instruction for each row of a core starts so many times
+    assert max(s.vector for s in times) < one_by_one / 8

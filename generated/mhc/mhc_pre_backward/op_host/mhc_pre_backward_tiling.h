@@ -43,13 +43,18 @@ struct Sizes {
     Checked gradGammaITile;
     Checked dzDTile;
     Checked sum2PartITile;
+    Checked sum2PartTTile;
     Checked sum2Sum2PartAxisTile;
     Checked sum3PartITile;
+    Checked sum3PartTTile;
     Checked sum3Sum3PartAxisTile;
     Checked sum4PartJTile;
+    Checked sum4PartTTile;
     Checked sum4Sum4PartAxisTile;
     Checked sum5PartKTile;
+    Checked sum5PartTTile;
     Checked sum5KTile;
+    Checked sum5Sum5PartAxisTile;
     Checked drmsTTile;
     Checked dxgDTile;
     Checked dxgITile;
@@ -576,14 +581,16 @@ inline Checked Sum2PartLedger(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum2PartITile * 4, 32) * 96;  // in0: dzWsIn, 3 copies
-    bytes = bytes + 64;                                     // in1: inv_rmsIn, 2 copies
-    bytes = bytes + 64;                                     // out0: sum_2_partWsOut, 2 copies
-    bytes = bytes + 32;                                     // calc0: sumAcc
-    bytes = bytes + RoundUp(s.sum2PartITile * 4, 32);       // calc1: tmp
-    bytes = bytes + 256;                                    // calc2: spread
-    bytes = bytes + 32;                                     // calc3: sum
-    bytes = bytes + 2048;                                   // calc4: acc
+    bytes = bytes + CeilDiv(s.sum2PartITile * s.sum2PartTTile * 4, 32) * 96;  // in0: dzWsIn, 3 copies
+    bytes = bytes + CeilDiv(s.sum2PartTTile, 8) * 64;                         // in1: inv_rmsIn, 2 copies
+    bytes = bytes + 64;                                                       // out0: sum_2_partWsOut, 2 copies
+    bytes = bytes + 32;                                                       // calc0: sumAcc
+    bytes = bytes + RoundUp(s.sum2PartITile * s.sum2PartTTile * 4, 32);       // calc1: tmp
+    bytes = bytes + CeilDiv(s.sum2PartTTile, 8) * 256;                        // calc2: spread
+    bytes = bytes + RoundUp(s.sum2PartITile * 4, 32);                         // calc3: sum
+    bytes = bytes + 32;                                                       // calc4: sum
+    bytes = bytes + 2048;                                                     // calc5: acc
+    bytes = bytes + 256;                                                      // calc6: part
     return bytes;
 }
 
@@ -619,14 +626,16 @@ inline Checked Sum3PartLedger(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum3PartITile * 4, 32) * 96;  // in0: dzWsIn, 3 copies
-    bytes = bytes + 64;                                     // in1: inv_rmsIn, 2 copies
-    bytes = bytes + 64;                                     // out0: sum_3_partWsOut, 2 copies
-    bytes = bytes + 32;                                     // calc0: sumAcc
-    bytes = bytes + RoundUp(s.sum3PartITile * 4, 32);       // calc1: tmp
-    bytes = bytes + 256;                                    // calc2: spread
-    bytes = bytes + 32;                                     // calc3: sum
-    bytes = bytes + 2048;                                   // calc4: acc
+    bytes = bytes + CeilDiv(s.sum3PartITile * s.sum3PartTTile * 4, 32) * 96;  // in0: dzWsIn, 3 copies
+    bytes = bytes + CeilDiv(s.sum3PartTTile, 8) * 64;                         // in1: inv_rmsIn, 2 copies
+    bytes = bytes + 64;                                                       // out0: sum_3_partWsOut, 2 copies
+    bytes = bytes + 32;                                                       // calc0: sumAcc
+    bytes = bytes + RoundUp(s.sum3PartITile * s.sum3PartTTile * 4, 32);       // calc1: tmp
+    bytes = bytes + CeilDiv(s.sum3PartTTile, 8) * 256;                        // calc2: spread
+    bytes = bytes + RoundUp(s.sum3PartITile * 4, 32);                         // calc3: sum
+    bytes = bytes + 32;                                                       // calc4: sum
+    bytes = bytes + 2048;                                                     // calc5: acc
+    bytes = bytes + 256;                                                      // calc6: part
     return bytes;
 }
 
@@ -662,14 +671,16 @@ inline Checked Sum4PartLedger(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum4PartJTile * 4, 32) * 96;  // in0: dzWsIn, 3 copies
-    bytes = bytes + 64;                                     // in1: inv_rmsIn, 2 copies
-    bytes = bytes + 64;                                     // out0: sum_4_partWsOut, 2 copies
-    bytes = bytes + 32;                                     // calc0: sumAcc
-    bytes = bytes + RoundUp(s.sum4PartJTile * 4, 32);       // calc1: tmp
-    bytes = bytes + 256;                                    // calc2: spread
-    bytes = bytes + 32;                                     // calc3: sum
-    bytes = bytes + 2048;                                   // calc4: acc
+    bytes = bytes + CeilDiv(s.sum4PartJTile * s.sum4PartTTile * 4, 32) * 96;  // in0: dzWsIn, 3 copies
+    bytes = bytes + CeilDiv(s.sum4PartTTile, 8) * 64;                         // in1: inv_rmsIn, 2 copies
+    bytes = bytes + 64;                                                       // out0: sum_4_partWsOut, 2 copies
+    bytes = bytes + 32;                                                       // calc0: sumAcc
+    bytes = bytes + RoundUp(s.sum4PartJTile * s.sum4PartTTile * 4, 32);       // calc1: tmp
+    bytes = bytes + CeilDiv(s.sum4PartTTile, 8) * 256;                        // calc2: spread
+    bytes = bytes + RoundUp(s.sum4PartJTile * 4, 32);                         // calc3: sum
+    bytes = bytes + 32;                                                       // calc4: sum
+    bytes = bytes + 2048;                                                     // calc5: acc
+    bytes = bytes + 256;                                                      // calc6: part
     return bytes;
 }
 
@@ -705,10 +716,10 @@ inline Checked Sum5PartLedger(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum5PartKTile * 4, 32) * 64;  // in0: dzWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.sum5PartKTile * 4, 32) * 64;  // out0: sum_5_partWsOut, 2 copies
-    bytes = bytes + RoundUp(s.sum5PartKTile * 4, 32);       // calc0: sumAcc
-    bytes = bytes + RoundUp(s.sum5PartKTile * 4, 32);       // calc1: copied
+    bytes = bytes + CeilDiv(s.sum5PartKTile * s.sum5PartTTile * 4, 32) * 64;  // in0: dzWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.sum5PartKTile * 4, 32) * 64;                    // out0: sum_5_partWsOut, 2 copies
+    bytes = bytes + RoundUp(s.sum5PartKTile * 4, 32);                         // calc0: sumAcc
+    bytes = bytes + RoundUp(s.sum5PartKTile * 4, 32);                         // calc1: sum
     return bytes;
 }
 
@@ -718,10 +729,10 @@ inline Checked Sum5Ledger(const Sizes &s, const Checked &coreNum)
     (void)s;
     (void)coreNum;
     Checked bytes(0);
-    bytes = bytes + CeilDiv(s.sum5KTile * 4, 32) * 64;  // in0: sum_5_partWsIn, 2 copies
-    bytes = bytes + CeilDiv(s.sum5KTile * 4, 32) * 64;  // out0: sum_5WsOut, 2 copies
-    bytes = bytes + RoundUp(s.sum5KTile * 4, 32);       // calc0: sumAcc
-    bytes = bytes + RoundUp(s.sum5KTile * 4, 32);       // calc1: copied
+    bytes = bytes + CeilDiv(s.sum5KTile * s.sum5Sum5PartAxisTile * 4, 32) * 64;  // in0: sum_5_partWsIn, 2 copies
+    bytes = bytes + CeilDiv(s.sum5KTile * 4, 32) * 64;                           // out0: sum_5WsOut, 2 copies
+    bytes = bytes + RoundUp(s.sum5KTile * 4, 32);                                // calc0: sumAcc
+    bytes = bytes + RoundUp(s.sum5KTile * 4, 32);                                // calc1: sum
     return bytes;
 }
 
@@ -1406,8 +1417,10 @@ inline bool FitSum2Part(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
     s.sum2PartITile = Checked(8);
+    s.sum2PartTTile = Checked(1);
     const int64_t ub = UsableUb(chip, true);
-    return Maximise(s, &Sizes::sum2PartITile, s.n, 8, 0, false, &Sum2PartLedger, coreNum, ub);
+    return Maximise(s, &Sizes::sum2PartITile, s.n, 8, 0, false, &Sum2PartLedger, coreNum, ub) &&
+           Maximise(s, &Sizes::sum2PartTTile, MinOf(s.T, 4095), 1, 0, false, &Sum2PartLedger, coreNum, ub);
 }
 
 /// The tiles of a stage: sum_2
@@ -1433,8 +1446,10 @@ inline bool FitSum3Part(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
     s.sum3PartITile = Checked(8);
+    s.sum3PartTTile = Checked(1);
     const int64_t ub = UsableUb(chip, true);
-    return Maximise(s, &Sizes::sum3PartITile, s.n, 8, 0, false, &Sum3PartLedger, coreNum, ub);
+    return Maximise(s, &Sizes::sum3PartITile, s.n, 8, 0, false, &Sum3PartLedger, coreNum, ub) &&
+           Maximise(s, &Sizes::sum3PartTTile, MinOf(s.T, 4095), 1, 0, false, &Sum3PartLedger, coreNum, ub);
 }
 
 /// The tiles of a stage: sum_3
@@ -1460,8 +1475,10 @@ inline bool FitSum4Part(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
     s.sum4PartJTile = Checked(8);
+    s.sum4PartTTile = Checked(1);
     const int64_t ub = UsableUb(chip, true);
-    return Maximise(s, &Sizes::sum4PartJTile, s.n, 8, 0, false, &Sum4PartLedger, coreNum, ub);
+    return Maximise(s, &Sizes::sum4PartJTile, s.n, 8, 0, false, &Sum4PartLedger, coreNum, ub) &&
+           Maximise(s, &Sizes::sum4PartTTile, MinOf(s.T, 4095), 1, 0, false, &Sum4PartLedger, coreNum, ub);
 }
 
 /// The tiles of a stage: sum_4
@@ -1487,14 +1504,16 @@ inline bool FitSum5Part(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
     s.sum5PartKTile = Checked(8);
+    s.sum5PartTTile = Checked(1);
     const int64_t ub = UsableUb(chip, true);
     return Maximise(
-        s, &Sizes::sum5PartKTile, s.n * s.n + s.n * 2, 8,
-        MinOf(
-            MaxOf(CeilDiv(s.n * s.n * MaxOf(MinOf(coreNum, s.T), 1) + s.n * MaxOf(MinOf(coreNum, s.T), 1) * 2, coreNum),
-                  64),
-            s.n * s.n + s.n * 2),
-        false, &Sum5PartLedger, coreNum, ub);
+               s, &Sizes::sum5PartKTile, s.n * s.n + s.n * 2, 8,
+               MinOf(MaxOf(CeilDiv(s.n * s.n * MaxOf(MinOf(coreNum, s.T), 1) + s.n * MaxOf(MinOf(coreNum, s.T), 1) * 2,
+                                   coreNum),
+                           64),
+                     s.n * s.n + s.n * 2),
+               false, &Sum5PartLedger, coreNum, ub) &&
+           Maximise(s, &Sizes::sum5PartTTile, MinOf(s.T, 4095), 1, 0, false, &Sum5PartLedger, coreNum, ub);
 }
 
 /// The tiles of a stage: sum_5
@@ -1502,10 +1521,13 @@ inline bool FitSum5(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
     s.sum5KTile = Checked(8);
+    s.sum5Sum5PartAxisTile = Checked(1);
     const int64_t ub = UsableUb(chip, true);
     return Maximise(s, &Sizes::sum5KTile, s.n * s.n + s.n * 2, 8,
                     MinOf(MaxOf(CeilDiv(s.n * s.n + s.n * 2, coreNum), 64), s.n * s.n + s.n * 2), false, &Sum5Ledger,
-                    coreNum, ub);
+                    coreNum, ub) &&
+           Maximise(s, &Sizes::sum5Sum5PartAxisTile, MinOf(MaxOf(MinOf(coreNum, s.T), 1), 4095), 1, 0, false,
+                    &Sum5Ledger, coreNum, ub);
 }
 
 /// The tiles of a stage: grad_bias
@@ -1758,8 +1780,10 @@ inline bool FitSum2Part2(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
     s.sum2PartITile = Checked(8);
+    s.sum2PartTTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::sum2PartITile, s.n, 8, 0, false, &Sum2PartLedger, coreNum, ub);
+    return Maximise(s, &Sizes::sum2PartITile, s.n, 8, 0, false, &Sum2PartLedger, coreNum, ub) &&
+           Maximise(s, &Sizes::sum2PartTTile, MinOf(s.T, 4095), 1, 0, false, &Sum2PartLedger, coreNum, ub);
 }
 
 /// The tiles of a stage: sum_2
@@ -1785,8 +1809,10 @@ inline bool FitSum3Part2(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
     s.sum3PartITile = Checked(8);
+    s.sum3PartTTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::sum3PartITile, s.n, 8, 0, false, &Sum3PartLedger, coreNum, ub);
+    return Maximise(s, &Sizes::sum3PartITile, s.n, 8, 0, false, &Sum3PartLedger, coreNum, ub) &&
+           Maximise(s, &Sizes::sum3PartTTile, MinOf(s.T, 4095), 1, 0, false, &Sum3PartLedger, coreNum, ub);
 }
 
 /// The tiles of a stage: sum_3
@@ -1812,8 +1838,10 @@ inline bool FitSum4Part2(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
     s.sum4PartJTile = Checked(8);
+    s.sum4PartTTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
-    return Maximise(s, &Sizes::sum4PartJTile, s.n, 8, 0, false, &Sum4PartLedger, coreNum, ub);
+    return Maximise(s, &Sizes::sum4PartJTile, s.n, 8, 0, false, &Sum4PartLedger, coreNum, ub) &&
+           Maximise(s, &Sizes::sum4PartTTile, MinOf(s.T, 4095), 1, 0, false, &Sum4PartLedger, coreNum, ub);
 }
 
 /// The tiles of a stage: sum_4
@@ -1839,14 +1867,16 @@ inline bool FitSum5Part2(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
     s.sum5PartKTile = Checked(8);
+    s.sum5PartTTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
     return Maximise(
-        s, &Sizes::sum5PartKTile, s.n * s.n + s.n * 2, 8,
-        MinOf(
-            MaxOf(CeilDiv(s.n * s.n * MaxOf(MinOf(coreNum, s.T), 1) + s.n * MaxOf(MinOf(coreNum, s.T), 1) * 2, coreNum),
-                  64),
-            s.n * s.n + s.n * 2),
-        false, &Sum5PartLedger, coreNum, ub);
+               s, &Sizes::sum5PartKTile, s.n * s.n + s.n * 2, 8,
+               MinOf(MaxOf(CeilDiv(s.n * s.n * MaxOf(MinOf(coreNum, s.T), 1) + s.n * MaxOf(MinOf(coreNum, s.T), 1) * 2,
+                                   coreNum),
+                           64),
+                     s.n * s.n + s.n * 2),
+               false, &Sum5PartLedger, coreNum, ub) &&
+           Maximise(s, &Sizes::sum5PartTTile, MinOf(s.T, 4095), 1, 0, false, &Sum5PartLedger, coreNum, ub);
 }
 
 /// The tiles of a stage: sum_5
@@ -1854,10 +1884,13 @@ inline bool FitSum52(Sizes &s, const Chip &chip)
 {
     const Checked coreNum(chip.coreNum);
     s.sum5KTile = Checked(8);
+    s.sum5Sum5PartAxisTile = Checked(1);
     const int64_t ub = UsableUb(chip, false);
     return Maximise(s, &Sizes::sum5KTile, s.n * s.n + s.n * 2, 8,
                     MinOf(MaxOf(CeilDiv(s.n * s.n + s.n * 2, coreNum), 64), s.n * s.n + s.n * 2), false, &Sum5Ledger,
-                    coreNum, ub);
+                    coreNum, ub) &&
+           Maximise(s, &Sizes::sum5Sum5PartAxisTile, MinOf(MaxOf(MinOf(coreNum, s.T), 1), 4095), 1, 0, false,
+                    &Sum5Ledger, coreNum, ub);
 }
 
 /// The tiles of a stage: grad_bias
@@ -6186,13 +6219,18 @@ inline void Fill(const Sizes &s, MhcPreBackwardTilingData &data)
     data.gradGammaITile = s.gradGammaITile.value;
     data.dzDTile = s.dzDTile.value;
     data.sum2PartITile = s.sum2PartITile.value;
+    data.sum2PartTTile = s.sum2PartTTile.value;
     data.sum2Sum2PartAxisTile = s.sum2Sum2PartAxisTile.value;
     data.sum3PartITile = s.sum3PartITile.value;
+    data.sum3PartTTile = s.sum3PartTTile.value;
     data.sum3Sum3PartAxisTile = s.sum3Sum3PartAxisTile.value;
     data.sum4PartJTile = s.sum4PartJTile.value;
+    data.sum4PartTTile = s.sum4PartTTile.value;
     data.sum4Sum4PartAxisTile = s.sum4Sum4PartAxisTile.value;
     data.sum5PartKTile = s.sum5PartKTile.value;
+    data.sum5PartTTile = s.sum5PartTTile.value;
     data.sum5KTile = s.sum5KTile.value;
+    data.sum5Sum5PartAxisTile = s.sum5Sum5PartAxisTile.value;
     data.drmsTTile = s.drmsTTile.value;
     data.dxgDTile = s.dxgDTile.value;
     data.dxgITile = s.dxgITile.value;

@@ -22,23 +22,27 @@ public:
         n_ = tiling.n;
         sum3PartITile_ = tiling.sum3PartITile;
         sum3PartPer_ = tiling.sum3PartPer;
+        sum3PartTTile_ = tiling.sum3PartTTile;
         sum3PartWork_ = tiling.sum3PartWork;
         sum_3_partWsStart_ = tiling.sum_3_partWsStart;
         sum_3_part_count_ = tiling.sum_3_part_count;
         sum_3_part_length_ = tiling.sum_3_part_length;
+        ceilSum3PartTTileBy8_ = CeilDiv(sum3PartTTile_, 8);
         inv_rmsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(inv_rms), T_);
         h_mixGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(h_mix), T_ * n_ * n_ + T_ * n_ * 2);
         dzWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + dzWsStart_), T_ * n_ * n_ + T_ * n_ * 2);
         sum_3_partWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + sum_3_partWsStart_),
                                         sum_3_part_count_);
-        pipe->InitBuffer(in0Queue_, 3, sum3PartITile_ * 4);
-        pipe->InitBuffer(in1Queue_, 2, 32);
+        pipe->InitBuffer(in0Queue_, 3, sum3PartITile_ * sum3PartTTile_ * 4);
+        pipe->InitBuffer(in1Queue_, 2, ceilSum3PartTTileBy8_ * 32);
         pipe->InitBuffer(out0Queue_, 2, 32);
         pipe->InitBuffer(calc0Buf_, 32);
-        pipe->InitBuffer(calc1Buf_, sum3PartITile_ * 4);
-        pipe->InitBuffer(calc2Buf_, 256);
-        pipe->InitBuffer(calc3Buf_, 32);
-        pipe->InitBuffer(calc4Buf_, 2048);
+        pipe->InitBuffer(calc1Buf_, sum3PartITile_ * sum3PartTTile_ * 4);
+        pipe->InitBuffer(calc2Buf_, ceilSum3PartTTileBy8_ * 256);
+        pipe->InitBuffer(calc3Buf_, sum3PartITile_ * 4);
+        pipe->InitBuffer(calc4Buf_, 32);
+        pipe->InitBuffer(calc5Buf_, 2048);
+        pipe->InitBuffer(calc6Buf_, 256);
     }
 
     __aicore__ inline void Process()
@@ -49,69 +53,100 @@ public:
             AscendC::LocalTensor<float> sumAcc = calc0Buf_.Get<float>();
             VectorBarrier();
             AscendC::Duplicate<float>(sumAcc, 0.0f, 8);
-            for (int64_t t = sum_3_part_axis * sum_3_part_length_;
-                 t < MinOf(T_, sum_3_part_axis * sum_3_part_length_ + sum_3_part_length_); ++t) {
+            for (int64_t tStart = sum_3_part_axis * sum_3_part_length_;
+                 tStart < MinOf(T_, sum_3_part_axis * sum_3_part_length_ + sum_3_part_length_);
+                 tStart += sum3PartTTile_) {
+                const int64_t tCount = MinOf(
+                    sum3PartTTile_, MinOf(T_, sum_3_part_axis * sum_3_part_length_ + sum_3_part_length_) - tStart);
                 for (int64_t iStart = 0; iStart < n_; iStart += sum3PartITile_) {
                     const int64_t iCount = MinOf(sum3PartITile_, n_ - iStart);
                     const int64_t iPitch = RoundUp(iCount, 8);
                     AscendC::LocalTensor<float> dzWsIn = in0Queue_.AllocTensor<float>();
-                    AscendC::DataCopyPad(dzWsIn, dzWsGm_[n_ * n_ * t + n_ * t * 2 + iStart + n_],
-                                         AscendC::DataCopyExtParams(1, iCount * 4, 0, 0, 0),
-                                         AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
+                    AscendC::DataCopyPad(
+                        dzWsIn, dzWsGm_[n_ * n_ * tStart + n_ * tStart * 2 + iStart + n_],
+                        AscendC::DataCopyExtParams(tCount, iCount * 4, n_ * n_ * 4 + n_ * 8 - iCount * 4, 0, 0),
+                        AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
                     in0Queue_.EnQue(dzWsIn);
                     dzWsIn = in0Queue_.DeQue<float>();
                     AscendC::LocalTensor<float> h_mixIn = in0Queue_.AllocTensor<float>();
-                    AscendC::DataCopyPad(h_mixIn, h_mixGm_[n_ * n_ * t + n_ * t * 2 + iStart + n_],
-                                         AscendC::DataCopyExtParams(1, iCount * 4, 0, 0, 0),
-                                         AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
+                    AscendC::DataCopyPad(
+                        h_mixIn, h_mixGm_[n_ * n_ * tStart + n_ * tStart * 2 + iStart + n_],
+                        AscendC::DataCopyExtParams(tCount, iCount * 4, n_ * n_ * 4 + n_ * 8 - iCount * 4, 0, 0),
+                        AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
                     in0Queue_.EnQue(h_mixIn);
                     h_mixIn = in0Queue_.DeQue<float>();
                     AscendC::LocalTensor<float> inv_rmsIn = in1Queue_.AllocTensor<float>();
-                    AscendC::DataCopyPad(inv_rmsIn, inv_rmsGm_[t], AscendC::DataCopyExtParams(1, 4, 0, 0, 0),
+                    AscendC::DataCopyPad(inv_rmsIn, inv_rmsGm_[tStart],
+                                         AscendC::DataCopyExtParams(1, tCount * 4, 0, 0, 0),
                                          AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
                     in1Queue_.EnQue(inv_rmsIn);
                     inv_rmsIn = in1Queue_.DeQue<float>();
                     AscendC::LocalTensor<float> tmp = calc1Buf_.Get<float>();
-                    AscendC::Mul(tmp, dzWsIn, h_mixIn, iPitch);
+                    AscendC::Mul(tmp, dzWsIn, h_mixIn, iPitch * tCount);
                     AscendC::LocalTensor<float> spread = calc2Buf_.Get<float>();
-                    AscendC::Brcb(spread, inv_rmsIn, 1, AscendC::BrcbRepeatParams(1, 8));
-                    VectorBarrier();
-                    for (int64_t start = 0; start < (iPitch / 64); start += 255) {
-                        AscendC::Mul(tmp[start * 64], tmp[start * 64], spread, 64, MinOf(255, (iPitch / 64) - start),
-                                     AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
+                    for (int64_t block = 0; block < CeilDiv(tCount, 8); block += 255) {
+                        AscendC::Brcb(spread[block * 64], inv_rmsIn[block * 8], MinOf(255, CeilDiv(tCount, 8) - block),
+                                      AscendC::BrcbRepeatParams(1, 8));
                     }
-                    if (iPitch - (iPitch / 64) * 64 > 0) {
-                        AscendC::Mul(tmp[(iPitch / 64) * 64], tmp[(iPitch / 64) * 64], spread,
-                                     iPitch - (iPitch / 64) * 64, 1, AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
+                    if (iPitch <= 2040) {
+                        VectorBarrier();
+                        for (int64_t col = 0; col < iPitch; col += 64) {
+                            for (int64_t first = 0; first < tCount; first += 255) {
+                                AscendC::Mul(tmp[first * iPitch + col], tmp[first * iPitch + col], spread[first * 8],
+                                             MinOf(64, iPitch - col), MinOf(255, tCount - first),
+                                             AscendC::BinaryRepeatParams(1, 1, 0, (iPitch / 8), (iPitch / 8), 1));
+                            }
+                        }
+                    } else {
+                        VectorBarrier();
+                        for (int64_t t = 0; t < tCount; ++t) {
+                            for (int64_t start = 0; start < (iPitch / 64); start += 255) {
+                                AscendC::Mul(tmp[iPitch * t + start * 64], tmp[iPitch * t + start * 64], spread[t * 8],
+                                             64, MinOf(255, (iPitch / 64) - start),
+                                             AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
+                            }
+                            if (iPitch - (iPitch / 64) * 64 > 0) {
+                                AscendC::Mul(tmp[iPitch * t + (iPitch / 64) * 64], tmp[iPitch * t + (iPitch / 64) * 64],
+                                             spread[t * 8], iPitch - (iPitch / 64) * 64, 1,
+                                             AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
+                            }
+                        }
                     }
                     AscendC::LocalTensor<float> sum = calc3Buf_.Get<float>();
-                    AscendC::LocalTensor<float> acc = calc4Buf_.Get<float>();
-                    AscendC::LocalTensor<float> part = calc2Buf_.Get<float>();
+                    VectorBarrier();
+                    AscendC::Muls(sum, tmp, 1.0f, iPitch);
+                    for (int64_t t = 1; t < tCount; ++t) {
+                        VectorBarrier();
+                        AscendC::Add(sum, sum, tmp[iPitch * t], iPitch);
+                    }
+                    AscendC::LocalTensor<float> sum1 = calc4Buf_.Get<float>();
+                    AscendC::LocalTensor<float> acc = calc5Buf_.Get<float>();
+                    AscendC::LocalTensor<float> part = calc6Buf_.Get<float>();
                     AscendC::Duplicate<float>(acc, 0.0f, 512);
                     if (iPitch <= 2040) {
-                        for (int64_t col = 0; col < iCount; col += 64) {
+                        for (int64_t col1 = 0; col1 < iCount; col1 += 64) {
                             VectorBarrier();
-                            AscendC::Add(acc, tmp[col], acc, MinOf(64, iCount - col), 1,
+                            AscendC::Add(acc, sum[col1], acc, MinOf(64, iCount - col1), 1,
                                          AscendC::BinaryRepeatParams(1, 1, 1, 8, (iPitch / 8), 8));
                         }
                     } else {
                         for (int64_t start1 = 0; start1 < (iCount / 64); start1 += 255) {
                             VectorBarrier();
-                            AscendC::Add(acc, tmp[start1 * 64], acc, 64, MinOf(255, (iCount / 64) - start1),
+                            AscendC::Add(acc, sum[start1 * 64], acc, 64, MinOf(255, (iCount / 64) - start1),
                                          AscendC::BinaryRepeatParams(1, 1, 1, 0, 8, 0));
                         }
                         if (iCount - (iCount / 64) * 64 > 0) {
                             VectorBarrier();
-                            AscendC::Add(acc, tmp[(iCount / 64) * 64], acc, iCount - (iCount / 64) * 64, 1,
+                            AscendC::Add(acc, sum[(iCount / 64) * 64], acc, iCount - (iCount / 64) * 64, 1,
                                          AscendC::BinaryRepeatParams(1, 1, 1, 8, 8, 8));
                         }
                     }
                     VectorBarrier();
                     AscendC::BlockReduceSum<float>(part, acc, 8, 64, 1, 1, 8);
                     VectorBarrier();
-                    AscendC::BlockReduceSum<float>(sum, part, 1, 64, 1, 1, 8);
+                    AscendC::BlockReduceSum<float>(sum1, part, 1, 64, 1, 1, 8);
                     VectorBarrier();
-                    AscendC::Add(sumAcc, sumAcc, sum, 8);
+                    AscendC::Add(sumAcc, sumAcc, sum1, 8);
                     in0Queue_.FreeTensor(dzWsIn);
                     in0Queue_.FreeTensor(h_mixIn);
                     in1Queue_.FreeTensor(inv_rmsIn);
@@ -136,7 +171,9 @@ private:
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // tmp
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // spread
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // sum
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // acc
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // sum
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // acc
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // part
     AscendC::GlobalTensor<float> inv_rmsGm_;
     AscendC::GlobalTensor<float> h_mixGm_;
     AscendC::GlobalTensor<float> dzWsGm_;
@@ -147,10 +184,12 @@ private:
     int64_t n_;
     int64_t sum3PartITile_;
     int64_t sum3PartPer_;
+    int64_t sum3PartTTile_;
     int64_t sum3PartWork_;
     int64_t sum_3_partWsStart_;
     int64_t sum_3_part_count_;
     int64_t sum_3_part_length_;
+    int64_t ceilSum3PartTTileBy8_;
 };
 
 }  // namespace MhcPreBackwardKernel

@@ -22,23 +22,27 @@ public:
         n_ = tiling.n;
         sum4PartJTile_ = tiling.sum4PartJTile;
         sum4PartPer_ = tiling.sum4PartPer;
+        sum4PartTTile_ = tiling.sum4PartTTile;
         sum4PartWork_ = tiling.sum4PartWork;
         sum_4_partWsStart_ = tiling.sum_4_partWsStart;
         sum_4_part_count_ = tiling.sum_4_part_count;
         sum_4_part_length_ = tiling.sum_4_part_length;
+        ceilSum4PartTTileBy8_ = CeilDiv(sum4PartTTile_, 8);
         inv_rmsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(inv_rms), T_);
         h_mixGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(h_mix), T_ * n_ * n_ + T_ * n_ * 2);
         dzWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + dzWsStart_), T_ * n_ * n_ + T_ * n_ * 2);
         sum_4_partWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + sum_4_partWsStart_),
                                         sum_4_part_count_);
-        pipe->InitBuffer(in0Queue_, 3, sum4PartJTile_ * 4);
-        pipe->InitBuffer(in1Queue_, 2, 32);
+        pipe->InitBuffer(in0Queue_, 3, sum4PartJTile_ * sum4PartTTile_ * 4);
+        pipe->InitBuffer(in1Queue_, 2, ceilSum4PartTTileBy8_ * 32);
         pipe->InitBuffer(out0Queue_, 2, 32);
         pipe->InitBuffer(calc0Buf_, 32);
-        pipe->InitBuffer(calc1Buf_, sum4PartJTile_ * 4);
-        pipe->InitBuffer(calc2Buf_, 256);
-        pipe->InitBuffer(calc3Buf_, 32);
-        pipe->InitBuffer(calc4Buf_, 2048);
+        pipe->InitBuffer(calc1Buf_, sum4PartJTile_ * sum4PartTTile_ * 4);
+        pipe->InitBuffer(calc2Buf_, ceilSum4PartTTileBy8_ * 256);
+        pipe->InitBuffer(calc3Buf_, sum4PartJTile_ * 4);
+        pipe->InitBuffer(calc4Buf_, 32);
+        pipe->InitBuffer(calc5Buf_, 2048);
+        pipe->InitBuffer(calc6Buf_, 256);
     }
 
     __aicore__ inline void Process()
@@ -49,71 +53,102 @@ public:
             AscendC::LocalTensor<float> sumAcc = calc0Buf_.Get<float>();
             VectorBarrier();
             AscendC::Duplicate<float>(sumAcc, 0.0f, 8);
-            for (int64_t t = sum_4_part_axis * sum_4_part_length_;
-                 t < MinOf(T_, sum_4_part_axis * sum_4_part_length_ + sum_4_part_length_); ++t) {
+            for (int64_t tStart = sum_4_part_axis * sum_4_part_length_;
+                 tStart < MinOf(T_, sum_4_part_axis * sum_4_part_length_ + sum_4_part_length_);
+                 tStart += sum4PartTTile_) {
+                const int64_t tCount = MinOf(
+                    sum4PartTTile_, MinOf(T_, sum_4_part_axis * sum_4_part_length_ + sum_4_part_length_) - tStart);
                 for (int64_t i = 0; i < n_; ++i) {
                     for (int64_t jStart = 0; jStart < n_; jStart += sum4PartJTile_) {
                         const int64_t jCount = MinOf(sum4PartJTile_, n_ - jStart);
                         const int64_t jPitch = RoundUp(jCount, 8);
                         AscendC::LocalTensor<float> dzWsIn = in0Queue_.AllocTensor<float>();
-                        AscendC::DataCopyPad(dzWsIn, dzWsGm_[n_ * n_ * t + i * n_ + n_ * t * 2 + jStart + n_ * 2],
-                                             AscendC::DataCopyExtParams(1, jCount * 4, 0, 0, 0),
-                                             AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
+                        AscendC::DataCopyPad(
+                            dzWsIn, dzWsGm_[n_ * n_ * tStart + i * n_ + n_ * tStart * 2 + jStart + n_ * 2],
+                            AscendC::DataCopyExtParams(tCount, jCount * 4, n_ * n_ * 4 + n_ * 8 - jCount * 4, 0, 0),
+                            AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
                         in0Queue_.EnQue(dzWsIn);
                         dzWsIn = in0Queue_.DeQue<float>();
                         AscendC::LocalTensor<float> h_mixIn = in0Queue_.AllocTensor<float>();
-                        AscendC::DataCopyPad(h_mixIn, h_mixGm_[n_ * n_ * t + i * n_ + n_ * t * 2 + jStart + n_ * 2],
-                                             AscendC::DataCopyExtParams(1, jCount * 4, 0, 0, 0),
-                                             AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
+                        AscendC::DataCopyPad(
+                            h_mixIn, h_mixGm_[n_ * n_ * tStart + i * n_ + n_ * tStart * 2 + jStart + n_ * 2],
+                            AscendC::DataCopyExtParams(tCount, jCount * 4, n_ * n_ * 4 + n_ * 8 - jCount * 4, 0, 0),
+                            AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
                         in0Queue_.EnQue(h_mixIn);
                         h_mixIn = in0Queue_.DeQue<float>();
                         AscendC::LocalTensor<float> inv_rmsIn = in1Queue_.AllocTensor<float>();
-                        AscendC::DataCopyPad(inv_rmsIn, inv_rmsGm_[t], AscendC::DataCopyExtParams(1, 4, 0, 0, 0),
+                        AscendC::DataCopyPad(inv_rmsIn, inv_rmsGm_[tStart],
+                                             AscendC::DataCopyExtParams(1, tCount * 4, 0, 0, 0),
                                              AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
                         in1Queue_.EnQue(inv_rmsIn);
                         inv_rmsIn = in1Queue_.DeQue<float>();
                         AscendC::LocalTensor<float> tmp = calc1Buf_.Get<float>();
-                        AscendC::Mul(tmp, dzWsIn, h_mixIn, jPitch);
+                        AscendC::Mul(tmp, dzWsIn, h_mixIn, jPitch * tCount);
                         AscendC::LocalTensor<float> spread = calc2Buf_.Get<float>();
-                        AscendC::Brcb(spread, inv_rmsIn, 1, AscendC::BrcbRepeatParams(1, 8));
-                        VectorBarrier();
-                        for (int64_t start = 0; start < (jPitch / 64); start += 255) {
-                            AscendC::Mul(tmp[start * 64], tmp[start * 64], spread, 64,
-                                         MinOf(255, (jPitch / 64) - start),
-                                         AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
+                        for (int64_t block = 0; block < CeilDiv(tCount, 8); block += 255) {
+                            AscendC::Brcb(spread[block * 64], inv_rmsIn[block * 8],
+                                          MinOf(255, CeilDiv(tCount, 8) - block), AscendC::BrcbRepeatParams(1, 8));
                         }
-                        if (jPitch - (jPitch / 64) * 64 > 0) {
-                            AscendC::Mul(tmp[(jPitch / 64) * 64], tmp[(jPitch / 64) * 64], spread,
-                                         jPitch - (jPitch / 64) * 64, 1, AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
+                        if (jPitch <= 2040) {
+                            VectorBarrier();
+                            for (int64_t col = 0; col < jPitch; col += 64) {
+                                for (int64_t first = 0; first < tCount; first += 255) {
+                                    AscendC::Mul(tmp[first * jPitch + col], tmp[first * jPitch + col],
+                                                 spread[first * 8], MinOf(64, jPitch - col), MinOf(255, tCount - first),
+                                                 AscendC::BinaryRepeatParams(1, 1, 0, (jPitch / 8), (jPitch / 8), 1));
+                                }
+                            }
+                        } else {
+                            VectorBarrier();
+                            for (int64_t t = 0; t < tCount; ++t) {
+                                for (int64_t start = 0; start < (jPitch / 64); start += 255) {
+                                    AscendC::Mul(tmp[jPitch * t + start * 64], tmp[jPitch * t + start * 64],
+                                                 spread[t * 8], 64, MinOf(255, (jPitch / 64) - start),
+                                                 AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
+                                }
+                                if (jPitch - (jPitch / 64) * 64 > 0) {
+                                    AscendC::Mul(tmp[jPitch * t + (jPitch / 64) * 64],
+                                                 tmp[jPitch * t + (jPitch / 64) * 64], spread[t * 8],
+                                                 jPitch - (jPitch / 64) * 64, 1,
+                                                 AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0));
+                                }
+                            }
                         }
                         AscendC::LocalTensor<float> sum = calc3Buf_.Get<float>();
-                        AscendC::LocalTensor<float> acc = calc4Buf_.Get<float>();
-                        AscendC::LocalTensor<float> part = calc2Buf_.Get<float>();
+                        VectorBarrier();
+                        AscendC::Muls(sum, tmp, 1.0f, jPitch);
+                        for (int64_t t = 1; t < tCount; ++t) {
+                            VectorBarrier();
+                            AscendC::Add(sum, sum, tmp[jPitch * t], jPitch);
+                        }
+                        AscendC::LocalTensor<float> sum1 = calc4Buf_.Get<float>();
+                        AscendC::LocalTensor<float> acc = calc5Buf_.Get<float>();
+                        AscendC::LocalTensor<float> part = calc6Buf_.Get<float>();
                         AscendC::Duplicate<float>(acc, 0.0f, 512);
                         if (jPitch <= 2040) {
-                            for (int64_t col = 0; col < jCount; col += 64) {
+                            for (int64_t col1 = 0; col1 < jCount; col1 += 64) {
                                 VectorBarrier();
-                                AscendC::Add(acc, tmp[col], acc, MinOf(64, jCount - col), 1,
+                                AscendC::Add(acc, sum[col1], acc, MinOf(64, jCount - col1), 1,
                                              AscendC::BinaryRepeatParams(1, 1, 1, 8, (jPitch / 8), 8));
                             }
                         } else {
                             for (int64_t start1 = 0; start1 < (jCount / 64); start1 += 255) {
                                 VectorBarrier();
-                                AscendC::Add(acc, tmp[start1 * 64], acc, 64, MinOf(255, (jCount / 64) - start1),
+                                AscendC::Add(acc, sum[start1 * 64], acc, 64, MinOf(255, (jCount / 64) - start1),
                                              AscendC::BinaryRepeatParams(1, 1, 1, 0, 8, 0));
                             }
                             if (jCount - (jCount / 64) * 64 > 0) {
                                 VectorBarrier();
-                                AscendC::Add(acc, tmp[(jCount / 64) * 64], acc, jCount - (jCount / 64) * 64, 1,
+                                AscendC::Add(acc, sum[(jCount / 64) * 64], acc, jCount - (jCount / 64) * 64, 1,
                                              AscendC::BinaryRepeatParams(1, 1, 1, 8, 8, 8));
                             }
                         }
                         VectorBarrier();
                         AscendC::BlockReduceSum<float>(part, acc, 8, 64, 1, 1, 8);
                         VectorBarrier();
-                        AscendC::BlockReduceSum<float>(sum, part, 1, 64, 1, 1, 8);
+                        AscendC::BlockReduceSum<float>(sum1, part, 1, 64, 1, 1, 8);
                         VectorBarrier();
-                        AscendC::Add(sumAcc, sumAcc, sum, 8);
+                        AscendC::Add(sumAcc, sumAcc, sum1, 8);
                         in0Queue_.FreeTensor(dzWsIn);
                         in0Queue_.FreeTensor(h_mixIn);
                         in1Queue_.FreeTensor(inv_rmsIn);
@@ -139,7 +174,9 @@ private:
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // tmp
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc2Buf_;     // spread
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc3Buf_;     // sum
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // acc
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc4Buf_;     // sum
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc5Buf_;     // acc
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc6Buf_;     // part
     AscendC::GlobalTensor<float> inv_rmsGm_;
     AscendC::GlobalTensor<float> h_mixGm_;
     AscendC::GlobalTensor<float> dzWsGm_;
@@ -150,10 +187,12 @@ private:
     int64_t n_;
     int64_t sum4PartJTile_;
     int64_t sum4PartPer_;
+    int64_t sum4PartTTile_;
     int64_t sum4PartWork_;
     int64_t sum_4_partWsStart_;
     int64_t sum_4_part_count_;
     int64_t sum_4_part_length_;
+    int64_t ceilSum4PartTTileBy8_;
 };
 
 }  // namespace MhcPreBackwardKernel

@@ -19,6 +19,7 @@ public:
         n_ = tiling.n;
         sum5KTile_ = tiling.sum5KTile;
         sum5Per_ = tiling.sum5Per;
+        sum5Sum5PartAxisTile_ = tiling.sum5Sum5PartAxisTile;
         sum5Work_ = tiling.sum5Work;
         sum_5WsStart_ = tiling.sum_5WsStart;
         sum_5_partWsStart_ = tiling.sum_5_partWsStart;
@@ -26,7 +27,7 @@ public:
         sum_5WsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + sum_5WsStart_), n_ * n_ + n_ * 2);
         sum_5_partWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + sum_5_partWsStart_),
                                         n_ * n_ * sum_5_part_count_ + n_ * sum_5_part_count_ * 2);
-        pipe->InitBuffer(in0Queue_, 2, sum5KTile_ * 4);
+        pipe->InitBuffer(in0Queue_, 2, sum5KTile_ * sum5Sum5PartAxisTile_ * 4);
         pipe->InitBuffer(out0Queue_, 2, sum5KTile_ * 4);
         pipe->InitBuffer(calc0Buf_, sum5KTile_ * 4);
         pipe->InitBuffer(calc1Buf_, sum5KTile_ * 4);
@@ -41,19 +42,28 @@ public:
             AscendC::LocalTensor<float> sumAcc = calc0Buf_.Get<float>();
             VectorBarrier();
             AscendC::Duplicate<float>(sumAcc, 0.0f, kPitch);
-            for (int64_t sum_5_part_axis = 0; sum_5_part_axis < sum_5_part_count_; ++sum_5_part_axis) {
+            for (int64_t sum_5_part_axisStart = 0; sum_5_part_axisStart < sum_5_part_count_;
+                 sum_5_part_axisStart += sum5Sum5PartAxisTile_) {
+                const int64_t sum_5_part_axisCount =
+                    MinOf(sum5Sum5PartAxisTile_, sum_5_part_count_ - sum_5_part_axisStart);
                 AscendC::LocalTensor<float> sum_5_partWsIn = in0Queue_.AllocTensor<float>();
-                AscendC::DataCopyPad(sum_5_partWsIn,
-                                     sum_5_partWsGm_[n_ * n_ * sum_5_part_axis + n_ * sum_5_part_axis * 2 + kStart],
-                                     AscendC::DataCopyExtParams(1, kCount * 4, 0, 0, 0),
-                                     AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
+                AscendC::DataCopyPad(
+                    sum_5_partWsIn,
+                    sum_5_partWsGm_[n_ * n_ * sum_5_part_axisStart + n_ * sum_5_part_axisStart * 2 + kStart],
+                    AscendC::DataCopyExtParams(sum_5_part_axisCount, kCount * 4, n_ * n_ * 4 + n_ * 8 - kCount * 4, 0,
+                                               0),
+                    AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
                 in0Queue_.EnQue(sum_5_partWsIn);
                 sum_5_partWsIn = in0Queue_.DeQue<float>();
-                AscendC::LocalTensor<float> copied = calc1Buf_.Get<float>();
+                AscendC::LocalTensor<float> sum = calc1Buf_.Get<float>();
                 VectorBarrier();
-                AscendC::Muls(copied, sum_5_partWsIn, 1.0f, kPitch);
+                AscendC::Muls(sum, sum_5_partWsIn, 1.0f, kPitch);
+                for (int64_t sum_5_part_axis = 1; sum_5_part_axis < sum_5_part_axisCount; ++sum_5_part_axis) {
+                    VectorBarrier();
+                    AscendC::Add(sum, sum, sum_5_partWsIn[kPitch * sum_5_part_axis], kPitch);
+                }
                 VectorBarrier();
-                AscendC::Add(sumAcc, sumAcc, copied, kPitch);
+                AscendC::Add(sumAcc, sumAcc, sum, kPitch);
                 in0Queue_.FreeTensor(sum_5_partWsIn);
             }
             AscendC::LocalTensor<float> sum_5WsOut = out0Queue_.AllocTensor<float>();
@@ -72,13 +82,14 @@ private:
     AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // sum_5_partWsIn
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // sum_5WsOut
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // sumAcc
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // copied
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // sum
     AscendC::GlobalTensor<float> sum_5WsGm_;
     AscendC::GlobalTensor<float> sum_5_partWsGm_;
     int64_t blockIdx_;
     int64_t n_;
     int64_t sum5KTile_;
     int64_t sum5Per_;
+    int64_t sum5Sum5PartAxisTile_;
     int64_t sum5Work_;
     int64_t sum_5WsStart_;
     int64_t sum_5_partWsStart_;

@@ -22,6 +22,7 @@ public:
         sum5PartKTile_ = tiling.sum5PartKTile;
         sum5PartKTiles_ = tiling.sum5PartKTiles;
         sum5PartPer_ = tiling.sum5PartPer;
+        sum5PartTTile_ = tiling.sum5PartTTile;
         sum5PartWork_ = tiling.sum5PartWork;
         sum_5_partWsStart_ = tiling.sum_5_partWsStart;
         sum_5_part_count_ = tiling.sum_5_part_count;
@@ -29,7 +30,7 @@ public:
         dzWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + dzWsStart_), T_ * n_ * n_ + T_ * n_ * 2);
         sum_5_partWsGm_.SetGlobalBuffer(reinterpret_cast<__gm__ float *>(workspace + sum_5_partWsStart_),
                                         n_ * n_ * sum_5_part_count_ + n_ * sum_5_part_count_ * 2);
-        pipe->InitBuffer(in0Queue_, 2, sum5PartKTile_ * 4);
+        pipe->InitBuffer(in0Queue_, 2, sum5PartKTile_ * sum5PartTTile_ * 4);
         pipe->InitBuffer(out0Queue_, 2, sum5PartKTile_ * 4);
         pipe->InitBuffer(calc0Buf_, sum5PartKTile_ * 4);
         pipe->InitBuffer(calc1Buf_, sum5PartKTile_ * 4);
@@ -46,19 +47,27 @@ public:
             AscendC::LocalTensor<float> sumAcc = calc0Buf_.Get<float>();
             VectorBarrier();
             AscendC::Duplicate<float>(sumAcc, 0.0f, kPitch);
-            for (int64_t t = sum_5_part_axis * sum_5_part_length_;
-                 t < MinOf(T_, sum_5_part_axis * sum_5_part_length_ + sum_5_part_length_); ++t) {
+            for (int64_t tStart = sum_5_part_axis * sum_5_part_length_;
+                 tStart < MinOf(T_, sum_5_part_axis * sum_5_part_length_ + sum_5_part_length_);
+                 tStart += sum5PartTTile_) {
+                const int64_t tCount = MinOf(
+                    sum5PartTTile_, MinOf(T_, sum_5_part_axis * sum_5_part_length_ + sum_5_part_length_) - tStart);
                 AscendC::LocalTensor<float> dzWsIn = in0Queue_.AllocTensor<float>();
-                AscendC::DataCopyPad(dzWsIn, dzWsGm_[n_ * n_ * t + n_ * t * 2 + kStart],
-                                     AscendC::DataCopyExtParams(1, kCount * 4, 0, 0, 0),
-                                     AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
+                AscendC::DataCopyPad(
+                    dzWsIn, dzWsGm_[n_ * n_ * tStart + n_ * tStart * 2 + kStart],
+                    AscendC::DataCopyExtParams(tCount, kCount * 4, n_ * n_ * 4 + n_ * 8 - kCount * 4, 0, 0),
+                    AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
                 in0Queue_.EnQue(dzWsIn);
                 dzWsIn = in0Queue_.DeQue<float>();
-                AscendC::LocalTensor<float> copied = calc1Buf_.Get<float>();
+                AscendC::LocalTensor<float> sum = calc1Buf_.Get<float>();
                 VectorBarrier();
-                AscendC::Muls(copied, dzWsIn, 1.0f, kPitch);
+                AscendC::Muls(sum, dzWsIn, 1.0f, kPitch);
+                for (int64_t t = 1; t < tCount; ++t) {
+                    VectorBarrier();
+                    AscendC::Add(sum, sum, dzWsIn[kPitch * t], kPitch);
+                }
                 VectorBarrier();
-                AscendC::Add(sumAcc, sumAcc, copied, kPitch);
+                AscendC::Add(sumAcc, sumAcc, sum, kPitch);
                 in0Queue_.FreeTensor(dzWsIn);
             }
             AscendC::LocalTensor<float> sum_5_partWsOut = out0Queue_.AllocTensor<float>();
@@ -77,7 +86,7 @@ private:
     AscendC::TQue<AscendC::TPosition::VECIN, 1> in0Queue_;    // dzWsIn
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> out0Queue_;  // sum_5_partWsOut
     AscendC::TBuf<AscendC::TPosition::VECCALC> calc0Buf_;     // sumAcc
-    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // copied
+    AscendC::TBuf<AscendC::TPosition::VECCALC> calc1Buf_;     // sum
     AscendC::GlobalTensor<float> dzWsGm_;
     AscendC::GlobalTensor<float> sum_5_partWsGm_;
     int64_t blockIdx_;
@@ -87,6 +96,7 @@ private:
     int64_t sum5PartKTile_;
     int64_t sum5PartKTiles_;
     int64_t sum5PartPer_;
+    int64_t sum5PartTTile_;
     int64_t sum5PartWork_;
     int64_t sum_5_partWsStart_;
     int64_t sum_5_part_count_;

@@ -33,13 +33,18 @@ struct MhcPreBackwardTilingData {
     int64_t gradGammaITile;
     int64_t dzDTile;
     int64_t sum2PartITile;
+    int64_t sum2PartTTile;
     int64_t sum2Sum2PartAxisTile;
     int64_t sum3PartITile;
+    int64_t sum3PartTTile;
     int64_t sum3Sum3PartAxisTile;
     int64_t sum4PartJTile;
+    int64_t sum4PartTTile;
     int64_t sum4Sum4PartAxisTile;
     int64_t sum5PartKTile;
+    int64_t sum5PartTTile;
     int64_t sum5KTile;
+    int64_t sum5Sum5PartAxisTile;
     int64_t drmsTTile;
     int64_t dxgDTile;
     int64_t dxgITile;
