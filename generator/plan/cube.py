@@ -29,7 +29,8 @@ BASE_K: Final = {2: 64, 4: 32}  # inner extent of a base tile by element bytes: 
 WIDE: Final = 512  # most columns: where rows are few, wide tiles read the left operand less often
 L0B_BUFFER: Final = 65536 // 2  # bytes of one of two buffers of L0B (64 KiB)
 ROWS: Final = 128  # rows beside which a tile of the usual width fills the smallest L0C
-STEPS: Final = 4  # base tiles of the inner axis per L1 load: two buffers of both operands stay below 512 KiB - 1 KiB
+STEPS: Final = 4  # most base tiles of the inner axis per L1 load
+L1: Final = 524288 - 1024  # bytes that two buffers of both operands may take (facts.md C.1; a mix kernel keeps some for itself)
 HALF_EVEN: Final = 0  # SetHF32's rounding (matmul.md, section 3)
 ZEROS: Final = WIDE * FRACTAL  # elements of the zero operand: both of its matrices fit
 
@@ -111,8 +112,9 @@ class _Builder:
         base_m = self.field("BaseM", min_of(most, round_up(min_of(share, m), FRACTAL)))
         deep = floor_div(floor_div(const(L0B_BUFFER // element), base_n), FRACTAL) * FRACTAL
         base_k = self.field("BaseK", min_of(min_of(BASE_K[element], deep), round_up(k, FRACTAL)))
-        steps = self.field("StepK", min_of(STEPS, ceil_div(k, base_k)))
-        self.field("L1", (base_m + base_n) * base_k * steps * 2 * element)
+        each = (base_m + base_n) * base_k * 2 * element
+        steps = self.field("StepK", min_of(min_of(STEPS, floor_div(const(L1), each)), ceil_div(k, base_k)))
+        self.field("L1", each * steps)
         a, b = c.a, c.b
         self.org = {
             "M": a.pitch if a.transposed else m,

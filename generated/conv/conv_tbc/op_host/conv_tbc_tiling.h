@@ -812,28 +812,15 @@ inline bool FindZerosZeroAtTiles(Sizes &s, const Chip &chip)
            s.sum1Panels.valid && s.sum1BaseM.valid;
 }
 
-/// Fields sum1BaseK; false when one is out of range.
+/// Fields sum1BaseK to sum1L1; false when one is out of range.
 inline bool FindSum1BaseK(Sizes &s, const Chip &chip)
 {
     (void)chip;
     s.sum1BaseK = MinOf(MinOf(32, (((8192 / s.sum1BaseN)) / 16) * 16), RoundUp(s.C_in, 16));
-    return s.sum1BaseK.valid;
-}
-
-/// Fields sum1StepK; false when one is out of range.
-inline bool FindSum1StepK(Sizes &s, const Chip &chip)
-{
-    (void)chip;
-    s.sum1StepK = MinOf(4, CeilDiv(s.C_in, s.sum1BaseK));
-    return s.sum1StepK.valid;
-}
-
-/// Fields sum1L1; false when one is out of range.
-inline bool FindSum1L1(Sizes &s, const Chip &chip)
-{
-    (void)chip;
+    s.sum1StepK = MinOf(MinOf(4, (523264 / (s.sum1BaseK * s.sum1BaseM * 8 + s.sum1BaseK * s.sum1BaseN * 8))),
+                        CeilDiv(s.C_in, s.sum1BaseK));
     s.sum1L1 = s.sum1BaseK * s.sum1BaseM * s.sum1StepK * 8 + s.sum1BaseK * s.sum1BaseN * s.sum1StepK * 8;
-    return s.sum1L1.valid;
+    return s.sum1BaseK.valid && s.sum1StepK.valid && s.sum1L1.valid;
 }
 
 /// Fields sum1M to mm0L1; false when one is out of range.
@@ -927,20 +914,15 @@ inline bool FindZerosWsEnd2(Sizes &s, const Chip &chip)
     return s.zerosWsEnd.valid;
 }
 
-/// Fields sum1BaseK; false when one is out of range.
+/// Fields sum1BaseK to sum1L1; false when one is out of range.
 inline bool FindSum1BaseK2(Sizes &s, const Chip &chip)
 {
     (void)chip;
     s.sum1BaseK = MinOf(MinOf(64, (((16384 / s.sum1BaseN)) / 16) * 16), RoundUp(s.C_in, 16));
-    return s.sum1BaseK.valid;
-}
-
-/// Fields sum1L1; false when one is out of range.
-inline bool FindSum1L12(Sizes &s, const Chip &chip)
-{
-    (void)chip;
+    s.sum1StepK = MinOf(MinOf(4, (523264 / (s.sum1BaseK * s.sum1BaseM * 4 + s.sum1BaseK * s.sum1BaseN * 4))),
+                        CeilDiv(s.C_in, s.sum1BaseK));
     s.sum1L1 = s.sum1BaseK * s.sum1BaseM * s.sum1StepK * 4 + s.sum1BaseK * s.sum1BaseN * s.sum1StepK * 4;
-    return s.sum1L1.valid;
+    return s.sum1BaseK.valid && s.sum1StepK.valid && s.sum1L1.valid;
 }
 
 /// Tries the alternative "cube_full"; false when it does not fit.
@@ -988,8 +970,8 @@ inline bool TryCubeFull(Sizes &s, const Chip &chip, Choice &choice)
     }
     if (!(FitZeros(s, chip) && FitSum1(s, chip) && FitY(s, chip) && FindSum1WsStart(s, chip) &&
           FindZerosWsStart(s, chip) && FindZerosWsEnd(s, chip) && FindZerosZeroAtTiles(s, chip) &&
-          FindSum1BaseK(s, chip) && FindSum1StepK(s, chip) && FindSum1L1(s, chip) && FindSum1M(s, chip) &&
-          FindYOTiles(s, chip) && FindYBTiles(s, chip) && FindYPer(s, chip))) {
+          FindSum1BaseK(s, chip) && FindSum1M(s, chip) && FindYOTiles(s, chip) && FindYBTiles(s, chip) &&
+          FindYPer(s, chip))) {
         return false;
     }
     Checked blocks(1);
@@ -1127,8 +1109,8 @@ inline bool TryCubeFull2(Sizes &s, const Chip &chip, Choice &choice)
     }
     if (!(FitZeros(s, chip) && FitSum1(s, chip) && FitY4(s, chip) && FindSum1WsStart(s, chip) &&
           FindZerosWsStart(s, chip) && FindZerosWsEnd(s, chip) && FindZerosZeroAtTiles(s, chip) &&
-          FindSum1BaseK(s, chip) && FindSum1StepK(s, chip) && FindSum1L1(s, chip) && FindSum1M(s, chip) &&
-          FindYOTiles(s, chip) && FindYBTiles(s, chip) && FindYPer(s, chip))) {
+          FindSum1BaseK(s, chip) && FindSum1M(s, chip) && FindYOTiles(s, chip) && FindYBTiles(s, chip) &&
+          FindYPer(s, chip))) {
         return false;
     }
     Checked blocks(1);
@@ -1263,8 +1245,8 @@ inline bool TryCubeFull3(Sizes &s, const Chip &chip, Choice &choice)
     }
     if (!(FitZeros2(s, chip) && FitSum1(s, chip) && FitY7(s, chip) && FindSum1WsStart(s, chip) &&
           FindZerosWsStart(s, chip) && FindZerosWsEnd2(s, chip) && FindZerosZeroAtTiles(s, chip) &&
-          FindSum1BaseK2(s, chip) && FindSum1StepK(s, chip) && FindSum1L12(s, chip) && FindSum1M(s, chip) &&
-          FindYOTiles(s, chip) && FindYBTiles(s, chip) && FindYPer(s, chip))) {
+          FindSum1BaseK2(s, chip) && FindSum1M(s, chip) && FindYOTiles(s, chip) && FindYBTiles(s, chip) &&
+          FindYPer(s, chip))) {
         return false;
     }
     Checked blocks(1);
@@ -1399,8 +1381,8 @@ inline bool TryCubeFull4(Sizes &s, const Chip &chip, Choice &choice)
     }
     if (!(FitZeros2(s, chip) && FitSum1(s, chip) && FitY10(s, chip) && FindSum1WsStart(s, chip) &&
           FindZerosWsStart(s, chip) && FindZerosWsEnd2(s, chip) && FindZerosZeroAtTiles(s, chip) &&
-          FindSum1BaseK2(s, chip) && FindSum1StepK(s, chip) && FindSum1L12(s, chip) && FindSum1M(s, chip) &&
-          FindYOTiles(s, chip) && FindYBTiles(s, chip) && FindYPer(s, chip))) {
+          FindSum1BaseK2(s, chip) && FindSum1M(s, chip) && FindYOTiles(s, chip) && FindYBTiles(s, chip) &&
+          FindYPer(s, chip))) {
         return false;
     }
     Checked blocks(1);

@@ -237,23 +237,40 @@ public:
                 for (int64_t o = 0; o < oCount; ++o) {
                     AscendC::Muls(sum[ceilCInBy8_ * o * 8], tmp[K_ * ceilCInBy8_ * o * 8], 1.0f, ceilCInBy8_ * 8);
                 }
-                for (int64_t k = 1; k < K_; ++k) {
-                    if (ceilCInBy8_ * 8 <= oCount * 64 && ceilCInBy8_ * 8 <= 2040 && K_ * ceilCInBy8_ * 8 <= 2040) {
-                        VectorBarrier();
+                if (ceilCInBy8_ * 8 <= K_ * 64 - 64 && ceilCInBy8_ * 8 <= 2040) {
+                    for (int64_t o = 0; o < oCount; ++o) {
                         for (int64_t col = 0; col < ceilCInBy8_ * 8; col += 64) {
-                            for (int64_t first1 = 0; first1 < oCount; first1 += 255) {
+                            for (int64_t first1 = 0; first1 < K_ - 1; first1 += 255) {
+                                VectorBarrier();
                                 AscendC::Add(
-                                    sum[ceilCInBy8_ * first1 * 8 + col], sum[ceilCInBy8_ * first1 * 8 + col],
-                                    tmp[K_ * ceilCInBy8_ * first1 * 8 + ceilCInBy8_ * k * 8 + col],
-                                    MinOf(64, ceilCInBy8_ * 8 - col), MinOf(255, oCount - first1),
-                                    AscendC::BinaryRepeatParams(1, 1, 1, ceilCInBy8_, ceilCInBy8_, K_ * ceilCInBy8_));
+                                    sum[ceilCInBy8_ * o * 8 + col],
+                                    tmp[K_ * ceilCInBy8_ * o * 8 + ceilCInBy8_ * first1 * 8 + ceilCInBy8_ * 8 + col],
+                                    sum[ceilCInBy8_ * o * 8 + col], MinOf(64, ceilCInBy8_ * 8 - col),
+                                    MinOf(255, K_ - first1 - 1),
+                                    AscendC::BinaryRepeatParams(1, 1, 1, 0, ceilCInBy8_, 0));
                             }
                         }
-                    } else {
-                        VectorBarrier();
-                        for (int64_t o = 0; o < oCount; ++o) {
-                            AscendC::Add(sum[ceilCInBy8_ * o * 8], sum[ceilCInBy8_ * o * 8],
-                                         tmp[K_ * ceilCInBy8_ * o * 8 + ceilCInBy8_ * k * 8], ceilCInBy8_ * 8);
+                    }
+                } else {
+                    for (int64_t k = 1; k < K_; ++k) {
+                        if (ceilCInBy8_ * 8 <= oCount * 64 && ceilCInBy8_ * 8 <= 2040 && K_ * ceilCInBy8_ * 8 <= 2040) {
+                            VectorBarrier();
+                            for (int64_t col1 = 0; col1 < ceilCInBy8_ * 8; col1 += 64) {
+                                for (int64_t first2 = 0; first2 < oCount; first2 += 255) {
+                                    AscendC::Add(sum[ceilCInBy8_ * first2 * 8 + col1],
+                                                 sum[ceilCInBy8_ * first2 * 8 + col1],
+                                                 tmp[K_ * ceilCInBy8_ * first2 * 8 + ceilCInBy8_ * k * 8 + col1],
+                                                 MinOf(64, ceilCInBy8_ * 8 - col1), MinOf(255, oCount - first2),
+                                                 AscendC::BinaryRepeatParams(1, 1, 1, ceilCInBy8_, ceilCInBy8_,
+                                                                             K_ * ceilCInBy8_));
+                                }
+                            }
+                        } else {
+                            VectorBarrier();
+                            for (int64_t o = 0; o < oCount; ++o) {
+                                AscendC::Add(sum[ceilCInBy8_ * o * 8], sum[ceilCInBy8_ * o * 8],
+                                             tmp[K_ * ceilCInBy8_ * o * 8 + ceilCInBy8_ * k * 8], ceilCInBy8_ * 8);
+                            }
                         }
                     }
                 }
@@ -261,11 +278,11 @@ public:
                 AscendC::LocalTensor<float> part = calc9Buf_.Get<float>();
                 AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(oCount, 8) * 512);
                 if (ceilCInBy8_ * 8 <= 2040) {
-                    for (int64_t col1 = 0; col1 < C_in_; col1 += 64) {
+                    for (int64_t col2 = 0; col2 < C_in_; col2 += 64) {
                         VectorBarrier();
-                        for (int64_t first2 = 0; first2 < oCount; first2 += 255) {
-                            AscendC::Add(acc[first2 * 64], sum[ceilCInBy8_ * first2 * 8 + col1], acc[first2 * 64],
-                                         MinOf(64, C_in_ - col1), MinOf(255, oCount - first2),
+                        for (int64_t first3 = 0; first3 < oCount; first3 += 255) {
+                            AscendC::Add(acc[first3 * 64], sum[ceilCInBy8_ * first3 * 8 + col2], acc[first3 * 64],
+                                         MinOf(64, C_in_ - col2), MinOf(255, oCount - first3),
                                          AscendC::BinaryRepeatParams(1, 1, 1, 8, ceilCInBy8_, 8));
                         }
                     }
@@ -832,25 +849,42 @@ public:
                 for (int64_t o = 0; o < oCount; ++o) {
                     AscendC::Muls(sum[ceilCInBy16_ * o * 16], tmp[K_ * ceilCInBy16_ * o * 16], 1.0f, ceilCInBy16_ * 16);
                 }
-                for (int64_t k = 1; k < K_; ++k) {
-                    if (ceilCInBy16_ * 16 <= oCount * 64 && ceilCInBy16_ * 16 <= 2040 &&
-                        K_ * ceilCInBy16_ * 16 <= 2040) {
-                        VectorBarrier();
+                if (ceilCInBy16_ * 16 <= K_ * 64 - 64 && ceilCInBy16_ * 16 <= 2040) {
+                    for (int64_t o = 0; o < oCount; ++o) {
                         for (int64_t col = 0; col < ceilCInBy16_ * 16; col += 64) {
-                            for (int64_t first1 = 0; first1 < oCount; first1 += 255) {
-                                AscendC::Add(sum[ceilCInBy16_ * first1 * 16 + col],
-                                             sum[ceilCInBy16_ * first1 * 16 + col],
-                                             tmp[K_ * ceilCInBy16_ * first1 * 16 + ceilCInBy16_ * k * 16 + col],
-                                             MinOf(64, ceilCInBy16_ * 16 - col), MinOf(255, oCount - first1),
-                                             AscendC::BinaryRepeatParams(1, 1, 1, ceilCInBy16_ * 2, ceilCInBy16_ * 2,
-                                                                         K_ * ceilCInBy16_ * 2));
+                            for (int64_t first1 = 0; first1 < K_ - 1; first1 += 255) {
+                                VectorBarrier();
+                                AscendC::Add(sum[ceilCInBy16_ * o * 16 + col],
+                                             tmp[K_ * ceilCInBy16_ * o * 16 + ceilCInBy16_ * first1 * 16 +
+                                                 ceilCInBy16_ * 16 + col],
+                                             sum[ceilCInBy16_ * o * 16 + col], MinOf(64, ceilCInBy16_ * 16 - col),
+                                             MinOf(255, K_ - first1 - 1),
+                                             AscendC::BinaryRepeatParams(1, 1, 1, 0, ceilCInBy16_ * 2, 0));
                             }
                         }
-                    } else {
-                        VectorBarrier();
-                        for (int64_t o = 0; o < oCount; ++o) {
-                            AscendC::Add(sum[ceilCInBy16_ * o * 16], sum[ceilCInBy16_ * o * 16],
-                                         tmp[K_ * ceilCInBy16_ * o * 16 + ceilCInBy16_ * k * 16], ceilCInBy16_ * 16);
+                    }
+                } else {
+                    for (int64_t k = 1; k < K_; ++k) {
+                        if (ceilCInBy16_ * 16 <= oCount * 64 && ceilCInBy16_ * 16 <= 2040 &&
+                            K_ * ceilCInBy16_ * 16 <= 2040) {
+                            VectorBarrier();
+                            for (int64_t col1 = 0; col1 < ceilCInBy16_ * 16; col1 += 64) {
+                                for (int64_t first2 = 0; first2 < oCount; first2 += 255) {
+                                    AscendC::Add(sum[ceilCInBy16_ * first2 * 16 + col1],
+                                                 sum[ceilCInBy16_ * first2 * 16 + col1],
+                                                 tmp[K_ * ceilCInBy16_ * first2 * 16 + ceilCInBy16_ * k * 16 + col1],
+                                                 MinOf(64, ceilCInBy16_ * 16 - col1), MinOf(255, oCount - first2),
+                                                 AscendC::BinaryRepeatParams(1, 1, 1, ceilCInBy16_ * 2,
+                                                                             ceilCInBy16_ * 2, K_ * ceilCInBy16_ * 2));
+                                }
+                            }
+                        } else {
+                            VectorBarrier();
+                            for (int64_t o = 0; o < oCount; ++o) {
+                                AscendC::Add(sum[ceilCInBy16_ * o * 16], sum[ceilCInBy16_ * o * 16],
+                                             tmp[K_ * ceilCInBy16_ * o * 16 + ceilCInBy16_ * k * 16],
+                                             ceilCInBy16_ * 16);
+                            }
                         }
                     }
                 }
@@ -858,11 +892,11 @@ public:
                 AscendC::LocalTensor<float> part = calc9Buf_.Get<float>();
                 AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(oCount, 8) * 512);
                 if (ceilCInBy16_ * 16 <= 2040) {
-                    for (int64_t col1 = 0; col1 < C_in_; col1 += 64) {
+                    for (int64_t col2 = 0; col2 < C_in_; col2 += 64) {
                         VectorBarrier();
-                        for (int64_t first2 = 0; first2 < oCount; first2 += 255) {
-                            AscendC::Add(acc[first2 * 64], sum[ceilCInBy16_ * first2 * 16 + col1], acc[first2 * 64],
-                                         MinOf(64, C_in_ - col1), MinOf(255, oCount - first2),
+                        for (int64_t first3 = 0; first3 < oCount; first3 += 255) {
+                            AscendC::Add(acc[first3 * 64], sum[ceilCInBy16_ * first3 * 16 + col2], acc[first3 * 64],
+                                         MinOf(64, C_in_ - col2), MinOf(255, oCount - first3),
                                          AscendC::BinaryRepeatParams(1, 1, 1, 8, ceilCInBy16_ * 2, 8));
                         }
                     }
@@ -1470,25 +1504,42 @@ public:
                 for (int64_t o = 0; o < oCount; ++o) {
                     AscendC::Muls(sum[ceilCInBy16_ * o * 16], tmp[K_ * ceilCInBy16_ * o * 16], 1.0f, ceilCInBy16_ * 16);
                 }
-                for (int64_t k = 1; k < K_; ++k) {
-                    if (ceilCInBy16_ * 16 <= oCount * 64 && ceilCInBy16_ * 16 <= 2040 &&
-                        K_ * ceilCInBy16_ * 16 <= 2040) {
-                        VectorBarrier();
+                if (ceilCInBy16_ * 16 <= K_ * 64 - 64 && ceilCInBy16_ * 16 <= 2040) {
+                    for (int64_t o = 0; o < oCount; ++o) {
                         for (int64_t col = 0; col < ceilCInBy16_ * 16; col += 64) {
-                            for (int64_t first1 = 0; first1 < oCount; first1 += 255) {
-                                AscendC::Add(sum[ceilCInBy16_ * first1 * 16 + col],
-                                             sum[ceilCInBy16_ * first1 * 16 + col],
-                                             tmp[K_ * ceilCInBy16_ * first1 * 16 + ceilCInBy16_ * k * 16 + col],
-                                             MinOf(64, ceilCInBy16_ * 16 - col), MinOf(255, oCount - first1),
-                                             AscendC::BinaryRepeatParams(1, 1, 1, ceilCInBy16_ * 2, ceilCInBy16_ * 2,
-                                                                         K_ * ceilCInBy16_ * 2));
+                            for (int64_t first1 = 0; first1 < K_ - 1; first1 += 255) {
+                                VectorBarrier();
+                                AscendC::Add(sum[ceilCInBy16_ * o * 16 + col],
+                                             tmp[K_ * ceilCInBy16_ * o * 16 + ceilCInBy16_ * first1 * 16 +
+                                                 ceilCInBy16_ * 16 + col],
+                                             sum[ceilCInBy16_ * o * 16 + col], MinOf(64, ceilCInBy16_ * 16 - col),
+                                             MinOf(255, K_ - first1 - 1),
+                                             AscendC::BinaryRepeatParams(1, 1, 1, 0, ceilCInBy16_ * 2, 0));
                             }
                         }
-                    } else {
-                        VectorBarrier();
-                        for (int64_t o = 0; o < oCount; ++o) {
-                            AscendC::Add(sum[ceilCInBy16_ * o * 16], sum[ceilCInBy16_ * o * 16],
-                                         tmp[K_ * ceilCInBy16_ * o * 16 + ceilCInBy16_ * k * 16], ceilCInBy16_ * 16);
+                    }
+                } else {
+                    for (int64_t k = 1; k < K_; ++k) {
+                        if (ceilCInBy16_ * 16 <= oCount * 64 && ceilCInBy16_ * 16 <= 2040 &&
+                            K_ * ceilCInBy16_ * 16 <= 2040) {
+                            VectorBarrier();
+                            for (int64_t col1 = 0; col1 < ceilCInBy16_ * 16; col1 += 64) {
+                                for (int64_t first2 = 0; first2 < oCount; first2 += 255) {
+                                    AscendC::Add(sum[ceilCInBy16_ * first2 * 16 + col1],
+                                                 sum[ceilCInBy16_ * first2 * 16 + col1],
+                                                 tmp[K_ * ceilCInBy16_ * first2 * 16 + ceilCInBy16_ * k * 16 + col1],
+                                                 MinOf(64, ceilCInBy16_ * 16 - col1), MinOf(255, oCount - first2),
+                                                 AscendC::BinaryRepeatParams(1, 1, 1, ceilCInBy16_ * 2,
+                                                                             ceilCInBy16_ * 2, K_ * ceilCInBy16_ * 2));
+                                }
+                            }
+                        } else {
+                            VectorBarrier();
+                            for (int64_t o = 0; o < oCount; ++o) {
+                                AscendC::Add(sum[ceilCInBy16_ * o * 16], sum[ceilCInBy16_ * o * 16],
+                                             tmp[K_ * ceilCInBy16_ * o * 16 + ceilCInBy16_ * k * 16],
+                                             ceilCInBy16_ * 16);
+                            }
                         }
                     }
                 }
@@ -1496,11 +1547,11 @@ public:
                 AscendC::LocalTensor<float> part = calc10Buf_.Get<float>();
                 AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(oCount, 8) * 512);
                 if (ceilCInBy16_ * 16 <= 2040) {
-                    for (int64_t col1 = 0; col1 < C_in_; col1 += 64) {
+                    for (int64_t col2 = 0; col2 < C_in_; col2 += 64) {
                         VectorBarrier();
-                        for (int64_t first2 = 0; first2 < oCount; first2 += 255) {
-                            AscendC::Add(acc[first2 * 64], sum[ceilCInBy16_ * first2 * 16 + col1], acc[first2 * 64],
-                                         MinOf(64, C_in_ - col1), MinOf(255, oCount - first2),
+                        for (int64_t first3 = 0; first3 < oCount; first3 += 255) {
+                            AscendC::Add(acc[first3 * 64], sum[ceilCInBy16_ * first3 * 16 + col2], acc[first3 * 64],
+                                         MinOf(64, C_in_ - col2), MinOf(255, oCount - first3),
                                          AscendC::BinaryRepeatParams(1, 1, 1, 8, ceilCInBy16_ * 2, 8));
                         }
                     }
@@ -2136,25 +2187,42 @@ public:
                 for (int64_t o = 0; o < oCount; ++o) {
                     AscendC::Muls(sum[ceilCInBy16_ * o * 16], tmp[K_ * ceilCInBy16_ * o * 16], 1.0f, ceilCInBy16_ * 16);
                 }
-                for (int64_t k = 1; k < K_; ++k) {
-                    if (ceilCInBy16_ * 16 <= oCount * 64 && ceilCInBy16_ * 16 <= 2040 &&
-                        K_ * ceilCInBy16_ * 16 <= 2040) {
-                        VectorBarrier();
+                if (ceilCInBy16_ * 16 <= K_ * 64 - 64 && ceilCInBy16_ * 16 <= 2040) {
+                    for (int64_t o = 0; o < oCount; ++o) {
                         for (int64_t col = 0; col < ceilCInBy16_ * 16; col += 64) {
-                            for (int64_t first1 = 0; first1 < oCount; first1 += 255) {
-                                AscendC::Add(sum[ceilCInBy16_ * first1 * 16 + col],
-                                             sum[ceilCInBy16_ * first1 * 16 + col],
-                                             tmp[K_ * ceilCInBy16_ * first1 * 16 + ceilCInBy16_ * k * 16 + col],
-                                             MinOf(64, ceilCInBy16_ * 16 - col), MinOf(255, oCount - first1),
-                                             AscendC::BinaryRepeatParams(1, 1, 1, ceilCInBy16_ * 2, ceilCInBy16_ * 2,
-                                                                         K_ * ceilCInBy16_ * 2));
+                            for (int64_t first1 = 0; first1 < K_ - 1; first1 += 255) {
+                                VectorBarrier();
+                                AscendC::Add(sum[ceilCInBy16_ * o * 16 + col],
+                                             tmp[K_ * ceilCInBy16_ * o * 16 + ceilCInBy16_ * first1 * 16 +
+                                                 ceilCInBy16_ * 16 + col],
+                                             sum[ceilCInBy16_ * o * 16 + col], MinOf(64, ceilCInBy16_ * 16 - col),
+                                             MinOf(255, K_ - first1 - 1),
+                                             AscendC::BinaryRepeatParams(1, 1, 1, 0, ceilCInBy16_ * 2, 0));
                             }
                         }
-                    } else {
-                        VectorBarrier();
-                        for (int64_t o = 0; o < oCount; ++o) {
-                            AscendC::Add(sum[ceilCInBy16_ * o * 16], sum[ceilCInBy16_ * o * 16],
-                                         tmp[K_ * ceilCInBy16_ * o * 16 + ceilCInBy16_ * k * 16], ceilCInBy16_ * 16);
+                    }
+                } else {
+                    for (int64_t k = 1; k < K_; ++k) {
+                        if (ceilCInBy16_ * 16 <= oCount * 64 && ceilCInBy16_ * 16 <= 2040 &&
+                            K_ * ceilCInBy16_ * 16 <= 2040) {
+                            VectorBarrier();
+                            for (int64_t col1 = 0; col1 < ceilCInBy16_ * 16; col1 += 64) {
+                                for (int64_t first2 = 0; first2 < oCount; first2 += 255) {
+                                    AscendC::Add(sum[ceilCInBy16_ * first2 * 16 + col1],
+                                                 sum[ceilCInBy16_ * first2 * 16 + col1],
+                                                 tmp[K_ * ceilCInBy16_ * first2 * 16 + ceilCInBy16_ * k * 16 + col1],
+                                                 MinOf(64, ceilCInBy16_ * 16 - col1), MinOf(255, oCount - first2),
+                                                 AscendC::BinaryRepeatParams(1, 1, 1, ceilCInBy16_ * 2,
+                                                                             ceilCInBy16_ * 2, K_ * ceilCInBy16_ * 2));
+                                }
+                            }
+                        } else {
+                            VectorBarrier();
+                            for (int64_t o = 0; o < oCount; ++o) {
+                                AscendC::Add(sum[ceilCInBy16_ * o * 16], sum[ceilCInBy16_ * o * 16],
+                                             tmp[K_ * ceilCInBy16_ * o * 16 + ceilCInBy16_ * k * 16],
+                                             ceilCInBy16_ * 16);
+                            }
                         }
                     }
                 }
@@ -2162,11 +2230,11 @@ public:
                 AscendC::LocalTensor<float> part = calc10Buf_.Get<float>();
                 AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(oCount, 8) * 512);
                 if (ceilCInBy16_ * 16 <= 2040) {
-                    for (int64_t col1 = 0; col1 < C_in_; col1 += 64) {
+                    for (int64_t col2 = 0; col2 < C_in_; col2 += 64) {
                         VectorBarrier();
-                        for (int64_t first2 = 0; first2 < oCount; first2 += 255) {
-                            AscendC::Add(acc[first2 * 64], sum[ceilCInBy16_ * first2 * 16 + col1], acc[first2 * 64],
-                                         MinOf(64, C_in_ - col1), MinOf(255, oCount - first2),
+                        for (int64_t first3 = 0; first3 < oCount; first3 += 255) {
+                            AscendC::Add(acc[first3 * 64], sum[ceilCInBy16_ * first3 * 16 + col2], acc[first3 * 64],
+                                         MinOf(64, C_in_ - col2), MinOf(255, oCount - first3),
                                          AscendC::BinaryRepeatParams(1, 1, 1, 8, ceilCInBy16_ * 2, 8));
                         }
                     }
@@ -2812,25 +2880,42 @@ public:
                 for (int64_t o = 0; o < oCount; ++o) {
                     AscendC::Muls(sum[ceilCInBy16_ * o * 16], tmp[K_ * ceilCInBy16_ * o * 16], 1.0f, ceilCInBy16_ * 16);
                 }
-                for (int64_t k = 1; k < K_; ++k) {
-                    if (ceilCInBy16_ * 16 <= oCount * 64 && ceilCInBy16_ * 16 <= 2040 &&
-                        K_ * ceilCInBy16_ * 16 <= 2040) {
-                        VectorBarrier();
+                if (ceilCInBy16_ * 16 <= K_ * 64 - 64 && ceilCInBy16_ * 16 <= 2040) {
+                    for (int64_t o = 0; o < oCount; ++o) {
                         for (int64_t col = 0; col < ceilCInBy16_ * 16; col += 64) {
-                            for (int64_t first1 = 0; first1 < oCount; first1 += 255) {
-                                AscendC::Add(sum[ceilCInBy16_ * first1 * 16 + col],
-                                             sum[ceilCInBy16_ * first1 * 16 + col],
-                                             tmp[K_ * ceilCInBy16_ * first1 * 16 + ceilCInBy16_ * k * 16 + col],
-                                             MinOf(64, ceilCInBy16_ * 16 - col), MinOf(255, oCount - first1),
-                                             AscendC::BinaryRepeatParams(1, 1, 1, ceilCInBy16_ * 2, ceilCInBy16_ * 2,
-                                                                         K_ * ceilCInBy16_ * 2));
+                            for (int64_t first1 = 0; first1 < K_ - 1; first1 += 255) {
+                                VectorBarrier();
+                                AscendC::Add(sum[ceilCInBy16_ * o * 16 + col],
+                                             tmp[K_ * ceilCInBy16_ * o * 16 + ceilCInBy16_ * first1 * 16 +
+                                                 ceilCInBy16_ * 16 + col],
+                                             sum[ceilCInBy16_ * o * 16 + col], MinOf(64, ceilCInBy16_ * 16 - col),
+                                             MinOf(255, K_ - first1 - 1),
+                                             AscendC::BinaryRepeatParams(1, 1, 1, 0, ceilCInBy16_ * 2, 0));
                             }
                         }
-                    } else {
-                        VectorBarrier();
-                        for (int64_t o = 0; o < oCount; ++o) {
-                            AscendC::Add(sum[ceilCInBy16_ * o * 16], sum[ceilCInBy16_ * o * 16],
-                                         tmp[K_ * ceilCInBy16_ * o * 16 + ceilCInBy16_ * k * 16], ceilCInBy16_ * 16);
+                    }
+                } else {
+                    for (int64_t k = 1; k < K_; ++k) {
+                        if (ceilCInBy16_ * 16 <= oCount * 64 && ceilCInBy16_ * 16 <= 2040 &&
+                            K_ * ceilCInBy16_ * 16 <= 2040) {
+                            VectorBarrier();
+                            for (int64_t col1 = 0; col1 < ceilCInBy16_ * 16; col1 += 64) {
+                                for (int64_t first2 = 0; first2 < oCount; first2 += 255) {
+                                    AscendC::Add(sum[ceilCInBy16_ * first2 * 16 + col1],
+                                                 sum[ceilCInBy16_ * first2 * 16 + col1],
+                                                 tmp[K_ * ceilCInBy16_ * first2 * 16 + ceilCInBy16_ * k * 16 + col1],
+                                                 MinOf(64, ceilCInBy16_ * 16 - col1), MinOf(255, oCount - first2),
+                                                 AscendC::BinaryRepeatParams(1, 1, 1, ceilCInBy16_ * 2,
+                                                                             ceilCInBy16_ * 2, K_ * ceilCInBy16_ * 2));
+                                }
+                            }
+                        } else {
+                            VectorBarrier();
+                            for (int64_t o = 0; o < oCount; ++o) {
+                                AscendC::Add(sum[ceilCInBy16_ * o * 16], sum[ceilCInBy16_ * o * 16],
+                                             tmp[K_ * ceilCInBy16_ * o * 16 + ceilCInBy16_ * k * 16],
+                                             ceilCInBy16_ * 16);
+                            }
                         }
                     }
                 }
@@ -2838,11 +2923,11 @@ public:
                 AscendC::LocalTensor<float> part = calc10Buf_.Get<float>();
                 AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(oCount, 8) * 512);
                 if (ceilCInBy16_ * 16 <= 2040) {
-                    for (int64_t col1 = 0; col1 < C_in_; col1 += 64) {
+                    for (int64_t col2 = 0; col2 < C_in_; col2 += 64) {
                         VectorBarrier();
-                        for (int64_t first2 = 0; first2 < oCount; first2 += 255) {
-                            AscendC::Add(acc[first2 * 64], sum[ceilCInBy16_ * first2 * 16 + col1], acc[first2 * 64],
-                                         MinOf(64, C_in_ - col1), MinOf(255, oCount - first2),
+                        for (int64_t first3 = 0; first3 < oCount; first3 += 255) {
+                            AscendC::Add(acc[first3 * 64], sum[ceilCInBy16_ * first3 * 16 + col2], acc[first3 * 64],
+                                         MinOf(64, C_in_ - col2), MinOf(255, oCount - first3),
                                          AscendC::BinaryRepeatParams(1, 1, 1, 8, ceilCInBy16_ * 2, 8));
                         }
                     }

@@ -789,28 +789,15 @@ inline bool FindZerosZeroAtTiles(Sizes &s, const Chip &chip)
            s.gradXPanels.valid && s.gradXBaseM.valid;
 }
 
-/// Fields gradXBaseK; false when one is out of range.
+/// Fields gradXBaseK to gradXL1; false when one is out of range.
 inline bool FindGradXBaseK(Sizes &s, const Chip &chip)
 {
     (void)chip;
     s.gradXBaseK = MinOf(MinOf(32, (((8192 / s.gradXBaseN)) / 16) * 16), RoundUp(s.C_out, 16));
-    return s.gradXBaseK.valid;
-}
-
-/// Fields gradXStepK; false when one is out of range.
-inline bool FindGradXStepK(Sizes &s, const Chip &chip)
-{
-    (void)chip;
-    s.gradXStepK = MinOf(4, CeilDiv(s.C_out, s.gradXBaseK));
-    return s.gradXStepK.valid;
-}
-
-/// Fields gradXL1; false when one is out of range.
-inline bool FindGradXL1(Sizes &s, const Chip &chip)
-{
-    (void)chip;
+    s.gradXStepK = MinOf(MinOf(4, (523264 / (s.gradXBaseK * s.gradXBaseM * 8 + s.gradXBaseK * s.gradXBaseN * 8))),
+                         CeilDiv(s.C_out, s.gradXBaseK));
     s.gradXL1 = s.gradXBaseK * s.gradXBaseM * s.gradXStepK * 8 + s.gradXBaseK * s.gradXBaseN * s.gradXStepK * 8;
-    return s.gradXL1.valid;
+    return s.gradXBaseK.valid && s.gradXStepK.valid && s.gradXL1.valid;
 }
 
 /// Fields gradXM to gradWBaseM; false when one is out of range.
@@ -866,28 +853,15 @@ inline bool FindGradXM(Sizes &s, const Chip &chip)
            s.gradWPanels.valid && s.gradWBaseM.valid;
 }
 
-/// Fields gradWBaseK; false when one is out of range.
+/// Fields gradWBaseK to gradWL1; false when one is out of range.
 inline bool FindGradWBaseK(Sizes &s, const Chip &chip)
 {
     (void)chip;
     s.gradWBaseK = MinOf(MinOf(32, (((8192 / s.gradWBaseN)) / 16) * 16), RoundUp(s.H_out * s.N, 16));
-    return s.gradWBaseK.valid;
-}
-
-/// Fields gradWStepK; false when one is out of range.
-inline bool FindGradWStepK(Sizes &s, const Chip &chip)
-{
-    (void)chip;
-    s.gradWStepK = MinOf(4, CeilDiv(s.H_out * s.N, s.gradWBaseK));
-    return s.gradWStepK.valid;
-}
-
-/// Fields gradWL1; false when one is out of range.
-inline bool FindGradWL1(Sizes &s, const Chip &chip)
-{
-    (void)chip;
+    s.gradWStepK = MinOf(MinOf(4, (523264 / (s.gradWBaseK * s.gradWBaseM * 8 + s.gradWBaseK * s.gradWBaseN * 8))),
+                         CeilDiv(s.H_out * s.N, s.gradWBaseK));
     s.gradWL1 = s.gradWBaseK * s.gradWBaseM * s.gradWStepK * 8 + s.gradWBaseK * s.gradWBaseN * s.gradWStepK * 8;
-    return s.gradWL1.valid;
+    return s.gradWBaseK.valid && s.gradWStepK.valid && s.gradWL1.valid;
 }
 
 /// Fields gradWM to mm1L1; false when one is out of range.
@@ -1075,36 +1049,26 @@ inline bool FindZerosWsEnd2(Sizes &s, const Chip &chip)
     return s.zerosWsEnd.valid;
 }
 
-/// Fields gradXBaseK; false when one is out of range.
+/// Fields gradXBaseK to gradXL1; false when one is out of range.
 inline bool FindGradXBaseK2(Sizes &s, const Chip &chip)
 {
     (void)chip;
     s.gradXBaseK = MinOf(MinOf(64, (((16384 / s.gradXBaseN)) / 16) * 16), RoundUp(s.C_out, 16));
-    return s.gradXBaseK.valid;
-}
-
-/// Fields gradXL1; false when one is out of range.
-inline bool FindGradXL12(Sizes &s, const Chip &chip)
-{
-    (void)chip;
+    s.gradXStepK = MinOf(MinOf(4, (523264 / (s.gradXBaseK * s.gradXBaseM * 4 + s.gradXBaseK * s.gradXBaseN * 4))),
+                         CeilDiv(s.C_out, s.gradXBaseK));
     s.gradXL1 = s.gradXBaseK * s.gradXBaseM * s.gradXStepK * 4 + s.gradXBaseK * s.gradXBaseN * s.gradXStepK * 4;
-    return s.gradXL1.valid;
+    return s.gradXBaseK.valid && s.gradXStepK.valid && s.gradXL1.valid;
 }
 
-/// Fields gradWBaseK; false when one is out of range.
+/// Fields gradWBaseK to gradWL1; false when one is out of range.
 inline bool FindGradWBaseK2(Sizes &s, const Chip &chip)
 {
     (void)chip;
     s.gradWBaseK = MinOf(MinOf(64, (((16384 / s.gradWBaseN)) / 16) * 16), RoundUp(s.H_out * s.N, 16));
-    return s.gradWBaseK.valid;
-}
-
-/// Fields gradWL1; false when one is out of range.
-inline bool FindGradWL12(Sizes &s, const Chip &chip)
-{
-    (void)chip;
+    s.gradWStepK = MinOf(MinOf(4, (523264 / (s.gradWBaseK * s.gradWBaseM * 4 + s.gradWBaseK * s.gradWBaseN * 4))),
+                         CeilDiv(s.H_out * s.N, s.gradWBaseK));
     s.gradWL1 = s.gradWBaseK * s.gradWBaseM * s.gradWStepK * 4 + s.gradWBaseK * s.gradWBaseN * s.gradWStepK * 4;
-    return s.gradWL1.valid;
+    return s.gradWBaseK.valid && s.gradWStepK.valid && s.gradWL1.valid;
 }
 
 /// Tries the alternative "cube_full"; false when it does not fit.
@@ -1157,8 +1121,7 @@ inline bool TryCubeFull(Sizes &s, const Chip &chip, Choice &choice)
     }
     if (!(FitZeros(s, chip) && FitGradX(s, chip) && FitGradX(s, chip) && FitGradBias(s, chip) &&
           FindZerosWsStart(s, chip) && FindZerosWsEnd(s, chip) && FindZerosZeroAtTiles(s, chip) &&
-          FindGradXBaseK(s, chip) && FindGradXStepK(s, chip) && FindGradXL1(s, chip) && FindGradXM(s, chip) &&
-          FindGradWBaseK(s, chip) && FindGradWStepK(s, chip) && FindGradWL1(s, chip) && FindGradWM(s, chip) &&
+          FindGradXBaseK(s, chip) && FindGradXM(s, chip) && FindGradWBaseK(s, chip) && FindGradWM(s, chip) &&
           FindGradBiasOTiles(s, chip))) {
         return false;
     }
@@ -1226,8 +1189,7 @@ inline bool TryCubeWalked(Sizes &s, const Chip &chip, Choice &choice)
           FitGradBias2(s, chip) && FindSum3WsStart(s, chip) && FindSum3WsEnd(s, chip) && FindZerosWsStart2(s, chip) &&
           FindZerosWsEnd(s, chip) && FindSum3PartCount(s, chip) && FindSum3PartWsStart(s, chip) &&
           FindSum3PartWsEnd(s, chip) && FindZerosZeroAtTiles(s, chip) && FindGradXBaseK(s, chip) &&
-          FindGradXStepK(s, chip) && FindGradXL1(s, chip) && FindGradXM(s, chip) && FindGradWBaseK(s, chip) &&
-          FindGradWStepK(s, chip) && FindGradWL1(s, chip) && FindGradWM(s, chip) && FindSum3PartOTiles(s, chip) &&
+          FindGradXM(s, chip) && FindGradWBaseK(s, chip) && FindGradWM(s, chip) && FindSum3PartOTiles(s, chip) &&
           FindGradBiasOTiles(s, chip))) {
         return false;
     }
@@ -1399,8 +1361,7 @@ inline bool TryCubeFull2(Sizes &s, const Chip &chip, Choice &choice)
     }
     if (!(FitZeros2(s, chip) && FitGradX(s, chip) && FitGradX(s, chip) && FitGradBias3(s, chip) &&
           FindZerosWsStart(s, chip) && FindZerosWsEnd2(s, chip) && FindZerosZeroAtTiles(s, chip) &&
-          FindGradXBaseK2(s, chip) && FindGradXStepK(s, chip) && FindGradXL12(s, chip) && FindGradXM(s, chip) &&
-          FindGradWBaseK2(s, chip) && FindGradWStepK(s, chip) && FindGradWL12(s, chip) && FindGradWM(s, chip) &&
+          FindGradXBaseK2(s, chip) && FindGradXM(s, chip) && FindGradWBaseK2(s, chip) && FindGradWM(s, chip) &&
           FindGradBiasOTiles(s, chip))) {
         return false;
     }
@@ -1463,8 +1424,7 @@ inline bool TryCubeWalked2(Sizes &s, const Chip &chip, Choice &choice)
           FitGradBias4(s, chip) && FindSum3WsStart(s, chip) && FindSum3WsEnd(s, chip) && FindZerosWsStart2(s, chip) &&
           FindZerosWsEnd2(s, chip) && FindSum3PartCount(s, chip) && FindSum3PartWsStart(s, chip) &&
           FindSum3PartWsEnd(s, chip) && FindZerosZeroAtTiles(s, chip) && FindGradXBaseK2(s, chip) &&
-          FindGradXStepK(s, chip) && FindGradXL12(s, chip) && FindGradXM(s, chip) && FindGradWBaseK2(s, chip) &&
-          FindGradWStepK(s, chip) && FindGradWL12(s, chip) && FindGradWM(s, chip) && FindSum3PartOTiles(s, chip) &&
+          FindGradXM(s, chip) && FindGradWBaseK2(s, chip) && FindGradWM(s, chip) && FindSum3PartOTiles(s, chip) &&
           FindGradBiasOTiles(s, chip))) {
         return false;
     }

@@ -51,15 +51,40 @@ public:
             AscendC::LocalTensor<float> sum_3Tile = calc0Buf_.Get<float>();
             AscendC::LocalTensor<float> sum = calc1Buf_.Get<float>();
             AscendC::Muls(sum, grad_yIn, 1.0f, N_ * oPitch);
-            for (int64_t t1 = 1; t1 < H_out_; ++t1) {
-                VectorBarrier();
-                AscendC::Add(sum, sum, grad_yIn[N_ * oPitch * t1], N_ * oPitch);
+            if (oPitch <= H_out_ * 64 - 64 && N_ * oPitch <= 2040) {
+                for (int64_t b = 0; b < N_; ++b) {
+                    for (int64_t col = 0; col < oPitch; col += 64) {
+                        for (int64_t first1 = 0; first1 < H_out_ - 1; first1 += 255) {
+                            VectorBarrier();
+                            AscendC::Add(
+                                sum[b * oPitch + col], grad_yIn[N_ * first1 * oPitch + N_ * oPitch + b * oPitch + col],
+                                sum[b * oPitch + col], MinOf(64, oPitch - col), MinOf(255, H_out_ - first1 - 1),
+                                AscendC::BinaryRepeatParams(1, 1, 1, 0, ((N_ * oPitch) / 8), 0));
+                        }
+                    }
+                }
+            } else {
+                for (int64_t t1 = 1; t1 < H_out_; ++t1) {
+                    VectorBarrier();
+                    AscendC::Add(sum, sum, grad_yIn[N_ * oPitch * t1], N_ * oPitch);
+                }
             }
             VectorBarrier();
             AscendC::Muls(sum_3Tile, sum, 1.0f, oPitch);
-            for (int64_t b = 1; b < N_; ++b) {
-                VectorBarrier();
-                AscendC::Add(sum_3Tile, sum_3Tile, sum[b * oPitch], oPitch);
+            if (oPitch <= N_ * 64 - 64 && oPitch <= 2040) {
+                for (int64_t col1 = 0; col1 < oPitch; col1 += 64) {
+                    for (int64_t first2 = 0; first2 < N_ - 1; first2 += 255) {
+                        VectorBarrier();
+                        AscendC::Add(sum_3Tile[col1], sum[first2 * oPitch + col1 + oPitch], sum_3Tile[col1],
+                                     MinOf(64, oPitch - col1), MinOf(255, N_ - first2 - 1),
+                                     AscendC::BinaryRepeatParams(1, 1, 1, 0, (oPitch / 8), 0));
+                    }
+                }
+            } else {
+                for (int64_t b = 1; b < N_; ++b) {
+                    VectorBarrier();
+                    AscendC::Add(sum_3Tile, sum_3Tile, sum[b * oPitch], oPitch);
+                }
             }
             in0Queue_.FreeTensor(grad_yIn);
             AscendC::LocalTensor<float> grad_biasOut = out0Queue_.AllocTensor<float>();
@@ -202,15 +227,41 @@ public:
             AscendC::LocalTensor<float> sum = calc2Buf_.Get<float>();
             VectorBarrier();
             AscendC::Muls(sum, grad_yTile, 1.0f, N_ * oPitch);
-            for (int64_t t1 = 1; t1 < H_out_; ++t1) {
-                VectorBarrier();
-                AscendC::Add(sum, sum, grad_yTile[N_ * oPitch * t1], N_ * oPitch);
+            if (oPitch <= H_out_ * 64 - 64 && N_ * oPitch <= 2040) {
+                for (int64_t b = 0; b < N_; ++b) {
+                    for (int64_t col = 0; col < oPitch; col += 64) {
+                        for (int64_t first1 = 0; first1 < H_out_ - 1; first1 += 255) {
+                            VectorBarrier();
+                            AscendC::Add(sum[b * oPitch + col],
+                                         grad_yTile[N_ * first1 * oPitch + N_ * oPitch + b * oPitch + col],
+                                         sum[b * oPitch + col], MinOf(64, oPitch - col),
+                                         MinOf(255, H_out_ - first1 - 1),
+                                         AscendC::BinaryRepeatParams(1, 1, 1, 0, ((N_ * oPitch) / 8), 0));
+                        }
+                    }
+                }
+            } else {
+                for (int64_t t1 = 1; t1 < H_out_; ++t1) {
+                    VectorBarrier();
+                    AscendC::Add(sum, sum, grad_yTile[N_ * oPitch * t1], N_ * oPitch);
+                }
             }
             VectorBarrier();
             AscendC::Muls(sum_3Tile, sum, 1.0f, oPitch);
-            for (int64_t b = 1; b < N_; ++b) {
-                VectorBarrier();
-                AscendC::Add(sum_3Tile, sum_3Tile, sum[b * oPitch], oPitch);
+            if (oPitch <= N_ * 64 - 64 && oPitch <= 2040) {
+                for (int64_t col1 = 0; col1 < oPitch; col1 += 64) {
+                    for (int64_t first2 = 0; first2 < N_ - 1; first2 += 255) {
+                        VectorBarrier();
+                        AscendC::Add(sum_3Tile[col1], sum[first2 * oPitch + col1 + oPitch], sum_3Tile[col1],
+                                     MinOf(64, oPitch - col1), MinOf(255, N_ - first2 - 1),
+                                     AscendC::BinaryRepeatParams(1, 1, 1, 0, (oPitch / 8), 0));
+                    }
+                }
+            } else {
+                for (int64_t b = 1; b < N_; ++b) {
+                    VectorBarrier();
+                    AscendC::Add(sum_3Tile, sum_3Tile, sum[b * oPitch], oPitch);
+                }
             }
             AscendC::LocalTensor<Element> grad_biasOut = out0Queue_.AllocTensor<Element>();
             VectorBarrier();

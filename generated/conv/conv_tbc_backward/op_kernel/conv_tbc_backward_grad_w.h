@@ -262,40 +262,63 @@ public:
                     }
                 }
             }
-            for (int64_t k = 1; k < K_; ++k) {
-                if (ceilCOutBy8_ * 8 <= N_ * 64 && ceilCOutBy8_ * 8 <= 2040 && K_ * ceilCOutBy8_ * 8 <= 2040) {
-                    VectorBarrier();
-                    for (int64_t c = 0; c < cCount; ++c) {
-                        for (int64_t t = 0; t < H_in_; ++t) {
+            if (ceilCOutBy8_ * 8 <= K_ * 64 - 64 && ceilCOutBy8_ * 8 <= 2040) {
+                for (int64_t c = 0; c < cCount; ++c) {
+                    for (int64_t t = 0; t < H_in_; ++t) {
+                        for (int64_t b = 0; b < N_; ++b) {
                             for (int64_t col = 0; col < ceilCOutBy8_ * 8; col += 64) {
-                                for (int64_t first2 = 0; first2 < N_; first2 += 255) {
-                                    AscendC::Add(
-                                        sum[H_in_ * N_ * c * ceilCOutBy8_ * 8 + N_ * ceilCOutBy8_ * t * 8 +
-                                            ceilCOutBy8_ * first2 * 8 + col],
-                                        sum[H_in_ * N_ * c * ceilCOutBy8_ * 8 + N_ * ceilCOutBy8_ * t * 8 +
-                                            ceilCOutBy8_ * first2 * 8 + col],
-                                        tmp[H_in_ * K_ * N_ * c * ceilCOutBy8_ * 8 + K_ * N_ * ceilCOutBy8_ * t * 8 +
-                                            K_ * ceilCOutBy8_ * first2 * 8 + ceilCOutBy8_ * k * 8 + col],
-                                        MinOf(64, ceilCOutBy8_ * 8 - col), MinOf(255, N_ - first2),
-                                        AscendC::BinaryRepeatParams(1, 1, 1, ceilCOutBy8_, ceilCOutBy8_,
-                                                                    K_ * ceilCOutBy8_));
+                                for (int64_t first2 = 0; first2 < K_ - 1; first2 += 255) {
+                                    VectorBarrier();
+                                    AscendC::Add(sum[H_in_ * N_ * c * ceilCOutBy8_ * 8 + N_ * ceilCOutBy8_ * t * 8 +
+                                                     b * ceilCOutBy8_ * 8 + col],
+                                                 tmp[H_in_ * K_ * N_ * c * ceilCOutBy8_ * 8 +
+                                                     K_ * N_ * ceilCOutBy8_ * t * 8 + K_ * b * ceilCOutBy8_ * 8 +
+                                                     ceilCOutBy8_ * first2 * 8 + ceilCOutBy8_ * 8 + col],
+                                                 sum[H_in_ * N_ * c * ceilCOutBy8_ * 8 + N_ * ceilCOutBy8_ * t * 8 +
+                                                     b * ceilCOutBy8_ * 8 + col],
+                                                 MinOf(64, ceilCOutBy8_ * 8 - col), MinOf(255, K_ - first2 - 1),
+                                                 AscendC::BinaryRepeatParams(1, 1, 1, 0, ceilCOutBy8_, 0));
                                 }
                             }
                         }
                     }
-                } else {
-                    VectorBarrier();
-                    for (int64_t c = 0; c < cCount; ++c) {
-                        for (int64_t t = 0; t < H_in_; ++t) {
-                            for (int64_t b = 0; b < N_; ++b) {
-                                AscendC::Add(
-                                    sum[H_in_ * N_ * c * ceilCOutBy8_ * 8 + N_ * ceilCOutBy8_ * t * 8 +
-                                        b * ceilCOutBy8_ * 8],
-                                    sum[H_in_ * N_ * c * ceilCOutBy8_ * 8 + N_ * ceilCOutBy8_ * t * 8 +
-                                        b * ceilCOutBy8_ * 8],
-                                    tmp[H_in_ * K_ * N_ * c * ceilCOutBy8_ * 8 + K_ * N_ * ceilCOutBy8_ * t * 8 +
-                                        K_ * b * ceilCOutBy8_ * 8 + ceilCOutBy8_ * k * 8],
-                                    ceilCOutBy8_ * 8);
+                }
+            } else {
+                for (int64_t k = 1; k < K_; ++k) {
+                    if (ceilCOutBy8_ * 8 <= N_ * 64 && ceilCOutBy8_ * 8 <= 2040 && K_ * ceilCOutBy8_ * 8 <= 2040) {
+                        VectorBarrier();
+                        for (int64_t c = 0; c < cCount; ++c) {
+                            for (int64_t t = 0; t < H_in_; ++t) {
+                                for (int64_t col1 = 0; col1 < ceilCOutBy8_ * 8; col1 += 64) {
+                                    for (int64_t first3 = 0; first3 < N_; first3 += 255) {
+                                        AscendC::Add(sum[H_in_ * N_ * c * ceilCOutBy8_ * 8 + N_ * ceilCOutBy8_ * t * 8 +
+                                                         ceilCOutBy8_ * first3 * 8 + col1],
+                                                     sum[H_in_ * N_ * c * ceilCOutBy8_ * 8 + N_ * ceilCOutBy8_ * t * 8 +
+                                                         ceilCOutBy8_ * first3 * 8 + col1],
+                                                     tmp[H_in_ * K_ * N_ * c * ceilCOutBy8_ * 8 +
+                                                         K_ * N_ * ceilCOutBy8_ * t * 8 +
+                                                         K_ * ceilCOutBy8_ * first3 * 8 + ceilCOutBy8_ * k * 8 + col1],
+                                                     MinOf(64, ceilCOutBy8_ * 8 - col1), MinOf(255, N_ - first3),
+                                                     AscendC::BinaryRepeatParams(1, 1, 1, ceilCOutBy8_, ceilCOutBy8_,
+                                                                                 K_ * ceilCOutBy8_));
+                                    }
+                                }
+                            }
+                        }
+                    } else {
+                        VectorBarrier();
+                        for (int64_t c = 0; c < cCount; ++c) {
+                            for (int64_t t = 0; t < H_in_; ++t) {
+                                for (int64_t b = 0; b < N_; ++b) {
+                                    AscendC::Add(
+                                        sum[H_in_ * N_ * c * ceilCOutBy8_ * 8 + N_ * ceilCOutBy8_ * t * 8 +
+                                            b * ceilCOutBy8_ * 8],
+                                        sum[H_in_ * N_ * c * ceilCOutBy8_ * 8 + N_ * ceilCOutBy8_ * t * 8 +
+                                            b * ceilCOutBy8_ * 8],
+                                        tmp[H_in_ * K_ * N_ * c * ceilCOutBy8_ * 8 + K_ * N_ * ceilCOutBy8_ * t * 8 +
+                                            K_ * b * ceilCOutBy8_ * 8 + ceilCOutBy8_ * k * 8],
+                                        ceilCOutBy8_ * 8);
+                                }
                             }
                         }
                     }
@@ -307,13 +330,13 @@ public:
                 for (int64_t t = 0; t < H_in_; ++t) {
                     AscendC::Duplicate<float>(acc, 0.0f, ceilNBy8_ * 512);
                     if (ceilCOutBy8_ * 8 <= 2040) {
-                        for (int64_t col1 = 0; col1 < C_out_; col1 += 64) {
+                        for (int64_t col2 = 0; col2 < C_out_; col2 += 64) {
                             VectorBarrier();
-                            for (int64_t first3 = 0; first3 < N_; first3 += 255) {
-                                AscendC::Add(acc[first3 * 64],
+                            for (int64_t first4 = 0; first4 < N_; first4 += 255) {
+                                AscendC::Add(acc[first4 * 64],
                                              sum[H_in_ * N_ * c * ceilCOutBy8_ * 8 + N_ * ceilCOutBy8_ * t * 8 +
-                                                 ceilCOutBy8_ * first3 * 8 + col1],
-                                             acc[first3 * 64], MinOf(64, C_out_ - col1), MinOf(255, N_ - first3),
+                                                 ceilCOutBy8_ * first4 * 8 + col2],
+                                             acc[first4 * 64], MinOf(64, C_out_ - col2), MinOf(255, N_ - first4),
                                              AscendC::BinaryRepeatParams(1, 1, 1, 8, ceilCOutBy8_, 8));
                             }
                         }
@@ -366,9 +389,9 @@ public:
             }
             out0Queue_.EnQue(grad_xOut);
             grad_xOut = out0Queue_.DeQue<float>();
-            for (int64_t first4 = 0; first4 < H_in_ * N_; first4 += 4095) {
-                AscendC::DataCopyPad(grad_xGm_[C_in_ * first4 + cStart], grad_xOut[RoundUp(cCount, 8) * first4],
-                                     AscendC::DataCopyExtParams(MinOf(4095, H_in_ * N_ - first4), cCount * 4,
+            for (int64_t first5 = 0; first5 < H_in_ * N_; first5 += 4095) {
+                AscendC::DataCopyPad(grad_xGm_[C_in_ * first5 + cStart], grad_xOut[RoundUp(cCount, 8) * first5],
+                                     AscendC::DataCopyExtParams(MinOf(4095, H_in_ * N_ - first5), cCount * 4,
                                                                 CeilDiv(cCount, 8) - CeilDiv(cCount * 4, 32),
                                                                 C_in_ * 4 - cCount * 4, 0));
             }
@@ -383,12 +406,12 @@ public:
                         if (low < high) {
                             const int64_t valid = high - low;
                             AscendC::LocalTensor<float> xIn = in3Queue_.AllocTensor<float>();
-                            for (int64_t first5 = 0; first5 < valid; first5 += 4095) {
+                            for (int64_t first6 = 0; first6 < valid; first6 += 4095) {
                                 AscendC::DataCopyPad(
-                                    xIn[first5 * 8],
-                                    xGm_[C_in_ * N_ * first5 + C_in_ * N_ * k + C_in_ * N_ * low + C_in_ * b + cStart +
+                                    xIn[first6 * 8],
+                                    xGm_[C_in_ * N_ * first6 + C_in_ * N_ * k + C_in_ * N_ * low + C_in_ * b + cStart +
                                          c - C_in_ * N_ * pad_],
-                                    AscendC::DataCopyExtParams(MinOf(4095, valid - first5), 4, C_in_ * N_ * 4 - 4, 0,
+                                    AscendC::DataCopyExtParams(MinOf(4095, valid - first6), 4, C_in_ * N_ * 4 - 4, 0,
                                                                0),
                                     AscendC::DataCopyPadExtParams<float>(false, 0, 0, static_cast<float>(0)));
                             }
@@ -435,14 +458,14 @@ public:
                     VectorBarrier();
                     for (int64_t c = 0; c < cCount; ++c) {
                         if (ceilCOutBy8_ * 8 <= 2040 && ceilHOutBy8_ * 64 <= 2040) {
-                            for (int64_t col2 = 0; col2 < ceilCOutBy8_ * 8; col2 += 64) {
-                                for (int64_t first6 = 0; first6 < K_; first6 += 255) {
+                            for (int64_t col3 = 0; col3 < ceilCOutBy8_ * 8; col3 += 64) {
+                                for (int64_t first7 = 0; first7 < K_; first7 += 255) {
                                     AscendC::MulAddDst(
-                                        sum_2Tile[K_ * c * ceilCOutBy8_ * 8 + ceilCOutBy8_ * first6 * 8 + col2],
+                                        sum_2Tile[K_ * c * ceilCOutBy8_ * 8 + ceilCOutBy8_ * first7 * 8 + col3],
                                         spread[K_ * N_ * c * ceilHOutBy8_ * 64 + K_ * b * ceilHOutBy8_ * 64 +
-                                               ceilHOutBy8_ * first6 * 64 + t1 * 8],
-                                        grad_yIn1[H_out_ * b * ceilCOutBy8_ * 8 + ceilCOutBy8_ * t1 * 8 + col2],
-                                        MinOf(64, ceilCOutBy8_ * 8 - col2), MinOf(255, K_ - first6),
+                                               ceilHOutBy8_ * first7 * 64 + t1 * 8],
+                                        grad_yIn1[H_out_ * b * ceilCOutBy8_ * 8 + ceilCOutBy8_ * t1 * 8 + col3],
+                                        MinOf(64, ceilCOutBy8_ * 8 - col3), MinOf(255, K_ - first7),
                                         AscendC::BinaryRepeatParams(1, 0, 1, ceilCOutBy8_, ceilHOutBy8_ * 8, 0));
                                 }
                             }
@@ -479,10 +502,10 @@ public:
             out1Queue_.EnQue(grad_wOut);
             grad_wOut = out1Queue_.DeQue<float>();
             for (int64_t c = 0; c < cCount; ++c) {
-                for (int64_t first7 = 0; first7 < K_; first7 += 4095) {
-                    AscendC::DataCopyPad(grad_wGm_[C_in_ * C_out_ * first7 + C_out_ * cStart + C_out_ * c],
-                                         grad_wOut[K_ * c * ceilCOutBy8_ * 8 + ceilCOutBy8_ * first7 * 8],
-                                         AscendC::DataCopyExtParams(MinOf(4095, K_ - first7), C_out_ * 4,
+                for (int64_t first8 = 0; first8 < K_; first8 += 4095) {
+                    AscendC::DataCopyPad(grad_wGm_[C_in_ * C_out_ * first8 + C_out_ * cStart + C_out_ * c],
+                                         grad_wOut[K_ * c * ceilCOutBy8_ * 8 + ceilCOutBy8_ * first8 * 8],
+                                         AscendC::DataCopyExtParams(MinOf(4095, K_ - first8), C_out_ * 4,
                                                                     ceilCOutBy8_ - CeilDiv(C_out_ * 4, 32),
                                                                     C_in_ * C_out_ * 4 - C_out_ * 4, 0));
                 }
@@ -919,41 +942,65 @@ public:
                     }
                 }
             }
-            for (int64_t k = 1; k < K_; ++k) {
-                if (ceilCOutBy16_ * 16 <= N_ * 64 && ceilCOutBy16_ * 16 <= 2040 && K_ * ceilCOutBy16_ * 16 <= 2040) {
-                    VectorBarrier();
-                    for (int64_t c = 0; c < cCount; ++c) {
-                        for (int64_t t = 0; t < H_in_; ++t) {
+            if (ceilCOutBy16_ * 16 <= K_ * 64 - 64 && ceilCOutBy16_ * 16 <= 2040) {
+                for (int64_t c = 0; c < cCount; ++c) {
+                    for (int64_t t = 0; t < H_in_; ++t) {
+                        for (int64_t b = 0; b < N_; ++b) {
                             for (int64_t col = 0; col < ceilCOutBy16_ * 16; col += 64) {
-                                for (int64_t first2 = 0; first2 < N_; first2 += 255) {
-                                    AscendC::Add(
-                                        sum[H_in_ * N_ * c * ceilCOutBy16_ * 16 + N_ * ceilCOutBy16_ * t * 16 +
-                                            ceilCOutBy16_ * first2 * 16 + col],
-                                        sum[H_in_ * N_ * c * ceilCOutBy16_ * 16 + N_ * ceilCOutBy16_ * t * 16 +
-                                            ceilCOutBy16_ * first2 * 16 + col],
-                                        tmp[H_in_ * K_ * N_ * c * ceilCOutBy16_ * 16 +
-                                            K_ * N_ * ceilCOutBy16_ * t * 16 + K_ * ceilCOutBy16_ * first2 * 16 +
-                                            ceilCOutBy16_ * k * 16 + col],
-                                        MinOf(64, ceilCOutBy16_ * 16 - col), MinOf(255, N_ - first2),
-                                        AscendC::BinaryRepeatParams(1, 1, 1, ceilCOutBy16_ * 2, ceilCOutBy16_ * 2,
-                                                                    K_ * ceilCOutBy16_ * 2));
+                                for (int64_t first2 = 0; first2 < K_ - 1; first2 += 255) {
+                                    VectorBarrier();
+                                    AscendC::Add(sum[H_in_ * N_ * c * ceilCOutBy16_ * 16 + N_ * ceilCOutBy16_ * t * 16 +
+                                                     b * ceilCOutBy16_ * 16 + col],
+                                                 tmp[H_in_ * K_ * N_ * c * ceilCOutBy16_ * 16 +
+                                                     K_ * N_ * ceilCOutBy16_ * t * 16 + K_ * b * ceilCOutBy16_ * 16 +
+                                                     ceilCOutBy16_ * first2 * 16 + ceilCOutBy16_ * 16 + col],
+                                                 sum[H_in_ * N_ * c * ceilCOutBy16_ * 16 + N_ * ceilCOutBy16_ * t * 16 +
+                                                     b * ceilCOutBy16_ * 16 + col],
+                                                 MinOf(64, ceilCOutBy16_ * 16 - col), MinOf(255, K_ - first2 - 1),
+                                                 AscendC::BinaryRepeatParams(1, 1, 1, 0, ceilCOutBy16_ * 2, 0));
                                 }
                             }
                         }
                     }
-                } else {
-                    VectorBarrier();
-                    for (int64_t c = 0; c < cCount; ++c) {
-                        for (int64_t t = 0; t < H_in_; ++t) {
-                            for (int64_t b = 0; b < N_; ++b) {
-                                AscendC::Add(
-                                    sum[H_in_ * N_ * c * ceilCOutBy16_ * 16 + N_ * ceilCOutBy16_ * t * 16 +
-                                        b * ceilCOutBy16_ * 16],
-                                    sum[H_in_ * N_ * c * ceilCOutBy16_ * 16 + N_ * ceilCOutBy16_ * t * 16 +
-                                        b * ceilCOutBy16_ * 16],
-                                    tmp[H_in_ * K_ * N_ * c * ceilCOutBy16_ * 16 + K_ * N_ * ceilCOutBy16_ * t * 16 +
-                                        K_ * b * ceilCOutBy16_ * 16 + ceilCOutBy16_ * k * 16],
-                                    ceilCOutBy16_ * 16);
+                }
+            } else {
+                for (int64_t k = 1; k < K_; ++k) {
+                    if (ceilCOutBy16_ * 16 <= N_ * 64 && ceilCOutBy16_ * 16 <= 2040 &&
+                        K_ * ceilCOutBy16_ * 16 <= 2040) {
+                        VectorBarrier();
+                        for (int64_t c = 0; c < cCount; ++c) {
+                            for (int64_t t = 0; t < H_in_; ++t) {
+                                for (int64_t col1 = 0; col1 < ceilCOutBy16_ * 16; col1 += 64) {
+                                    for (int64_t first3 = 0; first3 < N_; first3 += 255) {
+                                        AscendC::Add(
+                                            sum[H_in_ * N_ * c * ceilCOutBy16_ * 16 + N_ * ceilCOutBy16_ * t * 16 +
+                                                ceilCOutBy16_ * first3 * 16 + col1],
+                                            sum[H_in_ * N_ * c * ceilCOutBy16_ * 16 + N_ * ceilCOutBy16_ * t * 16 +
+                                                ceilCOutBy16_ * first3 * 16 + col1],
+                                            tmp[H_in_ * K_ * N_ * c * ceilCOutBy16_ * 16 +
+                                                K_ * N_ * ceilCOutBy16_ * t * 16 + K_ * ceilCOutBy16_ * first3 * 16 +
+                                                ceilCOutBy16_ * k * 16 + col1],
+                                            MinOf(64, ceilCOutBy16_ * 16 - col1), MinOf(255, N_ - first3),
+                                            AscendC::BinaryRepeatParams(1, 1, 1, ceilCOutBy16_ * 2, ceilCOutBy16_ * 2,
+                                                                        K_ * ceilCOutBy16_ * 2));
+                                    }
+                                }
+                            }
+                        }
+                    } else {
+                        VectorBarrier();
+                        for (int64_t c = 0; c < cCount; ++c) {
+                            for (int64_t t = 0; t < H_in_; ++t) {
+                                for (int64_t b = 0; b < N_; ++b) {
+                                    AscendC::Add(sum[H_in_ * N_ * c * ceilCOutBy16_ * 16 + N_ * ceilCOutBy16_ * t * 16 +
+                                                     b * ceilCOutBy16_ * 16],
+                                                 sum[H_in_ * N_ * c * ceilCOutBy16_ * 16 + N_ * ceilCOutBy16_ * t * 16 +
+                                                     b * ceilCOutBy16_ * 16],
+                                                 tmp[H_in_ * K_ * N_ * c * ceilCOutBy16_ * 16 +
+                                                     K_ * N_ * ceilCOutBy16_ * t * 16 + K_ * b * ceilCOutBy16_ * 16 +
+                                                     ceilCOutBy16_ * k * 16],
+                                                 ceilCOutBy16_ * 16);
+                                }
                             }
                         }
                     }
@@ -965,13 +1012,13 @@ public:
                 for (int64_t t = 0; t < H_in_; ++t) {
                     AscendC::Duplicate<float>(acc, 0.0f, ceilNBy8_ * 512);
                     if (ceilCOutBy16_ * 16 <= 2040) {
-                        for (int64_t col1 = 0; col1 < C_out_; col1 += 64) {
+                        for (int64_t col2 = 0; col2 < C_out_; col2 += 64) {
                             VectorBarrier();
-                            for (int64_t first3 = 0; first3 < N_; first3 += 255) {
-                                AscendC::Add(acc[first3 * 64],
+                            for (int64_t first4 = 0; first4 < N_; first4 += 255) {
+                                AscendC::Add(acc[first4 * 64],
                                              sum[H_in_ * N_ * c * ceilCOutBy16_ * 16 + N_ * ceilCOutBy16_ * t * 16 +
-                                                 ceilCOutBy16_ * first3 * 16 + col1],
-                                             acc[first3 * 64], MinOf(64, C_out_ - col1), MinOf(255, N_ - first3),
+                                                 ceilCOutBy16_ * first4 * 16 + col2],
+                                             acc[first4 * 64], MinOf(64, C_out_ - col2), MinOf(255, N_ - first4),
                                              AscendC::BinaryRepeatParams(1, 1, 1, 8, ceilCOutBy16_ * 2, 8));
                             }
                         }
@@ -1032,9 +1079,9 @@ public:
             }
             out0Queue_.EnQue(grad_xOut);
             grad_xOut = out0Queue_.DeQue<Element>();
-            for (int64_t first4 = 0; first4 < H_in_ * N_; first4 += 4095) {
-                AscendC::DataCopyPad(grad_xGm_[C_in_ * first4 + cStart], grad_xOut[RoundUp(cCount, 16) * first4],
-                                     AscendC::DataCopyExtParams(MinOf(4095, H_in_ * N_ - first4), cCount * 2,
+            for (int64_t first5 = 0; first5 < H_in_ * N_; first5 += 4095) {
+                AscendC::DataCopyPad(grad_xGm_[C_in_ * first5 + cStart], grad_xOut[RoundUp(cCount, 16) * first5],
+                                     AscendC::DataCopyExtParams(MinOf(4095, H_in_ * N_ - first5), cCount * 2,
                                                                 CeilDiv(cCount, 16) - CeilDiv(cCount * 2, 32),
                                                                 C_in_ * 2 - cCount * 2, 0));
             }
@@ -1049,12 +1096,12 @@ public:
                         if (low < high) {
                             const int64_t valid = high - low;
                             AscendC::LocalTensor<Element> xIn = in3Queue_.AllocTensor<Element>();
-                            for (int64_t first5 = 0; first5 < valid; first5 += 4095) {
+                            for (int64_t first6 = 0; first6 < valid; first6 += 4095) {
                                 AscendC::DataCopyPad(
-                                    xIn[first5 * 16],
-                                    xGm_[C_in_ * N_ * first5 + C_in_ * N_ * k + C_in_ * N_ * low + C_in_ * b + cStart +
+                                    xIn[first6 * 16],
+                                    xGm_[C_in_ * N_ * first6 + C_in_ * N_ * k + C_in_ * N_ * low + C_in_ * b + cStart +
                                          c - C_in_ * N_ * pad_],
-                                    AscendC::DataCopyExtParams(MinOf(4095, valid - first5), 2, C_in_ * N_ * 2 - 2, 0,
+                                    AscendC::DataCopyExtParams(MinOf(4095, valid - first6), 2, C_in_ * N_ * 2 - 2, 0,
                                                                0),
                                     AscendC::DataCopyPadExtParams<Element>(false, 0, 0, static_cast<Element>(0)));
                             }
@@ -1104,14 +1151,14 @@ public:
                     VectorBarrier();
                     for (int64_t c = 0; c < cCount; ++c) {
                         if (ceilCOutBy16_ * 16 <= 2040 && ceilHOutBy16_ * 128 <= 2040) {
-                            for (int64_t col2 = 0; col2 < ceilCOutBy16_ * 16; col2 += 64) {
-                                for (int64_t first6 = 0; first6 < K_; first6 += 255) {
+                            for (int64_t col3 = 0; col3 < ceilCOutBy16_ * 16; col3 += 64) {
+                                for (int64_t first7 = 0; first7 < K_; first7 += 255) {
                                     AscendC::MulAddDst(
-                                        sum_2Tile[K_ * c * ceilCOutBy16_ * 16 + ceilCOutBy16_ * first6 * 16 + col2],
+                                        sum_2Tile[K_ * c * ceilCOutBy16_ * 16 + ceilCOutBy16_ * first7 * 16 + col3],
                                         spread[K_ * N_ * c * ceilHOutBy16_ * 128 + K_ * b * ceilHOutBy16_ * 128 +
-                                               ceilHOutBy16_ * first6 * 128 + t1 * 8],
-                                        grad_yTile1[H_out_ * b * ceilCOutBy16_ * 16 + ceilCOutBy16_ * t1 * 16 + col2],
-                                        MinOf(64, ceilCOutBy16_ * 16 - col2), MinOf(255, K_ - first6),
+                                               ceilHOutBy16_ * first7 * 128 + t1 * 8],
+                                        grad_yTile1[H_out_ * b * ceilCOutBy16_ * 16 + ceilCOutBy16_ * t1 * 16 + col3],
+                                        MinOf(64, ceilCOutBy16_ * 16 - col3), MinOf(255, K_ - first7),
                                         AscendC::BinaryRepeatParams(1, 0, 1, ceilCOutBy16_ * 2, ceilHOutBy16_ * 16, 0));
                                 }
                             }
@@ -1149,10 +1196,10 @@ public:
             out1Queue_.EnQue(grad_wOut);
             grad_wOut = out1Queue_.DeQue<Element>();
             for (int64_t c = 0; c < cCount; ++c) {
-                for (int64_t first7 = 0; first7 < K_; first7 += 4095) {
-                    AscendC::DataCopyPad(grad_wGm_[C_in_ * C_out_ * first7 + C_out_ * cStart + C_out_ * c],
-                                         grad_wOut[K_ * c * ceilCOutBy16_ * 16 + ceilCOutBy16_ * first7 * 16],
-                                         AscendC::DataCopyExtParams(MinOf(4095, K_ - first7), C_out_ * 2,
+                for (int64_t first8 = 0; first8 < K_; first8 += 4095) {
+                    AscendC::DataCopyPad(grad_wGm_[C_in_ * C_out_ * first8 + C_out_ * cStart + C_out_ * c],
+                                         grad_wOut[K_ * c * ceilCOutBy16_ * 16 + ceilCOutBy16_ * first8 * 16],
+                                         AscendC::DataCopyExtParams(MinOf(4095, K_ - first8), C_out_ * 2,
                                                                     ceilCOutBy16_ - CeilDiv(C_out_ * 2, 32),
                                                                     C_in_ * C_out_ * 2 - C_out_ * 2, 0));
                 }

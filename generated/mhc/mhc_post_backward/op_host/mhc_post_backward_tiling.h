@@ -342,7 +342,9 @@ inline bool FindGradXDTiles(Sizes &s, const Chip &chip)
         MinOf(MinOf((((l0cFloats / s.gradHResBaseN)) / 16) * 16, 256),
               RoundUp(MinOf(MaxOf(CeilDiv(s.T * s.gradHResPanels * s.n, CeilDiv(cubeNum * 3, 4)), 1), s.n), 16));
     s.gradHResBaseK = MinOf(MinOf(64, (((16384 / s.gradHResBaseN)) / 16) * 16), RoundUp(s.D, 16));
-    s.gradHResStepK = MinOf(4, CeilDiv(s.D, s.gradHResBaseK));
+    s.gradHResStepK =
+        MinOf(MinOf(4, (523264 / (s.gradHResBaseK * s.gradHResBaseM * 4 + s.gradHResBaseK * s.gradHResBaseN * 4))),
+              CeilDiv(s.D, s.gradHResBaseK));
     s.gradHResL1 = s.gradHResBaseK * s.gradHResBaseM * s.gradHResStepK * 4 +
                    s.gradHResBaseK * s.gradHResBaseN * s.gradHResStepK * 4;
     s.gradHResM = s.n;

@@ -954,7 +954,8 @@ inline bool FindMixBaseN(Sizes &s, const Chip &chip)
     s.mixBaseM = MinOf(MinOf((((l0cFloats / s.mixBaseN)) / 16) * 16, 256),
                        RoundUp(MinOf(MaxOf(CeilDiv(s.T * s.mixPanels, CeilDiv(cubeNum * 3, 4)), 1), s.T), 16));
     s.mixBaseK = MinOf(MinOf(32, (((8192 / s.mixBaseN)) / 16) * 16), RoundUp(s.D * s.n, 16));
-    s.mixStepK = MinOf(4, CeilDiv(s.D * s.n, s.mixBaseK));
+    s.mixStepK = MinOf(MinOf(4, (523264 / (s.mixBaseK * s.mixBaseM * 8 + s.mixBaseK * s.mixBaseN * 8))),
+                       CeilDiv(s.D * s.n, s.mixBaseK));
     s.mixL1 = s.mixBaseK * s.mixBaseM * s.mixStepK * 8 + s.mixBaseK * s.mixBaseN * s.mixStepK * 8;
     s.mixM = s.T;
     s.mixN = s.R * s.n + s.n * 2;
@@ -1114,7 +1115,9 @@ inline bool FindMixSumProductBaseN(Sizes &s, const Chip &chip)
         MinOf(MinOf((((l0cFloats / s.mixSumProductBaseN)) / 16) * 16, 256),
               RoundUp(MinOf(MaxOf(CeilDiv(s.T * s.mixSumProductPanels, CeilDiv(cubeNum * 3, 4)), 1), s.T), 16));
     s.mixSumProductBaseK = MinOf(MinOf(64, (((16384 / s.mixSumProductBaseN)) / 16) * 16), RoundUp(s.D * s.n, 16));
-    s.mixSumProductStepK = MinOf(4, CeilDiv(s.D * s.n, s.mixSumProductBaseK));
+    s.mixSumProductStepK = MinOf(MinOf(4, (523264 / (s.mixSumProductBaseK * s.mixSumProductBaseM * 4 +
+                                                     s.mixSumProductBaseK * s.mixSumProductBaseN * 4))),
+                                 CeilDiv(s.D * s.n, s.mixSumProductBaseK));
     s.mixSumProductL1 = s.mixSumProductBaseK * s.mixSumProductBaseM * s.mixSumProductStepK * 4 +
                         s.mixSumProductBaseK * s.mixSumProductBaseN * s.mixSumProductStepK * 4;
     s.mixSumProductM = s.T;
@@ -1187,7 +1190,8 @@ inline bool FindMixSumBaseN(Sizes &s, const Chip &chip)
     s.mixSumBaseM = MinOf(MinOf((((l0cFloats / s.mixSumBaseN)) / 16) * 16, 256),
                           RoundUp(MinOf(MaxOf(CeilDiv(s.T * s.mixSumPanels, CeilDiv(cubeNum * 3, 4)), 1), s.T), 16));
     s.mixSumBaseK = MinOf(MinOf(32, (((8192 / s.mixSumBaseN)) / 16) * 16), RoundUp(s.D * s.n, 16));
-    s.mixSumStepK = MinOf(4, CeilDiv(s.D * s.n, s.mixSumBaseK));
+    s.mixSumStepK = MinOf(MinOf(4, (523264 / (s.mixSumBaseK * s.mixSumBaseM * 8 + s.mixSumBaseK * s.mixSumBaseN * 8))),
+                          CeilDiv(s.D * s.n, s.mixSumBaseK));
     s.mixSumL1 = s.mixSumBaseK * s.mixSumBaseM * s.mixSumStepK * 8 + s.mixSumBaseK * s.mixSumBaseN * s.mixSumStepK * 8;
     s.mixSumM = s.T;
     s.mixSumN = s.R * s.n + s.n * 2;

@@ -2380,7 +2380,9 @@ inline bool FindSum1ProductBaseN(Sizes &s, const Chip &chip)
                             s.n * s.n * 3 + s.n * 6),
                       16));
     s.sum1ProductBaseK = MinOf(MinOf(64, (((16384 / s.sum1ProductBaseN)) / 16) * 16), RoundUp(s.T, 16));
-    s.sum1ProductStepK = MinOf(4, CeilDiv(s.T, s.sum1ProductBaseK));
+    s.sum1ProductStepK = MinOf(MinOf(4, (523264 / (s.sum1ProductBaseK * s.sum1ProductBaseM * 4 +
+                                                   s.sum1ProductBaseK * s.sum1ProductBaseN * 4))),
+                               CeilDiv(s.T, s.sum1ProductBaseK));
     s.sum1ProductL1 = s.sum1ProductBaseK * s.sum1ProductBaseM * s.sum1ProductStepK * 4 +
                       s.sum1ProductBaseK * s.sum1ProductBaseN * s.sum1ProductStepK * 4;
     s.sum1ProductM = s.n * s.n * 3 + s.n * 6;
@@ -2591,7 +2593,8 @@ inline bool FindDxgBaseN(Sizes &s, const Chip &chip)
     s.dxgBaseM = MinOf(MinOf((((l0cFloats / s.dxgBaseN)) / 16) * 16, 256),
                        RoundUp(MinOf(MaxOf(CeilDiv(s.T * s.dxgPanels, CeilDiv(cubeNum * 3, 4)), 1), s.T), 16));
     s.dxgBaseK = MinOf(MinOf(32, (((8192 / s.dxgBaseN)) / 16) * 16), RoundUp(s.n * s.n + s.n * 2, 16));
-    s.dxgStepK = MinOf(4, CeilDiv(s.n * s.n + s.n * 2, s.dxgBaseK));
+    s.dxgStepK = MinOf(MinOf(4, (523264 / (s.dxgBaseK * s.dxgBaseM * 8 + s.dxgBaseK * s.dxgBaseN * 8))),
+                       CeilDiv(s.n * s.n + s.n * 2, s.dxgBaseK));
     s.dxgL1 = s.dxgBaseK * s.dxgBaseM * s.dxgStepK * 8 + s.dxgBaseK * s.dxgBaseN * s.dxgStepK * 8;
     s.dxgM = s.T;
     s.dxgN = s.D * s.n;
@@ -2867,7 +2870,8 @@ inline bool FindSum1BaseN(Sizes &s, const Chip &chip)
                       s.n * s.n + s.n * 2),
                 16));
     s.sum1BaseK = MinOf(MinOf(32, (((8192 / s.sum1BaseN)) / 16) * 16), RoundUp(s.T, 16));
-    s.sum1StepK = MinOf(4, CeilDiv(s.T, s.sum1BaseK));
+    s.sum1StepK = MinOf(MinOf(4, (523264 / (s.sum1BaseK * s.sum1BaseM * 8 + s.sum1BaseK * s.sum1BaseN * 8))),
+                        CeilDiv(s.T, s.sum1BaseK));
     s.sum1L1 = s.sum1BaseK * s.sum1BaseM * s.sum1StepK * 8 + s.sum1BaseK * s.sum1BaseN * s.sum1StepK * 8;
     s.sum1M = s.n * s.n + s.n * 2;
     s.sum1N = s.D * s.n;

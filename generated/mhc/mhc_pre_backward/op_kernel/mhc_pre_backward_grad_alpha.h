@@ -120,9 +120,17 @@ public:
             AscendC::LocalTensor<float> sum = calc3Buf_.Get<float>();
             VectorBarrier();
             AscendC::Muls(sum, tmp, 1.0f, 8);
-            for (int64_t t = 1; t < T_; ++t) {
-                VectorBarrier();
-                AscendC::Add(sum, sum, tmp[t * 8], 8);
+            if (8 <= T_ * 64 - 64) {
+                for (int64_t first5 = 0; first5 < T_ - 1; first5 += 255) {
+                    VectorBarrier();
+                    AscendC::Add(sum, tmp[first5 * 8 + 8], sum, 8, MinOf(255, T_ - first5 - 1),
+                                 AscendC::BinaryRepeatParams(1, 1, 1, 0, 1, 0));
+                }
+            } else {
+                for (int64_t t = 1; t < T_; ++t) {
+                    VectorBarrier();
+                    AscendC::Add(sum, sum, tmp[t * 8], 8);
+                }
             }
             AscendC::LocalTensor<float> acc = calc4Buf_.Get<float>();
             AscendC::LocalTensor<float> part = calc5Buf_.Get<float>();
@@ -145,16 +153,24 @@ public:
             AscendC::LocalTensor<float> tmp1 = calc1Buf_.Get<float>();
             AscendC::Mul(tmp1, dzWsIn1, h_mixIn1, T_ * 8);
             VectorBarrier();
-            for (int64_t first6 = 0; first6 < T_; first6 += 255) {
-                AscendC::Mul(tmp1[first6 * 8], tmp1[first6 * 8], spread[first6 * 8], 8, MinOf(255, T_ - first6),
+            for (int64_t first7 = 0; first7 < T_; first7 += 255) {
+                AscendC::Mul(tmp1[first7 * 8], tmp1[first7 * 8], spread[first7 * 8], 8, MinOf(255, T_ - first7),
                              AscendC::BinaryRepeatParams(1, 1, 0, 1, 1, 1));
             }
             AscendC::LocalTensor<float> sum1 = calc3Buf_.Get<float>();
             VectorBarrier();
             AscendC::Muls(sum1, tmp1, 1.0f, 8);
-            for (int64_t t = 1; t < T_; ++t) {
-                VectorBarrier();
-                AscendC::Add(sum1, sum1, tmp1[t * 8], 8);
+            if (8 <= T_ * 64 - 64) {
+                for (int64_t first8 = 0; first8 < T_ - 1; first8 += 255) {
+                    VectorBarrier();
+                    AscendC::Add(sum1, tmp1[first8 * 8 + 8], sum1, 8, MinOf(255, T_ - first8 - 1),
+                                 AscendC::BinaryRepeatParams(1, 1, 1, 0, 1, 0));
+                }
+            } else {
+                for (int64_t t = 1; t < T_; ++t) {
+                    VectorBarrier();
+                    AscendC::Add(sum1, sum1, tmp1[t * 8], 8);
+                }
             }
             AscendC::LocalTensor<float> acc1 = calc4Buf_.Get<float>();
             AscendC::LocalTensor<float> part1 = calc5Buf_.Get<float>();
@@ -178,25 +194,33 @@ public:
             AscendC::Mul(tmp2, dzWsIn2, h_mixIn2, T_ * n_ * 8);
             VectorBarrier();
             for (int64_t i = 0; i < n_; ++i) {
-                for (int64_t first8 = 0; first8 < T_; first8 += 255) {
-                    AscendC::Mul(tmp2[first8 * n_ * 8 + i * 8], tmp2[first8 * n_ * 8 + i * 8], spread[first8 * 8], 8,
-                                 MinOf(255, T_ - first8), AscendC::BinaryRepeatParams(1, 1, 0, n_, n_, 1));
+                for (int64_t first10 = 0; first10 < T_; first10 += 255) {
+                    AscendC::Mul(tmp2[first10 * n_ * 8 + i * 8], tmp2[first10 * n_ * 8 + i * 8], spread[first10 * 8], 8,
+                                 MinOf(255, T_ - first10), AscendC::BinaryRepeatParams(1, 1, 0, n_, n_, 1));
                 }
             }
             AscendC::LocalTensor<float> sum2 = calc7Buf_.Get<float>();
             VectorBarrier();
             AscendC::Muls(sum2, tmp2, 1.0f, n_ * 8);
-            for (int64_t t = 1; t < T_; ++t) {
-                VectorBarrier();
-                AscendC::Add(sum2, sum2, tmp2[n_ * t * 8], n_ * 8);
+            if (8 <= T_ * 64 - 64) {
+                for (int64_t i = 0; i < n_; ++i) {
+                    for (int64_t first11 = 0; first11 < T_ - 1; first11 += 255) {
+                        VectorBarrier();
+                        AscendC::Add(sum2[i * 8], tmp2[first11 * n_ * 8 + i * 8 + n_ * 8], sum2[i * 8], 8,
+                                     MinOf(255, T_ - first11 - 1), AscendC::BinaryRepeatParams(1, 1, 1, 0, n_, 0));
+                    }
+                }
+            } else {
+                for (int64_t t = 1; t < T_; ++t) {
+                    VectorBarrier();
+                    AscendC::Add(sum2, sum2, tmp2[n_ * t * 8], n_ * 8);
+                }
             }
             AscendC::LocalTensor<float> sum3 = calc3Buf_.Get<float>();
             VectorBarrier();
             AscendC::Add(sum3, sum2, sum2[8], 8);
-            for (int64_t i = 2; i < n_; ++i) {
-                VectorBarrier();
-                AscendC::Add(sum3, sum3, sum2[i * 8], 8);
-            }
+            VectorBarrier();
+            AscendC::Add(sum3, sum2[16], sum3, 8, n_ - 2, AscendC::BinaryRepeatParams(1, 1, 1, 0, 1, 0));
             AscendC::LocalTensor<float> acc2 = calc4Buf_.Get<float>();
             AscendC::LocalTensor<float> part2 = calc5Buf_.Get<float>();
             AscendC::Duplicate<float>(acc2, 0.0f, 512);

@@ -50,9 +50,20 @@ public:
             AscendC::LocalTensor<float> sum_5Tile = calc0Buf_.Get<float>();
             VectorBarrier();
             AscendC::Muls(sum_5Tile, dzWsIn, 1.0f, kPitch);
-            for (int64_t t = 1; t < T_; ++t) {
-                VectorBarrier();
-                AscendC::Add(sum_5Tile, sum_5Tile, dzWsIn[kPitch * t], kPitch);
+            if (kPitch <= T_ * 64 - 64 && kPitch <= 2040) {
+                for (int64_t col = 0; col < kPitch; col += 64) {
+                    for (int64_t first1 = 0; first1 < T_ - 1; first1 += 255) {
+                        VectorBarrier();
+                        AscendC::Add(sum_5Tile[col], dzWsIn[first1 * kPitch + col + kPitch], sum_5Tile[col],
+                                     MinOf(64, kPitch - col), MinOf(255, T_ - first1 - 1),
+                                     AscendC::BinaryRepeatParams(1, 1, 1, 0, (kPitch / 8), 0));
+                    }
+                }
+            } else {
+                for (int64_t t = 1; t < T_; ++t) {
+                    VectorBarrier();
+                    AscendC::Add(sum_5Tile, sum_5Tile, dzWsIn[kPitch * t], kPitch);
+                }
             }
             in0Queue_.FreeTensor(dzWsIn);
             AscendC::LocalTensor<float> grad_biasOut = out0Queue_.AllocTensor<float>();

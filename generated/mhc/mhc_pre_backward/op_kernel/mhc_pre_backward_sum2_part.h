@@ -115,18 +115,29 @@ public:
                     AscendC::LocalTensor<float> sum = calc3Buf_.Get<float>();
                     VectorBarrier();
                     AscendC::Muls(sum, tmp, 1.0f, iPitch);
-                    for (int64_t t = 1; t < tCount; ++t) {
-                        VectorBarrier();
-                        AscendC::Add(sum, sum, tmp[iPitch * t], iPitch);
+                    if (iPitch <= tCount * 64 - 64 && iPitch <= 2040) {
+                        for (int64_t col1 = 0; col1 < iPitch; col1 += 64) {
+                            for (int64_t first1 = 0; first1 < tCount - 1; first1 += 255) {
+                                VectorBarrier();
+                                AscendC::Add(sum[col1], tmp[first1 * iPitch + col1 + iPitch], sum[col1],
+                                             MinOf(64, iPitch - col1), MinOf(255, tCount - first1 - 1),
+                                             AscendC::BinaryRepeatParams(1, 1, 1, 0, (iPitch / 8), 0));
+                            }
+                        }
+                    } else {
+                        for (int64_t t = 1; t < tCount; ++t) {
+                            VectorBarrier();
+                            AscendC::Add(sum, sum, tmp[iPitch * t], iPitch);
+                        }
                     }
                     AscendC::LocalTensor<float> sum1 = calc4Buf_.Get<float>();
                     AscendC::LocalTensor<float> acc = calc5Buf_.Get<float>();
                     AscendC::LocalTensor<float> part = calc6Buf_.Get<float>();
                     AscendC::Duplicate<float>(acc, 0.0f, 512);
                     if (iPitch <= 2040) {
-                        for (int64_t col1 = 0; col1 < iCount; col1 += 64) {
+                        for (int64_t col2 = 0; col2 < iCount; col2 += 64) {
                             VectorBarrier();
-                            AscendC::Add(acc, sum[col1], acc, MinOf(64, iCount - col1), 1,
+                            AscendC::Add(acc, sum[col2], acc, MinOf(64, iCount - col2), 1,
                                          AscendC::BinaryRepeatParams(1, 1, 1, 8, (iPitch / 8), 8));
                         }
                     } else {

@@ -58,9 +58,20 @@ public:
                 AscendC::LocalTensor<float> sum = calc1Buf_.Get<float>();
                 VectorBarrier();
                 AscendC::Muls(sum, sum_5_partWsIn, 1.0f, kPitch);
-                for (int64_t sum_5_part_axis = 1; sum_5_part_axis < sum_5_part_axisCount; ++sum_5_part_axis) {
-                    VectorBarrier();
-                    AscendC::Add(sum, sum, sum_5_partWsIn[kPitch * sum_5_part_axis], kPitch);
+                if (kPitch <= sum_5_part_axisCount * 64 - 64 && kPitch <= 2040) {
+                    for (int64_t col = 0; col < kPitch; col += 64) {
+                        for (int64_t first = 0; first < sum_5_part_axisCount - 1; first += 255) {
+                            VectorBarrier();
+                            AscendC::Add(sum[col], sum_5_partWsIn[first * kPitch + col + kPitch], sum[col],
+                                         MinOf(64, kPitch - col), MinOf(255, sum_5_part_axisCount - first - 1),
+                                         AscendC::BinaryRepeatParams(1, 1, 1, 0, (kPitch / 8), 0));
+                        }
+                    }
+                } else {
+                    for (int64_t sum_5_part_axis = 1; sum_5_part_axis < sum_5_part_axisCount; ++sum_5_part_axis) {
+                        VectorBarrier();
+                        AscendC::Add(sum, sum, sum_5_partWsIn[kPitch * sum_5_part_axis], kPitch);
+                    }
                 }
                 VectorBarrier();
                 AscendC::Add(sumAcc, sumAcc, sum, kPitch);

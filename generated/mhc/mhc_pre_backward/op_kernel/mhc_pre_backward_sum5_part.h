@@ -62,9 +62,20 @@ public:
                 AscendC::LocalTensor<float> sum = calc1Buf_.Get<float>();
                 VectorBarrier();
                 AscendC::Muls(sum, dzWsIn, 1.0f, kPitch);
-                for (int64_t t = 1; t < tCount; ++t) {
-                    VectorBarrier();
-                    AscendC::Add(sum, sum, dzWsIn[kPitch * t], kPitch);
+                if (kPitch <= tCount * 64 - 64 && kPitch <= 2040) {
+                    for (int64_t col = 0; col < kPitch; col += 64) {
+                        for (int64_t first = 0; first < tCount - 1; first += 255) {
+                            VectorBarrier();
+                            AscendC::Add(sum[col], dzWsIn[first * kPitch + col + kPitch], sum[col],
+                                         MinOf(64, kPitch - col), MinOf(255, tCount - first - 1),
+                                         AscendC::BinaryRepeatParams(1, 1, 1, 0, (kPitch / 8), 0));
+                        }
+                    }
+                } else {
+                    for (int64_t t = 1; t < tCount; ++t) {
+                        VectorBarrier();
+                        AscendC::Add(sum, sum, dzWsIn[kPitch * t], kPitch);
+                    }
                 }
                 VectorBarrier();
                 AscendC::Add(sumAcc, sumAcc, sum, kPitch);

@@ -84,18 +84,30 @@ public:
                     AscendC::Max(mTile[i * tPitch], xTile[i * n_ * tPitch], xTile[i * n_ * tPitch + tPitch], tPitch);
                 }
             }
-            for (int64_t j = 2; j < n_; ++j) {
-                if (tPitch <= n_ * 64 && tPitch <= 2040 && n_ * tPitch <= 2040) {
-                    VectorBarrier();
+            if (tPitch <= n_ * 64 - 128 && tPitch <= 2040) {
+                VectorBarrier();
+                for (int64_t i = 0; i < n_; ++i) {
                     for (int64_t col1 = 0; col1 < tPitch; col1 += 64) {
-                        AscendC::Max(
-                            mTile[col1], mTile[col1], xTile[j * tPitch + col1], MinOf(64, tPitch - col1), n_,
-                            AscendC::BinaryRepeatParams(1, 1, 1, (tPitch / 8), (tPitch / 8), ((n_ * tPitch) / 8)));
+                        AscendC::Max(mTile[i * tPitch + col1], xTile[i * n_ * tPitch + col1 + tPitch * 2],
+                                     mTile[i * tPitch + col1], MinOf(64, tPitch - col1), n_ - 2,
+                                     AscendC::BinaryRepeatParams(1, 1, 1, 0, (tPitch / 8), 0));
                     }
-                } else {
-                    VectorBarrier();
-                    for (int64_t i = 0; i < n_; ++i) {
-                        AscendC::Max(mTile[i * tPitch], mTile[i * tPitch], xTile[i * n_ * tPitch + j * tPitch], tPitch);
+                }
+            } else {
+                for (int64_t j = 2; j < n_; ++j) {
+                    if (tPitch <= n_ * 64 && tPitch <= 2040 && n_ * tPitch <= 2040) {
+                        VectorBarrier();
+                        for (int64_t col2 = 0; col2 < tPitch; col2 += 64) {
+                            AscendC::Max(
+                                mTile[col2], mTile[col2], xTile[j * tPitch + col2], MinOf(64, tPitch - col2), n_,
+                                AscendC::BinaryRepeatParams(1, 1, 1, (tPitch / 8), (tPitch / 8), ((n_ * tPitch) / 8)));
+                        }
+                    } else {
+                        VectorBarrier();
+                        for (int64_t i = 0; i < n_; ++i) {
+                            AscendC::Max(mTile[i * tPitch], mTile[i * tPitch], xTile[i * n_ * tPitch + j * tPitch],
+                                         tPitch);
+                        }
                     }
                 }
             }
@@ -105,9 +117,9 @@ public:
             if (tPitch <= n_ * 64 && tPitch <= 2040) {
                 VectorBarrier();
                 for (int64_t i = 0; i < n_; ++i) {
-                    for (int64_t col2 = 0; col2 < tPitch; col2 += 64) {
-                        AscendC::Sub(tmp[i * n_ * tPitch + col2], xTile[i * n_ * tPitch + col2],
-                                     mTile[i * tPitch + col2], MinOf(64, tPitch - col2), n_,
+                    for (int64_t col3 = 0; col3 < tPitch; col3 += 64) {
+                        AscendC::Sub(tmp[i * n_ * tPitch + col3], xTile[i * n_ * tPitch + col3],
+                                     mTile[i * tPitch + col3], MinOf(64, tPitch - col3), n_,
                                      AscendC::BinaryRepeatParams(1, 1, 1, (tPitch / 8), (tPitch / 8), 0));
                     }
                 }
@@ -126,9 +138,9 @@ public:
             AscendC::LocalTensor<float> sum_1Tile = calc2Buf_.Get<float>();
             if (tPitch <= n_ * 64 && tPitch <= 2040 && n_ * tPitch <= 2040) {
                 VectorBarrier();
-                for (int64_t col3 = 0; col3 < tPitch; col3 += 64) {
+                for (int64_t col4 = 0; col4 < tPitch; col4 += 64) {
                     AscendC::Add(
-                        sum_1Tile[col3], eTile[col3], eTile[col3 + tPitch], MinOf(64, tPitch - col3), n_,
+                        sum_1Tile[col4], eTile[col4], eTile[col4 + tPitch], MinOf(64, tPitch - col4), n_,
                         AscendC::BinaryRepeatParams(1, 1, 1, (tPitch / 8), ((n_ * tPitch) / 8), ((n_ * tPitch) / 8)));
                 }
             } else {
@@ -138,19 +150,31 @@ public:
                                  tPitch);
                 }
             }
-            for (int64_t j = 2; j < n_; ++j) {
-                if (tPitch <= n_ * 64 && tPitch <= 2040 && n_ * tPitch <= 2040) {
-                    VectorBarrier();
-                    for (int64_t col4 = 0; col4 < tPitch; col4 += 64) {
-                        AscendC::Add(
-                            sum_1Tile[col4], sum_1Tile[col4], eTile[j * tPitch + col4], MinOf(64, tPitch - col4), n_,
-                            AscendC::BinaryRepeatParams(1, 1, 1, (tPitch / 8), (tPitch / 8), ((n_ * tPitch) / 8)));
+            if (tPitch <= n_ * 64 - 128 && tPitch <= 2040) {
+                VectorBarrier();
+                for (int64_t i = 0; i < n_; ++i) {
+                    for (int64_t col5 = 0; col5 < tPitch; col5 += 64) {
+                        AscendC::Add(sum_1Tile[i * tPitch + col5], eTile[i * n_ * tPitch + col5 + tPitch * 2],
+                                     sum_1Tile[i * tPitch + col5], MinOf(64, tPitch - col5), n_ - 2,
+                                     AscendC::BinaryRepeatParams(1, 1, 1, 0, (tPitch / 8), 0));
                     }
-                } else {
-                    VectorBarrier();
-                    for (int64_t i = 0; i < n_; ++i) {
-                        AscendC::Add(sum_1Tile[i * tPitch], sum_1Tile[i * tPitch], eTile[i * n_ * tPitch + j * tPitch],
-                                     tPitch);
+                }
+            } else {
+                for (int64_t j = 2; j < n_; ++j) {
+                    if (tPitch <= n_ * 64 && tPitch <= 2040 && n_ * tPitch <= 2040) {
+                        VectorBarrier();
+                        for (int64_t col6 = 0; col6 < tPitch; col6 += 64) {
+                            AscendC::Add(
+                                sum_1Tile[col6], sum_1Tile[col6], eTile[j * tPitch + col6], MinOf(64, tPitch - col6),
+                                n_,
+                                AscendC::BinaryRepeatParams(1, 1, 1, (tPitch / 8), (tPitch / 8), ((n_ * tPitch) / 8)));
+                        }
+                    } else {
+                        VectorBarrier();
+                        for (int64_t i = 0; i < n_; ++i) {
+                            AscendC::Add(sum_1Tile[i * tPitch], sum_1Tile[i * tPitch],
+                                         eTile[i * n_ * tPitch + j * tPitch], tPitch);
+                        }
                     }
                 }
             }
@@ -158,9 +182,9 @@ public:
             if (tPitch <= n_ * 64 && tPitch <= 2040) {
                 VectorBarrier();
                 for (int64_t i = 0; i < n_; ++i) {
-                    for (int64_t col5 = 0; col5 < tPitch; col5 += 64) {
-                        AscendC::Div(pTile[i * n_ * tPitch + col5], eTile[i * n_ * tPitch + col5],
-                                     sum_1Tile[i * tPitch + col5], MinOf(64, tPitch - col5), n_,
+                    for (int64_t col7 = 0; col7 < tPitch; col7 += 64) {
+                        AscendC::Div(pTile[i * n_ * tPitch + col7], eTile[i * n_ * tPitch + col7],
+                                     sum_1Tile[i * tPitch + col7], MinOf(64, tPitch - col7), n_,
                                      AscendC::BinaryRepeatParams(1, 1, 1, (tPitch / 8), (tPitch / 8), 0));
                     }
                 }
@@ -191,9 +215,20 @@ public:
             AscendC::LocalTensor<float> sum_2Tile = calc2Buf_.Get<float>();
             VectorBarrier();
             AscendC::Add(sum_2Tile, aTile, aTile[n_ * tPitch], n_ * tPitch);
-            for (int64_t i = 2; i < n_; ++i) {
+            if (tPitch <= n_ * 64 - 128 && n_ * tPitch <= 2040) {
                 VectorBarrier();
-                AscendC::Add(sum_2Tile, sum_2Tile, aTile[i * n_ * tPitch], n_ * tPitch);
+                for (int64_t j = 0; j < n_; ++j) {
+                    for (int64_t col8 = 0; col8 < tPitch; col8 += 64) {
+                        AscendC::Add(sum_2Tile[j * tPitch + col8], aTile[j * tPitch + n_ * tPitch * 2 + col8],
+                                     sum_2Tile[j * tPitch + col8], MinOf(64, tPitch - col8), n_ - 2,
+                                     AscendC::BinaryRepeatParams(1, 1, 1, 0, ((n_ * tPitch) / 8), 0));
+                    }
+                }
+            } else {
+                for (int64_t i = 2; i < n_; ++i) {
+                    VectorBarrier();
+                    AscendC::Add(sum_2Tile, sum_2Tile, aTile[i * n_ * tPitch], n_ * tPitch);
+                }
             }
             AscendC::LocalTensor<float> cTile = calc5Buf_.Get<float>();
             VectorBarrier();
@@ -228,8 +263,8 @@ public:
                 // s[t, i] = sum[j](a[t, i, j]) + eps
                 AscendC::LocalTensor<float> sum_3Tile = calc2Buf_.Get<float>();
                 if (tPitch <= n_ * 64 && tPitch <= 2040 && n_ * tPitch <= 2040) {
-                    for (int64_t col6 = 0; col6 < tPitch; col6 += 64) {
-                        AscendC::Add(sum_3Tile[col6], aTile[col6], aTile[col6 + tPitch], MinOf(64, tPitch - col6), n_,
+                    for (int64_t col9 = 0; col9 < tPitch; col9 += 64) {
+                        AscendC::Add(sum_3Tile[col9], aTile[col9], aTile[col9 + tPitch], MinOf(64, tPitch - col9), n_,
                                      AscendC::BinaryRepeatParams(1, 1, 1, (tPitch / 8), ((n_ * tPitch) / 8),
                                                                  ((n_ * tPitch) / 8)));
                     }
@@ -239,20 +274,31 @@ public:
                                      tPitch);
                     }
                 }
-                for (int64_t j = 2; j < n_; ++j) {
-                    if (tPitch <= n_ * 64 && tPitch <= 2040 && n_ * tPitch <= 2040) {
-                        VectorBarrier();
-                        for (int64_t col7 = 0; col7 < tPitch; col7 += 64) {
-                            AscendC::Add(
-                                sum_3Tile[col7], sum_3Tile[col7], aTile[j * tPitch + col7], MinOf(64, tPitch - col7),
-                                n_,
-                                AscendC::BinaryRepeatParams(1, 1, 1, (tPitch / 8), (tPitch / 8), ((n_ * tPitch) / 8)));
+                if (tPitch <= n_ * 64 - 128 && tPitch <= 2040) {
+                    VectorBarrier();
+                    for (int64_t i = 0; i < n_; ++i) {
+                        for (int64_t col10 = 0; col10 < tPitch; col10 += 64) {
+                            AscendC::Add(sum_3Tile[i * tPitch + col10], aTile[i * n_ * tPitch + col10 + tPitch * 2],
+                                         sum_3Tile[i * tPitch + col10], MinOf(64, tPitch - col10), n_ - 2,
+                                         AscendC::BinaryRepeatParams(1, 1, 1, 0, (tPitch / 8), 0));
                         }
-                    } else {
-                        VectorBarrier();
-                        for (int64_t i = 0; i < n_; ++i) {
-                            AscendC::Add(sum_3Tile[i * tPitch], sum_3Tile[i * tPitch],
-                                         aTile[i * n_ * tPitch + j * tPitch], tPitch);
+                    }
+                } else {
+                    for (int64_t j = 2; j < n_; ++j) {
+                        if (tPitch <= n_ * 64 && tPitch <= 2040 && n_ * tPitch <= 2040) {
+                            VectorBarrier();
+                            for (int64_t col11 = 0; col11 < tPitch; col11 += 64) {
+                                AscendC::Add(sum_3Tile[col11], sum_3Tile[col11], aTile[j * tPitch + col11],
+                                             MinOf(64, tPitch - col11), n_,
+                                             AscendC::BinaryRepeatParams(1, 1, 1, (tPitch / 8), (tPitch / 8),
+                                                                         ((n_ * tPitch) / 8)));
+                            }
+                        } else {
+                            VectorBarrier();
+                            for (int64_t i = 0; i < n_; ++i) {
+                                AscendC::Add(sum_3Tile[i * tPitch], sum_3Tile[i * tPitch],
+                                             aTile[i * n_ * tPitch + j * tPitch], tPitch);
+                            }
                         }
                     }
                 }
@@ -263,9 +309,9 @@ public:
                 if (tPitch <= n_ * 64 && tPitch <= 2040) {
                     VectorBarrier();
                     for (int64_t i = 0; i < n_; ++i) {
-                        for (int64_t col8 = 0; col8 < tPitch; col8 += 64) {
-                            AscendC::Div(aTile[i * n_ * tPitch + col8], aTile[i * n_ * tPitch + col8],
-                                         sTile[i * tPitch + col8], MinOf(64, tPitch - col8), n_,
+                        for (int64_t col12 = 0; col12 < tPitch; col12 += 64) {
+                            AscendC::Div(aTile[i * n_ * tPitch + col12], aTile[i * n_ * tPitch + col12],
+                                         sTile[i * tPitch + col12], MinOf(64, tPitch - col12), n_,
                                          AscendC::BinaryRepeatParams(1, 1, 1, (tPitch / 8), (tPitch / 8), 0));
                         }
                     }
@@ -304,9 +350,20 @@ public:
                 // c[t, j] = sum[i](a[t, i, j]) + eps
                 AscendC::LocalTensor<float> sum_4Tile = calc6Buf_.Get<float>();
                 AscendC::Add(sum_4Tile, aTile, aTile[n_ * tPitch], n_ * tPitch);
-                for (int64_t i = 2; i < n_; ++i) {
+                if (tPitch <= n_ * 64 - 128 && n_ * tPitch <= 2040) {
                     VectorBarrier();
-                    AscendC::Add(sum_4Tile, sum_4Tile, aTile[i * n_ * tPitch], n_ * tPitch);
+                    for (int64_t j = 0; j < n_; ++j) {
+                        for (int64_t col13 = 0; col13 < tPitch; col13 += 64) {
+                            AscendC::Add(sum_4Tile[j * tPitch + col13], aTile[j * tPitch + n_ * tPitch * 2 + col13],
+                                         sum_4Tile[j * tPitch + col13], MinOf(64, tPitch - col13), n_ - 2,
+                                         AscendC::BinaryRepeatParams(1, 1, 1, 0, ((n_ * tPitch) / 8), 0));
+                        }
+                    }
+                } else {
+                    for (int64_t i = 2; i < n_; ++i) {
+                        VectorBarrier();
+                        AscendC::Add(sum_4Tile, sum_4Tile, aTile[i * n_ * tPitch], n_ * tPitch);
+                    }
                 }
                 VectorBarrier();
                 AscendC::Adds(cTile, sum_4Tile, eps_, n_ * tPitch);
@@ -517,19 +574,10 @@ public:
                     AscendC::Add(sum_2Tile[t * 8], aTile[n_ * t * 8], aTile[n_ * t * 8 + 8], 8);
                 }
             }
-            for (int64_t i = 2; i < n_; ++i) {
-                if (8 <= tCount * 64) {
-                    VectorBarrier();
-                    for (int64_t first6 = 0; first6 < tCount; first6 += 255) {
-                        AscendC::Add(sum_2Tile[first6 * 8], sum_2Tile[first6 * 8], aTile[first6 * n_ * 8 + i * 8], 8,
-                                     MinOf(255, tCount - first6), AscendC::BinaryRepeatParams(1, 1, 1, 1, 1, n_));
-                    }
-                } else {
-                    VectorBarrier();
-                    for (int64_t t = 0; t < tCount; ++t) {
-                        AscendC::Add(sum_2Tile[t * 8], sum_2Tile[t * 8], aTile[n_ * t * 8 + i * 8], 8);
-                    }
-                }
+            VectorBarrier();
+            for (int64_t t = 0; t < tCount; ++t) {
+                AscendC::Add(sum_2Tile[t * 8], aTile[n_ * t * 8 + 16], sum_2Tile[t * 8], 8, n_ - 2,
+                             AscendC::BinaryRepeatParams(1, 1, 1, 0, 1, 0));
             }
             AscendC::LocalTensor<float> cTile = calc6Buf_.Get<float>();
             VectorBarrier();
@@ -538,9 +586,9 @@ public:
             if (8 <= tCount * 64) {
                 VectorBarrier();
                 for (int64_t i = 0; i < n_; ++i) {
-                    for (int64_t first7 = 0; first7 < tCount; first7 += 255) {
-                        AscendC::Div(aTile[first7 * n_ * 8 + i * 8], aTile[first7 * n_ * 8 + i * 8], cTile[first7 * 8],
-                                     8, MinOf(255, tCount - first7), AscendC::BinaryRepeatParams(1, 1, 1, n_, n_, 1));
+                    for (int64_t first8 = 0; first8 < tCount; first8 += 255) {
+                        AscendC::Div(aTile[first8 * n_ * 8 + i * 8], aTile[first8 * n_ * 8 + i * 8], cTile[first8 * 8],
+                                     8, MinOf(255, tCount - first8), AscendC::BinaryRepeatParams(1, 1, 1, n_, n_, 1));
                     }
                 }
             } else {
@@ -577,9 +625,9 @@ public:
                 }
                 VectorBarrier();
                 for (int64_t i = 0; i < n_; ++i) {
-                    for (int64_t first9 = 0; first9 < tCount; first9 += 255) {
-                        AscendC::Div(aTile[first9 * n_ * 8 + i * 8], aTile[first9 * n_ * 8 + i * 8],
-                                     spread2[first9 * 64 + i * 8], 8, MinOf(255, tCount - first9),
+                    for (int64_t first10 = 0; first10 < tCount; first10 += 255) {
+                        AscendC::Div(aTile[first10 * n_ * 8 + i * 8], aTile[first10 * n_ * 8 + i * 8],
+                                     spread2[first10 * 64 + i * 8], 8, MinOf(255, tCount - first10),
                                      AscendC::BinaryRepeatParams(1, 1, 0, n_, n_, 8));
                     }
                 }
@@ -587,9 +635,9 @@ public:
                 AscendC::LocalTensor<float> sum_4Tile = calc7Buf_.Get<float>();
                 if (8 <= tCount * 64) {
                     VectorBarrier();
-                    for (int64_t first10 = 0; first10 < tCount; first10 += 255) {
-                        AscendC::Add(sum_4Tile[first10 * 8], aTile[first10 * n_ * 8], aTile[first10 * n_ * 8 + 8], 8,
-                                     MinOf(255, tCount - first10), AscendC::BinaryRepeatParams(1, 1, 1, 1, n_, n_));
+                    for (int64_t first11 = 0; first11 < tCount; first11 += 255) {
+                        AscendC::Add(sum_4Tile[first11 * 8], aTile[first11 * n_ * 8], aTile[first11 * n_ * 8 + 8], 8,
+                                     MinOf(255, tCount - first11), AscendC::BinaryRepeatParams(1, 1, 1, 1, n_, n_));
                     }
                 } else {
                     VectorBarrier();
@@ -597,20 +645,10 @@ public:
                         AscendC::Add(sum_4Tile[t * 8], aTile[n_ * t * 8], aTile[n_ * t * 8 + 8], 8);
                     }
                 }
-                for (int64_t i = 2; i < n_; ++i) {
-                    if (8 <= tCount * 64) {
-                        VectorBarrier();
-                        for (int64_t first11 = 0; first11 < tCount; first11 += 255) {
-                            AscendC::Add(sum_4Tile[first11 * 8], sum_4Tile[first11 * 8],
-                                         aTile[first11 * n_ * 8 + i * 8], 8, MinOf(255, tCount - first11),
-                                         AscendC::BinaryRepeatParams(1, 1, 1, 1, 1, n_));
-                        }
-                    } else {
-                        VectorBarrier();
-                        for (int64_t t = 0; t < tCount; ++t) {
-                            AscendC::Add(sum_4Tile[t * 8], sum_4Tile[t * 8], aTile[n_ * t * 8 + i * 8], 8);
-                        }
-                    }
+                VectorBarrier();
+                for (int64_t t = 0; t < tCount; ++t) {
+                    AscendC::Add(sum_4Tile[t * 8], aTile[n_ * t * 8 + 16], sum_4Tile[t * 8], 8, n_ - 2,
+                                 AscendC::BinaryRepeatParams(1, 1, 1, 0, 1, 0));
                 }
                 VectorBarrier();
                 AscendC::Adds(cTile, sum_4Tile, eps_, tCount * 8);
@@ -618,9 +656,9 @@ public:
                 if (8 <= tCount * 64) {
                     VectorBarrier();
                     for (int64_t i = 0; i < n_; ++i) {
-                        for (int64_t first12 = 0; first12 < tCount; first12 += 255) {
-                            AscendC::Div(aTile[first12 * n_ * 8 + i * 8], aTile[first12 * n_ * 8 + i * 8],
-                                         cTile[first12 * 8], 8, MinOf(255, tCount - first12),
+                        for (int64_t first14 = 0; first14 < tCount; first14 += 255) {
+                            AscendC::Div(aTile[first14 * n_ * 8 + i * 8], aTile[first14 * n_ * 8 + i * 8],
+                                         cTile[first14 * 8], 8, MinOf(255, tCount - first14),
                                          AscendC::BinaryRepeatParams(1, 1, 1, n_, n_, 1));
                         }
                     }
@@ -639,9 +677,9 @@ public:
             AscendC::Muls(yOut, aTile, 1.0f, n_ * tCount * 8);
             out0Queue_.EnQue(yOut);
             yOut = out0Queue_.DeQue<float>();
-            for (int64_t first13 = 0; first13 < n_ * tCount; first13 += 4095) {
-                AscendC::DataCopyPad(yGm_[n_ * n_ * tStart + first13 * n_], yOut[first13 * 8],
-                                     AscendC::DataCopyExtParams(MinOf(4095, n_ * tCount - first13), n_ * 4, 0, 0, 0));
+            for (int64_t first15 = 0; first15 < n_ * tCount; first15 += 4095) {
+                AscendC::DataCopyPad(yGm_[n_ * n_ * tStart + first15 * n_], yOut[first15 * 8],
+                                     AscendC::DataCopyExtParams(MinOf(4095, n_ * tCount - first15), n_ * 4, 0, 0, 0));
             }
             out0Queue_.FreeTensor(yOut);
         }

@@ -272,28 +272,14 @@ inline bool FindYBaseN(Sizes &s, const Chip &chip)
     return s.yBaseN.valid && s.yPanels.valid && s.yBaseM.valid;
 }
 
-/// Fields yBaseK; false when one is out of range.
+/// Fields yBaseK to yL1; false when one is out of range.
 inline bool FindYBaseK(Sizes &s, const Chip &chip)
 {
     (void)chip;
     s.yBaseK = MinOf(MinOf(64, (((16384 / s.yBaseN)) / 16) * 16), RoundUp(s.K, 16));
-    return s.yBaseK.valid;
-}
-
-/// Fields yStepK; false when one is out of range.
-inline bool FindYStepK(Sizes &s, const Chip &chip)
-{
-    (void)chip;
-    s.yStepK = MinOf(4, CeilDiv(s.K, s.yBaseK));
-    return s.yStepK.valid;
-}
-
-/// Fields yL1; false when one is out of range.
-inline bool FindYL1(Sizes &s, const Chip &chip)
-{
-    (void)chip;
+    s.yStepK = MinOf(MinOf(4, (523264 / (s.yBaseK * s.yBaseM * 4 + s.yBaseK * s.yBaseN * 4))), CeilDiv(s.K, s.yBaseK));
     s.yL1 = s.yBaseK * s.yBaseM * s.yStepK * 4 + s.yBaseK * s.yBaseN * s.yStepK * 4;
-    return s.yL1.valid;
+    return s.yBaseK.valid && s.yStepK.valid && s.yL1.valid;
 }
 
 /// Fields yM to mm0L1; false when one is out of range.
@@ -336,20 +322,14 @@ inline bool FindYJTiles(Sizes &s, const Chip &chip)
     return s.yJTiles.valid && s.yWork.valid && s.yPer.valid;
 }
 
-/// Fields yBaseK; false when one is out of range.
+/// Fields yBaseK to yL1; false when one is out of range.
 inline bool FindYBaseK2(Sizes &s, const Chip &chip)
 {
     (void)chip;
     s.yBaseK = MinOf(MinOf(32, (((8192 / s.yBaseN)) / 16) * 16), RoundUp(s.K, 16));
-    return s.yBaseK.valid;
-}
-
-/// Fields yL1; false when one is out of range.
-inline bool FindYL12(Sizes &s, const Chip &chip)
-{
-    (void)chip;
+    s.yStepK = MinOf(MinOf(4, (523264 / (s.yBaseK * s.yBaseM * 8 + s.yBaseK * s.yBaseN * 8))), CeilDiv(s.K, s.yBaseK));
     s.yL1 = s.yBaseK * s.yBaseM * s.yStepK * 8 + s.yBaseK * s.yBaseN * s.yStepK * 8;
-    return s.yL1.valid;
+    return s.yBaseK.valid && s.yStepK.valid && s.yL1.valid;
 }
 
 /// Tries the alternative "cube_full"; false when it does not fit.
@@ -384,8 +364,7 @@ inline bool TryCubeFull(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.K <= 2147483647)) {
         return false;
     }
-    if (!(FitY(s, chip) && FindYBaseN(s, chip) && FindYBaseK(s, chip) && FindYStepK(s, chip) && FindYL1(s, chip) &&
-          FindYM(s, chip))) {
+    if (!(FitY(s, chip) && FindYBaseN(s, chip) && FindYBaseK(s, chip) && FindYM(s, chip))) {
         return false;
     }
     Checked blocks(1);
@@ -485,8 +464,7 @@ inline bool TryCubeFull2(Sizes &s, const Chip &chip, Choice &choice)
     if (!(s.K <= 2147483647)) {
         return false;
     }
-    if (!(FitY(s, chip) && FindYBaseN(s, chip) && FindYBaseK2(s, chip) && FindYStepK(s, chip) && FindYL12(s, chip) &&
-          FindYM(s, chip))) {
+    if (!(FitY(s, chip) && FindYBaseN(s, chip) && FindYBaseK2(s, chip) && FindYM(s, chip))) {
         return false;
     }
     Checked blocks(1);

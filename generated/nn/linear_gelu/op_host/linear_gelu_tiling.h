@@ -389,7 +389,8 @@ inline bool FindSum1WsStart(Sizes &s, const Chip &chip)
         MinOf(MinOf((((l0cFloats / s.sum1BaseN)) / 16) * 16, 256),
               RoundUp(MinOf(MaxOf(CeilDiv(s.numel_b * s.sum1Panels, CeilDiv(cubeNum * 3, 4)), 1), s.numel_b), 16));
     s.sum1BaseK = MinOf(MinOf(64, (((16384 / s.sum1BaseN)) / 16) * 16), RoundUp(s.K, 16));
-    s.sum1StepK = MinOf(4, CeilDiv(s.K, s.sum1BaseK));
+    s.sum1StepK = MinOf(MinOf(4, (523264 / (s.sum1BaseK * s.sum1BaseM * 4 + s.sum1BaseK * s.sum1BaseN * 4))),
+                        CeilDiv(s.K, s.sum1BaseK));
     s.sum1L1 = s.sum1BaseK * s.sum1BaseM * s.sum1StepK * 4 + s.sum1BaseK * s.sum1BaseN * s.sum1StepK * 4;
     s.sum1M = s.numel_b;
     s.sum1N = s.N;
