@@ -19,8 +19,10 @@ from generator.formula.ir import (
     Compare,
     Expr,
     For,
+    Gather,
     IntVal,
     Load,
+    Logic,
     Num,
     Program,
     Reduce,
@@ -250,12 +252,28 @@ def _sweep(body: Iterable[NStmt], needed: set[str], tensors: dict[str, Tensor], 
     return tuple(reversed(kept))
 
 
+def _inside(e: Load, t: Tensor) -> Expr:
+    """No guarded index of ``e`` leaves the tensor."""
+    conds: list[Expr] = []
+    for d in e.guarded:
+        i = e.indices[d]
+        assert isinstance(i, IntExpr | Gather), "resolved"
+        at: Expr = i.load if isinstance(i, Gather) else IntVal(i)
+        conds += [Compare("ge", at, Num(0.0)), Compare("lt", at, IntVal(t.shape[d]))]
+    out = conds[0]
+    for c in conds[1:]:
+        out = Logic("and", out, c)
+    return out
+
+
 def _absent(e: Expr, tensors: dict[str, Tensor], present: frozenset[str]) -> Expr:
-    """Loads of absent optional inputs become the value the spec's language gives them: their ``fill``, or 0."""
+    """Loads of absent optional inputs become the value the spec's language gives them: their ``fill``, or 0, where the index
+    stays inside."""
     if isinstance(e, Load):
         t = tensors[e.tensor]
         if t.role == "input" and t.optional and e.tensor not in present:
-            return Num(t.fill if t.fill is not None else 0.0)
+            fill, outside = (v if v is not None else 0.0 for v in (t.fill, e.outside))
+            return Num(fill) if not e.guarded or fill == outside else Where(_inside(e, t), Num(fill), Num(outside))
     return rebuild(e, lambda c: _absent(c, tensors, present))
 
 
