@@ -118,10 +118,10 @@ def _case(checked: CheckedSpec, forward: CheckedSpec | None) -> Case:
 class _Example:
     def __init__(self, checked: CheckedSpec, forward: CheckedSpec | None) -> None:
         self.checked, self.spec, self.program = checked, checked.spec, checked.program
-        hf32 = self.spec.hf32.attr if self.spec.hf32 is not None else None  # says how to compute, not what
-        plain = [p for p in self.spec.params if p.aclnn_only or p.symbol == hf32]
-        unseen = {p.symbol: p.default for p in plain if isinstance(p.default, (int, float, bool, str))}
-        self.case: Case = {**_case(checked, forward), **unseen}
+        named = {*self.program.int_attrs, *self.program.float_attrs, *self.program.bool_attrs}
+        beside = [p for p in self.spec.params if p.io == "attr" and p.symbol not in named]  # the formula cannot name it
+        defaults = {p.symbol: p.default for p in beside if isinstance(p.default, (int, float, bool, str))}
+        self.case: Case = {**_case(checked, forward), **defaults}
         self.dtypes = combinations(self.spec)[0]
         self.relation = relation(checked, forward) if forward is not None else None
         saved = {**self.relation.saved, **self.spec.tests.from_forward} if self.relation else {}

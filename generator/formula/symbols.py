@@ -87,8 +87,9 @@ class _Reader:
             "bool": out.bool_attrs,
             "string": out.string_attrs,
         }
+        how = self.spec.hf32.attr if self.spec.hf32 is not None else None  # says how products are computed, not what
         for p in self.spec.params:
-            if not is_tensor(p) and not p.aclnn_only and p.type in groups:
+            if not is_tensor(p) and not p.aclnn_only and p.symbol != how and p.type in groups:
                 groups[p.type].append(p.symbol)
         for axis in self.spec.segments:
             out.segmented[axis] = const(0)

@@ -462,7 +462,7 @@ def plan(checked: CheckedSpec) -> KernelPlan:
         outputs=tuple(p.symbol for p in tensors if p.io in ("out", "inout")),
         optional=tuple(p.symbol for p in tensors if p.optional),
         dims=program.dims,
-        int_fields=(*program.dims, *program.int_attrs),
+        int_fields=(*program.dims, *program.int_attrs, *((spec.hf32.attr,) if spec.hf32 is not None else ())),
         float_fields=program.float_attrs,
         kernels=tuple(kernels),
     )

@@ -108,7 +108,7 @@ class Flag(Model):
 
 class Hf32(Model):
     """When the cube may multiply float32 numbers in HF32, which is float32 with a mantissa about as short as float16's: at these
-    values of an int attribute. The formula stays what it is; results at these values are judged as those of float16."""
+    values of an int attribute, which the formula cannot name. Results at these values are judged as those of float16."""
 
     attr: str  # an int attribute of the graph operator
     values: list[int]  # at which sums of float32 products may be computed in HF32; at all others they are computed in float32

@@ -189,13 +189,14 @@ def published_setting(spec: CheckedSpec, forward: CheckedSpec, at: int) -> Setti
     part.forward = resized(part.forward, fixed)
     base = forward.spec
     taken_names = {q.symbol for q in base.params}
-    more: list[Param] = [p for p in spec.spec.params if p.io == "attr" and not p.aclnn_only and p.symbol not in taken_names]
+    more: list[Param] = [p for p in spec.spec.params if p.io == "attr" and p.symbol not in taken_names]
+    how = {s.hf32.attr for s in (base, spec.spec) if s.hf32 is not None}  # no formula names it
     sizes = {n: e for n, e in _sizes(plain(spec.program), part).items() if n not in taken_names}
-    kept = [p for p in (*base.params, *more) if not p.aclnn_only]
+    kept = [p for p in (*base.params, *more) if not p.aclnn_only and p.symbol not in how]
     dims = {n: d for n, d in base.dims.items() if n not in fixed}
     segments = dict(spec.spec.segments) if fixed else base.segments
     added = {n: Dim(value=str(e)) for n, e in sizes.items()}
-    base = base.model_copy(update={"params": kept, "dims": {**dims, **added}, "segments": segments})
+    base = base.model_copy(update={"params": kept, "dims": {**dims, **added}, "segments": segments, "hf32": None})
     gradients = published.gradients or part.gradients
     cotangents = published.cotangents or part.cotangents
     taken = {*gradients, *cotangents}

@@ -8,6 +8,7 @@ from functools import cache
 import numpy as np
 import pytest
 
+from generator.symbolic.specs import published_setting
 from generator.twin.verify.calls import Subject, tile
 from generator.twin.verify.case import Target
 from generator.twin.verify.cases import case_of
@@ -67,3 +68,10 @@ def test_operands_of_other_types_are_taken_as_they_are() -> None:
     plain, allowed = raw(prepared("ConvTbc", 0, float16))[0]["y"], raw(prepared("ConvTbc", 1, float16))[0]["y"]
     assert dict(prepared("ConvTbc", 0, float16).case.dtypes)["X"] == "float16"
     np.testing.assert_array_equal(plain, allowed)
+
+
+def test_neither_formula_nor_audit_knows_the_attribute() -> None:
+    gradient, forward = (load(OPERATORS[name].spec) for name in reversed(OPS))
+    for checked in (gradient, forward):
+        assert "cubeMathType" not in checked.program.int_attrs
+    assert "cubeMathType" not in {p.symbol for p in published_setting(gradient, forward, 0).base.params}

@@ -292,6 +292,15 @@ def test_problems_come_in_file_order() -> None:
     assert len(places) >= 3
 
 
+def test_a_formula_cannot_name_what_allows_hf32() -> None:
+    mode = "  - {symbol: mode, name: mode, aclnn: mode, io: attr, type: int, default: 0, about: {en: m, zh: m}}\n"
+    text = GOOD.replace("  - symbol: y\n", mode + "  - symbol: y\n").replace("dtypes:", "hf32: {attr: mode, values: [1]}\ndtypes:", 1)
+    assert problems_of(text) == []
+    found = problems_of(text.replace(TOTAL, "total[t] = sum[i, d](a[t, i, d]) * mode"))
+    assert [("'mode'" in str(p)) for p in found] == [True]
+    assert found[0].line == text[: text.index(TOTAL)].count("\n") + 1
+
+
 def test_hf32_is_not_allowed_by_what_the_kernel_does_not_get() -> None:
     mode = "  - {symbol: mode, name: mode, aclnn: mode, io: attr, type: int, default: 0, aclnn_only: true, about: {en: m, zh: m}}\n"
     text = GOOD.replace("  - symbol: y\n", mode + "  - symbol: y\n").replace("dtypes:", "hf32: {attr: mode, values: [1]}\ndtypes:", 1)

@@ -118,8 +118,8 @@ inline int64_t FloorDiv(int64_t a, int64_t b) { return a / b - ((a % b != 0 && (
 inline int64_t FloorMod(int64_t a, int64_t b) { return a - FloorDiv(a, b) * b; }
 
 // The formula of aclnnConvTbc.
-void Reference(int64_t H_in, int64_t N, int64_t C_in, int64_t K, int64_t C_out, int64_t pad, int64_t,
-               const Array<double> &x, const Array<double> &w, const Array<double> &bias, Array<double> &y)
+void Reference(int64_t H_in, int64_t N, int64_t C_in, int64_t K, int64_t C_out, int64_t pad, const Array<double> &x,
+               const Array<double> &w, const Array<double> &bias, Array<double> &y)
 {
     for (int64_t t = 0; t < H_in + 2 * pad + 1 - K; ++t) {
         for (int64_t b = 0; b < N; ++b) {
@@ -317,7 +317,7 @@ int Run(aclrtStream stream)
 
     // What the outputs should be.
     Array<double> y({H_in + 2 * pad + 1 - K, N, C_out}, Undefined<double>());
-    Reference(H_in, N, C_in, K, C_out, pad, cubeMathType, x, w, bias, y);
+    Reference(H_in, N, C_in, K, C_out, pad, x, w, bias, y);
 
     // First phase: the checks, the workspace and the executor.
     uint64_t workspaceSize = 0;

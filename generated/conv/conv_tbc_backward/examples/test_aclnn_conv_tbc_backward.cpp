@@ -118,7 +118,7 @@ inline int64_t FloorDiv(int64_t a, int64_t b) { return a / b - ((a % b != 0 && (
 inline int64_t FloorMod(int64_t a, int64_t b) { return a - FloorDiv(a, b) * b; }
 
 // The formula of aclnnConvTbcBackward.
-void Reference(int64_t N, int64_t C_out, int64_t H_in, int64_t C_in, int64_t K, int64_t H_out, int64_t pad, int64_t,
+void Reference(int64_t N, int64_t C_out, int64_t H_in, int64_t C_in, int64_t K, int64_t H_out, int64_t pad,
                const Array<double> &grad_y, const Array<double> &x, const Array<double> &w, const Array<double> &,
                Array<double> &grad_x, Array<double> &grad_w, Array<double> &grad_bias)
 {
@@ -353,7 +353,7 @@ int Run(aclrtStream stream)
     Array<double> grad_x({H_in, N, C_in}, Undefined<double>());
     Array<double> grad_w({K, C_in, C_out}, Undefined<double>());
     Array<double> grad_bias({C_out}, Undefined<double>());
-    Reference(N, C_out, H_in, C_in, K, H_out, pad, cubeMathType, grad_y, x, w, bias, grad_x, grad_w, grad_bias);
+    Reference(N, C_out, H_in, C_in, K, H_out, pad, grad_y, x, w, bias, grad_x, grad_w, grad_bias);
 
     // First phase: the checks, the workspace and the executor.
     uint64_t workspaceSize = 0;

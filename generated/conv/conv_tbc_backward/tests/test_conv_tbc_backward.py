@@ -119,7 +119,6 @@ def forward_arguments(case, seed=0):
     H_out = case["H_out"]
     K = case["K"]
     N = case["N"]
-    cubeMathType = case["cubeMathType"]
     pad = case["pad"]
     rng = np.random.default_rng(seed)
     return {
@@ -139,7 +138,6 @@ def arguments(case, seed=0):
     H_out = case["H_out"]
     K = case["K"]
     N = case["N"]
-    cubeMathType = case["cubeMathType"]
     pad = case["pad"]
     start = forward_arguments(case, seed)
     saved = forward(**start)
@@ -162,7 +160,6 @@ def expected_shapes(case):
     H_out = case["H_out"]
     K = case["K"]
     N = case["N"]
-    cubeMathType = case["cubeMathType"]
     pad = case["pad"]
     return {
         "grad_x": (H_in, N, C_in),
@@ -210,7 +207,6 @@ def test_an_empty_tensor_gives_empty_outputs():
     "case",
     [
         pytest.param({"N": 1, "C_out": 1, "H_in": 1, "C_in": 1, "K": 2, "pad": 0, "cubeMathType": 3, "H_out": 0}, id="H_out >= 1"),
-        pytest.param({"N": 1, "C_out": 1, "H_in": 1, "C_in": 1, "K": 1, "pad": 0, "cubeMathType": -1, "H_out": 1}, id="0 <= cubeMathType <= 3"),
     ],
 )
 def test_what_the_limits_exclude_is_refused(case):
