@@ -342,9 +342,8 @@ class _Alternative:
         if not 0 <= k < len(stages):
             raise EmitError(f"the plan runs stage {k}, but has {len(stages)}")
         s = stages[k]
-        args = ", ".join((*s.parameters, "tiling", *s.args, "&pipe"))
-        text = f"// {s.title}\nAscendC::TPipe pipe;\n@{k}@{self.instances[k]} stage;\nstage.Init({args});\nstage.Process();"
-        return text if self.alternative.body == (tree.RunStage(k),) else f"{{\n{text}\n}}"
+        args = ", ".join((*s.parameters, "tiling", *s.args))
+        return f"// {s.title}\nRun@{k}@Stage{self.instances[k]}({args});"
 
     def _stage(self, stage: tree.Stage) -> StageClass:
         named_gm = _globals(stage.body)

@@ -8,7 +8,7 @@ Where sums of products are worth the cube, alternatives with cube stages come fi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Literal
@@ -24,11 +24,11 @@ from generator.plan.cost import hf32_allowed, typical_sizes
 from generator.plan.cube import CubeStage, build_cube
 from generator.plan.fits import fits_every_size, serves_every_size
 from generator.plan.memory import CTYPES, GmRef
-from generator.plan.normal import Map, Normal, Red, normalise
+from generator.plan.normal import Map, NFor, Normal, Red, normalise
 from generator.plan.passes import levels
 from generator.plan.products import Products, simplified, with_products
 from generator.plan.roles import Roles, assign_roles, roles_key
-from generator.plan.schedule import GM, Group, Item, LoopItem, exposed, groups_of, outputs_of, partition, place
+from generator.plan.schedule import GM, Group, Item, LoopItem, exposed, groups_of, in_parts, outputs_of, partition, place
 from generator.plan.stage import BuiltStage, build_stage, stage_ledger
 from generator.plan.tiles import SIZES, Refusal
 from generator.plan.tree import Alternative, Cond, GmTensor, Kernel, KernelPlan, Loop, Node, RunStage, Stage, SyncAll
@@ -72,10 +72,10 @@ class _Touched:
     writes: frozenset[str]
     joined: bool = False
 
-    def concerns(self, cube: bool, reads: set[str], writes: set[str]) -> bool:
-        """A stage that reads and writes these must come after a barrier."""
+    def concerns(self, cube: bool, reads: set[str], writes: set[str], apart: Set[str]) -> bool:
+        """A stage that reads and writes these must come after a barrier; writes of what is in ``apart`` never meet."""
         ordered = self.joined and not self.cube and not cube
-        return not ordered and bool(reads & self.writes or writes & (self.reads | self.writes))
+        return not ordered and bool(reads & self.writes or writes & self.reads or (writes & self.writes) - apart)
 
 
 @dataclass
@@ -99,10 +99,15 @@ class _Assembly:
     syncs: bool = False
     touched: list[_Touched] = field(default_factory=list)  # by stages since a barrier of all cores
     shapes: dict[str, tuple[IntExpr, ...]] = field(default_factory=dict)
+    apart: set[str] = field(default_factory=set)  # in workspace, written in parts that do not meet
 
     def __post_init__(self) -> None:
         for t in self.normal.tensors.values():
             self.shapes[t.name] = t.shape
+        straight = [s for s in self.normal.body if not isinstance(s, NFor)]
+        looped = {s.target for n in self.normal.body if isinstance(n, NFor) for s in flat((n,))}
+        self.apart = {t + GM for t in in_parts(straight, self.shapes) - looped}
+        for t in self.normal.tensors.values():
             if t.role != "local":
                 self.gms[t.name] = GmRef(t.name, CTYPES[self.dtypes[t.name]], t)
         if self.products is not None:
@@ -348,7 +353,7 @@ class _Assembly:
         writes = {s.target for s in flat(g.statements) if s.target.endswith(GM)}
         if cube and self.products is not None:
             reads |= {z + GM for z in (self.products.zeros.get(s.target.removesuffix(GM)) for s in flat(g.statements)) if z}
-        against = [x for x in self.touched if x.concerns(cube, reads, writes)]
+        against = [x for x in self.touched if x.concerns(cube, reads, writes, self.apart)]
         if against:
             yield self.barrier(cube or any(x.cube for x in against))
         self.touched.append(_Touched(cube, frozenset(reads), frozenset(writes)))

@@ -17,7 +17,7 @@ from generator.plan.axes import all_axes, extents_of, flat, tensor_axes
 from generator.plan.normal import Map, NFor, Normal, NStmt, Red
 from generator.spec.integer import IntExpr, sym
 
-__all__ = ["Group", "Item", "LoopItem", "exposed", "groups_of", "outputs_of", "partition", "place", "scalar_axes"]
+__all__ = ["Group", "Item", "LoopItem", "exposed", "groups_of", "in_parts", "outputs_of", "partition", "place", "scalar_axes"]
 
 GM = "@gm"  # suffix of a local tensor's copy in workspace
 
@@ -72,6 +72,20 @@ def _partly(statements: Sequence[NStmt], tensors: Iterable[str], shapes: Mapping
             if any(i.symbol in extents and extents[i.symbol] != e for i, e in zip(s.index, shapes[s.target], strict=True)):
                 return True
     return False
+
+
+def in_parts(body: Iterable[NStmt], shapes: Mapping[str, tuple[IntExpr, ...]]) -> set[str]:
+    """Tensors that several statements write, each a part of its own: what the language lets them write is disjoint."""
+    written: dict[str, list[Map | Red]] = {}
+    for s in flat(body):
+        written.setdefault(s.target, []).append(s)
+    return {t for t, all_ in written.items() if len(all_) > 1 and t in shapes and all(_part(s, shapes[t]) for s in all_)}
+
+
+def _part(s: Map | Red, shape: Sequence[IntExpr]) -> bool:
+    """The statement writes less than the whole tensor: some index is no axis over all of its dim."""
+    extents = {b.name: b.extent for b in s.axes}
+    return any(i.symbol not in extents or extents[i.symbol] != e for i, e in zip(s.index, shape, strict=True))
 
 
 def _fusable(

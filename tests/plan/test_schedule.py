@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from generator.formula.checked import CheckedSpec, check
+from generator.formula.checked import CheckedSpec, check, load
 from generator.plan import plan
 from generator.plan.memory import covers
 from generator.plan.passes import levels
@@ -160,3 +160,13 @@ def test_more_inputs_than_event_ids_move_to_buffers_without_events() -> None:
     params = dict.fromkeys(names, ("in", "A, B")) | {"y": ("out", "A, B")}
     stage = alternatives(params, "y[a, b] = " + " + ".join(f"{x}[a, b]" for x in names))["full"].stages[0]
     assert sum(b.copies for b in stage.buffers if b.kind == "vecin") <= 8
+
+
+def test_parts_of_one_tensor_are_written_without_a_barrier_between_them() -> None:
+    checked = load(Path(__file__).resolve().parents[2] / "specs/mhc/mhc_pre_backward.yaml")  # dz is three segments
+    a = next(x for x in plan(checked).kernels[0].alternatives if [s.title for s in x.stages].count("dz") == 2)
+    order = controls(a.body)
+    first, last = (k for k, s in enumerate(a.stages) if s.title == "dz")
+    reader = next(k for k, s in enumerate(a.stages) if s.title == "scaled")
+    assert "sync" not in order[order.index(first) : order.index(last)]
+    assert "sync" in order[order.index(last) : order.index(reader)]

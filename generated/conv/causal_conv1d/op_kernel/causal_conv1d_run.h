@@ -15,10 +15,7 @@ __aicore__ inline void RunCausalConv1dFullWithBiasFloat32(GM_ADDR x, GM_ADDR wei
                                                           const CausalConv1dTilingData &tiling)
 {
     // sum_1, y
-    AscendC::TPipe pipe;
-    CausalConv1dY stage;
-    stage.Init(x, weight, bias, y, tiling, &pipe);
-    stage.Process();
+    RunCausalConv1dYStage(x, weight, bias, y, tiling);
 }
 
 /// Runs the stage on this core.
@@ -27,10 +24,7 @@ __aicore__ inline void RunCausalConv1dWalkedWithBiasFloat32(GM_ADDR x, GM_ADDR w
                                                             const CausalConv1dTilingData &tiling)
 {
     // sum_1, y
-    AscendC::TPipe pipe;
-    CausalConv1dYVariant2 stage;
-    stage.Init(x, weight, bias, y, tiling, &pipe);
-    stage.Process();
+    RunCausalConv1dYVariant2Stage(x, weight, bias, y, tiling);
 }
 
 /// Runs the stage on this core.
@@ -38,10 +32,7 @@ __aicore__ inline void RunCausalConv1dFullFloat32(GM_ADDR x, GM_ADDR weight, GM_
                                                   const CausalConv1dTilingData &tiling)
 {
     // sum_1, y
-    AscendC::TPipe pipe;
-    CausalConv1dYVariant3 stage;
-    stage.Init(x, weight, y, tiling, &pipe);
-    stage.Process();
+    RunCausalConv1dYVariant3Stage(x, weight, y, tiling);
 }
 
 /// Runs the stage on this core.
@@ -50,10 +41,7 @@ __aicore__ inline void RunCausalConv1dWalkedFloat32(GM_ADDR x, GM_ADDR weight, G
                                                     const CausalConv1dTilingData &tiling)
 {
     // sum_1, y
-    AscendC::TPipe pipe;
-    CausalConv1dYVariant4 stage;
-    stage.Init(x, weight, y, tiling, &pipe);
-    stage.Process();
+    RunCausalConv1dYVariant4Stage(x, weight, y, tiling);
 }
 
 /// Runs the stage on this core.
@@ -62,10 +50,7 @@ __aicore__ inline void RunCausalConv1dFullWithBiasNarrow(GM_ADDR x, GM_ADDR weig
                                                          const CausalConv1dTilingData &tiling)
 {
     // sum_1, y
-    AscendC::TPipe pipe;
-    CausalConv1dYVariant5<Element> stage;
-    stage.Init(x, weight, bias, y, tiling, &pipe);
-    stage.Process();
+    RunCausalConv1dYVariant5Stage<Element>(x, weight, bias, y, tiling);
 }
 
 /// Runs the stage on this core.
@@ -75,10 +60,7 @@ __aicore__ inline void RunCausalConv1dWalkedWithBiasNarrow(GM_ADDR x, GM_ADDR we
                                                            const CausalConv1dTilingData &tiling)
 {
     // sum_1, y
-    AscendC::TPipe pipe;
-    CausalConv1dYVariant6<Element> stage;
-    stage.Init(x, weight, bias, y, tiling, &pipe);
-    stage.Process();
+    RunCausalConv1dYVariant6Stage<Element>(x, weight, bias, y, tiling);
 }
 
 /// Runs the stage on this core.
@@ -87,10 +69,7 @@ __aicore__ inline void RunCausalConv1dFullNarrow(GM_ADDR x, GM_ADDR weight, GM_A
                                                  const CausalConv1dTilingData &tiling)
 {
     // sum_1, y
-    AscendC::TPipe pipe;
-    CausalConv1dYVariant7<Element> stage;
-    stage.Init(x, weight, y, tiling, &pipe);
-    stage.Process();
+    RunCausalConv1dYVariant7Stage<Element>(x, weight, y, tiling);
 }
 
 /// Runs the stage on this core.
@@ -100,10 +79,7 @@ __aicore__ inline void RunCausalConv1dWalkedNarrow(GM_ADDR x, GM_ADDR weight, GM
                                                    const CausalConv1dTilingData &tiling)
 {
     // sum_1, y
-    AscendC::TPipe pipe;
-    CausalConv1dYVariant8<Element> stage;
-    stage.Init(x, weight, y, tiling, &pipe);
-    stage.Process();
+    RunCausalConv1dYVariant8Stage<Element>(x, weight, y, tiling);
 }
 
 }  // namespace CausalConv1dKernel

@@ -215,6 +215,16 @@ private:
     int64_t ceilYTTileBy8_;
 };
 
+/// The stage from start to end.
+__aicore__ inline void RunCausalConv1dYStage(GM_ADDR x, GM_ADDR weight, GM_ADDR bias, GM_ADDR y,
+                                             const CausalConv1dTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    CausalConv1dY stage;
+    stage.Init(x, weight, bias, y, tiling, &pipe);
+    stage.Process();
+}
+
 /// sum_1, y
 class CausalConv1dYVariant2
 {
@@ -414,6 +424,16 @@ private:
     int64_t ceilYTTileBy8_;
 };
 
+/// The stage from start to end.
+__aicore__ inline void RunCausalConv1dYVariant2Stage(GM_ADDR x, GM_ADDR weight, GM_ADDR bias, GM_ADDR y,
+                                                     const CausalConv1dTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    CausalConv1dYVariant2 stage;
+    stage.Init(x, weight, bias, y, tiling, &pipe);
+    stage.Process();
+}
+
 /// sum_1, y
 class CausalConv1dYVariant3
 {
@@ -584,6 +604,16 @@ private:
     int64_t ceilYTTileBy8_;
 };
 
+/// The stage from start to end.
+__aicore__ inline void RunCausalConv1dYVariant3Stage(GM_ADDR x, GM_ADDR weight, GM_ADDR y,
+                                                     const CausalConv1dTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    CausalConv1dYVariant3 stage;
+    stage.Init(x, weight, y, tiling, &pipe);
+    stage.Process();
+}
+
 /// sum_1, y
 class CausalConv1dYVariant4
 {
@@ -741,6 +771,16 @@ private:
     int64_t yWork_;
     int64_t ceilYTTileBy8_;
 };
+
+/// The stage from start to end.
+__aicore__ inline void RunCausalConv1dYVariant4Stage(GM_ADDR x, GM_ADDR weight, GM_ADDR y,
+                                                     const CausalConv1dTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    CausalConv1dYVariant4 stage;
+    stage.Init(x, weight, y, tiling, &pipe);
+    stage.Process();
+}
 
 /// sum_1, y
 template <typename Element>
@@ -988,6 +1028,17 @@ private:
     int64_t ceilYTTileBy8_;
 };
 
+/// The stage from start to end.
+template <typename Element>
+__aicore__ inline void RunCausalConv1dYVariant5Stage(GM_ADDR x, GM_ADDR weight, GM_ADDR bias, GM_ADDR y,
+                                                     const CausalConv1dTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    CausalConv1dYVariant5<Element> stage;
+    stage.Init(x, weight, bias, y, tiling, &pipe);
+    stage.Process();
+}
+
 /// sum_1, y
 template <typename Element>
 class CausalConv1dYVariant6
@@ -1227,6 +1278,17 @@ private:
     int64_t ceilYTTileBy8_;
 };
 
+/// The stage from start to end.
+template <typename Element>
+__aicore__ inline void RunCausalConv1dYVariant6Stage(GM_ADDR x, GM_ADDR weight, GM_ADDR bias, GM_ADDR y,
+                                                     const CausalConv1dTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    CausalConv1dYVariant6<Element> stage;
+    stage.Init(x, weight, bias, y, tiling, &pipe);
+    stage.Process();
+}
+
 /// sum_1, y
 template <typename Element>
 class CausalConv1dYVariant7
@@ -1429,6 +1491,17 @@ private:
     int64_t ceilYTTileBy8_;
 };
 
+/// The stage from start to end.
+template <typename Element>
+__aicore__ inline void RunCausalConv1dYVariant7Stage(GM_ADDR x, GM_ADDR weight, GM_ADDR y,
+                                                     const CausalConv1dTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    CausalConv1dYVariant7<Element> stage;
+    stage.Init(x, weight, y, tiling, &pipe);
+    stage.Process();
+}
+
 /// sum_1, y
 template <typename Element>
 class CausalConv1dYVariant8
@@ -1618,6 +1691,17 @@ private:
     int64_t ceilYTTileBy16_;
     int64_t ceilYTTileBy8_;
 };
+
+/// The stage from start to end.
+template <typename Element>
+__aicore__ inline void RunCausalConv1dYVariant8Stage(GM_ADDR x, GM_ADDR weight, GM_ADDR y,
+                                                     const CausalConv1dTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    CausalConv1dYVariant8<Element> stage;
+    stage.Init(x, weight, y, tiling, &pipe);
+    stage.Process();
+}
 
 }  // namespace CausalConv1dKernel
 

@@ -30,22 +30,12 @@ __aicore__ inline void RunConvTbcCubeFullFloat32(GM_ADDR x, GM_ADDR w, GM_ADDR b
         AscendC::SyncAll<false>();
     }
     if ASCEND_IS_AIV {
-        {
-            // zeros
-            AscendC::TPipe pipe;
-            ConvTbcZeros stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // zeros
+        RunConvTbcZerosStage(workspace, tiling);
         AscendC::SyncAll<false>();
         AscendC::SyncAll<false>();
-        {
-            // y
-            AscendC::TPipe pipe;
-            ConvTbcY stage;
-            stage.Init(bias, y, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // y
+        RunConvTbcYStage(bias, y, workspace, tiling);
     }
 }
 
@@ -55,10 +45,7 @@ __aicore__ inline void RunConvTbcFullFloat32(GM_ADDR x, GM_ADDR w, GM_ADDR bias,
 {
     if ASCEND_IS_AIV {
         // sum_1, y
-        AscendC::TPipe pipe;
-        ConvTbcYVariant2 stage;
-        stage.Init(x, w, bias, y, tiling, &pipe);
-        stage.Process();
+        RunConvTbcYVariant2Stage(x, w, bias, y, tiling);
     }
 }
 
@@ -69,10 +56,7 @@ __aicore__ inline void RunConvTbcWalkedFloat32(GM_ADDR x, GM_ADDR w, GM_ADDR bia
 {
     if ASCEND_IS_AIV {
         // sum_1, y
-        AscendC::TPipe pipe;
-        ConvTbcYVariant3 stage;
-        stage.Init(x, w, bias, y, tiling, &pipe);
-        stage.Process();
+        RunConvTbcYVariant3Stage(x, w, bias, y, tiling);
     }
 }
 
@@ -82,21 +66,11 @@ __aicore__ inline void RunConvTbcStepwiseFloat32(GM_ADDR x, GM_ADDR w, GM_ADDR b
                                                  const ConvTbcTilingData &tiling)
 {
     if ASCEND_IS_AIV {
-        {
-            // sum_1
-            AscendC::TPipe pipe;
-            ConvTbcSum1Variant2 stage;
-            stage.Init(x, w, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_1
+        RunConvTbcSum1Variant2Stage(x, w, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // y
-            AscendC::TPipe pipe;
-            ConvTbcY stage;
-            stage.Init(bias, y, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // y
+        RunConvTbcYStage(bias, y, workspace, tiling);
     }
 }
 
@@ -119,22 +93,12 @@ __aicore__ inline void RunConvTbcCubeFullNarrow(GM_ADDR x, GM_ADDR w, GM_ADDR bi
         AscendC::SyncAll<false>();
     }
     if ASCEND_IS_AIV {
-        {
-            // zeros
-            AscendC::TPipe pipe;
-            ConvTbcZeros stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // zeros
+        RunConvTbcZerosStage(workspace, tiling);
         AscendC::SyncAll<false>();
         AscendC::SyncAll<false>();
-        {
-            // y
-            AscendC::TPipe pipe;
-            ConvTbcYVariant4<Element> stage;
-            stage.Init(bias, y, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // y
+        RunConvTbcYVariant4Stage<Element>(bias, y, workspace, tiling);
     }
 }
 
@@ -145,10 +109,7 @@ __aicore__ inline void RunConvTbcFullNarrow(GM_ADDR x, GM_ADDR w, GM_ADDR bias, 
 {
     if ASCEND_IS_AIV {
         // sum_1, y
-        AscendC::TPipe pipe;
-        ConvTbcYVariant5<Element> stage;
-        stage.Init(x, w, bias, y, tiling, &pipe);
-        stage.Process();
+        RunConvTbcYVariant5Stage<Element>(x, w, bias, y, tiling);
     }
 }
 
@@ -160,10 +121,7 @@ __aicore__ inline void RunConvTbcWalkedNarrow(GM_ADDR x, GM_ADDR w, GM_ADDR bias
 {
     if ASCEND_IS_AIV {
         // sum_1, y
-        AscendC::TPipe pipe;
-        ConvTbcYVariant6<Element> stage;
-        stage.Init(x, w, bias, y, tiling, &pipe);
-        stage.Process();
+        RunConvTbcYVariant6Stage<Element>(x, w, bias, y, tiling);
     }
 }
 
@@ -174,21 +132,11 @@ __aicore__ inline void RunConvTbcStepwiseNarrow(GM_ADDR x, GM_ADDR w, GM_ADDR bi
                                                 const ConvTbcTilingData &tiling)
 {
     if ASCEND_IS_AIV {
-        {
-            // sum_1
-            AscendC::TPipe pipe;
-            ConvTbcSum1Variant2 stage;
-            stage.Init(x, w, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_1
+        RunConvTbcSum1Variant2Stage(x, w, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // y
-            AscendC::TPipe pipe;
-            ConvTbcYVariant4<Element> stage;
-            stage.Init(bias, y, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // y
+        RunConvTbcYVariant4Stage<Element>(bias, y, workspace, tiling);
     }
 }
 
@@ -211,22 +159,12 @@ __aicore__ inline void RunConvTbcCubeFullNarrow2(GM_ADDR x, GM_ADDR w, GM_ADDR b
         AscendC::SyncAll<false>();
     }
     if ASCEND_IS_AIV {
-        {
-            // zeros
-            AscendC::TPipe pipe;
-            ConvTbcZerosVariant2<Element> stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // zeros
+        RunConvTbcZerosVariant2Stage<Element>(workspace, tiling);
         AscendC::SyncAll<false>();
         AscendC::SyncAll<false>();
-        {
-            // y
-            AscendC::TPipe pipe;
-            ConvTbcYVariant7<Element> stage;
-            stage.Init(bias, y, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // y
+        RunConvTbcYVariant7Stage<Element>(bias, y, workspace, tiling);
     }
 }
 
@@ -237,10 +175,7 @@ __aicore__ inline void RunConvTbcFullNarrow2(GM_ADDR x, GM_ADDR w, GM_ADDR bias,
 {
     if ASCEND_IS_AIV {
         // sum_1, y
-        AscendC::TPipe pipe;
-        ConvTbcYVariant8<Element> stage;
-        stage.Init(x, w, bias, y, tiling, &pipe);
-        stage.Process();
+        RunConvTbcYVariant8Stage<Element>(x, w, bias, y, tiling);
     }
 }
 
@@ -252,10 +187,7 @@ __aicore__ inline void RunConvTbcWalkedNarrow2(GM_ADDR x, GM_ADDR w, GM_ADDR bia
 {
     if ASCEND_IS_AIV {
         // sum_1, y
-        AscendC::TPipe pipe;
-        ConvTbcYVariant9<Element> stage;
-        stage.Init(x, w, bias, y, tiling, &pipe);
-        stage.Process();
+        RunConvTbcYVariant9Stage<Element>(x, w, bias, y, tiling);
     }
 }
 
@@ -266,21 +198,11 @@ __aicore__ inline void RunConvTbcStepwiseNarrow2(GM_ADDR x, GM_ADDR w, GM_ADDR b
                                                  const ConvTbcTilingData &tiling)
 {
     if ASCEND_IS_AIV {
-        {
-            // sum_1
-            AscendC::TPipe pipe;
-            ConvTbcSum1Variant4<Element> stage;
-            stage.Init(x, w, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_1
+        RunConvTbcSum1Variant4Stage<Element>(x, w, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // y
-            AscendC::TPipe pipe;
-            ConvTbcYVariant7<Element> stage;
-            stage.Init(bias, y, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // y
+        RunConvTbcYVariant7Stage<Element>(bias, y, workspace, tiling);
     }
 }
 
@@ -303,22 +225,12 @@ __aicore__ inline void RunConvTbcCubeFullNarrow3(GM_ADDR x, GM_ADDR w, GM_ADDR b
         AscendC::SyncAll<false>();
     }
     if ASCEND_IS_AIV {
-        {
-            // zeros
-            AscendC::TPipe pipe;
-            ConvTbcZerosVariant2<Element> stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // zeros
+        RunConvTbcZerosVariant2Stage<Element>(workspace, tiling);
         AscendC::SyncAll<false>();
         AscendC::SyncAll<false>();
-        {
-            // y
-            AscendC::TPipe pipe;
-            ConvTbcYVariant10<Element> stage;
-            stage.Init(bias, y, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // y
+        RunConvTbcYVariant10Stage<Element>(bias, y, workspace, tiling);
     }
 }
 
@@ -329,10 +241,7 @@ __aicore__ inline void RunConvTbcFullNarrow3(GM_ADDR x, GM_ADDR w, GM_ADDR bias,
 {
     if ASCEND_IS_AIV {
         // sum_1, y
-        AscendC::TPipe pipe;
-        ConvTbcYVariant11<Element> stage;
-        stage.Init(x, w, bias, y, tiling, &pipe);
-        stage.Process();
+        RunConvTbcYVariant11Stage<Element>(x, w, bias, y, tiling);
     }
 }
 
@@ -344,10 +253,7 @@ __aicore__ inline void RunConvTbcWalkedNarrow3(GM_ADDR x, GM_ADDR w, GM_ADDR bia
 {
     if ASCEND_IS_AIV {
         // sum_1, y
-        AscendC::TPipe pipe;
-        ConvTbcYVariant12<Element> stage;
-        stage.Init(x, w, bias, y, tiling, &pipe);
-        stage.Process();
+        RunConvTbcYVariant12Stage<Element>(x, w, bias, y, tiling);
     }
 }
 
@@ -358,21 +264,11 @@ __aicore__ inline void RunConvTbcStepwiseNarrow3(GM_ADDR x, GM_ADDR w, GM_ADDR b
                                                  const ConvTbcTilingData &tiling)
 {
     if ASCEND_IS_AIV {
-        {
-            // sum_1
-            AscendC::TPipe pipe;
-            ConvTbcSum1Variant4<Element> stage;
-            stage.Init(x, w, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_1
+        RunConvTbcSum1Variant4Stage<Element>(x, w, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // y
-            AscendC::TPipe pipe;
-            ConvTbcYVariant10<Element> stage;
-            stage.Init(bias, y, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // y
+        RunConvTbcYVariant10Stage<Element>(bias, y, workspace, tiling);
     }
 }
 
@@ -395,22 +291,12 @@ __aicore__ inline void RunConvTbcCubeFullNarrow4(GM_ADDR x, GM_ADDR w, GM_ADDR b
         AscendC::SyncAll<false>();
     }
     if ASCEND_IS_AIV {
-        {
-            // zeros
-            AscendC::TPipe pipe;
-            ConvTbcZerosVariant2<Element0> stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // zeros
+        RunConvTbcZerosVariant2Stage<Element0>(workspace, tiling);
         AscendC::SyncAll<false>();
         AscendC::SyncAll<false>();
-        {
-            // y
-            AscendC::TPipe pipe;
-            ConvTbcYVariant13<Element1, Element0> stage;
-            stage.Init(bias, y, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // y
+        RunConvTbcYVariant13Stage<Element1, Element0>(bias, y, workspace, tiling);
     }
 }
 
@@ -421,10 +307,7 @@ __aicore__ inline void RunConvTbcFullNarrow4(GM_ADDR x, GM_ADDR w, GM_ADDR bias,
 {
     if ASCEND_IS_AIV {
         // sum_1, y
-        AscendC::TPipe pipe;
-        ConvTbcYVariant14<Element0, Element1> stage;
-        stage.Init(x, w, bias, y, tiling, &pipe);
-        stage.Process();
+        RunConvTbcYVariant14Stage<Element0, Element1>(x, w, bias, y, tiling);
     }
 }
 
@@ -436,10 +319,7 @@ __aicore__ inline void RunConvTbcWalkedNarrow4(GM_ADDR x, GM_ADDR w, GM_ADDR bia
 {
     if ASCEND_IS_AIV {
         // sum_1, y
-        AscendC::TPipe pipe;
-        ConvTbcYVariant15<Element0, Element1> stage;
-        stage.Init(x, w, bias, y, tiling, &pipe);
-        stage.Process();
+        RunConvTbcYVariant15Stage<Element0, Element1>(x, w, bias, y, tiling);
     }
 }
 
@@ -450,21 +330,11 @@ __aicore__ inline void RunConvTbcStepwiseNarrow4(GM_ADDR x, GM_ADDR w, GM_ADDR b
                                                  const ConvTbcTilingData &tiling)
 {
     if ASCEND_IS_AIV {
-        {
-            // sum_1
-            AscendC::TPipe pipe;
-            ConvTbcSum1Variant4<Element0> stage;
-            stage.Init(x, w, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_1
+        RunConvTbcSum1Variant4Stage<Element0>(x, w, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // y
-            AscendC::TPipe pipe;
-            ConvTbcYVariant13<Element1, Element0> stage;
-            stage.Init(bias, y, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // y
+        RunConvTbcYVariant13Stage<Element1, Element0>(bias, y, workspace, tiling);
     }
 }
 

@@ -343,6 +343,16 @@ private:
     int64_t ceilSum1OTileBy8_;
 };
 
+/// The stage from start to end.
+__aicore__ inline void RunConvTbcSum1Variant2Stage(GM_ADDR x, GM_ADDR w, GM_ADDR workspace,
+                                                   const ConvTbcTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    ConvTbcSum1Variant2 stage;
+    stage.Init(x, w, workspace, tiling, &pipe);
+    stage.Process();
+}
+
 /// sum_1 (cube)
 template <typename Element>
 class ConvTbcSum1Variant3
@@ -711,6 +721,17 @@ private:
     int64_t ceilSum1OTileBy16_;
     int64_t ceilSum1OTileBy8_;
 };
+
+/// The stage from start to end.
+template <typename Element>
+__aicore__ inline void RunConvTbcSum1Variant4Stage(GM_ADDR x, GM_ADDR w, GM_ADDR workspace,
+                                                   const ConvTbcTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    ConvTbcSum1Variant4<Element> stage;
+    stage.Init(x, w, workspace, tiling, &pipe);
+    stage.Process();
+}
 
 }  // namespace ConvTbcKernel
 

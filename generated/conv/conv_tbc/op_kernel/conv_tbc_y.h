@@ -113,6 +113,15 @@ private:
     int64_t yWork_;
 };
 
+/// The stage from start to end.
+__aicore__ inline void RunConvTbcYStage(GM_ADDR bias, GM_ADDR y, GM_ADDR workspace, const ConvTbcTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    ConvTbcY stage;
+    stage.Init(bias, y, workspace, tiling, &pipe);
+    stage.Process();
+}
+
 /// sum_1, y
 class ConvTbcYVariant2
 {
@@ -365,6 +374,16 @@ private:
     int64_t ceilYOTileBy8_;
 };
 
+/// The stage from start to end.
+__aicore__ inline void RunConvTbcYVariant2Stage(GM_ADDR x, GM_ADDR w, GM_ADDR bias, GM_ADDR y,
+                                                const ConvTbcTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    ConvTbcYVariant2 stage;
+    stage.Init(x, w, bias, y, tiling, &pipe);
+    stage.Process();
+}
+
 /// sum_1, y
 class ConvTbcYVariant3
 {
@@ -585,6 +604,16 @@ private:
     int64_t ceilYOTileBy8_;
 };
 
+/// The stage from start to end.
+__aicore__ inline void RunConvTbcYVariant3Stage(GM_ADDR x, GM_ADDR w, GM_ADDR bias, GM_ADDR y,
+                                                const ConvTbcTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    ConvTbcYVariant3 stage;
+    stage.Init(x, w, bias, y, tiling, &pipe);
+    stage.Process();
+}
+
 /// y
 template <typename Element>
 class ConvTbcYVariant4
@@ -698,6 +727,17 @@ private:
     int64_t yPer_;
     int64_t yWork_;
 };
+
+/// The stage from start to end.
+template <typename Element>
+__aicore__ inline void RunConvTbcYVariant4Stage(GM_ADDR bias, GM_ADDR y, GM_ADDR workspace,
+                                                const ConvTbcTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    ConvTbcYVariant4<Element> stage;
+    stage.Init(bias, y, workspace, tiling, &pipe);
+    stage.Process();
+}
 
 /// sum_1, y
 template <typename Element>
@@ -984,6 +1024,17 @@ private:
     int64_t ceilYOTileBy8_;
 };
 
+/// The stage from start to end.
+template <typename Element>
+__aicore__ inline void RunConvTbcYVariant5Stage(GM_ADDR x, GM_ADDR w, GM_ADDR bias, GM_ADDR y,
+                                                const ConvTbcTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    ConvTbcYVariant5<Element> stage;
+    stage.Init(x, w, bias, y, tiling, &pipe);
+    stage.Process();
+}
+
 /// sum_1, y
 template <typename Element>
 class ConvTbcYVariant6
@@ -1230,6 +1281,17 @@ private:
     int64_t ceilYOTileBy8_;
 };
 
+/// The stage from start to end.
+template <typename Element>
+__aicore__ inline void RunConvTbcYVariant6Stage(GM_ADDR x, GM_ADDR w, GM_ADDR bias, GM_ADDR y,
+                                                const ConvTbcTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    ConvTbcYVariant6<Element> stage;
+    stage.Init(x, w, bias, y, tiling, &pipe);
+    stage.Process();
+}
+
 /// y
 template <typename Element>
 class ConvTbcYVariant7
@@ -1345,6 +1407,17 @@ private:
     int64_t yPer_;
     int64_t yWork_;
 };
+
+/// The stage from start to end.
+template <typename Element>
+__aicore__ inline void RunConvTbcYVariant7Stage(GM_ADDR bias, GM_ADDR y, GM_ADDR workspace,
+                                                const ConvTbcTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    ConvTbcYVariant7<Element> stage;
+    stage.Init(bias, y, workspace, tiling, &pipe);
+    stage.Process();
+}
 
 /// sum_1, y
 template <typename Element>
@@ -1642,6 +1715,17 @@ private:
     int64_t ceilYOTileBy8_;
 };
 
+/// The stage from start to end.
+template <typename Element>
+__aicore__ inline void RunConvTbcYVariant8Stage(GM_ADDR x, GM_ADDR w, GM_ADDR bias, GM_ADDR y,
+                                                const ConvTbcTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    ConvTbcYVariant8<Element> stage;
+    stage.Init(x, w, bias, y, tiling, &pipe);
+    stage.Process();
+}
+
 /// sum_1, y
 template <typename Element>
 class ConvTbcYVariant9
@@ -1904,6 +1988,17 @@ private:
     int64_t ceilYOTileBy8_;
 };
 
+/// The stage from start to end.
+template <typename Element>
+__aicore__ inline void RunConvTbcYVariant9Stage(GM_ADDR x, GM_ADDR w, GM_ADDR bias, GM_ADDR y,
+                                                const ConvTbcTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    ConvTbcYVariant9<Element> stage;
+    stage.Init(x, w, bias, y, tiling, &pipe);
+    stage.Process();
+}
+
 /// y
 template <typename Element>
 class ConvTbcYVariant10
@@ -2025,6 +2120,17 @@ private:
     int64_t yPer_;
     int64_t yWork_;
 };
+
+/// The stage from start to end.
+template <typename Element>
+__aicore__ inline void RunConvTbcYVariant10Stage(GM_ADDR bias, GM_ADDR y, GM_ADDR workspace,
+                                                 const ConvTbcTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    ConvTbcYVariant10<Element> stage;
+    stage.Init(bias, y, workspace, tiling, &pipe);
+    stage.Process();
+}
 
 /// sum_1, y
 template <typename Element>
@@ -2327,6 +2433,17 @@ private:
     int64_t ceilYOTileBy8_;
 };
 
+/// The stage from start to end.
+template <typename Element>
+__aicore__ inline void RunConvTbcYVariant11Stage(GM_ADDR x, GM_ADDR w, GM_ADDR bias, GM_ADDR y,
+                                                 const ConvTbcTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    ConvTbcYVariant11<Element> stage;
+    stage.Init(x, w, bias, y, tiling, &pipe);
+    stage.Process();
+}
+
 /// sum_1, y
 template <typename Element>
 class ConvTbcYVariant12
@@ -2595,6 +2712,17 @@ private:
     int64_t ceilYOTileBy8_;
 };
 
+/// The stage from start to end.
+template <typename Element>
+__aicore__ inline void RunConvTbcYVariant12Stage(GM_ADDR x, GM_ADDR w, GM_ADDR bias, GM_ADDR y,
+                                                 const ConvTbcTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    ConvTbcYVariant12<Element> stage;
+    stage.Init(x, w, bias, y, tiling, &pipe);
+    stage.Process();
+}
+
 /// y
 template <typename Element0, typename Element1>
 class ConvTbcYVariant13
@@ -2716,6 +2844,17 @@ private:
     int64_t yPer_;
     int64_t yWork_;
 };
+
+/// The stage from start to end.
+template <typename Element0, typename Element1>
+__aicore__ inline void RunConvTbcYVariant13Stage(GM_ADDR bias, GM_ADDR y, GM_ADDR workspace,
+                                                 const ConvTbcTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    ConvTbcYVariant13<Element0, Element1> stage;
+    stage.Init(bias, y, workspace, tiling, &pipe);
+    stage.Process();
+}
 
 /// sum_1, y
 template <typename Element0, typename Element1>
@@ -3020,6 +3159,17 @@ private:
     int64_t ceilYOTileBy8_;
 };
 
+/// The stage from start to end.
+template <typename Element0, typename Element1>
+__aicore__ inline void RunConvTbcYVariant14Stage(GM_ADDR x, GM_ADDR w, GM_ADDR bias, GM_ADDR y,
+                                                 const ConvTbcTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    ConvTbcYVariant14<Element0, Element1> stage;
+    stage.Init(x, w, bias, y, tiling, &pipe);
+    stage.Process();
+}
+
 /// sum_1, y
 template <typename Element0, typename Element1>
 class ConvTbcYVariant15
@@ -3287,6 +3437,17 @@ private:
     int64_t ceilYOTileBy16_;
     int64_t ceilYOTileBy8_;
 };
+
+/// The stage from start to end.
+template <typename Element0, typename Element1>
+__aicore__ inline void RunConvTbcYVariant15Stage(GM_ADDR x, GM_ADDR w, GM_ADDR bias, GM_ADDR y,
+                                                 const ConvTbcTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    ConvTbcYVariant15<Element0, Element1> stage;
+    stage.Init(x, w, bias, y, tiling, &pipe);
+    stage.Process();
+}
 
 }  // namespace ConvTbcKernel
 

@@ -53,6 +53,15 @@ private:
     int64_t zerosZeroAtTile_;
 };
 
+/// The stage from start to end.
+__aicore__ inline void RunConvTbcZerosStage(GM_ADDR workspace, const ConvTbcTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    ConvTbcZeros stage;
+    stage.Init(workspace, tiling, &pipe);
+    stage.Process();
+}
+
 /// zeros
 template <typename Element>
 class ConvTbcZerosVariant2
@@ -105,6 +114,16 @@ private:
     int64_t zerosWsStart_;
     int64_t zerosZeroAtTile_;
 };
+
+/// The stage from start to end.
+template <typename Element>
+__aicore__ inline void RunConvTbcZerosVariant2Stage(GM_ADDR workspace, const ConvTbcTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    ConvTbcZerosVariant2<Element> stage;
+    stage.Init(workspace, tiling, &pipe);
+    stage.Process();
+}
 
 }  // namespace ConvTbcKernel
 

@@ -115,6 +115,16 @@ private:
     int64_t gradBiasWork_;
 };
 
+/// The stage from start to end.
+__aicore__ inline void RunConvTbcBackwardGradBiasStage(GM_ADDR grad_y, GM_ADDR grad_bias,
+                                                       const ConvTbcBackwardTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    ConvTbcBackwardGradBias stage;
+    stage.Init(grad_y, grad_bias, tiling, &pipe);
+    stage.Process();
+}
+
 /// grad_bias
 class ConvTbcBackwardGradBiasVariant2
 {
@@ -171,6 +181,16 @@ private:
     int64_t gradBiasWork_;
     int64_t sum_3WsStart_;
 };
+
+/// The stage from start to end.
+__aicore__ inline void RunConvTbcBackwardGradBiasVariant2Stage(GM_ADDR grad_bias, GM_ADDR workspace,
+                                                               const ConvTbcBackwardTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    ConvTbcBackwardGradBiasVariant2 stage;
+    stage.Init(grad_bias, workspace, tiling, &pipe);
+    stage.Process();
+}
 
 /// sum_3, grad_bias
 template <typename Element>
@@ -292,6 +312,17 @@ private:
     int64_t gradBiasWork_;
 };
 
+/// The stage from start to end.
+template <typename Element>
+__aicore__ inline void RunConvTbcBackwardGradBiasVariant3Stage(GM_ADDR grad_y, GM_ADDR grad_bias,
+                                                               const ConvTbcBackwardTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    ConvTbcBackwardGradBiasVariant3<Element> stage;
+    stage.Init(grad_y, grad_bias, tiling, &pipe);
+    stage.Process();
+}
+
 /// grad_bias
 template <typename Element>
 class ConvTbcBackwardGradBiasVariant4
@@ -350,6 +381,17 @@ private:
     int64_t gradBiasWork_;
     int64_t sum_3WsStart_;
 };
+
+/// The stage from start to end.
+template <typename Element>
+__aicore__ inline void RunConvTbcBackwardGradBiasVariant4Stage(GM_ADDR grad_bias, GM_ADDR workspace,
+                                                               const ConvTbcBackwardTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    ConvTbcBackwardGradBiasVariant4<Element> stage;
+    stage.Init(grad_bias, workspace, tiling, &pipe);
+    stage.Process();
+}
 
 }  // namespace ConvTbcBackwardKernel
 

@@ -563,6 +563,16 @@ private:
     int64_t divUpCOutTo8By64_;
 };
 
+/// The stage from start to end.
+__aicore__ inline void RunConvTbcBackwardGradWVariant2Stage(GM_ADDR grad_y, GM_ADDR x, GM_ADDR w, GM_ADDR grad_x,
+                                                            GM_ADDR grad_w, const ConvTbcBackwardTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    ConvTbcBackwardGradWVariant2 stage;
+    stage.Init(grad_y, x, w, grad_x, grad_w, tiling, &pipe);
+    stage.Process();
+}
+
 /// grad_w
 class ConvTbcBackwardGradWVariant3
 {
@@ -634,6 +644,16 @@ private:
     int64_t gradWWork_;
     int64_t sum_2WsStart_;
 };
+
+/// The stage from start to end.
+__aicore__ inline void RunConvTbcBackwardGradWVariant3Stage(GM_ADDR grad_w, GM_ADDR workspace,
+                                                            const ConvTbcBackwardTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    ConvTbcBackwardGradWVariant3 stage;
+    stage.Init(grad_w, workspace, tiling, &pipe);
+    stage.Process();
+}
 
 /// grad_w (cube)
 template <typename Element>
@@ -1261,6 +1281,17 @@ private:
     int64_t divUpCOutTo16By64_;
 };
 
+/// The stage from start to end.
+template <typename Element>
+__aicore__ inline void RunConvTbcBackwardGradWVariant5Stage(GM_ADDR grad_y, GM_ADDR x, GM_ADDR w, GM_ADDR grad_x,
+                                                            GM_ADDR grad_w, const ConvTbcBackwardTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    ConvTbcBackwardGradWVariant5<Element> stage;
+    stage.Init(grad_y, x, w, grad_x, grad_w, tiling, &pipe);
+    stage.Process();
+}
+
 /// grad_w
 template <typename Element>
 class ConvTbcBackwardGradWVariant6
@@ -1334,6 +1365,17 @@ private:
     int64_t gradWWork_;
     int64_t sum_2WsStart_;
 };
+
+/// The stage from start to end.
+template <typename Element>
+__aicore__ inline void RunConvTbcBackwardGradWVariant6Stage(GM_ADDR grad_w, GM_ADDR workspace,
+                                                            const ConvTbcBackwardTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    ConvTbcBackwardGradWVariant6<Element> stage;
+    stage.Init(grad_w, workspace, tiling, &pipe);
+    stage.Process();
+}
 
 }  // namespace ConvTbcBackwardKernel
 

@@ -204,6 +204,16 @@ private:
     int64_t sum_1WsStart_;
 };
 
+/// The stage from start to end.
+__aicore__ inline void RunConvTbcBackwardGradXVariant2Stage(GM_ADDR grad_x, GM_ADDR workspace,
+                                                            const ConvTbcBackwardTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    ConvTbcBackwardGradXVariant2 stage;
+    stage.Init(grad_x, workspace, tiling, &pipe);
+    stage.Process();
+}
+
 /// grad_x (cube)
 template <typename Element>
 class ConvTbcBackwardGradXVariant3
@@ -397,6 +407,17 @@ private:
     int64_t gradXWork_;
     int64_t sum_1WsStart_;
 };
+
+/// The stage from start to end.
+template <typename Element>
+__aicore__ inline void RunConvTbcBackwardGradXVariant4Stage(GM_ADDR grad_x, GM_ADDR workspace,
+                                                            const ConvTbcBackwardTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    ConvTbcBackwardGradXVariant4<Element> stage;
+    stage.Init(grad_x, workspace, tiling, &pipe);
+    stage.Process();
+}
 
 }  // namespace ConvTbcBackwardKernel
 

@@ -42,21 +42,11 @@ __aicore__ inline void RunConvTbcBackwardCubeFullFloat32(GM_ADDR grad_y, GM_ADDR
         gradWStage.Process();
     }
     if ASCEND_IS_AIV {
-        {
-            // zeros
-            AscendC::TPipe pipe;
-            ConvTbcBackwardZeros stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // zeros
+        RunConvTbcBackwardZerosStage(workspace, tiling);
         AscendC::SyncAll<false>();
-        {
-            // sum_3, grad_bias
-            AscendC::TPipe pipe;
-            ConvTbcBackwardGradBias stage;
-            stage.Init(grad_y, grad_bias, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_3, grad_bias
+        RunConvTbcBackwardGradBiasStage(grad_y, grad_bias, tiling);
     }
 }
 
@@ -87,37 +77,17 @@ __aicore__ inline void RunConvTbcBackwardCubeWalkedFloat32(GM_ADDR grad_y, GM_AD
         gradWStage.Process();
     }
     if ASCEND_IS_AIV {
-        {
-            // zeros
-            AscendC::TPipe pipe;
-            ConvTbcBackwardZeros stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // zeros
+        RunConvTbcBackwardZerosStage(workspace, tiling);
         AscendC::SyncAll<false>();
-        {
-            // sum_3_part
-            AscendC::TPipe pipe;
-            ConvTbcBackwardSum3Part stage;
-            stage.Init(grad_y, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_3_part
+        RunConvTbcBackwardSum3PartStage(grad_y, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_3
-            AscendC::TPipe pipe;
-            ConvTbcBackwardSum3 stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_3
+        RunConvTbcBackwardSum3Stage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // grad_bias
-            AscendC::TPipe pipe;
-            ConvTbcBackwardGradBiasVariant2 stage;
-            stage.Init(grad_bias, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_bias
+        RunConvTbcBackwardGradBiasVariant2Stage(grad_bias, workspace, tiling);
     }
 }
 
@@ -127,20 +97,10 @@ __aicore__ inline void RunConvTbcBackwardFullFloat32(GM_ADDR grad_y, GM_ADDR x, 
                                                      const ConvTbcBackwardTilingData &tiling)
 {
     if ASCEND_IS_AIV {
-        {
-            // sum_1, grad_x, sum_2, grad_w
-            AscendC::TPipe pipe;
-            ConvTbcBackwardGradWVariant2 stage;
-            stage.Init(grad_y, x, w, grad_x, grad_w, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_3, grad_bias
-            AscendC::TPipe pipe;
-            ConvTbcBackwardGradBias stage;
-            stage.Init(grad_y, grad_bias, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_1, grad_x, sum_2, grad_w
+        RunConvTbcBackwardGradWVariant2Stage(grad_y, x, w, grad_x, grad_w, tiling);
+        // sum_3, grad_bias
+        RunConvTbcBackwardGradBiasStage(grad_y, grad_bias, tiling);
     }
 }
 
@@ -155,59 +115,24 @@ __aicore__ inline void RunConvTbcBackwardWalkedFloat32(GM_ADDR grad_y, GM_ADDR x
                                                        const ConvTbcBackwardTilingData &tiling)
 {
     if ASCEND_IS_AIV {
-        {
-            // sum_1
-            AscendC::TPipe pipe;
-            ConvTbcBackwardSum1 stage;
-            stage.Init(grad_y, w, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_1
+        RunConvTbcBackwardSum1Stage(grad_y, w, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // grad_x
-            AscendC::TPipe pipe;
-            ConvTbcBackwardGradXVariant2 stage;
-            stage.Init(grad_x, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_2
-            AscendC::TPipe pipe;
-            ConvTbcBackwardSum2 stage;
-            stage.Init(grad_y, x, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_x
+        RunConvTbcBackwardGradXVariant2Stage(grad_x, workspace, tiling);
+        // sum_2
+        RunConvTbcBackwardSum2Stage(grad_y, x, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // grad_w
-            AscendC::TPipe pipe;
-            ConvTbcBackwardGradWVariant3 stage;
-            stage.Init(grad_w, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_3_part
-            AscendC::TPipe pipe;
-            ConvTbcBackwardSum3Part stage;
-            stage.Init(grad_y, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_w
+        RunConvTbcBackwardGradWVariant3Stage(grad_w, workspace, tiling);
+        // sum_3_part
+        RunConvTbcBackwardSum3PartStage(grad_y, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_3
-            AscendC::TPipe pipe;
-            ConvTbcBackwardSum3 stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_3
+        RunConvTbcBackwardSum3Stage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // grad_bias
-            AscendC::TPipe pipe;
-            ConvTbcBackwardGradBiasVariant2 stage;
-            stage.Init(grad_bias, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_bias
+        RunConvTbcBackwardGradBiasVariant2Stage(grad_bias, workspace, tiling);
     }
 }
 
@@ -237,21 +162,11 @@ __aicore__ inline void RunConvTbcBackwardCubeFullNarrow(GM_ADDR grad_y, GM_ADDR 
         gradWStage.Process();
     }
     if ASCEND_IS_AIV {
-        {
-            // zeros
-            AscendC::TPipe pipe;
-            ConvTbcBackwardZerosVariant2<Element> stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // zeros
+        RunConvTbcBackwardZerosVariant2Stage<Element>(workspace, tiling);
         AscendC::SyncAll<false>();
-        {
-            // sum_3, grad_bias
-            AscendC::TPipe pipe;
-            ConvTbcBackwardGradBiasVariant3<Element> stage;
-            stage.Init(grad_y, grad_bias, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_3, grad_bias
+        RunConvTbcBackwardGradBiasVariant3Stage<Element>(grad_y, grad_bias, tiling);
     }
 }
 
@@ -283,37 +198,17 @@ __aicore__ inline void RunConvTbcBackwardCubeWalkedNarrow(GM_ADDR grad_y, GM_ADD
         gradWStage.Process();
     }
     if ASCEND_IS_AIV {
-        {
-            // zeros
-            AscendC::TPipe pipe;
-            ConvTbcBackwardZerosVariant2<Element> stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // zeros
+        RunConvTbcBackwardZerosVariant2Stage<Element>(workspace, tiling);
         AscendC::SyncAll<false>();
-        {
-            // sum_3_part
-            AscendC::TPipe pipe;
-            ConvTbcBackwardSum3PartVariant2<Element> stage;
-            stage.Init(grad_y, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_3_part
+        RunConvTbcBackwardSum3PartVariant2Stage<Element>(grad_y, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_3
-            AscendC::TPipe pipe;
-            ConvTbcBackwardSum3 stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_3
+        RunConvTbcBackwardSum3Stage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // grad_bias
-            AscendC::TPipe pipe;
-            ConvTbcBackwardGradBiasVariant4<Element> stage;
-            stage.Init(grad_bias, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_bias
+        RunConvTbcBackwardGradBiasVariant4Stage<Element>(grad_bias, workspace, tiling);
     }
 }
 
@@ -324,20 +219,10 @@ __aicore__ inline void RunConvTbcBackwardFullNarrow(GM_ADDR grad_y, GM_ADDR x, G
                                                     const ConvTbcBackwardTilingData &tiling)
 {
     if ASCEND_IS_AIV {
-        {
-            // sum_1, grad_x, sum_2, grad_w
-            AscendC::TPipe pipe;
-            ConvTbcBackwardGradWVariant5<Element> stage;
-            stage.Init(grad_y, x, w, grad_x, grad_w, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_3, grad_bias
-            AscendC::TPipe pipe;
-            ConvTbcBackwardGradBiasVariant3<Element> stage;
-            stage.Init(grad_y, grad_bias, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_1, grad_x, sum_2, grad_w
+        RunConvTbcBackwardGradWVariant5Stage<Element>(grad_y, x, w, grad_x, grad_w, tiling);
+        // sum_3, grad_bias
+        RunConvTbcBackwardGradBiasVariant3Stage<Element>(grad_y, grad_bias, tiling);
     }
 }
 
@@ -353,59 +238,24 @@ __aicore__ inline void RunConvTbcBackwardWalkedNarrow(GM_ADDR grad_y, GM_ADDR x,
                                                       const ConvTbcBackwardTilingData &tiling)
 {
     if ASCEND_IS_AIV {
-        {
-            // sum_1
-            AscendC::TPipe pipe;
-            ConvTbcBackwardSum1Variant2<Element> stage;
-            stage.Init(grad_y, w, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_1
+        RunConvTbcBackwardSum1Variant2Stage<Element>(grad_y, w, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // grad_x
-            AscendC::TPipe pipe;
-            ConvTbcBackwardGradXVariant4<Element> stage;
-            stage.Init(grad_x, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_2
-            AscendC::TPipe pipe;
-            ConvTbcBackwardSum2Variant2<Element> stage;
-            stage.Init(grad_y, x, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_x
+        RunConvTbcBackwardGradXVariant4Stage<Element>(grad_x, workspace, tiling);
+        // sum_2
+        RunConvTbcBackwardSum2Variant2Stage<Element>(grad_y, x, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // grad_w
-            AscendC::TPipe pipe;
-            ConvTbcBackwardGradWVariant6<Element> stage;
-            stage.Init(grad_w, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_3_part
-            AscendC::TPipe pipe;
-            ConvTbcBackwardSum3PartVariant2<Element> stage;
-            stage.Init(grad_y, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_w
+        RunConvTbcBackwardGradWVariant6Stage<Element>(grad_w, workspace, tiling);
+        // sum_3_part
+        RunConvTbcBackwardSum3PartVariant2Stage<Element>(grad_y, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_3
-            AscendC::TPipe pipe;
-            ConvTbcBackwardSum3 stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_3
+        RunConvTbcBackwardSum3Stage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // grad_bias
-            AscendC::TPipe pipe;
-            ConvTbcBackwardGradBiasVariant4<Element> stage;
-            stage.Init(grad_bias, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_bias
+        RunConvTbcBackwardGradBiasVariant4Stage<Element>(grad_bias, workspace, tiling);
     }
 }
 

@@ -204,6 +204,16 @@ private:
     int64_t ceilSum1OTileBy8_;
 };
 
+/// The stage from start to end.
+__aicore__ inline void RunConvTbcBackwardSum1Stage(GM_ADDR grad_y, GM_ADDR w, GM_ADDR workspace,
+                                                   const ConvTbcBackwardTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    ConvTbcBackwardSum1 stage;
+    stage.Init(grad_y, w, workspace, tiling, &pipe);
+    stage.Process();
+}
+
 /// sum_1
 template <typename Element>
 class ConvTbcBackwardSum1Variant2
@@ -431,6 +441,17 @@ private:
     int64_t ceilSum1OTileBy16_;
     int64_t ceilSum1OTileBy8_;
 };
+
+/// The stage from start to end.
+template <typename Element>
+__aicore__ inline void RunConvTbcBackwardSum1Variant2Stage(GM_ADDR grad_y, GM_ADDR w, GM_ADDR workspace,
+                                                           const ConvTbcBackwardTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    ConvTbcBackwardSum1Variant2<Element> stage;
+    stage.Init(grad_y, w, workspace, tiling, &pipe);
+    stage.Process();
+}
 
 }  // namespace ConvTbcBackwardKernel
 

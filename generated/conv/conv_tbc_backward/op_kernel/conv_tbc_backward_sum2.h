@@ -196,6 +196,16 @@ private:
     int64_t ceilSum2OTileBy8_;
 };
 
+/// The stage from start to end.
+__aicore__ inline void RunConvTbcBackwardSum2Stage(GM_ADDR grad_y, GM_ADDR x, GM_ADDR workspace,
+                                                   const ConvTbcBackwardTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    ConvTbcBackwardSum2 stage;
+    stage.Init(grad_y, x, workspace, tiling, &pipe);
+    stage.Process();
+}
+
 /// sum_2
 template <typename Element>
 class ConvTbcBackwardSum2Variant2
@@ -414,6 +424,17 @@ private:
     int64_t ceilSum2CTileBy8_;
     int64_t ceilSum2OTileBy16_;
 };
+
+/// The stage from start to end.
+template <typename Element>
+__aicore__ inline void RunConvTbcBackwardSum2Variant2Stage(GM_ADDR grad_y, GM_ADDR x, GM_ADDR workspace,
+                                                           const ConvTbcBackwardTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    ConvTbcBackwardSum2Variant2<Element> stage;
+    stage.Init(grad_y, x, workspace, tiling, &pipe);
+    stage.Process();
+}
 
 }  // namespace ConvTbcBackwardKernel
 

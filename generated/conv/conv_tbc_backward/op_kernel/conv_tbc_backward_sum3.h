@@ -84,6 +84,15 @@ private:
     int64_t sum_3_part_count_;
 };
 
+/// The stage from start to end.
+__aicore__ inline void RunConvTbcBackwardSum3Stage(GM_ADDR workspace, const ConvTbcBackwardTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    ConvTbcBackwardSum3 stage;
+    stage.Init(workspace, tiling, &pipe);
+    stage.Process();
+}
+
 }  // namespace ConvTbcBackwardKernel
 
 #endif  // CONV_TBC_BACKWARD_SUM3_H

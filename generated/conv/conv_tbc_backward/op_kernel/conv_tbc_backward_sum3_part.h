@@ -96,6 +96,16 @@ private:
     int64_t sum_3_part_length_;
 };
 
+/// The stage from start to end.
+__aicore__ inline void RunConvTbcBackwardSum3PartStage(GM_ADDR grad_y, GM_ADDR workspace,
+                                                       const ConvTbcBackwardTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    ConvTbcBackwardSum3Part stage;
+    stage.Init(grad_y, workspace, tiling, &pipe);
+    stage.Process();
+}
+
 /// sum_3_part
 template <typename Element>
 class ConvTbcBackwardSum3PartVariant2
@@ -193,6 +203,17 @@ private:
     int64_t sum_3_part_count_;
     int64_t sum_3_part_length_;
 };
+
+/// The stage from start to end.
+template <typename Element>
+__aicore__ inline void RunConvTbcBackwardSum3PartVariant2Stage(GM_ADDR grad_y, GM_ADDR workspace,
+                                                               const ConvTbcBackwardTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    ConvTbcBackwardSum3PartVariant2<Element> stage;
+    stage.Init(grad_y, workspace, tiling, &pipe);
+    stage.Process();
+}
 
 }  // namespace ConvTbcBackwardKernel
 

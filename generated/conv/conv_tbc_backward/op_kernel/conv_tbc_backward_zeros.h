@@ -53,6 +53,15 @@ private:
     int64_t zerosZeroAtTile_;
 };
 
+/// The stage from start to end.
+__aicore__ inline void RunConvTbcBackwardZerosStage(GM_ADDR workspace, const ConvTbcBackwardTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    ConvTbcBackwardZeros stage;
+    stage.Init(workspace, tiling, &pipe);
+    stage.Process();
+}
+
 /// zeros
 template <typename Element>
 class ConvTbcBackwardZerosVariant2
@@ -105,6 +114,16 @@ private:
     int64_t zerosWsStart_;
     int64_t zerosZeroAtTile_;
 };
+
+/// The stage from start to end.
+template <typename Element>
+__aicore__ inline void RunConvTbcBackwardZerosVariant2Stage(GM_ADDR workspace, const ConvTbcBackwardTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    ConvTbcBackwardZerosVariant2<Element> stage;
+    stage.Init(workspace, tiling, &pipe);
+    stage.Process();
+}
 
 }  // namespace ConvTbcBackwardKernel
 

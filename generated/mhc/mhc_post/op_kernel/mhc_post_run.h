@@ -16,10 +16,7 @@ __aicore__ inline void RunMhcPostFull(GM_ADDR x, GM_ADDR h_res, GM_ADDR h_out, G
                                       const MhcPostTilingData &tiling)
 {
     // sum_1, y
-    AscendC::TPipe pipe;
-    MhcPostY<Element> stage;
-    stage.Init(x, h_res, h_out, h_post, y, tiling, &pipe);
-    stage.Process();
+    RunMhcPostYStage<Element>(x, h_res, h_out, h_post, y, tiling);
 }
 
 }  // namespace MhcPostKernel

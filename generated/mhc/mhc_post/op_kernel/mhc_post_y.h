@@ -217,6 +217,17 @@ private:
     int64_t ceilNBy16_;
 };
 
+/// The stage from start to end.
+template <typename Element>
+__aicore__ inline void RunMhcPostYStage(GM_ADDR x, GM_ADDR h_res, GM_ADDR h_out, GM_ADDR h_post, GM_ADDR y,
+                                        const MhcPostTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    MhcPostY<Element> stage;
+    stage.Init(x, h_res, h_out, h_post, y, tiling, &pipe);
+    stage.Process();
+}
+
 }  // namespace MhcPostKernel
 
 #endif  // MHC_POST_Y_H

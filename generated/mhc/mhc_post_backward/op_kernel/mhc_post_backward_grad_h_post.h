@@ -244,6 +244,18 @@ private:
     int64_t divUpDTo16By64_;
 };
 
+/// The stage from start to end.
+template <typename Element>
+__aicore__ inline void RunMhcPostBackwardGradHPostStage(GM_ADDR grad_y, GM_ADDR h_out, GM_ADDR h_post,
+                                                        GM_ADDR grad_h_out, GM_ADDR grad_h_post,
+                                                        const MhcPostBackwardTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    MhcPostBackwardGradHPost<Element> stage;
+    stage.Init(grad_y, h_out, h_post, grad_h_out, grad_h_post, tiling, &pipe);
+    stage.Process();
+}
+
 /// sum_3, grad_h_out, sum_4, grad_h_post
 template <typename Element>
 class MhcPostBackwardGradHPostVariant2
@@ -487,6 +499,18 @@ private:
     int64_t ceilNBy16_;
     int64_t ceilNBy8_;
 };
+
+/// The stage from start to end.
+template <typename Element>
+__aicore__ inline void RunMhcPostBackwardGradHPostVariant2Stage(GM_ADDR grad_y, GM_ADDR h_out, GM_ADDR h_post,
+                                                                GM_ADDR grad_h_out, GM_ADDR grad_h_post,
+                                                                const MhcPostBackwardTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    MhcPostBackwardGradHPostVariant2<Element> stage;
+    stage.Init(grad_y, h_out, h_post, grad_h_out, grad_h_post, tiling, &pipe);
+    stage.Process();
+}
 
 /// sum_1, grad_x, sum_2, grad_h_res, sum_3, grad_h_out, sum_4, grad_h_post
 template <typename Element>
@@ -910,6 +934,19 @@ private:
     int64_t ceil2DBy32_;
     int64_t divUpDTo16By64_;
 };
+
+/// The stage from start to end.
+template <typename Element>
+__aicore__ inline void RunMhcPostBackwardGradHPostVariant3Stage(GM_ADDR grad_y, GM_ADDR x, GM_ADDR h_res, GM_ADDR h_out,
+                                                                GM_ADDR h_post, GM_ADDR grad_x, GM_ADDR grad_h_res,
+                                                                GM_ADDR grad_h_out, GM_ADDR grad_h_post,
+                                                                const MhcPostBackwardTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    MhcPostBackwardGradHPostVariant3<Element> stage;
+    stage.Init(grad_y, x, h_res, h_out, h_post, grad_x, grad_h_res, grad_h_out, grad_h_post, tiling, &pipe);
+    stage.Process();
+}
 
 /// sum_1, grad_x, sum_2, grad_h_res, sum_3, grad_h_out, sum_4, grad_h_post
 template <typename Element>
@@ -1346,6 +1383,19 @@ private:
     int64_t ceilNBy16_;
     int64_t ceilNBy8_;
 };
+
+/// The stage from start to end.
+template <typename Element>
+__aicore__ inline void RunMhcPostBackwardGradHPostVariant4Stage(GM_ADDR grad_y, GM_ADDR x, GM_ADDR h_res, GM_ADDR h_out,
+                                                                GM_ADDR h_post, GM_ADDR grad_x, GM_ADDR grad_h_res,
+                                                                GM_ADDR grad_h_out, GM_ADDR grad_h_post,
+                                                                const MhcPostBackwardTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    MhcPostBackwardGradHPostVariant4<Element> stage;
+    stage.Init(grad_y, x, h_res, h_out, h_post, grad_x, grad_h_res, grad_h_out, grad_h_post, tiling, &pipe);
+    stage.Process();
+}
 
 }  // namespace MhcPostBackwardKernel
 

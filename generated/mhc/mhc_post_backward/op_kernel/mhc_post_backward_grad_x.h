@@ -172,6 +172,17 @@ private:
     int64_t ceilNBy16_;
 };
 
+/// The stage from start to end.
+template <typename Element>
+__aicore__ inline void RunMhcPostBackwardGradXStage(GM_ADDR grad_y, GM_ADDR h_res, GM_ADDR grad_x,
+                                                    const MhcPostBackwardTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    MhcPostBackwardGradX<Element> stage;
+    stage.Init(grad_y, h_res, grad_x, tiling, &pipe);
+    stage.Process();
+}
+
 }  // namespace MhcPostBackwardKernel
 
 #endif  // MHC_POST_BACKWARD_GRAD_X_H

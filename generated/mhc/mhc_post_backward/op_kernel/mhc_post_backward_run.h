@@ -36,20 +36,10 @@ __aicore__ inline void RunMhcPostBackwardCubeFull(GM_ADDR grad_y, GM_ADDR x, GM_
         gradHResStage.Process();
     }
     if ASCEND_IS_AIV {
-        {
-            // sum_1, grad_x
-            AscendC::TPipe pipe;
-            MhcPostBackwardGradX<Element> stage;
-            stage.Init(grad_y, h_res, grad_x, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_3, grad_h_out, sum_4, grad_h_post
-            AscendC::TPipe pipe;
-            MhcPostBackwardGradHPost<Element> stage;
-            stage.Init(grad_y, h_out, h_post, grad_h_out, grad_h_post, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_1, grad_x
+        RunMhcPostBackwardGradXStage<Element>(grad_y, h_res, grad_x, tiling);
+        // sum_3, grad_h_out, sum_4, grad_h_post
+        RunMhcPostBackwardGradHPostStage<Element>(grad_y, h_out, h_post, grad_h_out, grad_h_post, tiling);
     }
 }
 
@@ -78,20 +68,10 @@ __aicore__ inline void RunMhcPostBackwardCubeWalked(GM_ADDR grad_y, GM_ADDR x, G
         gradHResStage.Process();
     }
     if ASCEND_IS_AIV {
-        {
-            // sum_1, grad_x
-            AscendC::TPipe pipe;
-            MhcPostBackwardGradX<Element> stage;
-            stage.Init(grad_y, h_res, grad_x, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_3, grad_h_out, sum_4, grad_h_post
-            AscendC::TPipe pipe;
-            MhcPostBackwardGradHPostVariant2<Element> stage;
-            stage.Init(grad_y, h_out, h_post, grad_h_out, grad_h_post, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_1, grad_x
+        RunMhcPostBackwardGradXStage<Element>(grad_y, h_res, grad_x, tiling);
+        // sum_3, grad_h_out, sum_4, grad_h_post
+        RunMhcPostBackwardGradHPostVariant2Stage<Element>(grad_y, h_out, h_post, grad_h_out, grad_h_post, tiling);
     }
 }
 
@@ -103,10 +83,8 @@ __aicore__ inline void RunMhcPostBackwardFull(GM_ADDR grad_y, GM_ADDR x, GM_ADDR
 {
     if ASCEND_IS_AIV {
         // sum_1, grad_x, sum_2, grad_h_res, sum_3, grad_h_out, sum_4, grad_h_post
-        AscendC::TPipe pipe;
-        MhcPostBackwardGradHPostVariant3<Element> stage;
-        stage.Init(grad_y, x, h_res, h_out, h_post, grad_x, grad_h_res, grad_h_out, grad_h_post, tiling, &pipe);
-        stage.Process();
+        RunMhcPostBackwardGradHPostVariant3Stage<Element>(grad_y, x, h_res, h_out, h_post, grad_x, grad_h_res,
+                                                          grad_h_out, grad_h_post, tiling);
     }
 }
 
@@ -120,10 +98,8 @@ __aicore__ inline void RunMhcPostBackwardWalked(GM_ADDR grad_y, GM_ADDR x, GM_AD
 {
     if ASCEND_IS_AIV {
         // sum_1, grad_x, sum_2, grad_h_res, sum_3, grad_h_out, sum_4, grad_h_post
-        AscendC::TPipe pipe;
-        MhcPostBackwardGradHPostVariant4<Element> stage;
-        stage.Init(grad_y, x, h_res, h_out, h_post, grad_x, grad_h_res, grad_h_out, grad_h_post, tiling, &pipe);
-        stage.Process();
+        RunMhcPostBackwardGradHPostVariant4Stage<Element>(grad_y, x, h_res, h_out, h_post, grad_x, grad_h_res,
+                                                          grad_h_out, grad_h_post, tiling);
     }
 }
 

@@ -148,6 +148,16 @@ private:
     int64_t ceilNBy16_;
 };
 
+/// The stage from start to end.
+template <typename Element>
+__aicore__ inline void RunMhcPreHInStage(GM_ADDR x, GM_ADDR h_in, GM_ADDR workspace, const MhcPreTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    MhcPreHIn<Element> stage;
+    stage.Init(x, h_in, workspace, tiling, &pipe);
+    stage.Process();
+}
+
 }  // namespace MhcPreKernel
 
 #endif  // MHC_PRE_H_IN_H

@@ -77,6 +77,15 @@ private:
     int64_t n_;
 };
 
+/// The stage from start to end.
+__aicore__ inline void RunMhcPreHMixStage(GM_ADDR h_mix, GM_ADDR workspace, const MhcPreTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    MhcPreHMix stage;
+    stage.Init(h_mix, workspace, tiling, &pipe);
+    stage.Process();
+}
+
 }  // namespace MhcPreKernel
 
 #endif  // MHC_PRE_H_MIX_H

@@ -333,6 +333,16 @@ private:
     float hc_eps_;
 };
 
+/// The stage from start to end.
+__aicore__ inline void RunMhcPreHPostStage(GM_ADDR alpha, GM_ADDR bias, GM_ADDR h_post, GM_ADDR workspace,
+                                           const MhcPreTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    MhcPreHPost stage;
+    stage.Init(alpha, bias, h_post, workspace, tiling, &pipe);
+    stage.Process();
+}
+
 }  // namespace MhcPreKernel
 
 #endif  // MHC_PRE_H_POST_H

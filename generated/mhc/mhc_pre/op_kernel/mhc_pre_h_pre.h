@@ -74,6 +74,15 @@ private:
     int64_t pre_gateWsStart_;
 };
 
+/// The stage from start to end.
+__aicore__ inline void RunMhcPreHPreStage(GM_ADDR h_pre, GM_ADDR workspace, const MhcPreTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    MhcPreHPre stage;
+    stage.Init(h_pre, workspace, tiling, &pipe);
+    stage.Process();
+}
+
 }  // namespace MhcPreKernel
 
 #endif  // MHC_PRE_H_PRE_H

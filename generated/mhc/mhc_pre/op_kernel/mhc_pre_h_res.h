@@ -199,6 +199,16 @@ private:
     int64_t ceilHResTTileBy8_;
 };
 
+/// The stage from start to end.
+__aicore__ inline void RunMhcPreHResStage(GM_ADDR alpha, GM_ADDR bias, GM_ADDR h_res, GM_ADDR workspace,
+                                          const MhcPreTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    MhcPreHRes stage;
+    stage.Init(alpha, bias, h_res, workspace, tiling, &pipe);
+    stage.Process();
+}
+
 }  // namespace MhcPreKernel
 
 #endif  // MHC_PRE_H_RES_H

@@ -66,6 +66,15 @@ private:
     int64_t rWsStart_;
 };
 
+/// The stage from start to end.
+__aicore__ inline void RunMhcPreInvRmsStage(GM_ADDR inv_rms, GM_ADDR workspace, const MhcPreTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    MhcPreInvRms stage;
+    stage.Init(inv_rms, workspace, tiling, &pipe);
+    stage.Process();
+}
+
 }  // namespace MhcPreKernel
 
 #endif  // MHC_PRE_INV_RMS_H

@@ -337,6 +337,17 @@ private:
     int64_t ceilMixKTileBy8_;
 };
 
+/// The stage from start to end.
+template <typename Element>
+__aicore__ inline void RunMhcPreMixVariant2Stage(GM_ADDR x, GM_ADDR phi, GM_ADDR gamma, GM_ADDR workspace,
+                                                 const MhcPreTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    MhcPreMixVariant2<Element> stage;
+    stage.Init(x, phi, gamma, workspace, tiling, &pipe);
+    stage.Process();
+}
+
 /// mix
 template <typename Element>
 class MhcPreMixVariant3
@@ -533,6 +544,17 @@ private:
     int64_t ceilMixKTileBy8_;
 };
 
+/// The stage from start to end.
+template <typename Element>
+__aicore__ inline void RunMhcPreMixVariant3Stage(GM_ADDR x, GM_ADDR phi, GM_ADDR gamma, GM_ADDR workspace,
+                                                 const MhcPreTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    MhcPreMixVariant3<Element> stage;
+    stage.Init(x, phi, gamma, workspace, tiling, &pipe);
+    stage.Process();
+}
+
 /// mix_sum, mix
 class MhcPreMixVariant4
 {
@@ -689,6 +711,15 @@ private:
     int64_t n_;
     int64_t ceilMixKTileBy256_;
 };
+
+/// The stage from start to end.
+__aicore__ inline void RunMhcPreMixVariant4Stage(GM_ADDR workspace, const MhcPreTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    MhcPreMixVariant4 stage;
+    stage.Init(workspace, tiling, &pipe);
+    stage.Process();
+}
 
 /// mix
 template <typename Element>
@@ -929,6 +960,17 @@ private:
     int64_t ceilMixKTileBy8_;
 };
 
+/// The stage from start to end.
+template <typename Element>
+__aicore__ inline void RunMhcPreMixVariant5Stage(GM_ADDR x, GM_ADDR phi, GM_ADDR workspace,
+                                                 const MhcPreTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    MhcPreMixVariant5<Element> stage;
+    stage.Init(x, phi, workspace, tiling, &pipe);
+    stage.Process();
+}
+
 /// mix
 template <typename Element>
 class MhcPreMixVariant6
@@ -1113,6 +1155,17 @@ private:
     int64_t ceilMixKTileBy8_;
 };
 
+/// The stage from start to end.
+template <typename Element>
+__aicore__ inline void RunMhcPreMixVariant6Stage(GM_ADDR x, GM_ADDR phi, GM_ADDR workspace,
+                                                 const MhcPreTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    MhcPreMixVariant6<Element> stage;
+    stage.Init(x, phi, workspace, tiling, &pipe);
+    stage.Process();
+}
+
 /// mix
 class MhcPreMixVariant7
 {
@@ -1183,6 +1236,15 @@ private:
     int64_t mix_sumWsStart_;
     int64_t n_;
 };
+
+/// The stage from start to end.
+__aicore__ inline void RunMhcPreMixVariant7Stage(GM_ADDR workspace, const MhcPreTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    MhcPreMixVariant7 stage;
+    stage.Init(workspace, tiling, &pipe);
+    stage.Process();
+}
 
 }  // namespace MhcPreKernel
 

@@ -140,6 +140,16 @@ private:
     int64_t n_;
 };
 
+/// The stage from start to end.
+template <typename Element>
+__aicore__ inline void RunMhcPreMixSumTermsStage(GM_ADDR phi, GM_ADDR workspace, const MhcPreTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    MhcPreMixSumTerms<Element> stage;
+    stage.Init(phi, workspace, tiling, &pipe);
+    stage.Process();
+}
+
 }  // namespace MhcPreKernel
 
 #endif  // MHC_PRE_MIX_SUM_TERMS_H

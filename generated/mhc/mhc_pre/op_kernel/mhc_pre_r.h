@@ -273,6 +273,16 @@ private:
     float norm_eps_;
 };
 
+/// The stage from start to end.
+template <typename Element>
+__aicore__ inline void RunMhcPreRStage(GM_ADDR x, GM_ADDR gamma, GM_ADDR workspace, const MhcPreTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    MhcPreR<Element> stage;
+    stage.Init(x, gamma, workspace, tiling, &pipe);
+    stage.Process();
+}
+
 /// mix_factor, sum_1, r
 template <typename Element>
 class MhcPreRVariant2
@@ -543,6 +553,17 @@ private:
     float norm_eps_;
 };
 
+/// The stage from start to end.
+template <typename Element>
+__aicore__ inline void RunMhcPreRVariant2Stage(GM_ADDR x, GM_ADDR gamma, GM_ADDR workspace,
+                                               const MhcPreTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    MhcPreRVariant2<Element> stage;
+    stage.Init(x, gamma, workspace, tiling, &pipe);
+    stage.Process();
+}
+
 /// sum_1, r
 template <typename Element>
 class MhcPreRVariant3
@@ -757,6 +778,16 @@ private:
     int64_t ceilRTTileBy8_;
     float norm_eps_;
 };
+
+/// The stage from start to end.
+template <typename Element>
+__aicore__ inline void RunMhcPreRVariant3Stage(GM_ADDR x, GM_ADDR workspace, const MhcPreTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    MhcPreRVariant3<Element> stage;
+    stage.Init(x, workspace, tiling, &pipe);
+    stage.Process();
+}
 
 /// sum_1, r
 template <typename Element>
@@ -978,6 +1009,16 @@ private:
     int64_t ceilRTTileBy8_;
     float norm_eps_;
 };
+
+/// The stage from start to end.
+template <typename Element>
+__aicore__ inline void RunMhcPreRVariant4Stage(GM_ADDR x, GM_ADDR workspace, const MhcPreTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    MhcPreRVariant4<Element> stage;
+    stage.Init(x, workspace, tiling, &pipe);
+    stage.Process();
+}
 
 /// mix_sum_factor, sum_1, r
 template <typename Element>
@@ -1212,6 +1253,16 @@ private:
     int64_t ceilRTTileBy8_;
     float norm_eps_;
 };
+
+/// The stage from start to end.
+template <typename Element>
+__aicore__ inline void RunMhcPreRVariant5Stage(GM_ADDR x, GM_ADDR workspace, const MhcPreTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    MhcPreRVariant5<Element> stage;
+    stage.Init(x, workspace, tiling, &pipe);
+    stage.Process();
+}
 
 /// mix_sum_factor, sum_1, r
 template <typename Element>
@@ -1453,6 +1504,16 @@ private:
     int64_t ceilRTTileBy8_;
     float norm_eps_;
 };
+
+/// The stage from start to end.
+template <typename Element>
+__aicore__ inline void RunMhcPreRVariant6Stage(GM_ADDR x, GM_ADDR workspace, const MhcPreTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    MhcPreRVariant6<Element> stage;
+    stage.Init(x, workspace, tiling, &pipe);
+    stage.Process();
+}
 
 }  // namespace MhcPreKernel
 

@@ -45,58 +45,23 @@ __aicore__ inline void RunMhcPreCubeFullWithGammaHMixHPreHResInvRms(GM_ADDR x, G
         AscendC::SyncAll<false>();
     }
     if ASCEND_IS_AIV {
-        {
-            // mix_factor, sum_1, r
-            AscendC::TPipe pipe;
-            MhcPreR<Element> stage;
-            stage.Init(x, gamma, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // mix_factor, sum_1, r
+        RunMhcPreRStage<Element>(x, gamma, workspace, tiling);
         AscendC::SyncAll<false>();
         AscendC::SyncAll<false>();
-        {
-            // pre_gate, h_post
-            AscendC::TPipe pipe;
-            MhcPreHPost stage;
-            stage.Init(alpha, bias, h_post, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // h_res
-            AscendC::TPipe pipe;
-            MhcPreHRes stage;
-            stage.Init(alpha, bias, h_res, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // pre_gate, h_post
+        RunMhcPreHPostStage(alpha, bias, h_post, workspace, tiling);
+        // h_res
+        RunMhcPreHResStage(alpha, bias, h_res, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_2, h_in
-            AscendC::TPipe pipe;
-            MhcPreHIn<Element> stage;
-            stage.Init(x, h_in, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // inv_rms
-            AscendC::TPipe pipe;
-            MhcPreInvRms stage;
-            stage.Init(inv_rms, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // h_mix
-            AscendC::TPipe pipe;
-            MhcPreHMix stage;
-            stage.Init(h_mix, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // h_pre
-            AscendC::TPipe pipe;
-            MhcPreHPre stage;
-            stage.Init(h_pre, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_2, h_in
+        RunMhcPreHInStage<Element>(x, h_in, workspace, tiling);
+        // inv_rms
+        RunMhcPreInvRmsStage(inv_rms, workspace, tiling);
+        // h_mix
+        RunMhcPreHMixStage(h_mix, workspace, tiling);
+        // h_pre
+        RunMhcPreHPreStage(h_pre, workspace, tiling);
     }
 }
 
@@ -126,58 +91,23 @@ __aicore__ inline void RunMhcPreCubeWalkedWithGammaHMixHPreHResInvRms(GM_ADDR x,
         AscendC::SyncAll<false>();
     }
     if ASCEND_IS_AIV {
-        {
-            // mix_factor, sum_1, r
-            AscendC::TPipe pipe;
-            MhcPreRVariant2<Element> stage;
-            stage.Init(x, gamma, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // mix_factor, sum_1, r
+        RunMhcPreRVariant2Stage<Element>(x, gamma, workspace, tiling);
         AscendC::SyncAll<false>();
         AscendC::SyncAll<false>();
-        {
-            // pre_gate, h_post
-            AscendC::TPipe pipe;
-            MhcPreHPost stage;
-            stage.Init(alpha, bias, h_post, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // h_res
-            AscendC::TPipe pipe;
-            MhcPreHRes stage;
-            stage.Init(alpha, bias, h_res, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // pre_gate, h_post
+        RunMhcPreHPostStage(alpha, bias, h_post, workspace, tiling);
+        // h_res
+        RunMhcPreHResStage(alpha, bias, h_res, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_2, h_in
-            AscendC::TPipe pipe;
-            MhcPreHIn<Element> stage;
-            stage.Init(x, h_in, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // inv_rms
-            AscendC::TPipe pipe;
-            MhcPreInvRms stage;
-            stage.Init(inv_rms, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // h_mix
-            AscendC::TPipe pipe;
-            MhcPreHMix stage;
-            stage.Init(h_mix, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // h_pre
-            AscendC::TPipe pipe;
-            MhcPreHPre stage;
-            stage.Init(h_pre, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_2, h_in
+        RunMhcPreHInStage<Element>(x, h_in, workspace, tiling);
+        // inv_rms
+        RunMhcPreInvRmsStage(inv_rms, workspace, tiling);
+        // h_mix
+        RunMhcPreHMixStage(h_mix, workspace, tiling);
+        // h_pre
+        RunMhcPreHPreStage(h_pre, workspace, tiling);
     }
 }
 
@@ -190,64 +120,24 @@ __aicore__ inline void RunMhcPreFullWithGammaHMixHPreHResInvRms(GM_ADDR x, GM_AD
                                                                 const MhcPreTilingData &tiling)
 {
     if ASCEND_IS_AIV {
-        {
-            // sum_1, r
-            AscendC::TPipe pipe;
-            MhcPreRVariant3<Element> stage;
-            stage.Init(x, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // mix
-            AscendC::TPipe pipe;
-            MhcPreMixVariant2<Element> stage;
-            stage.Init(x, phi, gamma, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_1, r
+        RunMhcPreRVariant3Stage<Element>(x, workspace, tiling);
+        // mix
+        RunMhcPreMixVariant2Stage<Element>(x, phi, gamma, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // pre_gate, h_post
-            AscendC::TPipe pipe;
-            MhcPreHPost stage;
-            stage.Init(alpha, bias, h_post, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // h_res
-            AscendC::TPipe pipe;
-            MhcPreHRes stage;
-            stage.Init(alpha, bias, h_res, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // pre_gate, h_post
+        RunMhcPreHPostStage(alpha, bias, h_post, workspace, tiling);
+        // h_res
+        RunMhcPreHResStage(alpha, bias, h_res, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_2, h_in
-            AscendC::TPipe pipe;
-            MhcPreHIn<Element> stage;
-            stage.Init(x, h_in, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // inv_rms
-            AscendC::TPipe pipe;
-            MhcPreInvRms stage;
-            stage.Init(inv_rms, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // h_mix
-            AscendC::TPipe pipe;
-            MhcPreHMix stage;
-            stage.Init(h_mix, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // h_pre
-            AscendC::TPipe pipe;
-            MhcPreHPre stage;
-            stage.Init(h_pre, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_2, h_in
+        RunMhcPreHInStage<Element>(x, h_in, workspace, tiling);
+        // inv_rms
+        RunMhcPreInvRmsStage(inv_rms, workspace, tiling);
+        // h_mix
+        RunMhcPreHMixStage(h_mix, workspace, tiling);
+        // h_pre
+        RunMhcPreHPreStage(h_pre, workspace, tiling);
     }
 }
 
@@ -262,64 +152,24 @@ __aicore__ inline void RunMhcPreWalkedWithGammaHMixHPreHResInvRms(GM_ADDR x, GM_
                                                                   const MhcPreTilingData &tiling)
 {
     if ASCEND_IS_AIV {
-        {
-            // sum_1, r
-            AscendC::TPipe pipe;
-            MhcPreRVariant4<Element> stage;
-            stage.Init(x, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // mix
-            AscendC::TPipe pipe;
-            MhcPreMixVariant3<Element> stage;
-            stage.Init(x, phi, gamma, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_1, r
+        RunMhcPreRVariant4Stage<Element>(x, workspace, tiling);
+        // mix
+        RunMhcPreMixVariant3Stage<Element>(x, phi, gamma, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // pre_gate, h_post
-            AscendC::TPipe pipe;
-            MhcPreHPost stage;
-            stage.Init(alpha, bias, h_post, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // h_res
-            AscendC::TPipe pipe;
-            MhcPreHRes stage;
-            stage.Init(alpha, bias, h_res, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // pre_gate, h_post
+        RunMhcPreHPostStage(alpha, bias, h_post, workspace, tiling);
+        // h_res
+        RunMhcPreHResStage(alpha, bias, h_res, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_2, h_in
-            AscendC::TPipe pipe;
-            MhcPreHIn<Element> stage;
-            stage.Init(x, h_in, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // inv_rms
-            AscendC::TPipe pipe;
-            MhcPreInvRms stage;
-            stage.Init(inv_rms, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // h_mix
-            AscendC::TPipe pipe;
-            MhcPreHMix stage;
-            stage.Init(h_mix, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // h_pre
-            AscendC::TPipe pipe;
-            MhcPreHPre stage;
-            stage.Init(h_pre, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_2, h_in
+        RunMhcPreHInStage<Element>(x, h_in, workspace, tiling);
+        // inv_rms
+        RunMhcPreInvRmsStage(inv_rms, workspace, tiling);
+        // h_mix
+        RunMhcPreHMixStage(h_mix, workspace, tiling);
+        // h_pre
+        RunMhcPreHPreStage(h_pre, workspace, tiling);
     }
 }
 
@@ -347,51 +197,21 @@ __aicore__ inline void RunMhcPreCubeFullWithGammaHMixHPreInvRms(GM_ADDR x, GM_AD
         AscendC::SyncAll<false>();
     }
     if ASCEND_IS_AIV {
-        {
-            // mix_factor, sum_1, r
-            AscendC::TPipe pipe;
-            MhcPreR<Element> stage;
-            stage.Init(x, gamma, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // mix_factor, sum_1, r
+        RunMhcPreRStage<Element>(x, gamma, workspace, tiling);
         AscendC::SyncAll<false>();
         AscendC::SyncAll<false>();
-        {
-            // pre_gate, h_post
-            AscendC::TPipe pipe;
-            MhcPreHPost stage;
-            stage.Init(alpha, bias, h_post, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // pre_gate, h_post
+        RunMhcPreHPostStage(alpha, bias, h_post, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_2, h_in
-            AscendC::TPipe pipe;
-            MhcPreHIn<Element> stage;
-            stage.Init(x, h_in, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // inv_rms
-            AscendC::TPipe pipe;
-            MhcPreInvRms stage;
-            stage.Init(inv_rms, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // h_mix
-            AscendC::TPipe pipe;
-            MhcPreHMix stage;
-            stage.Init(h_mix, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // h_pre
-            AscendC::TPipe pipe;
-            MhcPreHPre stage;
-            stage.Init(h_pre, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_2, h_in
+        RunMhcPreHInStage<Element>(x, h_in, workspace, tiling);
+        // inv_rms
+        RunMhcPreInvRmsStage(inv_rms, workspace, tiling);
+        // h_mix
+        RunMhcPreHMixStage(h_mix, workspace, tiling);
+        // h_pre
+        RunMhcPreHPreStage(h_pre, workspace, tiling);
     }
 }
 
@@ -420,51 +240,21 @@ __aicore__ inline void RunMhcPreCubeWalkedWithGammaHMixHPreInvRms(GM_ADDR x, GM_
         AscendC::SyncAll<false>();
     }
     if ASCEND_IS_AIV {
-        {
-            // mix_factor, sum_1, r
-            AscendC::TPipe pipe;
-            MhcPreRVariant2<Element> stage;
-            stage.Init(x, gamma, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // mix_factor, sum_1, r
+        RunMhcPreRVariant2Stage<Element>(x, gamma, workspace, tiling);
         AscendC::SyncAll<false>();
         AscendC::SyncAll<false>();
-        {
-            // pre_gate, h_post
-            AscendC::TPipe pipe;
-            MhcPreHPost stage;
-            stage.Init(alpha, bias, h_post, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // pre_gate, h_post
+        RunMhcPreHPostStage(alpha, bias, h_post, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_2, h_in
-            AscendC::TPipe pipe;
-            MhcPreHIn<Element> stage;
-            stage.Init(x, h_in, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // inv_rms
-            AscendC::TPipe pipe;
-            MhcPreInvRms stage;
-            stage.Init(inv_rms, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // h_mix
-            AscendC::TPipe pipe;
-            MhcPreHMix stage;
-            stage.Init(h_mix, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // h_pre
-            AscendC::TPipe pipe;
-            MhcPreHPre stage;
-            stage.Init(h_pre, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_2, h_in
+        RunMhcPreHInStage<Element>(x, h_in, workspace, tiling);
+        // inv_rms
+        RunMhcPreInvRmsStage(inv_rms, workspace, tiling);
+        // h_mix
+        RunMhcPreHMixStage(h_mix, workspace, tiling);
+        // h_pre
+        RunMhcPreHPreStage(h_pre, workspace, tiling);
     }
 }
 
@@ -476,57 +266,22 @@ __aicore__ inline void RunMhcPreFullWithGammaHMixHPreInvRms(GM_ADDR x, GM_ADDR p
                                                             GM_ADDR workspace, const MhcPreTilingData &tiling)
 {
     if ASCEND_IS_AIV {
-        {
-            // sum_1, r
-            AscendC::TPipe pipe;
-            MhcPreRVariant3<Element> stage;
-            stage.Init(x, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // mix
-            AscendC::TPipe pipe;
-            MhcPreMixVariant2<Element> stage;
-            stage.Init(x, phi, gamma, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_1, r
+        RunMhcPreRVariant3Stage<Element>(x, workspace, tiling);
+        // mix
+        RunMhcPreMixVariant2Stage<Element>(x, phi, gamma, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // pre_gate, h_post
-            AscendC::TPipe pipe;
-            MhcPreHPost stage;
-            stage.Init(alpha, bias, h_post, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // pre_gate, h_post
+        RunMhcPreHPostStage(alpha, bias, h_post, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_2, h_in
-            AscendC::TPipe pipe;
-            MhcPreHIn<Element> stage;
-            stage.Init(x, h_in, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // inv_rms
-            AscendC::TPipe pipe;
-            MhcPreInvRms stage;
-            stage.Init(inv_rms, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // h_mix
-            AscendC::TPipe pipe;
-            MhcPreHMix stage;
-            stage.Init(h_mix, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // h_pre
-            AscendC::TPipe pipe;
-            MhcPreHPre stage;
-            stage.Init(h_pre, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_2, h_in
+        RunMhcPreHInStage<Element>(x, h_in, workspace, tiling);
+        // inv_rms
+        RunMhcPreInvRmsStage(inv_rms, workspace, tiling);
+        // h_mix
+        RunMhcPreHMixStage(h_mix, workspace, tiling);
+        // h_pre
+        RunMhcPreHPreStage(h_pre, workspace, tiling);
     }
 }
 
@@ -540,57 +295,22 @@ __aicore__ inline void RunMhcPreWalkedWithGammaHMixHPreInvRms(GM_ADDR x, GM_ADDR
                                                               GM_ADDR workspace, const MhcPreTilingData &tiling)
 {
     if ASCEND_IS_AIV {
-        {
-            // sum_1, r
-            AscendC::TPipe pipe;
-            MhcPreRVariant4<Element> stage;
-            stage.Init(x, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // mix
-            AscendC::TPipe pipe;
-            MhcPreMixVariant3<Element> stage;
-            stage.Init(x, phi, gamma, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_1, r
+        RunMhcPreRVariant4Stage<Element>(x, workspace, tiling);
+        // mix
+        RunMhcPreMixVariant3Stage<Element>(x, phi, gamma, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // pre_gate, h_post
-            AscendC::TPipe pipe;
-            MhcPreHPost stage;
-            stage.Init(alpha, bias, h_post, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // pre_gate, h_post
+        RunMhcPreHPostStage(alpha, bias, h_post, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_2, h_in
-            AscendC::TPipe pipe;
-            MhcPreHIn<Element> stage;
-            stage.Init(x, h_in, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // inv_rms
-            AscendC::TPipe pipe;
-            MhcPreInvRms stage;
-            stage.Init(inv_rms, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // h_mix
-            AscendC::TPipe pipe;
-            MhcPreHMix stage;
-            stage.Init(h_mix, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // h_pre
-            AscendC::TPipe pipe;
-            MhcPreHPre stage;
-            stage.Init(h_pre, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_2, h_in
+        RunMhcPreHInStage<Element>(x, h_in, workspace, tiling);
+        // inv_rms
+        RunMhcPreInvRmsStage(inv_rms, workspace, tiling);
+        // h_mix
+        RunMhcPreHMixStage(h_mix, workspace, tiling);
+        // h_pre
+        RunMhcPreHPreStage(h_pre, workspace, tiling);
     }
 }
 
@@ -619,73 +339,28 @@ __aicore__ inline void RunMhcPreCubeFullWithHMixHPreHResInvRmsNarrow(GM_ADDR x, 
         AscendC::SyncAll<false>();
     }
     if ASCEND_IS_AIV {
-        {
-            // mix_sum_terms
-            AscendC::TPipe pipe;
-            MhcPreMixSumTerms<Element> stage;
-            stage.Init(phi, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_1, r
-            AscendC::TPipe pipe;
-            MhcPreRVariant3<Element> stage;
-            stage.Init(x, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // mix_sum_terms
+        RunMhcPreMixSumTermsStage<Element>(phi, workspace, tiling);
+        // sum_1, r
+        RunMhcPreRVariant3Stage<Element>(x, workspace, tiling);
         AscendC::SyncAll<false>();
         AscendC::SyncAll<false>();
-        {
-            // mix_sum, mix
-            AscendC::TPipe pipe;
-            MhcPreMixVariant4 stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // mix_sum, mix
+        RunMhcPreMixVariant4Stage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // pre_gate, h_post
-            AscendC::TPipe pipe;
-            MhcPreHPost stage;
-            stage.Init(alpha, bias, h_post, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // h_res
-            AscendC::TPipe pipe;
-            MhcPreHRes stage;
-            stage.Init(alpha, bias, h_res, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // pre_gate, h_post
+        RunMhcPreHPostStage(alpha, bias, h_post, workspace, tiling);
+        // h_res
+        RunMhcPreHResStage(alpha, bias, h_res, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_2, h_in
-            AscendC::TPipe pipe;
-            MhcPreHIn<Element> stage;
-            stage.Init(x, h_in, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // inv_rms
-            AscendC::TPipe pipe;
-            MhcPreInvRms stage;
-            stage.Init(inv_rms, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // h_mix
-            AscendC::TPipe pipe;
-            MhcPreHMix stage;
-            stage.Init(h_mix, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // h_pre
-            AscendC::TPipe pipe;
-            MhcPreHPre stage;
-            stage.Init(h_pre, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_2, h_in
+        RunMhcPreHInStage<Element>(x, h_in, workspace, tiling);
+        // inv_rms
+        RunMhcPreInvRmsStage(inv_rms, workspace, tiling);
+        // h_mix
+        RunMhcPreHMixStage(h_mix, workspace, tiling);
+        // h_pre
+        RunMhcPreHPreStage(h_pre, workspace, tiling);
     }
 }
 
@@ -715,73 +390,28 @@ __aicore__ inline void RunMhcPreCubeWalkedWithHMixHPreHResInvRmsNarrow(GM_ADDR x
         AscendC::SyncAll<false>();
     }
     if ASCEND_IS_AIV {
-        {
-            // mix_sum_terms
-            AscendC::TPipe pipe;
-            MhcPreMixSumTerms<Element> stage;
-            stage.Init(phi, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_1, r
-            AscendC::TPipe pipe;
-            MhcPreRVariant4<Element> stage;
-            stage.Init(x, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // mix_sum_terms
+        RunMhcPreMixSumTermsStage<Element>(phi, workspace, tiling);
+        // sum_1, r
+        RunMhcPreRVariant4Stage<Element>(x, workspace, tiling);
         AscendC::SyncAll<false>();
         AscendC::SyncAll<false>();
-        {
-            // mix_sum, mix
-            AscendC::TPipe pipe;
-            MhcPreMixVariant4 stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // mix_sum, mix
+        RunMhcPreMixVariant4Stage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // pre_gate, h_post
-            AscendC::TPipe pipe;
-            MhcPreHPost stage;
-            stage.Init(alpha, bias, h_post, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // h_res
-            AscendC::TPipe pipe;
-            MhcPreHRes stage;
-            stage.Init(alpha, bias, h_res, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // pre_gate, h_post
+        RunMhcPreHPostStage(alpha, bias, h_post, workspace, tiling);
+        // h_res
+        RunMhcPreHResStage(alpha, bias, h_res, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_2, h_in
-            AscendC::TPipe pipe;
-            MhcPreHIn<Element> stage;
-            stage.Init(x, h_in, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // inv_rms
-            AscendC::TPipe pipe;
-            MhcPreInvRms stage;
-            stage.Init(inv_rms, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // h_mix
-            AscendC::TPipe pipe;
-            MhcPreHMix stage;
-            stage.Init(h_mix, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // h_pre
-            AscendC::TPipe pipe;
-            MhcPreHPre stage;
-            stage.Init(h_pre, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_2, h_in
+        RunMhcPreHInStage<Element>(x, h_in, workspace, tiling);
+        // inv_rms
+        RunMhcPreInvRmsStage(inv_rms, workspace, tiling);
+        // h_mix
+        RunMhcPreHMixStage(h_mix, workspace, tiling);
+        // h_pre
+        RunMhcPreHPreStage(h_pre, workspace, tiling);
     }
 }
 
@@ -793,64 +423,24 @@ __aicore__ inline void RunMhcPreFullWithHMixHPreHResInvRms(GM_ADDR x, GM_ADDR ph
                                                            const MhcPreTilingData &tiling)
 {
     if ASCEND_IS_AIV {
-        {
-            // sum_1, r
-            AscendC::TPipe pipe;
-            MhcPreRVariant3<Element> stage;
-            stage.Init(x, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // mix
-            AscendC::TPipe pipe;
-            MhcPreMixVariant5<Element> stage;
-            stage.Init(x, phi, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_1, r
+        RunMhcPreRVariant3Stage<Element>(x, workspace, tiling);
+        // mix
+        RunMhcPreMixVariant5Stage<Element>(x, phi, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // pre_gate, h_post
-            AscendC::TPipe pipe;
-            MhcPreHPost stage;
-            stage.Init(alpha, bias, h_post, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // h_res
-            AscendC::TPipe pipe;
-            MhcPreHRes stage;
-            stage.Init(alpha, bias, h_res, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // pre_gate, h_post
+        RunMhcPreHPostStage(alpha, bias, h_post, workspace, tiling);
+        // h_res
+        RunMhcPreHResStage(alpha, bias, h_res, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_2, h_in
-            AscendC::TPipe pipe;
-            MhcPreHIn<Element> stage;
-            stage.Init(x, h_in, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // inv_rms
-            AscendC::TPipe pipe;
-            MhcPreInvRms stage;
-            stage.Init(inv_rms, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // h_mix
-            AscendC::TPipe pipe;
-            MhcPreHMix stage;
-            stage.Init(h_mix, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // h_pre
-            AscendC::TPipe pipe;
-            MhcPreHPre stage;
-            stage.Init(h_pre, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_2, h_in
+        RunMhcPreHInStage<Element>(x, h_in, workspace, tiling);
+        // inv_rms
+        RunMhcPreInvRmsStage(inv_rms, workspace, tiling);
+        // h_mix
+        RunMhcPreHMixStage(h_mix, workspace, tiling);
+        // h_pre
+        RunMhcPreHPreStage(h_pre, workspace, tiling);
     }
 }
 
@@ -864,64 +454,24 @@ __aicore__ inline void RunMhcPreWalkedWithHMixHPreHResInvRms(GM_ADDR x, GM_ADDR 
                                                              GM_ADDR workspace, const MhcPreTilingData &tiling)
 {
     if ASCEND_IS_AIV {
-        {
-            // sum_1, r
-            AscendC::TPipe pipe;
-            MhcPreRVariant4<Element> stage;
-            stage.Init(x, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // mix
-            AscendC::TPipe pipe;
-            MhcPreMixVariant6<Element> stage;
-            stage.Init(x, phi, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_1, r
+        RunMhcPreRVariant4Stage<Element>(x, workspace, tiling);
+        // mix
+        RunMhcPreMixVariant6Stage<Element>(x, phi, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // pre_gate, h_post
-            AscendC::TPipe pipe;
-            MhcPreHPost stage;
-            stage.Init(alpha, bias, h_post, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // h_res
-            AscendC::TPipe pipe;
-            MhcPreHRes stage;
-            stage.Init(alpha, bias, h_res, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // pre_gate, h_post
+        RunMhcPreHPostStage(alpha, bias, h_post, workspace, tiling);
+        // h_res
+        RunMhcPreHResStage(alpha, bias, h_res, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_2, h_in
-            AscendC::TPipe pipe;
-            MhcPreHIn<Element> stage;
-            stage.Init(x, h_in, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // inv_rms
-            AscendC::TPipe pipe;
-            MhcPreInvRms stage;
-            stage.Init(inv_rms, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // h_mix
-            AscendC::TPipe pipe;
-            MhcPreHMix stage;
-            stage.Init(h_mix, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // h_pre
-            AscendC::TPipe pipe;
-            MhcPreHPre stage;
-            stage.Init(h_pre, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_2, h_in
+        RunMhcPreHInStage<Element>(x, h_in, workspace, tiling);
+        // inv_rms
+        RunMhcPreInvRmsStage(inv_rms, workspace, tiling);
+        // h_mix
+        RunMhcPreHMixStage(h_mix, workspace, tiling);
+        // h_pre
+        RunMhcPreHPreStage(h_pre, workspace, tiling);
     }
 }
 
@@ -948,37 +498,17 @@ __aicore__ inline void RunMhcPreCubeFullWithGammaHRes(GM_ADDR x, GM_ADDR phi, GM
         AscendC::SyncAll<false>();
     }
     if ASCEND_IS_AIV {
-        {
-            // mix_factor, sum_1, r
-            AscendC::TPipe pipe;
-            MhcPreR<Element> stage;
-            stage.Init(x, gamma, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // mix_factor, sum_1, r
+        RunMhcPreRStage<Element>(x, gamma, workspace, tiling);
         AscendC::SyncAll<false>();
         AscendC::SyncAll<false>();
-        {
-            // pre_gate, h_post
-            AscendC::TPipe pipe;
-            MhcPreHPost stage;
-            stage.Init(alpha, bias, h_post, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // h_res
-            AscendC::TPipe pipe;
-            MhcPreHRes stage;
-            stage.Init(alpha, bias, h_res, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // pre_gate, h_post
+        RunMhcPreHPostStage(alpha, bias, h_post, workspace, tiling);
+        // h_res
+        RunMhcPreHResStage(alpha, bias, h_res, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_2, h_in
-            AscendC::TPipe pipe;
-            MhcPreHIn<Element> stage;
-            stage.Init(x, h_in, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_2, h_in
+        RunMhcPreHInStage<Element>(x, h_in, workspace, tiling);
     }
 }
 
@@ -1006,37 +536,17 @@ __aicore__ inline void RunMhcPreCubeWalkedWithGammaHRes(GM_ADDR x, GM_ADDR phi, 
         AscendC::SyncAll<false>();
     }
     if ASCEND_IS_AIV {
-        {
-            // mix_factor, sum_1, r
-            AscendC::TPipe pipe;
-            MhcPreRVariant2<Element> stage;
-            stage.Init(x, gamma, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // mix_factor, sum_1, r
+        RunMhcPreRVariant2Stage<Element>(x, gamma, workspace, tiling);
         AscendC::SyncAll<false>();
         AscendC::SyncAll<false>();
-        {
-            // pre_gate, h_post
-            AscendC::TPipe pipe;
-            MhcPreHPost stage;
-            stage.Init(alpha, bias, h_post, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // h_res
-            AscendC::TPipe pipe;
-            MhcPreHRes stage;
-            stage.Init(alpha, bias, h_res, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // pre_gate, h_post
+        RunMhcPreHPostStage(alpha, bias, h_post, workspace, tiling);
+        // h_res
+        RunMhcPreHResStage(alpha, bias, h_res, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_2, h_in
-            AscendC::TPipe pipe;
-            MhcPreHIn<Element> stage;
-            stage.Init(x, h_in, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_2, h_in
+        RunMhcPreHInStage<Element>(x, h_in, workspace, tiling);
     }
 }
 
@@ -1047,43 +557,18 @@ __aicore__ inline void RunMhcPreFullWithGammaHRes(GM_ADDR x, GM_ADDR phi, GM_ADD
                                                   const MhcPreTilingData &tiling)
 {
     if ASCEND_IS_AIV {
-        {
-            // sum_1, r
-            AscendC::TPipe pipe;
-            MhcPreRVariant3<Element> stage;
-            stage.Init(x, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // mix
-            AscendC::TPipe pipe;
-            MhcPreMixVariant2<Element> stage;
-            stage.Init(x, phi, gamma, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_1, r
+        RunMhcPreRVariant3Stage<Element>(x, workspace, tiling);
+        // mix
+        RunMhcPreMixVariant2Stage<Element>(x, phi, gamma, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // pre_gate, h_post
-            AscendC::TPipe pipe;
-            MhcPreHPost stage;
-            stage.Init(alpha, bias, h_post, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // h_res
-            AscendC::TPipe pipe;
-            MhcPreHRes stage;
-            stage.Init(alpha, bias, h_res, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // pre_gate, h_post
+        RunMhcPreHPostStage(alpha, bias, h_post, workspace, tiling);
+        // h_res
+        RunMhcPreHResStage(alpha, bias, h_res, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_2, h_in
-            AscendC::TPipe pipe;
-            MhcPreHIn<Element> stage;
-            stage.Init(x, h_in, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_2, h_in
+        RunMhcPreHInStage<Element>(x, h_in, workspace, tiling);
     }
 }
 
@@ -1096,43 +581,18 @@ __aicore__ inline void RunMhcPreWalkedWithGammaHRes(GM_ADDR x, GM_ADDR phi, GM_A
                                                     const MhcPreTilingData &tiling)
 {
     if ASCEND_IS_AIV {
-        {
-            // sum_1, r
-            AscendC::TPipe pipe;
-            MhcPreRVariant4<Element> stage;
-            stage.Init(x, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // mix
-            AscendC::TPipe pipe;
-            MhcPreMixVariant3<Element> stage;
-            stage.Init(x, phi, gamma, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_1, r
+        RunMhcPreRVariant4Stage<Element>(x, workspace, tiling);
+        // mix
+        RunMhcPreMixVariant3Stage<Element>(x, phi, gamma, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // pre_gate, h_post
-            AscendC::TPipe pipe;
-            MhcPreHPost stage;
-            stage.Init(alpha, bias, h_post, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // h_res
-            AscendC::TPipe pipe;
-            MhcPreHRes stage;
-            stage.Init(alpha, bias, h_res, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // pre_gate, h_post
+        RunMhcPreHPostStage(alpha, bias, h_post, workspace, tiling);
+        // h_res
+        RunMhcPreHResStage(alpha, bias, h_res, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_2, h_in
-            AscendC::TPipe pipe;
-            MhcPreHIn<Element> stage;
-            stage.Init(x, h_in, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_2, h_in
+        RunMhcPreHInStage<Element>(x, h_in, workspace, tiling);
     }
 }
 
@@ -1160,66 +620,26 @@ __aicore__ inline void RunMhcPreCubeFullWithHMixHPreInvRmsNarrow(GM_ADDR x, GM_A
         AscendC::SyncAll<false>();
     }
     if ASCEND_IS_AIV {
-        {
-            // mix_sum_terms
-            AscendC::TPipe pipe;
-            MhcPreMixSumTerms<Element> stage;
-            stage.Init(phi, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_1, r
-            AscendC::TPipe pipe;
-            MhcPreRVariant3<Element> stage;
-            stage.Init(x, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // mix_sum_terms
+        RunMhcPreMixSumTermsStage<Element>(phi, workspace, tiling);
+        // sum_1, r
+        RunMhcPreRVariant3Stage<Element>(x, workspace, tiling);
         AscendC::SyncAll<false>();
         AscendC::SyncAll<false>();
-        {
-            // mix_sum, mix
-            AscendC::TPipe pipe;
-            MhcPreMixVariant4 stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // mix_sum, mix
+        RunMhcPreMixVariant4Stage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // pre_gate, h_post
-            AscendC::TPipe pipe;
-            MhcPreHPost stage;
-            stage.Init(alpha, bias, h_post, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // pre_gate, h_post
+        RunMhcPreHPostStage(alpha, bias, h_post, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_2, h_in
-            AscendC::TPipe pipe;
-            MhcPreHIn<Element> stage;
-            stage.Init(x, h_in, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // inv_rms
-            AscendC::TPipe pipe;
-            MhcPreInvRms stage;
-            stage.Init(inv_rms, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // h_mix
-            AscendC::TPipe pipe;
-            MhcPreHMix stage;
-            stage.Init(h_mix, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // h_pre
-            AscendC::TPipe pipe;
-            MhcPreHPre stage;
-            stage.Init(h_pre, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_2, h_in
+        RunMhcPreHInStage<Element>(x, h_in, workspace, tiling);
+        // inv_rms
+        RunMhcPreInvRmsStage(inv_rms, workspace, tiling);
+        // h_mix
+        RunMhcPreHMixStage(h_mix, workspace, tiling);
+        // h_pre
+        RunMhcPreHPreStage(h_pre, workspace, tiling);
     }
 }
 
@@ -1248,66 +668,26 @@ __aicore__ inline void RunMhcPreCubeWalkedWithHMixHPreInvRmsNarrow(GM_ADDR x, GM
         AscendC::SyncAll<false>();
     }
     if ASCEND_IS_AIV {
-        {
-            // mix_sum_terms
-            AscendC::TPipe pipe;
-            MhcPreMixSumTerms<Element> stage;
-            stage.Init(phi, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_1, r
-            AscendC::TPipe pipe;
-            MhcPreRVariant4<Element> stage;
-            stage.Init(x, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // mix_sum_terms
+        RunMhcPreMixSumTermsStage<Element>(phi, workspace, tiling);
+        // sum_1, r
+        RunMhcPreRVariant4Stage<Element>(x, workspace, tiling);
         AscendC::SyncAll<false>();
         AscendC::SyncAll<false>();
-        {
-            // mix_sum, mix
-            AscendC::TPipe pipe;
-            MhcPreMixVariant4 stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // mix_sum, mix
+        RunMhcPreMixVariant4Stage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // pre_gate, h_post
-            AscendC::TPipe pipe;
-            MhcPreHPost stage;
-            stage.Init(alpha, bias, h_post, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // pre_gate, h_post
+        RunMhcPreHPostStage(alpha, bias, h_post, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_2, h_in
-            AscendC::TPipe pipe;
-            MhcPreHIn<Element> stage;
-            stage.Init(x, h_in, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // inv_rms
-            AscendC::TPipe pipe;
-            MhcPreInvRms stage;
-            stage.Init(inv_rms, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // h_mix
-            AscendC::TPipe pipe;
-            MhcPreHMix stage;
-            stage.Init(h_mix, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // h_pre
-            AscendC::TPipe pipe;
-            MhcPreHPre stage;
-            stage.Init(h_pre, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_2, h_in
+        RunMhcPreHInStage<Element>(x, h_in, workspace, tiling);
+        // inv_rms
+        RunMhcPreInvRmsStage(inv_rms, workspace, tiling);
+        // h_mix
+        RunMhcPreHMixStage(h_mix, workspace, tiling);
+        // h_pre
+        RunMhcPreHPreStage(h_pre, workspace, tiling);
     }
 }
 
@@ -1318,57 +698,22 @@ __aicore__ inline void RunMhcPreFullWithHMixHPreInvRms(GM_ADDR x, GM_ADDR phi, G
                                                        GM_ADDR h_pre, GM_ADDR workspace, const MhcPreTilingData &tiling)
 {
     if ASCEND_IS_AIV {
-        {
-            // sum_1, r
-            AscendC::TPipe pipe;
-            MhcPreRVariant3<Element> stage;
-            stage.Init(x, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // mix
-            AscendC::TPipe pipe;
-            MhcPreMixVariant5<Element> stage;
-            stage.Init(x, phi, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_1, r
+        RunMhcPreRVariant3Stage<Element>(x, workspace, tiling);
+        // mix
+        RunMhcPreMixVariant5Stage<Element>(x, phi, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // pre_gate, h_post
-            AscendC::TPipe pipe;
-            MhcPreHPost stage;
-            stage.Init(alpha, bias, h_post, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // pre_gate, h_post
+        RunMhcPreHPostStage(alpha, bias, h_post, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_2, h_in
-            AscendC::TPipe pipe;
-            MhcPreHIn<Element> stage;
-            stage.Init(x, h_in, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // inv_rms
-            AscendC::TPipe pipe;
-            MhcPreInvRms stage;
-            stage.Init(inv_rms, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // h_mix
-            AscendC::TPipe pipe;
-            MhcPreHMix stage;
-            stage.Init(h_mix, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // h_pre
-            AscendC::TPipe pipe;
-            MhcPreHPre stage;
-            stage.Init(h_pre, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_2, h_in
+        RunMhcPreHInStage<Element>(x, h_in, workspace, tiling);
+        // inv_rms
+        RunMhcPreInvRmsStage(inv_rms, workspace, tiling);
+        // h_mix
+        RunMhcPreHMixStage(h_mix, workspace, tiling);
+        // h_pre
+        RunMhcPreHPreStage(h_pre, workspace, tiling);
     }
 }
 
@@ -1382,57 +727,22 @@ __aicore__ inline void RunMhcPreWalkedWithHMixHPreInvRms(GM_ADDR x, GM_ADDR phi,
                                                          const MhcPreTilingData &tiling)
 {
     if ASCEND_IS_AIV {
-        {
-            // sum_1, r
-            AscendC::TPipe pipe;
-            MhcPreRVariant4<Element> stage;
-            stage.Init(x, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // mix
-            AscendC::TPipe pipe;
-            MhcPreMixVariant6<Element> stage;
-            stage.Init(x, phi, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_1, r
+        RunMhcPreRVariant4Stage<Element>(x, workspace, tiling);
+        // mix
+        RunMhcPreMixVariant6Stage<Element>(x, phi, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // pre_gate, h_post
-            AscendC::TPipe pipe;
-            MhcPreHPost stage;
-            stage.Init(alpha, bias, h_post, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // pre_gate, h_post
+        RunMhcPreHPostStage(alpha, bias, h_post, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_2, h_in
-            AscendC::TPipe pipe;
-            MhcPreHIn<Element> stage;
-            stage.Init(x, h_in, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // inv_rms
-            AscendC::TPipe pipe;
-            MhcPreInvRms stage;
-            stage.Init(inv_rms, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // h_mix
-            AscendC::TPipe pipe;
-            MhcPreHMix stage;
-            stage.Init(h_mix, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // h_pre
-            AscendC::TPipe pipe;
-            MhcPreHPre stage;
-            stage.Init(h_pre, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_2, h_in
+        RunMhcPreHInStage<Element>(x, h_in, workspace, tiling);
+        // inv_rms
+        RunMhcPreInvRmsStage(inv_rms, workspace, tiling);
+        // h_mix
+        RunMhcPreHMixStage(h_mix, workspace, tiling);
+        // h_pre
+        RunMhcPreHPreStage(h_pre, workspace, tiling);
     }
 }
 
@@ -1459,30 +769,15 @@ __aicore__ inline void RunMhcPreCubeFullWithGamma(GM_ADDR x, GM_ADDR phi, GM_ADD
         AscendC::SyncAll<false>();
     }
     if ASCEND_IS_AIV {
-        {
-            // mix_factor, sum_1, r
-            AscendC::TPipe pipe;
-            MhcPreR<Element> stage;
-            stage.Init(x, gamma, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // mix_factor, sum_1, r
+        RunMhcPreRStage<Element>(x, gamma, workspace, tiling);
         AscendC::SyncAll<false>();
         AscendC::SyncAll<false>();
-        {
-            // pre_gate, h_post
-            AscendC::TPipe pipe;
-            MhcPreHPost stage;
-            stage.Init(alpha, bias, h_post, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // pre_gate, h_post
+        RunMhcPreHPostStage(alpha, bias, h_post, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_2, h_in
-            AscendC::TPipe pipe;
-            MhcPreHIn<Element> stage;
-            stage.Init(x, h_in, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_2, h_in
+        RunMhcPreHInStage<Element>(x, h_in, workspace, tiling);
     }
 }
 
@@ -1510,30 +805,15 @@ __aicore__ inline void RunMhcPreCubeWalkedWithGamma(GM_ADDR x, GM_ADDR phi, GM_A
         AscendC::SyncAll<false>();
     }
     if ASCEND_IS_AIV {
-        {
-            // mix_factor, sum_1, r
-            AscendC::TPipe pipe;
-            MhcPreRVariant2<Element> stage;
-            stage.Init(x, gamma, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // mix_factor, sum_1, r
+        RunMhcPreRVariant2Stage<Element>(x, gamma, workspace, tiling);
         AscendC::SyncAll<false>();
         AscendC::SyncAll<false>();
-        {
-            // pre_gate, h_post
-            AscendC::TPipe pipe;
-            MhcPreHPost stage;
-            stage.Init(alpha, bias, h_post, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // pre_gate, h_post
+        RunMhcPreHPostStage(alpha, bias, h_post, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_2, h_in
-            AscendC::TPipe pipe;
-            MhcPreHIn<Element> stage;
-            stage.Init(x, h_in, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_2, h_in
+        RunMhcPreHInStage<Element>(x, h_in, workspace, tiling);
     }
 }
 
@@ -1544,36 +824,16 @@ __aicore__ inline void RunMhcPreFullWithGamma(GM_ADDR x, GM_ADDR phi, GM_ADDR al
                                               const MhcPreTilingData &tiling)
 {
     if ASCEND_IS_AIV {
-        {
-            // sum_1, r
-            AscendC::TPipe pipe;
-            MhcPreRVariant3<Element> stage;
-            stage.Init(x, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // mix
-            AscendC::TPipe pipe;
-            MhcPreMixVariant2<Element> stage;
-            stage.Init(x, phi, gamma, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_1, r
+        RunMhcPreRVariant3Stage<Element>(x, workspace, tiling);
+        // mix
+        RunMhcPreMixVariant2Stage<Element>(x, phi, gamma, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // pre_gate, h_post
-            AscendC::TPipe pipe;
-            MhcPreHPost stage;
-            stage.Init(alpha, bias, h_post, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // pre_gate, h_post
+        RunMhcPreHPostStage(alpha, bias, h_post, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_2, h_in
-            AscendC::TPipe pipe;
-            MhcPreHIn<Element> stage;
-            stage.Init(x, h_in, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_2, h_in
+        RunMhcPreHInStage<Element>(x, h_in, workspace, tiling);
     }
 }
 
@@ -1586,36 +846,16 @@ __aicore__ inline void RunMhcPreWalkedWithGamma(GM_ADDR x, GM_ADDR phi, GM_ADDR 
                                                 const MhcPreTilingData &tiling)
 {
     if ASCEND_IS_AIV {
-        {
-            // sum_1, r
-            AscendC::TPipe pipe;
-            MhcPreRVariant4<Element> stage;
-            stage.Init(x, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // mix
-            AscendC::TPipe pipe;
-            MhcPreMixVariant3<Element> stage;
-            stage.Init(x, phi, gamma, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_1, r
+        RunMhcPreRVariant4Stage<Element>(x, workspace, tiling);
+        // mix
+        RunMhcPreMixVariant3Stage<Element>(x, phi, gamma, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // pre_gate, h_post
-            AscendC::TPipe pipe;
-            MhcPreHPost stage;
-            stage.Init(alpha, bias, h_post, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // pre_gate, h_post
+        RunMhcPreHPostStage(alpha, bias, h_post, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_2, h_in
-            AscendC::TPipe pipe;
-            MhcPreHIn<Element> stage;
-            stage.Init(x, h_in, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_2, h_in
+        RunMhcPreHInStage<Element>(x, h_in, workspace, tiling);
     }
 }
 
@@ -1642,52 +882,22 @@ __aicore__ inline void RunMhcPreCubeFullWithHResNarrow(GM_ADDR x, GM_ADDR phi, G
         AscendC::SyncAll<false>();
     }
     if ASCEND_IS_AIV {
-        {
-            // mix_sum_terms
-            AscendC::TPipe pipe;
-            MhcPreMixSumTerms<Element> stage;
-            stage.Init(phi, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_1, r
-            AscendC::TPipe pipe;
-            MhcPreRVariant3<Element> stage;
-            stage.Init(x, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // mix_sum_terms
+        RunMhcPreMixSumTermsStage<Element>(phi, workspace, tiling);
+        // sum_1, r
+        RunMhcPreRVariant3Stage<Element>(x, workspace, tiling);
         AscendC::SyncAll<false>();
         AscendC::SyncAll<false>();
-        {
-            // mix_sum, mix
-            AscendC::TPipe pipe;
-            MhcPreMixVariant4 stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // mix_sum, mix
+        RunMhcPreMixVariant4Stage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // pre_gate, h_post
-            AscendC::TPipe pipe;
-            MhcPreHPost stage;
-            stage.Init(alpha, bias, h_post, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // h_res
-            AscendC::TPipe pipe;
-            MhcPreHRes stage;
-            stage.Init(alpha, bias, h_res, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // pre_gate, h_post
+        RunMhcPreHPostStage(alpha, bias, h_post, workspace, tiling);
+        // h_res
+        RunMhcPreHResStage(alpha, bias, h_res, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_2, h_in
-            AscendC::TPipe pipe;
-            MhcPreHIn<Element> stage;
-            stage.Init(x, h_in, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_2, h_in
+        RunMhcPreHInStage<Element>(x, h_in, workspace, tiling);
     }
 }
 
@@ -1715,52 +925,22 @@ __aicore__ inline void RunMhcPreCubeWalkedWithHResNarrow(GM_ADDR x, GM_ADDR phi,
         AscendC::SyncAll<false>();
     }
     if ASCEND_IS_AIV {
-        {
-            // mix_sum_terms
-            AscendC::TPipe pipe;
-            MhcPreMixSumTerms<Element> stage;
-            stage.Init(phi, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_1, r
-            AscendC::TPipe pipe;
-            MhcPreRVariant4<Element> stage;
-            stage.Init(x, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // mix_sum_terms
+        RunMhcPreMixSumTermsStage<Element>(phi, workspace, tiling);
+        // sum_1, r
+        RunMhcPreRVariant4Stage<Element>(x, workspace, tiling);
         AscendC::SyncAll<false>();
         AscendC::SyncAll<false>();
-        {
-            // mix_sum, mix
-            AscendC::TPipe pipe;
-            MhcPreMixVariant4 stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // mix_sum, mix
+        RunMhcPreMixVariant4Stage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // pre_gate, h_post
-            AscendC::TPipe pipe;
-            MhcPreHPost stage;
-            stage.Init(alpha, bias, h_post, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // h_res
-            AscendC::TPipe pipe;
-            MhcPreHRes stage;
-            stage.Init(alpha, bias, h_res, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // pre_gate, h_post
+        RunMhcPreHPostStage(alpha, bias, h_post, workspace, tiling);
+        // h_res
+        RunMhcPreHResStage(alpha, bias, h_res, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_2, h_in
-            AscendC::TPipe pipe;
-            MhcPreHIn<Element> stage;
-            stage.Init(x, h_in, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_2, h_in
+        RunMhcPreHInStage<Element>(x, h_in, workspace, tiling);
     }
 }
 
@@ -1771,43 +951,18 @@ __aicore__ inline void RunMhcPreFullWithHRes(GM_ADDR x, GM_ADDR phi, GM_ADDR alp
                                              const MhcPreTilingData &tiling)
 {
     if ASCEND_IS_AIV {
-        {
-            // sum_1, r
-            AscendC::TPipe pipe;
-            MhcPreRVariant3<Element> stage;
-            stage.Init(x, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // mix
-            AscendC::TPipe pipe;
-            MhcPreMixVariant5<Element> stage;
-            stage.Init(x, phi, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_1, r
+        RunMhcPreRVariant3Stage<Element>(x, workspace, tiling);
+        // mix
+        RunMhcPreMixVariant5Stage<Element>(x, phi, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // pre_gate, h_post
-            AscendC::TPipe pipe;
-            MhcPreHPost stage;
-            stage.Init(alpha, bias, h_post, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // h_res
-            AscendC::TPipe pipe;
-            MhcPreHRes stage;
-            stage.Init(alpha, bias, h_res, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // pre_gate, h_post
+        RunMhcPreHPostStage(alpha, bias, h_post, workspace, tiling);
+        // h_res
+        RunMhcPreHResStage(alpha, bias, h_res, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_2, h_in
-            AscendC::TPipe pipe;
-            MhcPreHIn<Element> stage;
-            stage.Init(x, h_in, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_2, h_in
+        RunMhcPreHInStage<Element>(x, h_in, workspace, tiling);
     }
 }
 
@@ -1820,43 +975,18 @@ __aicore__ inline void RunMhcPreWalkedWithHRes(GM_ADDR x, GM_ADDR phi, GM_ADDR a
                                                const MhcPreTilingData &tiling)
 {
     if ASCEND_IS_AIV {
-        {
-            // sum_1, r
-            AscendC::TPipe pipe;
-            MhcPreRVariant4<Element> stage;
-            stage.Init(x, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // mix
-            AscendC::TPipe pipe;
-            MhcPreMixVariant6<Element> stage;
-            stage.Init(x, phi, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_1, r
+        RunMhcPreRVariant4Stage<Element>(x, workspace, tiling);
+        // mix
+        RunMhcPreMixVariant6Stage<Element>(x, phi, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // pre_gate, h_post
-            AscendC::TPipe pipe;
-            MhcPreHPost stage;
-            stage.Init(alpha, bias, h_post, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // h_res
-            AscendC::TPipe pipe;
-            MhcPreHRes stage;
-            stage.Init(alpha, bias, h_res, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // pre_gate, h_post
+        RunMhcPreHPostStage(alpha, bias, h_post, workspace, tiling);
+        // h_res
+        RunMhcPreHResStage(alpha, bias, h_res, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_2, h_in
-            AscendC::TPipe pipe;
-            MhcPreHIn<Element> stage;
-            stage.Init(x, h_in, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_2, h_in
+        RunMhcPreHInStage<Element>(x, h_in, workspace, tiling);
     }
 }
 
@@ -1882,45 +1012,20 @@ __aicore__ inline void RunMhcPreCubeFullNarrow(GM_ADDR x, GM_ADDR phi, GM_ADDR a
         AscendC::SyncAll<false>();
     }
     if ASCEND_IS_AIV {
-        {
-            // mix_sum_terms
-            AscendC::TPipe pipe;
-            MhcPreMixSumTerms<Element> stage;
-            stage.Init(phi, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_1, r
-            AscendC::TPipe pipe;
-            MhcPreRVariant3<Element> stage;
-            stage.Init(x, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // mix_sum_terms
+        RunMhcPreMixSumTermsStage<Element>(phi, workspace, tiling);
+        // sum_1, r
+        RunMhcPreRVariant3Stage<Element>(x, workspace, tiling);
         AscendC::SyncAll<false>();
         AscendC::SyncAll<false>();
-        {
-            // mix_sum, mix
-            AscendC::TPipe pipe;
-            MhcPreMixVariant4 stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // mix_sum, mix
+        RunMhcPreMixVariant4Stage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // pre_gate, h_post
-            AscendC::TPipe pipe;
-            MhcPreHPost stage;
-            stage.Init(alpha, bias, h_post, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // pre_gate, h_post
+        RunMhcPreHPostStage(alpha, bias, h_post, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_2, h_in
-            AscendC::TPipe pipe;
-            MhcPreHIn<Element> stage;
-            stage.Init(x, h_in, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_2, h_in
+        RunMhcPreHInStage<Element>(x, h_in, workspace, tiling);
     }
 }
 
@@ -1947,45 +1052,20 @@ __aicore__ inline void RunMhcPreCubeWalkedNarrow(GM_ADDR x, GM_ADDR phi, GM_ADDR
         AscendC::SyncAll<false>();
     }
     if ASCEND_IS_AIV {
-        {
-            // mix_sum_terms
-            AscendC::TPipe pipe;
-            MhcPreMixSumTerms<Element> stage;
-            stage.Init(phi, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_1, r
-            AscendC::TPipe pipe;
-            MhcPreRVariant4<Element> stage;
-            stage.Init(x, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // mix_sum_terms
+        RunMhcPreMixSumTermsStage<Element>(phi, workspace, tiling);
+        // sum_1, r
+        RunMhcPreRVariant4Stage<Element>(x, workspace, tiling);
         AscendC::SyncAll<false>();
         AscendC::SyncAll<false>();
-        {
-            // mix_sum, mix
-            AscendC::TPipe pipe;
-            MhcPreMixVariant4 stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // mix_sum, mix
+        RunMhcPreMixVariant4Stage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // pre_gate, h_post
-            AscendC::TPipe pipe;
-            MhcPreHPost stage;
-            stage.Init(alpha, bias, h_post, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // pre_gate, h_post
+        RunMhcPreHPostStage(alpha, bias, h_post, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_2, h_in
-            AscendC::TPipe pipe;
-            MhcPreHIn<Element> stage;
-            stage.Init(x, h_in, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_2, h_in
+        RunMhcPreHInStage<Element>(x, h_in, workspace, tiling);
     }
 }
 
@@ -1995,36 +1075,16 @@ __aicore__ inline void RunMhcPreFull(GM_ADDR x, GM_ADDR phi, GM_ADDR alpha, GM_A
                                      GM_ADDR workspace, const MhcPreTilingData &tiling)
 {
     if ASCEND_IS_AIV {
-        {
-            // sum_1, r
-            AscendC::TPipe pipe;
-            MhcPreRVariant3<Element> stage;
-            stage.Init(x, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // mix
-            AscendC::TPipe pipe;
-            MhcPreMixVariant5<Element> stage;
-            stage.Init(x, phi, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_1, r
+        RunMhcPreRVariant3Stage<Element>(x, workspace, tiling);
+        // mix
+        RunMhcPreMixVariant5Stage<Element>(x, phi, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // pre_gate, h_post
-            AscendC::TPipe pipe;
-            MhcPreHPost stage;
-            stage.Init(alpha, bias, h_post, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // pre_gate, h_post
+        RunMhcPreHPostStage(alpha, bias, h_post, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_2, h_in
-            AscendC::TPipe pipe;
-            MhcPreHIn<Element> stage;
-            stage.Init(x, h_in, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_2, h_in
+        RunMhcPreHInStage<Element>(x, h_in, workspace, tiling);
     }
 }
 
@@ -2036,36 +1096,16 @@ __aicore__ inline void RunMhcPreWalked(GM_ADDR x, GM_ADDR phi, GM_ADDR alpha, GM
                                        GM_ADDR h_post, GM_ADDR workspace, const MhcPreTilingData &tiling)
 {
     if ASCEND_IS_AIV {
-        {
-            // sum_1, r
-            AscendC::TPipe pipe;
-            MhcPreRVariant4<Element> stage;
-            stage.Init(x, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // mix
-            AscendC::TPipe pipe;
-            MhcPreMixVariant6<Element> stage;
-            stage.Init(x, phi, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_1, r
+        RunMhcPreRVariant4Stage<Element>(x, workspace, tiling);
+        // mix
+        RunMhcPreMixVariant6Stage<Element>(x, phi, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // pre_gate, h_post
-            AscendC::TPipe pipe;
-            MhcPreHPost stage;
-            stage.Init(alpha, bias, h_post, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // pre_gate, h_post
+        RunMhcPreHPostStage(alpha, bias, h_post, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_2, h_in
-            AscendC::TPipe pipe;
-            MhcPreHIn<Element> stage;
-            stage.Init(x, h_in, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_2, h_in
+        RunMhcPreHInStage<Element>(x, h_in, workspace, tiling);
     }
 }
 
@@ -2093,66 +1133,26 @@ __aicore__ inline void RunMhcPreCubeFullWithHMixHPreHResInvRmsNarrow2(GM_ADDR x,
         AscendC::SyncAll<false>();
     }
     if ASCEND_IS_AIV {
-        {
-            // mix_sum_factor, sum_1, r
-            AscendC::TPipe pipe;
-            MhcPreRVariant5<Element> stage;
-            stage.Init(x, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // mix_sum_factor, sum_1, r
+        RunMhcPreRVariant5Stage<Element>(x, workspace, tiling);
         AscendC::SyncAll<false>();
         AscendC::SyncAll<false>();
-        {
-            // mix
-            AscendC::TPipe pipe;
-            MhcPreMixVariant7 stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // mix
+        RunMhcPreMixVariant7Stage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // pre_gate, h_post
-            AscendC::TPipe pipe;
-            MhcPreHPost stage;
-            stage.Init(alpha, bias, h_post, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // h_res
-            AscendC::TPipe pipe;
-            MhcPreHRes stage;
-            stage.Init(alpha, bias, h_res, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // pre_gate, h_post
+        RunMhcPreHPostStage(alpha, bias, h_post, workspace, tiling);
+        // h_res
+        RunMhcPreHResStage(alpha, bias, h_res, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_2, h_in
-            AscendC::TPipe pipe;
-            MhcPreHIn<Element> stage;
-            stage.Init(x, h_in, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // inv_rms
-            AscendC::TPipe pipe;
-            MhcPreInvRms stage;
-            stage.Init(inv_rms, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // h_mix
-            AscendC::TPipe pipe;
-            MhcPreHMix stage;
-            stage.Init(h_mix, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // h_pre
-            AscendC::TPipe pipe;
-            MhcPreHPre stage;
-            stage.Init(h_pre, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_2, h_in
+        RunMhcPreHInStage<Element>(x, h_in, workspace, tiling);
+        // inv_rms
+        RunMhcPreInvRmsStage(inv_rms, workspace, tiling);
+        // h_mix
+        RunMhcPreHMixStage(h_mix, workspace, tiling);
+        // h_pre
+        RunMhcPreHPreStage(h_pre, workspace, tiling);
     }
 }
 
@@ -2181,66 +1181,26 @@ __aicore__ inline void RunMhcPreCubeWalkedWithHMixHPreHResInvRmsNarrow2(GM_ADDR 
         AscendC::SyncAll<false>();
     }
     if ASCEND_IS_AIV {
-        {
-            // mix_sum_factor, sum_1, r
-            AscendC::TPipe pipe;
-            MhcPreRVariant6<Element> stage;
-            stage.Init(x, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // mix_sum_factor, sum_1, r
+        RunMhcPreRVariant6Stage<Element>(x, workspace, tiling);
         AscendC::SyncAll<false>();
         AscendC::SyncAll<false>();
-        {
-            // mix
-            AscendC::TPipe pipe;
-            MhcPreMixVariant7 stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // mix
+        RunMhcPreMixVariant7Stage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // pre_gate, h_post
-            AscendC::TPipe pipe;
-            MhcPreHPost stage;
-            stage.Init(alpha, bias, h_post, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // h_res
-            AscendC::TPipe pipe;
-            MhcPreHRes stage;
-            stage.Init(alpha, bias, h_res, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // pre_gate, h_post
+        RunMhcPreHPostStage(alpha, bias, h_post, workspace, tiling);
+        // h_res
+        RunMhcPreHResStage(alpha, bias, h_res, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_2, h_in
-            AscendC::TPipe pipe;
-            MhcPreHIn<Element> stage;
-            stage.Init(x, h_in, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // inv_rms
-            AscendC::TPipe pipe;
-            MhcPreInvRms stage;
-            stage.Init(inv_rms, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // h_mix
-            AscendC::TPipe pipe;
-            MhcPreHMix stage;
-            stage.Init(h_mix, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // h_pre
-            AscendC::TPipe pipe;
-            MhcPreHPre stage;
-            stage.Init(h_pre, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_2, h_in
+        RunMhcPreHInStage<Element>(x, h_in, workspace, tiling);
+        // inv_rms
+        RunMhcPreInvRmsStage(inv_rms, workspace, tiling);
+        // h_mix
+        RunMhcPreHMixStage(h_mix, workspace, tiling);
+        // h_pre
+        RunMhcPreHPreStage(h_pre, workspace, tiling);
     }
 }
 
@@ -2267,59 +1227,24 @@ __aicore__ inline void RunMhcPreCubeFullWithHMixHPreInvRmsNarrow2(GM_ADDR x, GM_
         AscendC::SyncAll<false>();
     }
     if ASCEND_IS_AIV {
-        {
-            // mix_sum_factor, sum_1, r
-            AscendC::TPipe pipe;
-            MhcPreRVariant5<Element> stage;
-            stage.Init(x, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // mix_sum_factor, sum_1, r
+        RunMhcPreRVariant5Stage<Element>(x, workspace, tiling);
         AscendC::SyncAll<false>();
         AscendC::SyncAll<false>();
-        {
-            // mix
-            AscendC::TPipe pipe;
-            MhcPreMixVariant7 stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // mix
+        RunMhcPreMixVariant7Stage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // pre_gate, h_post
-            AscendC::TPipe pipe;
-            MhcPreHPost stage;
-            stage.Init(alpha, bias, h_post, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // pre_gate, h_post
+        RunMhcPreHPostStage(alpha, bias, h_post, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_2, h_in
-            AscendC::TPipe pipe;
-            MhcPreHIn<Element> stage;
-            stage.Init(x, h_in, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // inv_rms
-            AscendC::TPipe pipe;
-            MhcPreInvRms stage;
-            stage.Init(inv_rms, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // h_mix
-            AscendC::TPipe pipe;
-            MhcPreHMix stage;
-            stage.Init(h_mix, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // h_pre
-            AscendC::TPipe pipe;
-            MhcPreHPre stage;
-            stage.Init(h_pre, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_2, h_in
+        RunMhcPreHInStage<Element>(x, h_in, workspace, tiling);
+        // inv_rms
+        RunMhcPreInvRmsStage(inv_rms, workspace, tiling);
+        // h_mix
+        RunMhcPreHMixStage(h_mix, workspace, tiling);
+        // h_pre
+        RunMhcPreHPreStage(h_pre, workspace, tiling);
     }
 }
 
@@ -2347,59 +1272,24 @@ __aicore__ inline void RunMhcPreCubeWalkedWithHMixHPreInvRmsNarrow2(GM_ADDR x, G
         AscendC::SyncAll<false>();
     }
     if ASCEND_IS_AIV {
-        {
-            // mix_sum_factor, sum_1, r
-            AscendC::TPipe pipe;
-            MhcPreRVariant6<Element> stage;
-            stage.Init(x, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // mix_sum_factor, sum_1, r
+        RunMhcPreRVariant6Stage<Element>(x, workspace, tiling);
         AscendC::SyncAll<false>();
         AscendC::SyncAll<false>();
-        {
-            // mix
-            AscendC::TPipe pipe;
-            MhcPreMixVariant7 stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // mix
+        RunMhcPreMixVariant7Stage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // pre_gate, h_post
-            AscendC::TPipe pipe;
-            MhcPreHPost stage;
-            stage.Init(alpha, bias, h_post, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // pre_gate, h_post
+        RunMhcPreHPostStage(alpha, bias, h_post, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_2, h_in
-            AscendC::TPipe pipe;
-            MhcPreHIn<Element> stage;
-            stage.Init(x, h_in, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // inv_rms
-            AscendC::TPipe pipe;
-            MhcPreInvRms stage;
-            stage.Init(inv_rms, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // h_mix
-            AscendC::TPipe pipe;
-            MhcPreHMix stage;
-            stage.Init(h_mix, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // h_pre
-            AscendC::TPipe pipe;
-            MhcPreHPre stage;
-            stage.Init(h_pre, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_2, h_in
+        RunMhcPreHInStage<Element>(x, h_in, workspace, tiling);
+        // inv_rms
+        RunMhcPreInvRmsStage(inv_rms, workspace, tiling);
+        // h_mix
+        RunMhcPreHMixStage(h_mix, workspace, tiling);
+        // h_pre
+        RunMhcPreHPreStage(h_pre, workspace, tiling);
     }
 }
 
@@ -2425,45 +1315,20 @@ __aicore__ inline void RunMhcPreCubeFullWithHResNarrow2(GM_ADDR x, GM_ADDR phi, 
         AscendC::SyncAll<false>();
     }
     if ASCEND_IS_AIV {
-        {
-            // mix_sum_factor, sum_1, r
-            AscendC::TPipe pipe;
-            MhcPreRVariant5<Element> stage;
-            stage.Init(x, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // mix_sum_factor, sum_1, r
+        RunMhcPreRVariant5Stage<Element>(x, workspace, tiling);
         AscendC::SyncAll<false>();
         AscendC::SyncAll<false>();
-        {
-            // mix
-            AscendC::TPipe pipe;
-            MhcPreMixVariant7 stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // mix
+        RunMhcPreMixVariant7Stage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // pre_gate, h_post
-            AscendC::TPipe pipe;
-            MhcPreHPost stage;
-            stage.Init(alpha, bias, h_post, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // h_res
-            AscendC::TPipe pipe;
-            MhcPreHRes stage;
-            stage.Init(alpha, bias, h_res, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // pre_gate, h_post
+        RunMhcPreHPostStage(alpha, bias, h_post, workspace, tiling);
+        // h_res
+        RunMhcPreHResStage(alpha, bias, h_res, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_2, h_in
-            AscendC::TPipe pipe;
-            MhcPreHIn<Element> stage;
-            stage.Init(x, h_in, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_2, h_in
+        RunMhcPreHInStage<Element>(x, h_in, workspace, tiling);
     }
 }
 
@@ -2490,45 +1355,20 @@ __aicore__ inline void RunMhcPreCubeWalkedWithHResNarrow2(GM_ADDR x, GM_ADDR phi
         AscendC::SyncAll<false>();
     }
     if ASCEND_IS_AIV {
-        {
-            // mix_sum_factor, sum_1, r
-            AscendC::TPipe pipe;
-            MhcPreRVariant6<Element> stage;
-            stage.Init(x, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // mix_sum_factor, sum_1, r
+        RunMhcPreRVariant6Stage<Element>(x, workspace, tiling);
         AscendC::SyncAll<false>();
         AscendC::SyncAll<false>();
-        {
-            // mix
-            AscendC::TPipe pipe;
-            MhcPreMixVariant7 stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // mix
+        RunMhcPreMixVariant7Stage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // pre_gate, h_post
-            AscendC::TPipe pipe;
-            MhcPreHPost stage;
-            stage.Init(alpha, bias, h_post, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // h_res
-            AscendC::TPipe pipe;
-            MhcPreHRes stage;
-            stage.Init(alpha, bias, h_res, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // pre_gate, h_post
+        RunMhcPreHPostStage(alpha, bias, h_post, workspace, tiling);
+        // h_res
+        RunMhcPreHResStage(alpha, bias, h_res, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_2, h_in
-            AscendC::TPipe pipe;
-            MhcPreHIn<Element> stage;
-            stage.Init(x, h_in, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_2, h_in
+        RunMhcPreHInStage<Element>(x, h_in, workspace, tiling);
     }
 }
 
@@ -2553,38 +1393,18 @@ __aicore__ inline void RunMhcPreCubeFullNarrow2(GM_ADDR x, GM_ADDR phi, GM_ADDR 
         AscendC::SyncAll<false>();
     }
     if ASCEND_IS_AIV {
-        {
-            // mix_sum_factor, sum_1, r
-            AscendC::TPipe pipe;
-            MhcPreRVariant5<Element> stage;
-            stage.Init(x, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // mix_sum_factor, sum_1, r
+        RunMhcPreRVariant5Stage<Element>(x, workspace, tiling);
         AscendC::SyncAll<false>();
         AscendC::SyncAll<false>();
-        {
-            // mix
-            AscendC::TPipe pipe;
-            MhcPreMixVariant7 stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // mix
+        RunMhcPreMixVariant7Stage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // pre_gate, h_post
-            AscendC::TPipe pipe;
-            MhcPreHPost stage;
-            stage.Init(alpha, bias, h_post, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // pre_gate, h_post
+        RunMhcPreHPostStage(alpha, bias, h_post, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_2, h_in
-            AscendC::TPipe pipe;
-            MhcPreHIn<Element> stage;
-            stage.Init(x, h_in, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_2, h_in
+        RunMhcPreHInStage<Element>(x, h_in, workspace, tiling);
     }
 }
 
@@ -2610,38 +1430,18 @@ __aicore__ inline void RunMhcPreCubeWalkedNarrow2(GM_ADDR x, GM_ADDR phi, GM_ADD
         AscendC::SyncAll<false>();
     }
     if ASCEND_IS_AIV {
-        {
-            // mix_sum_factor, sum_1, r
-            AscendC::TPipe pipe;
-            MhcPreRVariant6<Element> stage;
-            stage.Init(x, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // mix_sum_factor, sum_1, r
+        RunMhcPreRVariant6Stage<Element>(x, workspace, tiling);
         AscendC::SyncAll<false>();
         AscendC::SyncAll<false>();
-        {
-            // mix
-            AscendC::TPipe pipe;
-            MhcPreMixVariant7 stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // mix
+        RunMhcPreMixVariant7Stage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // pre_gate, h_post
-            AscendC::TPipe pipe;
-            MhcPreHPost stage;
-            stage.Init(alpha, bias, h_post, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // pre_gate, h_post
+        RunMhcPreHPostStage(alpha, bias, h_post, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_2, h_in
-            AscendC::TPipe pipe;
-            MhcPreHIn<Element> stage;
-            stage.Init(x, h_in, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_2, h_in
+        RunMhcPreHInStage<Element>(x, h_in, workspace, tiling);
     }
 }
 

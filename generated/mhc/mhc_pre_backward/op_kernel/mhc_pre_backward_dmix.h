@@ -262,6 +262,17 @@ private:
     int64_t ceil2NN4NBy32_;
 };
 
+/// The stage from start to end.
+template <typename Element>
+__aicore__ inline void RunMhcPreBackwardDmixStage(GM_ADDR inv_rms, GM_ADDR h_mix, GM_ADDR workspace,
+                                                  const MhcPreBackwardTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    MhcPreBackwardDmix<Element> stage;
+    stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
+    stage.Process();
+}
+
 /// dmix, sum_1_terms, drms
 template <typename Element>
 class MhcPreBackwardDmixVariant2
@@ -514,6 +525,17 @@ private:
     int64_t ceilNN2NBy8_;
     int64_t ceil2NN4NBy32_;
 };
+
+/// The stage from start to end.
+template <typename Element>
+__aicore__ inline void RunMhcPreBackwardDmixVariant2Stage(GM_ADDR inv_rms, GM_ADDR h_mix, GM_ADDR workspace,
+                                                          const MhcPreBackwardTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    MhcPreBackwardDmixVariant2<Element> stage;
+    stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
+    stage.Process();
+}
 
 }  // namespace MhcPreBackwardKernel
 

@@ -154,6 +154,16 @@ private:
     int64_t ceilNN2NBy8_;
 };
 
+/// The stage from start to end.
+__aicore__ inline void RunMhcPreBackwardDrmsStage(GM_ADDR inv_rms, GM_ADDR h_mix, GM_ADDR workspace,
+                                                  const MhcPreBackwardTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    MhcPreBackwardDrms stage;
+    stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
+    stage.Process();
+}
+
 }  // namespace MhcPreBackwardKernel
 
 #endif  // MHC_PRE_BACKWARD_DRMS_H

@@ -604,6 +604,19 @@ private:
     int64_t ceilNN2NBy16_;
 };
 
+/// The stage from start to end.
+template <typename Element>
+__aicore__ inline void RunMhcPreBackwardDxgVariant2Stage(GM_ADDR x, GM_ADDR phi, GM_ADDR grad_h_in, GM_ADDR inv_rms,
+                                                         GM_ADDR h_pre, GM_ADDR gamma, GM_ADDR grad_x_post,
+                                                         GM_ADDR grad_x, GM_ADDR grad_phi, GM_ADDR workspace,
+                                                         const MhcPreBackwardTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    MhcPreBackwardDxgVariant2<Element> stage;
+    stage.Init(x, phi, grad_h_in, inv_rms, h_pre, gamma, grad_x_post, grad_x, grad_phi, workspace, tiling, &pipe);
+    stage.Process();
+}
+
 /// dxg
 class MhcPreBackwardDxgVariant3
 {
@@ -740,6 +753,16 @@ private:
     int64_t n_;
     int64_t ceilNN2NBy8_;
 };
+
+/// The stage from start to end.
+__aicore__ inline void RunMhcPreBackwardDxgVariant3Stage(GM_ADDR phi, GM_ADDR workspace,
+                                                         const MhcPreBackwardTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    MhcPreBackwardDxgVariant3 stage;
+    stage.Init(phi, workspace, tiling, &pipe);
+    stage.Process();
+}
 
 /// dxg, grad_x, sum_1, grad_phi
 template <typename Element>
@@ -1238,6 +1261,18 @@ private:
     int64_t ceilTBy8_;
     int64_t ceilNN2NBy16_;
 };
+
+/// The stage from start to end.
+template <typename Element>
+__aicore__ inline void RunMhcPreBackwardDxgVariant4Stage(GM_ADDR x, GM_ADDR phi, GM_ADDR grad_h_in, GM_ADDR inv_rms,
+                                                         GM_ADDR h_pre, GM_ADDR gamma, GM_ADDR grad_x, GM_ADDR grad_phi,
+                                                         GM_ADDR workspace, const MhcPreBackwardTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    MhcPreBackwardDxgVariant4<Element> stage;
+    stage.Init(x, phi, grad_h_in, inv_rms, h_pre, gamma, grad_x, grad_phi, workspace, tiling, &pipe);
+    stage.Process();
+}
 
 }  // namespace MhcPreBackwardKernel
 

@@ -218,6 +218,17 @@ private:
     float hc_eps_;
 };
 
+/// The stage from start to end.
+template <typename Element>
+__aicore__ inline void RunMhcPreBackwardDzStage(GM_ADDR x, GM_ADDR grad_h_in, GM_ADDR h_pre, GM_ADDR workspace,
+                                                const MhcPreBackwardTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    MhcPreBackwardDz<Element> stage;
+    stage.Init(x, grad_h_in, h_pre, workspace, tiling, &pipe);
+    stage.Process();
+}
+
 /// dot, s, dz
 template <typename Element>
 class MhcPreBackwardDzVariant2
@@ -426,6 +437,17 @@ private:
     int64_t ceilDzITileBy8_;
     float hc_eps_;
 };
+
+/// The stage from start to end.
+template <typename Element>
+__aicore__ inline void RunMhcPreBackwardDzVariant2Stage(GM_ADDR x, GM_ADDR grad_h_in, GM_ADDR h_pre, GM_ADDR workspace,
+                                                        const MhcPreBackwardTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    MhcPreBackwardDzVariant2<Element> stage;
+    stage.Init(x, grad_h_in, h_pre, workspace, tiling, &pipe);
+    stage.Process();
+}
 
 /// sum_1_factor, dot, s, dz
 template <typename Element>
@@ -650,6 +672,17 @@ private:
     int64_t ceilDzITileBy8_;
     float hc_eps_;
 };
+
+/// The stage from start to end.
+template <typename Element>
+__aicore__ inline void RunMhcPreBackwardDzVariant3Stage(GM_ADDR x, GM_ADDR grad_h_in, GM_ADDR h_pre, GM_ADDR workspace,
+                                                        const MhcPreBackwardTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    MhcPreBackwardDzVariant3<Element> stage;
+    stage.Init(x, grad_h_in, h_pre, workspace, tiling, &pipe);
+    stage.Process();
+}
 
 /// sum_1_factor, dot, s, dz
 template <typename Element>
@@ -878,6 +911,17 @@ private:
     float hc_eps_;
 };
 
+/// The stage from start to end.
+template <typename Element>
+__aicore__ inline void RunMhcPreBackwardDzVariant4Stage(GM_ADDR x, GM_ADDR grad_h_in, GM_ADDR h_pre, GM_ADDR workspace,
+                                                        const MhcPreBackwardTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    MhcPreBackwardDzVariant4<Element> stage;
+    stage.Init(x, grad_h_in, h_pre, workspace, tiling, &pipe);
+    stage.Process();
+}
+
 /// sum_1_factor, dot, s, dz
 template <typename Element>
 class MhcPreBackwardDzVariant5
@@ -1101,6 +1145,17 @@ private:
     int64_t ceilDzITileBy8_;
     float hc_eps_;
 };
+
+/// The stage from start to end.
+template <typename Element>
+__aicore__ inline void RunMhcPreBackwardDzVariant5Stage(GM_ADDR x, GM_ADDR grad_h_in, GM_ADDR h_pre, GM_ADDR workspace,
+                                                        const MhcPreBackwardTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    MhcPreBackwardDzVariant5<Element> stage;
+    stage.Init(x, grad_h_in, h_pre, workspace, tiling, &pipe);
+    stage.Process();
+}
 
 /// sum_1_factor, dot, s, dz
 template <typename Element>
@@ -1328,6 +1383,17 @@ private:
     int64_t ceilDzITileBy8_;
     float hc_eps_;
 };
+
+/// The stage from start to end.
+template <typename Element>
+__aicore__ inline void RunMhcPreBackwardDzVariant6Stage(GM_ADDR x, GM_ADDR grad_h_in, GM_ADDR h_pre, GM_ADDR workspace,
+                                                        const MhcPreBackwardTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    MhcPreBackwardDzVariant6<Element> stage;
+    stage.Init(x, grad_h_in, h_pre, workspace, tiling, &pipe);
+    stage.Process();
+}
 
 }  // namespace MhcPreBackwardKernel
 

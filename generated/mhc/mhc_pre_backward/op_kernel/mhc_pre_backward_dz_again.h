@@ -99,6 +99,16 @@ private:
     int64_t n_;
 };
 
+/// The stage from start to end.
+__aicore__ inline void RunMhcPreBackwardDzAgainStage(GM_ADDR grad_h_post, GM_ADDR h_post, GM_ADDR workspace,
+                                                     const MhcPreBackwardTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    MhcPreBackwardDzAgain stage;
+    stage.Init(grad_h_post, h_post, workspace, tiling, &pipe);
+    stage.Process();
+}
+
 }  // namespace MhcPreBackwardKernel
 
 #endif  // MHC_PRE_BACKWARD_DZ_AGAIN_H

@@ -79,6 +79,16 @@ private:
     int64_t n_;
 };
 
+/// The stage from start to end.
+__aicore__ inline void RunMhcPreBackwardDzAgain3Stage(GM_ADDR grad_h_res, GM_ADDR workspace,
+                                                      const MhcPreBackwardTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    MhcPreBackwardDzAgain3 stage;
+    stage.Init(grad_h_res, workspace, tiling, &pipe);
+    stage.Process();
+}
+
 }  // namespace MhcPreBackwardKernel
 
 #endif  // MHC_PRE_BACKWARD_DZ_AGAIN3_H

@@ -274,6 +274,16 @@ private:
     int64_t ceilNBy8_;
 };
 
+/// The stage from start to end.
+__aicore__ inline void RunMhcPreBackwardGradAlphaStage(GM_ADDR inv_rms, GM_ADDR h_mix, GM_ADDR grad_alpha,
+                                                       GM_ADDR workspace, const MhcPreBackwardTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    MhcPreBackwardGradAlpha stage;
+    stage.Init(inv_rms, h_mix, grad_alpha, workspace, tiling, &pipe);
+    stage.Process();
+}
+
 /// grad_alpha
 class MhcPreBackwardGradAlphaVariant2
 {
@@ -321,6 +331,16 @@ private:
     int64_t gradAlphaWork_;
     int64_t sum_2WsStart_;
 };
+
+/// The stage from start to end.
+__aicore__ inline void RunMhcPreBackwardGradAlphaVariant2Stage(GM_ADDR grad_alpha, GM_ADDR workspace,
+                                                               const MhcPreBackwardTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    MhcPreBackwardGradAlphaVariant2 stage;
+    stage.Init(grad_alpha, workspace, tiling, &pipe);
+    stage.Process();
+}
 
 }  // namespace MhcPreBackwardKernel
 

@@ -57,6 +57,16 @@ private:
     int64_t sum_3WsStart_;
 };
 
+/// The stage from start to end.
+__aicore__ inline void RunMhcPreBackwardGradAlphaAgainStage(GM_ADDR grad_alpha, GM_ADDR workspace,
+                                                            const MhcPreBackwardTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    MhcPreBackwardGradAlphaAgain stage;
+    stage.Init(grad_alpha, workspace, tiling, &pipe);
+    stage.Process();
+}
+
 }  // namespace MhcPreBackwardKernel
 
 #endif  // MHC_PRE_BACKWARD_GRAD_ALPHA_AGAIN_H

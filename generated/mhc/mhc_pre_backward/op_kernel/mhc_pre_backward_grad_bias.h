@@ -93,6 +93,16 @@ private:
     int64_t n_;
 };
 
+/// The stage from start to end.
+__aicore__ inline void RunMhcPreBackwardGradBiasStage(GM_ADDR grad_bias, GM_ADDR workspace,
+                                                      const MhcPreBackwardTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    MhcPreBackwardGradBias stage;
+    stage.Init(grad_bias, workspace, tiling, &pipe);
+    stage.Process();
+}
+
 /// grad_bias
 class MhcPreBackwardGradBiasVariant2
 {
@@ -149,6 +159,16 @@ private:
     int64_t n_;
     int64_t sum_5WsStart_;
 };
+
+/// The stage from start to end.
+__aicore__ inline void RunMhcPreBackwardGradBiasVariant2Stage(GM_ADDR grad_bias, GM_ADDR workspace,
+                                                              const MhcPreBackwardTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    MhcPreBackwardGradBiasVariant2 stage;
+    stage.Init(grad_bias, workspace, tiling, &pipe);
+    stage.Process();
+}
 
 }  // namespace MhcPreBackwardKernel
 

@@ -123,6 +123,16 @@ private:
     int64_t sum_1WsStart_;
 };
 
+/// The stage from start to end.
+__aicore__ inline void RunMhcPreBackwardGradGammaStage(GM_ADDR phi, GM_ADDR grad_gamma, GM_ADDR workspace,
+                                                       const MhcPreBackwardTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    MhcPreBackwardGradGamma stage;
+    stage.Init(phi, grad_gamma, workspace, tiling, &pipe);
+    stage.Process();
+}
+
 /// sum_6, grad_gamma
 template <typename Element>
 class MhcPreBackwardGradGammaVariant2
@@ -253,6 +263,17 @@ private:
     int64_t n_;
 };
 
+/// The stage from start to end.
+template <typename Element>
+__aicore__ inline void RunMhcPreBackwardGradGammaVariant2Stage(GM_ADDR x, GM_ADDR grad_gamma, GM_ADDR workspace,
+                                                               const MhcPreBackwardTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    MhcPreBackwardGradGammaVariant2<Element> stage;
+    stage.Init(x, grad_gamma, workspace, tiling, &pipe);
+    stage.Process();
+}
+
 /// grad_gamma
 class MhcPreBackwardGradGammaVariant3
 {
@@ -319,6 +340,16 @@ private:
     int64_t n_;
     int64_t sum_6WsStart_;
 };
+
+/// The stage from start to end.
+__aicore__ inline void RunMhcPreBackwardGradGammaVariant3Stage(GM_ADDR grad_gamma, GM_ADDR workspace,
+                                                               const MhcPreBackwardTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    MhcPreBackwardGradGammaVariant3 stage;
+    stage.Init(grad_gamma, workspace, tiling, &pipe);
+    stage.Process();
+}
 
 }  // namespace MhcPreBackwardKernel
 

@@ -106,6 +106,16 @@ private:
     int64_t sum_1WsStart_;
 };
 
+/// The stage from start to end.
+__aicore__ inline void RunMhcPreBackwardGradPhiStage(GM_ADDR gamma, GM_ADDR grad_phi, GM_ADDR workspace,
+                                                     const MhcPreBackwardTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    MhcPreBackwardGradPhi stage;
+    stage.Init(gamma, grad_phi, workspace, tiling, &pipe);
+    stage.Process();
+}
+
 /// sum_1, grad_phi
 class MhcPreBackwardGradPhiVariant2
 {
@@ -255,6 +265,16 @@ private:
     int64_t sum_1_productWsStart_;
     int64_t ceilGradPhiDTileBy256_;
 };
+
+/// The stage from start to end.
+__aicore__ inline void RunMhcPreBackwardGradPhiVariant2Stage(GM_ADDR grad_phi, GM_ADDR workspace,
+                                                             const MhcPreBackwardTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    MhcPreBackwardGradPhiVariant2 stage;
+    stage.Init(grad_phi, workspace, tiling, &pipe);
+    stage.Process();
+}
 
 /// dxg, grad_x, sum_1, grad_phi
 template <typename Element>
@@ -709,6 +729,19 @@ private:
     int64_t ceilNN2NBy16_;
 };
 
+/// The stage from start to end.
+template <typename Element>
+__aicore__ inline void RunMhcPreBackwardGradPhiVariant3Stage(GM_ADDR x, GM_ADDR phi, GM_ADDR grad_h_in, GM_ADDR inv_rms,
+                                                             GM_ADDR h_pre, GM_ADDR grad_x_post, GM_ADDR grad_x,
+                                                             GM_ADDR grad_phi, GM_ADDR workspace,
+                                                             const MhcPreBackwardTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    MhcPreBackwardGradPhiVariant3<Element> stage;
+    stage.Init(x, phi, grad_h_in, inv_rms, h_pre, grad_x_post, grad_x, grad_phi, workspace, tiling, &pipe);
+    stage.Process();
+}
+
 /// grad_phi
 class MhcPreBackwardGradPhiVariant4
 {
@@ -779,6 +812,16 @@ private:
     int64_t n_;
     int64_t sum_1WsStart_;
 };
+
+/// The stage from start to end.
+__aicore__ inline void RunMhcPreBackwardGradPhiVariant4Stage(GM_ADDR grad_phi, GM_ADDR workspace,
+                                                             const MhcPreBackwardTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    MhcPreBackwardGradPhiVariant4 stage;
+    stage.Init(grad_phi, workspace, tiling, &pipe);
+    stage.Process();
+}
 
 /// dxg, grad_x, sum_1, grad_phi
 template <typename Element>
@@ -1210,6 +1253,18 @@ private:
     int64_t ceilTBy8_;
     int64_t ceilNN2NBy16_;
 };
+
+/// The stage from start to end.
+template <typename Element>
+__aicore__ inline void RunMhcPreBackwardGradPhiVariant5Stage(GM_ADDR x, GM_ADDR phi, GM_ADDR grad_h_in, GM_ADDR inv_rms,
+                                                             GM_ADDR h_pre, GM_ADDR grad_x, GM_ADDR grad_phi,
+                                                             GM_ADDR workspace, const MhcPreBackwardTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    MhcPreBackwardGradPhiVariant5<Element> stage;
+    stage.Init(x, phi, grad_h_in, inv_rms, h_pre, grad_x, grad_phi, workspace, tiling, &pipe);
+    stage.Process();
+}
 
 }  // namespace MhcPreBackwardKernel
 

@@ -362,6 +362,18 @@ private:
     int64_t ceilNN2NBy16_;
 };
 
+/// The stage from start to end.
+template <typename Element>
+__aicore__ inline void RunMhcPreBackwardGradXStage(GM_ADDR x, GM_ADDR phi, GM_ADDR grad_h_in, GM_ADDR inv_rms,
+                                                   GM_ADDR h_pre, GM_ADDR gamma, GM_ADDR grad_x_post, GM_ADDR grad_x,
+                                                   GM_ADDR workspace, const MhcPreBackwardTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    MhcPreBackwardGradX<Element> stage;
+    stage.Init(x, phi, grad_h_in, inv_rms, h_pre, gamma, grad_x_post, grad_x, workspace, tiling, &pipe);
+    stage.Process();
+}
+
 /// grad_x
 template <typename Element>
 class MhcPreBackwardGradXVariant2
@@ -650,6 +662,18 @@ private:
     int64_t ceilGradXTTileBy16_;
     int64_t ceilNBy16_;
 };
+
+/// The stage from start to end.
+template <typename Element>
+__aicore__ inline void RunMhcPreBackwardGradXVariant2Stage(GM_ADDR x, GM_ADDR grad_h_in, GM_ADDR inv_rms, GM_ADDR h_pre,
+                                                           GM_ADDR gamma, GM_ADDR grad_x_post, GM_ADDR grad_x,
+                                                           GM_ADDR workspace, const MhcPreBackwardTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    MhcPreBackwardGradXVariant2<Element> stage;
+    stage.Init(x, grad_h_in, inv_rms, h_pre, gamma, grad_x_post, grad_x, workspace, tiling, &pipe);
+    stage.Process();
+}
 
 /// dxg, grad_x
 template <typename Element>
@@ -989,6 +1013,18 @@ private:
     int64_t ceilNN2NBy16_;
 };
 
+/// The stage from start to end.
+template <typename Element>
+__aicore__ inline void RunMhcPreBackwardGradXVariant3Stage(GM_ADDR x, GM_ADDR phi, GM_ADDR grad_h_in, GM_ADDR inv_rms,
+                                                           GM_ADDR h_pre, GM_ADDR gamma, GM_ADDR grad_x,
+                                                           GM_ADDR workspace, const MhcPreBackwardTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    MhcPreBackwardGradXVariant3<Element> stage;
+    stage.Init(x, phi, grad_h_in, inv_rms, h_pre, gamma, grad_x, workspace, tiling, &pipe);
+    stage.Process();
+}
+
 /// grad_x
 template <typename Element>
 class MhcPreBackwardGradXVariant4
@@ -1262,6 +1298,18 @@ private:
     int64_t ceilGradXTTileBy16_;
     int64_t ceilNBy16_;
 };
+
+/// The stage from start to end.
+template <typename Element>
+__aicore__ inline void RunMhcPreBackwardGradXVariant4Stage(GM_ADDR x, GM_ADDR grad_h_in, GM_ADDR inv_rms, GM_ADDR h_pre,
+                                                           GM_ADDR gamma, GM_ADDR grad_x, GM_ADDR workspace,
+                                                           const MhcPreBackwardTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    MhcPreBackwardGradXVariant4<Element> stage;
+    stage.Init(x, grad_h_in, inv_rms, h_pre, gamma, grad_x, workspace, tiling, &pipe);
+    stage.Process();
+}
 
 /// dxg, grad_x
 template <typename Element>
@@ -1592,6 +1640,18 @@ private:
     int64_t ceilNN2NBy16_;
 };
 
+/// The stage from start to end.
+template <typename Element>
+__aicore__ inline void RunMhcPreBackwardGradXVariant5Stage(GM_ADDR x, GM_ADDR phi, GM_ADDR grad_h_in, GM_ADDR inv_rms,
+                                                           GM_ADDR h_pre, GM_ADDR grad_x_post, GM_ADDR grad_x,
+                                                           GM_ADDR workspace, const MhcPreBackwardTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    MhcPreBackwardGradXVariant5<Element> stage;
+    stage.Init(x, phi, grad_h_in, inv_rms, h_pre, grad_x_post, grad_x, workspace, tiling, &pipe);
+    stage.Process();
+}
+
 /// grad_x
 template <typename Element>
 class MhcPreBackwardGradXVariant6
@@ -1850,6 +1910,18 @@ private:
     int64_t ceilGradXTTileBy16_;
     int64_t ceilNBy16_;
 };
+
+/// The stage from start to end.
+template <typename Element>
+__aicore__ inline void RunMhcPreBackwardGradXVariant6Stage(GM_ADDR x, GM_ADDR grad_h_in, GM_ADDR inv_rms, GM_ADDR h_pre,
+                                                           GM_ADDR grad_x_post, GM_ADDR grad_x, GM_ADDR workspace,
+                                                           const MhcPreBackwardTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    MhcPreBackwardGradXVariant6<Element> stage;
+    stage.Init(x, grad_h_in, inv_rms, h_pre, grad_x_post, grad_x, workspace, tiling, &pipe);
+    stage.Process();
+}
 
 /// dxg, grad_x
 template <typename Element>
@@ -2165,6 +2237,18 @@ private:
     int64_t ceilNN2NBy16_;
 };
 
+/// The stage from start to end.
+template <typename Element>
+__aicore__ inline void RunMhcPreBackwardGradXVariant7Stage(GM_ADDR x, GM_ADDR phi, GM_ADDR grad_h_in, GM_ADDR inv_rms,
+                                                           GM_ADDR h_pre, GM_ADDR grad_x, GM_ADDR workspace,
+                                                           const MhcPreBackwardTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    MhcPreBackwardGradXVariant7<Element> stage;
+    stage.Init(x, phi, grad_h_in, inv_rms, h_pre, grad_x, workspace, tiling, &pipe);
+    stage.Process();
+}
+
 /// grad_x
 template <typename Element>
 class MhcPreBackwardGradXVariant8
@@ -2407,6 +2491,18 @@ private:
     int64_t ceilGradXTTileBy16_;
     int64_t ceilNBy16_;
 };
+
+/// The stage from start to end.
+template <typename Element>
+__aicore__ inline void RunMhcPreBackwardGradXVariant8Stage(GM_ADDR x, GM_ADDR grad_h_in, GM_ADDR inv_rms, GM_ADDR h_pre,
+                                                           GM_ADDR grad_x, GM_ADDR workspace,
+                                                           const MhcPreBackwardTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    MhcPreBackwardGradXVariant8<Element> stage;
+    stage.Init(x, grad_h_in, inv_rms, h_pre, grad_x, workspace, tiling, &pipe);
+    stage.Process();
+}
 
 }  // namespace MhcPreBackwardKernel
 

@@ -69,100 +69,37 @@ __aicore__ inline void RunMhcPreBackwardCubeNearFullWithGammaGradGammaGradXPostN
         AscendC::SyncAll<false>();
     }
     if ASCEND_IS_AIV {
-        {
-            // dot, s, dz
-            AscendC::TPipe pipe;
-            MhcPreBackwardDz<Element> stage;
-            stage.Init(x, grad_h_in, h_pre, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // dot, s, dz
+        RunMhcPreBackwardDzStage<Element>(x, grad_h_in, h_pre, workspace, tiling);
+        // dz
+        RunMhcPreBackwardDzAgainStage(grad_h_post, h_post, workspace, tiling);
+        // dz
+        RunMhcPreBackwardDzAgain3Stage(grad_h_res, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // dz
-            AscendC::TPipe pipe;
-            MhcPreBackwardDzAgain stage;
-            stage.Init(grad_h_post, h_post, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // scaled
+        RunMhcPreBackwardScaledStage(alpha, workspace, tiling);
+        // scaled
+        RunMhcPreBackwardScaledAgainStage(alpha, workspace, tiling);
+        // scaled
+        RunMhcPreBackwardScaledAgain3Stage(alpha, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // dz
-            AscendC::TPipe pipe;
-            MhcPreBackwardDzAgain3 stage;
-            stage.Init(grad_h_res, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // dmix, sum_1_terms, drms
+        RunMhcPreBackwardDmixStage<Element>(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // scaled
-            AscendC::TPipe pipe;
-            MhcPreBackwardScaled stage;
-            stage.Init(alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // scaled
-            AscendC::TPipe pipe;
-            MhcPreBackwardScaledAgain stage;
-            stage.Init(alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // scaled
-            AscendC::TPipe pipe;
-            MhcPreBackwardScaledAgain3 stage;
-            stage.Init(alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // dmix, sum_1_terms, drms
-            AscendC::TPipe pipe;
-            MhcPreBackwardDmix<Element> stage;
-            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // dxg, grad_x
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradX<Element> stage;
-            stage.Init(x, phi, grad_h_in, inv_rms, h_pre, gamma, grad_x_post, grad_x, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // dxg, grad_x
+        RunMhcPreBackwardGradXStage<Element>(x, phi, grad_h_in, inv_rms, h_pre, gamma, grad_x_post, grad_x, workspace,
+                                             tiling);
         AscendC::SyncAll<false>();
         AscendC::SyncAll<false>();
-        {
-            // sum_1, grad_phi
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum1 stage;
-            stage.Init(gamma, grad_phi, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_2, grad_alpha, sum_3, sum_4
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradAlpha stage;
-            stage.Init(inv_rms, h_mix, grad_alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_5, grad_bias
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradBias stage;
-            stage.Init(grad_bias, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_1, grad_phi
+        RunMhcPreBackwardSum1Stage(gamma, grad_phi, workspace, tiling);
+        // sum_2, grad_alpha, sum_3, sum_4
+        RunMhcPreBackwardGradAlphaStage(inv_rms, h_mix, grad_alpha, workspace, tiling);
+        // sum_5, grad_bias
+        RunMhcPreBackwardGradBiasStage(grad_bias, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_6, grad_gamma
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradGamma stage;
-            stage.Init(phi, grad_gamma, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_6, grad_gamma
+        RunMhcPreBackwardGradGammaStage(phi, grad_gamma, workspace, tiling);
     }
 }
 
@@ -206,177 +143,64 @@ __aicore__ inline void RunMhcPreBackwardCubeNearWalkedWithGammaGradGammaGradXPos
         AscendC::SyncAll<false>();
     }
     if ASCEND_IS_AIV {
-        {
-            // dot, s, dz
-            AscendC::TPipe pipe;
-            MhcPreBackwardDzVariant2<Element> stage;
-            stage.Init(x, grad_h_in, h_pre, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // dot, s, dz
+        RunMhcPreBackwardDzVariant2Stage<Element>(x, grad_h_in, h_pre, workspace, tiling);
+        // dz
+        RunMhcPreBackwardDzAgainStage(grad_h_post, h_post, workspace, tiling);
+        // dz
+        RunMhcPreBackwardDzAgain3Stage(grad_h_res, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // dz
-            AscendC::TPipe pipe;
-            MhcPreBackwardDzAgain stage;
-            stage.Init(grad_h_post, h_post, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // scaled
+        RunMhcPreBackwardScaledStage(alpha, workspace, tiling);
+        // scaled
+        RunMhcPreBackwardScaledAgainStage(alpha, workspace, tiling);
+        // scaled
+        RunMhcPreBackwardScaledAgain3Stage(alpha, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // dz
-            AscendC::TPipe pipe;
-            MhcPreBackwardDzAgain3 stage;
-            stage.Init(grad_h_res, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // dmix, sum_1_terms, drms
+        RunMhcPreBackwardDmixStage<Element>(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // scaled
-            AscendC::TPipe pipe;
-            MhcPreBackwardScaled stage;
-            stage.Init(alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // scaled
-            AscendC::TPipe pipe;
-            MhcPreBackwardScaledAgain stage;
-            stage.Init(alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // scaled
-            AscendC::TPipe pipe;
-            MhcPreBackwardScaledAgain3 stage;
-            stage.Init(alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // dmix, sum_1_terms, drms
-            AscendC::TPipe pipe;
-            MhcPreBackwardDmix<Element> stage;
-            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // dxg, grad_x
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradX<Element> stage;
-            stage.Init(x, phi, grad_h_in, inv_rms, h_pre, gamma, grad_x_post, grad_x, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // dxg, grad_x
+        RunMhcPreBackwardGradXStage<Element>(x, phi, grad_h_in, inv_rms, h_pre, gamma, grad_x_post, grad_x, workspace,
+                                             tiling);
         AscendC::SyncAll<false>();
         AscendC::SyncAll<false>();
-        {
-            // sum_1, grad_phi
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum1 stage;
-            stage.Init(gamma, grad_phi, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_2_part
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum2Part stage;
-            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_1, grad_phi
+        RunMhcPreBackwardSum1Stage(gamma, grad_phi, workspace, tiling);
+        // sum_2_part
+        RunMhcPreBackwardSum2PartStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_2
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum2 stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_2
+        RunMhcPreBackwardSum2Stage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // grad_alpha
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradAlphaVariant2 stage;
-            stage.Init(grad_alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_3_part
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum3Part stage;
-            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_alpha
+        RunMhcPreBackwardGradAlphaVariant2Stage(grad_alpha, workspace, tiling);
+        // sum_3_part
+        RunMhcPreBackwardSum3PartStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_3
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum3 stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_3
+        RunMhcPreBackwardSum3Stage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // grad_alpha
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradAlphaAgain stage;
-            stage.Init(grad_alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_4_part
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum4Part stage;
-            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_alpha
+        RunMhcPreBackwardGradAlphaAgainStage(grad_alpha, workspace, tiling);
+        // sum_4_part
+        RunMhcPreBackwardSum4PartStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_4
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum4 stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_4
+        RunMhcPreBackwardSum4Stage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // grad_alpha
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradAlphaAgain3 stage;
-            stage.Init(grad_alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_5_part
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum5Part stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_alpha
+        RunMhcPreBackwardGradAlphaAgain3Stage(grad_alpha, workspace, tiling);
+        // sum_5_part
+        RunMhcPreBackwardSum5PartStage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_5
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum5 stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_5
+        RunMhcPreBackwardSum5Stage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // grad_bias
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradBiasVariant2 stage;
-            stage.Init(grad_bias, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_6, grad_gamma
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradGamma stage;
-            stage.Init(phi, grad_gamma, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_bias
+        RunMhcPreBackwardGradBiasVariant2Stage(grad_bias, workspace, tiling);
+        // sum_6, grad_gamma
+        RunMhcPreBackwardGradGammaStage(phi, grad_gamma, workspace, tiling);
     }
 }
 
@@ -419,100 +243,37 @@ __aicore__ inline void RunMhcPreBackwardCubeFullWithGammaGradGammaGradXPostNarro
         AscendC::SyncAll<false>();
     }
     if ASCEND_IS_AIV {
-        {
-            // dot, s, dz
-            AscendC::TPipe pipe;
-            MhcPreBackwardDz<Element> stage;
-            stage.Init(x, grad_h_in, h_pre, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // dot, s, dz
+        RunMhcPreBackwardDzStage<Element>(x, grad_h_in, h_pre, workspace, tiling);
+        // dz
+        RunMhcPreBackwardDzAgainStage(grad_h_post, h_post, workspace, tiling);
+        // dz
+        RunMhcPreBackwardDzAgain3Stage(grad_h_res, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // dz
-            AscendC::TPipe pipe;
-            MhcPreBackwardDzAgain stage;
-            stage.Init(grad_h_post, h_post, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // scaled
+        RunMhcPreBackwardScaledStage(alpha, workspace, tiling);
+        // scaled
+        RunMhcPreBackwardScaledAgainStage(alpha, workspace, tiling);
+        // scaled
+        RunMhcPreBackwardScaledAgain3Stage(alpha, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // dz
-            AscendC::TPipe pipe;
-            MhcPreBackwardDzAgain3 stage;
-            stage.Init(grad_h_res, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // scaled
-            AscendC::TPipe pipe;
-            MhcPreBackwardScaled stage;
-            stage.Init(alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // scaled
-            AscendC::TPipe pipe;
-            MhcPreBackwardScaledAgain stage;
-            stage.Init(alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // scaled
-            AscendC::TPipe pipe;
-            MhcPreBackwardScaledAgain3 stage;
-            stage.Init(alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // dmix, sum_1_terms, drms
-            AscendC::TPipe pipe;
-            MhcPreBackwardDmix<Element> stage;
-            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // dmix, sum_1_terms, drms
+        RunMhcPreBackwardDmixStage<Element>(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll<false>();
         AscendC::SyncAll<false>();
-        {
-            // grad_x
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradXVariant2<Element> stage;
-            stage.Init(x, grad_h_in, inv_rms, h_pre, gamma, grad_x_post, grad_x, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_x
+        RunMhcPreBackwardGradXVariant2Stage<Element>(x, grad_h_in, inv_rms, h_pre, gamma, grad_x_post, grad_x,
+                                                     workspace, tiling);
         AscendC::SyncAll<false>();
-        {
-            // sum_1, grad_phi
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum1 stage;
-            stage.Init(gamma, grad_phi, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_2, grad_alpha, sum_3, sum_4
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradAlpha stage;
-            stage.Init(inv_rms, h_mix, grad_alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_5, grad_bias
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradBias stage;
-            stage.Init(grad_bias, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_1, grad_phi
+        RunMhcPreBackwardSum1Stage(gamma, grad_phi, workspace, tiling);
+        // sum_2, grad_alpha, sum_3, sum_4
+        RunMhcPreBackwardGradAlphaStage(inv_rms, h_mix, grad_alpha, workspace, tiling);
+        // sum_5, grad_bias
+        RunMhcPreBackwardGradBiasStage(grad_bias, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_6, grad_gamma
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradGamma stage;
-            stage.Init(phi, grad_gamma, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_6, grad_gamma
+        RunMhcPreBackwardGradGammaStage(phi, grad_gamma, workspace, tiling);
     }
 }
 
@@ -564,177 +325,64 @@ __aicore__ inline void RunMhcPreBackwardCubeWalkedWithGammaGradGammaGradXPostNar
         AscendC::SyncAll<false>();
     }
     if ASCEND_IS_AIV {
-        {
-            // dot, s, dz
-            AscendC::TPipe pipe;
-            MhcPreBackwardDzVariant2<Element> stage;
-            stage.Init(x, grad_h_in, h_pre, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // dot, s, dz
+        RunMhcPreBackwardDzVariant2Stage<Element>(x, grad_h_in, h_pre, workspace, tiling);
+        // dz
+        RunMhcPreBackwardDzAgainStage(grad_h_post, h_post, workspace, tiling);
+        // dz
+        RunMhcPreBackwardDzAgain3Stage(grad_h_res, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // dz
-            AscendC::TPipe pipe;
-            MhcPreBackwardDzAgain stage;
-            stage.Init(grad_h_post, h_post, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // scaled
+        RunMhcPreBackwardScaledStage(alpha, workspace, tiling);
+        // scaled
+        RunMhcPreBackwardScaledAgainStage(alpha, workspace, tiling);
+        // scaled
+        RunMhcPreBackwardScaledAgain3Stage(alpha, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // dz
-            AscendC::TPipe pipe;
-            MhcPreBackwardDzAgain3 stage;
-            stage.Init(grad_h_res, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // scaled
-            AscendC::TPipe pipe;
-            MhcPreBackwardScaled stage;
-            stage.Init(alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // scaled
-            AscendC::TPipe pipe;
-            MhcPreBackwardScaledAgain stage;
-            stage.Init(alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // scaled
-            AscendC::TPipe pipe;
-            MhcPreBackwardScaledAgain3 stage;
-            stage.Init(alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // dmix, sum_1_terms, drms
-            AscendC::TPipe pipe;
-            MhcPreBackwardDmix<Element> stage;
-            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // dmix, sum_1_terms, drms
+        RunMhcPreBackwardDmixStage<Element>(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll<false>();
         AscendC::SyncAll<false>();
-        {
-            // grad_x
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradXVariant2<Element> stage;
-            stage.Init(x, grad_h_in, inv_rms, h_pre, gamma, grad_x_post, grad_x, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_x
+        RunMhcPreBackwardGradXVariant2Stage<Element>(x, grad_h_in, inv_rms, h_pre, gamma, grad_x_post, grad_x,
+                                                     workspace, tiling);
         AscendC::SyncAll<false>();
-        {
-            // sum_1, grad_phi
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum1 stage;
-            stage.Init(gamma, grad_phi, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_2_part
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum2Part stage;
-            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_1, grad_phi
+        RunMhcPreBackwardSum1Stage(gamma, grad_phi, workspace, tiling);
+        // sum_2_part
+        RunMhcPreBackwardSum2PartStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_2
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum2 stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_2
+        RunMhcPreBackwardSum2Stage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // grad_alpha
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradAlphaVariant2 stage;
-            stage.Init(grad_alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_3_part
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum3Part stage;
-            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_alpha
+        RunMhcPreBackwardGradAlphaVariant2Stage(grad_alpha, workspace, tiling);
+        // sum_3_part
+        RunMhcPreBackwardSum3PartStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_3
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum3 stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_3
+        RunMhcPreBackwardSum3Stage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // grad_alpha
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradAlphaAgain stage;
-            stage.Init(grad_alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_4_part
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum4Part stage;
-            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_alpha
+        RunMhcPreBackwardGradAlphaAgainStage(grad_alpha, workspace, tiling);
+        // sum_4_part
+        RunMhcPreBackwardSum4PartStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_4
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum4 stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_4
+        RunMhcPreBackwardSum4Stage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // grad_alpha
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradAlphaAgain3 stage;
-            stage.Init(grad_alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_5_part
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum5Part stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_alpha
+        RunMhcPreBackwardGradAlphaAgain3Stage(grad_alpha, workspace, tiling);
+        // sum_5_part
+        RunMhcPreBackwardSum5PartStage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_5
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum5 stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_5
+        RunMhcPreBackwardSum5Stage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // grad_bias
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradBiasVariant2 stage;
-            stage.Init(grad_bias, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_6, grad_gamma
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradGamma stage;
-            stage.Init(phi, grad_gamma, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_bias
+        RunMhcPreBackwardGradBiasVariant2Stage(grad_bias, workspace, tiling);
+        // sum_6, grad_gamma
+        RunMhcPreBackwardGradGammaStage(phi, grad_gamma, workspace, tiling);
     }
 }
 
@@ -747,92 +395,33 @@ __aicore__ inline void RunMhcPreBackwardFullWithGammaGradGammaGradXPost(
     const MhcPreBackwardTilingData &tiling)
 {
     if ASCEND_IS_AIV {
-        {
-            // dot, s, dz
-            AscendC::TPipe pipe;
-            MhcPreBackwardDz<Element> stage;
-            stage.Init(x, grad_h_in, h_pre, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // dot, s, dz
+        RunMhcPreBackwardDzStage<Element>(x, grad_h_in, h_pre, workspace, tiling);
+        // dz
+        RunMhcPreBackwardDzAgainStage(grad_h_post, h_post, workspace, tiling);
+        // dz
+        RunMhcPreBackwardDzAgain3Stage(grad_h_res, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // dz
-            AscendC::TPipe pipe;
-            MhcPreBackwardDzAgain stage;
-            stage.Init(grad_h_post, h_post, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // scaled
+        RunMhcPreBackwardScaledStage(alpha, workspace, tiling);
+        // scaled
+        RunMhcPreBackwardScaledAgainStage(alpha, workspace, tiling);
+        // scaled
+        RunMhcPreBackwardScaledAgain3Stage(alpha, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // dz
-            AscendC::TPipe pipe;
-            MhcPreBackwardDzAgain3 stage;
-            stage.Init(grad_h_res, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // dmix, drms
+        RunMhcPreBackwardDrmsStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // scaled
-            AscendC::TPipe pipe;
-            MhcPreBackwardScaled stage;
-            stage.Init(alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // dxg, grad_x, sum_1, grad_phi
+        RunMhcPreBackwardDxgVariant2Stage<Element>(x, phi, grad_h_in, inv_rms, h_pre, gamma, grad_x_post, grad_x,
+                                                   grad_phi, workspace, tiling);
+        // sum_2, grad_alpha, sum_3, sum_4
+        RunMhcPreBackwardGradAlphaStage(inv_rms, h_mix, grad_alpha, workspace, tiling);
+        // sum_5, grad_bias
+        RunMhcPreBackwardGradBiasStage(grad_bias, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // scaled
-            AscendC::TPipe pipe;
-            MhcPreBackwardScaledAgain stage;
-            stage.Init(alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // scaled
-            AscendC::TPipe pipe;
-            MhcPreBackwardScaledAgain3 stage;
-            stage.Init(alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // dmix, drms
-            AscendC::TPipe pipe;
-            MhcPreBackwardDrms stage;
-            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // dxg, grad_x, sum_1, grad_phi
-            AscendC::TPipe pipe;
-            MhcPreBackwardDxgVariant2<Element> stage;
-            stage.Init(x, phi, grad_h_in, inv_rms, h_pre, gamma, grad_x_post, grad_x, grad_phi, workspace, tiling,
-                       &pipe);
-            stage.Process();
-        }
-        {
-            // sum_2, grad_alpha, sum_3, sum_4
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradAlpha stage;
-            stage.Init(inv_rms, h_mix, grad_alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_5, grad_bias
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradBias stage;
-            stage.Init(grad_bias, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // sum_6, grad_gamma
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradGammaVariant2<Element> stage;
-            stage.Init(x, grad_gamma, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_6, grad_gamma
+        RunMhcPreBackwardGradGammaVariant2Stage<Element>(x, grad_gamma, workspace, tiling);
     }
 }
 
@@ -864,215 +453,77 @@ __aicore__ inline void RunMhcPreBackwardWalkedWithGammaGradGammaGradXPost(
     const MhcPreBackwardTilingData &tiling)
 {
     if ASCEND_IS_AIV {
-        {
-            // dot, s, dz
-            AscendC::TPipe pipe;
-            MhcPreBackwardDzVariant2<Element> stage;
-            stage.Init(x, grad_h_in, h_pre, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // dot, s, dz
+        RunMhcPreBackwardDzVariant2Stage<Element>(x, grad_h_in, h_pre, workspace, tiling);
+        // dz
+        RunMhcPreBackwardDzAgainStage(grad_h_post, h_post, workspace, tiling);
+        // dz
+        RunMhcPreBackwardDzAgain3Stage(grad_h_res, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // dz
-            AscendC::TPipe pipe;
-            MhcPreBackwardDzAgain stage;
-            stage.Init(grad_h_post, h_post, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // scaled
+        RunMhcPreBackwardScaledStage(alpha, workspace, tiling);
+        // scaled
+        RunMhcPreBackwardScaledAgainStage(alpha, workspace, tiling);
+        // scaled
+        RunMhcPreBackwardScaledAgain3Stage(alpha, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // dz
-            AscendC::TPipe pipe;
-            MhcPreBackwardDzAgain3 stage;
-            stage.Init(grad_h_res, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // dmix, drms
+        RunMhcPreBackwardDrmsStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // scaled
-            AscendC::TPipe pipe;
-            MhcPreBackwardScaled stage;
-            stage.Init(alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // dxg
+        RunMhcPreBackwardDxgVariant3Stage(phi, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // scaled
-            AscendC::TPipe pipe;
-            MhcPreBackwardScaledAgain stage;
-            stage.Init(alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_x
+        RunMhcPreBackwardGradXVariant2Stage<Element>(x, grad_h_in, inv_rms, h_pre, gamma, grad_x_post, grad_x,
+                                                     workspace, tiling);
+        // sum_1_part
+        RunMhcPreBackwardSum1PartStage<Element>(x, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // scaled
-            AscendC::TPipe pipe;
-            MhcPreBackwardScaledAgain3 stage;
-            stage.Init(alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_1
+        RunMhcPreBackwardSum1Variant2Stage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // dmix, drms
-            AscendC::TPipe pipe;
-            MhcPreBackwardDrms stage;
-            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_phi
+        RunMhcPreBackwardGradPhiStage(gamma, grad_phi, workspace, tiling);
+        // sum_2_part
+        RunMhcPreBackwardSum2PartStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // dxg
-            AscendC::TPipe pipe;
-            MhcPreBackwardDxgVariant3 stage;
-            stage.Init(phi, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_2
+        RunMhcPreBackwardSum2Stage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // grad_x
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradXVariant2<Element> stage;
-            stage.Init(x, grad_h_in, inv_rms, h_pre, gamma, grad_x_post, grad_x, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_1_part
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum1Part<Element> stage;
-            stage.Init(x, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_alpha
+        RunMhcPreBackwardGradAlphaVariant2Stage(grad_alpha, workspace, tiling);
+        // sum_3_part
+        RunMhcPreBackwardSum3PartStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_1
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum1Variant2 stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_3
+        RunMhcPreBackwardSum3Stage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // grad_phi
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradPhi stage;
-            stage.Init(gamma, grad_phi, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_2_part
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum2Part stage;
-            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_alpha
+        RunMhcPreBackwardGradAlphaAgainStage(grad_alpha, workspace, tiling);
+        // sum_4_part
+        RunMhcPreBackwardSum4PartStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_2
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum2 stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_4
+        RunMhcPreBackwardSum4Stage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // grad_alpha
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradAlphaVariant2 stage;
-            stage.Init(grad_alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_3_part
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum3Part stage;
-            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_alpha
+        RunMhcPreBackwardGradAlphaAgain3Stage(grad_alpha, workspace, tiling);
+        // sum_5_part
+        RunMhcPreBackwardSum5PartStage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_3
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum3 stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_5
+        RunMhcPreBackwardSum5Stage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // grad_alpha
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradAlphaAgain stage;
-            stage.Init(grad_alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_4_part
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum4Part stage;
-            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_bias
+        RunMhcPreBackwardGradBiasVariant2Stage(grad_bias, workspace, tiling);
+        // sum_6_part
+        RunMhcPreBackwardSum6PartStage<Element>(x, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_4
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum4 stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_6
+        RunMhcPreBackwardSum6Stage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // grad_alpha
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradAlphaAgain3 stage;
-            stage.Init(grad_alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_5_part
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum5Part stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // sum_5
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum5 stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // grad_bias
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradBiasVariant2 stage;
-            stage.Init(grad_bias, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_6_part
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum6Part<Element> stage;
-            stage.Init(x, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // sum_6
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum6 stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // grad_gamma
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradGammaVariant3 stage;
-            stage.Init(grad_gamma, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_gamma
+        RunMhcPreBackwardGradGammaVariant3Stage(grad_gamma, workspace, tiling);
     }
 }
 
@@ -1106,100 +557,37 @@ __aicore__ inline void RunMhcPreBackwardCubeNearFullWithGammaGradGammaNarrow(
         AscendC::SyncAll<false>();
     }
     if ASCEND_IS_AIV {
-        {
-            // dot, s, dz
-            AscendC::TPipe pipe;
-            MhcPreBackwardDz<Element> stage;
-            stage.Init(x, grad_h_in, h_pre, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // dot, s, dz
+        RunMhcPreBackwardDzStage<Element>(x, grad_h_in, h_pre, workspace, tiling);
+        // dz
+        RunMhcPreBackwardDzAgainStage(grad_h_post, h_post, workspace, tiling);
+        // dz
+        RunMhcPreBackwardDzAgain3Stage(grad_h_res, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // dz
-            AscendC::TPipe pipe;
-            MhcPreBackwardDzAgain stage;
-            stage.Init(grad_h_post, h_post, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // scaled
+        RunMhcPreBackwardScaledStage(alpha, workspace, tiling);
+        // scaled
+        RunMhcPreBackwardScaledAgainStage(alpha, workspace, tiling);
+        // scaled
+        RunMhcPreBackwardScaledAgain3Stage(alpha, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // dz
-            AscendC::TPipe pipe;
-            MhcPreBackwardDzAgain3 stage;
-            stage.Init(grad_h_res, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // dmix, sum_1_terms, drms
+        RunMhcPreBackwardDmixStage<Element>(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // scaled
-            AscendC::TPipe pipe;
-            MhcPreBackwardScaled stage;
-            stage.Init(alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // scaled
-            AscendC::TPipe pipe;
-            MhcPreBackwardScaledAgain stage;
-            stage.Init(alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // scaled
-            AscendC::TPipe pipe;
-            MhcPreBackwardScaledAgain3 stage;
-            stage.Init(alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // dmix, sum_1_terms, drms
-            AscendC::TPipe pipe;
-            MhcPreBackwardDmix<Element> stage;
-            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // dxg, grad_x
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradXVariant3<Element> stage;
-            stage.Init(x, phi, grad_h_in, inv_rms, h_pre, gamma, grad_x, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // dxg, grad_x
+        RunMhcPreBackwardGradXVariant3Stage<Element>(x, phi, grad_h_in, inv_rms, h_pre, gamma, grad_x, workspace,
+                                                     tiling);
         AscendC::SyncAll<false>();
         AscendC::SyncAll<false>();
-        {
-            // sum_1, grad_phi
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum1 stage;
-            stage.Init(gamma, grad_phi, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_2, grad_alpha, sum_3, sum_4
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradAlpha stage;
-            stage.Init(inv_rms, h_mix, grad_alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_5, grad_bias
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradBias stage;
-            stage.Init(grad_bias, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_1, grad_phi
+        RunMhcPreBackwardSum1Stage(gamma, grad_phi, workspace, tiling);
+        // sum_2, grad_alpha, sum_3, sum_4
+        RunMhcPreBackwardGradAlphaStage(inv_rms, h_mix, grad_alpha, workspace, tiling);
+        // sum_5, grad_bias
+        RunMhcPreBackwardGradBiasStage(grad_bias, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_6, grad_gamma
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradGamma stage;
-            stage.Init(phi, grad_gamma, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_6, grad_gamma
+        RunMhcPreBackwardGradGammaStage(phi, grad_gamma, workspace, tiling);
     }
 }
 
@@ -1242,177 +630,64 @@ __aicore__ inline void RunMhcPreBackwardCubeNearWalkedWithGammaGradGammaNarrow(
         AscendC::SyncAll<false>();
     }
     if ASCEND_IS_AIV {
-        {
-            // dot, s, dz
-            AscendC::TPipe pipe;
-            MhcPreBackwardDzVariant2<Element> stage;
-            stage.Init(x, grad_h_in, h_pre, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // dot, s, dz
+        RunMhcPreBackwardDzVariant2Stage<Element>(x, grad_h_in, h_pre, workspace, tiling);
+        // dz
+        RunMhcPreBackwardDzAgainStage(grad_h_post, h_post, workspace, tiling);
+        // dz
+        RunMhcPreBackwardDzAgain3Stage(grad_h_res, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // dz
-            AscendC::TPipe pipe;
-            MhcPreBackwardDzAgain stage;
-            stage.Init(grad_h_post, h_post, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // scaled
+        RunMhcPreBackwardScaledStage(alpha, workspace, tiling);
+        // scaled
+        RunMhcPreBackwardScaledAgainStage(alpha, workspace, tiling);
+        // scaled
+        RunMhcPreBackwardScaledAgain3Stage(alpha, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // dz
-            AscendC::TPipe pipe;
-            MhcPreBackwardDzAgain3 stage;
-            stage.Init(grad_h_res, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // dmix, sum_1_terms, drms
+        RunMhcPreBackwardDmixStage<Element>(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // scaled
-            AscendC::TPipe pipe;
-            MhcPreBackwardScaled stage;
-            stage.Init(alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // scaled
-            AscendC::TPipe pipe;
-            MhcPreBackwardScaledAgain stage;
-            stage.Init(alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // scaled
-            AscendC::TPipe pipe;
-            MhcPreBackwardScaledAgain3 stage;
-            stage.Init(alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // dmix, sum_1_terms, drms
-            AscendC::TPipe pipe;
-            MhcPreBackwardDmix<Element> stage;
-            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // dxg, grad_x
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradXVariant3<Element> stage;
-            stage.Init(x, phi, grad_h_in, inv_rms, h_pre, gamma, grad_x, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // dxg, grad_x
+        RunMhcPreBackwardGradXVariant3Stage<Element>(x, phi, grad_h_in, inv_rms, h_pre, gamma, grad_x, workspace,
+                                                     tiling);
         AscendC::SyncAll<false>();
         AscendC::SyncAll<false>();
-        {
-            // sum_1, grad_phi
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum1 stage;
-            stage.Init(gamma, grad_phi, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_2_part
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum2Part stage;
-            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_1, grad_phi
+        RunMhcPreBackwardSum1Stage(gamma, grad_phi, workspace, tiling);
+        // sum_2_part
+        RunMhcPreBackwardSum2PartStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_2
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum2 stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_2
+        RunMhcPreBackwardSum2Stage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // grad_alpha
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradAlphaVariant2 stage;
-            stage.Init(grad_alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_3_part
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum3Part stage;
-            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_alpha
+        RunMhcPreBackwardGradAlphaVariant2Stage(grad_alpha, workspace, tiling);
+        // sum_3_part
+        RunMhcPreBackwardSum3PartStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_3
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum3 stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_3
+        RunMhcPreBackwardSum3Stage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // grad_alpha
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradAlphaAgain stage;
-            stage.Init(grad_alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_4_part
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum4Part stage;
-            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_alpha
+        RunMhcPreBackwardGradAlphaAgainStage(grad_alpha, workspace, tiling);
+        // sum_4_part
+        RunMhcPreBackwardSum4PartStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_4
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum4 stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_4
+        RunMhcPreBackwardSum4Stage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // grad_alpha
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradAlphaAgain3 stage;
-            stage.Init(grad_alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_5_part
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum5Part stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_alpha
+        RunMhcPreBackwardGradAlphaAgain3Stage(grad_alpha, workspace, tiling);
+        // sum_5_part
+        RunMhcPreBackwardSum5PartStage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_5
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum5 stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_5
+        RunMhcPreBackwardSum5Stage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // grad_bias
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradBiasVariant2 stage;
-            stage.Init(grad_bias, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_6, grad_gamma
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradGamma stage;
-            stage.Init(phi, grad_gamma, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_bias
+        RunMhcPreBackwardGradBiasVariant2Stage(grad_bias, workspace, tiling);
+        // sum_6, grad_gamma
+        RunMhcPreBackwardGradGammaStage(phi, grad_gamma, workspace, tiling);
     }
 }
 
@@ -1454,100 +729,36 @@ __aicore__ inline void RunMhcPreBackwardCubeFullWithGammaGradGammaNarrow(
         AscendC::SyncAll<false>();
     }
     if ASCEND_IS_AIV {
-        {
-            // dot, s, dz
-            AscendC::TPipe pipe;
-            MhcPreBackwardDz<Element> stage;
-            stage.Init(x, grad_h_in, h_pre, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // dot, s, dz
+        RunMhcPreBackwardDzStage<Element>(x, grad_h_in, h_pre, workspace, tiling);
+        // dz
+        RunMhcPreBackwardDzAgainStage(grad_h_post, h_post, workspace, tiling);
+        // dz
+        RunMhcPreBackwardDzAgain3Stage(grad_h_res, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // dz
-            AscendC::TPipe pipe;
-            MhcPreBackwardDzAgain stage;
-            stage.Init(grad_h_post, h_post, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // scaled
+        RunMhcPreBackwardScaledStage(alpha, workspace, tiling);
+        // scaled
+        RunMhcPreBackwardScaledAgainStage(alpha, workspace, tiling);
+        // scaled
+        RunMhcPreBackwardScaledAgain3Stage(alpha, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // dz
-            AscendC::TPipe pipe;
-            MhcPreBackwardDzAgain3 stage;
-            stage.Init(grad_h_res, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // scaled
-            AscendC::TPipe pipe;
-            MhcPreBackwardScaled stage;
-            stage.Init(alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // scaled
-            AscendC::TPipe pipe;
-            MhcPreBackwardScaledAgain stage;
-            stage.Init(alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // scaled
-            AscendC::TPipe pipe;
-            MhcPreBackwardScaledAgain3 stage;
-            stage.Init(alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // dmix, sum_1_terms, drms
-            AscendC::TPipe pipe;
-            MhcPreBackwardDmix<Element> stage;
-            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // dmix, sum_1_terms, drms
+        RunMhcPreBackwardDmixStage<Element>(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll<false>();
         AscendC::SyncAll<false>();
-        {
-            // grad_x
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradXVariant4<Element> stage;
-            stage.Init(x, grad_h_in, inv_rms, h_pre, gamma, grad_x, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_x
+        RunMhcPreBackwardGradXVariant4Stage<Element>(x, grad_h_in, inv_rms, h_pre, gamma, grad_x, workspace, tiling);
         AscendC::SyncAll<false>();
-        {
-            // sum_1, grad_phi
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum1 stage;
-            stage.Init(gamma, grad_phi, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_2, grad_alpha, sum_3, sum_4
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradAlpha stage;
-            stage.Init(inv_rms, h_mix, grad_alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_5, grad_bias
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradBias stage;
-            stage.Init(grad_bias, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_1, grad_phi
+        RunMhcPreBackwardSum1Stage(gamma, grad_phi, workspace, tiling);
+        // sum_2, grad_alpha, sum_3, sum_4
+        RunMhcPreBackwardGradAlphaStage(inv_rms, h_mix, grad_alpha, workspace, tiling);
+        // sum_5, grad_bias
+        RunMhcPreBackwardGradBiasStage(grad_bias, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_6, grad_gamma
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradGamma stage;
-            stage.Init(phi, grad_gamma, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_6, grad_gamma
+        RunMhcPreBackwardGradGammaStage(phi, grad_gamma, workspace, tiling);
     }
 }
 
@@ -1598,177 +809,63 @@ __aicore__ inline void RunMhcPreBackwardCubeWalkedWithGammaGradGammaNarrow(
         AscendC::SyncAll<false>();
     }
     if ASCEND_IS_AIV {
-        {
-            // dot, s, dz
-            AscendC::TPipe pipe;
-            MhcPreBackwardDzVariant2<Element> stage;
-            stage.Init(x, grad_h_in, h_pre, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // dot, s, dz
+        RunMhcPreBackwardDzVariant2Stage<Element>(x, grad_h_in, h_pre, workspace, tiling);
+        // dz
+        RunMhcPreBackwardDzAgainStage(grad_h_post, h_post, workspace, tiling);
+        // dz
+        RunMhcPreBackwardDzAgain3Stage(grad_h_res, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // dz
-            AscendC::TPipe pipe;
-            MhcPreBackwardDzAgain stage;
-            stage.Init(grad_h_post, h_post, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // scaled
+        RunMhcPreBackwardScaledStage(alpha, workspace, tiling);
+        // scaled
+        RunMhcPreBackwardScaledAgainStage(alpha, workspace, tiling);
+        // scaled
+        RunMhcPreBackwardScaledAgain3Stage(alpha, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // dz
-            AscendC::TPipe pipe;
-            MhcPreBackwardDzAgain3 stage;
-            stage.Init(grad_h_res, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // scaled
-            AscendC::TPipe pipe;
-            MhcPreBackwardScaled stage;
-            stage.Init(alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // scaled
-            AscendC::TPipe pipe;
-            MhcPreBackwardScaledAgain stage;
-            stage.Init(alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // scaled
-            AscendC::TPipe pipe;
-            MhcPreBackwardScaledAgain3 stage;
-            stage.Init(alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // dmix, sum_1_terms, drms
-            AscendC::TPipe pipe;
-            MhcPreBackwardDmix<Element> stage;
-            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // dmix, sum_1_terms, drms
+        RunMhcPreBackwardDmixStage<Element>(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll<false>();
         AscendC::SyncAll<false>();
-        {
-            // grad_x
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradXVariant4<Element> stage;
-            stage.Init(x, grad_h_in, inv_rms, h_pre, gamma, grad_x, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_x
+        RunMhcPreBackwardGradXVariant4Stage<Element>(x, grad_h_in, inv_rms, h_pre, gamma, grad_x, workspace, tiling);
         AscendC::SyncAll<false>();
-        {
-            // sum_1, grad_phi
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum1 stage;
-            stage.Init(gamma, grad_phi, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_2_part
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum2Part stage;
-            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_1, grad_phi
+        RunMhcPreBackwardSum1Stage(gamma, grad_phi, workspace, tiling);
+        // sum_2_part
+        RunMhcPreBackwardSum2PartStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_2
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum2 stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_2
+        RunMhcPreBackwardSum2Stage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // grad_alpha
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradAlphaVariant2 stage;
-            stage.Init(grad_alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_3_part
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum3Part stage;
-            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_alpha
+        RunMhcPreBackwardGradAlphaVariant2Stage(grad_alpha, workspace, tiling);
+        // sum_3_part
+        RunMhcPreBackwardSum3PartStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_3
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum3 stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_3
+        RunMhcPreBackwardSum3Stage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // grad_alpha
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradAlphaAgain stage;
-            stage.Init(grad_alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_4_part
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum4Part stage;
-            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_alpha
+        RunMhcPreBackwardGradAlphaAgainStage(grad_alpha, workspace, tiling);
+        // sum_4_part
+        RunMhcPreBackwardSum4PartStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_4
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum4 stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_4
+        RunMhcPreBackwardSum4Stage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // grad_alpha
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradAlphaAgain3 stage;
-            stage.Init(grad_alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_5_part
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum5Part stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_alpha
+        RunMhcPreBackwardGradAlphaAgain3Stage(grad_alpha, workspace, tiling);
+        // sum_5_part
+        RunMhcPreBackwardSum5PartStage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_5
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum5 stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_5
+        RunMhcPreBackwardSum5Stage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // grad_bias
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradBiasVariant2 stage;
-            stage.Init(grad_bias, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_6, grad_gamma
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradGamma stage;
-            stage.Init(phi, grad_gamma, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_bias
+        RunMhcPreBackwardGradBiasVariant2Stage(grad_bias, workspace, tiling);
+        // sum_6, grad_gamma
+        RunMhcPreBackwardGradGammaStage(phi, grad_gamma, workspace, tiling);
     }
 }
 
@@ -1780,91 +877,33 @@ __aicore__ inline void RunMhcPreBackwardFullWithGammaGradGamma(
     GM_ADDR grad_bias, GM_ADDR grad_gamma, GM_ADDR workspace, const MhcPreBackwardTilingData &tiling)
 {
     if ASCEND_IS_AIV {
-        {
-            // dot, s, dz
-            AscendC::TPipe pipe;
-            MhcPreBackwardDz<Element> stage;
-            stage.Init(x, grad_h_in, h_pre, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // dot, s, dz
+        RunMhcPreBackwardDzStage<Element>(x, grad_h_in, h_pre, workspace, tiling);
+        // dz
+        RunMhcPreBackwardDzAgainStage(grad_h_post, h_post, workspace, tiling);
+        // dz
+        RunMhcPreBackwardDzAgain3Stage(grad_h_res, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // dz
-            AscendC::TPipe pipe;
-            MhcPreBackwardDzAgain stage;
-            stage.Init(grad_h_post, h_post, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // scaled
+        RunMhcPreBackwardScaledStage(alpha, workspace, tiling);
+        // scaled
+        RunMhcPreBackwardScaledAgainStage(alpha, workspace, tiling);
+        // scaled
+        RunMhcPreBackwardScaledAgain3Stage(alpha, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // dz
-            AscendC::TPipe pipe;
-            MhcPreBackwardDzAgain3 stage;
-            stage.Init(grad_h_res, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // dmix, drms
+        RunMhcPreBackwardDrmsStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // scaled
-            AscendC::TPipe pipe;
-            MhcPreBackwardScaled stage;
-            stage.Init(alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // dxg, grad_x, sum_1, grad_phi
+        RunMhcPreBackwardDxgVariant4Stage<Element>(x, phi, grad_h_in, inv_rms, h_pre, gamma, grad_x, grad_phi,
+                                                   workspace, tiling);
+        // sum_2, grad_alpha, sum_3, sum_4
+        RunMhcPreBackwardGradAlphaStage(inv_rms, h_mix, grad_alpha, workspace, tiling);
+        // sum_5, grad_bias
+        RunMhcPreBackwardGradBiasStage(grad_bias, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // scaled
-            AscendC::TPipe pipe;
-            MhcPreBackwardScaledAgain stage;
-            stage.Init(alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // scaled
-            AscendC::TPipe pipe;
-            MhcPreBackwardScaledAgain3 stage;
-            stage.Init(alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // dmix, drms
-            AscendC::TPipe pipe;
-            MhcPreBackwardDrms stage;
-            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // dxg, grad_x, sum_1, grad_phi
-            AscendC::TPipe pipe;
-            MhcPreBackwardDxgVariant4<Element> stage;
-            stage.Init(x, phi, grad_h_in, inv_rms, h_pre, gamma, grad_x, grad_phi, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_2, grad_alpha, sum_3, sum_4
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradAlpha stage;
-            stage.Init(inv_rms, h_mix, grad_alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_5, grad_bias
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradBias stage;
-            stage.Init(grad_bias, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // sum_6, grad_gamma
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradGammaVariant2<Element> stage;
-            stage.Init(x, grad_gamma, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_6, grad_gamma
+        RunMhcPreBackwardGradGammaVariant2Stage<Element>(x, grad_gamma, workspace, tiling);
     }
 }
 
@@ -1895,215 +934,76 @@ __aicore__ inline void RunMhcPreBackwardWalkedWithGammaGradGamma(
     GM_ADDR grad_bias, GM_ADDR grad_gamma, GM_ADDR workspace, const MhcPreBackwardTilingData &tiling)
 {
     if ASCEND_IS_AIV {
-        {
-            // dot, s, dz
-            AscendC::TPipe pipe;
-            MhcPreBackwardDzVariant2<Element> stage;
-            stage.Init(x, grad_h_in, h_pre, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // dot, s, dz
+        RunMhcPreBackwardDzVariant2Stage<Element>(x, grad_h_in, h_pre, workspace, tiling);
+        // dz
+        RunMhcPreBackwardDzAgainStage(grad_h_post, h_post, workspace, tiling);
+        // dz
+        RunMhcPreBackwardDzAgain3Stage(grad_h_res, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // dz
-            AscendC::TPipe pipe;
-            MhcPreBackwardDzAgain stage;
-            stage.Init(grad_h_post, h_post, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // scaled
+        RunMhcPreBackwardScaledStage(alpha, workspace, tiling);
+        // scaled
+        RunMhcPreBackwardScaledAgainStage(alpha, workspace, tiling);
+        // scaled
+        RunMhcPreBackwardScaledAgain3Stage(alpha, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // dz
-            AscendC::TPipe pipe;
-            MhcPreBackwardDzAgain3 stage;
-            stage.Init(grad_h_res, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // dmix, drms
+        RunMhcPreBackwardDrmsStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // scaled
-            AscendC::TPipe pipe;
-            MhcPreBackwardScaled stage;
-            stage.Init(alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // dxg
+        RunMhcPreBackwardDxgVariant3Stage(phi, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // scaled
-            AscendC::TPipe pipe;
-            MhcPreBackwardScaledAgain stage;
-            stage.Init(alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_x
+        RunMhcPreBackwardGradXVariant4Stage<Element>(x, grad_h_in, inv_rms, h_pre, gamma, grad_x, workspace, tiling);
+        // sum_1_part
+        RunMhcPreBackwardSum1PartStage<Element>(x, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // scaled
-            AscendC::TPipe pipe;
-            MhcPreBackwardScaledAgain3 stage;
-            stage.Init(alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_1
+        RunMhcPreBackwardSum1Variant2Stage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // dmix, drms
-            AscendC::TPipe pipe;
-            MhcPreBackwardDrms stage;
-            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_phi
+        RunMhcPreBackwardGradPhiStage(gamma, grad_phi, workspace, tiling);
+        // sum_2_part
+        RunMhcPreBackwardSum2PartStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // dxg
-            AscendC::TPipe pipe;
-            MhcPreBackwardDxgVariant3 stage;
-            stage.Init(phi, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_2
+        RunMhcPreBackwardSum2Stage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // grad_x
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradXVariant4<Element> stage;
-            stage.Init(x, grad_h_in, inv_rms, h_pre, gamma, grad_x, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_1_part
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum1Part<Element> stage;
-            stage.Init(x, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_alpha
+        RunMhcPreBackwardGradAlphaVariant2Stage(grad_alpha, workspace, tiling);
+        // sum_3_part
+        RunMhcPreBackwardSum3PartStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_1
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum1Variant2 stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_3
+        RunMhcPreBackwardSum3Stage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // grad_phi
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradPhi stage;
-            stage.Init(gamma, grad_phi, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_2_part
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum2Part stage;
-            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_alpha
+        RunMhcPreBackwardGradAlphaAgainStage(grad_alpha, workspace, tiling);
+        // sum_4_part
+        RunMhcPreBackwardSum4PartStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_2
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum2 stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_4
+        RunMhcPreBackwardSum4Stage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // grad_alpha
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradAlphaVariant2 stage;
-            stage.Init(grad_alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_3_part
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum3Part stage;
-            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_alpha
+        RunMhcPreBackwardGradAlphaAgain3Stage(grad_alpha, workspace, tiling);
+        // sum_5_part
+        RunMhcPreBackwardSum5PartStage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_3
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum3 stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_5
+        RunMhcPreBackwardSum5Stage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // grad_alpha
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradAlphaAgain stage;
-            stage.Init(grad_alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_4_part
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum4Part stage;
-            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_bias
+        RunMhcPreBackwardGradBiasVariant2Stage(grad_bias, workspace, tiling);
+        // sum_6_part
+        RunMhcPreBackwardSum6PartStage<Element>(x, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_4
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum4 stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_6
+        RunMhcPreBackwardSum6Stage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // grad_alpha
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradAlphaAgain3 stage;
-            stage.Init(grad_alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_5_part
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum5Part stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // sum_5
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum5 stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // grad_bias
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradBiasVariant2 stage;
-            stage.Init(grad_bias, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_6_part
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum6Part<Element> stage;
-            stage.Init(x, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // sum_6
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum6 stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // grad_gamma
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradGammaVariant3 stage;
-            stage.Init(grad_gamma, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_gamma
+        RunMhcPreBackwardGradGammaVariant3Stage(grad_gamma, workspace, tiling);
     }
 }
 
@@ -2136,92 +1036,34 @@ __aicore__ inline void RunMhcPreBackwardCubeNearFullWithGradXPostNarrow(
         AscendC::SyncAll<false>();
     }
     if ASCEND_IS_AIV {
-        {
-            // dot, s, dz
-            AscendC::TPipe pipe;
-            MhcPreBackwardDz<Element> stage;
-            stage.Init(x, grad_h_in, h_pre, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // dot, s, dz
+        RunMhcPreBackwardDzStage<Element>(x, grad_h_in, h_pre, workspace, tiling);
+        // dz
+        RunMhcPreBackwardDzAgainStage(grad_h_post, h_post, workspace, tiling);
+        // dz
+        RunMhcPreBackwardDzAgain3Stage(grad_h_res, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // dz
-            AscendC::TPipe pipe;
-            MhcPreBackwardDzAgain stage;
-            stage.Init(grad_h_post, h_post, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // scaled
+        RunMhcPreBackwardScaledStage(alpha, workspace, tiling);
+        // scaled
+        RunMhcPreBackwardScaledAgainStage(alpha, workspace, tiling);
+        // scaled
+        RunMhcPreBackwardScaledAgain3Stage(alpha, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // dz
-            AscendC::TPipe pipe;
-            MhcPreBackwardDzAgain3 stage;
-            stage.Init(grad_h_res, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // dmix, sum_1_terms, drms
+        RunMhcPreBackwardDmixVariant2Stage<Element>(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // scaled
-            AscendC::TPipe pipe;
-            MhcPreBackwardScaled stage;
-            stage.Init(alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // scaled
-            AscendC::TPipe pipe;
-            MhcPreBackwardScaledAgain stage;
-            stage.Init(alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // scaled
-            AscendC::TPipe pipe;
-            MhcPreBackwardScaledAgain3 stage;
-            stage.Init(alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // dmix, sum_1_terms, drms
-            AscendC::TPipe pipe;
-            MhcPreBackwardDmixVariant2<Element> stage;
-            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // dxg, grad_x
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradXVariant5<Element> stage;
-            stage.Init(x, phi, grad_h_in, inv_rms, h_pre, grad_x_post, grad_x, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // dxg, grad_x
+        RunMhcPreBackwardGradXVariant5Stage<Element>(x, phi, grad_h_in, inv_rms, h_pre, grad_x_post, grad_x, workspace,
+                                                     tiling);
         AscendC::SyncAll<false>();
         AscendC::SyncAll<false>();
-        {
-            // sum_1, grad_phi
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradPhiVariant2 stage;
-            stage.Init(grad_phi, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_2, grad_alpha, sum_3, sum_4
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradAlpha stage;
-            stage.Init(inv_rms, h_mix, grad_alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_5, grad_bias
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradBias stage;
-            stage.Init(grad_bias, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_1, grad_phi
+        RunMhcPreBackwardGradPhiVariant2Stage(grad_phi, workspace, tiling);
+        // sum_2, grad_alpha, sum_3, sum_4
+        RunMhcPreBackwardGradAlphaStage(inv_rms, h_mix, grad_alpha, workspace, tiling);
+        // sum_5, grad_bias
+        RunMhcPreBackwardGradBiasStage(grad_bias, workspace, tiling);
     }
 }
 
@@ -2263,170 +1105,62 @@ __aicore__ inline void RunMhcPreBackwardCubeNearWalkedWithGradXPostNarrow(
         AscendC::SyncAll<false>();
     }
     if ASCEND_IS_AIV {
-        {
-            // dot, s, dz
-            AscendC::TPipe pipe;
-            MhcPreBackwardDzVariant2<Element> stage;
-            stage.Init(x, grad_h_in, h_pre, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // dot, s, dz
+        RunMhcPreBackwardDzVariant2Stage<Element>(x, grad_h_in, h_pre, workspace, tiling);
+        // dz
+        RunMhcPreBackwardDzAgainStage(grad_h_post, h_post, workspace, tiling);
+        // dz
+        RunMhcPreBackwardDzAgain3Stage(grad_h_res, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // dz
-            AscendC::TPipe pipe;
-            MhcPreBackwardDzAgain stage;
-            stage.Init(grad_h_post, h_post, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // scaled
+        RunMhcPreBackwardScaledStage(alpha, workspace, tiling);
+        // scaled
+        RunMhcPreBackwardScaledAgainStage(alpha, workspace, tiling);
+        // scaled
+        RunMhcPreBackwardScaledAgain3Stage(alpha, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // dz
-            AscendC::TPipe pipe;
-            MhcPreBackwardDzAgain3 stage;
-            stage.Init(grad_h_res, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // dmix, sum_1_terms, drms
+        RunMhcPreBackwardDmixVariant2Stage<Element>(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // scaled
-            AscendC::TPipe pipe;
-            MhcPreBackwardScaled stage;
-            stage.Init(alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // scaled
-            AscendC::TPipe pipe;
-            MhcPreBackwardScaledAgain stage;
-            stage.Init(alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // scaled
-            AscendC::TPipe pipe;
-            MhcPreBackwardScaledAgain3 stage;
-            stage.Init(alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // dmix, sum_1_terms, drms
-            AscendC::TPipe pipe;
-            MhcPreBackwardDmixVariant2<Element> stage;
-            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // dxg, grad_x
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradXVariant5<Element> stage;
-            stage.Init(x, phi, grad_h_in, inv_rms, h_pre, grad_x_post, grad_x, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // dxg, grad_x
+        RunMhcPreBackwardGradXVariant5Stage<Element>(x, phi, grad_h_in, inv_rms, h_pre, grad_x_post, grad_x, workspace,
+                                                     tiling);
         AscendC::SyncAll<false>();
         AscendC::SyncAll<false>();
-        {
-            // sum_1, grad_phi
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradPhiVariant2 stage;
-            stage.Init(grad_phi, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_2_part
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum2Part stage;
-            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_1, grad_phi
+        RunMhcPreBackwardGradPhiVariant2Stage(grad_phi, workspace, tiling);
+        // sum_2_part
+        RunMhcPreBackwardSum2PartStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_2
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum2 stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_2
+        RunMhcPreBackwardSum2Stage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // grad_alpha
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradAlphaVariant2 stage;
-            stage.Init(grad_alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_3_part
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum3Part stage;
-            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_alpha
+        RunMhcPreBackwardGradAlphaVariant2Stage(grad_alpha, workspace, tiling);
+        // sum_3_part
+        RunMhcPreBackwardSum3PartStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_3
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum3 stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_3
+        RunMhcPreBackwardSum3Stage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // grad_alpha
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradAlphaAgain stage;
-            stage.Init(grad_alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_4_part
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum4Part stage;
-            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_alpha
+        RunMhcPreBackwardGradAlphaAgainStage(grad_alpha, workspace, tiling);
+        // sum_4_part
+        RunMhcPreBackwardSum4PartStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_4
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum4 stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_4
+        RunMhcPreBackwardSum4Stage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // grad_alpha
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradAlphaAgain3 stage;
-            stage.Init(grad_alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_5_part
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum5Part stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_alpha
+        RunMhcPreBackwardGradAlphaAgain3Stage(grad_alpha, workspace, tiling);
+        // sum_5_part
+        RunMhcPreBackwardSum5PartStage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_5
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum5 stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_5
+        RunMhcPreBackwardSum5Stage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // grad_bias
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradBiasVariant2 stage;
-            stage.Init(grad_bias, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_bias
+        RunMhcPreBackwardGradBiasVariant2Stage(grad_bias, workspace, tiling);
     }
 }
 
@@ -2467,92 +1201,34 @@ __aicore__ inline void RunMhcPreBackwardCubeFullWithGradXPostNarrow(
         AscendC::SyncAll<false>();
     }
     if ASCEND_IS_AIV {
-        {
-            // dot, s, dz
-            AscendC::TPipe pipe;
-            MhcPreBackwardDz<Element> stage;
-            stage.Init(x, grad_h_in, h_pre, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // dot, s, dz
+        RunMhcPreBackwardDzStage<Element>(x, grad_h_in, h_pre, workspace, tiling);
+        // dz
+        RunMhcPreBackwardDzAgainStage(grad_h_post, h_post, workspace, tiling);
+        // dz
+        RunMhcPreBackwardDzAgain3Stage(grad_h_res, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // dz
-            AscendC::TPipe pipe;
-            MhcPreBackwardDzAgain stage;
-            stage.Init(grad_h_post, h_post, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // scaled
+        RunMhcPreBackwardScaledStage(alpha, workspace, tiling);
+        // scaled
+        RunMhcPreBackwardScaledAgainStage(alpha, workspace, tiling);
+        // scaled
+        RunMhcPreBackwardScaledAgain3Stage(alpha, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // dz
-            AscendC::TPipe pipe;
-            MhcPreBackwardDzAgain3 stage;
-            stage.Init(grad_h_res, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // scaled
-            AscendC::TPipe pipe;
-            MhcPreBackwardScaled stage;
-            stage.Init(alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // scaled
-            AscendC::TPipe pipe;
-            MhcPreBackwardScaledAgain stage;
-            stage.Init(alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // scaled
-            AscendC::TPipe pipe;
-            MhcPreBackwardScaledAgain3 stage;
-            stage.Init(alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // dmix, sum_1_terms, drms
-            AscendC::TPipe pipe;
-            MhcPreBackwardDmixVariant2<Element> stage;
-            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // dmix, sum_1_terms, drms
+        RunMhcPreBackwardDmixVariant2Stage<Element>(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll<false>();
         AscendC::SyncAll<false>();
-        {
-            // grad_x
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradXVariant6<Element> stage;
-            stage.Init(x, grad_h_in, inv_rms, h_pre, grad_x_post, grad_x, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_x
+        RunMhcPreBackwardGradXVariant6Stage<Element>(x, grad_h_in, inv_rms, h_pre, grad_x_post, grad_x, workspace,
+                                                     tiling);
         AscendC::SyncAll<false>();
-        {
-            // sum_1, grad_phi
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradPhiVariant2 stage;
-            stage.Init(grad_phi, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_2, grad_alpha, sum_3, sum_4
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradAlpha stage;
-            stage.Init(inv_rms, h_mix, grad_alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_5, grad_bias
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradBias stage;
-            stage.Init(grad_bias, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_1, grad_phi
+        RunMhcPreBackwardGradPhiVariant2Stage(grad_phi, workspace, tiling);
+        // sum_2, grad_alpha, sum_3, sum_4
+        RunMhcPreBackwardGradAlphaStage(inv_rms, h_mix, grad_alpha, workspace, tiling);
+        // sum_5, grad_bias
+        RunMhcPreBackwardGradBiasStage(grad_bias, workspace, tiling);
     }
 }
 
@@ -2602,170 +1278,62 @@ __aicore__ inline void RunMhcPreBackwardCubeWalkedWithGradXPostNarrow(
         AscendC::SyncAll<false>();
     }
     if ASCEND_IS_AIV {
-        {
-            // dot, s, dz
-            AscendC::TPipe pipe;
-            MhcPreBackwardDzVariant2<Element> stage;
-            stage.Init(x, grad_h_in, h_pre, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // dot, s, dz
+        RunMhcPreBackwardDzVariant2Stage<Element>(x, grad_h_in, h_pre, workspace, tiling);
+        // dz
+        RunMhcPreBackwardDzAgainStage(grad_h_post, h_post, workspace, tiling);
+        // dz
+        RunMhcPreBackwardDzAgain3Stage(grad_h_res, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // dz
-            AscendC::TPipe pipe;
-            MhcPreBackwardDzAgain stage;
-            stage.Init(grad_h_post, h_post, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // scaled
+        RunMhcPreBackwardScaledStage(alpha, workspace, tiling);
+        // scaled
+        RunMhcPreBackwardScaledAgainStage(alpha, workspace, tiling);
+        // scaled
+        RunMhcPreBackwardScaledAgain3Stage(alpha, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // dz
-            AscendC::TPipe pipe;
-            MhcPreBackwardDzAgain3 stage;
-            stage.Init(grad_h_res, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // scaled
-            AscendC::TPipe pipe;
-            MhcPreBackwardScaled stage;
-            stage.Init(alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // scaled
-            AscendC::TPipe pipe;
-            MhcPreBackwardScaledAgain stage;
-            stage.Init(alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // scaled
-            AscendC::TPipe pipe;
-            MhcPreBackwardScaledAgain3 stage;
-            stage.Init(alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // dmix, sum_1_terms, drms
-            AscendC::TPipe pipe;
-            MhcPreBackwardDmixVariant2<Element> stage;
-            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // dmix, sum_1_terms, drms
+        RunMhcPreBackwardDmixVariant2Stage<Element>(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll<false>();
         AscendC::SyncAll<false>();
-        {
-            // grad_x
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradXVariant6<Element> stage;
-            stage.Init(x, grad_h_in, inv_rms, h_pre, grad_x_post, grad_x, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_x
+        RunMhcPreBackwardGradXVariant6Stage<Element>(x, grad_h_in, inv_rms, h_pre, grad_x_post, grad_x, workspace,
+                                                     tiling);
         AscendC::SyncAll<false>();
-        {
-            // sum_1, grad_phi
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradPhiVariant2 stage;
-            stage.Init(grad_phi, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_2_part
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum2Part stage;
-            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_1, grad_phi
+        RunMhcPreBackwardGradPhiVariant2Stage(grad_phi, workspace, tiling);
+        // sum_2_part
+        RunMhcPreBackwardSum2PartStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_2
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum2 stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_2
+        RunMhcPreBackwardSum2Stage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // grad_alpha
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradAlphaVariant2 stage;
-            stage.Init(grad_alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_3_part
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum3Part stage;
-            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_alpha
+        RunMhcPreBackwardGradAlphaVariant2Stage(grad_alpha, workspace, tiling);
+        // sum_3_part
+        RunMhcPreBackwardSum3PartStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_3
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum3 stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_3
+        RunMhcPreBackwardSum3Stage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // grad_alpha
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradAlphaAgain stage;
-            stage.Init(grad_alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_4_part
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum4Part stage;
-            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_alpha
+        RunMhcPreBackwardGradAlphaAgainStage(grad_alpha, workspace, tiling);
+        // sum_4_part
+        RunMhcPreBackwardSum4PartStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_4
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum4 stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_4
+        RunMhcPreBackwardSum4Stage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // grad_alpha
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradAlphaAgain3 stage;
-            stage.Init(grad_alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_5_part
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum5Part stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_alpha
+        RunMhcPreBackwardGradAlphaAgain3Stage(grad_alpha, workspace, tiling);
+        // sum_5_part
+        RunMhcPreBackwardSum5PartStage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_5
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum5 stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_5
+        RunMhcPreBackwardSum5Stage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // grad_bias
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradBiasVariant2 stage;
-            stage.Init(grad_bias, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_bias
+        RunMhcPreBackwardGradBiasVariant2Stage(grad_bias, workspace, tiling);
     }
 }
 
@@ -2779,83 +1347,30 @@ __aicore__ inline void RunMhcPreBackwardFullWithGradXPost(GM_ADDR x, GM_ADDR phi
                                                           const MhcPreBackwardTilingData &tiling)
 {
     if ASCEND_IS_AIV {
-        {
-            // dot, s, dz
-            AscendC::TPipe pipe;
-            MhcPreBackwardDz<Element> stage;
-            stage.Init(x, grad_h_in, h_pre, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // dot, s, dz
+        RunMhcPreBackwardDzStage<Element>(x, grad_h_in, h_pre, workspace, tiling);
+        // dz
+        RunMhcPreBackwardDzAgainStage(grad_h_post, h_post, workspace, tiling);
+        // dz
+        RunMhcPreBackwardDzAgain3Stage(grad_h_res, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // dz
-            AscendC::TPipe pipe;
-            MhcPreBackwardDzAgain stage;
-            stage.Init(grad_h_post, h_post, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // scaled
+        RunMhcPreBackwardScaledStage(alpha, workspace, tiling);
+        // scaled
+        RunMhcPreBackwardScaledAgainStage(alpha, workspace, tiling);
+        // scaled
+        RunMhcPreBackwardScaledAgain3Stage(alpha, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // dz
-            AscendC::TPipe pipe;
-            MhcPreBackwardDzAgain3 stage;
-            stage.Init(grad_h_res, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // dmix, drms
+        RunMhcPreBackwardDrmsStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // scaled
-            AscendC::TPipe pipe;
-            MhcPreBackwardScaled stage;
-            stage.Init(alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // scaled
-            AscendC::TPipe pipe;
-            MhcPreBackwardScaledAgain stage;
-            stage.Init(alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // scaled
-            AscendC::TPipe pipe;
-            MhcPreBackwardScaledAgain3 stage;
-            stage.Init(alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // dmix, drms
-            AscendC::TPipe pipe;
-            MhcPreBackwardDrms stage;
-            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // dxg, grad_x, sum_1, grad_phi
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradPhiVariant3<Element> stage;
-            stage.Init(x, phi, grad_h_in, inv_rms, h_pre, grad_x_post, grad_x, grad_phi, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_2, grad_alpha, sum_3, sum_4
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradAlpha stage;
-            stage.Init(inv_rms, h_mix, grad_alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_5, grad_bias
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradBias stage;
-            stage.Init(grad_bias, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // dxg, grad_x, sum_1, grad_phi
+        RunMhcPreBackwardGradPhiVariant3Stage<Element>(x, phi, grad_h_in, inv_rms, h_pre, grad_x_post, grad_x, grad_phi,
+                                                       workspace, tiling);
+        // sum_2, grad_alpha, sum_3, sum_4
+        RunMhcPreBackwardGradAlphaStage(inv_rms, h_mix, grad_alpha, workspace, tiling);
+        // sum_5, grad_bias
+        RunMhcPreBackwardGradBiasStage(grad_bias, workspace, tiling);
     }
 }
 
@@ -2885,192 +1400,69 @@ __aicore__ inline void RunMhcPreBackwardWalkedWithGradXPost(GM_ADDR x, GM_ADDR p
                                                             const MhcPreBackwardTilingData &tiling)
 {
     if ASCEND_IS_AIV {
-        {
-            // dot, s, dz
-            AscendC::TPipe pipe;
-            MhcPreBackwardDzVariant2<Element> stage;
-            stage.Init(x, grad_h_in, h_pre, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // dot, s, dz
+        RunMhcPreBackwardDzVariant2Stage<Element>(x, grad_h_in, h_pre, workspace, tiling);
+        // dz
+        RunMhcPreBackwardDzAgainStage(grad_h_post, h_post, workspace, tiling);
+        // dz
+        RunMhcPreBackwardDzAgain3Stage(grad_h_res, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // dz
-            AscendC::TPipe pipe;
-            MhcPreBackwardDzAgain stage;
-            stage.Init(grad_h_post, h_post, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // scaled
+        RunMhcPreBackwardScaledStage(alpha, workspace, tiling);
+        // scaled
+        RunMhcPreBackwardScaledAgainStage(alpha, workspace, tiling);
+        // scaled
+        RunMhcPreBackwardScaledAgain3Stage(alpha, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // dz
-            AscendC::TPipe pipe;
-            MhcPreBackwardDzAgain3 stage;
-            stage.Init(grad_h_res, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // dmix, drms
+        RunMhcPreBackwardDrmsStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // scaled
-            AscendC::TPipe pipe;
-            MhcPreBackwardScaled stage;
-            stage.Init(alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // dxg
+        RunMhcPreBackwardDxgVariant3Stage(phi, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // scaled
-            AscendC::TPipe pipe;
-            MhcPreBackwardScaledAgain stage;
-            stage.Init(alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_x
+        RunMhcPreBackwardGradXVariant6Stage<Element>(x, grad_h_in, inv_rms, h_pre, grad_x_post, grad_x, workspace,
+                                                     tiling);
+        // sum_1_part
+        RunMhcPreBackwardSum1PartStage<Element>(x, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // scaled
-            AscendC::TPipe pipe;
-            MhcPreBackwardScaledAgain3 stage;
-            stage.Init(alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_1
+        RunMhcPreBackwardSum1Variant2Stage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // dmix, drms
-            AscendC::TPipe pipe;
-            MhcPreBackwardDrms stage;
-            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_phi
+        RunMhcPreBackwardGradPhiVariant4Stage(grad_phi, workspace, tiling);
+        // sum_2_part
+        RunMhcPreBackwardSum2PartStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // dxg
-            AscendC::TPipe pipe;
-            MhcPreBackwardDxgVariant3 stage;
-            stage.Init(phi, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_2
+        RunMhcPreBackwardSum2Stage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // grad_x
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradXVariant6<Element> stage;
-            stage.Init(x, grad_h_in, inv_rms, h_pre, grad_x_post, grad_x, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_1_part
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum1Part<Element> stage;
-            stage.Init(x, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_alpha
+        RunMhcPreBackwardGradAlphaVariant2Stage(grad_alpha, workspace, tiling);
+        // sum_3_part
+        RunMhcPreBackwardSum3PartStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_1
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum1Variant2 stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_3
+        RunMhcPreBackwardSum3Stage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // grad_phi
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradPhiVariant4 stage;
-            stage.Init(grad_phi, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_2_part
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum2Part stage;
-            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_alpha
+        RunMhcPreBackwardGradAlphaAgainStage(grad_alpha, workspace, tiling);
+        // sum_4_part
+        RunMhcPreBackwardSum4PartStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_2
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum2 stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_4
+        RunMhcPreBackwardSum4Stage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // grad_alpha
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradAlphaVariant2 stage;
-            stage.Init(grad_alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_3_part
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum3Part stage;
-            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_alpha
+        RunMhcPreBackwardGradAlphaAgain3Stage(grad_alpha, workspace, tiling);
+        // sum_5_part
+        RunMhcPreBackwardSum5PartStage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_3
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum3 stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_5
+        RunMhcPreBackwardSum5Stage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // grad_alpha
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradAlphaAgain stage;
-            stage.Init(grad_alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_4_part
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum4Part stage;
-            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // sum_4
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum4 stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // grad_alpha
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradAlphaAgain3 stage;
-            stage.Init(grad_alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_5_part
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum5Part stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // sum_5
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum5 stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // grad_bias
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradBiasVariant2 stage;
-            stage.Init(grad_bias, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_bias
+        RunMhcPreBackwardGradBiasVariant2Stage(grad_bias, workspace, tiling);
     }
 }
 
@@ -3104,92 +1496,33 @@ __aicore__ inline void RunMhcPreBackwardCubeNearFullNarrow(GM_ADDR x, GM_ADDR ph
         AscendC::SyncAll<false>();
     }
     if ASCEND_IS_AIV {
-        {
-            // dot, s, dz
-            AscendC::TPipe pipe;
-            MhcPreBackwardDz<Element> stage;
-            stage.Init(x, grad_h_in, h_pre, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // dot, s, dz
+        RunMhcPreBackwardDzStage<Element>(x, grad_h_in, h_pre, workspace, tiling);
+        // dz
+        RunMhcPreBackwardDzAgainStage(grad_h_post, h_post, workspace, tiling);
+        // dz
+        RunMhcPreBackwardDzAgain3Stage(grad_h_res, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // dz
-            AscendC::TPipe pipe;
-            MhcPreBackwardDzAgain stage;
-            stage.Init(grad_h_post, h_post, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // scaled
+        RunMhcPreBackwardScaledStage(alpha, workspace, tiling);
+        // scaled
+        RunMhcPreBackwardScaledAgainStage(alpha, workspace, tiling);
+        // scaled
+        RunMhcPreBackwardScaledAgain3Stage(alpha, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // dz
-            AscendC::TPipe pipe;
-            MhcPreBackwardDzAgain3 stage;
-            stage.Init(grad_h_res, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // dmix, sum_1_terms, drms
+        RunMhcPreBackwardDmixVariant2Stage<Element>(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // scaled
-            AscendC::TPipe pipe;
-            MhcPreBackwardScaled stage;
-            stage.Init(alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // scaled
-            AscendC::TPipe pipe;
-            MhcPreBackwardScaledAgain stage;
-            stage.Init(alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // scaled
-            AscendC::TPipe pipe;
-            MhcPreBackwardScaledAgain3 stage;
-            stage.Init(alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // dmix, sum_1_terms, drms
-            AscendC::TPipe pipe;
-            MhcPreBackwardDmixVariant2<Element> stage;
-            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // dxg, grad_x
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradXVariant7<Element> stage;
-            stage.Init(x, phi, grad_h_in, inv_rms, h_pre, grad_x, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // dxg, grad_x
+        RunMhcPreBackwardGradXVariant7Stage<Element>(x, phi, grad_h_in, inv_rms, h_pre, grad_x, workspace, tiling);
         AscendC::SyncAll<false>();
         AscendC::SyncAll<false>();
-        {
-            // sum_1, grad_phi
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradPhiVariant2 stage;
-            stage.Init(grad_phi, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_2, grad_alpha, sum_3, sum_4
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradAlpha stage;
-            stage.Init(inv_rms, h_mix, grad_alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_5, grad_bias
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradBias stage;
-            stage.Init(grad_bias, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_1, grad_phi
+        RunMhcPreBackwardGradPhiVariant2Stage(grad_phi, workspace, tiling);
+        // sum_2, grad_alpha, sum_3, sum_4
+        RunMhcPreBackwardGradAlphaStage(inv_rms, h_mix, grad_alpha, workspace, tiling);
+        // sum_5, grad_bias
+        RunMhcPreBackwardGradBiasStage(grad_bias, workspace, tiling);
     }
 }
 
@@ -3233,170 +1566,61 @@ __aicore__ inline void RunMhcPreBackwardCubeNearWalkedNarrow(GM_ADDR x, GM_ADDR 
         AscendC::SyncAll<false>();
     }
     if ASCEND_IS_AIV {
-        {
-            // dot, s, dz
-            AscendC::TPipe pipe;
-            MhcPreBackwardDzVariant2<Element> stage;
-            stage.Init(x, grad_h_in, h_pre, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // dot, s, dz
+        RunMhcPreBackwardDzVariant2Stage<Element>(x, grad_h_in, h_pre, workspace, tiling);
+        // dz
+        RunMhcPreBackwardDzAgainStage(grad_h_post, h_post, workspace, tiling);
+        // dz
+        RunMhcPreBackwardDzAgain3Stage(grad_h_res, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // dz
-            AscendC::TPipe pipe;
-            MhcPreBackwardDzAgain stage;
-            stage.Init(grad_h_post, h_post, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // scaled
+        RunMhcPreBackwardScaledStage(alpha, workspace, tiling);
+        // scaled
+        RunMhcPreBackwardScaledAgainStage(alpha, workspace, tiling);
+        // scaled
+        RunMhcPreBackwardScaledAgain3Stage(alpha, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // dz
-            AscendC::TPipe pipe;
-            MhcPreBackwardDzAgain3 stage;
-            stage.Init(grad_h_res, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // dmix, sum_1_terms, drms
+        RunMhcPreBackwardDmixVariant2Stage<Element>(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // scaled
-            AscendC::TPipe pipe;
-            MhcPreBackwardScaled stage;
-            stage.Init(alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // scaled
-            AscendC::TPipe pipe;
-            MhcPreBackwardScaledAgain stage;
-            stage.Init(alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // scaled
-            AscendC::TPipe pipe;
-            MhcPreBackwardScaledAgain3 stage;
-            stage.Init(alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // dmix, sum_1_terms, drms
-            AscendC::TPipe pipe;
-            MhcPreBackwardDmixVariant2<Element> stage;
-            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // dxg, grad_x
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradXVariant7<Element> stage;
-            stage.Init(x, phi, grad_h_in, inv_rms, h_pre, grad_x, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // dxg, grad_x
+        RunMhcPreBackwardGradXVariant7Stage<Element>(x, phi, grad_h_in, inv_rms, h_pre, grad_x, workspace, tiling);
         AscendC::SyncAll<false>();
         AscendC::SyncAll<false>();
-        {
-            // sum_1, grad_phi
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradPhiVariant2 stage;
-            stage.Init(grad_phi, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_2_part
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum2Part stage;
-            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_1, grad_phi
+        RunMhcPreBackwardGradPhiVariant2Stage(grad_phi, workspace, tiling);
+        // sum_2_part
+        RunMhcPreBackwardSum2PartStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_2
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum2 stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_2
+        RunMhcPreBackwardSum2Stage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // grad_alpha
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradAlphaVariant2 stage;
-            stage.Init(grad_alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_3_part
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum3Part stage;
-            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_alpha
+        RunMhcPreBackwardGradAlphaVariant2Stage(grad_alpha, workspace, tiling);
+        // sum_3_part
+        RunMhcPreBackwardSum3PartStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_3
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum3 stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_3
+        RunMhcPreBackwardSum3Stage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // grad_alpha
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradAlphaAgain stage;
-            stage.Init(grad_alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_4_part
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum4Part stage;
-            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_alpha
+        RunMhcPreBackwardGradAlphaAgainStage(grad_alpha, workspace, tiling);
+        // sum_4_part
+        RunMhcPreBackwardSum4PartStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_4
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum4 stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_4
+        RunMhcPreBackwardSum4Stage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // grad_alpha
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradAlphaAgain3 stage;
-            stage.Init(grad_alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_5_part
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum5Part stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_alpha
+        RunMhcPreBackwardGradAlphaAgain3Stage(grad_alpha, workspace, tiling);
+        // sum_5_part
+        RunMhcPreBackwardSum5PartStage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_5
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum5 stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_5
+        RunMhcPreBackwardSum5Stage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // grad_bias
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradBiasVariant2 stage;
-            stage.Init(grad_bias, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_bias
+        RunMhcPreBackwardGradBiasVariant2Stage(grad_bias, workspace, tiling);
     }
 }
 
@@ -3438,92 +1662,33 @@ __aicore__ inline void RunMhcPreBackwardCubeFullNarrow(GM_ADDR x, GM_ADDR phi, G
         AscendC::SyncAll<false>();
     }
     if ASCEND_IS_AIV {
-        {
-            // dot, s, dz
-            AscendC::TPipe pipe;
-            MhcPreBackwardDz<Element> stage;
-            stage.Init(x, grad_h_in, h_pre, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // dot, s, dz
+        RunMhcPreBackwardDzStage<Element>(x, grad_h_in, h_pre, workspace, tiling);
+        // dz
+        RunMhcPreBackwardDzAgainStage(grad_h_post, h_post, workspace, tiling);
+        // dz
+        RunMhcPreBackwardDzAgain3Stage(grad_h_res, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // dz
-            AscendC::TPipe pipe;
-            MhcPreBackwardDzAgain stage;
-            stage.Init(grad_h_post, h_post, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // scaled
+        RunMhcPreBackwardScaledStage(alpha, workspace, tiling);
+        // scaled
+        RunMhcPreBackwardScaledAgainStage(alpha, workspace, tiling);
+        // scaled
+        RunMhcPreBackwardScaledAgain3Stage(alpha, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // dz
-            AscendC::TPipe pipe;
-            MhcPreBackwardDzAgain3 stage;
-            stage.Init(grad_h_res, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // scaled
-            AscendC::TPipe pipe;
-            MhcPreBackwardScaled stage;
-            stage.Init(alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // scaled
-            AscendC::TPipe pipe;
-            MhcPreBackwardScaledAgain stage;
-            stage.Init(alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // scaled
-            AscendC::TPipe pipe;
-            MhcPreBackwardScaledAgain3 stage;
-            stage.Init(alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // dmix, sum_1_terms, drms
-            AscendC::TPipe pipe;
-            MhcPreBackwardDmixVariant2<Element> stage;
-            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // dmix, sum_1_terms, drms
+        RunMhcPreBackwardDmixVariant2Stage<Element>(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll<false>();
         AscendC::SyncAll<false>();
-        {
-            // grad_x
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradXVariant8<Element> stage;
-            stage.Init(x, grad_h_in, inv_rms, h_pre, grad_x, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_x
+        RunMhcPreBackwardGradXVariant8Stage<Element>(x, grad_h_in, inv_rms, h_pre, grad_x, workspace, tiling);
         AscendC::SyncAll<false>();
-        {
-            // sum_1, grad_phi
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradPhiVariant2 stage;
-            stage.Init(grad_phi, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_2, grad_alpha, sum_3, sum_4
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradAlpha stage;
-            stage.Init(inv_rms, h_mix, grad_alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_5, grad_bias
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradBias stage;
-            stage.Init(grad_bias, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_1, grad_phi
+        RunMhcPreBackwardGradPhiVariant2Stage(grad_phi, workspace, tiling);
+        // sum_2, grad_alpha, sum_3, sum_4
+        RunMhcPreBackwardGradAlphaStage(inv_rms, h_mix, grad_alpha, workspace, tiling);
+        // sum_5, grad_bias
+        RunMhcPreBackwardGradBiasStage(grad_bias, workspace, tiling);
     }
 }
 
@@ -3574,170 +1739,61 @@ __aicore__ inline void RunMhcPreBackwardCubeWalkedNarrow(GM_ADDR x, GM_ADDR phi,
         AscendC::SyncAll<false>();
     }
     if ASCEND_IS_AIV {
-        {
-            // dot, s, dz
-            AscendC::TPipe pipe;
-            MhcPreBackwardDzVariant2<Element> stage;
-            stage.Init(x, grad_h_in, h_pre, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // dot, s, dz
+        RunMhcPreBackwardDzVariant2Stage<Element>(x, grad_h_in, h_pre, workspace, tiling);
+        // dz
+        RunMhcPreBackwardDzAgainStage(grad_h_post, h_post, workspace, tiling);
+        // dz
+        RunMhcPreBackwardDzAgain3Stage(grad_h_res, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // dz
-            AscendC::TPipe pipe;
-            MhcPreBackwardDzAgain stage;
-            stage.Init(grad_h_post, h_post, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // scaled
+        RunMhcPreBackwardScaledStage(alpha, workspace, tiling);
+        // scaled
+        RunMhcPreBackwardScaledAgainStage(alpha, workspace, tiling);
+        // scaled
+        RunMhcPreBackwardScaledAgain3Stage(alpha, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // dz
-            AscendC::TPipe pipe;
-            MhcPreBackwardDzAgain3 stage;
-            stage.Init(grad_h_res, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // scaled
-            AscendC::TPipe pipe;
-            MhcPreBackwardScaled stage;
-            stage.Init(alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // scaled
-            AscendC::TPipe pipe;
-            MhcPreBackwardScaledAgain stage;
-            stage.Init(alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // scaled
-            AscendC::TPipe pipe;
-            MhcPreBackwardScaledAgain3 stage;
-            stage.Init(alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // dmix, sum_1_terms, drms
-            AscendC::TPipe pipe;
-            MhcPreBackwardDmixVariant2<Element> stage;
-            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // dmix, sum_1_terms, drms
+        RunMhcPreBackwardDmixVariant2Stage<Element>(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll<false>();
         AscendC::SyncAll<false>();
-        {
-            // grad_x
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradXVariant8<Element> stage;
-            stage.Init(x, grad_h_in, inv_rms, h_pre, grad_x, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_x
+        RunMhcPreBackwardGradXVariant8Stage<Element>(x, grad_h_in, inv_rms, h_pre, grad_x, workspace, tiling);
         AscendC::SyncAll<false>();
-        {
-            // sum_1, grad_phi
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradPhiVariant2 stage;
-            stage.Init(grad_phi, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_2_part
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum2Part stage;
-            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_1, grad_phi
+        RunMhcPreBackwardGradPhiVariant2Stage(grad_phi, workspace, tiling);
+        // sum_2_part
+        RunMhcPreBackwardSum2PartStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_2
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum2 stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_2
+        RunMhcPreBackwardSum2Stage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // grad_alpha
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradAlphaVariant2 stage;
-            stage.Init(grad_alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_3_part
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum3Part stage;
-            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_alpha
+        RunMhcPreBackwardGradAlphaVariant2Stage(grad_alpha, workspace, tiling);
+        // sum_3_part
+        RunMhcPreBackwardSum3PartStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_3
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum3 stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_3
+        RunMhcPreBackwardSum3Stage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // grad_alpha
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradAlphaAgain stage;
-            stage.Init(grad_alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_4_part
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum4Part stage;
-            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_alpha
+        RunMhcPreBackwardGradAlphaAgainStage(grad_alpha, workspace, tiling);
+        // sum_4_part
+        RunMhcPreBackwardSum4PartStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_4
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum4 stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_4
+        RunMhcPreBackwardSum4Stage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // grad_alpha
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradAlphaAgain3 stage;
-            stage.Init(grad_alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_5_part
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum5Part stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_alpha
+        RunMhcPreBackwardGradAlphaAgain3Stage(grad_alpha, workspace, tiling);
+        // sum_5_part
+        RunMhcPreBackwardSum5PartStage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_5
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum5 stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_5
+        RunMhcPreBackwardSum5Stage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // grad_bias
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradBiasVariant2 stage;
-            stage.Init(grad_bias, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_bias
+        RunMhcPreBackwardGradBiasVariant2Stage(grad_bias, workspace, tiling);
     }
 }
 
@@ -3750,83 +1806,30 @@ __aicore__ inline void RunMhcPreBackwardFull(GM_ADDR x, GM_ADDR phi, GM_ADDR alp
                                              const MhcPreBackwardTilingData &tiling)
 {
     if ASCEND_IS_AIV {
-        {
-            // dot, s, dz
-            AscendC::TPipe pipe;
-            MhcPreBackwardDz<Element> stage;
-            stage.Init(x, grad_h_in, h_pre, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // dot, s, dz
+        RunMhcPreBackwardDzStage<Element>(x, grad_h_in, h_pre, workspace, tiling);
+        // dz
+        RunMhcPreBackwardDzAgainStage(grad_h_post, h_post, workspace, tiling);
+        // dz
+        RunMhcPreBackwardDzAgain3Stage(grad_h_res, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // dz
-            AscendC::TPipe pipe;
-            MhcPreBackwardDzAgain stage;
-            stage.Init(grad_h_post, h_post, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // scaled
+        RunMhcPreBackwardScaledStage(alpha, workspace, tiling);
+        // scaled
+        RunMhcPreBackwardScaledAgainStage(alpha, workspace, tiling);
+        // scaled
+        RunMhcPreBackwardScaledAgain3Stage(alpha, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // dz
-            AscendC::TPipe pipe;
-            MhcPreBackwardDzAgain3 stage;
-            stage.Init(grad_h_res, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // dmix, drms
+        RunMhcPreBackwardDrmsStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // scaled
-            AscendC::TPipe pipe;
-            MhcPreBackwardScaled stage;
-            stage.Init(alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // scaled
-            AscendC::TPipe pipe;
-            MhcPreBackwardScaledAgain stage;
-            stage.Init(alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // scaled
-            AscendC::TPipe pipe;
-            MhcPreBackwardScaledAgain3 stage;
-            stage.Init(alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // dmix, drms
-            AscendC::TPipe pipe;
-            MhcPreBackwardDrms stage;
-            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // dxg, grad_x, sum_1, grad_phi
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradPhiVariant5<Element> stage;
-            stage.Init(x, phi, grad_h_in, inv_rms, h_pre, grad_x, grad_phi, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_2, grad_alpha, sum_3, sum_4
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradAlpha stage;
-            stage.Init(inv_rms, h_mix, grad_alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_5, grad_bias
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradBias stage;
-            stage.Init(grad_bias, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // dxg, grad_x, sum_1, grad_phi
+        RunMhcPreBackwardGradPhiVariant5Stage<Element>(x, phi, grad_h_in, inv_rms, h_pre, grad_x, grad_phi, workspace,
+                                                       tiling);
+        // sum_2, grad_alpha, sum_3, sum_4
+        RunMhcPreBackwardGradAlphaStage(inv_rms, h_mix, grad_alpha, workspace, tiling);
+        // sum_5, grad_bias
+        RunMhcPreBackwardGradBiasStage(grad_bias, workspace, tiling);
     }
 }
 
@@ -3855,192 +1858,68 @@ __aicore__ inline void RunMhcPreBackwardWalked(GM_ADDR x, GM_ADDR phi, GM_ADDR a
                                                const MhcPreBackwardTilingData &tiling)
 {
     if ASCEND_IS_AIV {
-        {
-            // dot, s, dz
-            AscendC::TPipe pipe;
-            MhcPreBackwardDzVariant2<Element> stage;
-            stage.Init(x, grad_h_in, h_pre, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // dot, s, dz
+        RunMhcPreBackwardDzVariant2Stage<Element>(x, grad_h_in, h_pre, workspace, tiling);
+        // dz
+        RunMhcPreBackwardDzAgainStage(grad_h_post, h_post, workspace, tiling);
+        // dz
+        RunMhcPreBackwardDzAgain3Stage(grad_h_res, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // dz
-            AscendC::TPipe pipe;
-            MhcPreBackwardDzAgain stage;
-            stage.Init(grad_h_post, h_post, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // scaled
+        RunMhcPreBackwardScaledStage(alpha, workspace, tiling);
+        // scaled
+        RunMhcPreBackwardScaledAgainStage(alpha, workspace, tiling);
+        // scaled
+        RunMhcPreBackwardScaledAgain3Stage(alpha, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // dz
-            AscendC::TPipe pipe;
-            MhcPreBackwardDzAgain3 stage;
-            stage.Init(grad_h_res, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // dmix, drms
+        RunMhcPreBackwardDrmsStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // scaled
-            AscendC::TPipe pipe;
-            MhcPreBackwardScaled stage;
-            stage.Init(alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // dxg
+        RunMhcPreBackwardDxgVariant3Stage(phi, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // scaled
-            AscendC::TPipe pipe;
-            MhcPreBackwardScaledAgain stage;
-            stage.Init(alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_x
+        RunMhcPreBackwardGradXVariant8Stage<Element>(x, grad_h_in, inv_rms, h_pre, grad_x, workspace, tiling);
+        // sum_1_part
+        RunMhcPreBackwardSum1PartStage<Element>(x, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // scaled
-            AscendC::TPipe pipe;
-            MhcPreBackwardScaledAgain3 stage;
-            stage.Init(alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_1
+        RunMhcPreBackwardSum1Variant2Stage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // dmix, drms
-            AscendC::TPipe pipe;
-            MhcPreBackwardDrms stage;
-            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_phi
+        RunMhcPreBackwardGradPhiVariant4Stage(grad_phi, workspace, tiling);
+        // sum_2_part
+        RunMhcPreBackwardSum2PartStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // dxg
-            AscendC::TPipe pipe;
-            MhcPreBackwardDxgVariant3 stage;
-            stage.Init(phi, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_2
+        RunMhcPreBackwardSum2Stage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // grad_x
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradXVariant8<Element> stage;
-            stage.Init(x, grad_h_in, inv_rms, h_pre, grad_x, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_1_part
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum1Part<Element> stage;
-            stage.Init(x, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_alpha
+        RunMhcPreBackwardGradAlphaVariant2Stage(grad_alpha, workspace, tiling);
+        // sum_3_part
+        RunMhcPreBackwardSum3PartStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_1
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum1Variant2 stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_3
+        RunMhcPreBackwardSum3Stage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // grad_phi
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradPhiVariant4 stage;
-            stage.Init(grad_phi, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_2_part
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum2Part stage;
-            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_alpha
+        RunMhcPreBackwardGradAlphaAgainStage(grad_alpha, workspace, tiling);
+        // sum_4_part
+        RunMhcPreBackwardSum4PartStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_2
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum2 stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_4
+        RunMhcPreBackwardSum4Stage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // grad_alpha
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradAlphaVariant2 stage;
-            stage.Init(grad_alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_3_part
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum3Part stage;
-            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_alpha
+        RunMhcPreBackwardGradAlphaAgain3Stage(grad_alpha, workspace, tiling);
+        // sum_5_part
+        RunMhcPreBackwardSum5PartStage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_3
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum3 stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_5
+        RunMhcPreBackwardSum5Stage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // grad_alpha
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradAlphaAgain stage;
-            stage.Init(grad_alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_4_part
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum4Part stage;
-            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // sum_4
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum4 stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // grad_alpha
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradAlphaAgain3 stage;
-            stage.Init(grad_alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_5_part
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum5Part stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // sum_5
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum5 stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // grad_bias
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradBiasVariant2 stage;
-            stage.Init(grad_bias, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_bias
+        RunMhcPreBackwardGradBiasVariant2Stage(grad_bias, workspace, tiling);
     }
 }
 
@@ -4075,99 +1954,36 @@ __aicore__ inline void RunMhcPreBackwardCubeNearFullWithGammaGradGammaGradXPostN
         AscendC::SyncAll<false>();
     }
     if ASCEND_IS_AIV {
-        {
-            // sum_1_factor, dot, s, dz
-            AscendC::TPipe pipe;
-            MhcPreBackwardDzVariant3<Element> stage;
-            stage.Init(x, grad_h_in, h_pre, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_1_factor, dot, s, dz
+        RunMhcPreBackwardDzVariant3Stage<Element>(x, grad_h_in, h_pre, workspace, tiling);
+        // dz
+        RunMhcPreBackwardDzAgainStage(grad_h_post, h_post, workspace, tiling);
+        // dz
+        RunMhcPreBackwardDzAgain3Stage(grad_h_res, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // dz
-            AscendC::TPipe pipe;
-            MhcPreBackwardDzAgain stage;
-            stage.Init(grad_h_post, h_post, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // scaled
+        RunMhcPreBackwardScaledStage(alpha, workspace, tiling);
+        // scaled
+        RunMhcPreBackwardScaledAgainStage(alpha, workspace, tiling);
+        // scaled
+        RunMhcPreBackwardScaledAgain3Stage(alpha, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // dz
-            AscendC::TPipe pipe;
-            MhcPreBackwardDzAgain3 stage;
-            stage.Init(grad_h_res, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // dmix, drms
+        RunMhcPreBackwardDrmsStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // scaled
-            AscendC::TPipe pipe;
-            MhcPreBackwardScaled stage;
-            stage.Init(alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // scaled
-            AscendC::TPipe pipe;
-            MhcPreBackwardScaledAgain stage;
-            stage.Init(alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // scaled
-            AscendC::TPipe pipe;
-            MhcPreBackwardScaledAgain3 stage;
-            stage.Init(alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // dmix, drms
-            AscendC::TPipe pipe;
-            MhcPreBackwardDrms stage;
-            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // dxg, grad_x
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradX<Element> stage;
-            stage.Init(x, phi, grad_h_in, inv_rms, h_pre, gamma, grad_x_post, grad_x, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // dxg, grad_x
+        RunMhcPreBackwardGradXStage<Element>(x, phi, grad_h_in, inv_rms, h_pre, gamma, grad_x_post, grad_x, workspace,
+                                             tiling);
         AscendC::SyncAll<false>();
         AscendC::SyncAll<false>();
-        {
-            // grad_phi
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradPhi stage;
-            stage.Init(gamma, grad_phi, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_2, grad_alpha, sum_3, sum_4
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradAlpha stage;
-            stage.Init(inv_rms, h_mix, grad_alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_5, grad_bias
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradBias stage;
-            stage.Init(grad_bias, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_6, grad_gamma
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradGamma stage;
-            stage.Init(phi, grad_gamma, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_phi
+        RunMhcPreBackwardGradPhiStage(gamma, grad_phi, workspace, tiling);
+        // sum_2, grad_alpha, sum_3, sum_4
+        RunMhcPreBackwardGradAlphaStage(inv_rms, h_mix, grad_alpha, workspace, tiling);
+        // sum_5, grad_bias
+        RunMhcPreBackwardGradBiasStage(grad_bias, workspace, tiling);
+        // sum_6, grad_gamma
+        RunMhcPreBackwardGradGammaStage(phi, grad_gamma, workspace, tiling);
     }
 }
 
@@ -4211,177 +2027,64 @@ __aicore__ inline void RunMhcPreBackwardCubeNearWalkedWithGammaGradGammaGradXPos
         AscendC::SyncAll<false>();
     }
     if ASCEND_IS_AIV {
-        {
-            // sum_1_factor, dot, s, dz
-            AscendC::TPipe pipe;
-            MhcPreBackwardDzVariant4<Element> stage;
-            stage.Init(x, grad_h_in, h_pre, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_1_factor, dot, s, dz
+        RunMhcPreBackwardDzVariant4Stage<Element>(x, grad_h_in, h_pre, workspace, tiling);
+        // dz
+        RunMhcPreBackwardDzAgainStage(grad_h_post, h_post, workspace, tiling);
+        // dz
+        RunMhcPreBackwardDzAgain3Stage(grad_h_res, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // dz
-            AscendC::TPipe pipe;
-            MhcPreBackwardDzAgain stage;
-            stage.Init(grad_h_post, h_post, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // scaled
+        RunMhcPreBackwardScaledStage(alpha, workspace, tiling);
+        // scaled
+        RunMhcPreBackwardScaledAgainStage(alpha, workspace, tiling);
+        // scaled
+        RunMhcPreBackwardScaledAgain3Stage(alpha, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // dz
-            AscendC::TPipe pipe;
-            MhcPreBackwardDzAgain3 stage;
-            stage.Init(grad_h_res, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // dmix, drms
+        RunMhcPreBackwardDrmsStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // scaled
-            AscendC::TPipe pipe;
-            MhcPreBackwardScaled stage;
-            stage.Init(alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // scaled
-            AscendC::TPipe pipe;
-            MhcPreBackwardScaledAgain stage;
-            stage.Init(alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // scaled
-            AscendC::TPipe pipe;
-            MhcPreBackwardScaledAgain3 stage;
-            stage.Init(alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // dmix, drms
-            AscendC::TPipe pipe;
-            MhcPreBackwardDrms stage;
-            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // dxg, grad_x
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradX<Element> stage;
-            stage.Init(x, phi, grad_h_in, inv_rms, h_pre, gamma, grad_x_post, grad_x, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // dxg, grad_x
+        RunMhcPreBackwardGradXStage<Element>(x, phi, grad_h_in, inv_rms, h_pre, gamma, grad_x_post, grad_x, workspace,
+                                             tiling);
         AscendC::SyncAll<false>();
         AscendC::SyncAll<false>();
-        {
-            // grad_phi
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradPhi stage;
-            stage.Init(gamma, grad_phi, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_2_part
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum2Part stage;
-            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_phi
+        RunMhcPreBackwardGradPhiStage(gamma, grad_phi, workspace, tiling);
+        // sum_2_part
+        RunMhcPreBackwardSum2PartStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_2
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum2 stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_2
+        RunMhcPreBackwardSum2Stage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // grad_alpha
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradAlphaVariant2 stage;
-            stage.Init(grad_alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_3_part
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum3Part stage;
-            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_alpha
+        RunMhcPreBackwardGradAlphaVariant2Stage(grad_alpha, workspace, tiling);
+        // sum_3_part
+        RunMhcPreBackwardSum3PartStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_3
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum3 stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_3
+        RunMhcPreBackwardSum3Stage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // grad_alpha
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradAlphaAgain stage;
-            stage.Init(grad_alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_4_part
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum4Part stage;
-            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_alpha
+        RunMhcPreBackwardGradAlphaAgainStage(grad_alpha, workspace, tiling);
+        // sum_4_part
+        RunMhcPreBackwardSum4PartStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_4
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum4 stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_4
+        RunMhcPreBackwardSum4Stage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // grad_alpha
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradAlphaAgain3 stage;
-            stage.Init(grad_alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_5_part
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum5Part stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_alpha
+        RunMhcPreBackwardGradAlphaAgain3Stage(grad_alpha, workspace, tiling);
+        // sum_5_part
+        RunMhcPreBackwardSum5PartStage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_5
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum5 stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_5
+        RunMhcPreBackwardSum5Stage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // grad_bias
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradBiasVariant2 stage;
-            stage.Init(grad_bias, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_6, grad_gamma
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradGamma stage;
-            stage.Init(phi, grad_gamma, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_bias
+        RunMhcPreBackwardGradBiasVariant2Stage(grad_bias, workspace, tiling);
+        // sum_6, grad_gamma
+        RunMhcPreBackwardGradGammaStage(phi, grad_gamma, workspace, tiling);
     }
 }
 
@@ -4424,99 +2127,36 @@ __aicore__ inline void RunMhcPreBackwardCubeFullWithGammaGradGammaGradXPostNarro
         AscendC::SyncAll<false>();
     }
     if ASCEND_IS_AIV {
-        {
-            // sum_1_factor, dot, s, dz
-            AscendC::TPipe pipe;
-            MhcPreBackwardDzVariant3<Element> stage;
-            stage.Init(x, grad_h_in, h_pre, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_1_factor, dot, s, dz
+        RunMhcPreBackwardDzVariant3Stage<Element>(x, grad_h_in, h_pre, workspace, tiling);
+        // dz
+        RunMhcPreBackwardDzAgainStage(grad_h_post, h_post, workspace, tiling);
+        // dz
+        RunMhcPreBackwardDzAgain3Stage(grad_h_res, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // dz
-            AscendC::TPipe pipe;
-            MhcPreBackwardDzAgain stage;
-            stage.Init(grad_h_post, h_post, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // scaled
+        RunMhcPreBackwardScaledStage(alpha, workspace, tiling);
+        // scaled
+        RunMhcPreBackwardScaledAgainStage(alpha, workspace, tiling);
+        // scaled
+        RunMhcPreBackwardScaledAgain3Stage(alpha, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // dz
-            AscendC::TPipe pipe;
-            MhcPreBackwardDzAgain3 stage;
-            stage.Init(grad_h_res, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // scaled
-            AscendC::TPipe pipe;
-            MhcPreBackwardScaled stage;
-            stage.Init(alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // scaled
-            AscendC::TPipe pipe;
-            MhcPreBackwardScaledAgain stage;
-            stage.Init(alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // scaled
-            AscendC::TPipe pipe;
-            MhcPreBackwardScaledAgain3 stage;
-            stage.Init(alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // dmix, drms
-            AscendC::TPipe pipe;
-            MhcPreBackwardDrms stage;
-            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // dmix, drms
+        RunMhcPreBackwardDrmsStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll<false>();
         AscendC::SyncAll<false>();
-        {
-            // grad_x
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradXVariant2<Element> stage;
-            stage.Init(x, grad_h_in, inv_rms, h_pre, gamma, grad_x_post, grad_x, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_x
+        RunMhcPreBackwardGradXVariant2Stage<Element>(x, grad_h_in, inv_rms, h_pre, gamma, grad_x_post, grad_x,
+                                                     workspace, tiling);
         AscendC::SyncAll<false>();
-        {
-            // grad_phi
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradPhi stage;
-            stage.Init(gamma, grad_phi, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_2, grad_alpha, sum_3, sum_4
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradAlpha stage;
-            stage.Init(inv_rms, h_mix, grad_alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_5, grad_bias
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradBias stage;
-            stage.Init(grad_bias, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_6, grad_gamma
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradGamma stage;
-            stage.Init(phi, grad_gamma, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_phi
+        RunMhcPreBackwardGradPhiStage(gamma, grad_phi, workspace, tiling);
+        // sum_2, grad_alpha, sum_3, sum_4
+        RunMhcPreBackwardGradAlphaStage(inv_rms, h_mix, grad_alpha, workspace, tiling);
+        // sum_5, grad_bias
+        RunMhcPreBackwardGradBiasStage(grad_bias, workspace, tiling);
+        // sum_6, grad_gamma
+        RunMhcPreBackwardGradGammaStage(phi, grad_gamma, workspace, tiling);
     }
 }
 
@@ -4568,177 +2208,64 @@ __aicore__ inline void RunMhcPreBackwardCubeWalkedWithGammaGradGammaGradXPostNar
         AscendC::SyncAll<false>();
     }
     if ASCEND_IS_AIV {
-        {
-            // sum_1_factor, dot, s, dz
-            AscendC::TPipe pipe;
-            MhcPreBackwardDzVariant4<Element> stage;
-            stage.Init(x, grad_h_in, h_pre, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_1_factor, dot, s, dz
+        RunMhcPreBackwardDzVariant4Stage<Element>(x, grad_h_in, h_pre, workspace, tiling);
+        // dz
+        RunMhcPreBackwardDzAgainStage(grad_h_post, h_post, workspace, tiling);
+        // dz
+        RunMhcPreBackwardDzAgain3Stage(grad_h_res, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // dz
-            AscendC::TPipe pipe;
-            MhcPreBackwardDzAgain stage;
-            stage.Init(grad_h_post, h_post, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // scaled
+        RunMhcPreBackwardScaledStage(alpha, workspace, tiling);
+        // scaled
+        RunMhcPreBackwardScaledAgainStage(alpha, workspace, tiling);
+        // scaled
+        RunMhcPreBackwardScaledAgain3Stage(alpha, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // dz
-            AscendC::TPipe pipe;
-            MhcPreBackwardDzAgain3 stage;
-            stage.Init(grad_h_res, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // scaled
-            AscendC::TPipe pipe;
-            MhcPreBackwardScaled stage;
-            stage.Init(alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // scaled
-            AscendC::TPipe pipe;
-            MhcPreBackwardScaledAgain stage;
-            stage.Init(alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // scaled
-            AscendC::TPipe pipe;
-            MhcPreBackwardScaledAgain3 stage;
-            stage.Init(alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // dmix, drms
-            AscendC::TPipe pipe;
-            MhcPreBackwardDrms stage;
-            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // dmix, drms
+        RunMhcPreBackwardDrmsStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll<false>();
         AscendC::SyncAll<false>();
-        {
-            // grad_x
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradXVariant2<Element> stage;
-            stage.Init(x, grad_h_in, inv_rms, h_pre, gamma, grad_x_post, grad_x, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_x
+        RunMhcPreBackwardGradXVariant2Stage<Element>(x, grad_h_in, inv_rms, h_pre, gamma, grad_x_post, grad_x,
+                                                     workspace, tiling);
         AscendC::SyncAll<false>();
-        {
-            // grad_phi
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradPhi stage;
-            stage.Init(gamma, grad_phi, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_2_part
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum2Part stage;
-            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_phi
+        RunMhcPreBackwardGradPhiStage(gamma, grad_phi, workspace, tiling);
+        // sum_2_part
+        RunMhcPreBackwardSum2PartStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_2
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum2 stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_2
+        RunMhcPreBackwardSum2Stage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // grad_alpha
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradAlphaVariant2 stage;
-            stage.Init(grad_alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_3_part
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum3Part stage;
-            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_alpha
+        RunMhcPreBackwardGradAlphaVariant2Stage(grad_alpha, workspace, tiling);
+        // sum_3_part
+        RunMhcPreBackwardSum3PartStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_3
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum3 stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_3
+        RunMhcPreBackwardSum3Stage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // grad_alpha
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradAlphaAgain stage;
-            stage.Init(grad_alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_4_part
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum4Part stage;
-            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_alpha
+        RunMhcPreBackwardGradAlphaAgainStage(grad_alpha, workspace, tiling);
+        // sum_4_part
+        RunMhcPreBackwardSum4PartStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_4
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum4 stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_4
+        RunMhcPreBackwardSum4Stage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // grad_alpha
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradAlphaAgain3 stage;
-            stage.Init(grad_alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_5_part
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum5Part stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_alpha
+        RunMhcPreBackwardGradAlphaAgain3Stage(grad_alpha, workspace, tiling);
+        // sum_5_part
+        RunMhcPreBackwardSum5PartStage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_5
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum5 stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_5
+        RunMhcPreBackwardSum5Stage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // grad_bias
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradBiasVariant2 stage;
-            stage.Init(grad_bias, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_6, grad_gamma
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradGamma stage;
-            stage.Init(phi, grad_gamma, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_bias
+        RunMhcPreBackwardGradBiasVariant2Stage(grad_bias, workspace, tiling);
+        // sum_6, grad_gamma
+        RunMhcPreBackwardGradGammaStage(phi, grad_gamma, workspace, tiling);
     }
 }
 
@@ -4772,99 +2299,36 @@ __aicore__ inline void RunMhcPreBackwardCubeNearFullWithGammaGradGammaNarrow2(
         AscendC::SyncAll<false>();
     }
     if ASCEND_IS_AIV {
-        {
-            // sum_1_factor, dot, s, dz
-            AscendC::TPipe pipe;
-            MhcPreBackwardDzVariant3<Element> stage;
-            stage.Init(x, grad_h_in, h_pre, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_1_factor, dot, s, dz
+        RunMhcPreBackwardDzVariant3Stage<Element>(x, grad_h_in, h_pre, workspace, tiling);
+        // dz
+        RunMhcPreBackwardDzAgainStage(grad_h_post, h_post, workspace, tiling);
+        // dz
+        RunMhcPreBackwardDzAgain3Stage(grad_h_res, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // dz
-            AscendC::TPipe pipe;
-            MhcPreBackwardDzAgain stage;
-            stage.Init(grad_h_post, h_post, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // scaled
+        RunMhcPreBackwardScaledStage(alpha, workspace, tiling);
+        // scaled
+        RunMhcPreBackwardScaledAgainStage(alpha, workspace, tiling);
+        // scaled
+        RunMhcPreBackwardScaledAgain3Stage(alpha, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // dz
-            AscendC::TPipe pipe;
-            MhcPreBackwardDzAgain3 stage;
-            stage.Init(grad_h_res, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // dmix, drms
+        RunMhcPreBackwardDrmsStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // scaled
-            AscendC::TPipe pipe;
-            MhcPreBackwardScaled stage;
-            stage.Init(alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // scaled
-            AscendC::TPipe pipe;
-            MhcPreBackwardScaledAgain stage;
-            stage.Init(alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // scaled
-            AscendC::TPipe pipe;
-            MhcPreBackwardScaledAgain3 stage;
-            stage.Init(alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // dmix, drms
-            AscendC::TPipe pipe;
-            MhcPreBackwardDrms stage;
-            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // dxg, grad_x
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradXVariant3<Element> stage;
-            stage.Init(x, phi, grad_h_in, inv_rms, h_pre, gamma, grad_x, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // dxg, grad_x
+        RunMhcPreBackwardGradXVariant3Stage<Element>(x, phi, grad_h_in, inv_rms, h_pre, gamma, grad_x, workspace,
+                                                     tiling);
         AscendC::SyncAll<false>();
         AscendC::SyncAll<false>();
-        {
-            // grad_phi
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradPhi stage;
-            stage.Init(gamma, grad_phi, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_2, grad_alpha, sum_3, sum_4
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradAlpha stage;
-            stage.Init(inv_rms, h_mix, grad_alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_5, grad_bias
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradBias stage;
-            stage.Init(grad_bias, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_6, grad_gamma
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradGamma stage;
-            stage.Init(phi, grad_gamma, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_phi
+        RunMhcPreBackwardGradPhiStage(gamma, grad_phi, workspace, tiling);
+        // sum_2, grad_alpha, sum_3, sum_4
+        RunMhcPreBackwardGradAlphaStage(inv_rms, h_mix, grad_alpha, workspace, tiling);
+        // sum_5, grad_bias
+        RunMhcPreBackwardGradBiasStage(grad_bias, workspace, tiling);
+        // sum_6, grad_gamma
+        RunMhcPreBackwardGradGammaStage(phi, grad_gamma, workspace, tiling);
     }
 }
 
@@ -4907,177 +2371,64 @@ __aicore__ inline void RunMhcPreBackwardCubeNearWalkedWithGammaGradGammaNarrow2(
         AscendC::SyncAll<false>();
     }
     if ASCEND_IS_AIV {
-        {
-            // sum_1_factor, dot, s, dz
-            AscendC::TPipe pipe;
-            MhcPreBackwardDzVariant4<Element> stage;
-            stage.Init(x, grad_h_in, h_pre, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_1_factor, dot, s, dz
+        RunMhcPreBackwardDzVariant4Stage<Element>(x, grad_h_in, h_pre, workspace, tiling);
+        // dz
+        RunMhcPreBackwardDzAgainStage(grad_h_post, h_post, workspace, tiling);
+        // dz
+        RunMhcPreBackwardDzAgain3Stage(grad_h_res, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // dz
-            AscendC::TPipe pipe;
-            MhcPreBackwardDzAgain stage;
-            stage.Init(grad_h_post, h_post, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // scaled
+        RunMhcPreBackwardScaledStage(alpha, workspace, tiling);
+        // scaled
+        RunMhcPreBackwardScaledAgainStage(alpha, workspace, tiling);
+        // scaled
+        RunMhcPreBackwardScaledAgain3Stage(alpha, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // dz
-            AscendC::TPipe pipe;
-            MhcPreBackwardDzAgain3 stage;
-            stage.Init(grad_h_res, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // dmix, drms
+        RunMhcPreBackwardDrmsStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // scaled
-            AscendC::TPipe pipe;
-            MhcPreBackwardScaled stage;
-            stage.Init(alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // scaled
-            AscendC::TPipe pipe;
-            MhcPreBackwardScaledAgain stage;
-            stage.Init(alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // scaled
-            AscendC::TPipe pipe;
-            MhcPreBackwardScaledAgain3 stage;
-            stage.Init(alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // dmix, drms
-            AscendC::TPipe pipe;
-            MhcPreBackwardDrms stage;
-            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // dxg, grad_x
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradXVariant3<Element> stage;
-            stage.Init(x, phi, grad_h_in, inv_rms, h_pre, gamma, grad_x, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // dxg, grad_x
+        RunMhcPreBackwardGradXVariant3Stage<Element>(x, phi, grad_h_in, inv_rms, h_pre, gamma, grad_x, workspace,
+                                                     tiling);
         AscendC::SyncAll<false>();
         AscendC::SyncAll<false>();
-        {
-            // grad_phi
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradPhi stage;
-            stage.Init(gamma, grad_phi, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_2_part
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum2Part stage;
-            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_phi
+        RunMhcPreBackwardGradPhiStage(gamma, grad_phi, workspace, tiling);
+        // sum_2_part
+        RunMhcPreBackwardSum2PartStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_2
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum2 stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_2
+        RunMhcPreBackwardSum2Stage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // grad_alpha
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradAlphaVariant2 stage;
-            stage.Init(grad_alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_3_part
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum3Part stage;
-            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_alpha
+        RunMhcPreBackwardGradAlphaVariant2Stage(grad_alpha, workspace, tiling);
+        // sum_3_part
+        RunMhcPreBackwardSum3PartStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_3
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum3 stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_3
+        RunMhcPreBackwardSum3Stage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // grad_alpha
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradAlphaAgain stage;
-            stage.Init(grad_alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_4_part
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum4Part stage;
-            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_alpha
+        RunMhcPreBackwardGradAlphaAgainStage(grad_alpha, workspace, tiling);
+        // sum_4_part
+        RunMhcPreBackwardSum4PartStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_4
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum4 stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_4
+        RunMhcPreBackwardSum4Stage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // grad_alpha
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradAlphaAgain3 stage;
-            stage.Init(grad_alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_5_part
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum5Part stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_alpha
+        RunMhcPreBackwardGradAlphaAgain3Stage(grad_alpha, workspace, tiling);
+        // sum_5_part
+        RunMhcPreBackwardSum5PartStage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_5
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum5 stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_5
+        RunMhcPreBackwardSum5Stage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // grad_bias
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradBiasVariant2 stage;
-            stage.Init(grad_bias, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_6, grad_gamma
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradGamma stage;
-            stage.Init(phi, grad_gamma, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_bias
+        RunMhcPreBackwardGradBiasVariant2Stage(grad_bias, workspace, tiling);
+        // sum_6, grad_gamma
+        RunMhcPreBackwardGradGammaStage(phi, grad_gamma, workspace, tiling);
     }
 }
 
@@ -5119,99 +2470,35 @@ __aicore__ inline void RunMhcPreBackwardCubeFullWithGammaGradGammaNarrow2(
         AscendC::SyncAll<false>();
     }
     if ASCEND_IS_AIV {
-        {
-            // sum_1_factor, dot, s, dz
-            AscendC::TPipe pipe;
-            MhcPreBackwardDzVariant3<Element> stage;
-            stage.Init(x, grad_h_in, h_pre, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_1_factor, dot, s, dz
+        RunMhcPreBackwardDzVariant3Stage<Element>(x, grad_h_in, h_pre, workspace, tiling);
+        // dz
+        RunMhcPreBackwardDzAgainStage(grad_h_post, h_post, workspace, tiling);
+        // dz
+        RunMhcPreBackwardDzAgain3Stage(grad_h_res, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // dz
-            AscendC::TPipe pipe;
-            MhcPreBackwardDzAgain stage;
-            stage.Init(grad_h_post, h_post, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // scaled
+        RunMhcPreBackwardScaledStage(alpha, workspace, tiling);
+        // scaled
+        RunMhcPreBackwardScaledAgainStage(alpha, workspace, tiling);
+        // scaled
+        RunMhcPreBackwardScaledAgain3Stage(alpha, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // dz
-            AscendC::TPipe pipe;
-            MhcPreBackwardDzAgain3 stage;
-            stage.Init(grad_h_res, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // scaled
-            AscendC::TPipe pipe;
-            MhcPreBackwardScaled stage;
-            stage.Init(alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // scaled
-            AscendC::TPipe pipe;
-            MhcPreBackwardScaledAgain stage;
-            stage.Init(alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // scaled
-            AscendC::TPipe pipe;
-            MhcPreBackwardScaledAgain3 stage;
-            stage.Init(alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // dmix, drms
-            AscendC::TPipe pipe;
-            MhcPreBackwardDrms stage;
-            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // dmix, drms
+        RunMhcPreBackwardDrmsStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll<false>();
         AscendC::SyncAll<false>();
-        {
-            // grad_x
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradXVariant4<Element> stage;
-            stage.Init(x, grad_h_in, inv_rms, h_pre, gamma, grad_x, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_x
+        RunMhcPreBackwardGradXVariant4Stage<Element>(x, grad_h_in, inv_rms, h_pre, gamma, grad_x, workspace, tiling);
         AscendC::SyncAll<false>();
-        {
-            // grad_phi
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradPhi stage;
-            stage.Init(gamma, grad_phi, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_2, grad_alpha, sum_3, sum_4
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradAlpha stage;
-            stage.Init(inv_rms, h_mix, grad_alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_5, grad_bias
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradBias stage;
-            stage.Init(grad_bias, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_6, grad_gamma
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradGamma stage;
-            stage.Init(phi, grad_gamma, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_phi
+        RunMhcPreBackwardGradPhiStage(gamma, grad_phi, workspace, tiling);
+        // sum_2, grad_alpha, sum_3, sum_4
+        RunMhcPreBackwardGradAlphaStage(inv_rms, h_mix, grad_alpha, workspace, tiling);
+        // sum_5, grad_bias
+        RunMhcPreBackwardGradBiasStage(grad_bias, workspace, tiling);
+        // sum_6, grad_gamma
+        RunMhcPreBackwardGradGammaStage(phi, grad_gamma, workspace, tiling);
     }
 }
 
@@ -5262,177 +2549,63 @@ __aicore__ inline void RunMhcPreBackwardCubeWalkedWithGammaGradGammaNarrow2(
         AscendC::SyncAll<false>();
     }
     if ASCEND_IS_AIV {
-        {
-            // sum_1_factor, dot, s, dz
-            AscendC::TPipe pipe;
-            MhcPreBackwardDzVariant4<Element> stage;
-            stage.Init(x, grad_h_in, h_pre, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_1_factor, dot, s, dz
+        RunMhcPreBackwardDzVariant4Stage<Element>(x, grad_h_in, h_pre, workspace, tiling);
+        // dz
+        RunMhcPreBackwardDzAgainStage(grad_h_post, h_post, workspace, tiling);
+        // dz
+        RunMhcPreBackwardDzAgain3Stage(grad_h_res, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // dz
-            AscendC::TPipe pipe;
-            MhcPreBackwardDzAgain stage;
-            stage.Init(grad_h_post, h_post, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // scaled
+        RunMhcPreBackwardScaledStage(alpha, workspace, tiling);
+        // scaled
+        RunMhcPreBackwardScaledAgainStage(alpha, workspace, tiling);
+        // scaled
+        RunMhcPreBackwardScaledAgain3Stage(alpha, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // dz
-            AscendC::TPipe pipe;
-            MhcPreBackwardDzAgain3 stage;
-            stage.Init(grad_h_res, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // scaled
-            AscendC::TPipe pipe;
-            MhcPreBackwardScaled stage;
-            stage.Init(alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // scaled
-            AscendC::TPipe pipe;
-            MhcPreBackwardScaledAgain stage;
-            stage.Init(alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // scaled
-            AscendC::TPipe pipe;
-            MhcPreBackwardScaledAgain3 stage;
-            stage.Init(alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // dmix, drms
-            AscendC::TPipe pipe;
-            MhcPreBackwardDrms stage;
-            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // dmix, drms
+        RunMhcPreBackwardDrmsStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll<false>();
         AscendC::SyncAll<false>();
-        {
-            // grad_x
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradXVariant4<Element> stage;
-            stage.Init(x, grad_h_in, inv_rms, h_pre, gamma, grad_x, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_x
+        RunMhcPreBackwardGradXVariant4Stage<Element>(x, grad_h_in, inv_rms, h_pre, gamma, grad_x, workspace, tiling);
         AscendC::SyncAll<false>();
-        {
-            // grad_phi
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradPhi stage;
-            stage.Init(gamma, grad_phi, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_2_part
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum2Part stage;
-            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_phi
+        RunMhcPreBackwardGradPhiStage(gamma, grad_phi, workspace, tiling);
+        // sum_2_part
+        RunMhcPreBackwardSum2PartStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_2
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum2 stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_2
+        RunMhcPreBackwardSum2Stage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // grad_alpha
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradAlphaVariant2 stage;
-            stage.Init(grad_alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_3_part
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum3Part stage;
-            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_alpha
+        RunMhcPreBackwardGradAlphaVariant2Stage(grad_alpha, workspace, tiling);
+        // sum_3_part
+        RunMhcPreBackwardSum3PartStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_3
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum3 stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_3
+        RunMhcPreBackwardSum3Stage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // grad_alpha
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradAlphaAgain stage;
-            stage.Init(grad_alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_4_part
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum4Part stage;
-            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_alpha
+        RunMhcPreBackwardGradAlphaAgainStage(grad_alpha, workspace, tiling);
+        // sum_4_part
+        RunMhcPreBackwardSum4PartStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_4
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum4 stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_4
+        RunMhcPreBackwardSum4Stage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // grad_alpha
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradAlphaAgain3 stage;
-            stage.Init(grad_alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_5_part
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum5Part stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_alpha
+        RunMhcPreBackwardGradAlphaAgain3Stage(grad_alpha, workspace, tiling);
+        // sum_5_part
+        RunMhcPreBackwardSum5PartStage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_5
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum5 stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_5
+        RunMhcPreBackwardSum5Stage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // grad_bias
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradBiasVariant2 stage;
-            stage.Init(grad_bias, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_6, grad_gamma
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradGamma stage;
-            stage.Init(phi, grad_gamma, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_bias
+        RunMhcPreBackwardGradBiasVariant2Stage(grad_bias, workspace, tiling);
+        // sum_6, grad_gamma
+        RunMhcPreBackwardGradGammaStage(phi, grad_gamma, workspace, tiling);
     }
 }
 
@@ -5465,92 +2638,34 @@ __aicore__ inline void RunMhcPreBackwardCubeNearFullWithGradXPostNarrow2(
         AscendC::SyncAll<false>();
     }
     if ASCEND_IS_AIV {
-        {
-            // sum_1_factor, dot, s, dz
-            AscendC::TPipe pipe;
-            MhcPreBackwardDzVariant5<Element> stage;
-            stage.Init(x, grad_h_in, h_pre, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_1_factor, dot, s, dz
+        RunMhcPreBackwardDzVariant5Stage<Element>(x, grad_h_in, h_pre, workspace, tiling);
+        // dz
+        RunMhcPreBackwardDzAgainStage(grad_h_post, h_post, workspace, tiling);
+        // dz
+        RunMhcPreBackwardDzAgain3Stage(grad_h_res, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // dz
-            AscendC::TPipe pipe;
-            MhcPreBackwardDzAgain stage;
-            stage.Init(grad_h_post, h_post, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // scaled
+        RunMhcPreBackwardScaledStage(alpha, workspace, tiling);
+        // scaled
+        RunMhcPreBackwardScaledAgainStage(alpha, workspace, tiling);
+        // scaled
+        RunMhcPreBackwardScaledAgain3Stage(alpha, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // dz
-            AscendC::TPipe pipe;
-            MhcPreBackwardDzAgain3 stage;
-            stage.Init(grad_h_res, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // dmix, drms
+        RunMhcPreBackwardDrmsStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // scaled
-            AscendC::TPipe pipe;
-            MhcPreBackwardScaled stage;
-            stage.Init(alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // scaled
-            AscendC::TPipe pipe;
-            MhcPreBackwardScaledAgain stage;
-            stage.Init(alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // scaled
-            AscendC::TPipe pipe;
-            MhcPreBackwardScaledAgain3 stage;
-            stage.Init(alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // dmix, drms
-            AscendC::TPipe pipe;
-            MhcPreBackwardDrms stage;
-            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // dxg, grad_x
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradXVariant5<Element> stage;
-            stage.Init(x, phi, grad_h_in, inv_rms, h_pre, grad_x_post, grad_x, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // dxg, grad_x
+        RunMhcPreBackwardGradXVariant5Stage<Element>(x, phi, grad_h_in, inv_rms, h_pre, grad_x_post, grad_x, workspace,
+                                                     tiling);
         AscendC::SyncAll<false>();
         AscendC::SyncAll<false>();
-        {
-            // grad_phi
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradPhiVariant4 stage;
-            stage.Init(grad_phi, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_2, grad_alpha, sum_3, sum_4
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradAlpha stage;
-            stage.Init(inv_rms, h_mix, grad_alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_5, grad_bias
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradBias stage;
-            stage.Init(grad_bias, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_phi
+        RunMhcPreBackwardGradPhiVariant4Stage(grad_phi, workspace, tiling);
+        // sum_2, grad_alpha, sum_3, sum_4
+        RunMhcPreBackwardGradAlphaStage(inv_rms, h_mix, grad_alpha, workspace, tiling);
+        // sum_5, grad_bias
+        RunMhcPreBackwardGradBiasStage(grad_bias, workspace, tiling);
     }
 }
 
@@ -5593,170 +2708,62 @@ __aicore__ inline void RunMhcPreBackwardCubeNearWalkedWithGradXPostNarrow2(
         AscendC::SyncAll<false>();
     }
     if ASCEND_IS_AIV {
-        {
-            // sum_1_factor, dot, s, dz
-            AscendC::TPipe pipe;
-            MhcPreBackwardDzVariant6<Element> stage;
-            stage.Init(x, grad_h_in, h_pre, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_1_factor, dot, s, dz
+        RunMhcPreBackwardDzVariant6Stage<Element>(x, grad_h_in, h_pre, workspace, tiling);
+        // dz
+        RunMhcPreBackwardDzAgainStage(grad_h_post, h_post, workspace, tiling);
+        // dz
+        RunMhcPreBackwardDzAgain3Stage(grad_h_res, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // dz
-            AscendC::TPipe pipe;
-            MhcPreBackwardDzAgain stage;
-            stage.Init(grad_h_post, h_post, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // scaled
+        RunMhcPreBackwardScaledStage(alpha, workspace, tiling);
+        // scaled
+        RunMhcPreBackwardScaledAgainStage(alpha, workspace, tiling);
+        // scaled
+        RunMhcPreBackwardScaledAgain3Stage(alpha, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // dz
-            AscendC::TPipe pipe;
-            MhcPreBackwardDzAgain3 stage;
-            stage.Init(grad_h_res, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // dmix, drms
+        RunMhcPreBackwardDrmsStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // scaled
-            AscendC::TPipe pipe;
-            MhcPreBackwardScaled stage;
-            stage.Init(alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // scaled
-            AscendC::TPipe pipe;
-            MhcPreBackwardScaledAgain stage;
-            stage.Init(alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // scaled
-            AscendC::TPipe pipe;
-            MhcPreBackwardScaledAgain3 stage;
-            stage.Init(alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // dmix, drms
-            AscendC::TPipe pipe;
-            MhcPreBackwardDrms stage;
-            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // dxg, grad_x
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradXVariant5<Element> stage;
-            stage.Init(x, phi, grad_h_in, inv_rms, h_pre, grad_x_post, grad_x, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // dxg, grad_x
+        RunMhcPreBackwardGradXVariant5Stage<Element>(x, phi, grad_h_in, inv_rms, h_pre, grad_x_post, grad_x, workspace,
+                                                     tiling);
         AscendC::SyncAll<false>();
         AscendC::SyncAll<false>();
-        {
-            // grad_phi
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradPhiVariant4 stage;
-            stage.Init(grad_phi, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_2_part
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum2Part stage;
-            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_phi
+        RunMhcPreBackwardGradPhiVariant4Stage(grad_phi, workspace, tiling);
+        // sum_2_part
+        RunMhcPreBackwardSum2PartStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_2
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum2 stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_2
+        RunMhcPreBackwardSum2Stage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // grad_alpha
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradAlphaVariant2 stage;
-            stage.Init(grad_alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_3_part
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum3Part stage;
-            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_alpha
+        RunMhcPreBackwardGradAlphaVariant2Stage(grad_alpha, workspace, tiling);
+        // sum_3_part
+        RunMhcPreBackwardSum3PartStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_3
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum3 stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_3
+        RunMhcPreBackwardSum3Stage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // grad_alpha
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradAlphaAgain stage;
-            stage.Init(grad_alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_4_part
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum4Part stage;
-            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_alpha
+        RunMhcPreBackwardGradAlphaAgainStage(grad_alpha, workspace, tiling);
+        // sum_4_part
+        RunMhcPreBackwardSum4PartStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_4
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum4 stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_4
+        RunMhcPreBackwardSum4Stage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // grad_alpha
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradAlphaAgain3 stage;
-            stage.Init(grad_alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_5_part
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum5Part stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_alpha
+        RunMhcPreBackwardGradAlphaAgain3Stage(grad_alpha, workspace, tiling);
+        // sum_5_part
+        RunMhcPreBackwardSum5PartStage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_5
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum5 stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_5
+        RunMhcPreBackwardSum5Stage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // grad_bias
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradBiasVariant2 stage;
-            stage.Init(grad_bias, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_bias
+        RunMhcPreBackwardGradBiasVariant2Stage(grad_bias, workspace, tiling);
     }
 }
 
@@ -5797,92 +2804,34 @@ __aicore__ inline void RunMhcPreBackwardCubeFullWithGradXPostNarrow2(
         AscendC::SyncAll<false>();
     }
     if ASCEND_IS_AIV {
-        {
-            // sum_1_factor, dot, s, dz
-            AscendC::TPipe pipe;
-            MhcPreBackwardDzVariant5<Element> stage;
-            stage.Init(x, grad_h_in, h_pre, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_1_factor, dot, s, dz
+        RunMhcPreBackwardDzVariant5Stage<Element>(x, grad_h_in, h_pre, workspace, tiling);
+        // dz
+        RunMhcPreBackwardDzAgainStage(grad_h_post, h_post, workspace, tiling);
+        // dz
+        RunMhcPreBackwardDzAgain3Stage(grad_h_res, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // dz
-            AscendC::TPipe pipe;
-            MhcPreBackwardDzAgain stage;
-            stage.Init(grad_h_post, h_post, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // scaled
+        RunMhcPreBackwardScaledStage(alpha, workspace, tiling);
+        // scaled
+        RunMhcPreBackwardScaledAgainStage(alpha, workspace, tiling);
+        // scaled
+        RunMhcPreBackwardScaledAgain3Stage(alpha, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // dz
-            AscendC::TPipe pipe;
-            MhcPreBackwardDzAgain3 stage;
-            stage.Init(grad_h_res, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // scaled
-            AscendC::TPipe pipe;
-            MhcPreBackwardScaled stage;
-            stage.Init(alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // scaled
-            AscendC::TPipe pipe;
-            MhcPreBackwardScaledAgain stage;
-            stage.Init(alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // scaled
-            AscendC::TPipe pipe;
-            MhcPreBackwardScaledAgain3 stage;
-            stage.Init(alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // dmix, drms
-            AscendC::TPipe pipe;
-            MhcPreBackwardDrms stage;
-            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // dmix, drms
+        RunMhcPreBackwardDrmsStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll<false>();
         AscendC::SyncAll<false>();
-        {
-            // grad_x
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradXVariant6<Element> stage;
-            stage.Init(x, grad_h_in, inv_rms, h_pre, grad_x_post, grad_x, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_x
+        RunMhcPreBackwardGradXVariant6Stage<Element>(x, grad_h_in, inv_rms, h_pre, grad_x_post, grad_x, workspace,
+                                                     tiling);
         AscendC::SyncAll<false>();
-        {
-            // grad_phi
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradPhiVariant4 stage;
-            stage.Init(grad_phi, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_2, grad_alpha, sum_3, sum_4
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradAlpha stage;
-            stage.Init(inv_rms, h_mix, grad_alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_5, grad_bias
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradBias stage;
-            stage.Init(grad_bias, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_phi
+        RunMhcPreBackwardGradPhiVariant4Stage(grad_phi, workspace, tiling);
+        // sum_2, grad_alpha, sum_3, sum_4
+        RunMhcPreBackwardGradAlphaStage(inv_rms, h_mix, grad_alpha, workspace, tiling);
+        // sum_5, grad_bias
+        RunMhcPreBackwardGradBiasStage(grad_bias, workspace, tiling);
     }
 }
 
@@ -5933,170 +2882,62 @@ __aicore__ inline void RunMhcPreBackwardCubeWalkedWithGradXPostNarrow2(
         AscendC::SyncAll<false>();
     }
     if ASCEND_IS_AIV {
-        {
-            // sum_1_factor, dot, s, dz
-            AscendC::TPipe pipe;
-            MhcPreBackwardDzVariant6<Element> stage;
-            stage.Init(x, grad_h_in, h_pre, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_1_factor, dot, s, dz
+        RunMhcPreBackwardDzVariant6Stage<Element>(x, grad_h_in, h_pre, workspace, tiling);
+        // dz
+        RunMhcPreBackwardDzAgainStage(grad_h_post, h_post, workspace, tiling);
+        // dz
+        RunMhcPreBackwardDzAgain3Stage(grad_h_res, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // dz
-            AscendC::TPipe pipe;
-            MhcPreBackwardDzAgain stage;
-            stage.Init(grad_h_post, h_post, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // scaled
+        RunMhcPreBackwardScaledStage(alpha, workspace, tiling);
+        // scaled
+        RunMhcPreBackwardScaledAgainStage(alpha, workspace, tiling);
+        // scaled
+        RunMhcPreBackwardScaledAgain3Stage(alpha, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // dz
-            AscendC::TPipe pipe;
-            MhcPreBackwardDzAgain3 stage;
-            stage.Init(grad_h_res, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // scaled
-            AscendC::TPipe pipe;
-            MhcPreBackwardScaled stage;
-            stage.Init(alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // scaled
-            AscendC::TPipe pipe;
-            MhcPreBackwardScaledAgain stage;
-            stage.Init(alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // scaled
-            AscendC::TPipe pipe;
-            MhcPreBackwardScaledAgain3 stage;
-            stage.Init(alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // dmix, drms
-            AscendC::TPipe pipe;
-            MhcPreBackwardDrms stage;
-            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // dmix, drms
+        RunMhcPreBackwardDrmsStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll<false>();
         AscendC::SyncAll<false>();
-        {
-            // grad_x
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradXVariant6<Element> stage;
-            stage.Init(x, grad_h_in, inv_rms, h_pre, grad_x_post, grad_x, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_x
+        RunMhcPreBackwardGradXVariant6Stage<Element>(x, grad_h_in, inv_rms, h_pre, grad_x_post, grad_x, workspace,
+                                                     tiling);
         AscendC::SyncAll<false>();
-        {
-            // grad_phi
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradPhiVariant4 stage;
-            stage.Init(grad_phi, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_2_part
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum2Part stage;
-            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_phi
+        RunMhcPreBackwardGradPhiVariant4Stage(grad_phi, workspace, tiling);
+        // sum_2_part
+        RunMhcPreBackwardSum2PartStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_2
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum2 stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_2
+        RunMhcPreBackwardSum2Stage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // grad_alpha
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradAlphaVariant2 stage;
-            stage.Init(grad_alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_3_part
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum3Part stage;
-            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_alpha
+        RunMhcPreBackwardGradAlphaVariant2Stage(grad_alpha, workspace, tiling);
+        // sum_3_part
+        RunMhcPreBackwardSum3PartStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_3
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum3 stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_3
+        RunMhcPreBackwardSum3Stage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // grad_alpha
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradAlphaAgain stage;
-            stage.Init(grad_alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_4_part
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum4Part stage;
-            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_alpha
+        RunMhcPreBackwardGradAlphaAgainStage(grad_alpha, workspace, tiling);
+        // sum_4_part
+        RunMhcPreBackwardSum4PartStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_4
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum4 stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_4
+        RunMhcPreBackwardSum4Stage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // grad_alpha
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradAlphaAgain3 stage;
-            stage.Init(grad_alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_5_part
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum5Part stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_alpha
+        RunMhcPreBackwardGradAlphaAgain3Stage(grad_alpha, workspace, tiling);
+        // sum_5_part
+        RunMhcPreBackwardSum5PartStage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_5
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum5 stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_5
+        RunMhcPreBackwardSum5Stage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // grad_bias
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradBiasVariant2 stage;
-            stage.Init(grad_bias, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_bias
+        RunMhcPreBackwardGradBiasVariant2Stage(grad_bias, workspace, tiling);
     }
 }
 
@@ -6131,92 +2972,33 @@ __aicore__ inline void RunMhcPreBackwardCubeNearFullNarrow2(GM_ADDR x, GM_ADDR p
         AscendC::SyncAll<false>();
     }
     if ASCEND_IS_AIV {
-        {
-            // sum_1_factor, dot, s, dz
-            AscendC::TPipe pipe;
-            MhcPreBackwardDzVariant5<Element> stage;
-            stage.Init(x, grad_h_in, h_pre, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_1_factor, dot, s, dz
+        RunMhcPreBackwardDzVariant5Stage<Element>(x, grad_h_in, h_pre, workspace, tiling);
+        // dz
+        RunMhcPreBackwardDzAgainStage(grad_h_post, h_post, workspace, tiling);
+        // dz
+        RunMhcPreBackwardDzAgain3Stage(grad_h_res, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // dz
-            AscendC::TPipe pipe;
-            MhcPreBackwardDzAgain stage;
-            stage.Init(grad_h_post, h_post, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // scaled
+        RunMhcPreBackwardScaledStage(alpha, workspace, tiling);
+        // scaled
+        RunMhcPreBackwardScaledAgainStage(alpha, workspace, tiling);
+        // scaled
+        RunMhcPreBackwardScaledAgain3Stage(alpha, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // dz
-            AscendC::TPipe pipe;
-            MhcPreBackwardDzAgain3 stage;
-            stage.Init(grad_h_res, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // dmix, drms
+        RunMhcPreBackwardDrmsStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // scaled
-            AscendC::TPipe pipe;
-            MhcPreBackwardScaled stage;
-            stage.Init(alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // scaled
-            AscendC::TPipe pipe;
-            MhcPreBackwardScaledAgain stage;
-            stage.Init(alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // scaled
-            AscendC::TPipe pipe;
-            MhcPreBackwardScaledAgain3 stage;
-            stage.Init(alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // dmix, drms
-            AscendC::TPipe pipe;
-            MhcPreBackwardDrms stage;
-            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // dxg, grad_x
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradXVariant7<Element> stage;
-            stage.Init(x, phi, grad_h_in, inv_rms, h_pre, grad_x, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // dxg, grad_x
+        RunMhcPreBackwardGradXVariant7Stage<Element>(x, phi, grad_h_in, inv_rms, h_pre, grad_x, workspace, tiling);
         AscendC::SyncAll<false>();
         AscendC::SyncAll<false>();
-        {
-            // grad_phi
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradPhiVariant4 stage;
-            stage.Init(grad_phi, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_2, grad_alpha, sum_3, sum_4
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradAlpha stage;
-            stage.Init(inv_rms, h_mix, grad_alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_5, grad_bias
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradBias stage;
-            stage.Init(grad_bias, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_phi
+        RunMhcPreBackwardGradPhiVariant4Stage(grad_phi, workspace, tiling);
+        // sum_2, grad_alpha, sum_3, sum_4
+        RunMhcPreBackwardGradAlphaStage(inv_rms, h_mix, grad_alpha, workspace, tiling);
+        // sum_5, grad_bias
+        RunMhcPreBackwardGradBiasStage(grad_bias, workspace, tiling);
     }
 }
 
@@ -6261,170 +3043,61 @@ __aicore__ inline void RunMhcPreBackwardCubeNearWalkedNarrow2(GM_ADDR x, GM_ADDR
         AscendC::SyncAll<false>();
     }
     if ASCEND_IS_AIV {
-        {
-            // sum_1_factor, dot, s, dz
-            AscendC::TPipe pipe;
-            MhcPreBackwardDzVariant6<Element> stage;
-            stage.Init(x, grad_h_in, h_pre, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_1_factor, dot, s, dz
+        RunMhcPreBackwardDzVariant6Stage<Element>(x, grad_h_in, h_pre, workspace, tiling);
+        // dz
+        RunMhcPreBackwardDzAgainStage(grad_h_post, h_post, workspace, tiling);
+        // dz
+        RunMhcPreBackwardDzAgain3Stage(grad_h_res, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // dz
-            AscendC::TPipe pipe;
-            MhcPreBackwardDzAgain stage;
-            stage.Init(grad_h_post, h_post, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // scaled
+        RunMhcPreBackwardScaledStage(alpha, workspace, tiling);
+        // scaled
+        RunMhcPreBackwardScaledAgainStage(alpha, workspace, tiling);
+        // scaled
+        RunMhcPreBackwardScaledAgain3Stage(alpha, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // dz
-            AscendC::TPipe pipe;
-            MhcPreBackwardDzAgain3 stage;
-            stage.Init(grad_h_res, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // dmix, drms
+        RunMhcPreBackwardDrmsStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // scaled
-            AscendC::TPipe pipe;
-            MhcPreBackwardScaled stage;
-            stage.Init(alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // scaled
-            AscendC::TPipe pipe;
-            MhcPreBackwardScaledAgain stage;
-            stage.Init(alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // scaled
-            AscendC::TPipe pipe;
-            MhcPreBackwardScaledAgain3 stage;
-            stage.Init(alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // dmix, drms
-            AscendC::TPipe pipe;
-            MhcPreBackwardDrms stage;
-            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // dxg, grad_x
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradXVariant7<Element> stage;
-            stage.Init(x, phi, grad_h_in, inv_rms, h_pre, grad_x, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // dxg, grad_x
+        RunMhcPreBackwardGradXVariant7Stage<Element>(x, phi, grad_h_in, inv_rms, h_pre, grad_x, workspace, tiling);
         AscendC::SyncAll<false>();
         AscendC::SyncAll<false>();
-        {
-            // grad_phi
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradPhiVariant4 stage;
-            stage.Init(grad_phi, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_2_part
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum2Part stage;
-            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_phi
+        RunMhcPreBackwardGradPhiVariant4Stage(grad_phi, workspace, tiling);
+        // sum_2_part
+        RunMhcPreBackwardSum2PartStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_2
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum2 stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_2
+        RunMhcPreBackwardSum2Stage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // grad_alpha
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradAlphaVariant2 stage;
-            stage.Init(grad_alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_3_part
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum3Part stage;
-            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_alpha
+        RunMhcPreBackwardGradAlphaVariant2Stage(grad_alpha, workspace, tiling);
+        // sum_3_part
+        RunMhcPreBackwardSum3PartStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_3
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum3 stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_3
+        RunMhcPreBackwardSum3Stage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // grad_alpha
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradAlphaAgain stage;
-            stage.Init(grad_alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_4_part
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum4Part stage;
-            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_alpha
+        RunMhcPreBackwardGradAlphaAgainStage(grad_alpha, workspace, tiling);
+        // sum_4_part
+        RunMhcPreBackwardSum4PartStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_4
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum4 stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_4
+        RunMhcPreBackwardSum4Stage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // grad_alpha
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradAlphaAgain3 stage;
-            stage.Init(grad_alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_5_part
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum5Part stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_alpha
+        RunMhcPreBackwardGradAlphaAgain3Stage(grad_alpha, workspace, tiling);
+        // sum_5_part
+        RunMhcPreBackwardSum5PartStage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_5
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum5 stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_5
+        RunMhcPreBackwardSum5Stage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // grad_bias
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradBiasVariant2 stage;
-            stage.Init(grad_bias, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_bias
+        RunMhcPreBackwardGradBiasVariant2Stage(grad_bias, workspace, tiling);
     }
 }
 
@@ -6466,92 +3139,33 @@ __aicore__ inline void RunMhcPreBackwardCubeFullNarrow2(GM_ADDR x, GM_ADDR phi, 
         AscendC::SyncAll<false>();
     }
     if ASCEND_IS_AIV {
-        {
-            // sum_1_factor, dot, s, dz
-            AscendC::TPipe pipe;
-            MhcPreBackwardDzVariant5<Element> stage;
-            stage.Init(x, grad_h_in, h_pre, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_1_factor, dot, s, dz
+        RunMhcPreBackwardDzVariant5Stage<Element>(x, grad_h_in, h_pre, workspace, tiling);
+        // dz
+        RunMhcPreBackwardDzAgainStage(grad_h_post, h_post, workspace, tiling);
+        // dz
+        RunMhcPreBackwardDzAgain3Stage(grad_h_res, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // dz
-            AscendC::TPipe pipe;
-            MhcPreBackwardDzAgain stage;
-            stage.Init(grad_h_post, h_post, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // scaled
+        RunMhcPreBackwardScaledStage(alpha, workspace, tiling);
+        // scaled
+        RunMhcPreBackwardScaledAgainStage(alpha, workspace, tiling);
+        // scaled
+        RunMhcPreBackwardScaledAgain3Stage(alpha, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // dz
-            AscendC::TPipe pipe;
-            MhcPreBackwardDzAgain3 stage;
-            stage.Init(grad_h_res, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // scaled
-            AscendC::TPipe pipe;
-            MhcPreBackwardScaled stage;
-            stage.Init(alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // scaled
-            AscendC::TPipe pipe;
-            MhcPreBackwardScaledAgain stage;
-            stage.Init(alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // scaled
-            AscendC::TPipe pipe;
-            MhcPreBackwardScaledAgain3 stage;
-            stage.Init(alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // dmix, drms
-            AscendC::TPipe pipe;
-            MhcPreBackwardDrms stage;
-            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // dmix, drms
+        RunMhcPreBackwardDrmsStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll<false>();
         AscendC::SyncAll<false>();
-        {
-            // grad_x
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradXVariant8<Element> stage;
-            stage.Init(x, grad_h_in, inv_rms, h_pre, grad_x, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_x
+        RunMhcPreBackwardGradXVariant8Stage<Element>(x, grad_h_in, inv_rms, h_pre, grad_x, workspace, tiling);
         AscendC::SyncAll<false>();
-        {
-            // grad_phi
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradPhiVariant4 stage;
-            stage.Init(grad_phi, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_2, grad_alpha, sum_3, sum_4
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradAlpha stage;
-            stage.Init(inv_rms, h_mix, grad_alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_5, grad_bias
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradBias stage;
-            stage.Init(grad_bias, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_phi
+        RunMhcPreBackwardGradPhiVariant4Stage(grad_phi, workspace, tiling);
+        // sum_2, grad_alpha, sum_3, sum_4
+        RunMhcPreBackwardGradAlphaStage(inv_rms, h_mix, grad_alpha, workspace, tiling);
+        // sum_5, grad_bias
+        RunMhcPreBackwardGradBiasStage(grad_bias, workspace, tiling);
     }
 }
 
@@ -6603,170 +3217,61 @@ __aicore__ inline void RunMhcPreBackwardCubeWalkedNarrow2(GM_ADDR x, GM_ADDR phi
         AscendC::SyncAll<false>();
     }
     if ASCEND_IS_AIV {
-        {
-            // sum_1_factor, dot, s, dz
-            AscendC::TPipe pipe;
-            MhcPreBackwardDzVariant6<Element> stage;
-            stage.Init(x, grad_h_in, h_pre, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_1_factor, dot, s, dz
+        RunMhcPreBackwardDzVariant6Stage<Element>(x, grad_h_in, h_pre, workspace, tiling);
+        // dz
+        RunMhcPreBackwardDzAgainStage(grad_h_post, h_post, workspace, tiling);
+        // dz
+        RunMhcPreBackwardDzAgain3Stage(grad_h_res, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // dz
-            AscendC::TPipe pipe;
-            MhcPreBackwardDzAgain stage;
-            stage.Init(grad_h_post, h_post, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // scaled
+        RunMhcPreBackwardScaledStage(alpha, workspace, tiling);
+        // scaled
+        RunMhcPreBackwardScaledAgainStage(alpha, workspace, tiling);
+        // scaled
+        RunMhcPreBackwardScaledAgain3Stage(alpha, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // dz
-            AscendC::TPipe pipe;
-            MhcPreBackwardDzAgain3 stage;
-            stage.Init(grad_h_res, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // scaled
-            AscendC::TPipe pipe;
-            MhcPreBackwardScaled stage;
-            stage.Init(alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // scaled
-            AscendC::TPipe pipe;
-            MhcPreBackwardScaledAgain stage;
-            stage.Init(alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // scaled
-            AscendC::TPipe pipe;
-            MhcPreBackwardScaledAgain3 stage;
-            stage.Init(alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        AscendC::SyncAll();
-        {
-            // dmix, drms
-            AscendC::TPipe pipe;
-            MhcPreBackwardDrms stage;
-            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // dmix, drms
+        RunMhcPreBackwardDrmsStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll<false>();
         AscendC::SyncAll<false>();
-        {
-            // grad_x
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradXVariant8<Element> stage;
-            stage.Init(x, grad_h_in, inv_rms, h_pre, grad_x, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_x
+        RunMhcPreBackwardGradXVariant8Stage<Element>(x, grad_h_in, inv_rms, h_pre, grad_x, workspace, tiling);
         AscendC::SyncAll<false>();
-        {
-            // grad_phi
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradPhiVariant4 stage;
-            stage.Init(grad_phi, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_2_part
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum2Part stage;
-            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_phi
+        RunMhcPreBackwardGradPhiVariant4Stage(grad_phi, workspace, tiling);
+        // sum_2_part
+        RunMhcPreBackwardSum2PartStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_2
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum2 stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_2
+        RunMhcPreBackwardSum2Stage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // grad_alpha
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradAlphaVariant2 stage;
-            stage.Init(grad_alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_3_part
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum3Part stage;
-            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_alpha
+        RunMhcPreBackwardGradAlphaVariant2Stage(grad_alpha, workspace, tiling);
+        // sum_3_part
+        RunMhcPreBackwardSum3PartStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_3
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum3 stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_3
+        RunMhcPreBackwardSum3Stage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // grad_alpha
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradAlphaAgain stage;
-            stage.Init(grad_alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_4_part
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum4Part stage;
-            stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_alpha
+        RunMhcPreBackwardGradAlphaAgainStage(grad_alpha, workspace, tiling);
+        // sum_4_part
+        RunMhcPreBackwardSum4PartStage(inv_rms, h_mix, workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_4
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum4 stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_4
+        RunMhcPreBackwardSum4Stage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // grad_alpha
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradAlphaAgain3 stage;
-            stage.Init(grad_alpha, workspace, tiling, &pipe);
-            stage.Process();
-        }
-        {
-            // sum_5_part
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum5Part stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_alpha
+        RunMhcPreBackwardGradAlphaAgain3Stage(grad_alpha, workspace, tiling);
+        // sum_5_part
+        RunMhcPreBackwardSum5PartStage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // sum_5
-            AscendC::TPipe pipe;
-            MhcPreBackwardSum5 stage;
-            stage.Init(workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // sum_5
+        RunMhcPreBackwardSum5Stage(workspace, tiling);
         AscendC::SyncAll();
-        {
-            // grad_bias
-            AscendC::TPipe pipe;
-            MhcPreBackwardGradBiasVariant2 stage;
-            stage.Init(grad_bias, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // grad_bias
+        RunMhcPreBackwardGradBiasVariant2Stage(grad_bias, workspace, tiling);
     }
 }
 

@@ -115,6 +115,16 @@ private:
     int64_t scaledWsStart_;
 };
 
+/// The stage from start to end.
+__aicore__ inline void RunMhcPreBackwardScaledAgainStage(GM_ADDR alpha, GM_ADDR workspace,
+                                                         const MhcPreBackwardTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    MhcPreBackwardScaledAgain stage;
+    stage.Init(alpha, workspace, tiling, &pipe);
+    stage.Process();
+}
+
 }  // namespace MhcPreBackwardKernel
 
 #endif  // MHC_PRE_BACKWARD_SCALED_AGAIN_H

@@ -118,6 +118,16 @@ private:
     int64_t scaledWsStart_;
 };
 
+/// The stage from start to end.
+__aicore__ inline void RunMhcPreBackwardScaledAgain3Stage(GM_ADDR alpha, GM_ADDR workspace,
+                                                          const MhcPreBackwardTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    MhcPreBackwardScaledAgain3 stage;
+    stage.Init(alpha, workspace, tiling, &pipe);
+    stage.Process();
+}
+
 }  // namespace MhcPreBackwardKernel
 
 #endif  // MHC_PRE_BACKWARD_SCALED_AGAIN3_H

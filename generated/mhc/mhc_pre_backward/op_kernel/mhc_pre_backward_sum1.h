@@ -206,6 +206,16 @@ private:
     int64_t ceilSum1DTileBy256_;
 };
 
+/// The stage from start to end.
+__aicore__ inline void RunMhcPreBackwardSum1Stage(GM_ADDR gamma, GM_ADDR grad_phi, GM_ADDR workspace,
+                                                  const MhcPreBackwardTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    MhcPreBackwardSum1 stage;
+    stage.Init(gamma, grad_phi, workspace, tiling, &pipe);
+    stage.Process();
+}
+
 /// sum_1
 class MhcPreBackwardSum1Variant2
 {
@@ -296,6 +306,15 @@ private:
     int64_t sum_1_partWsStart_;
     int64_t sum_1_part_count_;
 };
+
+/// The stage from start to end.
+__aicore__ inline void RunMhcPreBackwardSum1Variant2Stage(GM_ADDR workspace, const MhcPreBackwardTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    MhcPreBackwardSum1Variant2 stage;
+    stage.Init(workspace, tiling, &pipe);
+    stage.Process();
+}
 
 /// sum_1 (cube)
 class MhcPreBackwardSum1Variant3

@@ -162,6 +162,17 @@ private:
     int64_t ceilSum1PartKTileBy16_;
 };
 
+/// The stage from start to end.
+template <typename Element>
+__aicore__ inline void RunMhcPreBackwardSum1PartStage(GM_ADDR x, GM_ADDR workspace,
+                                                      const MhcPreBackwardTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    MhcPreBackwardSum1Part<Element> stage;
+    stage.Init(x, workspace, tiling, &pipe);
+    stage.Process();
+}
+
 }  // namespace MhcPreBackwardKernel
 
 #endif  // MHC_PRE_BACKWARD_SUM1_PART_H

@@ -203,6 +203,16 @@ private:
     int64_t ceilSum2PartTTileBy8_;
 };
 
+/// The stage from start to end.
+__aicore__ inline void RunMhcPreBackwardSum2PartStage(GM_ADDR inv_rms, GM_ADDR h_mix, GM_ADDR workspace,
+                                                      const MhcPreBackwardTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    MhcPreBackwardSum2Part stage;
+    stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
+    stage.Process();
+}
+
 }  // namespace MhcPreBackwardKernel
 
 #endif  // MHC_PRE_BACKWARD_SUM2_PART_H

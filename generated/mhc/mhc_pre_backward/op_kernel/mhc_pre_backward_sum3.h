@@ -110,6 +110,15 @@ private:
     int64_t sum_3_part_count_;
 };
 
+/// The stage from start to end.
+__aicore__ inline void RunMhcPreBackwardSum3Stage(GM_ADDR workspace, const MhcPreBackwardTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    MhcPreBackwardSum3 stage;
+    stage.Init(workspace, tiling, &pipe);
+    stage.Process();
+}
+
 }  // namespace MhcPreBackwardKernel
 
 #endif  // MHC_PRE_BACKWARD_SUM3_H

@@ -203,6 +203,16 @@ private:
     int64_t ceilSum3PartTTileBy8_;
 };
 
+/// The stage from start to end.
+__aicore__ inline void RunMhcPreBackwardSum3PartStage(GM_ADDR inv_rms, GM_ADDR h_mix, GM_ADDR workspace,
+                                                      const MhcPreBackwardTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    MhcPreBackwardSum3Part stage;
+    stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
+    stage.Process();
+}
+
 }  // namespace MhcPreBackwardKernel
 
 #endif  // MHC_PRE_BACKWARD_SUM3_PART_H

@@ -206,6 +206,16 @@ private:
     int64_t ceilSum4PartTTileBy8_;
 };
 
+/// The stage from start to end.
+__aicore__ inline void RunMhcPreBackwardSum4PartStage(GM_ADDR inv_rms, GM_ADDR h_mix, GM_ADDR workspace,
+                                                      const MhcPreBackwardTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    MhcPreBackwardSum4Part stage;
+    stage.Init(inv_rms, h_mix, workspace, tiling, &pipe);
+    stage.Process();
+}
+
 }  // namespace MhcPreBackwardKernel
 
 #endif  // MHC_PRE_BACKWARD_SUM4_PART_H

@@ -107,6 +107,15 @@ private:
     int64_t sum_5_part_count_;
 };
 
+/// The stage from start to end.
+__aicore__ inline void RunMhcPreBackwardSum5Stage(GM_ADDR workspace, const MhcPreBackwardTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    MhcPreBackwardSum5 stage;
+    stage.Init(workspace, tiling, &pipe);
+    stage.Process();
+}
+
 }  // namespace MhcPreBackwardKernel
 
 #endif  // MHC_PRE_BACKWARD_SUM5_H

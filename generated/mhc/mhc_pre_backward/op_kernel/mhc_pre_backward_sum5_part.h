@@ -114,6 +114,15 @@ private:
     int64_t sum_5_part_length_;
 };
 
+/// The stage from start to end.
+__aicore__ inline void RunMhcPreBackwardSum5PartStage(GM_ADDR workspace, const MhcPreBackwardTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    MhcPreBackwardSum5Part stage;
+    stage.Init(workspace, tiling, &pipe);
+    stage.Process();
+}
+
 }  // namespace MhcPreBackwardKernel
 
 #endif  // MHC_PRE_BACKWARD_SUM5_PART_H

@@ -93,6 +93,15 @@ private:
     int64_t sum_6_part_count_;
 };
 
+/// The stage from start to end.
+__aicore__ inline void RunMhcPreBackwardSum6Stage(GM_ADDR workspace, const MhcPreBackwardTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    MhcPreBackwardSum6 stage;
+    stage.Init(workspace, tiling, &pipe);
+    stage.Process();
+}
+
 }  // namespace MhcPreBackwardKernel
 
 #endif  // MHC_PRE_BACKWARD_SUM6_H

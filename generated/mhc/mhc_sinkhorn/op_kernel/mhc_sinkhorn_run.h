@@ -15,20 +15,14 @@ __aicore__ inline void RunMhcSinkhornFullWithNormSums(GM_ADDR x, GM_ADDR y, GM_A
                                                       const MhcSinkhornTilingData &tiling)
 {
     // m, e, sum_1, p, norm, a, sum_2, c, sums, sum_3, s, sum_4, y
-    AscendC::TPipe pipe;
-    MhcSinkhornY stage;
-    stage.Init(x, y, norm, sums, tiling, &pipe);
-    stage.Process();
+    RunMhcSinkhornYStage(x, y, norm, sums, tiling);
 }
 
 /// Runs the stage on this core.
 __aicore__ inline void RunMhcSinkhornFull(GM_ADDR x, GM_ADDR y, const MhcSinkhornTilingData &tiling)
 {
     // m, e, sum_1, p, a, sum_2, c, sum_3, s, sum_4, y
-    AscendC::TPipe pipe;
-    MhcSinkhornYVariant2 stage;
-    stage.Init(x, y, tiling, &pipe);
-    stage.Process();
+    RunMhcSinkhornYVariant2Stage(x, y, tiling);
 }
 
 }  // namespace MhcSinkhornKernel

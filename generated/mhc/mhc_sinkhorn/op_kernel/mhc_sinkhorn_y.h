@@ -453,6 +453,16 @@ private:
     float eps_;
 };
 
+/// The stage from start to end.
+__aicore__ inline void RunMhcSinkhornYStage(GM_ADDR x, GM_ADDR y, GM_ADDR norm, GM_ADDR sums,
+                                            const MhcSinkhornTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    MhcSinkhornY stage;
+    stage.Init(x, y, norm, sums, tiling, &pipe);
+    stage.Process();
+}
+
 /// m, e, sum_1, p, a, sum_2, c, sum_3, s, sum_4, y
 class MhcSinkhornYVariant2
 {
@@ -708,6 +718,15 @@ private:
     int64_t ceilNBy8_;
     float eps_;
 };
+
+/// The stage from start to end.
+__aicore__ inline void RunMhcSinkhornYVariant2Stage(GM_ADDR x, GM_ADDR y, const MhcSinkhornTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    MhcSinkhornYVariant2 stage;
+    stage.Init(x, y, tiling, &pipe);
+    stage.Process();
+}
 
 }  // namespace MhcSinkhornKernel
 

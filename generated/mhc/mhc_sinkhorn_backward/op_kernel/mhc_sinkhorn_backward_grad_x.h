@@ -310,6 +310,16 @@ private:
     int64_t num_iters_;
 };
 
+/// The stage from start to end.
+__aicore__ inline void RunMhcSinkhornBackwardGradXStage(GM_ADDR grad_y, GM_ADDR norm, GM_ADDR sums, GM_ADDR grad_x,
+                                                        const MhcSinkhornBackwardTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    MhcSinkhornBackwardGradX stage;
+    stage.Init(grad_y, norm, sums, grad_x, tiling, &pipe);
+    stage.Process();
+}
+
 }  // namespace MhcSinkhornBackwardKernel
 
 #endif  // MHC_SINKHORN_BACKWARD_GRAD_X_H

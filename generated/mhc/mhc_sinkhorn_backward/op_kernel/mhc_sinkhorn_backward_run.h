@@ -15,10 +15,7 @@ __aicore__ inline void RunMhcSinkhornBackwardFull(GM_ADDR grad_y, GM_ADDR norm, 
                                                   const MhcSinkhornBackwardTilingData &tiling)
 {
     // g, col, row, last, dot, grad_x
-    AscendC::TPipe pipe;
-    MhcSinkhornBackwardGradX stage;
-    stage.Init(grad_y, norm, sums, grad_x, tiling, &pipe);
-    stage.Process();
+    RunMhcSinkhornBackwardGradXStage(grad_y, norm, sums, grad_x, tiling);
 }
 
 }  // namespace MhcSinkhornBackwardKernel

@@ -36,10 +36,7 @@ __aicore__ inline void RunBatchMatmulFullNarrow(GM_ADDR x1, GM_ADDR x2, GM_ADDR 
 {
     if ASCEND_IS_AIV {
         // sum_1, y
-        AscendC::TPipe pipe;
-        BatchMatmulYVariant2<Element> stage;
-        stage.Init(x1, x2, y, tiling, &pipe);
-        stage.Process();
+        RunBatchMatmulYVariant2Stage<Element>(x1, x2, y, tiling);
     }
 }
 
@@ -51,10 +48,7 @@ __aicore__ inline void RunBatchMatmulWalkedNarrow(GM_ADDR x1, GM_ADDR x2, GM_ADD
 {
     if ASCEND_IS_AIV {
         // sum_1, y
-        AscendC::TPipe pipe;
-        BatchMatmulYVariant3<Element> stage;
-        stage.Init(x1, x2, y, tiling, &pipe);
-        stage.Process();
+        RunBatchMatmulYVariant3Stage<Element>(x1, x2, y, tiling);
     }
 }
 
@@ -82,10 +76,7 @@ __aicore__ inline void RunBatchMatmulFullFloat32(GM_ADDR x1, GM_ADDR x2, GM_ADDR
 {
     if ASCEND_IS_AIV {
         // sum_1, y
-        AscendC::TPipe pipe;
-        BatchMatmulYVariant5 stage;
-        stage.Init(x1, x2, y, tiling, &pipe);
-        stage.Process();
+        RunBatchMatmulYVariant5Stage(x1, x2, y, tiling);
     }
 }
 
@@ -96,10 +87,7 @@ __aicore__ inline void RunBatchMatmulWalkedFloat32(GM_ADDR x1, GM_ADDR x2, GM_AD
 {
     if ASCEND_IS_AIV {
         // sum_1, y
-        AscendC::TPipe pipe;
-        BatchMatmulYVariant6 stage;
-        stage.Init(x1, x2, y, tiling, &pipe);
-        stage.Process();
+        RunBatchMatmulYVariant6Stage(x1, x2, y, tiling);
     }
 }
 

@@ -235,6 +235,17 @@ private:
     int64_t ceilKBy16_;
 };
 
+/// The stage from start to end.
+template <typename Element>
+__aicore__ inline void RunBatchMatmulYVariant2Stage(GM_ADDR x1, GM_ADDR x2, GM_ADDR y,
+                                                    const BatchMatmulTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    BatchMatmulYVariant2<Element> stage;
+    stage.Init(x1, x2, y, tiling, &pipe);
+    stage.Process();
+}
+
 /// sum_1, y
 template <typename Element>
 class BatchMatmulYVariant3
@@ -401,6 +412,17 @@ private:
     int64_t yWork_;
     int64_t ceilYITileBy16_;
 };
+
+/// The stage from start to end.
+template <typename Element>
+__aicore__ inline void RunBatchMatmulYVariant3Stage(GM_ADDR x1, GM_ADDR x2, GM_ADDR y,
+                                                    const BatchMatmulTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    BatchMatmulYVariant3<Element> stage;
+    stage.Init(x1, x2, y, tiling, &pipe);
+    stage.Process();
+}
 
 /// y (cube)
 class BatchMatmulYVariant4
@@ -609,6 +631,16 @@ private:
     int64_t ceilKBy8_;
 };
 
+/// The stage from start to end.
+__aicore__ inline void RunBatchMatmulYVariant5Stage(GM_ADDR x1, GM_ADDR x2, GM_ADDR y,
+                                                    const BatchMatmulTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    BatchMatmulYVariant5 stage;
+    stage.Init(x1, x2, y, tiling, &pipe);
+    stage.Process();
+}
+
 /// sum_1, y
 class BatchMatmulYVariant6
 {
@@ -751,6 +783,16 @@ private:
     int64_t yWork_;
     int64_t ceilYITileBy8_;
 };
+
+/// The stage from start to end.
+__aicore__ inline void RunBatchMatmulYVariant6Stage(GM_ADDR x1, GM_ADDR x2, GM_ADDR y,
+                                                    const BatchMatmulTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    BatchMatmulYVariant6 stage;
+    stage.Init(x1, x2, y, tiling, &pipe);
+    stage.Process();
+}
 
 }  // namespace BatchMatmulKernel
 

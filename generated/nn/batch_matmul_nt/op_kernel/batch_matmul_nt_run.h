@@ -37,10 +37,7 @@ __aicore__ inline void RunBatchMatmulNTFullNarrow(GM_ADDR x1, GM_ADDR x2, GM_ADD
 {
     if ASCEND_IS_AIV {
         // sum_1, y
-        AscendC::TPipe pipe;
-        BatchMatmulNTYVariant2<Element> stage;
-        stage.Init(x1, x2, y, tiling, &pipe);
-        stage.Process();
+        RunBatchMatmulNTYVariant2Stage<Element>(x1, x2, y, tiling);
     }
 }
 
@@ -52,10 +49,7 @@ __aicore__ inline void RunBatchMatmulNTWalkedNarrow(GM_ADDR x1, GM_ADDR x2, GM_A
 {
     if ASCEND_IS_AIV {
         // sum_1, y
-        AscendC::TPipe pipe;
-        BatchMatmulNTYVariant3<Element> stage;
-        stage.Init(x1, x2, y, tiling, &pipe);
-        stage.Process();
+        RunBatchMatmulNTYVariant3Stage<Element>(x1, x2, y, tiling);
     }
 }
 
@@ -84,10 +78,7 @@ __aicore__ inline void RunBatchMatmulNTFullFloat32(GM_ADDR x1, GM_ADDR x2, GM_AD
 {
     if ASCEND_IS_AIV {
         // sum_1, y
-        AscendC::TPipe pipe;
-        BatchMatmulNTYVariant5 stage;
-        stage.Init(x1, x2, y, tiling, &pipe);
-        stage.Process();
+        RunBatchMatmulNTYVariant5Stage(x1, x2, y, tiling);
     }
 }
 
@@ -98,10 +89,7 @@ __aicore__ inline void RunBatchMatmulNTWalkedFloat32(GM_ADDR x1, GM_ADDR x2, GM_
 {
     if ASCEND_IS_AIV {
         // sum_1, y
-        AscendC::TPipe pipe;
-        BatchMatmulNTYVariant6 stage;
-        stage.Init(x1, x2, y, tiling, &pipe);
-        stage.Process();
+        RunBatchMatmulNTYVariant6Stage(x1, x2, y, tiling);
     }
 }
 

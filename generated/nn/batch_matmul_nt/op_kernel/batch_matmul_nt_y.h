@@ -255,6 +255,17 @@ private:
     int64_t ceilYJTileBy8_;
 };
 
+/// The stage from start to end.
+template <typename Element>
+__aicore__ inline void RunBatchMatmulNTYVariant2Stage(GM_ADDR x1, GM_ADDR x2, GM_ADDR y,
+                                                      const BatchMatmulNTTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    BatchMatmulNTYVariant2<Element> stage;
+    stage.Init(x1, x2, y, tiling, &pipe);
+    stage.Process();
+}
+
 /// sum_1, y
 template <typename Element>
 class BatchMatmulNTYVariant3
@@ -432,6 +443,17 @@ private:
     int64_t ceilYJTileBy16_;
     int64_t ceilYJTileBy8_;
 };
+
+/// The stage from start to end.
+template <typename Element>
+__aicore__ inline void RunBatchMatmulNTYVariant3Stage(GM_ADDR x1, GM_ADDR x2, GM_ADDR y,
+                                                      const BatchMatmulNTTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    BatchMatmulNTYVariant3<Element> stage;
+    stage.Init(x1, x2, y, tiling, &pipe);
+    stage.Process();
+}
 
 /// y (cube)
 class BatchMatmulNTYVariant4
@@ -651,6 +673,16 @@ private:
     int64_t ceilYJTileBy8_;
 };
 
+/// The stage from start to end.
+__aicore__ inline void RunBatchMatmulNTYVariant5Stage(GM_ADDR x1, GM_ADDR x2, GM_ADDR y,
+                                                      const BatchMatmulNTTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    BatchMatmulNTYVariant5 stage;
+    stage.Init(x1, x2, y, tiling, &pipe);
+    stage.Process();
+}
+
 /// sum_1, y
 class BatchMatmulNTYVariant6
 {
@@ -801,6 +833,16 @@ private:
     int64_t yWork_;
     int64_t ceilYJTileBy8_;
 };
+
+/// The stage from start to end.
+__aicore__ inline void RunBatchMatmulNTYVariant6Stage(GM_ADDR x1, GM_ADDR x2, GM_ADDR y,
+                                                      const BatchMatmulNTTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    BatchMatmulNTYVariant6 stage;
+    stage.Init(x1, x2, y, tiling, &pipe);
+    stage.Process();
+}
 
 }  // namespace BatchMatmulNTKernel
 

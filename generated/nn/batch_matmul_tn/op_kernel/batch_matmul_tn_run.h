@@ -37,10 +37,7 @@ __aicore__ inline void RunBatchMatmulTNFullNarrow(GM_ADDR x1, GM_ADDR x2, GM_ADD
 {
     if ASCEND_IS_AIV {
         // sum_1, y
-        AscendC::TPipe pipe;
-        BatchMatmulTNYVariant2<Element> stage;
-        stage.Init(x1, x2, y, tiling, &pipe);
-        stage.Process();
+        RunBatchMatmulTNYVariant2Stage<Element>(x1, x2, y, tiling);
     }
 }
 
@@ -52,10 +49,7 @@ __aicore__ inline void RunBatchMatmulTNWalkedNarrow(GM_ADDR x1, GM_ADDR x2, GM_A
 {
     if ASCEND_IS_AIV {
         // sum_1, y
-        AscendC::TPipe pipe;
-        BatchMatmulTNYVariant3<Element> stage;
-        stage.Init(x1, x2, y, tiling, &pipe);
-        stage.Process();
+        RunBatchMatmulTNYVariant3Stage<Element>(x1, x2, y, tiling);
     }
 }
 
@@ -84,10 +78,7 @@ __aicore__ inline void RunBatchMatmulTNFullFloat32(GM_ADDR x1, GM_ADDR x2, GM_AD
 {
     if ASCEND_IS_AIV {
         // sum_1, y
-        AscendC::TPipe pipe;
-        BatchMatmulTNYVariant5 stage;
-        stage.Init(x1, x2, y, tiling, &pipe);
-        stage.Process();
+        RunBatchMatmulTNYVariant5Stage(x1, x2, y, tiling);
     }
 }
 
@@ -98,10 +89,7 @@ __aicore__ inline void RunBatchMatmulTNWalkedFloat32(GM_ADDR x1, GM_ADDR x2, GM_
 {
     if ASCEND_IS_AIV {
         // sum_1, y
-        AscendC::TPipe pipe;
-        BatchMatmulTNYVariant6 stage;
-        stage.Init(x1, x2, y, tiling, &pipe);
-        stage.Process();
+        RunBatchMatmulTNYVariant6Stage(x1, x2, y, tiling);
     }
 }
 

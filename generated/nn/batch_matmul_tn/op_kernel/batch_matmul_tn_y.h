@@ -260,6 +260,17 @@ private:
     int64_t ceilYITileBy16_;
 };
 
+/// The stage from start to end.
+template <typename Element>
+__aicore__ inline void RunBatchMatmulTNYVariant2Stage(GM_ADDR x1, GM_ADDR x2, GM_ADDR y,
+                                                      const BatchMatmulTNTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    BatchMatmulTNYVariant2<Element> stage;
+    stage.Init(x1, x2, y, tiling, &pipe);
+    stage.Process();
+}
+
 /// sum_1, y
 template <typename Element>
 class BatchMatmulTNYVariant3
@@ -407,6 +418,17 @@ private:
     int64_t yWork_;
     int64_t ceilYITileBy16_;
 };
+
+/// The stage from start to end.
+template <typename Element>
+__aicore__ inline void RunBatchMatmulTNYVariant3Stage(GM_ADDR x1, GM_ADDR x2, GM_ADDR y,
+                                                      const BatchMatmulTNTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    BatchMatmulTNYVariant3<Element> stage;
+    stage.Init(x1, x2, y, tiling, &pipe);
+    stage.Process();
+}
 
 /// y (cube)
 class BatchMatmulTNYVariant4
@@ -634,6 +656,16 @@ private:
     int64_t ceilKBy8_;
 };
 
+/// The stage from start to end.
+__aicore__ inline void RunBatchMatmulTNYVariant5Stage(GM_ADDR x1, GM_ADDR x2, GM_ADDR y,
+                                                      const BatchMatmulTNTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    BatchMatmulTNYVariant5 stage;
+    stage.Init(x1, x2, y, tiling, &pipe);
+    stage.Process();
+}
+
 /// sum_1, y
 class BatchMatmulTNYVariant6
 {
@@ -760,6 +792,16 @@ private:
     int64_t yWork_;
     int64_t ceilYITileBy8_;
 };
+
+/// The stage from start to end.
+__aicore__ inline void RunBatchMatmulTNYVariant6Stage(GM_ADDR x1, GM_ADDR x2, GM_ADDR y,
+                                                      const BatchMatmulTNTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    BatchMatmulTNYVariant6 stage;
+    stage.Init(x1, x2, y, tiling, &pipe);
+    stage.Process();
+}
 
 }  // namespace BatchMatmulTNKernel
 

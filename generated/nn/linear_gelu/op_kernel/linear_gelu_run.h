@@ -30,13 +30,8 @@ __aicore__ inline void RunLinearGeluCubeFullWithBias(GM_ADDR x, GM_ADDR weight, 
     }
     if ASCEND_IS_AIV {
         AscendC::SyncAll<false>();
-        {
-            // y
-            AscendC::TPipe pipe;
-            LinearGeluY<Element> stage;
-            stage.Init(bias, y, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // y
+        RunLinearGeluYStage<Element>(bias, y, workspace, tiling);
     }
 }
 
@@ -47,10 +42,7 @@ __aicore__ inline void RunLinearGeluFullWithBias(GM_ADDR x, GM_ADDR weight, GM_A
 {
     if ASCEND_IS_AIV {
         // sum_1, y
-        AscendC::TPipe pipe;
-        LinearGeluYVariant2<Element> stage;
-        stage.Init(x, weight, bias, y, tiling, &pipe);
-        stage.Process();
+        RunLinearGeluYVariant2Stage<Element>(x, weight, bias, y, tiling);
     }
 }
 
@@ -62,10 +54,7 @@ __aicore__ inline void RunLinearGeluWalkedWithBias(GM_ADDR x, GM_ADDR weight, GM
 {
     if ASCEND_IS_AIV {
         // sum_1, y
-        AscendC::TPipe pipe;
-        LinearGeluYVariant3<Element> stage;
-        stage.Init(x, weight, bias, y, tiling, &pipe);
-        stage.Process();
+        RunLinearGeluYVariant3Stage<Element>(x, weight, bias, y, tiling);
     }
 }
 
@@ -88,13 +77,8 @@ __aicore__ inline void RunLinearGeluCubeFull(GM_ADDR x, GM_ADDR weight, GM_ADDR 
     }
     if ASCEND_IS_AIV {
         AscendC::SyncAll<false>();
-        {
-            // y
-            AscendC::TPipe pipe;
-            LinearGeluYVariant4<Element> stage;
-            stage.Init(y, workspace, tiling, &pipe);
-            stage.Process();
-        }
+        // y
+        RunLinearGeluYVariant4Stage<Element>(y, workspace, tiling);
     }
 }
 
@@ -104,10 +88,7 @@ __aicore__ inline void RunLinearGeluFull(GM_ADDR x, GM_ADDR weight, GM_ADDR y, c
 {
     if ASCEND_IS_AIV {
         // sum_1, y
-        AscendC::TPipe pipe;
-        LinearGeluYVariant5<Element> stage;
-        stage.Init(x, weight, y, tiling, &pipe);
-        stage.Process();
+        RunLinearGeluYVariant5Stage<Element>(x, weight, y, tiling);
     }
 }
 
@@ -118,10 +99,7 @@ __aicore__ inline void RunLinearGeluWalked(GM_ADDR x, GM_ADDR weight, GM_ADDR y,
 {
     if ASCEND_IS_AIV {
         // sum_1, y
-        AscendC::TPipe pipe;
-        LinearGeluYVariant6<Element> stage;
-        stage.Init(x, weight, y, tiling, &pipe);
-        stage.Process();
+        RunLinearGeluYVariant6Stage<Element>(x, weight, y, tiling);
     }
 }
 

@@ -230,6 +230,17 @@ private:
     int64_t ceilYOTileBy256_;
 };
 
+/// The stage from start to end.
+template <typename Element>
+__aicore__ inline void RunLinearGeluYStage(GM_ADDR bias, GM_ADDR y, GM_ADDR workspace,
+                                           const LinearGeluTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    LinearGeluY<Element> stage;
+    stage.Init(bias, y, workspace, tiling, &pipe);
+    stage.Process();
+}
+
 /// sum_1, y
 template <typename Element>
 class LinearGeluYVariant2
@@ -550,6 +561,17 @@ private:
     int64_t ceilYBTileBy64_;
     int64_t ceilYBTileBy8_;
 };
+
+/// The stage from start to end.
+template <typename Element>
+__aicore__ inline void RunLinearGeluYVariant2Stage(GM_ADDR x, GM_ADDR weight, GM_ADDR bias, GM_ADDR y,
+                                                   const LinearGeluTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    LinearGeluYVariant2<Element> stage;
+    stage.Init(x, weight, bias, y, tiling, &pipe);
+    stage.Process();
+}
 
 /// sum_1, y
 template <typename Element>
@@ -879,6 +901,17 @@ private:
     int64_t ceilYBTileBy8_;
 };
 
+/// The stage from start to end.
+template <typename Element>
+__aicore__ inline void RunLinearGeluYVariant3Stage(GM_ADDR x, GM_ADDR weight, GM_ADDR bias, GM_ADDR y,
+                                                   const LinearGeluTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    LinearGeluYVariant3<Element> stage;
+    stage.Init(x, weight, bias, y, tiling, &pipe);
+    stage.Process();
+}
+
 /// y
 template <typename Element>
 class LinearGeluYVariant4
@@ -1064,6 +1097,16 @@ private:
     int64_t yWork_;
     int64_t ceilYOTileBy256_;
 };
+
+/// The stage from start to end.
+template <typename Element>
+__aicore__ inline void RunLinearGeluYVariant4Stage(GM_ADDR y, GM_ADDR workspace, const LinearGeluTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    LinearGeluYVariant4<Element> stage;
+    stage.Init(y, workspace, tiling, &pipe);
+    stage.Process();
+}
 
 /// sum_1, y
 template <typename Element>
@@ -1349,6 +1392,17 @@ private:
     int64_t ceilYOTileBy8_;
 };
 
+/// The stage from start to end.
+template <typename Element>
+__aicore__ inline void RunLinearGeluYVariant5Stage(GM_ADDR x, GM_ADDR weight, GM_ADDR y,
+                                                   const LinearGeluTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    LinearGeluYVariant5<Element> stage;
+    stage.Init(x, weight, y, tiling, &pipe);
+    stage.Process();
+}
+
 /// sum_1, y
 template <typename Element>
 class LinearGeluYVariant6
@@ -1631,6 +1685,17 @@ private:
     int64_t ceilYOTileBy64_;
     int64_t ceilYOTileBy8_;
 };
+
+/// The stage from start to end.
+template <typename Element>
+__aicore__ inline void RunLinearGeluYVariant6Stage(GM_ADDR x, GM_ADDR weight, GM_ADDR y,
+                                                   const LinearGeluTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    LinearGeluYVariant6<Element> stage;
+    stage.Init(x, weight, y, tiling, &pipe);
+    stage.Process();
+}
 
 }  // namespace LinearGeluKernel
 

@@ -214,6 +214,16 @@ private:
     float epsilon_;
 };
 
+/// The stage from start to end.
+__aicore__ inline void RunRmsNormRstdStage(GM_ADDR x, GM_ADDR gamma, GM_ADDR y, GM_ADDR rstd,
+                                           const RmsNormTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    RmsNormRstd stage;
+    stage.Init(x, gamma, y, rstd, tiling, &pipe);
+    stage.Process();
+}
+
 /// sum_1, r, y, rstd
 class RmsNormRstdVariant2
 {
@@ -437,6 +447,16 @@ private:
     int64_t ceilRstdBTileBy8_;
     float epsilon_;
 };
+
+/// The stage from start to end.
+__aicore__ inline void RunRmsNormRstdVariant2Stage(GM_ADDR x, GM_ADDR gamma, GM_ADDR y, GM_ADDR rstd,
+                                                   const RmsNormTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    RmsNormRstdVariant2 stage;
+    stage.Init(x, gamma, y, rstd, tiling, &pipe);
+    stage.Process();
+}
 
 /// sum_1, r, y, rstd
 template <typename Element>
@@ -680,6 +700,17 @@ private:
     int64_t divUpDTo16By64_;
     float epsilon_;
 };
+
+/// The stage from start to end.
+template <typename Element>
+__aicore__ inline void RunRmsNormRstdVariant3Stage(GM_ADDR x, GM_ADDR gamma, GM_ADDR y, GM_ADDR rstd,
+                                                   const RmsNormTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    RmsNormRstdVariant3<Element> stage;
+    stage.Init(x, gamma, y, rstd, tiling, &pipe);
+    stage.Process();
+}
 
 /// sum_1, r, y, rstd
 template <typename Element>
@@ -944,6 +975,17 @@ private:
     int64_t ceilRstdBTileBy8_;
     float epsilon_;
 };
+
+/// The stage from start to end.
+template <typename Element>
+__aicore__ inline void RunRmsNormRstdVariant4Stage(GM_ADDR x, GM_ADDR gamma, GM_ADDR y, GM_ADDR rstd,
+                                                   const RmsNormTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    RmsNormRstdVariant4<Element> stage;
+    stage.Init(x, gamma, y, rstd, tiling, &pipe);
+    stage.Process();
+}
 
 }  // namespace RmsNormKernel
 

@@ -15,10 +15,7 @@ __aicore__ inline void RunRmsNormFullFloat32(GM_ADDR x, GM_ADDR gamma, GM_ADDR y
                                              const RmsNormTilingData &tiling)
 {
     // sum_1, r, y, rstd
-    AscendC::TPipe pipe;
-    RmsNormRstd stage;
-    stage.Init(x, gamma, y, rstd, tiling, &pipe);
-    stage.Process();
+    RunRmsNormRstdStage(x, gamma, y, rstd, tiling);
 }
 
 /// Runs the stage on this core.
@@ -27,10 +24,7 @@ __aicore__ inline void RunRmsNormWalkedFloat32(GM_ADDR x, GM_ADDR gamma, GM_ADDR
                                                const RmsNormTilingData &tiling)
 {
     // sum_1, r, y, rstd
-    AscendC::TPipe pipe;
-    RmsNormRstdVariant2 stage;
-    stage.Init(x, gamma, y, rstd, tiling, &pipe);
-    stage.Process();
+    RunRmsNormRstdVariant2Stage(x, gamma, y, rstd, tiling);
 }
 
 /// Runs the stage on this core.
@@ -39,10 +33,7 @@ __aicore__ inline void RunRmsNormFullNarrow(GM_ADDR x, GM_ADDR gamma, GM_ADDR y,
                                             const RmsNormTilingData &tiling)
 {
     // sum_1, r, y, rstd
-    AscendC::TPipe pipe;
-    RmsNormRstdVariant3<Element> stage;
-    stage.Init(x, gamma, y, rstd, tiling, &pipe);
-    stage.Process();
+    RunRmsNormRstdVariant3Stage<Element>(x, gamma, y, rstd, tiling);
 }
 
 /// Runs the stage on this core.
@@ -52,10 +43,7 @@ __aicore__ inline void RunRmsNormWalkedNarrow(GM_ADDR x, GM_ADDR gamma, GM_ADDR 
                                               const RmsNormTilingData &tiling)
 {
     // sum_1, r, y, rstd
-    AscendC::TPipe pipe;
-    RmsNormRstdVariant4<Element> stage;
-    stage.Init(x, gamma, y, rstd, tiling, &pipe);
-    stage.Process();
+    RunRmsNormRstdVariant4Stage<Element>(x, gamma, y, rstd, tiling);
 }
 
 }  // namespace RmsNormKernel

@@ -14,10 +14,7 @@ namespace SoftmaxKernel
 __aicore__ inline void RunSoftmaxFullFloat32(GM_ADDR x, GM_ADDR y, const SoftmaxTilingData &tiling)
 {
     // m, e, sum_1, y
-    AscendC::TPipe pipe;
-    SoftmaxY stage;
-    stage.Init(x, y, tiling, &pipe);
-    stage.Process();
+    RunSoftmaxYStage(x, y, tiling);
 }
 
 /// Runs the stage on this core.
@@ -25,10 +22,7 @@ __aicore__ inline void RunSoftmaxFullFloat32(GM_ADDR x, GM_ADDR y, const Softmax
 __aicore__ inline void RunSoftmaxWalkedFloat32(GM_ADDR x, GM_ADDR y, const SoftmaxTilingData &tiling)
 {
     // m, e, sum_1, y
-    AscendC::TPipe pipe;
-    SoftmaxYVariant2 stage;
-    stage.Init(x, y, tiling, &pipe);
-    stage.Process();
+    RunSoftmaxYVariant2Stage(x, y, tiling);
 }
 
 /// Runs the stage on this core.
@@ -36,10 +30,7 @@ template <typename Element>
 __aicore__ inline void RunSoftmaxFullNarrow(GM_ADDR x, GM_ADDR y, const SoftmaxTilingData &tiling)
 {
     // m, e, sum_1, y
-    AscendC::TPipe pipe;
-    SoftmaxYVariant3<Element> stage;
-    stage.Init(x, y, tiling, &pipe);
-    stage.Process();
+    RunSoftmaxYVariant3Stage<Element>(x, y, tiling);
 }
 
 /// Runs the stage on this core.
@@ -48,10 +39,7 @@ template <typename Element>
 __aicore__ inline void RunSoftmaxWalkedNarrow(GM_ADDR x, GM_ADDR y, const SoftmaxTilingData &tiling)
 {
     // m, e, sum_1, y
-    AscendC::TPipe pipe;
-    SoftmaxYVariant4<Element> stage;
-    stage.Init(x, y, tiling, &pipe);
-    stage.Process();
+    RunSoftmaxYVariant4Stage<Element>(x, y, tiling);
 }
 
 }  // namespace SoftmaxKernel

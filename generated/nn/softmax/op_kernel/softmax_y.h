@@ -221,6 +221,15 @@ private:
     int64_t divUpDTo8By64_;
 };
 
+/// The stage from start to end.
+__aicore__ inline void RunSoftmaxYStage(GM_ADDR x, GM_ADDR y, const SoftmaxTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    SoftmaxY stage;
+    stage.Init(x, y, tiling, &pipe);
+    stage.Process();
+}
+
 /// m, e, sum_1, y
 class SoftmaxYVariant2
 {
@@ -509,6 +518,15 @@ private:
     int64_t ceilYBTileBy8_;
 };
 
+/// The stage from start to end.
+__aicore__ inline void RunSoftmaxYVariant2Stage(GM_ADDR x, GM_ADDR y, const SoftmaxTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    SoftmaxYVariant2 stage;
+    stage.Init(x, y, tiling, &pipe);
+    stage.Process();
+}
+
 /// m, e, sum_1, y
 template <typename Element>
 class SoftmaxYVariant3
@@ -748,6 +766,16 @@ private:
     int64_t ceilYBTileBy8_;
     int64_t divUpDTo16By64_;
 };
+
+/// The stage from start to end.
+template <typename Element>
+__aicore__ inline void RunSoftmaxYVariant3Stage(GM_ADDR x, GM_ADDR y, const SoftmaxTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    SoftmaxYVariant3<Element> stage;
+    stage.Init(x, y, tiling, &pipe);
+    stage.Process();
+}
 
 /// m, e, sum_1, y
 template <typename Element>
@@ -1071,6 +1099,16 @@ private:
     int64_t ceilYBTileBy16_;
     int64_t ceilYBTileBy8_;
 };
+
+/// The stage from start to end.
+template <typename Element>
+__aicore__ inline void RunSoftmaxYVariant4Stage(GM_ADDR x, GM_ADDR y, const SoftmaxTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    SoftmaxYVariant4<Element> stage;
+    stage.Init(x, y, tiling, &pipe);
+    stage.Process();
+}
 
 }  // namespace SoftmaxKernel
 

@@ -161,6 +161,16 @@ private:
     int64_t divUpDTo8By64_;
 };
 
+/// The stage from start to end.
+__aicore__ inline void RunSoftmaxBackwardGradXStage(GM_ADDR grad_y, GM_ADDR y, GM_ADDR grad_x,
+                                                    const SoftmaxBackwardTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    SoftmaxBackwardGradX stage;
+    stage.Init(grad_y, y, grad_x, tiling, &pipe);
+    stage.Process();
+}
+
 /// sum_1, grad_x
 class SoftmaxBackwardGradXVariant2
 {
@@ -341,6 +351,16 @@ private:
     int64_t numel_b_;
     int64_t ceilGradXBTileBy8_;
 };
+
+/// The stage from start to end.
+__aicore__ inline void RunSoftmaxBackwardGradXVariant2Stage(GM_ADDR grad_y, GM_ADDR y, GM_ADDR grad_x,
+                                                            const SoftmaxBackwardTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    SoftmaxBackwardGradXVariant2 stage;
+    stage.Init(grad_y, y, grad_x, tiling, &pipe);
+    stage.Process();
+}
 
 /// sum_1, grad_x
 template <typename Element>
@@ -524,6 +544,17 @@ private:
     int64_t ceilGradXBTileBy8_;
     int64_t divUpDTo16By64_;
 };
+
+/// The stage from start to end.
+template <typename Element>
+__aicore__ inline void RunSoftmaxBackwardGradXVariant3Stage(GM_ADDR grad_y, GM_ADDR y, GM_ADDR grad_x,
+                                                            const SoftmaxBackwardTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    SoftmaxBackwardGradXVariant3<Element> stage;
+    stage.Init(grad_y, y, grad_x, tiling, &pipe);
+    stage.Process();
+}
 
 /// sum_1, grad_x
 template <typename Element>
@@ -741,6 +772,17 @@ private:
     int64_t ceilGradXBTileBy16_;
     int64_t ceilGradXBTileBy8_;
 };
+
+/// The stage from start to end.
+template <typename Element>
+__aicore__ inline void RunSoftmaxBackwardGradXVariant4Stage(GM_ADDR grad_y, GM_ADDR y, GM_ADDR grad_x,
+                                                            const SoftmaxBackwardTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    SoftmaxBackwardGradXVariant4<Element> stage;
+    stage.Init(grad_y, y, grad_x, tiling, &pipe);
+    stage.Process();
+}
 
 }  // namespace SoftmaxBackwardKernel
 

@@ -15,10 +15,7 @@ __aicore__ inline void RunSoftmaxBackwardFullFloat32(GM_ADDR grad_y, GM_ADDR y, 
                                                      const SoftmaxBackwardTilingData &tiling)
 {
     // sum_1, grad_x
-    AscendC::TPipe pipe;
-    SoftmaxBackwardGradX stage;
-    stage.Init(grad_y, y, grad_x, tiling, &pipe);
-    stage.Process();
+    RunSoftmaxBackwardGradXStage(grad_y, y, grad_x, tiling);
 }
 
 /// Runs the stage on this core.
@@ -27,10 +24,7 @@ __aicore__ inline void RunSoftmaxBackwardWalkedFloat32(GM_ADDR grad_y, GM_ADDR y
                                                        const SoftmaxBackwardTilingData &tiling)
 {
     // sum_1, grad_x
-    AscendC::TPipe pipe;
-    SoftmaxBackwardGradXVariant2 stage;
-    stage.Init(grad_y, y, grad_x, tiling, &pipe);
-    stage.Process();
+    RunSoftmaxBackwardGradXVariant2Stage(grad_y, y, grad_x, tiling);
 }
 
 /// Runs the stage on this core.
@@ -39,10 +33,7 @@ __aicore__ inline void RunSoftmaxBackwardFullNarrow(GM_ADDR grad_y, GM_ADDR y, G
                                                     const SoftmaxBackwardTilingData &tiling)
 {
     // sum_1, grad_x
-    AscendC::TPipe pipe;
-    SoftmaxBackwardGradXVariant3<Element> stage;
-    stage.Init(grad_y, y, grad_x, tiling, &pipe);
-    stage.Process();
+    RunSoftmaxBackwardGradXVariant3Stage<Element>(grad_y, y, grad_x, tiling);
 }
 
 /// Runs the stage on this core.
@@ -52,10 +43,7 @@ __aicore__ inline void RunSoftmaxBackwardWalkedNarrow(GM_ADDR grad_y, GM_ADDR y,
                                                       const SoftmaxBackwardTilingData &tiling)
 {
     // sum_1, grad_x
-    AscendC::TPipe pipe;
-    SoftmaxBackwardGradXVariant4<Element> stage;
-    stage.Init(grad_y, y, grad_x, tiling, &pipe);
-    stage.Process();
+    RunSoftmaxBackwardGradXVariant4Stage<Element>(grad_y, y, grad_x, tiling);
 }
 
 }  // namespace SoftmaxBackwardKernel

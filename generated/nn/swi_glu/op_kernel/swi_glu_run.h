@@ -14,10 +14,7 @@ namespace SwiGluKernel
 __aicore__ inline void RunSwiGluFullFloat32(GM_ADDR x, GM_ADDR y, const SwiGluTilingData &tiling)
 {
     // y
-    AscendC::TPipe pipe;
-    SwiGluY stage;
-    stage.Init(x, y, tiling, &pipe);
-    stage.Process();
+    RunSwiGluYStage(x, y, tiling);
 }
 
 /// Runs the stage on this core.
@@ -25,10 +22,7 @@ template <typename Element>
 __aicore__ inline void RunSwiGluFullNarrow(GM_ADDR x, GM_ADDR y, const SwiGluTilingData &tiling)
 {
     // y
-    AscendC::TPipe pipe;
-    SwiGluYVariant2<Element> stage;
-    stage.Init(x, y, tiling, &pipe);
-    stage.Process();
+    RunSwiGluYVariant2Stage<Element>(x, y, tiling);
 }
 
 }  // namespace SwiGluKernel

@@ -91,6 +91,15 @@ private:
     int64_t yWork_;
 };
 
+/// The stage from start to end.
+__aicore__ inline void RunSwiGluYStage(GM_ADDR x, GM_ADDR y, const SwiGluTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    SwiGluY stage;
+    stage.Init(x, y, tiling, &pipe);
+    stage.Process();
+}
+
 /// y
 template <typename Element>
 class SwiGluYVariant2
@@ -190,6 +199,16 @@ private:
     int64_t yPer_;
     int64_t yWork_;
 };
+
+/// The stage from start to end.
+template <typename Element>
+__aicore__ inline void RunSwiGluYVariant2Stage(GM_ADDR x, GM_ADDR y, const SwiGluTilingData &tiling)
+{
+    AscendC::TPipe pipe;
+    SwiGluYVariant2<Element> stage;
+    stage.Init(x, y, tiling, &pipe);
+    stage.Process();
+}
 
 }  // namespace SwiGluKernel
 
