@@ -1,7 +1,8 @@
 """The part each axis of a stage plays: core and tile axes, lane, rows, and axes walked one step at a time.
 
 The lane is the axis that is contiguous where most bytes move (design.md, section 5). *Full* keeps every axis that is
-not in the grid whole in UB; *passes* walks reduced axes step by step, the lane in chunks, keeping accumulators.
+not in the grid whole in UB; *passes* walks reduced axes step by step, the lane, or beside a short lane one more axis, in
+chunks, keeping accumulators.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """One stage: from statements with roles to buffers, tile sizes and a tree of instructions.
 
-The skeleton is a loop over this core's share of the work items (outer axes x row tiles x lane tiles); inside, the
-statements run on tiles, in passes where some axis is walked.
+The skeleton is a loop over this core's share of the work items (outer axes x row tiles x lane tiles), with the row tiles
+innermost where some load serves several of them; inside, the statements run on tiles, for each value of small axes the
+tile covers, in passes where some axis is walked.
 """
 
 from __future__ import annotations
