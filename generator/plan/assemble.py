@@ -2,8 +2,9 @@
 
 For each dtype combination and presence set: the *full* alternative fuses all it can and keeps reduced axes whole in
 UB; when that does not fit for every size, a *walked* alternative follows (groups that fit at every size as they are, fused
-passes where they apply, otherwise one statement a stage), and when even its tiles may not fit, one statement a stage. The host takes the first that fits.
-Where sums of products are worth the cube, alternatives with cube stages come first, for the sizes at which they pay.
+passes where they apply, otherwise one statement a stage), and when even its tiles may not fit, one statement a stage.
+The host takes the first that fits. Where sums of products are worth the cube, alternatives with cube stages come first,
+for the sizes at which they pay.
 """
 
 from __future__ import annotations
