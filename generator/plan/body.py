@@ -427,8 +427,7 @@ class Body:
             reduce_last(ctx, op, src, out)
             spent = [src]
         else:
-            d = ctx.axis[axis]
-            reduce_rows(ctx, op, view, axis, d.cur, d.least, out)
+            reduce_rows(ctx, op, view, ctx.axis[axis], out)
             spent = []
         ctx.drop(*spent, view.tile)
         return out.view()

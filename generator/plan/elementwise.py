@@ -16,10 +16,11 @@ from generator.plan.tiles import Context, Dim, Tile, View, capacity
 from generator.plan.tree import Access, Arg, Cond, Enum, Float, FloatConst, Int, Local, Scalar, Struct
 from generator.spec.integer import IntExpr, const, floor_div, min_of, product, sym
 
-__all__ = ["add_products", "binary", "cast", "compare", "copy", "fill", "fold_rows", "scalar_op", "select", "spread", "unary"]
+__all__ = ["add_products", "binary", "cast", "compare", "copy", "few", "fill", "fold_rows", "scalar_op", "select", "spread", "unary"]
 
 LANES: Final = 64  # float32 elements of one repeat: 256 bytes (facts.md B.2)
 REPEATS: Final = 255  # repeatTime is uint8 (facts.md B.2)
+FEW: Final = 16  # rows: two code paths are not worth what repeats save on no more of them
 BLOCK: Final = 8  # float32 elements of one 32-byte block
 
 Emit = Callable[[list[IntExpr], IntExpr, list[Access]], None]
@@ -139,7 +140,7 @@ def _by_rows_or_columns(ctx: Context, api: str, views: tuple[View, View, View], 
     dst = views[0]
     inner = _repeated(dst)
     loops = dst.tile.rows[: len(dst.tile.rows) - _merged(views)]
-    if inner is None or inner not in loops:
+    if inner is None or inner not in loops or few(inner.most):
         _rowwise(ctx, views, emit)
         return
     ops = [_Wide(ctx, v, False) for v in views]
@@ -152,8 +153,18 @@ def _by_rows_or_columns(ctx: Context, api: str, views: tuple[View, View, View], 
         _nest(ctx, others, lambda: _by_column(ctx, api, ops, dst.tile.pitch, inner.key, inner.cur))
     with ctx.collect() as across:
         _rowwise(ctx, views, emit)
-    short = Cond("<=", dst.tile.pitch, inner.cur * LANES)
-    ctx.branch((short, *_strides_fit(dst.tile.pitch, steps)), columns, across)
+    ctx.branch((*_short(dst.tile, inner.cur), *_strides_fit(dst.tile.pitch, steps)), columns, across)
+
+
+def few(most: int | None) -> bool:
+    """Rows proved to be so few that taking them as repeats saves next to nothing."""
+    return most is not None and most <= FEW
+
+
+def _short(tile: Tile, rows: IntExpr) -> list[Cond]:
+    """Rows as repeats are fewer instructions than rows one by one: surely where one repeat takes a row."""
+    most = tile.dims[-1].most if tile.dims else 1
+    return [] if most is not None and most <= LANES else [Cond("<=", tile.pitch, rows * LANES)]
 
 
 def fold_rows(ctx: Context, api: str, dst: View, src: View, axis: str, extent: IntExpr, otherwise: Callable[[], None]) -> None:
@@ -168,7 +179,7 @@ def fold_rows(ctx: Context, api: str, dst: View, src: View, axis: str, extent: I
         _nest(ctx, [(d.key, d.cur) for d in dst.tile.rows], lambda: _by_column(ctx, api, ops, dst.tile.pitch, axis, extent))
     with ctx.collect() as across:
         otherwise()
-    ctx.branch((Cond("<=", dst.tile.pitch, extent * LANES), *_strides_fit(step, ())), columns, across)
+    ctx.branch((*_short(dst.tile, extent), *_strides_fit(step, ())), columns, across)
 
 
 def _strides_fit(pitch: IntExpr, steps: Sequence[IntExpr]) -> list[Cond]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from generator.plan.elementwise import BLOCK, LANES, REPEATS, binary, fill, fold_rows, scalar_op
+from generator.plan.elementwise import BLOCK, LANES, REPEATS, binary, few, fill, fold_rows, scalar_op
 from generator.plan.tiles import Context, Dim, Tile, View
 from generator.plan.tree import Access, Cond, FloatConst, Int, Struct
 from generator.spec.integer import IntExpr, const, floor_div, min_of, round_up, sym
@@ -22,26 +22,25 @@ IDENTITY: Final = {"sum": 0.0, "max": -math.inf, "min": math.inf, "prod": 1.0}
 _FOLD: Final = {"sum": "BlockReduceSum", "max": "BlockReduceMax", "min": "BlockReduceMin"}
 
 
-def reduce_rows(ctx: Context, op: str, src: View, axis: str, extent: IntExpr, at_least: int, dst: Tile) -> None:
-    """``dst = op over axis of src``; ``dst`` has src's axes without ``axis``, which is a row index of src.
-    ``at_least`` is a proved lower bound of ``extent``."""
+def reduce_rows(ctx: Context, op: str, src: View, axis: Dim, dst: Tile) -> None:
+    """``dst = op over axis of src``; ``dst`` has src's axes without ``axis``, which is a row index of src."""
 
     def at(k: IntExpr | int) -> View:
-        return View(src.tile, tuple(i.substitute({axis: k}) for i in src.index))
+        return View(src.tile, tuple(i.substitute({axis.key: k}) for i in src.index))
 
     def row_by_row() -> None:
-        with ctx.loop(axis, first, extent):
+        with ctx.loop(axis.key, first, axis.cur):
             binary(ctx, COMBINE[op], dst.view(), dst.view(), src)
 
-    if at_least >= 2:
+    if axis.least >= 2:
         binary(ctx, COMBINE[op], dst.view(), at(0), at(1))
         first = 2
     else:
         scalar_op(ctx, "Muls", dst.view(), at(0), FloatConst(1.0))
         first = 1
-    rest = View(src.tile, tuple(i.substitute({axis: sym(axis) + first}) for i in src.index))
-    if dst.last == src.tile.last:
-        fold_rows(ctx, COMBINE[op], dst.view(), rest, axis, extent - first, row_by_row)
+    rest = View(src.tile, tuple(i.substitute({axis.key: sym(axis.key) + first}) for i in src.index))
+    if dst.last == src.tile.last and not few(axis.most):
+        fold_rows(ctx, COMBINE[op], dst.view(), rest, axis.key, axis.cur - first, row_by_row)
     else:
         row_by_row()
 

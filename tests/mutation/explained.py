@@ -41,7 +41,7 @@ RULES = (
         "a chunk one column narrower: any chunk up to the buffers' length walks the whole row",
     ),
     Rule(
-        r"^definition: CeilDiv\(s0\w+Tile_, (8|16)\) -> \+1 ",
+        r"^definition: CeilDiv\((s0\w+Tile_|rstdBTile_), (8|16)\) -> \+1 ",
         "only lengths of buffers depend on it, which become longer than they need be",
     ),
     # --- rounds of instruction limits ---
@@ -69,14 +69,24 @@ RULES = (
         ("RmsNorm",),
     ),
     Rule(
-        r"^(loop|limit): (?!tCount -> -1).*(block\d* < tCount|spread\d*\[block\d* \* 64\].*MinOf\(255|\+= 4095|MinOf\(4095)",
+        r"^(loop|limit): (?!tCount -> -1).*"
+        r"((block|first)\d* < tCount|spread\d*\[block\d* \* 64\].*MinOf\(255|MinOf\(255, tCount - first|\+= 4095|MinOf\(4095)",
         "one round for up to 255 matrices (4095 rows) in a tile: no unified buffer holds as many beside the other tiles",
         _MATRIX,
+    ),
+    Rule(
+        r"^loop: D_ -> \+1 .*jStart1 < .*\+= rstdJTile_\)",
+        "one more chunk, without columns, where the chunk divides the row: its copies move nothing and its loops have no turn",
+        ("RmsNorm",),
     ),
     # --- branches ---
     Rule(
         r"^condition: 2040 -> ",
         "pitches are multiples of 8, so the limit moves past none but 2040, where both branches are right",
+    ),
+    Rule(
+        r"^condition: \w+ \* 64 -> ",
+        "rows as repeats or one after another: either is right, and only the number of instructions differs",
     ),
     Rule(
         r"^condition: 0 -> -1 .*\* 64 > 0\)",
@@ -97,7 +107,7 @@ RULES = (
         _MATRIX,
     ),
     Rule(
-        r"^field: .*BlkStride\) in .*, (n_|8), n_, AscendC::BinaryRepeatParams\(",
+        r"^field: .*BlkStride\) in .*, (n_|8), (n_|MinOf\(255, tCount - first\d*\)), AscendC::BinaryRepeatParams\(",
         "the lanes of a repeat are those of one block, and the stride lies between two",
         _MATRIX,
     ),

@@ -117,10 +117,12 @@ def definitions(source: Source) -> Iterator[Mutant]:
 def conditions(source: Source) -> Iterator[Mutant]:
     """A branch taken one too early or too late."""
     for m in re.finditer(r"\bif \(", source.bare):
-        inner = Span(m.end(), source.close(m.end() - 1))
-        sides = re.search(r"[<>]=?|==", source[inner])
-        if sides is not None:
-            yield from _plus(source, "condition", source.trim(Span(inner.start + sides.end(), inner.end)), 1, -1)
+        at, end = m.end(), source.close(m.end() - 1)
+        for clause in source.bare[at:end].split("&&"):
+            sides = re.search(r"[<>]=?|==", clause)
+            if sides is not None:
+                yield from _plus(source, "condition", source.trim(Span(at + sides.end(), at + len(clause))), 1, -1)
+            at += len(clause) + len("&&")
 
 
 def calls(source: Source) -> Iterator[Mutant]:

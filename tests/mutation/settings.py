@@ -65,7 +65,8 @@ _SINKHORN = (
 _FORWARD = (
     *(replace(s, sizes=(*s.sizes, ("eps", 1e-2))) for s in _SINKHORN),
     _at(T=40, n=6, num_iters=2, ub=24 * KIB, wide=400.0),  # a maximum that misses an element overflows
-    _at(T=23, n=8, num_iters=1, ub=24 * KIB, cores=1, wide=400.0),  # a last tile of one
+    _at(T=3, n=8, num_iters=2, cores=2, wide=400.0),  # a last tile of one
+    _at(T=23, n=8, num_iters=1, ub=24 * KIB, cores=1, wide=400.0),
     _at(T=300, n=4, num_iters=1, cores=1, eps=1e-2),  # more than 255 repeats
     _at(T=255, n=8, num_iters=1, cores=1, eps=1e-2),
 )

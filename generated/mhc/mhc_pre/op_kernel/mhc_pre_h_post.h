@@ -154,7 +154,7 @@ public:
                         }
                     }
                 }
-                if (iPitch <= tCount * 64 && iPitch <= 2040) {
+                if (iPitch <= 2040) {
                     VectorBarrier();
                     for (int64_t col2 = 0; col2 < iPitch; col2 += 64) {
                         for (int64_t first2 = 0; first2 < tCount; first2 += 255) {
@@ -253,7 +253,7 @@ public:
                         }
                     }
                 }
-                if (iPitch <= tCount * 64 && iPitch <= 2040) {
+                if (iPitch <= 2040) {
                     VectorBarrier();
                     for (int64_t col5 = 0; col5 < iPitch; col5 += 64) {
                         for (int64_t first5 = 0; first5 < tCount; first5 += 255) {

@@ -139,7 +139,7 @@ public:
                         }
                     }
                 }
-                if (jPitch <= tCount * 64 && jPitch <= 2040) {
+                if (jPitch <= 2040) {
                     VectorBarrier();
                     for (int64_t col2 = 0; col2 < jPitch; col2 += 64) {
                         for (int64_t first2 = 0; first2 < tCount; first2 += 255) {

@@ -219,36 +219,23 @@ public:
                                      tmp1[ceilDBy16_ * k * n_ * 16 + ceilDBy16_ * 16], ceilDBy16_ * 16);
                     }
                 }
-                if (ceilDBy16_ * 16 <= n_ * 64 - 128 && ceilDBy16_ * 16 <= 2040) {
-                    VectorBarrier();
-                    for (int64_t k = 0; k < kCount; ++k) {
+                for (int64_t i = 2; i < n_; ++i) {
+                    if (ceilDBy16_ * 16 <= kCount * 64 && ceilDBy16_ * 16 <= 2040 && ceilDBy16_ * n_ * 16 <= 2040) {
+                        VectorBarrier();
                         for (int64_t col2 = 0; col2 < ceilDBy16_ * 16; col2 += 64) {
-                            AscendC::Add(sum[ceilDBy16_ * k * 16 + col2],
-                                         tmp1[ceilDBy16_ * k * n_ * 16 + ceilDBy16_ * 32 + col2],
-                                         sum[ceilDBy16_ * k * 16 + col2], MinOf(64, ceilDBy16_ * 16 - col2), n_ - 2,
-                                         AscendC::BinaryRepeatParams(1, 1, 1, 0, ceilDBy16_ * 2, 0));
+                            for (int64_t first3 = 0; first3 < kCount; first3 += 255) {
+                                AscendC::Add(sum[ceilDBy16_ * first3 * 16 + col2], sum[ceilDBy16_ * first3 * 16 + col2],
+                                             tmp1[ceilDBy16_ * first3 * n_ * 16 + ceilDBy16_ * i * 16 + col2],
+                                             MinOf(64, ceilDBy16_ * 16 - col2), MinOf(255, kCount - first3),
+                                             AscendC::BinaryRepeatParams(1, 1, 1, ceilDBy16_ * 2, ceilDBy16_ * 2,
+                                                                         ceilDBy16_ * n_ * 2));
+                            }
                         }
-                    }
-                } else {
-                    for (int64_t i = 2; i < n_; ++i) {
-                        if (ceilDBy16_ * 16 <= kCount * 64 && ceilDBy16_ * 16 <= 2040 && ceilDBy16_ * n_ * 16 <= 2040) {
-                            VectorBarrier();
-                            for (int64_t col3 = 0; col3 < ceilDBy16_ * 16; col3 += 64) {
-                                for (int64_t first4 = 0; first4 < kCount; first4 += 255) {
-                                    AscendC::Add(sum[ceilDBy16_ * first4 * 16 + col3],
-                                                 sum[ceilDBy16_ * first4 * 16 + col3],
-                                                 tmp1[ceilDBy16_ * first4 * n_ * 16 + ceilDBy16_ * i * 16 + col3],
-                                                 MinOf(64, ceilDBy16_ * 16 - col3), MinOf(255, kCount - first4),
-                                                 AscendC::BinaryRepeatParams(1, 1, 1, ceilDBy16_ * 2, ceilDBy16_ * 2,
-                                                                             ceilDBy16_ * n_ * 2));
-                                }
-                            }
-                        } else {
-                            VectorBarrier();
-                            for (int64_t k = 0; k < kCount; ++k) {
-                                AscendC::Add(sum[ceilDBy16_ * k * 16], sum[ceilDBy16_ * k * 16],
-                                             tmp1[ceilDBy16_ * k * n_ * 16 + ceilDBy16_ * i * 16], ceilDBy16_ * 16);
-                            }
+                    } else {
+                        VectorBarrier();
+                        for (int64_t k = 0; k < kCount; ++k) {
+                            AscendC::Add(sum[ceilDBy16_ * k * 16], sum[ceilDBy16_ * k * 16],
+                                         tmp1[ceilDBy16_ * k * n_ * 16 + ceilDBy16_ * i * 16], ceilDBy16_ * 16);
                         }
                     }
                 }
@@ -257,11 +244,11 @@ public:
                 AscendC::LocalTensor<float> part = calc6Buf_.Get<float>();
                 AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(kCount, 8) * 512);
                 if (ceilDBy16_ * 16 <= 2040) {
-                    for (int64_t col4 = 0; col4 < D_; col4 += 64) {
+                    for (int64_t col3 = 0; col3 < D_; col3 += 64) {
                         VectorBarrier();
-                        for (int64_t first5 = 0; first5 < kCount; first5 += 255) {
-                            AscendC::Add(acc[first5 * 64], sum[ceilDBy16_ * first5 * 16 + col4], acc[first5 * 64],
-                                         MinOf(64, D_ - col4), MinOf(255, kCount - first5),
+                        for (int64_t first4 = 0; first4 < kCount; first4 += 255) {
+                            AscendC::Add(acc[first4 * 64], sum[ceilDBy16_ * first4 * 16 + col3], acc[first4 * 64],
+                                         MinOf(64, D_ - col3), MinOf(255, kCount - first4),
                                          AscendC::BinaryRepeatParams(1, 1, 1, 8, ceilDBy16_ * 2, 8));
                         }
                     }
@@ -846,36 +833,23 @@ public:
                                      tmp1[ceilDBy16_ * k * n_ * 16 + ceilDBy16_ * 16], ceilDBy16_ * 16);
                     }
                 }
-                if (ceilDBy16_ * 16 <= n_ * 64 - 128 && ceilDBy16_ * 16 <= 2040) {
-                    VectorBarrier();
-                    for (int64_t k = 0; k < kCount; ++k) {
+                for (int64_t i = 2; i < n_; ++i) {
+                    if (ceilDBy16_ * 16 <= kCount * 64 && ceilDBy16_ * 16 <= 2040 && ceilDBy16_ * n_ * 16 <= 2040) {
+                        VectorBarrier();
                         for (int64_t col2 = 0; col2 < ceilDBy16_ * 16; col2 += 64) {
-                            AscendC::Add(sum[ceilDBy16_ * k * 16 + col2],
-                                         tmp1[ceilDBy16_ * k * n_ * 16 + ceilDBy16_ * 32 + col2],
-                                         sum[ceilDBy16_ * k * 16 + col2], MinOf(64, ceilDBy16_ * 16 - col2), n_ - 2,
-                                         AscendC::BinaryRepeatParams(1, 1, 1, 0, ceilDBy16_ * 2, 0));
+                            for (int64_t first3 = 0; first3 < kCount; first3 += 255) {
+                                AscendC::Add(sum[ceilDBy16_ * first3 * 16 + col2], sum[ceilDBy16_ * first3 * 16 + col2],
+                                             tmp1[ceilDBy16_ * first3 * n_ * 16 + ceilDBy16_ * i * 16 + col2],
+                                             MinOf(64, ceilDBy16_ * 16 - col2), MinOf(255, kCount - first3),
+                                             AscendC::BinaryRepeatParams(1, 1, 1, ceilDBy16_ * 2, ceilDBy16_ * 2,
+                                                                         ceilDBy16_ * n_ * 2));
+                            }
                         }
-                    }
-                } else {
-                    for (int64_t i = 2; i < n_; ++i) {
-                        if (ceilDBy16_ * 16 <= kCount * 64 && ceilDBy16_ * 16 <= 2040 && ceilDBy16_ * n_ * 16 <= 2040) {
-                            VectorBarrier();
-                            for (int64_t col3 = 0; col3 < ceilDBy16_ * 16; col3 += 64) {
-                                for (int64_t first4 = 0; first4 < kCount; first4 += 255) {
-                                    AscendC::Add(sum[ceilDBy16_ * first4 * 16 + col3],
-                                                 sum[ceilDBy16_ * first4 * 16 + col3],
-                                                 tmp1[ceilDBy16_ * first4 * n_ * 16 + ceilDBy16_ * i * 16 + col3],
-                                                 MinOf(64, ceilDBy16_ * 16 - col3), MinOf(255, kCount - first4),
-                                                 AscendC::BinaryRepeatParams(1, 1, 1, ceilDBy16_ * 2, ceilDBy16_ * 2,
-                                                                             ceilDBy16_ * n_ * 2));
-                                }
-                            }
-                        } else {
-                            VectorBarrier();
-                            for (int64_t k = 0; k < kCount; ++k) {
-                                AscendC::Add(sum[ceilDBy16_ * k * 16], sum[ceilDBy16_ * k * 16],
-                                             tmp1[ceilDBy16_ * k * n_ * 16 + ceilDBy16_ * i * 16], ceilDBy16_ * 16);
-                            }
+                    } else {
+                        VectorBarrier();
+                        for (int64_t k = 0; k < kCount; ++k) {
+                            AscendC::Add(sum[ceilDBy16_ * k * 16], sum[ceilDBy16_ * k * 16],
+                                         tmp1[ceilDBy16_ * k * n_ * 16 + ceilDBy16_ * i * 16], ceilDBy16_ * 16);
                         }
                     }
                 }
@@ -884,11 +858,11 @@ public:
                 AscendC::LocalTensor<float> part = calc6Buf_.Get<float>();
                 AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(kCount, 8) * 512);
                 if (ceilDBy16_ * 16 <= 2040) {
-                    for (int64_t col4 = 0; col4 < D_; col4 += 64) {
+                    for (int64_t col3 = 0; col3 < D_; col3 += 64) {
                         VectorBarrier();
-                        for (int64_t first5 = 0; first5 < kCount; first5 += 255) {
-                            AscendC::Add(acc[first5 * 64], sum[ceilDBy16_ * first5 * 16 + col4], acc[first5 * 64],
-                                         MinOf(64, D_ - col4), MinOf(255, kCount - first5),
+                        for (int64_t first4 = 0; first4 < kCount; first4 += 255) {
+                            AscendC::Add(acc[first4 * 64], sum[ceilDBy16_ * first4 * 16 + col3], acc[first4 * 64],
+                                         MinOf(64, D_ - col3), MinOf(255, kCount - first4),
                                          AscendC::BinaryRepeatParams(1, 1, 1, 8, ceilDBy16_ * 2, 8));
                         }
                     }

@@ -146,35 +146,23 @@ public:
                                  tmp[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * 16], ceilDBy16_ * 16);
                 }
             }
-            if (ceilDBy16_ * 16 <= n_ * 64 - 128 && ceilDBy16_ * 16 <= 2040) {
-                VectorBarrier();
-                for (int64_t t = 0; t < tCount; ++t) {
+            for (int64_t i = 2; i < n_; ++i) {
+                if (ceilDBy16_ * 16 <= tCount * 64 && ceilDBy16_ * 16 <= 2040 && ceilDBy16_ * n_ * 16 <= 2040) {
+                    VectorBarrier();
                     for (int64_t col2 = 0; col2 < ceilDBy16_ * 16; col2 += 64) {
-                        AscendC::Add(sum[ceilDBy16_ * t * 16 + col2],
-                                     tmp[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * 32 + col2],
-                                     sum[ceilDBy16_ * t * 16 + col2], MinOf(64, ceilDBy16_ * 16 - col2), n_ - 2,
-                                     AscendC::BinaryRepeatParams(1, 1, 1, 0, ceilDBy16_ * 2, 0));
+                        for (int64_t first4 = 0; first4 < tCount; first4 += 255) {
+                            AscendC::Add(sum[ceilDBy16_ * first4 * 16 + col2], sum[ceilDBy16_ * first4 * 16 + col2],
+                                         tmp[ceilDBy16_ * first4 * n_ * 16 + ceilDBy16_ * i * 16 + col2],
+                                         MinOf(64, ceilDBy16_ * 16 - col2), MinOf(255, tCount - first4),
+                                         AscendC::BinaryRepeatParams(1, 1, 1, ceilDBy16_ * 2, ceilDBy16_ * 2,
+                                                                     ceilDBy16_ * n_ * 2));
+                        }
                     }
-                }
-            } else {
-                for (int64_t i = 2; i < n_; ++i) {
-                    if (ceilDBy16_ * 16 <= tCount * 64 && ceilDBy16_ * 16 <= 2040 && ceilDBy16_ * n_ * 16 <= 2040) {
-                        VectorBarrier();
-                        for (int64_t col3 = 0; col3 < ceilDBy16_ * 16; col3 += 64) {
-                            for (int64_t first5 = 0; first5 < tCount; first5 += 255) {
-                                AscendC::Add(sum[ceilDBy16_ * first5 * 16 + col3], sum[ceilDBy16_ * first5 * 16 + col3],
-                                             tmp[ceilDBy16_ * first5 * n_ * 16 + ceilDBy16_ * i * 16 + col3],
-                                             MinOf(64, ceilDBy16_ * 16 - col3), MinOf(255, tCount - first5),
-                                             AscendC::BinaryRepeatParams(1, 1, 1, ceilDBy16_ * 2, ceilDBy16_ * 2,
-                                                                         ceilDBy16_ * n_ * 2));
-                            }
-                        }
-                    } else {
-                        VectorBarrier();
-                        for (int64_t t = 0; t < tCount; ++t) {
-                            AscendC::Add(sum[ceilDBy16_ * t * 16], sum[ceilDBy16_ * t * 16],
-                                         tmp[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * i * 16], ceilDBy16_ * 16);
-                        }
+                } else {
+                    VectorBarrier();
+                    for (int64_t t = 0; t < tCount; ++t) {
+                        AscendC::Add(sum[ceilDBy16_ * t * 16], sum[ceilDBy16_ * t * 16],
+                                     tmp[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * i * 16], ceilDBy16_ * 16);
                     }
                 }
             }
@@ -182,11 +170,11 @@ public:
             AscendC::LocalTensor<float> part = calc5Buf_.Get<float>();
             AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(tCount, 8) * 512);
             if (ceilDBy16_ * 16 <= 2040) {
-                for (int64_t col4 = 0; col4 < D_; col4 += 64) {
+                for (int64_t col3 = 0; col3 < D_; col3 += 64) {
                     VectorBarrier();
-                    for (int64_t first6 = 0; first6 < tCount; first6 += 255) {
-                        AscendC::Add(acc[first6 * 64], sum[ceilDBy16_ * first6 * 16 + col4], acc[first6 * 64],
-                                     MinOf(64, D_ - col4), MinOf(255, tCount - first6),
+                    for (int64_t first5 = 0; first5 < tCount; first5 += 255) {
+                        AscendC::Add(acc[first5 * 64], sum[ceilDBy16_ * first5 * 16 + col3], acc[first5 * 64],
+                                     MinOf(64, D_ - col3), MinOf(255, tCount - first5),
                                      AscendC::BinaryRepeatParams(1, 1, 1, 8, ceilDBy16_ * 2, 8));
                     }
                 }
@@ -424,34 +412,22 @@ public:
                         AscendC::Add(sum[dPitch * t], tmp[dPitch * n_ * t], tmp[dPitch * n_ * t + dPitch], dPitch);
                     }
                 }
-                if (dPitch <= n_ * 64 - 128 && dPitch <= 2040) {
-                    VectorBarrier();
-                    for (int64_t t = 0; t < tCount; ++t) {
+                for (int64_t i = 2; i < n_; ++i) {
+                    if (dPitch <= tCount * 64 && dPitch <= 2040 && dPitch * n_ <= 2040) {
+                        VectorBarrier();
                         for (int64_t col2 = 0; col2 < dPitch; col2 += 64) {
-                            AscendC::Add(sum[dPitch * t + col2], tmp[dPitch * n_ * t + col2 + dPitch * 2],
-                                         sum[dPitch * t + col2], MinOf(64, dPitch - col2), n_ - 2,
-                                         AscendC::BinaryRepeatParams(1, 1, 1, 0, (dPitch / 8), 0));
+                            for (int64_t first4 = 0; first4 < tCount; first4 += 255) {
+                                AscendC::Add(sum[dPitch * first4 + col2], sum[dPitch * first4 + col2],
+                                             tmp[dPitch * first4 * n_ + dPitch * i + col2], MinOf(64, dPitch - col2),
+                                             MinOf(255, tCount - first4),
+                                             AscendC::BinaryRepeatParams(1, 1, 1, (dPitch / 8), (dPitch / 8),
+                                                                         ((dPitch * n_) / 8)));
+                            }
                         }
-                    }
-                } else {
-                    for (int64_t i = 2; i < n_; ++i) {
-                        if (dPitch <= tCount * 64 && dPitch <= 2040 && dPitch * n_ <= 2040) {
-                            VectorBarrier();
-                            for (int64_t col3 = 0; col3 < dPitch; col3 += 64) {
-                                for (int64_t first5 = 0; first5 < tCount; first5 += 255) {
-                                    AscendC::Add(sum[dPitch * first5 + col3], sum[dPitch * first5 + col3],
-                                                 tmp[dPitch * first5 * n_ + dPitch * i + col3],
-                                                 MinOf(64, dPitch - col3), MinOf(255, tCount - first5),
-                                                 AscendC::BinaryRepeatParams(1, 1, 1, (dPitch / 8), (dPitch / 8),
-                                                                             ((dPitch * n_) / 8)));
-                                }
-                            }
-                        } else {
-                            VectorBarrier();
-                            for (int64_t t = 0; t < tCount; ++t) {
-                                AscendC::Add(sum[dPitch * t], sum[dPitch * t], tmp[dPitch * n_ * t + dPitch * i],
-                                             dPitch);
-                            }
+                    } else {
+                        VectorBarrier();
+                        for (int64_t t = 0; t < tCount; ++t) {
+                            AscendC::Add(sum[dPitch * t], sum[dPitch * t], tmp[dPitch * n_ * t + dPitch * i], dPitch);
                         }
                     }
                 }
@@ -460,11 +436,11 @@ public:
                 AscendC::LocalTensor<float> part = calc6Buf_.Get<float>();
                 AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(tCount, 8) * 512);
                 if (dPitch <= 2040) {
-                    for (int64_t col4 = 0; col4 < dCount; col4 += 64) {
+                    for (int64_t col3 = 0; col3 < dCount; col3 += 64) {
                         VectorBarrier();
-                        for (int64_t first6 = 0; first6 < tCount; first6 += 255) {
-                            AscendC::Add(acc[first6 * 64], sum[dPitch * first6 + col4], acc[first6 * 64],
-                                         MinOf(64, dCount - col4), MinOf(255, tCount - first6),
+                        for (int64_t first5 = 0; first5 < tCount; first5 += 255) {
+                            AscendC::Add(acc[first5 * 64], sum[dPitch * first5 + col3], acc[first5 * 64],
+                                         MinOf(64, dCount - col3), MinOf(255, tCount - first5),
                                          AscendC::BinaryRepeatParams(1, 1, 1, 8, (dPitch / 8), 8));
                         }
                     }
@@ -658,35 +634,23 @@ public:
                                  tmp[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * 16], ceilDBy16_ * 16);
                 }
             }
-            if (ceilDBy16_ * 16 <= n_ * 64 - 128 && ceilDBy16_ * 16 <= 2040) {
-                VectorBarrier();
-                for (int64_t t = 0; t < tCount; ++t) {
+            for (int64_t i = 2; i < n_; ++i) {
+                if (ceilDBy16_ * 16 <= tCount * 64 && ceilDBy16_ * 16 <= 2040 && ceilDBy16_ * n_ * 16 <= 2040) {
+                    VectorBarrier();
                     for (int64_t col1 = 0; col1 < ceilDBy16_ * 16; col1 += 64) {
-                        AscendC::Add(sum[ceilDBy16_ * t * 16 + col1],
-                                     tmp[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * 32 + col1],
-                                     sum[ceilDBy16_ * t * 16 + col1], MinOf(64, ceilDBy16_ * 16 - col1), n_ - 2,
-                                     AscendC::BinaryRepeatParams(1, 1, 1, 0, ceilDBy16_ * 2, 0));
+                        for (int64_t first2 = 0; first2 < tCount; first2 += 255) {
+                            AscendC::Add(sum[ceilDBy16_ * first2 * 16 + col1], sum[ceilDBy16_ * first2 * 16 + col1],
+                                         tmp[ceilDBy16_ * first2 * n_ * 16 + ceilDBy16_ * i * 16 + col1],
+                                         MinOf(64, ceilDBy16_ * 16 - col1), MinOf(255, tCount - first2),
+                                         AscendC::BinaryRepeatParams(1, 1, 1, ceilDBy16_ * 2, ceilDBy16_ * 2,
+                                                                     ceilDBy16_ * n_ * 2));
+                        }
                     }
-                }
-            } else {
-                for (int64_t i = 2; i < n_; ++i) {
-                    if (ceilDBy16_ * 16 <= tCount * 64 && ceilDBy16_ * 16 <= 2040 && ceilDBy16_ * n_ * 16 <= 2040) {
-                        VectorBarrier();
-                        for (int64_t col2 = 0; col2 < ceilDBy16_ * 16; col2 += 64) {
-                            for (int64_t first3 = 0; first3 < tCount; first3 += 255) {
-                                AscendC::Add(sum[ceilDBy16_ * first3 * 16 + col2], sum[ceilDBy16_ * first3 * 16 + col2],
-                                             tmp[ceilDBy16_ * first3 * n_ * 16 + ceilDBy16_ * i * 16 + col2],
-                                             MinOf(64, ceilDBy16_ * 16 - col2), MinOf(255, tCount - first3),
-                                             AscendC::BinaryRepeatParams(1, 1, 1, ceilDBy16_ * 2, ceilDBy16_ * 2,
-                                                                         ceilDBy16_ * n_ * 2));
-                            }
-                        }
-                    } else {
-                        VectorBarrier();
-                        for (int64_t t = 0; t < tCount; ++t) {
-                            AscendC::Add(sum[ceilDBy16_ * t * 16], sum[ceilDBy16_ * t * 16],
-                                         tmp[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * i * 16], ceilDBy16_ * 16);
-                        }
+                } else {
+                    VectorBarrier();
+                    for (int64_t t = 0; t < tCount; ++t) {
+                        AscendC::Add(sum[ceilDBy16_ * t * 16], sum[ceilDBy16_ * t * 16],
+                                     tmp[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * i * 16], ceilDBy16_ * 16);
                     }
                 }
             }
@@ -694,11 +658,11 @@ public:
             AscendC::LocalTensor<float> part = calc5Buf_.Get<float>();
             AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(tCount, 8) * 512);
             if (ceilDBy16_ * 16 <= 2040) {
-                for (int64_t col3 = 0; col3 < D_; col3 += 64) {
+                for (int64_t col2 = 0; col2 < D_; col2 += 64) {
                     VectorBarrier();
-                    for (int64_t first4 = 0; first4 < tCount; first4 += 255) {
-                        AscendC::Add(acc[first4 * 64], sum[ceilDBy16_ * first4 * 16 + col3], acc[first4 * 64],
-                                     MinOf(64, D_ - col3), MinOf(255, tCount - first4),
+                    for (int64_t first3 = 0; first3 < tCount; first3 += 255) {
+                        AscendC::Add(acc[first3 * 64], sum[ceilDBy16_ * first3 * 16 + col2], acc[first3 * 64],
+                                     MinOf(64, D_ - col2), MinOf(255, tCount - first3),
                                      AscendC::BinaryRepeatParams(1, 1, 1, 8, ceilDBy16_ * 2, 8));
                     }
                 }
@@ -886,34 +850,22 @@ public:
                         AscendC::Add(sum[dPitch * t], tmp[dPitch * n_ * t], tmp[dPitch * n_ * t + dPitch], dPitch);
                     }
                 }
-                if (dPitch <= n_ * 64 - 128 && dPitch <= 2040) {
-                    VectorBarrier();
-                    for (int64_t t = 0; t < tCount; ++t) {
+                for (int64_t i = 2; i < n_; ++i) {
+                    if (dPitch <= tCount * 64 && dPitch <= 2040 && dPitch * n_ <= 2040) {
+                        VectorBarrier();
                         for (int64_t col1 = 0; col1 < dPitch; col1 += 64) {
-                            AscendC::Add(sum[dPitch * t + col1], tmp[dPitch * n_ * t + col1 + dPitch * 2],
-                                         sum[dPitch * t + col1], MinOf(64, dPitch - col1), n_ - 2,
-                                         AscendC::BinaryRepeatParams(1, 1, 1, 0, (dPitch / 8), 0));
+                            for (int64_t first2 = 0; first2 < tCount; first2 += 255) {
+                                AscendC::Add(sum[dPitch * first2 + col1], sum[dPitch * first2 + col1],
+                                             tmp[dPitch * first2 * n_ + dPitch * i + col1], MinOf(64, dPitch - col1),
+                                             MinOf(255, tCount - first2),
+                                             AscendC::BinaryRepeatParams(1, 1, 1, (dPitch / 8), (dPitch / 8),
+                                                                         ((dPitch * n_) / 8)));
+                            }
                         }
-                    }
-                } else {
-                    for (int64_t i = 2; i < n_; ++i) {
-                        if (dPitch <= tCount * 64 && dPitch <= 2040 && dPitch * n_ <= 2040) {
-                            VectorBarrier();
-                            for (int64_t col2 = 0; col2 < dPitch; col2 += 64) {
-                                for (int64_t first3 = 0; first3 < tCount; first3 += 255) {
-                                    AscendC::Add(sum[dPitch * first3 + col2], sum[dPitch * first3 + col2],
-                                                 tmp[dPitch * first3 * n_ + dPitch * i + col2],
-                                                 MinOf(64, dPitch - col2), MinOf(255, tCount - first3),
-                                                 AscendC::BinaryRepeatParams(1, 1, 1, (dPitch / 8), (dPitch / 8),
-                                                                             ((dPitch * n_) / 8)));
-                                }
-                            }
-                        } else {
-                            VectorBarrier();
-                            for (int64_t t = 0; t < tCount; ++t) {
-                                AscendC::Add(sum[dPitch * t], sum[dPitch * t], tmp[dPitch * n_ * t + dPitch * i],
-                                             dPitch);
-                            }
+                    } else {
+                        VectorBarrier();
+                        for (int64_t t = 0; t < tCount; ++t) {
+                            AscendC::Add(sum[dPitch * t], sum[dPitch * t], tmp[dPitch * n_ * t + dPitch * i], dPitch);
                         }
                     }
                 }
@@ -922,11 +874,11 @@ public:
                 AscendC::LocalTensor<float> part = calc6Buf_.Get<float>();
                 AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(tCount, 8) * 512);
                 if (dPitch <= 2040) {
-                    for (int64_t col3 = 0; col3 < dCount; col3 += 64) {
+                    for (int64_t col2 = 0; col2 < dCount; col2 += 64) {
                         VectorBarrier();
-                        for (int64_t first4 = 0; first4 < tCount; first4 += 255) {
-                            AscendC::Add(acc[first4 * 64], sum[dPitch * first4 + col3], acc[first4 * 64],
-                                         MinOf(64, dCount - col3), MinOf(255, tCount - first4),
+                        for (int64_t first3 = 0; first3 < tCount; first3 += 255) {
+                            AscendC::Add(acc[first3 * 64], sum[dPitch * first3 + col2], acc[first3 * 64],
+                                         MinOf(64, dCount - col2), MinOf(255, tCount - first3),
                                          AscendC::BinaryRepeatParams(1, 1, 1, 8, (dPitch / 8), 8));
                         }
                     }
@@ -1130,35 +1082,23 @@ public:
                                  tmp[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * 16], ceilDBy16_ * 16);
                 }
             }
-            if (ceilDBy16_ * 16 <= n_ * 64 - 128 && ceilDBy16_ * 16 <= 2040) {
-                VectorBarrier();
-                for (int64_t t = 0; t < tCount; ++t) {
+            for (int64_t i = 2; i < n_; ++i) {
+                if (ceilDBy16_ * 16 <= tCount * 64 && ceilDBy16_ * 16 <= 2040 && ceilDBy16_ * n_ * 16 <= 2040) {
+                    VectorBarrier();
                     for (int64_t col1 = 0; col1 < ceilDBy16_ * 16; col1 += 64) {
-                        AscendC::Add(sum[ceilDBy16_ * t * 16 + col1],
-                                     tmp[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * 32 + col1],
-                                     sum[ceilDBy16_ * t * 16 + col1], MinOf(64, ceilDBy16_ * 16 - col1), n_ - 2,
-                                     AscendC::BinaryRepeatParams(1, 1, 1, 0, ceilDBy16_ * 2, 0));
+                        for (int64_t first3 = 0; first3 < tCount; first3 += 255) {
+                            AscendC::Add(sum[ceilDBy16_ * first3 * 16 + col1], sum[ceilDBy16_ * first3 * 16 + col1],
+                                         tmp[ceilDBy16_ * first3 * n_ * 16 + ceilDBy16_ * i * 16 + col1],
+                                         MinOf(64, ceilDBy16_ * 16 - col1), MinOf(255, tCount - first3),
+                                         AscendC::BinaryRepeatParams(1, 1, 1, ceilDBy16_ * 2, ceilDBy16_ * 2,
+                                                                     ceilDBy16_ * n_ * 2));
+                        }
                     }
-                }
-            } else {
-                for (int64_t i = 2; i < n_; ++i) {
-                    if (ceilDBy16_ * 16 <= tCount * 64 && ceilDBy16_ * 16 <= 2040 && ceilDBy16_ * n_ * 16 <= 2040) {
-                        VectorBarrier();
-                        for (int64_t col2 = 0; col2 < ceilDBy16_ * 16; col2 += 64) {
-                            for (int64_t first4 = 0; first4 < tCount; first4 += 255) {
-                                AscendC::Add(sum[ceilDBy16_ * first4 * 16 + col2], sum[ceilDBy16_ * first4 * 16 + col2],
-                                             tmp[ceilDBy16_ * first4 * n_ * 16 + ceilDBy16_ * i * 16 + col2],
-                                             MinOf(64, ceilDBy16_ * 16 - col2), MinOf(255, tCount - first4),
-                                             AscendC::BinaryRepeatParams(1, 1, 1, ceilDBy16_ * 2, ceilDBy16_ * 2,
-                                                                         ceilDBy16_ * n_ * 2));
-                            }
-                        }
-                    } else {
-                        VectorBarrier();
-                        for (int64_t t = 0; t < tCount; ++t) {
-                            AscendC::Add(sum[ceilDBy16_ * t * 16], sum[ceilDBy16_ * t * 16],
-                                         tmp[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * i * 16], ceilDBy16_ * 16);
-                        }
+                } else {
+                    VectorBarrier();
+                    for (int64_t t = 0; t < tCount; ++t) {
+                        AscendC::Add(sum[ceilDBy16_ * t * 16], sum[ceilDBy16_ * t * 16],
+                                     tmp[ceilDBy16_ * n_ * t * 16 + ceilDBy16_ * i * 16], ceilDBy16_ * 16);
                     }
                 }
             }
@@ -1166,11 +1106,11 @@ public:
             AscendC::LocalTensor<float> part = calc5Buf_.Get<float>();
             AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(tCount, 8) * 512);
             if (ceilDBy16_ * 16 <= 2040) {
-                for (int64_t col3 = 0; col3 < D_; col3 += 64) {
+                for (int64_t col2 = 0; col2 < D_; col2 += 64) {
                     VectorBarrier();
-                    for (int64_t first5 = 0; first5 < tCount; first5 += 255) {
-                        AscendC::Add(acc[first5 * 64], sum[ceilDBy16_ * first5 * 16 + col3], acc[first5 * 64],
-                                     MinOf(64, D_ - col3), MinOf(255, tCount - first5),
+                    for (int64_t first4 = 0; first4 < tCount; first4 += 255) {
+                        AscendC::Add(acc[first4 * 64], sum[ceilDBy16_ * first4 * 16 + col2], acc[first4 * 64],
+                                     MinOf(64, D_ - col2), MinOf(255, tCount - first4),
                                      AscendC::BinaryRepeatParams(1, 1, 1, 8, ceilDBy16_ * 2, 8));
                     }
                 }
@@ -1378,34 +1318,22 @@ public:
                         AscendC::Add(sum[dPitch * t], tmp[dPitch * n_ * t], tmp[dPitch * n_ * t + dPitch], dPitch);
                     }
                 }
-                if (dPitch <= n_ * 64 - 128 && dPitch <= 2040) {
-                    VectorBarrier();
-                    for (int64_t t = 0; t < tCount; ++t) {
+                for (int64_t i = 2; i < n_; ++i) {
+                    if (dPitch <= tCount * 64 && dPitch <= 2040 && dPitch * n_ <= 2040) {
+                        VectorBarrier();
                         for (int64_t col1 = 0; col1 < dPitch; col1 += 64) {
-                            AscendC::Add(sum[dPitch * t + col1], tmp[dPitch * n_ * t + col1 + dPitch * 2],
-                                         sum[dPitch * t + col1], MinOf(64, dPitch - col1), n_ - 2,
-                                         AscendC::BinaryRepeatParams(1, 1, 1, 0, (dPitch / 8), 0));
+                            for (int64_t first3 = 0; first3 < tCount; first3 += 255) {
+                                AscendC::Add(sum[dPitch * first3 + col1], sum[dPitch * first3 + col1],
+                                             tmp[dPitch * first3 * n_ + dPitch * i + col1], MinOf(64, dPitch - col1),
+                                             MinOf(255, tCount - first3),
+                                             AscendC::BinaryRepeatParams(1, 1, 1, (dPitch / 8), (dPitch / 8),
+                                                                         ((dPitch * n_) / 8)));
+                            }
                         }
-                    }
-                } else {
-                    for (int64_t i = 2; i < n_; ++i) {
-                        if (dPitch <= tCount * 64 && dPitch <= 2040 && dPitch * n_ <= 2040) {
-                            VectorBarrier();
-                            for (int64_t col2 = 0; col2 < dPitch; col2 += 64) {
-                                for (int64_t first4 = 0; first4 < tCount; first4 += 255) {
-                                    AscendC::Add(sum[dPitch * first4 + col2], sum[dPitch * first4 + col2],
-                                                 tmp[dPitch * first4 * n_ + dPitch * i + col2],
-                                                 MinOf(64, dPitch - col2), MinOf(255, tCount - first4),
-                                                 AscendC::BinaryRepeatParams(1, 1, 1, (dPitch / 8), (dPitch / 8),
-                                                                             ((dPitch * n_) / 8)));
-                                }
-                            }
-                        } else {
-                            VectorBarrier();
-                            for (int64_t t = 0; t < tCount; ++t) {
-                                AscendC::Add(sum[dPitch * t], sum[dPitch * t], tmp[dPitch * n_ * t + dPitch * i],
-                                             dPitch);
-                            }
+                    } else {
+                        VectorBarrier();
+                        for (int64_t t = 0; t < tCount; ++t) {
+                            AscendC::Add(sum[dPitch * t], sum[dPitch * t], tmp[dPitch * n_ * t + dPitch * i], dPitch);
                         }
                     }
                 }
@@ -1414,11 +1342,11 @@ public:
                 AscendC::LocalTensor<float> part = calc6Buf_.Get<float>();
                 AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(tCount, 8) * 512);
                 if (dPitch <= 2040) {
-                    for (int64_t col3 = 0; col3 < dCount; col3 += 64) {
+                    for (int64_t col2 = 0; col2 < dCount; col2 += 64) {
                         VectorBarrier();
-                        for (int64_t first5 = 0; first5 < tCount; first5 += 255) {
-                            AscendC::Add(acc[first5 * 64], sum[dPitch * first5 + col3], acc[first5 * 64],
-                                         MinOf(64, dCount - col3), MinOf(255, tCount - first5),
+                        for (int64_t first4 = 0; first4 < tCount; first4 += 255) {
+                            AscendC::Add(acc[first4 * 64], sum[dPitch * first4 + col2], acc[first4 * 64],
+                                         MinOf(64, dCount - col2), MinOf(255, tCount - first4),
                                          AscendC::BinaryRepeatParams(1, 1, 1, 8, (dPitch / 8), 8));
                         }
                     }

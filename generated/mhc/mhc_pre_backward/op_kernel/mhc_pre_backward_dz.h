@@ -99,32 +99,19 @@ public:
                 in1Queue_.FreeTensor(xIn);
                 AscendC::LocalTensor<float> dotTile = calc2Buf_.Get<float>();
                 AscendC::LocalTensor<float> tmp = calc3Buf_.Get<float>();
-                if (ceilDBy16_ * 16 <= iCount * 64 && ceilDBy16_ * 16 <= 2040) {
-                    VectorBarrier();
-                    for (int64_t col = 0; col < ceilDBy16_ * 16; col += 64) {
-                        for (int64_t first = 0; first < iCount; first += 255) {
-                            AscendC::Mul(tmp[ceilDBy16_ * first * 16 + col], grad_h_inTile[col],
-                                         xTile[ceilDBy16_ * first * 16 + col], MinOf(64, ceilDBy16_ * 16 - col),
-                                         MinOf(255, iCount - first),
-                                         AscendC::BinaryRepeatParams(1, 1, 1, ceilDBy16_ * 2, 0, ceilDBy16_ * 2));
-                        }
-                    }
-                } else {
-                    VectorBarrier();
-                    for (int64_t i = 0; i < iCount; ++i) {
-                        AscendC::Mul(tmp[ceilDBy16_ * i * 16], grad_h_inTile, xTile[ceilDBy16_ * i * 16],
-                                     ceilDBy16_ * 16);
-                    }
+                VectorBarrier();
+                for (int64_t i = 0; i < iCount; ++i) {
+                    AscendC::Mul(tmp[ceilDBy16_ * i * 16], grad_h_inTile, xTile[ceilDBy16_ * i * 16], ceilDBy16_ * 16);
                 }
                 AscendC::LocalTensor<float> acc = calc4Buf_.Get<float>();
                 AscendC::LocalTensor<float> part = calc5Buf_.Get<float>();
                 AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(iCount, 8) * 512);
                 if (ceilDBy16_ * 16 <= 2040) {
-                    for (int64_t col1 = 0; col1 < D_; col1 += 64) {
+                    for (int64_t col = 0; col < D_; col += 64) {
                         VectorBarrier();
-                        for (int64_t first1 = 0; first1 < iCount; first1 += 255) {
-                            AscendC::Add(acc[first1 * 64], tmp[ceilDBy16_ * first1 * 16 + col1], acc[first1 * 64],
-                                         MinOf(64, D_ - col1), MinOf(255, iCount - first1),
+                        for (int64_t first = 0; first < iCount; first += 255) {
+                            AscendC::Add(acc[first * 64], tmp[ceilDBy16_ * first * 16 + col], acc[first * 64],
+                                         MinOf(64, D_ - col), MinOf(255, iCount - first),
                                          AscendC::BinaryRepeatParams(1, 1, 1, 8, ceilDBy16_ * 2, 8));
                         }
                     }
@@ -329,31 +316,20 @@ public:
                 AscendC::Cast(xTile, xIn, AscendC::RoundMode::CAST_NONE, dPitch * iCount);
                 in2Queue_.FreeTensor(xIn);
                 AscendC::LocalTensor<float> tmp = calc4Buf_.Get<float>();
-                if (dPitch <= iCount * 64 && dPitch <= 2040) {
-                    VectorBarrier();
-                    for (int64_t col = 0; col < dPitch; col += 64) {
-                        for (int64_t first = 0; first < iCount; first += 255) {
-                            AscendC::Mul(tmp[dPitch * first + col], grad_h_inTile[col], xTile[dPitch * first + col],
-                                         MinOf(64, dPitch - col), MinOf(255, iCount - first),
-                                         AscendC::BinaryRepeatParams(1, 1, 1, (dPitch / 8), 0, (dPitch / 8)));
-                        }
-                    }
-                } else {
-                    VectorBarrier();
-                    for (int64_t i = 0; i < iCount; ++i) {
-                        AscendC::Mul(tmp[dPitch * i], grad_h_inTile, xTile[dPitch * i], dPitch);
-                    }
+                VectorBarrier();
+                for (int64_t i = 0; i < iCount; ++i) {
+                    AscendC::Mul(tmp[dPitch * i], grad_h_inTile, xTile[dPitch * i], dPitch);
                 }
                 AscendC::LocalTensor<float> sum = calc5Buf_.Get<float>();
                 AscendC::LocalTensor<float> acc = calc6Buf_.Get<float>();
                 AscendC::LocalTensor<float> part = calc7Buf_.Get<float>();
                 AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(iCount, 8) * 512);
                 if (dPitch <= 2040) {
-                    for (int64_t col1 = 0; col1 < dCount; col1 += 64) {
+                    for (int64_t col = 0; col < dCount; col += 64) {
                         VectorBarrier();
-                        for (int64_t first1 = 0; first1 < iCount; first1 += 255) {
-                            AscendC::Add(acc[first1 * 64], tmp[dPitch * first1 + col1], acc[first1 * 64],
-                                         MinOf(64, dCount - col1), MinOf(255, iCount - first1),
+                        for (int64_t first = 0; first < iCount; first += 255) {
+                            AscendC::Add(acc[first * 64], tmp[dPitch * first + col], acc[first * 64],
+                                         MinOf(64, dCount - col), MinOf(255, iCount - first),
                                          AscendC::BinaryRepeatParams(1, 1, 1, 8, (dPitch / 8), 8));
                         }
                     }
@@ -553,30 +529,18 @@ public:
                 // dot[t, i] = sum[d](grad_h_in[t, d] * x[t, i, d])
                 AscendC::LocalTensor<float> dotTile = calc2Buf_.Get<float>();
                 AscendC::LocalTensor<float> tmp = calc3Buf_.Get<float>();
-                if (ceilDBy16_ * 16 <= iCount * 64 && ceilDBy16_ * 16 <= 2040) {
-                    for (int64_t col = 0; col < ceilDBy16_ * 16; col += 64) {
-                        for (int64_t first = 0; first < iCount; first += 255) {
-                            AscendC::Mul(tmp[ceilDBy16_ * first * 16 + col], grad_h_inTile[col],
-                                         xTile[ceilDBy16_ * first * 16 + col], MinOf(64, ceilDBy16_ * 16 - col),
-                                         MinOf(255, iCount - first),
-                                         AscendC::BinaryRepeatParams(1, 1, 1, ceilDBy16_ * 2, 0, ceilDBy16_ * 2));
-                        }
-                    }
-                } else {
-                    for (int64_t i = 0; i < iCount; ++i) {
-                        AscendC::Mul(tmp[ceilDBy16_ * i * 16], grad_h_inTile, xTile[ceilDBy16_ * i * 16],
-                                     ceilDBy16_ * 16);
-                    }
+                for (int64_t i = 0; i < iCount; ++i) {
+                    AscendC::Mul(tmp[ceilDBy16_ * i * 16], grad_h_inTile, xTile[ceilDBy16_ * i * 16], ceilDBy16_ * 16);
                 }
                 AscendC::LocalTensor<float> acc = calc4Buf_.Get<float>();
                 AscendC::LocalTensor<float> part = calc5Buf_.Get<float>();
                 AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(iCount, 8) * 512);
                 if (ceilDBy16_ * 16 <= 2040) {
-                    for (int64_t col1 = 0; col1 < D_; col1 += 64) {
+                    for (int64_t col = 0; col < D_; col += 64) {
                         VectorBarrier();
-                        for (int64_t first1 = 0; first1 < iCount; first1 += 255) {
-                            AscendC::Add(acc[first1 * 64], tmp[ceilDBy16_ * first1 * 16 + col1], acc[first1 * 64],
-                                         MinOf(64, D_ - col1), MinOf(255, iCount - first1),
+                        for (int64_t first = 0; first < iCount; first += 255) {
+                            AscendC::Add(acc[first * 64], tmp[ceilDBy16_ * first * 16 + col], acc[first * 64],
+                                         MinOf(64, D_ - col), MinOf(255, iCount - first),
                                          AscendC::BinaryRepeatParams(1, 1, 1, 8, ceilDBy16_ * 2, 8));
                         }
                     }
@@ -799,31 +763,20 @@ public:
                 AscendC::Cast(grad_h_inTile, grad_h_inIn, AscendC::RoundMode::CAST_NONE, dPitch);
                 in2Queue_.FreeTensor(grad_h_inIn);
                 AscendC::LocalTensor<float> tmp = calc4Buf_.Get<float>();
-                if (dPitch <= iCount * 64 && dPitch <= 2040) {
-                    VectorBarrier();
-                    for (int64_t col = 0; col < dPitch; col += 64) {
-                        for (int64_t first = 0; first < iCount; first += 255) {
-                            AscendC::Mul(tmp[dPitch * first + col], grad_h_inTile[col], xTile[dPitch * first + col],
-                                         MinOf(64, dPitch - col), MinOf(255, iCount - first),
-                                         AscendC::BinaryRepeatParams(1, 1, 1, (dPitch / 8), 0, (dPitch / 8)));
-                        }
-                    }
-                } else {
-                    VectorBarrier();
-                    for (int64_t i = 0; i < iCount; ++i) {
-                        AscendC::Mul(tmp[dPitch * i], grad_h_inTile, xTile[dPitch * i], dPitch);
-                    }
+                VectorBarrier();
+                for (int64_t i = 0; i < iCount; ++i) {
+                    AscendC::Mul(tmp[dPitch * i], grad_h_inTile, xTile[dPitch * i], dPitch);
                 }
                 AscendC::LocalTensor<float> sum = calc5Buf_.Get<float>();
                 AscendC::LocalTensor<float> acc = calc6Buf_.Get<float>();
                 AscendC::LocalTensor<float> part = calc7Buf_.Get<float>();
                 AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(iCount, 8) * 512);
                 if (dPitch <= 2040) {
-                    for (int64_t col1 = 0; col1 < dCount; col1 += 64) {
+                    for (int64_t col = 0; col < dCount; col += 64) {
                         VectorBarrier();
-                        for (int64_t first1 = 0; first1 < iCount; first1 += 255) {
-                            AscendC::Add(acc[first1 * 64], tmp[dPitch * first1 + col1], acc[first1 * 64],
-                                         MinOf(64, dCount - col1), MinOf(255, iCount - first1),
+                        for (int64_t first = 0; first < iCount; first += 255) {
+                            AscendC::Add(acc[first * 64], tmp[dPitch * first + col], acc[first * 64],
+                                         MinOf(64, dCount - col), MinOf(255, iCount - first),
                                          AscendC::BinaryRepeatParams(1, 1, 1, 8, (dPitch / 8), 8));
                         }
                     }
@@ -1026,30 +979,18 @@ public:
                 // dot[t, i] = sum[d](grad_h_in[t, d] * x[t, i, d])
                 AscendC::LocalTensor<float> dotTile = calc2Buf_.Get<float>();
                 AscendC::LocalTensor<float> tmp = calc3Buf_.Get<float>();
-                if (ceilDBy16_ * 16 <= iCount * 64 && ceilDBy16_ * 16 <= 2040) {
-                    for (int64_t col = 0; col < ceilDBy16_ * 16; col += 64) {
-                        for (int64_t first = 0; first < iCount; first += 255) {
-                            AscendC::Mul(tmp[ceilDBy16_ * first * 16 + col], grad_h_inTile[col],
-                                         xTile[ceilDBy16_ * first * 16 + col], MinOf(64, ceilDBy16_ * 16 - col),
-                                         MinOf(255, iCount - first),
-                                         AscendC::BinaryRepeatParams(1, 1, 1, ceilDBy16_ * 2, 0, ceilDBy16_ * 2));
-                        }
-                    }
-                } else {
-                    for (int64_t i = 0; i < iCount; ++i) {
-                        AscendC::Mul(tmp[ceilDBy16_ * i * 16], grad_h_inTile, xTile[ceilDBy16_ * i * 16],
-                                     ceilDBy16_ * 16);
-                    }
+                for (int64_t i = 0; i < iCount; ++i) {
+                    AscendC::Mul(tmp[ceilDBy16_ * i * 16], grad_h_inTile, xTile[ceilDBy16_ * i * 16], ceilDBy16_ * 16);
                 }
                 AscendC::LocalTensor<float> acc = calc4Buf_.Get<float>();
                 AscendC::LocalTensor<float> part = calc5Buf_.Get<float>();
                 AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(iCount, 8) * 512);
                 if (ceilDBy16_ * 16 <= 2040) {
-                    for (int64_t col1 = 0; col1 < D_; col1 += 64) {
+                    for (int64_t col = 0; col < D_; col += 64) {
                         VectorBarrier();
-                        for (int64_t first1 = 0; first1 < iCount; first1 += 255) {
-                            AscendC::Add(acc[first1 * 64], tmp[ceilDBy16_ * first1 * 16 + col1], acc[first1 * 64],
-                                         MinOf(64, D_ - col1), MinOf(255, iCount - first1),
+                        for (int64_t first = 0; first < iCount; first += 255) {
+                            AscendC::Add(acc[first * 64], tmp[ceilDBy16_ * first * 16 + col], acc[first * 64],
+                                         MinOf(64, D_ - col), MinOf(255, iCount - first),
                                          AscendC::BinaryRepeatParams(1, 1, 1, 8, ceilDBy16_ * 2, 8));
                         }
                     }
@@ -1272,31 +1213,20 @@ public:
                 AscendC::Cast(grad_h_inTile, grad_h_inIn, AscendC::RoundMode::CAST_NONE, dPitch);
                 in2Queue_.FreeTensor(grad_h_inIn);
                 AscendC::LocalTensor<float> tmp = calc4Buf_.Get<float>();
-                if (dPitch <= iCount * 64 && dPitch <= 2040) {
-                    VectorBarrier();
-                    for (int64_t col = 0; col < dPitch; col += 64) {
-                        for (int64_t first = 0; first < iCount; first += 255) {
-                            AscendC::Mul(tmp[dPitch * first + col], grad_h_inTile[col], xTile[dPitch * first + col],
-                                         MinOf(64, dPitch - col), MinOf(255, iCount - first),
-                                         AscendC::BinaryRepeatParams(1, 1, 1, (dPitch / 8), 0, (dPitch / 8)));
-                        }
-                    }
-                } else {
-                    VectorBarrier();
-                    for (int64_t i = 0; i < iCount; ++i) {
-                        AscendC::Mul(tmp[dPitch * i], grad_h_inTile, xTile[dPitch * i], dPitch);
-                    }
+                VectorBarrier();
+                for (int64_t i = 0; i < iCount; ++i) {
+                    AscendC::Mul(tmp[dPitch * i], grad_h_inTile, xTile[dPitch * i], dPitch);
                 }
                 AscendC::LocalTensor<float> sum = calc5Buf_.Get<float>();
                 AscendC::LocalTensor<float> acc = calc6Buf_.Get<float>();
                 AscendC::LocalTensor<float> part = calc7Buf_.Get<float>();
                 AscendC::Duplicate<float>(acc, 0.0f, CeilDiv(iCount, 8) * 512);
                 if (dPitch <= 2040) {
-                    for (int64_t col1 = 0; col1 < dCount; col1 += 64) {
+                    for (int64_t col = 0; col < dCount; col += 64) {
                         VectorBarrier();
-                        for (int64_t first1 = 0; first1 < iCount; first1 += 255) {
-                            AscendC::Add(acc[first1 * 64], tmp[dPitch * first1 + col1], acc[first1 * 64],
-                                         MinOf(64, dCount - col1), MinOf(255, iCount - first1),
+                        for (int64_t first = 0; first < iCount; first += 255) {
+                            AscendC::Add(acc[first * 64], tmp[dPitch * first + col], acc[first * 64],
+                                         MinOf(64, dCount - col), MinOf(255, iCount - first),
                                          AscendC::BinaryRepeatParams(1, 1, 1, 8, (dPitch / 8), 8));
                         }
                     }

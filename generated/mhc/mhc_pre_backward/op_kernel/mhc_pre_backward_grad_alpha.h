@@ -120,17 +120,10 @@ public:
             AscendC::LocalTensor<float> sum = calc3Buf_.Get<float>();
             VectorBarrier();
             AscendC::Muls(sum, tmp, 1.0f, 8);
-            if (8 <= T_ * 64 - 64) {
-                for (int64_t first5 = 0; first5 < T_ - 1; first5 += 255) {
-                    VectorBarrier();
-                    AscendC::Add(sum, tmp[first5 * 8 + 8], sum, 8, MinOf(255, T_ - first5 - 1),
-                                 AscendC::BinaryRepeatParams(1, 1, 1, 0, 1, 0));
-                }
-            } else {
-                for (int64_t t = 1; t < T_; ++t) {
-                    VectorBarrier();
-                    AscendC::Add(sum, sum, tmp[t * 8], 8);
-                }
+            for (int64_t first5 = 0; first5 < T_ - 1; first5 += 255) {
+                VectorBarrier();
+                AscendC::Add(sum, tmp[first5 * 8 + 8], sum, 8, MinOf(255, T_ - first5 - 1),
+                             AscendC::BinaryRepeatParams(1, 1, 1, 0, 1, 0));
             }
             AscendC::LocalTensor<float> acc = calc4Buf_.Get<float>();
             AscendC::LocalTensor<float> part = calc5Buf_.Get<float>();
@@ -160,17 +153,10 @@ public:
             AscendC::LocalTensor<float> sum1 = calc3Buf_.Get<float>();
             VectorBarrier();
             AscendC::Muls(sum1, tmp1, 1.0f, 8);
-            if (8 <= T_ * 64 - 64) {
-                for (int64_t first8 = 0; first8 < T_ - 1; first8 += 255) {
-                    VectorBarrier();
-                    AscendC::Add(sum1, tmp1[first8 * 8 + 8], sum1, 8, MinOf(255, T_ - first8 - 1),
-                                 AscendC::BinaryRepeatParams(1, 1, 1, 0, 1, 0));
-                }
-            } else {
-                for (int64_t t = 1; t < T_; ++t) {
-                    VectorBarrier();
-                    AscendC::Add(sum1, sum1, tmp1[t * 8], 8);
-                }
+            for (int64_t first8 = 0; first8 < T_ - 1; first8 += 255) {
+                VectorBarrier();
+                AscendC::Add(sum1, tmp1[first8 * 8 + 8], sum1, 8, MinOf(255, T_ - first8 - 1),
+                             AscendC::BinaryRepeatParams(1, 1, 1, 0, 1, 0));
             }
             AscendC::LocalTensor<float> acc1 = calc4Buf_.Get<float>();
             AscendC::LocalTensor<float> part1 = calc5Buf_.Get<float>();
@@ -202,25 +188,20 @@ public:
             AscendC::LocalTensor<float> sum2 = calc7Buf_.Get<float>();
             VectorBarrier();
             AscendC::Muls(sum2, tmp2, 1.0f, n_ * 8);
-            if (8 <= T_ * 64 - 64) {
-                for (int64_t i = 0; i < n_; ++i) {
-                    for (int64_t first11 = 0; first11 < T_ - 1; first11 += 255) {
-                        VectorBarrier();
-                        AscendC::Add(sum2[i * 8], tmp2[first11 * n_ * 8 + i * 8 + n_ * 8], sum2[i * 8], 8,
-                                     MinOf(255, T_ - first11 - 1), AscendC::BinaryRepeatParams(1, 1, 1, 0, n_, 0));
-                    }
-                }
-            } else {
-                for (int64_t t = 1; t < T_; ++t) {
+            for (int64_t i = 0; i < n_; ++i) {
+                for (int64_t first11 = 0; first11 < T_ - 1; first11 += 255) {
                     VectorBarrier();
-                    AscendC::Add(sum2, sum2, tmp2[n_ * t * 8], n_ * 8);
+                    AscendC::Add(sum2[i * 8], tmp2[first11 * n_ * 8 + i * 8 + n_ * 8], sum2[i * 8], 8,
+                                 MinOf(255, T_ - first11 - 1), AscendC::BinaryRepeatParams(1, 1, 1, 0, n_, 0));
                 }
             }
             AscendC::LocalTensor<float> sum3 = calc3Buf_.Get<float>();
             VectorBarrier();
             AscendC::Add(sum3, sum2, sum2[8], 8);
-            VectorBarrier();
-            AscendC::Add(sum3, sum2[16], sum3, 8, n_ - 2, AscendC::BinaryRepeatParams(1, 1, 1, 0, 1, 0));
+            for (int64_t i = 2; i < n_; ++i) {
+                VectorBarrier();
+                AscendC::Add(sum3, sum3, sum2[i * 8], 8);
+            }
             AscendC::LocalTensor<float> acc2 = calc4Buf_.Get<float>();
             AscendC::LocalTensor<float> part2 = calc5Buf_.Get<float>();
             AscendC::Duplicate<float>(acc2, 0.0f, 512);

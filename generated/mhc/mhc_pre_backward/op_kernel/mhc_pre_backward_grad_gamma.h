@@ -67,27 +67,11 @@ public:
             VectorBarrier();
             AscendC::Duplicate<float>(sum_6Tile, 0.0f, dPitch * iCount);
             for (int64_t k = 0; k < n_ * n_ + n_ * 2; ++k) {
-                if (dPitch <= iCount * 64 && dPitch <= 2040 && dPitch * n_ * n_ + dPitch * n_ * 2 <= 2040) {
-                    VectorBarrier();
-                    for (int64_t col = 0; col < dPitch; col += 64) {
-                        for (int64_t first = 0; first < iCount; first += 255) {
-                            AscendC::MulAddDst(
-                                sum_6Tile[dPitch * first + col],
-                                sum_1WsIn[dPitch * first * n_ * n_ + dPitch * first * n_ * 2 + dPitch * k + col],
-                                phiIn[dPitch * first * n_ * n_ + dPitch * first * n_ * 2 + dPitch * k + col],
-                                MinOf(64, dPitch - col), MinOf(255, iCount - first),
-                                AscendC::BinaryRepeatParams(1, 1, 1, (dPitch / 8),
-                                                            ((dPitch * n_ * n_ + dPitch * n_ * 2) / 8),
-                                                            ((dPitch * n_ * n_ + dPitch * n_ * 2) / 8)));
-                        }
-                    }
-                } else {
-                    VectorBarrier();
-                    for (int64_t i = 0; i < iCount; ++i) {
-                        AscendC::MulAddDst(sum_6Tile[dPitch * i],
-                                           sum_1WsIn[dPitch * i * n_ * n_ + dPitch * i * n_ * 2 + dPitch * k],
-                                           phiIn[dPitch * i * n_ * n_ + dPitch * i * n_ * 2 + dPitch * k], dPitch);
-                    }
+                VectorBarrier();
+                for (int64_t i = 0; i < iCount; ++i) {
+                    AscendC::MulAddDst(sum_6Tile[dPitch * i],
+                                       sum_1WsIn[dPitch * i * n_ * n_ + dPitch * i * n_ * 2 + dPitch * k],
+                                       phiIn[dPitch * i * n_ * n_ + dPitch * i * n_ * 2 + dPitch * k], dPitch);
                 }
             }
             in0Queue_.FreeTensor(sum_1WsIn);
@@ -208,24 +192,10 @@ public:
             VectorBarrier();
             AscendC::Duplicate<float>(sum_6Tile, 0.0f, dPitch * iCount);
             for (int64_t t = 0; t < T_; ++t) {
-                if (dPitch <= iCount * 64 && dPitch <= 2040 && T_ * dPitch <= 2040) {
-                    VectorBarrier();
-                    for (int64_t col = 0; col < dPitch; col += 64) {
-                        for (int64_t first2 = 0; first2 < iCount; first2 += 255) {
-                            AscendC::MulAddDst(sum_6Tile[dPitch * first2 + col],
-                                               dxgWsIn[T_ * dPitch * first2 + dPitch * t + col],
-                                               xTile[T_ * dPitch * first2 + dPitch * t + col], MinOf(64, dPitch - col),
-                                               MinOf(255, iCount - first2),
-                                               AscendC::BinaryRepeatParams(1, 1, 1, (dPitch / 8), ((T_ * dPitch) / 8),
-                                                                           ((T_ * dPitch) / 8)));
-                        }
-                    }
-                } else {
-                    VectorBarrier();
-                    for (int64_t i = 0; i < iCount; ++i) {
-                        AscendC::MulAddDst(sum_6Tile[dPitch * i], dxgWsIn[T_ * dPitch * i + dPitch * t],
-                                           xTile[T_ * dPitch * i + dPitch * t], dPitch);
-                    }
+                VectorBarrier();
+                for (int64_t i = 0; i < iCount; ++i) {
+                    AscendC::MulAddDst(sum_6Tile[dPitch * i], dxgWsIn[T_ * dPitch * i + dPitch * t],
+                                       xTile[T_ * dPitch * i + dPitch * t], dPitch);
                 }
             }
             in0Queue_.FreeTensor(dxgWsIn);

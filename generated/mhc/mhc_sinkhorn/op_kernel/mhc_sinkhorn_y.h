@@ -71,130 +71,47 @@ public:
             }
             in0Queue_.FreeTensor(xIn);
             AscendC::LocalTensor<float> mTile = calc2Buf_.Get<float>();
-            if (tPitch <= n_ * 64 && tPitch <= 2040 && n_ * tPitch <= 2040) {
-                VectorBarrier();
-                for (int64_t col = 0; col < tPitch; col += 64) {
-                    AscendC::Max(
-                        mTile[col], xTile[col], xTile[col + tPitch], MinOf(64, tPitch - col), n_,
-                        AscendC::BinaryRepeatParams(1, 1, 1, (tPitch / 8), ((n_ * tPitch) / 8), ((n_ * tPitch) / 8)));
-                }
-            } else {
-                VectorBarrier();
-                for (int64_t i = 0; i < n_; ++i) {
-                    AscendC::Max(mTile[i * tPitch], xTile[i * n_ * tPitch], xTile[i * n_ * tPitch + tPitch], tPitch);
-                }
+            VectorBarrier();
+            for (int64_t i = 0; i < n_; ++i) {
+                AscendC::Max(mTile[i * tPitch], xTile[i * n_ * tPitch], xTile[i * n_ * tPitch + tPitch], tPitch);
             }
-            if (tPitch <= n_ * 64 - 128 && tPitch <= 2040) {
+            for (int64_t j = 2; j < n_; ++j) {
                 VectorBarrier();
                 for (int64_t i = 0; i < n_; ++i) {
-                    for (int64_t col1 = 0; col1 < tPitch; col1 += 64) {
-                        AscendC::Max(mTile[i * tPitch + col1], xTile[i * n_ * tPitch + col1 + tPitch * 2],
-                                     mTile[i * tPitch + col1], MinOf(64, tPitch - col1), n_ - 2,
-                                     AscendC::BinaryRepeatParams(1, 1, 1, 0, (tPitch / 8), 0));
-                    }
-                }
-            } else {
-                for (int64_t j = 2; j < n_; ++j) {
-                    if (tPitch <= n_ * 64 && tPitch <= 2040 && n_ * tPitch <= 2040) {
-                        VectorBarrier();
-                        for (int64_t col2 = 0; col2 < tPitch; col2 += 64) {
-                            AscendC::Max(
-                                mTile[col2], mTile[col2], xTile[j * tPitch + col2], MinOf(64, tPitch - col2), n_,
-                                AscendC::BinaryRepeatParams(1, 1, 1, (tPitch / 8), (tPitch / 8), ((n_ * tPitch) / 8)));
-                        }
-                    } else {
-                        VectorBarrier();
-                        for (int64_t i = 0; i < n_; ++i) {
-                            AscendC::Max(mTile[i * tPitch], mTile[i * tPitch], xTile[i * n_ * tPitch + j * tPitch],
-                                         tPitch);
-                        }
-                    }
+                    AscendC::Max(mTile[i * tPitch], mTile[i * tPitch], xTile[i * n_ * tPitch + j * tPitch], tPitch);
                 }
             }
             // e[t, i, j] = exp(x[t, i, j] - m[t, i])
             AscendC::LocalTensor<float> eTile = calc3Buf_.Get<float>();
             AscendC::LocalTensor<float> tmp = calc4Buf_.Get<float>();
-            if (tPitch <= n_ * 64 && tPitch <= 2040) {
-                VectorBarrier();
-                for (int64_t i = 0; i < n_; ++i) {
-                    for (int64_t col3 = 0; col3 < tPitch; col3 += 64) {
-                        AscendC::Sub(tmp[i * n_ * tPitch + col3], xTile[i * n_ * tPitch + col3],
-                                     mTile[i * tPitch + col3], MinOf(64, tPitch - col3), n_,
-                                     AscendC::BinaryRepeatParams(1, 1, 1, (tPitch / 8), (tPitch / 8), 0));
-                    }
-                }
-            } else {
-                VectorBarrier();
-                for (int64_t i = 0; i < n_; ++i) {
-                    for (int64_t j = 0; j < n_; ++j) {
-                        AscendC::Sub(tmp[i * n_ * tPitch + j * tPitch], xTile[i * n_ * tPitch + j * tPitch],
-                                     mTile[i * tPitch], tPitch);
-                    }
+            VectorBarrier();
+            for (int64_t i = 0; i < n_; ++i) {
+                for (int64_t j = 0; j < n_; ++j) {
+                    AscendC::Sub(tmp[i * n_ * tPitch + j * tPitch], xTile[i * n_ * tPitch + j * tPitch],
+                                 mTile[i * tPitch], tPitch);
                 }
             }
             VectorBarrier();
             AscendC::Exp(eTile, tmp, n_ * n_ * tPitch);
             // p[t, i, j] = e[t, i, j] / sum[j](e[t, i, j])
             AscendC::LocalTensor<float> sum_1Tile = calc2Buf_.Get<float>();
-            if (tPitch <= n_ * 64 && tPitch <= 2040 && n_ * tPitch <= 2040) {
-                VectorBarrier();
-                for (int64_t col4 = 0; col4 < tPitch; col4 += 64) {
-                    AscendC::Add(
-                        sum_1Tile[col4], eTile[col4], eTile[col4 + tPitch], MinOf(64, tPitch - col4), n_,
-                        AscendC::BinaryRepeatParams(1, 1, 1, (tPitch / 8), ((n_ * tPitch) / 8), ((n_ * tPitch) / 8)));
-                }
-            } else {
+            VectorBarrier();
+            for (int64_t i = 0; i < n_; ++i) {
+                AscendC::Add(sum_1Tile[i * tPitch], eTile[i * n_ * tPitch], eTile[i * n_ * tPitch + tPitch], tPitch);
+            }
+            for (int64_t j = 2; j < n_; ++j) {
                 VectorBarrier();
                 for (int64_t i = 0; i < n_; ++i) {
-                    AscendC::Add(sum_1Tile[i * tPitch], eTile[i * n_ * tPitch], eTile[i * n_ * tPitch + tPitch],
+                    AscendC::Add(sum_1Tile[i * tPitch], sum_1Tile[i * tPitch], eTile[i * n_ * tPitch + j * tPitch],
                                  tPitch);
                 }
             }
-            if (tPitch <= n_ * 64 - 128 && tPitch <= 2040) {
-                VectorBarrier();
-                for (int64_t i = 0; i < n_; ++i) {
-                    for (int64_t col5 = 0; col5 < tPitch; col5 += 64) {
-                        AscendC::Add(sum_1Tile[i * tPitch + col5], eTile[i * n_ * tPitch + col5 + tPitch * 2],
-                                     sum_1Tile[i * tPitch + col5], MinOf(64, tPitch - col5), n_ - 2,
-                                     AscendC::BinaryRepeatParams(1, 1, 1, 0, (tPitch / 8), 0));
-                    }
-                }
-            } else {
-                for (int64_t j = 2; j < n_; ++j) {
-                    if (tPitch <= n_ * 64 && tPitch <= 2040 && n_ * tPitch <= 2040) {
-                        VectorBarrier();
-                        for (int64_t col6 = 0; col6 < tPitch; col6 += 64) {
-                            AscendC::Add(
-                                sum_1Tile[col6], sum_1Tile[col6], eTile[j * tPitch + col6], MinOf(64, tPitch - col6),
-                                n_,
-                                AscendC::BinaryRepeatParams(1, 1, 1, (tPitch / 8), (tPitch / 8), ((n_ * tPitch) / 8)));
-                        }
-                    } else {
-                        VectorBarrier();
-                        for (int64_t i = 0; i < n_; ++i) {
-                            AscendC::Add(sum_1Tile[i * tPitch], sum_1Tile[i * tPitch],
-                                         eTile[i * n_ * tPitch + j * tPitch], tPitch);
-                        }
-                    }
-                }
-            }
             AscendC::LocalTensor<float> pTile = calc0Buf_.Get<float>();
-            if (tPitch <= n_ * 64 && tPitch <= 2040) {
-                VectorBarrier();
-                for (int64_t i = 0; i < n_; ++i) {
-                    for (int64_t col7 = 0; col7 < tPitch; col7 += 64) {
-                        AscendC::Div(pTile[i * n_ * tPitch + col7], eTile[i * n_ * tPitch + col7],
-                                     sum_1Tile[i * tPitch + col7], MinOf(64, tPitch - col7), n_,
-                                     AscendC::BinaryRepeatParams(1, 1, 1, (tPitch / 8), (tPitch / 8), 0));
-                    }
-                }
-            } else {
-                VectorBarrier();
-                for (int64_t i = 0; i < n_; ++i) {
-                    for (int64_t j = 0; j < n_; ++j) {
-                        AscendC::Div(pTile[i * n_ * tPitch + j * tPitch], eTile[i * n_ * tPitch + j * tPitch],
-                                     sum_1Tile[i * tPitch], tPitch);
-                    }
+            VectorBarrier();
+            for (int64_t i = 0; i < n_; ++i) {
+                for (int64_t j = 0; j < n_; ++j) {
+                    AscendC::Div(pTile[i * n_ * tPitch + j * tPitch], eTile[i * n_ * tPitch + j * tPitch],
+                                 sum_1Tile[i * tPitch], tPitch);
                 }
             }
             // norm[0, t, i, j] = p[t, i, j]
@@ -215,20 +132,9 @@ public:
             AscendC::LocalTensor<float> sum_2Tile = calc2Buf_.Get<float>();
             VectorBarrier();
             AscendC::Add(sum_2Tile, aTile, aTile[n_ * tPitch], n_ * tPitch);
-            if (tPitch <= n_ * 64 - 128 && n_ * tPitch <= 2040) {
+            for (int64_t i = 2; i < n_; ++i) {
                 VectorBarrier();
-                for (int64_t j = 0; j < n_; ++j) {
-                    for (int64_t col8 = 0; col8 < tPitch; col8 += 64) {
-                        AscendC::Add(sum_2Tile[j * tPitch + col8], aTile[j * tPitch + n_ * tPitch * 2 + col8],
-                                     sum_2Tile[j * tPitch + col8], MinOf(64, tPitch - col8), n_ - 2,
-                                     AscendC::BinaryRepeatParams(1, 1, 1, 0, ((n_ * tPitch) / 8), 0));
-                    }
-                }
-            } else {
-                for (int64_t i = 2; i < n_; ++i) {
-                    VectorBarrier();
-                    AscendC::Add(sum_2Tile, sum_2Tile, aTile[i * n_ * tPitch], n_ * tPitch);
-                }
+                AscendC::Add(sum_2Tile, sum_2Tile, aTile[i * n_ * tPitch], n_ * tPitch);
             }
             AscendC::LocalTensor<float> cTile = calc5Buf_.Get<float>();
             VectorBarrier();
@@ -262,66 +168,26 @@ public:
             for (int64_t r = 1; r < num_iters_; ++r) {
                 // s[t, i] = sum[j](a[t, i, j]) + eps
                 AscendC::LocalTensor<float> sum_3Tile = calc2Buf_.Get<float>();
-                if (tPitch <= n_ * 64 && tPitch <= 2040 && n_ * tPitch <= 2040) {
-                    for (int64_t col9 = 0; col9 < tPitch; col9 += 64) {
-                        AscendC::Add(sum_3Tile[col9], aTile[col9], aTile[col9 + tPitch], MinOf(64, tPitch - col9), n_,
-                                     AscendC::BinaryRepeatParams(1, 1, 1, (tPitch / 8), ((n_ * tPitch) / 8),
-                                                                 ((n_ * tPitch) / 8)));
-                    }
-                } else {
-                    for (int64_t i = 0; i < n_; ++i) {
-                        AscendC::Add(sum_3Tile[i * tPitch], aTile[i * n_ * tPitch], aTile[i * n_ * tPitch + tPitch],
-                                     tPitch);
-                    }
+                for (int64_t i = 0; i < n_; ++i) {
+                    AscendC::Add(sum_3Tile[i * tPitch], aTile[i * n_ * tPitch], aTile[i * n_ * tPitch + tPitch],
+                                 tPitch);
                 }
-                if (tPitch <= n_ * 64 - 128 && tPitch <= 2040) {
+                for (int64_t j = 2; j < n_; ++j) {
                     VectorBarrier();
                     for (int64_t i = 0; i < n_; ++i) {
-                        for (int64_t col10 = 0; col10 < tPitch; col10 += 64) {
-                            AscendC::Add(sum_3Tile[i * tPitch + col10], aTile[i * n_ * tPitch + col10 + tPitch * 2],
-                                         sum_3Tile[i * tPitch + col10], MinOf(64, tPitch - col10), n_ - 2,
-                                         AscendC::BinaryRepeatParams(1, 1, 1, 0, (tPitch / 8), 0));
-                        }
-                    }
-                } else {
-                    for (int64_t j = 2; j < n_; ++j) {
-                        if (tPitch <= n_ * 64 && tPitch <= 2040 && n_ * tPitch <= 2040) {
-                            VectorBarrier();
-                            for (int64_t col11 = 0; col11 < tPitch; col11 += 64) {
-                                AscendC::Add(sum_3Tile[col11], sum_3Tile[col11], aTile[j * tPitch + col11],
-                                             MinOf(64, tPitch - col11), n_,
-                                             AscendC::BinaryRepeatParams(1, 1, 1, (tPitch / 8), (tPitch / 8),
-                                                                         ((n_ * tPitch) / 8)));
-                            }
-                        } else {
-                            VectorBarrier();
-                            for (int64_t i = 0; i < n_; ++i) {
-                                AscendC::Add(sum_3Tile[i * tPitch], sum_3Tile[i * tPitch],
-                                             aTile[i * n_ * tPitch + j * tPitch], tPitch);
-                            }
-                        }
+                        AscendC::Add(sum_3Tile[i * tPitch], sum_3Tile[i * tPitch], aTile[i * n_ * tPitch + j * tPitch],
+                                     tPitch);
                     }
                 }
                 AscendC::LocalTensor<float> sTile = calc6Buf_.Get<float>();
                 VectorBarrier();
                 AscendC::Adds(sTile, sum_3Tile, eps_, n_ * tPitch);
                 // a[t, i, j] = a[t, i, j] / s[t, i]
-                if (tPitch <= n_ * 64 && tPitch <= 2040) {
-                    VectorBarrier();
-                    for (int64_t i = 0; i < n_; ++i) {
-                        for (int64_t col12 = 0; col12 < tPitch; col12 += 64) {
-                            AscendC::Div(aTile[i * n_ * tPitch + col12], aTile[i * n_ * tPitch + col12],
-                                         sTile[i * tPitch + col12], MinOf(64, tPitch - col12), n_,
-                                         AscendC::BinaryRepeatParams(1, 1, 1, (tPitch / 8), (tPitch / 8), 0));
-                        }
-                    }
-                } else {
-                    VectorBarrier();
-                    for (int64_t i = 0; i < n_; ++i) {
-                        for (int64_t j = 0; j < n_; ++j) {
-                            AscendC::Div(aTile[i * n_ * tPitch + j * tPitch], aTile[i * n_ * tPitch + j * tPitch],
-                                         sTile[i * tPitch], tPitch);
-                        }
+                VectorBarrier();
+                for (int64_t i = 0; i < n_; ++i) {
+                    for (int64_t j = 0; j < n_; ++j) {
+                        AscendC::Div(aTile[i * n_ * tPitch + j * tPitch], aTile[i * n_ * tPitch + j * tPitch],
+                                     sTile[i * tPitch], tPitch);
                     }
                 }
                 // sums[2*r, t, i] = s[t, i]
@@ -350,20 +216,9 @@ public:
                 // c[t, j] = sum[i](a[t, i, j]) + eps
                 AscendC::LocalTensor<float> sum_4Tile = calc6Buf_.Get<float>();
                 AscendC::Add(sum_4Tile, aTile, aTile[n_ * tPitch], n_ * tPitch);
-                if (tPitch <= n_ * 64 - 128 && n_ * tPitch <= 2040) {
+                for (int64_t i = 2; i < n_; ++i) {
                     VectorBarrier();
-                    for (int64_t j = 0; j < n_; ++j) {
-                        for (int64_t col13 = 0; col13 < tPitch; col13 += 64) {
-                            AscendC::Add(sum_4Tile[j * tPitch + col13], aTile[j * tPitch + n_ * tPitch * 2 + col13],
-                                         sum_4Tile[j * tPitch + col13], MinOf(64, tPitch - col13), n_ - 2,
-                                         AscendC::BinaryRepeatParams(1, 1, 1, 0, ((n_ * tPitch) / 8), 0));
-                        }
-                    }
-                } else {
-                    for (int64_t i = 2; i < n_; ++i) {
-                        VectorBarrier();
-                        AscendC::Add(sum_4Tile, sum_4Tile, aTile[i * n_ * tPitch], n_ * tPitch);
-                    }
+                    AscendC::Add(sum_4Tile, sum_4Tile, aTile[i * n_ * tPitch], n_ * tPitch);
                 }
                 VectorBarrier();
                 AscendC::Adds(cTile, sum_4Tile, eps_, n_ * tPitch);
@@ -572,41 +427,27 @@ public:
             AscendC::Adds(aTile, pTile, eps_, n_ * tCount * 8);
             // c[t, j] = sum[i](a[t, i, j]) + eps
             AscendC::LocalTensor<float> sum_2Tile = calc0Buf_.Get<float>();
-            if (8 <= tCount * 64) {
-                VectorBarrier();
-                for (int64_t first5 = 0; first5 < tCount; first5 += 255) {
-                    AscendC::Add(sum_2Tile[first5 * 8], aTile[first5 * n_ * 8], aTile[first5 * n_ * 8 + 8], 8,
-                                 MinOf(255, tCount - first5), AscendC::BinaryRepeatParams(1, 1, 1, 1, n_, n_));
-                }
-            } else {
-                VectorBarrier();
-                for (int64_t t = 0; t < tCount; ++t) {
-                    AscendC::Add(sum_2Tile[t * 8], aTile[n_ * t * 8], aTile[n_ * t * 8 + 8], 8);
-                }
-            }
             VectorBarrier();
-            for (int64_t t = 0; t < tCount; ++t) {
-                AscendC::Add(sum_2Tile[t * 8], aTile[n_ * t * 8 + 16], sum_2Tile[t * 8], 8, n_ - 2,
-                             AscendC::BinaryRepeatParams(1, 1, 1, 0, 1, 0));
+            for (int64_t first5 = 0; first5 < tCount; first5 += 255) {
+                AscendC::Add(sum_2Tile[first5 * 8], aTile[first5 * n_ * 8], aTile[first5 * n_ * 8 + 8], 8,
+                             MinOf(255, tCount - first5), AscendC::BinaryRepeatParams(1, 1, 1, 1, n_, n_));
+            }
+            for (int64_t i = 2; i < n_; ++i) {
+                VectorBarrier();
+                for (int64_t first6 = 0; first6 < tCount; first6 += 255) {
+                    AscendC::Add(sum_2Tile[first6 * 8], sum_2Tile[first6 * 8], aTile[first6 * n_ * 8 + i * 8], 8,
+                                 MinOf(255, tCount - first6), AscendC::BinaryRepeatParams(1, 1, 1, 1, 1, n_));
+                }
             }
             AscendC::LocalTensor<float> cTile = calc6Buf_.Get<float>();
             VectorBarrier();
             AscendC::Adds(cTile, sum_2Tile, eps_, tCount * 8);
             // a[t, i, j] = a[t, i, j] / c[t, j]
-            if (8 <= tCount * 64) {
-                VectorBarrier();
-                for (int64_t i = 0; i < n_; ++i) {
-                    for (int64_t first8 = 0; first8 < tCount; first8 += 255) {
-                        AscendC::Div(aTile[first8 * n_ * 8 + i * 8], aTile[first8 * n_ * 8 + i * 8], cTile[first8 * 8],
-                                     8, MinOf(255, tCount - first8), AscendC::BinaryRepeatParams(1, 1, 1, n_, n_, 1));
-                    }
-                }
-            } else {
-                VectorBarrier();
-                for (int64_t t = 0; t < tCount; ++t) {
-                    for (int64_t i = 0; i < n_; ++i) {
-                        AscendC::Div(aTile[n_ * t * 8 + i * 8], aTile[n_ * t * 8 + i * 8], cTile[t * 8], 8);
-                    }
+            VectorBarrier();
+            for (int64_t i = 0; i < n_; ++i) {
+                for (int64_t first7 = 0; first7 < tCount; first7 += 255) {
+                    AscendC::Div(aTile[first7 * n_ * 8 + i * 8], aTile[first7 * n_ * 8 + i * 8], cTile[first7 * 8], 8,
+                                 MinOf(255, tCount - first7), AscendC::BinaryRepeatParams(1, 1, 1, n_, n_, 1));
                 }
             }
             for (int64_t r = 1; r < num_iters_; ++r) {
@@ -635,49 +476,35 @@ public:
                 }
                 VectorBarrier();
                 for (int64_t i = 0; i < n_; ++i) {
-                    for (int64_t first10 = 0; first10 < tCount; first10 += 255) {
-                        AscendC::Div(aTile[first10 * n_ * 8 + i * 8], aTile[first10 * n_ * 8 + i * 8],
-                                     spread2[first10 * 64 + i * 8], 8, MinOf(255, tCount - first10),
+                    for (int64_t first9 = 0; first9 < tCount; first9 += 255) {
+                        AscendC::Div(aTile[first9 * n_ * 8 + i * 8], aTile[first9 * n_ * 8 + i * 8],
+                                     spread2[first9 * 64 + i * 8], 8, MinOf(255, tCount - first9),
                                      AscendC::BinaryRepeatParams(1, 1, 0, n_, n_, 8));
                     }
                 }
                 // c[t, j] = sum[i](a[t, i, j]) + eps
                 AscendC::LocalTensor<float> sum_4Tile = calc7Buf_.Get<float>();
-                if (8 <= tCount * 64) {
+                VectorBarrier();
+                for (int64_t first10 = 0; first10 < tCount; first10 += 255) {
+                    AscendC::Add(sum_4Tile[first10 * 8], aTile[first10 * n_ * 8], aTile[first10 * n_ * 8 + 8], 8,
+                                 MinOf(255, tCount - first10), AscendC::BinaryRepeatParams(1, 1, 1, 1, n_, n_));
+                }
+                for (int64_t i = 2; i < n_; ++i) {
                     VectorBarrier();
                     for (int64_t first11 = 0; first11 < tCount; first11 += 255) {
-                        AscendC::Add(sum_4Tile[first11 * 8], aTile[first11 * n_ * 8], aTile[first11 * n_ * 8 + 8], 8,
-                                     MinOf(255, tCount - first11), AscendC::BinaryRepeatParams(1, 1, 1, 1, n_, n_));
+                        AscendC::Add(sum_4Tile[first11 * 8], sum_4Tile[first11 * 8], aTile[first11 * n_ * 8 + i * 8], 8,
+                                     MinOf(255, tCount - first11), AscendC::BinaryRepeatParams(1, 1, 1, 1, 1, n_));
                     }
-                } else {
-                    VectorBarrier();
-                    for (int64_t t = 0; t < tCount; ++t) {
-                        AscendC::Add(sum_4Tile[t * 8], aTile[n_ * t * 8], aTile[n_ * t * 8 + 8], 8);
-                    }
-                }
-                VectorBarrier();
-                for (int64_t t = 0; t < tCount; ++t) {
-                    AscendC::Add(sum_4Tile[t * 8], aTile[n_ * t * 8 + 16], sum_4Tile[t * 8], 8, n_ - 2,
-                                 AscendC::BinaryRepeatParams(1, 1, 1, 0, 1, 0));
                 }
                 VectorBarrier();
                 AscendC::Adds(cTile, sum_4Tile, eps_, tCount * 8);
                 // a[t, i, j] = a[t, i, j] / c[t, j]
-                if (8 <= tCount * 64) {
-                    VectorBarrier();
-                    for (int64_t i = 0; i < n_; ++i) {
-                        for (int64_t first14 = 0; first14 < tCount; first14 += 255) {
-                            AscendC::Div(aTile[first14 * n_ * 8 + i * 8], aTile[first14 * n_ * 8 + i * 8],
-                                         cTile[first14 * 8], 8, MinOf(255, tCount - first14),
-                                         AscendC::BinaryRepeatParams(1, 1, 1, n_, n_, 1));
-                        }
-                    }
-                } else {
-                    VectorBarrier();
-                    for (int64_t t = 0; t < tCount; ++t) {
-                        for (int64_t i = 0; i < n_; ++i) {
-                            AscendC::Div(aTile[n_ * t * 8 + i * 8], aTile[n_ * t * 8 + i * 8], cTile[t * 8], 8);
-                        }
+                VectorBarrier();
+                for (int64_t i = 0; i < n_; ++i) {
+                    for (int64_t first12 = 0; first12 < tCount; first12 += 255) {
+                        AscendC::Div(aTile[first12 * n_ * 8 + i * 8], aTile[first12 * n_ * 8 + i * 8],
+                                     cTile[first12 * 8], 8, MinOf(255, tCount - first12),
+                                     AscendC::BinaryRepeatParams(1, 1, 1, n_, n_, 1));
                     }
                 }
             }
@@ -687,9 +514,9 @@ public:
             AscendC::Muls(yOut, aTile, 1.0f, n_ * tCount * 8);
             out0Queue_.EnQue(yOut);
             yOut = out0Queue_.DeQue<float>();
-            for (int64_t first15 = 0; first15 < n_ * tCount; first15 += 4095) {
-                AscendC::DataCopyPad(yGm_[n_ * n_ * tStart + first15 * n_], yOut[first15 * 8],
-                                     AscendC::DataCopyExtParams(MinOf(4095, n_ * tCount - first15), n_ * 4, 0, 0, 0));
+            for (int64_t first13 = 0; first13 < n_ * tCount; first13 += 4095) {
+                AscendC::DataCopyPad(yGm_[n_ * n_ * tStart + first13 * n_], yOut[first13 * 8],
+                                     AscendC::DataCopyExtParams(MinOf(4095, n_ * tCount - first13), n_ * 4, 0, 0, 0));
             }
             out0Queue_.FreeTensor(yOut);
         }

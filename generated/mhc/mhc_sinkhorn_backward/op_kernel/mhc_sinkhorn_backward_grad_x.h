@@ -111,20 +111,10 @@ public:
                 AscendC::LocalTensor<float> rowTile = calc2Buf_.Get<float>();
                 AscendC::Duplicate<float>(rowTile, 0.0f, n_ * tPitch);
                 for (int64_t j = 0; j < n_; ++j) {
-                    if (tPitch <= n_ * 64 && tPitch <= 2040 && n_ * tPitch <= 2040) {
-                        VectorBarrier();
-                        for (int64_t col = 0; col < tPitch; col += 64) {
-                            AscendC::MulAddDst(rowTile[col], grad_yTile[j * tPitch + col], normIn1[j * tPitch + col],
-                                               MinOf(64, tPitch - col), n_,
-                                               AscendC::BinaryRepeatParams(1, 1, 1, (tPitch / 8), ((n_ * tPitch) / 8),
-                                                                           ((n_ * tPitch) / 8)));
-                        }
-                    } else {
-                        VectorBarrier();
-                        for (int64_t i = 0; i < n_; ++i) {
-                            AscendC::MulAddDst(rowTile[i * tPitch], grad_yTile[i * n_ * tPitch + j * tPitch],
-                                               normIn1[i * n_ * tPitch + j * tPitch], tPitch);
-                        }
+                    VectorBarrier();
+                    for (int64_t i = 0; i < n_; ++i) {
+                        AscendC::MulAddDst(rowTile[i * tPitch], grad_yTile[i * n_ * tPitch + j * tPitch],
+                                           normIn1[i * n_ * tPitch + j * tPitch], tPitch);
                     }
                 }
                 in0Queue_.FreeTensor(normIn1);
@@ -136,40 +126,18 @@ public:
                 in1Queue_.EnQue(sumsIn1);
                 sumsIn1 = in1Queue_.DeQue<float>();
                 AscendC::LocalTensor<float> tmp1 = calc3Buf_.Get<float>();
-                if (tPitch <= n_ * 64 && tPitch <= 2040) {
-                    VectorBarrier();
-                    for (int64_t i = 0; i < n_; ++i) {
-                        for (int64_t col1 = 0; col1 < tPitch; col1 += 64) {
-                            AscendC::Sub(tmp1[i * n_ * tPitch + col1], grad_yTile[i * n_ * tPitch + col1],
-                                         rowTile[i * tPitch + col1], MinOf(64, tPitch - col1), n_,
-                                         AscendC::BinaryRepeatParams(1, 1, 1, (tPitch / 8), (tPitch / 8), 0));
-                        }
-                    }
-                } else {
-                    VectorBarrier();
-                    for (int64_t i = 0; i < n_; ++i) {
-                        for (int64_t j = 0; j < n_; ++j) {
-                            AscendC::Sub(tmp1[i * n_ * tPitch + j * tPitch], grad_yTile[i * n_ * tPitch + j * tPitch],
-                                         rowTile[i * tPitch], tPitch);
-                        }
+                VectorBarrier();
+                for (int64_t i = 0; i < n_; ++i) {
+                    for (int64_t j = 0; j < n_; ++j) {
+                        AscendC::Sub(tmp1[i * n_ * tPitch + j * tPitch], grad_yTile[i * n_ * tPitch + j * tPitch],
+                                     rowTile[i * tPitch], tPitch);
                     }
                 }
-                if (tPitch <= n_ * 64 && tPitch <= 2040) {
-                    VectorBarrier();
-                    for (int64_t i = 0; i < n_; ++i) {
-                        for (int64_t col2 = 0; col2 < tPitch; col2 += 64) {
-                            AscendC::Div(grad_yTile[i * n_ * tPitch + col2], tmp1[i * n_ * tPitch + col2],
-                                         sumsIn1[i * tPitch + col2], MinOf(64, tPitch - col2), n_,
-                                         AscendC::BinaryRepeatParams(1, 1, 1, (tPitch / 8), (tPitch / 8), 0));
-                        }
-                    }
-                } else {
-                    VectorBarrier();
-                    for (int64_t i = 0; i < n_; ++i) {
-                        for (int64_t j = 0; j < n_; ++j) {
-                            AscendC::Div(grad_yTile[i * n_ * tPitch + j * tPitch], tmp1[i * n_ * tPitch + j * tPitch],
-                                         sumsIn1[i * tPitch], tPitch);
-                        }
+                VectorBarrier();
+                for (int64_t i = 0; i < n_; ++i) {
+                    for (int64_t j = 0; j < n_; ++j) {
+                        AscendC::Div(grad_yTile[i * n_ * tPitch + j * tPitch], tmp1[i * n_ * tPitch + j * tPitch],
+                                     sumsIn1[i * tPitch], tPitch);
                     }
                 }
                 in1Queue_.FreeTensor(sumsIn1);
@@ -215,40 +183,19 @@ public:
             AscendC::LocalTensor<float> dotTile = calc2Buf_.Get<float>();
             AscendC::Duplicate<float>(dotTile, 0.0f, n_ * tPitch);
             for (int64_t j = 0; j < n_; ++j) {
-                if (tPitch <= n_ * 64 && tPitch <= 2040 && n_ * tPitch <= 2040) {
-                    VectorBarrier();
-                    for (int64_t col3 = 0; col3 < tPitch; col3 += 64) {
-                        AscendC::MulAddDst(dotTile[col3], grad_yTile[j * tPitch + col3], normIn3[j * tPitch + col3],
-                                           MinOf(64, tPitch - col3), n_,
-                                           AscendC::BinaryRepeatParams(1, 1, 1, (tPitch / 8), ((n_ * tPitch) / 8),
-                                                                       ((n_ * tPitch) / 8)));
-                    }
-                } else {
-                    VectorBarrier();
-                    for (int64_t i = 0; i < n_; ++i) {
-                        AscendC::MulAddDst(dotTile[i * tPitch], grad_yTile[i * n_ * tPitch + j * tPitch],
-                                           normIn3[i * n_ * tPitch + j * tPitch], tPitch);
-                    }
+                VectorBarrier();
+                for (int64_t i = 0; i < n_; ++i) {
+                    AscendC::MulAddDst(dotTile[i * tPitch], grad_yTile[i * n_ * tPitch + j * tPitch],
+                                       normIn3[i * n_ * tPitch + j * tPitch], tPitch);
                 }
             }
             // grad_x[t, i, j] = norm[0, t, i, j] * (g[t, i, j] - dot[t, i])
             AscendC::LocalTensor<float> tmp3 = calc3Buf_.Get<float>();
-            if (tPitch <= n_ * 64 && tPitch <= 2040) {
-                VectorBarrier();
-                for (int64_t i = 0; i < n_; ++i) {
-                    for (int64_t col4 = 0; col4 < tPitch; col4 += 64) {
-                        AscendC::Sub(tmp3[i * n_ * tPitch + col4], grad_yTile[i * n_ * tPitch + col4],
-                                     dotTile[i * tPitch + col4], MinOf(64, tPitch - col4), n_,
-                                     AscendC::BinaryRepeatParams(1, 1, 1, (tPitch / 8), (tPitch / 8), 0));
-                    }
-                }
-            } else {
-                VectorBarrier();
-                for (int64_t i = 0; i < n_; ++i) {
-                    for (int64_t j = 0; j < n_; ++j) {
-                        AscendC::Sub(tmp3[i * n_ * tPitch + j * tPitch], grad_yTile[i * n_ * tPitch + j * tPitch],
-                                     dotTile[i * tPitch], tPitch);
-                    }
+            VectorBarrier();
+            for (int64_t i = 0; i < n_; ++i) {
+                for (int64_t j = 0; j < n_; ++j) {
+                    AscendC::Sub(tmp3[i * n_ * tPitch + j * tPitch], grad_yTile[i * n_ * tPitch + j * tPitch],
+                                 dotTile[i * tPitch], tPitch);
                 }
             }
             VectorBarrier();
