@@ -7,7 +7,10 @@ from pathlib import Path
 import pytest
 
 from generator.formula.checked import CheckedSpec, check, load
+from generator.formula.ranges import bounds_of
 from generator.plan import plan
+from generator.plan.assemble import _alternatives, dtype_combinations, presence_sets
+from generator.plan.bounds import Bounds
 from generator.plan.memory import covers
 from generator.plan.passes import levels
 from generator.plan.tree import Alternative, Call, Loop, Node, RunStage, SyncAll
@@ -164,7 +167,9 @@ def test_more_inputs_than_event_ids_move_to_buffers_without_events() -> None:
 
 def test_parts_of_one_tensor_are_written_without_a_barrier_between_them() -> None:
     checked = load(Path(__file__).resolve().parents[2] / "specs/mhc/mhc_pre_backward.yaml")  # dz is three segments
-    a = next(x for x in plan(checked).kernels[0].alternatives if [s.title for s in x.stages].count("dz") == 2)
+    sets, dtypes, bounds = presence_sets(checked), dtype_combinations(checked), Bounds(bounds_of(checked))
+    made = _alternatives(checked, dtypes[0], sets[0], bounds, {})
+    a = next(x for x in made if [s.title for s in x.stages].count("dz") == 2)
     order = controls(a.body)
     first, last = (k for k, s in enumerate(a.stages) if s.title == "dz")
     reader = next(k for k, s in enumerate(a.stages) if s.title == "scaled")
