@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import os
 import sys
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -57,28 +56,13 @@ def audit(
 
 
 def _run(todo: list[Task], budget: float, seed: int) -> Iterator[Audited]:
-    """The verdicts in order, found by as many processes as there are processors where a process can be forked."""
-    line, width = progress(), min(len(todo), os.cpu_count() or 1)
-    if width < 2 or "fork" not in multiprocessing.get_all_start_methods():
-        for at, task in enumerate(todo):
-            line(task.name, at, len(todo))
-            yield task.run(budget, seed)
-    else:
-        _shared.extend(todo)  # tasks are closures: a forked process has them, none is sent
-        with multiprocessing.get_context("fork").Pool(width) as pool:
-            for at, done in enumerate(pool.imap(_nth, [(k, budget, seed) for k in range(len(todo))])):
-                line(todo[at].name, at, len(todo))
-                yield done
-        _shared.clear()
+    from generator.emit.forked import forked
+
+    line = progress()
+    for at, done in enumerate(forked([partial(task.run, budget, seed) for task in todo])):
+        line(todo[at].name, at, len(todo))
+        yield done
     line("", len(todo), len(todo))
-
-
-_shared: list[Task] = []
-
-
-def _nth(what: tuple[int, float, int]) -> Audited:
-    k, budget, seed = what
-    return _shared[k].run(budget, seed)
 
 
 def _write(markdown: Path | None, html: Path | None, done: list[Audited], seconds: float) -> None:

@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -190,15 +191,20 @@ def _load_all(specs: Path, wanted: Iterable[str], names: Mapping[str, tuple[str,
 def _render_all(specs: Path, out: Path, wanted: list[str], old: Manifest, reuse: bool, progress: Progress | None) -> list[Rendered]:
     names = names_of(specs)
     by_name = {n: p for p, (n, _) in names.items()}
+    from generator.emit.forked import forked
+
     loaded = _load_all(specs, wanted, names)
     _check_links(specs, loaded)
-    done: list[Rendered] = []
-    for k, path in enumerate(wanted):
-        if progress:
-            progress(names[path][0], k, len(wanted))
+    calls: list[Callable[[], Rendered]] = []
+    for path in wanted:
         forward = by_name.get(names[path][1] or "")
         depends = (path, forward) if forward else (path,)
-        done.append(_render(loaded[path], loaded.get(forward) if forward else None, depends, out, old, reuse))
+        calls.append(partial(_render, loaded[path], loaded.get(forward) if forward else None, depends, out, old, reuse))
+    done: list[Rendered] = []
+    for k, rendered in enumerate(forked(calls)):
+        if progress:
+            progress(names[wanted[k]][0], k, len(wanted))
+        done.append(rendered)
     if progress:
         progress("", len(wanted), len(wanted))
     return done
