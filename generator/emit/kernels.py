@@ -16,6 +16,7 @@ from generator.emit.errors import EmitError
 from generator.emit.hoist import hoist
 from generator.emit.integers import integer
 from generator.emit.names import camel, macro, snake
+from generator.emit.walk import visit
 from generator.plan import tree
 from generator.spec.integer import IntExpr
 
@@ -437,21 +438,11 @@ def _ctypes(value: object) -> list[str]:
     """Element types mentioned in an alternative, in order of first mention."""
     found: dict[str, None] = {}
 
-    def visit(v: object) -> None:
-        if isinstance(v, str):
-            if v in _NARROW:
-                found[v] = None
-        elif isinstance(v, tuple):
-            for x in v:
-                visit(x)
-        elif isinstance(v, tree.Call):
-            visit(v.args)
-            visit(v.template)
-        elif not isinstance(v, IntExpr) and hasattr(v, "__dataclass_fields__"):
-            for f in v.__dataclass_fields__:
-                visit(getattr(v, f))
+    def see(v: object) -> None:
+        if isinstance(v, str) and v in _NARROW:
+            found[v] = None
 
-    visit(value)
+    visit(value, see)
     return list(found)
 
 
@@ -464,17 +455,9 @@ def _globals(value: object) -> set[str]:
     """Names of the global tensors an instruction tree touches."""
     found: set[str] = set()
 
-    def visit(v: object) -> None:
+    def see(v: object) -> None:
         if isinstance(v, tree.Global):
             found.add(v.name)
-        elif isinstance(v, tuple):
-            for x in v:
-                visit(x)
-        elif isinstance(v, tree.Call):
-            visit(v.args)
-        elif not isinstance(v, IntExpr) and hasattr(v, "__dataclass_fields__"):
-            for f in v.__dataclass_fields__:
-                visit(getattr(v, f))
 
-    visit(value)
+    visit(value, see)
     return found

@@ -29,6 +29,7 @@ from generator.emit.names import camel, macro, snake
 from generator.emit.paths import clang_format, templates_dir
 from generator.emit.registration import registration
 from generator.emit.shapes import combinations, empty_tests, host_call
+from generator.emit.solve import BY_ARCHITECTURE, UB_220
 from generator.formula.checked import CheckedSpec
 from generator.plan.cost import START
 from generator.plan.tree import CUBE_FIELDS, KernelPlan
@@ -110,6 +111,8 @@ def render_sources(checked: CheckedSpec, plan: KernelPlan) -> dict[str, str]:
         floats=call.floats,
         cube_fields=CUBE_FIELDS,
         cube_start=START,
+        by_architecture=BY_ARCHITECTURE,
+        ub_220=UB_220,
     )
     files[f"op_host/{k.snake}_tiling.cpp"] = _template(
         "op_host/tiling.cpp.j2",

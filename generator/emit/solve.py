@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from generator.emit.host import inlined, ledger
 from generator.plan import tree
 from generator.plan.cost import START
 from generator.spec.integer import IntExpr
 
-__all__ = ["Solved", "StageUse", "chip_figures", "choose", "solve", "usable_ub"]
+__all__ = ["BY_ARCHITECTURE", "UB_220", "Solved", "StageUse", "chip_figures", "choose", "solve", "usable_ub"]
 
-_UB_220 = 196608  # bytes of unified buffer on architecture 220 (192 KiB)
+UB_220: Final = 196608  # bytes of unified buffer on architecture 220 (192 KiB)
 _KEPT_220 = 256  # of which the runtime keeps these
 _SELECT_220 = 8192  # and Select and its like these
 
@@ -42,14 +43,19 @@ class Solved:
 
 def usable_ub(ub: int, select: bool) -> int:
     """Bytes buffers may fill when the platform reports ``ub`` bytes."""
-    return ub if ub > _UB_220 else ub - _KEPT_220 - (_SELECT_220 if select else 0)
+    return ub if ub > UB_220 else ub - _KEPT_220 - (_SELECT_220 if select else 0)
+
+
+BY_ARCHITECTURE: Final[Mapping[str, tuple[int, int, str]]] = {
+    "l0cFloats": (32768, 65536, "results that L0C holds"),  # 128 KiB, 256 KiB (facts.md C.1)
+    "macCycles": (2, 1, "of one repeat of MulAddDst"),  # facts.md E.1; E.2 has no figure for 3510, that of Mul is taken
+}
+"""What the choice asks of the architecture, by the name expressions have: on 220, on 3510, and in words."""
 
 
 def chip_figures(ub: int) -> dict[str, int]:
-    """What the architecture, told by its ``ub`` bytes, gives the choice: float results that L0C holds (128 KiB, 256 KiB:
-    facts.md C.1), cycles of one repeat of MulAddDst (E.1; E.2 has no figure for 3510, that of Mul is taken)."""
-    newer = ub > _UB_220
-    return {"l0cFloats": 65536 if newer else 32768, "macCycles": 1 if newer else 2}
+    """The figures of the architecture, told by its ``ub`` bytes."""
+    return {name: newer if ub > UB_220 else older for name, (older, newer, _) in BY_ARCHITECTURE.items()}
 
 
 _HOLDS = {

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields, is_dataclass, replace
 
 from generator.plan import tree
 from generator.spec.integer import IntExpr
 
-__all__ = ["locals_of", "reads", "used_names", "without_unused"]
+__all__ = ["locals_of", "reads", "used_names", "visit", "without_unused"]
 
 Nodes = Iterable[tree.Node]
 
@@ -32,6 +32,20 @@ def reads(value: object) -> Iterator[str]:
             yield value.name
         for f in fields(value):
             yield from reads(getattr(value, f.name))
+
+
+def visit(value: object, see: Callable[[object], None]) -> None:
+    """Show ``see`` every node, argument and string in ``value``, in order; of a call its arguments and its template alone."""
+    if isinstance(value, tuple):
+        for v in value:
+            visit(v, see)
+    elif isinstance(value, tree.Call):
+        visit(value.args, see)
+        visit(value.template, see)
+    elif not isinstance(value, IntExpr):
+        see(value)
+        for f in getattr(value, "__dataclass_fields__", ()):
+            visit(getattr(value, f), see)
 
 
 def _declared(node: tree.Node) -> str | None:

@@ -221,9 +221,9 @@ class _Assembly:
 
     def whole_serves(self, g: Group) -> bool:
         """At every size, the group fits UB with its reduced axes whole."""
-        if any(isinstance(s, Red) and s.cube for s in g.statements) or exposed(g.statements) & {s.target for s in flat(g.statements)}:
-            return False
         made = {s.target for s in flat(g.statements)}
+        if any(isinstance(s, Red) and s.cube for s in g.statements) or exposed(g.statements) & made:
+            return False
         away = {ld.tensor for s in flat(g.statements) for ld in loads(s.value)} - made - set(self.gms)
         gms = {**self.gms, **{t: self.away(t) for t in away}}
         try:

@@ -13,13 +13,12 @@ from typing import Final
 
 from generator.plan.elementwise import fill
 from generator.plan.memory import Footprint, GmRef, contiguous_run, footprint, strided_rows
-from generator.plan.tiles import SIZES, Context, Dim, Tile, capacity
+from generator.plan.tiles import BLOCK_COUNT, SIZES, Context, Dim, Tile, capacity
 from generator.plan.tree import Call, Cond, CType, Enum, Float, FloatConst, Get, Global, Int, Scalar, Struct
 from generator.spec.integer import IntExpr, const, floor_div, max_of, min_of, product, round_up, sym
 
 __all__ = ["convert", "gather_table", "load"]
 
-BLOCK_COUNT: Final = 4095  # DataCopyPad's blockCount (facts.md B.3)
 _ONE: Final = Float(FloatConst(1.0))
 _FLOATING: Final = {"half": "CAST_NONE", "bfloat16_t": "CAST_NONE", "int16_t": "CAST_NONE", "int32_t": "CAST_RINT", "int64_t": "CAST_RINT"}
 

@@ -10,8 +10,8 @@ from typing import Final
 
 from generator.plan.elementwise import REPEATS
 from generator.plan.memory import Footprint, GmRef, contiguous_run, footprint, strided_rows
-from generator.plan.moves import BLOCK_COUNT, again, gather, grain
-from generator.plan.tiles import SIZES, Context, Dim, Tile, capacity
+from generator.plan.moves import again, gather, grain
+from generator.plan.tiles import BLOCK_COUNT, SIZES, Context, Dim, Tile, capacity
 from generator.plan.tree import Access, Call, CType, Enum, Float, FloatConst, FloatOfInt, FloatOp, Global, Int, Struct
 from generator.spec.integer import IntExpr, const, floor_div, min_of, product, round_up, sym
 

@@ -14,7 +14,7 @@ from generator.formula.ir import Span
 from generator.plan.tree import Access, Alloc, Arg, Buffer, Call, Cond, CType, DeQue, EnQue, Free, Get, If, Let, Local, Loop, Node
 from generator.spec.integer import IntExpr, const, max_of, product, round_up, sym
 
-__all__ = ["ROW_LIMIT", "SIZES", "Context", "Dim", "Refusal", "Tile", "TooManyBuffers", "View"]
+__all__ = ["BLOCK_COUNT", "ROW_LIMIT", "SIZES", "Context", "Dim", "Refusal", "Tile", "TooManyBuffers", "View"]
 
 SIZES: Mapping[CType, int] = {
     "float": 4, "int32_t": 4, "uint32_t": 4, "half": 2, "bfloat16_t": 2, "int16_t": 2, "uint16_t": 2,
@@ -31,7 +31,8 @@ class Refusal(Exception):  # noqa: N818 - an answer, not a fault
 
 
 BUFFERS = 64  # of one TPipe (facts.md C.2)
-ROW_LIMIT = 4095  # rows of one tile: one DataCopyPad moves at most this many blocks (facts.md B.3)
+BLOCK_COUNT = 4095  # DataCopyPad's blockCount (facts.md B.3)
+ROW_LIMIT = BLOCK_COUNT  # rows of one tile: one DataCopyPad moves them
 
 
 class TooManyBuffers(Refusal):
